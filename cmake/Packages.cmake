@@ -1,0 +1,18 @@
+# The packages that ppcc stands on, each as an imported target.
+find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(LLVM 19.1 REQUIRED CONFIG PATHS /usr/lib/llvm-19)
+find_package(antlr4-runtime REQUIRED CONFIG)
+find_library(PPCC_ZSTD zstd REQUIRED)
+
+# Statically: the shared LLVM costs 30 ms at each start. The package's own link list names targets that
+# Debian does not install.
+set_target_properties(LLVMSupport PROPERTIES INTERFACE_LINK_LIBRARIES
+  "LLVMDemangle;ZLIB::ZLIB;${PPCC_ZSTD};Threads::Threads;${CMAKE_DL_LIBS};rt;m")
+add_library(ppcc_llvm INTERFACE)
+target_include_directories(ppcc_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
+target_link_libraries(ppcc_llvm INTERFACE LLVMSupport)
+
+find_program(PPCC_ANTLR4 antlr4 REQUIRED)
