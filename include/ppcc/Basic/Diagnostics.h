@@ -1,0 +1,158 @@
+// What goes wrong, said in one form.
+#pragma once
+
+#include "ppcc/Basic/Source.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <fmt/core.h>
+
+#include <string>
+
+namespace ppcc {
+
+enum class Severity : uint8_t { Warning, Error };
+
+namespace diag {
+enum Id : uint16_t {
+#define DIAG(Name, Code, Severity, Text, Hint) Name,
+#include "ppcc/Basic/Diagnostics.def"
+#undef DIAG
+};
+/// The format string of each diagnostic, known at compile time so that its
+/// arguments are checked.
+template <Id id> struct Text;
+#define DIAG(Name, Code, Severity, Message, Hint)                              \
+  template <> struct Text<Name> {                                              \
+    static constexpr const char value[] = Message;                             \
+  };
+#include "ppcc/Basic/Diagnostics.def"
+#undef DIAG
+} // namespace diag
+
+/// A row of the diagnostics table.
+struct DiagInfo {
+  diag::Id id;
+  llvm::StringRef name; ///< `UnknownName`.
+  llvm::StringRef code; ///< `E0301`.
+  Severity severity;
+  llvm::StringRef text; ///< The fmt format of the message.
+  llvm::StringRef hint; ///< What the user can do.
+};
+
+/// All diagnostics, by id.
+llvm::ArrayRef<DiagInfo> diagTable();
+
+/// Where a diagnostic points: a range of a source file or, when that file
+/// cannot be shown, words.
+struct Place {
+  SourceRange range;
+  std::string words;
+
+  Place() = default;
+  Place(SourceRange range) : range(range) {}
+  Place(SourceLoc at) : range(at) {}
+  explicit Place(std::string words) : words(std::move(words)) {}
+};
+
+/// A place and what it has to do with the error.
+struct Note {
+  Place place;
+  std::string text;
+};
+
+/// One finding.
+struct Diagnostic {
+  diag::Id id;
+  Place place;
+  std::string message;
+  llvm::SmallVector<Note, 2> notes;
+
+  const DiagInfo &info() const { return diagTable()[id]; }
+};
+
+/// Takes diagnostics in, counts them, and hands each on when it is complete.
+class DiagnosticEngine {
+public:
+  using Consumer = std::function<void(const Diagnostic &)>;
+  explicit DiagnosticEngine(Consumer consumer)
+      : consumer(std::move(consumer)) {}
+
+  /// A diagnostic under construction; it is handed on at the end of the
+  /// statement.
+  class Builder {
+  public:
+    Builder(DiagnosticEngine &engine, Diagnostic diagnostic)
+        : engine(&engine), diagnostic(std::move(diagnostic)) {}
+    Builder(Builder &&other)
+        : engine(other.engine), diagnostic(std::move(other.diagnostic)) {
+      other.engine = nullptr;
+    }
+    ~Builder() {
+      if (engine)
+        engine->take(std::move(diagnostic));
+    }
+
+    /// Adds a note, at a place or (with a default Place) without one.
+    template <class... Args>
+    Builder &note(Place place, fmt::format_string<Args...> text,
+                  Args &&...args) {
+      diagnostic.notes.push_back(
+          {std::move(place), fmt::format(text, std::forward<Args>(args)...)});
+      return *this;
+    }
+
+  private:
+    DiagnosticEngine *engine;
+    Diagnostic diagnostic;
+  };
+
+  /// Reports the diagnostic `id` at `place`: report<diag::UnknownName>(range,
+  /// name).
+  template <diag::Id id, class... Args>
+  Builder report(Place place, Args &&...args) {
+    return Builder(*this, Diagnostic{id,
+                                     std::move(place),
+                                     fmt::format(fmt::format_string<Args...>(
+                                                     diag::Text<id>::value),
+                                                 std::forward<Args>(args)...),
+                                     {}});
+  }
+
+  /// Errors taken so far, those above the limit included.
+  size_t errorCount() const { return errors; }
+  bool hasErrors() const { return errors != 0; }
+  /// True once no more errors are shown; long loops that only look for errors
+  /// may stop.
+  bool saturated() const { return errors > maxErrors; }
+
+  /// Errors shown before a last one says that there are more.
+  size_t maxErrors = 100;
+
+private:
+  void take(Diagnostic diagnostic);
+
+  Consumer consumer;
+  size_t errors = 0;
+};
+
+/// How diagnostics are written.
+struct RenderOptions {
+  bool color = false;
+};
+
+/// Writes `diagnostic` as compilers do: file, line, column, message and code;
+/// the line of text with a caret; notes; and what to do.
+void render(const Diagnostic &diagnostic, const SourceManager &sources,
+            llvm::raw_ostream &out, RenderOptions options = {});
+
+} // namespace ppcc
+
+template <>
+struct fmt::formatter<llvm::StringRef> : fmt::formatter<fmt::string_view> {
+  fmt::format_context::iterator format(llvm::StringRef text,
+                                       fmt::format_context &context) const;
+};

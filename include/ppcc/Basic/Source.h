@@ -1,0 +1,106 @@
+// Source files, and places in them.
+#pragma once
+
+#include "llvm/ADT/IntrusiveRefCntPtr.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/VirtualFileSystem.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ppcc {
+
+/// A byte of a source file, as an offset into all files laid end to end; 0 is
+/// "nowhere".
+struct SourceLoc {
+  uint32_t raw = 0;
+
+  bool valid() const { return raw != 0; }
+  SourceLoc advanced(uint32_t bytes) const { return {raw + bytes}; }
+  bool operator==(const SourceLoc &) const = default;
+};
+
+/// The bytes from `begin` up to, not including, `end`.
+struct SourceRange {
+  SourceLoc begin, end;
+
+  SourceRange() = default;
+  SourceRange(SourceLoc at) : begin(at), end(at.advanced(at.valid())) {}
+  SourceRange(SourceLoc begin, SourceLoc end) : begin(begin), end(end) {}
+  bool valid() const { return begin.valid(); }
+};
+
+/// A place as people read it.
+struct Position {
+  llvm::StringRef file;
+  uint32_t line = 0;   ///< From 1.
+  uint32_t column = 0; ///< From 1, in bytes.
+};
+
+/// The files of one compilation: owns their text and translates places.
+class SourceManager {
+public:
+  explicit SourceManager(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs)
+      : fs(std::move(fs)) {}
+
+  /// Reads `path` (`-` is standard input), once: a second call gives the same
+  /// file. Errors: what the file system says, or that the file is larger than
+  /// the limit.
+  llvm::Expected<uint32_t> open(llvm::StringRef path);
+
+  /// Adds text under a name of the caller's choice.
+  uint32_t add(llvm::StringRef name, std::unique_ptr<llvm::MemoryBuffer> text);
+
+  /// The file that is already here under this name.
+  std::optional<uint32_t> lookup(llvm::StringRef name) const {
+    auto found = byName.find(name);
+    return found == byName.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  llvm::StringRef text(uint32_t file) const {
+    return files[file].buffer->getBuffer();
+  }
+  llvm::StringRef name(uint32_t file) const { return files[file].name; }
+  llvm::vfs::FileSystem &fileSystem() const { return *fs; }
+
+  SourceLoc loc(uint32_t file, size_t offset) const {
+    return {files[file].base + static_cast<uint32_t>(offset)};
+  }
+
+  /// The place of line and column (both from 1) of the file called `name`;
+  /// reads the file when it is not here yet, and gives nowhere when that fails
+  /// or the file has no such place.
+  SourceLoc find(llvm::StringRef name, uint32_t line, uint32_t column);
+
+  /// O(log lines). `at` must be valid.
+  Position position(SourceLoc at) const;
+
+  /// The line of text that holds `at`, without its end.
+  llvm::StringRef lineText(SourceLoc at) const;
+
+  /// Refuse files above this size; a schedule is some hundred lines.
+  size_t maxBytes = size_t(1) << 20;
+
+private:
+  struct File {
+    std::string name;
+    std::unique_ptr<llvm::MemoryBuffer> buffer;
+    uint32_t base = 0;
+    mutable std::vector<uint32_t> lineStarts;
+  };
+  const File &fileOf(SourceLoc at) const;
+  const std::vector<uint32_t> &lineStarts(const File &file) const;
+
+  llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs;
+  std::vector<File> files;
+  llvm::StringMap<uint32_t> byName;
+  uint64_t nextBase = 1;
+};
+
+} // namespace ppcc
