@@ -1,0 +1,83 @@
+// The schedule language: syntax only. docs/language.md says what each construct means.
+grammar Schedule;
+
+file : (importDecl | function | block | schedule)* EOF ;
+
+importDecl : 'import' STRING ';' ;
+function   : 'fn' ID '(' parameters? ')' '=' expr ';' ;
+block      : 'block' ID '(' parameters? ')' body ;
+schedule   : 'schedule' ID '(' parameters? ')' '{' item* '}' ;
+
+parameters : parameter (',' parameter)* ','? ;
+parameter  : ID (':' type)? ('=' expr)? ;
+type       : ID | 'pipe' ;
+
+// What stands in a schedule, or (the first row) in a pipe.
+item
+  : microbatches | placement | stages | stageMap | edge | edgeLoop
+  | require | ranks | let | function | block | pipe | backward | model | comm | onRank
+  ;
+
+require      : 'require' expr (',' STRING)? ';' ;
+ranks        : 'ranks' expr ';' ;
+microbatches : 'microbatches' expr ('..' expr)? ('pad' expr)? ';' ;
+placement    : 'placement' ID ('(' expr ')')? ';' ;
+stages       : 'stages' expr ';' ;
+stageMap     : 'stage' ID 'on' 'rank' expr ';' ;
+edge         : 'edge' 'stage' expr '->' 'stage' expr ';' ;
+edgeLoop     : 'for' ID 'in' expr '..' expr '{' (edge | edgeLoop)* '}' ;
+pipe         : 'pipe' ID '{' pipeItem* '}' ;
+pipeItem     : microbatches | placement | stages | stageMap | edge | edgeLoop ;
+backward     : 'backward' 'when' expr ';' ;
+onRank       : 'on' 'rank' ID body ;
+
+model        : 'model' '{' modelSetting* '}' ;
+modelSetting : ID (ID | 'overlap')? ('pipe' ID)? ('stage' ID)? '=' expr ';' ;
+comm         : 'comm' '{' commSetting* '}' ;
+commSetting  : ID commValue (',' commValue)* ';' ;
+commValue    : ID ('-' ID)* (':' INT)? | INT ;
+
+body : '{' statement* '}' ;
+
+statement
+  : let | phase | repeat | forLoop | whileLoop | ifElse | overlap | defer | drain | action ;
+
+let       : 'let' ID '=' expr ';' ;
+phase     : 'phase' ID body ;
+repeat    : 'repeat' expr body ;
+forLoop   : 'for' ID 'in' expr '..' expr body ;
+whileLoop : 'while' expr body ;
+ifElse    : 'if' expr body ('else' 'if' expr body)* ('else' body)? ;
+overlap   : 'overlap' body ;
+defer     : 'defer' ID ('lag' expr)? body ;
+drain     : 'drain' ID ('(' expr ')')? ';' ;
+action    : ID ('(' (argument (',' argument)*)? ')')? ';' ;
+argument  : (ID ':')? expr ;
+
+expr
+  : INT                                                   # Int
+  | FLOAT                                                 # Float
+  | value=('true' | 'false')                              # Bool
+  | ID '(' (expr (',' expr)*)? ')'                        # Call
+  | ID                                                    # Name
+  | '(' expr ')'                                          # Group
+  | '-' expr                                              # Negate
+  | expr op=('*' | '/' | '%') expr                        # Binary
+  | expr op=('+' | '-') expr                              # Binary
+  | expr op=('==' | '!=' | '<' | '<=' | '>' | '>=') expr  # Binary
+  | 'not' expr                                            # Not
+  | expr op='and' expr                                    # Binary
+  | expr op='or' expr                                     # Binary
+  | <assoc=right> expr '?' expr ':' expr                  # Conditional
+  ;
+
+INT     : [0-9]+ ;
+FLOAT   : [0-9]+ '.' [0-9]+ ([eE] [+-]? [0-9]+)? | [0-9]+ [eE] [+-]? [0-9]+ ;
+ID      : [A-Za-z_] [A-Za-z0-9_]* ;
+STRING  : '"' (~["\\\r\n] | '\\' ~[\r\n])* '"' ;
+SPACE   : [ \t\r\n]+ -> skip ;
+COMMENT : '//' ~[\r\n]* -> skip ;
+
+// Whatever else stands in a file: an error with a place, instead of a lexer that stops.
+OPEN_STRING : '"' (~["\\\r\n] | '\\' ~[\r\n])* ;
+UNKNOWN     : . ;

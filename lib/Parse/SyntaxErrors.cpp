@@ -1,0 +1,238 @@
+#include "SyntaxErrors.h"
+
+#include "ScheduleLexer.h"
+#include "ScheduleParser.h"
+#include "ppcc/Support/Suggest.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace ppcc;
+using antlr4::Token;
+using antlr4::misc::IntervalSet;
+using grammar::ScheduleLexer;
+using grammar::ScheduleParser;
+using llvm::StringRef;
+
+/// The spelling of a fixed token (`repeat`, `;`), or nothing for names, numbers
+/// and strings.
+static std::string literal(const antlr4::Parser *parser, size_t type) {
+  std::string name = parser->getVocabulary().getLiteralName(type);
+  return name.size() > 2 ? name.substr(1, name.size() - 2) : "";
+}
+
+static bool contains(const IntervalSet &set, size_t type) {
+  return set.contains(type);
+}
+
+static bool isWord(StringRef text) {
+  return !text.empty() && (llvm::isAlpha(text[0]) || text[0] == '_');
+}
+
+/// All keywords of the grammar.
+static std::vector<std::string> keywords(const antlr4::Parser *parser) {
+  std::vector<std::string> words;
+  for (size_t type = 1; type <= parser->getVocabulary().getMaxTokenType();
+       ++type)
+    if (std::string text = literal(parser, type); isWord(text))
+      words.push_back(text);
+  return words;
+}
+
+/// What may stand here, in the terms of the language: an expression and not its
+/// thirteen first tokens.
+static std::string describe(const antlr4::Parser *parser,
+                            const IntervalSet &expected) {
+  std::vector<std::string> texts;
+  bool expression = contains(expected, ScheduleLexer::INT) &&
+                    contains(expected, ScheduleLexer::FLOAT);
+  unsigned words = 0, operators = 0;
+  static constexpr StringRef binary[] = {
+      "+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "?"};
+  for (ssize_t type : expected.toList()) {
+    if (type == ssize_t(Token::EOF)) {
+      texts.push_back("the end of the file");
+      continue;
+    }
+    std::string text = literal(parser, type);
+    if (type == ScheduleLexer::ID)
+      expression ? void() : texts.push_back("a name");
+    else if (type == ScheduleLexer::INT)
+      texts.push_back(expression ? "an expression" : "a number");
+    else if (type == ScheduleLexer::STRING)
+      texts.push_back("a string");
+    else if (text == "and" || text == "or" ||
+             (!expression && llvm::is_contained(binary, text)))
+      ++operators;
+    else if (text.empty() ||
+             (expression && (text == "(" || text == "-" || text == "not" ||
+                             text == "true" || text == "false")))
+      continue;
+    else {
+      words += isWord(text);
+      texts.push_back("`" + text + "`");
+    }
+  }
+  if (texts.empty() && operators)
+    texts.push_back("an operator");
+  // At the start of a statement or declaration almost every keyword may stand.
+  if (words > 4) {
+    llvm::erase_if(texts, [](StringRef text) {
+      return text == "a name" || (text.size() > 2 && text.front() == '`' &&
+                                  isWord(text.drop_front()));
+    });
+    texts.insert(texts.begin(), contains(expected, ScheduleLexer::ID)
+                                    ? "a statement"
+                                    : "a declaration");
+  }
+  std::string last = texts.back();
+  texts.pop_back();
+  return texts.empty() ? last : llvm::join(texts, ", ") + " or " + last;
+}
+
+static std::string found(const Token *token) {
+  return token->getType() == Token::EOF ? "end of the file"
+                                        : "`" + token->getText() + "`";
+}
+
+void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
+                              const IntervalSet &expected) {
+  Token *before = parser->getTokenStream()->LT(-1);
+  // A line without its semicolon: the mistake is at the end of that line.
+  if (before && token->getLine() > before->getLine() &&
+      describe(parser, expected).find("`;`") != std::string::npos) {
+    diags.report<diag::ExpectedToken>(SourceRange(offsets.range(before).end),
+                                      describe(parser, expected));
+    return;
+  }
+  std::vector<std::string> words = keywords(parser);
+  std::vector<StringRef> candidates(words.begin(), words.end());
+  auto report = [&]() -> DiagnosticEngine::Builder {
+    if (expected.isEmpty())
+      return diags.report<diag::UnexpectedToken>(
+          offsets.range(token), found(token), "something else");
+    return diags.report<diag::UnexpectedToken>(
+        offsets.range(token), found(token), describe(parser, expected));
+  };
+  auto builder = report();
+  std::string text = token->getText();
+  if (contains(expected, ScheduleLexer::ID) &&
+      llvm::is_contained(words, text)) {
+    builder.note({}, "`{}` is a keyword and cannot be a name", text);
+    return;
+  }
+  // `repat 3 {`: the error shows one token late.
+  for (Token *suspect : {token, before}) {
+    if (!suspect || suspect->getType() != ScheduleLexer::ID)
+      continue;
+    StringRef near = nearestName(suspect->getText(), candidates);
+    if (!near.empty()) {
+      builder.note(offsets.range(suspect), "did you mean `{}`?", near);
+      return;
+    }
+  }
+}
+
+/// Rules that are a list in brackets (or the whole file): recovery stays inside
+/// them.
+static bool isList(size_t rule) {
+  switch (rule) {
+  case ScheduleParser::RuleFile:
+  case ScheduleParser::RuleSchedule:
+  case ScheduleParser::RuleBody:
+  case ScheduleParser::RulePipe:
+  case ScheduleParser::RuleModel:
+  case ScheduleParser::RuleComm:
+  case ScheduleParser::RuleEdgeLoop:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/// Consumes up to a semicolon or a closing bracket that belongs to what is
+/// around, or a whole block.
+void SyntaxErrors::skipStatement(antlr4::Parser *parser) {
+  for (unsigned depth = 0;
+       parser->getCurrentToken()->getType() != Token::EOF;) {
+    std::string text = parser->getCurrentToken()->getText();
+    if (depth == 0 && (text == ";" || text == "}"))
+      return;
+    parser->consume();
+    if (text == "{")
+      ++depth;
+    else if (text == "}" && --depth == 0)
+      return;
+  }
+}
+
+void SyntaxErrors::sync(antlr4::Parser *parser) {
+  const auto &atn = parser->getATN();
+  antlr4::atn::ATNState *state = atn.states[parser->getState()];
+  auto type = state->getStateType();
+  bool isLoop = type == antlr4::atn::ATNState::STAR_LOOP_ENTRY ||
+                type == antlr4::atn::ATNState::STAR_LOOP_BACK;
+  if (!isLoop || !isList(parser->getRuleContext()->getRuleIndex()))
+    return DefaultErrorStrategy::sync(parser);
+  IntervalSet expected = atn.nextTokens(state);
+  while (!contains(expected, parser->getCurrentToken()->getType()) &&
+         parser->getCurrentToken()->getType() != Token::EOF) {
+    if (!inErrorRecoveryMode(parser)) {
+      beginErrorCondition(parser);
+      unexpected(parser, parser->getCurrentToken(), expected);
+    }
+    skipStatement(parser);
+    std::string text = parser->getCurrentToken()->getText();
+    if (text == ";" ||
+        (text == "}" &&
+         !contains(expected, parser->getCurrentToken()->getType())))
+      parser->consume();
+  }
+}
+
+void SyntaxErrors::recover(antlr4::Parser *parser, std::exception_ptr error) {
+  if (isList(parser->getRuleContext()->getRuleIndex()))
+    return DefaultErrorStrategy::recover(parser, error);
+  // The block behind a broken condition is parsed as what it is.
+  bool isExpression =
+      parser->getRuleContext()->getRuleIndex() == ScheduleParser::RuleExpr;
+  if (!isExpression || parser->getCurrentToken()->getText() != "{")
+    skipStatement(parser);
+}
+
+Token *SyntaxErrors::singleTokenDeletion(antlr4::Parser *parser) {
+  // Brackets and semicolons carry the structure that recovery relies on.
+  std::string text = parser->getCurrentToken()->getText();
+  return text == "{" || text == "}" || text == ";"
+             ? nullptr
+             : DefaultErrorStrategy::singleTokenDeletion(parser);
+}
+
+void SyntaxErrors::reportNoViableAlternative(
+    antlr4::Parser *parser, const antlr4::NoViableAltException &e) {
+  unexpected(parser, e.getOffendingToken(), parser->getExpectedTokens());
+}
+
+void SyntaxErrors::reportInputMismatch(
+    antlr4::Parser *parser, const antlr4::InputMismatchException &e) {
+  unexpected(parser, e.getOffendingToken(), e.getExpectedTokens());
+}
+
+void SyntaxErrors::reportUnwantedToken(antlr4::Parser *parser) {
+  if (inErrorRecoveryMode(parser))
+    return;
+  beginErrorCondition(parser);
+  unexpected(parser, parser->getCurrentToken(), getExpectedTokens(parser));
+}
+
+void SyntaxErrors::reportMissingToken(antlr4::Parser *parser) {
+  if (inErrorRecoveryMode(parser))
+    return;
+  beginErrorCondition(parser);
+  // Where the token belongs: right after the one before.
+  Token *before = parser->getTokenStream()->LT(-1);
+  SourceRange at = before ? SourceRange(offsets.range(before).end)
+                          : offsets.range(parser->getCurrentToken());
+  diags.report<diag::ExpectedToken>(
+      at, describe(parser, getExpectedTokens(parser)));
+}

@@ -1,0 +1,38 @@
+// Says in our words what ANTLR found wrong.
+#pragma once
+
+#include "Lexing.h"
+
+namespace ppcc {
+
+/// ANTLR's error strategy with our diagnostics, and a recovery that knows where
+/// statements end: it goes on behind the next semicolon or block, so that each
+/// mistake is one message.
+class SyntaxErrors : public antlr4::DefaultErrorStrategy {
+public:
+  SyntaxErrors(const Offsets &offsets, DiagnosticEngine &diags)
+      : offsets(offsets), diags(diags) {}
+
+  void sync(antlr4::Parser *parser) override;
+  void recover(antlr4::Parser *parser, std::exception_ptr error) override;
+
+protected:
+  antlr4::Token *singleTokenDeletion(antlr4::Parser *parser) override;
+  void
+  reportNoViableAlternative(antlr4::Parser *parser,
+                            const antlr4::NoViableAltException &e) override;
+  void reportInputMismatch(antlr4::Parser *parser,
+                           const antlr4::InputMismatchException &e) override;
+  void reportUnwantedToken(antlr4::Parser *parser) override;
+  void reportMissingToken(antlr4::Parser *parser) override;
+
+private:
+  static void skipStatement(antlr4::Parser *parser);
+  void unexpected(antlr4::Parser *parser, antlr4::Token *token,
+                  const antlr4::misc::IntervalSet &expected);
+
+  const Offsets &offsets;
+  DiagnosticEngine &diags;
+};
+
+} // namespace ppcc
