@@ -1,0 +1,41 @@
+// Leads from the actions of a program to the source text that caused them.
+#include "ppcc/IR/Place.h"
+
+using namespace ppcc;
+
+/// Whether opening `name` could wait for input, as a terminal or a pipe does.
+static bool mayBlock(llvm::StringRef name, llvm::vfs::FileSystem &fs) {
+  if (name == "-")
+    return true;
+  auto status = fs.status(name);
+  return status && !status->isRegularFile();
+}
+
+Place ppcc::placeOf(const Program &program, SiteId siteId,
+                    SourceManager &sources) {
+  if (siteId == SiteId())
+    return {};
+  const Site &site = program.sites[siteId.value];
+  const std::string &name = program.files[site.file].name;
+  if (!mayBlock(name, sources.fileSystem()))
+    if (SourceLoc at = sources.find(name, site.line, site.column); at.valid())
+      return at;
+  return Place(fmt::format("{}:{}:{}", name, site.line, site.column));
+}
+
+Place ppcc::placeOf(const Program &program, ActionId id,
+                    SourceManager &sources) {
+  return placeOf(program, program[id].site, sources);
+}
+
+void ppcc::noteCallers(DiagnosticEngine::Builder &diagnostic,
+                       const Program &program, SiteId site,
+                       SourceManager &sources) {
+  constexpr unsigned maxNotes = 8;
+  SiteId caller = program.sites[site.value].caller;
+  for (unsigned i = 0; i != maxNotes && caller != SiteId(); ++i) {
+    diagnostic.note(placeOf(program, caller, sources),
+                    "in the block called here");
+    caller = program.sites[caller.value].caller;
+  }
+}

@@ -1,0 +1,726 @@
+// Reads a program from text.
+#include "ppcc/IR/Text.h"
+#include "ppcc/Support/Suggest.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <algorithm>
+#include <array>
+
+using namespace ppcc;
+using llvm::StringRef;
+
+namespace {
+
+class Parser {
+public:
+  Parser(uint32_t file, const SourceManager &sources, DiagnosticEngine &diags)
+      : sources(sources), diags(diags), file(file), text(sources.text(file)),
+        cursor(text.begin()), end(text.end()), lineStart(cursor) {
+    kindOfLetter.fill(noKind);
+    for (auto [i, info] : llvm::enumerate(program.kinds.rows()))
+      if (info.letters.size() == 1)
+        kindOfLetter[static_cast<unsigned char>(info.letters[0])] =
+            static_cast<uint16_t>(i);
+  }
+
+  std::optional<Program> parse() {
+    size_t errorsBefore = diags.errorCount();
+    parseHead();
+    // A cell takes three bytes and a space at least; four is near enough to the
+    // usual.
+    program.reserve(std::min<size_t>((end - cursor) / 4, UINT32_MAX));
+    while (!diags.saturated() && !atEnd())
+      parseRank();
+    while (program.ranksBegun() < program.numRanks)
+      program.beginRank();
+    if (diags.errorCount() != errorsBefore)
+      return std::nullopt;
+    return std::move(program);
+  }
+
+private:
+  // Characters and tokens.
+
+  SourceRange range(const char *from, const char *to) const {
+    return {sources.loc(file, from - text.begin()),
+            sources.loc(file, to - text.begin())};
+  }
+  SourceRange here() const {
+    return range(cursor, cursor == end ? cursor : cursor + 1);
+  }
+
+  void skipSpace() {
+    for (; cursor != end; ++cursor) {
+      if (*cursor == '\n') {
+        ++line;
+        lineStart = cursor + 1;
+      } else if (*cursor == '/' && cursor + 1 != end && cursor[1] == '/') {
+        while (cursor + 1 != end && cursor[1] != '\n')
+          ++cursor;
+      } else if (!isSpace(*cursor)) {
+        return;
+      }
+    }
+  }
+  static bool isSpace(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+  }
+  static bool isWordChar(char c) {
+    return llvm::isAlnum(c) || c == '_' || c == '.' || c == '+' || c == '-';
+  }
+
+  bool atEnd() {
+    skipSpace();
+    return cursor == end;
+  }
+  bool peek(char c) {
+    skipSpace();
+    return cursor != end && *cursor == c;
+  }
+  bool accept(StringRef token) {
+    skipSpace();
+    if (!StringRef(cursor, end - cursor).starts_with(token))
+      return false;
+    cursor += token.size();
+    return true;
+  }
+  bool expect(StringRef token) {
+    if (accept(token))
+      return true;
+    diags.report<diag::IrExpected>(here(), fmt::format("`{}`", token));
+    return false;
+  }
+  StringRef peekWord() {
+    skipSpace();
+    const char *to = cursor;
+    while (to != end && isWordChar(*to))
+      ++to;
+    return StringRef(cursor, to - cursor);
+  }
+  bool acceptWord(StringRef word) {
+    if (peekWord() != word)
+      return false;
+    cursor += word.size();
+    return true;
+  }
+  bool expectWord(StringRef word) {
+    if (acceptWord(word))
+      return true;
+    diags.report<diag::IrExpected>(here(), fmt::format("`{}`", word));
+    return false;
+  }
+
+  /// The digits at the cursor, as a number of at most `max`. Nothing, and a
+  /// report, for anything else.
+  std::optional<uint32_t> number(StringRef what, uint32_t max) {
+    skipSpace();
+    return digits(what, max);
+  }
+  std::optional<uint32_t> digits(StringRef what, uint32_t max) {
+    const char *from = cursor;
+    uint64_t value = 0;
+    bool fits = true;
+    for (; cursor != end && llvm::isDigit(*cursor); ++cursor) {
+      value = value * 10 + (*cursor - '0');
+      if (value > max) {
+        fits = false;
+        value = max;
+      }
+    }
+    if (cursor == from) {
+      diags.report<diag::IrExpected>(here(), fmt::format("a number: {}", what));
+      return std::nullopt;
+    }
+    if (!fits) {
+      diags.report<diag::IrNumberTooLarge>(
+          range(from, cursor),
+          StringRef(from, std::min<size_t>(cursor - from, 40)), what, max);
+      return std::nullopt;
+    }
+    return static_cast<uint32_t>(value);
+  }
+
+  std::optional<std::string> string(StringRef what) {
+    if (!peek('"')) {
+      diags.report<diag::IrExpected>(here(), fmt::format("a string: {}", what));
+      return std::nullopt;
+    }
+    const char *from = cursor++;
+    std::string value;
+    for (; cursor != end && *cursor != '\n'; ++cursor) {
+      char c = *cursor;
+      if (c == '"') {
+        ++cursor;
+        return value;
+      }
+      if (c == '\\' && cursor + 1 != end && cursor[1] != '\n') {
+        c = *++cursor;
+        if (c == 'n')
+          c = '\n';
+        else if (c == 't')
+          c = '\t';
+        else if (c != '"' && c != '\\')
+          diags.report<diag::BadEscape>(range(cursor - 1, cursor + 1),
+                                        StringRef(cursor, 1));
+      }
+      value += c;
+    }
+    diags.report<diag::UnterminatedString>(range(from, cursor));
+    return std::nullopt;
+  }
+  std::optional<std::string> wordOrString(StringRef what) {
+    if (peek('"'))
+      return string(what);
+    StringRef word = peekWord();
+    if (word.empty()) {
+      diags.report<diag::IrExpected>(here(), what);
+      return std::nullopt;
+    }
+    cursor += word.size();
+    return word.str();
+  }
+
+  /// Moves to the end of the line of the key that was read last, if it is not
+  /// behind that already.
+  void skipItem() {
+    while (line == keyLine && cursor != end && *cursor != '\n' &&
+           *cursor != '}')
+      ++cursor;
+  }
+
+  // The head: everything but the actions.
+
+  void parseHead() {
+    if (!expectWord("program")) {
+      cursor = end;
+      return;
+    }
+    if (peek('"'))
+      if (auto name = string("the program's name"))
+        program.name = std::move(*name);
+    if (!expect("{")) {
+      cursor = end;
+      return;
+    }
+    bool closed = false;
+    while (!diags.saturated() && !(closed = accept("}")) && !atEnd())
+      if (!parseItem())
+        skipItem();
+    if (!closed && !diags.saturated())
+      diags.report<diag::IrExpected>(here(), "`}`, the end of `program`");
+    checkSites();
+    for (Pipe &pipe : program.pipes) {
+      llvm::sort(pipe.skipEdges);
+      pipe.skipEdges.erase(
+          std::unique(pipe.skipEdges.begin(), pipe.skipEdges.end()),
+          pipe.skipEdges.end());
+    }
+    checkRanks();
+  }
+
+  bool parseItem() {
+    struct Key {
+      StringRef name;
+      bool (Parser::*parse)();
+    };
+    static constexpr Key keys[] = {
+        {"param", &Parser::parseParam},       {"ranks", &Parser::parseRanks},
+        {"backward", &Parser::parseBackward}, {"file", &Parser::parseFile},
+        {"site", &Parser::parseSite},         {"pipe", &Parser::parsePipe},
+        {"skip", &Parser::parseSkip},
+    };
+    StringRef word = peekWord();
+    keyLine = line;
+    if (word.empty()) {
+      diags.report<diag::IrExpected>(here(), "a key, such as `pipe`");
+      ++cursor;
+      return false;
+    }
+    keyRange = range(word.begin(), word.end());
+    cursor += word.size();
+    for (const Key &key : keys)
+      if (key.name == word)
+        return (this->*key.parse)();
+    StringRef names[std::size(keys)];
+    llvm::transform(keys, names, [](const Key &key) { return key.name; });
+    diags.report<diag::IrUnknownKey>(keyRange, word, didYouMean(word, names));
+    return false;
+  }
+
+  bool parseParam() {
+    auto name = wordOrString("the name of a parameter");
+    if (!name || !expect(":"))
+      return false;
+    auto type = wordOrString("the type of a parameter");
+    if (!type || !expect("="))
+      return false;
+    auto value = wordOrString("the value of a parameter");
+    if (!value)
+      return false;
+    program.params.push_back(
+        {std::move(*name), std::move(*type), std::move(*value)});
+    return true;
+  }
+
+  bool parseRanks() {
+    if (ranksGiven) {
+      diags.report<diag::IrTwice>(keyRange, "`ranks`");
+      return false;
+    }
+    ranksGiven = true;
+    auto ranks = number("the number of ranks", Program::maxRanks);
+    if (!ranks)
+      return false;
+    program.numRanks = *ranks;
+    return true;
+  }
+
+  bool parseBackward() {
+    if (acceptWord("true")) {
+      program.hasBackward = true;
+      return true;
+    }
+    program.hasBackward = false;
+    return expectWord("false");
+  }
+
+  bool parseFile() {
+    auto index = number("a file", UINT32_MAX - 1);
+    if (!index)
+      return false;
+    if (*index != program.files.size())
+      diags.report<diag::IrOutOfOrder>(keyRange, "file", *index,
+                                       program.files.size());
+    auto name = string("the name of a file");
+    if (!name)
+      return false;
+    program.files.push_back({std::move(*name), false});
+    return true;
+  }
+
+  bool parseSite() {
+    auto index = number("a site", UINT32_MAX - 1);
+    if (!index)
+      return false;
+    if (*index != program.sites.size())
+      diags.report<diag::IrOutOfOrder>(keyRange, "site", *index,
+                                       program.sites.size());
+    Site site;
+    auto siteFile = number("a file", UINT32_MAX - 1);
+    if (!siteFile || !expect(":"))
+      return false;
+    auto siteLine = number("a line", UINT32_MAX - 1);
+    if (!siteLine || !expect(":"))
+      return false;
+    auto siteColumn = number("a column", UINT32_MAX - 1);
+    if (!siteColumn)
+      return false;
+    site.file = *siteFile;
+    site.line = *siteLine;
+    site.column = *siteColumn;
+    if (acceptWord("in")) {
+      auto caller = number("a site", UINT32_MAX - 1);
+      if (!caller)
+        return false;
+      site.caller = SiteId(*caller);
+    }
+    if (site.file >= program.files.size()) {
+      diags.report<diag::IrNoEntry>(keyRange, "file", site.file);
+      return false;
+    }
+    program.sites.push_back(site);
+    siteRanges.push_back(keyRange);
+    return true;
+  }
+
+  /// A site may be called from one that stands behind it, so the callers are
+  /// checked at the end.
+  void checkSites() {
+    for (auto [i, at] : llvm::enumerate(siteRanges)) {
+      uint32_t caller = program.sites[i + 1].caller.value;
+      if (caller >= program.sites.size())
+        diags.report<diag::IrNoEntry>(at, "site", caller);
+    }
+  }
+
+  bool parsePipe() {
+    auto name = string("the name of a pipe");
+    if (!name || !expectWord("microbatches"))
+      return false;
+    auto first = number("the first microbatch", Program::maxMicrobatches);
+    if (!first || !expect(".."))
+      return false;
+    SourceRange lastRange = here();
+    auto last = number("the end of the microbatches", Program::maxMicrobatches);
+    if (last && *last < *first)
+      diags.report<diag::IrExpected>(
+          lastRange, fmt::format("a microbatch of at least {}", *first));
+    if (!last || !expectWord("ranks") || !expect("["))
+      return false;
+    Pipe pipe{
+        std::move(*name), *first, std::max(*first, *last) - *first, {}, {}};
+    while (!accept("]")) {
+      SourceRange at = here();
+      auto rank = number("the rank of a stage", Program::maxRanks - 1);
+      if (!rank)
+        return false;
+      if (pipe.numStages() == Program::maxStages) {
+        diags.report<diag::IrTooMany>(at, Program::maxStages,
+                                      "stages in a pipe");
+        return false;
+      }
+      pipe.rankOfStage.push_back(RankId(*rank));
+    }
+    return addPipe(std::move(pipe));
+  }
+
+  bool addPipe(Pipe pipe) {
+    if (program.pipes.size() == Program::maxPipes) {
+      diags.report<diag::IrTooMany>(keyRange, Program::maxPipes, "pipes");
+      return false;
+    }
+    for (const Pipe &other : program.pipes) {
+      uint32_t shared = std::max(pipe.firstMicrobatch, other.firstMicrobatch);
+      if (pipe.hasMicrobatch(shared) && other.hasMicrobatch(shared))
+        diags.report<diag::IrPipesOverlap>(keyRange, other.name, pipe.name,
+                                           shared);
+      if (pipe.name == other.name)
+        diags.report<diag::IrTwice>(keyRange,
+                                    fmt::format("pipe `{}`", pipe.name));
+    }
+    program.pipes.push_back(std::move(pipe));
+    pipeRanges.push_back(keyRange);
+    return true;
+  }
+
+  bool parseSkip() {
+    auto name = string("the name of a pipe");
+    if (!name)
+      return false;
+    auto pipe = llvm::find_if(
+        program.pipes, [&](const Pipe &pipe) { return pipe.name == *name; });
+    if (pipe == program.pipes.end()) {
+      diags.report<diag::IrNoEntry>(keyRange, "pipe",
+                                    fmt::format("`{}`", *name));
+      return false;
+    }
+    auto from = number("a stage", Program::maxStages);
+    if (!from || !expect("->"))
+      return false;
+    auto to = number("a stage", Program::maxStages);
+    if (!to)
+      return false;
+    if (*from + 1 >= *to || *to >= pipe->numStages()) {
+      diags.report<diag::IrBadEdge>(keyRange, *from, *to);
+      return false;
+    }
+    pipe->skipEdges.push_back({StageId(*from), StageId(*to)});
+    return true;
+  }
+
+  /// Without `ranks` there are as many as the pipes use.
+  void checkRanks() {
+    if (!ranksGiven)
+      for (const Pipe &pipe : program.pipes)
+        for (RankId rank : pipe.rankOfStage)
+          program.numRanks = std::max(program.numRanks, rank.value + 1);
+    for (auto [pipe, at] : llvm::zip(program.pipes, pipeRanges))
+      for (RankId rank : pipe.rankOfStage)
+        if (rank.value >= program.numRanks) {
+          diags.report<diag::IrNoRank>(at, rank.value, program.numRanks);
+          break;
+        }
+  }
+
+  // The actions.
+
+  void parseRank() {
+    StringRef word = peekWord();
+    SourceRange at = here();
+    if (!expectWord("rank")) {
+      skipPastRank();
+      return;
+    }
+    at = range(word.begin(), word.end());
+    auto rank = number("a rank", Program::maxRanks - 1);
+    bool known = rank && *rank < program.numRanks;
+    if (rank && !known)
+      diags.report<diag::IrNoRank>(at, *rank, program.numRanks);
+    if (known && *rank < program.ranksBegun()) {
+      diags.report<diag::IrOutOfOrder>(
+          at, "rank", *rank,
+          fmt::format("one above {}", program.ranksBegun() - 1));
+      known = false;
+    }
+    while (known && program.ranksBegun() <= *rank)
+      program.beginRank();
+    // The actions of a rank that cannot be are read for their errors.
+    appending = known;
+    if (!expect("{")) {
+      skipPastRank();
+      return;
+    }
+    phase = PhaseId();
+    while (!diags.saturated()) {
+      if (accept("}"))
+        return;
+      if (atEnd() || peekWord() == "rank") {
+        diags.report<diag::IrExpected>(here(), "`}`, the end of `rank`");
+        return;
+      }
+      parseRow();
+    }
+  }
+
+  void skipPastRank() {
+    while (cursor != end && *cursor != '}') {
+      skipSpace();
+      if (cursor != end && *cursor != '}')
+        ++cursor;
+    }
+    accept("}");
+  }
+
+  void parseRow() {
+    if (llvm::isDigit(*cursor)) {
+      parseCell(false);
+    } else if (*cursor == '(') {
+      parseGroup();
+    } else if (acceptWord("phase")) {
+      parsePhase();
+    } else {
+      const char *from = cursor;
+      skipCell();
+      if (cursor == from)
+        ++cursor;
+      diags.report<diag::IrExpected>(range(from, cursor),
+                                     "an action, such as `0F3`, or `phase`");
+    }
+  }
+
+  void parsePhase() {
+    auto name = string("the name of a phase");
+    if (!name)
+      return;
+    auto found = llvm::find(program.phases, *name);
+    if (found == program.phases.end() &&
+        program.phases.size() > Program::maxPhases) {
+      diags.report<diag::IrTooMany>(here(), Program::maxPhases, "phases");
+      return;
+    }
+    phase = program.phase(*name);
+  }
+
+  void parseGroup() {
+    ++cursor;
+    bool joined = false;
+    do {
+      skipSpace();
+      if (cursor == end || !llvm::isDigit(*cursor)) {
+        diags.report<diag::IrExpected>(here(), "an action, such as `0F3`");
+        skipCell();
+      } else {
+        joined |= parseCell(joined);
+      }
+    } while (!diags.saturated() && accept(";"));
+    expect(")");
+  }
+
+  /// Moves to where the next cell may begin.
+  void skipCell() {
+    while (cursor != end && !isSpace(*cursor) &&
+           !StringRef("();{}").contains(*cursor))
+      ++cursor;
+  }
+
+  /// False, and a report, when it is wrong.
+  bool parseCell(bool joined) {
+    const char *from = cursor;
+    Action action;
+    action.joined = joined;
+    action.phase = phase;
+    if (!readCell(action))
+      return false;
+    if (action.site == SiteId())
+      action.site = siteAt(from);
+    if (program.size() == UINT32_MAX - 1) {
+      diags.report<diag::IrTooMany>(range(from, cursor), UINT32_MAX - 1,
+                                    "actions");
+      cursor = end;
+      return false;
+    }
+    if (appending)
+      program.append(action);
+    return true;
+  }
+
+  bool readCell(Action &action) {
+    const char *from = cursor;
+    auto stage = digits("a stage", UINT32_MAX - 1);
+    const char *letters = cursor;
+    while (cursor != end && (llvm::isAlpha(*cursor) || *cursor == '_'))
+      ++cursor;
+    StringRef kindLetters(letters, cursor - letters);
+    std::optional<KindId> kindId = kindOf(kindLetters);
+    if (!stage)
+      return skippedCell();
+    if (!kindId || cursor == end || !llvm::isDigit(*cursor))
+      return noAction(from, kindId ? StringRef() : kindLetters);
+    auto microbatch = digits("a microbatch", Program::maxMicrobatches);
+    if (!microbatch)
+      return skippedCell();
+    std::optional<uint32_t> peer, site;
+    const KindInfo &info = program.kinds[*kindId];
+    if (!info.isCompute() &&
+        acceptHere(info.kindClass == KindClass::Send ? '>' : '<') &&
+        !(peer = digits("a stage", UINT32_MAX - 1)))
+      return skippedCell();
+    const char *to = cursor;
+    if (acceptHere('@') && !(site = digits("a site", UINT32_MAX - 1)))
+      return skippedCell();
+    if (!atCellEnd())
+      return noAction(from);
+    return place(action, *kindId, *stage, *microbatch, peer, range(from, to)) &&
+           setSite(action, site, from);
+  }
+
+  bool acceptHere(char c) {
+    bool found = cursor != end && *cursor == c;
+    cursor += found;
+    return found;
+  }
+
+  /// Leaves a cell whose number was reported.
+  bool skippedCell() {
+    skipCell();
+    return false;
+  }
+
+  bool atCellEnd() const {
+    return cursor == end || isSpace(*cursor) || *cursor == '/' ||
+           StringRef("();{}").contains(*cursor);
+  }
+
+  std::optional<KindId> kindOf(StringRef letters) const {
+    if (letters.size() != 1)
+      return program.kinds.find(letters);
+    uint16_t kind = kindOfLetter[static_cast<unsigned char>(letters[0])];
+    return kind == noKind ? std::nullopt : std::optional(KindId(kind));
+  }
+
+  /// Reports the cell at `from`.
+  bool noAction(const char *from, StringRef unknownLetters = {}) {
+    skipCell();
+    llvm::SmallVector<StringRef> letters;
+    for (const KindInfo &info : program.kinds.rows())
+      letters.push_back(info.letters);
+    std::string hint =
+        unknownLetters.size() < 2 ? "" : didYouMean(unknownLetters, letters);
+    diags.report<diag::IrNotAnAction>(
+        range(from, cursor),
+        StringRef(from, std::min<size_t>(cursor - from, 40)), hint);
+    return false;
+  }
+
+  /// Fills in the action; reports a stage, microbatch or peer that does not
+  /// exist.
+  bool place(Action &action, KindId kindId, uint32_t stage, uint32_t microbatch,
+             std::optional<uint32_t> peer, SourceRange at) {
+    if (lastPipe >= program.pipes.size() ||
+        !program.pipes[lastPipe].hasMicrobatch(microbatch)) {
+      auto pipe = program.pipeOfMicrobatch(microbatch);
+      if (!pipe) {
+        diags.report<diag::IrNoMicrobatch>(at, microbatch);
+        return false;
+      }
+      lastPipe = pipe->value;
+    }
+    const Pipe &pipe = program.pipes[lastPipe];
+    if (std::max(stage, peer.value_or(0)) >= pipe.numStages()) {
+      diags.report<diag::IrNoStage>(at, std::max(stage, peer.value_or(0)),
+                                    pipe.name, pipe.numStages());
+      return false;
+    }
+    action.kind = kindId;
+    action.pipe = PipeId(lastPipe);
+    action.stage = StageId(stage);
+    action.microbatch = microbatch;
+    const KindInfo &info = program.kinds[kindId];
+    if (info.isCompute())
+      return true;
+    if (!peer) {
+      bool toNext = (info.kindClass == KindClass::Send) ==
+                    bool(info.defines & slot::Output);
+      peer = toNext ? stage + 1 : stage - 1;
+      if (*peer >= pipe.numStages()) {
+        diags.report<diag::IrNoPeer>(
+            at, sources.text(file).slice(offset(at.begin), offset(at.end)));
+        return false;
+      }
+    }
+    action.peer = StageId(*peer);
+    return true;
+  }
+
+  size_t offset(SourceLoc at) const {
+    return at.raw - sources.loc(file, 0).raw;
+  }
+
+  bool setSite(Action &action, std::optional<uint32_t> site, const char *from) {
+    if (!site)
+      return true;
+    if (*site >= program.sites.size() || *site == 0 ||
+        (ownFile && program.sites[*site].file == *ownFile)) {
+      diags.report<diag::IrNoEntry>(range(from, cursor), "site", *site);
+      return false;
+    }
+    action.site = SiteId(*site);
+    return true;
+  }
+
+  /// The place of a cell in this text.
+  SiteId siteAt(const char *at) {
+    if (!appending)
+      return {};
+    if (!ownFile) {
+      ownFile = static_cast<uint32_t>(program.files.size());
+      program.files.push_back({sources.name(file).str(), true});
+    }
+    program.sites.push_back(
+        {*ownFile, line, static_cast<uint32_t>(at - lineStart + 1), {}});
+    return SiteId(program.sites.size() - 1);
+  }
+
+  static constexpr uint16_t noKind = 0xFFFF;
+
+  const SourceManager &sources;
+  DiagnosticEngine &diags;
+  uint32_t file;
+  StringRef text;
+  const char *cursor, *end;
+  const char *lineStart;
+  uint32_t line = 1;
+
+  Program program;
+  std::array<uint16_t, 256> kindOfLetter;
+  bool ranksGiven = false;
+  uint32_t keyLine = 0;
+  SourceRange keyRange; ///< The key of the item that is being read.
+  std::vector<SourceRange> siteRanges,
+      pipeRanges; ///< The keys of those read so far.
+  std::optional<uint32_t>
+      ownFile; ///< The entry of this text in Program::files.
+  PhaseId phase;
+  uint32_t lastPipe = 0;
+  bool appending = false; ///< The rank exists, so that its actions count.
+};
+
+} // namespace
+
+std::optional<Program> ppcc::parseProgram(uint32_t file,
+                                          const SourceManager &sources,
+                                          DiagnosticEngine &diags) {
+  return Parser(file, sources, diags).parse();
+}

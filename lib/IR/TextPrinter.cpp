@@ -1,0 +1,266 @@
+// Writes a program as text.
+#include "ppcc/IR/Text.h"
+
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <utility>
+
+using namespace ppcc;
+using llvm::raw_ostream;
+using llvm::StringRef;
+
+static void printString(StringRef text, raw_ostream &out) {
+  out << '"';
+  for (char c : text) {
+    switch (c) {
+    case '\n':
+      out << "\\n";
+      break;
+    case '\t':
+      out << "\\t";
+      break;
+    case '"':
+    case '\\':
+      out << '\\';
+      [[fallthrough]];
+    default:
+      out << c;
+    }
+  }
+  out << '"';
+}
+
+static bool isWord(StringRef text) {
+  return !text.empty() && llvm::all_of(text, [](char c) {
+    return llvm::isAlnum(c) || StringRef("_.+-").contains(c);
+  });
+}
+
+static void printWord(StringRef text, raw_ostream &out) {
+  if (isWord(text))
+    out << text;
+  else
+    printString(text, out);
+}
+
+namespace {
+
+/// Puts items on lines of some hundred columns.
+class Lines {
+public:
+  /// The first line is indented by `indent` columns, the others by `hanging`
+  /// more.
+  Lines(raw_ostream &out, unsigned indent, unsigned hanging = 0)
+      : out(out), indent(indent), hanging(hanging) {}
+
+  void put(StringRef item) {
+    if (column != 0 && column + 1 + item.size() > width)
+      endLine();
+    if (column == 0) {
+      out.indent(indent);
+      column = indent;
+      indent += std::exchange(hanging, 0);
+    } else {
+      out << ' ';
+      ++column;
+    }
+    out << item;
+    column += item.size();
+  }
+  void endLine() {
+    if (column != 0)
+      out << '\n';
+    column = 0;
+  }
+
+private:
+  static constexpr size_t width = 100;
+  raw_ostream &out;
+  unsigned indent, hanging;
+  size_t column = 0;
+};
+
+class Printer {
+public:
+  Printer(const Program &program, raw_ostream &out, const PrintOptions &options)
+      : program(program), out(out), options(options) {}
+
+  void print() {
+    if (options.sites)
+      numberSites();
+    printHead();
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
+      if (shows(RankId(rank)))
+        printRank(RankId(rank));
+  }
+
+private:
+  bool shows(RankId rank) const {
+    return options.ranks.empty() || llvm::is_contained(options.ranks, rank);
+  }
+  bool shows(const Action &action) const {
+    return !options.microbatches ||
+           (action.microbatch >= options.microbatches->first &&
+            action.microbatch < options.microbatches->second);
+  }
+
+  /// Numbers the sites that the shown actions use, those in the program's own
+  /// text excepted.
+  void numberSites() {
+    llvm::BitVector used(program.sites.size());
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+      if (!shows(RankId(rank)))
+        continue;
+      for (uint32_t i = program.begin(RankId(rank)).value;
+           i != program.end(RankId(rank)).value; ++i) {
+        Action action = program[ActionId(i)];
+        if (!shows(action))
+          continue;
+        for (SiteId site = action.site;
+             site != SiteId() && !used.test(site.value);
+             site = program.sites[site.value].caller)
+          used.set(site.value);
+      }
+    }
+    siteNumber.assign(program.sites.size(), 0);
+    uint32_t next = 0;
+    for (unsigned site : used.set_bits())
+      if (!program.files[program.sites[site].file].own)
+        siteNumber[site] = ++next;
+  }
+
+  void printHead() {
+    out << "program ";
+    if (!program.name.empty()) {
+      printString(program.name, out);
+      out << ' ';
+    }
+    out << "{\n";
+    for (const ProgramParam &param : program.params) {
+      out << "  param ";
+      printWord(param.name, out);
+      out << ": ";
+      printWord(param.type, out);
+      out << " = ";
+      printWord(param.value, out);
+      out << '\n';
+    }
+    out << "  ranks " << program.numRanks << '\n';
+    out << "  backward " << (program.hasBackward ? "true" : "false") << '\n';
+    if (options.sites)
+      printSites();
+    for (const Pipe &pipe : program.pipes)
+      printPipe(pipe);
+    out << "}\n";
+  }
+
+  void printSites() {
+    std::vector<uint32_t> fileNumber(program.files.size());
+    uint32_t next = 0;
+    for (auto [file, number] : llvm::zip(program.files, fileNumber)) {
+      if (file.own)
+        continue;
+      number = next++;
+      out << "  file " << number << ' ';
+      printString(file.name, out);
+      out << '\n';
+    }
+    for (auto [site, number] : llvm::zip(program.sites, siteNumber)) {
+      if (number == 0)
+        continue;
+      out << "  site " << number << ' ' << fileNumber[site.file] << ':'
+          << site.line << ':' << site.column;
+      if (uint32_t caller = siteNumber[site.caller.value])
+        out << " in " << caller;
+      out << '\n';
+    }
+  }
+
+  void printPipe(const Pipe &pipe) {
+    std::string item;
+    llvm::raw_string_ostream head(item);
+    head << "pipe ";
+    printString(pipe.name, head);
+    head << " microbatches " << pipe.firstMicrobatch << ".."
+         << pipe.endMicrobatch() << " ranks [";
+    Lines lines(out, 2, 2);
+    for (uint32_t stage = 0; stage != pipe.numStages(); ++stage) {
+      if (stage != 0) {
+        lines.put(item);
+        item.clear();
+      }
+      head << pipe.rankOfStage[stage].value;
+    }
+    lines.put(item + "]");
+    lines.endLine();
+    for (auto [from, to] : pipe.skipEdges) {
+      out << "  skip ";
+      printString(pipe.name, out);
+      out << ' ' << from.value << " -> " << to.value << '\n';
+    }
+  }
+
+  void printRank(RankId rank) {
+    out << "rank " << rank.value << " {\n";
+    Lines lines(out, 4);
+    PhaseId phase;
+    uint32_t end = program.end(rank).value;
+    for (uint32_t row = program.begin(rank).value; row != end;) {
+      uint32_t groupEnd = program.groupEnd(ActionId(row), rank).value;
+      PhaseId groupPhase = program[ActionId(row)].phase;
+      if (appendGroup(row, groupEnd)) {
+        if (groupPhase != phase) {
+          lines.endLine();
+          out << "  phase ";
+          printString(program.phases[groupPhase.value], out);
+          out << '\n';
+          phase = groupPhase;
+        }
+        lines.put(cells);
+      }
+      row = groupEnd;
+    }
+    lines.endLine();
+    out << "}\n";
+  }
+
+  /// Leaves the shown actions of a group in `cells`; false when there are none.
+  bool appendGroup(uint32_t row, uint32_t end) {
+    unsigned shown = 0;
+    cells.clear();
+    for (; row != end; ++row) {
+      Action action = program[ActionId(row)];
+      if (!shows(action))
+        continue;
+      if (++shown == 2)
+        cells.insert(cells.begin(), '(');
+      if (shown > 1)
+        cells += "; ";
+      appendCell(program, action, cells);
+      if (options.sites && siteNumber[action.site.value] != 0) {
+        cells += '@';
+        cells += llvm::utostr(siteNumber[action.site.value]);
+      }
+    }
+    if (shown > 1)
+      cells += ')';
+    return shown != 0;
+  }
+
+  const Program &program;
+  raw_ostream &out;
+  const PrintOptions &options;
+  std::vector<uint32_t>
+      siteNumber; ///< By SiteId; 0 for a site that is not printed.
+  llvm::SmallString<64> cells;
+};
+
+} // namespace
+
+void ppcc::printProgram(const Program &program, raw_ostream &out,
+                        const PrintOptions &options) {
+  Printer(program, out, options).print();
+}
