@@ -1,0 +1,110 @@
+// Computes checked expressions.
+#pragma once
+
+#include "ppcc/Sema/Module.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+namespace ppcc::sema {
+
+/// A value; its type is known from the expression.
+union Value {
+  int64_t i; ///< Also a bool, 0 or 1, and a pipe's number.
+  double f;
+};
+
+/// The chunk that an argument names: by number, or as the rank's stage in a
+/// pipe.
+struct ChunkArg {
+  SourceRange range;
+  bool isPipe;
+  int64_t value;
+};
+
+/// The counters of the rank that is being laid out. Each call reports what is
+/// wrong with the chunk and then gives nothing. A null chunk means all of the
+/// rank, or its only chunk for `issued`.
+class Counters {
+public:
+  virtual ~Counters() = default;
+  virtual std::optional<int64_t> issued(KindId kind, const ChunkArg *chunk,
+                                        SourceRange range) = 0;
+  virtual std::optional<int64_t> pending(const ChunkArg *chunk,
+                                         SourceRange range) = 0;
+  virtual std::optional<int64_t> padded(const ChunkArg *chunk,
+                                        SourceRange range) = 0;
+};
+
+/// Evaluates expressions over globals and a stack of local frames. Errors are
+/// reported once a place and then seen in failed(); the value of a failed
+/// evaluation means nothing.
+class Evaluator {
+public:
+  Evaluator(const Module &module, DiagnosticEngine &diags, uint64_t maxSteps)
+      : module(module), diags(diags), maxSteps(maxSteps) {}
+
+  Value eval(const ast::Expr *expr);
+  int64_t evalInt(const ast::Expr *expr) { return eval(expr).i; }
+  bool evalBool(const ast::Expr *expr) { return eval(expr).i != 0; }
+  /// The value of an int or float expression.
+  double evalFloat(const ast::Expr *expr);
+  /// The argument of an action or counter that names a chunk.
+  ChunkArg evalChunk(const ast::Expr *expr);
+
+  /// Counts a step of the evaluation against the limit. False, and reported,
+  /// when the limit is reached.
+  bool step(SourceRange range) {
+    return ++steps <= maxSteps || outOfSteps(range);
+  }
+
+  /// Begins a frame of `size` locals; end it with popFrame(the value given
+  /// back).
+  size_t pushFrame(size_t size);
+  void popFrame(size_t previousBase);
+  Value &local(uint32_t slot) { return stack[base + slot]; }
+
+  /// True when this diagnostic has not been reported at this place yet. Sets
+  /// failed().
+  bool fail(diag::Id id, SourceRange range) {
+    hasFailed = true;
+    return reported.insert({unsigned(id), range.begin.raw}).second;
+  }
+  bool failed() const { return hasFailed; }
+  void clearFailed() { hasFailed = false; }
+
+  Type type(const ast::Expr *expr) const { return module.exprs[expr->id].type; }
+  /// The local slot of the variable of a `let`, a `for` or an edge loop.
+  uint32_t slotOf(uint32_t statement) const {
+    return module.stmts[statement].index;
+  }
+
+  std::vector<Value> globals;
+  Counters *counters = nullptr;
+
+private:
+  static constexpr uint64_t nodesOfStep = 64;
+
+  bool outOfSteps(SourceRange range);
+  Value name(const ast::NameExpr *expr);
+  Value call(const ast::CallExpr *expr);
+  Value builtin(const ast::CallExpr *expr, Builtin id);
+  Value counter(Builtin id, KindId kind, const ast::Expr *chunk,
+                SourceRange range);
+  Value binary(const ast::BinaryExpr *expr);
+  bool compare(const ast::BinaryExpr *expr);
+  Value overflow(const ast::Expr *expr, llvm::StringRef op, int64_t lhs,
+                 int64_t rhs);
+  void noteCalls(DiagnosticEngine::Builder &builder) const;
+
+  const Module &module;
+  DiagnosticEngine &diags;
+  const uint64_t maxSteps;
+  uint64_t steps = 0, nodes = 0;
+  bool hasFailed = false;
+  std::vector<Value> stack;
+  size_t base = 0;
+  std::vector<const ast::CallExpr *> calls;
+  llvm::DenseSet<std::pair<unsigned, unsigned>> reported;
+};
+
+} // namespace ppcc::sema

@@ -1,0 +1,45 @@
+// A schedule with values for its parameters: everything but the actions.
+#pragma once
+
+#include "ppcc/IR/Program.h"
+#include "ppcc/Sema/Evaluator.h"
+
+namespace ppcc::sema {
+
+/// A `-D NAME=VALUE`.
+struct ParamValue {
+  std::string name, value;
+};
+
+/// What a schedule may expand to.
+struct Limits {
+  uint64_t maxActions = 100'000'000;
+  /// Turns of loops, statements and calls, counted together.
+  uint64_t maxSteps() const {
+    return maxActions > UINT64_MAX / 5 ? UINT64_MAX : maxActions * 5;
+  }
+};
+
+/// A schedule with its parameters bound.
+struct Instance {
+  const Schedule *schedule = nullptr;
+  Program program;              ///< Without rows.
+  std::vector<uint64_t> padded; ///< By pipe: microbatches that the order counts
+                                ///< with, real ones included.
+};
+
+/// Binds the parameters, checks every `require`, and evaluates the header:
+/// ranks, pipes, placements, edges. Leaves the values of the globals in
+/// `evaluator`. Reports every error; gives nothing when there was one.
+/// O(parameters + stages + edges).
+std::optional<Instance> instantiate(const Schedule &schedule,
+                                    llvm::ArrayRef<ParamValue> values,
+                                    const Limits &limits, Evaluator &evaluator,
+                                    DiagnosticEngine &diags);
+
+/// The values that `comm { }` gives to a setting, as written; none when it does
+/// not speak of it.
+llvm::ArrayRef<ast::Identifier> commSetting(const Schedule &schedule,
+                                            llvm::StringRef name);
+
+} // namespace ppcc::sema

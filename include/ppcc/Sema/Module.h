@@ -1,0 +1,121 @@
+// What is known of a program's names and types: tables beside the tree, by the
+// ids of its nodes.
+#pragma once
+
+#include "ppcc/AST/AST.h"
+#include "ppcc/Basic/Diagnostics.h"
+#include "ppcc/IR/ActionKind.h"
+
+#include <optional>
+#include <vector>
+
+namespace ppcc::sema {
+
+enum class Type : uint8_t { Error, Int, Bool, Float, Pipe };
+
+/// `int`, `bool`, `float` or `pipe`.
+llvm::StringRef typeName(Type type);
+
+enum class Builtin : uint8_t { Min, Max, Abs, Issued, Pending, Padded };
+
+/// What an expression means.
+struct ExprInfo {
+  enum class Ref : uint8_t { None, Global, Local, Function, Builtin };
+  Type type = Type::Error;
+  Ref ref = Ref::None; ///< Of a name or a call.
+  uint32_t index = 0;  ///< A slot, a row of Module::functions, or a Builtin.
+};
+
+/// What a statement means.
+struct StmtInfo {
+  bool isBlock = false; ///< Of an action statement: it calls the block `index`,
+                        ///< else it is of kind `index`.
+  uint32_t index = 0;   ///< Or the slot of the variable of `let` and `for`.
+};
+
+struct Function {
+  const ast::FunctionItem *item = nullptr;
+  std::vector<Type> params; ///< In local slots 0, 1, ...
+  Type result = Type::Error;
+  uint32_t depth = 0; ///< Expressions nested in its evaluation, calls included.
+};
+
+struct Block {
+  const ast::BlockItem *item = nullptr;
+  std::vector<Type> params; ///< In local slots 0, 1, ...
+  uint32_t numLocals = 0;
+  uint32_t depth = 0;
+  const ast::Stmt *structural =
+      nullptr; ///< A statement of it that cannot stand in a group.
+};
+
+struct ScheduleParam {
+  const ast::Parameter *decl = nullptr;
+  Type type = Type::Error;
+};
+
+/// A pipe as declared; a schedule without `pipe` has one, called `main`.
+struct PipeDecl {
+  llvm::StringRef name;
+  SourceRange range;
+  const ast::MicrobatchesItem *microbatches = nullptr;
+  const ast::PlacementItem *placement = nullptr;
+  const ast::StagesItem *stages = nullptr;
+  const ast::StageMapItem *stageMap = nullptr;
+  std::vector<const ast::Item *> edges;
+  uint32_t stageSlot = 0; ///< Local slot of the variable of the stage map.
+};
+
+struct Schedule {
+  const ast::Schedule *decl = nullptr;
+  std::vector<ScheduleParam> params; ///< In global slots 0, 1, ...
+  /// The items that are evaluated, in order: `let`, `require`, `ranks`,
+  /// `backward`.
+  std::vector<const ast::Item *> header;
+  std::vector<uint32_t>
+      letSlots; ///< The global slot of each `let` of the header, in order.
+  std::vector<PipeDecl> pipes;
+  std::vector<uint32_t> pipeSlots; ///< The global slot that holds each pipe's
+                                   ///< number, if it has a name.
+  const ast::OnRankItem *onRank = nullptr;
+  const ast::ModelItem *model = nullptr;
+  const ast::CommItem *comm = nullptr;
+  uint32_t numGlobals = 0;
+  uint32_t numLocals = 0;    ///< Of the body of `on rank`; slot 0 is the rank.
+  uint32_t headerLocals = 0; ///< Of stage maps and edge loops.
+};
+
+/// A file with all that it imports, checked.
+struct Module {
+  std::vector<ExprInfo> exprs;
+  std::vector<StmtInfo> stmts;
+  /// For a schedule-level function or block in a global table, the same:
+  /// schedules do not see each other's.
+  std::vector<Function> functions;
+  std::vector<Block> blocks;
+  std::vector<Schedule> schedules; ///< Those of the file itself.
+  KindTable kinds;
+};
+
+/// What the settings of `comm { }` may name.
+struct CommWords {
+  std::vector<llvm::StringRef>
+      transports; ///< A `buffered` among them may be followed by `:k`.
+  std::vector<llvm::StringRef> orders;
+  std::vector<llvm::StringRef> fusions;
+};
+
+/// Checks names and types. `files` holds the imported files first, each after
+/// those that it imports, and the main file last. Reports every error; gives
+/// nothing when there was one. O(nodes).
+std::optional<Module> check(llvm::ArrayRef<ast::File> files,
+                            const ast::Context &context, const CommWords &words,
+                            DiagnosticEngine &diags);
+
+/// The schedule to compile: the one called `name` or, without a name, the only
+/// one. Reports why there is none.
+const Schedule *selectSchedule(const Module &module, llvm::StringRef name,
+                               llvm::StringRef fileName,
+                               DiagnosticEngine &diags);
+
+} // namespace ppcc::sema

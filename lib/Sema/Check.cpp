@@ -1,0 +1,1052 @@
+// Resolves names and checks types.
+#include "ppcc/Sema/Module.h"
+#include "ppcc/Support/Suggest.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <map>
+
+using namespace ppcc;
+using namespace ppcc::sema;
+using llvm::ArrayRef;
+using llvm::cast;
+using llvm::dyn_cast;
+using llvm::StringRef;
+
+StringRef sema::typeName(Type type) {
+  static constexpr StringRef names[] = {"error", "int", "bool", "float",
+                                        "pipe"};
+  return names[static_cast<unsigned>(type)];
+}
+
+namespace {
+
+/// Evaluation recurses this deep at most, so that no schedule exhausts the
+/// stack.
+constexpr uint32_t maxDepth = 2000;
+
+struct BuiltinRow {
+  StringRef name;
+  Builtin id;
+};
+constexpr BuiltinRow builtins[] = {
+    {"min", Builtin::Min},         {"max", Builtin::Max},
+    {"abs", Builtin::Abs},         {"issued", Builtin::Issued},
+    {"pending", Builtin::Pending}, {"padded", Builtin::Padded},
+};
+
+const BuiltinRow *findBuiltin(StringRef name) {
+  auto *found = llvm::find_if(
+      builtins, [&](const BuiltinRow &row) { return row.name == name; });
+  return found == std::end(builtins) ? nullptr : found;
+}
+
+std::string source(const ast::Expr *expr) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  print(expr, out);
+  return text;
+}
+
+bool isCounter(Builtin id) {
+  return id == Builtin::Issued || id == Builtin::Pending ||
+         id == Builtin::Padded;
+}
+
+std::string count(size_t n, StringRef noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
+/// What a name stands for.
+struct Symbol {
+  enum class Kind : uint8_t { Value, Function, Block } kind = Kind::Value;
+  ExprInfo::Ref ref = ExprInfo::Ref::None;
+  uint32_t index = 0;
+  Type type = Type::Error;
+  SourceRange range;
+};
+
+class Checker {
+public:
+  Checker(Module &module, const CommWords &words, DiagnosticEngine &diags)
+      : module(module), words(words), diags(diags) {
+    scopes.emplace_back();
+  }
+
+  void file(const ast::File &file, bool isMain) {
+    noteDeclarations(file.items);
+    for (const ast::Item *item : file.items)
+      functionOrBlock(item);
+    llvm::DenseMap<StringRef, SourceRange> names;
+    for (const ast::Schedule &decl : file.schedules) {
+      if (auto [found, isNew] =
+              names.try_emplace(decl.name.text, decl.name.range);
+          !isNew)
+        redefined(decl.name, found->second);
+      Schedule checked = schedule(decl);
+      if (isMain)
+        module.schedules.push_back(std::move(checked));
+    }
+  }
+
+private:
+  using Scope = llvm::DenseMap<StringRef, Symbol>;
+
+  // ---- Names ----
+
+  Symbol *lookup(StringRef name) {
+    for (Scope &scope : llvm::reverse(scopes))
+      if (auto found = scope.find(name); found != scope.end())
+        return &found->second;
+    return nullptr;
+  }
+
+  void redefined(const ast::Identifier &name, SourceRange first) {
+    diags.report<diag::Redefined>(name.range, name.text)
+        .note(first, "first defined here");
+  }
+
+  void define(const ast::Identifier &name, Symbol symbol) {
+    if (findBuiltin(name.text) || name.text == "mb")
+      diags.report<diag::ReservedName>(name.range, name.text, "built in");
+    else if (module.kinds.find(name.text))
+      diags.report<diag::ReservedName>(name.range, name.text, "an action");
+    symbol.range = name.range;
+    if (auto [found, isNew] = scopes.back().try_emplace(name.text, symbol);
+        !isNew)
+      redefined(name, found->second.range);
+  }
+
+  uint32_t defineLocal(const ast::Identifier &name, Type type) {
+    define(name,
+           {Symbol::Kind::Value, ExprInfo::Ref::Local, numLocals, type, {}});
+    return numLocals++;
+  }
+  uint32_t defineGlobal(const ast::Identifier &name, Type type) {
+    define(name,
+           {Symbol::Kind::Value, ExprInfo::Ref::Global, numGlobals, type, {}});
+    return numGlobals++;
+  }
+
+  /// Names of functions and blocks that stand further down, to say more than
+  /// "unknown".
+  void noteDeclarations(ArrayRef<const ast::Item *> items) {
+    for (const ast::Item *item : items)
+      if (auto *function = dyn_cast<ast::FunctionItem>(item))
+        later.try_emplace(function->name.text, function->name.range);
+      else if (auto *block = dyn_cast<ast::BlockItem>(item))
+        later.try_emplace(block->name.text, block->name.range);
+  }
+
+  std::vector<StringRef> visible(Symbol::Kind kind) {
+    std::vector<StringRef> names;
+    for (const Scope &scope : scopes)
+      for (const auto &[name, symbol] : scope)
+        if (symbol.kind == kind)
+          names.push_back(name);
+    llvm::sort(
+        names); // The order of a hash table must not choose the suggestion.
+    return names;
+  }
+
+  /// Reports a use of something that is being declared, or declared below. True
+  /// when it was that.
+  bool reportOrder(const ast::Identifier &name) {
+    if (name.text == current.text) {
+      diags.report<diag::RecursiveCall>(name.range, name.text)
+          .note(current.range, "declared here");
+      return true;
+    }
+    auto found = later.find(name.text);
+    if (found == later.end())
+      return false;
+    diags.report<diag::UsedBeforeDeclared>(name.range, name.text)
+        .note(found->second, "declared here");
+    return true;
+  }
+
+  // ---- Expressions ----
+
+  Type type(const ast::Expr *expr) const { return module.exprs[expr->id].type; }
+
+  Type set(const ast::Expr *expr, Type type,
+           ExprInfo::Ref ref = ExprInfo::Ref::None, uint32_t index = 0) {
+    module.exprs[expr->id] = {type, ref, index};
+    return type;
+  }
+
+  static bool fits(Type actual, Type wanted) {
+    return actual == wanted || actual == Type::Error || wanted == Type::Error ||
+           (actual == Type::Int && wanted == Type::Float);
+  }
+
+  void expect(const ast::Expr *expr, Type wanted, StringRef what) {
+    Type actual = check(expr);
+    if (!fits(actual, wanted))
+      diags.report<diag::TypeMismatch>(expr->range, what, typeName(wanted),
+                                       typeName(actual));
+  }
+
+  Type check(const ast::Expr *expr) {
+    evalDepth = std::max(evalDepth, ++nowDepth);
+    Type result = checkNode(expr);
+    --nowDepth;
+    return result;
+  }
+
+  Type checkNode(const ast::Expr *expr) {
+    using ast::ExprKind;
+    switch (expr->kind) {
+    case ExprKind::Int:
+      return set(expr, Type::Int);
+    case ExprKind::Float:
+      return set(expr, Type::Float);
+    case ExprKind::Bool:
+      return set(expr, Type::Bool);
+    case ExprKind::Name:
+      return name(cast<ast::NameExpr>(expr));
+    case ExprKind::Call:
+      return call(cast<ast::CallExpr>(expr));
+    case ExprKind::Unary: {
+      auto *unary = cast<ast::UnaryExpr>(expr);
+      Type operand = check(unary->operand);
+      bool isNot = unary->op == ast::UnaryOp::Not;
+      if (operand != Type::Error &&
+          (isNot ? operand != Type::Bool : !isNumber(operand))) {
+        diags.report<diag::BadOperands>(unary->range, spelling(unary->op),
+                                        typeName(operand));
+        return set(expr, isNot ? Type::Bool : Type::Error);
+      }
+      return set(expr, operand);
+    }
+    case ExprKind::Binary:
+      return binary(cast<ast::BinaryExpr>(expr));
+    case ExprKind::Conditional: {
+      auto *conditional = cast<ast::ConditionalExpr>(expr);
+      expect(conditional->condition, Type::Bool, "the condition of `?:`");
+      Type then = check(conditional->then),
+           otherwise = check(conditional->otherwise);
+      std::optional<Type> common = join(then, otherwise);
+      if (!common)
+        diags.report<diag::TypeMismatch>(conditional->otherwise->range,
+                                         "the other side of `?:`",
+                                         typeName(then), typeName(otherwise));
+      return set(expr, common.value_or(Type::Error));
+    }
+    }
+    llvm_unreachable("all kinds are handled");
+  }
+
+  static bool isNumber(Type type) {
+    return type == Type::Int || type == Type::Float;
+  }
+
+  /// The type that holds both.
+  static std::optional<Type> join(Type a, Type b) {
+    if (a == Type::Error || b == Type::Error)
+      return Type::Error;
+    if (a == b)
+      return a;
+    if (isNumber(a) && isNumber(b))
+      return Type::Float;
+    return std::nullopt;
+  }
+
+  Type binary(const ast::BinaryExpr *expr) {
+    using ast::BinaryOp;
+    Type lhs = check(expr->lhs), rhs = check(expr->rhs);
+    std::optional<Type> common = join(lhs, rhs);
+    bool isCompare = expr->op >= BinaryOp::Eq && expr->op <= BinaryOp::Ge;
+    bool isLogic = expr->op == BinaryOp::And || expr->op == BinaryOp::Or;
+    bool isEquality = expr->op == BinaryOp::Eq || expr->op == BinaryOp::Ne;
+    Type result =
+        isCompare || isLogic ? Type::Bool : common.value_or(Type::Error);
+    if (common == Type::Error)
+      return set(expr, result);
+    bool ok = common && (isLogic ? *common == Type::Bool
+                                 : isEquality || isNumber(*common));
+    if (ok && expr->op == BinaryOp::Mod)
+      ok = *common == Type::Int;
+    if (!ok) {
+      std::string types =
+          lhs == rhs ? typeName(lhs).str()
+                     : fmt::format("{} and {}", typeName(lhs), typeName(rhs));
+      diags.report<diag::BadOperands>(expr->opRange, spelling(expr->op), types);
+      return set(expr, isCompare || isLogic ? Type::Bool : Type::Error);
+    }
+    return set(expr, result);
+  }
+
+  Type name(const ast::NameExpr *expr) {
+    if (Symbol *symbol = lookup(expr->name)) {
+      if (symbol->kind == Symbol::Kind::Value)
+        return set(expr, symbol->type, symbol->ref, symbol->index);
+      diags.report<diag::WrongArgumentCount>(expr->range, expr->name,
+                                             "arguments", "none are");
+      return Type::Error;
+    }
+    if (const BuiltinRow *row = findBuiltin(expr->name)) {
+      // `padded` and `pending` stand for all of the rank.
+      if (row->id < Builtin::Pending) {
+        diags.report<diag::WrongArgumentCount>(expr->range, expr->name,
+                                               "arguments", "none are");
+        return Type::Error;
+      }
+      needRank(expr->name, expr->range);
+      return set(expr, Type::Int, ExprInfo::Ref::Builtin,
+                 static_cast<uint32_t>(row->id));
+    }
+    if (!reportOrder({expr->name, expr->range}))
+      diags.report<diag::UnknownName>(
+          expr->range, expr->name,
+          didYouMean(expr->name, visible(Symbol::Kind::Value)));
+    return Type::Error;
+  }
+
+  void needRank(StringRef name, SourceRange range) {
+    if (!onRank)
+      diags.report<diag::OnlyOnRank>(range, name);
+  }
+
+  void wrongCount(const ast::Identifier &name, std::string takes,
+                  size_t given) {
+    diags.report<diag::WrongArgumentCount>(
+        name.range, name.text, takes,
+        fmt::format("{} {}", given, given == 1 ? "is" : "are"));
+  }
+
+  Type call(const ast::CallExpr *expr) {
+    if (const BuiltinRow *row = findBuiltin(expr->callee.text))
+      return builtin(expr, row->id);
+    Symbol *symbol = lookup(expr->callee.text);
+    if (!symbol || symbol->kind != Symbol::Kind::Function) {
+      for (const ast::Expr *arg : expr->args)
+        check(arg);
+      if (!reportOrder(expr->callee)) {
+        std::vector<StringRef> names = visible(Symbol::Kind::Function);
+        for (const BuiltinRow &row : builtins)
+          names.push_back(row.name);
+        diags.report<diag::UnknownFunction>(
+            expr->callee.range, expr->callee.text,
+            didYouMean(expr->callee.text, names));
+      }
+      return Type::Error;
+    }
+    uint32_t index = symbol->index;
+    const Function &function = module.functions[index];
+    arguments(expr->callee, function.params, expr->args);
+    deepen(function.depth, expr->callee.range);
+    return set(expr, function.result, ExprInfo::Ref::Function, index);
+  }
+
+  void arguments(const ast::Identifier &name, ArrayRef<Type> params,
+                 ArrayRef<const ast::Expr *> args) {
+    if (args.size() != params.size())
+      wrongCount(name, count(params.size(), "argument"), args.size());
+    for (size_t i = 0; i != args.size(); ++i)
+      expect(args[i], i < params.size() ? params[i] : Type::Error,
+             "this argument");
+  }
+
+  /// Counts what the evaluation of a callee adds at this place.
+  void deepen(uint32_t depth, SourceRange range) {
+    evalDepth = std::max(evalDepth, nowDepth + depth);
+    if (evalDepth > maxDepth) {
+      diags.report<diag::CallsTooDeep>(range, maxDepth);
+      evalDepth = 0;
+    }
+  }
+
+  Type builtin(const ast::CallExpr *expr, Builtin id) {
+    ArrayRef<const ast::Expr *> args = expr->args;
+    Type result = Type::Int;
+    if (isCounter(id)) {
+      needRank(expr->callee.text, expr->callee.range);
+      size_t chunk = id == Builtin::Issued ? 1 : 0;
+      if (args.size() < chunk || args.size() > chunk + 1) {
+        wrongCount(expr->callee,
+                   chunk ? "an action and perhaps a chunk"
+                         : "a chunk or a pipe",
+                   args.size());
+        return set(expr, result);
+      }
+      if (chunk)
+        actionArgument(args[0]);
+      if (args.size() > chunk)
+        chunkArgument(args[chunk]);
+    } else if (id == Builtin::Abs ? args.size() != 1 : args.size() < 2) {
+      wrongCount(expr->callee,
+                 id == Builtin::Abs ? "1 argument" : "2 arguments or more",
+                 args.size());
+      return set(expr, Type::Error);
+    } else {
+      for (const ast::Expr *arg : args) {
+        Type argType = check(arg);
+        if (argType != Type::Error && !isNumber(argType))
+          diags.report<diag::TypeMismatch>(arg->range, "this argument",
+                                           "a number", typeName(argType));
+        result = join(result, argType).value_or(Type::Error);
+      }
+    }
+    return set(expr, result, ExprInfo::Ref::Builtin, static_cast<uint32_t>(id));
+  }
+
+  /// The F of `issued(F, c)`: the name of a kind, kept as an integer.
+  void actionArgument(const ast::Expr *expr) {
+    auto *name = dyn_cast<ast::NameExpr>(expr);
+    std::optional<KindId> kind = name ? computeKind(name->name) : std::nullopt;
+    if (!kind)
+      diags.report<diag::UnknownAction>(expr->range, source(expr), "");
+    else
+      set(expr, Type::Int, ExprInfo::Ref::None, kind->value);
+  }
+
+  void chunkArgument(const ast::Expr *expr) {
+    Type actual = check(expr);
+    if (actual != Type::Int && actual != Type::Pipe && actual != Type::Error)
+      diags.report<diag::TypeMismatch>(expr->range, "a chunk",
+                                       "an int or a pipe", typeName(actual));
+  }
+
+  std::optional<KindId> computeKind(StringRef letters) const {
+    std::optional<KindId> kind = module.kinds.find(letters);
+    return kind && module.kinds[*kind].isCompute() ? kind : std::nullopt;
+  }
+
+  // ---- Statements ----
+
+  void body(ast::Body statements) {
+    evalDepth = std::max(evalDepth, ++nowDepth);
+    scopes.emplace_back();
+    for (const ast::Stmt *s : statements)
+      statement(s);
+    scopes.pop_back();
+    --nowDepth;
+  }
+
+  void notInOverlap(const ast::Stmt *stmt, StringRef word) {
+    if (!structural)
+      structural = stmt;
+    if (inOverlap)
+      diags.report<diag::NotInOverlap>(stmt->range, word);
+  }
+
+  void statement(const ast::Stmt *stmt) {
+    using ast::StmtKind;
+    switch (stmt->kind) {
+    case StmtKind::Let: {
+      auto *s = cast<ast::LetStmt>(stmt);
+      Type valueType = check(s->value);
+      module.stmts[s->id].index = defineLocal(s->name, valueType);
+      return;
+    }
+    case StmtKind::Phase:
+      notInOverlap(stmt, "phase");
+      return body(cast<ast::PhaseStmt>(stmt)->body);
+    case StmtKind::Repeat:
+      expect(cast<ast::RepeatStmt>(stmt)->count, Type::Int,
+             "the count of `repeat`");
+      return body(cast<ast::RepeatStmt>(stmt)->body);
+    case StmtKind::For: {
+      auto *s = cast<ast::ForStmt>(stmt);
+      expect(s->from, Type::Int, "the range of `for`");
+      expect(s->to, Type::Int, "the range of `for`");
+      scopes.emplace_back();
+      module.stmts[s->id].index = defineLocal(s->variable, Type::Int);
+      body(s->body);
+      scopes.pop_back();
+      return;
+    }
+    case StmtKind::While:
+      expect(cast<ast::WhileStmt>(stmt)->condition, Type::Bool,
+             "the condition of `while`");
+      return body(cast<ast::WhileStmt>(stmt)->body);
+    case StmtKind::If:
+      for (const ast::IfStmt::Branch &branch :
+           cast<ast::IfStmt>(stmt)->branches) {
+        if (branch.condition)
+          expect(branch.condition, Type::Bool, "the condition of `if`");
+        body(branch.body);
+      }
+      return;
+    case StmtKind::Overlap:
+      notInOverlap(stmt, "overlap");
+      inOverlap = true;
+      body(cast<ast::OverlapStmt>(stmt)->body);
+      inOverlap = false;
+      return;
+    case StmtKind::Defer: {
+      auto *s = cast<ast::DeferStmt>(stmt);
+      notInOverlap(stmt, "defer");
+      module.stmts[s->id].index = deferrable(s->action);
+      if (s->lag)
+        expect(s->lag, Type::Int, "the lag");
+      return body(s->body);
+    }
+    case StmtKind::Drain: {
+      auto *s = cast<ast::DrainStmt>(stmt);
+      notInOverlap(stmt, "drain");
+      module.stmts[s->id].index = deferrable(s->action);
+      if (s->chunk)
+        chunkArgument(s->chunk);
+      return;
+    }
+    case StmtKind::Action:
+      return action(cast<ast::ActionStmt>(stmt));
+    }
+  }
+
+  /// The kind that `defer` and `drain` name: one that some other kind holds as
+  /// a part.
+  uint32_t deferrable(const ast::Identifier &name) {
+    std::optional<KindId> part = computeKind(name.text);
+    if (!part) {
+      diags.report<diag::UnknownAction>(name.range, name.text, "");
+      return 0;
+    }
+    bool ok = false;
+    for (size_t whole = 0; whole != module.kinds.size(); ++whole)
+      if (std::optional<KindId> rest =
+              module.kinds.without(KindId(whole), *part))
+        ok |= (module.kinds[*part].needs & module.kinds[*rest].defines) != 0;
+    if (!ok)
+      diags.report<diag::NotDeferrable>(name.range, name.text);
+    return part->value;
+  }
+
+  void action(const ast::ActionStmt *stmt) {
+    if (std::optional<KindId> kind = computeKind(stmt->name.text)) {
+      module.stmts[stmt->id] = {false, kind->value};
+      bool hasChunk = false, hasMicrobatch = false;
+      for (const ast::ActionStmt::Argument &arg : stmt->args) {
+        if (arg.label.text.empty() && !hasChunk && !hasMicrobatch) {
+          chunkArgument(arg.value);
+          hasChunk = true;
+        } else if (arg.label.text == "mb" && !hasMicrobatch) {
+          expect(arg.value, Type::Int, "the microbatch");
+          hasMicrobatch = true;
+        } else if (arg.label.text.empty() || arg.label.text == "mb") {
+          return wrongCount(stmt->name, "a chunk and perhaps `mb:`",
+                            stmt->args.size());
+        } else {
+          check(arg.value);
+          diags.report<diag::UnknownLabel>(arg.label.range, arg.label.text,
+                                           didYouMean(arg.label.text, {"mb"}));
+        }
+      }
+      return;
+    }
+    Symbol *symbol = lookup(stmt->name.text);
+    if (!symbol || symbol->kind != Symbol::Kind::Block) {
+      for (const ast::ActionStmt::Argument &arg : stmt->args)
+        check(arg.value);
+      if (reportOrder(stmt->name))
+        return;
+      std::vector<StringRef> names = visible(Symbol::Kind::Block);
+      for (const KindInfo &kind : module.kinds.rows())
+        if (kind.isCompute())
+          names.push_back(kind.letters);
+      diags.report<diag::UnknownAction>(stmt->name.range, stmt->name.text,
+                                        didYouMean(stmt->name.text, names));
+      return;
+    }
+    module.stmts[stmt->id] = {true, symbol->index};
+    const Block &callee = module.blocks[symbol->index];
+    llvm::SmallVector<const ast::Expr *> args;
+    for (const ast::ActionStmt::Argument &arg : stmt->args) {
+      if (!arg.label.text.empty())
+        diags.report<diag::UnknownLabel>(arg.label.range, arg.label.text, "");
+      args.push_back(arg.value);
+    }
+    arguments(stmt->name, callee.params, args);
+    deepen(callee.depth, stmt->name.range);
+    if (callee.structural) {
+      if (inOverlap)
+        diags.report<diag::NotInOverlap>(stmt->range, stmt->name.text)
+            .note(callee.structural->range,
+                  "because of this statement of the block");
+      if (!structural)
+        structural = callee.structural;
+    }
+  }
+
+  // ---- Declarations ----
+
+  Type declaredType(const ast::Identifier &name, Type otherwise) {
+    if (name.text.empty())
+      return otherwise;
+    Type found = llvm::StringSwitch<Type>(name.text)
+                     .Case("int", Type::Int)
+                     .Case("bool", Type::Bool)
+                     .Case("float", Type::Float)
+                     .Case("pipe", Type::Pipe)
+                     .Default(Type::Error);
+    if (found == Type::Error)
+      diags.report<diag::UnknownType>(
+          name.range, name.text,
+          didYouMean(name.text, {"int", "bool", "float", "pipe"}));
+    return found;
+  }
+
+  std::vector<Type> localParams(ArrayRef<ast::Parameter> params) {
+    std::vector<Type> types;
+    for (const ast::Parameter &param : params) {
+      types.push_back(declaredType(param.type, Type::Int));
+      if (param.defaultValue)
+        diags.report<diag::UnexpectedToken>(
+            param.defaultValue->range, "default value",
+            "`,` or `)`: only schedules have defaults");
+      defineLocal(param.name, types.back());
+    }
+    return types;
+  }
+
+  /// Runs `check` in a new frame of locals and gives the depth of what it
+  /// checked.
+  template <class Fn> uint32_t inFrame(const ast::Identifier &name, Fn check) {
+    auto saved = std::tuple(numLocals, evalDepth, nowDepth, current);
+    numLocals = evalDepth = nowDepth = 0;
+    current = name;
+    scopes.emplace_back();
+    check();
+    scopes.pop_back();
+    uint32_t depth = evalDepth + 1;
+    std::tie(numLocals, evalDepth, nowDepth, current) = saved;
+    return depth;
+  }
+
+  void functionOrBlock(const ast::Item *item) {
+    if (auto *decl = dyn_cast<ast::FunctionItem>(item)) {
+      Function function{decl, {}, Type::Error, 0};
+      bool wasOnRank = std::exchange(onRank, false);
+      function.depth = inFrame(decl->name, [&] {
+        function.params = localParams(decl->params);
+        function.result = check(decl->value);
+      });
+      onRank = wasOnRank;
+      module.functions.push_back(std::move(function));
+      later.erase(decl->name.text);
+      define(decl->name, {Symbol::Kind::Function,
+                          ExprInfo::Ref::Function,
+                          static_cast<uint32_t>(module.functions.size() - 1),
+                          Type::Error,
+                          {}});
+      return;
+    }
+    auto *decl = cast<ast::BlockItem>(item);
+    Block block{decl, {}, 0, 0, nullptr};
+    structural = nullptr;
+    bool wasOnRank = std::exchange(onRank, true);
+    block.depth = inFrame(decl->name, [&] {
+      block.params = localParams(decl->params);
+      body(decl->body);
+      block.numLocals = numLocals;
+    });
+    onRank = wasOnRank;
+    block.structural = std::exchange(structural, nullptr);
+    module.blocks.push_back(std::move(block));
+    later.erase(decl->name.text);
+    define(decl->name, {Symbol::Kind::Block,
+                        ExprInfo::Ref::None,
+                        static_cast<uint32_t>(module.blocks.size() - 1),
+                        Type::Error,
+                        {}});
+  }
+
+  template <class T> bool once(const T *&place, const T *item, StringRef what) {
+    if (!place) {
+      place = item;
+      return true;
+    }
+    diags.report<diag::DuplicateItem>(item->range, what)
+        .note(place->range, "the first is here");
+    return false;
+  }
+
+  Schedule schedule(const ast::Schedule &decl) {
+    Schedule result;
+    result.decl = &decl;
+    numGlobals = numLocals = 0;
+    scopes.emplace_back();
+    noteDeclarations(itemsOf(decl));
+    for (const ast::Parameter &param : decl.params) {
+      Type declared = declaredType(param.type, Type::Error);
+      if (param.type.text.empty())
+        diags.report<diag::ExpectedToken>(
+            param.name.range,
+            "a type behind the name of a parameter, like `: int`");
+      else if (declared == Type::Pipe)
+        diags.report<diag::TypeMismatch>(param.type.range, "a parameter",
+                                         "int, bool or float", "pipe");
+      if (param.defaultValue)
+        expect(param.defaultValue, declared, "the default value");
+      result.params.push_back({&param, declared});
+      defineGlobal(param.name, declared);
+    }
+
+    const ast::RanksItem *ranks = nullptr;
+    const ast::BackwardItem *backward = nullptr;
+    PipeDecl main;
+    main.name = "main";
+    main.range = decl.name.range;
+    const ast::Item *mainItem = nullptr;
+    for (const ast::Item *item : decl.items) {
+      switch (item->kind) {
+      case ast::ItemKind::Let: {
+        auto *let = cast<ast::LetItem>(item);
+        Type valueType = check(let->value);
+        result.header.push_back(let);
+        result.letSlots.push_back(defineGlobal(let->name, valueType));
+        break;
+      }
+      case ast::ItemKind::Require:
+        expect(cast<ast::RequireItem>(item)->condition, Type::Bool,
+               "the condition of `require`");
+        result.header.push_back(item);
+        break;
+      case ast::ItemKind::Ranks:
+        expect(cast<ast::RanksItem>(item)->count, Type::Int,
+               "the number of ranks");
+        if (once(ranks, cast<ast::RanksItem>(item), "`ranks`"))
+          result.header.push_back(item);
+        break;
+      case ast::ItemKind::Backward:
+        expect(cast<ast::BackwardItem>(item)->condition, Type::Bool,
+               "the condition of `backward`");
+        if (once(backward, cast<ast::BackwardItem>(item), "`backward`"))
+          result.header.push_back(item);
+        break;
+      case ast::ItemKind::Function:
+      case ast::ItemKind::Block:
+        functionOrBlock(item);
+        break;
+      case ast::ItemKind::Pipe:
+        pipe(cast<ast::PipeItem>(item), result);
+        break;
+      case ast::ItemKind::Model:
+        if (once(result.model, cast<ast::ModelItem>(item), "`model`"))
+          model(*result.model);
+        break;
+      case ast::ItemKind::Comm:
+        if (once(result.comm, cast<ast::CommItem>(item), "`comm`"))
+          comm(*result.comm);
+        break;
+      case ast::ItemKind::OnRank:
+        once(result.onRank, cast<ast::OnRankItem>(item), "`on rank`");
+        break;
+      default:
+        mainItem = mainItem ? mainItem : item;
+        pipeItem(item, main);
+      }
+    }
+    result.headerLocals = numLocals;
+    if (mainItem && !result.pipes.empty())
+      diags
+          .report<diag::MixedPipes>(mainItem->range,
+                                    "stages, placement, microbatches and edges")
+          .note(result.pipes.front().range, "the pipe is here");
+    if (result.pipes.empty())
+      result.pipes.push_back(std::move(main));
+    for (const PipeDecl &p : result.pipes)
+      complete(p, result.pipeSlots.empty()
+                      ? fmt::format("schedule `{}`", decl.name.text)
+                      : fmt::format("pipe `{}`", p.name));
+    if (!ranks)
+      diags.report<diag::MissingItem>(
+          decl.name.range, fmt::format("schedule `{}`", decl.name.text),
+          "`ranks`");
+    if (!result.onRank) {
+      diags.report<diag::MissingItem>(
+          decl.name.range, fmt::format("schedule `{}`", decl.name.text),
+          "`on rank`");
+    } else {
+      onRank = true;
+      inFrame({}, [&] {
+        defineLocal(result.onRank->variable, Type::Int);
+        body(result.onRank->body);
+        result.numLocals = numLocals;
+      });
+      onRank = false;
+    }
+    result.numGlobals = numGlobals;
+    scopes.pop_back();
+    for (const ast::Item *item : decl.items)
+      if (auto *function = dyn_cast<ast::FunctionItem>(item))
+        later.erase(function->name.text);
+      else if (auto *block = dyn_cast<ast::BlockItem>(item))
+        later.erase(block->name.text);
+    return result;
+  }
+
+  static ArrayRef<const ast::Item *> itemsOf(const ast::Schedule &decl) {
+    return decl.items;
+  }
+
+  void complete(const PipeDecl &pipe, std::string owner) {
+    if (!pipe.microbatches)
+      diags.report<diag::MissingItem>(pipe.range, owner, "`microbatches`");
+    if (pipe.placement && (pipe.stages || pipe.stageMap))
+      diags
+          .report<diag::DuplicateItem>(pipe.placement->range,
+                                       "way to place the stages")
+          .note(pipe.stages ? pipe.stages->range : pipe.stageMap->range,
+                "the first is here");
+    else if (!pipe.placement && !pipe.stageMap)
+      diags.report<diag::MissingItem>(
+          pipe.range, owner,
+          "`placement`, or `stages` with `stage s on rank ...`");
+    else if (!pipe.placement && !pipe.stages)
+      diags.report<diag::MissingItem>(pipe.range, owner,
+                                      "`stages`, the number of them");
+  }
+
+  void pipe(const ast::PipeItem *item, Schedule &schedule) {
+    PipeDecl decl;
+    decl.name = item->name.text;
+    decl.range = item->name.range;
+    for (const ast::Item *child : item->items)
+      pipeItem(child, decl);
+    schedule.pipeSlots.push_back(defineGlobal(item->name, Type::Pipe));
+    schedule.pipes.push_back(std::move(decl));
+  }
+
+  void pipeItem(const ast::Item *item, PipeDecl &decl) {
+    switch (item->kind) {
+    case ast::ItemKind::Microbatches: {
+      auto *i = cast<ast::MicrobatchesItem>(item);
+      once(decl.microbatches, i, "`microbatches`");
+      for (const ast::Expr *expr : {i->first, i->end, i->pad})
+        if (expr)
+          expect(expr, Type::Int, "a number of microbatches");
+      return;
+    }
+    case ast::ItemKind::Placement:
+      once(decl.placement, cast<ast::PlacementItem>(item), "`placement`");
+      return placement(*cast<ast::PlacementItem>(item));
+    case ast::ItemKind::Stages:
+      once(decl.stages, cast<ast::StagesItem>(item), "`stages`");
+      return expect(cast<ast::StagesItem>(item)->count, Type::Int,
+                    "the number of stages");
+    case ast::ItemKind::StageMap: {
+      auto *i = cast<ast::StageMapItem>(item);
+      once(decl.stageMap, i, "`stage ... on rank`");
+      scopes.emplace_back();
+      decl.stageSlot = defineLocal(i->variable, Type::Int);
+      expect(i->rank, Type::Int, "a rank");
+      scopes.pop_back();
+      return;
+    }
+    default:
+      edge(item);
+      decl.edges.push_back(item);
+    }
+  }
+
+  void edge(const ast::Item *item) {
+    if (auto *single = dyn_cast<ast::EdgeItem>(item)) {
+      expect(single->from, Type::Int, "a stage");
+      expect(single->to, Type::Int, "a stage");
+      return;
+    }
+    auto *loop = cast<ast::EdgeLoopItem>(item);
+    expect(loop->from, Type::Int, "the range of `for`");
+    expect(loop->to, Type::Int, "the range of `for`");
+    scopes.emplace_back();
+    module.stmts[loop->id].index = defineLocal(loop->variable, Type::Int);
+    for (const ast::Item *child : loop->items)
+      edge(child);
+    scopes.pop_back();
+  }
+
+  void placement(const ast::PlacementItem &item) {
+    int takes = llvm::StringSwitch<int>(item.name.text)
+                    .Cases("linear", "v", 0)
+                    .Cases("loop", "wave", 1)
+                    .Default(-1);
+    if (takes < 0)
+      diags.report<diag::UnknownPlacement>(
+          item.name.range, item.name.text,
+          didYouMean(item.name.text, {"linear", "loop", "v", "wave"}));
+    else if (takes != (item.argument ? 1 : 0))
+      wrongCount(item.name,
+                 takes ? "the number of chunks a rank" : "no argument",
+                 item.argument ? 1 : 0);
+    if (item.argument)
+      expect(item.argument, Type::Int, "the number of chunks");
+  }
+
+  // ---- Settings ----
+
+  void model(const ast::ModelItem &item) {
+    enum Subject { None, Kind, Memory };
+    struct Row {
+      StringRef name;
+      Subject subject;
+    };
+    static constexpr Row rows[] = {
+#define MODEL(Name, Subject) {Name, Subject},
+#include "Settings.def"
+    };
+    llvm::DenseMap<StringRef, SourceRange> seen;
+    for (const ast::ModelSetting &setting : item.settings) {
+      auto *row = llvm::find_if(
+          rows, [&](const Row &r) { return r.name == setting.name.text; });
+      if (row == std::end(rows)) {
+        std::vector<StringRef> names;
+        for (const Row &r : rows)
+          names.push_back(r.name);
+        diags.report<diag::UnknownSetting>(
+            setting.name.range, "model", setting.name.text,
+            didYouMean(setting.name.text, names));
+      } else {
+        subject(setting, row->subject == Kind, row->subject == Memory);
+      }
+      scopes.emplace_back();
+      if (!setting.pipe.text.empty()) {
+        Symbol *symbol = lookup(setting.pipe.text);
+        if (!symbol || symbol->type != Type::Pipe)
+          diags.report<diag::UnknownName>(setting.pipe.range, setting.pipe.text,
+                                          "");
+      }
+      if (!setting.stageVariable.text.empty())
+        defineLocal(setting.stageVariable, Type::Int);
+      expect(setting.value, Type::Float, "a setting of `model`");
+      scopes.pop_back();
+      std::string key = fmt::format("{} {} {}", setting.name.text,
+                                    setting.subject.text, setting.pipe.text);
+      auto [first, isNew] = settingKeys.try_emplace(key, setting.name.range);
+      if (!isNew)
+        diags
+            .report<diag::DuplicateItem>(
+                setting.name.range, fmt::format("`{}`", StringRef(key).rtrim()))
+            .note(first->second, "the first is here");
+    }
+    settingKeys.clear();
+  }
+
+  void subject(const ast::ModelSetting &setting, bool kind, bool memory) {
+    StringRef text = setting.subject.text;
+    std::vector<StringRef> allowed;
+    if (kind)
+      allowed = {"overlap"};
+    else if (memory)
+      allowed = {"static", "limit"};
+    if (kind || memory)
+      for (const KindInfo &row : module.kinds.rows())
+        if (row.isCompute())
+          allowed.push_back(row.letters);
+    if (allowed.empty() ? !text.empty() : !llvm::is_contained(allowed, text))
+      diags.report<diag::BadSettingValue>(
+          text.empty() ? setting.name.range : setting.subject.range,
+          setting.name.text, text, didYouMean(text, allowed));
+  }
+
+  void comm(const ast::CommItem &item) {
+    enum Value { Transport, Order, Fusion, Count };
+    struct Row {
+      StringRef name;
+      Value value;
+    };
+    static constexpr Row rows[] = {
+#define COMM(Name, Value) {Name, Value},
+#include "Settings.def"
+    };
+    llvm::DenseMap<StringRef, SourceRange> seen;
+    for (const ast::CommSetting &setting : item.settings) {
+      auto *row = llvm::find_if(
+          rows, [&](const Row &r) { return r.name == setting.name.text; });
+      if (row == std::end(rows)) {
+        std::vector<StringRef> names;
+        for (const Row &r : rows)
+          names.push_back(r.name);
+        diags.report<diag::UnknownSetting>(
+            setting.name.range, "comm", setting.name.text,
+            didYouMean(setting.name.text, names));
+        continue;
+      }
+      if (auto [first, isNew] =
+              seen.try_emplace(setting.name.text, setting.name.range);
+          !isNew)
+        diags
+            .report<diag::DuplicateItem>(setting.name.range,
+                                         fmt::format("`{}`", setting.name.text))
+            .note(first->second, "the first is here");
+      if (setting.values.size() > 1 && row->value != Transport)
+        wrongCount(setting.name, "1 value", setting.values.size());
+      for (const ast::Identifier &value : setting.values) {
+        ArrayRef<StringRef> allowed =
+            row->value == Transport ? ArrayRef(words.transports)
+            : row->value == Order   ? ArrayRef(words.orders)
+                                    : ArrayRef(words.fusions);
+        uint32_t number;
+        auto [head, capacity] = value.text.split(':');
+        bool ok = row->value == Count ? !value.text.getAsInteger(10, number)
+                  : capacity.empty()
+                      ? llvm::is_contained(allowed, value.text)
+                      : row->value == Transport && head == "buffered" &&
+                            !capacity.getAsInteger(10, number) && number > 0;
+        if (!ok)
+          diags.report<diag::BadSettingValue>(
+              value.range, setting.name.text, value.text,
+              row->value == Count ? "; it takes a number"
+                                  : didYouMean(value.text, allowed));
+      }
+    }
+  }
+
+  Module &module;
+  const CommWords &words;
+  DiagnosticEngine &diags;
+  std::vector<Scope> scopes;
+  llvm::DenseMap<StringRef, SourceRange> later;
+  std::map<std::string, SourceRange> settingKeys;
+  ast::Identifier current; ///< The function or block being checked.
+  const ast::Stmt *structural = nullptr;
+  uint32_t numGlobals = 0, numLocals = 0;
+  uint32_t nowDepth = 0, evalDepth = 0;
+  bool onRank = false, inOverlap = false;
+};
+
+} // namespace
+
+std::optional<Module> sema::check(ArrayRef<ast::File> files,
+                                  const ast::Context &context,
+                                  const CommWords &words,
+                                  DiagnosticEngine &diags) {
+  size_t before = diags.errorCount();
+  Module module;
+  module.exprs.resize(context.numExprs());
+  module.stmts.resize(context.numStmts());
+  Checker checker(module, words, diags);
+  for (const ast::File &file : files)
+    checker.file(file, &file == &files.back());
+  if (diags.errorCount() != before)
+    return std::nullopt;
+  return module;
+}
+
+const Schedule *sema::selectSchedule(const Module &module, StringRef name,
+                                     StringRef fileName,
+                                     DiagnosticEngine &diags) {
+  std::vector<StringRef> names;
+  for (const Schedule &schedule : module.schedules) {
+    names.push_back(schedule.decl->name.text);
+    if (names.back() == name)
+      return &schedule;
+  }
+  if (names.empty())
+    diags.report<diag::NoSchedule>(Place(), fileName);
+  else if (!name.empty())
+    diags.report<diag::UnknownSchedule>(Place(), name, fileName,
+                                        didYouMean(name, names));
+  else if (names.size() > 1)
+    diags.report<diag::WhichSchedule>(Place(), fileName, names.size(),
+                                      llvm::join(names, ", "));
+  else
+    return &module.schedules.front();
+  return nullptr;
+}

@@ -1,0 +1,267 @@
+#include "ppcc/Sema/Evaluator.h"
+
+#include "ppcc/Support/CheckedInt.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+
+using namespace ppcc;
+using namespace ppcc::sema;
+using llvm::cast;
+using llvm::StringRef;
+
+double Evaluator::evalFloat(const ast::Expr *expr) {
+  Value value = eval(expr);
+  return type(expr) == Type::Int ? static_cast<double>(value.i) : value.f;
+}
+
+ChunkArg Evaluator::evalChunk(const ast::Expr *expr) {
+  return {expr->range, type(expr) == Type::Pipe, eval(expr).i};
+}
+
+size_t Evaluator::pushFrame(size_t size) {
+  size_t previous = base;
+  base = stack.size();
+  stack.resize(base + size);
+  return previous;
+}
+
+void Evaluator::popFrame(size_t previousBase) {
+  stack.resize(base);
+  base = previousBase;
+}
+
+bool Evaluator::outOfSteps(SourceRange range) {
+  if (steps == maxSteps + 1)
+    diags.report<diag::TooManySteps>(range, maxSteps);
+  hasFailed = true;
+  return false;
+}
+
+void Evaluator::noteCalls(DiagnosticEngine::Builder &builder) const {
+  constexpr size_t shown = 4;
+  for (const ast::CallExpr *call :
+       llvm::reverse(llvm::ArrayRef(calls).take_back(shown)))
+    builder.note(call->range, "in the call of `{}` here", call->callee.text);
+}
+
+Value Evaluator::eval(const ast::Expr *expr) {
+  // A large expression is as much work as many statements.
+  if (++nodes % nodesOfStep == 0 && !step(expr->range))
+    return {.i = 0};
+  switch (expr->kind) {
+  case ast::ExprKind::Int:
+    return {.i = cast<ast::IntExpr>(expr)->value};
+  case ast::ExprKind::Float:
+    return {.f = cast<ast::FloatExpr>(expr)->value};
+  case ast::ExprKind::Bool:
+    return {.i = cast<ast::BoolExpr>(expr)->value};
+  case ast::ExprKind::Name:
+    return name(cast<ast::NameExpr>(expr));
+  case ast::ExprKind::Call:
+    return call(cast<ast::CallExpr>(expr));
+  case ast::ExprKind::Unary: {
+    auto *unary = cast<ast::UnaryExpr>(expr);
+    Value operand = eval(unary->operand);
+    if (unary->op == ast::UnaryOp::Not)
+      return {.i = !operand.i};
+    if (type(expr) == Type::Float)
+      return {.f = -operand.f};
+    auto negated = checkedSub(0, operand.i);
+    return negated ? Value{.i = *negated} : overflow(expr, "-", 0, operand.i);
+  }
+  case ast::ExprKind::Binary:
+    return binary(cast<ast::BinaryExpr>(expr));
+  case ast::ExprKind::Conditional: {
+    auto *conditional = cast<ast::ConditionalExpr>(expr);
+    const ast::Expr *side = evalBool(conditional->condition)
+                                ? conditional->then
+                                : conditional->otherwise;
+    return type(expr) == Type::Float ? Value{.f = evalFloat(side)} : eval(side);
+  }
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
+Value Evaluator::name(const ast::NameExpr *expr) {
+  const ExprInfo &info = module.exprs[expr->id];
+  switch (info.ref) {
+  case ExprInfo::Ref::Global:
+    return globals[info.index];
+  case ExprInfo::Ref::Local:
+    return stack[base + info.index];
+  default:
+    return counter(static_cast<Builtin>(info.index), KindId(), nullptr,
+                   expr->range);
+  }
+}
+
+Value Evaluator::call(const ast::CallExpr *expr) {
+  const ExprInfo &info = module.exprs[expr->id];
+  if (info.ref == ExprInfo::Ref::Builtin)
+    return builtin(expr, static_cast<Builtin>(info.index));
+  if (failed() || !step(expr->range))
+    return {.i = 0};
+  const Function &function = module.functions[info.index];
+  // The arguments are evaluated in the caller's frame, above which the new one
+  // grows.
+  size_t frame = stack.size();
+  for (size_t i = 0; i != expr->args.size(); ++i) {
+    Value arg = function.params[i] == Type::Float
+                    ? Value{.f = evalFloat(expr->args[i])}
+                    : eval(expr->args[i]);
+    stack.push_back(arg);
+  }
+  size_t previous = std::exchange(base, frame);
+  calls.push_back(expr);
+  Value result = eval(function.item->value);
+  calls.pop_back();
+  popFrame(previous);
+  return result;
+}
+
+Value Evaluator::builtin(const ast::CallExpr *expr, Builtin id) {
+  llvm::ArrayRef<const ast::Expr *> args = expr->args;
+  switch (id) {
+  case Builtin::Min:
+  case Builtin::Max: {
+    bool isMin = id == Builtin::Min;
+    if (type(expr) == Type::Float) {
+      double best = evalFloat(args[0]);
+      for (const ast::Expr *arg : args.drop_front())
+        best = isMin ? std::min(best, evalFloat(arg))
+                     : std::max(best, evalFloat(arg));
+      return {.f = best};
+    }
+    int64_t best = evalInt(args[0]);
+    for (const ast::Expr *arg : args.drop_front())
+      best =
+          isMin ? std::min(best, evalInt(arg)) : std::max(best, evalInt(arg));
+    return {.i = best};
+  }
+  case Builtin::Abs: {
+    if (type(expr) == Type::Float)
+      return {.f = std::fabs(evalFloat(args[0]))};
+    int64_t value = evalInt(args[0]);
+    auto negated = checkedSub(0, value);
+    return value >= 0 ? Value{.i = value}
+           : negated  ? Value{.i = *negated}
+                      : overflow(expr, "-", 0, value);
+  }
+  case Builtin::Issued:
+    return counter(id, KindId(module.exprs[args[0]->id].index),
+                   args.size() > 1 ? args[1] : nullptr, expr->range);
+  case Builtin::Pending:
+  case Builtin::Padded:
+    return counter(id, KindId(), args.empty() ? nullptr : args[0], expr->range);
+  }
+  llvm_unreachable("all builtins are handled");
+}
+
+Value Evaluator::counter(Builtin id, KindId kind, const ast::Expr *chunk,
+                         SourceRange range) {
+  assert(counters && "counters are checked to be on a rank");
+  std::optional<ChunkArg> arg;
+  if (chunk)
+    arg = evalChunk(chunk);
+  if (failed())
+    return {.i = 0};
+  const ChunkArg *which = arg ? &*arg : nullptr;
+  std::optional<int64_t> value =
+      id == Builtin::Issued    ? counters->issued(kind, which, range)
+      : id == Builtin::Pending ? counters->pending(which, range)
+                               : counters->padded(which, range);
+  hasFailed |= !value;
+  return {.i = value.value_or(0)};
+}
+
+Value Evaluator::overflow(const ast::Expr *expr, StringRef op, int64_t lhs,
+                          int64_t rhs) {
+  if (fail(diag::Overflow, expr->range)) {
+    auto builder = diags.report<diag::Overflow>(expr->range, lhs, op, rhs);
+    noteCalls(builder);
+  }
+  return {.i = 0};
+}
+
+Value Evaluator::binary(const ast::BinaryExpr *expr) {
+  using ast::BinaryOp;
+  if (expr->op == BinaryOp::And)
+    return {.i = evalBool(expr->lhs) && evalBool(expr->rhs)};
+  if (expr->op == BinaryOp::Or)
+    return {.i = evalBool(expr->lhs) || evalBool(expr->rhs)};
+  if (expr->op >= BinaryOp::Eq && expr->op <= BinaryOp::Ge)
+    return {.i = compare(expr)};
+
+  if (type(expr) == Type::Float) {
+    double lhs = evalFloat(expr->lhs), rhs = evalFloat(expr->rhs);
+    switch (expr->op) {
+    case BinaryOp::Add:
+      return {.f = lhs + rhs};
+    case BinaryOp::Sub:
+      return {.f = lhs - rhs};
+    case BinaryOp::Mul:
+      return {.f = lhs * rhs};
+    default:
+      if (rhs == 0 && fail(diag::DivisionByZero, expr->range))
+        diags.report<diag::DivisionByZero>(expr->opRange, spelling(expr->op));
+      return {.f = rhs == 0 ? 0 : lhs / rhs};
+    }
+  }
+
+  int64_t lhs = evalInt(expr->lhs), rhs = evalInt(expr->rhs);
+  if (failed())
+    return {.i = 0};
+  std::optional<int64_t> result;
+  switch (expr->op) {
+  case BinaryOp::Add:
+    result = checkedAdd(lhs, rhs);
+    break;
+  case BinaryOp::Sub:
+    result = checkedSub(lhs, rhs);
+    break;
+  case BinaryOp::Mul:
+    result = checkedMul(lhs, rhs);
+    break;
+  default:
+    if (rhs == 0) {
+      if (fail(diag::DivisionByZero, expr->range)) {
+        auto builder = diags.report<diag::DivisionByZero>(expr->opRange,
+                                                          spelling(expr->op));
+        noteCalls(builder);
+      }
+      return {.i = 0};
+    }
+    result =
+        expr->op == BinaryOp::Div ? floorDiv(lhs, rhs) : floorMod(lhs, rhs);
+  }
+  return result ? Value{.i = *result}
+                : overflow(expr, spelling(expr->op), lhs, rhs);
+}
+
+template <class T> static bool holds(ast::BinaryOp op, T lhs, T rhs) {
+  switch (op) {
+  case ast::BinaryOp::Eq:
+    return lhs == rhs;
+  case ast::BinaryOp::Ne:
+    return lhs != rhs;
+  case ast::BinaryOp::Lt:
+    return lhs < rhs;
+  case ast::BinaryOp::Le:
+    return lhs <= rhs;
+  case ast::BinaryOp::Gt:
+    return lhs > rhs;
+  default:
+    return lhs >= rhs;
+  }
+}
+
+bool Evaluator::compare(const ast::BinaryExpr *expr) {
+  if (type(expr->lhs) == Type::Float || type(expr->rhs) == Type::Float) {
+    double lhs = evalFloat(expr->lhs), rhs = evalFloat(expr->rhs);
+    return holds(expr->op, lhs, rhs);
+  }
+  int64_t lhs = evalInt(expr->lhs), rhs = evalInt(expr->rhs);
+  return holds(expr->op, lhs, rhs);
+}

@@ -1,0 +1,397 @@
+// Binds parameters and evaluates the header of a schedule.
+#include "ppcc/Sema/Instance.h"
+
+#include "ppcc/Support/Suggest.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cmath>
+
+using namespace ppcc;
+using namespace ppcc::sema;
+using llvm::ArrayRef;
+using llvm::cast;
+using llvm::dyn_cast;
+using llvm::StringRef;
+
+static std::string text(Type type, Value value) {
+  switch (type) {
+  case Type::Bool:
+    return value.i ? "true" : "false";
+  case Type::Float:
+    return fmt::format("{}", value.f);
+  default:
+    return fmt::format("{}", value.i);
+  }
+}
+
+static std::optional<Value> parseValue(Type type, StringRef text) {
+  Value value{.i = 0};
+  switch (type) {
+  case Type::Int:
+    return text.getAsInteger(10, value.i) ? std::nullopt : std::optional(value);
+  case Type::Float:
+    return text.getAsDouble(value.f) || !std::isfinite(value.f)
+               ? std::nullopt
+               : std::optional(value);
+  default:
+    value.i = text == "true";
+    return text == "true" || text == "false" ? std::optional(value)
+                                             : std::nullopt;
+  }
+}
+
+static void collectNames(const ast::Expr *expr,
+                         llvm::SmallVectorImpl<const ast::NameExpr *> &names) {
+  if (auto *name = dyn_cast<ast::NameExpr>(expr)) {
+    if (llvm::none_of(names, [&](const ast::NameExpr *n) {
+          return n->name == name->name;
+        }))
+      names.push_back(name);
+  } else if (auto *unary = dyn_cast<ast::UnaryExpr>(expr)) {
+    collectNames(unary->operand, names);
+  } else if (auto *binary = dyn_cast<ast::BinaryExpr>(expr)) {
+    collectNames(binary->lhs, names);
+    collectNames(binary->rhs, names);
+  } else if (auto *conditional = dyn_cast<ast::ConditionalExpr>(expr)) {
+    for (const ast::Expr *child :
+         {conditional->condition, conditional->then, conditional->otherwise})
+      collectNames(child, names);
+  } else if (auto *call = dyn_cast<ast::CallExpr>(expr)) {
+    for (const ast::Expr *arg : call->args)
+      collectNames(arg, names);
+  }
+}
+
+static std::string source(const ast::Expr *expr) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  print(expr, out);
+  return text;
+}
+
+namespace {
+
+/// Edges that a schedule may add, duplicates included.
+constexpr uint32_t maxEdges = 1u << 22;
+
+class Instantiator {
+public:
+  Instantiator(const Schedule &schedule, const Limits &limits,
+               Evaluator &evaluator, DiagnosticEngine &diags)
+      : schedule(schedule), limits(limits), evaluator(evaluator), diags(diags) {
+    instance.schedule = &schedule;
+    instance.program.name = schedule.decl->name.text.str();
+  }
+
+  std::optional<Instance> run(ArrayRef<ParamValue> values) {
+    size_t before = diags.errorCount();
+    evaluator.globals.assign(schedule.numGlobals, Value{.i = 0});
+    for (size_t i = 0; i != schedule.pipeSlots.size(); ++i)
+      evaluator.globals[schedule.pipeSlots[i]] = {.i = static_cast<int64_t>(i)};
+    params(values);
+    if (diags.errorCount() == before)
+      header();
+    if (diags.errorCount() == before)
+      pipes();
+    if (diags.errorCount() != before)
+      return std::nullopt;
+    return std::move(instance);
+  }
+
+private:
+  Program &program() { return instance.program; }
+
+  void params(ArrayRef<ParamValue> values) {
+    std::vector<StringRef> names;
+    for (const ScheduleParam &param : schedule.params)
+      names.push_back(param.decl->name.text);
+    std::vector<const ParamValue *> given(names.size());
+    for (const ParamValue &value : values) {
+      auto found = llvm::find(names, value.name);
+      if (found == names.end())
+        diags.report<diag::UnknownParameter>(Place("-D " + value.name),
+                                             program().name, value.name,
+                                             didYouMean(value.name, names));
+      else if (const ParamValue *&place = given[found - names.begin()])
+        diags.report<diag::ParameterGivenTwice>(Place("-D " + value.name),
+                                                value.name);
+      else
+        place = &value;
+    }
+    for (size_t i = 0; i != names.size(); ++i) {
+      const ScheduleParam &param = schedule.params[i];
+      Value &slot = evaluator.globals[i];
+      if (given[i]) {
+        if (std::optional<Value> value =
+                parseValue(param.type, given[i]->value))
+          slot = *value;
+        else
+          diags.report<diag::BadParameterValue>(Place("-D " + given[i]->name),
+                                                given[i]->value, names[i],
+                                                typeName(param.type));
+      } else if (param.decl->defaultValue) {
+        slot = typed(param.decl->defaultValue, param.type);
+      } else {
+        diags.report<diag::MissingParameter>(param.decl->name.range, names[i]);
+      }
+      program().params.push_back(
+          {names[i].str(), typeName(param.type).str(), text(param.type, slot)});
+    }
+  }
+
+  Value typed(const ast::Expr *expr, Type type) {
+    return type == Type::Float ? Value{.f = evaluator.evalFloat(expr)}
+                               : evaluator.eval(expr);
+  }
+
+  void header() {
+    size_t nextLet = 0;
+    for (const ast::Item *item : schedule.header) {
+      evaluator.clearFailed();
+      if (auto *let = dyn_cast<ast::LetItem>(item)) {
+        Value value = evaluator.eval(let->value);
+        if (evaluator.failed())
+          return; // What follows may use it.
+        evaluator.globals[schedule.letSlots[nextLet++]] = value;
+      } else if (auto *r = dyn_cast<ast::RequireItem>(item))
+        require(*r);
+      else if (auto *ranks = dyn_cast<ast::RanksItem>(item))
+        program().numRanks = static_cast<uint32_t>(
+            inRange(ranks->count, "the number of ranks", 1, Program::maxRanks));
+      else
+        program().hasBackward =
+            evaluator.evalBool(cast<ast::BackwardItem>(item)->condition);
+    }
+  }
+
+  void require(const ast::RequireItem &item) {
+    bool holds = evaluator.evalBool(item.condition);
+    if (holds || evaluator.failed())
+      return;
+    std::string condition = source(item.condition);
+    auto builder = diags.report<diag::RequireFailed>(
+        item.condition->range,
+        item.message.empty() ? fmt::format("`{}` does not hold", condition)
+                             : item.message.str());
+    llvm::SmallVector<const ast::NameExpr *> names;
+    collectNames(item.condition, names);
+    std::string values;
+    for (const ast::NameExpr *name : names)
+      values += fmt::format("{}{} = {}", values.empty() ? "" : ", ", name->name,
+                            describe(name));
+    if (values.empty())
+      builder.note({}, "`{}` is false", condition);
+    else
+      builder.note({}, "`{}` is false with {}", condition, values);
+  }
+
+  /// The value of a name in the header.
+  std::string describe(const ast::NameExpr *name) {
+    Value value = evaluator.eval(name);
+    Type type = evaluator.type(name);
+    return type == Type::Pipe ? schedule.pipes[value.i].name.str()
+                              : text(type, value);
+  }
+
+  /// The value of an expression that must lie in low..high, both included; low
+  /// when it does not.
+  int64_t inRange(const ast::Expr *expr, StringRef what, int64_t low,
+                  int64_t high) {
+    evaluator.clearFailed();
+    int64_t value = evaluator.evalInt(expr);
+    if (evaluator.failed())
+      return low;
+    if (value >= low && value <= high)
+      return value;
+    if (evaluator.fail(diag::OutOfRange, expr->range))
+      diags.report<diag::OutOfRange>(expr->range, what, value, low, high);
+    return low;
+  }
+
+  void pipes() {
+    if (schedule.pipes.size() > Program::maxPipes) {
+      diags.report<diag::OutOfRange>(
+          schedule.pipes.back().range, "the number of pipes",
+          schedule.pipes.size(), 1, Program::maxPipes);
+      return;
+    }
+    for (const PipeDecl &decl : schedule.pipes) {
+      Pipe pipe;
+      pipe.name = decl.name.str();
+      size_t previous = evaluator.pushFrame(schedule.headerLocals);
+      size_t before = diags.errorCount();
+      stages(decl, pipe);
+      if (diags.errorCount() == before)
+        microbatches(decl, pipe);
+      for (const ast::Item *item : decl.edges) {
+        evaluator.clearFailed();
+        edge(item, pipe);
+      }
+      llvm::sort(pipe.skipEdges);
+      pipe.skipEdges.erase(llvm::unique(pipe.skipEdges), pipe.skipEdges.end());
+      evaluator.popFrame(previous);
+      program().pipes.push_back(std::move(pipe));
+    }
+    checkDisjoint();
+  }
+
+  void microbatches(const PipeDecl &decl, Pipe &pipe) {
+    const ast::MicrobatchesItem &item = *decl.microbatches;
+    evaluator.clearFailed();
+    // What the limit on actions forbids is said in its terms, whatever else may
+    // be wrong with the number.
+    int64_t end = evaluator.evalInt(item.end),
+            first = item.first ? evaluator.evalInt(item.first) : 0;
+    int64_t pad = item.pad ? evaluator.evalInt(item.pad) : 0;
+    if (evaluator.failed())
+      return;
+    __int128 actions = std::max(__int128(end) - first, __int128(pad));
+    actions *= int64_t(pipe.numStages()) * (program().hasBackward ? 2 : 1);
+    if (total += actions; actions > 0 && total > limits.maxActions) {
+      diags.report<diag::TooManyActions>(
+          item.end->range,
+          total > INT64_MAX ? INT64_MAX : static_cast<int64_t>(total),
+          limits.maxActions);
+      return;
+    }
+    if (item.first)
+      first = inRange(item.first, "the first microbatch", 0,
+                      Program::maxMicrobatches - 1);
+    end = inRange(item.end,
+                  item.first ? "the end of the microbatches"
+                             : "the number of microbatches",
+                  first + 1, Program::maxMicrobatches);
+    pipe.firstMicrobatch = static_cast<uint32_t>(first);
+    pipe.numMicrobatches = static_cast<uint32_t>(end - first);
+    int64_t padded =
+        item.pad ? inRange(item.pad, "the padded number of microbatches", 0,
+                           Program::maxMicrobatches)
+                 : pipe.numMicrobatches;
+    if (padded < pipe.numMicrobatches && !evaluator.failed())
+      diags.report<diag::PadTooSmall>(item.pad->range, padded,
+                                      pipe.numMicrobatches);
+    instance.padded.push_back(static_cast<uint64_t>(padded));
+  }
+
+  void stages(const PipeDecl &decl, Pipe &pipe) {
+    if (decl.placement)
+      return place(*decl.placement, pipe);
+    int64_t count = inRange(decl.stages->count, "the number of stages", 1,
+                            Program::maxStages);
+    pipe.rankOfStage.reserve(count);
+    for (int64_t stage = 0; stage != count; ++stage) {
+      evaluator.clearFailed();
+      evaluator.local(decl.stageSlot) = {.i = stage};
+      int64_t rank = evaluator.evalInt(decl.stageMap->rank);
+      if (evaluator.failed())
+        return;
+      if (rank < 0 || rank >= program().numRanks) {
+        diags.report<diag::StageOnNoRank>(decl.stageMap->rank->range, stage,
+                                          rank, program().numRanks - 1);
+        return;
+      }
+      pipe.rankOfStage.push_back(RankId(rank));
+    }
+  }
+
+  /// The usual maps of a pipe: `chunks` stages a rank; a folded one turns back
+  /// at each end.
+  void place(const ast::PlacementItem &item, Pipe &pipe) {
+    uint32_t ranks = program().numRanks;
+    bool folds = item.name.text == "v" || item.name.text == "wave";
+    int64_t chunks = item.name.text == "v" ? 2 : 1;
+    if (item.argument)
+      chunks = inRange(item.argument, "the number of chunks a rank", 1,
+                       Program::maxStages);
+    if (chunks * ranks > Program::maxStages) {
+      diags.report<diag::OutOfRange>(item.range, "the number of stages",
+                                     chunks * ranks, 1, Program::maxStages);
+      return;
+    }
+    for (int64_t chunk = 0; chunk != chunks; ++chunk)
+      for (uint32_t r = 0; r != ranks; ++r)
+        pipe.rankOfStage.push_back(
+            RankId(folds && chunk % 2 ? ranks - 1 - r : r));
+  }
+
+  void edge(const ast::Item *item, Pipe &pipe) {
+    if (auto *loop = dyn_cast<ast::EdgeLoopItem>(item)) {
+      int64_t from = evaluator.evalInt(loop->from),
+              to = evaluator.evalInt(loop->to);
+      for (int64_t i = from;
+           i < to && !evaluator.failed() && evaluator.step(loop->range); ++i) {
+        evaluator.local(edgeSlot(loop)) = {.i = i};
+        for (const ast::Item *child : loop->items)
+          edge(child, pipe);
+      }
+      return;
+    }
+    auto *single = cast<ast::EdgeItem>(item);
+    int64_t from = evaluator.evalInt(single->from),
+            to = evaluator.evalInt(single->to);
+    if (evaluator.failed())
+      return;
+    if (from < 0 || from >= to || to >= pipe.numStages()) {
+      if (evaluator.fail(diag::BadEdge, single->from->range))
+        diags.report<diag::BadEdge>(
+            SourceRange(single->from->range.begin, single->to->range.end), from,
+            to, pipe.numStages());
+      return;
+    }
+    if (++numEdges > maxEdges) {
+      if (evaluator.fail(diag::OutOfRange, single->range))
+        diags.report<diag::OutOfRange>(single->range, "the number of edges",
+                                       numEdges, 0, maxEdges);
+      return;
+    }
+    if (to != from + 1) // Neighbours have their edge already.
+      pipe.skipEdges.push_back({StageId(from), StageId(to)});
+  }
+  uint32_t edgeSlot(const ast::EdgeLoopItem *loop) const {
+    return evaluator.slotOf(loop->id);
+  }
+
+  void checkDisjoint() {
+    std::vector<const Pipe *> order;
+    for (const Pipe &pipe : program().pipes)
+      order.push_back(&pipe);
+    llvm::stable_sort(order, [](const Pipe *a, const Pipe *b) {
+      return a->firstMicrobatch < b->firstMicrobatch;
+    });
+    for (size_t i = 1; i < order.size(); ++i)
+      if (order[i]->firstMicrobatch < order[i - 1]->endMicrobatch())
+        diags.report<diag::MicrobatchTwice>(
+            schedule.pipes[order[i] - program().pipes.data()].range,
+            order[i - 1]->name, order[i]->name, order[i]->firstMicrobatch);
+  }
+
+  const Schedule &schedule;
+  const Limits &limits;
+  Evaluator &evaluator;
+  DiagnosticEngine &diags;
+  Instance instance;
+  __int128 total = 0;
+  uint32_t numEdges = 0;
+};
+
+} // namespace
+
+std::optional<Instance> sema::instantiate(const Schedule &schedule,
+                                          ArrayRef<ParamValue> values,
+                                          const Limits &limits,
+                                          Evaluator &evaluator,
+                                          DiagnosticEngine &diags) {
+  return Instantiator(schedule, limits, evaluator, diags).run(values);
+}
+
+ArrayRef<ast::Identifier> sema::commSetting(const Schedule &schedule,
+                                            StringRef name) {
+  if (schedule.comm)
+    for (const ast::CommSetting &setting : schedule.comm->settings)
+      if (setting.name.text == name)
+        return setting.values;
+  return {};
+}
