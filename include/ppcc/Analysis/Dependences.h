@@ -1,0 +1,39 @@
+// What an action waits for.
+#pragma once
+
+#include "ppcc/Analysis/ProgramIndex.h"
+
+namespace ppcc {
+
+/// Calls `visit(ActionId)` for each action whose result the compute action
+/// `action` reads: of its own stage, then of the neighbours. Results that no
+/// action produces are passed over. `visit` may be called twice for one action.
+template <class Visit>
+void forEachDependence(const Program &program, const ProgramIndex &index,
+                       const Action &action, Visit visit) {
+  const KindInfo &info = program.kinds[action.kind];
+  if (!info.isCompute())
+    return;
+  auto visitSlot = [&](StageId stage, uint8_t slotBit) {
+    if (auto definer =
+            index.definer(action.pipe, stage, action.microbatch, slotBit))
+      visit(*definer);
+  };
+  for (unsigned rest = info.needs; rest; rest &= rest - 1)
+    visitSlot(action.stage, rest & -rest);
+  for (unsigned rest = info.defines; rest; rest &= rest - 1)
+    for (StageId source :
+         index.sourcesOf(action.pipe, action.stage, rest & -rest))
+      visitSlot(source, rest & -rest);
+}
+
+/// Whether rows `first` and `second`, in this order on one rank, belong to one
+/// group.
+inline bool inOneGroup(const Program &program, ActionId first,
+                       ActionId second) {
+  while (first < second && program.joined(ActionId(first.value + 1)))
+    ++first.value;
+  return first >= second;
+}
+
+} // namespace ppcc

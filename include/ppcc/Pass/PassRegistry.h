@@ -1,0 +1,45 @@
+// The passes that pipelines can name.
+#pragma once
+
+#include "ppcc/Pass/PassOptions.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+namespace ppcc {
+
+/// Finds passes by name.
+class PassRegistry {
+public:
+  /// A pass with its name, or a name for a sequence of passes.
+  struct Entry {
+    llvm::StringRef name, summary;
+    PassFactory factory;                 ///< Empty for an alias.
+    std::vector<const Entry *> sequence; ///< The passes of an alias.
+
+    bool isAlias() const { return !factory.draft; }
+  };
+
+  PassRegistry() = default;
+  PassRegistry(const PassRegistry &) = delete;
+  PassRegistry &operator=(const PassRegistry &) = delete;
+  PassRegistry(PassRegistry &&) = default;
+
+  /// Adds a pass. Names are unique.
+  void add(llvm::StringRef name, llvm::StringRef summary, PassFactory factory);
+  /// Adds a name for `passes`, names of passes added before, with commas
+  /// between them.
+  void addAlias(llvm::StringRef name, llvm::StringRef summary,
+                llvm::StringRef passes);
+
+  /// The entry called `name`, or nothing.
+  const Entry *find(llvm::StringRef name) const;
+  /// The names of all entries, in the order in which they were added.
+  llvm::SmallVector<llvm::StringRef> names() const;
+  /// Writes names, summaries and options, as --list-passes shows them.
+  void list(llvm::raw_ostream &out) const;
+
+private:
+  std::vector<std::unique_ptr<Entry>> entries;
+};
+
+} // namespace ppcc

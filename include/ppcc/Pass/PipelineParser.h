@@ -1,0 +1,18 @@
+// Pipelines as text: `verify,inject-comm{order=sweep},verify`.
+#pragma once
+
+#include "ppcc/Pass/PassManager.h"
+#include "ppcc/Pass/PassRegistry.h"
+
+#include <optional>
+
+namespace ppcc {
+
+/// The pipeline that `text` describes, or reports, at places in a buffer called
+/// `<passes>`, all that is wrong with it. An empty text is an empty pipeline.
+std::optional<Pipeline> parsePipeline(llvm::StringRef text,
+                                      const PassRegistry &registry,
+                                      SourceManager &sources,
+                                      DiagnosticEngine &diags);
+
+} // namespace ppcc

@@ -1,0 +1,19 @@
+// The passes that judge programs.
+#pragma once
+
+#include "ppcc/Pass/PassOptions.h"
+
+namespace ppcc {
+
+PassFactory
+verifyCompleteness(); ///< Each stage does its work once for each microbatch.
+PassFactory verifyPlacement(); ///< Each action is on the rank of its stage.
+PassFactory verifyOrder(); ///< On its rank an action stands behind those of its
+                           ///< stage that it needs.
+PassFactory
+verifyGroups(); ///< The members of an overlap group need nothing of each other.
+PassFactory verifyDependences(); ///< No rank waits for itself along the data.
+PassFactory
+verifyComm(); ///< Each edge between ranks has a send and a receive, in place.
+
+} // namespace ppcc

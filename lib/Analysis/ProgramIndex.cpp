@@ -1,0 +1,82 @@
+// Finds the action that does a given piece of work, and the neighbours of a
+// stage, in constant time.
+#include "ppcc/Analysis/ProgramIndex.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace ppcc;
+
+ProgramIndex::ProgramIndex(const Program &program) {
+  uint32_t stages = 0;
+  for (const Pipe &pipe : program.pipes) {
+    pipes.push_back(
+        {pairs, stages, pipe.firstMicrobatch, pipe.numMicrobatches});
+    pairs += uint64_t(pipe.numStages()) * pipe.numMicrobatches;
+    stages += pipe.numStages();
+    addEdges(pipe, false);
+    addEdges(pipe, true);
+  }
+  // A whole program has an action for each pair at least; so numbers in a short
+  // text cannot ask for much memory.
+  constexpr uint64_t slack = 1u << 20;
+  hasSlots = pairs <= program.size() + slack;
+  if (hasSlots)
+    addDefiners(program);
+}
+
+void ProgramIndex::addEdges(const Pipe &pipe, bool upward) {
+  EdgeTable &table = upward ? above : below;
+  uint32_t base = static_cast<uint32_t>(table.starts.size() - 1),
+           numStages = pipe.numStages();
+  auto from = [&](std::pair<StageId, StageId> edge) {
+    return upward ? edge.first : edge.second;
+  };
+  auto to = [&](std::pair<StageId, StageId> edge) {
+    return upward ? edge.second : edge.first;
+  };
+
+  std::vector<uint32_t> degrees(numStages);
+  for (uint32_t stage = 0; stage != numStages; ++stage)
+    degrees[stage] = upward ? stage + 1 < numStages : stage > 0;
+  for (auto edge : pipe.skipEdges)
+    ++degrees[from(edge).value];
+  for (uint32_t degree : degrees)
+    table.starts.push_back(table.starts.back() + degree);
+
+  table.ends.resize(table.starts.back());
+  std::vector<uint32_t> next(table.starts.begin() + base,
+                             table.starts.end() - 1);
+  auto add = [&](uint32_t stage, StageId end) {
+    table.ends[next[stage]++] = end;
+  };
+  // Ascending: a neighbour above comes before all skip edges, one below after
+  // them.
+  if (upward)
+    for (uint32_t stage = 0; stage + 1 < numStages; ++stage)
+      add(stage, StageId(stage + 1));
+  for (auto edge : pipe.skipEdges)
+    add(from(edge).value, to(edge));
+  if (!upward)
+    for (uint32_t stage = 1; stage < numStages; ++stage)
+      add(stage, StageId(stage - 1));
+}
+
+void ProgramIndex::addDefiners(const Program &program) {
+  definers.assign(pairs * slot::count, none);
+  for (uint32_t id = 0; id != program.size(); ++id) {
+    const KindInfo &info = program.kindOf(ActionId(id));
+    if (!info.isCompute())
+      continue;
+    Action action = program[ActionId(id)];
+    const PipeRow &row = pipes[action.pipe.value];
+    uint64_t pair = row.firstPair +
+                    uint64_t(action.stage.value) * row.numMicrobatches +
+                    (action.microbatch - row.firstMicrobatch);
+    for (unsigned rest = info.defines; rest; rest &= rest - 1) {
+      uint32_t &definer =
+          definers[pair * slot::count + llvm::countr_zero(rest)];
+      if (definer == none)
+        definer = id;
+    }
+  }
+}

@@ -1,0 +1,92 @@
+// Runs passes one after another.
+#include "ppcc/Pass/PassManager.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <chrono>
+
+using namespace ppcc;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Runner {
+public:
+  Runner(const Pipeline &pipeline, Program &program, PassContext &context,
+         const Instrumentation &instrumentation)
+      : pipeline(pipeline), program(program), context(context),
+        instrumentation(instrumentation),
+        errorsBefore(context.diags.errorCount()) {}
+
+  bool run() {
+    context.analyses.clear();
+    if (verify())
+      for (const NamedPass &pass : pipeline)
+        if (!failed() || pass.pass->runsAfterErrors())
+          runOne(pass);
+    if (instrumentation.timePasses)
+      printTimes();
+    return !failed();
+  }
+
+private:
+  bool failed() const { return context.diags.errorCount() != errorsBefore; }
+
+  void runOne(const NamedPass &pass) {
+    Clock::time_point start = Clock::now();
+    PassResult result = pass.pass->run(program, context);
+    times.push_back({pass.name, Clock::now() - start});
+    assert((result != PassResult::Changed || !pass.pass->isReadOnly()) &&
+           "a read-only pass changed the program");
+    if (result != PassResult::Unchanged && !pass.pass->isReadOnly())
+      context.analyses.clear();
+    if (instrumentation.printAfterAll ||
+        llvm::is_contained(instrumentation.printAfter, pass.name))
+      print(pass.name);
+    if (result == PassResult::Changed && !failed() && !verify())
+      context.diags.report<diag::BrokenByPass>(Place(program.name), pass.name);
+  }
+
+  /// Runs the passes that --verify-each names; false when they found errors.
+  bool verify() {
+    if (instrumentation.verifyEach)
+      for (const NamedPass &pass : *instrumentation.verifyEach)
+        if (!failed() || pass.pass->runsAfterErrors())
+          pass.pass->run(program, context);
+    return !failed();
+  }
+
+  void print(llvm::StringRef name) {
+    *instrumentation.out << "// After " << name << "\n";
+    printProgram(program, *instrumentation.out, instrumentation.print);
+  }
+
+  void printTimes() {
+    using Milliseconds = std::chrono::duration<double, std::milli>;
+    Clock::duration total{};
+    for (const auto &[name, time] : times)
+      total += time;
+    *instrumentation.out << "   wall ms  pass\n";
+    for (const auto &[name, time] : times)
+      *instrumentation.out << fmt::format("{:10.3f}  {}\n",
+                                          Milliseconds(time).count(), name);
+    *instrumentation.out << fmt::format("{:10.3f}  in all\n",
+                                        Milliseconds(total).count());
+  }
+
+  const Pipeline &pipeline;
+  Program &program;
+  PassContext &context;
+  const Instrumentation &instrumentation;
+  size_t errorsBefore;
+  std::vector<std::pair<std::string, Clock::duration>> times;
+};
+
+} // namespace
+
+bool ppcc::runPipeline(const Pipeline &pipeline, Program &program,
+                       PassContext &context,
+                       const Instrumentation &instrumentation) {
+  return Runner(pipeline, program, context, instrumentation).run();
+}

@@ -1,0 +1,147 @@
+// Pipelines as text: `verify,inject-comm{order=sweep},verify`.
+#include "ppcc/Pass/PipelineParser.h"
+#include "ppcc/Support/Suggest.h"
+
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVectorExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+
+namespace {
+
+class Parser {
+public:
+  Parser(uint32_t file, const PassRegistry &registry,
+         const SourceManager &sources, DiagnosticEngine &diags)
+      : registry(registry), sources(sources), diags(diags), file(file),
+        rest(sources.text(file)) {}
+
+  std::optional<Pipeline> parse() {
+    size_t errorsBefore = diags.errorCount();
+    skipSpace();
+    if (!rest.empty()) {
+      do
+        parsePass();
+      while (accept(','));
+      if (!rest.empty())
+        diags.report<diag::PipelineExpected>(rangeOf(rest.take_front()),
+                                             "`,` or the end of the pipeline");
+    }
+    if (diags.errorCount() != errorsBefore)
+      return std::nullopt;
+    return std::move(pipeline);
+  }
+
+private:
+  using Entry = PassRegistry::Entry;
+
+  void parsePass() {
+    StringRef name = word();
+    if (name.empty()) {
+      diags.report<diag::PipelineExpected>(rangeOf(rest.take_front()),
+                                           "the name of a pass");
+      rest = rest.drop_until([](char c) { return c == ','; });
+      return;
+    }
+    const Entry *entry = registry.find(name);
+    if (!entry)
+      diags.report<diag::UnknownPass>(rangeOf(name), name,
+                                      didYouMean(name, registry.names()));
+    std::unique_ptr<PassDraft> draft =
+        entry && !entry->isAlias() ? entry->factory.draft() : nullptr;
+    if (accept('{'))
+      parseOptions(entry, draft.get());
+    if (draft)
+      pipeline.push_back({name.str(), draft->finish()});
+    else if (entry)
+      for (const Entry *pass : entry->sequence)
+        pipeline.push_back({pass->name.str(), pass->factory.draft()->finish()});
+  }
+
+  /// Reads options up to the closing brace; without a draft only for their
+  /// form.
+  void parseOptions(const Entry *entry, PassDraft *draft) {
+    llvm::BitVector given(entry ? entry->factory.options.size() : 0);
+    if (accept('}'))
+      return;
+    do {
+      StringRef key = word();
+      if (key.empty() || !accept('=')) {
+        diags.report<diag::PipelineExpected>(rangeOf(rest.take_front()),
+                                             "`option=value`");
+        rest = rest.drop_until([](char c) { return c == ',' || c == '}'; });
+        continue;
+      }
+      StringRef value = take(rest.take_until(
+          [](char c) { return c == ',' || c == '}' || llvm::isSpace(c); }));
+      if (entry)
+        setOption(*entry, draft, key, value, given);
+    } while (accept(','));
+    if (!accept('}'))
+      diags.report<diag::PipelineExpected>(rangeOf(rest.take_front()),
+                                           "`,` or `}`");
+  }
+
+  void setOption(const Entry &entry, PassDraft *draft, StringRef key,
+                 StringRef value, llvm::BitVector &given) {
+    const auto &options = entry.factory.options;
+    auto option = llvm::find_if(
+        options, [&](const PassOptionInfo &info) { return info.name == key; });
+    if (option == options.end()) {
+      auto names = llvm::map_to_vector(
+          options, [](const PassOptionInfo &info) { return info.name; });
+      diags.report<diag::UnknownPassOption>(rangeOf(key), entry.name, key,
+                                            didYouMean(key, names));
+      return;
+    }
+    size_t index = option - options.begin();
+    if (given.test(index))
+      diags.report<diag::PassOptionTwice>(rangeOf(key), key);
+    given.set(index);
+    if (!draft->set(index, value))
+      diags.report<diag::BadPassOption>(rangeOf(value), value, key,
+                                        option->values);
+  }
+
+  SourceRange rangeOf(StringRef part) const {
+    size_t offset = part.begin() - sources.text(file).begin();
+    return {sources.loc(file, offset), sources.loc(file, offset + part.size())};
+  }
+  void skipSpace() { rest = rest.ltrim(); }
+  StringRef take(StringRef front) {
+    rest = rest.drop_front(front.size());
+    skipSpace();
+    return front;
+  }
+  StringRef word() {
+    return take(rest.take_while(
+        [](char c) { return llvm::isAlnum(c) || c == '-' || c == '_'; }));
+  }
+  bool accept(char c) {
+    if (!rest.starts_with(StringRef(&c, 1)))
+      return false;
+    take(rest.take_front());
+    return true;
+  }
+
+  const PassRegistry &registry;
+  const SourceManager &sources;
+  DiagnosticEngine &diags;
+  uint32_t file;
+  StringRef rest;
+  Pipeline pipeline;
+};
+
+} // namespace
+
+std::optional<Pipeline> ppcc::parsePipeline(StringRef text,
+                                            const PassRegistry &registry,
+                                            SourceManager &sources,
+                                            DiagnosticEngine &diags) {
+  uint32_t file = sources.add(
+      "<passes>", llvm::MemoryBuffer::getMemBufferCopy(text, "<passes>"));
+  return Parser(file, registry, sources, diags).parse();
+}

@@ -1,0 +1,208 @@
+// Checks that each edge between ranks has one send and one receive a
+// microbatch, in place.
+#include "Report.h"
+#include "ppcc/Analysis/Dependences.h"
+#include "ppcc/Verify/Passes.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+
+using namespace ppcc;
+
+namespace {
+
+/// The data of one slot that goes from a stage to a stage on another rank.
+struct Edge {
+  PipeId pipe;
+  StageId from, to;
+  uint8_t slotBit;
+  uint64_t firstMessage; ///< The number of the pipe's first microbatch on it;
+                         ///< the others follow.
+
+  auto key() const { return std::tuple(pipe, slotBit, from, to); }
+};
+
+class Checker {
+public:
+  Checker(const Program &program, const ProgramIndex &index,
+          PassContext &context)
+      : program(program), index(index), context(context) {
+    for (uint32_t i = 0; i != program.size(); ++i)
+      rows += !program.kindOf(ActionId(i)).isCompute();
+    for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe)
+      for (uint8_t slotBit : {slot::Output, slot::InputGrad})
+        if (slotBit == slot::Output || program.hasBackward)
+          addEdges(PipeId(pipe), slotBit);
+  }
+
+  void check() {
+    if (rows == 0)
+      return;
+    if (messages > rows) {
+      context.diags.report<diag::TooFewMessages>(Place(program.name), rows,
+                                                 2 * messages);
+      return;
+    }
+    ends[0].assign(messages, none);
+    ends[1].assign(messages, none);
+    for (uint32_t i = 0; i != program.size() && !context.diags.saturated(); ++i)
+      if (!program.kindOf(ActionId(i)).isCompute())
+        place(ActionId(i));
+    for (const Edge &edge : edges)
+      checkEdge(edge);
+  }
+
+private:
+  static constexpr uint32_t none = 0xFFFFFFFF;
+  enum End { SendEnd, RecvEnd };
+
+  /// In the order of Edge::key.
+  void addEdges(PipeId pipe, uint8_t slotBit) {
+    const Pipe &info = program.pipes[pipe.value];
+    for (uint32_t stage = 0; stage != info.numStages(); ++stage)
+      for (StageId reader : index.readersOf(pipe, StageId(stage), slotBit))
+        if (info.rankOfStage[stage] != info.rankOfStage[reader.value]) {
+          edges.push_back({pipe, StageId(stage), reader, slotBit, messages});
+          messages += info.numMicrobatches;
+        }
+  }
+
+  /// Enters a send or receive in the table of messages.
+  void place(ActionId row) {
+    Action action = program[row];
+    const KindInfo &info = program.kinds[action.kind];
+    bool sends = info.kindClass == KindClass::Send;
+    StageId from = sends ? action.stage : action.peer,
+            to = sends ? action.peer : action.stage;
+    const Edge *edge = findEdge({action.pipe, from, to, info.mainSlot(), 0});
+    if (!edge) {
+      reportStray(row, action, from, to);
+      return;
+    }
+    const Pipe &pipe = program.pipes[action.pipe.value];
+    uint32_t &end =
+        ends[sends ? SendEnd : RecvEnd]
+            [edge->firstMessage + (action.microbatch - pipe.firstMicrobatch)];
+    if (end == none)
+      end = row.value;
+    else
+      reportAt<diag::MessageTwice>(program, context, row, cell(program, action))
+          .note(placeOf(program, ActionId(end), context.sources),
+                "the first is here");
+  }
+
+  /// Reports a send or receive that no edge between ranks asks for.
+  void reportStray(ActionId row, const Action &action, StageId from,
+                   StageId to) {
+    const Pipe &pipe = program.pipes[action.pipe.value];
+    uint8_t slotBit = program.kinds[action.kind].mainSlot();
+    if (action.hasPeer() &&
+        llvm::is_contained(index.readersOf(action.pipe, from, slotBit), to) &&
+        pipe.rankOfStage[from.value] == pipe.rankOfStage[to.value])
+      reportAt<diag::MessageWithinRank>(program, context, row,
+                                        cell(program, action),
+                                        pipe.rankOfStage[from.value].value);
+    else
+      reportAt<diag::MessageWithoutEdge>(
+          program, context, row, cell(program, action), from.value, to.value);
+  }
+
+  const Edge *findEdge(const Edge &like) const {
+    auto found = std::lower_bound(
+        edges.begin(), edges.end(), like,
+        [](const Edge &a, const Edge &b) { return a.key() < b.key(); });
+    return found != edges.end() && found->key() == like.key() ? &*found
+                                                              : nullptr;
+  }
+
+  void checkEdge(const Edge &edge) {
+    const Pipe &pipe = program.pipes[edge.pipe.value];
+    for (End end : {SendEnd, RecvEnd}) {
+      StageId stage = end == SendEnd ? edge.from : edge.to;
+      for (uint32_t mb = pipe.firstMicrobatch;
+           mb != pipe.endMicrobatch() && !context.diags.saturated(); ++mb) {
+        uint64_t message = edge.firstMessage + (mb - pipe.firstMicrobatch);
+        auto compute = index.definer(edge.pipe, stage, mb, edge.slotBit);
+        if (!compute)
+          continue;
+        if (ends[end][message] == none) {
+          uint32_t first = mb;
+          while (mb + 1 != pipe.endMicrobatch() && ends[end][++message] == none)
+            ++mb;
+          reportMissing(edge, end, first, mb, *compute);
+          continue;
+        }
+        ActionId row(ends[end][message]);
+        bool inOrder = end == SendEnd ? *compute < row : row < *compute;
+        if (inOrder && !inOneGroup(program, std::min(row, *compute),
+                                   std::max(row, *compute)))
+          continue;
+        if (end == SendEnd)
+          noteCompute(reportAt<diag::SendBeforeProducer>(
+                          program, context, row, cell(program, row),
+                          cell(program, *compute)),
+                      *compute);
+        else
+          noteCompute(reportAt<diag::ReceiveAfterUse>(program, context, row,
+                                                      cell(program, row),
+                                                      cell(program, *compute)),
+                      *compute);
+      }
+    }
+  }
+
+  void noteCompute(DiagnosticEngine::Builder builder, ActionId compute) {
+    builder.note(placeOf(program, compute, context.sources), "`{}` is here",
+                 cell(program, compute));
+  }
+
+  void reportMissing(const Edge &edge, End end, uint32_t first, uint32_t last,
+                     ActionId compute) {
+    auto kindId = program.kinds.find(
+        end == SendEnd ? KindClass::Send : KindClass::Recv, edge.slotBit);
+    assert(kindId && "every slot that moves has its messages");
+    Action action;
+    action.kind = *kindId;
+    action.pipe = edge.pipe;
+    action.stage = end == SendEnd ? edge.from : edge.to;
+    action.peer = end == SendEnd ? edge.to : edge.from;
+    action.microbatch = first;
+    std::string what = fmt::format("`{}`", cell(program, action));
+    action.microbatch = last;
+    if (first != last)
+      what += fmt::format(" to `{}`", cell(program, action));
+    RankId reader = program.rankOfStage(edge.pipe, edge.to);
+    std::string needer = end == SendEnd
+                             ? fmt::format("rank {}", reader.value)
+                             : fmt::format("`{}`", cell(program, compute));
+    reportAt<diag::MessageMissing>(program, context, compute,
+                                   what + (first == last ? " is" : " are"),
+                                   needer,
+                                   end == SendEnd  ? "the data"
+                                   : first == last ? "it"
+                                                   : "them");
+  }
+
+  const Program &program;
+  const ProgramIndex &index;
+  PassContext &context;
+  uint64_t rows = 0;     ///< Sends and receives in the program.
+  uint64_t messages = 0; ///< That the edges between ranks need.
+  std::vector<Edge> edges;
+  std::vector<uint32_t>
+      ends[2]; ///< By message: the first send, the first receive.
+};
+
+/// Programs without any communication pass: it is injected later.
+class Comm final : public CheckPass {
+public:
+  void check(const Program &program, PassContext &context) const override {
+    if (const ProgramIndex *index = indexOf(program, context))
+      Checker(program, *index, context).check();
+  }
+};
+
+} // namespace
+
+PassFactory ppcc::verifyComm() { return passFactory<Comm>(); }

@@ -1,0 +1,47 @@
+// Checks that the members of an overlap group need nothing of each other.
+#include "Report.h"
+#include "ppcc/Analysis/Dependences.h"
+#include "ppcc/Verify/Passes.h"
+
+using namespace ppcc;
+
+namespace {
+
+class Groups final : public CheckPass {
+public:
+  bool runsAfterErrors() const override { return true; }
+
+  void check(const Program &program, PassContext &context) const override {
+    const ProgramIndex *index = indexOf(program, context);
+    if (!index)
+      return;
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+      ActionId end = program.end(RankId(rank));
+      for (ActionId group = program.begin(RankId(rank));
+           group != end && !context.diags.saturated();) {
+        ActionId groupEnd = program.groupEnd(group, RankId(rank));
+        if (groupEnd.value - group.value > 1)
+          checkGroup(program, *index, context, group, groupEnd);
+        group = groupEnd;
+      }
+    }
+  }
+
+private:
+  static void checkGroup(const Program &program, const ProgramIndex &index,
+                         PassContext &context, ActionId begin, ActionId end) {
+    for (ActionId id = begin; id != end; ++id.value) {
+      forEachDependence(program, index, program[id], [&](ActionId needed) {
+        if (needed >= begin && needed < end && needed != id)
+          reportAt<diag::DependentOverlap>(
+              program, context, id, cell(program, id), cell(program, needed))
+              .note(placeOf(program, needed, context.sources), "`{}` is here",
+                    cell(program, needed));
+      });
+    }
+  }
+};
+
+} // namespace
+
+PassFactory ppcc::verifyGroups() { return passFactory<Groups>(); }

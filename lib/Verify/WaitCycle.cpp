@@ -1,0 +1,124 @@
+// Finds the shortest circle of ranks that wait for each other.
+#include "WaitCycle.h"
+
+#include <algorithm>
+#include <optional>
+
+using namespace ppcc;
+using llvm::ArrayRef;
+
+namespace {
+
+class Search {
+public:
+  explicit Search(ArrayRef<Wait> waits) : waits(waits) {
+    for (const Wait &wait : waits)
+      if (ranks.empty() || ranks.back() != wait.rank) {
+        ranks.push_back(wait.rank);
+        starts.push_back(&wait - waits.begin());
+      }
+    starts.push_back(waits.size());
+    targets.reserve(waits.size());
+    for (const Wait &wait : waits)
+      targets.push_back(std::lower_bound(ranks.begin(), ranks.end(), wait.on) -
+                        ranks.begin());
+  }
+
+  std::vector<Wait> run() {
+    best = firstCircle();
+    reachedBy.assign(ranks.size(), none);
+    for (uint32_t node = 0;
+         node != ranks.size() && best.size() > 1 && budget > 0; ++node)
+      improveFrom(node);
+    std::vector<Wait> circle;
+    for (uint32_t edge : best)
+      circle.push_back(waits[edge]);
+    auto smallest = std::min_element(
+        circle.begin(), circle.end(),
+        [](const Wait &a, const Wait &b) { return a.rank < b.rank; });
+    std::rotate(circle.begin(), smallest, circle.end());
+    return circle;
+  }
+
+private:
+  static constexpr uint32_t none = 0xFFFFFFFF;
+
+  /// Follows the first wait of each rank until one comes again.
+  std::vector<uint32_t> firstCircle() const {
+    std::vector<uint32_t> stepOf(ranks.size(), none), path;
+    uint32_t node = 0;
+    while (stepOf[node] == none) {
+      stepOf[node] = path.size();
+      path.push_back(starts[node]);
+      node = targets[starts[node]];
+    }
+    path.erase(path.begin(), path.begin() + stepOf[node]);
+    return path;
+  }
+
+  /// Takes a circle through `root` that is shorter than the best.
+  void improveFrom(uint32_t root) {
+    visited.assign(1, root);
+    if (auto edge = closingWait(root))
+      best = pathTo(root, *edge);
+    for (uint32_t node : visited)
+      reachedBy[node] = none;
+  }
+
+  /// The wait for `root` that ends the shortest circle through it, if that is
+  /// shorter than the best; breadth first.
+  std::optional<uint32_t> closingWait(uint32_t root) {
+    size_t depth = 0, levelEnd = 1;
+    for (size_t i = 0; i != visited.size() && budget > 0; ++i) {
+      if (i == levelEnd) {
+        levelEnd = visited.size();
+        ++depth;
+      }
+      if (depth + 1 >= best.size())
+        return std::nullopt;
+      uint32_t node = visited[i];
+      for (uint32_t edge = starts[node]; edge != starts[node + 1]; ++edge) {
+        --budget;
+        uint32_t target = targets[edge];
+        if (target == root)
+          return edge;
+        if (reachedBy[target] == none) {
+          reachedBy[target] = edge;
+          visited.push_back(target);
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::vector<uint32_t> pathTo(uint32_t root, uint32_t lastEdge) const {
+    std::vector<uint32_t> path{lastEdge};
+    while (rankOf(path.back()) != root)
+      path.push_back(reachedBy[rankOf(path.back())]);
+    std::reverse(path.begin(), path.end());
+    return path;
+  }
+  /// The position in `ranks` of the one that waits.
+  uint32_t rankOf(uint32_t edge) const {
+    return std::upper_bound(starts.begin(), starts.end(), edge) -
+           starts.begin() - 1;
+  }
+
+  ArrayRef<Wait> waits;
+  std::vector<RankId> ranks;
+  std::vector<uint32_t> starts; ///< The first wait of each rank.
+  std::vector<uint32_t>
+      targets; ///< By wait: the position in `ranks` of the one waited for.
+  std::vector<uint32_t> best; ///< Waits.
+  std::vector<uint32_t> reachedBy, visited;
+  int64_t budget =
+      20'000'000; ///< Waits to look at, so that it ends within a second.
+};
+
+} // namespace
+
+std::vector<Wait> ppcc::shortestCircle(ArrayRef<Wait> waits) {
+  if (waits.empty())
+    return {};
+  return Search(waits).run();
+}
