@@ -1,0 +1,44 @@
+// Inserts a send and a receive on every edge that leaves a rank.
+#pragma once
+
+#include "ppcc/Analysis/ProgramIndex.h"
+#include "ppcc/Basic/Diagnostics.h"
+#include "ppcc/Pass/PassOptions.h"
+
+namespace ppcc {
+
+/// The orders of CommOrders.def.
+enum class CommOrder : uint8_t {
+#define COMM_ORDER(Name, Text, Plan, Summary) Name,
+#include "ppcc/Transforms/CommOrders.def"
+#undef COMM_ORDER
+};
+
+/// A row of the table of orders.
+struct CommOrderInfo {
+  CommOrder order;
+  llvm::StringRef name;
+  llvm::StringRef summary;
+};
+
+/// All orders, as in CommOrders.def.
+llvm::ArrayRef<CommOrderInfo> commOrders();
+
+/// The order called `name`.
+std::optional<CommOrder> findCommOrder(llvm::StringRef name);
+
+/// `program` with its messages: for each result that a stage on another rank
+/// reads, a send on the rank of the stage that makes it and a receive on the
+/// rank of each reader. A message carries the site of its producer; a send has
+/// the producer's phase, a receive that of the row before which it is placed.
+/// Nothing, after a diagnostic, when the program has communication already or
+/// waits for itself. O(actions + messages).
+std::optional<Program> injectComm(const Program &program,
+                                  const ProgramIndex &index, CommOrder order,
+                                  DiagnosticEngine &diags,
+                                  SourceManager &sources);
+
+/// The pass `inject-comm`, with the option `order`.
+PassFactory injectComm();
+
+} // namespace ppcc

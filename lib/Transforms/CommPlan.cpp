@@ -1,0 +1,43 @@
+// Copies rows and places messages.
+#include "CommPlan.h"
+
+using namespace ppcc;
+
+CommWriter::CommWriter(const Program &program, Program &result)
+    : program(program), result(result) {
+  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+    nextRow.push_back(program.begin(RankId(rank)).value);
+    cursor.push_back(result.begin(RankId(rank)).value);
+  }
+  forEachSlot(slot::Output | slot::InputGrad, [&](uint8_t slotBit) {
+    unsigned i = std::countr_zero(slotBit);
+    sendOf[i] = *program.kinds.find(KindClass::Send, slotBit);
+    recvOf[i] = *program.kinds.find(KindClass::Recv, slotBit);
+  });
+}
+
+void CommWriter::copyItem(RankId rank) {
+  uint32_t end = program.groupEnd(next(rank), rank).value;
+  for (uint32_t &row = nextRow[rank.value]; row != end; ++row)
+    result.set(ActionId(cursor[rank.value]++), program[ActionId(row)]);
+}
+
+void CommWriter::message(const Action &producer, RankId rank, uint8_t slotBit,
+                         StageId reader) {
+  Action row = producer;
+  row.joined = false;
+  row.kind = sendOf[std::countr_zero(slotBit)];
+  row.peer = reader;
+  result.set(ActionId(cursor[rank.value]++), row);
+
+  RankId to = program.rankOfStage(producer.pipe, reader);
+  row.kind = recvOf[std::countr_zero(slotBit)];
+  row.stage = reader;
+  row.peer = producer.stage;
+  row.phase = PhaseId();
+  if (program.size(to) != 0) {
+    ActionId before = done(to) ? ActionId(next(to).value - 1) : next(to);
+    row.phase = program[before].phase;
+  }
+  result.set(ActionId(cursor[to.value]++), row);
+}

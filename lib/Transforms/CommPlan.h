@@ -1,0 +1,72 @@
+// What the orders of inject-comm share.
+#pragma once
+
+#include "ppcc/Analysis/ProgramIndex.h"
+#include "ppcc/Basic/Diagnostics.h"
+
+#include <bit>
+
+namespace ppcc {
+
+/// Copies the rows of a program into a new one, rank by rank in any
+/// interleaving, and places messages among them.
+class CommWriter {
+public:
+  /// `result` is laid out with room for the rows and messages of each rank.
+  CommWriter(const Program &program, Program &result);
+
+  /// The next row of `rank` that is not copied yet; end(rank) when all are.
+  ActionId next(RankId rank) const { return ActionId(nextRow[rank.value]); }
+  bool done(RankId rank) const { return next(rank) == program.end(rank); }
+
+  /// Copies the next row of `rank`, or the whole group that starts there.
+  void copyItem(RankId rank);
+  /// Appends a send of `producer`'s slot to `rank` and its receive to the rank
+  /// of `reader`.
+  void message(const Action &producer, RankId rank, uint8_t slotBit,
+               StageId reader);
+
+private:
+  const Program &program;
+  Program &result;
+  std::vector<uint32_t> nextRow, cursor;
+  KindId sendOf[slot::count], recvOf[slot::count];
+};
+
+/// Calls `visit(slotBit)` for each slot of the set.
+template <class Visit> void forEachSlot(uint8_t slots, Visit visit) {
+  for (; slots; slots &= slots - 1)
+    visit(static_cast<uint8_t>(slots & -slots));
+}
+
+/// Calls `visit(slotBit, reader)` for each result of `producer` that a stage on
+/// another rank reads.
+template <class Visit>
+void forEachMessage(const Program &program, const ProgramIndex &index,
+                    const Action &producer, Visit visit) {
+  const Pipe &pipe = program.pipes[producer.pipe.value];
+  RankId home = pipe.rankOfStage[producer.stage.value];
+  forEachSlot(program.kinds[producer.kind].defines, [&](uint8_t slotBit) {
+    for (StageId reader :
+         index.readersOf(producer.pipe, producer.stage, slotBit))
+      if (pipe.rankOfStage[reader.value] != home)
+        visit(slotBit, reader);
+  });
+}
+
+/// What an order works with.
+struct CommPlan {
+  const Program &program;
+  const ProgramIndex &index;
+  CommWriter &writer;
+  DiagnosticEngine &diags;
+  SourceManager &sources;
+};
+
+/// Writes all rows and messages; false after a diagnostic.
+using PlanMessages = bool (*)(CommPlan &plan);
+
+inline constexpr PlanMessages noPlan = nullptr;
+bool planSweep(CommPlan &plan);
+
+} // namespace ppcc
