@@ -1,0 +1,14 @@
+// The functions that Emitters.def names.
+#pragma once
+
+#include "ppcc/Emit/Emitter.h"
+
+namespace ppcc {
+
+#define EMITTER(Name, Function, Summary)                                       \
+  bool Function(const Program &program, llvm::raw_ostream &out,                \
+                EmitContext &context);
+#include "ppcc/Emit/Emitters.def"
+#undef EMITTER
+
+} // namespace ppcc

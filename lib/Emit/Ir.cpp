@@ -1,0 +1,10 @@
+// Writes the program as text that parses back.
+#include "Emitters.h"
+
+using namespace ppcc;
+
+bool ppcc::emitIr(const Program &program, llvm::raw_ostream &out,
+                  EmitContext &context) {
+  printProgram(program, out, context.options.print);
+  return true;
+}

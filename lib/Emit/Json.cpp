@@ -1,0 +1,181 @@
+// Writes the program as JSON, as docs/program-format.md describes it.
+#include "Emitters.h"
+#include "Writer.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+
+/// The text is a number as JSON writes it: `-12`, `0.5`, `1e9`.
+static bool isJsonNumber(StringRef text) {
+  auto digits = [&] {
+    size_t before = text.size();
+    text = text.drop_while(llvm::isDigit);
+    return text.size() != before;
+  };
+  text.consume_front("-");
+  if (!text.consume_front("0") && !digits())
+    return false;
+  if (text.consume_front(".") && !digits())
+    return false;
+  if (text.consume_front_insensitive("e")) {
+    if (!text.consume_front("-"))
+      text.consume_front("+");
+    if (!digits())
+      return false;
+  }
+  return text.empty();
+}
+
+namespace {
+
+class JsonEmitter {
+public:
+  JsonEmitter(const Program &program, llvm::raw_ostream &out)
+      : program(program), writer(out) {}
+
+  void emit() {
+    writer.put("{\n\"format\": \"ppcc.program\",\n\"version\": "
+               "1,\n\"compiler\": \"ppcc " PPCC_VERSION "\"");
+    key("schedule");
+    string(program.name);
+    key("params");
+    params();
+    key("ranks");
+    writer.number(program.numRanks);
+    key("backward");
+    writer.put(program.hasBackward ? "true" : "false");
+    key("kinds");
+    list(program.kinds.rows(), [&](const KindInfo &info) {
+      writer.put("{\"letters\": ");
+      string(info.letters);
+      writer.put(", \"class\": ");
+      string(kindClassName(info.kindClass));
+      writer.put('}');
+    });
+    key("phases");
+    list(program.phases, [&](StringRef phase) { string(phase); });
+    key("pipes");
+    list(program.pipes, [&](const Pipe &info) { pipe(info); });
+    key("files");
+    list(program.files, [&](const SiteFile &file) { string(file.name); });
+    key("sites");
+    list(program.sites, [&](const Site &site) {
+      bool known = &site != &program.sites.front();
+      numbers({known ? int64_t(site.file) : -1, site.line, site.column,
+               site.caller.value});
+    });
+    key("columns");
+    writer.put("[\"kind\", \"pipe\", \"stage\", \"microbatch\", \"peer\", "
+               "\"phase\", \"group\", \"site\"]");
+    key("actions");
+    writer.put('[');
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+      writer.put(rank == 0 ? "\n" : ",\n");
+      actions(RankId(rank));
+    }
+    writer.put("\n]\n}\n");
+  }
+
+private:
+  void key(StringRef name) {
+    writer.put(",\n\"");
+    writer.put(name);
+    writer.put("\": ");
+  }
+
+  void string(StringRef text) {
+    std::string quoted;
+    llvm::raw_string_ostream(quoted)
+        << llvm::json::Value(llvm::json::fixUTF8(text));
+    writer.put(quoted);
+  }
+
+  template <class Range, class Put> void list(const Range &range, Put put) {
+    writer.put('[');
+    bool first = true;
+    for (const auto &item : range) {
+      if (!first)
+        writer.put(", ");
+      first = false;
+      put(item);
+    }
+    writer.put(']');
+  }
+
+  void numbers(std::initializer_list<int64_t> row) {
+    char before = '[';
+    for (int64_t number : row) {
+      writer.put(before);
+      writer.number(number);
+      before = ',';
+    }
+    writer.put(']');
+  }
+
+  void params() {
+    writer.put('{');
+    for (const ProgramParam &param : program.params) {
+      if (&param != &program.params.front())
+        writer.put(", ");
+      string(param.name);
+      writer.put(": ");
+      bool isBool = param.type == "bool" &&
+                    (param.value == "true" || param.value == "false");
+      bool isNumber = (param.type == "int" || param.type == "float") &&
+                      isJsonNumber(param.value);
+      if (isBool || isNumber)
+        writer.put(param.value);
+      else
+        string(param.value);
+    }
+    writer.put('}');
+  }
+
+  void pipe(const Pipe &pipe) {
+    writer.put("{\"name\": ");
+    string(pipe.name);
+    writer.put(", \"microbatches\": ");
+    numbers({pipe.firstMicrobatch, pipe.endMicrobatch()});
+    writer.put(", \"rank_of_stage\": ");
+    list(pipe.rankOfStage, [&](RankId rank) { writer.number(rank.value); });
+    writer.put(", \"skip_edges\": ");
+    list(pipe.skipEdges, [&](const auto &edge) {
+      numbers({edge.first.value, edge.second.value});
+    });
+    writer.put('}');
+  }
+
+  void actions(RankId rank) {
+    writer.put('[');
+    int64_t groups = 0;
+    uint32_t end = program.end(rank).value;
+    for (uint32_t row = program.begin(rank).value; row != end; ++row) {
+      Action action = program[ActionId(row)];
+      bool first = row == program.begin(rank).value;
+      bool last = row + 1 == end || !program.joined(ActionId(row + 1));
+      bool grouped = action.joined || !last;
+      if (!first)
+        writer.put(',');
+      numbers({action.kind.value, action.pipe.value, action.stage.value,
+               action.microbatch,
+               action.hasPeer() ? int64_t(action.peer.value) : -1,
+               action.phase.value, grouped ? groups : -1, action.site.value});
+      groups += grouped && last;
+    }
+    writer.put(']');
+  }
+
+  const Program &program;
+  Writer writer;
+};
+
+} // namespace
+
+bool ppcc::emitJson(const Program &program, llvm::raw_ostream &out,
+                    EmitContext &context) {
+  JsonEmitter(program, out).emit();
+  return true;
+}
