@@ -1,0 +1,23 @@
+// 1F1B over V chunks a rank, in groups of G microbatches (Megatron-LM, arXiv 2104.04473).
+schedule interleaved_1f1b(P: int = 4, M: int = 8, V: int = 2, G: int = min(P, M),
+                          forward_only: bool = false, all_warmup: bool = false) {
+  require P >= 1 and M >= 1 and V >= 1, "needs a rank, a microbatch and a chunk";
+  require G >= 1 and G <= M, "the group size G must lie in 1..M";
+  ranks P;
+  microbatches M;
+  placement loop(V);
+  backward when not forward_only;
+
+  // The chunk of the k-th virtual microbatch; the last group may be short.
+  fn chunk(k) = k % (G * V) / min(G, M - k / (G * V) * G);
+
+  on rank r {
+    let total = M * V;
+    let w = all_warmup or forward_only ? total : min(2 * (P - 1 - r) + (V - 1) * G, total);
+    phase warmup   { for k in 0 .. w         { F(chunk(k)); } }
+    phase steady   { for k in 0 .. total - w { F(chunk(w + k)); B(V - 1 - chunk(k)); } }
+    if not forward_only {
+      phase cooldown { for k in total - w .. total { B(V - 1 - chunk(k)); } }
+    }
+  }
+}

@@ -1,0 +1,15 @@
+// One forward, one backward (PipeDream-flush, arXiv 2006.09503; Megatron-LM).
+schedule one_f_one_b(P: int = 4, M: int = 8, forward_only: bool = false) {
+  require P >= 1 and M >= 1, "needs a rank and a microbatch";
+  ranks P;
+  microbatches M;
+  placement linear;
+  backward when not forward_only;
+
+  on rank r {
+    let w = forward_only ? M : min(P - 1 - r, M);
+    phase warmup   { repeat w     { F; } }
+    phase steady   { repeat M - w { F; B; } }
+    if not forward_only { phase cooldown { repeat w { B; } } }
+  }
+}

@@ -1,0 +1,22 @@
+// 1F1B, interleaved or not, with weight gradients in its bubbles (ZB-1P, arXiv 2401.10241).
+schedule zb1p(P: int = 4, M: int = 8, V: int = 1, G: int = min(P, M)) {
+  require P >= 1 and M >= 1 and V >= 1, "needs a rank, a microbatch and a chunk";
+  require G >= 1 and G <= M, "the group size G must lie in 1..M";
+  ranks P;
+  microbatches M;
+  placement loop(V);
+
+  // The chunk of the k-th virtual microbatch; the last group may be short.
+  fn chunk(k) = k % (G * V) / min(G, M - k / (G * V) * G);
+
+  on rank r {
+    let total = M * V;
+    let w = min(P - 1 - r + (V - 1) * G, total);
+    phase warmup { for k in 0 .. w { F(chunk(k)); } }
+    defer W lag r {
+      phase steady   { for k in 0 .. total - w     { F(chunk(w + k)); B(V - 1 - chunk(k)); } }
+      phase cooldown { for k in total - w .. total { B(V - 1 - chunk(k)); } }
+    }
+    drain W;
+  }
+}
