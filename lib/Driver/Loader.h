@@ -1,0 +1,43 @@
+// Finds a schedule and all that it imports.
+#pragma once
+
+#include "ppcc/AST/AST.h"
+#include "ppcc/Basic/Diagnostics.h"
+
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace ppcc {
+
+/// Reads and parses files. A name without a file behind it is looked for in the
+/// library.
+class Loader {
+public:
+  Loader(SourceManager &sources, ast::Context &context, DiagnosticEngine &diags)
+      : sources(sources), context(context), diags(diags) {}
+
+  /// The file with its imports, each after those that it imports itself and the
+  /// file last. Reports every error; gives nothing when there was one.
+  std::optional<std::vector<ast::File>> load(llvm::StringRef input);
+
+  /// The name under which a file of the library stands in messages:
+  /// `<library>/gpipe.pp`.
+  static std::string libraryName(llvm::StringRef file);
+
+private:
+  std::optional<uint32_t> open(llvm::StringRef path, llvm::StringRef folder,
+                               Place place);
+  std::optional<uint32_t> openLibrary(llvm::StringRef name);
+  void visit(uint32_t source);
+
+  enum class State : uint8_t { Open, Done };
+
+  SourceManager &sources;
+  ast::Context &context;
+  DiagnosticEngine &diags;
+  std::vector<ast::File> files;
+  std::map<uint32_t, State> states;
+};
+
+} // namespace ppcc

@@ -1,0 +1,17 @@
+// The passes of ppcc.
+#include "ppcc/Driver/PassRegistry.h"
+#include "ppcc/Transforms/InjectComm.h"
+#include "ppcc/Verify/Passes.h"
+
+using namespace ppcc;
+
+PassRegistry ppcc::makePassRegistry() {
+  PassRegistry registry;
+#define PASS(Name, Factory, Summary) registry.add(Name, Summary, Factory());
+#define ALIAS(Name, Sequence, Summary)                                         \
+  registry.addAlias(Name, Summary, Sequence);
+#include "ppcc/Driver/Passes.def"
+#undef PASS
+#undef ALIAS
+  return registry;
+}
