@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Runs the examples of a Markdown page.
+
+```pp blocks are compiled with --check; `pp error E0404` must be refused with that code. A block whose first line is
+`// NAME.pp` is kept under that name for what follows. ```console blocks are run: lines behind `$ ` are commands (ppcc
+only), the lines below must be what is printed; a line `...` stands for any lines. ```python and ```sh blocks are run when
+they are marked `run`. Usage: doc-examples.py PPCC PAGE...
+"""
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+
+def blocks(page):
+    """(line, info, text) of each fenced block."""
+    lines = page.read_text().splitlines()
+    start = None
+    for number, line in enumerate(lines, 1):
+        if not line.startswith("```"):
+            continue
+        if start is None:
+            start, info = number, line[3:].strip()
+        else:
+            yield start, info, "\n".join(lines[start : number - 1]) + "\n"
+            start = None
+    assert start is None, f"{page}:{start}: a block without an end"
+
+
+def matches(expected, actual):
+    pattern = "".join(
+        r"(?:.*\n)*?" if line == "..." else re.escape(line) + r"\n" for line in expected
+    )
+    return re.fullmatch(pattern, actual) is not None
+
+
+class Runner:
+    def __init__(self, ppcc, folder):
+        self.ppcc, self.folder = ppcc, folder
+        self.passed, self.failures = 0, []
+
+    def run(self, command, **options):
+        return subprocess.run(
+            command, cwd=self.folder, capture_output=True, text=True, timeout=60, **options
+        )
+
+    def verdict(self, where, problem):
+        if problem is None:
+            self.passed += 1
+        else:
+            self.failures.append(f"{where}: {problem}")
+
+    def schedule(self, where, info, text):
+        code = info[2] if info[1:2] == ["error"] else None
+        named = re.match(r"// (\S+\.pp)\n", text)
+        path = self.folder / (named.group(1) if named else "example.pp")
+        path.write_text(text)
+        result = self.run([self.ppcc, path.name, "--check"])
+        if code is None:
+            self.verdict(where, None if result.returncode == 0 else result.stderr)
+        else:
+            found = result.returncode == 1 and f"[{code}]" in result.stderr
+            self.verdict(where, None if found else f"expected {code}, got:\n{result.stderr}")
+
+    def console(self, where, text):
+        for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
+            command, *expected = part.splitlines()
+            words = shlex.split(command)
+            assert words[0] == "ppcc", f"{where}: only ppcc can be run"
+            result = self.run([self.ppcc, *words[1:]])
+            actual = result.stdout + result.stderr
+            problem = None if matches(expected, actual) else f"`{command}` printed:\n{actual}"
+            self.verdict(where, problem)
+
+    def script(self, where, interpreter, text):
+        result = self.run([interpreter], input=text)
+        self.verdict(where, None if result.returncode == 0 else result.stdout + result.stderr)
+
+    def page(self, page):
+        for line, info, text in blocks(page):
+            words, where = info.split(), f"{page.name}:{line}"
+            if words[:1] == ["pp"] and "fragment" not in words:
+                self.schedule(where, words, text)
+            elif words[:1] == ["console"]:
+                self.console(where, text)
+            elif words[1:2] == ["run"]:
+                self.script(where, {"python": sys.executable, "sh": "sh"}[words[0]], text)
+
+
+def main():
+    ppcc = str(Path(sys.argv[1]).resolve())
+    passed, failures = 0, []
+    for name in sys.argv[2:]:
+        with tempfile.TemporaryDirectory() as folder:
+            runner = Runner(ppcc, Path(folder))
+            runner.page(Path(name))
+            assert runner.passed + len(runner.failures) > 0, f"{name} has no examples"
+            passed, failures = passed + runner.passed, failures + runner.failures
+    print("\n".join(failures))
+    print(f"{passed} examples passed, {len(failures)} failed")
+    return 1 if failures else 0
+
+
+sys.exit(main())
