@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Compares ppcc's verdict on random small schedules with that of a slow judge of our own."""
+
+import argparse
+import collections
+import random
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from generate import generate
+from judge import judge, lay_out, message_fault, text
+
+# The diagnostics that speak of what the judge calls by one word.
+CODES = {
+    "chunk": ["E0501"],
+    "none left": ["E0504"],
+    "microbatch": ["E0505"],
+    "empty queue": ["E0506"],
+    "not waiting": ["E0507"],
+    "left over": ["E0508"],
+    "forward only": ["E0510", "E0704"],
+    "missing": ["E0701", "E0705"],
+    "twice": ["E0702", "E0703"],
+    "order": ["E0721"],
+    "group": ["E0731"],
+    "deadlock": ["E0741", "E0742"],
+}
+CODE = re.compile(r"\berror: .*\[(E\d{4})\]")
+SECONDS = 20
+
+
+def compile_text(ppcc, source, order):
+    command = [ppcc, "-", f"--comm-order={order}", "--emit=actions", "-o", "-"]
+    return subprocess.run(command, input=source, capture_output=True, text=True, timeout=SECONDS)
+
+
+def verdict(ppcc, seed):
+    """The judge's reasons, the source, and what is wrong with the compiler's answer."""
+    shape, bodies, source = generate(random.Random(seed))
+    ranks, reasons = lay_out(shape, bodies)
+    if not reasons:
+        reasons = judge(shape, ranks)
+    try:
+        done = compile_text(ppcc, source, "none")
+        if reasons:
+            codes = CODE.findall(done.stderr)
+            if done.returncode != 1 or not codes:
+                return reasons, source, f"exit status {done.returncode}; the judge says: {sorted(reasons)}"
+            if codes[0] not in [code for reason in reasons for code in CODES[reason]]:
+                return reasons, source, f"the judge says: {sorted(reasons)}\n{done.stderr}"
+            return reasons, source, None
+        if done.returncode != 0:
+            return reasons, source, f"the judge accepts it\n{done.stderr}"
+        if done.stdout != text(ranks):
+            return reasons, source, f"the judge's actions:\n{text(ranks)}ppcc's actions:\n{done.stdout}"
+        swept = compile_text(ppcc, source, "sweep")
+        fault = message_fault(shape, ranks, swept.stdout) if swept.returncode == 0 else swept.stderr
+        if fault:
+            return reasons, source, f"with communication: {fault}\n{swept.stdout}"
+    except subprocess.TimeoutExpired:
+        return reasons, source, f"no end after {SECONDS} s"
+    return reasons, source, None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("ppcc", help="the compiler to test")
+    parser.add_argument("--count", type=int, default=400, help="how many schedules")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--show", action="store_true", help="print the schedule of the first seed instead")
+    parser.add_argument("-j", "--jobs", type=int, default=2, help="compilers at a time")
+    options = parser.parse_args()
+    if options.show:
+        print(generate(random.Random(options.seed))[2], end="")
+        return 0
+
+    seeds = range(options.seed, options.seed + options.count)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        verdicts = list(pool.map(lambda seed: verdict(options.ppcc, seed), seeds))
+
+    failed = 0
+    tally = collections.Counter()
+    for seed, (reasons, source, wrong) in zip(seeds, verdicts):
+        tally.update(reasons or ["accepted"])
+        if wrong:
+            failed += 1
+            print(f"--- seed {seed}: {wrong}\n{source}")
+    print(", ".join(f"{name} {tally[name]}" for name in ["accepted", *CODES]))
+    scarce = [name for name in CODES if tally[name] < options.count // 200]
+    if tally["accepted"] < options.count // 4 or tally["accepted"] > options.count * 3 // 4 or scarce:
+        failed += 1
+        print(f"the generator makes too few of some class: {scarce or 'accepted or refused'}")
+    print(f"{options.count - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
