@@ -1,0 +1,154 @@
+// Times the parts of the compiler on interleaved 1F1B with 128 ranks and 2
+// chunks: 512 M compute actions.
+#include "ppcc/Driver/PassRegistry.h"
+#include "ppcc/Driver/ScheduleLibrary.h"
+#include "ppcc/Emit/Emitter.h"
+#include "ppcc/Expand/Expand.h"
+#include "ppcc/Parse/Parser.h"
+#include "ppcc/Pass/PipelineParser.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+
+using namespace ppcc;
+
+namespace {
+
+/// A compilation of the schedule that can be stopped behind each phase.
+class Fixture {
+public:
+  explicit Fixture(int64_t microbatches)
+      : sources(llvm::vfs::getRealFileSystem()),
+        diags([&](const Diagnostic &found) {
+          render(found, sources, llvm::errs()), std::abort();
+        }),
+        registry(makePassRegistry()) {
+    auto *file = llvm::find_if(scheduleLibrary(), [](const LibraryFile &f) {
+      return f.name == "interleaved_1f1b.pp";
+    });
+    source =
+        sources.add(file->name, llvm::MemoryBuffer::getMemBuffer(file->text));
+    files.push_back(*parseFile(source, sources, context, diags));
+    module = *sema::check(files, context, {}, diags);
+    params = {{"P", "128"}, {"V", "2"}, {"M", std::to_string(microbatches)}};
+  }
+
+  Program expanded() {
+    sema::Evaluator evaluator(module, diags, limits.maxSteps());
+    auto instance = sema::instantiate(module.schedules.front(), params, limits,
+                                      evaluator, diags);
+    return *expand(module, std::move(*instance), limits, evaluator, sources,
+                   diags);
+  }
+
+  void run(llvm::StringRef pipeline, Program &program) {
+    PassContext passContext(sources, diags);
+    if (!runPipeline(*parsePipeline(pipeline, registry, sources, diags),
+                     program, passContext))
+      std::abort();
+  }
+
+  SourceManager sources;
+  DiagnosticEngine diags;
+  ast::Context context;
+  std::vector<ast::File> files;
+  sema::Module module;
+  std::vector<sema::ParamValue> params;
+  sema::Limits limits;
+  PassRegistry registry;
+  uint32_t source = 0;
+};
+
+void setRate(benchmark::State &state, size_t actions) {
+  state.SetItemsProcessed(state.iterations() * actions);
+  state.counters["actions"] = double(actions);
+}
+
+void parseAndCheck(benchmark::State &state) {
+  Fixture fixture(1);
+  for (auto _ : state) {
+    ast::Context context;
+    std::vector<ast::File> files{
+        *parseFile(fixture.source, fixture.sources, context, fixture.diags)};
+    benchmark::DoNotOptimize(sema::check(files, context, {}, fixture.diags));
+  }
+}
+
+void expandProgram(benchmark::State &state) {
+  Fixture fixture(state.range(0));
+  size_t actions = 0;
+  for (auto _ : state)
+    actions = fixture.expanded().size();
+  setRate(state, actions);
+}
+
+/// Runs a pipeline on a fresh copy of the program that `before` leads to.
+void passes(benchmark::State &state, const char *before, const char *pipeline) {
+  Fixture fixture(state.range(0));
+  Program input = fixture.expanded();
+  fixture.run(before, input);
+  size_t actions = 0;
+  for (auto _ : state) {
+    state.PauseTiming();
+    Program program = input;
+    state.ResumeTiming();
+    fixture.run(pipeline, program);
+    actions = program.size();
+  }
+  setRate(state, actions);
+}
+
+void emit(benchmark::State &state, const char *name) {
+  Fixture fixture(state.range(0));
+  Program program = fixture.expanded();
+  fixture.run("inject-comm", program);
+  EmitContext context{fixture.diags, fixture.sources, {}};
+  for (auto _ : state) {
+    llvm::raw_null_ostream out;
+    findEmitter(name)->emit(program, out, context);
+  }
+  setRate(state, program.size());
+}
+
+void readIr(benchmark::State &state) {
+  Fixture fixture(state.range(0));
+  Program program = fixture.expanded();
+  fixture.run("inject-comm", program);
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  printProgram(program, out);
+  uint32_t file =
+      fixture.sources.add("bench.ir", llvm::MemoryBuffer::getMemBuffer(text));
+  for (auto _ : state)
+    benchmark::DoNotOptimize(
+        parseProgram(file, fixture.sources, fixture.diags));
+  setRate(state, program.size());
+}
+
+void sizes(benchmark::internal::Benchmark *bench) {
+  bench->Arg(32)
+      ->Arg(256)
+      ->Arg(2048)
+      ->Unit(benchmark::kMillisecond)
+      ->UseRealTime();
+}
+
+BENCHMARK(parseAndCheck)->Unit(benchmark::kMillisecond);
+BENCHMARK(expandProgram)->Apply(sizes);
+BENCHMARK_CAPTURE(passes, verify_compute, "", "verify")->Apply(sizes);
+BENCHMARK_CAPTURE(passes, inject_comm_sweep, "", "inject-comm{order=sweep}")
+    ->Apply(sizes);
+BENCHMARK_CAPTURE(passes, verify_with_comm, "inject-comm", "verify")
+    ->Apply(sizes);
+BENCHMARK_CAPTURE(emit, json, "json")->Apply(sizes);
+BENCHMARK_CAPTURE(emit, actions, "actions")->Apply(sizes);
+BENCHMARK_CAPTURE(emit, torch_csv, "torch-csv")->Apply(sizes);
+BENCHMARK_CAPTURE(emit, ir, "ir")->Apply(sizes);
+BENCHMARK(readIr)->Apply(sizes);
+
+} // namespace
+
+BENCHMARK_MAIN();

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Measures ppcc: from text to JSON on disk as programs grow, its phases, and its parts.
+
+Usage: run.py BIN [OPTIONS of ppcc-bench]. Times come from hyperfine; each figure is the mean of its runs. Beside ppcc runs
+in_python.py, the same lists made by plain Python, so that the ratio means something on any machine."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+here = Path(__file__).resolve().parent
+P, V = 128, 2
+
+
+def schedule(ppcc, M):
+    return [ppcc, "interleaved_1f1b", "-D", f"P={P}", "-D", f"V={V}", "-D", f"M={M}"]
+
+
+def mean(command, folder):
+    """Seconds."""
+    report = folder / "hyperfine.json"
+    subprocess.run(
+        ["hyperfine", "-N", "--style=none", "--warmup=1", "--min-runs=3", f"--export-json={report}", " ".join(command)],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    return json.loads(report.read_text())["results"][0]["mean"]
+
+
+def peak(command):
+    """Bytes held at most by one run."""
+    child = os.posix_spawn(command[0], command, os.environ)
+    _, status, usage = os.wait4(child, 0)
+    assert status == 0
+    return usage.ru_maxrss * 1024
+
+
+def rows(ppcc, M):
+    """Actions with communication."""
+    text = subprocess.run(schedule(ppcc, M) + ["--emit=actions"], check=True, capture_output=True, text=True).stdout
+    return text.count(" ") - P  # A blank before each cell, and one in each `rank R:`.
+
+
+def growth(ppcc, folder):
+    out = folder / "program.json"
+    print("text to JSON on disk, interleaved_1f1b with P=128 and V=2")
+    print(f"{'M':>7} {'actions':>10} {'seconds':>9} {'actions/s':>10} {'ns/action':>10} {'peak MB':>8} {'file MB':>8}")
+    for M in [20, 128, 640, 2048, 6400, 12800]:
+        command = schedule(ppcc, M) + ["-o", str(out)]
+        seconds, bytes_held, n = mean(command, folder), peak(command), rows(ppcc, M)
+        print(
+            f"{M:7} {n:10} {seconds:9.3f} {n / seconds:10.3g} {seconds / n * 1e9:10.1f}"
+            f" {bytes_held / 1e6:8.0f} {out.stat().st_size / 1e6:8.1f}"
+        )
+
+
+def phases(ppcc, folder):
+    command = schedule(ppcc, 2048) + ["--time-passes", "-o", str(folder / "program.json")]
+    print("\nphases, M=2048")
+    print(subprocess.run(command, check=True, capture_output=True, text=True).stderr, end="")
+
+
+def beside_python(ppcc, folder):
+    M = 256
+    ours = mean(schedule(ppcc, M) + ["-o", str(folder / "program.json")], folder)
+    python = mean([sys.executable, str(here / "in_python.py"), str(P), str(V), str(M)], folder)
+    made = subprocess.run(
+        [sys.executable, here / "in_python.py", str(P), str(V), str(M)], check=True, capture_output=True, text=True
+    ).stdout
+    assert int(made) == rows(ppcc, M), "the two do not make the same lists"
+    print(f"\nthe same lists in plain Python (unverified, not written), M={M}: {python:.2f} s; ppcc {ours:.3f} s,")
+    print(f"ratio {python / ours:.0f}")
+
+
+def main():
+    folder_of_tools = Path(sys.argv[1]).resolve()
+    ppcc = str(folder_of_tools / "ppcc")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        growth(ppcc, folder)
+        phases(ppcc, folder)
+        beside_python(ppcc, folder)
+    print("\nparts", flush=True)
+    return subprocess.run([folder_of_tools / "ppcc-bench", *sys.argv[2:]]).returncode
+
+
+sys.exit(main())
