@@ -23,7 +23,7 @@ public:
     context.analyses.clear();
     if (verify())
       for (const NamedPass &pass : pipeline)
-        if (!failed() || pass.pass->runsAfterErrors())
+        if (!failed() || (pass.pass->runsAfterErrors() && !hasJudged(pass)))
           runOne(pass);
     if (instrumentation.timePasses)
       printTimes();
@@ -33,19 +33,38 @@ public:
 private:
   bool failed() const { return context.diags.errorCount() != errorsBefore; }
 
+  /// Whether the pass has seen the program as it is, and would say the same
+  /// again.
+  bool hasJudged(const NamedPass &pass) const {
+    return llvm::is_contained(judges, pass.name);
+  }
+
   void runOne(const NamedPass &pass) {
     Clock::time_point start = Clock::now();
     PassResult result = pass.pass->run(program, context);
     times.push_back({pass.name, Clock::now() - start});
     assert((result != PassResult::Changed || !pass.pass->isReadOnly()) &&
            "a read-only pass changed the program");
-    if (result != PassResult::Unchanged && !pass.pass->isReadOnly())
+    if (result != PassResult::Unchanged && !pass.pass->isReadOnly()) {
       context.analyses.clear();
+      program.provenUnder.clear();
+      judges.clear();
+    } else {
+      judges.push_back(pass.name);
+    }
+    recordProofs();
     if (instrumentation.printAfterAll ||
         llvm::is_contained(instrumentation.printAfter, pass.name))
       print(pass.name);
     if (result == PassResult::Changed && !failed() && !verify())
       context.diags.report<diag::BrokenByPass>(Place(program.name), pass.name);
+  }
+
+  void recordProofs() {
+    for (std::string &transport : context.proven)
+      if (!llvm::is_contained(program.provenUnder, transport))
+        program.provenUnder.push_back(std::move(transport));
+    context.proven.clear();
   }
 
   /// Runs the passes that --verify-each names; false when they found errors.
@@ -80,6 +99,8 @@ private:
   PassContext &context;
   const Instrumentation &instrumentation;
   size_t errorsBefore;
+  std::vector<llvm::StringRef>
+      judges; ///< The passes that ran since the program changed.
   std::vector<std::pair<std::string, Clock::duration>> times;
 };
 

@@ -15,6 +15,14 @@ using namespace ppcc;
 
 namespace {
 
+/// A rank that cannot go on: its row `blocked` needs the row `needed` of `on`.
+struct RankWait {
+  RankId rank;
+  ActionId blocked;
+  RankId on;
+  ActionId needed;
+};
+
 /// Runs all ranks together, each as far as its data allows (Kahn's algorithm
 /// over the groups).
 class Simulation {
@@ -27,13 +35,13 @@ public:
   }
 
   /// What the ranks wait for that did not reach their end.
-  std::vector<Wait> run() {
+  std::vector<RankWait> run() {
     for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
       ready.push_back(RankId(rank));
       while (!ready.empty())
         runRank(ready.pop_back_val());
     }
-    std::vector<Wait> waits;
+    std::vector<RankWait> waits;
     for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
       addWaits(RankId(rank), waits);
     return waits;
@@ -79,7 +87,7 @@ private:
       ready.push_back(waiting.top().rank);
   }
 
-  void addWaits(RankId rank, std::vector<Wait> &waits) const {
+  void addWaits(RankId rank, std::vector<RankWait> &waits) const {
     ActionId position = next[rank.value];
     if (position == program.end(rank))
       return;
@@ -103,7 +111,7 @@ private:
 class Explanation {
 public:
   Explanation(const Program &program, PassContext &context,
-              llvm::ArrayRef<Wait> circle)
+              llvm::ArrayRef<RankWait> circle)
       : program(program), context(context), circle(circle) {}
 
   void report() {
@@ -121,8 +129,8 @@ public:
                     : "only after that");
       return;
     }
-    auto builder =
-        reportAt<diag::RanksWaitInCircle>(program, context, first, rankList());
+    auto builder = reportAt<diag::RanksWaitInCircle>(program, context, first,
+                                                     rankList(ranks()));
     for (size_t i = 0; i != circle.size(); ++i) {
       if (circle.size() > maxHops && i == maxHops - 1) {
         builder.note({}, "and so on over {} more ranks",
@@ -131,15 +139,13 @@ public:
       }
       addHop(builder, i);
     }
-    const Wait &last = circle.back();
+    const RankWait &last = circle.back();
     if (last.needed != first)
       builder.note(place(last.needed), "rank {} runs {}{}", last.on.value,
                    withPhase(last.needed), behind(last.needed, first));
   }
 
 private:
-  static constexpr size_t maxHops = 12;
-
   Place place(ActionId row) const {
     return placeOf(program, row, context.sources);
   }
@@ -163,7 +169,7 @@ private:
   /// Rank i runs what rank i - 1 needs only after `blocked`, which needs
   /// something of rank i + 1.
   void addHop(DiagnosticEngine::Builder &builder, size_t i) const {
-    const Wait &wait = circle[i];
+    const RankWait &wait = circle[i];
     std::string what = withPhase(wait.blocked);
     if (i != 0) {
       ActionId awaited = circle[i - 1].needed;
@@ -178,25 +184,28 @@ private:
         wait.rank.value, what, cell(program, wait.needed), wait.on.value);
   }
 
-  /// `1 and 2`, `0, 1 and 2`.
-  std::string rankList() const {
-    std::string list;
-    size_t shown = circle.size() > maxHops ? maxHops : circle.size();
-    for (size_t i = 0; i != shown; ++i)
-      list += fmt::format("{}{}",
-                          i == 0                   ? ""
-                          : i + 1 == circle.size() ? " and "
-                                                   : ", ",
-                          circle[i].rank.value);
-    if (shown != circle.size())
-      list += fmt::format(" and {} more", circle.size() - shown);
-    return list;
+  std::vector<RankId> ranks() const {
+    std::vector<RankId> ranks;
+    for (const RankWait &wait : circle)
+      ranks.push_back(wait.rank);
+    return ranks;
   }
 
   const Program &program;
   PassContext &context;
-  llvm::ArrayRef<Wait> circle;
+  llvm::ArrayRef<RankWait> circle;
 };
+
+/// The shortest circle of `waits`, which are sorted by rank.
+std::vector<RankWait> shortestCircle(llvm::ArrayRef<RankWait> waits) {
+  std::vector<Wait> edges;
+  for (const RankWait &wait : waits)
+    edges.push_back({wait.rank.value, wait.on.value});
+  std::vector<RankWait> circle;
+  for (uint32_t edge : shortestCircle(edges))
+    circle.push_back(waits[edge]);
+  return circle;
+}
 
 class Dependences final : public CheckPass {
 public:
@@ -204,7 +213,7 @@ public:
     const ProgramIndex *index = indexOf(program, context);
     if (!index)
       return;
-    std::vector<Wait> circle =
+    std::vector<RankWait> circle =
         shortestCircle(Simulation(program, *index).run());
     if (!circle.empty())
       Explanation(program, context, circle).report();

@@ -1,5 +1,6 @@
-// Finds the shortest circle of ranks that wait for each other.
 #include "WaitCycle.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
@@ -13,39 +14,35 @@ class Search {
 public:
   explicit Search(ArrayRef<Wait> waits) : waits(waits) {
     for (const Wait &wait : waits)
-      if (ranks.empty() || ranks.back() != wait.rank) {
-        ranks.push_back(wait.rank);
+      if (nodes.empty() || nodes.back() != wait.from) {
+        nodes.push_back(wait.from);
         starts.push_back(&wait - waits.begin());
       }
     starts.push_back(waits.size());
     targets.reserve(waits.size());
     for (const Wait &wait : waits)
-      targets.push_back(std::lower_bound(ranks.begin(), ranks.end(), wait.on) -
-                        ranks.begin());
+      targets.push_back(std::lower_bound(nodes.begin(), nodes.end(), wait.to) -
+                        nodes.begin());
   }
 
-  std::vector<Wait> run() {
+  std::vector<uint32_t> run() {
     best = firstCircle();
-    reachedBy.assign(ranks.size(), none);
+    reachedBy.assign(nodes.size(), none);
     for (uint32_t node = 0;
-         node != ranks.size() && best.size() > 1 && budget > 0; ++node)
+         node != nodes.size() && best.size() > 1 && budget > 0; ++node)
       improveFrom(node);
-    std::vector<Wait> circle;
-    for (uint32_t edge : best)
-      circle.push_back(waits[edge]);
-    auto smallest = std::min_element(
-        circle.begin(), circle.end(),
-        [](const Wait &a, const Wait &b) { return a.rank < b.rank; });
-    std::rotate(circle.begin(), smallest, circle.end());
-    return circle;
+    // The waits are sorted by where they begin.
+    std::rotate(best.begin(), std::min_element(best.begin(), best.end()),
+                best.end());
+    return best;
   }
 
 private:
   static constexpr uint32_t none = 0xFFFFFFFF;
 
-  /// Follows the first wait of each rank until one comes again.
+  /// Follows the first wait of each node until one comes again.
   std::vector<uint32_t> firstCircle() const {
-    std::vector<uint32_t> stepOf(ranks.size(), none), path;
+    std::vector<uint32_t> stepOf(nodes.size(), none), path;
     uint32_t node = 0;
     while (stepOf[node] == none) {
       stepOf[node] = path.size();
@@ -93,22 +90,22 @@ private:
 
   std::vector<uint32_t> pathTo(uint32_t root, uint32_t lastEdge) const {
     std::vector<uint32_t> path{lastEdge};
-    while (rankOf(path.back()) != root)
-      path.push_back(reachedBy[rankOf(path.back())]);
+    while (nodeOf(path.back()) != root)
+      path.push_back(reachedBy[nodeOf(path.back())]);
     std::reverse(path.begin(), path.end());
     return path;
   }
-  /// The position in `ranks` of the one that waits.
-  uint32_t rankOf(uint32_t edge) const {
+  /// The position in `nodes` of the one that waits.
+  uint32_t nodeOf(uint32_t edge) const {
     return std::upper_bound(starts.begin(), starts.end(), edge) -
            starts.begin() - 1;
   }
 
   ArrayRef<Wait> waits;
-  std::vector<RankId> ranks;
-  std::vector<uint32_t> starts; ///< The first wait of each rank.
+  std::vector<uint32_t> nodes;  ///< All that wait.
+  std::vector<uint32_t> starts; ///< The first wait of each node.
   std::vector<uint32_t>
-      targets; ///< By wait: the position in `ranks` of the one waited for.
+      targets; ///< By wait: the position in `nodes` of the one waited for.
   std::vector<uint32_t> best; ///< Waits.
   std::vector<uint32_t> reachedBy, visited;
   int64_t budget =
@@ -117,8 +114,21 @@ private:
 
 } // namespace
 
-std::vector<Wait> ppcc::shortestCircle(ArrayRef<Wait> waits) {
+std::vector<uint32_t> ppcc::shortestCircle(ArrayRef<Wait> waits) {
   if (waits.empty())
     return {};
   return Search(waits).run();
+}
+
+std::string ppcc::rankList(ArrayRef<RankId> ranks) {
+  std::string list;
+  for (size_t i = 0; i != ranks.size() && i != maxHops; ++i)
+    list += fmt::format("{}{}",
+                        i == 0                  ? ""
+                        : i + 1 == ranks.size() ? " and "
+                                                : ", ",
+                        ranks[i].value);
+  if (ranks.size() > maxHops)
+    list += fmt::format(" and {} more", ranks.size() - maxHops);
+  return list;
 }

@@ -1,26 +1,31 @@
-// Finds the shortest circle of ranks that wait for each other.
+// Finds the shortest circle of things that wait for each other.
 #pragma once
 
 #include "ppcc/Support/Id.h"
 
 #include "llvm/ADT/ArrayRef.h"
 
+#include <string>
 #include <vector>
 
 namespace ppcc {
 
-/// A rank that cannot go on: its row `blocked` needs the row `needed` of `on`.
+/// `from` cannot go on before `to` does: numbers of ranks, or of anything else
+/// that waits.
 struct Wait {
-  RankId rank;
-  ActionId blocked;
-  RankId on;
-  ActionId needed;
+  uint32_t from, to;
 };
 
-/// The waits of the shortest circle, each `on` the rank of the next, the
-/// smallest rank first; a near-shortest one where there are very many ranks.
-/// `waits` are sorted by rank, and every rank waited for waits itself. Empty
-/// for no waits.
-std::vector<Wait> shortestCircle(llvm::ArrayRef<Wait> waits);
+/// The waits of the shortest circle, as positions in `waits`: each ends where
+/// the next begins, the smallest `from` first. A near-shortest circle where
+/// there are very many waits. `waits` are sorted by `from`, and everything
+/// waited for waits itself. Empty for no waits.
+std::vector<uint32_t> shortestCircle(llvm::ArrayRef<Wait> waits);
+
+/// Hops of a circle that a message shows.
+inline constexpr size_t maxHops = 12;
+
+/// `1 and 2`, `0, 1 and 2`; of more than maxHops ranks the first ones.
+std::string rankList(llvm::ArrayRef<RankId> ranks);
 
 } // namespace ppcc

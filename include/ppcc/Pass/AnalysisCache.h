@@ -12,10 +12,15 @@ namespace ppcc {
 /// The analyses of one program, each made when it is first asked for.
 class AnalysisCache {
 public:
-  /// The analysis `A`, which is constructed from the program.
+  /// The analysis `A`, which is constructed from the program and, when it names
+  /// another analysis as `A::Needs`, from that.
   template <class A> const A &get(const Program &program) {
     auto &entry = entries[typeid(A)];
-    if (!entry)
+    if (entry)
+      return *static_cast<const A *>(entry.get());
+    if constexpr (requires { typename A::Needs; })
+      entry = std::make_shared<A>(program, get<typename A::Needs>(program));
+    else
       entry = std::make_shared<A>(program);
     return *static_cast<const A *>(entry.get());
   }

@@ -12,6 +12,8 @@ struct PassContext {
   SourceManager &sources;
   DiagnosticEngine &diags;
   AnalysisCache analyses;
+  /// The transports under which the running pass has proven the program.
+  std::vector<std::string> proven;
 
   PassContext(SourceManager &sources, DiagnosticEngine &diags)
       : sources(sources), diags(diags) {}

@@ -15,5 +15,9 @@ verifyGroups(); ///< The members of an overlap group need nothing of each other.
 PassFactory verifyDependences(); ///< No rank waits for itself along the data.
 PassFactory
 verifyComm(); ///< Each edge between ranks has a send and a receive, in place.
+PassFactory verifyMatching();  ///< Two ranks send and receive the messages
+                               ///< between them in one order.
+PassFactory verifyTransport(); ///< No rank waits for itself on a transport;
+                               ///< the option `transport` says which.
 
 } // namespace ppcc

@@ -1,0 +1,59 @@
+#include "ppcc/IR/Transport.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+
+static constexpr TransportInfo table[] = {
+#define TRANSPORT(Name, Layout, Wait, Summary)                                 \
+  {Name, QueueLayout::Layout, SendWait::Wait, Summary},
+#include "ppcc/IR/Transports.def"
+#undef TRANSPORT
+};
+
+/// `|buffered|buffered:k`.
+static constexpr char nameList[] =
+#define TRANSPORT(Name, Layout, Wait, Summary) "|" Name
+#include "ppcc/IR/Transports.def"
+#undef TRANSPORT
+    ;
+
+llvm::ArrayRef<TransportInfo> ppcc::transportTable() { return table; }
+
+llvm::SmallVector<StringRef> ppcc::transportNames() {
+  llvm::SmallVector<StringRef> names;
+  for (const TransportInfo &info : table)
+    if (info.sendWait != SendWait::Capacity)
+      names.push_back(info.name);
+  return names;
+}
+
+StringRef ppcc::transportNameList() { return nameList + 1; }
+
+/// The number behind the colon of `name`, which a row that takes a capacity
+/// asks for; nothing for any other text.
+static std::optional<uint32_t> capacityIn(StringRef name, StringRef rowName) {
+  uint32_t capacity = 0;
+  StringRef digits = name;
+  if (!digits.consume_front(rowName.drop_back()) || digits.starts_with("0") ||
+      !llvm::all_of(digits, llvm::isDigit) || digits.getAsInteger(10, capacity))
+    return std::nullopt;
+  return capacity;
+}
+
+std::optional<Transport> ppcc::findTransport(StringRef name) {
+  for (const TransportInfo &info : table) {
+    uint32_t capacity = 0;
+    if (info.sendWait == SendWait::Capacity) {
+      auto given = capacityIn(name, info.name);
+      if (!given)
+        continue;
+      capacity = *given;
+    } else if (info.name != name) {
+      continue;
+    }
+    return Transport{name.str(), info.layout, info.sendWait, capacity};
+  }
+  return std::nullopt;
+}

@@ -1,0 +1,361 @@
+#include "EventGraph.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
+
+using namespace ppcc;
+
+EventGraph::EventGraph(const Program &program, const ProgramIndex &index,
+                       const MessageIndex &messages, const Transport &transport)
+    : program(program), index(index), messages(messages), transport(transport),
+      previous(program.size(), none), partners(program.size(), none),
+      firstWaiter(program.size(), none), nextWaiter(program.size(), none),
+      states(program.size(), Waiting), left(program.size()) {
+  findUnits();
+  linkPartners();
+  linkQueues();
+  if (transport.hasStreams())
+    linkIssues();
+  if (transport.sendWait == SendWait::Capacity)
+    linkRooms();
+}
+
+/// One past the last row of the group that holds `row`.
+uint32_t EventGraph::groupEnd(uint32_t row) const {
+  do
+    ++row;
+  while (row != program.size() && program.joined(ActionId(row)));
+  return row;
+}
+
+template <class Visit>
+void EventGraph::forEachMember(uint32_t unit, Visit visit) const {
+  for (uint32_t row = unit, end = groupEnd(unit); row != end; ++row)
+    if (units[row] == unit)
+      visit(row);
+}
+
+void EventGraph::findUnits() {
+  uint32_t size = program.size(), row = 0;
+  while (row != size && !program.joined(ActionId(row)))
+    ++row;
+  if (row == size)
+    return;
+  units.resize(size);
+  uint32_t unit[2] = {none, none}; // Of communication, of compute actions.
+  for (row = 0; row != size; ++row) {
+    if (!program.joined(ActionId(row)))
+      unit[0] = unit[1] = none;
+    uint32_t &own = unit[transport.hasStreams() && isCompute(row)];
+    if (own == none)
+      own = row;
+    units[row] = own;
+  }
+}
+
+void EventGraph::linkPartners() {
+  for (uint32_t row = 0; row != program.size(); ++row)
+    if (!isCompute(row))
+      partners[row] = messages.partner(program[ActionId(row)])->value;
+}
+
+/// Queues count from 0: one a rank, then the streams. A stream belongs to an
+/// end of a lane, or to several.
+uint32_t EventGraph::queueOf(const Action &action, RankId rank) const {
+  const KindInfo &info = program.kinds[action.kind];
+  if (!transport.hasStreams() || info.isCompute())
+    return rank.value;
+  if (transport.layout == QueueLayout::Stream)
+    return program.numRanks + rank.value;
+  uint32_t lane = messages.of(action)->lane;
+  bool sends = info.kindClass == KindClass::Send;
+  return program.numRanks +
+         (sends ? streamOfSends[lane] : streamOfReceives[lane]);
+}
+
+void EventGraph::linkQueues() {
+  auto lanes = messages.lanes();
+  for (uint32_t lane = 0; lane != lanes.size(); ++lane) {
+    streamOfSends.push_back(2 * lane);
+    streamOfReceives.push_back(2 * lane + 1);
+    if (transport.layout != QueueLayout::StreamPerPeer)
+      continue;
+    // What a rank receives from a peer shares the stream of what it sends
+    // there.
+    auto back =
+        llvm::lower_bound(lanes, Lane{lanes[lane].to, lanes[lane].from});
+    if (back != lanes.end() && *back == Lane{lanes[lane].to, lanes[lane].from})
+      streamOfReceives.back() = 2 * (back - lanes.begin());
+  }
+  std::vector<uint32_t> last(
+      program.numRanks + std::max<size_t>(program.numRanks, 2 * lanes.size()),
+      none);
+  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
+    for (uint32_t row = program.begin(RankId(rank)).value;
+         row != program.end(RankId(rank)).value; ++row) {
+      uint32_t &before = last[queueOf(program[ActionId(row)], RankId(rank))];
+      if (before != none && unitOf(ActionId(before)) != unitOf(ActionId(row)))
+        previous[row] = before;
+      before = row;
+    }
+}
+
+/// A group is issued at once, so its communication is behind the compute
+/// actions before the group.
+void EventGraph::linkIssues() {
+  beside.assign(program.size(), none);
+  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+    uint32_t before = none, beforeGroup = none;
+    for (uint32_t row = program.begin(RankId(rank)).value;
+         row != program.end(RankId(rank)).value; ++row) {
+      if (!program.joined(ActionId(row)))
+        beforeGroup = before;
+      if (isCompute(row))
+        before = row;
+      else
+        beside[row] = beforeGroup;
+    }
+  }
+}
+
+void EventGraph::linkRooms() {
+  beside.assign(program.size(), none);
+  LaneReceives receives(program, messages);
+  std::vector<uint32_t> sent(messages.lanes().size());
+  for (uint32_t row = 0; row != program.size(); ++row) {
+    if (program.kindOf(ActionId(row)).kindClass != KindClass::Send)
+      continue;
+    uint32_t lane = messages.of(program[ActionId(row)])->lane;
+    uint32_t position = sent[lane]++;
+    if (position >= transport.capacity)
+      beside[row] = receives.of(lane)[position - transport.capacity].value;
+  }
+}
+
+bool EventGraph::met(Need need) const {
+  static constexpr State enough[] = {/*Queue=*/Ended, /*Issue=*/Ended,
+                                     /*Data=*/Ended,
+                                     /*Start=*/Started, /*Room=*/Completed};
+  return states[need.row.value] >= enough[static_cast<size_t>(need.kind)];
+}
+
+EventGraph::StartNeed EventGraph::startNeed(uint32_t row, const Action &action,
+                                            uint32_t number) {
+  auto linked = [](NeedKind kind, uint32_t row) {
+    return StartNeed{{kind, ActionId(row)}, row == none, false};
+  };
+  if (number == 0)
+    return linked(NeedKind::Queue, previous[row]);
+  if (number == 1)
+    return linked(NeedKind::Issue, transport.hasStreams() ? beside[row] : none);
+  return dataNeed(row, action, number - 2);
+}
+
+EventGraph::StartNeed EventGraph::dataNeed(uint32_t row, const Action &action,
+                                           uint32_t number) {
+  const KindInfo &info = program.kinds[action.kind];
+  auto data = [](std::optional<ActionId> maker) {
+    return StartNeed{{NeedKind::Data, maker.value_or(ActionId())},
+                     !maker.has_value(),
+                     false};
+  };
+  auto definer = [&](StageId stage, uint8_t slotBit) {
+    return data(index.definer(action.pipe, stage, action.microbatch, slotBit));
+  };
+  if (info.kindClass == KindClass::Send && number == 0)
+    return definer(action.stage, info.mainSlot());
+  if (!info.isCompute())
+    return {{}, true, true};
+  for (unsigned rest = info.needs; rest; rest &= rest - 1)
+    if (number-- == 0)
+      return definer(action.stage, rest & -rest);
+  for (unsigned rest = info.defines; rest; rest &= rest - 1) {
+    uint8_t slotBit = rest & -rest;
+    auto sources = index.sourcesOf(action.pipe, action.stage, slotBit);
+    if (number >= sources.size()) {
+      number -= sources.size();
+      continue;
+    }
+    StageId source = sources[number];
+    if (program.rankOfStage(action.pipe, source) ==
+        program.rankOfStage(action.pipe, action.stage))
+      return definer(source, slotBit);
+    auto message = messages.find(action.pipe, source, action.stage,
+                                 action.microbatch, slotBit);
+    auto recv = message ? messages.recv(*message) : std::nullopt;
+    if (!recv && !firstLack)
+      firstLack = {ActionId(row), source, slotBit};
+    return data(recv);
+  }
+  return {{}, true, true};
+}
+
+std::optional<Need> EventGraph::endNeed(uint32_t row) const {
+  const KindInfo &info = program.kindOf(ActionId(row));
+  if (info.isCompute())
+    return std::nullopt;
+  if (info.kindClass == KindClass::Recv ||
+      transport.sendWait == SendWait::Receive)
+    return Need{NeedKind::Start, ActionId(partners[row])};
+  if (transport.sendWait == SendWait::Capacity && beside[row] != none)
+    return Need{NeedKind::Room, ActionId(beside[row])};
+  return std::nullopt;
+}
+
+std::optional<Need> EventGraph::unmetStart(uint32_t unit, Progress &progress) {
+  uint32_t end = isSingle(unit) ? unit + 1 : groupEnd(unit);
+  for (progress.member = std::max(progress.member, unit);
+       progress.member != end; ++progress.member, progress.need = 0) {
+    uint32_t row = progress.member;
+    if (unitOf(ActionId(row)) != unit)
+      continue;
+    if (progress.need == 0 && previous[row] != none &&
+        states[previous[row]] != Ended)
+      return Need{NeedKind::Queue, ActionId(previous[row])};
+    Action action = program[ActionId(row)];
+    for (;; ++progress.need) {
+      StartNeed next = startNeed(row, action, progress.need);
+      if (next.isLast)
+        break;
+      if (!next.isVacuous && !met(next.need))
+        return next.need;
+    }
+  }
+  return std::nullopt;
+}
+
+void EventGraph::waitFor(uint32_t waiter, ActionId row) {
+  nextWaiter[waiter] = firstWaiter[row.value];
+  firstWaiter[row.value] = waiter;
+}
+
+void EventGraph::wake(uint32_t row) {
+  for (uint32_t waiter = std::exchange(firstWaiter[row], none); waiter != none;
+       waiter = nextWaiter[waiter])
+    awake.push_back(waiter);
+}
+
+void EventGraph::tryStart(uint32_t unit) {
+  // Needs before these are looked at again rather than remembered.
+  constexpr uint32_t fewNeeds = 8;
+  auto saved = progressOf.find(unit);
+  Progress progress = saved == progressOf.end() ? Progress{} : saved->second;
+  if (auto need = unmetStart(unit, progress)) {
+    if (saved != progressOf.end())
+      saved->second = progress;
+    else if (progress.member != unit || progress.need >= fewNeeds)
+      progressOf[unit] = progress;
+    waitFor(unit, need->row);
+    return;
+  }
+  if (saved != progressOf.end())
+    progressOf.erase(saved);
+  start(unit);
+}
+
+void EventGraph::start(uint32_t unit) {
+  if (isSingle(unit)) {
+    states[unit] = Started;
+    auto need = endNeed(unit);
+    if (!need || met(*need))
+      return end(unit);
+    wake(unit);
+    return waitFor(unit, need->row);
+  }
+  Progress progress;
+  forEachMember(unit, [&](uint32_t row) {
+    states[row] = Started;
+    ++progress.open;
+  });
+  progressOf[unit] = progress;
+  forEachMember(unit, [&](uint32_t row) {
+    wake(row);
+    awake.push_back(row);
+  });
+}
+
+void EventGraph::tryComplete(uint32_t row) {
+  auto need = endNeed(row);
+  if (need && !met(*need))
+    return waitFor(row, need->row);
+  uint32_t unit = unitOf(ActionId(row));
+  if (isSingle(row))
+    return end(unit);
+  states[row] = Completed;
+  wake(row);
+  auto progress = progressOf.find(unit);
+  if (--progress->second.open != 0)
+    return;
+  progressOf.erase(progress);
+  end(unit);
+}
+
+void EventGraph::end(uint32_t unit) {
+  auto endRow = [&](uint32_t row) {
+    states[row] = Ended;
+    --left;
+    wake(row);
+  };
+  if (isSingle(unit))
+    endRow(unit);
+  else
+    forEachMember(unit, endRow);
+}
+
+bool EventGraph::run() {
+  for (uint32_t row = 0; row != program.size(); ++row) {
+    if (unitOf(ActionId(row)) != row)
+      continue;
+    tryStart(row);
+    while (!awake.empty()) {
+      uint32_t waiter = awake.pop_back_val();
+      if (states[waiter] == Waiting)
+        tryStart(waiter);
+      else
+        tryComplete(waiter);
+    }
+  }
+  return left == 0;
+}
+
+std::vector<EventGraph::Block> EventGraph::blocks() {
+  // The waiters are not needed any more.
+  std::vector<uint32_t> &headOf = firstWaiter;
+  std::vector<Block> found;
+  std::vector<uint32_t> heads;
+  for (uint32_t row = 0; row != program.size(); ++row) {
+    uint32_t unit = unitOf(ActionId(row)), before = previous[unit];
+    if (states[row] == Ended)
+      headOf[row] = none;
+    else if (states[unit] != Waiting || before == none ||
+             states[before] == Ended)
+      headOf[row] = unit;
+    else
+      headOf[row] = headOf[before];
+    if (row == unit && headOf[row] == unit)
+      heads.push_back(unit);
+  }
+  for (uint32_t unit : heads) {
+    auto add = [&](uint32_t row, Need need) {
+      if (!met(need))
+        found.push_back({unit, ActionId(row), need, headOf[need.row.value]});
+    };
+    uint32_t end = isSingle(unit) ? unit + 1 : groupEnd(unit);
+    for (uint32_t row = unit; row != end; ++row) {
+      if (unitOf(ActionId(row)) != unit)
+        continue;
+      if (states[row] == Started)
+        if (auto need = endNeed(row))
+          add(row, *need);
+      if (states[row] != Waiting)
+        continue;
+      Action action = program[ActionId(row)];
+      StartNeed next;
+      for (uint32_t number = 0; !(next = startNeed(row, action, number)).isLast;
+           ++number)
+        if (!next.isVacuous)
+          add(row, next.need);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,116 @@
+// Checks that two ranks send and receive the messages between them in one
+// order.
+#include "Matching.h"
+
+#include "Report.h"
+#include "ppcc/Verify/Passes.h"
+
+using namespace ppcc;
+
+const MessageIndex *ppcc::messagesOf(const Program &program,
+                                     PassContext &context) {
+  if (!indexOf(program, context))
+    return nullptr;
+  const auto &messages = context.analyses.get<MessageIndex>(program);
+  if (messages.fits())
+    return &messages;
+  if (!context.diags.hasErrors())
+    context.diags.report<diag::FarTooFewMessages>(Place(program.name),
+                                                  program.size());
+  return nullptr;
+}
+
+/// Reports a send or receive whose message has no other end, or that is not the
+/// first at its own.
+static bool checkPair(const Program &program, const MessageIndex &messages,
+                      ActionId row, PassContext &context) {
+  Action action = program[row];
+  bool sends = program.kinds[action.kind].kindClass == KindClass::Send;
+  auto message = messages.of(action);
+  if (!message ||
+      !(sends ? messages.recv(*message) : messages.send(*message))) {
+    reportAt<diag::MessageUnpaired>(
+        program, context, row, cell(program, action),
+        sends ? "receive" : "send",
+        program.rankOfStage(action.pipe, action.peer).value);
+    return false;
+  }
+  ActionId first = sends ? *messages.send(*message) : *messages.recv(*message);
+  if (first == row)
+    return true;
+  reportAt<diag::MessageRepeated>(program, context, row, cell(program, action))
+      .note(placeOf(program, first, context.sources), "the first is here");
+  return false;
+}
+
+bool ppcc::checkPairs(const Program &program, const MessageIndex &messages,
+                      PassContext &context) {
+  bool paired = true;
+  for (uint32_t row = 0; row != program.size() && !context.diags.saturated();
+       ++row)
+    if (!program.kindOf(ActionId(row)).isCompute())
+      paired &= checkPair(program, messages, ActionId(row), context);
+  return paired;
+}
+
+std::vector<Mismatch> ppcc::firstMismatches(const Program &program,
+                                            const MessageIndex &messages) {
+  constexpr uint32_t mismatched = 0xFFFFFFFF;
+  LaneReceives receives(program, messages);
+  std::vector<uint32_t> sent(messages.lanes().size());
+  std::vector<Mismatch> found;
+  for (uint32_t row = 0; row != program.size(); ++row) {
+    if (program.kindOf(ActionId(row)).kindClass != KindClass::Send)
+      continue;
+    auto message = messages.of(program[ActionId(row)]);
+    assert(message && messages.recv(*message) && "the messages are paired");
+    uint32_t &position = sent[message->lane];
+    if (position == mismatched)
+      continue;
+    ActionId recv = receives.of(message->lane)[position];
+    if (recv == *messages.recv(*message)) {
+      ++position;
+      continue;
+    }
+    found.push_back(
+        {ActionId(row), recv, position, messages.lanes()[message->lane]});
+    position = mismatched;
+  }
+  return found;
+}
+
+namespace {
+
+class Matching final : public CheckPass {
+public:
+  void check(const Program &program, PassContext &context) const override {
+    const MessageIndex *messages = messagesOf(program, context);
+    if (!messages || !checkPairs(program, *messages, context))
+      return;
+    for (const Mismatch &mismatch : firstMismatches(program, *messages)) {
+      report(program, *messages, mismatch, context);
+      if (context.diags.saturated())
+        return;
+    }
+  }
+
+private:
+  static void report(const Program &program, const MessageIndex &messages,
+                     const Mismatch &mismatch, PassContext &context) {
+    auto [send, recv, position, lane] = mismatch;
+    auto place = [&](ActionId row) {
+      return placeOf(program, row, context.sources);
+    };
+    ActionId itsRecv = *messages.partner(program[send]);
+    reportAt<diag::MessageOrder>(program, context, send, lane.from.value,
+                                 cell(program, send), lane.to.value,
+                                 cell(program, recv))
+        .note(place(recv), "rank {} receives `{}` as message {} from rank {}",
+              lane.to.value, cell(program, recv), position + 1, lane.from.value)
+        .note(place(itsRecv), "`{}` comes only here", cell(program, itsRecv));
+  }
+};
+
+} // namespace
+
+PassFactory ppcc::verifyMatching() { return passFactory<Matching>(); }

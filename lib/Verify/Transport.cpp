@@ -1,0 +1,200 @@
+// Checks that no rank waits for itself on a transport, and explains the
+// shortest circle of waits where one does.
+#include "ppcc/IR/Transport.h"
+#include "EventGraph.h"
+#include "Matching.h"
+#include "Report.h"
+#include "WaitCycle.h"
+#include "ppcc/Analysis/Dependences.h"
+#include "ppcc/Verify/Passes.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace ppcc;
+
+namespace {
+
+using Block = EventGraph::Block;
+
+/// Tells the user of a circle of blocked actions.
+class Explanation {
+public:
+  Explanation(const Program &program, PassContext &context,
+              const EventGraph &graph, const Transport &transport,
+              llvm::ArrayRef<Block> circle)
+      : program(program), context(context), graph(graph), transport(transport),
+        circle(circle) {}
+
+  void report() const {
+    auto builder = headline();
+    for (size_t i = 0; i != circle.size(); ++i) {
+      if (circle.size() > maxHops && i == maxHops - 1) {
+        builder.note({}, "and so on over {} more actions",
+                     circle.size() - maxHops);
+        i = circle.size() - 1;
+      }
+      addHop(builder, i);
+    }
+    ActionId last = circle.back().need.row;
+    std::string how = relation(last, circle[0].blocked);
+    if (!how.empty())
+      builder.note(place(last), "on rank {}, `{}` {} `{}`", rankOf(last),
+                   cell(program, last), how, cell(program, circle[0].blocked));
+  }
+
+private:
+  uint32_t rankOf(ActionId row) const { return program.rankOf(row).value; }
+  Place place(ActionId row) const {
+    return placeOf(program, row, context.sources);
+  }
+
+  DiagnosticEngine::Builder headline() const {
+    std::vector<RankId> ranks;
+    llvm::DenseSet<uint32_t> seen;
+    for (const Block &block : circle)
+      if (RankId rank = program.rankOf(block.blocked);
+          seen.insert(rank.value).second)
+        ranks.push_back(rank);
+    if (ranks.size() == 1)
+      return reportAt<diag::RankBlocksItself>(
+          program, context, circle[0].blocked, transport.name, ranks[0].value);
+    return reportAt<diag::RanksBlockEachOther>(
+        program, context, circle[0].blocked, transport.name, rankList(ranks));
+  }
+
+  /// How `row` comes to wait with `blocked`, at the head of its queue.
+  std::string relation(ActionId row, ActionId blocked) const {
+    if (row == blocked)
+      return "";
+    return graph.unitOf(row) == graph.unitOf(blocked) ? "runs together with"
+                                                      : "is queued behind";
+  }
+
+  /// What the first waited-for action waits for itself.
+  void addHop(DiagnosticEngine::Builder &builder, size_t i) const {
+    const Block &block = circle[i];
+    const std::string &phase =
+        program.phases[program[block.blocked].phase.value];
+    std::string what =
+        fmt::format("`{}`{}", cell(program, block.blocked),
+                    phase.empty() ? "" : " (phase " + phase + ")");
+    ActionId awaited = circle[i == 0 ? 0 : i - 1].need.row;
+    std::string how = i == 0 ? "" : relation(awaited, block.blocked);
+    if (how.empty())
+      builder.note(place(block.blocked), "on rank {}, {} {}",
+                   rankOf(block.blocked), what, reason(block.need));
+    else
+      builder.note(place(block.blocked), "on rank {}, `{}` {} {}, which {}",
+                   rankOf(block.blocked), cell(program, awaited), how, what,
+                   reason(block.need));
+  }
+
+  std::string reason(Need need) const {
+    std::string what = cell(program, need.row);
+    switch (need.kind) {
+    case NeedKind::Queue:
+      return fmt::format("is queued behind `{}`", what);
+    case NeedKind::Issue:
+      return fmt::format("is issued after `{}`", what);
+    case NeedKind::Data:
+      return fmt::format("needs `{}`", what);
+    case NeedKind::Start:
+      return fmt::format("waits until rank {} starts `{}`", rankOf(need.row),
+                         what);
+    case NeedKind::Room:
+      return fmt::format("waits for the room that rank {} makes with `{}`",
+                         rankOf(need.row), what);
+    }
+    return "";
+  }
+
+  const Program &program;
+  PassContext &context;
+  const EventGraph &graph;
+  const Transport &transport;
+  llvm::ArrayRef<Block> circle;
+};
+
+std::vector<Block> shortestCircle(llvm::ArrayRef<Block> blocks) {
+  std::vector<Wait> waits;
+  waits.reserve(blocks.size());
+  for (const Block &block : blocks)
+    waits.push_back({block.unit, block.on});
+  std::vector<Block> circle;
+  for (uint32_t wait : shortestCircle(waits))
+    circle.push_back(blocks[wait]);
+  return circle;
+}
+
+struct TransportOptions {
+  std::vector<Transport> transports{*findTransport("stream")};
+};
+
+class VerifyTransport final : public CheckPass {
+public:
+  explicit VerifyTransport(TransportOptions options)
+      : options(std::move(options)) {}
+
+  void check(const Program &program, PassContext &context) const override {
+    const MessageIndex *messages = messagesOf(program, context);
+    if (!messages || !checkPairs(program, *messages, context))
+      return;
+    bool inOrder = firstMismatches(program, *messages).empty();
+    for (const Transport &transport : options.transports)
+      if (isSafe(program, *messages, transport, context) && inOrder)
+        context.proven.push_back(transport.name);
+  }
+
+private:
+  static bool isSafe(const Program &program, const MessageIndex &messages,
+                     const Transport &transport, PassContext &context) {
+    EventGraph graph(program, context.analyses.get<ProgramIndex>(program),
+                     messages, transport);
+    bool done = graph.run();
+    if (auto lack = graph.lack()) {
+      reportLack(program, *lack, context);
+      return false;
+    }
+    if (done)
+      return true;
+    std::vector<Block> circle = shortestCircle(graph.blocks());
+    Explanation(program, context, graph, transport, circle).report();
+    return false;
+  }
+
+  static void reportLack(const Program &program, EventGraph::Lack lack,
+                         PassContext &context) {
+    Action action = program[lack.row];
+    reportAt<diag::NoMessageFor>(
+        program, context, lack.row, cell(program, action),
+        lack.slotBit == slot::Output ? "output" : "gradient", lack.source.value,
+        program.rankOfStage(action.pipe, lack.source).value);
+  }
+
+  TransportOptions options;
+};
+
+/// Reads `stream+rendezvous`.
+bool setTransports(TransportOptions &options, llvm::StringRef value) {
+  options.transports.clear();
+  for (llvm::StringRef name : llvm::split(value, '+')) {
+    auto transport = findTransport(name);
+    if (!transport)
+      return false;
+    options.transports.push_back(std::move(*transport));
+  }
+  return true;
+}
+
+const PassOption<TransportOptions> optionTable[] = {
+    {{"transport", transportNameList(),
+      "what the program runs on; several with + between them"},
+     setTransports},
+};
+
+} // namespace
+
+PassFactory ppcc::verifyTransport() {
+  return passFactory<VerifyTransport, TransportOptions>(optionTable);
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Compares verify-matching and verify-transport with the verdicts of transport.jsonl (see README.md)."""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+HERE = pathlib.Path(__file__).resolve().parent
+CELL = re.compile(r"(\d+)([A-Z_]+)(\d+)")
+CODE = re.compile(r"error: .*\[(E\d+)\]")
+UNPAIRED, DISORDER, CIRCLE = {"E0760", "E0761"}, {"E0762"}, {"E0765", "E0766"}
+
+
+def program_text(rows):
+    """The rows as text of the IR: each stage is on the rank that computes it."""
+    cells = [CELL.findall(row) for row in rows]
+    rank_of = {int(stage): rank for rank, row in enumerate(cells) for stage, _, _ in row}
+    microbatches = 1 + max(int(microbatch) for row in cells for _, _, microbatch in row)
+    backward = any(kind in ("B", "I") for row in cells for _, kind, _ in row)
+    ranks = " ".join(str(rank_of[stage]) for stage in range(len(rank_of)))
+    head = f'program {{ backward {str(backward).lower()} pipe "main" microbatches 0..{microbatches} ranks [{ranks}] }}\n'
+    return head + "".join(f"rank {rank} {{ {row} }}\n" for rank, row in enumerate(rows))
+
+
+def codes(opt, text, pipeline):
+    """The codes of the errors that a pipeline reports."""
+    done = subprocess.run(
+        [opt, "--no-print", f"--passes={pipeline}"], input=text, capture_output=True, text=True, timeout=60
+    )
+    found = set(CODE.findall(done.stderr))
+    assert (done.returncode == 0) == (not found), done.stderr
+    return found
+
+
+def judge(opt, text, question):
+    """Our answer to one question of a verdict, or the codes that are none."""
+    if question in ("matched", "fifo"):
+        found = codes(opt, text, "verify-matching")
+        bad = UNPAIRED if question == "matched" else UNPAIRED | DISORDER
+        known = UNPAIRED | DISORDER
+    else:
+        found = codes(opt, text, f"verify-transport{{transport={question}}}")
+        bad = known = CIRCLE
+    return not found & bad if found <= known else found
+
+
+def check(opt, case):
+    text = program_text(case["rows"])
+    for question, expected in case["verdict"].items():
+        answer = judge(opt, text, question)
+        if answer != expected:
+            return f"{question}: expected {expected}, got {answer}"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("opt", help="the ppcc-opt to test")
+    parser.add_argument("file", nargs="?", type=pathlib.Path, default=HERE / "transport.jsonl")
+    parser.add_argument("-j", "--jobs", type=int, default=2, help="processes at a time")
+    options = parser.parse_args()
+
+    cases = [json.loads(line) for line in options.file.read_text().splitlines() if line]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        problems = list(pool.map(lambda case: check(options.opt, case), cases))
+    for case, problem in zip(cases, problems):
+        if problem:
+            print(f"{case['id']}: {problem}")
+    failed = sum(problem is not None for problem in problems)
+    verdicts = sum(len(case["verdict"]) for case in cases)
+    print(f"{len(cases) - failed} passed, {failed} failed ({verdicts} verdicts)")
+    return 1 if failed or not cases else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
