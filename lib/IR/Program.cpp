@@ -60,6 +60,7 @@ Program Program::withoutRows() const {
   copy.pipes = pipes;
   copy.hasBackward = hasBackward;
   copy.kinds = kinds;
+  copy.costs = costs;
   copy.phases = phases;
   copy.files = files;
   copy.sites = sites;
@@ -79,6 +80,13 @@ std::optional<PipeId> Program::pipeOfMicrobatch(uint32_t microbatch) const {
   for (size_t i = 0; i != pipes.size(); ++i)
     if (pipes[i].hasMicrobatch(microbatch))
       return PipeId(i);
+  return std::nullopt;
+}
+
+std::optional<ActionId> Program::firstMessage() const {
+  for (uint32_t row = 0; row != size(); ++row)
+    if (!kindOf(ActionId(row)).isCompute())
+      return ActionId(row);
   return std::nullopt;
 }
 

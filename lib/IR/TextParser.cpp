@@ -1,5 +1,6 @@
 // Reads a program from text.
 #include "ppcc/IR/Text.h"
+#include "ppcc/IR/Transport.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -229,7 +230,8 @@ private:
         {"param", &Parser::parseParam},       {"ranks", &Parser::parseRanks},
         {"backward", &Parser::parseBackward}, {"file", &Parser::parseFile},
         {"site", &Parser::parseSite},         {"pipe", &Parser::parsePipe},
-        {"skip", &Parser::parseSkip},
+        {"skip", &Parser::parseSkip},         {"cost", &Parser::parseCost},
+        {"latency", &Parser::parseLatency},   {"proven", &Parser::parseProven},
     };
     StringRef word = peekWord();
     keyLine = line;
@@ -284,6 +286,31 @@ private:
     }
     program.hasBackward = false;
     return expectWord("false");
+  }
+
+  bool parseProven() {
+    if (!expect("["))
+      return false;
+    while (!accept("]")) {
+      const char *from = cursor;
+      while (cursor != end && (isWordChar(*cursor) || *cursor == ':'))
+        ++cursor;
+      StringRef name(from, cursor - from);
+      if (name.empty()) {
+        diags.report<diag::IrExpected>(here(), "the name of a transport");
+        return false;
+      }
+      if (!findTransport(name))
+        diags.report<diag::IrUnknownTransport>(
+            range(from, cursor), name.take_front(40),
+            didYouMean(name, transportNames()));
+      else if (llvm::is_contained(program.provenUnder, name))
+        diags.report<diag::IrTwice>(range(from, cursor),
+                                    fmt::format("`{}`", name));
+      else
+        program.provenUnder.push_back(name.str());
+    }
+    return true;
   }
 
   bool parseFile() {
@@ -399,13 +426,9 @@ private:
     auto name = string("the name of a pipe");
     if (!name)
       return false;
-    auto pipe = llvm::find_if(
-        program.pipes, [&](const Pipe &pipe) { return pipe.name == *name; });
-    if (pipe == program.pipes.end()) {
-      diags.report<diag::IrNoEntry>(keyRange, "pipe",
-                                    fmt::format("`{}`", *name));
+    Pipe *pipe = pipeCalled(*name);
+    if (!pipe)
       return false;
-    }
     auto from = number("a stage", Program::maxStages);
     if (!from || !expect("->"))
       return false;
@@ -418,6 +441,80 @@ private:
     }
     pipe->skipEdges.push_back({StageId(*from), StageId(*to)});
     return true;
+  }
+
+  /// The pipe of this name; nothing, and a report, when there is none.
+  Pipe *pipeCalled(StringRef name) {
+    auto pipe = llvm::find_if(
+        program.pipes, [&](const Pipe &pipe) { return pipe.name == name; });
+    if (pipe != program.pipes.end())
+      return &*pipe;
+    diags.report<diag::IrNoEntry>(keyRange, "pipe", fmt::format("`{}`", name));
+    return nullptr;
+  }
+
+  std::optional<Time> time() {
+    StringRef word = peekWord();
+    std::optional<Time> value = cost::parse(word);
+    if (value)
+      cursor += word.size();
+    else
+      diags.report<diag::IrNotACost>(here(), word.substr(0, 40));
+    return value;
+  }
+
+  bool parseCost() {
+    StringRef subject = peekWord();
+    SourceRange at = range(subject.begin(), subject.end());
+    cursor += subject.size();
+    if (subject == "overlap")
+      return setCost(program.costs.overlap, "`cost overlap`");
+    auto kindId = program.kinds.find(subject);
+    if (!kindId || !program.kinds[*kindId].isCompute()) {
+      diags.report<diag::IrExpected>(
+          at, "the letters of a compute action, or `overlap`");
+      return false;
+    }
+    CostSetting setting{*kindId, {}, {}};
+    if (peek('"')) {
+      auto name = string("the name of a pipe");
+      Pipe *pipe = name ? pipeCalled(*name) : nullptr;
+      if (!pipe)
+        return false;
+      setting.pipe = PipeId(pipe - program.pipes.data());
+    }
+    if (!setting.pipe || !accept("[")) {
+      auto value = time();
+      if (!value)
+        return false;
+      setting.times.push_back(*value);
+    } else if (!parseTimes(setting)) {
+      return false;
+    }
+    if (!setting.times.empty()) // A pipe may have no stages.
+      program.costs.actions.push_back(std::move(setting));
+    return true;
+  }
+
+  /// One for each stage of the pipe.
+  bool parseTimes(CostSetting &setting) {
+    uint32_t stages = program.pipes[setting.pipe->value].numStages();
+    while (setting.times.size() != stages) {
+      auto value = time();
+      if (!value)
+        return false;
+      setting.times.push_back(*value);
+    }
+    return expect("]");
+  }
+
+  bool parseLatency() { return setCost(program.costs.latency, "`latency`"); }
+
+  bool setCost(std::optional<Time> &cost, StringRef what) {
+    if (cost)
+      diags.report<diag::IrTwice>(keyRange, what);
+    cost = time();
+    return cost.has_value();
   }
 
   /// Without `ranks` there are as many as the pipes use.

@@ -150,11 +150,21 @@ private:
     }
     out << "  ranks " << program.numRanks << '\n';
     out << "  backward " << (program.hasBackward ? "true" : "false") << '\n';
+    printProven();
     if (options.sites)
       printSites();
     for (const Pipe &pipe : program.pipes)
       printPipe(pipe);
+    printCosts();
     out << "}\n";
+  }
+
+  void printProven() {
+    if (program.provenUnder.empty())
+      return;
+    out << "  proven [";
+    llvm::interleave(program.provenUnder, out, " ");
+    out << "]\n";
   }
 
   void printSites() {
@@ -201,6 +211,32 @@ private:
       printString(pipe.name, out);
       out << ' ' << from.value << " -> " << to.value << '\n';
     }
+  }
+
+  void printCosts() {
+    for (const CostSetting &setting : program.costs.actions) {
+      std::string item = "cost " + program.kinds[setting.kind].letters + " ";
+      llvm::raw_string_ostream head(item);
+      if (setting.pipe) {
+        printString(program.pipes[setting.pipe->value].name, head);
+        head << ' ';
+      }
+      bool isList = setting.times.size() != 1;
+      if (isList)
+        head << '[';
+      Lines lines(out, 2, 2);
+      for (Time time : llvm::ArrayRef(setting.times).drop_back()) {
+        lines.put(item + cost::format(time));
+        item.clear();
+      }
+      lines.put(item + cost::format(setting.times.back()) +
+                (isList ? "]" : ""));
+      lines.endLine();
+    }
+    if (program.costs.overlap)
+      out << "  cost overlap " << cost::format(*program.costs.overlap) << '\n';
+    if (program.costs.latency)
+      out << "  latency " << cost::format(*program.costs.latency) << '\n';
   }
 
   void printRank(RankId rank) {

@@ -1,6 +1,8 @@
 // Copies rows and places messages.
 #include "CommPlan.h"
 
+#include "ppcc/IR/Place.h"
+
 using namespace ppcc;
 
 CommWriter::CommWriter(const Program &program, Program &result)
@@ -22,15 +24,20 @@ void CommWriter::copyItem(RankId rank) {
     result.set(ActionId(cursor[rank.value]++), program[ActionId(row)]);
 }
 
-void CommWriter::message(const Action &producer, RankId rank, uint8_t slotBit,
-                         StageId reader) {
+void CommWriter::send(const Action &producer, RankId rank, uint8_t slotBit,
+                      StageId reader) {
   Action row = producer;
   row.joined = false;
   row.kind = sendOf[std::countr_zero(slotBit)];
   row.peer = reader;
   result.set(ActionId(cursor[rank.value]++), row);
+}
 
+void CommWriter::receive(const Action &producer, uint8_t slotBit,
+                         StageId reader) {
   RankId to = program.rankOfStage(producer.pipe, reader);
+  Action row = producer;
+  row.joined = false;
   row.kind = recvOf[std::countr_zero(slotBit)];
   row.stage = reader;
   row.peer = producer.stage;
@@ -40,4 +47,14 @@ void CommWriter::message(const Action &producer, RankId rank, uint8_t slotBit,
     row.phase = program[before].phase;
   }
   result.set(ActionId(cursor[to.value]++), row);
+}
+
+void ppcc::reportStuckOn(const CommPlan &plan, RankId rank, ActionId row,
+                         uint8_t slotBit, StageId source) {
+  Action action = plan.program[row];
+  plan.diags.report<diag::CommStuck>(
+      placeOf(plan.program, row, plan.sources), rank.value,
+      cell(plan.program, action),
+      slotBit == slot::Output ? "output" : "gradient", source.value,
+      action.microbatch, plan.program.rankOfStage(action.pipe, source).value);
 }

@@ -1,6 +1,7 @@
 // What the orders of inject-comm share.
 #pragma once
 
+#include "ppcc/Analysis/Durations.h"
 #include "ppcc/Analysis/ProgramIndex.h"
 #include "ppcc/Basic/Diagnostics.h"
 
@@ -21,10 +22,17 @@ public:
 
   /// Copies the next row of `rank`, or the whole group that starts there.
   void copyItem(RankId rank);
-  /// Appends a send of `producer`'s slot to `rank` and its receive to the rank
-  /// of `reader`.
+  /// Appends a send of `producer`'s slot to `rank`.
+  void send(const Action &producer, RankId rank, uint8_t slotBit,
+            StageId reader);
+  /// Appends its receive to the rank of `reader`.
+  void receive(const Action &producer, uint8_t slotBit, StageId reader);
+  /// Appends both.
   void message(const Action &producer, RankId rank, uint8_t slotBit,
-               StageId reader);
+               StageId reader) {
+    send(producer, rank, slotBit, reader);
+    receive(producer, slotBit, reader);
+  }
 
 private:
   const Program &program;
@@ -58,15 +66,23 @@ void forEachMessage(const Program &program, const ProgramIndex &index,
 struct CommPlan {
   const Program &program;
   const ProgramIndex &index;
+  const Durations &durations;
   CommWriter &writer;
+  uint64_t messages; ///< That the edges between ranks need.
   DiagnosticEngine &diags;
   SourceManager &sources;
 };
+
+/// Reports that `rank` cannot run `row`, which waits for `slotBit` of `source`.
+void reportStuckOn(const CommPlan &plan, RankId rank, ActionId row,
+                   uint8_t slotBit, StageId source);
 
 /// Writes all rows and messages; false after a diagnostic.
 using PlanMessages = bool (*)(CommPlan &plan);
 
 inline constexpr PlanMessages noPlan = nullptr;
+bool planReadyTime(CommPlan &plan);
 bool planSweep(CommPlan &plan);
+bool planLate(CommPlan &plan);
 
 } // namespace ppcc

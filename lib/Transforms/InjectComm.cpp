@@ -12,6 +12,10 @@ using namespace ppcc;
 /// Rows of a program with communication; 16 bytes each.
 static constexpr uint64_t maxRows = uint64_t(1) << 29;
 
+/// Of a message, where the model gives none: a message takes some time, much
+/// less than an action.
+static constexpr Time planLatency = cost::unit / 20;
+
 static constexpr CommOrderInfo orders[] = {
 #define COMM_ORDER(Name, Text, Plan, Summary) {CommOrder::Name, Text, Summary},
 #include "ppcc/Transforms/CommOrders.def"
@@ -40,14 +44,6 @@ std::optional<CommOrder> ppcc::findCommOrder(llvm::StringRef name) {
   return std::nullopt;
 }
 
-/// The first row that is not a compute action.
-static std::optional<ActionId> firstMessage(const Program &program) {
-  for (uint32_t row = 0; row != program.size(); ++row)
-    if (!program.kindOf(ActionId(row)).isCompute())
-      return ActionId(row);
-  return std::nullopt;
-}
-
 /// The rows of each rank with their messages, or the total when that is above
 /// the limit.
 static std::variant<std::vector<uint32_t>, uint64_t>
@@ -71,16 +67,15 @@ countRows(const Program &program, const ProgramIndex &index) {
   return std::vector<uint32_t>(rows.begin(), rows.end());
 }
 
-std::optional<Program> ppcc::injectComm(const Program &program,
-                                        const ProgramIndex &index,
-                                        CommOrder order,
-                                        DiagnosticEngine &diags,
-                                        SourceManager &sources) {
+std::optional<Program>
+ppcc::injectComm(const Program &program, const ProgramIndex &index,
+                 CommOrder order, DiagnosticEngine &diags,
+                 SourceManager &sources, std::optional<Time> latency) {
   assert(program.ranksBegun() == program.numRanks);
   PlanMessages planMessages = planOf[static_cast<size_t>(order)];
   if (!planMessages)
     return program;
-  if (auto row = firstMessage(program)) {
+  if (auto row = program.firstMessage()) {
     diags.report<diag::HasCommunication>(placeOf(program, *row, sources),
                                          program.rankOf(*row).value,
                                          cell(program, program[*row]));
@@ -95,10 +90,14 @@ std::optional<Program> ppcc::injectComm(const Program &program,
     diags.report<diag::TooManyMessages>({}, *total, maxRows);
     return std::nullopt;
   }
+  Durations durations(program);
+  durations.latency =
+      latency.value_or(program.costs.latency.value_or(planLatency));
   Program result = program.withoutRows();
   result.layout(std::get<0>(rows));
   CommWriter writer(program, result);
-  CommPlan plan{program, index, writer, diags, sources};
+  uint64_t messages = (result.size() - program.size()) / 2;
+  CommPlan plan{program, index, durations, writer, messages, diags, sources};
   if (!planMessages(plan))
     return std::nullopt;
   return result;
@@ -108,6 +107,7 @@ namespace {
 
 struct InjectCommOptions {
   CommOrder order = CommOrder::Sweep;
+  std::optional<Time> latency;
 };
 
 class InjectComm final : public Pass {
@@ -119,7 +119,7 @@ public:
       return PassResult::Unchanged;
     const auto &index = context.analyses.get<ProgramIndex>(program);
     auto result = injectComm(program, index, options.order, context.diags,
-                             context.sources);
+                             context.sources, options.latency);
     if (!result)
       return PassResult::Failed;
     program = std::move(*result);
@@ -136,6 +136,11 @@ constexpr PassOption<InjectCommOptions> optionTable[] = {
        auto order = findCommOrder(value);
        options.order = order.value_or(options.order);
        return order.has_value();
+     }},
+    {{"latency", "TIME", "of a message, for planning; else the model's"},
+     [](InjectCommOptions &options, llvm::StringRef value) {
+       options.latency = cost::parse(value);
+       return options.latency.has_value();
      }},
 };
 

@@ -2,8 +2,6 @@
 // turn, each visit runs one item.
 #include "CommPlan.h"
 
-#include "ppcc/IR/Place.h"
-
 #include "llvm/ADT/BitVector.h"
 
 using namespace ppcc;
@@ -142,14 +140,9 @@ private:
   }
 
   void reportStuck(RankId rank) {
-    const Input &input = heads[rank.value].waitsFor;
-    ActionId id(heads[rank.value].member);
-    plan.diags.report<diag::CommStuck>(
-        placeOf(program, id, plan.sources), rank.value,
-        cell(program, program[id]),
-        input.slotBit == slot::Output ? "output" : "gradient",
-        input.stage.value, input.microbatch,
-        program.rankOfStage(input.pipe, input.stage).value);
+    const Head &head = heads[rank.value];
+    reportStuckOn(plan, rank, ActionId(head.member), head.waitsFor.slotBit,
+                  head.waitsFor.stage);
   }
 
   CommPlan &plan;

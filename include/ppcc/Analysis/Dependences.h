@@ -27,6 +27,20 @@ void forEachDependence(const Program &program, const ProgramIndex &index,
       visitSlot(source, rest & -rest);
 }
 
+/// Calls `visit(slotBit, reader, rank)` for each stage that reads a result of
+/// the compute action `action`, with the rank that hosts it.
+template <class Visit>
+void forEachReader(const Program &program, const ProgramIndex &index,
+                   const Action &action, Visit visit) {
+  const KindInfo &info = program.kinds[action.kind];
+  for (unsigned rest = info.isCompute() ? info.defines : 0; rest;
+       rest &= rest - 1)
+    for (StageId reader :
+         index.readersOf(action.pipe, action.stage, rest & -rest))
+      visit(static_cast<uint8_t>(rest & -rest), reader,
+            program.rankOfStage(action.pipe, reader));
+}
+
 /// Whether rows `first` and `second`, in this order on one rank, belong to one
 /// group.
 inline bool inOneGroup(const Program &program, ActionId first,

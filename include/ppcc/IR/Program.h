@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ppcc/IR/ActionKind.h"
+#include "ppcc/IR/Costs.h"
 #include "ppcc/Support/Id.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -90,9 +91,13 @@ public:
   std::vector<Pipe> pipes;
   bool hasBackward = true; ///< False for a forward-only program.
   KindTable kinds;
+  CostModel costs;
   std::vector<std::string> phases{""}; ///< By PhaseId; the first is "no phase".
   std::vector<SiteFile> files;
   std::vector<Site> sites{Site{}}; ///< By SiteId; the first is "unknown".
+  /// The transports under which its messages arrive in order and no rank waits
+  /// for itself, as far as somebody looked; a pass that changes it forgets them.
+  std::vector<std::string> provenUnder;
 
   /// Rows of all ranks.
   size_t size() const { return kindColumn.size(); }
@@ -172,6 +177,8 @@ public:
   RankId rankOfStage(PipeId pipe, StageId stage) const {
     return pipes[pipe.value].rankOfStage[stage.value];
   }
+  /// The first row that sends or receives. O(actions).
+  std::optional<ActionId> firstMessage() const;
   /// All microbatches of all pipes.
   uint64_t totalMicrobatches() const;
 

@@ -1,0 +1,73 @@
+// Runs the compute actions of all ranks side by side, in any order that the
+// data allows.
+#pragma once
+
+#include "ppcc/Analysis/ProgramIndex.h"
+
+namespace ppcc {
+
+/// The next item of each rank, an action or a group, and the time at which the
+/// last of its inputs from other stages came. What an action needs of its own
+/// stage runs before it on its rank, which is not checked here. 32 bytes a pair
+/// of stage and microbatch; O(actions + messages) over the whole run.
+class Heads {
+public:
+  Heads(const Program &program, const ProgramIndex &index);
+
+  /// The item that `rank` runs next: its rows, messages between items passed
+  /// over. Both are end(rank) when there is none.
+  ActionId begin(RankId rank) const { return heads[rank.value].begin; }
+  ActionId end(RankId rank) const { return heads[rank.value].end; }
+  bool done(RankId rank) const { return begin(rank) == program.end(rank); }
+
+  /// When the inputs of the next item have all come; nothing before that, or
+  /// when there is no such item.
+  std::optional<Time> ready(RankId rank);
+  /// Goes to the item behind the next one.
+  void advance(RankId rank);
+
+  /// Hands one input of `reader` to it. Waiting ranks do not hear of it: ask
+  /// ready() of the reader's rank.
+  void deliver(PipeId pipe, StageId reader, uint32_t microbatch,
+               uint8_t slotBit, Time at) {
+    Inbox &inbox = inboxes[inboxOf(pipe, reader, microbatch, slotBit)];
+    ++inbox.come;
+    inbox.last = std::max(inbox.last, at);
+  }
+
+  /// The row of the next item whose inputs have not all come, and the slot that
+  /// is missing; no slot when all have come since ready() was last asked. Call
+  /// it when that gave nothing.
+  std::pair<ActionId, uint8_t> blocked(RankId rank) const;
+
+private:
+  struct Head {
+    ActionId begin, end;
+    ActionId member; ///< The first row whose inputs have not all come.
+    Time ready = 0;  ///< When those of the rows before it had.
+  };
+  struct Inbox {
+    uint32_t come = 0; ///< Inputs.
+    Time last = 0;
+  };
+
+  size_t inboxOf(PipeId pipe, StageId reader, uint32_t microbatch,
+                 uint8_t slotBit) const {
+    const Pipe &info = program.pipes[pipe.value];
+    size_t pair = firstPair[pipe.value] +
+                  size_t(reader.value) * info.numMicrobatches +
+                  (microbatch - info.firstMicrobatch);
+    return pair * 2 + (slotBit == slot::Output ? 0 : 1);
+  }
+  /// Whether inputs of the slot have not come yet. WeightGrad has none.
+  bool misses(const Action &action, uint8_t slotBit) const;
+  void set(RankId rank, ActionId begin);
+
+  const Program &program;
+  const ProgramIndex &index;
+  std::vector<size_t> firstPair; ///< Of each pipe, in the numbering of all.
+  std::vector<Inbox> inboxes;    ///< By pair, for Output and InputGrad.
+  std::vector<Head> heads;
+};
+
+} // namespace ppcc

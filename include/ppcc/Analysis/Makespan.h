@@ -1,0 +1,30 @@
+// How long a program takes.
+#pragma once
+
+#include "ppcc/Analysis/Durations.h"
+#include "ppcc/Analysis/ProgramIndex.h"
+
+namespace ppcc {
+
+/// The time from the start of the first action to the end of the last when
+/// each rank runs its compute actions in order and waits for data alone: an
+/// edge between ranks takes its latency, sends and receives in the program
+/// count for nothing. A bound for every placement of messages. When each row
+/// starts is left in `starts`, if given. Nothing when the ranks wait for each
+/// other. The times must fit(). O(actions + messages).
+std::optional<Time> dataBound(const Program &program, const ProgramIndex &index,
+                              const Durations &durations,
+                              std::vector<Time> *starts = nullptr);
+
+/// The same with one in-order stream of communication a rank, as NCCL has with
+/// one communicator: a message starts when both its ends have, each after the
+/// messages and the compute actions before it on its rank, and occupies both
+/// streams for its latency; a compute action waits for its own receives. When
+/// each row ends is left in `ends`, if given. Nothing when that never ends.
+/// O(actions + messages).
+std::optional<Time> streamMakespan(const Program &program,
+                                   const ProgramIndex &index,
+                                   const Durations &durations,
+                                   std::vector<Time> *ends = nullptr);
+
+} // namespace ppcc

@@ -1,0 +1,63 @@
+// Runs the compute actions of all ranks side by side, in any order that the
+// data allows.
+#include "ppcc/Analysis/Heads.h"
+
+using namespace ppcc;
+
+Heads::Heads(const Program &program, const ProgramIndex &index)
+    : program(program), index(index), heads(program.ranksBegun()) {
+  size_t pairs = 0;
+  for (const Pipe &pipe : program.pipes) {
+    firstPair.push_back(pairs);
+    pairs += size_t(pipe.numStages()) * pipe.numMicrobatches;
+  }
+  inboxes.resize(pairs * 2);
+  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
+    set(RankId(rank), program.begin(RankId(rank)));
+}
+
+void Heads::set(RankId rank, ActionId begin) {
+  ActionId end = program.end(rank);
+  while (begin != end && !program.kindOf(begin).isCompute())
+    ++begin.value;
+  ActionId itemEnd = begin == end ? end : program.groupEnd(begin, rank);
+  heads[rank.value] = {begin, itemEnd, begin, 0};
+}
+
+void Heads::advance(RankId rank) { set(rank, end(rank)); }
+
+bool Heads::misses(const Action &action, uint8_t slotBit) const {
+  return inboxes[inboxOf(action.pipe, action.stage, action.microbatch, slotBit)]
+             .come < index.sourcesOf(action.pipe, action.stage, slotBit).size();
+}
+
+std::optional<Time> Heads::ready(RankId rank) {
+  Head &head = heads[rank.value];
+  if (head.begin == head.end)
+    return std::nullopt;
+  for (; head.member != head.end; ++head.member.value) {
+    Action action = program[head.member];
+    const KindInfo &info = program.kinds[action.kind];
+    Time last = 0;
+    for (unsigned rest = info.isCompute() ? info.defines : 0; rest;
+         rest &= rest - 1) {
+      uint8_t slotBit = rest & -rest;
+      if (misses(action, slotBit))
+        return std::nullopt;
+      last = std::max(last, inboxes[inboxOf(action.pipe, action.stage,
+                                            action.microbatch, slotBit)]
+                                .last);
+    }
+    head.ready = std::max(head.ready, last);
+  }
+  return head.ready;
+}
+
+std::pair<ActionId, uint8_t> Heads::blocked(RankId rank) const {
+  ActionId row = heads[rank.value].member;
+  Action action = program[row];
+  uint8_t slots = program.kinds[action.kind].defines;
+  while (slots && !misses(action, slots & -slots))
+    slots &= slots - 1;
+  return {row, static_cast<uint8_t>(slots & -slots)};
+}

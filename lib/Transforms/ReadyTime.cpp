@@ -1,0 +1,178 @@
+// Places messages in the order in which a simulation of the program sends them.
+//
+// The compute actions run as their inputs come. A message is due when its data
+// is ready, or later when its reader has other work first: half of that slack
+// is given away, so that a message which nobody misses holds up no other, not
+// even when costs differ from those planned with. A message occupies the stream
+// of both ranks while it lasts.
+//
+// A row is written when its action ends, both ends of a message when it is due.
+// So the list of each rank is a projection of one global order, in which all
+// can run.
+#include "CommPlan.h"
+
+#include "ppcc/Analysis/Dependences.h"
+#include "ppcc/Analysis/Heads.h"
+#include "ppcc/Analysis/Makespan.h"
+#include "ppcc/IR/Place.h"
+
+#include <queue>
+
+using namespace ppcc;
+
+namespace {
+
+class ReadyTime {
+public:
+  explicit ReadyTime(CommPlan &plan)
+      : plan(plan), program(plan.program), writer(plan.writer),
+        heads(program, plan.index), ranks(program.ranksBegun()) {
+    dataBound(program, plan.index, plan.durations, &starts);
+  }
+
+  bool run() {
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
+      start(RankId(rank));
+    while (!running.empty() || !messages.empty())
+      if (messages.empty() ||
+          (!running.empty() && running.top().end <= messages.top().due))
+        finishItem();
+      else
+        sendMessage();
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
+      if (!heads.done(RankId(rank))) {
+        reportStuck(RankId(rank));
+        return false;
+      }
+    return true;
+  }
+
+private:
+  struct Rank {
+    Time computeFree = 0, streamFree = 0;
+    bool runs = false;
+  };
+  /// A rank that runs its next item.
+  struct Running {
+    Time end;
+    RankId rank;
+    auto operator<=>(const Running &) const = default;
+  };
+  /// In the order in which they are sent; the more urgent goes first.
+  struct Message {
+    Time due, slack;
+    RankId rank;
+    ActionId producer;
+    uint8_t slotBit;
+    StageId reader;
+    auto operator<=>(const Message &) const = default;
+  };
+  template <class T>
+  using Queue = std::priority_queue<T, std::vector<T>, std::greater<>>;
+
+  /// Runs the next item of `rank` if that does not run yet and its inputs have
+  /// come.
+  void start(RankId rank) {
+    Rank &state = ranks[rank.value];
+    auto ready = state.runs ? std::nullopt : heads.ready(rank);
+    if (!ready)
+      return;
+    // Even what costs nothing ends behind its inputs, so that the order of the
+    // ends is one in which the items can run.
+    Time time = std::max<Time>(
+        plan.durations.of(program, heads.begin(rank), heads.end(rank)), 1);
+    state.computeFree = std::max(state.computeFree, *ready) + time;
+    state.runs = true;
+    running.push({state.computeFree, rank});
+  }
+
+  void finishItem() {
+    auto [end, rank] = running.top();
+    running.pop();
+    ActionId first = heads.begin(rank), last = heads.end(rank);
+    writer.copyItem(rank);
+    heads.advance(rank);
+    ranks[rank.value].runs = false;
+    Time planned =
+        starts[first.value] + plan.durations.of(program, first, last);
+    for (ActionId row = first; row != last; ++row.value)
+      handOn(rank, row, end, planned);
+    start(rank);
+  }
+
+  /// Hands on the results of `row`, which ended at `end`, and at `planned` in a
+  /// run in which messages never wait for each other.
+  void handOn(RankId rank, ActionId row, Time end, Time planned) {
+    Action action = program[row];
+    RankId home = program.rankOfStage(action.pipe, action.stage);
+    forEachReader(
+        program, plan.index, action,
+        [&](uint8_t slotBit, StageId reader, RankId to) {
+          if (to == home) {
+            heads.deliver(action.pipe, reader, action.microbatch, slotBit, end);
+            start(to);
+            return;
+          }
+          Time slack = 0;
+          if (auto consumer = plan.index.definer(action.pipe, reader,
+                                                 action.microbatch, slotBit))
+            slack = std::max<Time>(
+                starts[consumer->value] - planned - plan.durations.latency, 0);
+          messages.push({end + slack / 2, slack, rank, row, slotBit, reader});
+        });
+  }
+
+  void sendMessage() {
+    Message message = messages.top();
+    messages.pop();
+    Action producer = program[message.producer];
+    RankId to = program.rankOfStage(producer.pipe, message.reader);
+    writer.message(producer, message.rank, message.slotBit, message.reader);
+    Time &here = ranks[message.rank.value].streamFree;
+    Time &there = ranks[to.value].streamFree;
+    here = there =
+        std::max({message.due, here, there}) + plan.durations.latency;
+    heads.deliver(producer.pipe, message.reader, producer.microbatch,
+                  message.slotBit, there);
+    start(to);
+  }
+
+  void reportStuck(RankId rank) {
+    auto [row, slotBit] = heads.blocked(rank);
+    Action action = program[row];
+    if (!slotBit) { // What came went to the rank that hosts the stage.
+      plan.diags.report<diag::WrongRank>(
+          placeOf(program, row, plan.sources), rank.value,
+          cell(program, action), action.stage.value,
+          program.rankOfStage(action.pipe, action.stage).value);
+      return;
+    }
+    for (StageId source :
+         plan.index.sourcesOf(action.pipe, action.stage, slotBit)) {
+      auto maker =
+          plan.index.definer(action.pipe, source, action.microbatch, slotBit);
+      if (maker && *maker < heads.begin(program.rankOf(*maker)))
+        continue;
+      reportStuckOn(plan, rank, row, slotBit, source);
+      return;
+    }
+  }
+
+  CommPlan &plan;
+  const Program &program;
+  CommWriter &writer;
+  Heads heads;
+  std::vector<Rank> ranks;
+  std::vector<Time> starts; ///< By row, when messages never wait.
+  Queue<Running> running;
+  Queue<Message> messages;
+};
+
+} // namespace
+
+bool ppcc::planReadyTime(CommPlan &plan) {
+  if (plan.durations.fits(plan.program, plan.messages))
+    return ReadyTime(plan).run();
+  plan.diags.report<diag::PlanTooLong>(Place(plan.program.name));
+  return false;
+}

@@ -1,0 +1,239 @@
+// Compares the orders of inject-comm: the makespan with one stream a rank over
+// the bound by data dependences alone, for the schedules of the library. With
+// --details also for each schedule by itself.
+#include "ppcc/Analysis/Makespan.h"
+#include "ppcc/Driver/ScheduleLibrary.h"
+#include "ppcc/Expand/Expand.h"
+#include "ppcc/Parse/Parser.h"
+#include "ppcc/Transforms/InjectComm.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Path.h"
+
+#include <array>
+#include <cmath>
+#include <map>
+
+using namespace ppcc;
+
+namespace {
+
+/// The costs of a run.
+struct Costs {
+  const char *name;
+  double forward, inputGrad, weightGrad, latency;
+  bool uneven = false; ///< Every third stage takes half as long again.
+};
+
+/// Costs to plan with and costs to run with.
+struct Scenario {
+  const char *name;
+  Costs plan, run;
+};
+
+constexpr Costs even{"", 1, 1, 1, 0.05}, light{"", 1, 1.2, 0.8, 0.1},
+    heavy{"", 1, 1, 1, 0.3}, measured{"", 1, 1.3, 0.9, 0.1},
+    other{"", 1, 1.5, 1.1, 0.2}, skewed{"", 1, 2, 0.5, 0.1},
+    uneven{"", 1, 1, 1, 0.05, true}, unevenHeavy{"", 1, 1.2, 0.8, 0.2, true};
+constexpr Scenario scenarios[] = {
+    {"1 1 1 0.05", even, even},
+    {"1 1.2 0.8 0.1", light, light},
+    {"1 1 1 0.3", heavy, heavy},
+    {"1 1.3 0.9 0.1", measured, measured},
+    {"1 2 0.5 0.1", skewed, skewed},
+    {"uneven 1 1 1 0.05", uneven, uneven},
+    {"uneven 1 1.2 0.8 0.2", unevenHeavy, unevenHeavy},
+    {"1 1 1 0.05, run with 1 1.5 1.1 0.2", even, other},
+    {"1 1 1 0.05, run with 1 1 1 0.3", even, heavy},
+    {"1 1 1 0.05, run with 1 2 0.5 0.1", even, skewed},
+    {"1 1 1 0.05, run with uneven 1 1.2 0.8 0.2", even, unevenHeavy},
+};
+
+Time timeOf(double value) {
+  Time time = 0;
+  cost::fromDouble(value, time);
+  return time;
+}
+
+CostModel modelOf(const Costs &costs, const Program &program) {
+  CostModel model;
+  auto add = [&](uint8_t slotBit, double value) {
+    KindId kind = *program.kinds.find(KindClass::Compute, slotBit);
+    if (!costs.uneven) {
+      model.actions.push_back({kind, {}, {timeOf(value)}});
+      return;
+    }
+    for (auto [i, pipe] : llvm::enumerate(program.pipes)) {
+      CostSetting setting{kind, PipeId(i), {}};
+      for (uint32_t stage = 0; stage != pipe.numStages(); ++stage)
+        setting.times.push_back(timeOf(stage % 3 == 1 ? 1.5 * value : value));
+      model.actions.push_back(std::move(setting));
+    }
+  };
+  add(slot::Output, costs.forward);
+  add(slot::InputGrad, costs.inputGrad);
+  add(slot::WeightGrad, costs.weightGrad);
+  model.latency = timeOf(costs.latency);
+  return model;
+}
+
+/// What the ratios of one order come to.
+struct Summary {
+  double sum = 0, max = 0;
+  size_t count = 0, hangs = 0;
+
+  void add(std::optional<double> ratio) {
+    hangs += !ratio;
+    if (!ratio)
+      return;
+    sum += *ratio;
+    max = std::max(max, *ratio);
+    ++count;
+  }
+
+  std::string text() const {
+    if (count == 0)
+      return fmt::format("{:>28}", "hangs");
+    std::string text = fmt::format("{:6.4f}, {:6.4f}", sum / count, max);
+    if (hangs)
+      text += fmt::format(", {} hang", hangs);
+    return fmt::format("{:>28}", text);
+  }
+};
+
+class Comparison {
+public:
+  explicit Comparison(bool details)
+      : details(details), sources(llvm::vfs::getRealFileSystem()),
+        diags([](const Diagnostic &) {}) {}
+
+  void addSchedules() {
+    for (const LibraryFile &file : scheduleLibrary()) {
+      uint32_t source =
+          sources.add(file.name, llvm::MemoryBuffer::getMemBuffer(file.text));
+      ast::Context context;
+      std::vector<ast::File> files{*parseFile(source, sources, context, diags)};
+      auto module = *sema::check(files, context, {}, diags);
+      const sema::Schedule &schedule = module.schedules.front();
+      auto has = [&](llvm::StringRef name) {
+        return llvm::any_of(schedule.params, [&](auto &param) {
+          return param.decl->name.text == name;
+        });
+      };
+      for (int P : {4, 8, 16})
+        for (int V : has("V") ? std::vector{2, 4} : std::vector{0})
+          for (int factor : {2, 4, 8})
+            addCase(module, P, V, factor * P,
+                    llvm::sys::path::stem(file.name).str());
+    }
+  }
+
+  void print() {
+    fmt::print(
+        "makespan under `stream` over the bound by data dependences "
+        "alone: mean, max of {} programs\n"
+        "(costs of F, I, W and a message; planned and run with the same, "
+        "unless it says otherwise)\n\n{:44}",
+        cases.size(), "");
+    for (llvm::StringRef order : orders)
+      fmt::print("{:>28}", order);
+    fmt::print("  worse than sweep\n");
+    for (const Scenario &scenario : scenarios)
+      printScenario(scenario);
+  }
+
+private:
+  static constexpr llvm::StringRef orders[] = {"ready-time", "sweep", "late"};
+
+  struct Case {
+    std::string name;
+    Program program;
+  };
+
+  void addCase(const sema::Module &module, int P, int V, int M,
+               std::string name) {
+    std::vector<sema::ParamValue> params{{"P", std::to_string(P)},
+                                         {"M", std::to_string(M)}};
+    name += fmt::format(" P={} M={}", P, M);
+    if (V != 0) {
+      params.push_back({"V", std::to_string(V)});
+      name += fmt::format(" V={}", V);
+    }
+    sema::Limits limits;
+    sema::Evaluator evaluator(module, diags, limits.maxSteps());
+    auto instance = sema::instantiate(module.schedules.front(), params, limits,
+                                      evaluator, diags);
+    if (!instance) // Not every schedule takes every size.
+      return;
+    cases.push_back({name, *expand(module, std::move(*instance), limits,
+                                   evaluator, sources, diags)});
+  }
+
+  /// Nothing when it never ends.
+  std::optional<double> ratio(const Case &c, const Scenario &scenario,
+                              llvm::StringRef order) {
+    Program program = c.program;
+    program.costs = modelOf(scenario.plan, program);
+    program = *injectComm(program, ProgramIndex(program), *findCommOrder(order),
+                          diags, sources);
+    program.costs = modelOf(scenario.run, program);
+    ProgramIndex index(program);
+    Durations durations(program);
+    auto makespan = streamMakespan(program, index, durations);
+    if (!makespan)
+      return std::nullopt;
+    return double(*makespan) / double(*dataBound(program, index, durations));
+  }
+
+  void printScenario(const Scenario &scenario) {
+    using Row = std::array<Summary, std::size(orders)>;
+    Row all;
+    std::map<std::string, Row> bySchedule;
+    size_t worse = 0;
+    std::string worst;
+    for (const Case &c : cases) {
+      double ratios[std::size(orders)] = {};
+      for (auto [i, order] : llvm::enumerate(orders)) {
+        auto r = ratio(c, scenario, order);
+        all[i].add(r);
+        bySchedule[c.name.substr(0, c.name.find(' '))][i].add(r);
+        ratios[i] = r.value_or(HUGE_VAL);
+      }
+      if (ratios[0] <= ratios[1])
+        continue;
+      ++worse;
+      worst += fmt::format("    {}: {:.4f} against {:.4f}\n", c.name, ratios[0],
+                           ratios[1]);
+    }
+    printRow(scenario.name, all);
+    fmt::print("  {}\n", worse);
+    if (!details)
+      return;
+    for (const auto &[name, row] : bySchedule) {
+      printRow("  " + name, row);
+      fmt::print("\n");
+    }
+    fmt::print("{}", worst);
+  }
+
+  static void printRow(const std::string &name,
+                       llvm::ArrayRef<Summary> summaries) {
+    fmt::print("{:44}", name);
+    for (const Summary &summary : summaries)
+      fmt::print("{}", summary.text());
+  }
+
+  bool details;
+  SourceManager sources;
+  DiagnosticEngine diags;
+  std::vector<Case> cases;
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  bool details = argc > 1 && llvm::StringRef(argv[1]) == "--details";
+  Comparison comparison(details);
+  comparison.addSchedules();
+  comparison.print();
+}
