@@ -3,13 +3,15 @@
 
 #include "Loader.h"
 #include "Options.h"
+#include "ProgramInput.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Driver/PassRegistry.h"
 #include "ppcc/Driver/ScheduleLibrary.h"
 #include "ppcc/Expand/Expand.h"
-#include "ppcc/Pass/PipelineParser.h"
+#include "ppcc/IR/Transport.h"
 #include "ppcc/Transforms/InjectComm.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 
@@ -49,18 +51,52 @@ public:
               DiagnosticEngine &diags, raw_ostream &out, raw_ostream &err)
       : options(options), sources(sources), diags(diags), out(out), err(err) {}
 
-  bool run() {
-    bool ok = compile();
+  ExitCode run() {
+    ExitCode code = compile();
     if (options.instrumentation.timePasses)
       times.print(err);
-    return ok;
+    return code;
   }
 
 private:
-  bool compile() {
-    auto files = times.measure("parse", [&] {
-      return Loader(sources, context, diags).load(options.input);
-    });
+  ExitCode compile() {
+    Loader loader(sources, context, diags);
+    sources.maxBytes = maxInputBytes(options);
+    auto source = loader.open(options.input);
+    sources.maxBytes = maxScheduleBytes(options);
+    if (!source)
+      return Errors;
+    StringRef name = sources.name(*source), text = sources.text(*source);
+    const Importer *format = programFormat(options, name, text);
+    if (StringRef wrong = misusedOption(options, format != nullptr);
+        !wrong.empty()) {
+      err << "ppcc: error: " << wrong
+          << "\nnote: `ppcc --help` lists the options\n";
+      return Usage;
+    }
+    if (!format && text.size() > maxScheduleBytes(options)) {
+      diags.report<diag::CannotRead>(
+          {}, name,
+          fmt::format("it is larger than {} bytes (--max-source-bytes)",
+                      maxScheduleBytes(options)));
+      return Errors;
+    }
+    bool good = format ? compileProgram(*source, *format)
+                       : compileSchedule(loader, *source);
+    return good ? Success : Errors;
+  }
+
+  /// Verifies what somebody else wrote; adds messages when it has none.
+  bool compileProgram(uint32_t source, const Importer &format) {
+    ImportContext importContext{source, sources, diags, options.importOptions};
+    importContext.options.maxActions = options.limits.maxActions;
+    auto program = times.measure(
+        "import", [&] { return importProgram(format, importContext); });
+    return program && finish(nullptr, *program);
+  }
+
+  bool compileSchedule(Loader &loader, uint32_t source) {
+    auto files = times.measure("parse", [&] { return loader.load(source); });
     if (!files)
       return false;
     if (options.emit == "ast")
@@ -84,12 +120,16 @@ private:
     }
     auto program =
         times.measure("expand", [&] { return layOut(*module, *schedule); });
-    if (!program)
-      return false;
+    return program && finish(schedule, *program);
+  }
+
+  /// Runs the passes over a program, of `schedule` if it comes from one, and
+  /// writes it.
+  bool finish(const sema::Schedule *schedule, Program &program) {
     return times.measure("passes",
-                         [&] { return transform(*schedule, *program); }) &&
+                         [&] { return transform(schedule, program); }) &&
            (options.check ||
-            times.measure("emit", [&] { return emit(*program); }));
+            times.measure("emit", [&] { return emit(schedule, program); }));
   }
 
   /// What `comm { }` may name.
@@ -97,8 +137,11 @@ private:
     sema::CommWords words;
     for (const CommOrderInfo &order : commOrders())
       words.orders.push_back(order.name);
-    words.transports = {"buffered", "rendezvous", "stream", "stream-per-peer",
-                        "stream-per-edge"};
+    for (StringRef name : transportNames())
+      words.transports.push_back(name);
+    words.isTransport = [](StringRef name) {
+      return findTransport(name).has_value();
+    };
     words.fusions = {"none"};
     return words;
   }
@@ -124,41 +167,53 @@ private:
   }
 
   /// The passes asked for; else those that the order of communication calls
-  /// for: the command line's, the schedule's, or `sweep`.
-  std::string pipelineText(const sema::Schedule &schedule) {
+  /// for: the command line's, the schedule's, or `sweep`. Messages that a
+  /// program has stay where they are.
+  std::string pipelineText(const sema::Schedule *schedule,
+                           const Program &program) {
     if (!options.passes.empty())
       return options.passes;
-    std::string order = "sweep";
+    bool hasMessages = program.firstMessage().has_value();
+    std::string order = hasMessages ? "none" : "sweep";
     if (options.commOrder)
       order = *options.commOrder;
-    else if (auto values = sema::commSetting(schedule, "order");
-             !values.empty())
+    else if (auto values = commSetting(schedule, "order"); !values.empty())
       order = values.front().text.str();
-    return order == "none" ? "verify"
-                           : "verify,inject-comm{order=" + order + "},verify";
+    if (order == "none" && options.transports.empty() && !hasMessages)
+      return "verify";
+    std::string inject =
+        order == "none" ? "" : "inject-comm{order=" + order + "},verify,";
+    return "verify," + inject + "verify-matching,verify-transport{transport=" +
+           llvm::join(transports(schedule), "+") + "}";
   }
 
-  bool transform(const sema::Schedule &schedule, Program &program) {
-    PassRegistry registry = makePassRegistry();
-    auto pipeline =
-        parsePipeline(pipelineText(schedule), registry, sources, diags);
-    if (!pipeline)
-      return false;
-    Pipeline verifier;
-    Instrumentation instrumentation = options.instrumentation;
-    instrumentation.out = &err;
-    if (options.verifyEach) {
-      verifier = *parsePipeline("verify", registry, sources, diags);
-      instrumentation.verifyEach = &verifier;
-    }
-    PassContext passContext(sources, diags);
-    return runPipeline(*pipeline, program, passContext, instrumentation);
+  static llvm::ArrayRef<ast::Identifier>
+  commSetting(const sema::Schedule *schedule, StringRef name) {
+    if (!schedule)
+      return {};
+    return sema::commSetting(*schedule, name);
   }
 
-  bool emit(const Program &program) {
+  /// Those to be safe under: the command line's, the schedule's, or `stream`.
+  std::vector<std::string> transports(const sema::Schedule *schedule) const {
+    std::vector<std::string> names = options.transports;
+    if (names.empty())
+      for (const ast::Identifier &value : commSetting(schedule, "transport"))
+        names.push_back(value.text.str());
+    return names.empty() ? std::vector<std::string>{"stream"} : names;
+  }
+
+  bool transform(const sema::Schedule *schedule, Program &program) {
+    return runPasses(pipelineText(schedule, program), options, program, sources,
+                     diags, err);
+  }
+
+  bool emit(const sema::Schedule *schedule, const Program &program) {
     const Emitter &emitter = *findEmitter(options.emit);
     EmitContext emitContext{diags, sources, options.emitOptions};
     emitContext.options.print = options.instrumentation.print;
+    emitContext.options.transport =
+        *findTransport(transports(schedule).front());
     return writeOutput(options.output, out, diags, [&](raw_ostream &s) {
       return emitter.emit(program, s, emitContext);
     });
@@ -218,11 +273,10 @@ int ppcc::runCompiler(llvm::ArrayRef<const char *> args,
     makePassRegistry().list(out);
   if (options.listDiagnostics)
     listDiagnostics(out);
-  if (options.input.empty())
+  if (options.listSchedules || options.listPasses || options.listDiagnostics)
     return Success;
 
   SourceManager sources(std::move(fs));
-  sources.maxBytes = options.maxSourceBytes;
   bool color = options.color == "always" ||
                (options.color == "auto" && err.has_colors() &&
                 !llvm::sys::Process::GetEnv("NO_COLOR"));
@@ -230,6 +284,5 @@ int ppcc::runCompiler(llvm::ArrayRef<const char *> args,
   DiagnosticEngine diags(
       [&](const Diagnostic &found) { render(found, sources, err, {color}); });
   diags.maxErrors = options.maxErrors;
-  return Compilation(options, sources, diags, out, err).run() ? Success
-                                                              : Errors;
+  return Compilation(options, sources, diags, out, err).run();
 }

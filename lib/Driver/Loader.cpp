@@ -33,7 +33,8 @@ std::optional<uint32_t> Loader::openLibrary(StringRef name) {
 std::optional<uint32_t> Loader::open(StringRef name, StringRef folder,
                                      Place place) {
   llvm::SmallString<128> full(folder);
-  if (path::is_absolute(name) || name == "-")
+  bool isImport = place.range.valid();
+  if (path::is_absolute(name) || (name == "-" && !isImport))
     full = name;
   else
     path::append(full, name);
@@ -57,30 +58,46 @@ std::optional<uint32_t> Loader::open(StringRef name, StringRef folder,
   return std::nullopt;
 }
 
-void Loader::visit(uint32_t source) {
-  states[source] = State::Open;
-  std::optional<ast::File> file = parseFile(source, sources, context, diags);
-  if (file) {
-    StringRef folder = path::parent_path(sources.name(source));
-    for (const ast::Import &import : file->imports) {
-      std::optional<uint32_t> target = open(import.path, folder, import.range);
-      if (!target)
-        continue;
-      auto known = states.find(*target);
-      if (known == states.end())
-        visit(*target);
-      else if (known->second == State::Open)
-        diags.report<diag::ImportCycle>(import.range, sources.name(*target));
+// A loop and not a recursion: a chain of imports may be as long as a folder.
+void Loader::visit(uint32_t root) {
+  struct Visit {
+    uint32_t source;
+    std::string folder;
+    std::optional<ast::File> file;
+    size_t nextImport = 0;
+  };
+  std::vector<Visit> visits;
+  auto begin = [&](uint32_t source) {
+    states[source] = State::Open;
+    visits.push_back({source, path::parent_path(sources.name(source)).str(),
+                      parseFile(source, sources, context, diags)});
+  };
+  begin(root);
+  while (!visits.empty()) {
+    Visit &visit = visits.back();
+    if (!visit.file || visit.nextImport == visit.file->imports.size()) {
+      if (visit.file)
+        files.push_back(*visit.file);
+      states[visit.source] = State::Done;
+      visits.pop_back();
+      continue;
     }
-    files.push_back(*file);
+    const ast::Import &import = visit.file->imports[visit.nextImport++];
+    std::optional<uint32_t> target =
+        open(import.path, visit.folder, import.range);
+    if (!target)
+      continue;
+    auto known = states.find(*target);
+    if (known == states.end())
+      begin(*target);
+    else if (known->second == State::Open)
+      diags.report<diag::ImportCycle>(import.range, sources.name(*target));
   }
-  states[source] = State::Done;
 }
 
-std::optional<std::vector<ast::File>> Loader::load(StringRef input) {
+std::optional<std::vector<ast::File>> Loader::load(uint32_t source) {
   size_t before = diags.errorCount();
-  if (std::optional<uint32_t> source = open(input, "", Place()))
-    visit(*source);
+  visit(source);
   if (diags.errorCount() != before)
     return std::nullopt;
   return std::move(files);

@@ -17,9 +17,14 @@ public:
   Loader(SourceManager &sources, ast::Context &context, DiagnosticEngine &diags)
       : sources(sources), context(context), diags(diags) {}
 
+  /// Opens a file, or that of the library with this name; reports when there is
+  /// none.
+  std::optional<uint32_t> open(llvm::StringRef input) {
+    return open(input, "", Place());
+  }
   /// The file with its imports, each after those that it imports itself and the
   /// file last. Reports every error; gives nothing when there was one.
-  std::optional<std::vector<ast::File>> load(llvm::StringRef input);
+  std::optional<std::vector<ast::File>> load(uint32_t source);
 
   /// The name under which a file of the library stands in messages:
   /// `<library>/gpipe.pp`.
@@ -29,7 +34,7 @@ private:
   std::optional<uint32_t> open(llvm::StringRef path, llvm::StringRef folder,
                                Place place);
   std::optional<uint32_t> openLibrary(llvm::StringRef name);
-  void visit(uint32_t source);
+  void visit(uint32_t root);
 
   enum class State : uint8_t { Open, Done };
 

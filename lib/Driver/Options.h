@@ -1,31 +1,27 @@
 // The command line of ppcc, as values.
 #pragma once
 
-#include "ppcc/Emit/Emitter.h"
-#include "ppcc/Pass/PassManager.h"
+#include "CommandLine.h"
+#include "ppcc/Import/Importer.h"
 #include "ppcc/Sema/Instance.h"
-
-#include <CLI/CLI.hpp>
 
 #include <optional>
 
 namespace ppcc {
 
-enum ExitCode { Success = 0, Errors = 1, Usage = 2 };
-
 /// What ppcc is asked to do.
-struct Options {
-  std::string input, output = "-", emit = "json", schedule, passes,
-                     color = "auto";
+struct Options : PassCommandLine {
+  std::string input, output = "-", emit = "json", schedule, color = "auto";
   std::optional<std::string> commOrder;
+  std::vector<std::string> transports; ///< Those asked for; may be empty.
   std::vector<sema::ParamValue> params;
   sema::Limits limits;
   EmitOptions emitOptions;
-  Instrumentation instrumentation;
-  size_t maxErrors = 100, maxSourceBytes = size_t(1) << 20;
-  bool check = false, verifyEach = false;
-  bool listSchedules = false, listParams = false, listPasses = false,
-       listDiagnostics = false;
+  std::string from; ///< The format of a program; empty to tell by the file.
+  ImportOptions importOptions;
+  std::optional<size_t> maxSourceBytes;
+  bool check = false;
+  bool listSchedules = false, listParams = false, listDiagnostics = false;
 };
 
 /// Reads the command line. Gives the exit code when there is nothing more to
@@ -34,12 +30,5 @@ struct Options {
 std::optional<int> parseOptions(llvm::ArrayRef<const char *> args,
                                 Options &options, llvm::raw_ostream &out,
                                 llvm::raw_ostream &err);
-
-/// Runs `app` on `args`: the exit code when that already ends the run. Unknown
-/// options get a suggestion.
-std::optional<int> parseCommandLine(CLI::App &app,
-                                    llvm::ArrayRef<const char *> args,
-                                    llvm::raw_ostream &out,
-                                    llvm::raw_ostream &err);
 
 } // namespace ppcc

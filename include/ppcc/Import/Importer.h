@@ -1,0 +1,56 @@
+// Reads a program in one of the formats of Importers.def.
+#pragma once
+
+#include "ppcc/Basic/Diagnostics.h"
+#include "ppcc/IR/Program.h"
+
+#include <optional>
+
+namespace ppcc {
+
+/// What the user can say about a program that is read.
+struct ImportOptions {
+  /// How many microbatches it has; without it, the numbers in the file tell.
+  std::optional<uint32_t> microbatches;
+  uint64_t maxActions = UINT32_MAX / 4; ///< Refuse programs with more.
+};
+
+/// What a reader works with.
+struct ImportContext {
+  uint32_t file; ///< The file of `sources` that holds the program.
+  SourceManager &sources;
+  DiagnosticEngine &diags;
+  ImportOptions options;
+};
+
+/// A row of the table of formats.
+struct Importer {
+  llvm::StringRef name;
+  llvm::StringRef extensions; ///< Without dots, blanks between them.
+  /// Whether text, without blanks and comments before it, is of this format.
+  bool (*begins)(llvm::StringRef text);
+  /// The program, or nothing after reports of all that is wrong with the file.
+  /// O(bytes), no allocation per action.
+  std::optional<Program> (*read)(ImportContext &context);
+  llvm::StringRef summary;
+};
+
+/// All formats, as in Importers.def.
+llvm::ArrayRef<Importer> importers();
+
+/// The format called `name`, or null.
+const Importer *findImporter(llvm::StringRef name);
+
+/// The format of files with the extension of `fileName`, or null.
+const Importer *importerOfName(llvm::StringRef fileName);
+
+/// The format in which `text` is written, by how it begins, or null: a
+/// schedule, for example, is none.
+const Importer *importerOfText(llvm::StringRef text);
+
+/// Reads the program that the context's file holds. Actions know their places:
+/// those that the file names, else that of their cell.
+std::optional<Program> importProgram(const Importer &importer,
+                                     ImportContext &context);
+
+} // namespace ppcc

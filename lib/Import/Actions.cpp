@@ -1,0 +1,98 @@
+// Reads the text of `--emit=actions`: `rank 0: 0F0 0B0`, a line for each rank.
+#include "Cells.h"
+#include "Importers.h"
+#include "Placement.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+
+namespace {
+
+class Reader {
+public:
+  explicit Reader(ImportContext &context)
+      : context(context), cells(context, {/*peers=*/true, "", {}}),
+        text(context.sources.text(context.file)) {}
+
+  std::optional<Program> read() {
+    size_t errorsBefore = context.diags.errorCount();
+    StringRef rest = text;
+    rest.consume_front("\xEF\xBB\xBF");
+    for (uint32_t number = 1; !rest.empty() && !context.diags.saturated();
+         ++number) {
+      size_t length = rest.find('\n');
+      StringRef line = rest.take_front(length);
+      rest = length == StringRef::npos ? "" : rest.substr(length + 1);
+      cells.beginLine(number, number == 1 ? text.begin() : line.begin());
+      line = line.take_front(line.find("//")).trim();
+      if (!line.empty() && !readLine(line))
+        break;
+    }
+    if (context.diags.errorCount() != errorsBefore ||
+        !inferPlacement(cells.program, /*severalPipes=*/true, context))
+      return std::nullopt;
+    return std::move(cells.program);
+  }
+
+private:
+  /// False when the lines behind this one cannot be understood.
+  bool readLine(StringRef line) {
+    StringRef rest = line;
+    uint32_t expected = cells.program.numRanks;
+    if (takeRank(rest) != expected) {
+      size_t length = line.size() - rest.size();
+      context.diags.report<diag::ImportExpected>(
+          cells.range(line.take_front(std::max<size_t>(length, 1))),
+          fmt::format("`rank {}:`", expected));
+      return false;
+    }
+    if (!cells.beginRank(line))
+      return false;
+    readCells(rest);
+    return true;
+  }
+
+  /// The number of `rank N:`, which is taken off the line; nothing when the
+  /// line begins otherwise.
+  static std::optional<uint32_t> takeRank(StringRef &line) {
+    uint32_t rank;
+    if (!line.consume_front("rank"))
+      return std::nullopt;
+    line = line.ltrim();
+    if (line.consumeInteger(10, rank))
+      return std::nullopt;
+    line = line.ltrim();
+    return line.consume_front(":") ? std::optional(rank) : std::nullopt;
+  }
+
+  void readCells(StringRef rest) {
+    while (!(rest = rest.ltrim()).empty() && !context.diags.saturated()) {
+      // Blanks may stand inside the parentheses of a group.
+      size_t close = rest.starts_with("(") ? rest.find(')') : 0;
+      size_t end = close == StringRef::npos
+                       ? StringRef::npos
+                       : rest.find_first_of(" \t\r\v\f", close);
+      cells.read(rest.take_front(end));
+      rest = rest.drop_front(std::min(end, rest.size()));
+    }
+  }
+
+  ImportContext &context;
+  CellReader cells;
+  StringRef text;
+};
+
+} // namespace
+
+bool ppcc::beginsActions(StringRef text) {
+  if (!text.consume_front("rank") || text.ltrim(" \t").size() == text.size())
+    return false;
+  text = text.ltrim(" \t");
+  return !text.empty() && llvm::isDigit(text[0]);
+}
+
+std::optional<Program> ppcc::importActions(ImportContext &context) {
+  return Reader(context).read();
+}

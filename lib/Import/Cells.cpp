@@ -1,0 +1,197 @@
+// Reads cells into the rows of a program.
+#include "Cells.h"
+
+#include "Quote.h"
+#include "ppcc/Support/Suggest.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+
+CellReader::CellReader(ImportContext &context, CellRules rules)
+    : context(context), rules(rules), text(context.sources.text(context.file)),
+      lineStart(text.begin()) {
+  StringRef name = context.sources.name(context.file);
+  program.name = llvm::sys::path::stem(name).str();
+  program.files.push_back({name.str(), /*own=*/true});
+  // A cell takes three bytes and a separator at least.
+  size_t rows = std::min<uint64_t>(text.size() / 4, context.options.maxActions);
+  program.reserve(rows);
+  program.sites.reserve(rows + 1);
+}
+
+bool CellReader::beginRank(StringRef at) {
+  if (program.numRanks == Program::maxRanks) {
+    context.diags.report<diag::ImportTooMany>(range(at), Program::maxRanks,
+                                              "ranks");
+    return false;
+  }
+  ++program.numRanks;
+  program.beginRank();
+  return true;
+}
+
+void CellReader::read(StringRef cell) {
+  if (cell.starts_with("("))
+    readGroup(cell);
+  else
+    readAction(cell, /*joined=*/false);
+}
+
+/// False when the cell is wrong, after a report, or is left out.
+bool CellReader::readAction(StringRef cell, bool joined) {
+  StringRef stageDigits = cell.take_while(llvm::isDigit);
+  StringRef rest = cell.drop_front(stageDigits.size());
+  StringRef letters =
+      rest.take_while([](char c) { return llvm::isAlpha(c) || c == '_'; });
+  rest = rest.drop_front(letters.size());
+  if (stageDigits.empty() || letters.empty())
+    return notAnAction(cell);
+  auto stage = number(stageDigits, "a stage", Program::maxStages - 1);
+  if (!stage)
+    return false;
+  const ForeignWord *foreign = foreignWord(letters);
+  if (foreign && rest.empty() && !joined) {
+    if (!foreign->isSilent && lost++ == 0)
+      firstLost = cell;
+    return false;
+  }
+  auto kindId = program.kinds.find(letters);
+  if (!kindId)
+    return notAnAction(cell, letters.str());
+  const KindInfo &info = program.kinds[*kindId];
+
+  Action action;
+  action.kind = *kindId;
+  action.stage = StageId(*stage);
+  action.joined = joined;
+  StringRef digits = rest.take_while(llvm::isDigit);
+  rest = rest.drop_front(digits.size());
+  if (digits.empty() && rest.empty()) {
+    context.diags.report<diag::ImportNoMicrobatch>(range(cell), quote(cell));
+    return false;
+  }
+  auto microbatch = digits.empty() ? std::nullopt
+                                   : number(digits, "a microbatch",
+                                            Program::maxMicrobatches - 1);
+  if (!digits.empty() && !microbatch)
+    return false;
+  StringRef peerSign = info.kindClass == KindClass::Send ? ">" : "<";
+  if (rules.peers && !info.isCompute() && rest.consume_front(peerSign)) {
+    StringRef peerDigits = rest.take_while(llvm::isDigit);
+    rest = rest.drop_front(peerDigits.size());
+    if (peerDigits.empty())
+      return notAnAction(cell);
+    auto peer = number(peerDigits, "a stage", Program::maxStages - 1);
+    if (!peer)
+      return false;
+    action.peer = StageId(*peer);
+  }
+  if (digits.empty() || !rest.empty())
+    return notAnAction(cell);
+  action.microbatch = *microbatch;
+  return append(action, cell);
+}
+
+void CellReader::readGroup(StringRef cell) {
+  auto wrong = [&](StringRef why) {
+    context.diags.report<diag::ImportBadGroup>(range(cell), quote(cell), why);
+  };
+  size_t close = cell.find(')');
+  if (close == StringRef::npos)
+    return wrong("it has no `)`");
+  StringRef members = cell.slice(1, close), suffix = cell.substr(close + 1);
+  size_t errorsBefore = context.diags.errorCount();
+  uint32_t firstRow = program.size();
+  for (StringRef member : llvm::split(members, ';'))
+    if (!context.diags.saturated())
+      readAction(member.trim(), /*joined=*/program.size() != firstRow);
+  if (context.diags.errorCount() != errorsBefore)
+    return;
+  if (program.size() - firstRow < 2)
+    return wrong("a group has two actions or more");
+  if (std::string why = groupProblem(suffix, firstRow); !why.empty())
+    wrong(why);
+}
+
+/// `OVERLAP_F_B` for rows of an F and a B.
+std::string CellReader::nameOfRows(llvm::ArrayRef<uint32_t> rows) const {
+  std::string name = "OVERLAP";
+  for (uint32_t row : rows)
+    name += "_" + program.kindOf(ActionId(row)).letters;
+  return name;
+}
+
+/// What is wrong with the rows from `firstRow` on as the group `suffix`; empty
+/// when nothing is.
+std::string CellReader::groupProblem(StringRef suffix,
+                                     uint32_t firstRow) const {
+  auto range = llvm::seq<uint32_t>(firstRow, program.size());
+  llvm::SmallVector<uint32_t> rows(range.begin(), range.end());
+  std::string name = nameOfRows(rows);
+  // The two members of a pair may stand in either order.
+  bool fits = suffix == name;
+  if (!fits && rows.size() == 2) {
+    std::swap(rows[0], rows[1]);
+    fits = suffix == nameOfRows(rows);
+  }
+  if (fits && !rules.onlyGroup.empty() && suffix != rules.onlyGroup)
+    return fmt::format("the one group of this format is {}", rules.onlyGroup);
+  return fits ? "" : fmt::format("its actions are {}", quote(name));
+}
+
+const ForeignWord *CellReader::foreignWord(StringRef letters) const {
+  auto found = llvm::find_if(rules.foreign, [&](const ForeignWord &word) {
+    return word.letters == letters;
+  });
+  return found == rules.foreign.end() ? nullptr : found;
+}
+
+/// The value of digits, or nothing and a report when it is above `max`.
+std::optional<uint32_t> CellReader::number(StringRef digits, StringRef what,
+                                           uint32_t max) {
+  uint64_t value = 0;
+  for (char digit : digits) {
+    value = value * 10 + (digit - '0');
+    if (value <= max)
+      continue;
+    context.diags.report<diag::ImportNumberTooLarge>(range(digits),
+                                                     quote(digits), what, max);
+    return std::nullopt;
+  }
+  return static_cast<uint32_t>(value);
+}
+
+/// Reports a cell, with what its letters may have been meant to be.
+bool CellReader::notAnAction(StringRef cell, std::string letters) {
+  std::string hint;
+  if (letters.size() > 1) {
+    llvm::SmallVector<StringRef> known;
+    for (const KindInfo &info : program.kinds.rows())
+      known.push_back(info.letters);
+    hint = didYouMean(letters, known);
+  }
+  context.diags.report<diag::ImportNotAnAction>(range(cell), quote(cell), hint);
+  return false;
+}
+
+bool CellReader::append(Action action, StringRef cell) {
+  if (program.size() >= context.options.maxActions) {
+    if (program.size() == context.options.maxActions && !full)
+      context.diags.report<diag::ImportTooMany>(
+          range(cell), context.options.maxActions, "actions");
+    full = true;
+    return false;
+  }
+  Site site;
+  site.line = line;
+  site.column = static_cast<uint32_t>(cell.begin() - lineStart + 1);
+  program.sites.push_back(site);
+  action.site = SiteId(program.sites.size() - 1);
+  program.append(action);
+  return true;
+}

@@ -1,0 +1,70 @@
+// Reads cells such as `0F3` and `(0F3;7B1)OVERLAP_F_B` into the rows of a
+// program whose placement is not known yet.
+#pragma once
+
+#include "ppcc/Import/Importer.h"
+
+namespace ppcc {
+
+/// A word that stands where a kind does, for work that programs do not hold.
+struct ForeignWord {
+  llvm::StringRef letters;
+  bool isSilent; ///< Nothing is lost: the emitter writes it by itself.
+};
+
+/// What the cells of a format may hold.
+struct CellRules {
+  bool peers;                ///< `0SEND_F0>3`: messages along skip edges.
+  llvm::StringRef onlyGroup; ///< The one group there is; empty for any.
+  llvm::ArrayRef<ForeignWord> foreign;
+};
+
+/// Collects the actions of a file of cells.
+class CellReader {
+public:
+  CellReader(ImportContext &context, CellRules rules);
+
+  /// Begins the list of the next rank; false, and a report, when there are too
+  /// many.
+  bool beginRank(llvm::StringRef at);
+  /// Says that the text behind `start` is line number `line`.
+  void beginLine(uint32_t line, const char *start) {
+    this->line = line;
+    lineStart = start;
+  }
+  /// Reads one cell, a part of the file's text without blanks around it.
+  void read(llvm::StringRef cell);
+
+  /// The range of a part of the file's text.
+  SourceRange range(llvm::StringRef part) const {
+    return {context.sources.loc(context.file, part.begin() - text.begin()),
+            context.sources.loc(context.file, part.end() - text.begin())};
+  }
+
+  /// What has been read. Each row has the pipe 0, and a peer only if its cell
+  /// names one; row i has site i + 1.
+  Program program;
+  /// The cells of foreign words that were lost.
+  llvm::StringRef firstLost;
+  size_t lost = 0;
+
+private:
+  bool readAction(llvm::StringRef cell, bool joined);
+  void readGroup(llvm::StringRef cell);
+  const ForeignWord *foreignWord(llvm::StringRef letters) const;
+  std::optional<uint32_t> number(llvm::StringRef digits, llvm::StringRef what,
+                                 uint32_t max);
+  bool notAnAction(llvm::StringRef cell, std::string letters = "");
+  std::string nameOfRows(llvm::ArrayRef<uint32_t> rows) const;
+  std::string groupProblem(llvm::StringRef suffix, uint32_t firstRow) const;
+  bool append(Action action, llvm::StringRef cell);
+
+  ImportContext &context;
+  CellRules rules;
+  llvm::StringRef text;
+  const char *lineStart;
+  uint32_t line = 1;
+  bool full = false; ///< The limit of actions was reported.
+};
+
+} // namespace ppcc

@@ -1,0 +1,63 @@
+// The table of formats.
+#include "Importers.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+
+static constexpr Importer table[] = {
+#define IMPORTER(Name, Extensions, Begins, Read, Summary)                      \
+  {Name, Extensions, Begins, Read, Summary},
+#include "ppcc/Import/Importers.def"
+#undef IMPORTER
+};
+
+llvm::ArrayRef<Importer> ppcc::importers() { return table; }
+
+const Importer *ppcc::findImporter(StringRef name) {
+  for (const Importer &importer : table)
+    if (importer.name == name)
+      return &importer;
+  return nullptr;
+}
+
+const Importer *ppcc::importerOfName(StringRef fileName) {
+  StringRef extension = llvm::sys::path::extension(fileName);
+  if (!extension.consume_front("."))
+    return nullptr;
+  for (const Importer &importer : table)
+    for (StringRef known : llvm::split(importer.extensions, ' '))
+      if (known.equals_insensitive(extension))
+        return &importer;
+  return nullptr;
+}
+
+const Importer *ppcc::importerOfText(StringRef text) {
+  text.consume_front("\xEF\xBB\xBF");
+  text = text.ltrim();
+  while (text.starts_with("//"))
+    text = text.drop_until([](char c) { return c == '\n'; }).ltrim();
+  for (const Importer &importer : table)
+    if (importer.begins(text))
+      return &importer;
+  return nullptr;
+}
+
+std::optional<Program> ppcc::importProgram(const Importer &importer,
+                                           ImportContext &context) {
+  auto program = importer.read(context);
+  if (!program)
+    return std::nullopt;
+  uint64_t found = program->totalMicrobatches();
+  if (context.options.microbatches && *context.options.microbatches != found) {
+    context.diags.report<diag::ImportMicrobatchCount>(
+        Place(context.sources.name(context.file).str()), found,
+        *context.options.microbatches);
+    return std::nullopt;
+  }
+  return program;
+}
+
+bool ppcc::beginsNever(StringRef text) { return false; }

@@ -1,0 +1,578 @@
+// Reads the JSON that docs/program-format.md describes.
+#include "Importers.h"
+#include "JsonCursor.h"
+#include "Quote.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <array>
+
+using namespace ppcc;
+using llvm::StringRef;
+
+namespace {
+
+constexpr int64_t formatVersion = 1;
+
+/// The columns of an action in the order of the format, with the numbers that
+/// fit.
+struct Column {
+  StringRef name;
+  int64_t least, most;
+};
+constexpr Column columns[] = {
+    {"kind", 0, 0xFF},
+    {"pipe", 0, Program::maxPipes - 1},
+    {"stage", 0, Program::maxStages - 1},
+    {"microbatch", 0, Program::maxMicrobatches - 1},
+    {"peer", -1, Program::maxStages - 1},
+    {"phase", 0, Program::maxPhases},
+    {"group", -1, UINT32_MAX - 1},
+    {"site", 0, UINT32_MAX - 1},
+};
+enum {
+  KindColumn,
+  PipeColumn,
+  StageColumn,
+  MicrobatchColumn,
+  PeerColumn,
+  PhaseColumn,
+  GroupColumn,
+  SiteColumn
+};
+
+/// Builds the program as its parts come, in whatever order, and checks at the
+/// end what refers to what.
+class Reader {
+public:
+  explicit Reader(ImportContext &context)
+      : context(context), diags(context.diags),
+        text(context.sources.text(context.file)), cursor(withoutMark(text)) {
+    program.sites.clear();
+    program.phases.clear();
+  }
+
+  std::optional<Program> read() {
+    size_t errorsBefore = diags.errorCount();
+    readTop();
+    if (diags.errorCount() == errorsBefore)
+      finish();
+    if (diags.errorCount() != errorsBefore)
+      return std::nullopt;
+    return std::move(program);
+  }
+
+private:
+  static StringRef withoutMark(StringRef text) {
+    text.consume_front("\xEF\xBB\xBF");
+    return text;
+  }
+
+  /// A key of an object, what reads its value, and whether it may be absent.
+  struct Key {
+    StringRef name;
+    void (Reader::*read)();
+    bool isOptional = false;
+  };
+  static const Key topKeys[], kindKeys[], pipeKeys[];
+
+  SourceRange range(StringRef part) const {
+    return {context.sources.loc(context.file, part.begin() - text.begin()),
+            context.sources.loc(context.file, part.end() - text.begin())};
+  }
+  /// The beginning of what was read last.
+  SourceRange lastPlace() const {
+    return range(cursor.last().take_front(80).take_until(
+        [](char c) { return c == '\n'; }));
+  }
+
+  /// Reports that the value taken last is not what `what` must be.
+  void wrong(StringRef what, StringRef shape) {
+    if (!cursor.failed() && !diags.saturated())
+      diags.report<diag::ImportJsonShape>(lastPlace(), what, shape);
+    if (diags.saturated())
+      cursor.stop();
+  }
+
+  // Values.
+
+  /// An integer from `least` to `most`; `least`, and a report, for another
+  /// value.
+  int64_t number(StringRef what, int64_t least, int64_t most) {
+    auto value = cursor.integer();
+    if (value && *value >= least && *value <= most)
+      return *value;
+    wrong(what, fmt::format("an integer from {} to {}", least, most));
+    return least;
+  }
+  std::string string(StringRef what) {
+    auto value = cursor.string();
+    if (!value)
+      wrong(what, "a string");
+    return value.value_or("");
+  }
+  /// Calls `visit` for each element, which takes it.
+  void list(StringRef what, llvm::function_ref<void()> visit) {
+    bool isList = cursor.peek() == '[';
+    cursor.array(visit);
+    if (!isList)
+      wrong(what, "a list");
+  }
+  /// A list of `N` integers; false, and a report, for another value.
+  template <size_t N>
+  bool numbers(StringRef what, std::array<int64_t, N> &values) {
+    size_t count = 0;
+    bool good = cursor.peek() == '[';
+    cursor.array([&] {
+      auto value = cursor.integer();
+      good &= value && count < N;
+      if (good)
+        values[count] = *value;
+      ++count;
+    });
+    if (good && count == N)
+      return true;
+    wrong(what, fmt::format("a list of {} integers", N));
+    return false;
+  }
+  /// Reads an object by a table of its keys; others are passed over.
+  void object(StringRef what, llvm::ArrayRef<Key> keys) {
+    bool isObject = cursor.peek() == '{';
+    uint32_t seen = 0;
+    cursor.object([&](StringRef name) {
+      auto key =
+          llvm::find_if(keys, [&](const Key &key) { return key.name == name; });
+      if (key == keys.end()) {
+        cursor.skip();
+        return;
+      }
+      uint32_t bit = 1u << (key - keys.begin());
+      SourceRange place = lastPlace();
+      if (seen & bit) {
+        diags.report<diag::ImportJsonTwice>(place, key->name);
+        cursor.skip();
+        return;
+      }
+      seen |= bit;
+      (this->*key->read)();
+    });
+    if (!isObject)
+      wrong(what, "an object");
+    else if (!cursor.failed() && !diags.saturated())
+      reportMissing(what, keys, seen);
+  }
+
+  void reportMissing(StringRef what, llvm::ArrayRef<Key> keys, uint32_t seen) {
+    std::string missing;
+    for (auto [i, key] : llvm::enumerate(keys))
+      if (!key.isOptional && !(seen & 1u << i))
+        missing += fmt::format("{}`{}`", missing.empty() ? "" : ", ", key.name);
+    if (!missing.empty())
+      diags.report<diag::ImportJsonMissing>(lastPlace(), what, missing);
+  }
+
+  void readTop();
+
+  // The keys of a program.
+
+  void readFormat() {
+    if (cursor.string() != "ppcc.program")
+      wrong("format", "\"ppcc.program\"");
+  }
+  void readVersion() {
+    if (cursor.integer() != formatVersion && !cursor.failed())
+      diags.report<diag::ImportJsonVersion>(lastPlace(), quote(cursor.last()),
+                                            formatVersion);
+  }
+  void readCompiler() { string("compiler"); }
+  void readSchedule() { program.name = string("schedule"); }
+  void readParams();
+  void readRanks() { program.numRanks = number("ranks", 1, Program::maxRanks); }
+  void readBackward() {
+    auto value = cursor.boolean();
+    if (!value)
+      wrong("backward", "true or false");
+    program.hasBackward = value.value_or(true);
+  }
+  void readKinds();
+  void readLetters() { letters = string("letters"); }
+  void readClass() { kindClass = string("class"); }
+  void addKind();
+  void readPhases() {
+    list("phases", [&] {
+      std::string name = string("phases");
+      if (program.phases.size() > Program::maxPhases)
+        tooMany(Program::maxPhases, "phases");
+      else
+        program.phases.push_back(std::move(name));
+    });
+    if (program.phases.empty() || !program.phases.front().empty())
+      wrong("phases", "a list that begins with \"\"");
+  }
+  void tooMany(uint64_t limit, StringRef what) {
+    diags.report<diag::ImportTooMany>(lastPlace(), limit, what);
+    cursor.stop();
+  }
+  void readPipes();
+  void readPipeName() { pipe.name = string("name"); }
+  void readPipeMicrobatches() {
+    std::array<int64_t, 2> ends;
+    if (!numbers("microbatches", ends))
+      return;
+    if (ends[0] < 0 || ends[1] < ends[0] ||
+        ends[1] > int64_t(Program::maxMicrobatches))
+      return wrong("microbatches", "the first, and one past the last");
+    pipe.firstMicrobatch = ends[0];
+    pipe.numMicrobatches = ends[1] - ends[0];
+  }
+  void readRankOfStage() {
+    list("rank_of_stage", [&] {
+      int64_t rank = number("rank_of_stage", 0, Program::maxRanks - 1);
+      if (pipe.numStages() == Program::maxStages)
+        return tooMany(Program::maxStages, "stages in a pipe");
+      pipe.rankOfStage.push_back(RankId(rank));
+    });
+  }
+  void readSkipEdges() {
+    list("skip_edges", [&] {
+      std::array<int64_t, 2> edge;
+      if (!numbers("skip_edges", edge))
+        return;
+      if (edge[0] < 0 || edge[1] > int64_t(Program::maxStages) ||
+          edge[0] + 1 >= edge[1])
+        return wrong("skip_edges",
+                     "pairs of stages, the second more than one beyond the "
+                     "first");
+      pipe.skipEdges.push_back({StageId(edge[0]), StageId(edge[1])});
+    });
+  }
+  void readFiles() {
+    list("files", [&] { program.files.push_back({string("files"), false}); });
+  }
+  void readSites();
+  void readColumns() {
+    size_t count = 0;
+    bool good = true;
+    list("columns", [&] {
+      auto name = cursor.string();
+      good &=
+          name && count < std::size(columns) && *name == columns[count].name;
+      ++count;
+    });
+    if (!good || count != std::size(columns))
+      wrong("columns", "kind, pipe, stage, microbatch, peer, phase, group, "
+                       "site");
+  }
+  void readActions() {
+    list("actions", [&] {
+      if (program.ranksBegun() == Program::maxRanks)
+        return tooMany(Program::maxRanks, "ranks");
+      program.beginRank();
+      nextGroup = 0;
+      group = -1;
+      list("actions", [&] { readAction(); });
+    });
+    actionsPlace = lastPlace();
+  }
+  void readAction();
+
+  // The end.
+
+  void finish() {
+    if (program.ranksBegun() != program.numRanks)
+      diags.report<diag::ImportJsonShape>(
+          actionsPlace, "actions",
+          fmt::format("a list of {} lists, one a rank", program.numRanks));
+    size_t errorsBefore = diags.errorCount();
+    checkPipes();
+    checkSites();
+    if (diags.errorCount() != errorsBefore)
+      return; // Rows that refer to them would only repeat it.
+    numSites = program.sites.size();
+    for (uint32_t row = 0; row != program.size() && !diags.saturated(); ++row)
+      finishRow(ActionId(row), rowOffsets[row]);
+  }
+  void checkPipes();
+  void checkSites();
+  void finishRow(ActionId id, uint32_t offset);
+  void useOwnSite(Action &action, uint32_t offset);
+  SourceRange rowPlace(uint32_t offset) const {
+    return range(text.slice(offset, text.find(']', offset) + 1));
+  }
+
+  ImportContext &context;
+  DiagnosticEngine &diags;
+  StringRef text;
+  JsonCursor cursor;
+  Program program;
+
+  // What is being put together.
+  std::string letters, kindClass;
+  Pipe pipe;
+  uint32_t nextGroup = 0;
+  int64_t group = -1; ///< Of the row before.
+
+  std::vector<KindId> kinds; ///< By the file's numbers.
+  std::vector<SourceRange> pipePlaces, sitePlaces;
+  std::vector<uint32_t> rowOffsets; ///< Where each action begins.
+  SourceRange actionsPlace;
+  size_t numSites = 0; ///< That the file has.
+
+  // The line of the last row that got a place of its own.
+  std::optional<uint32_t> ownFile;
+  uint32_t line = 1;
+  size_t lineStart = 0, lineScanned = 0;
+};
+
+const Reader::Key Reader::topKeys[] = {
+    {"format", &Reader::readFormat},
+    {"version", &Reader::readVersion},
+    {"compiler", &Reader::readCompiler, /*isOptional=*/true},
+    {"schedule", &Reader::readSchedule},
+    {"params", &Reader::readParams},
+    {"ranks", &Reader::readRanks},
+    {"backward", &Reader::readBackward},
+    {"kinds", &Reader::readKinds},
+    {"phases", &Reader::readPhases},
+    {"pipes", &Reader::readPipes},
+    {"files", &Reader::readFiles},
+    {"sites", &Reader::readSites},
+    {"columns", &Reader::readColumns},
+    {"actions", &Reader::readActions},
+};
+const Reader::Key Reader::kindKeys[] = {
+    {"letters", &Reader::readLetters},
+    {"class", &Reader::readClass},
+};
+const Reader::Key Reader::pipeKeys[] = {
+    {"name", &Reader::readPipeName},
+    {"microbatches", &Reader::readPipeMicrobatches},
+    {"rank_of_stage", &Reader::readRankOfStage},
+    {"skip_edges", &Reader::readSkipEdges},
+};
+void Reader::readTop() {
+  object("the program", topKeys);
+  cursor.expectEnd();
+  if (cursor.failed())
+    diags.report<diag::ImportNotJson>(range(cursor.errorPlace()),
+                                      cursor.error());
+}
+
+void Reader::readKinds() {
+  list("kinds", [&] {
+    letters.clear();
+    kindClass.clear();
+    size_t errorsBefore = diags.errorCount();
+    object("a kind", kindKeys);
+    if (diags.errorCount() == errorsBefore && !cursor.failed())
+      addKind();
+  });
+}
+
+void Reader::readPipes() {
+  list("pipes", [&] {
+    pipe = Pipe();
+    object("a pipe", pipeKeys);
+    if (program.pipes.size() == Program::maxPipes)
+      return tooMany(Program::maxPipes, "pipes");
+    pipePlaces.push_back(lastPlace());
+    program.pipes.push_back(std::move(pipe));
+  });
+}
+
+void Reader::readParams() {
+  bool isObject = cursor.peek() == '{';
+  cursor.object([&](StringRef name) {
+    std::string key = name.str();
+    if (cursor.peek() == '"') {
+      program.params.push_back({std::move(key), "text", string("params")});
+      return;
+    }
+    auto value = cursor.scalar();
+    if (!value || *value == "null")
+      return wrong("params", "an object of numbers, booleans and strings");
+    StringRef type = *value == "true" || *value == "false"            ? "bool"
+                     : value->find_first_of(".eE") == StringRef::npos ? "int"
+                                                                      : "float";
+    program.params.push_back({std::move(key), type.str(), value->str()});
+  });
+  if (!isObject)
+    wrong("params", "an object");
+}
+
+void Reader::addKind() {
+  auto id = program.kinds.find(letters);
+  if (!id || kindClassName(program.kinds[*id].kindClass) != kindClass) {
+    std::string known;
+    for (const KindInfo &info : program.kinds.rows())
+      known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", info.letters,
+                           kindClassName(info.kindClass));
+    return wrong("kinds", "among " + known);
+  }
+  kinds.push_back(*id);
+}
+
+void Reader::readSites() {
+  list("sites", [&] {
+    std::array<int64_t, 4> site;
+    if (!numbers("sites", site))
+      return;
+    bool isFirst = program.sites.empty();
+    bool isUnknown = site == std::array<int64_t, 4>{-1, 0, 0, 0};
+    bool fits = llvm::all_of(
+        site, [](int64_t n) { return n >= 0 && n < int64_t(UINT32_MAX); });
+    if (isFirst ? !isUnknown : !fits)
+      wrong("sites", "[-1,0,0,0], and then file, line, column, caller");
+    Site entry;
+    if (!isFirst)
+      entry = {uint32_t(site[0]), uint32_t(site[1]), uint32_t(site[2]),
+               SiteId(site[3])};
+    program.sites.push_back(entry);
+    sitePlaces.push_back(lastPlace());
+  });
+  if (program.sites.empty())
+    wrong("sites", "a list that begins with [-1,0,0,0]");
+}
+
+/// Enters a row with the file's own numbers for its kind.
+void Reader::readAction() {
+  std::array<int64_t, std::size(columns)> row;
+  if (!numbers("actions", row))
+    return;
+  for (auto [value, column] : llvm::zip(row, columns))
+    if (value < column.least || value > column.most)
+      return wrong(column.name,
+                   fmt::format("from {} to {}", column.least, column.most));
+  if (program.size() >= context.options.maxActions)
+    return tooMany(context.options.maxActions, "actions");
+  bool joins = row[GroupColumn] >= 0 && row[GroupColumn] == group;
+  if (row[GroupColumn] >= 0 && !joins && row[GroupColumn] != nextGroup++) {
+    diags.report<diag::ImportJsonGroup>(lastPlace(), row[GroupColumn],
+                                        nextGroup - 1);
+    nextGroup = row[GroupColumn] + 1;
+  }
+  group = row[GroupColumn];
+  Action action;
+  action.kind = KindId(row[KindColumn]);
+  action.pipe = PipeId(row[PipeColumn]);
+  action.stage = StageId(row[StageColumn]);
+  action.microbatch = row[MicrobatchColumn];
+  if (row[PeerColumn] >= 0)
+    action.peer = StageId(row[PeerColumn]);
+  action.phase = PhaseId(row[PhaseColumn]);
+  action.site = SiteId(row[SiteColumn]);
+  action.joined = joins;
+  program.append(action);
+  rowOffsets.push_back(cursor.last().begin() - text.begin());
+}
+
+void Reader::checkPipes() {
+  for (auto [i, pipe] : llvm::enumerate(program.pipes)) {
+    SourceRange place = pipePlaces[i];
+    for (RankId rank : pipe.rankOfStage)
+      if (rank.value >= program.numRanks) {
+        diags.report<diag::ImportJsonRange>(
+            place, "rank", rank.value,
+            fmt::format("the program has {}", program.numRanks));
+        break;
+      }
+    for (auto [from, to] : pipe.skipEdges)
+      if (to.value >= pipe.numStages()) {
+        diags.report<diag::ImportJsonRange>(
+            place, "stage", to.value,
+            fmt::format("pipe `{}` has {}", pipe.name, pipe.numStages()));
+        break;
+      }
+    llvm::sort(pipe.skipEdges);
+    pipe.skipEdges.erase(
+        std::unique(pipe.skipEdges.begin(), pipe.skipEdges.end()),
+        pipe.skipEdges.end());
+    for (const Pipe &other : llvm::ArrayRef(program.pipes).take_front(i)) {
+      uint32_t shared = std::max(pipe.firstMicrobatch, other.firstMicrobatch);
+      if (pipe.hasMicrobatch(shared) && other.hasMicrobatch(shared))
+        diags.report<diag::ImportJsonConflict>(
+            place, other.name, pipe.name, fmt::format("microbatch {}", shared));
+      if (pipe.name == other.name)
+        diags.report<diag::ImportJsonConflict>(place, other.name, pipe.name,
+                                               "their name");
+    }
+  }
+}
+
+void Reader::checkSites() {
+  for (size_t i = 1; i < program.sites.size() && !diags.saturated(); ++i) {
+    const Site &site = program.sites[i];
+    if (site.file >= program.files.size())
+      diags.report<diag::ImportJsonRange>(
+          sitePlaces[i], "file", site.file,
+          fmt::format("`files` has {}", program.files.size()));
+    if (site.caller.value >= program.sites.size())
+      diags.report<diag::ImportJsonRange>(
+          sitePlaces[i], "site", site.caller.value,
+          fmt::format("`sites` has {}", program.sites.size()));
+  }
+}
+
+/// Puts the program's kind in the place of the file's, and checks the numbers
+/// of a row against what they count.
+void Reader::finishRow(ActionId id, uint32_t offset) {
+  Action action = program[id];
+  auto check = [&](StringRef what, uint64_t number, size_t size,
+                   StringRef whole) {
+    if (number < size)
+      return true;
+    diags.report<diag::ImportJsonRange>(rowPlace(offset), what, number,
+                                        fmt::format("{} has {}", whole, size));
+    return false;
+  };
+  if (!check("kind", action.kind.value, kinds.size(), "`kinds`") ||
+      !check("pipe", action.pipe.value, program.pipes.size(), "`pipes`") ||
+      !check("phase", action.phase.value, program.phases.size(), "`phases`") ||
+      !check("site", action.site.value, numSites, "`sites`"))
+    return;
+  const Pipe &pipe = program.pipes[action.pipe.value];
+  if (!check("stage", action.stage.value, pipe.numStages(), "its pipe"))
+    return;
+  action.kind = kinds[action.kind.value];
+  bool isMessage = !program.kinds[action.kind].isCompute();
+  if (isMessage != action.hasPeer())
+    diags.report<diag::ImportJsonShape>(rowPlace(offset), "peer",
+                                        isMessage
+                                            ? "a stage for a send or receive"
+                                            : "-1 for a compute action");
+  else if (isMessage)
+    check("stage", action.peer.value, pipe.numStages(), "its pipe");
+  if (!pipe.hasMicrobatch(action.microbatch))
+    diags.report<diag::ImportJsonRange>(
+        rowPlace(offset), "microbatch", action.microbatch,
+        fmt::format("its pipe has {} to, not including, {}",
+                    pipe.firstMicrobatch, pipe.endMicrobatch()));
+  if (action.site == SiteId())
+    useOwnSite(action, offset);
+  program.set(id, action);
+}
+
+/// Gives an action of unknown origin its place in the JSON.
+void Reader::useOwnSite(Action &action, uint32_t offset) {
+  if (!ownFile) {
+    ownFile = program.files.size();
+    program.files.push_back({context.sources.name(context.file).str(), true});
+  }
+  for (; lineScanned < offset; ++lineScanned)
+    if (text[lineScanned] == '\n') {
+      ++line;
+      lineStart = lineScanned + 1;
+    }
+  program.sites.push_back(
+      {*ownFile, line, static_cast<uint32_t>(offset - lineStart + 1), {}});
+  action.site = SiteId(program.sites.size() - 1);
+}
+
+} // namespace
+
+bool ppcc::beginsJson(StringRef text) { return text.starts_with("{"); }
+
+std::optional<Program> ppcc::importJson(ImportContext &context) {
+  return Reader(context).read();
+}

@@ -1,0 +1,149 @@
+// Reads PyTorch's CSV: a line for each rank, a cell for each action.
+//
+// The grammar is that of torch.distributed.pipelining's `_Action.from_str` and
+// of Python's csv; where those let a mistake pass, it is reported here.
+#include "Cells.h"
+#include "Importers.h"
+#include "Placement.h"
+
+#include "ppcc/IR/Place.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+
+namespace {
+
+constexpr ForeignWord foreignWords[] = {
+    {"UNSHARD", false}, {"RESHARD", false}, {"REDUCE_GRAD", true}};
+
+/// What the file must hold beside compute actions.
+enum class Messages { Either, Required, Forbidden };
+
+class Reader {
+public:
+  explicit Reader(ImportContext &context)
+      : context(context),
+        cells(context, {/*peers=*/false, "OVERLAP_F_B", foreignWords}),
+        text(context.sources.text(context.file)) {}
+
+  std::optional<Program> read(Messages messages) {
+    size_t errorsBefore = context.diags.errorCount();
+    readLines();
+    auto message = cells.program.firstMessage();
+    if (emptyCells != 0 && message)
+      context.diags.report<diag::ImportEmptyCell>(cells.range(firstEmpty),
+                                                  rankOfEmpty);
+    if (message && messages == Messages::Forbidden)
+      context.diags.report<diag::ImportHasMessages>(
+          placeOf(cells.program, *message, context.sources),
+          cell(cells.program, cells.program[*message]));
+    if (context.diags.errorCount() != errorsBefore ||
+        !inferPlacement(cells.program, /*severalPipes=*/false, context))
+      return std::nullopt;
+    if (messages == Messages::Required && !message && !checkLocal())
+      return std::nullopt;
+    warn();
+    return std::move(cells.program);
+  }
+
+private:
+  void readLines() {
+    StringRef rest = text;
+    rest.consume_front("\xEF\xBB\xBF");
+    for (uint32_t number = 1; !rest.empty() && !context.diags.saturated();
+         ++number) {
+      size_t length = rest.find('\n');
+      StringRef line = rest.take_front(length);
+      rest = length == StringRef::npos ? "" : rest.substr(length + 1);
+      line.consume_back("\r");
+      if (!cells.beginRank(line.take_front(1)))
+        return;
+      cells.beginLine(number, number == 1 ? text.begin() : line.begin());
+      if (line.trim().empty())
+        context.diags.report<diag::ImportEmptyRow>(
+            SourceRange(cells.range(line).begin), number,
+            cells.program.numRanks - 1);
+      else
+        readLine(line);
+    }
+  }
+
+  void readLine(StringRef line) {
+    while (!context.diags.saturated()) {
+      size_t comma = line.find(',');
+      readCell(line.take_front(comma));
+      if (comma == StringRef::npos)
+        return;
+      line = line.substr(comma + 1);
+    }
+  }
+
+  void readCell(StringRef field) {
+    if (field.size() > 1 && field.front() == '"' && field.back() == '"')
+      field = field.drop_front().drop_back();
+    StringRef trimmed = field.trim();
+    if (!trimmed.empty()) {
+      cells.read(trimmed);
+      return;
+    }
+    if (emptyCells++ == 0) {
+      firstEmpty = field.take_front(1);
+      rankOfEmpty = cells.program.numRanks - 1;
+    }
+  }
+
+  /// Whether all stages are on one rank; else reports the first edge without
+  /// messages.
+  bool checkLocal() {
+    const auto &ranks = cells.program.pipes.front().rankOfStage;
+    auto edge =
+        std::adjacent_find(ranks.begin(), ranks.end(), std::not_equal_to<>());
+    if (edge == ranks.end())
+      return true;
+    uint32_t stage = edge - ranks.begin();
+    uint32_t row = 0;
+    while (cells.program[ActionId(row)].stage.value != stage)
+      ++row;
+    context.diags.report<diag::ImportNoMessages>(
+        placeOf(cells.program, ActionId(row), context.sources), stage,
+        stage + 1, edge[0].value, edge[1].value);
+    return false;
+  }
+
+  void warn() {
+    if (emptyCells != 0)
+      context.diags.report<diag::ImportIdleCells>(cells.range(firstEmpty),
+                                                  rankOfEmpty, emptyCells);
+    if (cells.lost != 0)
+      context.diags.report<diag::ImportLeftOut>(
+          cells.range(cells.firstLost), cells.firstLost,
+          cells.lost == 1 ? "no other" : fmt::format("{}", cells.lost - 1));
+  }
+
+  ImportContext &context;
+  CellReader cells;
+  StringRef text, firstEmpty;
+  size_t emptyCells = 0;
+  uint32_t rankOfEmpty = 0;
+};
+
+} // namespace
+
+bool ppcc::beginsCsv(StringRef text) {
+  StringRef word = text.ltrim(" \t,\"");
+  return !word.empty() && (llvm::isDigit(word[0]) || word[0] == '(');
+}
+
+std::optional<Program> ppcc::importCsv(ImportContext &context) {
+  return Reader(context).read(Messages::Either);
+}
+
+std::optional<Program> ppcc::importTorchCsv(ImportContext &context) {
+  return Reader(context).read(Messages::Required);
+}
+
+std::optional<Program> ppcc::importTorchCsvCompute(ImportContext &context) {
+  return Reader(context).read(Messages::Forbidden);
+}

@@ -1,0 +1,69 @@
+"""Breaks a program at one place after another: ppcc must refuse each with its own reason. Usage: json_errors.py PPCC"""
+import subprocess
+import sys
+
+CASES = [  # What is replaced, by what, and what ppcc says.
+    ('"ppcc.program"', '"mine"', ['`format` must be "ppcc.program" [E0671]']),
+    ('"version": 1', '"version": 7', ['this is version 7 of the format, ppcc reads version 1 [E0674]']),
+    ('"version": 1', '"version": "1"', ['this is version "1" of the format, ppcc reads version 1 [E0674]']),
+    ('"ranks": 2,', '', ['the program has no `ranks` [E0672]']),
+    ('"name": "main", ', '', ['a pipe has no `name` [E0672]']),
+    ('"ranks": 2,', '"ranks": 2, "ranks": 3,', ['`ranks` is given twice [E0673]']),
+    ('"ranks": 2,', '"ranks": 2.0,', ['`ranks` must be an integer from 1 to 1048576 [E0671]']),
+    ('"ranks": 2,', '"ranks": 99999999999999999999,', ['`ranks` must be an integer from 1 to 1048576 [E0671]']),
+    ('"ranks": 2,', '"ranks": 3,', ['`actions` must be a list of 3 lists, one a rank [E0671]']),
+    ('"backward": true', '"backward": 1', ['`backward` must be true or false [E0671]']),
+    ('{"P": 2', '{"P": [2]', ['`params` must be an object of numbers, booleans and strings [E0671]']),
+    ('"letters": "F", "class": "compute"', '"letters": "F", "class": "send"', ['`kinds` must be among F (compute), B (compute)']),
+    ('"letters": "F", ', '', ['a kind has no `letters` [E0672]']),
+    ('["", ', '[', ['`phases` must be a list that begins with "" [E0671]']),
+    ('"microbatches": [0,2]', '"microbatches": [2,0]', ['`microbatches` must be the first, and one past the last [E0671]']),
+    ('"microbatches": [0,2]', '"microbatches": [0]', ['`microbatches` must be a list of 2 integers [E0671]']),
+    ('"rank_of_stage": [0, 1]', '"rank_of_stage": [0, 2]', ['rank 2 does not exist: the program has 2 [E0675]']),
+    ('"rank_of_stage": [0, 1]', '"rank_of_stage": {}', ['`rank_of_stage` must be a list [E0671]']),
+    ('"skip_edges": []', '"skip_edges": [[1,2]]', ['`skip_edges` must be pairs of stages, the second more than one beyond the first [E0671]']),
+    ('"skip_edges": []', '"skip_edges": [[0,2]]', ['stage 2 does not exist: pipe `main` has 2 [E0675]']),
+    ('"pipes": [', '"pipes": [{"name": "main", "microbatches": [1,3], "rank_of_stage": [], "skip_edges": []}, ', ['pipes `main` and `main` share microbatch 1 [E0677]', 'pipes `main` and `main` share their name [E0677]']),
+    ('"pipes": [', '"pipes": [7, ', ['`a pipe` must be an object [E0671]']),
+    ('[[-1,0,0,0], ', '[', ['`sites` must be [-1,0,0,0], and then file, line, column, caller [E0671]']),
+    ('[-1,0,0,0], [0,', '[-1,0,0,0], [9,', ['file 9 does not exist: `files` has 1 [E0675]']),
+    ('[[-1,0,0,0], ', '[[-1,0,0,0], [0,1,1,99], ', ['site 99 does not exist: `sites` has']),
+    ('"stage", "microbatch"', '"microbatch", "stage"', ['`columns` must be kind, pipe, stage, microbatch, peer, phase, group, site [E0671]']),
+    ('[1,0,0,1,-1,2,-1,2]', '[1,0,0,1,-1,2,-1]', ['`actions` must be a list of 8 integers [E0671]']),
+    ('[1,0,0,1,-1,2,-1,2]', '[1,0,0,1,-1,2,-1,"2"]', ['`actions` must be a list of 8 integers [E0671]']),
+    ('[1,0,0,1,-1,2,-1,2]', '[256,0,0,1,-1,2,-1,2]', ['`kind` must be from 0 to 255 [E0671]']),
+    ('[1,0,0,1,-1,2,-1,2]', '[99,0,0,1,-1,2,-1,2]', ['kind 99 does not exist: `kinds` has 8 [E0675]']),
+    ('[1,0,0,1,-1,2,-1,2]', '[1,1,0,1,-1,2,-1,2]', ['pipe 1 does not exist: `pipes` has 1 [E0675]']),
+    ('[1,0,0,1,-1,2,-1,2]', '[1,0,2,1,-1,2,-1,2]', ['stage 2 does not exist: its pipe has 2 [E0675]']),
+    ('[1,0,0,1,-1,2,-1,2]', '[1,0,0,2,-1,2,-1,2]', ['microbatch 2 does not exist: its pipe has 0 to, not including, 2 [E0675]']),
+    ('[1,0,0,1,-1,2,-1,2]', '[1,0,0,1,1,2,-1,2]', ['`peer` must be -1 for a compute action [E0671]']),
+    ('[4,0,0,0,1,', '[4,0,0,0,-1,', ['`peer` must be a stage for a send or receive [E0671]']),
+    ('[4,0,0,0,1,', '[4,0,0,0,2,', ['stage 2 does not exist: its pipe has 2 [E0675]']),
+    ('[1,0,0,1,-1,2,-1,2]', '[1,0,0,1,-1,9,-1,2]', ['phase 9 does not exist: `phases` has']),
+    ('[1,0,0,1,-1,2,-1,2]', '[1,0,0,1,-1,2,-1,9999]', ['site 9999 does not exist: `sites` has']),
+    ('[1,0,0,1,-1,2,-1,2]', '[1,0,0,1,-1,2,5,2]', ['group 5 stands where group 0 is expected [E0676]']),
+    ('"ranks": 2,', '"ranks": 2', ['this is not JSON: expected `,` or `}` [E0670]']),
+    ('"ranks": 2,', '"ranks": 02,', ['this is not JSON: expected a number [E0670]']),
+    ('"ranks": 2,', 'ranks: 2,', ['this is not JSON: expected a key in double quotes [E0670]']),
+    ('"ranks": 2,', '"ranks" 2,', ['this is not JSON: expected `:` [E0670]']),
+    ('"ranks": 2,', '"ranks": two,', ['this is not JSON: expected a value [E0670]']),
+    ('"gpipe"', '"one\\q"', ['this is not JSON: a string is not UTF-8, or has an escape that JSON does not know [E0670]']),
+    (']\n}\n', ']\n}\n}', ['this is not JSON: something stands behind the last `}` [E0670]']),
+    (']\n}\n', ']\n', ['this is not JSON: expected `,` or `}` [E0670]']),
+    ('"ranks": 2,', '"ranks": 2, "x": [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]],', ['this is not JSON: it is nested more than 64 deep [E0670]']),
+]
+
+
+def ppcc(*args, **options):
+    return subprocess.run([sys.argv[1], *args], capture_output=True, text=True, timeout=60, **options)
+
+
+whole = ppcc("gpipe", "-D", "P=2", "-D", "M=2").stdout
+for old, new, messages in CASES:
+    assert old in whole, f"{old} is not in the program"
+    done = ppcc("-", "--check", input=whole.replace(old, new, 1))
+    errors = [line for line in done.stderr.splitlines() if "error: " in line]
+    assert done.returncode == 1 and len(errors) == len(messages), f"{new}: {errors}"
+    for message, error in zip(messages, errors):
+        assert message in error and error.startswith("<stdin>:"), f"{new}: {error}"
+print(f"{len(CASES)} refused")
