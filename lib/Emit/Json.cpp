@@ -47,6 +47,8 @@ public:
     writer.number(program.numRanks);
     key("backward");
     writer.put(program.hasBackward ? "true" : "false");
+    key("transports");
+    list(program.provenUnder, [&](StringRef name) { string(name); });
     key("kinds");
     list(program.kinds.rows(), [&](const KindInfo &info) {
       writer.put("{\"letters\": ");

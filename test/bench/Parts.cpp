@@ -1,5 +1,6 @@
 // Times the parts of the compiler on interleaved 1F1B with 128 ranks and 2
 // chunks: 512 M compute actions.
+#include "ppcc/Analysis/Makespan.h"
 #include "ppcc/Driver/PassRegistry.h"
 #include "ppcc/Driver/ScheduleLibrary.h"
 #include "ppcc/Emit/Emitter.h"
@@ -101,6 +102,17 @@ void passes(benchmark::State &state, const char *before, const char *pipeline) {
   setRate(state, actions);
 }
 
+void makespan(benchmark::State &state, decltype(&dataBound) measure) {
+  Fixture fixture(state.range(0));
+  Program program = fixture.expanded();
+  fixture.run("inject-comm{order=ready-time}", program);
+  ProgramIndex index(program);
+  Durations durations(program);
+  for (auto _ : state)
+    benchmark::DoNotOptimize(measure(program, index, durations, nullptr));
+  setRate(state, program.size());
+}
+
 void emit(benchmark::State &state, const char *name) {
   Fixture fixture(state.range(0));
   Program program = fixture.expanded();
@@ -141,7 +153,19 @@ BENCHMARK(expandProgram)->Apply(sizes);
 BENCHMARK_CAPTURE(passes, verify_compute, "", "verify")->Apply(sizes);
 BENCHMARK_CAPTURE(passes, inject_comm_sweep, "", "inject-comm{order=sweep}")
     ->Apply(sizes);
+BENCHMARK_CAPTURE(passes, inject_comm_late, "", "inject-comm{order=late}")
+    ->Apply(sizes);
+BENCHMARK_CAPTURE(passes, inject_comm_ready_time, "",
+                  "inject-comm{order=ready-time}")
+    ->Apply(sizes);
+BENCHMARK_CAPTURE(makespan, bound, dataBound)->Apply(sizes);
+BENCHMARK_CAPTURE(makespan, stream, streamMakespan)->Apply(sizes);
 BENCHMARK_CAPTURE(passes, verify_with_comm, "inject-comm", "verify")
+    ->Apply(sizes);
+BENCHMARK_CAPTURE(passes, verify_matching, "inject-comm", "verify-matching")
+    ->Apply(sizes);
+BENCHMARK_CAPTURE(passes, verify_stream, "inject-comm",
+                  "verify-transport{transport=stream}")
     ->Apply(sizes);
 BENCHMARK_CAPTURE(emit, json, "json")->Apply(sizes);
 BENCHMARK_CAPTURE(emit, actions, "actions")->Apply(sizes);

@@ -83,8 +83,12 @@ def main():
         growth(ppcc, folder)
         phases(ppcc, folder)
         beside_python(ppcc, folder)
+    print("\norders of communication", flush=True)
+    subprocess.run([folder_of_tools / "ppcc-orders"], check=True)
+    print("\nsends and receives damaged one at a time", flush=True)
+    missed = subprocess.run([sys.executable, here / "mutations.py", folder_of_tools]).returncode
     print("\nparts", flush=True)
-    return subprocess.run([folder_of_tools / "ppcc-bench", *sys.argv[2:]]).returncode
+    return subprocess.run([folder_of_tools / "ppcc-bench", *sys.argv[2:]]).returncode or missed
 
 
 sys.exit(main())

@@ -3,6 +3,7 @@
 
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/IR/Text.h"
+#include "ppcc/IR/Transport.h"
 
 namespace ppcc {
 
@@ -18,8 +19,9 @@ std::optional<TorchVersion> parseTorchVersion(llvm::StringRef text);
 
 /// What the user can choose about formats.
 struct EmitOptions {
-  TorchVersion torchVersion; ///< The PyTorch that is to read torch-csv.
-  PrintOptions print;        ///< What `ir` and `actions` show of the program.
+  TorchVersion torchVersion;     ///< The PyTorch that is to read torch-csv.
+  Transport transport{"stream"}; ///< What promela models.
+  PrintOptions print; ///< What `ir` and `actions` show of the program.
 };
 
 /// What an emitter works with.

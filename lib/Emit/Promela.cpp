@@ -1,0 +1,605 @@
+// Writes the program and a transport as a SPIN model: an invalid end state is a
+// deadlock, a failed assertion a message that its receiver does not expect.
+#include "Cells.h"
+#include "Emitters.h"
+
+#include "ppcc/Analysis/ProgramIndex.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <tuple>
+
+using namespace ppcc;
+
+namespace {
+
+constexpr size_t maxActions = 10'000;
+/// SPIN counts processes, channels and what is in a channel in bytes.
+constexpr size_t maxPerByte = 250;
+
+/// A queue of a rank: one process of the model.
+struct Queue {
+  enum Part : uint8_t { Main, Comm, Peer, To, From };
+
+  RankId rank;
+  Part part = Main;
+  RankId peer;
+
+  auto operator<=>(const Queue &) const = default;
+};
+
+/// What a message carries, equal at both ends.
+struct Label {
+  PipeId pipe;
+  StageId from, to;
+  uint32_t microbatch = 0;
+  uint8_t slotBit = 0;
+
+  auto operator<=>(const Label &) const = default;
+};
+
+/// A row that sends or receives.
+struct Message {
+  Label label;
+  RankId rank;
+  ActionId row;
+
+  auto operator<=>(const Message &) const = default;
+};
+
+/// All messages from a rank to a rank.
+struct Channel {
+  RankId from, to;
+  uint32_t sends = 0;
+
+  auto ends() const { return std::pair(from, to); }
+};
+
+/// Where a row runs. The messages of a group begin and end together, whatever
+/// their queues, and one process runs them all; so do its compute actions.
+struct Slot {
+  uint32_t queue = 0;
+  uint32_t leader = 0; ///< The queue whose process runs it.
+  uint32_t count = 0;  ///< What the leader has run when it has.
+  std::optional<ActionId> computeBefore; ///< The last before its item.
+  std::optional<ActionId> queueBefore;   ///< The last of its queue before that.
+};
+
+/// What must have ended before an item begins.
+struct Waits {
+  bool never = false; ///< Its data never comes.
+  /// Queues, each with how many of its items.
+  llvm::SmallVector<std::pair<uint32_t, uint32_t>, 8> counts;
+
+  bool isEmpty() const { return !never && counts.empty(); }
+};
+
+/// The queues, channels and waits of a program under a transport.
+class Model {
+public:
+  Model(const Program &program, const Transport &transport)
+      : program(program), transport(transport), index(program) {
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
+      for (ActionId row = program.begin(RankId(rank));
+           row != program.end(RankId(rank)); ++row.value)
+        enter(RankId(rank), row);
+    llvm::sort(messages);
+    llvm::sort(queues);
+    queues.erase(llvm::unique(queues), queues.end());
+    mergeChannels();
+    findSlots();
+    findAwaited();
+  }
+
+  /// Calls `refuse(count, what)` for each thing of which there are more than
+  /// SPIN can count.
+  template <class Refuse> void checkLimits(Refuse refuse) const {
+    uint32_t capacity = 0;
+    for (const Channel &channel : channels)
+      capacity = std::max(capacity, capacityOf(channel));
+    size_t widest = 0;
+    if (queues.size() <= maxPerByte)
+      for (uint32_t queue = 0; queue != queues.size(); ++queue)
+        widest = std::max(widest, widestBatch(queue));
+    std::pair<size_t, llvm::StringRef> counts[] = {
+        {queues.size(), "queues"},
+        {channels.size(), "pairs of ranks"},
+        {capacity, "messages under way between two ranks"},
+        {widest, "messages in a group"}};
+    for (auto [count, what] : counts)
+      if (count > maxPerByte)
+        refuse(count, what);
+  }
+
+  void write(Writer &writer) {
+    writeHead(writer);
+    // A process goes only when all younger ones have gone, and the first is the
+    // oldest.
+    if (transport.sendWait != SendWait::Receive || queues.empty())
+      writeEnd(writer);
+    for (uint32_t queue = 0; queue != queues.size(); ++queue)
+      writeProcess(writer, queue);
+  }
+
+private:
+  bool isMessage(ActionId row) const {
+    return !program.kindOf(row).isCompute();
+  }
+
+  bool sends(ActionId row) const {
+    return program.kindOf(row).kindClass == KindClass::Send;
+  }
+
+  RankId peerOf(const Action &action) const {
+    assert(action.hasPeer() && "a message without its other end");
+    return program.rankOfStage(action.pipe, action.peer);
+  }
+
+  Queue queueOf(RankId rank, ActionId row) const {
+    bool isCompute = program.kindOf(row).isCompute();
+    switch (isCompute ? QueueLayout::One : transport.layout) {
+    case QueueLayout::One:
+      return {rank, Queue::Main, {}};
+    case QueueLayout::Stream:
+      return {rank, Queue::Comm, {}};
+    case QueueLayout::StreamPerPeer:
+      return {rank, Queue::Peer, peerOf(program[row])};
+    case QueueLayout::StreamPerEdge:
+      return {rank, sends(row) ? Queue::To : Queue::From, peerOf(program[row])};
+    }
+    llvm_unreachable("a layout that the model does not know");
+  }
+
+  Label labelOf(ActionId row) const {
+    Action action = program[row];
+    StageId from = action.stage, to = action.peer;
+    if (!sends(row))
+      std::swap(from, to);
+    return {action.pipe, from, to, action.microbatch,
+            program.kinds[action.kind].mainSlot()};
+  }
+
+  /// Without its count of sends.
+  Channel channelOf(RankId rank, ActionId row) const {
+    RankId peer = peerOf(program[row]);
+    return sends(row) ? Channel{rank, peer} : Channel{peer, rank};
+  }
+
+  void enter(RankId rank, ActionId row) {
+    queues.push_back(queueOf(rank, row));
+    if (program.kindOf(row).isCompute())
+      return;
+    messages.push_back({labelOf(row), rank, row});
+    channels.push_back(channelOf(rank, row));
+    channels.back().sends = sends(row);
+  }
+
+  void mergeChannels() {
+    llvm::sort(channels, [](const Channel &a, const Channel &b) {
+      return a.ends() < b.ends();
+    });
+    size_t kept = 0;
+    for (const Channel &channel : channels)
+      if (kept != 0 && channels[kept - 1].ends() == channel.ends())
+        channels[kept - 1].sends += channel.sends;
+      else
+        channels[kept++] = channel;
+    channels.resize(kept);
+  }
+
+  void findSlots() {
+    slots.resize(program.size());
+    std::vector<uint32_t> counts(queues.size());
+    std::vector<std::optional<ActionId>> last(queues.size());
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+      std::optional<ActionId> lastCompute;
+      forEachItem(program, RankId(rank), [&](ActionId begin, ActionId end) {
+        // Of the compute actions, and of the messages.
+        std::optional<uint32_t> leaders[2];
+        for (ActionId row = begin; row != end; ++row.value) {
+          uint32_t queue =
+              llvm::lower_bound(queues, queueOf(RankId(rank), row)) -
+              queues.begin();
+          auto &leader = leaders[transport.hasStreams() && isMessage(row)];
+          if (!leader)
+            ++counts[*(leader = queue)];
+          slots[row.value] = {queue, *leader, counts[*leader], lastCompute,
+                              last[queue]};
+        }
+        for (ActionId row = begin; row != end; ++row.value) {
+          last[slots[row.value].queue] = row;
+          if (!isMessage(row))
+            lastCompute = row;
+        }
+      });
+    }
+  }
+
+  void findAwaited() {
+    awaited.resize(program.size());
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
+      for (ActionId row = program.begin(RankId(rank));
+           row != program.end(RankId(rank)); ++row.value) {
+        if (isLedElsewhere(row))
+          awaited[row.value] = true;
+        forEachWait(RankId(rank), row, [&](std::optional<ActionId> on) {
+          if (on && !isPassed(*on, row))
+            awaited[on->value] = true;
+        });
+      }
+  }
+
+  bool isLedElsewhere(ActionId row) const {
+    return slots[row.value].leader != slots[row.value].queue;
+  }
+
+  /// Whether `earlier` has ended when the process that runs both comes to
+  /// `row`.
+  bool isPassed(ActionId earlier, ActionId row) const {
+    const Slot &first = slots[earlier.value], &second = slots[row.value];
+    return first.leader == second.leader && first.count < second.count;
+  }
+
+  /// 0 for a channel whose send waits for its receive.
+  uint32_t capacityOf(const Channel &channel) const {
+    uint32_t enough = std::max(channel.sends, 1u);
+    switch (transport.sendWait) {
+    case SendWait::Nothing:
+      return enough;
+    case SendWait::Capacity:
+      return std::min(transport.capacity, enough);
+    case SendWait::Receive:
+      return 0;
+    }
+    llvm_unreachable("a send wait that the model does not know");
+  }
+
+  /// Calls `visit` with each row that must end before `row` can start: those
+  /// that bring its data to the rank, and what its stream waits for, where the
+  /// process does not see to it; with nothing for data that never comes.
+  template <class Visit>
+  void forEachWait(RankId rank, ActionId row, Visit visit) const {
+    Action action = program[row];
+    const KindInfo &info = program.kinds[action.kind];
+    auto definer = [&](StageId stage, uint8_t slotBit) {
+      return index.definer(action.pipe, stage, action.microbatch, slotBit);
+    };
+    auto visitLocal = [&](StageId stage, uint8_t slotBit) {
+      auto found = definer(stage, slotBit);
+      visit(found && program.rankOf(*found) == rank ? found : std::nullopt);
+    };
+    if (!info.isCompute()) {
+      if (sends(row))
+        visitLocal(action.stage, info.mainSlot());
+      const Slot &slot = slots[row.value];
+      if (slot.computeBefore && transport.hasStreams())
+        visit(slot.computeBefore);
+      if (slot.queueBefore && isLedElsewhere(row))
+        visit(slot.queueBefore);
+      return;
+    }
+    for (unsigned rest = info.needs; rest; rest &= rest - 1)
+      visitLocal(action.stage, rest & -rest);
+    for (unsigned rest = info.defines; rest; rest &= rest - 1) {
+      uint8_t slotBit = rest & -rest;
+      for (StageId source : index.sourcesOf(action.pipe, action.stage, slotBit))
+        if (program.rankOfStage(action.pipe, source) == rank)
+          visitLocal(source, slotBit);
+        else if (messages.empty())
+          visit(definer(source, slotBit));
+        else
+          visit(receiveOf(
+              {action.pipe, source, action.stage, action.microbatch, slotBit},
+              rank));
+    }
+  }
+
+  /// The first row of `rank` that receives what `label` says.
+  std::optional<ActionId> receiveOf(const Label &label, RankId rank) const {
+    for (auto it =
+             llvm::lower_bound(messages, Message{label, rank, ActionId(0)});
+         it != messages.end() && it->label == label && it->rank == rank; ++it)
+      if (!sends(it->row))
+        return it->row;
+    return std::nullopt;
+  }
+
+  /// A number that only this label has.
+  size_t numberOf(const Label &label) const {
+    return llvm::lower_bound(messages, Message{label, RankId(0), ActionId(0)}) -
+           messages.begin();
+  }
+
+  void writeHead(Writer &writer) const {
+    writer.put("/* ");
+    for (char c : program.name)
+      writer.put(llvm::isAlnum(c) || c == '_' ? c : ' ');
+    writer.put(" under ");
+    writer.put(transport.name);
+    writer.put(".\n"
+               "   spin -a FILE && gcc -DSAFETY -o pan pan.c && ./pan\n"
+               "   An invalid end state is a deadlock, a failed assertion a "
+               "message that its\n"
+               "   receiver does not expect. */\n"
+               "hidden int got;\n");
+    for (uint32_t queue = 0; queue != queues.size(); ++queue)
+      if (widestBatch(queue) > 1) {
+        // Two, so that nothing goes from one batch to another through them.
+        writer.put("chan nowhere = [0] of { int };\n"
+                   "chan nothing = [0] of { int };\n");
+        break;
+      }
+    for (const Channel &channel : channels) {
+      writer.put("chan ");
+      writeName(writer, channel);
+      writer.put(" = [");
+      writer.number(capacityOf(channel));
+      writer.put("] of { int };\n");
+    }
+    for (const Queue &queue : queues) {
+      writer.put("short ");
+      writeName(writer, queue);
+      writer.put("_done;\n");
+    }
+  }
+
+  /// Nothing may be left in a channel once all have ended.
+  void writeEnd(Writer &writer) const {
+    writer.put("\ninit {\n  (_nr_pr == 1);\n");
+    for (const Channel &channel : channels)
+      if (capacityOf(channel) != 0) {
+        writer.put("  assert(empty(");
+        writeName(writer, channel);
+        writer.put("));\n");
+      }
+    writer.put("}\n");
+  }
+
+  static void writeName(Writer &writer, const Channel &channel) {
+    writer.put("from");
+    writer.number(channel.from.value);
+    writer.put("to");
+    writer.number(channel.to.value);
+  }
+
+  static void writeName(Writer &writer, const Queue &queue) {
+    static constexpr llvm::StringLiteral names[] = {"", "_comm", "_peer", "_to",
+                                                    "_from"};
+    writer.put("rank");
+    writer.number(queue.rank.value);
+    writer.put(names[queue.part]);
+    if (queue.part > Queue::Comm)
+      writer.number(queue.peer.value);
+  }
+
+  /// Calls `visit(rows)` for the rows of each item that the queue's process
+  /// runs; else for those that its queue holds.
+  template <class Visit> void forEachPart(uint32_t queue, Visit visit) const {
+    llvm::SmallVector<ActionId, 8> led, held;
+    forEachItem(program, queues[queue].rank, [&](ActionId begin, ActionId end) {
+      led.clear();
+      held.clear();
+      for (ActionId row = begin; row != end; ++row.value)
+        if (slots[row.value].leader == queue)
+          led.push_back(row);
+        else if (slots[row.value].queue == queue)
+          held.push_back(row);
+      if (!led.empty())
+        visit(led);
+      else if (!held.empty())
+        visit(held);
+    });
+  }
+
+  /// The most messages of a queue that begin together.
+  size_t widestBatch(uint32_t queue) const {
+    size_t widest = 0;
+    forEachPart(queue, [&](llvm::ArrayRef<ActionId> rows) {
+      size_t width = llvm::count_if(rows, [&](ActionId row) {
+        return isMessage(row) && slots[row.value].leader == queue;
+      });
+      widest = std::max(widest, width);
+    });
+    return widest;
+  }
+
+  void writeProcess(Writer &writer, uint32_t queue) const {
+    writer.put("\nactive proctype ");
+    writeName(writer, queues[queue]);
+    writer.put("() {\n");
+    if (size_t widest = widestBatch(queue); widest > 1)
+      for (size_t member = 0; member != widest; ++member) {
+        writer.put("  chan open");
+        writer.number(member);
+        writer.put(";\n");
+      }
+    forEachPart(queue, [&](llvm::ArrayRef<ActionId> rows) {
+      writeComment(writer, rows);
+      if (slots[rows.front().value].leader == queue)
+        writePart(writer, queues[queue].rank, rows);
+      else
+        writeHeld(writer, rows.front());
+    });
+    writer.put("  skip\n}\n");
+  }
+
+  void writePart(Writer &writer, RankId rank,
+                 llvm::ArrayRef<ActionId> rows) const {
+    llvm::SmallVector<ActionId, 8> members;
+    for (ActionId row : rows)
+      if (isMessage(row))
+        members.push_back(row);
+    bool isAwaited =
+        llvm::any_of(rows, [&](ActionId row) { return awaited[row.value]; });
+    Waits waits = waitsOf(rank, rows);
+    if (waits.isEmpty() && members.empty() && !isAwaited)
+      return;
+    writer.put("  atomic {");
+    writeWaits(writer, waits);
+    if (members.size() == 1)
+      writeMessage(writer, rank, members.front());
+    else if (!members.empty())
+      writeBatch(writer, rank, members);
+    if (isAwaited)
+      writeDone(writer, rows.front());
+    writer.put(" }\n");
+  }
+
+  /// The queue of a row that another process runs waits for it.
+  void writeHeld(Writer &writer, ActionId row) const {
+    Waits waits;
+    waits.counts.emplace_back(slots[row.value].leader, slots[row.value].count);
+    writer.put("  atomic {");
+    writeWaits(writer, waits);
+    writer.put(" }\n");
+  }
+
+  void writeComment(Writer &writer, llvm::ArrayRef<ActionId> rows) const {
+    writer.put("  /*");
+    for (ActionId row : rows) {
+      writer.put(' ');
+      writer.cell(program, program[row]);
+    }
+    writer.put(" */\n");
+  }
+
+  Waits waitsOf(RankId rank, llvm::ArrayRef<ActionId> rows) const {
+    Waits waits;
+    for (ActionId row : rows)
+      forEachWait(rank, row, [&](std::optional<ActionId> on) {
+        waits.never |= !on;
+        if (on && !isPassed(*on, row))
+          waits.counts.emplace_back(slots[on->value].leader,
+                                    slots[on->value].count);
+      });
+    llvm::sort(waits.counts);
+    return waits;
+  }
+
+  /// `(rank0_comm_done >= 2 && rank0_done >= 1);`
+  void writeWaits(Writer &writer, const Waits &waits) const {
+    if (waits.never) {
+      writer.put(" false;");
+      return;
+    }
+    llvm::StringRef before = " (";
+    for (size_t i = 0; i != waits.counts.size(); ++i) {
+      auto [queue, count] = waits.counts[i];
+      bool isLast = i + 1 == waits.counts.size();
+      if (!isLast && waits.counts[i + 1].first == queue)
+        continue; // The next one is the larger.
+      writer.put(before);
+      writeName(writer, queues[queue]);
+      writer.put("_done >= ");
+      writer.number(count);
+      before = " && ";
+    }
+    if (!waits.counts.empty())
+      writer.put(");");
+  }
+
+  void writeDone(Writer &writer, ActionId row) const {
+    const Slot &slot = slots[row.value];
+    writer.put(' ');
+    writeName(writer, queues[slot.leader]);
+    writer.put("_done = ");
+    writer.number(slot.count);
+    writer.put(';');
+  }
+
+  /// What stands behind the channel: `!17;`, `?got; assert(got == 17);`.
+  void writeTransfer(Writer &writer, ActionId row) const {
+    size_t number = numberOf(labelOf(row));
+    writer.put(sends(row) ? "!" : "?got; assert(got == ");
+    writer.number(number);
+    writer.put(sends(row) ? ";" : ");");
+  }
+
+  void writeMessage(Writer &writer, RankId rank, ActionId row) const {
+    writer.put(' ');
+    writeName(writer, channelOf(rank, row));
+    writeTransfer(writer, row);
+  }
+
+  /// Messages that begin together and end in any order, but in theirs where
+  /// they share a channel.
+  void writeBatch(Writer &writer, RankId rank,
+                  llvm::ArrayRef<ActionId> rows) const {
+    auto sameChannel = [&](ActionId a, ActionId b) {
+      return sends(a) == sends(b) &&
+             channelOf(rank, a).ends() == channelOf(rank, b).ends();
+    };
+    auto closed = [&](ActionId row) -> llvm::StringRef {
+      return sends(row) ? "nowhere" : "nothing";
+    };
+    auto open = [&](size_t member, bool opens) {
+      writer.put(" open");
+      writer.number(member);
+      writer.put(" = ");
+      if (opens)
+        writeName(writer, channelOf(rank, rows[member]));
+      else
+        writer.put(closed(rows[member]));
+      writer.put(';');
+    };
+    for (size_t i = 0; i != rows.size(); ++i)
+      open(i, llvm::none_of(rows.take_front(i), [&](ActionId row) {
+             return sameChannel(row, rows[i]);
+           }));
+    writer.put("\n    do\n");
+    for (size_t i = 0; i != rows.size(); ++i) {
+      writer.put("    :: open");
+      writer.number(i);
+      writeTransfer(writer, rows[i]);
+      open(i, false);
+      auto next = llvm::find_if(rows.drop_front(i + 1), [&](ActionId row) {
+        return sameChannel(row, rows[i]);
+      });
+      if (next != rows.end())
+        open(next - rows.begin(), true);
+      writer.put('\n');
+    }
+    writer.put("    ::");
+    for (size_t i = 0; i != rows.size(); ++i) {
+      writer.put(i == 0 ? " (open" : " && open");
+      writer.number(i);
+      writer.put(" == ");
+      writer.put(closed(rows[i]));
+    }
+    writer.put("); break\n    od;");
+  }
+
+  const Program &program;
+  const Transport &transport;
+  ProgramIndex index;
+  std::vector<Queue> queues;     ///< By rank; no duplicates.
+  std::vector<Channel> channels; ///< By ranks; no duplicates.
+  std::vector<Message> messages; ///< By label.
+  std::vector<Slot> slots;       ///< By row.
+  std::vector<bool> awaited;     ///< By row: its queue's count is read.
+};
+
+} // namespace
+
+bool ppcc::emitPromela(const Program &program, llvm::raw_ostream &out,
+                       EmitContext &context) {
+  size_t errorsBefore = context.diags.errorCount();
+  auto refuse = [&](size_t count, llvm::StringRef what, size_t limit) {
+    context.diags.report<diag::ModelTooLarge>(Place(program.name), count, what,
+                                              limit);
+  };
+  if (program.size() > maxActions) {
+    refuse(program.size(), "actions", maxActions);
+    return false;
+  }
+  Model model(program, context.options.transport);
+  model.checkLimits([&](size_t count, llvm::StringRef what) {
+    refuse(count, what, maxPerByte);
+  });
+  if (context.diags.errorCount() != errorsBefore)
+    return false;
+  Writer writer(out);
+  model.write(writer);
+  return true;
+}
