@@ -26,8 +26,16 @@ for name in ["ASAN_OPTIONS", "UBSAN_OPTIONS"]:
 if not config.sanitized:
     config.available_features.add("address-space-limit")
 
+# The judges that need not be installed.
+if os.path.exists(config.spin):
+    config.available_features.add("spin")
+if os.path.exists(config.mpirun):
+    config.available_features.add("mpi")
+
 config.substitutions += [
     ("%ppcc_src_root", config.ppcc_src_root),
     ("%schedules", config.ppcc_src_root + "/lib/schedules"),
     ("%python", config.python),
+    ("%bin", config.ppcc_obj_root + "/bin"),
+    ("%mpirun", config.mpirun),
 ]

@@ -1,43 +1,72 @@
 #include "ppcc/Basic/Source.h"
 
+#include "llvm/Support/FileSystem.h"
+
 #include <algorithm>
 #include <limits>
 
 using namespace ppcc;
 using llvm::StringRef;
 
-llvm::Expected<uint32_t> SourceManager::open(StringRef path) {
-  if (auto found = byName.find(path); found != byName.end())
-    return found->second;
-  auto tooLarge = [&] {
-    return llvm::createStringError(
-        std::errc::file_too_large,
-        "it is larger than %zu bytes (--max-source-bytes)", maxBytes);
-  };
-  std::unique_ptr<llvm::MemoryBuffer> text;
-  if (path == "-") {
-    auto buffer = llvm::MemoryBuffer::getSTDIN();
-    if (!buffer)
-      return llvm::errorCodeToError(buffer.getError());
-    text = std::move(*buffer);
-  } else {
-    auto status = fs->status(path);
-    if (!status)
-      return llvm::errorCodeToError(status.getError());
-    if (status->isDirectory())
-      return llvm::errorCodeToError(
-          std::make_error_code(std::errc::is_a_directory));
-    if (status->getSize() > maxBytes)
-      return tooLarge();
-    auto buffer = fs->getBufferForFile(path);
-    if (!buffer)
-      return llvm::errorCodeToError(buffer.getError());
-    text = std::move(*buffer);
+/// The next `limit + 1` bytes at most of what may have no end: a terminal, a
+/// pipe, a device.
+static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+readStream(llvm::sys::fs::file_t handle, size_t limit, StringRef name) {
+  std::vector<char> text;
+  char chunk[1 << 14];
+  while (text.size() <= limit) {
+    auto bytes = llvm::sys::fs::readNativeFile(handle, chunk);
+    if (!bytes)
+      return bytes.takeError();
+    if (*bytes == 0)
+      break;
+    text.insert(text.end(), chunk, chunk + *bytes);
   }
-  if (text->getBufferSize() > maxBytes ||
-      nextBase + text->getBufferSize() > UINT32_MAX - 1)
+  return llvm::MemoryBuffer::getMemBufferCopy({text.data(), text.size()}, name);
+}
+
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+SourceManager::read(StringRef path) const {
+  if (path == "-")
+    return readStream(llvm::sys::fs::getStdinHandle(), maxBytes, path);
+  auto status = fs->status(path);
+  if (!status)
+    return llvm::errorCodeToError(status.getError());
+  if (status->isDirectory())
+    return llvm::errorCodeToError(
+        std::make_error_code(std::errc::is_a_directory));
+  if (!status->isRegularFile()) {
+    auto handle = llvm::sys::fs::openNativeFileForRead(path);
+    if (!handle)
+      return handle.takeError();
+    auto text = readStream(*handle, maxBytes, path);
+    llvm::sys::fs::closeFile(*handle);
+    return text;
+  }
+  if (status->getSize() > maxBytes)
     return tooLarge();
-  return add(path == "-" ? "<stdin>" : path, std::move(text));
+  auto text = fs->getBufferForFile(path);
+  if (!text)
+    return llvm::errorCodeToError(text.getError());
+  return std::move(*text);
+}
+
+llvm::Error SourceManager::tooLarge() const {
+  return llvm::createStringError(
+      std::errc::file_too_large,
+      "it is larger than %zu bytes (--max-source-bytes)", maxBytes);
+}
+
+llvm::Expected<uint32_t> SourceManager::open(StringRef path) {
+  if (std::optional<uint32_t> known = lookup(path))
+    return *known;
+  auto text = read(path);
+  if (!text)
+    return text.takeError();
+  size_t bytes = (*text)->getBufferSize();
+  if (bytes > maxBytes || nextBase + bytes > UINT32_MAX - 1)
+    return tooLarge();
+  return add(path == "-" ? "<stdin>" : path, std::move(*text));
 }
 
 uint32_t SourceManager::add(StringRef name,

@@ -124,13 +124,12 @@ private:
     const Pipe &pipe = program.pipes[chunk.pipe.value];
     if (!evaluator.fail(diag::LeftPending, instance.schedule->onRank->range))
       return;
-    const Site &site = program.sites[entry->site.value];
     auto builder = diags.report<diag::LeftPending>(
         instance.schedule->onRank->range, rank.value, queue.size(), letters,
         fmt::format("{}{}{}", chunk.stage.value, letters,
                     pipe.firstMicrobatch + entry->microbatch));
     if (SourceLoc at = siteLoc.lookup(entry->site.value); at.valid())
-      builder.note(at, "it was left by this action (line {})", site.line);
+      builder.note(at, "it was left by this action");
   }
 
   // ---- Statements ----

@@ -121,6 +121,10 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
     builder.note({}, "`{}` is a keyword and cannot be a name", text);
     return;
   }
+  if (text == "=") {
+    builder.note({}, "`=` gives a name its value; `==` compares");
+    return;
+  }
   // `repat 3 {`: the error shows one token late.
   for (Token *suspect : {token, before}) {
     if (!suspect || suspect->getType() != ScheduleLexer::ID)
@@ -191,19 +195,23 @@ void SyntaxErrors::sync(antlr4::Parser *parser) {
 }
 
 void SyntaxErrors::recover(antlr4::Parser *parser, std::exception_ptr error) {
-  if (isList(parser->getRuleContext()->getRuleIndex()))
+  auto *context =
+      static_cast<antlr4::ParserRuleContext *>(parser->getRuleContext());
+  size_t rule = context->getRuleIndex();
+  bool isUnopenedBody = rule == ScheduleParser::RuleBody &&
+                        context->getStart() == parser->getCurrentToken();
+  if (isList(rule) && !isUnopenedBody)
     return DefaultErrorStrategy::recover(parser, error);
   // The block behind a broken condition is parsed as what it is.
-  bool isExpression =
-      parser->getRuleContext()->getRuleIndex() == ScheduleParser::RuleExpr;
-  if (!isExpression || parser->getCurrentToken()->getText() != "{")
+  if (rule != ScheduleParser::RuleExpr ||
+      parser->getCurrentToken()->getText() != "{")
     skipStatement(parser);
 }
 
 Token *SyntaxErrors::singleTokenDeletion(antlr4::Parser *parser) {
-  // Brackets and semicolons carry the structure that recovery relies on.
+  // Brackets, semicolons and `..` carry the structure that recovery relies on.
   std::string text = parser->getCurrentToken()->getText();
-  return text == "{" || text == "}" || text == ";"
+  return text == "{" || text == "}" || text == ";" || text == ".."
              ? nullptr
              : DefaultErrorStrategy::singleTokenDeletion(parser);
 }

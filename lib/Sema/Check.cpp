@@ -473,12 +473,13 @@ private:
         body(branch.body);
       }
       return;
-    case StmtKind::Overlap:
+    case StmtKind::Overlap: {
       notInOverlap(stmt, "overlap");
-      inOverlap = true;
+      bool outer = std::exchange(inOverlap, true);
       body(cast<ast::OverlapStmt>(stmt)->body);
-      inOverlap = false;
+      inOverlap = outer;
       return;
+    }
     case StmtKind::Defer: {
       auto *s = cast<ast::DeferStmt>(stmt);
       notInOverlap(stmt, "defer");
@@ -729,7 +730,7 @@ private:
         break;
       case ast::ItemKind::Model:
         if (once(result.model, cast<ast::ModelItem>(item), "`model`"))
-          model(*result.model);
+          result.modelSlots = model(*result.model);
         break;
       case ast::ItemKind::Comm:
         if (once(result.comm, cast<ast::CommItem>(item), "`comm`"))
@@ -881,7 +882,8 @@ private:
 
   // ---- Settings ----
 
-  void model(const ast::ModelItem &item) {
+  /// Gives the local slot of each setting's stage variable.
+  std::vector<uint32_t> model(const ast::ModelItem &item) {
     enum Subject { None, Kind, Memory };
     struct Row {
       StringRef name;
@@ -891,7 +893,7 @@ private:
 #define MODEL(Name, Subject) {Name, Subject},
 #include "Settings.def"
     };
-    llvm::DenseMap<StringRef, SourceRange> seen;
+    std::vector<uint32_t> slots;
     for (const ast::ModelSetting &setting : item.settings) {
       auto *row = llvm::find_if(
           rows, [&](const Row &r) { return r.name == setting.name.text; });
@@ -912,12 +914,14 @@ private:
           diags.report<diag::UnknownName>(setting.pipe.range, setting.pipe.text,
                                           "");
       }
-      if (!setting.stageVariable.text.empty())
-        defineLocal(setting.stageVariable, Type::Int);
+      bool byStage = !setting.stageVariable.text.empty();
+      slots.push_back(byStage ? defineLocal(setting.stageVariable, Type::Int)
+                              : 0);
       expect(setting.value, Type::Float, "a setting of `model`");
       scopes.pop_back();
-      std::string key = fmt::format("{} {} {}", setting.name.text,
-                                    setting.subject.text, setting.pipe.text);
+      std::string key =
+          fmt::format("{} {} {}{}", setting.name.text, setting.subject.text,
+                      setting.pipe.text, byStage ? " stage" : "");
       auto [first, isNew] = settingKeys.try_emplace(key, setting.name.range);
       if (!isNew)
         diags
@@ -926,6 +930,7 @@ private:
             .note(first->second, "the first is here");
     }
     settingKeys.clear();
+    return slots;
   }
 
   void subject(const ast::ModelSetting &setting, bool kind, bool memory) {
@@ -939,10 +944,16 @@ private:
       for (const KindInfo &row : module.kinds.rows())
         if (row.isCompute())
           allowed.push_back(row.letters);
+    if (!allowed.empty() && text.empty()) {
+      diags.report<diag::WrongArgumentCount>(
+          setting.name.range, setting.name.text,
+          "one of " + llvm::join(allowed, ", "), "none is");
+      return;
+    }
     if (allowed.empty() ? !text.empty() : !llvm::is_contained(allowed, text))
-      diags.report<diag::BadSettingValue>(
-          text.empty() ? setting.name.range : setting.subject.range,
-          setting.name.text, text, didYouMean(text, allowed));
+      diags.report<diag::BadSettingValue>(setting.subject.range,
+                                          setting.name.text, text,
+                                          didYouMean(text, allowed));
   }
 
   void comm(const ast::CommItem &item) {
@@ -983,12 +994,10 @@ private:
             : row->value == Order   ? ArrayRef(words.orders)
                                     : ArrayRef(words.fusions);
         uint32_t number;
-        auto [head, capacity] = value.text.split(':');
         bool ok = row->value == Count ? !value.text.getAsInteger(10, number)
-                  : capacity.empty()
-                      ? llvm::is_contained(allowed, value.text)
-                      : row->value == Transport && head == "buffered" &&
-                            !capacity.getAsInteger(10, number) && number > 0;
+                  : row->value == Transport
+                      ? words.isTransport && words.isTransport(value.text)
+                      : llvm::is_contained(allowed, value.text);
         if (!ok)
           diags.report<diag::BadSettingValue>(
               value.range, setting.name.text, value.text,

@@ -96,6 +96,8 @@ public:
       header();
     if (diags.errorCount() == before)
       pipes();
+    if (diags.errorCount() == before && schedule.model)
+      costs();
     if (diags.errorCount() != before)
       return std::nullopt;
     return std::move(instance);
@@ -148,7 +150,7 @@ private:
   }
 
   void header() {
-    size_t nextLet = 0;
+    size_t before = diags.errorCount(), nextLet = 0;
     for (const ast::Item *item : schedule.header) {
       evaluator.clearFailed();
       if (auto *let = dyn_cast<ast::LetItem>(item)) {
@@ -156,14 +158,17 @@ private:
         if (evaluator.failed())
           return; // What follows may use it.
         evaluator.globals[schedule.letSlots[nextLet++]] = value;
-      } else if (auto *r = dyn_cast<ast::RequireItem>(item))
+      } else if (auto *r = dyn_cast<ast::RequireItem>(item)) {
         require(*r);
-      else if (auto *ranks = dyn_cast<ast::RanksItem>(item))
+      } else if (diags.errorCount() != before) {
+        continue; // A `require` has said it in the words of the schedule.
+      } else if (auto *ranks = dyn_cast<ast::RanksItem>(item)) {
         program().numRanks = static_cast<uint32_t>(
             inRange(ranks->count, "the number of ranks", 1, Program::maxRanks));
-      else
+      } else {
         program().hasBackward =
             evaluator.evalBool(cast<ast::BackwardItem>(item)->condition);
+      }
     }
   }
 
@@ -218,6 +223,7 @@ private:
           schedule.pipes.size(), 1, Program::maxPipes);
       return;
     }
+    size_t errorsBefore = diags.errorCount();
     for (const PipeDecl &decl : schedule.pipes) {
       Pipe pipe;
       pipe.name = decl.name.str();
@@ -235,7 +241,8 @@ private:
       evaluator.popFrame(previous);
       program().pipes.push_back(std::move(pipe));
     }
-    checkDisjoint();
+    if (diags.errorCount() == errorsBefore)
+      checkDisjoint();
   }
 
   void microbatches(const PipeDecl &decl, Pipe &pipe) {
@@ -352,6 +359,83 @@ private:
   }
   uint32_t edgeSlot(const ast::EdgeLoopItem *loop) const {
     return evaluator.slotOf(loop->id);
+  }
+
+  /// The settings of `model` that say how long things take.
+  void costs() {
+    size_t previous = evaluator.pushFrame(schedule.headerLocals);
+    for (auto [setting, slot] :
+         llvm::zip(schedule.model->settings, schedule.modelSlots)) {
+      evaluator.clearFailed();
+      if (setting.name.text == "latency")
+        program().costs.latency = wholeCost(setting);
+      else if (setting.name.text == "cost" && setting.subject.text == "overlap")
+        program().costs.overlap = wholeCost(setting);
+      else if (setting.name.text == "cost")
+        actionCost(setting, slot);
+    }
+    evaluator.popFrame(previous);
+  }
+
+  /// A cost that cannot differ from stage to stage.
+  Time wholeCost(const ast::ModelSetting &setting) {
+    for (const ast::Identifier &name : {setting.pipe, setting.stageVariable})
+      if (!name.text.empty()) {
+        std::string what = setting.name.text.str();
+        if (!setting.subject.text.empty())
+          what += " " + setting.subject.text.str();
+        diags.report<diag::CostIsOne>(name.range, what);
+        return 0;
+      }
+    return costOf(setting);
+  }
+
+  void actionCost(const ast::ModelSetting &setting, uint32_t slot) {
+    CostSetting cost{*program().kinds.find(setting.subject.text), {}, {}};
+    bool byStage = !setting.stageVariable.text.empty();
+    if (setting.pipe.text.empty() && !byStage) {
+      cost.times.push_back(costOf(setting));
+      program().costs.actions.push_back(std::move(cost));
+      return;
+    }
+    for (auto [i, pipe] : llvm::enumerate(program().pipes)) {
+      if (!setting.pipe.text.empty() && setting.pipe.text != pipe.name)
+        continue;
+      cost.pipe = PipeId(i);
+      cost.times.clear();
+      uint32_t values = byStage ? pipe.numStages() : 1;
+      for (uint32_t stage = 0; stage != values; ++stage) {
+        if (byStage)
+          evaluator.local(slot) = {.i = stage};
+        if (!evaluator.step(setting.name.range))
+          return;
+        cost.times.push_back(costOf(setting));
+        if (evaluator.failed())
+          return;
+      }
+      program().costs.actions.push_back(cost);
+    }
+  }
+
+  /// The value of a setting; 0, and a report, when it is none.
+  Time costOf(const ast::ModelSetting &setting) {
+    double value = evaluator.evalFloat(setting.value);
+    if (evaluator.failed())
+      return 0;
+    Time time = 0;
+    switch (cost::fromDouble(value, time)) {
+    case cost::Fault::None:
+      break;
+    case cost::Fault::Negative:
+      if (evaluator.fail(diag::NegativeCost, setting.value->range))
+        diags.report<diag::NegativeCost>(setting.value->range, value);
+      break;
+    case cost::Fault::TooLarge:
+      if (evaluator.fail(diag::CostTooLarge, setting.value->range))
+        diags.report<diag::CostTooLarge>(setting.value->range, value,
+                                         cost::max / cost::unit);
+    }
+    return time;
   }
 
   void checkDisjoint() {

@@ -6,8 +6,13 @@ using namespace ppcc;
 using llvm::ArrayRef;
 using llvm::StringRef;
 
+/// A longer name is nobody's; the distance takes the product of two lengths.
+static constexpr size_t longestName = 200;
+
 StringRef ppcc::nearestName(StringRef name, ArrayRef<StringRef> candidates) {
-  unsigned limit = std::max<unsigned>(1, std::min<size_t>(name.size(), 64) / 3);
+  if (name.size() > longestName)
+    return "";
+  unsigned limit = std::max<unsigned>(1, name.size() / 3);
   StringRef best;
   unsigned bestDistance = limit + 1;
   for (StringRef candidate : candidates) {
@@ -16,8 +21,7 @@ StringRef ppcc::nearestName(StringRef name, ArrayRef<StringRef> candidates) {
       continue;
     unsigned distance = name.edit_distance_insensitive(candidate, true, limit);
     // One letter is as near to every other letter as to none.
-    if (distance < bestDistance &&
-        distance < std::max<size_t>(candidate.size(), 2)) {
+    if (distance < bestDistance && distance < candidate.size()) {
       best = candidate;
       bestDistance = distance;
     }

@@ -4,10 +4,11 @@
 ```pp blocks are compiled with --check; `pp error E0404` must be refused with that code. A block whose first line is
 `// NAME.pp` is kept under that name for what follows. ```console blocks are run: lines behind `$ ` are commands (ppcc
 only), the lines below must be what is printed; a line `...` stands for any lines. ```python and ```sh blocks are run when
-they are marked `run`. Usage: doc-examples.py PPCC PAGE...
+they are marked `run`. A ```text NAME block is a file for what follows. Usage: doc-examples.py PPCC PAGE...
 """
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -85,19 +86,21 @@ class Runner:
                 self.schedule(where, words, text)
             elif words[:1] == ["console"]:
                 self.console(where, text)
+            elif words[:1] == ["text"] and len(words) == 2:
+                (self.folder / words[1]).write_text(text)
             elif words[1:2] == ["run"]:
                 self.script(where, {"python": sys.executable, "sh": "sh"}[words[0]], text)
 
 
 def main():
-    ppcc = str(Path(sys.argv[1]).resolve())
+    ppcc = str(Path(shutil.which(sys.argv[1])).resolve())
     passed, failures = 0, []
     for name in sys.argv[2:]:
         with tempfile.TemporaryDirectory() as folder:
             runner = Runner(ppcc, Path(folder))
             runner.page(Path(name))
-            assert runner.passed + len(runner.failures) > 0, f"{name} has no examples"
             passed, failures = passed + runner.passed, failures + runner.failures
+    assert passed or failures, "no examples"
     print("\n".join(failures))
     print(f"{passed} examples passed, {len(failures)} failed")
     return 1 if failures else 0

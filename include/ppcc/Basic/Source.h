@@ -9,6 +9,7 @@
 #include "llvm/Support/VirtualFileSystem.h"
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -94,11 +95,14 @@ private:
     uint32_t base = 0;
     mutable std::vector<uint32_t> lineStarts;
   };
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+  read(llvm::StringRef path) const;
+  llvm::Error tooLarge() const;
   const File &fileOf(SourceLoc at) const;
   const std::vector<uint32_t> &lineStarts(const File &file) const;
 
   llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs;
-  std::vector<File> files;
+  std::deque<File> files; ///< Names and texts stay where they are.
   llvm::StringMap<uint32_t> byName;
   uint64_t nextBase = 1;
 };

@@ -82,7 +82,7 @@ public:
   Counters *counters = nullptr;
 
 private:
-  static constexpr uint64_t nodesOfStep = 64;
+  static constexpr uint64_t nodesOfStep = 16;
 
   bool outOfSteps(SourceRange range);
   Value name(const ast::NameExpr *expr);

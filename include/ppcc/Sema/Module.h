@@ -79,6 +79,8 @@ struct Schedule {
                                    ///< number, if it has a name.
   const ast::OnRankItem *onRank = nullptr;
   const ast::ModelItem *model = nullptr;
+  std::vector<uint32_t> modelSlots; ///< By setting of `model`: the local slot
+                                    ///< of its stage variable, if it has one.
   const ast::CommItem *comm = nullptr;
   uint32_t numGlobals = 0;
   uint32_t numLocals = 0;    ///< Of the body of `on rank`; slot 0 is the rank.
@@ -99,8 +101,8 @@ struct Module {
 
 /// What the settings of `comm { }` may name.
 struct CommWords {
-  std::vector<llvm::StringRef>
-      transports; ///< A `buffered` among them may be followed by `:k`.
+  std::vector<llvm::StringRef> transports; ///< To suggest.
+  bool (*isTransport)(llvm::StringRef) = nullptr;
   std::vector<llvm::StringRef> orders;
   std::vector<llvm::StringRef> fusions;
 };

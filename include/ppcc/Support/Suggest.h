@@ -10,7 +10,8 @@ namespace ppcc {
 
 /// The candidate nearest to `name`, or an empty one when none is near (a third
 /// of its letters, at least one, may differ; case counts for nothing). The
-/// first of equals wins. O(total length of the candidates).
+/// first of equals wins; a name of more than 200 letters has none. O(letters of
+/// the name and of those candidates that are about as long).
 llvm::StringRef nearestName(llvm::StringRef name,
                             llvm::ArrayRef<llvm::StringRef> candidates);
 

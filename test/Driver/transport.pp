@@ -1,0 +1,33 @@
+// The transports to be safe under: the command line's, else the schedule's, else `stream`.
+// RUN: ppcc gpipe --emit=ir | FileCheck %s --check-prefix=DEFAULT
+// DEFAULT: proven [stream]{{$}}
+// RUN: ppcc %s --emit=ir | FileCheck %s --check-prefix=SCHEDULE
+// SCHEDULE: proven [rendezvous buffered:2]{{$}}
+// RUN: ppcc %s --emit=ir --transport=stream,buffered:7 --transport=stream-per-edge | FileCheck %s --check-prefix=OPTION
+// OPTION: proven [stream buffered:7 stream-per-edge]{{$}}
+// RUN: ppcc %s --transport=stream,buffered:7 | FileCheck %s --check-prefix=JSON
+// JSON: "transports": ["stream", "buffered:7"],
+// RUN: ppcc %s --comm-order=none | FileCheck %s --check-prefix=NONE
+// NONE: "transports": [],
+// RUN: not ppcc %s --comm-order=none --transport=stream 2>&1 | FileCheck %s --check-prefix=ASKED
+// ASKED: error: no receive brings `0B0` the gradient of stage 1 from rank 1 [E0764]
+// RUN: not ppcc gpipe --transport=stream,streem 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// UNKNOWN: ppcc: error: --transport: `streem` is none of buffered, buffered:k, rendezvous, stream, stream-per-peer, stream-per-edge; did you mean `stream`?
+// RUN: not ppcc gpipe --transport=buffered: 2>&1 | FileCheck %s --check-prefix=CAPACITY
+// CAPACITY: ppcc: error: --transport: `buffered:` is none of {{.*}}; did you mean `buffered`?
+// RUN: not ppcc gpipe --transport=stream --passes=verify 2>&1 | FileCheck %s --check-prefix=BOTH
+// BOTH: ppcc: error: --transport and --passes exclude each other; write verify-transport{transport=...} into the pipeline
+// RUN: ppcc %s --check --time-passes 2>&1 | FileCheck %s --check-prefix=PASSES
+// PASSES:      verify-comm
+// PASSES:      inject-comm
+// PASSES:      verify-comm
+// PASSES-NEXT: verify-matching
+// PASSES-NEXT: verify-transport
+
+schedule pair() {
+  ranks 2;
+  microbatches 1;
+  placement linear;
+  comm { transport rendezvous, buffered:2; }
+  on rank r { F; B; }
+}

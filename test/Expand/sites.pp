@@ -1,0 +1,25 @@
+// An action of a block knows each call that led to it.
+// RUN: ppcc %s --comm-order=none --emit=ir | FileCheck %s
+
+block inner() {
+  F;
+}
+block outer(n) {
+  repeat n { inner(); }
+  inner(); B;
+}
+schedule s() {
+  ranks 1; microbatches 3; placement linear;
+  on rank r {
+    outer(2);
+    repeat 2 { B; }
+  }
+}
+// CHECK:      site 1 0:14:5
+// CHECK-NEXT: site 2 0:8:14 in 1
+// CHECK-NEXT: site 3 0:5:3 in 2
+// CHECK-NEXT: site 4 0:9:3 in 1
+// CHECK-NEXT: site 5 0:5:3 in 4
+// CHECK-NEXT: site 6 0:9:12 in 1
+// CHECK-NEXT: site 7 0:15:16
+// CHECK:      0F0@3 0F1@3 0F2@5 0B0@6 0B1@7 0B2@7

@@ -1,0 +1,49 @@
+// What a misspelt name was probably meant to be.
+#include "ppcc/Support/Suggest.h"
+
+#include <gtest/gtest.h>
+
+using namespace ppcc;
+
+TEST(Suggest, nearNames) {
+  EXPECT_EQ(nearestName("repat", {"repeat", "for", "while"}), "repeat");
+  EXPECT_EQ(nearestName("linaer", {"loop", "linear"}), "linear");
+  EXPECT_EQ(nearestName("buffred", {"buffered"}), "buffered");
+  EXPECT_EQ(nearestName("transprot", {"transport"}), "transport");
+}
+
+TEST(Suggest, caseCountsForNothing) {
+  EXPECT_EQ(nearestName("GPIPE", {"gpipe", "zb1p"}), "gpipe");
+  EXPECT_EQ(nearestName("f", {"B", "F"}), "F");
+}
+
+TEST(Suggest, oneLetterIsNotNearAnother) {
+  EXPECT_EQ(nearestName("t", {"s", "P"}), "");
+  EXPECT_EQ(nearestName("PP", {"P"}), "");
+}
+
+TEST(Suggest, farNames) {
+  EXPECT_EQ(nearestName("x", {"linear", "loop"}), "");
+  EXPECT_EQ(nearestName("overlap", {"pipeline", "defer"}), "");
+  EXPECT_EQ(nearestName("abc", {"", "abxyz"}), "");
+  EXPECT_EQ(nearestName("", {"abc"}), "");
+  EXPECT_EQ(nearestName("anything", {}), "");
+}
+
+TEST(Suggest, theFirstOfEqualsWins) {
+  EXPECT_EQ(nearestName("cat", {"bat", "cut", "rat"}), "bat");
+  EXPECT_EQ(nearestName("cat", {"bat", "cat"}), "cat");
+}
+
+TEST(Suggest, veryLongNamesHaveNone) {
+  std::string name(100000, 'a'), near = name + "b";
+  EXPECT_EQ(nearestName(name, {near}), "");
+  EXPECT_EQ(nearestName("a", {name}), "");
+  EXPECT_EQ(nearestName(near.substr(99850), {name.substr(99850)}),
+            name.substr(99850));
+}
+
+TEST(Suggest, theEndOfAMessage) {
+  EXPECT_EQ(didYouMean("liner", {"linear"}), "; did you mean `linear`?");
+  EXPECT_EQ(didYouMean("x", {"linear"}), "");
+}
