@@ -1,5 +1,5 @@
 // Resolves names and checks types.
-#include "ppcc/Sema/Module.h"
+#include "Settings.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -734,7 +734,7 @@ private:
         break;
       case ast::ItemKind::Comm:
         if (once(result.comm, cast<ast::CommItem>(item), "`comm`"))
-          comm(*result.comm);
+          checkComm(*result.comm, words, diags);
         break;
       case ast::ItemKind::OnRank:
         once(result.onRank, cast<ast::OnRankItem>(item), "`on rank`");
@@ -882,31 +882,11 @@ private:
 
   // ---- Settings ----
 
-  /// Gives the local slot of each setting's stage variable.
+  /// Checks the values. Gives the local slot of each setting's stage variable.
   std::vector<uint32_t> model(const ast::ModelItem &item) {
-    enum Subject { None, Kind, Memory };
-    struct Row {
-      StringRef name;
-      Subject subject;
-    };
-    static constexpr Row rows[] = {
-#define MODEL(Name, Subject) {Name, Subject},
-#include "Settings.def"
-    };
+    checkModel(item, module.kinds, diags);
     std::vector<uint32_t> slots;
     for (const ast::ModelSetting &setting : item.settings) {
-      auto *row = llvm::find_if(
-          rows, [&](const Row &r) { return r.name == setting.name.text; });
-      if (row == std::end(rows)) {
-        std::vector<StringRef> names;
-        for (const Row &r : rows)
-          names.push_back(r.name);
-        diags.report<diag::UnknownSetting>(
-            setting.name.range, "model", setting.name.text,
-            didYouMean(setting.name.text, names));
-      } else {
-        subject(setting, row->subject == Kind, row->subject == Memory);
-      }
       scopes.emplace_back();
       if (!setting.pipe.text.empty()) {
         Symbol *symbol = lookup(setting.pipe.text);
@@ -919,92 +899,8 @@ private:
                               : 0);
       expect(setting.value, Type::Float, "a setting of `model`");
       scopes.pop_back();
-      std::string key =
-          fmt::format("{} {} {}{}", setting.name.text, setting.subject.text,
-                      setting.pipe.text, byStage ? " stage" : "");
-      auto [first, isNew] = settingKeys.try_emplace(key, setting.name.range);
-      if (!isNew)
-        diags
-            .report<diag::DuplicateItem>(
-                setting.name.range, fmt::format("`{}`", StringRef(key).rtrim()))
-            .note(first->second, "the first is here");
     }
-    settingKeys.clear();
     return slots;
-  }
-
-  void subject(const ast::ModelSetting &setting, bool kind, bool memory) {
-    StringRef text = setting.subject.text;
-    std::vector<StringRef> allowed;
-    if (kind)
-      allowed = {"overlap"};
-    else if (memory)
-      allowed = {"static", "limit"};
-    if (kind || memory)
-      for (const KindInfo &row : module.kinds.rows())
-        if (row.isCompute())
-          allowed.push_back(row.letters);
-    if (!allowed.empty() && text.empty()) {
-      diags.report<diag::WrongArgumentCount>(
-          setting.name.range, setting.name.text,
-          "one of " + llvm::join(allowed, ", "), "none is");
-      return;
-    }
-    if (allowed.empty() ? !text.empty() : !llvm::is_contained(allowed, text))
-      diags.report<diag::BadSettingValue>(setting.subject.range,
-                                          setting.name.text, text,
-                                          didYouMean(text, allowed));
-  }
-
-  void comm(const ast::CommItem &item) {
-    enum Value { Transport, Order, Fusion, Count };
-    struct Row {
-      StringRef name;
-      Value value;
-    };
-    static constexpr Row rows[] = {
-#define COMM(Name, Value) {Name, Value},
-#include "Settings.def"
-    };
-    llvm::DenseMap<StringRef, SourceRange> seen;
-    for (const ast::CommSetting &setting : item.settings) {
-      auto *row = llvm::find_if(
-          rows, [&](const Row &r) { return r.name == setting.name.text; });
-      if (row == std::end(rows)) {
-        std::vector<StringRef> names;
-        for (const Row &r : rows)
-          names.push_back(r.name);
-        diags.report<diag::UnknownSetting>(
-            setting.name.range, "comm", setting.name.text,
-            didYouMean(setting.name.text, names));
-        continue;
-      }
-      if (auto [first, isNew] =
-              seen.try_emplace(setting.name.text, setting.name.range);
-          !isNew)
-        diags
-            .report<diag::DuplicateItem>(setting.name.range,
-                                         fmt::format("`{}`", setting.name.text))
-            .note(first->second, "the first is here");
-      if (setting.values.size() > 1 && row->value != Transport)
-        wrongCount(setting.name, "1 value", setting.values.size());
-      for (const ast::Identifier &value : setting.values) {
-        ArrayRef<StringRef> allowed =
-            row->value == Transport ? ArrayRef(words.transports)
-            : row->value == Order   ? ArrayRef(words.orders)
-                                    : ArrayRef(words.fusions);
-        uint32_t number;
-        bool ok = row->value == Count ? !value.text.getAsInteger(10, number)
-                  : row->value == Transport
-                      ? words.isTransport && words.isTransport(value.text)
-                      : llvm::is_contained(allowed, value.text);
-        if (!ok)
-          diags.report<diag::BadSettingValue>(
-              value.range, setting.name.text, value.text,
-              row->value == Count ? "; it takes a number"
-                                  : didYouMean(value.text, allowed));
-      }
-    }
   }
 
   Module &module;
@@ -1012,7 +908,6 @@ private:
   DiagnosticEngine &diags;
   std::vector<Scope> scopes;
   llvm::DenseMap<StringRef, SourceRange> later;
-  std::map<std::string, SourceRange> settingKeys;
   ast::Identifier current; ///< The function or block being checked.
   const ast::Stmt *structural = nullptr;
   uint32_t numGlobals = 0, numLocals = 0;

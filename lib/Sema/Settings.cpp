@@ -1,0 +1,143 @@
+// Checks the settings of `model { }` and `comm { }` against their tables.
+#include "Settings.h"
+
+#include "ppcc/Support/Suggest.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace ppcc;
+using namespace ppcc::sema;
+using llvm::ArrayRef;
+using llvm::StringRef;
+
+namespace {
+
+enum class Subject : uint8_t { None, Kind, Memory };
+enum class CommValue : uint8_t { Transport, Order, Fusion, Count };
+
+template <class Takes> struct Row {
+  StringRef name;
+  Takes takes;
+};
+
+constexpr Row<Subject> modelRows[] = {
+#define MODEL(Name, Takes) {Name, Subject::Takes},
+#include "Settings.def"
+};
+
+constexpr Row<CommValue> commRows[] = {
+#define COMM(Name, Takes) {Name, CommValue::Takes},
+#include "Settings.def"
+};
+
+/// Goes through the settings of one section.
+class SectionCheck {
+public:
+  SectionCheck(StringRef section, DiagnosticEngine &diags)
+      : section(section), diags(diags) {}
+
+  /// The row of a setting; null after reporting that there is none.
+  template <class Takes>
+  const Row<Takes> *find(ArrayRef<Row<Takes>> rows,
+                         const ast::Identifier &name) {
+    auto *row = llvm::find_if(
+        rows, [&](const Row<Takes> &r) { return r.name == name.text; });
+    if (row != rows.end())
+      return row;
+    std::vector<StringRef> names;
+    for (const Row<Takes> &r : rows)
+      names.push_back(r.name);
+    diags.report<diag::UnknownSetting>(name.range, section, name.text,
+                                       didYouMean(name.text, names));
+    return nullptr;
+  }
+
+  /// Reports `key` when it has come before.
+  void once(StringRef key, SourceRange range) {
+    auto [first, isNew] = seen.try_emplace(key, range);
+    if (!isNew)
+      diags.report<diag::DuplicateItem>(range, fmt::format("`{}`", key))
+          .note(first->second, "the first is here");
+  }
+
+private:
+  StringRef section;
+  DiagnosticEngine &diags;
+  llvm::StringMap<SourceRange> seen;
+};
+
+void checkSubject(const ast::ModelSetting &setting, Subject takes,
+                  const KindTable &kinds, DiagnosticEngine &diags) {
+  StringRef text = setting.subject.text;
+  std::vector<StringRef> allowed;
+  if (takes == Subject::Kind)
+    allowed = {"overlap"};
+  else if (takes == Subject::Memory)
+    allowed = {"static", "limit"};
+  if (takes != Subject::None)
+    for (const KindInfo &row : kinds.rows())
+      if (row.isCompute())
+        allowed.push_back(row.letters);
+  if (!allowed.empty() && text.empty())
+    diags.report<diag::WrongArgumentCount>(
+        setting.name.range, setting.name.text,
+        "one of " + llvm::join(allowed, ", "), "none is");
+  else if (allowed.empty() ? !text.empty() : !llvm::is_contained(allowed, text))
+    diags.report<diag::BadSettingValue>(setting.subject.range,
+                                        setting.name.text, text,
+                                        didYouMean(text, allowed));
+}
+
+void checkValue(const ast::CommSetting &setting, const ast::Identifier &value,
+                CommValue takes, const CommWords &words,
+                DiagnosticEngine &diags) {
+  ArrayRef<StringRef> allowed =
+      takes == CommValue::Transport ? ArrayRef(words.transports)
+      : takes == CommValue::Order   ? ArrayRef(words.orders)
+                                    : ArrayRef(words.fusions);
+  bool isCount = takes == CommValue::Count;
+  uint32_t number;
+  bool ok = isCount ? !value.text.getAsInteger(10, number)
+            : takes == CommValue::Transport
+                ? words.isTransport && words.isTransport(value.text)
+                : llvm::is_contained(allowed, value.text);
+  if (!ok)
+    diags.report<diag::BadSettingValue>(
+        value.range, setting.name.text, value.text,
+        isCount ? "; it takes a number" : didYouMean(value.text, allowed));
+}
+
+} // namespace
+
+void sema::checkModel(const ast::ModelItem &item, const KindTable &kinds,
+                      DiagnosticEngine &diags) {
+  SectionCheck section("model", diags);
+  for (const ast::ModelSetting &setting : item.settings) {
+    if (auto *row = section.find(ArrayRef(modelRows), setting.name))
+      checkSubject(setting, row->takes, kinds, diags);
+    bool byStage = !setting.stageVariable.text.empty();
+    std::string key =
+        fmt::format("{} {} {}{}", setting.name.text, setting.subject.text,
+                    setting.pipe.text, byStage ? " stage" : "");
+    section.once(StringRef(key).rtrim(), setting.name.range);
+  }
+}
+
+void sema::checkComm(const ast::CommItem &item, const CommWords &words,
+                     DiagnosticEngine &diags) {
+  SectionCheck section("comm", diags);
+  for (const ast::CommSetting &setting : item.settings) {
+    auto *row = section.find(ArrayRef(commRows), setting.name);
+    if (!row)
+      continue;
+    section.once(setting.name.text, setting.name.range);
+    if (setting.values.size() > 1 && row->takes != CommValue::Transport)
+      diags.report<diag::WrongArgumentCount>(
+          setting.name.range, setting.name.text, "1 value",
+          fmt::format("{} are", setting.values.size()));
+    for (const ast::Identifier &value : setting.values)
+      checkValue(setting, value, row->takes, words, diags);
+  }
+}
