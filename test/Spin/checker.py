@@ -163,6 +163,7 @@ class Play:
         self.started, self.ended = set(), set()  # Of (rank, item, member).
         self.queues = collections.defaultdict(list)  # The parts of items that a queue of a rank runs, in order.
         self.queues_of = {}  # From the first action of a part to its queues: a batch may take several.
+        self.part_of = {}  # From an action to its part.
         self.sends, self.receives = collections.defaultdict(list), collections.defaultdict(list)
         self.made = collections.defaultdict(list)  # From (rank, slot, stage, microbatch) to who brings it there.
         self.has_messages = False
@@ -175,6 +176,7 @@ class Play:
                     parts[name].append((r, i, m))
                 for name, part in parts.items():
                     self.queues_of[part[0]] = list(queues[name])
+                    self.part_of.update((key, part) for key in part)
                     for queue in queues[name]:
                         self.queues[queue].append(part)
 
@@ -204,9 +206,13 @@ class Play:
             inputs = self.program.inputs(cell)
         for slot, stage in inputs:
             there = rank if self.has_messages else self.program.home[stage, cell.mb]
-            if not any(maker in self.ended for maker in self.made[there, slot, stage, cell.mb]):
+            if not any(self.released(maker) for maker in self.made[there, slot, stage, cell.mb]):
                 return False
         return True
+
+    def released(self, key):
+        """What an action makes is there when all of its part have ended."""
+        return all(other in self.ended for other in self.part_of[key])
 
     def may_start(self, key):
         if not self.has_data(key):
