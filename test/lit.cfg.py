@@ -12,7 +12,7 @@ config.test_exec_root = config.ppcc_obj_root + "/test"
 
 # A test that hangs is a test that fails (lit needs python3-psutil for this).
 if lit_config.maxIndividualTestTimeIsSupported[0]:
-    lit_config.maxIndividualTestTime = 60
+    lit_config.maxIndividualTestTime = 300
 
 config.environment["PATH"] = os.pathsep.join(
     [config.ppcc_obj_root + "/bin", config.llvm_tools, os.environ["PATH"]]

@@ -96,7 +96,8 @@ public:
   std::vector<SiteFile> files;
   std::vector<Site> sites{Site{}}; ///< By SiteId; the first is "unknown".
   /// The transports under which its messages arrive in order and no rank waits
-  /// for itself, as far as somebody looked; a pass that changes it forgets them.
+  /// for itself, as far as somebody looked; a pass that changes it forgets
+  /// them.
   std::vector<std::string> provenUnder;
 
   /// Rows of all ranks.
