@@ -1,11 +1,11 @@
 // Checks that no rank waits for itself on a transport, and explains the
 // shortest circle of waits where one does.
 #include "ppcc/IR/Transport.h"
-#include "EventGraph.h"
 #include "Matching.h"
 #include "Report.h"
 #include "WaitCycle.h"
 #include "ppcc/Analysis/Dependences.h"
+#include "ppcc/Analysis/EventGraph.h"
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/DenseSet.h"

@@ -1,4 +1,4 @@
-#include "EventGraph.h"
+#include "ppcc/Analysis/EventGraph.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
