@@ -12,6 +12,7 @@ EventGraph::EventGraph(const Program &program, const ProgramIndex &index,
       firstWaiter(program.size(), none), nextWaiter(program.size(), none),
       states(program.size(), Waiting), left(program.size()) {
   findUnits();
+  countSources();
   linkPartners();
   linkQueues();
   if (transport.hasStreams())
@@ -51,6 +52,32 @@ void EventGraph::findUnits() {
       own = row;
     units[row] = own;
   }
+}
+
+/// The slots that move, by number.
+static unsigned movingSlot(uint8_t slotBit) {
+  return slotBit == slot::InputGrad;
+}
+
+void EventGraph::countSources() {
+  size_t numPairs = 0;
+  for (uint32_t i = 0; i != program.pipes.size(); ++i) {
+    const Pipe &pipe = program.pipes[i];
+    firstPair.push_back(numPairs);
+    numPairs += size_t(pipe.numStages()) * pipe.numMicrobatches;
+    firstSources.push_back(sources.size());
+    for (uint32_t stage = 0; stage != pipe.numStages(); ++stage)
+      for (uint8_t slotBit : {slot::Output, slot::InputGrad}) {
+        Sources &row = sources.emplace_back();
+        for (StageId source :
+             index.sourcesOf(PipeId(i), StageId(stage), slotBit))
+          if (pipe.rankOfStage[source.value] == pipe.rankOfStage[stage])
+            row.local = true;
+          else
+            ++row.remote;
+      }
+  }
+  pairs.resize(numPairs);
 }
 
 void EventGraph::linkPartners() {
@@ -94,8 +121,11 @@ void EventGraph::linkQueues() {
     for (uint32_t row = program.begin(RankId(rank)).value;
          row != program.end(RankId(rank)).value; ++row) {
       uint32_t &before = last[queueOf(program[ActionId(row)], RankId(rank))];
-      if (before != none && unitOf(ActionId(before)) != unitOf(ActionId(row)))
+      if (before != none && unitOf(ActionId(before)) != unitOf(ActionId(row))) {
         previous[row] = before;
+        if (unitOf(ActionId(row)) == row)
+          waitFor(row, ActionId(before));
+      }
       before = row;
     }
 }
@@ -224,6 +254,58 @@ std::optional<Need> EventGraph::unmetStart(uint32_t unit, Progress &progress) {
   return std::nullopt;
 }
 
+bool EventGraph::surelyHasInput(const Action &action, const Pair &pair,
+                                uint8_t slotBit) {
+  if (slotBit == slot::WeightGrad)
+    return true;
+  const Sources &from = sources[firstSources[action.pipe.value] +
+                                2 * action.stage.value + movingSlot(slotBit)];
+  if (pair.received[movingSlot(slotBit)] < from.remote)
+    return false;
+  if (from.local)
+    for (StageId source : index.sourcesOf(action.pipe, action.stage, slotBit))
+      if (program.rankOfStage(action.pipe, source) ==
+              program.rankOfStage(action.pipe, action.stage) &&
+          !(pairOf(action, source).filled & slotBit))
+        return false;
+  return true;
+}
+
+bool EventGraph::surelyCanStart(uint32_t row) {
+  if (!isSingle(row) ||
+      (previous[row] != none && states[previous[row]] != Ended))
+    return false;
+  const KindInfo &info = program.kindOf(ActionId(row));
+  if (!info.isCompute() && transport.hasStreams() && beside[row] != none &&
+      states[beside[row]] != Ended)
+    return false;
+  if (info.kindClass == KindClass::Recv)
+    return true;
+  Action action = program[ActionId(row)];
+  const Pair &pair = pairOf(action, action.stage);
+  if (info.kindClass == KindClass::Send)
+    return pair.filled & info.defines;
+  if ((pair.filled & info.needs) != info.needs)
+    return false;
+  for (unsigned rest = info.defines; rest; rest &= rest - 1)
+    if (!surelyHasInput(action, pair, rest & -rest))
+      return false;
+  return true;
+}
+
+/// Notes what a row that ended leaves for others.
+void EventGraph::handOn(uint32_t row) {
+  const KindInfo &info = program.kindOf(ActionId(row));
+  if (info.kindClass == KindClass::Send)
+    return;
+  Action action = program[ActionId(row)];
+  Pair &pair = pairOf(action, action.stage);
+  if (info.isCompute())
+    pair.filled |= info.defines;
+  else
+    ++pair.received[movingSlot(info.mainSlot())];
+}
+
 void EventGraph::waitFor(uint32_t waiter, ActionId row) {
   nextWaiter[waiter] = firstWaiter[row.value];
   firstWaiter[row.value] = waiter;
@@ -236,6 +318,8 @@ void EventGraph::wake(uint32_t row) {
 }
 
 void EventGraph::tryStart(uint32_t unit) {
+  if (surelyCanStart(unit))
+    return start(unit);
   // Needs before these are looked at again rather than remembered.
   constexpr uint32_t fewNeeds = 8;
   auto saved = progressOf.find(unit);
@@ -255,29 +339,43 @@ void EventGraph::tryStart(uint32_t unit) {
 
 void EventGraph::start(uint32_t unit) {
   if (isSingle(unit)) {
-    states[unit] = Started;
+    markStarted(unit);
     auto need = endNeed(unit);
     if (!need || met(*need))
-      return end(unit);
-    wake(unit);
-    return waitFor(unit, need->row);
+      end(unit);
+    else if (need->kind != NeedKind::Start)
+      waitFor(unit, need->row);
+    return;
   }
   Progress progress;
-  forEachMember(unit, [&](uint32_t row) {
-    states[row] = Started;
-    ++progress.open;
-  });
+  forEachMember(unit, [&](uint32_t) { ++progress.open; });
   progressOf[unit] = progress;
   forEachMember(unit, [&](uint32_t row) {
-    wake(row);
+    markStarted(row);
     awake.push_back(row);
   });
 }
 
+/// The other end of a message is the only one that waits for a start, so it is
+/// in no list.
+void EventGraph::markStarted(uint32_t row) {
+  states[row] = Started;
+  uint32_t partner = partners[row];
+  if (partner == none || states[partner] != Started)
+    return;
+  if (auto need = endNeed(partner); need && need->kind == NeedKind::Start)
+    awake.push_back(partner);
+}
+
 void EventGraph::tryComplete(uint32_t row) {
+  if (states[row] != Started)
+    return;
   auto need = endNeed(row);
-  if (need && !met(*need))
-    return waitFor(row, need->row);
+  if (need && !met(*need)) {
+    if (need->kind != NeedKind::Start)
+      waitFor(row, need->row);
+    return;
+  }
   uint32_t unit = unitOf(ActionId(row));
   if (isSingle(row))
     return end(unit);
@@ -294,6 +392,7 @@ void EventGraph::end(uint32_t unit) {
   auto endRow = [&](uint32_t row) {
     states[row] = Ended;
     --left;
+    handOn(row);
     wake(row);
   };
   if (isSingle(unit))
@@ -304,7 +403,8 @@ void EventGraph::end(uint32_t unit) {
 
 bool EventGraph::run() {
   for (uint32_t row = 0; row != program.size(); ++row) {
-    if (unitOf(ActionId(row)) != row)
+    // The others wait in their queues.
+    if (unitOf(ActionId(row)) != row || previous[row] != none)
       continue;
     tryStart(row);
     while (!awake.empty()) {

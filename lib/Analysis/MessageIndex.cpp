@@ -72,16 +72,30 @@ bool MessageIndex::numberMessages() {
 }
 
 void MessageIndex::addEnds() {
+  std::vector<uint32_t> done[2]; // By lane: the sends and receives so far.
+  for (auto &column : done)
+    column.resize(laneRows.size());
+  std::vector<uint32_t> positions(size()); // Of the end met first, on its lane.
+  size_t rows = 0;
   for (uint32_t row = 0; row != program.size(); ++row) {
     if (program.kindOf(ActionId(row)).isCompute())
       continue;
     Action action = program[ActionId(row)];
-    if (auto message = of(action)) {
-      uint32_t &end = ends[!sends(action)][message->number];
-      if (end == none)
-        end = row;
+    auto message = of(action);
+    bool side = !sends(action);
+    if (!message || ends[side][message->number] != none) {
+      whole = false;
+      continue;
     }
+    ++rows;
+    ends[side][message->number] = row;
+    uint32_t position = done[side][message->lane]++;
+    if (ends[!side][message->number] == none)
+      positions[message->number] = position;
+    else
+      inOrder &= positions[message->number] == position;
   }
+  whole &= rows == 2 * size();
 }
 
 std::optional<Message> MessageIndex::find(PipeId pipe, StageId from, StageId to,
@@ -90,11 +104,18 @@ std::optional<Message> MessageIndex::find(PipeId pipe, StageId from, StageId to,
   if (!hasEnds)
     return std::nullopt;
   size_t row = edgeRow(pipe, from, slotBit);
+  uint32_t edge = edgeStarts[row], end = edgeStarts[row + 1];
+  if (edge == end)
+    return std::nullopt;
   auto readers = index.readersOf(pipe, from, slotBit);
-  auto reader = llvm::lower_bound(readers, to);
-  uint32_t edge = edgeStarts[row] + (reader - readers.begin());
-  if (reader == readers.end() || *reader != to || edge >= edgeStarts[row + 1] ||
-      edges[edge].firstMessage == none)
+  if (readers.size() > 1) {
+    auto reader = llvm::lower_bound(readers, to);
+    if (reader == readers.end() || *reader != to)
+      return std::nullopt;
+    edge += reader - readers.begin();
+  } else if (readers.front() != to)
+    return std::nullopt;
+  if (edges[edge].firstMessage == none)
     return std::nullopt;
   return Message{edges[edge].firstMessage + microbatch -
                      program.pipes[pipe.value].firstMicrobatch,

@@ -2,11 +2,10 @@
 // microbatch, in place.
 #include "Report.h"
 #include "ppcc/Analysis/Dependences.h"
+#include "ppcc/Analysis/MessageIndex.h"
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/STLExtras.h"
-
-#include <algorithm>
 
 using namespace ppcc;
 
@@ -17,10 +16,6 @@ struct Edge {
   PipeId pipe;
   StageId from, to;
   uint8_t slotBit;
-  uint64_t firstMessage; ///< The number of the pipe's first microbatch on it;
-                         ///< the others follow.
-
-  auto key() const { return std::tuple(pipe, slotBit, from, to); }
 };
 
 class Checker {
@@ -39,57 +34,54 @@ public:
   void check() {
     if (rows == 0)
       return;
-    if (messages > rows) {
+    if (needed > rows) {
       context.diags.report<diag::TooFewMessages>(Place(program.name), rows,
-                                                 2 * messages);
+                                                 2 * needed);
       return;
     }
-    ends[0].assign(messages, none);
-    ends[1].assign(messages, none);
-    for (uint32_t i = 0; i != program.size() && !context.diags.saturated(); ++i)
-      if (!program.kindOf(ActionId(i)).isCompute())
-        place(ActionId(i));
+    const auto &messages = context.analyses.get<MessageIndex>(program);
+    assert(messages.size() == needed && "both count the edges between ranks");
+    if (!messages.isWhole())
+      for (uint32_t i = 0; i != program.size() && !context.diags.saturated();
+           ++i)
+        if (!program.kindOf(ActionId(i)).isCompute())
+          checkRow(ActionId(i), messages);
     for (const Edge &edge : edges)
-      checkEdge(edge);
+      checkEdge(edge, messages);
   }
 
 private:
-  static constexpr uint32_t none = 0xFFFFFFFF;
   enum End { SendEnd, RecvEnd };
 
-  /// In the order of Edge::key.
   void addEdges(PipeId pipe, uint8_t slotBit) {
     const Pipe &info = program.pipes[pipe.value];
     for (uint32_t stage = 0; stage != info.numStages(); ++stage)
       for (StageId reader : index.readersOf(pipe, StageId(stage), slotBit))
         if (info.rankOfStage[stage] != info.rankOfStage[reader.value]) {
-          edges.push_back({pipe, StageId(stage), reader, slotBit, messages});
-          messages += info.numMicrobatches;
+          edges.push_back({pipe, StageId(stage), reader, slotBit});
+          needed += info.numMicrobatches;
         }
   }
 
-  /// Enters a send or receive in the table of messages.
-  void place(ActionId row) {
+  static std::optional<ActionId> endOf(const MessageIndex &messages,
+                                       Message message, End end) {
+    return end == SendEnd ? messages.send(message) : messages.recv(message);
+  }
+
+  /// Reports a send or receive that is not needed.
+  void checkRow(ActionId row, const MessageIndex &messages) {
     Action action = program[row];
-    const KindInfo &info = program.kinds[action.kind];
-    bool sends = info.kindClass == KindClass::Send;
-    StageId from = sends ? action.stage : action.peer,
-            to = sends ? action.peer : action.stage;
-    const Edge *edge = findEdge({action.pipe, from, to, info.mainSlot(), 0});
-    if (!edge) {
-      reportStray(row, action, from, to);
+    bool sends = program.kinds[action.kind].kindClass == KindClass::Send;
+    auto message = messages.of(action);
+    if (!message) {
+      reportStray(row, action, sends ? action.stage : action.peer,
+                  sends ? action.peer : action.stage);
       return;
     }
-    const Pipe &pipe = program.pipes[action.pipe.value];
-    uint32_t &end =
-        ends[sends ? SendEnd : RecvEnd]
-            [edge->firstMessage + (action.microbatch - pipe.firstMicrobatch)];
-    if (end == none)
-      end = row.value;
-    else
+    ActionId first = *endOf(messages, *message, sends ? SendEnd : RecvEnd);
+    if (first != row)
       reportAt<diag::MessageTwice>(program, context, row, cell(program, action))
-          .note(placeOf(program, ActionId(end), context.sources),
-                "the first is here");
+          .note(placeOf(program, first, context.sources), "the first is here");
   }
 
   /// Reports a send or receive that no edge between ranks asks for.
@@ -108,32 +100,30 @@ private:
           program, context, row, cell(program, action), from.value, to.value);
   }
 
-  const Edge *findEdge(const Edge &like) const {
-    auto found = std::lower_bound(
-        edges.begin(), edges.end(), like,
-        [](const Edge &a, const Edge &b) { return a.key() < b.key(); });
-    return found != edges.end() && found->key() == like.key() ? &*found
-                                                              : nullptr;
-  }
-
-  void checkEdge(const Edge &edge) {
+  void checkEdge(const Edge &edge, const MessageIndex &messages) {
     const Pipe &pipe = program.pipes[edge.pipe.value];
+    Message first = *messages.find(edge.pipe, edge.from, edge.to,
+                                   pipe.firstMicrobatch, edge.slotBit);
+    auto endAt = [&](End end, uint32_t mb) {
+      uint32_t number = first.number + (mb - pipe.firstMicrobatch);
+      return endOf(messages, {number, first.lane}, end);
+    };
     for (End end : {SendEnd, RecvEnd}) {
       StageId stage = end == SendEnd ? edge.from : edge.to;
       for (uint32_t mb = pipe.firstMicrobatch;
            mb != pipe.endMicrobatch() && !context.diags.saturated(); ++mb) {
-        uint64_t message = edge.firstMessage + (mb - pipe.firstMicrobatch);
         auto compute = index.definer(edge.pipe, stage, mb, edge.slotBit);
         if (!compute)
           continue;
-        if (ends[end][message] == none) {
-          uint32_t first = mb;
-          while (mb + 1 != pipe.endMicrobatch() && ends[end][++message] == none)
+        auto found = endAt(end, mb);
+        if (!found) {
+          uint32_t firstMissing = mb;
+          while (mb + 1 != pipe.endMicrobatch() && !endAt(end, mb + 1))
             ++mb;
-          reportMissing(edge, end, first, mb, *compute);
+          reportMissing(edge, end, firstMissing, mb, *compute);
           continue;
         }
-        ActionId row(ends[end][message]);
+        ActionId row = *found;
         bool inOrder = end == SendEnd ? *compute < row : row < *compute;
         if (inOrder && !inOneGroup(program, std::min(row, *compute),
                                    std::max(row, *compute)))
@@ -187,11 +177,9 @@ private:
   const Program &program;
   const ProgramIndex &index;
   PassContext &context;
-  uint64_t rows = 0;     ///< Sends and receives in the program.
-  uint64_t messages = 0; ///< That the edges between ranks need.
+  uint64_t rows = 0;   ///< Sends and receives in the program.
+  uint64_t needed = 0; ///< Messages that the edges between ranks need.
   std::vector<Edge> edges;
-  std::vector<uint32_t>
-      ends[2]; ///< By message: the first send, the first receive.
 };
 
 /// Programs without any communication pass: it is injected later.

@@ -45,6 +45,8 @@ static bool checkPair(const Program &program, const MessageIndex &messages,
 
 bool ppcc::checkPairs(const Program &program, const MessageIndex &messages,
                       PassContext &context) {
+  if (messages.isWhole())
+    return true;
   bool paired = true;
   for (uint32_t row = 0; row != program.size() && !context.diags.saturated();
        ++row)
@@ -55,6 +57,8 @@ bool ppcc::checkPairs(const Program &program, const MessageIndex &messages,
 
 std::vector<Mismatch> ppcc::firstMismatches(const Program &program,
                                             const MessageIndex &messages) {
+  if (messages.isInOrder())
+    return {};
   constexpr uint32_t mismatched = 0xFFFFFFFF;
   LaneReceives receives(program, messages);
   std::vector<uint32_t> sent(messages.lanes().size());

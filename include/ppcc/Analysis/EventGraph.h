@@ -31,7 +31,8 @@ struct Need {
 /// once and ends at once: an action, the compute actions of a group or its
 /// communication; on one queue all of a group. A unit is named by its first
 /// row, and waits for one event at a time, in the list of that event's row.
-/// O(actions); up to 25 bytes an action.
+/// O(actions); up to 25 bytes an action and
+/// 6 a pair of stage and microbatch.
 class EventGraph {
 public:
   EventGraph(const Program &program, const ProgramIndex &index,
@@ -77,6 +78,7 @@ private:
   };
 
   void findUnits();
+  void countSources();
   void linkPartners();
   void linkQueues();
   void linkIssues();
@@ -95,6 +97,22 @@ private:
     return program.kindOf(ActionId(row)).isCompute();
   }
   bool met(Need need) const;
+  /// What has come to a stage and microbatch.
+  struct Pair {
+    uint16_t received[2] = {}; ///< Inputs from other ranks, by moving slot.
+    uint8_t filled = 0;        ///< Slots whose action has ended.
+  };
+  Pair &pairOf(const Action &action, StageId stage) {
+    const Pipe &pipe = program.pipes[action.pipe.value];
+    return pairs[firstPair[action.pipe.value] +
+                 size_t(stage.value) * pipe.numMicrobatches +
+                 (action.microbatch - pipe.firstMicrobatch)];
+  }
+  /// Whether all that an action by itself needs to start is met; false where
+  /// that takes a closer look.
+  bool surelyCanStart(uint32_t row);
+  bool surelyHasInput(const Action &action, const Pair &pair, uint8_t slotBit);
+  void handOn(uint32_t row);
   /// The needs that a row has to start, by number: vacuous ones have no row,
   /// nothing comes beyond the last.
   struct StartNeed {
@@ -110,6 +128,7 @@ private:
 
   void tryStart(uint32_t unit);
   void start(uint32_t unit);
+  void markStarted(uint32_t row);
   void tryComplete(uint32_t row);
   void end(uint32_t unit);
   void waitFor(uint32_t waiter, ActionId row);
@@ -129,6 +148,16 @@ private:
   std::vector<uint32_t> firstWaiter; ///< By row.
   std::vector<uint32_t> nextWaiter;  ///< By waiter.
   std::vector<State> states;         ///< By row.
+  std::vector<size_t> firstPair;     ///< Of each pipe, in the numbering of all.
+  std::vector<Pair> pairs;           ///< By stage and microbatch.
+  /// By stage and moving slot: the sources on other ranks, and whether there
+  /// are any on its own.
+  struct Sources {
+    uint16_t remote = 0;
+    bool local = false;
+  };
+  std::vector<size_t> firstSources; ///< Of each pipe.
+  std::vector<Sources> sources;
   llvm::DenseMap<uint32_t, Progress>
       progressOf; ///< Of units of several members, or with many needs.
   llvm::SmallVector<uint32_t> awake;

@@ -20,8 +20,8 @@ struct Lane {
 
 /// For each message the first send and the first receive of the program, and
 /// the directed pairs of ranks (lanes), numbered in order. O(actions +
-/// messages) to make, 8 bytes a message. It does not follow changes of the
-/// program.
+/// messages) to make, 8 bytes a message, and 4 more while it is made. It does
+/// not follow changes of the program.
 class MessageIndex {
 public:
   using Needs = ProgramIndex;
@@ -31,6 +31,12 @@ public:
   /// then.
   bool fits() const { return hasEnds; }
   size_t size() const { return ends[0].size(); }
+  /// Whether each send and receive of the program belongs to a message, and
+  /// each message has one of both.
+  bool isWhole() const { return hasEnds && whole; }
+  /// Whether, besides, the two ranks of each lane have its messages in one
+  /// order.
+  bool isInOrder() const { return isWhole() && inOrder; }
   llvm::ArrayRef<Lane> lanes() const { return laneRows; }
 
   /// The message that brings `slotBit` of stage `from` to stage `to`; nothing
@@ -87,7 +93,7 @@ private:
   std::vector<Edge> edges;
   std::vector<Lane> laneRows;
   std::vector<uint32_t> ends[2]; ///< By message: the send, the receive.
-  bool hasEnds = false;
+  bool hasEnds = false, whole = true, inOrder = true;
 };
 
 /// The receives of each lane, in program order. O(actions), 4 bytes a receive.
