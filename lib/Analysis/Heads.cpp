@@ -6,12 +6,11 @@ using namespace ppcc;
 
 Heads::Heads(const Program &program, const ProgramIndex &index)
     : program(program), index(index), heads(program.ranksBegun()) {
-  size_t pairs = 0;
   for (const Pipe &pipe : program.pipes) {
-    firstPair.push_back(pairs);
-    pairs += size_t(pipe.numStages()) * pipe.numMicrobatches;
+    firstPair.push_back(numPairs);
+    numPairs += size_t(pipe.numStages()) * pipe.numMicrobatches;
   }
-  inboxes.resize(pairs * 2);
+  inboxes.resize(numPairs * 2);
   for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
     set(RankId(rank), program.begin(RankId(rank)));
 }
@@ -27,7 +26,7 @@ void Heads::set(RankId rank, ActionId begin) {
 void Heads::advance(RankId rank) { set(rank, end(rank)); }
 
 bool Heads::misses(const Action &action, uint8_t slotBit) const {
-  return inboxes[inboxOf(action.pipe, action.stage, action.microbatch, slotBit)]
+  return inboxes[inputOf(action.pipe, action.stage, action.microbatch, slotBit)]
              .come < index.sourcesOf(action.pipe, action.stage, slotBit).size();
 }
 
@@ -44,7 +43,7 @@ std::optional<Time> Heads::ready(RankId rank) {
       uint8_t slotBit = rest & -rest;
       if (misses(action, slotBit))
         return std::nullopt;
-      last = std::max(last, inboxes[inboxOf(action.pipe, action.stage,
+      last = std::max(last, inboxes[inputOf(action.pipe, action.stage,
                                             action.microbatch, slotBit)]
                                 .last);
     }

@@ -14,11 +14,15 @@ namespace {
 class DataRun {
 public:
   DataRun(const Program &program, const ProgramIndex &index,
-          const Durations &durations, std::vector<Time> *starts)
+          const Durations &durations, std::vector<Time> *starts,
+          std::vector<Time> *slacks)
       : program(program), index(index), durations(durations),
-        heads(program, index), free(program.ranksBegun()), starts(starts) {
+        heads(program, index), free(program.ranksBegun()), starts(starts),
+        slacks(slacks) {
     if (starts)
       starts->assign(program.size(), 0);
+    if (slacks)
+      slacks->assign(heads.numInputs(), 0);
   }
 
   std::optional<Time> run() {
@@ -47,8 +51,20 @@ private:
       for (ActionId row = first; row != last; ++row.value) {
         if (starts)
           (*starts)[row.value] = start;
-        handOn(rank, program[row], end);
+        Action action = program[row];
+        if (slacks)
+          noteSlacks(action, start);
+        handOn(rank, action, end);
       }
+    }
+  }
+
+  void noteSlacks(const Action &action, Time start) {
+    for (unsigned rest = program.kinds[action.kind].defines & slot::moving;
+         rest; rest &= rest - 1) {
+      size_t input = heads.inputOf(action.pipe, action.stage, action.microbatch,
+                                   rest & -rest);
+      (*slacks)[input] = start - heads.lastOf(input);
     }
   }
 
@@ -69,7 +85,7 @@ private:
   const Durations &durations;
   Heads heads;
   std::vector<Time> free; ///< Of each rank, the end of what it ran last.
-  std::vector<Time> *starts;
+  std::vector<Time> *starts, *slacks;
   llvm::SmallVector<RankId> work;
 };
 
@@ -212,8 +228,9 @@ private:
 std::optional<Time> ppcc::dataBound(const Program &program,
                                     const ProgramIndex &index,
                                     const Durations &durations,
-                                    std::vector<Time> *starts) {
-  return DataRun(program, index, durations, starts).run();
+                                    std::vector<Time> *starts,
+                                    std::vector<Time> *slacks) {
+  return DataRun(program, index, durations, starts, slacks).run();
 }
 
 std::optional<Time> ppcc::streamMakespan(const Program &program,

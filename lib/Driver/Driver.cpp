@@ -167,14 +167,14 @@ private:
   }
 
   /// The passes asked for; else those that the order of communication calls
-  /// for: the command line's, the schedule's, or `sweep`. Messages that a
+  /// for: the command line's, the schedule's, or `ready-time`. Messages that a
   /// program has stay where they are.
   std::string pipelineText(const sema::Schedule *schedule,
                            const Program &program) {
     if (!options.passes.empty())
       return options.passes;
     bool hasMessages = program.firstMessage().has_value();
-    std::string order = hasMessages ? "none" : "sweep";
+    std::string order = hasMessages ? "none" : "ready-time";
     if (options.commOrder)
       order = *options.commOrder;
     else if (auto values = commSetting(schedule, "order"); !values.empty())

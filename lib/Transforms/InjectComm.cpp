@@ -106,7 +106,7 @@ ppcc::injectComm(const Program &program, const ProgramIndex &index,
 namespace {
 
 struct InjectCommOptions {
-  CommOrder order = CommOrder::Sweep;
+  CommOrder order = CommOrder::ReadyTime;
   std::optional<Time> latency;
 };
 

@@ -27,7 +27,7 @@ public:
   explicit ReadyTime(CommPlan &plan)
       : plan(plan), program(plan.program), writer(plan.writer),
         heads(program, plan.index), ranks(program.ranksBegun()) {
-    dataBound(program, plan.index, plan.durations, &starts);
+    dataBound(program, plan.index, plan.durations, nullptr, &slacks);
   }
 
   bool run() {
@@ -93,31 +93,26 @@ private:
     writer.copyItem(rank);
     heads.advance(rank);
     ranks[rank.value].runs = false;
-    Time planned =
-        starts[first.value] + plan.durations.of(program, first, last);
     for (ActionId row = first; row != last; ++row.value)
-      handOn(rank, row, end, planned);
+      handOn(rank, row, end);
     start(rank);
   }
 
-  /// Hands on the results of `row`, which ended at `end`, and at `planned` in a
-  /// run in which messages never wait for each other.
-  void handOn(RankId rank, ActionId row, Time end, Time planned) {
+  /// Hands on the results of `row`, which ended at `end`.
+  void handOn(RankId rank, ActionId row, Time end) {
     Action action = program[row];
     RankId home = program.rankOfStage(action.pipe, action.stage);
     forEachReader(
         program, plan.index, action,
         [&](uint8_t slotBit, StageId reader, RankId to) {
+          size_t input =
+              heads.inputOf(action.pipe, reader, action.microbatch, slotBit);
           if (to == home) {
-            heads.deliver(action.pipe, reader, action.microbatch, slotBit, end);
+            heads.deliver(input, end);
             start(to);
             return;
           }
-          Time slack = 0;
-          if (auto consumer = plan.index.definer(action.pipe, reader,
-                                                 action.microbatch, slotBit))
-            slack = std::max<Time>(
-                starts[consumer->value] - planned - plan.durations.latency, 0);
+          Time slack = slacks[input];
           messages.push({end + slack / 2, slack, rank, row, slotBit, reader});
         });
   }
@@ -163,7 +158,8 @@ private:
   CommWriter &writer;
   Heads heads;
   std::vector<Rank> ranks;
-  std::vector<Time> starts; ///< By row, when messages never wait.
+  /// How long each input lies ready when messages never wait for each other.
+  std::vector<Time> slacks;
   Queue<Running> running;
   Queue<Message> messages;
 };

@@ -1,5 +1,5 @@
 // One line a rank, a group as one cell.
-// RUN: ppcc %s --emit=actions | FileCheck %s --match-full-lines --strict-whitespace
+// RUN: ppcc %s --comm-order=sweep --emit=actions | FileCheck %s --match-full-lines --strict-whitespace
 // RUN: ppcc %s --emit=actions --comm-order=none | FileCheck %s --check-prefix=NONE --match-full-lines --strict-whitespace
 schedule groups() {
   ranks 2;

@@ -1,5 +1,5 @@
 // Both pipes are there, with the rank of each stage; the peer of a message is a stage.
-// RUN: ppcc %s | FileCheck %s
+// RUN: ppcc %s --comm-order=sweep | FileCheck %s
 schedule both() {
   ranks 2;
   pipe down { stages 2; stage s on rank s;     microbatches 0 .. 1; }

@@ -26,14 +26,33 @@ public:
   /// Goes to the item behind the next one.
   void advance(RankId rank);
 
+  /// Counts the inputs of all stages and microbatches, Output and InputGrad
+  /// apart; those of one slot share a number.
+  size_t numInputs() const { return inboxes.size(); }
+  size_t inputOf(PipeId pipe, StageId reader, uint32_t microbatch,
+                 uint8_t slotBit) const {
+    const Pipe &info = program.pipes[pipe.value];
+    size_t pair = firstPair[pipe.value] +
+                  size_t(reader.value) * info.numMicrobatches +
+                  (microbatch - info.firstMicrobatch);
+    return slotBit == slot::Output ? pair : pair + numPairs;
+  }
+
   /// Hands one input of `reader` to it. Waiting ranks do not hear of it: ask
   /// ready() of the reader's rank.
   void deliver(PipeId pipe, StageId reader, uint32_t microbatch,
                uint8_t slotBit, Time at) {
-    Inbox &inbox = inboxes[inboxOf(pipe, reader, microbatch, slotBit)];
+    deliver(inputOf(pipe, reader, microbatch, slotBit), at);
+  }
+  /// The same for the input with this number.
+  void deliver(size_t input, Time at) {
+    Inbox &inbox = inboxes[input];
     ++inbox.come;
     inbox.last = std::max(inbox.last, at);
   }
+
+  /// When the last of an input came; 0 before any did.
+  Time lastOf(size_t input) const { return inboxes[input].last; }
 
   /// The row of the next item whose inputs have not all come, and the slot that
   /// is missing; no slot when all have come since ready() was last asked. Call
@@ -51,14 +70,6 @@ private:
     Time last = 0;
   };
 
-  size_t inboxOf(PipeId pipe, StageId reader, uint32_t microbatch,
-                 uint8_t slotBit) const {
-    const Pipe &info = program.pipes[pipe.value];
-    size_t pair = firstPair[pipe.value] +
-                  size_t(reader.value) * info.numMicrobatches +
-                  (microbatch - info.firstMicrobatch);
-    return pair * 2 + (slotBit == slot::Output ? 0 : 1);
-  }
   /// Whether inputs of the slot have not come yet. WeightGrad has none.
   bool misses(const Action &action, uint8_t slotBit) const;
   void set(RankId rank, ActionId begin);
@@ -66,7 +77,8 @@ private:
   const Program &program;
   const ProgramIndex &index;
   std::vector<size_t> firstPair; ///< Of each pipe, in the numbering of all.
-  std::vector<Inbox> inboxes;    ///< By pair, for Output and InputGrad.
+  size_t numPairs = 0;           ///< Of stage and microbatch.
+  std::vector<Inbox> inboxes;    ///< By inputOf().
   std::vector<Head> heads;
 };
 

@@ -10,11 +10,13 @@ namespace ppcc {
 /// each rank runs its compute actions in order and waits for data alone: an
 /// edge between ranks takes its latency, sends and receives in the program
 /// count for nothing. A bound for every placement of messages. When each row
-/// starts is left in `starts`, if given. Nothing when the ranks wait for each
-/// other. The times must fit(). O(actions + messages).
+/// starts is left in `starts`, if given; in `slacks` how long each input lies
+/// there before its reader starts, by Heads::inputOf. Nothing when the ranks
+/// wait for each other. The times must fit(). O(actions + messages).
 std::optional<Time> dataBound(const Program &program, const ProgramIndex &index,
                               const Durations &durations,
-                              std::vector<Time> *starts = nullptr);
+                              std::vector<Time> *starts = nullptr,
+                              std::vector<Time> *slacks = nullptr);
 
 /// The same with one in-order stream of communication a rank, as NCCL has with
 /// one communicator: a message starts when both its ends have, each after the

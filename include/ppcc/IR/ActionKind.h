@@ -20,6 +20,7 @@ enum : uint8_t {
   WeightGrad = 4, ///< Stays on the rank.
 };
 inline constexpr unsigned count = 3;
+inline constexpr uint8_t moving = Output | InputGrad; ///< Other stages read it.
 } // namespace slot
 
 /// Where a kind runs and what it moves.
