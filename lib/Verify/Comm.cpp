@@ -11,13 +11,6 @@ using namespace ppcc;
 
 namespace {
 
-/// The data of one slot that goes from a stage to a stage on another rank.
-struct Edge {
-  PipeId pipe;
-  StageId from, to;
-  uint8_t slotBit;
-};
-
 class Checker {
 public:
   Checker(const Program &program, const ProgramIndex &index,

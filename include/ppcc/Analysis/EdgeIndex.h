@@ -1,0 +1,102 @@
+// Numbers the messages that the edges between ranks need.
+#pragma once
+
+#include "ppcc/Analysis/ProgramIndex.h"
+
+namespace ppcc {
+
+/// A message that an edge between ranks needs: one slot of one microbatch from
+/// a stage to a stage on another rank.
+struct Message {
+  uint32_t number = 0; ///< Counts the messages of the program.
+  uint32_t edge = 0;   ///< Counts the edges between stages.
+  uint32_t lane = 0;   ///< The pair of ranks that it passes between.
+};
+
+/// The ranks that messages go from and to.
+struct Lane {
+  RankId from, to;
+  auto operator<=>(const Lane &) const = default;
+};
+
+/// The way of one slot from a stage to a stage that reads it.
+struct Edge {
+  static constexpr uint32_t none = 0xFFFFFFFF;
+
+  PipeId pipe;
+  StageId from, to;
+  uint8_t slotBit = 0;
+  uint32_t firstMessage = none; ///< Of the pipe's first microbatch; the others
+                                ///< follow. `none` within a rank.
+  uint32_t lane = none;         ///< `none` within a rank.
+};
+
+/// The edges between stages, and numbers for the messages that they need when
+/// they lead to another rank. O(edges) to make. It does not follow changes of
+/// the program.
+class EdgeIndex {
+public:
+  using Needs = ProgramIndex;
+  EdgeIndex(const Program &program, const ProgramIndex &index);
+
+  /// False when the program is far too short for its messages; nothing is found
+  /// then.
+  bool fits() const { return isNumbered; }
+  /// Messages that the edges need.
+  size_t size() const { return messages; }
+  /// In the order of pipe, `from`, slot and `to`.
+  llvm::ArrayRef<Edge> edges() const { return edgeRows; }
+  /// The directed pairs of ranks with edges between them, sorted.
+  llvm::ArrayRef<Lane> lanes() const { return laneRows; }
+
+  /// The message that brings `slotBit` of stage `from` to stage `to`; nothing
+  /// when no edge between ranks asks for it.
+  std::optional<Message> find(PipeId pipe, StageId from, StageId to,
+                              uint32_t microbatch, uint8_t slotBit) const;
+  /// The message that a send or receive speaks of.
+  std::optional<Message> of(const Action &action) const;
+
+  /// Calls `visit(message)` for each message that a compute action reads.
+  template <class Visit>
+  void forEachInput(const Action &action, Visit visit) const {
+    const KindInfo &info = program.kinds[action.kind];
+    for (unsigned rest = info.isCompute() ? info.defines : 0; rest;
+         rest &= rest - 1) {
+      uint8_t slotBit = rest & -rest;
+      for (StageId source : index.sourcesOf(action.pipe, action.stage, slotBit))
+        if (auto message = find(action.pipe, source, action.stage,
+                                action.microbatch, slotBit))
+          visit(*message);
+    }
+  }
+
+protected:
+  bool sends(const Action &action) const {
+    return program.kinds[action.kind].kindClass == KindClass::Send;
+  }
+
+  const Program &program;
+  const ProgramIndex &index;
+
+private:
+  /// The slots that move, as rows of a table.
+  static constexpr uint8_t movingSlots[] = {slot::Output, slot::InputGrad};
+
+  /// The entry of `edgeStarts` for a stage whose `slotBit` moves.
+  size_t edgeRow(PipeId pipe, StageId stage, uint8_t slotBit) const {
+    return firstRow[pipe.value] + stage.value * std::size(movingSlots) +
+           (slotBit == slot::InputGrad);
+  }
+  void addEdges();
+  void addLanes();
+  bool numberMessages();
+
+  std::vector<size_t> firstRow;     ///< By pipe.
+  std::vector<uint32_t> edgeStarts; ///< Into `edgeRows`; by edgeRow.
+  std::vector<Edge> edgeRows;
+  std::vector<Lane> laneRows;
+  uint64_t messages = 0;
+  bool isNumbered = false;
+};
+
+} // namespace ppcc
