@@ -35,7 +35,7 @@ model        : 'model' '{' modelSetting* '}' ;
 modelSetting : ID (ID | 'overlap')? ('pipe' ID)? ('stage' ID)? '=' expr ';' ;
 comm         : 'comm' '{' commSetting* '}' ;
 commSetting  : ID commValue (',' commValue)* ';' ;
-commValue    : ID ('-' (ID | 'edge'))* (':' INT)? | INT ;
+commValue    : ID ('-' (ID | 'edge'))* (':' INT)? | INT | 'on' ;
 
 body : '{' statement* '}' ;
 

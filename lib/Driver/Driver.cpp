@@ -92,7 +92,11 @@ private:
     importContext.options.maxActions = options.limits.maxActions;
     auto program = times.measure(
         "import", [&] { return importProgram(format, importContext); });
-    return program && finish(nullptr, *program);
+    if (!program)
+      return false;
+    if (options.preconnect == "off")
+      program->preconnect.clear();
+    return finish(nullptr, *program);
   }
 
   bool compileSchedule(Loader &loader, uint32_t source) {
@@ -181,10 +185,43 @@ private:
       order = values.front().text.str();
     if (order == "none" && options.transports.empty() && !hasMessages)
       return "verify";
-    std::string inject =
-        order == "none" ? "" : "inject-comm{order=" + order + "},verify,";
-    return "verify," + inject + "verify-matching,verify-transport{transport=" +
-           llvm::join(transports(schedule), "+") + "}";
+    std::string bound = prefetch(schedule);
+    std::string text = "verify,";
+    if (order != "none")
+      text += "inject-comm{order=" + order +
+              (bound.empty() ? "" : "," + bound) + "},verify,";
+    text += "verify-matching,verify-transport{transport=" +
+            llvm::join(transports(schedule), "+") + "}";
+    if (!bound.empty())
+      text += ",verify-buffers{" + bound + "}";
+    if (wantsPreconnect(schedule, program))
+      text += ",preconnect";
+    return text;
+  }
+
+  /// `prefetch=N`, or nothing without a bound.
+  std::string prefetch(const sema::Schedule *schedule) const {
+    if (options.prefetch)
+      return "prefetch=" + std::to_string(*options.prefetch);
+    auto values = commSetting(schedule, "prefetch");
+    return values.empty() ? "" : "prefetch=" + values.front().text.str();
+  }
+
+  /// Whether to list the connections: `auto` does where they may be made as
+  /// messages come, on streams, and keeps the list that a program has.
+  bool wantsPreconnect(const sema::Schedule *schedule,
+                       const Program &program) const {
+    std::string when = "auto";
+    if (options.preconnect)
+      when = *options.preconnect;
+    else if (auto values = commSetting(schedule, "preconnect"); !values.empty())
+      when = values.front().text.str();
+    if (when == "auto")
+      return program.preconnect.empty() &&
+             llvm::any_of(transports(schedule), [](const std::string &name) {
+               return findTransport(name)->hasStreams();
+             });
+    return when == "on";
   }
 
   static llvm::ArrayRef<ast::Identifier>

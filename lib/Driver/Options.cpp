@@ -58,6 +58,25 @@ static void addTransports(CLI::App &app, Options &options) {
       ->allow_extra_args(false);
 }
 
+static void addCommunication(CLI::App &app, Options &options) {
+  std::vector<std::string> orders;
+  for (const CommOrderInfo &order : commOrders())
+    orders.push_back(order.name.str());
+  addChoice(app, "--comm-order", "How to order sends and receives", orders,
+            [&](const std::string &order) { options.commOrder = order; });
+  app.add_option("--prefetch", options.prefetch,
+                 "Post at most this many receives of an edge ahead of their "
+                 "readers")
+      ->option_text("N")
+      ->check(CLI::Range(uint32_t(1), UINT32_MAX));
+  addChoice(app, "--preconnect",
+            "List the connections to open first: auto, the default, does on "
+            "streams",
+            {"auto", "on", "off"},
+            [&](const std::string &when) { options.preconnect = when; });
+  addTransports(app, options);
+}
+
 static void declare(CLI::App &app, Options &options) {
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.set_version_flag("--version", "ppcc " PPCC_VERSION,
@@ -92,12 +111,7 @@ static void declare(CLI::App &app, Options &options) {
   addChoice(app, "--emit", "What to write", emitKinds(),
             [&](const std::string &kind) { options.emit = kind; });
   app.add_flag("--check", options.check, "Verify only, write nothing");
-  std::vector<std::string> orders;
-  for (const CommOrderInfo &order : commOrders())
-    orders.push_back(order.name.str());
-  addChoice(app, "--comm-order", "How to order sends and receives", orders,
-            [&](const std::string &order) { options.commOrder = order; });
-  addTransports(app, options);
+  addCommunication(app, options);
   addProgramOptions(app, options);
   addParsed(
       app, "--torch-version", "The PyTorch that reads torch-csv, such as 2.9",
@@ -154,5 +168,12 @@ std::optional<int> ppcc::parseOptions(ArrayRef<const char *> args,
   if (!options.transports.empty() && !options.passes.empty())
     return wrong("--transport and --passes exclude each other; write "
                  "verify-transport{transport=...} into the pipeline");
+  if (options.prefetch && !options.passes.empty())
+    return wrong("--prefetch and --passes exclude each other; write "
+                 "inject-comm{prefetch=...} and verify-buffers{prefetch=...} "
+                 "into the pipeline");
+  if (options.preconnect && !options.passes.empty())
+    return wrong("--preconnect and --passes exclude each other; write "
+                 "preconnect into the pipeline");
   return std::nullopt;
 }

@@ -14,6 +14,8 @@ struct Options : PassCommandLine {
   std::string input, output = "-", emit = "json", schedule, color = "auto";
   std::optional<std::string> commOrder;
   std::vector<std::string> transports; ///< Those asked for; may be empty.
+  std::optional<uint32_t> prefetch;
+  std::optional<std::string> preconnect; ///< `auto`, `on` or `off`.
   std::vector<sema::ParamValue> params;
   sema::Limits limits;
   EmitOptions emitOptions;

@@ -1,6 +1,7 @@
 // The passes of ppcc.
 #include "ppcc/Driver/PassRegistry.h"
 #include "ppcc/Transforms/InjectComm.h"
+#include "ppcc/Transforms/Preconnect.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;

@@ -1,7 +1,9 @@
 // Writes the program as JSON, as docs/program-format.md describes it.
 #include "Emitters.h"
 #include "Writer.h"
+#include "ppcc/Analysis/ReceiveBuffers.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 
@@ -34,7 +36,8 @@ namespace {
 class JsonEmitter {
 public:
   JsonEmitter(const Program &program, llvm::raw_ostream &out)
-      : program(program), writer(out) {}
+      : program(program), index(program), buffers(program, index), writer(out) {
+  }
 
   void emit() {
     writer.put("{\n\"format\": \"ppcc.program\",\n\"version\": "
@@ -49,6 +52,19 @@ public:
     writer.put(program.hasBackward ? "true" : "false");
     key("transports");
     list(program.provenUnder, [&](StringRef name) { string(name); });
+    key("preconnect");
+    list(program.preconnect,
+         [&](RankPair pair) { numbers({pair.low.value, pair.high.value}); });
+    key("buffers");
+    writer.put('[');
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+      if (rank != 0)
+        writer.put(',');
+      writer.number(buffers.mostOf(RankId(rank)));
+    }
+    writer.put(']');
+    key("edge_buffers");
+    edgeBuffers();
     key("kinds");
     list(program.kinds.rows(), [&](const KindInfo &info) {
       writer.put("{\"letters\": ");
@@ -77,6 +93,14 @@ public:
     for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
       writer.put(rank == 0 ? "\n" : ",\n");
       actions(RankId(rank));
+    }
+    writer.put("\n]");
+    key("waits");
+    writer.put('[');
+    llvm::ArrayRef<ActionId> waits = buffers.waits();
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+      writer.put(rank == 0 ? "\n" : ",\n");
+      waits = putWaits(RankId(rank), waits);
     }
     writer.put("\n]\n}\n");
   }
@@ -170,7 +194,47 @@ private:
     writer.put(']');
   }
 
+  /// Of each edge on which something is received: the receive's kind, pipe,
+  /// stage and peer, and the buffers.
+  void edgeBuffers() {
+    writer.put('[');
+    bool first = true;
+    for (auto [i, edge] : llvm::enumerate(buffers.edges().edges())) {
+      if (buffers.mostOf(i) == 0)
+        continue;
+      if (!first)
+        writer.put(", ");
+      first = false;
+      auto kindId = program.kinds.find(KindClass::Recv, edge.slotBit);
+      assert(kindId && "every slot that moves has its messages");
+      numbers({kindId->value, edge.pipe.value, edge.to.value, edge.from.value,
+               buffers.mostOf(i)});
+    }
+    writer.put(']');
+  }
+
+  /// Writes those of one rank, which begin `waits`; the others remain.
+  llvm::ArrayRef<ActionId> putWaits(RankId rank,
+                                    llvm::ArrayRef<ActionId> waits) {
+    uint32_t begin = program.begin(rank).value, end = program.end(rank).value;
+    writer.put('[');
+    bool first = true;
+    for (uint32_t row = begin; row != end; ++row) {
+      if (program.kindOf(ActionId(row)).kindClass != KindClass::Recv)
+        continue;
+      if (!first)
+        writer.put(',');
+      first = false;
+      writer.number(waits.front().value - begin);
+      waits = waits.drop_front();
+    }
+    writer.put(']');
+    return waits;
+  }
+
   const Program &program;
+  ProgramIndex index;
+  ReceiveBuffers buffers;
   Writer writer;
 };
 

@@ -3,6 +3,7 @@
 #include "ppcc/IR/Transport.h"
 #include "ppcc/Support/Suggest.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -227,11 +228,17 @@ private:
       bool (Parser::*parse)();
     };
     static constexpr Key keys[] = {
-        {"param", &Parser::parseParam},       {"ranks", &Parser::parseRanks},
-        {"backward", &Parser::parseBackward}, {"file", &Parser::parseFile},
-        {"site", &Parser::parseSite},         {"pipe", &Parser::parsePipe},
-        {"skip", &Parser::parseSkip},         {"cost", &Parser::parseCost},
-        {"latency", &Parser::parseLatency},   {"proven", &Parser::parseProven},
+        {"param", &Parser::parseParam},
+        {"ranks", &Parser::parseRanks},
+        {"backward", &Parser::parseBackward},
+        {"file", &Parser::parseFile},
+        {"site", &Parser::parseSite},
+        {"pipe", &Parser::parsePipe},
+        {"skip", &Parser::parseSkip},
+        {"cost", &Parser::parseCost},
+        {"latency", &Parser::parseLatency},
+        {"proven", &Parser::parseProven},
+        {"preconnect", &Parser::parsePreconnect},
     };
     StringRef word = peekWord();
     keyLine = line;
@@ -311,6 +318,35 @@ private:
         program.provenUnder.push_back(name.str());
     }
     return true;
+  }
+
+  bool parsePreconnect() {
+    if (!program.preconnect.empty())
+      diags.report<diag::IrTwice>(keyRange, "`preconnect`");
+    if (!expect("["))
+      return false;
+    while (!accept("]")) {
+      const char *from = cursor;
+      auto low = number("a rank", Program::maxRanks - 1);
+      if (!low || !expect("-"))
+        return false;
+      auto high = number("a rank", Program::maxRanks - 1);
+      if (!high)
+        return false;
+      addPair({RankId(*low), RankId(*high)}, range(from, cursor));
+    }
+    return true;
+  }
+
+  void addPair(RankPair pair, SourceRange at) {
+    auto [low, high] = pair;
+    if (low >= high)
+      diags.report<diag::IrBadPair>(at, low.value, high.value);
+    else if (!pairs.insert({low.value, high.value}).second)
+      diags.report<diag::IrTwice>(
+          at, fmt::format("the pair {}-{}", low.value, high.value));
+    program.preconnect.push_back(pair);
+    pairRanges.push_back(at);
   }
 
   bool parseFile() {
@@ -529,6 +565,9 @@ private:
           diags.report<diag::IrNoRank>(at, rank.value, program.numRanks);
           break;
         }
+    for (auto [pair, at] : llvm::zip(program.preconnect, pairRanges))
+      if (pair.high.value >= program.numRanks)
+        diags.report<diag::IrNoRank>(at, pair.high.value, program.numRanks);
   }
 
   // The actions.
@@ -806,7 +845,9 @@ private:
   uint32_t keyLine = 0;
   SourceRange keyRange; ///< The key of the item that is being read.
   std::vector<SourceRange> siteRanges,
-      pipeRanges; ///< The keys of those read so far.
+      pipeRanges;                      ///< The keys of those read so far.
+  std::vector<SourceRange> pairRanges; ///< Of `preconnect`.
+  llvm::DenseSet<std::pair<uint32_t, uint32_t>> pairs;
   std::optional<uint32_t>
       ownFile; ///< The entry of this text in Program::files.
   PhaseId phase;

@@ -151,6 +151,7 @@ private:
     out << "  ranks " << program.numRanks << '\n';
     out << "  backward " << (program.hasBackward ? "true" : "false") << '\n';
     printProven();
+    printPreconnect();
     if (options.sites)
       printSites();
     for (const Pipe &pipe : program.pipes)
@@ -165,6 +166,22 @@ private:
     out << "  proven [";
     llvm::interleave(program.provenUnder, out, " ");
     out << "]\n";
+  }
+
+  void printPreconnect() {
+    if (program.preconnect.empty())
+      return;
+    Lines lines(out, 2, 2);
+    std::string item = "preconnect [";
+    for (RankPair pair : program.preconnect) {
+      item +=
+          llvm::utostr(pair.low.value) + '-' + llvm::utostr(pair.high.value);
+      if (pair == program.preconnect.back())
+        item += ']';
+      lines.put(item);
+      item.clear();
+    }
+    lines.endLine();
   }
 
   void printSites() {

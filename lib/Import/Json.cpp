@@ -2,7 +2,9 @@
 #include "Importers.h"
 #include "JsonCursor.h"
 #include "Quote.h"
+#include "ppcc/Analysis/ReceiveBuffers.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -195,6 +197,7 @@ private:
       wrong("backward", "true or false");
     program.hasBackward = value.value_or(true);
   }
+  void readPreconnect();
   void readKinds();
   void readLetters() { letters = string("letters"); }
   void readClass() { kindClass = string("class"); }
@@ -276,6 +279,7 @@ private:
     actionsPlace = lastPlace();
   }
   void readAction();
+  void readWaits();
 
   // The end.
 
@@ -287,16 +291,23 @@ private:
     size_t errorsBefore = diags.errorCount();
     checkPipes();
     checkSites();
+    checkPreconnect();
     if (diags.errorCount() != errorsBefore)
       return; // Rows that refer to them would only repeat it.
     numSites = program.sites.size();
     for (uint32_t row = 0; row != program.size() && !diags.saturated(); ++row)
       finishRow(ActionId(row), rowOffsets[row]);
+    if (hasWaits && diags.errorCount() == errorsBefore)
+      checkWaits();
   }
   void checkPipes();
   void checkSites();
+  void checkPreconnect();
   void finishRow(ActionId id, uint32_t offset);
   void useOwnSite(Action &action, uint32_t offset);
+  void checkWaits();
+  void reportWait(ActionId receive, uint32_t given, uint32_t offset,
+                  RankId rank, ActionId reader);
   SourceRange rowPlace(uint32_t offset) const {
     return range(text.slice(offset, text.find(']', offset) + 1));
   }
@@ -314,10 +325,14 @@ private:
   int64_t group = -1; ///< Of the row before.
 
   std::vector<KindId> kinds; ///< By the file's numbers.
-  std::vector<SourceRange> pipePlaces, sitePlaces;
+  std::vector<SourceRange> pipePlaces, sitePlaces, pairPlaces;
   std::vector<uint32_t> rowOffsets; ///< Where each action begins.
   SourceRange actionsPlace;
   size_t numSites = 0; ///< That the file has.
+  /// The waits of each receive, where they stand, and how many each rank has.
+  std::vector<uint32_t> waits, waitOffsets, waitsOfRank;
+  SourceRange waitsPlace;
+  bool hasWaits = false;
 
   // The line of the last row that got a place of its own.
   std::optional<uint32_t> ownFile;
@@ -333,6 +348,7 @@ const Reader::Key Reader::topKeys[] = {
     {"params", &Reader::readParams},
     {"ranks", &Reader::readRanks},
     {"backward", &Reader::readBackward},
+    {"preconnect", &Reader::readPreconnect, /*isOptional=*/true},
     {"kinds", &Reader::readKinds},
     {"phases", &Reader::readPhases},
     {"pipes", &Reader::readPipes},
@@ -340,6 +356,7 @@ const Reader::Key Reader::topKeys[] = {
     {"sites", &Reader::readSites},
     {"columns", &Reader::readColumns},
     {"actions", &Reader::readActions},
+    {"waits", &Reader::readWaits, /*isOptional=*/true},
 };
 const Reader::Key Reader::kindKeys[] = {
     {"letters", &Reader::readLetters},
@@ -357,6 +374,22 @@ void Reader::readTop() {
   if (cursor.failed())
     diags.report<diag::ImportNotJson>(range(cursor.errorPlace()),
                                       cursor.error());
+}
+
+void Reader::readPreconnect() {
+  llvm::DenseSet<std::pair<int64_t, int64_t>> seen;
+  list("preconnect", [&] {
+    std::array<int64_t, 2> pair;
+    if (!numbers("preconnect", pair))
+      return;
+    auto [low, high] = pair;
+    if (low < 0 || low >= high || high >= int64_t(Program::maxRanks))
+      return wrong("preconnect", "pairs of ranks, the smaller first");
+    if (!seen.insert({low, high}).second)
+      diags.report<diag::ImportJsonPair>(lastPlace(), low, high);
+    program.preconnect.push_back({RankId(low), RankId(high)});
+    pairPlaces.push_back(lastPlace());
+  });
 }
 
 void Reader::readKinds() {
@@ -467,6 +500,23 @@ void Reader::readAction() {
   rowOffsets.push_back(cursor.last().begin() - text.begin());
 }
 
+void Reader::readWaits() {
+  hasWaits = true;
+  list("waits", [&] {
+    if (waitsOfRank.size() == Program::maxRanks)
+      return tooMany(Program::maxRanks, "ranks");
+    waitsOfRank.push_back(0);
+    list("waits", [&] {
+      if (waits.size() >= context.options.maxActions)
+        return tooMany(context.options.maxActions, "waits");
+      waits.push_back(number("waits", 0, UINT32_MAX - 1));
+      waitOffsets.push_back(cursor.last().begin() - text.begin());
+      ++waitsOfRank.back();
+    });
+  });
+  waitsPlace = lastPlace();
+}
+
 void Reader::checkPipes() {
   for (auto [i, pipe] : llvm::enumerate(program.pipes)) {
     SourceRange place = pipePlaces[i];
@@ -514,6 +564,14 @@ void Reader::checkSites() {
   }
 }
 
+void Reader::checkPreconnect() {
+  for (auto [pair, place] : llvm::zip(program.preconnect, pairPlaces))
+    if (pair.high.value >= program.numRanks && !diags.saturated())
+      diags.report<diag::ImportJsonRange>(
+          place, "rank", pair.high.value,
+          fmt::format("the program has {}", program.numRanks));
+}
+
 /// Puts the program's kind in the place of the file's, and checks the numbers
 /// of a row against what they count.
 void Reader::finishRow(ActionId id, uint32_t offset) {
@@ -551,6 +609,54 @@ void Reader::finishRow(ActionId id, uint32_t offset) {
   if (action.site == SiteId())
     useOwnSite(action, offset);
   program.set(id, action);
+}
+
+/// Checks that each receive waits where its data is read first.
+void Reader::checkWaits() {
+  std::vector<uint32_t> receives(program.ranksBegun());
+  for (uint32_t rank = 0; rank != receives.size(); ++rank)
+    for (uint32_t row = program.begin(RankId(rank)).value;
+         row != program.end(RankId(rank)).value; ++row)
+      receives[rank] +=
+          program.kindOf(ActionId(row)).kindClass == KindClass::Recv;
+  if (receives != waitsOfRank) {
+    diags.report<diag::ImportJsonShape>(
+        waitsPlace, "waits",
+        "a list for each rank, with a number for each of its receives");
+    return;
+  }
+  ProgramIndex index(program);
+  ReceiveBuffers buffers(program, index);
+  if (!buffers.edges().fits())
+    return; // It has far too few actions, as `verify` will say.
+  size_t next = 0;
+  for (uint32_t i = 0; i != program.ranksBegun(); ++i) {
+    RankId rank(i);
+    uint32_t begin = program.begin(rank).value, end = program.end(rank).value;
+    for (uint32_t row = begin; row != end && !diags.saturated(); ++row) {
+      if (program.kindOf(ActionId(row)).kindClass != KindClass::Recv)
+        continue;
+      ActionId reader = buffers.waits()[next];
+      if (waits[next] != reader.value - begin)
+        reportWait(ActionId(row), waits[next], waitOffsets[next], rank, reader);
+      ++next;
+    }
+  }
+}
+
+void Reader::reportWait(ActionId receive, uint32_t given, uint32_t offset,
+                        RankId rank, ActionId reader) {
+  uint32_t truth = reader.value - program.begin(rank).value;
+  std::string why =
+      reader == program.end(rank)
+          ? fmt::format("no action reads it, so it waits at the end, {}", truth)
+          : fmt::format("it is read first at {}, `{}`", truth,
+                        cell(program, program[reader]));
+  StringRef digits = text.substr(offset, 20).take_while([](char c) {
+    return c >= '0' && c <= '9';
+  });
+  diags.report<diag::ImportJsonWait>(
+      range(digits), cell(program, program[receive]), given, why);
 }
 
 /// Gives an action of unknown origin its place in the JSON.

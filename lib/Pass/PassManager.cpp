@@ -45,9 +45,10 @@ private:
     times.push_back({pass.name, Clock::now() - start});
     assert((result != PassResult::Changed || !pass.pass->isReadOnly()) &&
            "a read-only pass changed the program");
-    if (result != PassResult::Unchanged && !pass.pass->isReadOnly()) {
+    if (result != PassResult::Unchanged && !pass.pass->keepsRows()) {
       context.analyses.clear();
       program.provenUnder.clear();
+      program.preconnect.clear();
       judges.clear();
     } else {
       judges.push_back(pass.name);

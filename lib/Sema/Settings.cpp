@@ -15,7 +15,9 @@ using llvm::StringRef;
 namespace {
 
 enum class Subject : uint8_t { None, Kind, Memory };
-enum class CommValue : uint8_t { Transport, Order, Fusion, Count };
+enum class CommValue : uint8_t { Transport, Order, Fusion, Count, Switch };
+
+constexpr StringRef switchWords[] = {"auto", "on", "off"};
 
 template <class Takes> struct Row {
   StringRef name;
@@ -96,17 +98,19 @@ void checkValue(const ast::CommSetting &setting, const ast::Identifier &value,
   ArrayRef<StringRef> allowed =
       takes == CommValue::Transport ? ArrayRef(words.transports)
       : takes == CommValue::Order   ? ArrayRef(words.orders)
+      : takes == CommValue::Switch  ? ArrayRef(switchWords)
                                     : ArrayRef(words.fusions);
   bool isCount = takes == CommValue::Count;
   uint32_t number;
-  bool ok = isCount ? !value.text.getAsInteger(10, number)
+  bool ok = isCount ? !value.text.getAsInteger(10, number) && number != 0
             : takes == CommValue::Transport
                 ? words.isTransport && words.isTransport(value.text)
                 : llvm::is_contained(allowed, value.text);
   if (!ok)
     diags.report<diag::BadSettingValue>(
         value.range, setting.name.text, value.text,
-        isCount ? "; it takes a number" : didYouMean(value.text, allowed));
+        isCount ? "; it takes a number of at least 1"
+                : didYouMean(value.text, allowed));
 }
 
 } // namespace

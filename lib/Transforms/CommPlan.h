@@ -68,7 +68,9 @@ struct CommPlan {
   const ProgramIndex &index;
   const Durations &durations;
   CommWriter &writer;
-  uint64_t messages; ///< That the edges between ranks need.
+  uint64_t messages;                ///< That the edges between ranks need.
+  std::optional<uint32_t> prefetch; ///< Receives of an edge that may be posted
+                                    ///< ahead of their readers.
   DiagnosticEngine &diags;
   SourceManager &sources;
 };

@@ -70,7 +70,8 @@ countRows(const Program &program, const ProgramIndex &index) {
 std::optional<Program>
 ppcc::injectComm(const Program &program, const ProgramIndex &index,
                  CommOrder order, DiagnosticEngine &diags,
-                 SourceManager &sources, std::optional<Time> latency) {
+                 SourceManager &sources, std::optional<Time> latency,
+                 std::optional<uint32_t> prefetch) {
   assert(program.ranksBegun() == program.numRanks);
   PlanMessages planMessages = planOf[static_cast<size_t>(order)];
   if (!planMessages)
@@ -97,7 +98,8 @@ ppcc::injectComm(const Program &program, const ProgramIndex &index,
   result.layout(std::get<0>(rows));
   CommWriter writer(program, result);
   uint64_t messages = (result.size() - program.size()) / 2;
-  CommPlan plan{program, index, durations, writer, messages, diags, sources};
+  CommPlan plan{program,  index,    durations, writer,
+                messages, prefetch, diags,     sources};
   if (!planMessages(plan))
     return std::nullopt;
   return result;
@@ -108,6 +110,7 @@ namespace {
 struct InjectCommOptions {
   CommOrder order = CommOrder::ReadyTime;
   std::optional<Time> latency;
+  std::optional<uint32_t> prefetch;
 };
 
 class InjectComm final : public Pass {
@@ -118,8 +121,9 @@ public:
     if (options.order == CommOrder::None)
       return PassResult::Unchanged;
     const auto &index = context.analyses.get<ProgramIndex>(program);
-    auto result = injectComm(program, index, options.order, context.diags,
-                             context.sources, options.latency);
+    auto result =
+        injectComm(program, index, options.order, context.diags,
+                   context.sources, options.latency, options.prefetch);
     if (!result)
       return PassResult::Failed;
     program = std::move(*result);
@@ -141,6 +145,15 @@ constexpr PassOption<InjectCommOptions> optionTable[] = {
      [](InjectCommOptions &options, llvm::StringRef value) {
        options.latency = cost::parse(value);
        return options.latency.has_value();
+     }},
+    {{"prefetch", "N",
+      "receives of an edge that may be posted ahead of their readers"},
+     [](InjectCommOptions &options, llvm::StringRef value) {
+       uint32_t bound = 0;
+       if (value.getAsInteger(10, bound) || bound == 0)
+         return false;
+       options.prefetch = bound;
+       return true;
      }},
 };
 

@@ -8,8 +8,10 @@
 //
 // A row is written when its action ends, both ends of a message when it is due.
 // So the list of each rank is a projection of one global order, in which all
-// can run.
+// can run. A message that the bound of receives keeps back is due when its turn
+// comes, at the earliest.
 #include "CommPlan.h"
+#include "Prefetch.h"
 
 #include "ppcc/Analysis/Dependences.h"
 #include "ppcc/Analysis/Heads.h"
@@ -28,6 +30,8 @@ public:
       : plan(plan), program(plan.program), writer(plan.writer),
         heads(program, plan.index), ranks(program.ranksBegun()) {
     dataBound(program, plan.index, plan.durations, nullptr, &slacks);
+    if (plan.prefetch)
+      prefetch.emplace(program, plan.index, *plan.prefetch);
   }
 
   bool run() {
@@ -95,6 +99,17 @@ private:
     ranks[rank.value].runs = false;
     for (ActionId row = first; row != last; ++row.value)
       handOn(rank, row, end);
+    if (prefetch)
+      prefetch->hasRun(
+          rank, first, last,
+          [&](ActionId producer, uint8_t slotBit, StageId reader, Time due) {
+            Action action = program[producer];
+            size_t input =
+                heads.inputOf(action.pipe, reader, action.microbatch, slotBit);
+            messages.push({std::max(due, end), slacks[input],
+                           program.rankOf(producer), producer, slotBit,
+                           reader});
+          });
     start(rank);
   }
 
@@ -112,8 +127,9 @@ private:
             start(to);
             return;
           }
-          Time slack = slacks[input];
-          messages.push({end + slack / 2, slack, rank, row, slotBit, reader});
+          Time due = end + slacks[input] / 2;
+          if (!prefetch || prefetch->mayGo(row, action, slotBit, reader, due))
+            messages.push({due, slacks[input], rank, row, slotBit, reader});
         });
   }
 
@@ -162,6 +178,7 @@ private:
   std::vector<Time> slacks;
   Queue<Running> running;
   Queue<Message> messages;
+  std::optional<Prefetch> prefetch;
 };
 
 } // namespace

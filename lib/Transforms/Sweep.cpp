@@ -1,6 +1,7 @@
 // Places messages as PyTorch's _add_send_recv and d9d do: ranks are visited in
 // turn, each visit runs one item.
 #include "CommPlan.h"
+#include "Prefetch.h"
 
 #include "llvm/ADT/BitVector.h"
 
@@ -29,6 +30,8 @@ public:
       pairs += size_t(pipe.numStages()) * pipe.numMicrobatches;
     }
     made.resize(pairs);
+    if (plan.prefetch)
+      prefetch.emplace(program, plan.index, *plan.prefetch);
   }
 
   bool run() {
@@ -116,16 +119,26 @@ private:
     }
     for (uint32_t row = first; row != end; ++row) {
       Action action = program[ActionId(row)];
-      forEachMessage(program, plan.index, action,
-                     [&](uint8_t slotBit, StageId reader) {
-                       writer.message(action, rank, slotBit, reader);
-                       RankId to = program.rankOfStage(action.pipe, reader);
-                       if (to != rank && heads[to.value].waitsFor ==
-                                             Input{action.pipe, action.stage,
-                                                   action.microbatch, slotBit})
-                         wake(to);
-                     });
+      forEachMessage(
+          program, plan.index, action, [&](uint8_t slotBit, StageId reader) {
+            if (!prefetch ||
+                prefetch->mayGo(ActionId(row), action, slotBit, reader))
+              writer.message(action, rank, slotBit, reader);
+            RankId to = program.rankOfStage(action.pipe, reader);
+            if (to != rank &&
+                heads[to.value].waitsFor == Input{action.pipe, action.stage,
+                                                  action.microbatch, slotBit})
+              wake(to);
+          });
     }
+    // Behind the results of the item, which other ranks may wait for.
+    if (prefetch)
+      prefetch->hasRun(
+          rank, ActionId(first), ActionId(end),
+          [&](ActionId producer, uint8_t slotBit, StageId reader, Time) {
+            writer.message(program[producer], program.rankOf(producer), slotBit,
+                           reader);
+          });
     start(rank);
   }
 
@@ -153,6 +166,7 @@ private:
   std::vector<uint8_t> made; ///< The slots of each pair that have been filled.
   std::vector<Head> heads;
   llvm::BitVector ready;
+  std::optional<Prefetch> prefetch;
 };
 
 } // namespace

@@ -21,6 +21,7 @@
 // PASSES:      verify-comm
 // PASSES:      inject-comm
 // PASSES:      verify-comm
+// PASSES-NEXT: verify-preconnect
 // PASSES-NEXT: verify-matching
 // PASSES-NEXT: verify-transport
 

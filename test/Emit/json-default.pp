@@ -22,5 +22,9 @@ schedule tiny(flag: bool = true, P: int = 2, cost: float = 1.5) {
 //      CHECK:"actions": [
 // CHECK-NEXT:{{\[\[0,0,0,0,-1,0,-1,1\]\],}}
 // CHECK-NEXT:{{\[\[0,0,1,0,-1,0,-1,1\]\]}}
+// CHECK-NEXT:],
+// CHECK-NEXT:"waits": [
+// CHECK-NEXT:[],
+// CHECK-NEXT:[]
 // CHECK-NEXT:]
 // CHECK-NEXT:}

@@ -48,7 +48,7 @@ schedule s() {
     order sweeep;
     // CHECK:      settings.pp:[[#@LINE+1]]:10: error: `fuse` does not take `all` [E0325]
     fuse all;
-    // CHECK:      settings.pp:[[#@LINE+1]]:14: error: `prefetch` does not take `many`; it takes a number [E0325]
+    // CHECK:      settings.pp:[[#@LINE+1]]:14: error: `prefetch` does not take `many`; it takes a number of at least 1 [E0325]
     prefetch many;
     // CHECK:      settings.pp:[[#@LINE+8]]:5: error: a second `prefetch` [E0317]
     // CHECK-NEXT:   [[#@LINE+7]] |     prefetch 1, 2;
@@ -59,6 +59,8 @@ schedule s() {
     // CHECK-NEXT: note: keep one of them
     // CHECK:      settings.pp:[[#@LINE+1]]:5: error: `prefetch` takes 1 value, but 2 are given [E0312]
     prefetch 1, 2;
+    // CHECK:      settings.pp:[[#@LINE+1]]:16: error: `preconnect` does not take `autom`; did you mean `auto`? [E0325]
+    preconnect autom;
     // CHECK:      settings.pp:[[#@LINE+1]]:5: error: `comm` has no setting `oder`; did you mean `order`? [E0306]
     oder none;
   }

@@ -13,12 +13,12 @@ using namespace ppcc;
 
 namespace {
 
-Program readyTime(const Program &program) {
+Program readyTime(const Program &program, std::optional<uint32_t> prefetch) {
   SourceManager sources(llvm::vfs::getRealFileSystem());
   DiagnosticEngine diags(
       [](const Diagnostic &found) { ADD_FAILURE() << found.message; });
   return *injectComm(program, ProgramIndex(program), CommOrder::ReadyTime,
-                     diags, sources);
+                     diags, sources, std::nullopt, prefetch);
 }
 
 /// Runs each list strictly in order, the two ends of a message at one moment:
@@ -124,12 +124,13 @@ private:
   std::set<Data> known;
 };
 
-void expectOneOrder(Program compute) {
-  Program program = readyTime(compute);
+void expectOneOrder(Program compute,
+                    std::optional<uint32_t> prefetch = std::nullopt) {
+  Program program = readyTime(compute, prefetch);
   OneOrder order(program);
   EXPECT_EQ(order.run(), "") << emitted("actions", program);
   EXPECT_EQ(compute.size() + 2 * order.messages, program.size());
-  EXPECT_EQ(emitted("actions", readyTime(compute)),
+  EXPECT_EQ(emitted("actions", readyTime(compute, prefetch)),
             emitted("actions", program));
   // The compute actions are those of before.
   for (uint32_t rank = 0; rank != program.numRanks; ++rank) {
@@ -163,6 +164,14 @@ TEST(ReadyTime, ListsAreProjectionsOfOneOrderWhenCostsAreNothing) {
       std::fill(setting.times.begin(), setting.times.end(), 0);
     expectOneOrder(program);
   }
+}
+
+TEST(ReadyTime, ListsAreProjectionsOfOneOrderWhenReceivesAreBounded) {
+  for (unsigned seed = 0; seed != 500; ++seed)
+    for (uint32_t prefetch : {1, 2}) {
+      SCOPED_TRACE(fmt::format("seed {}, prefetch {}", seed, prefetch));
+      expectOneOrder(RandomProgram(seed, seed % 2).program, prefetch);
+    }
 }
 
 } // namespace

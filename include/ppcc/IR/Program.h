@@ -57,6 +57,12 @@ struct ProgramParam {
   std::string name, type, value;
 };
 
+/// Two ranks, the smaller first.
+struct RankPair {
+  RankId low, high;
+  auto operator<=>(const RankPair &) const = default;
+};
+
 /// One action, as a value. A Program stores it in 16 bytes.
 struct Action {
   KindId kind;
@@ -99,6 +105,10 @@ public:
   /// for itself, as far as somebody looked; a pass that changes it forgets
   /// them.
   std::vector<std::string> provenUnder;
+  /// The ranks that meet before the first action, each pair once, in one order
+  /// that all ranks keep; empty when nobody asked for it. A pass that changes
+  /// the program forgets it.
+  std::vector<RankPair> preconnect;
 
   /// Rows of all ranks.
   size_t size() const { return kindColumn.size(); }

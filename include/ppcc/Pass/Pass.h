@@ -30,6 +30,9 @@ public:
   virtual PassResult run(Program &program, PassContext &context) const = 0;
   /// Whether it only reads the program.
   virtual bool isReadOnly() const { return false; }
+  /// Whether it leaves the rows as they are, so that what is known of them
+  /// stays true.
+  virtual bool keepsRows() const { return isReadOnly(); }
   /// Whether it can judge a program in which errors were found already.
   virtual bool runsAfterErrors() const { return false; }
 };

@@ -30,17 +30,20 @@ std::optional<CommOrder> findCommOrder(llvm::StringRef name);
 /// `program` with its messages: for each result that a stage on another rank
 /// reads, a send on the rank of the stage that makes it and a receive on the
 /// rank of each reader. Orders that plan with time take a message to last
-/// `latency`, else what the costs of the program say. A message carries the
-/// site of its producer; a send has the producer's phase, a receive that of the
-/// row before which it is placed. Nothing, after a diagnostic, when the program
-/// has communication already or waits for itself. O(actions + messages).
-std::optional<Program> injectComm(const Program &program,
-                                  const ProgramIndex &index, CommOrder order,
-                                  DiagnosticEngine &diags,
-                                  SourceManager &sources,
-                                  std::optional<Time> latency = std::nullopt);
+/// `latency`, else what the costs of the program say. At most `prefetch`
+/// receives of an edge stand before the actions or groups that read them. A
+/// message carries the site of its producer; a send has the producer's phase, a
+/// receive that of the row before which it is placed. Nothing, after a
+/// diagnostic, when the program has communication already or waits for itself.
+/// O(actions + messages).
+std::optional<Program>
+injectComm(const Program &program, const ProgramIndex &index, CommOrder order,
+           DiagnosticEngine &diags, SourceManager &sources,
+           std::optional<Time> latency = std::nullopt,
+           std::optional<uint32_t> prefetch = std::nullopt);
 
-/// The pass `inject-comm`, with the options `order` and `latency`.
+/// The pass `inject-comm`, with the options `order`, `latency` and
+/// `prefetch`.
 PassFactory injectComm();
 
 } // namespace ppcc

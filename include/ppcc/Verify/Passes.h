@@ -15,9 +15,13 @@ verifyGroups(); ///< The members of an overlap group need nothing of each other.
 PassFactory verifyDependences(); ///< No rank waits for itself along the data.
 PassFactory
 verifyComm(); ///< Each edge between ranks has a send and a receive, in place.
-PassFactory verifyMatching();  ///< Two ranks send and receive the messages
-                               ///< between them in one order.
-PassFactory verifyTransport(); ///< No rank waits for itself on a transport;
-                               ///< the option `transport` says which.
+PassFactory verifyMatching();   ///< Two ranks send and receive the messages
+                                ///< between them in one order.
+PassFactory verifyTransport();  ///< No rank waits for itself on a transport;
+                                ///< the option `transport` says which.
+PassFactory verifyBuffers();    ///< No more receives of an edge wait for their
+                                ///< readers than the option `prefetch` says.
+PassFactory verifyPreconnect(); ///< Ranks that exchange messages have connected
+                                ///< before, where any have.
 
 } // namespace ppcc

@@ -34,6 +34,30 @@ def check_numbers(program):
         assert set(numbers) == set(range(len(set(numbers))))
 
 
+def check_communication(program):
+    pairs = [tuple(pair) for pair in program["preconnect"]]
+    assert len(pairs) == len(set(pairs)) and all(0 <= low < high < program["ranks"] for low, high in pairs)
+    used, posted = set(), [0] * program["ranks"]
+    for rank, actions in enumerate(program["actions"]):
+        classes = [program["kinds"][row[0]]["class"] for row in actions]
+        for row, kind in zip(actions, classes):
+            if kind != "compute":
+                peer = program["pipes"][row[1]]["rank_of_stage"][row[4]]
+                used.add((min(rank, peer), max(rank, peer)))
+        receives = [position for position, kind in enumerate(classes) if kind == "recv"]
+        waits = program["waits"][rank]
+        assert len(waits) == len(receives)
+        for receive, wait in zip(receives, waits):
+            assert receive < wait < len(actions) and classes[wait] == "compute"
+            held = [r for r, w in zip(receives, waits) if r <= receive < w]
+            posted[rank] = max(posted[rank], len(held))
+    assert not pairs or set(pairs) == used
+    assert program["buffers"] == posted
+    for kind, pipe, stage, peer, count in program["edge_buffers"]:
+        assert program["kinds"][kind]["class"] == "recv" and count >= 1
+        assert max(stage, peer) < len(program["pipes"][pipe]["rank_of_stage"])
+
+
 schema = json.load(open(sys.argv[1]))
 jsonschema.Draft202012Validator.check_schema(schema)
 validator = jsonschema.Draft202012Validator(schema)
@@ -43,4 +67,5 @@ for path in sys.argv[2:]:
     if errors:
         sys.exit(f"{path}: {errors[0][:200]}")
     check_numbers(program)
+    check_communication(program)
     print(f"{path} is valid: {sum(map(len, program['actions']))} actions")

@@ -28,6 +28,20 @@ CASES = [  # What is replaced, by what, and what ppcc says.
     ('[[-1,0,0,0], ', '[', ['`sites` must be [-1,0,0,0], and then file, line, column, caller [E0671]']),
     ('[-1,0,0,0], [0,', '[-1,0,0,0], [9,', ['file 9 does not exist: `files` has 1 [E0675]']),
     ('[[-1,0,0,0], ', '[[-1,0,0,0], [0,1,1,99], ', ['site 99 does not exist: `sites` has']),
+    ('"preconnect": [[0,1]]', '"preconnect": [[1,0]]', ['`preconnect` must be pairs of ranks, the smaller first [E0671]']),
+    ('"preconnect": [[0,1]]', '"preconnect": [[1,1]]', ['`preconnect` must be pairs of ranks, the smaller first [E0671]']),
+    ('"preconnect": [[0,1]]', '"preconnect": [[0,1048576]]', ['`preconnect` must be pairs of ranks, the smaller first [E0671]']),
+    ('"preconnect": [[0,1]]', '"preconnect": [0,1]', ['`preconnect` must be a list of 2 integers [E0671]'] * 2),
+    ('"preconnect": [[0,1]]', '"preconnect": 1', ['`preconnect` must be a list [E0671]']),
+    ('"preconnect": [[0,1]]', '"preconnect": [[0,1], [0,2]]', ['rank 2 does not exist: the program has 2 [E0675]']),
+    ('"preconnect": [[0,1]]', '"preconnect": [[0,1], [0,1]]', ['`preconnect` has ranks 0 and 1 twice [E0678]']),
+    ('[5,7],', '[4,7],', ['`0RECV_B0` waits before action 4 of its rank, but it is read first at 5, `0B0` [E0679]']),
+    ('[5,7],', '[7,7],', ['`0RECV_B0` waits before action 7 of its rank, but it is read first at 5, `0B0` [E0679]']),
+    ('[5,7],', '[5,8],', ['`0RECV_B1` waits before action 8 of its rank, but it is read first at 7, `0B1` [E0679]']),
+    ('[5,7],', '[5],', ['`waits` must be a list for each rank, with a number for each of its receives [E0671]']),
+    ('[5,7],', '', ['`waits` must be a list for each rank, with a number for each of its receives [E0671]']),
+    ('[5,7],', '[5,-7],', ['`waits` must be an integer from 0 to 4294967294 [E0671]']),
+    ('[5,7],', '5,', ['`waits` must be a list [E0671]']),
     ('"stage", "microbatch"', '"microbatch", "stage"', ['`columns` must be kind, pipe, stage, microbatch, peer, phase, group, site [E0671]']),
     ('[1,0,0,1,-1,2,-1,2]', '[1,0,0,1,-1,2,-1]', ['`actions` must be a list of 8 integers [E0671]']),
     ('[1,0,0,1,-1,2,-1,2]', '[1,0,0,1,-1,2,-1,"2"]', ['`actions` must be a list of 8 integers [E0671]']),
@@ -58,7 +72,7 @@ def ppcc(*args, **options):
     return subprocess.run([sys.argv[1], *args], capture_output=True, text=True, timeout=60, **options)
 
 
-whole = ppcc("gpipe", "-D", "P=2", "-D", "M=2").stdout
+whole = ppcc("gpipe", "-D", "P=2", "-D", "M=2", "--comm-order=sweep").stdout
 for old, new, messages in CASES:
     assert old in whole, f"{old} is not in the program"
     done = ppcc("-", "--check", input=whole.replace(old, new, 1))

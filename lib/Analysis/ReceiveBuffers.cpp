@@ -1,0 +1,28 @@
+#include "ppcc/Analysis/ReceiveBuffers.h"
+
+using namespace ppcc;
+
+ReceiveBuffers::ReceiveBuffers(const Program &program,
+                               const ProgramIndex &index)
+    : edgeIndex(program, index), mostOfEdge(edgeIndex.edges().size()) {
+  ReceiveWalk walk(program, edgeIndex);
+  std::vector<uint32_t> held(mostOfEdge.size());
+  for (uint32_t i = 0; i != program.ranksBegun(); ++i) {
+    RankId rank(i);
+    uint32_t heldByRank = 0, most = 0;
+    walk.run(
+        rank,
+        [&](uint32_t, ActionId) { waitRows.push_back(program.end(rank)); },
+        [&](uint32_t, ActionId, Message message) {
+          uint32_t &here = held[message.edge];
+          mostOfEdge[message.edge] = std::max(mostOfEdge[message.edge], ++here);
+          most = std::max(most, ++heldByRank);
+        },
+        [&](uint32_t receive, ActionId item, Message message) {
+          waitRows[receive] = item;
+          --held[message.edge];
+          --heldByRank;
+        });
+    mostOfRank.push_back(most);
+  }
+}

@@ -1,0 +1,73 @@
+// Lists the ranks that exchange messages in an order in which all can connect.
+#include "ppcc/Transforms/Preconnect.h"
+
+#include "ppcc/Analysis/RankPairs.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <bit>
+
+using namespace ppcc;
+
+namespace {
+
+/// The rounds in which a rank meets somebody, as bits.
+class Rounds {
+public:
+  /// The first in which both ranks are free.
+  static uint32_t firstFree(const Rounds &a, const Rounds &b) {
+    for (size_t i = std::max(a.full, b.full);; ++i)
+      if (uint64_t taken = a.word(i) | b.word(i); ~taken)
+        return i * 64 + std::countr_one(taken);
+  }
+
+  void take(uint32_t round) {
+    if (round / 64 >= words.size())
+      words.resize(round / 64 + 1);
+    words[round / 64] |= uint64_t(1) << round % 64;
+    while (!~word(full))
+      ++full;
+  }
+
+private:
+  uint64_t word(size_t i) const { return i < words.size() ? words[i] : 0; }
+
+  std::vector<uint64_t> words;
+  size_t full = 0; ///< The words before it have no free round.
+};
+
+class Preconnect final : public Pass {
+public:
+  PassResult run(Program &program, PassContext &) const override {
+    std::vector<RankPair> pairs;
+    for (const TalkingPair &pair : talkingPairs(program))
+      pairs.push_back(pair.ranks);
+    pairs = connectionOrder(program.numRanks, pairs);
+    if (pairs == program.preconnect)
+      return PassResult::Unchanged;
+    program.preconnect = std::move(pairs);
+    return PassResult::Changed;
+  }
+  bool keepsRows() const override { return true; }
+};
+
+} // namespace
+
+std::vector<RankPair> ppcc::connectionOrder(uint32_t numRanks,
+                                            llvm::ArrayRef<RankPair> pairs) {
+  std::vector<Rounds> taken(numRanks);
+  std::vector<std::pair<uint32_t, RankPair>> order;
+  order.reserve(pairs.size());
+  for (RankPair pair : pairs) {
+    Rounds &low = taken[pair.low.value], &high = taken[pair.high.value];
+    uint32_t round = Rounds::firstFree(low, high);
+    low.take(round);
+    high.take(round);
+    order.push_back({round, pair});
+  }
+  llvm::sort(order);
+  auto inOrder = llvm::make_second_range(order);
+  return {inOrder.begin(), inOrder.end()};
+}
+
+PassFactory ppcc::preconnect() { return passFactory<Preconnect>(); }

@@ -1,0 +1,47 @@
+#include "Prefetch.h"
+
+using namespace ppcc;
+
+Prefetch::Prefetch(const Program &program, const ProgramIndex &index,
+                   uint32_t bound)
+    : program(program), edges(program, index),
+      states(edges.fits() ? edges.size() : 0, open), dues(states.size()),
+      itemOf(states.size(), nobody), order(states.size()),
+      progress(edges.edges().size()) {
+  if (!edges.fits())
+    return;
+  for (uint32_t edge = 0; edge != progress.size(); ++edge)
+    if (edges.edges()[edge].lane != Edge::none)
+      progress[edge].next = progress[edge].end =
+          edges.edges()[edge].firstMessage;
+  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+    ActionId item = program.begin(RankId(rank));
+    for (ActionId row = item; row != program.end(RankId(rank)); ++row.value) {
+      if (!program.joined(row))
+        item = row;
+      forEachInput(RankId(rank), row, [&](Message message) {
+        if (itemOf[message.number] != nobody)
+          return;
+        itemOf[message.number] = item;
+        states[message.number] = closed;
+        order[progress[message.edge].end++] = message.number;
+      });
+    }
+  }
+  auto nobodyWaits = [](ActionId, uint8_t, StageId, Time) {};
+  for (uint32_t edge = 0; edge != progress.size(); ++edge)
+    for (uint32_t i = 0;
+         i != bound && progress[edge].next != progress[edge].end; ++i)
+      openItem(edge, nobodyWaits);
+}
+
+bool Prefetch::mayGo(ActionId producer, const Action &action, uint8_t slotBit,
+                     StageId reader, Time due) {
+  auto message =
+      edges.find(action.pipe, action.stage, reader, action.microbatch, slotBit);
+  if (!message || states[message->number] != closed)
+    return true;
+  states[message->number] = producer;
+  dues[message->number] = due;
+  return false;
+}

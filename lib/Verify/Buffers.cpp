@@ -1,0 +1,160 @@
+// Checks that no more receives of an edge wait for their readers than asked
+// for.
+#include "Report.h"
+#include "ppcc/Analysis/ReceiveBuffers.h"
+#include "ppcc/Verify/Passes.h"
+
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace ppcc;
+
+namespace {
+
+/// Counts for each edge the items that wait for what is posted: a group that
+/// reads several messages of an edge counts once, since no order could post one
+/// of them later.
+class Checker {
+public:
+  Checker(const Program &program, const ReceiveBuffers &buffers, uint32_t bound,
+          PassContext &context)
+      : program(program), buffers(buffers), edges(buffers.edges()),
+        bound(bound), context(context), readers(edges.edges().size()),
+        reported(edges.edges().size()) {}
+
+  void check() {
+    ReceiveWalk walk(program, edges);
+    for (uint32_t i = 0; i != program.ranksBegun(); ++i) {
+      if (context.diags.saturated())
+        return;
+      rank = RankId(i);
+      firstReceive += receives;
+      receives = 0;
+      walk.run(
+          rank, [&](uint32_t, ActionId) { ++receives; },
+          [&](uint32_t receive, ActionId row, Message message) {
+            if (enters(message.edge, buffers.waits()[receive]))
+              addReader(message.edge, row);
+          },
+          [&](uint32_t, ActionId item, Message message) {
+            readers[message.edge] -= leaves(message.edge, item);
+          });
+    }
+  }
+
+private:
+  bool isGroup(ActionId item) const {
+    return item != program.end(rank) &&
+           program.groupEnd(item, rank).value - item.value > 1;
+  }
+  /// Whether no other receive of the edge waits for the item.
+  bool enters(uint32_t edge, ActionId item) {
+    return !isGroup(item) || groups.insert({edge, item.value}).second;
+  }
+  bool leaves(uint32_t edge, ActionId item) {
+    return !isGroup(item) || groups.erase({edge, item.value});
+  }
+
+  void addReader(uint32_t edge, ActionId row) {
+    if (++readers[edge] <= bound || reported.test(edge))
+      return;
+    reported.set(edge);
+    report(edge, row);
+  }
+
+  void report(uint32_t edge, ActionId row) {
+    auto [first, nextItem] = outstanding(edge, row);
+    auto place = [&](ActionId id) {
+      return placeOf(program, id, context.sources);
+    };
+    auto builder = reportAt<diag::ReceiveTooEarly>(
+        program, context, row, cell(program, row),
+        edges.edges()[edge].from.value, bound);
+    builder.note(place(first), "`{}` is the first of them",
+                 cell(program, first));
+    if (nextItem == program.end(rank)) {
+      builder.note(place(first), "no action of rank {} reads it", rank.value);
+      return;
+    }
+    ActionId reader = readerIn(nextItem, edge);
+    builder.note(place(reader), "`{}`, the first to read one, comes only here",
+                 cell(program, reader));
+  }
+
+  /// Of the receives of the edge before `row` that are not read yet, the first,
+  /// and the first item that reads one.
+  std::pair<ActionId, ActionId> outstanding(uint32_t edge, ActionId row) const {
+    ActionId first = row, nextItem = program.end(rank);
+    uint32_t receive = firstReceive;
+    for (ActionId id = program.begin(rank); id != row; ++id.value) {
+      if (program.kindOf(id).kindClass != KindClass::Recv)
+        continue;
+      ActionId item = buffers.waits()[receive++];
+      auto message = edges.of(program[id]);
+      if (!message || message->edge != edge || item < row)
+        continue;
+      first = std::min(first, id);
+      nextItem = std::min(nextItem, item);
+    }
+    return {first, nextItem};
+  }
+
+  /// The member of an item that reads the edge.
+  ActionId readerIn(ActionId item, uint32_t edge) const {
+    for (ActionId row = item; row != program.groupEnd(item, rank);
+         ++row.value) {
+      bool reads = false;
+      edges.forEachInput(program[row], [&](Message message) {
+        reads |= message.edge == edge;
+      });
+      if (reads)
+        return row;
+    }
+    return item;
+  }
+
+  const Program &program;
+  const ReceiveBuffers &buffers;
+  const EdgeIndex &edges;
+  uint32_t bound;
+  PassContext &context;
+  RankId rank;
+  uint32_t firstReceive = 0, receives = 0; ///< Of the rank.
+  std::vector<uint32_t> readers;           ///< By edge.
+  llvm::BitVector reported;                ///< By edge.
+  /// Edges with groups that wait for what is posted on them.
+  llvm::DenseSet<std::pair<uint32_t, uint32_t>> groups;
+};
+
+struct BufferOptions {
+  uint32_t prefetch = 1;
+};
+
+class VerifyBuffers final : public CheckPass {
+public:
+  explicit VerifyBuffers(BufferOptions options) : options(options) {}
+
+  void check(const Program &program, PassContext &context) const override {
+    if (!indexOf(program, context))
+      return;
+    const auto &buffers = context.analyses.get<ReceiveBuffers>(program);
+    Checker(program, buffers, options.prefetch, context).check();
+  }
+
+private:
+  BufferOptions options;
+};
+
+constexpr PassOption<BufferOptions> optionTable[] = {
+    {{"prefetch", "N", "receives of an edge that may wait to be read; 1"},
+     [](BufferOptions &options, llvm::StringRef value) {
+       return !value.getAsInteger(10, options.prefetch) &&
+              options.prefetch != 0;
+     }},
+};
+
+} // namespace
+
+PassFactory ppcc::verifyBuffers() {
+  return passFactory<VerifyBuffers, BufferOptions>(optionTable);
+}

@@ -1,0 +1,33 @@
+// Checks that `preconnect`, where a program has it, names all ranks that
+// exchange messages.
+#include "Report.h"
+#include "ppcc/Analysis/RankPairs.h"
+#include "ppcc/Verify/Passes.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace ppcc;
+
+namespace {
+
+class VerifyPreconnect final : public CheckPass {
+public:
+  void check(const Program &program, PassContext &context) const override {
+    if (program.preconnect.empty())
+      return;
+    std::vector<RankPair> listed = program.preconnect;
+    llvm::sort(listed);
+    for (const TalkingPair &pair : talkingPairs(program)) {
+      if (context.diags.saturated())
+        return;
+      if (!llvm::binary_search(listed, pair.ranks))
+        reportAt<diag::PairNotPreconnected>(
+            program, context, pair.first, pair.ranks.low.value,
+            pair.ranks.high.value, cell(program, pair.first));
+    }
+  }
+};
+
+} // namespace
+
+PassFactory ppcc::verifyPreconnect() { return passFactory<VerifyPreconnect>(); }
