@@ -190,14 +190,44 @@ def judge(shape, ranks):
 MESSAGE = re.compile(r"(\d+)(SEND|RECV)_([FB])(\d+)(?:[<>](\d+))?$")
 
 
+class Message(NamedTuple):
+    sends: bool
+    pipe: int
+    source: int  # The stage that makes the data.
+    reader: int
+    slot: str  # F, or I for a gradient.
+    mb: int
+
+    @property
+    def edge(self):
+        return self.pipe, self.source, self.reader, self.slot
+
+
+def message_of(shape, cell):
+    """The message that a cell sends or receives, or None."""
+    match = MESSAGE.match(cell)
+    if not match:
+        return None
+    stage, mb, sends = int(match[1]), int(match[4]), match[2] == "SEND"
+    slot = "F" if match[3] == "F" else "I"
+    peer = int(match[5]) if match[5] else stage + (1 if (slot == "F") == sends else -1)
+    number = next(p for p, pipe in enumerate(shape.pipes) if pipe.first <= mb < pipe.end)
+    return Message(sends, number, stage if sends else peer, peer if sends else stage, slot, mb)
+
+
+def cells_of(program):
+    """The cells of each rank of a printed program."""
+    return [line.split(" ")[2:] for line in program.splitlines()]
+
+
 def message_fault(shape, ranks, program):
     """What is wrong with the sends and receives in a printed program, or None."""
     sent, received = collections.defaultdict(list), collections.defaultdict(list)
-    for rank, line in enumerate(program.splitlines()):
+    for rank, row in enumerate(cells_of(program)):
         have, groups = set(), iter(ranks[rank])
-        for cell in line.split(" ")[2:]:
-            match = MESSAGE.match(cell)
-            if not match:
+        for cell in row:
+            message = message_of(shape, cell)
+            if not message:
                 group = next(groups, ())
                 if not group or cell != cells(group):
                     return f"rank {rank}: {cell} is out of place"
@@ -206,24 +236,67 @@ def message_fault(shape, ranks, program):
                     return f"rank {rank}: {cell} runs without {missing[0]}"
                 have.update(*(gives(step) for step in group))
                 continue
-            stage, mb = int(match[1]), int(match[4])
-            slot = "F" if match[3] == "F" else "I"
-            upward = (slot == "F") == (match[2] == "SEND")
-            peer = int(match[5]) if match[5] else stage + (1 if upward else -1)
-            number = next(p for p, pipe in enumerate(shape.pipes) if pipe.first <= mb < pipe.end)
-            other = shape.pipes[number].ranks[peer]
-            if match[2] == "SEND":
-                if (number, stage, slot, mb) not in have:
+            data = (message.pipe, message.source, message.slot, message.mb)
+            label = message._replace(sends=True)
+            if message.sends:
+                if data not in have:
                     return f"rank {rank}: {cell} has nothing to send"
-                sent[rank, other].append((number, stage, peer, slot, mb))
+                sent[rank, shape.pipes[message.pipe].ranks[message.reader]].append(label)
             else:
-                have.add((number, peer, slot, mb))
-                received[other, rank].append((number, peer, stage, slot, mb))
+                have.add(data)
+                received[shape.pipes[message.pipe].ranks[message.source], rank].append(label)
         if next(groups, None):
             return f"rank {rank} ends too early"
     for pair, labels in (sent | received).items():
         if sent[pair] != received[pair] or len(set(labels)) != len(labels) or pair[0] == pair[1]:
             return f"rank {pair[0]} sends {sent[pair]}, rank {pair[1]} receives {received[pair]}"
+    return None
+
+
+def order_fault(shape, program):
+    """Where the lists stop when each runs strictly in order and both ends of a message at one moment, or None.
+
+    Lists that come to their end so are parts of one order of all actions and messages: no transport makes them hang."""
+    rows = cells_of(program)
+    next_cell, moved = [0] * len(rows), True
+
+    def head(rank):
+        return rows[rank][next_cell[rank]] if next_cell[rank] < len(rows[rank]) else None
+
+    while moved:
+        moved = False
+        for rank in range(len(rows)):
+            while head(rank):
+                message = message_of(shape, head(rank))
+                if message:
+                    other = shape.pipes[message.pipe].ranks[message.reader if message.sends else message.source]
+                    there = head(other)
+                    if not there or message_of(shape, there) != message._replace(sends=not message.sends):
+                        break
+                    next_cell[other] += 1
+                next_cell[rank] += 1
+                moved = True
+    stuck = [f"rank {rank} at {head(rank)}" for rank in range(len(rows)) if head(rank)]
+    return "hangs: " + ", ".join(stuck) if stuck else None
+
+
+def bound_fault(shape, ranks, program, bound):
+    """The first receive that is one too many ahead of the groups that read its edge, or None."""
+    for rank, row in enumerate(cells_of(program)):
+        reader = {}
+        for index, group in enumerate(ranks[rank]):
+            for step in group:
+                for slot in {"F": "F", "B": "I", "I": "I"}.get(step.kind, ""):
+                    reader[step.pipe, step.stage, slot, step.mb] = index
+        posted, done = collections.defaultdict(set), 0
+        for cell in row:
+            message = message_of(shape, cell)
+            if not message:
+                done += 1
+            elif not message.sends:
+                posted[message.edge].add(reader[message.pipe, message.reader, message.slot, message.mb])
+                if len([index for index in posted[message.edge] if index >= done]) > bound:
+                    return f"rank {rank}: {cell} is more than {bound} ahead"
     return None
 
 

@@ -10,7 +10,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from generate import generate
-from judge import judge, lay_out, message_fault, text
+from judge import bound_fault, judge, lay_out, message_fault, order_fault, text
 
 # The diagnostics that speak of what the judge calls by one word.
 CODES = {
@@ -31,9 +31,28 @@ CODE = re.compile(r"\berror: .*\[(E\d{4})\]")
 SECONDS = 20
 
 
-def compile_text(ppcc, source, order):
-    command = [ppcc, "-", f"--comm-order={order}", "--emit=actions", "-o", "-"]
+def compile_text(ppcc, source, order, *options):
+    command = [ppcc, "-", f"--comm-order={order}", "--emit=actions", "-o", "-", *options]
     return subprocess.run(command, input=source, capture_output=True, text=True, timeout=SECONDS)
+
+
+def comm_fault(ppcc, shape, ranks, source):
+    """What is wrong with the communication that the compiler adds, and the program, or None."""
+    for order in ["sweep", "ready-time"]:
+        free = compile_text(ppcc, source, order)
+        for bound in [None, 1, 2]:
+            done = compile_text(ppcc, source, order, f"--prefetch={bound}") if bound else free
+            if done.returncode != 0:
+                return f"{order}, {bound}: {done.stderr}"
+            fault = message_fault(shape, ranks, done.stdout) or order_fault(shape, done.stdout)
+            if bound and not fault:
+                fault = bound_fault(shape, ranks, done.stdout, bound)
+                if [sorted(line.split()) for line in free.stdout.splitlines()] != \
+                        [sorted(line.split()) for line in done.stdout.splitlines()]:
+                    fault = "other messages than without a bound"
+            if fault:
+                return f"{order}, {bound}: {fault}\n{done.stdout}"
+    return None
 
 
 def verdict(ppcc, seed):
@@ -55,10 +74,9 @@ def verdict(ppcc, seed):
             return reasons, source, f"the judge accepts it\n{done.stderr}"
         if done.stdout != text(ranks):
             return reasons, source, f"the judge's actions:\n{text(ranks)}ppcc's actions:\n{done.stdout}"
-        swept = compile_text(ppcc, source, "sweep")
-        fault = message_fault(shape, ranks, swept.stdout) if swept.returncode == 0 else swept.stderr
+        fault = comm_fault(ppcc, shape, ranks, source)
         if fault:
-            return reasons, source, f"with communication: {fault}\n{swept.stdout}"
+            return reasons, source, f"with communication: {fault}"
     except subprocess.TimeoutExpired:
         return reasons, source, f"no end after {SECONDS} s"
     return reasons, source, None
