@@ -1,6 +1,7 @@
 // Compares the orders of inject-comm: the makespan with one stream a rank over
 // the bound by data dependences alone, for the schedules of the library. With
-// --details also for each schedule by itself.
+// --details also for each schedule by itself; with --prefetch=N when no more
+// receives of an edge are posted ahead.
 #include "ppcc/Analysis/Makespan.h"
 #include "ppcc/Driver/ScheduleLibrary.h"
 #include "ppcc/Expand/Expand.h"
@@ -103,8 +104,9 @@ struct Summary {
 
 class Comparison {
 public:
-  explicit Comparison(bool details)
-      : details(details), sources(llvm::vfs::getRealFileSystem()),
+  Comparison(bool details, std::optional<uint32_t> prefetch)
+      : details(details), prefetch(prefetch),
+        sources(llvm::vfs::getRealFileSystem()),
         diags([](const Diagnostic &) {}) {}
 
   void addSchedules() {
@@ -175,7 +177,7 @@ private:
     Program program = c.program;
     program.costs = modelOf(scenario.plan, program);
     program = *injectComm(program, ProgramIndex(program), *findCommOrder(order),
-                          diags, sources);
+                          diags, sources, std::nullopt, prefetch);
     program.costs = modelOf(scenario.run, program);
     ProgramIndex index(program);
     Durations durations(program);
@@ -224,6 +226,7 @@ private:
   }
 
   bool details;
+  std::optional<uint32_t> prefetch;
   SourceManager sources;
   DiagnosticEngine diags;
   std::vector<Case> cases;
@@ -232,8 +235,21 @@ private:
 } // namespace
 
 int main(int argc, char **argv) {
-  bool details = argc > 1 && llvm::StringRef(argv[1]) == "--details";
-  Comparison comparison(details);
+  bool details = false;
+  std::optional<uint32_t> prefetch;
+  for (llvm::StringRef arg : llvm::ArrayRef(argv, argc).drop_front()) {
+    uint32_t bound = 0;
+    if (arg == "--details") {
+      details = true;
+    } else if (arg.consume_front("--prefetch=") &&
+               !arg.getAsInteger(10, bound) && bound != 0) {
+      prefetch = bound;
+    } else {
+      fmt::print(stderr, "usage: ppcc-orders [--details] [--prefetch=N]\n");
+      return 2;
+    }
+  }
+  Comparison comparison(details, prefetch);
   comparison.addSchedules();
   comparison.print();
 }
