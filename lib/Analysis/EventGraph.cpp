@@ -1,5 +1,7 @@
 #include "ppcc/Analysis/EventGraph.h"
 
+#include "ppcc/Analysis/WaitCycle.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
 
@@ -458,4 +460,15 @@ std::vector<EventGraph::Block> EventGraph::blocks() {
     }
   }
   return found;
+}
+
+std::vector<EventGraph::Block> EventGraph::shortestCircle() {
+  std::vector<Block> all = blocks(), circle;
+  std::vector<Wait> waits;
+  waits.reserve(all.size());
+  for (const Block &block : all)
+    waits.push_back({block.unit, block.on});
+  for (uint32_t wait : ppcc::shortestCircle(waits))
+    circle.push_back(all[wait]);
+  return circle;
 }

@@ -8,7 +8,9 @@
 #include "ppcc/Driver/PassRegistry.h"
 #include "ppcc/Driver/ScheduleLibrary.h"
 #include "ppcc/Expand/Expand.h"
+#include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Transport.h"
+#include "ppcc/Transforms/FuseComm.h"
 #include "ppcc/Transforms/InjectComm.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -146,7 +148,10 @@ private:
     words.isTransport = [](StringRef name) {
       return findTransport(name).has_value();
     };
-    words.fusions = {"none"};
+    for (const FusionInfo &fusion : fusions())
+      words.fusions.push_back(fusion.name);
+    for (StringRef style : llvm::drop_begin(callStyleNames()))
+      words.calls.push_back(style);
     return words;
   }
 
@@ -177,6 +182,18 @@ private:
                            const Program &program) {
     if (!options.passes.empty())
       return options.passes;
+    const FusionInfo &fusion = fusionOf(schedule);
+    std::string onTransports =
+        "transport=" + llvm::join(transports(schedule), "+") + "}";
+    std::string proof = "verify-matching,verify-transport{" + onTransports;
+    std::string bound = prefetch(schedule);
+    if (!bound.empty())
+      proof += ",verify-buffers{" + bound + "}";
+    if (wantsPreconnect(schedule, program))
+      proof += ",preconnect";
+    if (fusion.places)
+      return fmt::format("verify,fuse-comm{{mode={},calls={}}},verify,{}",
+                         fusion.name, callsOf(schedule), proof);
     bool hasMessages = program.firstMessage().has_value();
     std::string order = hasMessages ? "none" : "ready-time";
     if (options.commOrder)
@@ -185,18 +202,14 @@ private:
       order = values.front().text.str();
     if (order == "none" && options.transports.empty() && !hasMessages)
       return "verify";
-    std::string bound = prefetch(schedule);
     std::string text = "verify,";
     if (order != "none")
       text += "inject-comm{order=" + order +
               (bound.empty() ? "" : "," + bound) + "},verify,";
-    text += "verify-matching,verify-transport{transport=" +
-            llvm::join(transports(schedule), "+") + "}";
-    if (!bound.empty())
-      text += ",verify-buffers{" + bound + "}";
-    if (wantsPreconnect(schedule, program))
-      text += ",preconnect";
-    return text;
+    if (fusion.fusion != Fusion::None)
+      text += fmt::format("fuse-comm{{mode={},{},verify,", fusion.name,
+                          onTransports);
+    return text + proof;
   }
 
   /// `prefetch=N`, or nothing without a bound.
@@ -224,6 +237,36 @@ private:
     return when == "on";
   }
 
+  /// The fusion asked for: the command line's, the schedule's, or `none`. An
+  /// order on the command line stands above a fusion of the schedule that would
+  /// place the messages itself.
+  const FusionInfo &fusionOf(const sema::Schedule *schedule) const {
+    const FusionInfo &none = *findFusion("none");
+    if (options.fusion)
+      return *findFusion(*options.fusion);
+    auto values = commSetting(schedule, "fuse");
+    if (values.empty())
+      return none;
+    const FusionInfo &fusion = *findFusion(values.front().text);
+    return fusion.places && options.commOrder ? none : fusion;
+  }
+
+  static StringRef callsOf(const sema::Schedule *schedule) {
+    auto values = commSetting(schedule, "calls");
+    return values.empty() ? "exchange" : values.front().text;
+  }
+
+  /// Reports a schedule that says twice who places its messages.
+  bool checkFusion(const sema::Schedule *schedule) {
+    auto fuse = commSetting(schedule, "fuse"),
+         order = commSetting(schedule, "order");
+    if (fuse.empty() || order.empty() || !findFusion(fuse.front().text)->places)
+      return true;
+    diags.report<diag::FusionWithOrder>(fuse.front().range, fuse.front().text)
+        .note(order.front().range, "the order is here");
+    return false;
+  }
+
   static llvm::ArrayRef<ast::Identifier>
   commSetting(const sema::Schedule *schedule, StringRef name) {
     if (!schedule)
@@ -241,7 +284,8 @@ private:
   }
 
   bool transform(const sema::Schedule *schedule, Program &program) {
-    return runPasses(pipelineText(schedule, program), options, program, sources,
+    return checkFusion(schedule) &&
+           runPasses(pipelineText(schedule, program), options, program, sources,
                      diags, err);
   }
 

@@ -3,6 +3,7 @@
 
 #include "ppcc/IR/Transport.h"
 #include "ppcc/Support/Suggest.h"
+#include "ppcc/Transforms/FuseComm.h"
 #include "ppcc/Transforms/InjectComm.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -64,6 +65,12 @@ static void addCommunication(CLI::App &app, Options &options) {
     orders.push_back(order.name.str());
   addChoice(app, "--comm-order", "How to order sends and receives", orders,
             [&](const std::string &order) { options.commOrder = order; });
+  std::vector<std::string> fusionNames;
+  for (const FusionInfo &fusion : fusions())
+    fusionNames.push_back(fusion.name.str());
+  addChoice(app, "--fuse", "How to post neighbouring messages together",
+            fusionNames,
+            [&](const std::string &fusion) { options.fusion = fusion; });
   app.add_option("--prefetch", options.prefetch,
                  "Post at most this many receives of an edge ahead of their "
                  "readers")
@@ -165,6 +172,13 @@ std::optional<int> ppcc::parseOptions(ArrayRef<const char *> args,
   if (options.commOrder && !options.passes.empty())
     return wrong("--comm-order and --passes exclude each other; write "
                  "inject-comm{order=...} into the pipeline");
+  if (options.fusion && !options.passes.empty())
+    return wrong("--fuse and --passes exclude each other; write "
+                 "fuse-comm{mode=...} into the pipeline");
+  if (options.fusion && options.commOrder &&
+      findFusion(*options.fusion)->places)
+    return wrong("--comm-order and --fuse=" + *options.fusion +
+                 " exclude each other: that fusion places the messages itself");
   if (!options.transports.empty() && !options.passes.empty())
     return wrong("--transport and --passes exclude each other; write "
                  "verify-transport{transport=...} into the pipeline");

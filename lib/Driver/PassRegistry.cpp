@@ -1,5 +1,6 @@
 // The passes of ppcc.
 #include "ppcc/Driver/PassRegistry.h"
+#include "ppcc/Transforms/FuseComm.h"
 #include "ppcc/Transforms/InjectComm.h"
 #include "ppcc/Transforms/Preconnect.h"
 #include "ppcc/Verify/Passes.h"

@@ -29,11 +29,12 @@ bool ppcc::emitActions(const Program &program, llvm::raw_ostream &out,
     writer.put("rank ");
     writer.number(rank);
     writer.put(':');
+    CallNames calls(program, RankId(rank));
     forEachItem(program, RankId(rank), [&](ActionId begin, ActionId end) {
       if (!shows(print, program, begin, end))
         return;
       writer.put(' ');
-      putItem(writer, program, begin, end);
+      putItem(writer, program, begin, end, calls.of(begin, end));
     });
     writer.put('\n');
   }

@@ -1,7 +1,10 @@
-// Actions and groups as cells of text: `0F3`, `(0F3;7B1)OVERLAP_F_B`.
+// Actions and groups as cells of text: `0F3`, `(0F3;7B1)OVERLAP_F_B`,
+// `send_forward_recv_backward[0SEND_F3;0RECV_B0]`.
 #pragma once
 
 #include "Writer.h"
+
+#include "ppcc/IR/Calls.h"
 
 namespace ppcc {
 
@@ -15,16 +18,23 @@ void forEachItem(const Program &program, RankId rank, Visit visit) {
   }
 }
 
-/// Writes the action or group of the rows [begin, end).
+/// Writes the action or group of the rows [begin, end); `call` is its name from
+/// CallNames.
 inline void putItem(Writer &writer, const Program &program, ActionId begin,
-                    ActionId end) {
-  if (end.value - begin.value == 1) {
+                    ActionId end, llvm::StringRef call) {
+  bool isSingle = end.value - begin.value == 1;
+  if (isSingle && call.empty()) {
     writer.cell(program, program[begin]);
     return;
   }
+  writer.put(call);
   for (uint32_t row = begin.value; row != end.value; ++row) {
-    writer.put(row == begin.value ? '(' : ';');
+    writer.put(row != begin.value ? ';' : call.empty() ? '(' : '[');
     writer.cell(program, program[ActionId(row)]);
+  }
+  if (!call.empty()) {
+    writer.put(']');
+    return;
   }
   writer.put(")OVERLAP");
   for (uint32_t row = begin.value; row != end.value; ++row) {

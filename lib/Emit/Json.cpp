@@ -3,6 +3,8 @@
 #include "Writer.h"
 #include "ppcc/Analysis/ReceiveBuffers.h"
 
+#include "ppcc/IR/Calls.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
@@ -50,6 +52,10 @@ public:
     writer.number(program.numRanks);
     key("backward");
     writer.put(program.hasBackward ? "true" : "false");
+    if (program.calls != CallStyle::None) {
+      key("calls");
+      string(callStyleNames()[size_t(program.calls)]);
+    }
     key("transports");
     list(program.provenUnder, [&](StringRef name) { string(name); });
     key("preconnect");

@@ -30,8 +30,9 @@ public:
     checkEdges();
     for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
       forEachItem(program, RankId(rank), [&](ActionId begin, ActionId end) {
-        if (end.value - begin.value > 1)
-          checkGroup(begin, end);
+        bool isWritten = withMessages || program.kindOf(begin).isCompute();
+        if (end.value - begin.value > 1 && isWritten)
+          checkGroup(RankId(rank), begin, end);
       });
     if (program.hasBackward)
       checkLossOrder();
@@ -84,25 +85,26 @@ private:
       }
   }
 
-  std::string groupName(ActionId begin, ActionId end) const {
+  std::string groupName(RankId rank, ActionId begin, ActionId end) const {
     constexpr size_t longest = 80;
     std::string name;
     {
       llvm::raw_string_ostream out(name);
       Writer writer(out);
-      putItem(writer, program, begin, end);
+      putItem(writer, program, begin, end,
+              CallNames(program, rank).of(begin, end));
     }
     return name.size() <= longest ? name : name.substr(0, longest) + "...";
   }
 
-  void checkGroup(ActionId begin, ActionId end) {
+  void checkGroup(RankId rank, ActionId begin, ActionId end) {
     bool known = end.value - begin.value == 2;
     if (known) {
       llvm::StringRef one = program.kindOf(begin).letters,
                       other = program.kindOf(ActionId(begin.value + 1)).letters;
       known = (one == "F" && other == "B") || (one == "B" && other == "F");
     }
-    std::string name = groupName(begin, end);
+    std::string name = groupName(rank, begin, end);
     Place place = placeOf(program, begin, context.sources);
     if (!known)
       context.diags.report<diag::TorchGroup>(place, name);
@@ -199,7 +201,7 @@ private:
   /// In PyTorch's name for a group F comes first; its members are independent.
   void putTorchItem(ActionId begin, ActionId end) {
     if (end.value - begin.value == 1 || program.kindOf(begin).letters == "F") {
-      putItem(writer, program, begin, end);
+      putItem(writer, program, begin, end, /*call=*/"");
       return;
     }
     writer.put('(');

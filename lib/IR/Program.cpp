@@ -61,6 +61,7 @@ Program Program::withoutRows() const {
   copy.hasBackward = hasBackward;
   copy.kinds = kinds;
   copy.costs = costs;
+  copy.calls = calls;
   copy.phases = phases;
   copy.files = files;
   copy.sites = sites;

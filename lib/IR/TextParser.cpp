@@ -1,4 +1,5 @@
 // Reads a program from text.
+#include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Text.h"
 #include "ppcc/IR/Transport.h"
 #include "ppcc/Support/Suggest.h"
@@ -239,6 +240,7 @@ private:
         {"latency", &Parser::parseLatency},
         {"proven", &Parser::parseProven},
         {"preconnect", &Parser::parsePreconnect},
+        {"calls", &Parser::parseCalls},
     };
     StringRef word = peekWord();
     keyLine = line;
@@ -293,6 +295,21 @@ private:
     }
     program.hasBackward = false;
     return expectWord("false");
+  }
+
+  bool parseCalls() {
+    StringRef word = peekWord();
+    auto style = findCallStyle(word);
+    if (!style) {
+      diags.report<diag::IrExpected>(
+          here(), llvm::join(llvm::drop_begin(callStyleNames()), " or "));
+      return false;
+    }
+    cursor += word.size();
+    if (program.calls != CallStyle::None)
+      diags.report<diag::IrTwice>(keyRange, "`calls`");
+    program.calls = *style;
+    return true;
   }
 
   bool parseProven() {

@@ -1,4 +1,5 @@
 // Writes a program as text.
+#include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Text.h"
 
 #include "llvm/ADT/BitVector.h"
@@ -150,6 +151,8 @@ private:
     }
     out << "  ranks " << program.numRanks << '\n';
     out << "  backward " << (program.hasBackward ? "true" : "false") << '\n';
+    if (program.calls != CallStyle::None)
+      out << "  calls " << callStyleNames()[size_t(program.calls)] << '\n';
     printProven();
     printPreconnect();
     if (options.sites)

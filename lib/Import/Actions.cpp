@@ -2,6 +2,10 @@
 #include "Cells.h"
 #include "Importers.h"
 #include "Placement.h"
+#include "Quote.h"
+
+#include "ppcc/IR/Calls.h"
+#include "ppcc/IR/Place.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -13,7 +17,8 @@ namespace {
 class Reader {
 public:
   explicit Reader(ImportContext &context)
-      : context(context), cells(context, {/*peers=*/true, "", {}}),
+      : context(context),
+        cells(context, {/*peers=*/true, "", {}, /*calls=*/true}),
         text(context.sources.text(context.file)) {}
 
   std::optional<Program> read() {
@@ -31,7 +36,8 @@ public:
         break;
     }
     if (context.diags.errorCount() != errorsBefore ||
-        !inferPlacement(cells.program, /*severalPipes=*/true, context))
+        !inferPlacement(cells.program, /*severalPipes=*/true, context) ||
+        !findStyle())
       return std::nullopt;
     return std::move(cells.program);
   }
@@ -69,14 +75,73 @@ private:
 
   void readCells(StringRef rest) {
     while (!(rest = rest.ltrim()).empty() && !context.diags.saturated()) {
-      // Blanks may stand inside the parentheses of a group.
-      size_t close = rest.starts_with("(") ? rest.find(')') : 0;
+      // Blanks may stand inside the parentheses of a group or call.
+      size_t open = rest.find_first_of("[ \t\r\v\f");
+      size_t close = rest.starts_with("(") ? rest.find(')')
+                     : open != StringRef::npos && rest[open] == '['
+                         ? rest.find(']')
+                         : 0;
       size_t end = close == StringRef::npos
                        ? StringRef::npos
                        : rest.find_first_of(" \t\r\v\f", close);
       cells.read(rest.take_front(end));
       rest = rest.drop_front(std::min(end, rest.size()));
     }
+  }
+
+  /// A call that is not named as a style has it.
+  struct Misnomer {
+    uint32_t row = 0;
+    StringRef given, right; ///< Empty for a message that is no call.
+  };
+
+  /// The first call that `style` has under another name.
+  std::optional<Misnomer> misnomer(CallStyle style) const {
+    const Program &program = cells.program;
+    const CellReader::Call *call = cells.calls.begin().base();
+    const CellReader::Call *last = cells.calls.end().base();
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+      CallNames names(program, RankId(rank), style);
+      ActionId end = program.end(RankId(rank));
+      for (ActionId row = program.begin(RankId(rank)); row != end;) {
+        ActionId next = program.groupEnd(row, RankId(rank));
+        StringRef right = names.of(row, next), given;
+        if (call != last && call->row == row.value)
+          given = call++->name;
+        else if (next.value - row.value > 1)
+          given = right; // Written as a group.
+        if (given != right)
+          return Misnomer{row.value, given, right};
+        row = next;
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// Finds the style that gives the calls their names; false, and a report,
+  /// when none does.
+  bool findStyle() {
+    Misnomer latest;
+    if (cells.calls.empty())
+      return true;
+    for (CallStyle style :
+         {CallStyle::None, CallStyle::Exchange, CallStyle::Ring}) {
+      auto found = misnomer(style);
+      if (!found) {
+        cells.program.calls = style;
+        return true;
+      }
+      if (found->row > latest.row || latest.right.empty())
+        latest = *found;
+    }
+    const Program &program = cells.program;
+    ActionId row(latest.row);
+    context.diags.report<diag::ImportCallName>(
+        placeOf(program, row, context.sources),
+        latest.given.empty() ? cell(program, program[row])
+                             : quote(latest.given),
+        latest.right.empty() ? "no call" : fmt::format("`{}`", latest.right));
+    return false;
   }
 
   ImportContext &context;

@@ -38,6 +38,8 @@ bool CellReader::beginRank(StringRef at) {
 void CellReader::read(StringRef cell) {
   if (cell.starts_with("("))
     readGroup(cell);
+  else if (rules.calls && cell.contains('['))
+    readCall(cell);
   else
     readAction(cell, /*joined=*/false);
 }
@@ -105,17 +107,40 @@ void CellReader::readGroup(StringRef cell) {
   if (close == StringRef::npos)
     return wrong("it has no `)`");
   StringRef members = cell.slice(1, close), suffix = cell.substr(close + 1);
-  size_t errorsBefore = context.diags.errorCount();
   uint32_t firstRow = program.size();
-  for (StringRef member : llvm::split(members, ';'))
-    if (!context.diags.saturated())
-      readAction(member.trim(), /*joined=*/program.size() != firstRow);
-  if (context.diags.errorCount() != errorsBefore)
+  if (!readMembers(members))
     return;
   if (program.size() - firstRow < 2)
     return wrong("a group has two actions or more");
   if (std::string why = groupProblem(suffix, firstRow); !why.empty())
     wrong(why);
+}
+
+/// Reads actions that `;` separates, as a group; false after an error.
+bool CellReader::readMembers(StringRef members) {
+  size_t errorsBefore = context.diags.errorCount();
+  uint32_t firstRow = program.size();
+  for (StringRef member : llvm::split(members, ';'))
+    if (!context.diags.saturated())
+      readAction(member.trim(), /*joined=*/program.size() != firstRow);
+  return context.diags.errorCount() == errorsBefore;
+}
+
+/// Whether the name fits is for those who know all rows.
+void CellReader::readCall(StringRef cell) {
+  auto wrong = [&](StringRef why) {
+    context.diags.report<diag::ImportBadGroup>(range(cell), quote(cell), why);
+  };
+  auto [name, members] = cell.split('[');
+  if (!members.consume_back("]"))
+    return wrong("it has no `]` at its end");
+  uint32_t firstRow = program.size();
+  if (!readMembers(members))
+    return;
+  for (uint32_t row = firstRow; row != program.size(); ++row)
+    if (program.kindOf(ActionId(row)).isCompute())
+      return wrong("a call holds sends and receives");
+  calls.push_back({firstRow, name});
 }
 
 /// `OVERLAP_F_B` for rows of an F and a B.

@@ -1,5 +1,6 @@
-// Reads cells such as `0F3` and `(0F3;7B1)OVERLAP_F_B` into the rows of a
-// program whose placement is not known yet.
+// Reads cells such as `0F3`, `(0F3;7B1)OVERLAP_F_B` and
+// `send_forward[0SEND_F3]` into the rows of a program whose placement is not
+// known yet.
 #pragma once
 
 #include "ppcc/Import/Importer.h"
@@ -17,6 +18,7 @@ struct CellRules {
   bool peers;                ///< `0SEND_F0>3`: messages along skip edges.
   llvm::StringRef onlyGroup; ///< The one group there is; empty for any.
   llvm::ArrayRef<ForeignWord> foreign;
+  bool calls = false; ///< `send_forward[0SEND_F0]`: calls with their names.
 };
 
 /// Collects the actions of a file of cells.
@@ -44,6 +46,12 @@ public:
   /// What has been read. Each row has the pipe 0, and a peer only if its cell
   /// names one; row i has site i + 1.
   Program program;
+  /// The calls that have names, in the order of their rows.
+  struct Call {
+    uint32_t row; ///< The first of the call.
+    llvm::StringRef name;
+  };
+  std::vector<Call> calls;
   /// The cells of foreign words that were lost.
   llvm::StringRef firstLost;
   size_t lost = 0;
@@ -51,6 +59,8 @@ public:
 private:
   bool readAction(llvm::StringRef cell, bool joined);
   void readGroup(llvm::StringRef cell);
+  void readCall(llvm::StringRef cell);
+  bool readMembers(llvm::StringRef members);
   const ForeignWord *foreignWord(llvm::StringRef letters) const;
   std::optional<uint32_t> number(llvm::StringRef digits, llvm::StringRef what,
                                  uint32_t max);

@@ -4,9 +4,12 @@
 #include "Quote.h"
 #include "ppcc/Analysis/ReceiveBuffers.h"
 
+#include "ppcc/IR/Calls.h"
+
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <array>
 
@@ -198,6 +201,12 @@ private:
     program.hasBackward = value.value_or(true);
   }
   void readPreconnect();
+  void readCalls() {
+    auto style = findCallStyle(string("calls"));
+    if (!style)
+      wrong("calls", "one of " + llvm::join(callStyleNames(), ", "));
+    program.calls = style.value_or(CallStyle::None);
+  }
   void readKinds();
   void readLetters() { letters = string("letters"); }
   void readClass() { kindClass = string("class"); }
@@ -349,6 +358,7 @@ const Reader::Key Reader::topKeys[] = {
     {"ranks", &Reader::readRanks},
     {"backward", &Reader::readBackward},
     {"preconnect", &Reader::readPreconnect, /*isOptional=*/true},
+    {"calls", &Reader::readCalls, /*isOptional=*/true},
     {"kinds", &Reader::readKinds},
     {"phases", &Reader::readPhases},
     {"pipes", &Reader::readPipes},

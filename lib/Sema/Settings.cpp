@@ -15,7 +15,7 @@ using llvm::StringRef;
 namespace {
 
 enum class Subject : uint8_t { None, Kind, Memory };
-enum class CommValue : uint8_t { Transport, Order, Fusion, Count, Switch };
+enum class CommValue : uint8_t { Transport, Order, Fusion, Calls, Count, Switch };
 
 constexpr StringRef switchWords[] = {"auto", "on", "off"};
 
@@ -99,6 +99,7 @@ void checkValue(const ast::CommSetting &setting, const ast::Identifier &value,
       takes == CommValue::Transport ? ArrayRef(words.transports)
       : takes == CommValue::Order   ? ArrayRef(words.orders)
       : takes == CommValue::Switch  ? ArrayRef(switchWords)
+      : takes == CommValue::Calls   ? ArrayRef(words.calls)
                                     : ArrayRef(words.fusions);
   bool isCount = takes == CommValue::Count;
   uint32_t number;

@@ -3,7 +3,12 @@
 
 #include "ppcc/IR/Place.h"
 
+#include <variant>
+
 using namespace ppcc;
+
+/// Rows of a program with communication; 16 bytes each.
+static constexpr uint64_t maxRows = uint64_t(1) << 29;
 
 CommWriter::CommWriter(const Program &program, Program &result)
     : program(program), result(result) {
@@ -24,20 +29,26 @@ void CommWriter::copyItem(RankId rank) {
     result.set(ActionId(cursor[rank.value]++), program[ActionId(row)]);
 }
 
+void CommWriter::append(RankId rank, Action row, bool joined) {
+  uint32_t &at = cursor[rank.value];
+  row.joined = joined;
+  if (joined)
+    row.phase = result[ActionId(at - 1)].phase;
+  result.set(ActionId(at++), row);
+}
+
 void CommWriter::send(const Action &producer, RankId rank, uint8_t slotBit,
-                      StageId reader) {
+                      StageId reader, bool joined) {
   Action row = producer;
-  row.joined = false;
   row.kind = sendOf[std::countr_zero(slotBit)];
   row.peer = reader;
-  result.set(ActionId(cursor[rank.value]++), row);
+  append(rank, row, joined);
 }
 
 void CommWriter::receive(const Action &producer, uint8_t slotBit,
-                         StageId reader) {
+                         StageId reader, bool joined) {
   RankId to = program.rankOfStage(producer.pipe, reader);
   Action row = producer;
-  row.joined = false;
   row.kind = recvOf[std::countr_zero(slotBit)];
   row.stage = reader;
   row.peer = producer.stage;
@@ -46,7 +57,54 @@ void CommWriter::receive(const Action &producer, uint8_t slotBit,
     ActionId before = done(to) ? ActionId(next(to).value - 1) : next(to);
     row.phase = program[before].phase;
   }
-  result.set(ActionId(cursor[to.value]++), row);
+  append(to, row, joined);
+}
+
+/// The rows of each rank with their messages, or the total when that is above
+/// the limit.
+static std::variant<std::vector<uint32_t>, uint64_t>
+countRows(const Program &program, const ProgramIndex &index) {
+  std::vector<uint64_t> rows(program.ranksBegun());
+  uint64_t total = program.size();
+  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+    rows[rank] += program.size(RankId(rank));
+    for (uint32_t row = program.begin(RankId(rank)).value;
+         row != program.end(RankId(rank)).value; ++row) {
+      Action action = program[ActionId(row)];
+      forEachMessage(program, index, action, [&](uint8_t, StageId reader) {
+        ++rows[rank];
+        ++rows[program.rankOfStage(action.pipe, reader).value];
+        total += 2;
+      });
+    }
+  }
+  if (total > maxRows)
+    return total;
+  return std::vector<uint32_t>(rows.begin(), rows.end());
+}
+
+std::optional<Program> ppcc::roomForMessages(const Program &program,
+                                             const ProgramIndex &index,
+                                             DiagnosticEngine &diags,
+                                             SourceManager &sources) {
+  if (auto row = program.firstMessage()) {
+    diags.report<diag::HasCommunication>(placeOf(program, *row, sources),
+                                         program.rankOf(*row).value,
+                                         cell(program, program[*row]));
+    return std::nullopt;
+  }
+  if (!index.fits()) {
+    diags.report<diag::TooFewActions>({}, program.size(), index.numPairs());
+    return std::nullopt;
+  }
+  auto rows = countRows(program, index);
+  if (auto *total = std::get_if<uint64_t>(&rows)) {
+    diags.report<diag::TooManyMessages>({}, *total, maxRows);
+    return std::nullopt;
+  }
+  Program result = program.withoutRows();
+  result.layout(std::get<0>(rows));
+  return result;
 }
 
 void ppcc::reportStuckOn(const CommPlan &plan, RankId rank, ActionId row,

@@ -22,11 +22,13 @@ public:
 
   /// Copies the next row of `rank`, or the whole group that starts there.
   void copyItem(RankId rank);
-  /// Appends a send of `producer`'s slot to `rank`.
+  /// Appends a send of `producer`'s slot to `rank`; `joined` to the message
+  /// before it, whose phase it then has.
   void send(const Action &producer, RankId rank, uint8_t slotBit,
-            StageId reader);
+            StageId reader, bool joined = false);
   /// Appends its receive to the rank of `reader`.
-  void receive(const Action &producer, uint8_t slotBit, StageId reader);
+  void receive(const Action &producer, uint8_t slotBit, StageId reader,
+               bool joined = false);
   /// Appends both.
   void message(const Action &producer, RankId rank, uint8_t slotBit,
                StageId reader) {
@@ -35,6 +37,8 @@ public:
   }
 
 private:
+  void append(RankId rank, Action row, bool joined);
+
   const Program &program;
   Program &result;
   std::vector<uint32_t> nextRow, cursor;
@@ -61,6 +65,14 @@ void forEachMessage(const Program &program, const ProgramIndex &index,
         visit(slotBit, reader);
   });
 }
+
+/// A copy of `program` with empty rows, as many for each rank as it has with
+/// its messages; nothing, after a diagnostic, when it has some already, is far
+/// too short, or too long.
+std::optional<Program> roomForMessages(const Program &program,
+                                       const ProgramIndex &index,
+                                       DiagnosticEngine &diags,
+                                       SourceManager &sources);
 
 /// What an order works with.
 struct CommPlan {

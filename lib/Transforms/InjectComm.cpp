@@ -5,12 +5,7 @@
 
 #include "ppcc/IR/Place.h"
 
-#include <variant>
-
 using namespace ppcc;
-
-/// Rows of a program with communication; 16 bytes each.
-static constexpr uint64_t maxRows = uint64_t(1) << 29;
 
 /// Of a message, where the model gives none: a message takes some time, much
 /// less than an action.
@@ -44,29 +39,6 @@ std::optional<CommOrder> ppcc::findCommOrder(llvm::StringRef name) {
   return std::nullopt;
 }
 
-/// The rows of each rank with their messages, or the total when that is above
-/// the limit.
-static std::variant<std::vector<uint32_t>, uint64_t>
-countRows(const Program &program, const ProgramIndex &index) {
-  std::vector<uint64_t> rows(program.ranksBegun());
-  uint64_t total = program.size();
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-    rows[rank] += program.size(RankId(rank));
-    for (uint32_t row = program.begin(RankId(rank)).value;
-         row != program.end(RankId(rank)).value; ++row) {
-      Action action = program[ActionId(row)];
-      forEachMessage(program, index, action, [&](uint8_t, StageId reader) {
-        ++rows[rank];
-        ++rows[program.rankOfStage(action.pipe, reader).value];
-        total += 2;
-      });
-    }
-  }
-  if (total > maxRows)
-    return total;
-  return std::vector<uint32_t>(rows.begin(), rows.end());
-}
-
 std::optional<Program>
 ppcc::injectComm(const Program &program, const ProgramIndex &index,
                  CommOrder order, DiagnosticEngine &diags,
@@ -76,28 +48,14 @@ ppcc::injectComm(const Program &program, const ProgramIndex &index,
   PlanMessages planMessages = planOf[static_cast<size_t>(order)];
   if (!planMessages)
     return program;
-  if (auto row = program.firstMessage()) {
-    diags.report<diag::HasCommunication>(placeOf(program, *row, sources),
-                                         program.rankOf(*row).value,
-                                         cell(program, program[*row]));
+  auto result = roomForMessages(program, index, diags, sources);
+  if (!result)
     return std::nullopt;
-  }
-  if (!index.fits()) {
-    diags.report<diag::TooFewActions>({}, program.size(), index.numPairs());
-    return std::nullopt;
-  }
-  auto rows = countRows(program, index);
-  if (auto *total = std::get_if<uint64_t>(&rows)) {
-    diags.report<diag::TooManyMessages>({}, *total, maxRows);
-    return std::nullopt;
-  }
   Durations durations(program);
   durations.latency =
       latency.value_or(program.costs.latency.value_or(planLatency));
-  Program result = program.withoutRows();
-  result.layout(std::get<0>(rows));
-  CommWriter writer(program, result);
-  uint64_t messages = (result.size() - program.size()) / 2;
+  CommWriter writer(program, *result);
+  uint64_t messages = (result->size() - program.size()) / 2;
   CommPlan plan{program,  index,    durations, writer,
                 messages, prefetch, diags,     sources};
   if (!planMessages(plan))

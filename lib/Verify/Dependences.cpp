@@ -2,7 +2,7 @@
 // shortest circle of waits where one does.
 #include "ppcc/Analysis/Dependences.h"
 #include "Report.h"
-#include "WaitCycle.h"
+#include "ppcc/Analysis/WaitCycle.h"
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/BitVector.h"

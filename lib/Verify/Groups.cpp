@@ -1,4 +1,5 @@
-// Checks that the members of an overlap group need nothing of each other.
+// Checks that the members of a group need nothing of each other, and are either
+// compute actions or messages.
 #include "Report.h"
 #include "ppcc/Analysis/Dependences.h"
 #include "ppcc/Verify/Passes.h"
@@ -30,6 +31,12 @@ public:
 private:
   static void checkGroup(const Program &program, const ProgramIndex &index,
                          PassContext &context, ActionId begin, ActionId end) {
+    for (ActionId id(begin.value + 1); id != end; ++id.value)
+      if (program.kindOf(id).isCompute() != program.kindOf(begin).isCompute()) {
+        reportAt<diag::MixedGroup>(program, context, id, cell(program, id),
+                                   cell(program, begin));
+        return;
+      }
     for (ActionId id = begin; id != end; ++id.value) {
       forEachDependence(program, index, program[id], [&](ActionId needed) {
         if (needed >= begin && needed < end && needed != id)

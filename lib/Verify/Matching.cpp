@@ -3,6 +3,7 @@
 #include "Matching.h"
 
 #include "Report.h"
+#include "ppcc/IR/Calls.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;
@@ -99,6 +100,34 @@ public:
   }
 
 private:
+  static llvm::StringRef dataOf(uint8_t slotBit) {
+    return slotBit == slot::Output ? "activation" : "gradient";
+  }
+
+  static bool inBatch(const Program &program, ActionId row) {
+    ActionId next(row.value + 1);
+    return program.joined(row) ||
+           (next.value != program.size() && program.joined(next));
+  }
+
+  /// The batch that a message of `rank` is posted in:
+  /// `send_forward_recv_backward[0SEND_F1;0RECV_B0]`.
+  static std::string batchOf(const Program &program, RankId rank,
+                             ActionId row) {
+    constexpr uint32_t longest = 8; // Messages.
+    while (program.joined(row))
+      --row.value;
+    ActionId end = program.groupEnd(row, rank);
+    std::string text = CallNames(program, rank).of(row, end).str();
+    for (ActionId next = row; next != end; ++next.value) {
+      text += next == row ? "[" : ";";
+      if (next.value - row.value == longest)
+        return text + "...]";
+      text += cell(program, next);
+    }
+    return text + "]";
+  }
+
   static void report(const Program &program, const MessageIndex &messages,
                      const Mismatch &mismatch, PassContext &context) {
     auto [send, recv, position, lane] = mismatch;
@@ -106,6 +135,19 @@ private:
       return placeOf(program, row, context.sources);
     };
     ActionId itsRecv = *messages.partner(program[send]);
+    if (uint8_t sent = program.kindOf(send).mainSlot(),
+        received = program.kindOf(recv).mainSlot();
+        sent != received && inBatch(program, send) && inBatch(program, recv)) {
+      reportAt<diag::BatchMispairs>(program, context, send, lane.to.value,
+                                    dataOf(sent), cell(program, send),
+                                    lane.from.value, dataOf(received),
+                                    cell(program, recv))
+          .note(place(send), "rank {} posts `{}`", lane.from.value,
+                batchOf(program, lane.from, send))
+          .note(place(recv), "rank {} posts `{}`", lane.to.value,
+                batchOf(program, lane.to, recv));
+      return;
+    }
     reportAt<diag::MessageOrder>(program, context, send, lane.from.value,
                                  cell(program, send), lane.to.value,
                                  cell(program, recv))

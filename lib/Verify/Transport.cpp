@@ -3,13 +3,12 @@
 #include "ppcc/IR/Transport.h"
 #include "Matching.h"
 #include "Report.h"
-#include "WaitCycle.h"
 #include "ppcc/Analysis/Dependences.h"
 #include "ppcc/Analysis/EventGraph.h"
+#include "ppcc/Analysis/WaitCycle.h"
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace ppcc;
 
@@ -116,17 +115,6 @@ private:
   llvm::ArrayRef<Block> circle;
 };
 
-std::vector<Block> shortestCircle(llvm::ArrayRef<Block> blocks) {
-  std::vector<Wait> waits;
-  waits.reserve(blocks.size());
-  for (const Block &block : blocks)
-    waits.push_back({block.unit, block.on});
-  std::vector<Block> circle;
-  for (uint32_t wait : shortestCircle(waits))
-    circle.push_back(blocks[wait]);
-  return circle;
-}
-
 struct TransportOptions {
   std::vector<Transport> transports{*findTransport("stream")};
 };
@@ -158,7 +146,7 @@ private:
     }
     if (done)
       return true;
-    std::vector<Block> circle = shortestCircle(graph.blocks());
+    std::vector<Block> circle = graph.shortestCircle();
     Explanation(program, context, graph, transport, circle).report();
     return false;
   }
@@ -175,22 +163,12 @@ private:
   TransportOptions options;
 };
 
-/// Reads `stream+rendezvous`.
-bool setTransports(TransportOptions &options, llvm::StringRef value) {
-  options.transports.clear();
-  for (llvm::StringRef name : llvm::split(value, '+')) {
-    auto transport = findTransport(name);
-    if (!transport)
-      return false;
-    options.transports.push_back(std::move(*transport));
-  }
-  return true;
-}
-
 const PassOption<TransportOptions> optionTable[] = {
     {{"transport", transportNameList(),
       "what the program runs on; several with + between them"},
-     setTransports},
+     [](TransportOptions &options, llvm::StringRef value) {
+       return findTransports(value, options.transports);
+     }},
 };
 
 } // namespace

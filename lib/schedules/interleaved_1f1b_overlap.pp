@@ -7,6 +7,7 @@ schedule interleaved_1f1b_overlap(P: int = 4, M: int = 8, V: int = 2, G: int = m
   microbatches M;
   placement loop(V);
   backward when not forward_only;
+  comm { calls ring; }
 
   // The chunk of the k-th virtual microbatch; the last group may be short.
   fn chunk(k) = k % (G * V) / min(G, M - k / (G * V) * G);

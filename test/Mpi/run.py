@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "Spin"))
 from checker import TRANSPORTS, Play  # noqa: E402
-from programs import Case, compile_case, late, parse_actions  # noqa: E402
+from programs import Case, compile_case, fused_cases, late, parse_actions  # noqa: E402
 from run import by_checker, by_ppcc  # noqa: E402
 
 SETTINGS = {"btl": "self,vader", "pml": "ob1", "btl_vader_single_copy_mechanism": "none", "mpi_yield_when_idle": "1"}
@@ -26,6 +26,7 @@ def library_cases(ppcc):
         case = compile_case(ppcc, schedule, params)
         yield case
         yield Case(f"{case.name}-late", case.head, late(case.ranks))
+    yield from fused_cases(ppcc)
 
 
 def written_cases():

@@ -60,8 +60,15 @@ def parse_cell(text):
 
 def parse_rank(text):
     """The items of a rank, each a tuple of cells: one, or the members of a group."""
-    return [tuple(map(parse_cell, item[1:item.index(")")].split(";") if item[0] == "(" else [item]))
-            for item in ITEM.findall(text)]
+    return [tuple(map(parse_cell, members(item))) for item in ITEM.findall(text)]
+
+
+def members(item):
+    """The cells of `(0F1;1B0)OVERLAP_F_B`, of `send_forward[0SEND_F0]`, or of an action by itself."""
+    for opened, closed in ("()", "[]"):
+        if opened in item:
+            return item[item.index(opened) + 1:item.index(closed)].split(";")
+    return [item]
 
 
 def parse_actions(text):

@@ -55,14 +55,33 @@ class Case(NamedTuple):
         return Program(self.ranks)
 
 
-def compile_case(ppcc, schedule, params, order="sweep"):
+FUSED = [
+    ("one_f_one_b", {"P": 3, "M": 3}, ["--fuse=megatron"]),
+    ("one_f_one_b", {"P": 3, "M": 3}, ["--fuse=megatron-even-odd"]),
+    ("interleaved_1f1b", {"P": 2, "M": 2}, ["--fuse=megatron"]),
+    ("interleaved_1f1b", {"P": 2, "M": 4}, ["--fuse=megatron-even-odd"]),
+    ("one_f_one_b", {"P": 2, "M": 3}, ["--comm-order=late", "--fuse=batch"]),
+    ("gpipe", {"P": 3, "M": 2}, ["--fuse=batch"]),
+    ("zb1p", {"P": 2, "M": 3}, ["--fuse=batch"]),
+    ("dualpipe_v", {"P": 2, "M": 4}, ["--fuse=batch"]),
+]
+
+
+def fused_cases(ppcc):
+    """Small programs with their messages in batches."""
+    for schedule, params, options in FUSED:
+        yield compile_case(ppcc, schedule, params, options)
+
+
+def compile_case(ppcc, schedule, params, options=("--comm-order=sweep",)):
     defines = [word for name, value in params.items() for word in ("-D", f"{name}={value}")]
-    command = [ppcc, schedule, *defines, f"--comm-order={order}", "-o", "-"]
+    command = [ppcc, schedule, *defines, *options, "-o", "-"]
     ir, actions = (subprocess.run([*command, f"--emit={kind}"], capture_output=True, text=True, check=True).stdout
                    for kind in ("ir", "actions"))
     head = ir[:ir.index("\n}\n") + 2].splitlines()
     head = [line for line in head if line.split()[0] not in ("file", "site")]
-    name = "-".join([schedule, *(f"{key}{value}" for key, value in params.items())])
+    name = "-".join([schedule, *(f"{key}{value}" for key, value in params.items()),
+                     *(option.split("=")[1] for option in options if option != "--comm-order=sweep")])
     return Case(name, "\n".join(head), parse_actions(actions))
 
 

@@ -12,7 +12,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 from checker import TRANSPORTS, is_safe, unmatched
-from programs import small_cases, transport_cases
+from programs import fused_cases, small_cases, transport_cases
 
 HERE = pathlib.Path(__file__).resolve().parent
 CODE = re.compile(r"\berror: .*\[(E\d{4})\]")
@@ -114,6 +114,7 @@ def main():
 
     cases = [case for case, _ in small_cases(ppcc, options.each, options.seed)]
     cases += [case for case, _ in transport_cases(HERE.parent / "conformance" / "transport.jsonl", 32)]
+    cases += fused_cases(ppcc)
     failed = report_scarce(cases, options.scarce)
     cases = cases[shard::shards]
     tally = collections.Counter()

@@ -121,7 +121,7 @@ def damaged(ppcc, every):
     number = 0
     for schedule, params in SMALL:
         for order in ("sweep", "ready-time"):
-            base = compile_case(ppcc, schedule, params, order)
+            base = compile_case(ppcc, schedule, params, [f"--comm-order={order}"])
             for place in messages(base.ranks):
                 for damage in DAMAGES:
                     for ranks in damage(base.ranks, place):

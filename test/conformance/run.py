@@ -13,6 +13,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 CYCLE = re.compile(r"\bwaits? for\b.*\[E07\d\d\]")
 CELL = re.compile(r"\([^)]*\)\S*|[^\s(]+")
 SECONDS = 60
+MISPAIRED = {"seed_int_pp2_v2_m8"}  # Megatron takes gradients for activations there.
 
 
 def defines(params):
@@ -59,7 +60,25 @@ def check_program(ppcc, case):
         difference = first_difference(case[field], out)
         if difference:
             return f"{field}: {difference}"
-    return None
+    return check_calls(ppcc, case) if has_calls(case) else None
+
+
+def has_calls(case):
+    """Whether the case tells Megatron's calls, and not those of its overlapped mode, which ppcc does not have."""
+    return "p2p" in case and "ovl" not in case["case"]
+
+
+def check_calls(ppcc, case):
+    status, out, err = compile_case(ppcc, case, "--fuse=megatron", "--emit=actions")
+    if case["case"] in MISPAIRED:
+        if status != 1 or "takes the gradient" not in err:
+            return f"p2p: exit status {status}, but a gradient is taken for an activation"
+        passes = "verify,fuse-comm{mode=megatron,calls=ring},verify"
+        status, out, err = compile_case(ppcc, case, f"--passes={passes}", "--emit=actions")
+    if status != 0:
+        return f"p2p: exit status {status}: {err.strip().splitlines()[:1]}"
+    difference = first_difference(case["p2p"], out)
+    return f"p2p: {difference}" if difference else None
 
 
 def check_feasibility(ppcc, case):
@@ -92,6 +111,10 @@ def main():
         if verdict:
             name = case.get("id") or "feasibility of " + case["schedule"]
             print(f"{name} {' '.join(defines(case['params']))}: {verdict}")
+    told = [case for case in cases if "p2p" in case]
+    if told:
+        left = sum(not has_calls(case) for case in told)
+        print(f"calls of {len(told) - left} cases compared; NOT COVERED: {left} cases of Megatron's overlapped mode")
     failed = sum(verdict is not None for verdict in verdicts)
     print(f"{len(cases) - failed} passed, {failed} failed")
     return 1 if failed or not cases else 0

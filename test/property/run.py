@@ -3,12 +3,15 @@
 
 import argparse
 import collections
+import pathlib
 import random
 import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "Spin"))
+from checker import Program, is_safe, parse_actions, unmatched  # noqa: E402
 from generate import generate
 from judge import bound_fault, judge, lay_out, message_fault, order_fault, text
 
@@ -28,7 +31,9 @@ CODES = {
     "deadlock": ["E0741", "E0742"],
 }
 CODE = re.compile(r"\berror: .*\[(E\d{4})\]")
+BATCH = re.compile(r"[a-z_]+\[([^]]*)\]")
 SECONDS = 20
+BATCHES = []  # In each program that was fused.
 
 
 def compile_text(ppcc, source, order, *options):
@@ -55,6 +60,26 @@ def comm_fault(ppcc, shape, ranks, source):
     return None
 
 
+def fusion_fault(ppcc, seed, source):
+    """What is wrong with the messages in batches, or None; and how many batches there are."""
+    rng = random.Random(seed)
+    order = rng.choice(["sweep", "ready-time", "late", "late"])
+    transport = rng.choice(["stream", "stream-per-peer", "stream-per-edge", "rendezvous", "buffered:1"])
+    on = f"--transport={transport}"
+    single = compile_text(ppcc, source, order, "--transport=buffered")
+    fused = compile_text(ppcc, source, order, "--fuse=batch", on)
+    if fused.returncode != 0:
+        plain = compile_text(ppcc, source, order, on)  # `late` is not safe for each program.
+        same = plain.returncode == fused.returncode and CODE.findall(plain.stderr) == CODE.findall(fused.stderr)
+        return (None if same else f"fusing breaks it\n{fused.stderr}"), 0
+    program = Program(parse_actions(fused.stdout))
+    if BATCH.sub(lambda match: match[1].replace(";", " "), fused.stdout) != single.stdout:
+        return f"other rows\n{single.stdout}", 0
+    if unmatched(program) or not is_safe(program, transport):
+        return f"it hangs under {transport}", 0
+    return None, len(BATCH.findall(fused.stdout))
+
+
 def verdict(ppcc, seed):
     """The judge's reasons, the source, and what is wrong with the compiler's answer."""
     shape, bodies, source = generate(random.Random(seed))
@@ -77,6 +102,10 @@ def verdict(ppcc, seed):
         fault = comm_fault(ppcc, shape, ranks, source)
         if fault:
             return reasons, source, f"with communication: {fault}"
+        fault, count = fusion_fault(ppcc, seed, source)
+        if fault:
+            return reasons, source, f"with batches: {fault}"
+        BATCHES.append(count)
     except subprocess.TimeoutExpired:
         return reasons, source, f"no end after {SECONDS} s"
     return reasons, source, None
@@ -106,6 +135,10 @@ def main():
             failed += 1
             print(f"--- seed {seed}: {wrong}\n{source}")
     print(", ".join(f"{name} {tally[name]}" for name in ["accepted", *CODES]))
+    print(f"{sum(BATCHES)} batches in {len(BATCHES)} programs")
+    if sum(BATCHES) < len(BATCHES):
+        failed += 1
+        print("that is too few")
     scarce = [name for name in CODES if tally[name] < options.count // 200]
     if tally["accepted"] < options.count // 4 or tally["accepted"] > options.count * 3 // 4 or scarce:
         failed += 1

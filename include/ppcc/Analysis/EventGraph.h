@@ -62,6 +62,8 @@ public:
   /// All that blocks the program, sorted by unit, after a run() that gave
   /// false.
   std::vector<Block> blocks();
+  /// The shortest circle of them, as WaitCycle.h has it.
+  std::vector<Block> shortestCircle();
 
   uint32_t unitOf(ActionId row) const {
     return units.empty() ? row.value : units[row.value];

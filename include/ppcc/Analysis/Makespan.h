@@ -23,7 +23,7 @@ std::optional<Time> dataBound(const Program &program, const ProgramIndex &index,
 /// messages and the compute actions before it on its rank, and occupies both
 /// streams for its latency; a compute action waits for its own receives. When
 /// each row ends is left in `ends`, if given. Nothing when that never ends.
-/// O(actions + messages).
+/// Messages are taken one by one, also those of a batch. O(actions + messages).
 std::optional<Time> streamMakespan(const Program &program,
                                    const ProgramIndex &index,
                                    const Durations &durations,

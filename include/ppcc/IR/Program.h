@@ -52,6 +52,14 @@ struct SiteFile {
   bool own = false;
 };
 
+/// How a program posts its messages: Megatron-LM has two families of functions,
+/// named in Calls.h.
+enum class CallStyle : uint8_t {
+  None,     ///< One by one, or in batches without a name.
+  Exchange, ///< Each call with one neighbour, for 1F1B.
+  Ring,     ///< Each call with all neighbours, for interleaved 1F1B.
+};
+
 /// A parameter of the schedule with the value it was given, as text.
 struct ProgramParam {
   std::string name, type, value;
@@ -98,6 +106,7 @@ public:
   bool hasBackward = true; ///< False for a forward-only program.
   KindTable kinds;
   CostModel costs;
+  CallStyle calls = CallStyle::None;   ///< Of its messages.
   std::vector<std::string> phases{""}; ///< By PhaseId; the first is "no phase".
   std::vector<SiteFile> files;
   std::vector<Site> sites{Site{}}; ///< By SiteId; the first is "unknown".

@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace ppcc {
 
@@ -59,5 +60,9 @@ llvm::StringRef transportNameList();
 /// The transport called `name`; the `k` of a capacity is a number of at least
 /// 1, in its shortest form.
 std::optional<Transport> findTransport(llvm::StringRef name);
+
+/// Puts those of `names`, such as `stream+rendezvous`, into `transports`; false
+/// when one does not exist.
+bool findTransports(llvm::StringRef names, std::vector<Transport> &transports);
 
 } // namespace ppcc

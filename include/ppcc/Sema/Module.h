@@ -105,6 +105,7 @@ struct CommWords {
   bool (*isTransport)(llvm::StringRef) = nullptr;
   std::vector<llvm::StringRef> orders;
   std::vector<llvm::StringRef> fusions;
+  std::vector<llvm::StringRef> calls;
 };
 
 /// Checks names and types. `files` holds the imported files first, each after

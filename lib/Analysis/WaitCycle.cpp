@@ -1,4 +1,4 @@
-#include "WaitCycle.h"
+#include "ppcc/Analysis/WaitCycle.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,33 @@
+// Posts neighbouring sends and receives together.
+#pragma once
+
+#include "ppcc/IR/Transport.h"
+#include "ppcc/Pass/PassOptions.h"
+
+namespace ppcc {
+
+/// The ways of Fusions.def.
+enum class Fusion : uint8_t {
+#define FUSION(Name, Text, Fuse, Places, Summary) Name,
+#include "ppcc/Transforms/Fusions.def"
+#undef FUSION
+};
+
+/// A row of the table of fusions.
+struct FusionInfo {
+  Fusion fusion;
+  llvm::StringRef name;
+  bool places; ///< The messages itself, so that inject-comm has nothing to do.
+  llvm::StringRef summary;
+};
+
+/// All fusions, as in Fusions.def.
+llvm::ArrayRef<FusionInfo> fusions();
+
+/// The row of the fusion called `name`; null when there is none.
+const FusionInfo *findFusion(llvm::StringRef name);
+
+/// The pass `fuse-comm`, with the options `mode`, `calls` and `transport`.
+PassFactory fuseComm();
+
+} // namespace ppcc

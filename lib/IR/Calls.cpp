@@ -1,0 +1,126 @@
+// Tells the names of calls.
+#include "ppcc/IR/Calls.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+
+static constexpr StringRef styleNames[] = {"none", "exchange", "ring"};
+
+llvm::ArrayRef<StringRef> ppcc::callStyleNames() { return styleNames; }
+
+std::optional<CallStyle> ppcc::findCallStyle(StringRef name) {
+  const auto *found = llvm::find(styleNames, name);
+  if (found == std::end(styleNames))
+    return std::nullopt;
+  return static_cast<CallStyle>(found - std::begin(styleNames));
+}
+
+static constexpr uint8_t moving = slot::Output | slot::InputGrad;
+
+static Step itemAt(const Program &program, RankId rank, ActionId row) {
+  Step step{row, program.groupEnd(row, rank)};
+  for (ActionId member = row; member != step.end; ++member.value)
+    if (const KindInfo &info = program.kindOf(member); info.isCompute())
+      step.slots |= info.defines & moving;
+  return step;
+}
+
+Step ppcc::stepAt(const Program &program, RankId rank, ActionId row,
+                  CallStyle style) {
+  Step step = itemAt(program, rank, row);
+  if (style != CallStyle::Ring || step.slots != slot::Output ||
+      step.end == program.end(rank))
+    return step;
+  Step next = itemAt(program, rank, step.end);
+  if (next.slots == slot::InputGrad &&
+      program[row].phase == program[next.begin].phase)
+    return {row, next.end, moving};
+  return step;
+}
+
+// What a call holds, as bits.
+enum : unsigned { SendF = 1, SendB = 2, RecvF = 4, RecvB = 8 };
+static constexpr unsigned sends = SendF | SendB, receives = RecvF | RecvB;
+
+/// By contents; empty for what Megatron-LM has no function for.
+static constexpr StringRef callNames[] = {
+    "",
+    "send_forward",
+    "send_backward",
+    "",
+    "recv_forward",
+    "send_forward_recv_forward",
+    "send_backward_recv_forward",
+    "",
+    "recv_backward",
+    "send_forward_recv_backward",
+    "send_backward_recv_backward",
+    "",
+    "",
+    "",
+    "",
+    "send_forward_backward_recv_forward_backward",
+};
+
+uint8_t CallNames::slotsBefore(ActionId row) {
+  while (behind < row) {
+    Step step = stepAt(program, rank, behind, style);
+    if (step.slots)
+      slotsBehind = step.slots;
+    behind = step.end;
+  }
+  return slotsBehind;
+}
+
+uint8_t CallNames::slotsFrom(ActionId row) {
+  // What was seen last may lie behind `row` still.
+  if (slotsAhead && row < ahead)
+    return slotsAhead;
+  ahead = std::max(ahead, row);
+  slotsAhead = 0;
+  while (!slotsAhead && ahead != program.end(rank)) {
+    Step step = stepAt(program, rank, ahead, style);
+    slotsAhead = step.slots;
+    ahead = step.end;
+  }
+  return slotsAhead;
+}
+
+/// What the function may post that is called between two steps.
+unsigned CallNames::ringCall(uint8_t before, uint8_t after,
+                             unsigned contents) const {
+  unsigned single = contents & sends ? 0 : contents;
+  if (before == 0)
+    return single;
+  if (before == moving || after == moving)
+    return sends | receives;
+  if (after != 0 && after != before && single)
+    return single;
+  return before == slot::Output ? SendF | RecvF : SendB | RecvB;
+}
+
+StringRef CallNames::of(ActionId begin, ActionId end) {
+  bool isSingle = end.value - begin.value == 1;
+  if (isSingle && style == CallStyle::None)
+    return "";
+  unsigned contents = 0;
+  bool isPlain = true;
+  for (ActionId row = begin; row != end; ++row.value) {
+    const KindInfo &info = program.kindOf(row);
+    if (info.isCompute())
+      return "";
+    unsigned bit = info.mainSlot() == slot::Output ? SendF : SendB;
+    if (info.kindClass == KindClass::Recv)
+      bit *= RecvF / SendF;
+    isPlain &= !(contents & bit);
+    contents |= bit;
+  }
+  unsigned call = contents;
+  if (style == CallStyle::Ring)
+    call = ringCall(slotsBefore(begin), slotsFrom(end), contents);
+  // A call has one message of each sort.
+  bool fits = isPlain && (contents & ~call) == 0 && !callNames[call].empty();
+  return fits ? callNames[call] : "batch";
+}

@@ -1,0 +1,142 @@
+// Makes one batch of all messages between two compute actions, where that is
+// safe.
+#include "Fuse.h"
+
+#include "ppcc/Analysis/EventGraph.h"
+
+#include "llvm/ADT/BitVector.h"
+
+using namespace ppcc;
+
+namespace {
+
+/// Under one queue a rank, or one stream, batches of neighbours add no
+/// deadlock: what a rank does behind a batch reaches others by messages that
+/// are queued behind it too. With a stream for each peer it can reach them past
+/// the batch, on another stream, and the batch may wait for just that.
+class Batches {
+public:
+  explicit Batches(const FusePlan &plan)
+      : program(plan.program), transports(plan.transports),
+        index(plan.context.analyses.get<ProgramIndex>(program)),
+        messages(plan.context.analyses.get<MessageIndex>(program)) {}
+
+  /// What cannot be judged, or hangs whatever is taken apart, stays as it is
+  /// for Verify to report.
+  Program run() const {
+    if (!index.fits() || !messages.fits() || !isPaired() || hasMixedGroup())
+      return program;
+    llvm::BitVector apart(program.size()); // Rows that begin a batch.
+    for (unsigned round = 0; round != maxRounds; ++round) {
+      Program fused = withBatches(apart);
+      auto before = apart.count();
+      if (!hangs(fused, apart))
+        return fused;
+      if (apart.count() == before)
+        break;
+    }
+    return program;
+  }
+
+private:
+  /// Each takes O(actions).
+  static constexpr unsigned maxRounds = 16;
+
+  bool isPaired() const {
+    for (uint32_t row = 0; row != program.size(); ++row) {
+      if (program.kindOf(ActionId(row)).isCompute())
+        continue;
+      auto partner = messages.partner(program[ActionId(row)]);
+      if (!partner || messages.partner(program[*partner]) != ActionId(row))
+        return false;
+    }
+    return true;
+  }
+
+  bool hasMixedGroup() const {
+    for (uint32_t row = 1; row < program.size(); ++row)
+      if (program.joined(ActionId(row)) &&
+          program.kindOf(ActionId(row)).isCompute() !=
+              program.kindOf(ActionId(row - 1)).isCompute())
+        return true;
+    return false;
+  }
+
+  /// Neighbouring messages in batches that end before each row of `apart`.
+  Program withBatches(const llvm::BitVector &apart) const {
+    Program result = program;
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+      PhaseId phase;
+      bool afterMessage = false;
+      for (ActionId row = program.begin(RankId(rank));
+           row != program.end(RankId(rank)); ++row.value) {
+        bool isMessage = !program.kindOf(row).isCompute();
+        if (isMessage) {
+          Action action = program[row];
+          action.joined = afterMessage && !apart.test(row.value);
+          if (action.joined)
+            action.phase = phase;
+          phase = action.phase;
+          result.set(row, action);
+        }
+        afterMessage = isMessage;
+      }
+    }
+    return result;
+  }
+
+  /// Whether `fused` hangs; `apart` then gets members of batches on the
+  /// shortest circle of waits.
+  bool hangs(const Program &fused, llvm::BitVector &apart) const {
+    bool found = false;
+    for (const Transport &transport : transports) {
+      if (transport.layout == QueueLayout::One ||
+          transport.layout == QueueLayout::Stream)
+        continue; // Batches add no deadlock there.
+      EventGraph graph(fused, index, messages, transport);
+      if (graph.run())
+        continue;
+      found = true;
+      auto circle = graph.shortestCircle();
+      if (!takeApart(fused, circle, /*onlyCauses=*/true, apart))
+        takeApart(fused, circle, /*onlyCauses=*/false, apart);
+    }
+    return found;
+  }
+
+  /// Adds the members of batches on a circle of waits to `apart`: of those
+  /// where one member is waited for and another waits, or of all. False when
+  /// there are none.
+  static bool takeApart(const Program &fused,
+                        llvm::ArrayRef<EventGraph::Block> circle,
+                        bool onlyCauses, llvm::BitVector &apart) {
+    bool found = false;
+    ActionId awaited = circle.back().need.row;
+    for (const EventGraph::Block &block : circle) {
+      uint32_t end = block.unit + 1;
+      while (end != fused.size() && fused.joined(ActionId(end)) &&
+             !fused.kindOf(ActionId(end)).isCompute())
+        ++end;
+      bool isCause = awaited.value >= block.unit && awaited.value < end &&
+                     awaited != block.blocked;
+      awaited = block.need.row;
+      if (end == block.unit + 1 || (onlyCauses && !isCause))
+        continue;
+      apart.set(block.unit + 1, end);
+      found = true;
+    }
+    return found;
+  }
+
+  const Program &program;
+  llvm::ArrayRef<Transport> transports;
+  // Also of the program with batches: the rows stay where they are.
+  const ProgramIndex &index;
+  const MessageIndex &messages;
+};
+
+} // namespace
+
+std::optional<Program> ppcc::fuseBatches(FusePlan &plan) {
+  return Batches(plan).run();
+}
