@@ -58,12 +58,14 @@ void Durations::apply(const CostSetting &setting, const Program &program) {
 }
 
 Time Durations::of(const Program &program, ActionId begin, ActionId end) const {
-  if (overlap && end.value - begin.value > 1)
-    return *overlap;
   Time sum = 0;
-  for (; begin != end; ++begin.value)
-    sum += of(program[begin]);
-  return sum;
+  uint32_t actions = 0;
+  for (; begin != end; ++begin.value) {
+    Action action = program[begin];
+    sum += of(action);
+    actions += program.kinds[action.kind].isCompute();
+  }
+  return overlap && actions > 1 ? *overlap : sum;
 }
 
 bool Durations::fits(const Program &program, uint64_t messages) const {

@@ -24,7 +24,8 @@ public:
                       ? 0
                       : firstStage[action.pipe.value] + action.stage.value)];
   }
-  /// The time of the rows from `begin` to `end`, an action or a whole group.
+  /// The time of the compute actions in the rows from `begin` to `end`, an
+  /// action or a whole group.
   Time of(const Program &program, ActionId begin, ActionId end) const;
 
   /// Whether all actions and this many messages, one after another, take at

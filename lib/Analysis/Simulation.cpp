@@ -1,0 +1,669 @@
+// Runs programs on a transport.
+#include "ppcc/Analysis/Simulation.h"
+
+#include "ppcc/Analysis/Dependences.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <algorithm>
+
+using namespace ppcc;
+
+namespace {
+
+constexpr uint32_t none = Simulation::none;
+
+/// The queues of a program's ranks: the first row of each, and for each row the
+/// next one in its queue. The queue of a rank's compute actions has its number;
+/// on one queue it holds all.
+class QueueLinks {
+public:
+  QueueLinks(const Program &program, const MessageIndex &messages,
+             const Transport &transport)
+      : program(program), messages(messages), layout(transport.layout) {
+    if (!transport.hasStreams()) {
+      for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
+        heads.push_back(program.size(RankId(rank))
+                            ? program.begin(RankId(rank)).value
+                            : none);
+      return;
+    }
+    numberStreams();
+    next.resize(program.size());
+    issued.resize(program.size());
+    if (layout != QueueLayout::Stream)
+      queues.resize(program.size());
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
+      link(RankId(rank));
+  }
+
+  std::vector<uint32_t> heads; ///< By queue.
+  std::vector<uint32_t> next;  ///< By row; empty for one queue a rank.
+  /// By row, for messages on streams: the last compute action before the group
+  /// that it is in.
+  std::vector<uint32_t> issued;
+  std::vector<uint32_t> queues; ///< By row, with streams of more than one kind.
+
+private:
+  void numberStreams() {
+    auto lanes = messages.lanes();
+    for (uint32_t lane = 0; lane != lanes.size(); ++lane) {
+      streamOfSends.push_back(2 * lane);
+      streamOfReceives.push_back(2 * lane + 1);
+      if (layout != QueueLayout::StreamPerPeer)
+        continue;
+      // What a rank receives from a peer shares the stream of what it sends
+      // there.
+      Lane wanted{lanes[lane].to, lanes[lane].from};
+      auto back = llvm::lower_bound(lanes, wanted);
+      if (back != lanes.end() && *back == wanted)
+        streamOfReceives.back() = 2 * (back - lanes.begin());
+    }
+    size_t streams =
+        layout == QueueLayout::Stream ? program.ranksBegun() : 2 * lanes.size();
+    heads.assign(program.ranksBegun() + streams, none);
+  }
+
+  uint32_t queueOf(ActionId row, RankId rank) const {
+    const KindInfo &info = program.kindOf(row);
+    if (info.isCompute())
+      return rank.value;
+    if (layout == QueueLayout::Stream)
+      return program.ranksBegun() + rank.value;
+    auto message = messages.of(program[row]);
+    if (!message)
+      return rank.value; // It never ends.
+    return program.ranksBegun() + (info.kindClass == KindClass::Send
+                                       ? streamOfSends
+                                       : streamOfReceives)[message->lane];
+  }
+
+  void link(RankId rank) {
+    for (ActionId row = program.end(rank); row != program.begin(rank);) {
+      --row.value;
+      uint32_t queue = queueOf(row, rank);
+      next[row.value] = std::exchange(heads[queue], row.value);
+      if (!queues.empty())
+        queues[row.value] = queue;
+    }
+    uint32_t before = none, beforeGroup = none;
+    for (ActionId row = program.begin(rank); row != program.end(rank);
+         ++row.value) {
+      if (!program.joined(row))
+        beforeGroup = before;
+      issued[row.value] = beforeGroup;
+      if (program.kindOf(row).isCompute())
+        before = row.value;
+    }
+  }
+
+  const Program &program;
+  const MessageIndex &messages;
+  QueueLayout layout;
+  std::vector<uint32_t> streamOfSends, streamOfReceives; ///< By lane.
+};
+
+/// For each message that is stored, the one that must be received before there
+/// is room for it, and the one that it makes room for.
+class Rooms {
+public:
+  Rooms(const Program &program, const MessageIndex &messages,
+        uint32_t capacity) {
+    rows.assign(program.size(), none);
+    LaneReceives receives(program, messages);
+    std::vector<uint32_t> sent(messages.lanes().size());
+    for (uint32_t row = 0; row != program.size(); ++row) {
+      if (program.kindOf(ActionId(row)).kindClass != KindClass::Send)
+        continue;
+      auto message = messages.of(program[ActionId(row)]);
+      if (!message)
+        continue;
+      auto received = receives.of(message->lane);
+      uint32_t position = sent[message->lane]++;
+      if (position < capacity || position - capacity >= received.size())
+        continue;
+      uint32_t maker = received[position - capacity].value;
+      rows[row] = maker;
+      rows[maker] = row;
+    }
+  }
+
+  /// By row: of a send the receive that makes room for it, of a receive the
+  /// send that it makes room for, or none.
+  uint32_t of(uint32_t row) const { return rows[row]; }
+
+private:
+  std::vector<uint32_t> rows;
+};
+
+/// Runs queues, each as far as it goes, until nothing moves. Times are the
+/// latest of what an action waits for, so the order of the work does not change
+/// them.
+class Run {
+public:
+  /// Without a transport compute actions wait for data alone.
+  Run(const Program &program, const ProgramIndex &index,
+      const MessageIndex *messages, const Durations &durations,
+      const Transport *transport)
+      : program(program), index(index), messages(messages),
+        durations(durations), transport(transport),
+        hasStreams(transport && transport->hasStreams()),
+        splitsGroups(!transport || hasStreams) {
+    for (uint32_t row = 0; row != program.size() && !hasGroups; ++row)
+      hasGroups = program.joined(ActionId(row));
+    result.starts.assign(program.size(), untold);
+    result.ends.assign(program.size(), untold);
+    result.causes.assign(program.size(), none);
+  }
+
+  std::optional<Simulation> run() {
+    std::vector<uint32_t> heads = layOut();
+    queues.resize(heads.size());
+    for (uint32_t queue = 0; queue != heads.size(); ++queue)
+      enter(queue, heads[queue]);
+    for (uint32_t queue = 0; queue != queues.size(); ++queue) {
+      awake.push_back(queue);
+      while (!awake.empty())
+        runQueue(awake.pop_back_val());
+    }
+    for (const Queue &queue : queues) {
+      if (queue.begin != none)
+        return std::nullopt;
+      result.makespan = std::max(result.makespan, queue.free);
+    }
+    if (!transport && !placeMessages())
+      return std::nullopt;
+    return std::move(result);
+  }
+
+private:
+  /// Of a start or an end that is not known. When a queue waits for the end,
+  /// `untold - 1 - queue` stands in its place.
+  static constexpr Time untold = -1;
+
+  /// A queue, with the unit at its head: rows that start at once and end at
+  /// once.
+  struct Queue {
+    uint32_t begin = none;      ///< The first row of the unit; none at the
+                                ///< end of the queue.
+    uint32_t end = 0;           ///< One past the last row of its group.
+    uint32_t member = 0;        ///< The first row whose needs are not all met,
+    uint32_t need = 0;          ///< and the first of them.
+    Time ready = 0;             ///< When those before it were.
+    uint32_t cause = none;      ///< The last of them.
+    uint32_t open = 0;          ///< Members of the unit that run.
+    Time unitEnd = 0;           ///< Of those that do not run any more.
+    uint32_t unitCause = none;  ///< What let the last of them end.
+    Time free = 0;              ///< The end of the unit before.
+    uint32_t last = none;       ///< A row of it.
+    uint32_t owner = 0;         ///< The queue that runs the unit.
+    uint32_t nextWaiter = none; ///< Waits for the same end.
+    bool waits = false, runs = false;
+  };
+
+  /// When a member of a unit was through, which the unit may not be.
+  struct Completion {
+    Time at = untold;
+    uint32_t cause = none;
+  };
+
+  std::vector<uint32_t> layOut() {
+    if (transport) {
+      links.emplace(program, *messages, *transport);
+      if (transport->sendWait == SendWait::Capacity)
+        rooms.emplace(program, *messages, transport->capacity);
+      if (transport->sendWait != SendWait::Receive && hasGroups)
+        completions.resize(program.size());
+      return std::move(links->heads);
+    }
+    std::vector<uint32_t> heads;
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
+      heads.push_back(firstCompute(program.begin(RankId(rank)), RankId(rank)));
+    return heads;
+  }
+
+  uint32_t firstCompute(ActionId from, RankId rank) const {
+    while (from != program.end(rank) && !isCompute(from.value))
+      ++from.value;
+    return from == program.end(rank) ? none : from.value;
+  }
+
+  bool isCompute(uint32_t row) const {
+    return program.kindOf(ActionId(row)).isCompute();
+  }
+
+  /// Whether the messages of one group may be in several queues of a rank.
+  bool hasManyStreams() const { return links && !links->queues.empty(); }
+
+  /// The queue that runs the unit of a message of `rank`.
+  uint32_t ownerOf(uint32_t row, RankId rank) const {
+    if (hasManyStreams())
+      return queues[links->queues[row]].owner;
+    return rank.value + (hasStreams ? program.ranksBegun() : 0);
+  }
+
+  /// One past the last row of the group of `row`.
+  uint32_t groupEnd(uint32_t row) const {
+    do
+      ++row;
+    while (hasGroups && row != program.size() && program.joined(ActionId(row)));
+    return row;
+  }
+
+  /// Whether `row`, of the same group, belongs to the unit that begins at
+  /// `begin`.
+  bool isMember(uint32_t row, uint32_t begin) const {
+    return !splitsGroups || isCompute(row) == isCompute(begin);
+  }
+
+  /// Puts the unit of `row` at the head of a queue.
+  void enter(uint32_t number, uint32_t row) {
+    Queue &queue = queues[number];
+    queue.runs = false;
+    queue.begin = row;
+    if (row == none)
+      return;
+    queue.end = groupEnd(row);
+    queue.owner = number;
+    if (hasManyStreams() && !isCompute(row)) {
+      queue.begin = firstMessageOf(row);
+      queue.owner = links->queues[queue.begin];
+    }
+    queue.member = queue.begin;
+    queue.need = 0;
+    queue.ready = queue.free;
+    queue.cause = queue.last;
+  }
+
+  /// The first send or receive in the group of one.
+  uint32_t firstMessageOf(uint32_t row) const {
+    uint32_t first = row;
+    while (hasGroups && program.joined(ActionId(row)))
+      if (!isCompute(--row))
+        first = row;
+    return first;
+  }
+
+  void runQueue(uint32_t number) {
+    Queue &queue = queues[number];
+    while (queue.begin != none && !queue.waits && !queue.runs &&
+           queue.owner == number && isReady(number))
+      start(number);
+  }
+
+  /// Takes the end of `row`, plus `delay`, as something that the unit at the
+  /// head waits for. False when it is not known yet; the queue is woken then.
+  bool met(uint32_t number, uint32_t row, Time delay = 0) {
+    Queue &queue = queues[number];
+    Time end = result.ends[row];
+    if (end < 0) {
+      queue.nextWaiter =
+          end == untold ? none : static_cast<uint32_t>(untold - 1 - end);
+      queue.waits = true;
+      result.ends[row] = untold - 1 - Time(number);
+      return false;
+    }
+    if (end + delay > queue.ready || queue.cause == none) {
+      queue.ready = std::max(queue.ready, end + delay);
+      queue.cause = row;
+    }
+    return true;
+  }
+
+  bool isReady(uint32_t number) {
+    Queue &queue = queues[number];
+    for (; queue.member != queue.end; ++queue.member, queue.need = 0)
+      if (isMember(queue.member, queue.begin) &&
+          !isReady(number, ActionId(queue.member)))
+        return false;
+    return true;
+  }
+
+  /// Whether a member of the unit has all that it waits for.
+  bool isReady(uint32_t number, ActionId row) {
+    Action action = program[row];
+    const KindInfo &info = program.kinds[action.kind];
+    if (info.isCompute())
+      return hasData(number, action, info);
+    if (hasStreams && !hasTurn(number, row.value))
+      return false;
+    return info.kindClass == KindClass::Recv ||
+           hasMaker(number, action, action.stage, info.mainSlot());
+  }
+
+  /// Whether a message on a stream has been issued, and its own queue is free.
+  bool hasTurn(uint32_t number, uint32_t row) {
+    uint32_t issued = links->issued[row];
+    if (issued != none && !met(number, issued))
+      return false;
+    if (!hasManyStreams() || links->queues[row] == number)
+      return true;
+    const Queue &own = queues[links->queues[row]];
+    if (own.begin != queues[number].begin)
+      return met(number, own.begin);
+    return own.last == none || met(number, own.last);
+  }
+
+  /// Whether all that a compute action reads is there: of its own stage, then
+  /// of its neighbours.
+  bool hasData(uint32_t number, const Action &action, const KindInfo &info) {
+    uint32_t &need = queues[number].need, counted = 0;
+    for (unsigned rest = info.needs; rest; rest &= rest - 1, ++counted) {
+      if (need != counted)
+        continue;
+      if (!hasMaker(number, action, action.stage, rest & -rest))
+        return false;
+      ++need;
+    }
+    for (unsigned rest = info.defines; rest; rest &= rest - 1) {
+      uint8_t slotBit = rest & -rest;
+      auto sources = index.sourcesOf(action.pipe, action.stage, slotBit);
+      for (; need - counted < sources.size(); ++need)
+        if (!hasInput(number, action, sources[need - counted], slotBit))
+          return false;
+      counted += sources.size();
+    }
+    return true;
+  }
+
+  bool hasMaker(uint32_t number, const Action &action, StageId stage,
+                uint8_t slotBit, Time delay = 0) {
+    auto maker = index.definer(action.pipe, stage, action.microbatch, slotBit);
+    return maker && met(number, maker->value, delay);
+  }
+
+  bool hasInput(uint32_t number, const Action &action, StageId source,
+                uint8_t slotBit) {
+    bool isLocal = program.rankOfStage(action.pipe, source) ==
+                   program.rankOfStage(action.pipe, action.stage);
+    if (isLocal || !transport)
+      return hasMaker(number, action, source, slotBit,
+                      isLocal ? 0 : durations.latency);
+    auto message = messages->find(action.pipe, source, action.stage,
+                                  action.microbatch, slotBit);
+    auto recv = message ? messages->recv(*message) : std::nullopt;
+    return recv && met(number, recv->value);
+  }
+
+  void start(uint32_t number) {
+    Queue &queue = queues[number];
+    uint32_t begin = queue.begin, end = queue.end;
+    queue.runs = true;
+    queue.open = 1; // For the compute actions, if there are any.
+    queue.unitEnd = queue.ready;
+    queue.unitCause = queue.cause;
+    if (!hasStreams || isCompute(begin))
+      queue.unitEnd += durations.of(program, ActionId(begin), ActionId(end));
+    for (uint32_t row = begin; row != end; ++row) {
+      if (!isMember(row, begin))
+        continue;
+      result.starts[row] = queue.ready;
+      queue.open += transport && !isCompute(row);
+    }
+    if (queue.open != 1)
+      for (uint32_t row = begin; row != end; ++row)
+        if (!isCompute(row))
+          post(number, ActionId(row));
+    close(number);
+  }
+
+  /// Notes that a member of the running unit is through.
+  void close(uint32_t number) {
+    if (--queues[number].open == 0)
+      finish(number);
+  }
+
+  void complete(uint32_t number, uint32_t row, Completion completion) {
+    Queue &queue = queues[number];
+    // Not so in a program that sends a message twice.
+    if (!queue.runs || row < queue.begin || row >= queue.end)
+      return;
+    if (!completions.empty())
+      completions[row] = completion;
+    if (completion.at > queue.unitEnd) {
+      queue.unitEnd = completion.at;
+      queue.unitCause = completion.cause;
+    }
+    close(number);
+  }
+
+  /// When a message that has started was through; untold when it is not.
+  Completion completionOf(uint32_t row) const {
+    if (!completions.empty())
+      return completions[row];
+    return {std::max(result.ends[row], untold), result.causes[row]};
+  }
+
+  /// Lets the messages go on that waited for the start of this one.
+  void post(uint32_t number, ActionId row) {
+    Action action = program[row];
+    auto message = messages->of(action);
+    auto send = message ? messages->send(*message) : std::nullopt;
+    auto recv = message ? messages->recv(*message) : std::nullopt;
+    if (!send || !recv || (row != *send && row != *recv))
+      return; // It never ends.
+    RankId peer = program.rankOfStage(action.pipe, action.peer);
+    bool sends = row == *send;
+    uint32_t other = sends ? recv->value : send->value;
+    uint32_t otherQueue = ownerOf(other, peer);
+    if (transport->sendWait == SendWait::Receive) {
+      if (result.starts[other] >= 0)
+        meet(row.value, number, other, otherQueue);
+    } else if (sends) {
+      store({row.value, number, other, otherQueue});
+    } else if (Completion sent = completionOf(other); sent.at >= 0) {
+      deliver({other, otherQueue, row.value, number}, sent);
+      if (auto next = nextStored(row.value))
+        store(*next);
+    }
+  }
+
+  /// Both ends of a message have started.
+  void meet(uint32_t row, uint32_t number, uint32_t other,
+            uint32_t otherQueue) {
+    Time here = result.starts[row], there = result.starts[other];
+    Completion both{std::max(here, there) + durations.latency,
+                    queues[here < there ? otherQueue : number].cause};
+    complete(otherQueue, other, both);
+    complete(number, row, both);
+  }
+
+  /// A message that is stored on its way, and the queues that run its ends.
+  struct Stored {
+    uint32_t send, sendQueue, recv, recvQueue;
+  };
+
+  /// The message of a send that waited for room.
+  std::optional<Stored> storedOf(uint32_t send) const {
+    Action action = program[ActionId(send)];
+    auto recv = messages->partner(action);
+    if (!recv)
+      return std::nullopt;
+    auto owner = [&](uint32_t row, StageId stage) {
+      return ownerOf(row, program.rankOfStage(action.pipe, stage));
+    };
+    return Stored{send, owner(send, action.stage), recv->value,
+                  owner(recv->value, action.peer)};
+  }
+
+  /// Stores a message when its send has started and there is room, and then
+  /// those that wait for the room that its receive makes.
+  void store(Stored message) {
+    for (;;) {
+      Completion sent = storedAt(message);
+      if (sent.at < 0)
+        return;
+      complete(message.sendQueue, message.send, sent);
+      if (result.starts[message.recv] < 0)
+        return;
+      deliver(message, sent);
+      auto next = nextStored(message.recv);
+      if (!next)
+        return;
+      message = *next;
+    }
+  }
+
+  /// The message that finds room once `recv` is through.
+  std::optional<Stored> nextStored(uint32_t recv) const {
+    uint32_t next = rooms ? rooms->of(recv) : none;
+    return next == none ? std::nullopt : storedOf(next);
+  }
+
+  /// When a message is stored; untold when that is not known yet.
+  Completion storedAt(const Stored &message) const {
+    Completion start{result.starts[message.send],
+                     queues[message.sendQueue].cause};
+    uint32_t room = rooms ? rooms->of(message.send) : none;
+    if (start.at < 0 || room == none)
+      return start;
+    Completion made = completionOf(room);
+    return made.at < 0 || made.at > start.at ? made : start;
+  }
+
+  /// Gives a stored message to its receive, which has started.
+  void deliver(Stored message, Completion sent) {
+    Completion came{result.starts[message.recv],
+                    queues[message.recvQueue].cause};
+    if (sent.at + durations.latency > came.at)
+      came = {sent.at + durations.latency, sent.cause};
+    complete(message.recvQueue, message.recv, came);
+  }
+
+  /// Ends the unit at the head of a queue.
+  void finish(uint32_t number) {
+    Queue &queue = queues[number];
+    uint32_t begin = queue.begin, last = begin;
+    for (uint32_t row = begin; row != queue.end; ++row)
+      if (isMember(row, begin)) {
+        end(row, queue.unitEnd, queue.unitCause);
+        last = row;
+      }
+    if (!hasManyStreams() || isCompute(begin))
+      return advance(number, last, queue.unitEnd);
+    uint32_t unitEnd = queue.end;
+    for (uint32_t row = begin; row != unitEnd; ++row)
+      if (!isCompute(row))
+        advance(links->queues[row], row, result.ends[row]);
+  }
+
+  void end(uint32_t row, Time at, uint32_t cause) {
+    Time waiter = std::exchange(result.ends[row], at);
+    result.causes[row] = cause;
+    while (waiter != untold) {
+      uint32_t number = static_cast<uint32_t>(untold - 1 - waiter);
+      queues[number].waits = false;
+      awake.push_back(number);
+      uint32_t next = queues[number].nextWaiter;
+      waiter = next == none ? untold : untold - 1 - Time(next);
+    }
+  }
+
+  /// Goes to the unit behind that of `row`, which ended.
+  void advance(uint32_t number, uint32_t row, Time at) {
+    queues[number].free = at;
+    queues[number].last = row;
+    enter(number, nextInQueue(number, row));
+    awake.push_back(number);
+  }
+
+  uint32_t nextInQueue(uint32_t number, uint32_t row) const {
+    if (hasStreams)
+      return links->next[row];
+    ActionId next(queues[number].end);
+    if (!transport)
+      return firstCompute(next, RankId(number));
+    return next == program.end(RankId(number)) ? none : next.value;
+  }
+
+  /// Gives each message of the program the time that its data is on its way.
+  bool placeMessages() {
+    for (uint32_t row = 0; row != program.size(); ++row) {
+      const KindInfo &info = program.kindOf(ActionId(row));
+      if (info.isCompute())
+        continue;
+      Action action = program[ActionId(row)];
+      if (!action.hasPeer())
+        return false;
+      StageId from =
+          info.kindClass == KindClass::Send ? action.stage : action.peer;
+      auto maker =
+          index.definer(action.pipe, from, action.microbatch, info.mainSlot());
+      if (!maker)
+        return false;
+      result.starts[row] = result.ends[maker->value];
+      result.ends[row] = result.starts[row] + durations.latency;
+      result.causes[row] = maker->value;
+    }
+    return true;
+  }
+
+  const Program &program;
+  const ProgramIndex &index;
+  const MessageIndex *messages;
+  const Durations &durations;
+  const Transport *transport;
+  bool hasStreams;
+  bool splitsGroups; ///< The compute actions of a group from its messages.
+  bool hasGroups = false;
+  std::optional<QueueLinks> links;
+  std::optional<Rooms> rooms;
+  std::vector<Completion> completions; ///< By row, where sends are stored and
+                                       ///< there are groups.
+  std::vector<Queue> queues;
+  llvm::SmallVector<uint32_t> awake;
+  Simulation result;
+};
+
+} // namespace
+
+std::optional<Simulation> ppcc::simulate(const Program &program,
+                                         const ProgramIndex &index,
+                                         const Durations &durations) {
+  return Run(program, index, nullptr, durations, nullptr).run();
+}
+
+std::optional<Simulation> ppcc::simulate(const Program &program,
+                                         const ProgramIndex &index,
+                                         const MessageIndex &messages,
+                                         const Durations &durations,
+                                         const Transport &transport) {
+  if (!messages.fits())
+    return std::nullopt;
+  return Run(program, index, &messages, durations, &transport).run();
+}
+
+std::vector<ActionId> ppcc::criticalPath(const Simulation &simulation) {
+  std::vector<ActionId> path;
+  auto last = llvm::max_element(simulation.ends);
+  uint32_t row =
+      last == simulation.ends.end() ? none : last - simulation.ends.begin();
+  for (; row != none; row = simulation.causes[row])
+    path.push_back(ActionId(row));
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+std::vector<RankTimes> ppcc::rankTimes(const Program &program,
+                                       const Durations &durations,
+                                       const Simulation &simulation) {
+  std::vector<RankTimes> ranks(program.ranksBegun());
+  for (uint32_t rank = 0; rank != ranks.size(); ++rank) {
+    RankTimes &times = ranks[rank];
+    bool isFirst = true;
+    ActionId row = program.begin(RankId(rank)), end;
+    for (; row != program.end(RankId(rank)); row = end) {
+      end = program.groupEnd(row, RankId(rank));
+      while (row != end && !program.kindOf(row).isCompute())
+        ++row.value;
+      if (row == end)
+        continue;
+      if (std::exchange(isFirst, false))
+        times.begin = simulation.starts[row.value];
+      times.end = simulation.ends[row.value];
+      times.busy += durations.of(program, row, end);
+    }
+  }
+  return ranks;
+}
