@@ -1,29 +1,30 @@
 // How long each action of a program takes.
 #include "ppcc/Analysis/Durations.h"
 
-#include <algorithm>
-
 using namespace ppcc;
 
 static constexpr Time untold = -1;
 
 Durations::Durations(const Program &program)
-    : overlap(program.costs.overlap),
-      latency(program.costs.latency.value_or(0)) {
-  size_t stages = 0;
+    : overlap(program.costs.overlap), rule(program.costs.groupRule),
+      factor(program.costs.groupFactor) {
   for (const Pipe &pipe : program.pipes) {
     firstStage.push_back(stages);
     stages += pipe.numStages();
   }
+  addEdges(program);
   for (const CostSetting &setting : program.costs.actions)
     if (setting.pipe)
       stride = std::max<size_t>(stages, 1);
 
   llvm::ArrayRef<KindInfo> kinds = program.kinds.rows();
   table.assign(kinds.size() * stride, untold);
-  for (const CostSetting &setting : program.costs.actions)
-    apply(setting, program);
   auto row = [&](KindId kind) { return table.begin() + kind.value * stride; };
+  for (const CostSetting &setting : program.costs.actions)
+    if (stride == 1)
+      *row(setting.kind) = setting.times.front();
+    else
+      fill(row(setting.kind), setting.pipe, setting.times, program);
   for (bool single : {true, false})
     for (uint32_t kind = 0; kind != kinds.size(); ++kind) {
       const KindInfo &info = kinds[kind];
@@ -43,34 +44,83 @@ Durations::Durations(const Program &program)
     }
 }
 
-void Durations::apply(const CostSetting &setting, const Program &program) {
-  auto row = table.begin() + setting.kind.value * stride;
-  if (!setting.pipe) {
-    std::fill_n(row, stride, setting.times.front());
-    return;
-  }
-  row += firstStage[setting.pipe->value];
-  if (setting.times.size() == 1)
-    std::fill_n(row, program.pipes[setting.pipe->value].numStages(),
-                setting.times.front());
+/// Puts the values of a setting into a row of all stages.
+template <class Column>
+void Durations::fill(Column row, const std::optional<PipeId> &pipe,
+                     llvm::ArrayRef<int64_t> values,
+                     const Program &program) const {
+  if (!pipe)
+    std::fill_n(row, stages, values.front());
+  else if (values.size() == 1)
+    std::fill_n(row + firstStage[pipe->value],
+                program.pipes[pipe->value].numStages(), values.front());
   else
-    std::copy(setting.times.begin(), setting.times.end(), row);
+    std::copy(values.begin(), values.end(), row + firstStage[pipe->value]);
+}
+
+/// What `bytes` take at `bandwidth`, rounded; more than all times of a program
+/// may be when that is too much.
+static Time transferTime(Amount bytes, Amount bandwidth) {
+  if (bandwidth == 0)
+    return 0;
+  __int128 time = (__int128(bytes) * cost::unit + bandwidth / 2) / bandwidth;
+  return static_cast<Time>(std::min<__int128>(time, Durations::maxSum));
+}
+
+void Durations::addEdges(const Program &program) {
+  const CostModel &costs = program.costs;
+  std::vector<int64_t> latencies(stages, costs.latency.value_or(0)),
+      bandwidths(stages), bytes(stages);
+  for (const StageSetting &setting : costs.latencies)
+    fill(latencies.begin(), setting.pipe, setting.values, program);
+  for (const StageSetting &setting : costs.bandwidths)
+    fill(bandwidths.begin(), setting.pipe, setting.values, program);
+  for (const StageSetting &setting : costs.bytes)
+    fill(bytes.begin(), setting.pipe, setting.values, program);
+  bool differ = false;
+  for (size_t i = 0; i != stages; ++i) {
+    latencies[i] += transferTime(bytes[i], bandwidths[i]);
+    differ |= latencies[i] != latencies[0];
+  }
+  latency = stages == 0 ? 0 : latencies[0];
+  if (differ)
+    edgeTimes = std::move(latencies);
 }
 
 Time Durations::of(const Program &program, ActionId begin, ActionId end) const {
-  Time sum = 0;
+  if (end.value - begin.value == 1)
+    return of(program[begin]);
+  Time sum = 0, longest = 0;
   uint32_t actions = 0;
   for (; begin != end; ++begin.value) {
     Action action = program[begin];
-    sum += of(action);
+    Time time = of(action);
+    sum += time;
+    longest = std::max(longest, time);
     actions += program.kinds[action.kind].isCompute();
   }
-  return overlap && actions > 1 ? *overlap : sum;
+  return actions > 1 ? ofGroup(sum, longest) : sum;
+}
+
+Time Durations::ofGroup(Time sum, Time longest) const {
+  if (overlap)
+    return *overlap;
+  Time whole = rule == GroupRule::Max ? longest : sum;
+  return factor == cost::unit
+             ? whole
+             : static_cast<Time>((__int128(whole) * factor + cost::unit / 2) /
+                                 cost::unit);
 }
 
 bool Durations::fits(const Program &program, uint64_t messages) const {
-  __int128 sum = __int128(latency) * messages;
-  for (uint32_t row = 0; row != program.size(); ++row)
-    sum += of(program[ActionId(row)]) + (overlap ? *overlap : 0);
-  return sum <= maxSum;
+  Time longest = latency;
+  for (Time time : edgeTimes)
+    longest = std::max(longest, time);
+  __int128 sum = __int128(longest) * messages, computes = 0;
+  for (uint32_t row = 0; row != program.size(); ++row) {
+    computes += of(program[ActionId(row)]);
+    sum += overlap.value_or(1); // A group is rounded up by less than that.
+  }
+  // A group takes no more than this, whatever its rule.
+  return sum + computes * std::max(factor, cost::unit) / cost::unit <= maxSum;
 }

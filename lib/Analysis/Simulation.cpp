@@ -378,8 +378,9 @@ private:
     bool isLocal = program.rankOfStage(action.pipe, source) ==
                    program.rankOfStage(action.pipe, action.stage);
     if (isLocal || !transport)
-      return hasMaker(number, action, source, slotBit,
-                      isLocal ? 0 : durations.latency);
+      return hasMaker(
+          number, action, source, slotBit,
+          isLocal ? 0 : durations.ofEdge(action.pipe, source, action.stage));
     auto message = messages->find(action.pipe, source, action.stage,
                                   action.microbatch, slotBit);
     auto recv = message ? messages->recv(*message) : std::nullopt;
@@ -404,7 +405,7 @@ private:
     if (queue.open != 1)
       for (uint32_t row = begin; row != end; ++row)
         if (!isCompute(row))
-          post(number, ActionId(row));
+          post(ActionId(row));
     close(number);
   }
 
@@ -435,100 +436,102 @@ private:
     return {std::max(result.ends[row], untold), result.causes[row]};
   }
 
-  /// Lets the messages go on that waited for the start of this one.
-  void post(uint32_t number, ActionId row) {
+  /// A message, and the queues that run its ends.
+  struct Passage {
+    uint32_t send, sendQueue, recv, recvQueue;
+    Time time; ///< On its way.
+  };
+
+  /// The message of a send or receive; nothing when that never ends, since it
+  /// lacks an end or stands twice in the program.
+  std::optional<Passage> passageOf(ActionId row) const {
     Action action = program[row];
     auto message = messages->of(action);
     auto send = message ? messages->send(*message) : std::nullopt;
     auto recv = message ? messages->recv(*message) : std::nullopt;
     if (!send || !recv || (row != *send && row != *recv))
-      return; // It never ends.
-    RankId peer = program.rankOfStage(action.pipe, action.peer);
-    bool sends = row == *send;
-    uint32_t other = sends ? recv->value : send->value;
-    uint32_t otherQueue = ownerOf(other, peer);
-    if (transport->sendWait == SendWait::Receive) {
-      if (result.starts[other] >= 0)
-        meet(row.value, number, other, otherQueue);
-    } else if (sends) {
-      store({row.value, number, other, otherQueue});
-    } else if (Completion sent = completionOf(other); sent.at >= 0) {
-      deliver({other, otherQueue, row.value, number}, sent);
-      if (auto next = nextStored(row.value))
-        store(*next);
-    }
-  }
-
-  /// Both ends of a message have started.
-  void meet(uint32_t row, uint32_t number, uint32_t other,
-            uint32_t otherQueue) {
-    Time here = result.starts[row], there = result.starts[other];
-    Completion both{std::max(here, there) + durations.latency,
-                    queues[here < there ? otherQueue : number].cause};
-    complete(otherQueue, other, both);
-    complete(number, row, both);
-  }
-
-  /// A message that is stored on its way, and the queues that run its ends.
-  struct Stored {
-    uint32_t send, sendQueue, recv, recvQueue;
-  };
-
-  /// The message of a send that waited for room.
-  std::optional<Stored> storedOf(uint32_t send) const {
-    Action action = program[ActionId(send)];
-    auto recv = messages->partner(action);
-    if (!recv)
       return std::nullopt;
-    auto owner = [&](uint32_t row, StageId stage) {
-      return ownerOf(row, program.rankOfStage(action.pipe, stage));
+    auto owner = [&](ActionId end, StageId stage) {
+      return ownerOf(end.value, program.rankOfStage(action.pipe, stage));
     };
-    return Stored{send, owner(send, action.stage), recv->value,
-                  owner(recv->value, action.peer)};
+    bool sends = row == *send;
+    return Passage{
+        send->value, owner(*send, sends ? action.stage : action.peer),
+        recv->value, owner(*recv, sends ? action.peer : action.stage),
+        durations.ofMessage(action)};
   }
 
-  /// Stores a message when its send has started and there is room, and then
-  /// those that wait for the room that its receive makes.
-  void store(Stored message) {
+  /// Lets a message go on whose send or receive has started.
+  void post(ActionId row) {
+    auto message = passageOf(row);
+    if (!message)
+      return;
+    if (transport->sendWait == SendWait::Receive)
+      return meet(*message);
+    if (row.value == message->send)
+      return store(*message);
+    Completion sent = completionOf(message->send);
+    if (sent.at >= 0)
+      storeNext(*message, sent);
+  }
+
+  /// Sends a message once both ends have started.
+  void meet(const Passage &message) {
+    Time send = result.starts[message.send], recv = result.starts[message.recv];
+    if (send < 0 || recv < 0)
+      return;
+    uint32_t later = send < recv ? message.recvQueue : message.sendQueue;
+    Completion both{std::max(send, recv) + message.time, queues[later].cause};
+    complete(message.sendQueue, message.send, both);
+    complete(message.recvQueue, message.recv, both);
+  }
+
+  /// Stores a message, whose send has started, once there is room.
+  void store(const Passage &message) {
+    uint32_t room = rooms ? rooms->of(message.send) : none;
+    Completion made = room == none ? Completion{0} : completionOf(room);
+    // In a batch, room may have been found for it with those before it.
+    if (made.at < 0 || completionOf(message.send).at >= 0)
+      return;
+    Completion sent = storedAt(message, made);
+    complete(message.sendQueue, message.send, sent);
+    if (result.starts[message.recv] >= 0)
+      storeNext(message, sent);
+  }
+
+  /// When a message is stored for which there is room since `made`.
+  Completion storedAt(const Passage &message, Completion made) const {
+    Completion start{result.starts[message.send],
+                     queues[message.sendQueue].cause};
+    return made.at > start.at ? made : start;
+  }
+
+  /// Gives a stored message to its receive, which has started, and so on for
+  /// those that waited for the room that this makes.
+  void storeNext(Passage message, Completion sent) {
     for (;;) {
-      Completion sent = storedAt(message);
-      if (sent.at < 0)
+      Completion came = deliver(message, sent);
+      uint32_t next = rooms ? rooms->of(message.recv) : none;
+      auto passage = next == none || result.starts[next] < 0
+                         ? std::nullopt
+                         : passageOf(ActionId(next));
+      if (!passage)
         return;
+      message = *passage;
+      sent = storedAt(message, came);
       complete(message.sendQueue, message.send, sent);
       if (result.starts[message.recv] < 0)
         return;
-      deliver(message, sent);
-      auto next = nextStored(message.recv);
-      if (!next)
-        return;
-      message = *next;
     }
   }
 
-  /// The message that finds room once `recv` is through.
-  std::optional<Stored> nextStored(uint32_t recv) const {
-    uint32_t next = rooms ? rooms->of(recv) : none;
-    return next == none ? std::nullopt : storedOf(next);
-  }
-
-  /// When a message is stored; untold when that is not known yet.
-  Completion storedAt(const Stored &message) const {
-    Completion start{result.starts[message.send],
-                     queues[message.sendQueue].cause};
-    uint32_t room = rooms ? rooms->of(message.send) : none;
-    if (start.at < 0 || room == none)
-      return start;
-    Completion made = completionOf(room);
-    return made.at < 0 || made.at > start.at ? made : start;
-  }
-
-  /// Gives a stored message to its receive, which has started.
-  void deliver(Stored message, Completion sent) {
+  Completion deliver(const Passage &message, Completion sent) {
     Completion came{result.starts[message.recv],
                     queues[message.recvQueue].cause};
-    if (sent.at + durations.latency > came.at)
-      came = {sent.at + durations.latency, sent.cause};
+    if (sent.at + message.time > came.at)
+      came = {sent.at + message.time, sent.cause};
     complete(message.recvQueue, message.recv, came);
+    return came;
   }
 
   /// Ends the unit at the head of a queue.
@@ -593,7 +596,7 @@ private:
       if (!maker)
         return false;
       result.starts[row] = result.ends[maker->value];
-      result.ends[row] = result.starts[row] + durations.latency;
+      result.ends[row] = result.starts[row] + durations.ofMessage(action);
       result.causes[row] = maker->value;
     }
     return true;

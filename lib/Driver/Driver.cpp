@@ -1,6 +1,7 @@
 // Leads a schedule through the phases.
 #include "ppcc/Driver/Driver.h"
 
+#include "Compile.h"
 #include "Loader.h"
 #include "Options.h"
 #include "ProgramInput.h"
@@ -50,8 +51,10 @@ private:
 class Compilation {
 public:
   Compilation(const Options &options, SourceManager &sources,
-              DiagnosticEngine &diags, raw_ostream &out, raw_ostream &err)
-      : options(options), sources(sources), diags(diags), out(out), err(err) {}
+              DiagnosticEngine &diags, raw_ostream &out, raw_ostream &err,
+              TakeProgram take = nullptr)
+      : options(options), sources(sources), diags(diags), out(out), err(err),
+        take(take) {}
 
   ExitCode run() {
     ExitCode code = compile();
@@ -132,10 +135,13 @@ private:
   /// Runs the passes over a program, of `schedule` if it comes from one, and
   /// writes it.
   bool finish(const sema::Schedule *schedule, Program &program) {
-    return times.measure("passes",
-                         [&] { return transform(schedule, program); }) &&
-           (options.check ||
-            times.measure("emit", [&] { return emit(schedule, program); }));
+    if (!applyCosts(options.costs, sources, diags, program) ||
+        !times.measure("passes", [&] { return transform(schedule, program); }))
+      return false;
+    if (take)
+      return take(program, *findTransport(transports(schedule).front()));
+    return options.check ||
+           times.measure("emit", [&] { return emit(schedule, program); });
   }
 
   /// What `comm { }` may name.
@@ -167,12 +173,33 @@ private:
   std::optional<Program> layOut(const sema::Module &module,
                                 const sema::Schedule &schedule) {
     sema::Evaluator evaluator(module, diags, options.limits.maxSteps());
-    auto instance = sema::instantiate(schedule, options.params, options.limits,
-                                      evaluator, diags);
+    auto instance = sema::instantiate(schedule, params(schedule),
+                                      options.limits, evaluator, diags);
     if (!instance)
       return std::nullopt;
     return expand(module, std::move(*instance), options.limits, evaluator,
                   sources, diags);
+  }
+
+  /// The values for the parameters of a schedule.
+  std::vector<sema::ParamValue> params(const sema::Schedule &schedule) const {
+    std::vector<sema::ParamValue> values = options.params;
+    if (options.sharesParams)
+      llvm::erase_if(values, [&](const sema::ParamValue &value) {
+        return llvm::none_of(schedule.params,
+                             [&](const sema::ScheduleParam &param) {
+                               return param.decl->name.text == value.name;
+                             });
+      });
+    return values;
+  }
+
+  /// The pipeline, and the check of the memory when that has a limit.
+  std::string pipeline(const sema::Schedule *schedule, const Program &program) {
+    std::string text = pipelineText(schedule, program);
+    if (options.passes.empty() && !program.costs.memoryLimits.empty())
+      text += ",verify-memory{transport=" + transports(schedule).front() + "}";
+    return text;
   }
 
   /// The passes asked for; else those that the order of communication calls
@@ -285,7 +312,7 @@ private:
 
   bool transform(const sema::Schedule *schedule, Program &program) {
     return checkFusion(schedule) &&
-           runPasses(pipelineText(schedule, program), options, program, sources,
+           runPasses(pipeline(schedule, program), options, program, sources,
                      diags, err);
   }
 
@@ -304,11 +331,25 @@ private:
   SourceManager &sources;
   DiagnosticEngine &diags;
   raw_ostream &out, &err;
+  TakeProgram take;
   ast::Context context;
   PhaseTimes times;
 };
 
 } // namespace
+
+ExitCode ppcc::compile(const Options &options, SourceManager &sources,
+                       DiagnosticEngine &diags, raw_ostream &err,
+                       TakeProgram take) {
+  llvm::raw_null_ostream out;
+  return Compilation(options, sources, diags, out, err, take).run();
+}
+
+bool ppcc::wantsColor(const Options &options, raw_ostream &err) {
+  return options.color == "always" ||
+         (options.color == "auto" && err.has_colors() &&
+          !llvm::sys::Process::GetEnv("NO_COLOR"));
+}
 
 /// The first sentence of the comment at the top of a file.
 static std::string firstComment(StringRef text) {
@@ -345,6 +386,10 @@ static void listDiagnostics(raw_ostream &out) {
 int ppcc::runCompiler(llvm::ArrayRef<const char *> args,
                       llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
                       raw_ostream &out, raw_ostream &err) {
+  if (args.size() > 1 && StringRef(args[1]) == "compare")
+    return runCompare(args.drop_front(), std::move(fs), out, err);
+  if (args.size() > 1 && StringRef(args[1]) == "diff")
+    return runDiff(args.drop_front(), std::move(fs), out, err);
   Options options;
   if (std::optional<int> code = parseOptions(args, options, out, err))
     return *code;
@@ -358,9 +403,7 @@ int ppcc::runCompiler(llvm::ArrayRef<const char *> args,
     return Success;
 
   SourceManager sources(std::move(fs));
-  bool color = options.color == "always" ||
-               (options.color == "auto" && err.has_colors() &&
-                !llvm::sys::Process::GetEnv("NO_COLOR"));
+  bool color = wantsColor(options, err);
   err.enable_colors(color);
   DiagnosticEngine diags(
       [&](const Diagnostic &found) { render(found, sources, err, {color}); });

@@ -2,6 +2,7 @@
 #include "ppcc/Driver/Opt.h"
 
 #include "CommandLine.h"
+#include "CostOptions.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Driver/PassRegistry.h"
 #include "ppcc/IR/Transport.h"
@@ -14,6 +15,7 @@ namespace {
 
 struct OptOptions : PassCommandLine {
   std::string input = "-", output = "-", emit = "ir";
+  CostOptions costs;
   EmitOptions emitOptions;
   bool noPrint = false, noSites = false;
 };
@@ -30,7 +32,7 @@ void declare(CLI::App &app, OptOptions &options) {
     formats.push_back(emitter.name.str());
   addChoice(app, "--emit", "What to write", formats,
             [&](const std::string &format) { options.emit = format; });
-  addParsed(app, "--transport", "The transport that promela models",
+  addParsed(app, "--transport", "The transport of promela and reports",
             [&](const std::string &name) -> std::string {
               auto transport = findTransport(name);
               if (transport)
@@ -40,6 +42,7 @@ void declare(CLI::App &app, OptOptions &options) {
                                      transportNameList().str() +
                                      didYouMean(name, transportNames());
             });
+  addCostOptions(app, options.costs);
   app.add_flag("--no-print", options.noPrint,
                "Do not write the program at the end");
   app.add_flag("--no-sites", options.noSites,
@@ -54,7 +57,7 @@ int run(const OptOptions &options, SourceManager &sources,
     diags.report<diag::CannotRead>({}, options.input,
                                    llvm::toString(file.takeError()));
   auto program = file ? parseProgram(*file, sources, diags) : std::nullopt;
-  if (!program ||
+  if (!program || !applyCosts(options.costs, sources, diags, *program) ||
       !runPasses(options.passes, options, *program, sources, diags, err))
     return Errors;
   if (options.noPrint)

@@ -84,25 +84,21 @@ static void addCommunication(CLI::App &app, Options &options) {
   addTransports(app, options);
 }
 
-static void declare(CLI::App &app, Options &options) {
-  app.set_help_flag("-h,--help", "Print this help and exit");
-  app.set_version_flag("--version", "ppcc " PPCC_VERSION,
-                       "Print the version and exit");
-  app.add_option(
-      "INPUT", options.input,
-      "The schedule, or a program of another tool: a file, `-` for standard "
-      "input, or a name of the library");
+sema::ParamValue ppcc::parseDefinition(const std::string &text,
+                                       const std::string &option) {
+  auto [name, value] = StringRef(text).split('=');
+  if (name.empty() || name.size() == text.size())
+    throw CLI::ValidationError(option,
+                               "`" + text + "` is not of the form NAME=VALUE");
+  return {name.str(), value.str()};
+}
 
+void ppcc::addCompileOptions(CLI::App &app, Options &options) {
   app.add_option_function<std::vector<std::string>>(
          "-D",
          [&options](const std::vector<std::string> &texts) {
-           for (const std::string &text : texts) {
-             auto [name, value] = StringRef(text).split('=');
-             if (name.empty() || name.size() == text.size())
-               throw CLI::ValidationError(
-                   "-D", "`" + text + "` is not of the form NAME=VALUE");
-             options.params.push_back({name.str(), value.str()});
-           }
+           for (const std::string &text : texts)
+             options.params.push_back(parseDefinition(text, "-D"));
          },
          "Give a parameter of the schedule its value")
       ->option_text("NAME=VALUE")
@@ -112,14 +108,39 @@ static void declare(CLI::App &app, Options &options) {
   app.add_option("--schedule", options.schedule,
                  "The schedule to compile, when the file declares several")
       ->option_text("NAME");
+  addCommunication(app, options);
+  addCostOptions(app, options.costs);
+  addProgramOptions(app, options);
+  app.add_option("--max-actions", options.limits.maxActions,
+                 "Refuse schedules with more actions")
+      ->option_text("N")
+      ->check(CLI::Range(uint64_t(1), uint64_t(UINT32_MAX / 4)));
+  app.add_option("--max-source-bytes", options.maxSourceBytes,
+                 "Refuse larger source files")
+      ->option_text("N")
+      ->check(CLI::Range(uint64_t(0), uint64_t(UINT32_MAX)));
+  addChoice(app, "--color", "Colour in diagnostics",
+            {"auto", "always", "never"},
+            [&](const std::string &when) { options.color = when; });
+}
+
+static void declare(CLI::App &app, Options &options) {
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.set_version_flag("--version", "ppcc " PPCC_VERSION,
+                       "Print the version and exit");
+  app.add_option(
+      "INPUT", options.input,
+      "The schedule, or a program of another tool: a file, `-` for standard "
+      "input, or a name of the library");
+  addCompileOptions(app, options);
+  app.footer("`ppcc compare --help` and `ppcc diff --help` tell of these two "
+             "commands.");
   app.add_option("-o,--output", options.output,
                  "The file to write; `-`, the default, is standard output")
       ->option_text("FILE");
   addChoice(app, "--emit", "What to write", emitKinds(),
             [&](const std::string &kind) { options.emit = kind; });
   app.add_flag("--check", options.check, "Verify only, write nothing");
-  addCommunication(app, options);
-  addProgramOptions(app, options);
   addParsed(
       app, "--torch-version", "The PyTorch that reads torch-csv, such as 2.9",
       [&](const std::string &text) -> std::string {
@@ -136,17 +157,6 @@ static void declare(CLI::App &app, Options &options) {
                "Print the table of diagnostics as Markdown and exit");
 
   addPassOptions(app, options);
-  app.add_option("--max-actions", options.limits.maxActions,
-                 "Refuse schedules with more actions")
-      ->option_text("N")
-      ->check(CLI::Range(uint64_t(1), uint64_t(UINT32_MAX / 4)));
-  app.add_option("--max-source-bytes", options.maxSourceBytes,
-                 "Refuse larger source files")
-      ->option_text("N")
-      ->check(CLI::Range(uint64_t(0), uint64_t(UINT32_MAX)));
-  addChoice(app, "--color", "Colour in diagnostics",
-            {"auto", "always", "never"},
-            [&](const std::string &when) { options.color = when; });
 }
 
 std::optional<int> ppcc::parseOptions(ArrayRef<const char *> args,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "CommandLine.h"
+#include "CostOptions.h"
 #include "ppcc/Import/Importer.h"
 #include "ppcc/Sema/Instance.h"
 
@@ -17,7 +18,9 @@ struct Options : PassCommandLine {
   std::optional<uint32_t> prefetch;
   std::optional<std::string> preconnect; ///< `auto`, `on` or `off`.
   std::vector<sema::ParamValue> params;
+  bool sharesParams = false; ///< Some may be for other schedules.
   sema::Limits limits;
+  CostOptions costs;
   EmitOptions emitOptions;
   std::string from; ///< The format of a program; empty to tell by the file.
   ImportOptions importOptions;
@@ -25,6 +28,13 @@ struct Options : PassCommandLine {
   bool check = false;
   bool listSchedules = false, listParams = false, listDiagnostics = false;
 };
+
+/// Adds the options that say how a schedule or program is compiled.
+void addCompileOptions(CLI::App &app, Options &options);
+
+/// Reads `NAME=VALUE`, for the option `option`.
+sema::ParamValue parseDefinition(const std::string &text,
+                                 const std::string &option);
 
 /// Reads the command line. Gives the exit code when there is nothing more to
 /// do: help or the version was asked for, or the usage was wrong and has been

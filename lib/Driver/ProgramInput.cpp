@@ -26,7 +26,7 @@ StringRef ppcc::misusedOption(const Options &options, bool isProgram) {
     StringRef text;
   };
   const Rule rules[] = {
-      {!options.params.empty(), false,
+      {!options.params.empty() && !options.sharesParams, false,
        "-D gives parameters of a schedule values; the input is a program"},
       {!options.schedule.empty(), false,
        "--schedule chooses a schedule; the input is a program"},

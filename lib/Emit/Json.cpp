@@ -1,4 +1,5 @@
 // Writes the program as JSON, as docs/program-format.md describes it.
+#include "Costs.h"
 #include "Emitters.h"
 #include "Writer.h"
 #include "ppcc/Analysis/ReceiveBuffers.h"
@@ -71,6 +72,10 @@ public:
     writer.put(']');
     key("edge_buffers");
     edgeBuffers();
+    if (!program.costs.empty()) {
+      key("costs");
+      putCosts(writer, program);
+    }
     key("kinds");
     list(program.kinds.rows(), [&](const KindInfo &info) {
       writer.put("{\"letters\": ");

@@ -237,7 +237,11 @@ private:
         {"pipe", &Parser::parsePipe},
         {"skip", &Parser::parseSkip},
         {"cost", &Parser::parseCost},
+        {"group", &Parser::parseGroupRule},
         {"latency", &Parser::parseLatency},
+        {"bandwidth", &Parser::parseBandwidth},
+        {"bytes", &Parser::parseBytes},
+        {"memory", &Parser::parseMemory},
         {"proven", &Parser::parseProven},
         {"preconnect", &Parser::parsePreconnect},
         {"calls", &Parser::parseCalls},
@@ -506,62 +510,166 @@ private:
     return nullptr;
   }
 
-  std::optional<Time> time() {
+  /// A decimal, negative only where that has a meaning.
+  std::optional<int64_t> decimal(decimal::Scale scale, bool isSigned = false) {
     StringRef word = peekWord();
-    std::optional<Time> value = cost::parse(word);
+    StringRef digits = word;
+    bool isNegative = isSigned && digits.consume_front("-");
+    std::optional<int64_t> value = decimal::parse(digits, scale);
     if (value)
       cursor += word.size();
-    else
+    else if (scale.places == cost::scale.places)
       diags.report<diag::IrNotACost>(here(), word.substr(0, 40));
-    return value;
+    else
+      diags.report<diag::IrNotAnAmount>(here(), word.substr(0, 40));
+    return value && isNegative ? std::optional(-*value) : value;
+  }
+  std::optional<Time> time() { return decimal(cost::scale); }
+  std::optional<Amount> amount() { return decimal(ppcc::amount::scale); }
+
+  /// A word that says what a setting is about; the place is put into `at`.
+  StringRef subject(SourceRange &at) {
+    StringRef word = peekWord();
+    at = range(word.begin(), word.end());
+    cursor += word.size();
+    return word;
+  }
+
+  /// The kind with these letters; nothing, and a report, when it does not
+  /// compute.
+  std::optional<KindId> computeKind(StringRef letters, SourceRange at,
+                                    StringRef others) {
+    auto kindId = program.kinds.find(letters);
+    if (kindId && program.kinds[*kindId].isCompute())
+      return kindId;
+    diags.report<diag::IrExpected>(
+        at, fmt::format("the letters of a compute action{}", others));
+    return std::nullopt;
   }
 
   bool parseCost() {
-    StringRef subject = peekWord();
-    SourceRange at = range(subject.begin(), subject.end());
-    cursor += subject.size();
-    if (subject == "overlap")
+    SourceRange at;
+    StringRef word = subject(at);
+    if (word == "overlap")
       return setCost(program.costs.overlap, "`cost overlap`");
-    auto kindId = program.kinds.find(subject);
-    if (!kindId || !program.kinds[*kindId].isCompute()) {
-      diags.report<diag::IrExpected>(
-          at, "the letters of a compute action, or `overlap`");
+    auto kindId = computeKind(word, at, ", or `overlap`");
+    if (!kindId)
       return false;
-    }
     CostSetting setting{*kindId, {}, {}};
+    if (!parseValues(setting.pipe, setting.times, [&] { return time(); }))
+      return false;
+    if (!setting.times.empty())
+      program.costs.actions.push_back(std::move(setting));
+    return true;
+  }
+
+  /// One value, for each stage or for each stage of a pipe; or a list, with one
+  /// for each stage of the pipe. A pipe may have no stages.
+  template <class Value>
+  bool parseValues(std::optional<PipeId> &pipeId, std::vector<int64_t> &values,
+                   Value value) {
     if (peek('"')) {
       auto name = string("the name of a pipe");
       Pipe *pipe = name ? pipeCalled(*name) : nullptr;
       if (!pipe)
         return false;
-      setting.pipe = PipeId(pipe - program.pipes.data());
+      pipeId = PipeId(pipe - program.pipes.data());
     }
-    if (!setting.pipe || !accept("[")) {
-      auto value = time();
-      if (!value)
-        return false;
-      setting.times.push_back(*value);
-    } else if (!parseTimes(setting)) {
-      return false;
-    }
-    if (!setting.times.empty()) // A pipe may have no stages.
-      program.costs.actions.push_back(std::move(setting));
-    return true;
+    if (pipeId && accept("["))
+      return parseList(program.pipes[pipeId->value].numStages(), values, value);
+    auto only = value();
+    if (only)
+      values.push_back(*only);
+    return only.has_value();
   }
 
-  /// One for each stage of the pipe.
-  bool parseTimes(CostSetting &setting) {
-    uint32_t stages = program.pipes[setting.pipe->value].numStages();
-    while (setting.times.size() != stages) {
-      auto value = time();
-      if (!value)
+  template <class Value>
+  bool parseList(size_t size, std::vector<int64_t> &values, Value value) {
+    while (values.size() != size) {
+      auto next = value();
+      if (!next)
         return false;
-      setting.times.push_back(*value);
+      values.push_back(*next);
     }
     return expect("]");
   }
 
-  bool parseLatency() { return setCost(program.costs.latency, "`latency`"); }
+  bool parseGroupRule() {
+    SourceRange at;
+    StringRef rule = subject(at);
+    if (rule != "sum" && rule != "max") {
+      diags.report<diag::IrExpected>(at, "`sum` or `max`");
+      return false;
+    }
+    auto factor = time();
+    program.costs.groupRule = rule == "max" ? GroupRule::Max : GroupRule::Sum;
+    program.costs.groupFactor = factor.value_or(cost::unit);
+    return factor.has_value();
+  }
+
+  bool parseLatency() {
+    if (!peek('"'))
+      return setCost(program.costs.latency, "`latency`");
+    return parseStages(program.costs.latencies, [&] { return time(); });
+  }
+  bool parseBytes() {
+    return parseStages(program.costs.bytes, [&] { return amount(); });
+  }
+  bool parseBandwidth() {
+    return parseStages(program.costs.bandwidths, [&] {
+      SourceRange at = here();
+      auto value = amount();
+      if (value && *value == 0) {
+        diags.report<diag::NoBandwidth>(at);
+        return std::optional<int64_t>();
+      }
+      return value;
+    });
+  }
+
+  template <class Value>
+  bool parseStages(std::vector<StageSetting> &settings, Value value) {
+    StageSetting setting;
+    if (!parseValues(setting.pipe, setting.values, value))
+      return false;
+    if (!setting.values.empty())
+      settings.push_back(std::move(setting));
+    return true;
+  }
+
+  bool parseMemory() {
+    SourceRange at;
+    StringRef word = subject(at);
+    if (word == "static")
+      return parseStages(program.costs.staticMemory, [&] { return amount(); });
+    if (word == "limit")
+      return parseLimits();
+    auto kindId = computeKind(word, at, ", `static` or `limit`");
+    if (!kindId)
+      return false;
+    CostSetting setting{*kindId, {}, {}};
+    if (!parseValues(setting.pipe, setting.times,
+                     [&] { return decimal(ppcc::amount::scale, true); }))
+      return false;
+    if (!setting.times.empty())
+      program.costs.memory.push_back(std::move(setting));
+    return true;
+  }
+
+  /// One limit, or a list with one for each rank.
+  bool parseLimits() {
+    std::vector<int64_t> &limits = program.costs.memoryLimits;
+    limits.clear();
+    limitsRange = keyRange;
+    bool isList = accept("[");
+    while (isList ? !accept("]") : limits.empty()) {
+      auto limit = amount();
+      if (!limit)
+        return false;
+      limits.push_back(*limit);
+    }
+    return true;
+  }
 
   bool setCost(std::optional<Time> &cost, StringRef what) {
     if (cost)
@@ -585,6 +693,10 @@ private:
     for (auto [pair, at] : llvm::zip(program.preconnect, pairRanges))
       if (pair.high.value >= program.numRanks)
         diags.report<diag::IrNoRank>(at, pair.high.value, program.numRanks);
+    size_t limits = program.costs.memoryLimits.size();
+    if (limits > 1 && limits != program.numRanks)
+      diags.report<diag::CostCount>(limitsRange, "memory limit", limits,
+                                    fmt::format("{} ranks", program.numRanks));
   }
 
   // The actions.
@@ -861,6 +973,7 @@ private:
   bool ranksGiven = false;
   uint32_t keyLine = 0;
   SourceRange keyRange; ///< The key of the item that is being read.
+  SourceRange limitsRange;
   std::vector<SourceRange> siteRanges,
       pipeRanges;                      ///< The keys of those read so far.
   std::vector<SourceRange> pairRanges; ///< Of `preconnect`.

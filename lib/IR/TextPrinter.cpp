@@ -234,29 +234,58 @@ private:
   }
 
   void printCosts() {
-    for (const CostSetting &setting : program.costs.actions) {
-      std::string item = "cost " + program.kinds[setting.kind].letters + " ";
-      llvm::raw_string_ostream head(item);
-      if (setting.pipe) {
-        printString(program.pipes[setting.pipe->value].name, head);
-        head << ' ';
-      }
-      bool isList = setting.times.size() != 1;
-      if (isList)
-        head << '[';
-      Lines lines(out, 2, 2);
-      for (Time time : llvm::ArrayRef(setting.times).drop_back()) {
-        lines.put(item + cost::format(time));
-        item.clear();
-      }
-      lines.put(item + cost::format(setting.times.back()) +
-                (isList ? "]" : ""));
-      lines.endLine();
+    const CostModel &costs = program.costs;
+    for (const CostSetting &setting : costs.actions)
+      printValues("cost " + program.kinds[setting.kind].letters, setting.pipe,
+                  setting.times, cost::format);
+    if (costs.overlap)
+      out << "  cost overlap " << cost::format(*costs.overlap) << '\n';
+    if (costs.hasOwnRule())
+      out << "  group " << (costs.groupRule == GroupRule::Max ? "max" : "sum")
+          << ' ' << cost::format(costs.groupFactor) << '\n';
+    if (costs.latency)
+      out << "  latency " << cost::format(*costs.latency) << '\n';
+    printStages("latency", costs.latencies, cost::format);
+    printStages("bandwidth", costs.bandwidths, formatAmount);
+    printStages("bytes", costs.bytes, formatAmount);
+    for (const CostSetting &setting : costs.memory)
+      printValues("memory " + program.kinds[setting.kind].letters, setting.pipe,
+                  setting.times, formatAmount);
+    printStages("memory static", costs.staticMemory, formatAmount);
+    if (!costs.memoryLimits.empty())
+      printValues("memory limit", {}, costs.memoryLimits, formatAmount);
+  }
+
+  using Format = std::string (*)(int64_t);
+  static std::string formatAmount(Amount value) {
+    return amount::format(value);
+  }
+
+  void printStages(StringRef what, const std::vector<StageSetting> &settings,
+                   Format format) {
+    for (const StageSetting &setting : settings)
+      printValues(what.str(), setting.pipe, setting.values, format);
+  }
+
+  /// `cost F "down" [1 2]`.
+  void printValues(std::string item, std::optional<PipeId> pipe,
+                   const std::vector<int64_t> &values, Format format) {
+    item += ' ';
+    llvm::raw_string_ostream head(item);
+    if (pipe) {
+      printString(program.pipes[pipe->value].name, head);
+      head << ' ';
     }
-    if (program.costs.overlap)
-      out << "  cost overlap " << cost::format(*program.costs.overlap) << '\n';
-    if (program.costs.latency)
-      out << "  latency " << cost::format(*program.costs.latency) << '\n';
+    bool isList = values.size() != 1;
+    if (isList)
+      head << '[';
+    Lines lines(out, 2, 2);
+    for (int64_t value : llvm::ArrayRef(values).drop_back()) {
+      lines.put(item + format(value));
+      item.clear();
+    }
+    lines.put(item + format(values.back()) + (isList ? "]" : ""));
+    lines.endLine();
   }
 
   void printRank(RankId rank) {

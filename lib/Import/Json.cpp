@@ -3,6 +3,7 @@
 #include "JsonCursor.h"
 #include "Quote.h"
 #include "ppcc/Analysis/ReceiveBuffers.h"
+#include "ppcc/Import/CostsFile.h"
 
 #include "ppcc/IR/Calls.h"
 
@@ -207,6 +208,15 @@ private:
       wrong("calls", "one of " + llvm::join(callStyleNames(), ", "));
     program.calls = style.value_or(CallStyle::None);
   }
+  /// Only passes over them: they speak of pipes and ranks.
+  void readCostsText() {
+    bool isObject = cursor.peek() == '{';
+    cursor.skip();
+    if (isObject)
+      costsText = cursor.last();
+    else
+      wrong("costs", "an object");
+  }
   void readKinds();
   void readLetters() { letters = string("letters"); }
   void readClass() { kindClass = string("class"); }
@@ -303,6 +313,8 @@ private:
     checkPreconnect();
     if (diags.errorCount() != errorsBefore)
       return; // Rows that refer to them would only repeat it.
+    if (!costsText.empty())
+      readCosts(costsText, context.file, context.sources, diags, program);
     numSites = program.sites.size();
     for (uint32_t row = 0; row != program.size() && !diags.saturated(); ++row)
       finishRow(ActionId(row), rowOffsets[row]);
@@ -336,6 +348,7 @@ private:
   std::vector<KindId> kinds; ///< By the file's numbers.
   std::vector<SourceRange> pipePlaces, sitePlaces, pairPlaces;
   std::vector<uint32_t> rowOffsets; ///< Where each action begins.
+  StringRef costsText;
   SourceRange actionsPlace;
   size_t numSites = 0; ///< That the file has.
   /// The waits of each receive, where they stand, and how many each rank has.
@@ -359,6 +372,7 @@ const Reader::Key Reader::topKeys[] = {
     {"backward", &Reader::readBackward},
     {"preconnect", &Reader::readPreconnect, /*isOptional=*/true},
     {"calls", &Reader::readCalls, /*isOptional=*/true},
+    {"costs", &Reader::readCostsText, /*isOptional=*/true},
     {"kinds", &Reader::readKinds},
     {"phases", &Reader::readPhases},
     {"pipes", &Reader::readPipes},

@@ -361,64 +361,116 @@ private:
     return evaluator.slotOf(loop->id);
   }
 
-  /// The settings of `model` that say how long things take.
+  /// The settings of `model`.
   void costs() {
     size_t previous = evaluator.pushFrame(schedule.headerLocals);
     for (auto [setting, slot] :
          llvm::zip(schedule.model->settings, schedule.modelSlots)) {
       evaluator.clearFailed();
-      if (setting.name.text == "latency")
-        program().costs.latency = wholeCost(setting);
-      else if (setting.name.text == "cost" && setting.subject.text == "overlap")
-        program().costs.overlap = wholeCost(setting);
-      else if (setting.name.text == "cost")
-        actionCost(setting, slot);
+      modelSetting(setting, slot);
     }
     evaluator.popFrame(previous);
   }
 
-  /// A cost that cannot differ from stage to stage.
-  Time wholeCost(const ast::ModelSetting &setting) {
-    for (const ast::Identifier &name : {setting.pipe, setting.stageVariable})
-      if (!name.text.empty()) {
-        std::string what = setting.name.text.str();
-        if (!setting.subject.text.empty())
-          what += " " + setting.subject.text.str();
-        diags.report<diag::CostIsOne>(name.range, what);
-        return 0;
-      }
-    return costOf(setting);
+  void modelSetting(const ast::ModelSetting &setting, uint32_t slot) {
+    CostModel &costs = program().costs;
+    StringRef name = setting.name.text, subject = setting.subject.text;
+    if (name == "cost" && subject == "overlap")
+      costs.overlap = wholeCost(setting);
+    else if (name == "cost")
+      byAction(setting, slot, costs.actions);
+    else if (name == "group") {
+      costs.groupRule = subject == "max" ? GroupRule::Max : GroupRule::Sum;
+      costs.groupFactor = wholeCost(setting);
+    } else if (name == "latency" && !isByStage(setting)) {
+      costs.latency = timeOf(setting);
+      costs.latencies.clear();
+    } else if (name == "latency")
+      byStage(setting, slot, costs.latencies);
+    else if (name == "bandwidth")
+      byStage(setting, slot, costs.bandwidths);
+    else if (name == "bytes")
+      byStage(setting, slot, costs.bytes);
+    else if (subject == "limit")
+      costs.memoryLimits = {isWhole(setting) ? amountOf(setting) : 0};
+    else if (subject == "static")
+      byStage(setting, slot, costs.staticMemory);
+    else
+      byAction(setting, slot, costs.memory);
   }
 
-  void actionCost(const ast::ModelSetting &setting, uint32_t slot) {
-    CostSetting cost{*program().kinds.find(setting.subject.text), {}, {}};
+  static bool isByStage(const ast::ModelSetting &setting) {
+    return !setting.pipe.text.empty() || !setting.stageVariable.text.empty();
+  }
+
+  /// Reports a setting that cannot differ from stage to stage, but does.
+  bool isWhole(const ast::ModelSetting &setting) {
+    for (const ast::Identifier &name : {setting.pipe, setting.stageVariable})
+      if (!name.text.empty()) {
+        diags.report<diag::CostIsOne>(name.range, nameOf(setting));
+        return false;
+      }
+    return true;
+  }
+  static std::string nameOf(const ast::ModelSetting &setting) {
+    std::string name = setting.name.text.str();
+    if (!setting.subject.text.empty())
+      name += " " + setting.subject.text.str();
+    return name;
+  }
+
+  Time wholeCost(const ast::ModelSetting &setting) {
+    return isWhole(setting) ? timeOf(setting) : 0;
+  }
+
+  void byAction(const ast::ModelSetting &setting, uint32_t slot,
+                std::vector<CostSetting> &settings) {
+    KindId kind = *program().kinds.find(setting.subject.text);
+    forEachPipe(setting, slot, [&](std::optional<PipeId> pipe, auto values) {
+      settings.push_back({kind, pipe, std::move(values)});
+    });
+  }
+
+  void byStage(const ast::ModelSetting &setting, uint32_t slot,
+               std::vector<StageSetting> &settings) {
+    forEachPipe(setting, slot, [&](std::optional<PipeId> pipe, auto values) {
+      settings.push_back({pipe, std::move(values)});
+    });
+  }
+
+  /// Calls `add` with the values of a setting: one for all, or for each pipe
+  /// that it speaks of one or as many as there are stages.
+  template <class Add>
+  void forEachPipe(const ast::ModelSetting &setting, uint32_t slot, Add add) {
     bool byStage = !setting.stageVariable.text.empty();
-    if (setting.pipe.text.empty() && !byStage) {
-      cost.times.push_back(costOf(setting));
-      program().costs.actions.push_back(std::move(cost));
-      return;
-    }
+    if (!isByStage(setting))
+      return add(std::nullopt, std::vector<int64_t>{valueOf(setting)});
     for (auto [i, pipe] : llvm::enumerate(program().pipes)) {
       if (!setting.pipe.text.empty() && setting.pipe.text != pipe.name)
         continue;
-      cost.pipe = PipeId(i);
-      cost.times.clear();
-      uint32_t values = byStage ? pipe.numStages() : 1;
-      for (uint32_t stage = 0; stage != values; ++stage) {
+      std::vector<int64_t> values;
+      uint32_t count = byStage ? pipe.numStages() : 1;
+      for (uint32_t stage = 0; stage != count; ++stage) {
         if (byStage)
           evaluator.local(slot) = {.i = stage};
         if (!evaluator.step(setting.name.range))
           return;
-        cost.times.push_back(costOf(setting));
+        values.push_back(valueOf(setting));
         if (evaluator.failed())
           return;
       }
-      program().costs.actions.push_back(cost);
+      if (!values.empty())
+        add(PipeId(i), std::move(values));
     }
   }
 
   /// The value of a setting; 0, and a report, when it is none.
-  Time costOf(const ast::ModelSetting &setting) {
+  int64_t valueOf(const ast::ModelSetting &setting) {
+    bool isTime = setting.name.text == "cost" || setting.name.text == "latency";
+    return isTime ? timeOf(setting) : amountOf(setting);
+  }
+
+  Time timeOf(const ast::ModelSetting &setting) {
     double value = evaluator.evalFloat(setting.value);
     if (evaluator.failed())
       return 0;
@@ -436,6 +488,29 @@ private:
                                          cost::max / cost::unit);
     }
     return time;
+  }
+
+  Amount amountOf(const ast::ModelSetting &setting) {
+    double value = evaluator.evalFloat(setting.value);
+    if (evaluator.failed())
+      return 0;
+    bool isSigned = setting.name.text == "memory" &&
+                    setting.subject.text != "static" &&
+                    setting.subject.text != "limit";
+    SourceRange range = setting.value->range;
+    auto amount = amount::fromDouble(value);
+    if (!amount) {
+      if (evaluator.fail(diag::AmountTooLarge, range))
+        diags.report<diag::AmountTooLarge>(range, nameOf(setting), value,
+                                           amount::max / amount::unit);
+    } else if (*amount < 0 && !isSigned) {
+      if (evaluator.fail(diag::NegativeAmount, range))
+        diags.report<diag::NegativeAmount>(range, nameOf(setting), value);
+    } else if (*amount == 0 && setting.name.text == "bandwidth") {
+      if (evaluator.fail(diag::NoBandwidth, range))
+        diags.report<diag::NoBandwidth>(range);
+    }
+    return amount.value_or(0);
   }
 
   void checkDisjoint() {

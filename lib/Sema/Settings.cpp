@@ -14,7 +14,7 @@ using llvm::StringRef;
 
 namespace {
 
-enum class Subject : uint8_t { None, Kind, Memory };
+enum class Subject : uint8_t { None, Kind, Rule, Memory };
 enum class CommValue : uint8_t { Transport, Order, Fusion, Calls, Count, Switch };
 
 constexpr StringRef switchWords[] = {"auto", "on", "off"};
@@ -78,7 +78,9 @@ void checkSubject(const ast::ModelSetting &setting, Subject takes,
     allowed = {"overlap"};
   else if (takes == Subject::Memory)
     allowed = {"static", "limit"};
-  if (takes != Subject::None)
+  else if (takes == Subject::Rule)
+    allowed = {"sum", "max"};
+  if (takes == Subject::Kind || takes == Subject::Memory)
     for (const KindInfo &row : kinds.rows())
       if (row.isCompute())
         allowed.push_back(row.letters);

@@ -52,8 +52,8 @@ ppcc::injectComm(const Program &program, const ProgramIndex &index,
   if (!result)
     return std::nullopt;
   Durations durations(program);
-  durations.latency =
-      latency.value_or(program.costs.latency.value_or(planLatency));
+  if (latency || !program.costs.hasMessageTimes())
+    durations.setLatency(latency.value_or(planLatency));
   CommWriter writer(program, *result);
   uint64_t messages = (result->size() - program.size()) / 2;
   CommPlan plan{program,  index,    durations, writer,

@@ -142,7 +142,8 @@ private:
     Time &here = ranks[message.rank.value].streamFree;
     Time &there = ranks[to.value].streamFree;
     here = there =
-        std::max({message.due, here, there}) + plan.durations.latency;
+        std::max({message.due, here, there}) +
+        plan.durations.ofEdge(producer.pipe, producer.stage, message.reader);
     heads.deliver(producer.pipe, message.reader, producer.microbatch,
                   message.slotBit, there);
     start(to);

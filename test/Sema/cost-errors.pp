@@ -15,8 +15,21 @@ schedule s() {
     cost I stage s = -0.5;
     // CHECK: cost-errors.pp:[[#@LINE+1]]:20: error: a cost of inf is more than 1000000000 [E0421]
     cost overlap = 1e308 * 10;
-    // CHECK: cost-errors.pp:[[#@LINE+1]]:19: error: `latency` is one number for the whole schedule [E0422]
-    latency stage s = 0.5;
+    // CHECK: cost-errors.pp:[[#@LINE+1]]:21: error: `group max` is one number for the whole schedule [E0422]
+    group max stage s = 1;
+    // CHECK: cost-errors.pp:[[#@LINE+1]]:23: error: a cost of -1 is negative [E0420]
+    latency stage s = s * -1;
+    // CHECK: cost-errors.pp:[[#@LINE+1]]:13: error: `bytes` is -1, but cannot be negative [E1002]
+    bytes = -1;
+    // CHECK: cost-errors.pp:[[#@LINE+1]]:17: error: a bandwidth of 0 moves nothing [E1004]
+    bandwidth = 0;
+    // CHECK: cost-errors.pp:[[#@LINE+1]]:16: error: `memory F` is -2000000000000, which is more than 1000000000000 [E1003]
+    memory F = -2e12;
+    // CHECK: cost-errors.pp:[[#@LINE+1]]:21: error: `memory static` is -0.5, but cannot be negative [E1002]
+    memory static = -0.5;
+    // CHECK: cost-errors.pp:[[#@LINE+1]]:24: error: `memory limit` is one number for the whole schedule [E0422]
+    memory limit stage s = 5;
+    memory W = -1;
   }
   on rank r { F; B; }
 }

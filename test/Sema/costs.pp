@@ -9,7 +9,16 @@
 // CHECK-NEXT: cost W "up" 0.8
 // CHECK-NEXT: cost B "up" [3 3.1]
 // CHECK-NEXT: cost overlap 2.5
+// CHECK-NEXT: group max 1.25
 // CHECK-NEXT: latency 0.05
+// CHECK-NEXT: latency "up" [0.05 0.15]
+// CHECK-NEXT: bandwidth 5
+// CHECK-NEXT: bytes 1000000.5
+// CHECK-NEXT: bytes "down" [0 0.000001]
+// CHECK-NEXT: memory F 1
+// CHECK-NEXT: memory B "up" -0.5
+// CHECK-NEXT: memory static "down" [7 8]
+// CHECK-NEXT: memory limit 80
 // CHECK-NEXT: }
 schedule s() {
   ranks 2;
@@ -21,10 +30,15 @@ schedule s() {
     cost I stage s = s == 0 ? 0.5 : 1.000000001;
     cost W pipe up = 0.8;
     latency = 0.05;
+    latency pipe up stage s = 0.05 + 0.1 * s;
     memory F = 1;
+    memory B pipe up = -0.5;
+    memory static pipe down stage s = 7 + s;
+    memory limit = 80;
     bandwidth = 5;
-    bytes = 1.0e15;
-    memory limit = -1;
+    bytes = 1.0000005e6;
+    bytes pipe down stage s = s * 1e-6;
+    group max = 1.25;
     cost B pipe up stage s = 3 + 0.1 * s;
   }
   on rank r { F(down); F(up); B(down); B(up); }

@@ -3,6 +3,7 @@
 // --details also for each schedule by itself; with --prefetch=N when no more
 // receives of an edge are posted ahead.
 #include "ppcc/Analysis/Makespan.h"
+#include "ppcc/Analysis/Simulation.h"
 #include "ppcc/Driver/ScheduleLibrary.h"
 #include "ppcc/Expand/Expand.h"
 #include "ppcc/Parse/Parser.h"
@@ -181,10 +182,12 @@ private:
     program.costs = modelOf(scenario.run, program);
     ProgramIndex index(program);
     Durations durations(program);
-    auto makespan = streamMakespan(program, index, durations);
-    if (!makespan)
+    auto run = simulate(program, index, MessageIndex(program, index), durations,
+                        *findTransport("stream"));
+    if (!run)
       return std::nullopt;
-    return double(*makespan) / double(*dataBound(program, index, durations));
+    return double(run->makespan) /
+           double(*dataBound(program, index, durations));
   }
 
   void printScenario(const Scenario &scenario) {

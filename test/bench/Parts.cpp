@@ -1,6 +1,7 @@
 // Times the parts of the compiler on interleaved 1F1B with 128 ranks and 2
 // chunks: 512 M compute actions.
 #include "ppcc/Analysis/Makespan.h"
+#include "ppcc/Analysis/Simulation.h"
 #include "ppcc/Driver/PassRegistry.h"
 #include "ppcc/Driver/ScheduleLibrary.h"
 #include "ppcc/Emit/Emitter.h"
@@ -102,14 +103,31 @@ void passes(benchmark::State &state, const char *before, const char *pipeline) {
   setRate(state, actions);
 }
 
-void makespan(benchmark::State &state, decltype(&dataBound) measure) {
+/// Times a program with messages on a transport; without one by data alone.
+void simulation(benchmark::State &state, const char *transport) {
   Fixture fixture(state.range(0));
   Program program = fixture.expanded();
-  fixture.run("inject-comm{order=ready-time}", program);
+  if (transport)
+    fixture.run("inject-comm{order=sweep}", program);
+  ProgramIndex index(program);
+  MessageIndex messages(program, index);
+  Durations durations(program);
+  for (auto _ : state)
+    benchmark::DoNotOptimize(transport
+                                 ? simulate(program, index, messages, durations,
+                                            *findTransport(transport))
+                                 : simulate(program, index, durations));
+  setRate(state, program.size());
+}
+
+/// The makespan by data alone, without the times of rows.
+void bound(benchmark::State &state) {
+  Fixture fixture(state.range(0));
+  Program program = fixture.expanded();
   ProgramIndex index(program);
   Durations durations(program);
   for (auto _ : state)
-    benchmark::DoNotOptimize(measure(program, index, durations, nullptr));
+    benchmark::DoNotOptimize(dataBound(program, index, durations));
   setRate(state, program.size());
 }
 
@@ -158,8 +176,12 @@ BENCHMARK_CAPTURE(passes, inject_comm_late, "", "inject-comm{order=late}")
 BENCHMARK_CAPTURE(passes, inject_comm_ready_time, "",
                   "inject-comm{order=ready-time}")
     ->Apply(sizes);
-BENCHMARK_CAPTURE(makespan, bound, dataBound)->Apply(sizes);
-BENCHMARK_CAPTURE(makespan, stream, streamMakespan)->Apply(sizes);
+BENCHMARK(bound)->Apply(sizes);
+BENCHMARK_CAPTURE(simulation, by_data, nullptr)->Apply(sizes);
+BENCHMARK_CAPTURE(simulation, buffered, "buffered")->Apply(sizes);
+BENCHMARK_CAPTURE(simulation, rendezvous, "rendezvous")->Apply(sizes);
+BENCHMARK_CAPTURE(simulation, stream, "stream")->Apply(sizes)->Arg(20480);
+BENCHMARK_CAPTURE(simulation, per_edge, "stream-per-edge")->Apply(sizes);
 BENCHMARK_CAPTURE(passes, verify_with_comm, "inject-comm", "verify")
     ->Apply(sizes);
 BENCHMARK_CAPTURE(passes, verify_matching, "inject-comm", "verify-matching")

@@ -75,6 +75,23 @@ def beside_python(ppcc, folder):
     print(f"ratio {python / ours:.0f}")
 
 
+# What another simulator of schedules takes (github.com/Victarry/PP-Schedule-Visualization, commit 1dd92bf, as for
+# test/conformance/pp.jsonl).
+OTHER = "PP-Schedule-Visualization (commit 1dd92bf): 219 s for a million operations"
+
+
+def simulation(bench):
+    """Simulation alone, as programs grow tenfold."""
+    command = [bench, "--benchmark_filter=simulation/stream/(256|2048|20480)/", "--benchmark_format=json"]
+    report = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    print("\nsimulation on one stream a rank, interleaved_1f1b with messages")
+    print(f"{'actions':>10} {'seconds':>9} {'ns/action':>10}")
+    for row in report["benchmarks"]:
+        seconds, n = row["cpu_time"] / 1e3, int(row["actions"])
+        print(f"{n:10} {seconds:9.3f} {seconds / n * 1e9:10.1f}")
+    print(OTHER)
+
+
 def main():
     folder_of_tools = Path(sys.argv[1]).resolve()
     ppcc = str(folder_of_tools / "ppcc")
@@ -83,6 +100,7 @@ def main():
         growth(ppcc, folder)
         phases(ppcc, folder)
         beside_python(ppcc, folder)
+    simulation(folder_of_tools / "ppcc-bench")
     print("\norders of communication", flush=True)
     subprocess.run([folder_of_tools / "ppcc-orders"], check=True)
     print("\nsends and receives damaged one at a time", flush=True)

@@ -7,6 +7,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -81,6 +82,83 @@ def check_calls(ppcc, case):
     return f"p2p: {difference}" if difference else None
 
 
+KINDS = {"forward": "F", "backward": "B", "backward_D": "I", "backward_W": "W"}
+TOLERANCE = 1e-9
+
+
+def costs_of(sim, stages):
+    """A file of costs; those that differ between stages as lists."""
+    costs = {"cost": {}}
+    for name, value in sim["cost"].items():
+        if isinstance(value, dict):
+            value = [value[str(stage)] for stage in range(stages)]
+        if name in KINDS:
+            costs["cost"][KINDS[name]] = value
+        else:
+            costs["overlap"] = value
+    return costs
+
+
+def far_apart(expected, got):
+    return len(expected) != len(got) or any(abs(a - b) > TOLERANCE for a, b in zip(expected, got))
+
+
+def check_report(ppcc, case, options, wanted):
+    """Compares figures of the report, each given as its name, what is expected, and how it is found."""
+    status, out, err = compile_case(ppcc, case, "--comm-order=none", "--emit=report-json", *options)
+    if status != 0:
+        return f"report: exit status {status}: {err.strip().splitlines()[:1]}"
+    report = json.loads(out)
+    for name, expected, find in wanted:
+        if far_apart(expected, find(report)):
+            return f"{name}: expected {expected}, got {find(report)}"
+    return None
+
+
+def makespan_of(report):
+    return [report["makespan"]]
+
+
+def check_times(ppcc, case, options):
+    status, out, err = compile_case(ppcc, case, "--comm-order=none", "--emit=times", *options)
+    if status != 0:
+        return f"times: exit status {status}: {err.strip().splitlines()[:1]}"
+    rows = [line.split(",") for line in out.splitlines()[1:]]
+    got = {f"{rank}:{action}": (float(start), float(end)) for rank, action, _, start, end in rows}
+    expected = {f"{rank}:{cell}": times for item, times in case["sim"]["times"].items()
+                for rank, cells in [item.split(":")] for cell in re.findall(r"\d+[A-Z]+\d+", cells)}
+    if sorted(got) != sorted(expected):
+        return f"times: other actions: {sorted(set(got) ^ set(expected))[:4]}"
+    for action, times in expected.items():
+        if far_apart(times, got[action]):
+            return f"times: {action}: expected {times}, got {got[action]}"
+    return None
+
+
+def check_sim(ppcc, case):
+    sim = case["sim"]
+    stages = 1 + max(int(stage) for row in case["compute"] for stage in re.findall(r"(\d+)[A-Z]+\d", row))
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(costs_of(sim, stages), file)
+        file.flush()
+        options = [f"--costs={file.name}"]
+        wrong = check_report(ppcc, case, options, [
+            ("makespan", [sim["makespan"]], makespan_of),
+            ("busy", sim["busy"], lambda report: [rank["busy"] for rank in report["ranks"]])])
+        return wrong or ("times" in sim and check_times(ppcc, case, options)) or None
+
+
+def check_figures(ppcc, case):
+    """What other systems say of the run of a program: its times, its makespan, its activations."""
+    if "sim" in case:
+        return check_sim(ppcc, case)
+    wanted = [(name, case[name], lambda report: [rank["peak_activations"] for rank in report["ranks"]])
+              for name in ("peak_inflight", "peak_activations") if name in case]
+    if "makespan_F1_B2_comm0" in case:
+        wanted.append(("makespan", [case["makespan_F1_B2_comm0"]], makespan_of))
+    return check_report(ppcc, case, ["--cost=F=1", "--cost=B=2"], wanted) if wanted else None
+
+
 def check_feasibility(ppcc, case):
     status, _, err = compile_case(ppcc, case, "--comm-order=none", "--emit=actions")
     if case["feasible"]:
@@ -91,7 +169,9 @@ def check_feasibility(ppcc, case):
 
 
 def check(ppcc, case):
-    return check_feasibility(ppcc, case) if "feasible" in case else check_program(ppcc, case)
+    if "feasible" in case:
+        return check_feasibility(ppcc, case)
+    return check_program(ppcc, case) or check_figures(ppcc, case)
 
 
 def main():

@@ -4,6 +4,7 @@
 #include "Rows.h"
 
 #include "ppcc/Analysis/Makespan.h"
+#include "ppcc/Analysis/Simulation.h"
 #include "ppcc/Transforms/InjectComm.h"
 
 #include <gtest/gtest.h>
@@ -58,8 +59,8 @@ private:
       } else if (withMessages) {
         raise(start[id.value], std::max(compute, stream));
         uint32_t other = otherEnd(program[id]);
-        raise(end[id.value],
-              std::max(start[id.value], start[other]) + durations.latency);
+        raise(end[id.value], std::max(start[id.value], start[other]) +
+                                 durations.ofMessage(program[id]));
         stream = end[id.value];
       }
       id = last;
@@ -84,8 +85,11 @@ private:
           if (info.isCompute() && (slots & bit) && other.stage == source) {
             bool away = program.rankOf(ActionId(row)) != rank;
             if (!away || !withMessages)
-              ready =
-                  std::max(ready, end[row] + (away ? durations.latency : 0));
+              ready = std::max(ready,
+                               end[row] +
+                                   (away ? durations.ofEdge(action.pipe, source,
+                                                            action.stage)
+                                         : 0));
           }
     }
     return ready;
@@ -118,6 +122,17 @@ Program injected(const Program &program, llvm::StringRef order) {
       [](const Diagnostic &found) { ADD_FAILURE() << found.message; });
   return *injectComm(program, ProgramIndex(program), *findCommOrder(order),
                      diags, sources);
+}
+
+std::optional<Time> streamMakespan(const Program &program,
+                                   const ProgramIndex &index,
+                                   const Durations &durations,
+                                   std::vector<Time> *ends = nullptr) {
+  auto run = simulate(program, index, MessageIndex(program, index), durations,
+                      *findTransport("stream"));
+  if (run && ends)
+    *ends = run->ends;
+  return run ? std::optional(run->makespan) : std::nullopt;
 }
 
 TEST(Makespan, AgreesWithTheRelaxation) {

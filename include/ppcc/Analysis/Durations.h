@@ -3,13 +3,17 @@
 
 #include "ppcc/IR/Program.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace ppcc {
 
 /// The costs of a program, with what its model leaves out filled in: a kind
 /// that fills one slot takes one unit, one that fills several takes what the
-/// kinds of the single slots take, and an edge between ranks takes no time.
-/// O(kinds * stages + settings) to make; it does not follow changes of the
-/// program.
+/// kinds of the single slots take, a group what its members take together, and
+/// an edge between ranks takes no time. A message takes the latency of its edge
+/// and, where a bandwidth is given, its bytes divided by that. O(kinds * stages
+/// + settings) to make; it does not follow changes of the program.
 class Durations {
 public:
   /// No sum of times in a program that fits() is larger.
@@ -17,7 +21,7 @@ public:
 
   explicit Durations(const Program &program);
 
-  /// The time of a compute action by itself; messages take `latency` instead.
+  /// The time of a compute action by itself; messages take ofEdge() instead.
   Time of(const Action &action) const {
     return table[action.kind.value * stride +
                  (stride == 1
@@ -28,20 +32,47 @@ public:
   /// action or a whole group.
   Time of(const Program &program, ActionId begin, ActionId end) const;
 
+  /// The time of a message between two stages of a pipe that are on different
+  /// ranks.
+  Time ofEdge(PipeId pipe, StageId from, StageId to) const {
+    return edgeTimes.empty()
+               ? latency
+               : edgeTimes[firstStage[pipe.value] + std::min(from, to).value];
+  }
+  /// The same for a send or receive.
+  Time ofMessage(const Action &action) const {
+    return ofEdge(action.pipe, action.stage, action.peer);
+  }
+
+  /// Gives every edge between ranks this time.
+  void setLatency(Time time) {
+    latency = time;
+    edgeTimes.clear();
+  }
+
   /// Whether all actions and this many messages, one after another, take at
   /// most maxSum, so that times can be added without a check. O(actions).
   bool fits(const Program &program, uint64_t messages) const;
 
-  std::optional<Time> overlap; ///< Of a whole group; else its members' sum.
-  Time latency = 0;            ///< Of an edge between ranks.
+  std::optional<Time> overlap; ///< Of a whole group; else its rule's.
 
 private:
-  void apply(const CostSetting &setting, const Program &program);
+  template <class Column>
+  void fill(Column row, const std::optional<PipeId> &pipe,
+            llvm::ArrayRef<int64_t> values, const Program &program) const;
+  void addEdges(const Program &program);
+  Time ofGroup(Time sum, Time longest) const;
 
   std::vector<size_t> firstStage; ///< Of each pipe, in the numbering of all.
+  size_t stages = 0;              ///< Of all pipes.
   size_t stride = 1; ///< Stages of all pipes; 1 when the costs are the same on
                      ///< every stage.
-  std::vector<Time> table; ///< By kind and stage.
+  std::vector<Time> table;     ///< By kind and stage.
+  std::vector<Time> edgeTimes; ///< By the edge's lower stage; empty when they
+                               ///< are the same on all edges.
+  Time latency = 0;            ///< Of all edges else.
+  GroupRule rule;
+  Time factor;
 };
 
 } // namespace ppcc

@@ -12,21 +12,11 @@ namespace ppcc {
 /// count for nothing. A bound for every placement of messages. When each row
 /// starts is left in `starts`, if given; in `slacks` how long each input lies
 /// there before its reader starts, by Heads::inputOf. Nothing when the ranks
-/// wait for each other. The times must fit(). O(actions + messages).
+/// wait for each other. The times must fit(). O(actions + messages). It is
+/// simulate() for planning: it tells slacks, not causes.
 std::optional<Time> dataBound(const Program &program, const ProgramIndex &index,
                               const Durations &durations,
                               std::vector<Time> *starts = nullptr,
                               std::vector<Time> *slacks = nullptr);
-
-/// The same with one in-order stream of communication a rank, as NCCL has with
-/// one communicator: a message starts when both its ends have, each after the
-/// messages and the compute actions before it on its rank, and occupies both
-/// streams for its latency; a compute action waits for its own receives. When
-/// each row ends is left in `ends`, if given. Nothing when that never ends.
-/// Messages are taken one by one, also those of a batch. O(actions + messages).
-std::optional<Time> streamMakespan(const Program &program,
-                                   const ProgramIndex &index,
-                                   const Durations &durations,
-                                   std::vector<Time> *ends = nullptr);
 
 } // namespace ppcc

@@ -20,7 +20,7 @@ std::optional<TorchVersion> parseTorchVersion(llvm::StringRef text);
 /// What the user can choose about formats.
 struct EmitOptions {
   TorchVersion torchVersion;     ///< The PyTorch that is to read torch-csv.
-  Transport transport{"stream"}; ///< What promela models.
+  Transport transport{"stream"}; ///< What promela models and reports run on.
   PrintOptions print; ///< What `ir` and `actions` show of the program.
 };
 

@@ -1,6 +1,7 @@
-// What a schedule says about time.
+// What a schedule says about time and memory.
 #pragma once
 
+#include "ppcc/Support/Decimal.h"
 #include "ppcc/Support/Id.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -18,6 +19,7 @@ namespace cost {
 inline constexpr Time unit = 1'000'000'000;
 /// The largest cost of one action, group or message.
 inline constexpr Time max = 1'000'000'000 * unit;
+inline constexpr decimal::Scale scale{9, max};
 
 /// What is wrong with a number as a cost.
 enum class Fault : uint8_t { None, Negative, TooLarge };
@@ -33,20 +35,74 @@ std::optional<Time> parse(llvm::StringRef text);
 std::string format(Time time);
 } // namespace cost
 
-/// The time of an action kind.
+/// An amount of memory, or of data, in units of 10^-6 of the unit that the user
+/// thinks in.
+using Amount = int64_t;
+
+namespace amount {
+inline constexpr Amount unit = 1'000'000;
+/// The largest amount of one action, stage, message or rank.
+inline constexpr Amount max = 1'000'000'000'000 * unit;
+inline constexpr decimal::Scale scale{6, max};
+
+/// A number as an amount, rounded to six places; nothing when its absolute
+/// value is too large.
+std::optional<Amount> fromDouble(double value);
+/// The shortest decimal.
+std::string format(decimal::Sum amount);
+} // namespace amount
+
+/// The time, or the memory, of an action kind.
 struct CostSetting {
   KindId kind;
   std::optional<PipeId> pipe; ///< Of this pipe only; else of every pipe.
-  /// For each stage of the pipe, or one for all of them.
-  std::vector<Time> times;
+  /// For each stage of the pipe, or one for all of them. Of memory, what the
+  /// action takes, or gives back when it is negative.
+  std::vector<int64_t> times;
 };
 
-/// The costs of a program, as far as they are given; see Durations for the
-/// rest.
+/// A property of stages, or of the edges that lead up from them.
+struct StageSetting {
+  std::optional<PipeId> pipe; ///< Of this pipe only; else of every pipe.
+  /// For each stage of the pipe, or one for all of them.
+  std::vector<int64_t> values;
+};
+
+/// What the time of a group follows from.
+enum class GroupRule : uint8_t { Sum, Max };
+
+/// The costs of a program, as far as they are given; see Durations and
+/// MemoryModel for the rest. A later setting overrides earlier ones.
 struct CostModel {
-  std::vector<CostSetting> actions; ///< A later setting overrides earlier ones.
-  std::optional<Time> overlap; ///< Of a whole group; else its members' sum.
+  std::vector<CostSetting> actions;
+  std::optional<Time> overlap; ///< Of a whole group; else the rule says it.
+  GroupRule groupRule = GroupRule::Sum;
+  Time groupFactor =
+      cost::unit; ///< The sum, or the largest, is taken so often.
+
   std::optional<Time> latency; ///< Of an edge between ranks.
+  // By edge, which the stage at its lower end names; for both directions.
+  std::vector<StageSetting> latencies;  ///< Times.
+  std::vector<StageSetting> bandwidths; ///< Amounts a unit of time, above 0.
+  std::vector<StageSetting> bytes;      ///< Amounts, of a message.
+
+  std::vector<CostSetting> memory;
+  std::vector<StageSetting> staticMemory;
+  /// The most that a rank may hold: one for all ranks, or for each rank.
+  std::vector<Amount> memoryLimits;
+
+  bool hasOwnRule() const {
+    return groupRule != GroupRule::Sum || groupFactor != cost::unit;
+  }
+  /// Whether anything is said about the time of messages.
+  bool hasMessageTimes() const {
+    return latency || !latencies.empty() || !bandwidths.empty();
+  }
+  bool empty() const {
+    return actions.empty() && !overlap && !hasOwnRule() && !hasMessageTimes() &&
+           bytes.empty() && memory.empty() && staticMemory.empty() &&
+           memoryLimits.empty();
+  }
 };
 
 } // namespace ppcc

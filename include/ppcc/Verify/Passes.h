@@ -23,5 +23,7 @@ PassFactory verifyBuffers();    ///< No more receives of an edge wait for their
                                 ///< readers than the option `prefetch` says.
 PassFactory verifyPreconnect(); ///< Ranks that exchange messages have connected
                                 ///< before, where any have.
+PassFactory verifyMemory();     ///< No rank holds more memory than it may; the
+                                ///< option `transport` says what it runs on.
 
 } // namespace ppcc

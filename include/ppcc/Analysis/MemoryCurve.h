@@ -1,0 +1,105 @@
+// How much memory each rank holds while a program runs.
+#pragma once
+
+#include "ppcc/Analysis/Simulation.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace ppcc {
+
+/// The memory of a program, with what its model leaves out filled in: where it
+/// says nothing of actions, one that makes the output of a stage takes one
+/// unit. One that makes the weight gradients gives back all that its microbatch
+/// still holds of the stage, unless the model says what it takes or gives. In a
+/// forward-only program nothing is given back by itself. O(kinds * stages +
+/// settings) to make.
+class MemoryModel {
+public:
+  explicit MemoryModel(const Program &program);
+
+  /// What a compute action takes, or gives back when it is negative.
+  Amount of(const Action &action) const { return table[rowOf(action)]; }
+  /// Whether it gives back the rest.
+  bool givesRest(const Action &action) const {
+    return rests[action.kind.value] != 0;
+  }
+  /// What the stages of a rank hold at rest.
+  decimal::Sum staticOf(RankId rank) const { return atRest[rank.value]; }
+  /// The most that a rank may hold, if that is limited.
+  std::optional<Amount> limitOf(RankId rank) const;
+
+private:
+  size_t rowOf(const Action &action) const {
+    return action.kind.value * stages + firstStage[action.pipe.value] +
+           action.stage.value;
+  }
+
+  std::vector<size_t> firstStage;
+  size_t stages = 0;
+  std::vector<Amount> table; ///< By kind and stage.
+  std::vector<char> rests;   ///< By kind.
+  std::vector<decimal::Sum> atRest;
+  std::vector<Amount> limits;
+};
+
+/// A change of what a rank holds.
+struct MemoryStep {
+  Time at = 0;
+  ActionId row; ///< That takes at its start, or gives back at its end.
+  decimal::Sum memory = 0; ///< From then on; what stages hold at rest included.
+  /// From then on: pairs of stage and microbatch whose output has been begun,
+  /// but whose weight gradients have not ended.
+  int64_t activations = 0;
+};
+
+/// The most that a rank holds.
+struct MemoryPeak {
+  decimal::Sum memory = 0;     ///< The largest.
+  Time at = 0;                 ///< When it is first reached,
+  std::optional<ActionId> row; ///< by this action; none at rest.
+  decimal::Sum last = 0;       ///< At the end of the program.
+  int64_t activations = 0;     ///< The largest.
+};
+
+/// What a microbatch holds of a stage.
+struct HeldMemory {
+  PipeId pipe;
+  StageId stage;
+  uint32_t microbatch = 0;
+  decimal::Sum amount = 0;
+};
+
+/// Follows what ranks hold, action by action. 16 bytes a pair of stage and
+/// microbatch.
+class MemoryCurve {
+public:
+  MemoryCurve(const Program &program, const Simulation &simulation);
+
+  /// Calls `visit` for each change on a rank, in order of time, until it gives
+  /// false. The members of a group take when it starts, and give back when it
+  /// ends. O(actions of the rank).
+  void walk(RankId rank, llvm::function_ref<bool(const MemoryStep &)> visit);
+  /// What is held at the moment where the last walk over `rank` stopped, in the
+  /// order of its actions. O(actions of the rank).
+  std::vector<HeldMemory> held(RankId rank) const;
+  /// By a walk().
+  MemoryPeak peak(RankId rank);
+
+  const MemoryModel &model() const { return costs; }
+
+private:
+  size_t pairOf(const Action &action) const {
+    const Pipe &pipe = program.pipes[action.pipe.value];
+    return firstPair[action.pipe.value] +
+           size_t(action.stage.value) * pipe.numMicrobatches +
+           (action.microbatch - pipe.firstMicrobatch);
+  }
+
+  const Program &program;
+  const Simulation &simulation;
+  MemoryModel costs;
+  std::vector<size_t> firstPair;   ///< By pipe.
+  std::vector<decimal::Sum> holds; ///< By pair.
+};
+
+} // namespace ppcc

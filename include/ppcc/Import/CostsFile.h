@@ -1,0 +1,15 @@
+// Reads costs as docs/costs.schema.json describes them.
+#pragma once
+
+#include "ppcc/Basic/Diagnostics.h"
+#include "ppcc/IR/Program.h"
+
+namespace ppcc {
+
+/// Reads the JSON object `text`, a part of `file`, into the costs of `program`;
+/// what it says overrides what was there. False after reports of all that is
+/// wrong with it. O(bytes + stages * settings).
+bool readCosts(llvm::StringRef text, uint32_t file, SourceManager &sources,
+               DiagnosticEngine &diags, Program &program);
+
+} // namespace ppcc

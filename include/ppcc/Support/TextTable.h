@@ -1,0 +1,31 @@
+// Tables for people, for spreadsheets and for documents.
+#pragma once
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <string>
+#include <vector>
+
+namespace ppcc {
+
+/// How a table is written.
+enum class TableStyle : uint8_t { Text, Csv, Markdown };
+
+/// Rows of cells under names of columns.
+class TextTable {
+public:
+  explicit TextTable(std::vector<std::string> columns)
+      : rows{std::move(columns)} {}
+
+  /// Adds a row with a cell for each column.
+  void add(std::vector<std::string> cells);
+  void print(llvm::raw_ostream &out, TableStyle style = TableStyle::Text) const;
+
+private:
+  void printAligned(llvm::raw_ostream &out, bool isMarkdown) const;
+
+  std::vector<std::vector<std::string>> rows;
+};
+
+} // namespace ppcc

@@ -1,0 +1,143 @@
+// How much memory each rank holds while a program runs.
+#include "ppcc/Analysis/MemoryCurve.h"
+
+#include <algorithm>
+
+using namespace ppcc;
+
+/// Puts the values of a setting into a row of all stages.
+static void fill(llvm::MutableArrayRef<Amount> row,
+                 llvm::ArrayRef<size_t> firstStage,
+                 const std::optional<PipeId> &pipe,
+                 llvm::ArrayRef<int64_t> values, const Program &program) {
+  if (pipe)
+    row = row.slice(firstStage[pipe->value],
+                    program.pipes[pipe->value].numStages());
+  if (values.size() == 1)
+    std::fill(row.begin(), row.end(), values.front());
+  else
+    std::copy(values.begin(), values.end(), row.begin());
+}
+
+MemoryModel::MemoryModel(const Program &program)
+    : rests(program.kinds.size()), atRest(program.numRanks),
+      limits(program.costs.memoryLimits) {
+  for (const Pipe &pipe : program.pipes) {
+    firstStage.push_back(stages);
+    stages += pipe.numStages();
+  }
+  table.resize(program.kinds.size() * stages);
+  auto row = [&](uint32_t kind) {
+    return llvm::MutableArrayRef(table).slice(kind * stages, stages);
+  };
+  const CostModel &costs = program.costs;
+  for (uint32_t kind = 0; kind != program.kinds.size(); ++kind) {
+    const KindInfo &info = program.kinds[KindId(kind)];
+    rests[kind] = info.isCompute() && (info.defines & slot::WeightGrad);
+    if (costs.memory.empty() && info.isCompute() &&
+        (info.defines & slot::Output))
+      fill(row(kind), firstStage, {}, {amount::unit}, program);
+  }
+  for (const CostSetting &setting : costs.memory) {
+    fill(row(setting.kind.value), firstStage, setting.pipe, setting.times,
+         program);
+    rests[setting.kind.value] = false;
+  }
+  std::vector<Amount> resting(stages);
+  for (const StageSetting &setting : costs.staticMemory)
+    fill(resting, firstStage, setting.pipe, setting.values, program);
+  for (size_t pipe = 0; pipe != program.pipes.size(); ++pipe)
+    for (size_t stage = 0; stage != program.pipes[pipe].numStages(); ++stage)
+      atRest[program.pipes[pipe].rankOfStage[stage].value] +=
+          resting[firstStage[pipe] + stage];
+}
+
+std::optional<Amount> MemoryModel::limitOf(RankId rank) const {
+  if (limits.empty())
+    return std::nullopt;
+  return limits.size() == 1 ? limits.front() : limits.at(rank.value);
+}
+
+MemoryCurve::MemoryCurve(const Program &program, const Simulation &simulation)
+    : program(program), simulation(simulation), costs(program) {
+  size_t pairs = 0;
+  for (const Pipe &pipe : program.pipes) {
+    firstPair.push_back(pairs);
+    pairs += size_t(pipe.numStages()) * pipe.numMicrobatches;
+  }
+  holds.resize(pairs);
+}
+
+void MemoryCurve::walk(RankId rank,
+                       llvm::function_ref<bool(const MemoryStep &)> visit) {
+  for (ActionId row = program.begin(rank); row != program.end(rank);
+       ++row.value)
+    holds[pairOf(program[row])] = 0;
+  MemoryStep step;
+  step.memory = costs.staticOf(rank);
+  auto change = [&](Time at, ActionId row, decimal::Sum amount,
+                    int activations) {
+    if (amount == 0 && activations == 0)
+      return true;
+    holds[pairOf(program[row])] += amount;
+    step = {at, row, step.memory + amount, step.activations + activations};
+    return visit(step);
+  };
+  auto take = [&](ActionId row) {
+    Action action = program[row];
+    const KindInfo &info = program.kinds[action.kind];
+    return !info.isCompute() || change(simulation.starts[row.value], row,
+                                       std::max<Amount>(costs.of(action), 0),
+                                       (info.defines & slot::Output) != 0);
+  };
+  auto giveBack = [&](ActionId row) {
+    Action action = program[row];
+    const KindInfo &info = program.kinds[action.kind];
+    return !info.isCompute() ||
+           change(simulation.ends[row.value], row,
+                  costs.givesRest(action)
+                      ? -holds[pairOf(action)]
+                      : decimal::Sum(std::min<Amount>(costs.of(action), 0)),
+                  -int((info.defines & slot::WeightGrad) != 0));
+  };
+  ActionId end;
+  for (ActionId begin = program.begin(rank); begin != program.end(rank);
+       begin = end) {
+    end = program.groupEnd(begin, rank);
+    for (ActionId row = begin; row != end; ++row.value)
+      if (!take(row))
+        return;
+    for (ActionId row = begin; row != end; ++row.value)
+      if (!giveBack(row))
+        return;
+  }
+}
+
+std::vector<HeldMemory> MemoryCurve::held(RankId rank) const {
+  std::vector<HeldMemory> result;
+  for (ActionId row = program.begin(rank); row != program.end(rank);
+       ++row.value) {
+    Action action = program[row];
+    const KindInfo &info = program.kinds[action.kind];
+    decimal::Sum amount = holds[pairOf(action)];
+    if (info.isCompute() && (info.defines & slot::Output) && amount != 0)
+      result.push_back({action.pipe, action.stage, action.microbatch, amount});
+  }
+  return result;
+}
+
+MemoryPeak MemoryCurve::peak(RankId rank) {
+  MemoryPeak peak;
+  peak.memory = peak.last = costs.staticOf(rank);
+  walk(rank, [&](const MemoryStep &step) {
+    if (step.memory > peak.memory) {
+      peak.memory = step.memory;
+      peak.at = step.at;
+      peak.row = step.row;
+    }
+    peak.last = step.memory;
+    peak.activations = std::max(peak.activations, step.activations);
+    return true;
+  });
+  return peak;
+}

@@ -1,0 +1,308 @@
+// `ppcc compare`: a table of the figures of several schedules.
+#include "Compile.h"
+#include "ppcc/Analysis/Report.h"
+#include "ppcc/Driver/Output.h"
+#include "ppcc/Support/Progress.h"
+#include "ppcc/Support/Suggest.h"
+#include "ppcc/Support/TextTable.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
+
+#include <set>
+
+using namespace ppcc;
+using llvm::raw_ostream;
+using llvm::StringRef;
+
+namespace {
+
+/// A parameter, and the values that it takes one after another.
+struct Sweep {
+  std::string name;
+  std::vector<std::string> values;
+};
+
+struct CompareOptions : Options {
+  std::vector<std::string> inputs;
+  std::vector<Sweep> sweeps;
+  TableStyle style = TableStyle::Text;
+};
+
+/// The figures of one run.
+struct Row {
+  std::string schedule;
+  std::vector<ProgramParam> params;
+  std::string transport;
+  Time makespan, bound;
+  Rate bubbleRate, globalBubbleRate;
+  int64_t activations = 0;
+  decimal::Sum memory = 0;
+  uint64_t messages = 0;
+};
+
+void declare(CLI::App &app, CompareOptions &options) {
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.add_option("INPUT", options.inputs,
+                 "The schedules or programs: files, or names of the library")
+      ->required();
+  app.add_option_function<std::vector<std::string>>(
+         "--sweep",
+         [&options](const std::vector<std::string> &texts) {
+           for (const std::string &text : texts) {
+             sema::ParamValue given = parseDefinition(text, "--sweep");
+             Sweep sweep{given.name, {}};
+             for (StringRef value : llvm::split(given.value, ','))
+               sweep.values.push_back(value.str());
+             options.sweeps.push_back(std::move(sweep));
+           }
+         },
+         "Give a parameter several values: M=8,16,32; with several of these, "
+         "each with each")
+      ->option_text("NAME=VALUE,...")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+  addChoice(app, "--format", "How to write the table",
+            {"text", "csv", "markdown"}, [&](const std::string &name) {
+              options.style = name == "csv"        ? TableStyle::Csv
+                              : name == "markdown" ? TableStyle::Markdown
+                                                   : TableStyle::Text;
+            });
+  app.add_option("-o,--output", options.output,
+                 "The file to write; `-`, the default, is standard output")
+      ->option_text("FILE");
+  addCompileOptions(app, options);
+  app.add_option("--max-errors", options.maxErrors,
+                 "Stop after this many errors")
+      ->option_text("N");
+}
+
+class Comparison {
+public:
+  Comparison(const CompareOptions &options, SourceManager &sources,
+             DiagnosticEngine &diags, raw_ostream &err, Progress &progress)
+      : options(options), sources(sources), diags(diags), err(err),
+        progress(progress) {}
+
+  /// Compiles everything; what went wrong is reported for each.
+  ExitCode run() {
+    ExitCode code = Success;
+    for (const std::string &input : options.inputs)
+      for (size_t number = 0; number != combinations(options.sweeps); ++number)
+        code = std::max(code, compileOne(input, number));
+    return std::max(code, checkNames());
+  }
+
+  static size_t combinations(llvm::ArrayRef<Sweep> sweeps) {
+    constexpr size_t most = 1'000'000'000'000;
+    size_t count = 1;
+    for (const Sweep &sweep : sweeps)
+      count = std::min(count * sweep.values.size(), most);
+    return count;
+  }
+
+  std::vector<Row> rows;
+  std::string running; ///< What is compiled now.
+
+private:
+  /// The values of a combination; the last sweep changes fastest.
+  std::vector<sema::ParamValue> valuesOf(size_t number) const {
+    std::vector<sema::ParamValue> values;
+    for (const Sweep &sweep : llvm::reverse(options.sweeps)) {
+      values.push_back(
+          {sweep.name, sweep.values[number % sweep.values.size()]});
+      number /= sweep.values.size();
+    }
+    std::reverse(values.begin(), values.end());
+    return values;
+  }
+
+  /// The input with those values that it has parameters for; all of them as
+  /// long as that is not known.
+  std::string nameOf(const std::string &input, size_t number) const {
+    auto known = names.find(input);
+    std::string name = input;
+    for (const sema::ParamValue &value : valuesOf(number))
+      if (known == names.end() || known->second.count(value.name))
+        name += " " + value.name + "=" + value.value;
+    return name;
+  }
+
+  ExitCode compileOne(const std::string &input, size_t number) {
+    running = nameOf(input, number);
+    progress.next(running);
+    // Sweeps over parameters of other schedules do not change it.
+    if (names.count(input) && !seen.insert(running).second)
+      return Success;
+    Options one = options;
+    one.input = input;
+    one.sharesParams = true;
+    for (sema::ParamValue &value : valuesOf(number))
+      one.params.push_back(std::move(value));
+    return compile(one, sources, diags, err,
+                   [&](const Program &program, const Transport &transport) {
+                     auto known = names.try_emplace(input).first;
+                     for (const ProgramParam &param : program.params)
+                       known->second.insert(param.name);
+                     seen.insert(nameOf(input, number));
+                     return measure(input, program, transport);
+                   });
+  }
+
+  bool measure(const std::string &input, const Program &program,
+               const Transport &transport) {
+    auto timing = timeProgram(program, transport, diags);
+    if (!timing)
+      return false;
+    Report report = reportOf(program, *timing);
+    Row row{program.params.empty() ? input : program.name,
+            program.params,
+            timing->transport,
+            report.makespan,
+            report.bound,
+            report.bubbleRate,
+            report.globalBubbleRate};
+    for (const RankReport &rank : report.ranks) {
+      row.activations = std::max(row.activations, rank.memory.activations);
+      row.memory = std::max(row.memory, rank.memory.memory);
+    }
+    row.messages = report.messages;
+    rows.push_back(std::move(row));
+    return true;
+  }
+
+  /// Each parameter that was given a value belongs to some schedule. Nothing is
+  /// said when a schedule did not compile: it may be its own.
+  ExitCode checkNames() {
+    running.clear();
+    if (names.size() !=
+        std::set<std::string>(options.inputs.begin(), options.inputs.end())
+            .size())
+      return Success;
+    std::set<std::string> all;
+    for (const auto &[input, params] : names)
+      all.insert(params.begin(), params.end());
+    std::vector<StringRef> candidates(all.begin(), all.end());
+    ExitCode code = Success;
+    auto check = [&](const std::string &name) {
+      if (all.count(name))
+        return;
+      diags.report<diag::NoSuchParameter>({}, name,
+                                          didYouMean(name, candidates));
+      code = Errors;
+    };
+    for (const sema::ParamValue &param : options.params)
+      check(param.name);
+    for (const Sweep &sweep : options.sweeps)
+      check(sweep.name);
+    return code;
+  }
+
+  const CompareOptions &options;
+  SourceManager &sources;
+  DiagnosticEngine &diags;
+  raw_ostream &err;
+  Progress &progress;
+  std::map<std::string, std::set<std::string>> names; ///< By input.
+  std::set<std::string> seen;
+};
+
+/// The parameters that tell rows apart or that were given, in order.
+std::vector<std::string> shownParams(const CompareOptions &options,
+                                     llvm::ArrayRef<Row> rows) {
+  std::vector<std::string> shown;
+  auto show = [&](const std::string &name) {
+    if (!llvm::is_contained(shown, name))
+      shown.push_back(name);
+  };
+  for (const sema::ParamValue &param : options.params)
+    show(param.name);
+  for (const Sweep &sweep : options.sweeps)
+    show(sweep.name);
+  std::map<std::string, std::string> first;
+  for (const Row &row : rows)
+    for (const ProgramParam &param : row.params)
+      if (first.try_emplace(param.name, param.value).first->second !=
+          param.value)
+        show(param.name);
+  return shown;
+}
+
+std::string valueOf(const Row &row, StringRef name) {
+  for (const ProgramParam &param : row.params)
+    if (param.name == name)
+      return param.value;
+  return "";
+}
+
+TextTable tableOf(const CompareOptions &options, llvm::ArrayRef<Row> rows) {
+  std::vector<std::string> params = shownParams(options, rows);
+  std::vector<std::string> columns = {"schedule"};
+  columns.insert(columns.end(), params.begin(), params.end());
+  for (const char *name :
+       {"transport", "makespan", "bound", "bubble rate", "global bubble rate",
+        "activations", "memory", "messages"})
+    columns.push_back(name);
+  TextTable table(std::move(columns));
+  for (const Row &row : rows) {
+    std::vector<std::string> cells = {row.schedule};
+    for (const std::string &name : params)
+      cells.push_back(valueOf(row, name));
+    for (std::string cell :
+         {row.transport, cost::format(row.makespan), cost::format(row.bound),
+          cost::format(row.bubbleRate.value),
+          cost::format(row.globalBubbleRate.value),
+          fmt::format("{}", row.activations), amount::format(row.memory),
+          fmt::format("{}", row.messages)})
+      cells.push_back(std::move(cell));
+    table.add(std::move(cells));
+  }
+  return table;
+}
+
+} // namespace
+
+int ppcc::runCompare(llvm::ArrayRef<const char *> args,
+                     llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
+                     raw_ostream &out, raw_ostream &err) {
+  CompareOptions options;
+  CLI::App app("Compares schedules by makespan, bubble, memory and messages",
+               "ppcc compare");
+  app.get_formatter()->column_width(34);
+  declare(app, options);
+  if (std::optional<int> code = parseCommandLine(app, args, out, err))
+    return *code;
+  SourceManager sources(std::move(fs));
+  bool color = wantsColor(options, err);
+  err.enable_colors(color);
+  size_t runs =
+      options.inputs.size() * Comparison::combinations(options.sweeps);
+  Progress progress(err, runs);
+  const std::string *running = nullptr;
+  DiagnosticEngine diags([&](const Diagnostic &found) {
+    progress.clear();
+    Diagnostic told = found;
+    if (running && !running->empty())
+      told.notes.push_back({{}, "while comparing " + *running});
+    render(told, sources, err, {color});
+  });
+  diags.maxErrors = options.maxErrors;
+  constexpr size_t mostRuns = 100'000;
+  if (runs > mostRuns) {
+    diags.report<diag::TooManyRuns>({}, runs, mostRuns);
+    return Errors;
+  }
+  Comparison comparison(options, sources, diags, err, progress);
+  running = &comparison.running;
+  ExitCode code = comparison.run();
+  progress.clear();
+  if (code != Success)
+    return code;
+  bool written = writeOutput(options.output, out, diags, [&](raw_ostream &s) {
+    tableOf(options, comparison.rows).print(s, options.style);
+    return true;
+  });
+  return written ? Success : Errors;
+}

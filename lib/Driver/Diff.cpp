@@ -1,0 +1,199 @@
+// `ppcc diff`: where two programs first differ.
+#include "Compile.h"
+#include "ppcc/Driver/Output.h"
+#include "ppcc/IR/Place.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+
+using namespace ppcc;
+using llvm::raw_ostream;
+using llvm::StringRef;
+
+namespace {
+
+struct DiffOptions : Options {
+  std::string inputs[2];
+};
+
+void declare(CLI::App &app, DiffOptions &options) {
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.add_option("A", options.inputs[0],
+                 "A schedule or program: a file, or a name of the library")
+      ->required();
+  app.add_option("B", options.inputs[1], "Another one")->required();
+  app.add_option("-o,--output", options.output,
+                 "The file to write; `-`, the default, is standard output")
+      ->option_text("FILE");
+  addCompileOptions(app, options);
+  app.add_option("--max-errors", options.maxErrors,
+                 "Stop after this many errors")
+      ->option_text("N");
+}
+
+/// An action as both programs name it, whatever their pipes are called.
+struct Deed {
+  std::string_view letters;
+  uint32_t stage, microbatch, peer;
+  bool joined;
+  auto operator<=>(const Deed &) const = default;
+};
+
+Deed deedAt(const Program &program, ActionId row) {
+  Action action = program[row];
+  return {program.kinds[action.kind].letters, action.stage.value,
+          action.microbatch, action.peer.value, action.joined};
+}
+
+class Difference {
+public:
+  Difference(const Program &a, const Program &b, StringRef nameA,
+             StringRef nameB, SourceManager &sources, raw_ostream &out)
+      : programs{&a, &b}, names{nameA, nameB}, sources(sources), out(out) {}
+
+  /// Whether the programs are equal up to the order of independent actions.
+  bool print() {
+    const Program &a = *programs[0], &b = *programs[1];
+    if (a.ranksBegun() != b.ranksBegun()) {
+      out << fmt::format("`{}` has {} ranks, `{}` has {}\n", names[0],
+                         a.ranksBegun(), names[1], b.ranksBegun());
+      return false;
+    }
+    uint32_t reordered = 0, different = 0;
+    for (uint32_t rank = 0; rank != a.ranksBegun(); ++rank) {
+      auto place = firstDifference(RankId(rank));
+      if (!place)
+        continue;
+      bool isOrder = sameActions(RankId(rank));
+      ++(isOrder ? reordered : different);
+      printRank(RankId(rank), *place, isOrder);
+    }
+    if (different)
+      out << fmt::format("{} of {} ranks do different work\n", different,
+                         a.ranksBegun());
+    else if (reordered)
+      out << fmt::format("equal up to the order of independent actions; {} of "
+                         "{} ranks have another order\n",
+                         reordered, a.ranksBegun());
+    else
+      out << fmt::format("equal: {} actions on {} ranks\n", a.size(),
+                         a.ranksBegun());
+    return different == 0;
+  }
+
+private:
+  ActionId rowAt(size_t side, RankId rank, uint32_t number) const {
+    return ActionId(programs[side]->begin(rank).value + number);
+  }
+
+  /// The number of the first action that differs, on a rank.
+  std::optional<uint32_t> firstDifference(RankId rank) const {
+    size_t sizes[] = {programs[0]->size(rank), programs[1]->size(rank)};
+    for (uint32_t i = 0; i != std::min(sizes[0], sizes[1]); ++i)
+      if (deedAt(*programs[0], rowAt(0, rank, i)) !=
+          deedAt(*programs[1], rowAt(1, rank, i)))
+        return i;
+    if (sizes[0] == sizes[1])
+      return std::nullopt;
+    return std::min(sizes[0], sizes[1]);
+  }
+
+  /// Whether the rank has the same actions and groups in both, in any order.
+  /// Both programs are verified, so what is in another order does not depend on
+  /// each other.
+  bool sameActions(RankId rank) const {
+    return programs[0]->size(rank) == programs[1]->size(rank) &&
+           sortedItems(0, rank) == sortedItems(1, rank);
+  }
+
+  std::vector<std::vector<Deed>> sortedItems(size_t side, RankId rank) const {
+    std::vector<std::vector<Deed>> items;
+    for (uint32_t i = 0; i != programs[side]->size(rank); ++i) {
+      Deed deed = deedAt(*programs[side], rowAt(side, rank, i));
+      if (!deed.joined)
+        items.emplace_back();
+      deed.joined = false;
+      items.back().push_back(deed);
+    }
+    for (std::vector<Deed> &item : items)
+      llvm::sort(item);
+    llvm::sort(items);
+    return items;
+  }
+
+  void printRank(RankId rank, uint32_t number, bool isOrder) {
+    out << fmt::format("rank {}, action {}: {} and {}{}\n", rank.value, number,
+                       text(0, rank, number), text(1, rank, number),
+                       isOrder ? " (another order)" : "");
+  }
+
+  /// `0F3` (a.pp:12:3, steady).
+  std::string text(size_t side, RankId rank, uint32_t number) {
+    const Program &program = *programs[side];
+    if (number >= program.size(rank))
+      return "the end of `" + names[side].str() + "`";
+    ActionId row = rowAt(side, rank, number);
+    Action action = program[row];
+    Place place = placeOf(program, row, sources);
+    std::string where = place.words;
+    if (place.range.valid()) {
+      Position at = sources.position(place.range.begin);
+      where = fmt::format("{}:{}:{}", at.file, at.line, at.column);
+    }
+    const std::string &phase = program.phases[action.phase.value];
+    if (!phase.empty())
+      where += where.empty() ? phase : ", " + phase;
+    return fmt::format("`{}`{}{}", cell(program, action),
+                       action.joined ? " in a group" : "",
+                       where.empty() ? "" : " (" + where + ")");
+  }
+
+  const Program *programs[2];
+  StringRef names[2];
+  SourceManager &sources;
+  raw_ostream &out;
+};
+
+} // namespace
+
+int ppcc::runDiff(llvm::ArrayRef<const char *> args,
+                  llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
+                  raw_ostream &out, raw_ostream &err) {
+  DiffOptions options;
+  CLI::App app("Says where the programs of two schedules first differ, rank by "
+               "rank; the exit status is 1 when they do different work",
+               "ppcc diff");
+  app.get_formatter()->column_width(34);
+  declare(app, options);
+  if (std::optional<int> code = parseCommandLine(app, args, out, err))
+    return *code;
+  SourceManager sources(std::move(fs));
+  bool color = wantsColor(options, err);
+  err.enable_colors(color);
+  DiagnosticEngine diags(
+      [&](const Diagnostic &found) { render(found, sources, err, {color}); });
+  diags.maxErrors = options.maxErrors;
+  std::optional<Program> programs[2];
+  ExitCode code = Success;
+  options.sharesParams = true;
+  for (size_t side : {0, 1}) {
+    options.input = options.inputs[side];
+    code =
+        std::max(code, compile(options, sources, diags, err,
+                               [&](const Program &program, const Transport &) {
+                                 programs[side] = program;
+                                 return true;
+                               }));
+  }
+  if (code != Success)
+    return code;
+  bool same = false;
+  bool written = writeOutput(options.output, out, diags, [&](raw_ostream &s) {
+    same = Difference(*programs[0], *programs[1], options.inputs[0],
+                      options.inputs[1], sources, s)
+               .print();
+    return true;
+  });
+  return written && same ? Success : Errors;
+}

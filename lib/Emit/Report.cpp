@@ -1,0 +1,298 @@
+// Writes what a program's run amounts to, for people and for programs.
+#include "ppcc/Analysis/Report.h"
+#include "Emitters.h"
+#include "ppcc/Support/TextTable.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/JSON.h"
+
+#include <fmt/format.h>
+
+using namespace ppcc;
+using llvm::raw_ostream;
+using llvm::StringRef;
+
+namespace {
+
+/// `27.27 %`.
+std::string percent(Rate rate) {
+  constexpr Time hundredth = cost::unit / 10'000;
+  Time value = (rate.value + hundredth / 2) / hundredth;
+  return fmt::format("{}.{:02} %", value / 100, value % 100);
+}
+
+Rate share(Time part, Time whole) {
+  return {whole == 0 ? 0
+                     : static_cast<Time>(__int128(part) * cost::unit / whole)};
+}
+
+std::string plural(uint64_t count, StringRef thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+/// The word for a cause in files: a rank's number as text, or a word.
+std::string causeName(const BubbleKey &key) {
+  switch (key.cause) {
+  case BubbleCause::Rank:
+    return fmt::format("rank {}", key.awaited.value);
+  case BubbleCause::Communication:
+    return "communication";
+  case BubbleCause::End:
+    return "end";
+  }
+  return "";
+}
+
+class ReportText {
+public:
+  ReportText(const Program &program, const Timing &timing, raw_ostream &out)
+      : program(program), timing(timing), report(reportOf(program, timing)),
+        out(out) {}
+
+  void print() {
+    printHead();
+    printRanks();
+    printBubbles();
+    printPath();
+  }
+
+private:
+  void printHead() {
+    out << program.name;
+    for (const ProgramParam &param : program.params)
+      out << ' ' << param.name << '=' << param.value;
+    out << ": " << plural(report.ranks.size(), "rank") << ", "
+        << plural(report.actions, "action") << ", "
+        << plural(report.messages, "message");
+    if (timing.transport == "none")
+      out << ", by data alone\n\n";
+    else
+      out << ", on " << timing.transport << "\n\n";
+    out << "makespan     " << cost::format(report.makespan) << '\n'
+        << "bound        " << cost::format(report.bound)
+        << " (by data alone; the makespan is "
+        << percent(share(report.makespan - report.bound, report.bound))
+        << " above it)\n"
+        << "bubble       " << percent(report.bubbleRate)
+        << " of the longest span\n"
+        << "             " << percent(report.globalBubbleRate)
+        << " of the makespan\n\n";
+  }
+
+  void printRanks() {
+    bool hasLimit = !program.costs.memoryLimits.empty();
+    std::vector<std::string> columns = {"rank", "busy",        "span",
+                                        "idle", "activations", "memory",
+                                        "at",   "action",      "at the end"};
+    if (hasLimit)
+      columns.push_back("limit");
+    TextTable table(columns);
+    for (auto [rank, figures] : llvm::enumerate(report.ranks)) {
+      const MemoryPeak &memory = figures.memory;
+      std::vector<std::string> cells = {
+          fmt::format("{}", rank),
+          cost::format(figures.times.busy),
+          cost::format(figures.times.span()),
+          cost::format(figures.times.span() - figures.times.busy),
+          fmt::format("{}", memory.activations),
+          amount::format(memory.memory),
+          cost::format(memory.at),
+          memory.row ? cell(program, program[*memory.row]) : "",
+          amount::format(memory.last)};
+      if (hasLimit)
+        cells.push_back(amount::format(*figures.memoryLimit));
+      table.add(std::move(cells));
+    }
+    table.print(out);
+  }
+
+  /// The bubbles of all ranks together, the longest first.
+  void printBubbles() {
+    std::map<BubbleKey, Time> sums;
+    Time all = 0;
+    for (const RankReport &rank : report.ranks)
+      for (auto [key, time] : rank.bubbles) {
+        sums[key] += time;
+        all += time;
+      }
+    if (sums.empty())
+      return;
+    std::vector<std::pair<BubbleKey, Time>> order(sums.begin(), sums.end());
+    llvm::stable_sort(order, [](const auto &a, const auto &b) {
+      return a.second > b.second;
+    });
+    constexpr size_t most = 12;
+    out << "\ntime without work, of all ranks: " << cost::format(all) << '\n';
+    TextTable table({"time", "share", "phase", "waiting for"});
+    for (auto [key, time] : llvm::ArrayRef(order).take_front(most))
+      table.add({cost::format(time), percent(share(time, all)),
+                 program.phases[key.phase.value], causeText(key)});
+    table.print(out);
+    if (order.size() > most)
+      out << "and " << order.size() - most << " more\n";
+  }
+
+  static std::string causeText(const BubbleKey &key) {
+    if (key.cause == BubbleCause::Rank)
+      return causeName(key);
+    return key.cause == BubbleCause::End ? "nothing: the rank is done"
+                                         : "messages";
+  }
+
+  void printPath() {
+    Time communication = 0;
+    for (const PathSegment &segment : report.criticalPath)
+      communication += segment.communication;
+    out << "\ncritical path: " << cost::format(report.makespan - communication)
+        << " of actions, " << cost::format(communication) << " of messages\n";
+    TextTable table({"from", "to", "rank", "rows", "actions"});
+    constexpr size_t most = 16;
+    size_t count = report.criticalPath.size();
+    for (auto [i, segment] : llvm::enumerate(report.criticalPath)) {
+      if (count > most && i == most / 2)
+        table.add(
+            {"...", "", "", "", fmt::format("{} more ranks", count - most)});
+      if (count > most && i >= most / 2 && i < count - most / 2)
+        continue;
+      std::string actions = cell(program, program[segment.first]);
+      if (segment.rows > 1)
+        actions += fmt::format("{}{}", segment.rows > 2 ? " ... " : " ",
+                               cell(program, program[segment.last]));
+      table.add({cost::format(segment.begin), cost::format(segment.end),
+                 fmt::format("{}", segment.rank.value),
+                 fmt::format("{}", segment.rows), actions});
+    }
+    table.print(out);
+  }
+
+  const Program &program;
+  const Timing &timing;
+  Report report;
+  raw_ostream &out;
+};
+
+class ReportJson {
+public:
+  ReportJson(const Program &program, const Timing &timing, raw_ostream &out)
+      : program(program), timing(timing), report(reportOf(program, timing)),
+        json(out, 1) {}
+
+  void print() {
+    json.object([&] {
+      json.attribute("format", "ppcc.report");
+      json.attribute("version", 1);
+      json.attribute("schedule", llvm::json::fixUTF8(program.name));
+      json.attributeObject("params", [&] {
+        for (const ProgramParam &param : program.params)
+          json.attribute(llvm::json::fixUTF8(param.name),
+                         llvm::json::fixUTF8(param.value));
+      });
+      json.attribute("transport", timing.transport);
+      json.attribute("actions", report.actions);
+      json.attribute("messages", report.messages);
+      time("makespan", report.makespan);
+      time("bound", report.bound);
+      time("bubble_rate", report.bubbleRate.value);
+      time("global_bubble_rate", report.globalBubbleRate.value);
+      json.attributeArray("ranks", [&] {
+        for (auto [rank, figures] : llvm::enumerate(report.ranks))
+          printRank(rank, figures);
+      });
+      json.attributeArray("critical_path", [&] {
+        for (const PathSegment &segment : report.criticalPath)
+          printSegment(segment);
+      });
+    });
+    json.flush();
+  }
+
+private:
+  void raw(StringRef key, const std::string &text) {
+    json.attributeBegin(key);
+    json.rawValue(text);
+    json.attributeEnd();
+  }
+  void time(StringRef key, Time value) { raw(key, cost::format(value)); }
+  void memory(StringRef key, decimal::Sum value) {
+    raw(key, amount::format(value));
+  }
+
+  void printRank(size_t rank, const RankReport &figures) {
+    json.object([&] {
+      json.attribute("rank", rank);
+      time("begin", figures.times.begin);
+      time("end", figures.times.end);
+      time("span", figures.times.span());
+      time("busy", figures.times.busy);
+      time("idle", figures.times.span() - figures.times.busy);
+      json.attribute("actions", figures.actions);
+      json.attribute("sends", figures.sends);
+      json.attribute("peak_activations", figures.memory.activations);
+      memory("peak_memory", figures.memory.memory);
+      time("peak_at", figures.memory.at);
+      if (figures.memory.row)
+        json.attribute("peak_action",
+                       cell(program, program[*figures.memory.row]));
+      memory("static_memory", figures.atRest);
+      memory("final_memory", figures.memory.last);
+      if (figures.memoryLimit)
+        memory("memory_limit", *figures.memoryLimit);
+      json.attributeArray("bubbles", [&] {
+        for (auto [key, length] : figures.bubbles)
+          printBubble(key, length);
+      });
+    });
+  }
+
+  void printBubble(const BubbleKey &key, Time length) {
+    json.object([&] {
+      json.attribute("phase",
+                     llvm::json::fixUTF8(program.phases[key.phase.value]));
+      json.attribute("waits_for", causeName(key));
+      time("time", length);
+    });
+  }
+
+  void printSegment(const PathSegment &segment) {
+    json.object([&] {
+      json.attribute("rank", segment.rank.value);
+      time("begin", segment.begin);
+      time("end", segment.end);
+      time("communication", segment.communication);
+      json.attribute("rows", segment.rows);
+      json.attribute("first", cell(program, program[segment.first]));
+      json.attribute("last", cell(program, program[segment.last]));
+    });
+  }
+
+  const Program &program;
+  const Timing &timing;
+  Report report;
+  llvm::json::OStream json;
+};
+
+} // namespace
+
+/// Runs the program and prints what `Printer` makes of that.
+template <class Printer>
+static bool emitTimed(const Program &program, raw_ostream &out,
+                      EmitContext &context) {
+  auto timing = timeProgram(program, context.options.transport, context.diags);
+  if (!timing)
+    return false;
+  Printer(program, *timing, out).print();
+  return true;
+}
+
+bool ppcc::emitReport(const Program &program, raw_ostream &out,
+                      EmitContext &context) {
+  return emitTimed<ReportText>(program, out, context);
+}
+
+bool ppcc::emitReportJson(const Program &program, raw_ostream &out,
+                          EmitContext &context) {
+  if (!emitTimed<ReportJson>(program, out, context))
+    return false;
+  out << '\n';
+  return true;
+}

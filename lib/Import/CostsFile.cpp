@@ -1,0 +1,274 @@
+// Reads costs as docs/costs.schema.json describes them.
+#include "ppcc/Import/CostsFile.h"
+
+#include "JsonCursor.h"
+#include "ppcc/Support/Suggest.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+
+namespace {
+
+/// What a number may be, and how it is told.
+struct NumberType {
+  decimal::Scale scale;
+  StringRef words;
+  bool isSigned = false, isPositive = false;
+};
+constexpr NumberType timeType{cost::scale, "a number from 0 to 10^9"};
+constexpr NumberType amountType{amount::scale, "a number from 0 to 10^12"};
+constexpr NumberType signedType{amount::scale, "a number from -10^12 to 10^12",
+                                true};
+constexpr NumberType bandwidthType{amount::scale, "a number above 0, to 10^12",
+                                   false, true};
+
+class CostsReader {
+public:
+  CostsReader(StringRef text, uint32_t file, SourceManager &sources,
+              DiagnosticEngine &diags, Program &program)
+      : file(file), sources(sources), diags(diags), program(program),
+        costs(program.costs), cursor(text) {}
+
+  bool read() {
+    size_t errorsBefore = diags.errorCount();
+    object("the file", [&](StringRef key) { readKey(key); });
+    cursor.expectEnd();
+    if (cursor.failed())
+      diags.report<diag::ImportNotJson>(range(cursor.errorPlace()),
+                                        cursor.error());
+    return diags.errorCount() == errorsBefore;
+  }
+
+private:
+  using Add = llvm::function_ref<void(std::optional<PipeId>,
+                                      const std::vector<int64_t> &)>;
+
+  SourceRange range(StringRef part) const {
+    const char *begin = sources.text(file).begin();
+    return {sources.loc(file, part.begin() - begin),
+            sources.loc(file, part.end() - begin)};
+  }
+  /// The beginning of what was read last.
+  SourceRange lastPlace() const {
+    return range(cursor.last().take_front(80).take_until(
+        [](char c) { return c == '\n'; }));
+  }
+
+  void wrong(StringRef what, StringRef shape) {
+    if (!cursor.failed() && !diags.saturated())
+      diags.report<diag::CostsShape>(lastPlace(), what, shape);
+    if (diags.saturated())
+      cursor.stop();
+  }
+
+  void unknown(StringRef what, StringRef name,
+               llvm::ArrayRef<StringRef> names) {
+    diags.report<diag::CostsUnknown>(lastPlace(), what, name,
+                                     didYouMean(name, names));
+    cursor.skip();
+    if (diags.saturated())
+      cursor.stop();
+  }
+
+  /// Calls `visit`, which takes the value, for each key of an object.
+  void object(StringRef what, llvm::function_ref<void(StringRef)> visit) {
+    bool isObject = cursor.peek() == '{';
+    llvm::StringSet<> seen;
+    cursor.object([&](StringRef key) {
+      if (seen.insert(key).second)
+        return visit(key);
+      diags.report<diag::ImportJsonTwice>(lastPlace(), key);
+      cursor.skip();
+    });
+    if (!isObject)
+      wrong(what, "an object");
+  }
+
+  void readKey(StringRef key) {
+    struct Key {
+      StringRef name;
+      void (CostsReader::*read)();
+    };
+    static constexpr Key keys[] = {
+        {"cost", &CostsReader::readActions},
+        {"overlap", &CostsReader::readOverlap},
+        {"latency", &CostsReader::readLatency},
+        {"bandwidth", &CostsReader::readBandwidth},
+        {"bytes", &CostsReader::readBytes},
+        {"memory", &CostsReader::readMemory},
+        {"static", &CostsReader::readStatic},
+        {"limit", &CostsReader::readLimit},
+    };
+    for (const Key &known : keys)
+      if (known.name == key)
+        return (this->*known.read)();
+    StringRef names[std::size(keys)];
+    llvm::transform(keys, names, [](const Key &key) { return key.name; });
+    unknown("key", key, names);
+  }
+
+  void readActions() { readKinds("cost", timeType, costs.actions); }
+  void readMemory() { readKinds("memory", signedType, costs.memory); }
+  void readBandwidth() {
+    readStages("bandwidth", bandwidthType, costs.bandwidths);
+  }
+  void readBytes() { readStages("bytes", amountType, costs.bytes); }
+  void readStatic() { readStages("static", amountType, costs.staticMemory); }
+
+  void readLatency() {
+    if (isNumber()) {
+      costs.latency = number("latency", timeType);
+      costs.latencies.clear();
+    } else {
+      readStages("latency", timeType, costs.latencies);
+    }
+  }
+
+  /// A number for whole groups; or a rule, with a factor.
+  void readOverlap() {
+    if (cursor.peek() != '{') {
+      costs.overlap = number("overlap", timeType);
+      return;
+    }
+    object("overlap", [&](StringRef rule) {
+      if (rule != "sum" && rule != "max")
+        return unknown("rule", rule, {"sum", "max"});
+      costs.overlap.reset();
+      costs.groupRule = rule == "max" ? GroupRule::Max : GroupRule::Sum;
+      costs.groupFactor = number(rule, timeType);
+    });
+  }
+
+  void readLimit() {
+    if (cursor.peek() != '[') {
+      costs.memoryLimits = {number("limit", amountType)};
+      return;
+    }
+    costs.memoryLimits = list("limit", amountType);
+    checkCount("limit", costs.memoryLimits.size(), program.numRanks,
+               fmt::format("{} ranks", program.numRanks));
+  }
+
+  bool checkCount(StringRef what, size_t count, size_t expected,
+                  const std::string &things) {
+    if (count != expected && !cursor.failed())
+      diags.report<diag::CostCount>(lastPlace(), what, count, things);
+    return count == expected;
+  }
+
+  void readKinds(StringRef what, const NumberType &type,
+                 std::vector<CostSetting> &settings) {
+    object(what, [&](StringRef letters) {
+      auto kind = program.kinds.find(letters);
+      if (!kind || !program.kinds[*kind].isCompute()) {
+        std::vector<StringRef> names;
+        for (const KindInfo &info : program.kinds.rows())
+          if (info.isCompute())
+            names.push_back(info.letters);
+        return unknown("action", letters, names);
+      }
+      readValues(
+          letters, type,
+          [&](std::optional<PipeId> pipe, const std::vector<int64_t> &values) {
+            settings.push_back({*kind, pipe, values});
+          });
+    });
+  }
+
+  void readStages(StringRef what, const NumberType &type,
+                  std::vector<StageSetting> &settings) {
+    readValues(
+        what, type,
+        [&](std::optional<PipeId> pipe, const std::vector<int64_t> &values) {
+          settings.push_back({pipe, values});
+        });
+  }
+
+  /// A number, a list by stage, or either of them by pipe.
+  void readValues(StringRef what, const NumberType &type, Add add) {
+    if (cursor.peek() == '{')
+      object(what, [&](StringRef name) { readPipe(what, name, type, add); });
+    else if (cursor.peek() == '[')
+      readList(what, type, add);
+    else
+      add(std::nullopt, {number(what, type)});
+  }
+
+  void readPipe(StringRef what, StringRef name, const NumberType &type,
+                Add add) {
+    auto pipe = llvm::find_if(
+        program.pipes, [&](const Pipe &pipe) { return pipe.name == name; });
+    if (pipe == program.pipes.end()) {
+      std::vector<StringRef> names;
+      for (const Pipe &pipe : program.pipes)
+        names.push_back(pipe.name);
+      return unknown("pipe", name, names);
+    }
+    PipeId id(pipe - program.pipes.begin());
+    if (cursor.peek() != '[')
+      return add(id, {number(what, type)});
+    std::vector<int64_t> values = list(what, type);
+    if (checkStages(what, values, id) && !values.empty())
+      add(id, values);
+  }
+
+  /// A list without a pipe is for each of them.
+  void readList(StringRef what, const NumberType &type, Add add) {
+    std::vector<int64_t> values = list(what, type);
+    for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe)
+      if (!checkStages(what, values, PipeId(pipe)))
+        return;
+    if (!values.empty())
+      for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe)
+        add(PipeId(pipe), values);
+  }
+
+  bool checkStages(StringRef what, const std::vector<int64_t> &values,
+                   PipeId pipe) {
+    const Pipe &info = program.pipes[pipe.value];
+    return checkCount(
+        what, values.size(), info.numStages(),
+        fmt::format("{} stages in pipe `{}`", info.numStages(), info.name));
+  }
+
+  std::vector<int64_t> list(StringRef what, const NumberType &type) {
+    std::vector<int64_t> values;
+    cursor.array([&] { values.push_back(number(what, type)); });
+    return values;
+  }
+
+  bool isNumber() {
+    char first = cursor.peek();
+    return first == '-' || llvm::isDigit(first);
+  }
+
+  /// A number of the type; the least, and a report, for another value.
+  int64_t number(StringRef what, const NumberType &type) {
+    bool isNumeric = isNumber();
+    auto text = cursor.scalar();
+    auto value =
+        isNumeric && text ? decimal::round(*text, type.scale) : std::nullopt;
+    if (value && (type.isSigned || *value >= type.isPositive))
+      return *value;
+    wrong(what, type.words);
+    return type.isPositive;
+  }
+
+  uint32_t file;
+  SourceManager &sources;
+  DiagnosticEngine &diags;
+  Program &program;
+  CostModel &costs;
+  JsonCursor cursor;
+};
+
+} // namespace
+
+bool ppcc::readCosts(StringRef text, uint32_t file, SourceManager &sources,
+                     DiagnosticEngine &diags, Program &program) {
+  return CostsReader(text, file, sources, diags, program).read();
+}

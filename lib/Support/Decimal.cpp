@@ -1,0 +1,97 @@
+#include "ppcc/Support/Decimal.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+using namespace ppcc;
+using llvm::StringRef;
+
+static bool areDigits(StringRef text) {
+  return !text.empty() && llvm::all_of(text, llvm::isDigit);
+}
+
+std::optional<int64_t> decimal::parse(StringRef text, Scale scale) {
+  auto [whole, fraction] = text.split('.');
+  bool hasFraction = whole.size() != text.size();
+  if (!areDigits(whole) ||
+      (hasFraction && (!areDigits(fraction) || fraction.size() > scale.places)))
+    return std::nullopt;
+  return round(text, scale);
+}
+
+/// The digits of `whole` and `fraction` as a number of units of the place
+/// `places` behind the point, rounded; nothing above `max`.
+static std::optional<int64_t> digits(StringRef whole, StringRef fraction,
+                                     int64_t places, int64_t max) {
+  decimal::Sum value = 0;
+  int64_t end = static_cast<int64_t>(whole.size()) + places;
+  for (int64_t i = 0; i < end; ++i) {
+    size_t at = static_cast<size_t>(i);
+    char digit = at < whole.size() ? whole[at]
+                 : at - whole.size() < fraction.size()
+                     ? fraction[at - whole.size()]
+                     : '0';
+    value = value * 10 + (digit - '0');
+    if (value > max)
+      return std::nullopt;
+  }
+  // The place behind the last decides how it is rounded.
+  if (end >= 0) {
+    size_t at = static_cast<size_t>(end);
+    char next = at < whole.size() ? whole[at]
+                : at - whole.size() < fraction.size()
+                    ? fraction[at - whole.size()]
+                    : '0';
+    value += next >= '5';
+  }
+  return value > max ? std::nullopt : std::optional<int64_t>(value);
+}
+
+std::optional<int64_t> decimal::round(StringRef text, Scale scale) {
+  bool isNegative = text.consume_front("-");
+  StringRef mantissa =
+      text.take_until([](char c) { return c == 'e' || c == 'E'; });
+  int64_t exponent = 0;
+  if (mantissa.size() != text.size()) {
+    StringRef power = text.drop_front(mantissa.size() + 1);
+    bool isSmall = !power.consume_front("+") && power.consume_front("-");
+    // More than this is 0, or too large, however many digits there are.
+    constexpr int64_t most = 1'000'000;
+    if (!areDigits(power))
+      return std::nullopt;
+    if (power.getAsInteger(10, exponent) || exponent > most)
+      exponent = most;
+    if (isSmall)
+      exponent = -exponent;
+  }
+  auto [whole, fraction] = mantissa.split('.');
+  if (!areDigits(whole) ||
+      (whole.size() != mantissa.size() && !areDigits(fraction)))
+    return std::nullopt;
+  whole = whole.ltrim('0');
+  if (whole.empty() && fraction.trim('0').empty())
+    return 0;
+  auto value = digits(whole, fraction, scale.places + exponent, scale.max);
+  return value && isNegative ? std::optional(-*value) : value;
+}
+
+std::string decimal::format(Sum value, unsigned places) {
+  using Unsigned = unsigned __int128;
+  Unsigned rest = value < 0 ? -static_cast<Unsigned>(value) : value;
+  std::string text; // Backwards.
+  for (unsigned i = 0; rest != 0 || i <= places; ++i, rest /= 10) {
+    char digit = static_cast<char>('0' + static_cast<unsigned>(rest % 10));
+    if (i < places && digit == '0' && text.empty())
+      continue;
+    if (i == places && !text.empty())
+      text += '.';
+    text += digit;
+  }
+  if (value < 0)
+    text += '-';
+  std::reverse(text.begin(), text.end());
+  return text;
+}

@@ -1,0 +1,22 @@
+#include "ppcc/Support/Progress.h"
+
+#include <algorithm>
+#include <string>
+
+using namespace ppcc;
+
+void Progress::next(llvm::StringRef what) {
+  if (!isShown)
+    return;
+  clear();
+  constexpr size_t width = 24, mostText = 40;
+  size_t filled = width * std::min(done, total) / std::max<size_t>(total, 1);
+  out << '[' << std::string(filled, '#') << std::string(width - filled, ' ')
+      << "] " << done++ << '/' << total << ' ' << what.take_front(mostText);
+  out.flush();
+}
+
+void Progress::clear() {
+  if (isShown)
+    out << "\r\x1b[K";
+}

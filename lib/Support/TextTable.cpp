@@ -1,0 +1,83 @@
+#include "ppcc/Support/TextTable.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <algorithm>
+#include <cassert>
+
+using namespace ppcc;
+using llvm::raw_ostream;
+using llvm::StringRef;
+
+void TextTable::add(std::vector<std::string> cells) {
+  assert(cells.size() == rows.front().size());
+  rows.push_back(std::move(cells));
+}
+
+/// Quotes what would end a cell early.
+static void printCsvCell(StringRef cell, raw_ostream &out) {
+  if (cell.find_first_of(",\"\n\r") == StringRef::npos) {
+    out << cell;
+    return;
+  }
+  out << '"';
+  for (char c : cell)
+    out << (c == '"' ? StringRef("\"\"") : StringRef(&c, 1));
+  out << '"';
+}
+
+void TextTable::print(raw_ostream &out, TableStyle style) const {
+  if (style != TableStyle::Csv)
+    return printAligned(out, style == TableStyle::Markdown);
+  for (const std::vector<std::string> &row : rows)
+    for (const std::string &cell : row) {
+      printCsvCell(cell, out);
+      out << (&cell == &row.back() ? '\n' : ',');
+    }
+}
+
+/// Numbers, perhaps with a sign for percent, stand at the right of their
+/// column, all else at its left.
+static bool isNumeric(StringRef cell) {
+  cell.consume_back(" %");
+  cell.consume_front("-");
+  return !cell.empty() && llvm::all_of(cell, [](char c) {
+    return llvm::isDigit(c) || c == '.';
+  });
+}
+
+void TextTable::printAligned(raw_ostream &out, bool isMarkdown) const {
+  std::vector<size_t> widths(rows.front().size());
+  std::vector<char> numeric(widths.size(), true);
+  for (const std::vector<std::string> &row : rows)
+    for (size_t i = 0; i != row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+      numeric[i] &=
+          &row == &rows.front() || isNumeric(row[i]) || row[i].empty();
+    }
+  StringRef before = isMarkdown ? "| " : "",
+            between = isMarkdown ? " | " : "  ",
+            behind = isMarkdown ? " |" : "";
+  auto line = [&](auto cellOf) {
+    std::string text = before.str();
+    for (size_t i = 0; i != widths.size(); ++i) {
+      std::string cell = cellOf(i);
+      std::string blanks(widths[i] - cell.size(), ' ');
+      text += numeric[i] ? blanks + cell : cell + blanks;
+      if (i + 1 != widths.size())
+        text += between;
+    }
+    out << StringRef(text + behind.str()).rtrim() << '\n';
+  };
+  for (const std::vector<std::string> &row : rows) {
+    line([&](size_t i) { return row[i]; });
+    if (isMarkdown && &row == &rows.front())
+      line([&](size_t i) {
+        std::string dashes(widths[i], '-');
+        if (numeric[i])
+          dashes.back() = ':';
+        return dashes;
+      });
+  }
+}
