@@ -1,5 +1,6 @@
 #include "ppcc/Analysis/EventGraph.h"
 
+#include "Queues.h"
 #include "ppcc/Analysis/WaitCycle.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -18,9 +19,9 @@ EventGraph::EventGraph(const Program &program, const ProgramIndex &index,
   linkPartners();
   linkQueues();
   if (transport.hasStreams())
-    linkIssues();
+    beside = issuedBehind(program);
   if (transport.sendWait == SendWait::Capacity)
-    linkRooms();
+    beside = roomMakers(program, messages, transport.capacity);
 }
 
 /// One past the last row of the group that holds `row`.
@@ -88,41 +89,13 @@ void EventGraph::linkPartners() {
       partners[row] = messages.partner(program[ActionId(row)])->value;
 }
 
-/// Queues count from 0: one a rank, then the streams. A stream belongs to an
-/// end of a lane, or to several.
-uint32_t EventGraph::queueOf(const Action &action, RankId rank) const {
-  const KindInfo &info = program.kinds[action.kind];
-  if (!transport.hasStreams() || info.isCompute())
-    return rank.value;
-  if (transport.layout == QueueLayout::Stream)
-    return program.numRanks + rank.value;
-  uint32_t lane = messages.of(action)->lane;
-  bool sends = info.kindClass == KindClass::Send;
-  return program.numRanks +
-         (sends ? streamOfSends[lane] : streamOfReceives[lane]);
-}
-
 void EventGraph::linkQueues() {
-  auto lanes = messages.lanes();
-  for (uint32_t lane = 0; lane != lanes.size(); ++lane) {
-    streamOfSends.push_back(2 * lane);
-    streamOfReceives.push_back(2 * lane + 1);
-    if (transport.layout != QueueLayout::StreamPerPeer)
-      continue;
-    // What a rank receives from a peer shares the stream of what it sends
-    // there.
-    auto back =
-        llvm::lower_bound(lanes, Lane{lanes[lane].to, lanes[lane].from});
-    if (back != lanes.end() && *back == Lane{lanes[lane].to, lanes[lane].from})
-      streamOfReceives.back() = 2 * (back - lanes.begin());
-  }
-  std::vector<uint32_t> last(
-      program.numRanks + std::max<size_t>(program.numRanks, 2 * lanes.size()),
-      none);
+  Queues queues(program, messages, transport.layout);
+  std::vector<uint32_t> last(queues.size(), none);
   for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
     for (uint32_t row = program.begin(RankId(rank)).value;
          row != program.end(RankId(rank)).value; ++row) {
-      uint32_t &before = last[queueOf(program[ActionId(row)], RankId(rank))];
+      uint32_t &before = last[queues.of(program[ActionId(row)], RankId(rank))];
       if (before != none && unitOf(ActionId(before)) != unitOf(ActionId(row))) {
         previous[row] = before;
         if (unitOf(ActionId(row)) == row)
@@ -130,38 +103,6 @@ void EventGraph::linkQueues() {
       }
       before = row;
     }
-}
-
-/// A group is issued at once, so its communication is behind the compute
-/// actions before the group.
-void EventGraph::linkIssues() {
-  beside.assign(program.size(), none);
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-    uint32_t before = none, beforeGroup = none;
-    for (uint32_t row = program.begin(RankId(rank)).value;
-         row != program.end(RankId(rank)).value; ++row) {
-      if (!program.joined(ActionId(row)))
-        beforeGroup = before;
-      if (isCompute(row))
-        before = row;
-      else
-        beside[row] = beforeGroup;
-    }
-  }
-}
-
-void EventGraph::linkRooms() {
-  beside.assign(program.size(), none);
-  LaneReceives receives(program, messages);
-  std::vector<uint32_t> sent(messages.lanes().size());
-  for (uint32_t row = 0; row != program.size(); ++row) {
-    if (program.kindOf(ActionId(row)).kindClass != KindClass::Send)
-      continue;
-    uint32_t lane = messages.of(program[ActionId(row)])->lane;
-    uint32_t position = sent[lane]++;
-    if (position >= transport.capacity)
-      beside[row] = receives.of(lane)[position - transport.capacity].value;
-  }
 }
 
 bool EventGraph::met(Need need) const {

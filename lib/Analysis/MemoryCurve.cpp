@@ -2,6 +2,7 @@
 #include "ppcc/Analysis/MemoryCurve.h"
 
 #include <algorithm>
+#include <map>
 
 using namespace ppcc;
 
@@ -114,16 +115,37 @@ void MemoryCurve::walk(RankId rank,
 }
 
 std::vector<HeldMemory> MemoryCurve::held(RankId rank) const {
-  std::vector<HeldMemory> result;
+  std::map<std::pair<PipeId, StageId>, HeldMemory> stages;
   for (ActionId row = program.begin(rank); row != program.end(rank);
        ++row.value) {
     Action action = program[row];
     const KindInfo &info = program.kinds[action.kind];
     decimal::Sum amount = holds[pairOf(action)];
-    if (info.isCompute() && (info.defines & slot::Output) && amount != 0)
-      result.push_back({action.pipe, action.stage, action.microbatch, amount});
+    if (!info.isCompute() || !(info.defines & slot::Output) || amount == 0)
+      continue;
+    uint32_t microbatch = action.microbatch;
+    HeldMemory &held = stages
+                           .try_emplace({action.pipe, action.stage},
+                                        HeldMemory{action.pipe, action.stage,
+                                                   microbatch, microbatch})
+                           .first->second;
+    held.first = std::min(held.first, microbatch);
+    held.last = std::max(held.last, microbatch);
+    ++held.count;
+    held.amount += amount;
   }
+  std::vector<HeldMemory> result;
+  for (const auto &[stage, held] : stages)
+    result.push_back(held);
   return result;
+}
+
+std::vector<HeldMemory> MemoryCurve::heldAt(const MemoryPeak &peak,
+                                            RankId rank) {
+  walk(rank, [&](const MemoryStep &step) {
+    return peak.row && step.memory != peak.memory;
+  });
+  return peak.row ? held(rank) : std::vector<HeldMemory>();
 }
 
 MemoryPeak MemoryCurve::peak(RankId rank) {

@@ -46,6 +46,7 @@ static RankReport rankReport(const Program &program, RankId rank,
     report.sends += kindClass == KindClass::Send;
   }
   report.memory = memory.peak(rank);
+  report.heldAtPeak = memory.heldAt(report.memory, rank);
   report.atRest = memory.model().staticOf(rank);
   report.memoryLimit = memory.model().limitOf(rank);
   bubbles.walk(rank, [&](const Bubble &bubble) {

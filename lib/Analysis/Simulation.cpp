@@ -1,7 +1,7 @@
 // Runs programs on a transport.
 #include "ppcc/Analysis/Simulation.h"
 
-#include "ppcc/Analysis/Dependences.h"
+#include "Queues.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -13,15 +13,13 @@ using namespace ppcc;
 namespace {
 
 constexpr uint32_t none = Simulation::none;
+static_assert(none == noRow);
 
-/// The queues of a program's ranks: the first row of each, and for each row the
-/// next one in its queue. The queue of a rank's compute actions has its number;
-/// on one queue it holds all.
+/// The rows of each queue: the first, and for each row the next one.
 class QueueLinks {
 public:
   QueueLinks(const Program &program, const MessageIndex &messages,
-             const Transport &transport)
-      : program(program), messages(messages), layout(transport.layout) {
+             const Transport &transport) {
     if (!transport.hasStreams()) {
       for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
         heads.push_back(program.size(RankId(rank))
@@ -29,113 +27,41 @@ public:
                             : none);
       return;
     }
-    numberStreams();
+    Queues numbers(program, messages, transport.layout);
+    heads.assign(numbers.size(), none);
     next.resize(program.size());
-    issued.resize(program.size());
-    if (layout != QueueLayout::Stream)
+    issued = issuedBehind(program);
+    if (transport.layout != QueueLayout::Stream)
       queues.resize(program.size());
     for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-      link(RankId(rank));
+      for (ActionId row = program.end(RankId(rank));
+           row != program.begin(RankId(rank));) {
+        --row.value;
+        uint32_t queue = numbers.of(program[row], RankId(rank));
+        next[row.value] = std::exchange(heads[queue], row.value);
+        if (!queues.empty())
+          queues[row.value] = queue;
+      }
   }
 
-  std::vector<uint32_t> heads; ///< By queue.
-  std::vector<uint32_t> next;  ///< By row; empty for one queue a rank.
-  /// By row, for messages on streams: the last compute action before the group
-  /// that it is in.
-  std::vector<uint32_t> issued;
+  std::vector<uint32_t> heads;  ///< By queue.
+  std::vector<uint32_t> next;   ///< By row; empty for one queue a rank.
+  std::vector<uint32_t> issued; ///< By row: as issuedBehind().
   std::vector<uint32_t> queues; ///< By row, with streams of more than one kind.
-
-private:
-  void numberStreams() {
-    auto lanes = messages.lanes();
-    for (uint32_t lane = 0; lane != lanes.size(); ++lane) {
-      streamOfSends.push_back(2 * lane);
-      streamOfReceives.push_back(2 * lane + 1);
-      if (layout != QueueLayout::StreamPerPeer)
-        continue;
-      // What a rank receives from a peer shares the stream of what it sends
-      // there.
-      Lane wanted{lanes[lane].to, lanes[lane].from};
-      auto back = llvm::lower_bound(lanes, wanted);
-      if (back != lanes.end() && *back == wanted)
-        streamOfReceives.back() = 2 * (back - lanes.begin());
-    }
-    size_t streams =
-        layout == QueueLayout::Stream ? program.ranksBegun() : 2 * lanes.size();
-    heads.assign(program.ranksBegun() + streams, none);
-  }
-
-  uint32_t queueOf(ActionId row, RankId rank) const {
-    const KindInfo &info = program.kindOf(row);
-    if (info.isCompute())
-      return rank.value;
-    if (layout == QueueLayout::Stream)
-      return program.ranksBegun() + rank.value;
-    auto message = messages.of(program[row]);
-    if (!message)
-      return rank.value; // It never ends.
-    return program.ranksBegun() + (info.kindClass == KindClass::Send
-                                       ? streamOfSends
-                                       : streamOfReceives)[message->lane];
-  }
-
-  void link(RankId rank) {
-    for (ActionId row = program.end(rank); row != program.begin(rank);) {
-      --row.value;
-      uint32_t queue = queueOf(row, rank);
-      next[row.value] = std::exchange(heads[queue], row.value);
-      if (!queues.empty())
-        queues[row.value] = queue;
-    }
-    uint32_t before = none, beforeGroup = none;
-    for (ActionId row = program.begin(rank); row != program.end(rank);
-         ++row.value) {
-      if (!program.joined(row))
-        beforeGroup = before;
-      issued[row.value] = beforeGroup;
-      if (program.kindOf(row).isCompute())
-        before = row.value;
-    }
-  }
-
-  const Program &program;
-  const MessageIndex &messages;
-  QueueLayout layout;
-  std::vector<uint32_t> streamOfSends, streamOfReceives; ///< By lane.
 };
 
-/// For each message that is stored, the one that must be received before there
-/// is room for it, and the one that it makes room for.
-class Rooms {
-public:
-  Rooms(const Program &program, const MessageIndex &messages,
-        uint32_t capacity) {
-    rows.assign(program.size(), none);
-    LaneReceives receives(program, messages);
-    std::vector<uint32_t> sent(messages.lanes().size());
-    for (uint32_t row = 0; row != program.size(); ++row) {
-      if (program.kindOf(ActionId(row)).kindClass != KindClass::Send)
-        continue;
-      auto message = messages.of(program[ActionId(row)]);
-      if (!message)
-        continue;
-      auto received = receives.of(message->lane);
-      uint32_t position = sent[message->lane]++;
-      if (position < capacity || position - capacity >= received.size())
-        continue;
-      uint32_t maker = received[position - capacity].value;
-      rows[row] = maker;
-      rows[maker] = row;
-    }
-  }
-
-  /// By row: of a send the receive that makes room for it, of a receive the
-  /// send that it makes room for, or none.
-  uint32_t of(uint32_t row) const { return rows[row]; }
-
-private:
-  std::vector<uint32_t> rows;
-};
+/// By row: of a send the receive that makes room for it, of a receive the send
+/// that it makes room for, or none.
+std::vector<uint32_t> roomLinks(const Program &program,
+                                const MessageIndex &messages,
+                                uint32_t capacity) {
+  std::vector<uint32_t> rows = roomMakers(program, messages, capacity);
+  for (uint32_t row = 0; row != program.size(); ++row)
+    if (rows[row] != none &&
+        program.kindOf(ActionId(row)).kindClass == KindClass::Send)
+      rows[rows[row]] = row;
+  return rows;
+}
 
 /// Runs queues, each as far as it goes, until nothing moves. Times are the
 /// latest of what an action waits for, so the order of the work does not change
@@ -212,7 +138,7 @@ private:
     if (transport) {
       links.emplace(program, *messages, *transport);
       if (transport->sendWait == SendWait::Capacity)
-        rooms.emplace(program, *messages, transport->capacity);
+        rooms = roomLinks(program, *messages, transport->capacity);
       if (transport->sendWait != SendWait::Receive && hasGroups)
         completions.resize(program.size());
       return std::move(links->heads);
@@ -486,9 +412,13 @@ private:
     complete(message.recvQueue, message.recv, both);
   }
 
+  uint32_t roomOf(uint32_t row) const {
+    return rooms.empty() ? none : rooms[row];
+  }
+
   /// Stores a message, whose send has started, once there is room.
   void store(const Passage &message) {
-    uint32_t room = rooms ? rooms->of(message.send) : none;
+    uint32_t room = roomOf(message.send);
     Completion made = room == none ? Completion{0} : completionOf(room);
     // In a batch, room may have been found for it with those before it.
     if (made.at < 0 || completionOf(message.send).at >= 0)
@@ -511,7 +441,7 @@ private:
   void storeNext(Passage message, Completion sent) {
     for (;;) {
       Completion came = deliver(message, sent);
-      uint32_t next = rooms ? rooms->of(message.recv) : none;
+      uint32_t next = roomOf(message.recv);
       auto passage = next == none || result.starts[next] < 0
                          ? std::nullopt
                          : passageOf(ActionId(next));
@@ -611,7 +541,7 @@ private:
   bool splitsGroups; ///< The compute actions of a group from its messages.
   bool hasGroups = false;
   std::optional<QueueLinks> links;
-  std::optional<Rooms> rooms;
+  std::vector<uint32_t> rooms;         ///< By row, where there is a capacity.
   std::vector<Completion> completions; ///< By row, where sends are stored and
                                        ///< there are groups.
   std::vector<Queue> queues;

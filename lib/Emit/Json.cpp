@@ -1,38 +1,17 @@
 // Writes the program as JSON, as docs/program-format.md describes it.
 #include "Costs.h"
 #include "Emitters.h"
+#include "JsonParams.h"
 #include "Writer.h"
 #include "ppcc/Analysis/ReceiveBuffers.h"
 
 #include "ppcc/IR/Calls.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 
 using namespace ppcc;
 using llvm::StringRef;
-
-/// The text is a number as JSON writes it: `-12`, `0.5`, `1e9`.
-static bool isJsonNumber(StringRef text) {
-  auto digits = [&] {
-    size_t before = text.size();
-    text = text.drop_while(llvm::isDigit);
-    return text.size() != before;
-  };
-  text.consume_front("-");
-  if (!text.consume_front("0") && !digits())
-    return false;
-  if (text.consume_front(".") && !digits())
-    return false;
-  if (text.consume_front_insensitive("e")) {
-    if (!text.consume_front("-"))
-      text.consume_front("+");
-    if (!digits())
-      return false;
-  }
-  return text.empty();
-}
 
 namespace {
 
@@ -159,11 +138,7 @@ private:
         writer.put(", ");
       string(param.name);
       writer.put(": ");
-      bool isBool = param.type == "bool" &&
-                    (param.value == "true" || param.value == "false");
-      bool isNumber = (param.type == "int" || param.type == "float") &&
-                      isJsonNumber(param.value);
-      if (isBool || isNumber)
+      if (isJsonLiteral(param))
         writer.put(param.value);
       else
         string(param.value);

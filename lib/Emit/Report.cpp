@@ -1,6 +1,7 @@
 // Writes what a program's run amounts to, for people and for programs.
 #include "ppcc/Analysis/Report.h"
 #include "Emitters.h"
+#include "JsonParams.h"
 #include "ppcc/Support/TextTable.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -184,8 +185,11 @@ public:
       json.attribute("schedule", llvm::json::fixUTF8(program.name));
       json.attributeObject("params", [&] {
         for (const ProgramParam &param : program.params)
-          json.attribute(llvm::json::fixUTF8(param.name),
-                         llvm::json::fixUTF8(param.value));
+          if (std::string name = llvm::json::fixUTF8(param.name);
+              isJsonLiteral(param))
+            raw(name, param.value);
+          else
+            json.attribute(name, llvm::json::fixUTF8(param.value));
       });
       json.attribute("transport", timing.transport);
       json.attribute("actions", report.actions);
@@ -233,6 +237,10 @@ private:
       if (figures.memory.row)
         json.attribute("peak_action",
                        cell(program, program[*figures.memory.row]));
+      json.attributeArray("peak_held", [&] {
+        for (const HeldMemory &held : figures.heldAtPeak)
+          printHeld(held);
+      });
       memory("static_memory", figures.atRest);
       memory("final_memory", figures.memory.last);
       if (figures.memoryLimit)
@@ -241,6 +249,18 @@ private:
         for (auto [key, length] : figures.bubbles)
           printBubble(key, length);
       });
+    });
+  }
+
+  void printHeld(const HeldMemory &held) {
+    json.object([&] {
+      json.attribute("pipe",
+                     llvm::json::fixUTF8(program.pipes[held.pipe.value].name));
+      json.attribute("stage", held.stage.value);
+      json.attribute("microbatches", held.count);
+      json.attribute("first", held.first);
+      json.attribute("last", held.last);
+      memory("memory", held.amount);
     });
   }
 

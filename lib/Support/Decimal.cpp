@@ -78,10 +78,9 @@ std::optional<int64_t> decimal::round(StringRef text, Scale scale) {
   return value && isNegative ? std::optional(-*value) : value;
 }
 
-std::string decimal::format(Sum value, unsigned places) {
-  using Unsigned = unsigned __int128;
-  Unsigned rest = value < 0 ? -static_cast<Unsigned>(value) : value;
-  std::string text; // Backwards.
+/// The digits of a decimal, the last one first.
+template <class Unsigned>
+static void putBackwards(Unsigned rest, unsigned places, std::string &text) {
   for (unsigned i = 0; rest != 0 || i <= places; ++i, rest /= 10) {
     char digit = static_cast<char>('0' + static_cast<unsigned>(rest % 10));
     if (i < places && digit == '0' && text.empty())
@@ -90,6 +89,16 @@ std::string decimal::format(Sum value, unsigned places) {
       text += '.';
     text += digit;
   }
+}
+
+std::string decimal::format(Sum value, unsigned places) {
+  using Unsigned = unsigned __int128;
+  Unsigned rest = value < 0 ? -static_cast<Unsigned>(value) : value;
+  std::string text;
+  if (rest <= UINT64_MAX) // Divisions of more are slow.
+    putBackwards(static_cast<uint64_t>(rest), places, text);
+  else
+    putBackwards(rest, places, text);
   if (value < 0)
     text += '-';
   std::reverse(text.begin(), text.end());

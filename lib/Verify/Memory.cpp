@@ -6,8 +6,6 @@
 
 #include "llvm/ADT/StringExtras.h"
 
-#include <map>
-
 using namespace ppcc;
 
 namespace {
@@ -18,36 +16,23 @@ struct MemoryOptions {
 
 /// `3 by stage 1 (microbatches 4 to 6)` for each stage.
 std::string heldText(const Program &program, llvm::ArrayRef<HeldMemory> held) {
-  struct Microbatches {
-    uint32_t first = UINT32_MAX, last = 0;
-    decimal::Sum amount = 0;
-  };
-  std::map<std::pair<PipeId, StageId>, Microbatches> stages;
-  for (const HeldMemory &part : held) {
-    Microbatches &all = stages[{part.pipe, part.stage}];
-    all.first = std::min(all.first, part.microbatch);
-    all.last = std::max(all.last, part.microbatch);
-    all.amount += part.amount;
-  }
   constexpr size_t most = 8;
   std::vector<std::string> texts;
-  for (const auto &[stage, all] : stages) {
-    if (texts.size() == most) {
-      texts.push_back(fmt::format("and {} more stages", stages.size() - most));
-      break;
-    }
-    std::string pipe = program.pipes.size() == 1
-                           ? ""
-                           : fmt::format(" of pipe `{}`",
-                                         program.pipes[stage.first.value].name);
+  for (const HeldMemory &part : held.take_front(most)) {
+    std::string pipe =
+        program.pipes.size() == 1
+            ? ""
+            : fmt::format(" of pipe `{}`", program.pipes[part.pipe.value].name);
     std::string microbatches =
-        all.first == all.last
-            ? fmt::format("microbatch {}", all.first)
-            : fmt::format("microbatches {} to {}", all.first, all.last);
+        part.count == 1 ? fmt::format("microbatch {}", part.first)
+                        : fmt::format("{} microbatches, {} to {}", part.count,
+                                      part.first, part.last);
     texts.push_back(fmt::format("{} by stage {}{} ({})",
-                                amount::format(all.amount), stage.second.value,
+                                amount::format(part.amount), part.stage.value,
                                 pipe, microbatches));
   }
+  if (held.size() > most)
+    texts.push_back(fmt::format("and {} more stages", held.size() - most));
   return llvm::join(texts, ", ");
 }
 

@@ -83,9 +83,6 @@ private:
   void countSources();
   void linkPartners();
   void linkQueues();
-  void linkIssues();
-  void linkRooms();
-  uint32_t queueOf(const Action &action, RankId rank) const;
 
   bool isSingle(uint32_t row) const {
     return units.empty() ||
@@ -140,7 +137,6 @@ private:
   const ProgramIndex &index;
   const MessageIndex &messages;
   const Transport &transport;
-  std::vector<uint32_t> streamOfSends, streamOfReceives; ///< By lane.
   std::vector<uint32_t> units;    ///< By row; empty without groups.
   std::vector<uint32_t> previous; ///< By row: the one before it in its queue.
   std::vector<uint32_t> partners; ///< By row: the other end of a message.

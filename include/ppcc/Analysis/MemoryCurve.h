@@ -61,11 +61,12 @@ struct MemoryPeak {
   int64_t activations = 0;     ///< The largest.
 };
 
-/// What a microbatch holds of a stage.
+/// What the microbatches under way hold of a stage.
 struct HeldMemory {
   PipeId pipe;
   StageId stage;
-  uint32_t microbatch = 0;
+  uint32_t first = 0, last = 0; ///< The smallest and the largest microbatch.
+  uint32_t count = 0;           ///< Of microbatches.
   decimal::Sum amount = 0;
 };
 
@@ -79,11 +80,13 @@ public:
   /// false. The members of a group take when it starts, and give back when it
   /// ends. O(actions of the rank).
   void walk(RankId rank, llvm::function_ref<bool(const MemoryStep &)> visit);
-  /// What is held at the moment where the last walk over `rank` stopped, in the
-  /// order of its actions. O(actions of the rank).
+  /// What is held at the moment where the last walk over `rank` stopped, by
+  /// pipe and stage. O(actions of the rank).
   std::vector<HeldMemory> held(RankId rank) const;
   /// By a walk().
   MemoryPeak peak(RankId rank);
+  /// What is held at the peak. By a walk().
+  std::vector<HeldMemory> heldAt(const MemoryPeak &peak, RankId rank);
 
   const MemoryModel &model() const { return costs; }
 

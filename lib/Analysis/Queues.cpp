@@ -1,0 +1,83 @@
+#include "Queues.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace ppcc;
+
+Queues::Queues(const Program &program, const MessageIndex &messages,
+               QueueLayout layout)
+    : program(program), messages(messages), layout(layout),
+      count(program.ranksBegun()) {
+  if (layout == QueueLayout::Stream)
+    count *= 2;
+  else if (layout != QueueLayout::One)
+    numberStreams();
+}
+
+/// A stream belongs to an end of a lane, or to several.
+void Queues::numberStreams() {
+  auto lanes = messages.lanes();
+  for (uint32_t lane = 0; lane != lanes.size(); ++lane) {
+    streamOfSends.push_back(count + 2 * lane);
+    streamOfReceives.push_back(count + 2 * lane + 1);
+    if (layout != QueueLayout::StreamPerPeer)
+      continue;
+    // What a rank receives from a peer shares the stream of what it sends
+    // there.
+    Lane wanted{lanes[lane].to, lanes[lane].from};
+    auto back = llvm::lower_bound(lanes, wanted);
+    if (back != lanes.end() && *back == wanted)
+      streamOfReceives.back() = count + 2 * (back - lanes.begin());
+  }
+  count += 2 * lanes.size();
+}
+
+uint32_t Queues::of(const Action &action, RankId rank) const {
+  const KindInfo &info = program.kinds[action.kind];
+  if (layout == QueueLayout::One || info.isCompute())
+    return rank.value;
+  if (layout == QueueLayout::Stream)
+    return program.ranksBegun() + rank.value;
+  auto message = messages.of(action);
+  if (!message)
+    return rank.value;
+  return info.kindClass == KindClass::Send ? streamOfSends[message->lane]
+                                           : streamOfReceives[message->lane];
+}
+
+std::vector<uint32_t> ppcc::issuedBehind(const Program &program) {
+  std::vector<uint32_t> rows(program.size(), noRow);
+  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+    uint32_t before = noRow, beforeGroup = noRow;
+    for (ActionId row = program.begin(RankId(rank));
+         row != program.end(RankId(rank)); ++row.value) {
+      if (!program.joined(row))
+        beforeGroup = before;
+      if (program.kindOf(row).isCompute())
+        before = row.value;
+      else
+        rows[row.value] = beforeGroup;
+    }
+  }
+  return rows;
+}
+
+std::vector<uint32_t> ppcc::roomMakers(const Program &program,
+                                       const MessageIndex &messages,
+                                       uint32_t capacity) {
+  std::vector<uint32_t> rows(program.size(), noRow);
+  LaneReceives receives(program, messages);
+  std::vector<uint32_t> sent(messages.lanes().size());
+  for (uint32_t row = 0; row != program.size(); ++row) {
+    if (program.kindOf(ActionId(row)).kindClass != KindClass::Send)
+      continue;
+    auto message = messages.of(program[ActionId(row)]);
+    if (!message)
+      continue;
+    auto received = receives.of(message->lane);
+    uint32_t position = sent[message->lane]++;
+    if (position >= capacity && position - capacity < received.size())
+      rows[row] = received[position - capacity].value;
+  }
+  return rows;
+}

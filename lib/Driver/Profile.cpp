@@ -1,0 +1,236 @@
+// ppcc-profile: traces in, a file of costs out.
+#include "ppcc/Driver/Profile.h"
+
+#include "CommandLine.h"
+#include "ppcc/Driver/Output.h"
+#include "ppcc/IR/Program.h"
+#include "ppcc/Import/TraceFile.h"
+#include "ppcc/Support/Suggest.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Regex.h"
+
+#include <map>
+
+using namespace ppcc;
+using llvm::raw_ostream;
+using llvm::StringRef;
+
+namespace {
+
+struct ProfileOptions {
+  std::vector<std::string> inputs;
+  std::string output = "-", match = "^([0-9]+)([A-Z]+)[0-9]+$";
+  std::string groups = "stage,kind";
+  int stageGroup = 1, kindGroup = 2; ///< 0 where there is none.
+  llvm::StringMap<std::string> kindNames;
+  Time unit = 1'000; ///< Microseconds.
+  size_t maxErrors = 100;
+};
+
+void declare(CLI::App &app, ProfileOptions &options) {
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.set_version_flag("--version", "ppcc-profile " PPCC_VERSION,
+                       "Print the version and exit");
+  app.add_option("TRACE", options.inputs,
+                 "Traces in Chrome's JSON, one or more a rank")
+      ->required();
+  app.add_option("-o,--output", options.output,
+                 "The file to write; `-`, the default, is standard output")
+      ->option_text("FILE");
+  app.add_option("--match", options.match,
+                 "Events whose names match this extended regular expression; "
+                 "without it such as 3F12")
+      ->option_text("REGEX");
+  app.add_option("--groups", options.groups,
+                 "What the groups of the expression are, in order: stage, "
+                 "kind, or anything else to pass over; stage,kind without it")
+      ->option_text("NAME,...");
+  app.add_option_function<std::vector<std::string>>(
+         "--kind",
+         [&](const std::vector<std::string> &texts) {
+           for (const std::string &text : texts) {
+             auto [name, letters] = StringRef(text).rsplit('=');
+             if (name.empty() || name.size() == text.size())
+               throw CLI::ValidationError(
+                   "--kind", "`" + text + "` is not of the form NAME=LETTERS");
+             options.kindNames[name] = letters.str();
+           }
+         },
+         "The action that a name of the kind stands for: Forward=F")
+      ->option_text("NAME=LETTERS")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+  addChoice(
+      app, "--unit", "The unit of time of the costs", {"us", "ms", "s"},
+      [&](const std::string &name) {
+        options.unit = name == "us" ? 1 : name == "ms" ? 1'000 : 1'000'000;
+      });
+  app.add_option("--max-errors", options.maxErrors,
+                 "Stop after this many errors")
+      ->option_text("N");
+}
+
+/// What is wrong with the expression and its groups; finds the groups.
+std::string checkMatch(ProfileOptions &options) {
+  std::string error;
+  llvm::Regex regex(options.match);
+  if (!regex.isValid(error))
+    return "--match: `" + options.match + "`: " + error;
+  options.stageGroup = options.kindGroup = 0;
+  for (auto [i, name] : llvm::enumerate(llvm::split(options.groups, ','))) {
+    int group = static_cast<int>(i) + 1;
+    if (name == "stage")
+      options.stageGroup = group;
+    else if (name == "kind")
+      options.kindGroup = group;
+  }
+  if (!options.kindGroup)
+    return "--groups: one of them must be `kind`";
+  unsigned last = std::max(options.stageGroup, options.kindGroup);
+  if (last > regex.getNumMatches())
+    return fmt::format("--groups: `{}` has {} groups", options.match,
+                       regex.getNumMatches());
+  return "";
+}
+
+/// The durations of events by what they are.
+class Profile {
+public:
+  Profile(const ProfileOptions &options, DiagnosticEngine &diags)
+      : options(options), diags(diags), regex(options.match) {}
+
+  void add(const TraceEvent &event) {
+    llvm::SmallVector<StringRef, 8> groups;
+    if (diags.saturated() || !regex.match(event.name, &groups))
+      return;
+    StringRef name = groups[options.kindGroup];
+    auto renamed = options.kindNames.find(name);
+    StringRef letters =
+        renamed == options.kindNames.end() ? name : StringRef(renamed->second);
+    auto kind = kinds.find(letters);
+    if (!kind || !kinds[*kind].isCompute())
+      return reportKind(event, letters);
+    uint32_t stage = 0;
+    if (options.stageGroup &&
+        (groups[options.stageGroup].getAsInteger(10, stage) ||
+         stage >= Program::maxStages)) {
+      diags.report<diag::TraceShape>(
+          event.place, "stage",
+          fmt::format("a number below {}", Program::maxStages));
+      return;
+    }
+    times[*kind][stage].push_back(event.duration);
+  }
+
+  /// Whether there are times, and of each kind for every stage up to the last.
+  bool isComplete() {
+    if (times.empty()) {
+      diags.report<diag::TraceNoEvent>({}, options.match);
+      return false;
+    }
+    bool complete = true;
+    for (const auto &[kind, stages] : times) {
+      uint32_t expected = 0, last = stages.rbegin()->first;
+      for (const auto &[stage, all] : stages) {
+        if (stage != expected && complete) {
+          diags.report<diag::TraceNoStage>({}, kinds[kind].letters, expected,
+                                           last);
+          complete = false;
+        }
+        expected = stage + 1;
+      }
+    }
+    return complete;
+  }
+
+  void print(raw_ostream &out) {
+    out << "{\n  \"cost\": {";
+    StringRef before = "\n";
+    for (auto &[kind, stages] : times) {
+      out << before << "    \"" << kinds[kind].letters << "\": ";
+      before = ",\n";
+      if (!options.stageGroup) {
+        out << cost::format(median(stages.begin()->second));
+        continue;
+      }
+      StringRef comma = "[";
+      for (auto &[stage, all] : stages) {
+        out << comma << cost::format(median(all));
+        comma = ", ";
+      }
+      out << ']';
+    }
+    out << "\n  }\n}\n";
+  }
+
+private:
+  void reportKind(const TraceEvent &event, StringRef letters) {
+    std::vector<StringRef> names;
+    for (const KindInfo &info : kinds.rows())
+      if (info.isCompute())
+        names.push_back(info.letters);
+    if (unknown.try_emplace(letters).second)
+      diags.report<diag::TraceNoKind>(event.place, letters,
+                                      didYouMean(letters, names));
+  }
+
+  /// In the unit that is asked for; of an even number the mean of the two in
+  /// the middle.
+  Time median(std::vector<Time> &all) const {
+    llvm::sort(all);
+    __int128 twice = __int128(all[(all.size() - 1) / 2]) + all[all.size() / 2];
+    __int128 parts = 2 * __int128(options.unit);
+    return static_cast<Time>((twice + parts / 2) / parts);
+  }
+
+  const ProfileOptions &options;
+  DiagnosticEngine &diags;
+  llvm::Regex regex;
+  KindTable kinds;
+  std::map<KindId, std::map<uint32_t, std::vector<Time>>> times;
+  llvm::StringMap<char> unknown;
+};
+
+} // namespace
+
+int ppcc::runProfile(llvm::ArrayRef<const char *> args,
+                     llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
+                     raw_ostream &out, raw_ostream &err) {
+  ProfileOptions options;
+  CLI::App app("Takes the times of actions from the traces of a profiler, and "
+               "writes them as a file for `ppcc --costs`",
+               "ppcc-profile");
+  app.get_formatter()->column_width(34);
+  declare(app, options);
+  if (std::optional<int> code = parseCommandLine(app, args, out, err))
+    return *code;
+  if (std::string wrong = checkMatch(options); !wrong.empty())
+    return reportUsage(app, wrong, err);
+
+  SourceManager sources(std::move(fs));
+  sources.maxBytes = size_t(2) << 30;
+  DiagnosticEngine diags(
+      [&](const Diagnostic &found) { render(found, sources, err); });
+  diags.maxErrors = options.maxErrors;
+  Profile profile(options, diags);
+  for (const std::string &input : options.inputs) {
+    auto file = sources.open(input);
+    if (!file)
+      diags.report<diag::CannotRead>({}, input,
+                                     llvm::toString(file.takeError()));
+    else
+      readTrace(*file, sources, diags,
+                [&](const TraceEvent &event) { profile.add(event); });
+  }
+  if (diags.hasErrors() || !profile.isComplete())
+    return Errors;
+  bool written = writeOutput(options.output, out, diags, [&](raw_ostream &s) {
+    profile.print(s);
+    return true;
+  });
+  return written ? Success : Errors;
+}

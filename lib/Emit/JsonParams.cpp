@@ -1,0 +1,34 @@
+#include "JsonParams.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+
+/// The text is a number as JSON writes it: `-12`, `0.5`, `1e9`.
+static bool isJsonNumber(StringRef text) {
+  auto digits = [&] {
+    size_t before = text.size();
+    text = text.drop_while(llvm::isDigit);
+    return text.size() != before;
+  };
+  text.consume_front("-");
+  if (!text.consume_front("0") && !digits())
+    return false;
+  if (text.consume_front(".") && !digits())
+    return false;
+  if (text.consume_front_insensitive("e")) {
+    if (!text.consume_front("-"))
+      text.consume_front("+");
+    if (!digits())
+      return false;
+  }
+  return text.empty();
+}
+
+bool ppcc::isJsonLiteral(const ProgramParam &param) {
+  if (param.type == "bool")
+    return param.value == "true" || param.value == "false";
+  return (param.type == "int" || param.type == "float") &&
+         isJsonNumber(param.value);
+}

@@ -1,0 +1,110 @@
+// Reads what profilers measured.
+#include "ppcc/Import/TraceFile.h"
+
+#include "JsonCursor.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+
+namespace {
+
+class TraceReader {
+public:
+  TraceReader(uint32_t file, SourceManager &sources, DiagnosticEngine &diags,
+              llvm::function_ref<void(const TraceEvent &)> visit)
+      : file(file), sources(sources), diags(diags), visit(visit),
+        cursor(sources.text(file)) {}
+
+  bool read() {
+    size_t errorsBefore = diags.errorCount();
+    if (cursor.peek() == '[')
+      readEvents();
+    else
+      readTop();
+    cursor.expectEnd();
+    if (cursor.failed())
+      diags.report<diag::ImportNotJson>(range(cursor.errorPlace()),
+                                        cursor.error());
+    return diags.errorCount() == errorsBefore;
+  }
+
+private:
+  SourceRange range(StringRef part) const {
+    const char *begin = sources.text(file).begin();
+    return {sources.loc(file, part.begin() - begin),
+            sources.loc(file, part.end() - begin)};
+  }
+  SourceRange lastPlace() const {
+    return range(cursor.last().take_front(80).take_until(
+        [](char c) { return c == '\n'; }));
+  }
+  void wrong(StringRef what, StringRef shape) {
+    if (!cursor.failed() && !diags.saturated())
+      diags.report<diag::TraceShape>(lastPlace(), what, shape);
+    if (diags.saturated())
+      cursor.stop();
+  }
+
+  void readTop() {
+    bool isObject = cursor.peek() == '{', hasEvents = false;
+    cursor.object([&](StringRef key) {
+      if (key != "traceEvents")
+        return cursor.skip();
+      hasEvents = true;
+      readEvents();
+    });
+    if (!isObject || !hasEvents)
+      wrong("the file", "an object with `traceEvents`, or a list of events");
+  }
+
+  void readEvents() {
+    bool isList = cursor.peek() == '[';
+    cursor.array([&] { readEvent(); });
+    if (!isList)
+      wrong("traceEvents", "a list");
+  }
+
+  void readEvent() {
+    TraceEvent event;
+    bool isComplete = false, hasName = false;
+    std::optional<Time> duration;
+    bool isObject = cursor.peek() == '{';
+    cursor.object([&](StringRef key) {
+      if (key == "ph") {
+        isComplete = cursor.string() == "X";
+      } else if (key == "name") {
+        auto name = cursor.string();
+        hasName = name.has_value();
+        event.name = name.value_or("");
+        event.place = lastPlace();
+      } else if (key == "dur") {
+        auto text = cursor.scalar();
+        duration = text ? decimal::round(*text, cost::scale) : std::nullopt;
+        if (!duration || *duration < 0)
+          wrong("dur", "a number from 0 to 10^9");
+      } else {
+        cursor.skip();
+      }
+    });
+    if (!isObject)
+      return wrong("traceEvents", "a list of objects");
+    if (!isComplete || !hasName || !duration || *duration < 0)
+      return;
+    event.duration = *duration;
+    visit(event);
+  }
+
+  uint32_t file;
+  SourceManager &sources;
+  DiagnosticEngine &diags;
+  llvm::function_ref<void(const TraceEvent &)> visit;
+  JsonCursor cursor;
+};
+
+} // namespace
+
+bool ppcc::readTrace(uint32_t file, SourceManager &sources,
+                     DiagnosticEngine &diags,
+                     llvm::function_ref<void(const TraceEvent &)> visit) {
+  return TraceReader(file, sources, diags, visit).read();
+}
