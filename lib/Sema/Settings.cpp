@@ -15,7 +15,14 @@ using llvm::StringRef;
 namespace {
 
 enum class Subject : uint8_t { None, Kind, Rule, Memory };
-enum class CommValue : uint8_t { Transport, Order, Fusion, Calls, Count, Switch };
+enum class CommValue : uint8_t {
+  Transport,
+  Order,
+  Fusion,
+  Calls,
+  Count,
+  Switch
+};
 
 constexpr StringRef switchWords[] = {"auto", "on", "off"};
 
