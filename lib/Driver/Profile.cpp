@@ -81,8 +81,9 @@ std::string checkMatch(ProfileOptions &options) {
   if (!regex.isValid(error))
     return "--match: `" + options.match + "`: " + error;
   options.stageGroup = options.kindGroup = 0;
-  for (auto [i, name] : llvm::enumerate(llvm::split(options.groups, ','))) {
-    int group = static_cast<int>(i) + 1;
+  int group = 0;
+  for (StringRef name : llvm::split(options.groups, ',')) {
+    ++group;
     if (name == "stage")
       options.stageGroup = group;
     else if (name == "kind")

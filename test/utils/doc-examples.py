@@ -3,7 +3,7 @@
 
 ```pp blocks are compiled with --check; `pp error E0404` must be refused with that code. A block whose first line is
 `// NAME.pp` is kept under that name for what follows. ```console blocks are run: lines behind `$ ` are commands (ppcc
-only), the lines below must be what is printed; a line `...` stands for any lines. ```python and ```sh blocks are run when
+and ppcc-profile only), the lines below must be what is printed; a line `...` stands for any lines. ```python and ```sh blocks are run when
 they are marked `run`. A ```text NAME block is a file for what follows. Usage: doc-examples.py PPCC PAGE...
 """
 import re
@@ -69,8 +69,8 @@ class Runner:
         for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
             command, *expected = part.splitlines()
             words = shlex.split(command)
-            assert words[0] == "ppcc", f"{where}: only ppcc can be run"
-            result = self.run([self.ppcc, *words[1:]])
+            assert words[0] in ("ppcc", "ppcc-profile"), f"{where}: only ppcc and ppcc-profile can be run"
+            result = self.run([str(Path(self.ppcc).with_name(words[0])), *words[1:]])
             actual = result.stdout + result.stderr
             problem = None if matches(expected, actual) else f"`{command}` printed:\n{actual}"
             self.verdict(where, problem)
