@@ -5,6 +5,7 @@
 #include "Loader.h"
 #include "Options.h"
 #include "ProgramInput.h"
+#include "ppcc/Driver/CommWords.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Driver/PassRegistry.h"
 #include "ppcc/Driver/ScheduleLibrary.h"
@@ -142,23 +143,6 @@ private:
       return take(program, *findTransport(transports(schedule).front()));
     return options.check ||
            times.measure("emit", [&] { return emit(schedule, program); });
-  }
-
-  /// What `comm { }` may name.
-  static sema::CommWords commWords() {
-    sema::CommWords words;
-    for (const CommOrderInfo &order : commOrders())
-      words.orders.push_back(order.name);
-    for (StringRef name : transportNames())
-      words.transports.push_back(name);
-    words.isTransport = [](StringRef name) {
-      return findTransport(name).has_value();
-    };
-    for (const FusionInfo &fusion : fusions())
-      words.fusions.push_back(fusion.name);
-    for (StringRef style : llvm::drop_begin(callStyleNames()))
-      words.calls.push_back(style);
-    return words;
   }
 
   void listParams(const sema::Schedule &schedule) {

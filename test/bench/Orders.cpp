@@ -4,6 +4,7 @@
 // receives of an edge are posted ahead.
 #include "ppcc/Analysis/Makespan.h"
 #include "ppcc/Analysis/Simulation.h"
+#include "ppcc/Driver/CommWords.h"
 #include "ppcc/Driver/ScheduleLibrary.h"
 #include "ppcc/Expand/Expand.h"
 #include "ppcc/Parse/Parser.h"
@@ -116,7 +117,7 @@ public:
           sources.add(file.name, llvm::MemoryBuffer::getMemBuffer(file.text));
       ast::Context context;
       std::vector<ast::File> files{*parseFile(source, sources, context, diags)};
-      auto module = *sema::check(files, context, {}, diags);
+      auto module = *sema::check(files, context, commWords(), diags);
       const sema::Schedule &schedule = module.schedules.front();
       auto has = [&](llvm::StringRef name) {
         return llvm::any_of(schedule.params, [&](auto &param) {

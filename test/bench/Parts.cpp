@@ -2,6 +2,7 @@
 // chunks: 512 M compute actions.
 #include "ppcc/Analysis/Makespan.h"
 #include "ppcc/Analysis/Simulation.h"
+#include "ppcc/Driver/CommWords.h"
 #include "ppcc/Driver/PassRegistry.h"
 #include "ppcc/Driver/ScheduleLibrary.h"
 #include "ppcc/Emit/Emitter.h"
@@ -34,7 +35,7 @@ public:
     source =
         sources.add(file->name, llvm::MemoryBuffer::getMemBuffer(file->text));
     files.push_back(*parseFile(source, sources, context, diags));
-    module = *sema::check(files, context, {}, diags);
+    module = *sema::check(files, context, commWords(), diags);
     params = {{"P", "128"}, {"V", "2"}, {"M", std::to_string(microbatches)}};
   }
 
@@ -75,7 +76,8 @@ void parseAndCheck(benchmark::State &state) {
     ast::Context context;
     std::vector<ast::File> files{
         *parseFile(fixture.source, fixture.sources, context, fixture.diags)};
-    benchmark::DoNotOptimize(sema::check(files, context, {}, fixture.diags));
+    benchmark::DoNotOptimize(
+        sema::check(files, context, commWords(), fixture.diags));
   }
 }
 
