@@ -4,6 +4,7 @@
 #include "Compile.h"
 #include "Loader.h"
 #include "Options.h"
+#include "PictureOptions.h"
 #include "ProgramInput.h"
 #include "ppcc/Driver/CommWords.h"
 #include "ppcc/Driver/Output.h"
@@ -17,7 +18,6 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Process.h"
 
 #include <chrono>
 
@@ -141,7 +141,7 @@ private:
       return false;
     if (take)
       return take(program, *findTransport(transports(schedule).front()));
-    return options.check ||
+    return (options.check && !options.timeline) ||
            times.measure("emit", [&] { return emit(schedule, program); });
   }
 
@@ -301,14 +301,33 @@ private:
   }
 
   bool emit(const sema::Schedule *schedule, const Program &program) {
-    const Emitter &emitter = *findEmitter(options.emit);
     EmitContext emitContext{diags, sources, options.emitOptions};
     emitContext.options.print = options.instrumentation.print;
     emitContext.options.transport =
         *findTransport(transports(schedule).front());
-    return writeOutput(options.output, out, diags, [&](raw_ostream &s) {
-      return emitter.emit(program, s, emitContext);
-    });
+    std::string timeline;
+    if (options.timeline && !drawTimeline(program, emitContext, timeline))
+      return false;
+    // A file that this writes is not a terminal.
+    bool toFile = options.output != "-";
+    emitContext.options.picture =
+        fitted(options.emitOptions.picture, toFile ? llvm::nulls() : out,
+               options.color);
+    auto write = [&](raw_ostream &s) {
+      return findEmitter(options.emit)->emit(program, s, emitContext);
+    };
+    bool written =
+        options.check || writeOutput(options.output, out, diags, write);
+    err << timeline;
+    return written;
+  }
+
+  bool drawTimeline(const Program &program, EmitContext &emitContext,
+                    std::string &text) const {
+    emitContext.options.picture =
+        fitted(options.emitOptions.picture, err, options.color);
+    llvm::raw_string_ostream stream(text);
+    return findEmitter("timeline")->emit(program, stream, emitContext);
   }
 
   const Options &options;

@@ -3,6 +3,7 @@
 
 #include "CommandLine.h"
 #include "CostOptions.h"
+#include "PictureOptions.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Driver/PassRegistry.h"
 #include "ppcc/IR/Transport.h"
@@ -43,6 +44,7 @@ void declare(CLI::App &app, OptOptions &options) {
                                      didYouMean(name, transportNames());
             });
   addCostOptions(app, options.costs);
+  addPictureOptions(app, options.emitOptions.picture);
   app.add_flag("--no-print", options.noPrint,
                "Do not write the program at the end");
   app.add_flag("--no-sites", options.noSites,
@@ -64,6 +66,9 @@ int run(const OptOptions &options, SourceManager &sources,
     return Success;
   EmitContext emitContext{diags, sources, options.emitOptions};
   emitContext.options.print = options.instrumentation.print;
+  emitContext.options.picture =
+      fitted(options.emitOptions.picture,
+             options.output == "-" ? out : llvm::nulls(), "auto");
   bool written =
       writeOutput(options.output, out, diags, [&](raw_ostream &stream) {
         return findEmitter(options.emit)->emit(*program, stream, emitContext);

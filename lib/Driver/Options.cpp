@@ -1,6 +1,7 @@
 // Declares and reads the options of ppcc.
 #include "Options.h"
 
+#include "PictureOptions.h"
 #include "ppcc/IR/Transport.h"
 #include "ppcc/Support/Suggest.h"
 #include "ppcc/Transforms/FuseComm.h"
@@ -119,7 +120,7 @@ void ppcc::addCompileOptions(CLI::App &app, Options &options) {
                  "Refuse larger source files")
       ->option_text("N")
       ->check(CLI::Range(uint64_t(0), uint64_t(UINT32_MAX)));
-  addChoice(app, "--color", "Colour in diagnostics",
+  addChoice(app, "--color", "Colour in diagnostics and timelines",
             {"auto", "always", "never"},
             [&](const std::string &when) { options.color = when; });
 }
@@ -140,6 +141,9 @@ static void declare(CLI::App &app, Options &options) {
       ->option_text("FILE");
   addChoice(app, "--emit", "What to write", emitKinds(),
             [&](const std::string &kind) { options.emit = kind; });
+  app.add_flag("--timeline", options.timeline,
+               "Draw a timeline on standard error, beside the output");
+  addPictureOptions(app, options.emitOptions.picture);
   app.add_flag("--check", options.check, "Verify only, write nothing");
   addParsed(
       app, "--torch-version", "The PyTorch that reads torch-csv, such as 2.9",

@@ -25,7 +25,7 @@ struct Options : PassCommandLine {
   std::string from; ///< The format of a program; empty to tell by the file.
   ImportOptions importOptions;
   std::optional<size_t> maxSourceBytes;
-  bool check = false;
+  bool check = false, timeline = false;
   bool listSchedules = false, listParams = false, listDiagnostics = false;
 };
 

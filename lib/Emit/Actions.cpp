@@ -6,19 +6,6 @@
 
 using namespace ppcc;
 
-/// Whether an action of the item is of one of the microbatches that are shown.
-static bool shows(const PrintOptions &print, const Program &program,
-                  ActionId begin, ActionId end) {
-  if (!print.microbatches)
-    return true;
-  auto [first, last] = *print.microbatches;
-  for (uint32_t row = begin.value; row != end.value; ++row)
-    if (uint32_t microbatch = program[ActionId(row)].microbatch;
-        microbatch >= first && microbatch < last)
-      return true;
-  return false;
-}
-
 bool ppcc::emitActions(const Program &program, llvm::raw_ostream &out,
                        EmitContext &context) {
   const PrintOptions &print = context.options.print;
@@ -31,7 +18,8 @@ bool ppcc::emitActions(const Program &program, llvm::raw_ostream &out,
     writer.put(':');
     CallNames calls(program, RankId(rank));
     forEachItem(program, RankId(rank), [&](ActionId begin, ActionId end) {
-      if (!shows(print, program, begin, end))
+      if (print.microbatches &&
+          !holdsMicrobatch(program, begin, end, *print.microbatches))
         return;
       writer.put(' ');
       putItem(writer, program, begin, end, calls.of(begin, end));

@@ -18,6 +18,18 @@ void forEachItem(const Program &program, RankId rank, Visit visit) {
   }
 }
 
+/// Whether an action of the rows [begin, end) is of one of the `microbatches`,
+/// from the first up to, not including, the second.
+inline bool holdsMicrobatch(const Program &program, ActionId begin,
+                            ActionId end,
+                            std::pair<uint32_t, uint32_t> microbatches) {
+  for (uint32_t row = begin.value; row != end.value; ++row)
+    if (uint32_t microbatch = program[ActionId(row)].microbatch;
+        microbatch >= microbatches.first && microbatch < microbatches.second)
+      return true;
+  return false;
+}
+
 /// Writes the action or group of the rows [begin, end); `call` is its name from
 /// CallNames.
 inline void putItem(Writer &writer, const Program &program, ActionId begin,

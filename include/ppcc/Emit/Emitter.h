@@ -17,11 +17,25 @@ struct TorchVersion {
 /// ignored. Nothing for other text.
 std::optional<TorchVersion> parseTorchVersion(llvm::StringRef text);
 
+/// What the user can choose about pictures.
+struct PictureOptions {
+  /// Columns of a timeline, pixels of an svg; 0 for as many as serve.
+  uint32_t width = 0;
+  /// Only the span between these times; all when there is none.
+  std::optional<std::pair<Time, Time>> times;
+  bool color = false;   ///< A timeline may use the colours of terminals.
+  bool unicode = false; ///< A timeline may use characters beyond ASCII.
+  bool arrows = false;  ///< An svg shows what goes from rank to rank.
+};
+
 /// What the user can choose about formats.
 struct EmitOptions {
   TorchVersion torchVersion;     ///< The PyTorch that is to read torch-csv.
-  Transport transport{"stream"}; ///< What promela models and reports run on.
-  PrintOptions print; ///< What `ir` and `actions` show of the program.
+  /// What promela models, and what reports and pictures run on.
+  Transport transport{"stream"};
+  /// What `ir`, `actions` and pictures show of the program.
+  PrintOptions print;
+  PictureOptions picture;
 };
 
 /// What an emitter works with.

@@ -1,0 +1,67 @@
+// The options of pictures, and what the terminal adds to them.
+#include "PictureOptions.h"
+
+#include "llvm/Support/Process.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+using namespace ppcc;
+using llvm::raw_ostream;
+using llvm::StringRef;
+
+static std::string parseTimeRange(StringRef text, PictureOptions &options) {
+  auto [first, last] = text.split("..");
+  auto from = cost::parse(first), to = cost::parse(last);
+  if (!from || !to || *from >= *to)
+    return fmt::format("`{}` is no range of times; expected `0..12.5`", text);
+  options.times = {*from, *to};
+  return "";
+}
+
+void ppcc::addPictureOptions(CLI::App &app, PictureOptions &options) {
+  addParsed(
+      app, "--time-range", "Draw only this span of time, such as 0..12.5",
+      [&](const std::string &text) { return parseTimeRange(text, options); });
+  app.add_option("--width", options.width,
+                 "Columns of a timeline, pixels of an svg")
+      ->option_text("N")
+      ->check(CLI::Range(20, 20000));
+  app.add_flag("--arrows", options.arrows,
+               "Draw in an svg what goes from rank to rank");
+}
+
+bool ppcc::wantsColor(StringRef when, const raw_ostream &stream) {
+  return when == "always" || (when == "auto" && stream.has_colors() &&
+                              !llvm::sys::Process::GetEnv("NO_COLOR"));
+}
+
+/// The columns of the terminal behind `stream`; 0 when there is none.
+static uint32_t terminalColumns(const raw_ostream &stream) {
+  winsize size;
+  int file = &stream == &llvm::outs()   ? STDOUT_FILENO
+             : &stream == &llvm::errs() ? STDERR_FILENO
+                                        : -1;
+  if (file < 0 || !stream.is_displayed() || ioctl(file, TIOCGWINSZ, &size) != 0)
+    return 0;
+  return size.ws_col;
+}
+
+/// Whether the environment asks for UTF-8, by the first of its variables that
+/// is set.
+static bool localeIsUtf8() {
+  for (const char *name : {"LC_ALL", "LC_CTYPE", "LANG"})
+    if (auto value = llvm::sys::Process::GetEnv(name); value && !value->empty())
+      return StringRef(*value).contains_insensitive("utf-8") ||
+             StringRef(*value).contains_insensitive("utf8");
+  return false;
+}
+
+PictureOptions ppcc::fitted(PictureOptions options, const raw_ostream &stream,
+                            StringRef color) {
+  options.color = wantsColor(color, stream);
+  options.unicode = localeIsUtf8();
+  if (options.width == 0)
+    options.width = terminalColumns(stream);
+  return options;
+}

@@ -1,0 +1,20 @@
+// The options of pictures, and what the terminal adds to them.
+#pragma once
+
+#include "CommandLine.h"
+
+namespace ppcc {
+
+/// Adds the options that fill `options`.
+void addPictureOptions(CLI::App &app, PictureOptions &options);
+
+/// Whether texts in `stream` are coloured: as `when` (auto, always, never)
+/// says; `auto` means a terminal, unless NO_COLOR is set.
+bool wantsColor(llvm::StringRef when, const llvm::raw_ostream &stream);
+
+/// The options for a timeline in `stream`: its colours, the characters of the
+/// locale and, where no width is asked for, that of the terminal.
+PictureOptions fitted(PictureOptions options, const llvm::raw_ostream &stream,
+                      llvm::StringRef color);
+
+} // namespace ppcc

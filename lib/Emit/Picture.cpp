@@ -1,0 +1,151 @@
+// What the pictures of a program share: its times, what of it is shown, colours
+// and words.
+#include "Picture.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <fmt/format.h>
+
+using namespace ppcc;
+
+std::string Color::hex() const {
+  return fmt::format("#{:02x}{:02x}{:02x}", red, green, blue);
+}
+
+/// From `color` to white: `part` of `whole` steps of the way.
+static Color lightened(Color color, uint32_t part, uint32_t whole) {
+  auto channel = [&](uint8_t value) {
+    return static_cast<uint8_t>(value + uint64_t(255 - value) * part / whole);
+  };
+  return {channel(color.red), channel(color.green), channel(color.blue)};
+}
+
+// Of the colours that Okabe and Ito chose for all kinds of colour vision
+// (https://jfly.uni-koeln.de/color/) those that black text stands out on; the
+// four of the built-in kinds also differ in lightness.
+static constexpr Color skyBlue{0x56, 0xb4, 0xe9}, vermilion{0xd5, 0x5e, 0x00},
+    reddishPurple{0xcc, 0x79, 0xa7}, yellow{0xf0, 0xe4, 0x42},
+    bluishGreen{0x00, 0x9e, 0x73};
+
+Color ppcc::kindColor(const KindInfo &info) {
+  switch (info.defines) {
+  case slot::Output:
+    return skyBlue;
+  case slot::InputGrad | slot::WeightGrad:
+    return vermilion;
+  case slot::InputGrad:
+    return reddishPurple;
+  case slot::WeightGrad:
+    return yellow;
+  default:
+    return bluishGreen;
+  }
+}
+
+std::string ppcc::kindWords(const KindInfo &info) {
+  switch (info.defines) {
+  case slot::Output:
+    return "forward";
+  case slot::InputGrad | slot::WeightGrad:
+    return "backward";
+  case slot::InputGrad:
+    return "backward for the input";
+  case slot::WeightGrad:
+    return "backward for the weights";
+  default:
+    return info.letters;
+  }
+}
+
+void ppcc::appendLabel(const Program &program, const Action &action,
+                       llvm::SmallVectorImpl<char> &out) {
+  llvm::StringRef letters = program.kinds[action.kind].letters;
+  out.append(letters.begin(), letters.end());
+  char digits[20];
+  out.append(digits,
+             std::to_chars(digits, std::end(digits), action.microbatch).ptr);
+}
+
+Time ppcc::tickStep(Time span, uint64_t count) {
+  Time step = 1;
+  for (unsigned i = 0; span / step > Time(count); ++i)
+    step = i % 3 == 1 ? step / 2 * 5 : step * 2;
+  return step;
+}
+
+std::optional<Picture> Picture::make(const Program &program,
+                                     EmitContext &context) {
+  auto timing = timeProgram(program, context.options.transport, context.diags);
+  if (!timing)
+    return std::nullopt;
+  Picture picture(program, std::move(*timing));
+  if (!picture.narrow(context))
+    return std::nullopt;
+  picture.numberChunks();
+  return picture;
+}
+
+bool Picture::narrow(EmitContext &context) {
+  const PrintOptions &print = context.options.print;
+  const PictureOptions &options = context.options.picture;
+  microbatches = print.microbatches;
+  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
+    if (print.ranks.empty() || llvm::is_contained(print.ranks, RankId(rank)))
+      ranks.push_back(RankId(rank));
+  to = times.makespan;
+  if (options.times) {
+    from = options.times->first;
+    to = std::min(to, options.times->second);
+  }
+  if (numBoxes() != 0)
+    return true;
+  context.diags.report<diag::EmptyPicture>(Place(program.name));
+  return false;
+}
+
+size_t Picture::numBoxes() const {
+  size_t count = 0;
+  for (RankId rank : ranks)
+    forEachBox(rank, [&](const Box &) { ++count; });
+  return count;
+}
+
+bool Picture::isShown(const Box &box) const {
+  return box.from < box.to && box.from < to && box.to > from &&
+         (!microbatches ||
+          holdsMicrobatch(program, box.begin, box.end, *microbatches));
+}
+
+void Picture::numberChunks() {
+  std::vector<uint32_t> hosted(program.numRanks, 0);
+  chunksArePipes = program.pipes.size() > 1;
+  for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe) {
+    firstStage.push_back(chunks.size());
+    for (RankId rank : program.pipes[pipe].rankOfStage) {
+      chunks.push_back(hosted[rank.value]++);
+      maxChunks = std::max(maxChunks, hosted[rank.value]);
+      chunksArePipes &= chunks.back() == pipe;
+    }
+  }
+}
+
+Color Picture::fill(KindId kind, uint32_t chunk) const {
+  // Beyond this the hues are hard to tell from each other.
+  constexpr uint32_t percent = 60;
+  uint32_t steps = std::max(maxChunks - 1, 2u);
+  return lightened(kindColor(program.kinds[kind]), percent * chunk,
+                   100 * steps);
+}
+
+std::string Picture::chunkWords(uint32_t chunk) const {
+  return chunksArePipes ? program.pipes[chunk].name
+                        : fmt::format("chunk {}", chunk);
+}
+
+std::string Picture::title() const {
+  std::string text = program.name.empty() ? "program" : program.name;
+  for (const ProgramParam &param : program.params)
+    text += " " + param.name + "=" + param.value;
+  return text + ": " + cost::format(times.makespan) +
+         (transport == "none" ? " by its data alone" : " on " + transport);
+}

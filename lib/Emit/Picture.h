@@ -1,0 +1,125 @@
+// What the pictures of a program share: its times, what of it is shown, colours
+// and words.
+#pragma once
+
+#include "Cells.h"
+#include "ppcc/Analysis/Timing.h"
+#include "ppcc/Emit/Emitter.h"
+
+#include <array>
+
+namespace ppcc {
+
+/// A colour of the screen.
+struct Color {
+  uint8_t red, green, blue;
+
+  /// As in `#56b4e9`.
+  std::string hex() const;
+};
+
+/// An action or a group of compute actions with the time that it takes.
+struct Box {
+  ActionId begin, end; ///< Its rows.
+  Time from, to;
+
+  uint32_t size() const { return end.value - begin.value; }
+};
+
+/// A program with the times of its actions, narrowed to what is shown.
+class Picture {
+public:
+  /// Times the program on the transport of `context`, or by its data alone when
+  /// it has no messages. Reports why it has no times, or that nothing of it is
+  /// to be shown, and gives nothing then. O(actions + messages).
+  static std::optional<Picture> make(const Program &program,
+                                     EmitContext &context);
+
+  const Program &program;
+  ProgramIndex index;
+  std::string transport; ///< On which it ran; `none` by data alone.
+  Simulation times;
+  std::vector<RankId> ranks; ///< Those that are shown, from top to bottom.
+  Time from = 0, to = 0;     ///< The span that is shown.
+
+  /// Calls `visit(Box)` for each shown action or group of a rank, in order:
+  /// those that take time within the span and hold a shown microbatch.
+  template <class Visit> void forEachBox(RankId rank, Visit visit) const {
+    forEachItem(program, rank, [&](ActionId row, ActionId end) {
+      while (row != end) {
+        ActionId last = computeEnd(row, end);
+        if (last == row) {
+          ++row.value; // A message.
+          continue;
+        }
+        Box box{row, last, times.starts[row.value], times.ends[row.value]};
+        if (isShown(box))
+          visit(box);
+        row = last;
+      }
+    });
+  }
+
+  /// The boxes of all shown ranks.
+  size_t numBoxes() const;
+
+  /// Which of its rank's stages a stage is, from 0, and of how many.
+  uint32_t chunk(PipeId pipe, StageId stage) const {
+    return chunks[firstStage[pipe.value] + stage.value];
+  }
+  /// The largest number of stages on one rank.
+  uint32_t maxChunks = 1;
+
+  /// The fill of a compute action: a hue for its kind, the lighter the higher
+  /// its chunk. Black text on it can be read, and people who take red for green
+  /// or blue for yellow can tell the hues apart.
+  Color fill(KindId kind, uint32_t chunk) const;
+  Color fill(const Action &action) const {
+    return fill(action.kind, chunk(action.pipe, action.stage));
+  }
+  /// The name of a chunk for a legend: that of the pipe where each rank has one
+  /// stage of each, else `chunk 0`.
+  std::string chunkWords(uint32_t chunk) const;
+  /// The name of the schedule with its parameters, how long it takes, and what
+  /// that is by: `gpipe P=4 M=8: 33 on stream`.
+  std::string title() const;
+
+private:
+  Picture(const Program &program, Timing timing)
+      : program(program), index(program),
+        transport(std::move(timing.transport)),
+        times(std::move(timing.simulation)) {}
+
+  /// One past the last of the compute actions that stand at `row`.
+  ActionId computeEnd(ActionId row, ActionId end) const {
+    while (row != end && program.kindOf(row).isCompute())
+      ++row.value;
+    return row;
+  }
+  bool isShown(const Box &box) const;
+  bool narrow(EmitContext &context);
+  void numberChunks();
+
+  std::optional<std::pair<uint32_t, uint32_t>> microbatches;
+  bool chunksArePipes = false;
+  std::vector<size_t> firstStage; ///< Of each pipe, in the numbering of all.
+  std::vector<uint32_t> chunks;   ///< By stage of all pipes.
+};
+
+/// What an action of the kind computes, in words for a legend; its letters when
+/// there are none.
+std::string kindWords(const KindInfo &info);
+
+/// The hue of a kind, without regard to its chunk.
+Color kindColor(const KindInfo &info);
+
+/// A letter or two and the microbatch: `F12`. The stage follows from the row
+/// and the shade.
+void appendLabel(const Program &program, const Action &action,
+                 llvm::SmallVectorImpl<char> &out);
+
+/// The least of 1, 2 and 5 times a power of ten of time units that divides
+/// `span` into at most `count` parts. At least 10^-9.
+Time tickStep(Time span, uint64_t count);
+
+} // namespace ppcc

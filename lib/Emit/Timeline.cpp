@@ -1,0 +1,311 @@
+// Draws a program with characters: a few lines a rank, a column a span of time.
+#include "Emitters.h"
+#include "Picture.h"
+
+#include "llvm/ADT/SmallString.h"
+
+#include <fmt/format.h>
+
+#include <bitset>
+#include <numeric>
+
+using namespace ppcc;
+
+namespace {
+
+/// The characters of a timeline.
+struct Glyphs {
+  llvm::StringRef idle, fill, edge, corner, line, tick, gap;
+};
+constexpr Glyphs asciiGlyphs{".", "-", "|", "+", "-", "+", "..."};
+constexpr Glyphs unicodeGlyphs{"·", "─", "│", "└", "─", "┬", "⋮"};
+
+/// One place of the drawing. `glyph` is an ASCII character, or one of those
+/// below.
+struct Cell {
+  char glyph = idle;
+  uint8_t color = 0; ///< In the colours of terminals; 0 for none.
+
+  static constexpr char idle = 1, fill = 2;
+};
+
+/// How the span of a picture falls on columns, and what fits there.
+struct Layout {
+  uint64_t columns = 0; ///< Of the drawing, without the names of the ranks.
+  bool exact = false;   ///< Every action begins and ends between two columns.
+  uint32_t lines = 1;   ///< Of each rank.
+  bool numbersBelow = false; ///< Labels do not fit in one line.
+  uint32_t margin = 0;       ///< Columns of the names of the ranks.
+};
+
+/// What decides on the layout.
+struct Extent {
+  Time unit = 0;     ///< Divides all times at which boxes begin and end.
+  Time shortest = 0; ///< Of the boxes.
+  uint32_t members = 1, label = 1; ///< The most of a box; the longest.
+};
+
+class Timeline {
+public:
+  Timeline(const Picture &picture, const PictureOptions &options,
+           llvm::raw_ostream &out)
+      : picture(picture), options(options), program(picture.program),
+        glyphs(options.unicode ? unicodeGlyphs : asciiGlyphs), writer(out) {
+    layout = layOut(extent());
+    canvas.resize(layout.lines * layout.columns);
+  }
+
+  void emit() {
+    writer.put(picture.title());
+    writer.put('\n');
+    // More ranks than anybody reads: the first and the last of them.
+    size_t count = picture.ranks.size();
+    for (size_t i = 0; i != count; ++i) {
+      if (count > maxRanks && i == maxRanks / 2) {
+        size_t left = count - maxRanks;
+        writer.put(fmt::format("{} {} ranks left out, `--print-rank` shows "
+                               "them\n",
+                               glyphs.gap, left));
+        i += left;
+      }
+      rank(picture.ranks[i]);
+    }
+    axis();
+    legend();
+  }
+
+private:
+  static constexpr size_t maxRanks = 64;
+  static constexpr uint32_t defaultWidth = 120, minColumns = 8;
+
+  Extent extent() const {
+    Extent extent;
+    auto divide = [&](Time time) {
+      if (extent.unit == 0 || time % extent.unit != 0)
+        extent.unit = std::gcd(extent.unit, time);
+    };
+    divide(picture.to - picture.from);
+    extent.shortest = picture.to - picture.from;
+    uint32_t microbatch = 0;
+    for (RankId rank : picture.ranks)
+      picture.forEachBox(rank, [&](const Box &box) {
+        divide(std::max(box.from, picture.from) - picture.from);
+        divide(std::min(box.to, picture.to) - picture.from);
+        extent.shortest = std::min(extent.shortest, box.to - box.from);
+        extent.members = std::max(extent.members, box.size());
+        for (ActionId row = box.begin; row != box.end; ++row.value)
+          microbatch = std::max(microbatch, program[row].microbatch);
+      });
+    size_t letters = 0;
+    for (const KindInfo &info : program.kinds.rows())
+      if (info.isCompute())
+        letters = std::max(letters, info.letters.size());
+    extent.label = letters + fmt::formatted_size("{}", microbatch);
+    return extent;
+  }
+
+  Layout layOut(const Extent &extent) const {
+    Layout result;
+    result.margin = fmt::formatted_size("rank {} ", picture.ranks.back().value);
+    uint32_t width = options.width ? options.width : defaultWidth;
+    uint64_t room =
+        width > result.margin + 1 ? width - (result.margin + 1) : minColumns;
+    room = std::max<uint64_t>(room, minColumns);
+    uint64_t units = (picture.to - picture.from) / extent.unit;
+    result.exact = units <= room;
+    result.columns = room;
+    uint64_t shortest = 0; // Columns of the shortest box.
+    if (result.exact) {
+      // No wider than every label with a gap behind it takes.
+      uint64_t lengths = extent.shortest / extent.unit;
+      uint64_t most = (extent.label + 1 + lengths - 1) / lengths;
+      uint64_t each = std::min(room / units, most);
+      result.columns = units * each;
+      shortest = lengths * each;
+    }
+    result.numbersBelow = result.exact && shortest < extent.label;
+    result.lines =
+        std::clamp(extent.members, result.numbersBelow ? 2u : 1u, maxLines);
+    return result;
+  }
+
+  /// The columns whose middle lies before `time`.
+  uint64_t column(Time time) const {
+    time = std::clamp(time, picture.from, picture.to) - picture.from;
+    __int128 span = picture.to - picture.from;
+    return uint64_t((__int128(time) * 2 * layout.columns + span - 1) /
+                    (2 * span));
+  }
+
+  void rank(RankId rank) {
+    std::fill(canvas.begin(), canvas.end(), Cell());
+    picture.forEachBox(rank, [&](const Box &box) { draw(box); });
+    for (uint32_t line = 0; line != layout.lines; ++line) {
+      std::string name =
+          line == 0 ? fmt::format("rank {}", rank.value) : std::string();
+      writer.put(fmt::format("{:{}}{}", name, layout.margin, glyphs.edge));
+      put(llvm::ArrayRef(canvas).slice(line * layout.columns, layout.columns));
+      writer.put('\n');
+    }
+  }
+
+  /// An action by itself fills all lines, its number below its letters where it
+  /// does not fit beside them; each member of a group has a line.
+  void draw(const Box &box) {
+    uint64_t first = column(box.from), width = column(box.to) - first;
+    if (width == 0) {
+      first = std::min(first, layout.columns - 1);
+      width = canvas[first].glyph == Cell::idle;
+      hasHidden = true;
+    }
+    for (uint32_t line = 0; width && line != layout.lines; ++line) {
+      uint32_t member = box.size() == 1 ? 0 : std::min(line, box.size() - 1);
+      Action action = program[ActionId(box.begin.value + member)];
+      shownKinds[action.kind.value] = true;
+      Cell *cells = canvas.data() + line * layout.columns + first;
+      bool isBelow = box.size() == 1 && line != 0;
+      std::fill_n(cells, width,
+                  Cell{isBelow ? ' ' : Cell::fill, color(action)});
+      if (box.size() == 1 && layout.numbersBelow)
+        label(action, line, width, cells);
+      else if (line < box.size())
+        label(action, width, cells);
+    }
+  }
+
+  /// The whole label in one line, or as much of it as its letters.
+  void label(const Action &action, uint64_t width, Cell *cells) {
+    llvm::SmallString<16> text;
+    appendLabel(program, action, text);
+    if (text.size() > width)
+      text.truncate(
+          std::min<size_t>(width, program.kinds[action.kind].letters.size()));
+    write(text, cells);
+  }
+
+  /// The letters above the number, of which the last digits matter most.
+  void label(const Action &action, uint32_t line, uint64_t width, Cell *cells) {
+    if (line == 0)
+      return write(
+          llvm::StringRef(program.kinds[action.kind].letters).take_front(width),
+          cells);
+    if (line > 1)
+      return;
+    std::string number = fmt::format("{}", action.microbatch);
+    if (number.size() > width) {
+      hasCutNumbers = true;
+      number.erase(0, number.size() - width);
+    }
+    write(number, cells);
+  }
+
+  static void write(llvm::StringRef text, Cell *cells) {
+    for (char c : text)
+      (cells++)->glyph = c;
+  }
+
+  /// The nearest of the 6 * 6 * 6 colours that terminals have.
+  uint8_t color(const Action &action) const {
+    if (!options.color)
+      return 0;
+    auto level = [](uint8_t value) {
+      return value < 48 ? 0 : value < 115 ? 1 : (value - 35) / 40;
+    };
+    Color fill = picture.fill(action);
+    return 16 + 36 * level(fill.red) + 6 * level(fill.green) + level(fill.blue);
+  }
+
+  void put(llvm::ArrayRef<Cell> cells) {
+    uint8_t color = 0;
+    for (Cell cell : cells) {
+      if (cell.color != color)
+        setColor(color = cell.color);
+      if (cell.glyph == Cell::idle)
+        writer.put(glyphs.idle);
+      else if (cell.glyph != Cell::fill)
+        writer.put(cell.glyph);
+      else if (color)
+        writer.put(' ');
+      else
+        writer.put(glyphs.fill);
+    }
+    if (color)
+      setColor(0);
+  }
+
+  /// Black on `color`, or the terminal's own colours.
+  void setColor(uint8_t color) {
+    writer.put(color ? fmt::format("\x1b[38;5;16;48;5;{}m", color)
+                     : std::string("\x1b[0m"));
+  }
+
+  void axis() {
+    Time step = tickStep(picture.to - picture.from,
+                         std::max<uint64_t>(layout.columns / 10, 1));
+    std::string numbers;
+    std::vector<bool> ticks(layout.columns + 1);
+    Time first = (picture.from + step - 1) / step * step;
+    for (Time time = first; time <= picture.to; time += step) {
+      uint64_t at = column(time);
+      std::string number = cost::format(time);
+      // Only where it fits behind the number before it.
+      if (at < numbers.size() + !numbers.empty() ||
+          at + number.size() > layout.columns + 1)
+        continue;
+      ticks[at] = true;
+      numbers.resize(at, ' ');
+      numbers += number;
+    }
+    writer.put(fmt::format("{:{}}{}", "", layout.margin,
+                           ticks[0] ? glyphs.tick : glyphs.corner));
+    for (uint64_t i = 1; i <= layout.columns; ++i)
+      writer.put(ticks[i] ? glyphs.tick : glyphs.line);
+    writer.put(fmt::format("\n{:{}}{}\n", "", layout.margin, numbers));
+  }
+
+  void legend() {
+    for (uint32_t i = 0; i != program.kinds.size(); ++i) {
+      if (!shownKinds[i])
+        continue;
+      const KindInfo &info = program.kinds[KindId(i)];
+      writer.put(fmt::format("{} {}, ", info.letters, kindWords(info)));
+    }
+    writer.put(
+        fmt::format("{} idle; a column is {}\n", glyphs.idle, columnTime()));
+    if (hasCutNumbers)
+      writer.put("numbers that do not fit are cut to their last digits\n");
+    if (hasHidden)
+      writer.put("actions shorter than a column may not show; "
+                 "`--time-range=A..B` and `--width=N` show more\n");
+  }
+
+  std::string columnTime() const {
+    Time span = picture.to - picture.from, columns = Time(layout.columns);
+    if (span % columns == 0)
+      return cost::format(span / columns);
+    return fmt::format("{:.3g}", double(span) / double(columns) / cost::unit);
+  }
+
+  static constexpr uint32_t maxLines = 8;
+
+  const Picture &picture;
+  const PictureOptions &options;
+  const Program &program;
+  const Glyphs &glyphs;
+  Writer writer;
+  Layout layout;
+  std::vector<Cell> canvas; ///< The lines of one rank, one after another.
+  std::bitset<256> shownKinds;
+  bool hasCutNumbers = false, hasHidden = false;
+};
+
+} // namespace
+
+bool ppcc::emitTimeline(const Program &program, llvm::raw_ostream &out,
+                        EmitContext &context) {
+  auto picture = Picture::make(program, context);
+  if (!picture)
+    return false;
+  Timeline(*picture, context.options.picture, out).emit();
+  return true;
+}
