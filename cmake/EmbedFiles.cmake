@@ -1,14 +1,15 @@
-# Writes OUTPUT, the C++ source that holds the text of FILES.
+# Writes OUTPUT, the C++ source of FUNCTION, which gives the names and texts of FILES as an array of TYPE. HEADER declares
+# both.
 set(rows "")
 foreach(file ${FILES})
   get_filename_component(name ${file} NAME)
   file(READ ${file} text)
-  string(APPEND rows "    {\"${name}\", R\"schedule(${text})schedule\"},\n")
+  string(APPEND rows "    {\"${name}\", R\"embedded(${text})embedded\"},\n")
 endforeach()
-file(WRITE ${OUTPUT} "#include \"ppcc/Driver/ScheduleLibrary.h\"
+file(WRITE ${OUTPUT} "#include \"${HEADER}\"
 
-static constexpr ppcc::LibraryFile files[] = {
+static constexpr ${TYPE} files[] = {
 ${rows}};
 
-llvm::ArrayRef<ppcc::LibraryFile> ppcc::scheduleLibrary() { return files; }
+llvm::ArrayRef<${TYPE}> ${FUNCTION}() { return files; }
 ")

@@ -1,8 +1,6 @@
 // Writes the costs of a program as docs/costs.schema.json describes them.
 #include "Costs.h"
 
-#include "llvm/Support/JSON.h"
-
 #include <map>
 
 using namespace ppcc;
@@ -63,12 +61,7 @@ private:
     writer.put(": ");
   }
 
-  void string(StringRef text) {
-    std::string quoted;
-    llvm::raw_string_ostream(quoted)
-        << llvm::json::Value(llvm::json::fixUTF8(text));
-    writer.put(quoted);
-  }
+  void string(StringRef text) { writer.json(text); }
 
   void overlap() {
     const CostModel &costs = program.costs;

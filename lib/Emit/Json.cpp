@@ -8,7 +8,6 @@
 #include "ppcc/IR/Calls.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/JSON.h"
 
 using namespace ppcc;
 using llvm::StringRef;
@@ -102,12 +101,7 @@ private:
     writer.put("\": ");
   }
 
-  void string(StringRef text) {
-    std::string quoted;
-    llvm::raw_string_ostream(quoted)
-        << llvm::json::Value(llvm::json::fixUTF8(text));
-    writer.put(quoted);
-  }
+  void string(StringRef text) { writer.json(text); }
 
   template <class Range, class Put> void list(const Range &range, Put put) {
     writer.put('[');

@@ -3,6 +3,7 @@
 #include "Picture.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/JSON.h"
 
 #include <fmt/format.h>
 
@@ -43,6 +44,10 @@ Color ppcc::kindColor(const KindInfo &info) {
 }
 
 std::string ppcc::kindWords(const KindInfo &info) {
+  if (!info.isCompute())
+    return fmt::format("{} of {}", kindClassName(info.kindClass),
+                       info.defines == slot::Output ? "an output"
+                                                    : "a gradient");
   switch (info.defines) {
   case slot::Output:
     return "forward";
@@ -64,6 +69,20 @@ void ppcc::appendLabel(const Program &program, const Action &action,
   char digits[20];
   out.append(digits,
              std::to_chars(digits, std::end(digits), action.microbatch).ptr);
+}
+
+std::string ppcc::escapedMarkup(llvm::StringRef text) {
+  std::string result;
+  for (char c : llvm::json::fixUTF8(text))
+    if (c == '&')
+      result += "&amp;";
+    else if (c == '<')
+      result += "&lt;";
+    else if (c == '>')
+      result += "&gt;";
+    else // XML has no place for control characters.
+      result += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  return result;
 }
 
 Time ppcc::tickStep(Time span, uint64_t count) {
@@ -114,6 +133,13 @@ bool Picture::isShown(const Box &box) const {
   return box.from < box.to && box.from < to && box.to > from &&
          (!microbatches ||
           holdsMicrobatch(program, box.begin, box.end, *microbatches));
+}
+
+bool Picture::isShown(ActionId row) const {
+  return times.starts[row.value] <= to && times.ends[row.value] >= from &&
+         (!microbatches ||
+          holdsMicrobatch(program, row, ActionId(row.value + 1),
+                          *microbatches));
 }
 
 void Picture::numberChunks() {

@@ -60,6 +60,14 @@ public:
     });
   }
 
+  /// Whether a row of a shown rank lies within the span and is of a shown
+  /// microbatch.
+  bool isShown(ActionId row) const;
+  /// Whether the rows of the rank are shown.
+  bool shows(RankId rank) const {
+    return std::binary_search(ranks.begin(), ranks.end(), rank);
+  }
+
   /// The boxes of all shown ranks.
   size_t numBoxes() const;
 
@@ -96,9 +104,10 @@ private:
       ++row.value;
     return row;
   }
-  bool isShown(const Box &box) const;
   bool narrow(EmitContext &context);
   void numberChunks();
+
+  bool isShown(const Box &box) const;
 
   std::optional<std::pair<uint32_t, uint32_t>> microbatches;
   bool chunksArePipes = false;
@@ -117,6 +126,9 @@ Color kindColor(const KindInfo &info);
 /// and the shade.
 void appendLabel(const Program &program, const Action &action,
                  llvm::SmallVectorImpl<char> &out);
+
+/// The text for XML and HTML, where it stands between tags.
+std::string escapedMarkup(llvm::StringRef text);
 
 /// The least of 1, 2 and 5 times a power of ten of time units that divides
 /// `span` into at most `count` parts. At least 10^-9.

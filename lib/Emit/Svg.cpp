@@ -4,7 +4,6 @@
 #include "ppcc/Analysis/Dependences.h"
 
 #include "llvm/ADT/SmallString.h"
-#include "llvm/Support/JSON.h"
 
 #include <fmt/format.h>
 
@@ -125,7 +124,7 @@ private:
         "\" height=\"", height, "\" viewBox=\"0 0 ", width, " ", height,
         "\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"",
         fontSize, "\">\n<title>");
-    std::string title = escaped(picture.title());
+    std::string title = escapedMarkup(picture.title());
     tag(title, "</title>\n<rect width=\"", width, "\" height=\"", height,
         "\" fill=\"#fff\"/>\n<text x=\"", edge, "\" y=\"", px(15),
         "\" font-size=\"", px(11), "\">", title, "</text>\n");
@@ -390,24 +389,8 @@ private:
       Px y = bottom + axisHeight + row * legendHeight;
       entry.draw(x, y);
       text(x + entry.swatchWidth + px(4), middle(y, px(12)),
-           escaped(entry.text));
+           escapedMarkup(entry.text));
     });
-  }
-
-  static std::string escaped(StringRef text) {
-    std::string result;
-    for (char c : llvm::json::fixUTF8(text)) {
-      if (c == '&')
-        result += "&amp;";
-      else if (c == '<')
-        result += "&lt;";
-      else if (c == '>')
-        result += "&gt;";
-      else
-        // XML has no place for control characters.
-        result += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-    }
-    return result;
   }
 
   void put(Px length) {
@@ -440,13 +423,13 @@ private:
 
 bool ppcc::emitSvg(const Program &program, llvm::raw_ostream &out,
                    EmitContext &context) {
-  constexpr size_t maxBoxes = 100'000;
+  constexpr size_t maxBoxes = 50'000;
   auto picture = Picture::make(program, context);
   if (!picture)
     return false;
   if (size_t boxes = picture->numBoxes(); boxes > maxBoxes) {
     context.diags.report<diag::PictureTooLarge>(Place(program.name), boxes,
-                                                maxBoxes);
+                                                maxBoxes, "an svg");
     return false;
   }
   Svg(*picture, context.options.picture, out).emit();

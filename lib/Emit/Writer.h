@@ -3,6 +3,7 @@
 
 #include "ppcc/IR/Program.h"
 
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <charconv>
@@ -37,6 +38,13 @@ public:
   void number(int64_t value) {
     need(20);
     at = std::to_chars(at, at + 20, value).ptr;
+  }
+  /// The text as a string of JSON.
+  void json(llvm::StringRef content) {
+    std::string quoted;
+    llvm::raw_string_ostream(quoted)
+        << llvm::json::Value(llvm::json::fixUTF8(content));
+    put(quoted);
   }
   /// The action as in `0F3`.
   void cell(const Program &program, const Action &action) {

@@ -26,6 +26,8 @@ struct PictureOptions {
   bool color = false;   ///< A timeline may use the colours of terminals.
   bool unicode = false; ///< A timeline may use characters beyond ASCII.
   bool arrows = false;  ///< An svg shows what goes from rank to rank.
+  /// Other programs that an html page shows under the first.
+  llvm::ArrayRef<Program> others;
 };
 
 /// What the user can choose about formats.

@@ -1,0 +1,350 @@
+// Writes a page that shows runs: the viewer of html/, and the runs as columns
+// of numbers.
+#include "Emitters.h"
+#include "Picture.h"
+#include "ViewerFiles.h"
+#include "ppcc/Analysis/MemoryCurve.h"
+#include "ppcc/IR/Place.h"
+
+#include "llvm/Support/Base64.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <deque>
+#include <numeric>
+#include <set>
+
+using namespace ppcc;
+using llvm::StringRef;
+
+namespace {
+
+/// Causes that are no row of the page, as viewer.js has them.
+constexpr uint32_t noCause = 0xFFFFFFFF, hiddenCause = 0xFFFFFFFE;
+
+/// Writes one run as JSON; viewer.js reads it.
+class RunWriter {
+public:
+  RunWriter(const Picture &picture, SourceManager &sources, Writer &writer)
+      : picture(picture), program(picture.program), times(picture.times),
+        sources(sources), writer(writer) {
+    rowStarts.push_back(0);
+    for (RankId rank : picture.ranks)
+      rowStarts.push_back(rowStarts.back() +
+                          static_cast<uint32_t>(program.size(rank)));
+    for (Time end : times.ends)
+      tick = std::gcd(tick, end);
+    for (Time start : times.starts)
+      tick = std::gcd(tick, start);
+    tick = std::max<Time>(tick, 1);
+    isWide = times.makespan / tick > UINT32_MAX;
+  }
+
+  void write() {
+    writer.put("{\"title\": ");
+    string(picture.title());
+    key("tick");
+    writer.number(tick);
+    key("wide");
+    writer.put(isWide ? "true" : "false");
+    if (picture.from != 0 || picture.to != times.makespan) {
+      key("span");
+      writer.put(fmt::format("[{},{}]", cost::format(picture.from),
+                             cost::format(picture.to)));
+    }
+    key("ranks");
+    list(picture.ranks, [&](RankId rank) { writer.number(rank.value); });
+    key("rowStarts");
+    list(rowStarts, [&](uint32_t row) { writer.number(row); });
+    key("kinds");
+    list(program.kinds.rows(), [&](const KindInfo &info) { kind(info); });
+    key("phases");
+    list(program.phases, [&](StringRef phase) { string(phase); });
+    key("pipes");
+    writer.put('[');
+    for (uint32_t i = 0; i != program.pipes.size(); ++i)
+      pipe(PipeId(i));
+    writer.put(']');
+    columns();
+    memory();
+    files();
+    writer.put('}');
+  }
+
+private:
+  void key(StringRef name) {
+    writer.put(",\n\"");
+    writer.put(name);
+    writer.put("\": ");
+  }
+  template <class Range, class Put> void list(const Range &range, Put put) {
+    writer.put('[');
+    bool first = true;
+    for (const auto &item : range) {
+      if (!std::exchange(first, false))
+        writer.put(',');
+      put(item);
+    }
+    writer.put(']');
+  }
+  /// A string that cannot end the script element it stands in.
+  void string(StringRef text) {
+    std::string quoted;
+    llvm::raw_string_ostream stream(quoted);
+    {
+      Writer(stream).json(text);
+    }
+    for (char c : quoted)
+      if (c == '<')
+        writer.put("\\u003c");
+      else
+        writer.put(c);
+  }
+
+  void kind(const KindInfo &info) {
+    writer.put("{\"letters\": ");
+    string(info.letters);
+    writer.put(", \"words\": ");
+    string(kindWords(info));
+    writer.put(", \"class\": ");
+    string(kindClassName(info.kindClass));
+    bool moves = info.defines & (slot::Output | slot::InputGrad);
+    writer.put(moves ? ", \"moves\": true" : ", \"moves\": false");
+    writer.put(", \"dimmed\": \"#e4e4e4\", \"colors\": [");
+    KindId id = *program.kinds.find(info.letters);
+    for (uint32_t chunk = 0; chunk != picture.maxChunks; ++chunk)
+      writer.put(fmt::format("{}\"{}\"", chunk ? "," : "",
+                             picture.fill(id, chunk).hex()));
+    writer.put("]}");
+  }
+
+  void pipe(PipeId id) {
+    const Pipe &pipe = program.pipes[id.value];
+    writer.put(id.value == 0 ? "{\"name\": " : ",{\"name\": ");
+    string(pipe.name);
+    writer.put(", \"chunks\": [");
+    for (uint32_t stage = 0; stage != pipe.numStages(); ++stage) {
+      if (stage != 0)
+        writer.put(',');
+      writer.number(picture.chunk(id, StageId(stage)));
+    }
+    writer.put("]}");
+  }
+
+  /// Numbers as the bytes of a little-endian array of T, in base 64.
+  /// `each(put)` calls `put` with one number after another.
+  template <class T, class Each> void array(Each each) {
+    // Full bytes of base 64: a multiple of three numbers.
+    constexpr size_t batch = 3 * 4096;
+    std::vector<T> values;
+    values.reserve(batch);
+    auto flush = [&] {
+      writer.put(llvm::encodeBase64(
+          llvm::ArrayRef(reinterpret_cast<const char *>(values.data()),
+                         values.size() * sizeof(T))));
+      values.clear();
+    };
+    static_assert(std::endian::native == std::endian::little);
+    writer.put('"');
+    each([&](T value) {
+      values.push_back(value);
+      if (values.size() == batch)
+        flush();
+    });
+    flush();
+    writer.put('"');
+  }
+
+  /// An array with `value(row)` for each row of the shown ranks.
+  template <class T, class Value> void column(StringRef name, Value value) {
+    writer.put(name == "start" ? "\n\"" : ",\n\"");
+    writer.put(name);
+    writer.put("\": ");
+    array<T>([&](auto put) {
+      for (RankId rank : picture.ranks)
+        for (ActionId row = program.begin(rank); row != program.end(rank);
+             ++row.value)
+          put(static_cast<T>(value(row)));
+    });
+  }
+
+  void columns() {
+    key("columns");
+    writer.put('{');
+    auto timeColumn = [&](StringRef name, const std::vector<Time> &values) {
+      auto ticks = [&](ActionId row) { return values[row.value] / tick; };
+      isWide ? column<double>(name, ticks) : column<uint32_t>(name, ticks);
+    };
+    timeColumn("start", times.starts);
+    timeColumn("end", times.ends);
+    column<uint32_t>("cause", [&](ActionId row) { return pageCause(row); });
+    column<uint8_t>("kind",
+                    [&](ActionId row) { return program[row].kind.value; });
+    column<uint8_t>("pipe",
+                    [&](ActionId row) { return program[row].pipe.value; });
+    column<uint16_t>("stage",
+                     [&](ActionId row) { return program[row].stage.value; });
+    column<uint16_t>("peer",
+                     [&](ActionId row) { return program[row].peer.value; });
+    column<uint32_t>("microbatch",
+                     [&](ActionId row) { return program[row].microbatch; });
+    column<uint16_t>("phase",
+                     [&](ActionId row) { return program[row].phase.value; });
+    column<uint8_t>("joined",
+                    [&](ActionId row) { return program.joined(row); });
+    column<uint32_t>("site",
+                     [&](ActionId row) { return program[row].site.value; });
+    writer.put(",\n\"critical\": ");
+    array<uint32_t>([&](auto put) {
+      for (ActionId row : criticalPath(times))
+        if (uint32_t at = pageRow(row.value); at != hiddenCause)
+          put(at);
+    });
+    writer.put(",\n\"sites\": ");
+    array<uint32_t>([&](auto put) {
+      for (const Site &site : program.sites) {
+        put(site.file);
+        put(site.line);
+        put(site.column);
+        put(site.caller.value);
+      }
+    });
+    writer.put('}');
+  }
+
+  uint32_t pageCause(ActionId row) const {
+    uint32_t cause = times.causes[row.value];
+    return cause == Simulation::none ? noCause : pageRow(cause);
+  }
+  /// Where the page has a row.
+  uint32_t pageRow(uint32_t row) const {
+    // Most pages have all ranks.
+    if (picture.ranks.size() == program.ranksBegun())
+      return row;
+    RankId rank = program.rankOf(ActionId(row));
+    auto found =
+        std::lower_bound(picture.ranks.begin(), picture.ranks.end(), rank);
+    if (found == picture.ranks.end() || *found != rank)
+      return hiddenCause;
+    return rowStarts[found - picture.ranks.begin()] + row -
+           program.begin(rank).value;
+  }
+
+  /// For each rank the times at which what it holds changes, in units, and what
+  /// it holds from then on.
+  void memory() {
+    MemoryCurve curve(program, times);
+    key("memory");
+    list(picture.ranks, [&](RankId rank) {
+      std::vector<double> at, held;
+      curve.walk(rank, [&](const MemoryStep &step) {
+        double time = double(step.at) / cost::unit;
+        if (at.empty() || at.back() != time) {
+          at.push_back(time);
+          held.push_back(0);
+        }
+        held.back() = double(step.memory) / amount::unit;
+        return true;
+      });
+      auto all = [](const std::vector<double> &values) {
+        return [&](auto put) { llvm::for_each(values, put); };
+      };
+      writer.put("\n{\"at\": ");
+      array<double>(all(at));
+      writer.put(", \"held\": ");
+      array<double>(all(held));
+      writer.put('}');
+    });
+  }
+
+  /// The names of the files, and the lines of text that actions come from.
+  void files() {
+    key("files");
+    list(program.files, [&](const SiteFile &file) { string(file.name); });
+    std::set<std::pair<uint32_t, uint32_t>> seen;
+    bool first = true;
+    key("source");
+    writer.put('[');
+    for (uint32_t i = 1; i < program.sites.size(); ++i) {
+      const Site &site = program.sites[i];
+      // The line of a cell is a whole rank.
+      if (program.files[site.file].own ||
+          !seen.insert({site.file, site.line}).second)
+        continue;
+      Place place = placeOf(program, SiteId(i), sources);
+      if (!place.range.valid())
+        continue;
+      writer.put(fmt::format("{}[{},{},",
+                             std::exchange(first, false) ? "" : ",", site.file,
+                             site.line));
+      string(sources.lineText(place.range.begin).trim().take_front(200));
+      writer.put(']');
+    }
+    writer.put(']');
+  }
+
+  const Picture &picture;
+  const Program &program;
+  const Simulation &times;
+  SourceManager &sources;
+  Writer &writer;
+  std::vector<uint32_t> rowStarts; ///< Of the shown ranks, on the page.
+  Time tick = 0;                   ///< Divides all times.
+  bool isWide = false;             ///< Ticks do not fit 32 bits.
+};
+
+} // namespace
+
+static StringRef viewerFile(StringRef name) {
+  for (const ViewerFile &file : viewerFiles())
+    if (file.name == name)
+      return file.text;
+  llvm_unreachable("lib/Emit/CMakeLists.txt lists the files");
+}
+
+static void writePage(const std::deque<Picture> &pictures,
+                      SourceManager &sources, llvm::raw_ostream &out) {
+  Writer writer(out);
+  std::string title = escapedMarkup(pictures.front().title());
+  for (StringRef part : {StringRef("<!doctype html>\n<html lang=\"en\">\n<meta "
+                                   "charset=\"utf-8\">\n<title>"),
+                         StringRef(title), StringRef("</title>\n<style>\n"),
+                         viewerFile("viewer.css"), StringRef("</style>\n"),
+                         viewerFile("viewer.html")})
+    writer.put(part);
+  for (const Picture &picture : pictures) {
+    writer.put("<script type=\"application/json\">");
+    RunWriter(picture, sources, writer).write();
+    writer.put("</script>\n");
+  }
+  writer.put("<script>\n");
+  writer.put(viewerFile("viewer.js"));
+  writer.put("</script>\n</html>\n");
+}
+
+bool ppcc::emitHtml(const Program &program, llvm::raw_ostream &out,
+                    EmitContext &context) {
+  // Browsers take about 100 bytes a row.
+  constexpr size_t maxRows = 4'000'000;
+  std::deque<Picture> pictures;
+  std::vector<const Program *> programs{&program};
+  for (const Program &other : context.options.picture.others)
+    programs.push_back(&other);
+  size_t rows = 0;
+  for (const Program *each : programs) {
+    auto picture = Picture::make(*each, context);
+    if (!picture)
+      return false;
+    for (RankId rank : picture->ranks)
+      rows += each->size(rank);
+    pictures.push_back(std::move(*picture));
+  }
+  if (rows > maxRows) {
+    context.diags.report<diag::PictureTooLarge>(Place(program.name), rows,
+                                                maxRows, "a page");
+    return false;
+  }
+  writePage(pictures, context.sources, out);
+  return true;
+}

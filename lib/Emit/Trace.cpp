@@ -1,0 +1,311 @@
+// Writes a run as a trace that Perfetto and Chrome open; see docs/traces.md.
+#include "Emitters.h"
+#include "Picture.h"
+
+#include "ppcc/Analysis/MemoryCurve.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <fmt/format.h>
+
+using namespace ppcc;
+using llvm::StringRef;
+
+namespace {
+
+class Trace {
+public:
+  Trace(const Picture &picture, const Transport &transport,
+        llvm::raw_ostream &out)
+      : picture(picture), program(picture.program), index(picture.index),
+        times(picture.times), transport(transport), writer(out) {
+    for (const SiteFile &file : program.files)
+      fileNames.push_back(quoted(file.name));
+    for (const std::string &phase : program.phases)
+      phaseNames.push_back(quoted(phase));
+    for (const Pipe &pipe : program.pipes)
+      pipeNames.push_back(quoted(pipe.name));
+  }
+
+  void emit() {
+    writer.put("{\n\"displayTimeUnit\": \"ms\",\n\"otherData\": {\"format\": "
+               "\"ppcc.trace\", \"version\": 1, \"title\": ");
+    writer.json(picture.title());
+    writer.put(", \"microseconds_per_unit\": 1000},\n\"traceEvents\": [");
+    for (RankId rank : picture.ranks) {
+      names(rank);
+      compute(rank);
+      messages(rank);
+    }
+    flows();
+    counters();
+    writer.put("\n]\n}\n");
+  }
+
+private:
+  /// Threads of a rank: one for each member of a group, then those of its
+  /// messages.
+  static constexpr uint32_t firstMessageThread = 1000;
+
+  static std::string quoted(StringRef text) {
+    std::string result;
+    llvm::raw_string_ostream stream(result);
+    Writer(stream).json(text);
+    return result;
+  }
+
+  /// Begins an event; its fields follow.
+  void event(StringRef phase, RankId rank, uint32_t thread) {
+    writer.put(isFirst ? "\n{\"ph\":\"" : ",\n{\"ph\":\"");
+    isFirst = false;
+    writer.put(phase);
+    writer.put("\",\"pid\":");
+    writer.number(rank.value);
+    writer.put(",\"tid\":");
+    writer.number(thread);
+  }
+  void field(StringRef name, int64_t value) {
+    key(name);
+    writer.number(value);
+  }
+  void key(StringRef name) {
+    writer.put(",\"");
+    writer.put(name);
+    writer.put("\":");
+  }
+  /// A time in microseconds: a unit is a millisecond.
+  void time(StringRef name, Time value) {
+    constexpr Time microsecond = cost::unit / 1000;
+    static_assert(microsecond == 1'000'000);
+    key(name);
+    writer.number(value / microsecond);
+    if (Time rest = value % microsecond) {
+      std::string digits = fmt::format(".{:06}", rest);
+      digits.erase(digits.find_last_not_of('0') + 1);
+      writer.put(digits);
+    }
+  }
+
+  void names(RankId rank) {
+    event("M", rank, 0);
+    writer.put(",\"name\":\"process_name\",\"args\":{\"name\":\"rank ");
+    writer.number(rank.value);
+    writer.put("\"}}");
+    event("M", rank, 0);
+    writer.put(",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":");
+    writer.number(rank.value);
+    writer.put("}}");
+    std::vector<std::pair<uint32_t, std::string>> threads{{0, "compute"}};
+    uint32_t lanes = 1;
+    picture.forEachBox(
+        rank, [&](const Box &box) { lanes = std::max(lanes, box.size()); });
+    for (uint32_t lane = 1; lane != lanes; ++lane)
+      threads.push_back({lane, fmt::format("compute, overlapped {}", lane)});
+    forEachMessage(rank, [&](ActionId row) {
+      threads.push_back({threadOf(program[row]), threadName(program[row])});
+    });
+    llvm::sort(threads);
+    threads.erase(std::unique(threads.begin(), threads.end()), threads.end());
+    for (const auto &[thread, name] : threads) {
+      event("M", rank, thread);
+      writer.put(",\"name\":\"thread_name\",\"args\":{\"name\":\"");
+      writer.put(name);
+      writer.put("\"}}");
+    }
+  }
+
+  template <class Visit> void forEachMessage(RankId rank, Visit visit) const {
+    for (ActionId row = program.begin(rank); row != program.end(rank);
+         ++row.value)
+      if (!program.kindOf(row).isCompute() && program[row].hasPeer() &&
+          picture.isShown(row))
+        visit(row);
+  }
+
+  RankId peerRank(const Action &message) const {
+    return program.rankOfStage(message.pipe, message.peer);
+  }
+  bool sends(const Action &message) const {
+    return program.kinds[message.kind].kindClass == KindClass::Send;
+  }
+
+  /// The queues of the transport as threads. Where all share one with the
+  /// compute actions, messages still have a thread of their own to look at.
+  uint32_t threadOf(const Action &message) const {
+    switch (transport.layout) {
+    case QueueLayout::One:
+    case QueueLayout::Stream:
+      return firstMessageThread;
+    case QueueLayout::StreamPerPeer:
+      return firstMessageThread + peerRank(message).value;
+    case QueueLayout::StreamPerEdge:
+      return firstMessageThread + 2 * peerRank(message).value + !sends(message);
+    }
+    llvm_unreachable("all layouts are above");
+  }
+  std::string threadName(const Action &message) const {
+    uint32_t peer = peerRank(message).value;
+    switch (transport.layout) {
+    case QueueLayout::One:
+    case QueueLayout::Stream:
+      return "communication";
+    case QueueLayout::StreamPerPeer:
+      return fmt::format("communication with rank {}", peer);
+    case QueueLayout::StreamPerEdge:
+      return fmt::format("{} rank {}",
+                         sends(message) ? "sends to" : "receives from", peer);
+    }
+    llvm_unreachable("all layouts are above");
+  }
+
+  void compute(RankId rank) {
+    picture.forEachBox(rank, [&](const Box &box) {
+      for (uint32_t i = 0; i != box.size(); ++i)
+        action(rank, ActionId(box.begin.value + i), i);
+    });
+  }
+  void messages(RankId rank) {
+    forEachMessage(
+        rank, [&](ActionId row) { action(rank, row, threadOf(program[row])); });
+  }
+
+  /// The event of a row, from its start to its end.
+  void action(RankId rank, ActionId row, uint32_t thread) {
+    Action action = program[row];
+    event("X", rank, thread);
+    time("ts", times.starts[row.value]);
+    time("dur", times.ends[row.value] - times.starts[row.value]);
+    key("name");
+    writer.put('"');
+    writer.cell(program, action);
+    writer.put('"');
+    key("cat");
+    writer.put('"');
+    writer.put(program.kinds[action.kind].letters);
+    writer.put("\",\"args\":{\"stage\":");
+    writer.number(action.stage.value);
+    field("microbatch", action.microbatch);
+    if (program.pipes.size() > 1) {
+      key("pipe");
+      writer.put(pipeNames[action.pipe.value]);
+    }
+    if (action.phase != PhaseId()) {
+      key("phase");
+      writer.put(phaseNames[action.phase.value]);
+    }
+    if (action.site != SiteId())
+      site(program.sites[action.site.value]);
+    writer.put("}}");
+  }
+
+  void site(const Site &site) {
+    key("source");
+    writer.put(llvm::StringRef(fileNames[site.file]).drop_back());
+    writer.put(':');
+    writer.number(site.line);
+    writer.put(':');
+    writer.number(site.column);
+    writer.put('"');
+  }
+
+  /// An arrow from each action through the message that carries its result,
+  /// where that takes time, to the action that reads it.
+  void flows() {
+    MessageIndex messages(program, index);
+    for (RankId rank : picture.ranks)
+      forEachMessage(rank, [&](ActionId row) {
+        Action send = program[row];
+        auto message = messages.of(send);
+        if (!sends(send) || !message || messages.send(*message) != row)
+          return;
+        uint8_t slotBit = program.kinds[send.kind].mainSlot();
+        auto maker =
+            index.definer(send.pipe, send.stage, send.microbatch, slotBit);
+        auto reader =
+            index.definer(send.pipe, send.peer, send.microbatch, slotBit);
+        RankId peer = peerRank(send);
+        if (!maker || !reader || !picture.shows(peer) ||
+            !picture.isShown(*maker) || !picture.isShown(*reader))
+          return;
+        uint32_t number = message->number;
+        flow("s", number, rank, *maker);
+        if (takesTime(row))
+          flow("t", number, rank, row);
+        if (auto recv = messages.recv(*message); recv && takesTime(*recv))
+          flow("t", number, peer, *recv);
+        flow("f", number, peer, *reader);
+      });
+  }
+
+  bool takesTime(ActionId row) const {
+    return times.starts[row.value] != times.ends[row.value];
+  }
+
+  /// Which member of its group a compute row is.
+  uint32_t laneOf(ActionId row) const {
+    uint32_t lane = 0;
+    for (; program.joined(row) &&
+           program.kindOf(ActionId(row.value - 1)).isCompute();
+         --row.value)
+      ++lane;
+    return lane;
+  }
+
+  void flow(StringRef phase, uint32_t number, RankId rank, ActionId row) {
+    bool isCompute = program.kindOf(row).isCompute();
+    event(phase, rank, isCompute ? laneOf(row) : threadOf(program[row]));
+    time("ts", times.starts[row.value]);
+    field("id", number);
+    writer.put(",\"name\":\"message\",\"cat\":\"message\"");
+    writer.put(phase == "f" ? ",\"bp\":\"e\"}" : "}");
+  }
+
+  /// What each rank holds, from each change on.
+  void counters() {
+    MemoryCurve curve(program, times);
+    for (RankId rank : picture.ranks) {
+      std::optional<MemoryStep> last;
+      curve.walk(rank, [&](const MemoryStep &step) {
+        if (last && last->at != step.at)
+          counter(rank, *last);
+        last = step;
+        return true;
+      });
+      if (last)
+        counter(rank, *last);
+    }
+  }
+
+  void counter(RankId rank, const MemoryStep &step) {
+    event("C", rank, 0);
+    time("ts", step.at);
+    writer.put(",\"name\":\"memory\",\"args\":{\"memory\":");
+    writer.put(amount::format(step.memory));
+    writer.put("}}");
+    event("C", rank, 0);
+    time("ts", step.at);
+    writer.put(",\"name\":\"activations\",\"args\":{\"activations\":");
+    writer.number(step.activations);
+    writer.put("}}");
+  }
+
+  const Picture &picture;
+  const Program &program;
+  const ProgramIndex &index;
+  const Simulation &times;
+  const Transport &transport;
+  Writer writer;
+  std::vector<std::string> fileNames, phaseNames, pipeNames; ///< As JSON.
+  bool isFirst = true;
+};
+
+} // namespace
+
+bool ppcc::emitTrace(const Program &program, llvm::raw_ostream &out,
+                     EmitContext &context) {
+  auto picture = Picture::make(program, context);
+  if (!picture)
+    return false;
+  Trace(*picture, context.options.transport, out).emit();
+  return true;
+}
