@@ -1,5 +1,6 @@
 // `ppcc compare`: a table of the figures of several schedules.
 #include "Compile.h"
+#include "PictureOptions.h"
 #include "ppcc/Analysis/Report.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Support/Progress.h"
@@ -10,6 +11,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
+#include <deque>
 #include <set>
 
 using namespace ppcc;
@@ -28,6 +30,7 @@ struct CompareOptions : Options {
   std::vector<std::string> inputs;
   std::vector<Sweep> sweeps;
   TableStyle style = TableStyle::Text;
+  bool asPage = false; ///< Of pictures, instead of a table.
 };
 
 /// The figures of one run.
@@ -64,8 +67,10 @@ void declare(CLI::App &app, CompareOptions &options) {
       ->expected(1)
       ->take_all()
       ->allow_extra_args(false);
-  addChoice(app, "--format", "How to write the table",
-            {"text", "csv", "markdown"}, [&](const std::string &name) {
+  addChoice(app, "--format",
+            "How to write the table; html draws the runs instead",
+            {"text", "csv", "markdown", "html"}, [&](const std::string &name) {
+              options.asPage = name == "html";
               options.style = name == "csv"        ? TableStyle::Csv
                               : name == "markdown" ? TableStyle::Markdown
                                                    : TableStyle::Text;
@@ -104,6 +109,8 @@ public:
   }
 
   std::vector<Row> rows;
+  std::deque<Program> programs; ///< Those of a page.
+  std::vector<PageRun> runs;
   std::string running; ///< What is compiled now.
 
 private:
@@ -153,6 +160,8 @@ private:
 
   bool measure(const std::string &input, const Program &program,
                const Transport &transport) {
+    if (options.asPage)
+      return keep(program, transport);
     auto timing = timeProgram(program, transport, diags);
     if (!timing)
       return false;
@@ -170,6 +179,19 @@ private:
     }
     row.messages = report.messages;
     rows.push_back(std::move(row));
+    return true;
+  }
+
+  /// Keeps a program for the page; all of them must fit it.
+  bool keep(const Program &program, const Transport &transport) {
+    pageRows += program.size();
+    if (pageRows > maxPageRows) {
+      diags.report<diag::PictureTooLarge>(Place(program.name), pageRows,
+                                          maxPageRows, "a page");
+      return false;
+    }
+    programs.push_back(program);
+    runs.push_back({programs.back(), transport});
     return true;
   }
 
@@ -205,6 +227,7 @@ private:
   DiagnosticEngine &diags;
   raw_ostream &err;
   Progress &progress;
+  size_t pageRows = 0;
   std::map<std::string, std::set<std::string>> names; ///< By input.
   std::set<std::string> seen;
 };
@@ -275,7 +298,7 @@ int ppcc::runCompare(llvm::ArrayRef<const char *> args,
   if (std::optional<int> code = parseCommandLine(app, args, out, err))
     return *code;
   SourceManager sources(std::move(fs));
-  bool color = wantsColor(options, err);
+  bool color = wantsColor(options.color, err);
   err.enable_colors(color);
   size_t runs =
       options.inputs.size() * Comparison::combinations(options.sweeps);
@@ -301,6 +324,9 @@ int ppcc::runCompare(llvm::ArrayRef<const char *> args,
   if (code != Success)
     return code;
   bool written = writeOutput(options.output, out, diags, [&](raw_ostream &s) {
+    EmitContext context{diags, sources, {}};
+    if (options.asPage)
+      return emitPage(comparison.runs, s, context);
     tableOf(options, comparison.rows).print(s, options.style);
     return true;
   });

@@ -18,9 +18,6 @@ ExitCode compile(const Options &options, SourceManager &sources,
                  DiagnosticEngine &diags, llvm::raw_ostream &err,
                  TakeProgram take);
 
-/// Whether diagnostics are to be coloured.
-bool wantsColor(const Options &options, llvm::raw_ostream &err);
-
 /// `ppcc compare`: a table of the figures of several schedules. `args` begin
 /// with the command.
 int runCompare(llvm::ArrayRef<const char *> args,

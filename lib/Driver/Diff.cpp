@@ -1,5 +1,6 @@
 // `ppcc diff`: where two programs first differ.
 #include "Compile.h"
+#include "PictureOptions.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/IR/Place.h"
 
@@ -169,7 +170,7 @@ int ppcc::runDiff(llvm::ArrayRef<const char *> args,
   if (std::optional<int> code = parseCommandLine(app, args, out, err))
     return *code;
   SourceManager sources(std::move(fs));
-  bool color = wantsColor(options, err);
+  bool color = wantsColor(options.color, err);
   err.enable_colors(color);
   DiagnosticEngine diags(
       [&](const Diagnostic &found) { render(found, sources, err, {color}); });

@@ -348,12 +348,6 @@ ExitCode ppcc::compile(const Options &options, SourceManager &sources,
   return Compilation(options, sources, diags, out, err, take).run();
 }
 
-bool ppcc::wantsColor(const Options &options, raw_ostream &err) {
-  return options.color == "always" ||
-         (options.color == "auto" && err.has_colors() &&
-          !llvm::sys::Process::GetEnv("NO_COLOR"));
-}
-
 /// The first sentence of the comment at the top of a file.
 static std::string firstComment(StringRef text) {
   std::string comment;
@@ -406,7 +400,7 @@ int ppcc::runCompiler(llvm::ArrayRef<const char *> args,
     return Success;
 
   SourceManager sources(std::move(fs));
-  bool color = wantsColor(options, err);
+  bool color = wantsColor(options.color, err);
   err.enable_colors(color);
   DiagnosticEngine diags(
       [&](const Diagnostic &found) { render(found, sources, err, {color}); });

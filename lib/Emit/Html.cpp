@@ -111,7 +111,7 @@ private:
     string(kindClassName(info.kindClass));
     bool moves = info.defines & (slot::Output | slot::InputGrad);
     writer.put(moves ? ", \"moves\": true" : ", \"moves\": false");
-    writer.put(", \"dimmed\": \"#e4e4e4\", \"colors\": [");
+    writer.put(", \"colors\": [");
     KindId id = *program.kinds.find(info.letters);
     for (uint32_t chunk = 0; chunk != picture.maxChunks; ++chunk)
       writer.put(fmt::format("{}\"{}\"", chunk ? "," : "",
@@ -307,12 +307,16 @@ static void writePage(const std::deque<Picture> &pictures,
                       SourceManager &sources, llvm::raw_ostream &out) {
   Writer writer(out);
   std::string title = escapedMarkup(pictures.front().title());
-  for (StringRef part : {StringRef("<!doctype html>\n<html lang=\"en\">\n<meta "
-                                   "charset=\"utf-8\">\n<title>"),
-                         StringRef(title), StringRef("</title>\n<style>\n"),
-                         viewerFile("viewer.css"), StringRef("</style>\n"),
-                         viewerFile("viewer.html")})
-    writer.put(part);
+  // The policy keeps whatever the names are from fetching anything.
+  writer.put("<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+             "<meta http-equiv=\"Content-Security-Policy\" content=\""
+             "default-src 'none'; script-src 'unsafe-inline'; style-src "
+             "'unsafe-inline'\">\n<title>");
+  writer.put(title);
+  writer.put("</title>\n<style>\n");
+  writer.put(viewerFile("viewer.css"));
+  writer.put("</style>\n");
+  writer.put(viewerFile("viewer.html"));
   for (const Picture &picture : pictures) {
     writer.put("<script type=\"application/json\">");
     RunWriter(picture, sources, writer).write();
@@ -323,28 +327,30 @@ static void writePage(const std::deque<Picture> &pictures,
   writer.put("</script>\n</html>\n");
 }
 
-bool ppcc::emitHtml(const Program &program, llvm::raw_ostream &out,
+bool ppcc::emitPage(llvm::ArrayRef<PageRun> runs, llvm::raw_ostream &out,
                     EmitContext &context) {
-  // Browsers take about 100 bytes a row.
-  constexpr size_t maxRows = 4'000'000;
   std::deque<Picture> pictures;
-  std::vector<const Program *> programs{&program};
-  for (const Program &other : context.options.picture.others)
-    programs.push_back(&other);
   size_t rows = 0;
-  for (const Program *each : programs) {
-    auto picture = Picture::make(*each, context);
+  for (const PageRun &run : runs) {
+    EmitContext ofRun = context;
+    ofRun.options.transport = run.transport;
+    auto picture = Picture::make(run.program, ofRun);
     if (!picture)
       return false;
     for (RankId rank : picture->ranks)
-      rows += each->size(rank);
+      rows += run.program.size(rank);
+    if (rows > maxPageRows) {
+      context.diags.report<diag::PictureTooLarge>(Place(run.program.name), rows,
+                                                  maxPageRows, "a page");
+      return false;
+    }
     pictures.push_back(std::move(*picture));
-  }
-  if (rows > maxRows) {
-    context.diags.report<diag::PictureTooLarge>(Place(program.name), rows,
-                                                maxRows, "a page");
-    return false;
   }
   writePage(pictures, context.sources, out);
   return true;
+}
+
+bool ppcc::emitHtml(const Program &program, llvm::raw_ostream &out,
+                    EmitContext &context) {
+  return emitPage(PageRun{program, context.options.transport}, out, context);
 }

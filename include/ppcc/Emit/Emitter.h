@@ -26,13 +26,11 @@ struct PictureOptions {
   bool color = false;   ///< A timeline may use the colours of terminals.
   bool unicode = false; ///< A timeline may use characters beyond ASCII.
   bool arrows = false;  ///< An svg shows what goes from rank to rank.
-  /// Other programs that an html page shows under the first.
-  llvm::ArrayRef<Program> others;
 };
 
 /// What the user can choose about formats.
 struct EmitOptions {
-  TorchVersion torchVersion;     ///< The PyTorch that is to read torch-csv.
+  TorchVersion torchVersion; ///< The PyTorch that is to read torch-csv.
   /// What promela models, and what reports and pictures run on.
   Transport transport{"stream"};
   /// What `ir`, `actions` and pictures show of the program.
@@ -57,6 +55,20 @@ struct Emitter {
                EmitContext &context);
   llvm::StringRef summary;
 };
+
+/// A program, and what it runs on.
+struct PageRun {
+  const Program &program;
+  Transport transport;
+};
+
+/// The most rows of a page; browsers take about 100 bytes for each.
+inline constexpr size_t maxPageRows = 4'000'000;
+
+/// Writes a page that shows runs under each other on one time axis. False, with
+/// nothing written, after a diagnostic that they cannot be shown.
+bool emitPage(llvm::ArrayRef<PageRun> runs, llvm::raw_ostream &out,
+              EmitContext &context);
 
 /// All formats, as in Emitters.def.
 llvm::ArrayRef<Emitter> emitters();

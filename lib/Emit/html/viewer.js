@@ -5,6 +5,8 @@
 const NONE = 0xffffffff; // A cause: it could start at once.
 const HIDDEN = 0xfffffffe; // A cause: a row of a rank that the page does not have.
 const GUTTER = 78, AXIS = 26, TITLE = 30, BOX = 24, MESSAGE = 8, MEMORY = 30, GAP = 4;
+const DIMMED = "#e4e4e4", DIMMED_PIXEL = 0xffe4e4e4;
+const NARROW = 3; // Boxes below this many pixels have neither border nor label.
 
 // ---- The data -------------------------------------------------------------------------------------------------------
 
@@ -36,6 +38,7 @@ function load(json) {
   for (const time of data.end) data.length = Math.max(data.length, time);
   data.onCritical = new Uint8Array(data.start.length);
   for (const row of data.critical) data.onCritical[row] = 1;
+  for (const kind of data.kinds) kind.pixels = kind.colors.map(pixelOf);
   data.source = new Map(json.source.map(([file, line, text]) => [file + ":" + line, text]));
   data.tracks = json.ranks.map((rank, i) => {
     const compute = [], messages = [];
@@ -50,6 +53,12 @@ function load(json) {
   });
   data.peak = Math.max(...data.tracks.map((track) => track.memory.peak));
   return data;
+}
+
+/// `#rrggbb` as a pixel of an image.
+function pixelOf(color) {
+  const value = parseInt(color.slice(1), 16);
+  return ((0xff000000 | ((value & 0xff) << 16)) | (value & 0xff00) | (value >> 16)) >>> 0;
 }
 
 const isCompute = (data, row) => data.kinds[data.kind[row]].class === "compute";
@@ -225,7 +234,12 @@ const isDimmed = (data, row) =>
 function color(data, row) {
   const chunk = data.pipes[data.pipe[row]].chunks[data.stage[row]];
   const kind = data.kinds[data.kind[row]];
-  return isDimmed(data, row) ? kind.dimmed : kind.colors[chunk] || kind.colors[0];
+  return isDimmed(data, row) ? DIMMED : kind.colors[chunk];
+}
+
+function pixel(data, row) {
+  const chunk = data.pipes[data.pipe[row]].chunks[data.stage[row]], { pixels } = data.kinds[data.kind[row]];
+  return isDimmed(data, row) ? DIMMED_PIXEL : pixels[chunk];
 }
 
 function draw() {
@@ -236,10 +250,8 @@ function draw() {
   context.rect(GUTTER, AXIS, width - GUTTER, height - AXIS);
   context.clip();
   const seen = strips.filter((strip) => yOf(strip) < height && yOf(strip) + strip.height > AXIS);
-  for (const strip of seen) {
-    if (strip.type === "rank") drawRank(strip);
-    if (strip.type === "memory") drawMemory(strip);
-  }
+  drawRanks(seen);
+  for (const strip of seen) if (strip.type === "memory") drawMemory(strip);
   if (selected !== null) for (const data of programs) drawPath(data, pathOf(data));
   if (shows.critical) for (const data of programs) drawPath(data, data.critical);
   context.restore();
@@ -249,36 +261,84 @@ function draw() {
 
 const yOf = (strip) => AXIS + strip.y - view.top;
 
-function drawRank(strip) {
-  const { data, track } = strip, y = yOf(strip), pixel = 1 / scale();
-  context.fillStyle = "#f2f2f2";
-  context.fillRect(GUTTER, y, width, BOX);
+/// The narrow boxes of all visible ranks, two rows of pixels a rank, which are stretched to its height.
+const narrow = { canvas: document.createElement("canvas"), image: null, pixels: null };
+narrow.context = narrow.canvas.getContext("2d");
+
+function clearNarrow(ranks) {
+  const { canvas: own, context: ownContext } = narrow, columns = Math.max(1, Math.ceil(width - GUTTER)), rows = Math.max(1, 2 * ranks);
+  if (!narrow.image || own.width !== columns || own.height !== rows) {
+    own.width = columns;
+    own.height = rows;
+    narrow.image = ownContext.createImageData(columns, rows);
+    narrow.pixels = new Uint32Array(narrow.image.data.buffer);
+  }
+  narrow.pixels.fill(0xfff2f2f2);
+}
+
+function paintNarrow(index, data, row, start, end) {
+  const columns = narrow.canvas.width, line = 2 * index * columns;
+  const first = Math.floor(xOf(start) - GUTTER + 0.5), last = Math.max(first + 1, Math.floor(xOf(end) - GUTTER + 0.5));
+  const upper = pixel(data, row), lower = data.joined[row + 1] && isCompute(data, row + 1) ? pixel(data, row + 1) : upper;
+  for (let x = Math.max(first, 0); x < last && x < columns; ++x) {
+    narrow.pixels[line + x] = upper;
+    narrow.pixels[line + columns + x] = lower;
+  }
+}
+
+function drawRanks(seen) {
+  const ranks = seen.filter((strip) => strip.type === "rank"), least = 1 / scale(), wide = [];
+  clearNarrow(ranks.length);
+  ranks.forEach((strip, i) =>
+    forEachVisible(strip.data, strip.track.compute, view.from, view.to, least, (row, start, end) => {
+      if (end - start < NARROW * least) paintNarrow(i, strip.data, row, start, end);
+      else wide.push({ strip, row, start, end });
+    }));
+  narrow.context.putImageData(narrow.image, 0, 0);
+  context.imageSmoothingEnabled = false;
+  ranks.forEach((strip, i) =>
+    context.drawImage(narrow.canvas, 0, 2 * i, narrow.canvas.width, 2, GUTTER, yOf(strip), narrow.canvas.width, BOX));
   context.font = "11px Helvetica, Arial, sans-serif";
   context.textAlign = "center";
   context.textBaseline = "middle";
-  forEachVisible(data, track.compute, view.from, view.to, pixel, (row, start, end) => {
-    const left = Math.max(xOf(start), GUTTER - 2), right = Math.min(xOf(end), width + 2);
-    const group = right - left >= 3 ? members(data, row) : [row];
-    group.forEach((member, i) => {
-      const top = y + (BOX * i) / group.length, part = BOX / group.length;
-      context.fillStyle = color(data, member);
-      context.fillRect(left, top, right - left, part);
-      if (right - left < 3) return;
-      const marked = (shows.critical || selected !== null) && !isDimmed(data, member);
-      context.strokeStyle = marked ? "#000" : "#555";
-      context.lineWidth = marked ? 1.5 : 0.5;
-      context.strokeRect(left, top, right - left, part);
-      const text = label(data, member);
-      if (right - left < 7 * text.length + 2 || part < 9) return;
-      context.fillStyle = isDimmed(data, member) ? "#777" : "#000";
-      context.fillText(text, (left + right) / 2, top + part / 2 + 0.5);
-    });
+  for (const box of wide) drawBox(box);
+  if (shows.messages) ranks.forEach(drawMessages);
+}
+
+function drawBox({ strip, row, start, end }) {
+  const { data } = strip, y = yOf(strip), group = members(data, row);
+  const left = Math.max(xOf(start), GUTTER - 2), right = Math.min(xOf(end), width + 2);
+  group.forEach((member, i) => {
+    const top = y + (BOX * i) / group.length, part = BOX / group.length;
+    const marked = (shows.critical || selected !== null) && !isDimmed(data, member);
+    context.fillStyle = color(data, member);
+    context.fillRect(left, top, right - left, part);
+    context.strokeStyle = marked ? "#000" : "#555";
+    context.lineWidth = marked ? 1.5 : 0.5;
+    context.strokeRect(left, top, right - left, part);
+    context.fillStyle = isDimmed(data, member) ? "#777" : "#000";
+    drawLabel(data, member, left, right, top, part);
   });
-  if (!shows.messages) return;
-  forEachVisible(data, track.messages, view.from, view.to, pixel, (row, start, end) => {
+}
+
+function drawMessages(strip) {
+  const { data, track } = strip, top = yOf(strip) + BOX + 1;
+  forEachVisible(data, track.messages, view.from, view.to, 1 / scale(), (row, start, end) => {
     context.fillStyle = color(data, row);
-    context.fillRect(xOf(start), y + BOX + 1, Math.max(1, xOf(end) - xOf(start)), MESSAGE - 2);
+    context.fillRect(xOf(start), top, Math.max(1, xOf(end) - xOf(start)), MESSAGE - 2);
   });
+}
+
+/// The letters and the microbatch, in one line, else in two, else not at all.
+function drawLabel(data, row, left, right, top, part) {
+  const letters = data.kinds[data.kind[row]].letters, digits = String(data.microbatch[row]);
+  const fits = (text) => right - left >= 6.4 * text.length + 2;
+  const center = (left + right) / 2;
+  if (part < 9) return;
+  if (fits(letters + digits)) return context.fillText(letters + digits, center, top + part / 2 + 0.5);
+  if (part < 20 || !fits(letters) || !fits(digits)) return;
+  context.fillText(letters, center, top + part / 4 + 1);
+  context.fillText(digits, center, top + (3 * part) / 4);
 }
 
 function drawMemory(strip) {
@@ -512,7 +572,10 @@ function fit() {
 function legend() {
   const seen = new Map();
   for (const data of programs)
-    for (const kind of data.kinds) if (kind.class === "compute" && !seen.has(kind.letters)) seen.set(kind.letters, kind);
+    for (const index of new Set(data.kind)) {
+      const kind = data.kinds[index];
+      if (kind.class === "compute" && !seen.has(kind.letters)) seen.set(kind.letters, kind);
+    }
   for (const kind of seen.values()) {
     const entry = document.createElement("span"), swatch = document.createElement("i");
     swatch.style.background = kind.colors[0];

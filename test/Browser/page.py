@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Looks at a page in a browser. Usage: page.py TEST PAGE; the tests are the functions below."""
+import statistics
+import sys
+
+import browser
+
+DIMMED = "#e4e4e4"
+
+
+def near_left(driver, cell, program=0):
+    """A place of an action that no text or border covers."""
+    left, right, y = driver.execute_script(
+        """const row = arguments[0], data = ppcc.programs[arguments[1]], at = ppcc.screenOf(arguments[1], row);
+        const half = (data.end[row] - data.start[row]) / 2 * scale();
+        return [at.x - half, at.x + half, at.y];""", browser.find(driver, cell, program), program)
+    return round(left + (right - left) * 0.1) + 3, round(y)
+
+
+def hover(driver):
+    """The tooltip tells what an action is, when it runs, where it stands in the source and what it waited for."""
+    warmup = "phase warmup { if r == 0 { F; F; } else { F; } }"
+    group = 'pair.pp:14:{}  overlap {{ F; B; }} // <b>&amp; "quotes"</b></script>'
+    called = "called at pair.pp:10:12  else { both(); B; }"
+    expected = {
+        "0F0": ["0F0: forward", "stage 0, microbatch 0, phase warmup", "rank 0, from 0 to 1.5 (1.5)",
+                "pair.pp:8:32  " + warmup, "waited for nothing"],
+        "1F0": ["1F0: forward", "stage 1, microbatch 0, phase warmup", "rank 1, from 1.75 to 3.25 (1.5)",
+                "pair.pp:8:47  " + warmup,
+                "waited for 1RECV_F0 on rank 1 until 1.75, that for 0F0 on rank 0 until 1.5"],
+        "1F1": ["1F1: forward", "stage 1, microbatch 1", "rank 1, from 3.25 to 6.75 (3.5)", group.format(13), called,
+                "waited for 1F0 on rank 1 until 3.25"],
+        "1B0": ["1B0: backward", "stage 1, microbatch 0", "rank 1, from 3.25 to 6.75 (3.5)", group.format(16), called,
+                "waited for 1F0 on rank 1 until 3.25"],
+        "0B1": ["0B1: backward", "stage 0, microbatch 1", "rank 0, from 9 to 11 (2)", "pair.pp:9:20  if r == 0 { B; B; }",
+                "waited for 0B0 on rank 0 until 9"],
+    }
+    for cell, lines in expected.items():
+        browser.point(driver, browser.place(driver, cell))
+        assert browser.tooltip(driver) == lines, f"{cell}: {browser.tooltip(driver)}"
+    browser.point(driver, (700, 700))
+    assert browser.tooltip(driver) == [], "a tooltip where nothing is"
+
+
+def highlights(driver):
+    """A click on an action, or the field, leaves a microbatch its colours; the critical path likewise."""
+    colors = {cell: browser.color(driver, near_left(driver, cell)) for cell in ["0F0", "0F1", "1B0", "0B1"]}
+    assert DIMMED not in colors.values() and colors["0F0"] == colors["0F1"] != colors["1B0"], colors
+    browser.point(driver, browser.place(driver, "0F1"), click=True)
+    assert driver.find_element("id", "microbatch").get_attribute("value") == "1"
+    for cell, dimmed in {"0F1": False, "0B1": False, "0F0": True, "1B0": True}.items():
+        assert (browser.color(driver, near_left(driver, cell)) == DIMMED) == dimmed, cell
+    browser.point(driver, browser.place(driver, "0F1"), click=True)
+    assert browser.color(driver, near_left(driver, "0F0")) == colors["0F0"], "a second click does not take it back"
+    driver.find_element("id", "microbatch").send_keys("0")
+    browser.settle(driver)
+    assert browser.color(driver, near_left(driver, "0F1")) == DIMMED
+    driver.find_element("id", "microbatch").send_keys("\ue00c")  # Escape.
+    browser.press(driver, "critical")
+    path = driver.execute_script("return Array.from(ppcc.programs[0].critical)")
+    assert browser.find(driver, "0B1") in path and browser.find(driver, "0F0") in path
+    assert browser.color(driver, near_left(driver, "0B1")) == colors["0B1"]
+    off = [cell for cell in ["0F1", "1F1", "1B1"] if browser.find(driver, cell) not in path]
+    assert off, "all is critical"
+    for cell in off:
+        assert browser.color(driver, near_left(driver, cell)) == DIMMED, cell
+
+
+def memory(driver):
+    """The curve of each rank, in its own strip."""
+    browser.press(driver, "memory")
+    x, y = browser.place(driver, "0F1")
+    browser.point(driver, (x, y + 40))
+    assert browser.tooltip(driver)[0].startswith("rank 0 holds 2 at "), browser.tooltip(driver)
+    x, y = browser.place(driver, "1F0")
+    browser.point(driver, (x, y + 40))
+    assert browser.tooltip(driver)[0].startswith("rank 1 holds 1 at "), browser.tooltip(driver)
+    browser.press(driver, "messages")
+    x, y = browser.place(driver, "1RECV_F0")
+    browser.point(driver, (x, y))
+    assert browser.tooltip(driver)[0] == "1RECV_F0: recv of an output", browser.tooltip(driver)
+
+
+def keys(driver):
+    """Zoom with the wheel and keys, move by dragging; all of it undone by Fit."""
+    view = lambda: driver.execute_script("return ppcc.view")
+    whole = view()
+    canvas = driver.find_element("id", "canvas")
+    canvas.send_keys("+")
+    browser.settle(driver)
+    inside = view()
+    assert whole["from"] < inside["from"] and inside["to"] < whole["to"]
+    canvas.send_keys("\ue014")  # The right arrow.
+    browser.settle(driver)
+    assert view()["from"] > inside["from"]
+    driver.execute_script(
+        """const at = ppcc.screenOf(0, arguments[0]);
+        at.x = Math.round(at.x); // Wheels have whole places.
+        window.under = timeOf(at.x - canvas.getBoundingClientRect().left);
+        canvas.dispatchEvent(new WheelEvent("wheel", { clientX: at.x, clientY: at.y, deltaY: -400, cancelable: true }));
+        window.after = timeOf(at.x - canvas.getBoundingClientRect().left);""", browser.find(driver, "1B0"))
+    under, after = driver.execute_script("return [under, after]")
+    assert abs(under - after) < 1e-9, "the time under the pointer moved"
+    browser.press(driver, "fit")
+    assert view() == whole
+
+
+def part(driver):
+    """One of two ranks, opened at a span of time; what it waited for elsewhere is said so."""
+    view = driver.execute_script("return ppcc.view")
+    assert (view["from"], view["to"]) == (2, 4), view
+    browser.press(driver, "fit")
+    browser.point(driver, browser.place(driver, "1F0"))
+    lines = browser.tooltip(driver)
+    assert lines[0] == "1F0: forward" and lines[2].startswith("rank 1, "), lines
+    assert lines[-1] == "waited for 1RECV_F0 on rank 1 until 1.75, that for a rank that is not shown", lines
+    assert driver.execute_script("return ppcc.programs[0].ranks") == [1]
+
+
+def several(driver):
+    """Two programs on one axis: what starts at the same time stands at the same place."""
+    titles = driver.execute_script("return ppcc.programs.map((data) => data.title)")
+    assert [title.split()[0].rstrip(":") for title in titles] == ["one_f_one_b", "pair"], titles
+    first, second = browser.place(driver, "0F0", 0), browser.place(driver, "0F0", 1)
+    assert first[1] < second[1]
+    zero = driver.execute_script("return canvas.getBoundingClientRect().left + xOf(0)")
+    for program, length in (0, 1), (1, 1.5):
+        start, end = driver.execute_script(
+            "const data = ppcc.programs[arguments[0]]; return [data.start[0], data.end[0]]", program)
+        assert (start, end) == (0, length)
+        x = browser.place(driver, "0F0", program)[0]
+        assert abs(x - zero - driver.execute_script("return scale()") * length / 2) <= 1
+    browser.point(driver, second)
+    assert browser.tooltip(driver)[2] == "rank 0, from 0 to 1.5 (1.5)", browser.tooltip(driver)
+
+
+def hostile(driver):
+    """Names in a program stay names."""
+    name = '</script><script>window.broken = 1</script><img src=x onerror="window.broken = 2">&amp;'
+    assert driver.execute_script("return window.broken") is None
+    assert driver.execute_script("return document.images.length") == 0
+    assert driver.execute_script("return ppcc.programs[0].title").startswith(name)
+    assert driver.title.startswith(name)
+    browser.point(driver, browser.place(driver, "0F0"))
+    lines = browser.tooltip(driver)
+    assert lines[1].endswith("phase " + name) and lines[3].startswith(name + ":"), lines
+    assert driver.execute_script("return window.broken") is None
+
+
+def speed(driver):
+    """Frames while the mouse drags, at several zooms."""
+    count = driver.execute_script("return ppcc.programs[0].tracks.reduce((sum, track) => sum + track.compute.rows.length, 0)")
+    assert count >= 100_000, count
+    for share in 1, 0.1, 0.01, 0.001:
+        times = driver.execute_async_script(
+            """const [share, done] = arguments, span = ppcc.programs[0].length * share, frames = 60, times = [];
+            ppcc.move(0, span, 0);
+            const box = canvas.getBoundingClientRect(), y = box.top + 100;
+            const fire = (type, x) => canvas.dispatchEvent(new PointerEvent(type, { clientX: x, clientY: y, bubbles: true }));
+            fire("pointerdown", box.right - 20);
+            let last = null, drawn = ppcc.frames, i = 0;
+            const step = (now) => {
+              if (last !== null) times.push(now - last);
+              last = now;
+              if (++i > frames) {
+                fire("pointerup", 0);
+                return done({ times, drawn: ppcc.frames - drawn, from: ppcc.view.from });
+              }
+              fire("pointermove", box.right - 20 - 10 * i);
+              requestAnimationFrame(step);
+            };
+            requestAnimationFrame(step);""", share)
+        median = statistics.median(times["times"])
+        print(f"{count} actions, {share:6.1%} of the time: median {median:.1f} ms a frame, "
+              f"slowest {max(times['times']):.1f} ms")
+        assert times["drawn"] >= 50, f"only {times['drawn']} frames were drawn"
+        assert share == 1 or times["from"] > 0, "it did not move"
+        assert median < 50, f"{median} ms a frame"
+
+
+def main():
+    test, path = sys.argv[1:]
+    with browser.page(path) as driver:
+        globals()[test](driver)
+
+
+if __name__ == "__main__":
+    main()
