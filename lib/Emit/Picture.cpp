@@ -136,10 +136,12 @@ bool Picture::isShown(const Box &box) const {
 }
 
 bool Picture::isShown(ActionId row) const {
-  return times.starts[row.value] <= to && times.ends[row.value] >= from &&
-         (!microbatches ||
-          holdsMicrobatch(program, row, ActionId(row.value + 1),
-                          *microbatches));
+  Box box{row, ActionId(row.value + 1), times.starts[row.value],
+          times.ends[row.value]};
+  // Messages often take no time.
+  if (box.from == box.to && !program.kindOf(row).isCompute())
+    ++box.to;
+  return isShown(box);
 }
 
 void Picture::numberChunks() {

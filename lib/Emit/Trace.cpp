@@ -228,18 +228,18 @@ private:
             !picture.isShown(*maker) || !picture.isShown(*reader))
           return;
         uint32_t number = message->number;
-        flow("s", number, rank, *maker);
-        if (takesTime(row))
-          flow("t", number, rank, row);
-        if (auto recv = messages.recv(*message); recv && takesTime(*recv))
-          flow("t", number, peer, *recv);
-        flow("f", number, peer, *reader);
+        flow("s", number, *maker, startOf(*maker));
+        // A receive may have waited long; its arrow comes with the send.
+        for (auto end : {std::optional(row), messages.recv(*message)})
+          if (end)
+            if (Time at = std::max(startOf(*end), startOf(row));
+                at < times.ends[end->value])
+              flow("t", number, *end, at);
+        flow("f", number, *reader, startOf(*reader));
       });
   }
 
-  bool takesTime(ActionId row) const {
-    return times.starts[row.value] != times.ends[row.value];
-  }
+  Time startOf(ActionId row) const { return times.starts[row.value]; }
 
   /// Which member of its group a compute row is.
   uint32_t laneOf(ActionId row) const {
@@ -251,10 +251,11 @@ private:
     return lane;
   }
 
-  void flow(StringRef phase, uint32_t number, RankId rank, ActionId row) {
+  void flow(StringRef phase, uint32_t number, ActionId row, Time at) {
     bool isCompute = program.kindOf(row).isCompute();
-    event(phase, rank, isCompute ? laneOf(row) : threadOf(program[row]));
-    time("ts", times.starts[row.value]);
+    event(phase, program.rankOf(row),
+          isCompute ? laneOf(row) : threadOf(program[row]));
+    time("ts", at);
     field("id", number);
     writer.put(",\"name\":\"message\",\"cat\":\"message\"");
     writer.put(phase == "f" ? ",\"bp\":\"e\"}" : "}");

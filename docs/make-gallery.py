@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the gallery. Usage: make.py PPCC FOLDER; writes FOLDER/gallery.md and the pictures in FOLDER/gallery/."""
+"""Draws the gallery. Usage: make-gallery.py PPCC FOLDER; writes FOLDER/gallery.md and the pictures in FOLDER/gallery/."""
 import subprocess
 import sys
 from pathlib import Path
