@@ -180,6 +180,9 @@ std::optional<int> ppcc::parseOptions(ArrayRef<const char *> args,
   if (options.output != "-" &&
       llvm::sys::fs::equivalent(options.input, options.output))
     return wrong("the output `" + options.output + "` is the input");
+  if (options.timeline && options.emit == "ast")
+    return wrong("--timeline draws a program, but --emit=ast stops before "
+                 "there is one");
   if (options.input.empty() && !isList)
     return wrong(
         "no input: give a schedule file, or the name of one of the library");

@@ -87,7 +87,7 @@ private:
            textWidth(fmt::format("rank {}", picture.ranks.back().value)) + edge;
     // Wide enough for the longest label in the shortest box.
     __int128 wanted =
-        __int128(longest + px(3)) * (picture.to - picture.from) / shortest;
+        __int128(longest + px(4)) * (picture.to - picture.from) / shortest;
     plotWidth =
         std::clamp(wanted, __int128(px(240)), __int128(maxDefault)) / 100 * 100;
     if (options.width)
@@ -101,7 +101,7 @@ private:
   static Px textWidth(StringRef text) {
     Px sum = 0;
     for (char c : text)
-      sum += fontSize * (c == 'W' || c == 'M' ? 95 : 60) / 100;
+      sum += fontSize * (c == 'W' || c == 'M' ? 100 : 62) / 100;
     return sum;
   }
 

@@ -51,7 +51,7 @@ function load(json) {
     for (const value of held) peak = Math.max(peak, value);
     return { rank, compute: items(data, compute), messages: items(data, messages), memory: { at, held, peak } };
   });
-  data.peak = Math.max(...data.tracks.map((track) => track.memory.peak));
+  data.peak = data.tracks.reduce((peak, track) => Math.max(peak, track.memory.peak), 0);
   return data;
 }
 
