@@ -1,0 +1,168 @@
+// Checks a program before it runs: whatever it holds, the engine stays within
+// its arrays.
+#pragma once
+
+#include "ppcc/Runtime/Wiring.h"
+
+namespace ppcc::rt {
+
+namespace detail {
+
+[[noreturn]] inline void refuse(const std::string &what) {
+  throw Error("bad program: " + what);
+}
+
+inline std::string ofRow(uint32_t rank, uint64_t row) {
+  return "row " + std::to_string(row) + " of rank " + std::to_string(rank);
+}
+
+inline void checkPipe(const Program &program, const Pipe &pipe) {
+  std::string name = "pipe `" + std::string(pipe.name) + "`";
+  if (pipe.rankOfStage.empty() || pipe.rankOfStage.size >= Row::noPeer)
+    refuse(name + " has " + std::to_string(pipe.rankOfStage.size) + " stages");
+  if (uint64_t(pipe.firstMicrobatch) + pipe.numMicrobatches > UINT32_MAX)
+    refuse(name + " has too many microbatches");
+  for (uint32_t rank : pipe.rankOfStage)
+    if (rank >= program.numRanks)
+      refuse(name + " has a stage on rank " + std::to_string(rank) +
+             ", but there are " + std::to_string(program.numRanks) + " ranks");
+  const SkipEdge *before = nullptr;
+  for (const SkipEdge &edge : pipe.skipEdges) {
+    if (edge.to >= pipe.numStages() || edge.from + 1 >= edge.to)
+      refuse(name + " has a skip edge from stage " + std::to_string(edge.from) +
+             " to stage " + std::to_string(edge.to));
+    if (before && (before->from > edge.from ||
+                   (before->from == edge.from && before->to >= edge.to)))
+      refuse("the skip edges of " + name + " are not in order");
+    before = &edge;
+  }
+}
+
+inline void checkSites(const Program &program) {
+  if (program.sites.empty() || program.phases.empty())
+    refuse("it has no sites or no phases");
+  for (uint64_t i = 0; i != program.sites.size; ++i) {
+    const Site &site = program.sites[i];
+    if (site.file < -1 || (site.file >= 0 && static_cast<uint64_t>(site.file) >=
+                                                 program.files.size))
+      refuse("site " + std::to_string(i) + " is in file " +
+             std::to_string(site.file) + ", but there are " +
+             std::to_string(program.files.size));
+    if (site.caller >= program.sites.size)
+      refuse("site " + std::to_string(i) + " has no caller " +
+             std::to_string(site.caller));
+  }
+}
+
+class RowCheck {
+public:
+  RowCheck(const Program &program, uint32_t rank, const Wiring &wiring)
+      : program(program), wiring(wiring), rank(rank) {}
+
+  /// Checks a row that runs `count` times, `advance` microbatches apart.
+  void check(uint64_t number, const Row &row, uint32_t count,
+             uint32_t advance) const {
+    auto no = [&](const char *what, uint64_t value) {
+      refuse(ofRow(rank, number) + " has no " + what + " " +
+             std::to_string(value));
+    };
+    if (row.kind >= program.kinds.size)
+      no("kind", row.kind);
+    if (row.pipe >= program.pipes.size)
+      no("pipe", row.pipe);
+    const Pipe &pipe = program.pipes[row.pipe];
+    if (row.stage >= pipe.numStages())
+      no("stage", row.stage);
+    uint64_t last = row.microbatch + uint64_t(count - 1) * advance;
+    if (row.microbatch < pipe.firstMicrobatch ||
+        last >= uint64_t(pipe.firstMicrobatch) + pipe.numMicrobatches)
+      no("microbatch",
+         row.microbatch < pipe.firstMicrobatch ? row.microbatch : last);
+    if (row.phase() >= program.phases.size)
+      no("phase", row.phase());
+    if (row.site >= program.sites.size)
+      no("site", row.site);
+    const StageWiring *stage = wiring.find(row.pipe, row.stage);
+    if (!stage)
+      refuse(ofRow(rank, number) + " runs stage " + std::to_string(row.stage) +
+             ", which is on rank " +
+             std::to_string(pipe.rankOfStage[row.stage]));
+    checkPeer(number, row, *stage);
+  }
+
+private:
+  void checkPeer(uint64_t number, const Row &row,
+                 const StageWiring &stage) const {
+    const Kind &kind = program.kinds[row.kind];
+    if ((kind.kindClass == KindClass::Compute) == row.hasPeer())
+      refuse(ofRow(rank, number) +
+             (row.hasPeer() ? " computes, but has a peer" : " has no peer"));
+    if (!row.hasPeer())
+      return;
+    const EdgeEnd *end = stage.ofMessage(kind, row.peer);
+    if (!end || end->rank == rank)
+      refuse(ofRow(rank, number) + " has no message to exchange with stage " +
+             std::to_string(row.peer));
+  }
+
+  const Program &program;
+  const Wiring &wiring;
+  uint32_t rank;
+};
+
+inline void checkSegments(const Program &program, uint32_t rank,
+                          const Wiring &wiring) {
+  const RankProgram &part = program.ranks[rank];
+  if (part.rows.empty() && part.packedRows.size % sizeof(Row) != 0)
+    refuse("the packed rows of rank " + std::to_string(rank) + " are cut off");
+  RowCheck rows(program, rank, wiring);
+  for (const Segment &segment : part.segments) {
+    uint64_t end = segment.firstRow + segment.rows;
+    if (segment.firstRow > part.numRows() || end > part.numRows())
+      refuse("a segment of rank " + std::to_string(rank) + " leaves its rows");
+    if (segment.rows == 0 || segment.count == 0)
+      refuse("a segment of rank " + std::to_string(rank) + " is empty");
+    if (part.row(segment.firstRow).joined())
+      refuse(ofRow(rank, segment.firstRow) + " joins a group before it");
+    for (uint64_t row = segment.firstRow; row != end; ++row)
+      rows.check(row, part.row(row), segment.count, segment.advance);
+  }
+}
+
+} // namespace detail
+
+/// Throws Error when the program was made for another engine, or when what
+/// stands outside the rows does not fit together. O(stages + sites).
+inline void checkHead(const Program &program) {
+  if (program.abi != abiNumber)
+    throw Error("the program has ABI " + std::to_string(program.abi) +
+                ", this engine has ABI " + std::to_string(abiNumber) +
+                ": compile the schedule again with the ppcc of this engine");
+  if (program.ranks.size != program.numRanks)
+    detail::refuse("it has rows for " + std::to_string(program.ranks.size) +
+                   " of " + std::to_string(program.numRanks) + " ranks");
+  if (program.kinds.size > 256 || program.pipes.size > 256)
+    detail::refuse("it has too many kinds or pipes");
+  for (const Kind &kind : program.kinds) {
+    bool known =
+        kind.defines == slot::Output || kind.defines == slot::InputGrad;
+    if (kind.kindClass == KindClass::Compute)
+      known |= kind.defines == slot::WeightGrad ||
+               kind.defines == (slot::InputGrad | slot::WeightGrad);
+    if (kind.kindClass > KindClass::Recv || !known)
+      detail::refuse("kind `" + std::string(kind.letters) +
+                     "` cannot be executed");
+  }
+  for (const Pipe &pipe : program.pipes)
+    detail::checkPipe(program, pipe);
+  detail::checkSites(program);
+}
+
+/// Throws Error when a row of the rank does not fit the head, which was
+/// checked. O(rows).
+inline void checkRows(const Program &program, uint32_t rank,
+                      const Wiring &wiring) {
+  detail::checkSegments(program, rank, wiring);
+}
+
+} // namespace ppcc::rt

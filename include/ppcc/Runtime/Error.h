@@ -1,0 +1,89 @@
+// What the engine throws, and the words for actions and places in it.
+#pragma once
+
+#include "ppcc/Runtime/Program.h"
+
+#include <stdexcept>
+#include <string>
+
+namespace ppcc::rt {
+
+/// Why a run ended early. what() is the whole message; the parts of it say
+/// where the run stood.
+class Error : public std::runtime_error {
+public:
+  static constexpr uint32_t noRank = ~uint32_t(0);
+
+  /// An error of the program or the set-up, at no action.
+  explicit Error(const std::string &text) : std::runtime_error(text) {}
+  /// `place` is empty when the source is unknown.
+  Error(uint32_t rank, std::string action, std::string place,
+        const std::string &text)
+      : std::runtime_error("rank " + std::to_string(rank) +
+                           (action.empty() ? "" : ", " + action) +
+                           (place.empty() ? "" : " (" + place + ")") + ": " +
+                           text),
+        rankNumber(rank), actionText(std::move(action)),
+        placeText(std::move(place)) {}
+
+  /// The rank that stopped, or noRank.
+  uint32_t rank() const { return rankNumber; }
+  /// Where it stood, as in `0F3`.
+  const std::string &action() const { return actionText; }
+  /// The statement in the schedule: `file:line:column`.
+  const std::string &place() const { return placeText; }
+
+private:
+  uint32_t rankNumber = noRank;
+  std::string actionText, placeText;
+};
+
+/// Another rank failed, so this one stopped too.
+class PeerError : public Error {
+public:
+  /// `cause` is the message of the rank that failed.
+  PeerError(uint32_t rank, std::string action, std::string place,
+            const std::string &cause)
+      : Error(rank, std::move(action), std::move(place),
+              "stopped, because " + cause),
+        causeText(cause) {}
+
+  const std::string &cause() const { return causeText; }
+
+private:
+  std::string causeText;
+};
+
+/// A transport's wait was longer than it may be; the engine adds where.
+struct TimedOut {};
+
+/// A transport has heard that another rank failed; the engine adds where this
+/// one stood.
+struct PeerFailed {
+  std::string text;
+};
+
+/// The action as in `0F3`, or `0SEND_F3>7` along a skip edge.
+inline std::string cell(const Program &program, const Row &row) {
+  const Kind &kind = program.kinds[row.kind];
+  std::string text =
+      std::to_string(row.stage) + kind.letters + std::to_string(row.microbatch);
+  if (!row.hasPeer())
+    return text;
+  bool sends = kind.kindClass == KindClass::Send;
+  bool up = sends == bool(kind.defines & slot::Output);
+  if (row.peer != row.stage + (up ? 1 : -1))
+    text += (sends ? '>' : '<') + std::to_string(row.peer);
+  return text;
+}
+
+/// The place of a site, `file:line:column`; empty when it is unknown.
+inline std::string placeOf(const Program &program, uint32_t site) {
+  const Site &place = program.sites[site];
+  if (place.file < 0)
+    return "";
+  return std::string(program.files[static_cast<uint64_t>(place.file)]) + ":" +
+         std::to_string(place.line) + ":" + std::to_string(place.column);
+}
+
+} // namespace ppcc::rt

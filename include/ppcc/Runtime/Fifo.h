@@ -1,0 +1,44 @@
+// A queue in a ring, which allocates only while its longest length grows.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace ppcc::rt {
+
+template <class T> class Fifo {
+public:
+  bool empty() const { return count == 0; }
+  size_t size() const { return count; }
+  T &front() { return ring[head]; }
+  /// The one that is `i` places behind the first.
+  T &operator[](size_t i) { return ring[(head + i) & (ring.size() - 1)]; }
+
+  void push(T &&value) {
+    if (count == ring.size())
+      grow();
+    ring[(head + count++) & (ring.size() - 1)] = std::move(value);
+  }
+  /// Takes the first out.
+  T pop() {
+    T value = std::move(ring[head]);
+    head = (head + 1) & (ring.size() - 1);
+    --count;
+    return value;
+  }
+
+private:
+  void grow() {
+    std::vector<T> larger(ring.empty() ? 4 : 2 * ring.size());
+    for (size_t i = 0; i != count; ++i)
+      larger[i] = std::move((*this)[i]);
+    ring.swap(larger);
+    head = 0;
+  }
+
+  std::vector<T> ring; ///< A power of two.
+  size_t head = 0, count = 0;
+};
+
+} // namespace ppcc::rt

@@ -1,0 +1,448 @@
+// Reads program.json at run time. Needs nlohmann-json (nlohmann-json3-dev).
+#pragma once
+
+#include "ppcc/Runtime/Check.h"
+
+#include <nlohmann/json.hpp>
+
+#include <deque>
+#include <istream>
+#include <limits>
+#include <memory>
+
+namespace ppcc::rt {
+
+namespace detail {
+class JsonReader;
+}
+
+/// A program and the memory that it lies in.
+class LoadedProgram {
+public:
+  LoadedProgram() = default;
+  LoadedProgram(LoadedProgram &&) = default;
+  LoadedProgram &operator=(LoadedProgram &&) = default;
+
+  const Program &program() const { return view; }
+  operator const Program &() const { return view; }
+
+private:
+  friend class detail::JsonReader;
+
+  // All of these keep their addresses when the program is moved.
+  std::deque<std::string> texts;
+  std::vector<Kind> kinds;
+  std::vector<Pipe> pipes;
+  std::deque<std::vector<uint32_t>> ranksOfStages;
+  std::deque<std::vector<SkipEdge>> skipEdges;
+  std::vector<const char *> phases, files;
+  std::vector<Site> sites;
+  std::deque<std::vector<Row>> rows;
+  std::deque<Segment> segments;
+  std::vector<RankProgram> ranks;
+  Program view{};
+};
+
+namespace detail {
+
+/// Takes the events of the parser; the tree of the file is never built. Every
+/// number is checked before it is stored, every index before it is used.
+class JsonReader {
+public:
+  using number_integer_t = nlohmann::json::number_integer_t;
+  using number_unsigned_t = nlohmann::json::number_unsigned_t;
+  using number_float_t = nlohmann::json::number_float_t;
+  using string_t = nlohmann::json::string_t;
+  using binary_t = nlohmann::json::binary_t;
+
+  /// The program, whole. Throws Error.
+  LoadedProgram take() {
+    require(closed, "the file is cut off");
+    for (const char *name :
+         {"format", "version", "schedule", "ranks", "backward", "kinds",
+          "phases", "pipes", "files", "sites", "columns", "actions"})
+      require(seen(name), std::string("there is no key `") + name + "`");
+    Program &view = loaded.view;
+    require(loaded.rows.size() == view.numRanks,
+            "there are actions for " + std::to_string(loaded.rows.size()) +
+                " of " + std::to_string(view.numRanks) + " ranks");
+    for (const std::vector<Row> &rows : loaded.rows) {
+      Segment &all = loaded.segments.emplace_back(
+          Segment{0, static_cast<uint32_t>(rows.size()), 1, 0});
+      RankProgram &rank = loaded.ranks.emplace_back();
+      rank.rows = {rows.data(), rows.size()};
+      rank.segments = {&all, rows.empty() ? 0u : 1u};
+    }
+    view.abi = abiNumber;
+    view.kinds = list(loaded.kinds);
+    view.pipes = list(loaded.pipes);
+    view.phases = list(loaded.phases);
+    view.files = list(loaded.files);
+    view.sites = list(loaded.sites);
+    view.ranks = list(loaded.ranks);
+    checkHead(view);
+    for (uint32_t rank = 0; rank != view.numRanks; ++rank)
+      if (view.ranks[rank].numRows() != 0)
+        checkRows(view, rank, Wiring(view, rank));
+    return std::move(loaded);
+  }
+
+  // The events.
+
+  bool null() { return other(); }
+  bool number_float(number_float_t, const string_t &) { return other(); }
+  bool binary(binary_t &) { return other(); }
+
+  bool boolean(bool value) {
+    if (depth == 1 && section == "backward")
+      loaded.view.hasBackward = value;
+    else
+      unexpected(depth == 1);
+    return true;
+  }
+
+  bool number_integer(number_integer_t value) {
+    if (skipping())
+      return true;
+    return number(value);
+  }
+  bool number_unsigned(number_unsigned_t value) {
+    if (skipping())
+      return true;
+    require(value <= uint64_t(INT64_MAX), "a number is too large");
+    return number(static_cast<int64_t>(value));
+  }
+
+  bool string(string_t &value) {
+    if (skipping())
+      return true;
+    if (depth == 1 && section == "format")
+      require(value == "ppcc.program", "`" + value + "` is no ppcc.program");
+    else if (depth == 1 && section == "schedule")
+      loaded.view.name = keep(value);
+    else if (depth == 2 && section == "phases")
+      loaded.phases.push_back(keep(value));
+    else if (depth == 2 && section == "files")
+      loaded.files.push_back(keep(value));
+    else if (depth == 2 && section == "columns")
+      addColumn(value);
+    else if (depth == 3 && section == "kinds" && inner == "letters")
+      loaded.kinds.back() = kindOf(value);
+    else if (depth == 3 && section == "kinds" && inner == "class")
+      className = value;
+    else if (depth == 3 && section == "pipes" && inner == "name")
+      loaded.pipes.back().name = keep(value);
+    else
+      unexpected(true);
+    return true;
+  }
+
+  bool start_object(size_t) {
+    open();
+    if (depth == 1 || skipping())
+      return true;
+    if (depth == 3 && section == "kinds") {
+      loaded.kinds.emplace_back();
+      className.clear();
+    } else if (depth == 3 && section == "pipes") {
+      loaded.pipes.push_back({"", 0, 0, {}, {}});
+      loaded.ranksOfStages.emplace_back();
+      loaded.skipEdges.emplace_back();
+      numbers.clear();
+    } else {
+      unexpected(true);
+      return true;
+    }
+    inner.clear();
+    return true;
+  }
+
+  bool key(string_t &name) {
+    if (depth == 1) {
+      section = name;
+      skips = !isOneOf(name, {"format", "version", "schedule", "ranks",
+                              "backward", "kinds", "phases", "pipes", "files",
+                              "sites", "columns", "actions"});
+      if (!skips) {
+        require(!seen(name), "there are two keys `" + name + "`");
+        keysSeen.push_back(name);
+      }
+    } else if (!skipping() && depth == 3) {
+      inner = name;
+    }
+    return true;
+  }
+
+  bool end_object() {
+    if (!skipping() && depth == 3 && section == "kinds")
+      endKind();
+    if (!skipping() && depth == 3 && section == "pipes")
+      endPipe();
+    closed = --depth == 0;
+    return true;
+  }
+
+  bool start_array(size_t) {
+    open();
+    require(depth != 1, "it is no object");
+    if (skipping())
+      return true;
+    numbers.clear();
+    if (section == "actions" && depth == 2) {
+      beginActions();
+    } else if (section == "actions" && depth == 3) {
+      loaded.rows.emplace_back();
+      group = -1;
+    } else {
+      bool isList =
+          depth == 2 && isOneOf(section, {"kinds", "phases", "pipes", "files",
+                                          "sites", "columns"});
+      bool isInner =
+          depth == 4 &&
+          isOneOf(inner, {"microbatches", "rank_of_stage", "skip_edges"});
+      unexpected(!isList && !isInner && !inNumbers());
+    }
+    return true;
+  }
+
+  bool end_array() {
+    if (!skipping()) {
+      if (section == "actions" && depth == 4)
+        endAction();
+      else if (section == "sites" && depth == 3)
+        endSite();
+      else if (section == "pipes" && depth == 4 && inner == "microbatches")
+        endRange();
+      else if (section == "pipes" && depth == 5 && inner == "skip_edges")
+        endSkipEdge();
+    }
+    --depth;
+    return true;
+  }
+
+  bool parse_error(size_t position, const std::string &,
+                   const nlohmann::detail::exception &error) {
+    throw Error("program.json, byte " + std::to_string(position) + ": " +
+                error.what());
+  }
+
+private:
+  static constexpr size_t maxDepth = 64;
+  static constexpr const char *columnNames[] = {
+      "kind", "pipe", "stage", "microbatch", "peer", "phase", "group", "site"};
+  static constexpr size_t numColumns = std::size(columnNames);
+  enum Column {
+    KindOf,
+    PipeOf,
+    StageOf,
+    MicrobatchOf,
+    PeerOf,
+    PhaseOf,
+    GroupOf,
+    SiteOf
+  };
+
+  static void require(bool good, const std::string &what) {
+    if (!good)
+      throw Error("program.json: " + what);
+  }
+  template <class T> static List<T> list(const std::vector<T> &from) {
+    return {from.data(), from.size()};
+  }
+
+  // Where the parser stands.
+
+  bool skipping() const { return skips; }
+  static bool isOneOf(const std::string &name,
+                      std::initializer_list<const char *> names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  }
+  bool seen(const std::string &name) const {
+    return std::find(keysSeen.begin(), keysSeen.end(), name) != keysSeen.end();
+  }
+  void open() { require(++depth <= maxDepth, "it is nested too deeply"); }
+  /// The parser is in a list whose numbers mean something together.
+  bool inNumbers() const {
+    return (section == "actions" && depth == 4) ||
+           (section == "sites" && depth == 3) ||
+           (section == "pipes" && depth == 4 && inner == "microbatches") ||
+           (section == "pipes" && depth == 5 && inner == "skip_edges");
+  }
+  /// Refuses the value if it is wrong, unless it belongs to an unknown key.
+  void unexpected(bool wrong) const {
+    bool unknown =
+        (section == "kinds" || section == "pipes") && depth >= 3 &&
+        !isOneOf(inner, {"", "letters", "class", "name", "microbatches",
+                         "rank_of_stage", "skip_edges"});
+    require(!wrong || skipping() || unknown,
+            "the value of `" + section + "` is of another form");
+  }
+  bool other() {
+    unexpected(true);
+    return true;
+  }
+
+  // What values mean.
+
+  bool number(int64_t value) {
+    if (depth == 1 && section == "version")
+      require(value == 1, "it has version " + std::to_string(value) +
+                              ", this engine reads version 1");
+    else if (depth == 1 && section == "ranks")
+      loaded.view.numRanks = within(value, 1u << 20, "ranks");
+    else if (inNumbers()) {
+      require(numbers.size() < maxNumbers,
+              "a list of `" + section + "` is too long");
+      numbers.push_back(value);
+    } else if (section == "pipes" && inner == "rank_of_stage" && depth == 4)
+      loaded.ranksOfStages.back().push_back(
+          within(value, UINT32_MAX, "rank_of_stage"));
+    else
+      unexpected(true);
+    return true;
+  }
+
+  static uint32_t within(int64_t value, uint32_t limit, const char *what) {
+    require(value >= 0 && value <= int64_t(limit),
+            std::string(what) + ": " + std::to_string(value) +
+                " is not in 0.." + std::to_string(limit));
+    return static_cast<uint32_t>(value);
+  }
+
+  const char *keep(const std::string &text) {
+    require(text.find('\0') == std::string::npos, "a text holds a zero byte");
+    return loaded.texts.emplace_back(text).c_str();
+  }
+
+  void addColumn(const std::string &name) {
+    auto known =
+        std::find(std::begin(columnNames), std::end(columnNames), name);
+    require(columns.size() < maxNumbers, "there are too many columns");
+    columns.push_back(static_cast<size_t>(known - std::begin(columnNames)));
+  }
+
+  void beginActions() {
+    require(seen("columns"), "`columns` does not come before `actions`");
+    for (size_t column = 0; column != numColumns; ++column) {
+      auto at = std::find(columns.begin(), columns.end(), column);
+      require(at != columns.end(),
+              std::string("there is no column `") + columnNames[column] + "`");
+      position[column] = static_cast<size_t>(at - columns.begin());
+    }
+  }
+
+  void endAction() {
+    require(numbers.size() == columns.size(),
+            "an action has " + std::to_string(numbers.size()) +
+                " numbers for " + std::to_string(columns.size()) + " columns");
+    auto at = [&](Column column) { return numbers[position[column]]; };
+    Row row{};
+    row.kind = uint8_t(within(at(KindOf), UINT8_MAX, "kind"));
+    row.pipe = uint8_t(within(at(PipeOf), UINT8_MAX, "pipe"));
+    row.stage = uint16_t(within(at(StageOf), Row::noPeer - 1, "stage"));
+    row.microbatch = within(at(MicrobatchOf), UINT32_MAX, "microbatch");
+    row.peer = at(PeerOf) == -1
+                   ? Row::noPeer
+                   : uint16_t(within(at(PeerOf), Row::noPeer - 1, "peer"));
+    row.phaseAndJoined =
+        uint16_t(within(at(PhaseOf), Row::joinedBit - 1, "phase"));
+    row.site = within(at(SiteOf), UINT32_MAX, "site");
+    if (at(GroupOf) != -1 && at(GroupOf) == group)
+      row.phaseAndJoined |= Row::joinedBit;
+    group = at(GroupOf);
+    require(loaded.rows.back().size() < UINT32_MAX, "a rank has too many rows");
+    loaded.rows.back().push_back(row);
+  }
+
+  void endSite() {
+    require(numbers.size() >= 4, "a site has fewer than 4 numbers");
+    require(numbers[0] >= -1 && numbers[0] <= INT32_MAX, "a site has no file");
+    loaded.sites.push_back({int32_t(numbers[0]),
+                            within(numbers[1], UINT32_MAX, "line"),
+                            within(numbers[2], UINT32_MAX, "column"),
+                            within(numbers[3], UINT32_MAX, "caller")});
+  }
+
+  void endRange() {
+    require(numbers.size() == 2, "`microbatches` are not two numbers");
+    uint32_t first = within(numbers[0], UINT32_MAX, "microbatches"),
+             end = within(numbers[1], UINT32_MAX, "microbatches");
+    require(first <= end, "a pipe's `microbatches` end before they begin");
+    loaded.pipes.back().firstMicrobatch = first;
+    loaded.pipes.back().numMicrobatches = end - first;
+  }
+
+  void endSkipEdge() {
+    require(numbers.size() == 2, "a skip edge is not two numbers");
+    loaded.skipEdges.back().push_back(
+        {uint16_t(within(numbers[0], Row::noPeer - 1, "skip_edges")),
+         uint16_t(within(numbers[1], Row::noPeer - 1, "skip_edges"))});
+  }
+
+  void endPipe() {
+    loaded.pipes.back().rankOfStage = list(loaded.ranksOfStages.back());
+    loaded.pipes.back().skipEdges = list(loaded.skipEdges.back());
+    inner.clear();
+  }
+
+  /// What the engine knows by these letters.
+  Kind kindOf(const std::string &letters) {
+    using enum KindClass;
+    static constexpr Kind kinds[] = {
+        {"F", Compute, slot::Output, 0},
+        {"B", Compute, slot::InputGrad | slot::WeightGrad, slot::Output},
+        {"I", Compute, slot::InputGrad, slot::Output},
+        {"W", Compute, slot::WeightGrad, slot::InputGrad},
+        {"SEND_F", Send, slot::Output, 0},
+        {"RECV_F", Recv, slot::Output, 0},
+        {"SEND_B", Send, slot::InputGrad, 0},
+        {"RECV_B", Recv, slot::InputGrad, 0},
+    };
+    for (const Kind &kind : kinds)
+      if (letters == kind.letters)
+        return kind;
+    throw Error("program.json: this engine does not know the action `" +
+                letters + "`");
+  }
+
+  void endKind() {
+    static constexpr const char *names[] = {"compute", "send", "recv"};
+    const Kind &kind = loaded.kinds.back();
+    require(kind.letters, "a kind has no letters");
+    require(className == names[size_t(kind.kindClass)],
+            "kind `" + std::string(kind.letters) + "` is of class `" +
+                className + "`");
+    inner.clear();
+  }
+
+  static constexpr size_t maxNumbers = 64;
+
+  LoadedProgram loaded;
+  std::string section, inner; ///< The key at the top, and that within it.
+  std::string className;
+  std::vector<std::string> keysSeen;
+  size_t depth = 0;
+  bool skips = false, closed = false;
+  std::vector<int64_t> numbers; ///< Of the list that is being read.
+  std::vector<size_t> columns;  ///< numColumns for one that is unknown.
+  size_t position[numColumns] = {};
+  int64_t group = -1; ///< Of the action before.
+};
+
+} // namespace detail
+
+/// Reads what `ppcc --emit=json` writes. O(file). Throws Error, with what is
+/// wrong, for a file of another version, one that is cut off, and one whose
+/// numbers do not fit together.
+inline LoadedProgram readJson(std::istream &in) {
+  detail::JsonReader reader;
+  nlohmann::json::sax_parse(in, &reader);
+  return reader.take();
+}
+inline LoadedProgram readJson(const std::string &text) {
+  detail::JsonReader reader;
+  nlohmann::json::sax_parse(text, &reader);
+  return reader.take();
+}
+
+} // namespace ppcc::rt

@@ -1,0 +1,302 @@
+// A process a rank, with MPI. Needs libopenmpi-dev or another MPI 3.
+#pragma once
+
+#include "ppcc/Runtime/Engine.h"
+
+#include <deque>
+#include <memory>
+#include <mpi.h>
+
+namespace ppcc::rt {
+
+/// A rank's end of an MPI communicator. Sends are MPI_Issend: what a program
+/// needs in buffers, it holds itself. With Waits::Here each send is waited for
+/// where it stands, as MPI_Ssend does. All calls come from the thread that
+/// calls run(); MPI_Init must have been called.
+///
+/// Receives whose size the stage knows (`messageBytes`) are posted where they
+/// stand; others wait for their message first.
+template <class Value>
+  requires HasBytes<Value>
+class Mpi {
+public:
+  /// Collective. The communicator is duplicated, so that no message of the
+  /// program meets one of the caller.
+  explicit Mpi(MPI_Comm parent = MPI_COMM_WORLD) {
+    MPI_Comm_dup(parent, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(comm, &ownRank);
+    MPI_Comm_size(comm, &size);
+  }
+  Mpi(const Mpi &) = delete;
+  Mpi &operator=(const Mpi &) = delete;
+  ~Mpi() {
+    if (!failed)
+      MPI_Comm_free(&comm);
+  }
+
+  uint32_t rank() const { return static_cast<uint32_t>(ownRank); }
+  uint32_t numRanks() const { return static_cast<uint32_t>(size); }
+
+  void send(uint32_t to, Message<Value> &&message) {
+    while (!sends.empty() && isDone(sends.front()->request))
+      reuse(sends.pop());
+    Transfer transfer = fresh();
+    transfer->peer = to;
+    transfer->message = std::move(message);
+    transfer->bytes = Bytes<Value>::of(transfer->message.value).size();
+    transfer->describe();
+    check(MPI_Issend(MPI_BOTTOM, 1, transfer->type, int(to), messageTag, comm,
+                     &transfer->request),
+          "MPI_Issend");
+    sends.push(std::move(transfer));
+  }
+
+  void postReceive(uint32_t from, const Label &, size_t bytes) {
+    Fifo<Transfer> &posted = receivesFrom(from);
+    Transfer transfer = fresh();
+    transfer->peer = from;
+    // What is posted takes the next message, so nothing may overtake a receive
+    // that is not posted.
+    bool inOrder = posted.empty() ||
+                   posted[posted.size() - 1]->request != MPI_REQUEST_NULL;
+    transfer->expected = bytes;
+    if (bytes != 0 && inOrder)
+      post(*transfer);
+    posted.push(std::move(transfer));
+  }
+
+  bool receive(uint32_t from, Message<Value> &into,
+               std::chrono::milliseconds patience) {
+    listen();
+    Transfer &transfer = receivesFrom(from).front();
+    if (transfer->request == MPI_REQUEST_NULL)
+      takeUnposted(*transfer, patience);
+    else
+      await(patience, [&] { return isDone(transfer->request); });
+    if (transfer->bytes < Bytes<Value>::of(transfer->message.value).size())
+      Bytes<Value>::resize(transfer->message.value, transfer->bytes);
+    into.label = transfer->message.label;
+    into.value = std::move(transfer->message.value);
+    reuse(receivesFrom(from).pop());
+    return true;
+  }
+
+  bool sendsMet(uint32_t to, std::chrono::milliseconds patience) {
+    await(patience, [&] {
+      for (size_t i = 0; i != sends.size(); ++i)
+        if (sends[i]->peer == to && !isDone(sends[i]->request))
+          return false;
+      return true;
+    });
+    return true;
+  }
+
+  void finish(std::chrono::milliseconds patience) {
+    await(patience, [&] {
+      while (!sends.empty() && isDone(sends.front()->request))
+        reuse(sends.pop());
+      return sends.empty();
+    });
+  }
+
+  /// The text goes to every rank, each of which stops at its next wait.
+  void fail(const std::string &text) {
+    failed = true;
+    abandon();
+    if (heard)
+      return;
+    auto sent = std::make_unique<std::string>(text);
+    for (int rank = 0; rank != size; ++rank) {
+      MPI_Request request;
+      if (rank != ownRank &&
+          MPI_Isend(sent->data(), int(sent->size()), MPI_CHAR, rank, failureTag,
+                    comm, &request) == MPI_SUCCESS)
+        MPI_Request_free(&request);
+    }
+    keepForever(std::move(sent));
+  }
+
+  /// Ends all processes, behind run()'s exception: gives the other ranks
+  /// `grace` to report theirs, then calls MPI_Abort. MPI cannot be finalized
+  /// after a failure, as there are messages that nobody will receive.
+  [[noreturn]] void
+  abort(int code,
+        std::chrono::milliseconds grace = std::chrono::milliseconds(2000)) {
+    MPI_Request all;
+    if (MPI_Ibarrier(comm, &all) == MPI_SUCCESS) {
+      auto end = std::chrono::steady_clock::now() + grace;
+      while (!isDone(all) && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    MPI_Abort(comm, code);
+    std::abort();
+  }
+
+private:
+  static constexpr int messageTag = 0, failureTag = 1;
+
+  /// A message under way. It keeps its address, which MPI knows.
+  struct Moving {
+    Message<Value> message{};
+    uint64_t bytes = 0; ///< Of the value, as the sender says; sent along.
+    size_t expected = 0;
+    uint32_t peer = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+
+    /// Makes `type` the label, the size and the bytes of the value, where they
+    /// lie: nothing is copied.
+    void describe() {
+      std::span<std::byte> data = Bytes<Value>::of(message.value);
+      if (data.size() > INT32_MAX)
+        throw std::runtime_error("a message of " + std::to_string(data.size()) +
+                                 " bytes is too large for MPI");
+      int lengths[] = {sizeof(Label), sizeof bytes, int(data.size())};
+      MPI_Aint at[3];
+      MPI_Get_address(&message.label, &at[0]);
+      MPI_Get_address(&bytes, &at[1]);
+      MPI_Get_address(data.data(), &at[2]);
+      MPI_Datatype types[] = {MPI_BYTE, MPI_BYTE, MPI_BYTE};
+      freeType();
+      MPI_Type_create_struct(3, lengths, at, types, &type);
+      MPI_Type_commit(&type);
+    }
+    void freeType() {
+      if (type != MPI_DATATYPE_NULL)
+        MPI_Type_free(&type);
+    }
+  };
+  using Transfer = std::unique_ptr<Moving>;
+
+  static void check(int code, const char *what) {
+    if (code == MPI_SUCCESS)
+      return;
+    int errorClass;
+    MPI_Error_class(code, &errorClass);
+    if (errorClass == MPI_ERR_TRUNCATE)
+      throw std::runtime_error("it has more bytes than are expected");
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    MPI_Error_string(code, text, &length);
+    throw std::runtime_error(std::string(what) + ": " +
+                             std::string(text, size_t(length)));
+  }
+
+  static bool isDone(MPI_Request &request) {
+    int done;
+    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    return done;
+  }
+
+  /// Waits for what `done` tests. MPI has no wait with a limit, and tests are
+  /// what moves its messages: they come often at first, then with pauses.
+  template <class Done>
+  void await(std::chrono::milliseconds patience, Done done) {
+    if (done())
+      return;
+    auto start = std::chrono::steady_clock::now();
+    for (unsigned tests = 0; !done(); ++tests) {
+      listen();
+      if (tests < 200)
+        std::this_thread::yield();
+      else
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      if (std::chrono::steady_clock::now() - start > patience)
+        throw TimedOut();
+    }
+  }
+
+  /// Throws when another rank has said that it failed.
+  void listen() {
+    int arrived;
+    MPI_Status status;
+    MPI_Iprobe(MPI_ANY_SOURCE, failureTag, comm, &arrived, &status);
+    if (!arrived)
+      return;
+    int length;
+    MPI_Get_count(&status, MPI_CHAR, &length);
+    std::string text(size_t(length), ' ');
+    MPI_Recv(text.data(), length, MPI_CHAR, status.MPI_SOURCE, failureTag, comm,
+             MPI_STATUS_IGNORE);
+    heard = true;
+    throw PeerFailed{text};
+  }
+
+  void post(Moving &transfer) {
+    if (!Bytes<Value>::resize(transfer.message.value, transfer.expected))
+      throw std::runtime_error("values have no size of " +
+                               std::to_string(transfer.expected) + " bytes");
+    transfer.describe();
+    check(MPI_Irecv(MPI_BOTTOM, 1, transfer.type, int(transfer.peer),
+                    messageTag, comm, &transfer.request),
+          "MPI_Irecv");
+  }
+
+  /// Waits for a message and receives it with the size that it has.
+  void takeUnposted(Moving &transfer, std::chrono::milliseconds patience) {
+    MPI_Message arrived;
+    MPI_Status status;
+    await(patience, [&] {
+      int found;
+      check(MPI_Improbe(int(transfer.peer), messageTag, comm, &found, &arrived,
+                        &status),
+            "MPI_Improbe");
+      return found;
+    });
+    int length;
+    MPI_Get_count(&status, MPI_BYTE, &length);
+    constexpr int head = sizeof(Label) + sizeof(uint64_t);
+    if (length < head ||
+        !Bytes<Value>::resize(transfer.message.value, size_t(length - head)))
+      throw std::runtime_error("a message of " + std::to_string(length) +
+                               " bytes is none of this program");
+    transfer.describe();
+    check(MPI_Imrecv(MPI_BOTTOM, 1, transfer.type, &arrived, &transfer.request),
+          "MPI_Imrecv");
+    await(patience, [&] { return isDone(transfer.request); });
+  }
+
+  Fifo<Transfer> &receivesFrom(uint32_t from) {
+    for (auto &[rank, posted] : receives)
+      if (rank == from)
+        return posted;
+    return receives.emplace_back(from, Fifo<Transfer>()).second;
+  }
+
+  Transfer fresh() {
+    if (unused.empty())
+      return std::make_unique<Moving>();
+    Transfer transfer = std::move(unused.back());
+    unused.pop_back();
+    return transfer;
+  }
+  /// The value stays with the transfer, so that its memory is used again.
+  void reuse(Transfer transfer) {
+    transfer->freeType();
+    unused.push_back(std::move(transfer));
+  }
+
+  /// Gives up all that is under way. MPI may still write to it.
+  void abandon() {
+    for (auto &[rank, posted] : receives)
+      while (!posted.empty())
+        keepForever(posted.pop());
+    while (!sends.empty())
+      keepForever(sends.pop());
+  }
+  template <class T> static void keepForever(std::unique_ptr<T> kept) {
+    static std::deque<std::unique_ptr<T>> &all =
+        *new std::deque<std::unique_ptr<T>>();
+    all.push_back(std::move(kept));
+  }
+
+  MPI_Comm comm = MPI_COMM_NULL;
+  int ownRank = 0, size = 0;
+  bool failed = false, heard = false;
+  Fifo<Transfer> sends;                                     ///< In their order.
+  std::deque<std::pair<uint32_t, Fifo<Transfer>>> receives; ///< By source.
+  std::vector<Transfer> unused;
+};
+
+} // namespace ppcc::rt

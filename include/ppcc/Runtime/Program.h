@@ -1,0 +1,156 @@
+// A program as data: what `ppcc --emit=cpp` writes and the engine executes.
+//
+// Nothing here allocates or runs when a program starts; the header includes
+// only what the language itself needs, so that generated files compile quickly.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ppcc::rt {
+
+/// The layout of the types below. It grows with every change to them; the
+/// engine refuses programs with another number.
+inline constexpr uint32_t abiNumber = 1;
+
+/// A read-only array that somebody else owns.
+template <class T> struct List {
+  const T *data = nullptr;
+  uint64_t size = 0;
+
+  constexpr List() = default;
+  constexpr List(const T *data, uint64_t size) : data(data), size(size) {}
+  template <uint64_t N>
+  constexpr List(const T (&array)[N]) : data(array), size(N) {}
+
+  constexpr const T &operator[](uint64_t i) const { return data[i]; }
+  constexpr const T *begin() const { return data; }
+  constexpr const T *end() const { return data + size; }
+  constexpr bool empty() const { return size == 0; }
+};
+
+/// The results of a stage for a microbatch, as bits.
+namespace slot {
+enum : uint8_t {
+  Output = 1,     ///< What the next stages read.
+  InputGrad = 2,  ///< The gradient of the input: what the previous ones read.
+  WeightGrad = 4, ///< The gradients of the weights; they stay on the rank.
+};
+} // namespace slot
+
+/// Where a kind of action runs and what it moves.
+enum class KindClass : uint8_t { Compute, Send, Recv };
+
+/// A kind of action.
+struct Kind {
+  const char *letters; ///< As in `0F3`.
+  KindClass kindClass;
+  uint8_t defines; ///< The slots that it fills or carries.
+  uint8_t needs;   ///< The slots of its own stage and microbatch it reads.
+};
+
+/// One action, in 16 bytes.
+struct Row {
+  uint8_t kind;        ///< Index into Program::kinds.
+  uint8_t pipe;        ///< Index into Program::pipes.
+  uint16_t stage;      ///< The stage that executes it, of its pipe.
+  uint32_t microbatch; ///< Of the pipe's range.
+  uint16_t peer;       ///< Of a message: the stage at the other end, else none.
+  uint16_t phaseAndJoined; ///< Index into Program::phases; the highest bit says
+                           ///< that it runs in one group with the row before.
+  uint32_t site;           ///< Index into Program::sites.
+
+  static constexpr uint16_t noPeer = 0xFFFF, joinedBit = 0x8000;
+
+  constexpr bool hasPeer() const { return peer != noPeer; }
+  constexpr bool joined() const { return phaseAndJoined & joinedBit; }
+  constexpr uint16_t phase() const {
+    return static_cast<uint16_t>(phaseAndJoined & ~joinedBit);
+  }
+};
+static_assert(sizeof(Row) == 16);
+
+/// Rows that run several times in succession. Loops do not nest.
+struct Segment {
+  uint64_t firstRow;
+  uint32_t rows;
+  uint32_t count;   ///< How often they run.
+  uint32_t advance; ///< What each time adds to the microbatches of the rows.
+};
+
+/// What one rank does, in order, and what the compiler knows of it.
+struct RankProgram {
+  List<Row> rows;
+  /// The same rows as bytes, when `rows` is empty: 16 a row, in the order of
+  /// the fields of Row, each number with its lowest byte first.
+  List<char> packedRows;
+  List<Segment> segments;
+  /// Receives that are posted and not yet read, at most; 0 when unknown.
+  uint32_t receiveBuffers = 0;
+  /// Forwards whose backward has not ended, at most; 0 when unknown.
+  uint32_t peakActivations = 0;
+
+  constexpr uint64_t numRows() const {
+    return rows.empty() ? packedRows.size / sizeof(Row) : rows.size;
+  }
+  constexpr Row row(uint64_t i) const {
+    return rows.empty() ? unpack(packedRows.data + i * sizeof(Row)) : rows[i];
+  }
+
+private:
+  static constexpr uint32_t number(const char *bytes, unsigned count) {
+    uint32_t value = 0;
+    for (unsigned i = 0; i != count; ++i)
+      value |= uint32_t(static_cast<unsigned char>(bytes[i])) << (8 * i);
+    return value;
+  }
+  static constexpr Row unpack(const char *at) {
+    return {static_cast<uint8_t>(number(at, 1)),
+            static_cast<uint8_t>(number(at + 1, 1)),
+            static_cast<uint16_t>(number(at + 2, 2)),
+            number(at + 4, 4),
+            static_cast<uint16_t>(number(at + 8, 2)),
+            static_cast<uint16_t>(number(at + 10, 2)),
+            number(at + 12, 4)};
+  }
+};
+
+/// An edge beside those between neighbouring stages, to a later stage.
+struct SkipEdge {
+  uint16_t from, to;
+};
+
+/// A sequence of stages that some of the microbatches pass through.
+struct Pipe {
+  const char *name;
+  uint32_t firstMicrobatch, numMicrobatches;
+  List<uint32_t> rankOfStage; ///< One entry a stage.
+  List<SkipEdge> skipEdges;   ///< Sorted, no duplicates.
+
+  constexpr uint32_t numStages() const {
+    return static_cast<uint32_t>(rankOfStage.size);
+  }
+};
+
+/// The place in a source file that an action comes from.
+struct Site {
+  int32_t file;          ///< Index into Program::files; -1 when unknown.
+  uint32_t line, column; ///< From 1; columns in bytes.
+  uint32_t caller;       ///< The call of the block around it, or 0.
+};
+
+/// A schedule with values for its parameters: what each rank does, in order.
+struct Program {
+  uint32_t abi; ///< abiNumber of the header that it was made for.
+  uint32_t numRanks;
+  const char *name;
+  bool hasBackward; ///< False for a forward-only program.
+  List<Kind> kinds;
+  List<Pipe> pipes;
+  List<const char *> phases; ///< The first is empty: "in no phase".
+  List<const char *> files;
+  List<Site> sites; ///< The first is "unknown".
+  List<RankProgram> ranks;
+};
+
+} // namespace ppcc::rt

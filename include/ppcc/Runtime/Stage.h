@@ -1,0 +1,132 @@
+// What the user brings: the computation of the stages, and what values are.
+#pragma once
+
+#include "ppcc/Runtime/Program.h"
+#include "ppcc/Runtime/Values.h"
+
+#include <cstddef>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+namespace ppcc::rt {
+
+/// What is to be computed: a stage of a pipe for a microbatch.
+struct Work {
+  const Program *program;
+  uint32_t rank;
+  uint8_t pipe, kind;
+  uint16_t stage;
+  uint32_t microbatch;
+  uint16_t phase;
+  uint32_t site;
+
+  bool isFirst() const { return stage == 0; }
+  bool isLast() const { return stage + 1u == program->pipes[pipe].numStages(); }
+};
+
+/// What a message carries: an output from stage `from` to stage `to`, or a
+/// gradient. The same on both ranks.
+struct Label {
+  uint8_t pipe, slot;
+  uint16_t from, to;
+  uint32_t microbatch;
+
+  bool operator==(const Label &) const = default;
+};
+
+/// A value on its way between ranks.
+template <class Value> struct Message {
+  Label label;
+  Value value;
+};
+
+/// The outputs that a forward reads, by stage: one, or more behind skip edges.
+template <class Value> class Inputs {
+public:
+  Inputs(const std::vector<Held<Value> *> &held) : held(held) {}
+
+  size_t size() const { return held.size(); }
+  bool empty() const { return held.empty(); }
+  const Value &operator[](size_t i) const { return held[i]->value; }
+  /// The value itself when nobody else is to read it, else a copy.
+  Value take(size_t i) const {
+    if constexpr (std::is_copy_constructible_v<Value>)
+      if (held[i]->readers > 1)
+        return held[i]->value;
+    return std::move(held[i]->value);
+  }
+
+private:
+  const std::vector<Held<Value> *> &held;
+};
+
+/// The hooks of a stage, which do nothing; a stage that derives from it
+/// overrides what it needs by a function of the same name.
+struct StageHooks {
+  /// The size of the value of a message, which the receiver checks; 0 when it
+  /// takes what comes. MPI asks for it.
+  size_t messageBytes(const Label &) { return 0; }
+  /// The forward of the work is to be followed by no other action: what was
+  /// kept for its backward can go.
+  void release(const Work &) {}
+};
+
+/// The computation of the stages of one rank. `Value` is what goes from stage
+/// to stage: movable, default-constructible; copyable where a value has several
+/// readers.
+///
+///     struct MyStage : StageHooks {
+///       using Value = ...;
+///       Value forward(const Work &, const Inputs<Value> &inputs);
+///       Value backward(const Work &, Value *outputGrad);
+///       Value backward_input(const Work &, Value *outputGrad);
+///       void backward_weight(const Work &);
+///       void add(Value &sum, const Value &gradient);
+///     };
+///
+/// `outputGrad` is null at the last stage, else the stage's own to change. A
+/// backward returns the gradient of its input, which every stage that it read
+/// gets; where those differ it returns a std::vector<Value>, one for each, in
+/// the order of `inputs`. `add` sums the gradients from several readers
+/// (otherwise `sum += gradient`). Functions that a program does not call can be
+/// left out.
+template <class T>
+concept Stage = std::is_default_constructible_v<typename T::Value> &&
+                std::is_move_assignable_v<typename T::Value> &&
+                requires(T stage, const Work &work, const Label &label,
+                         const Inputs<typename T::Value> &inputs) {
+                  {
+                    stage.forward(work, inputs)
+                  } -> std::convertible_to<typename T::Value>;
+                  stage.messageBytes(label);
+                  stage.release(work);
+                };
+
+/// How the bytes of a value are reached: of contiguous ranges of plain numbers
+/// (std::vector<double>) by this, of others by a specialisation with the same
+/// two functions. MPI needs it; on other transports it only checks sizes.
+template <class Value> struct Bytes;
+
+template <class Value>
+  requires requires(Value value, size_t size) {
+    value.data();
+    value.size();
+    value.resize(size);
+    requires std::is_trivially_copyable_v<typename Value::value_type>;
+  }
+struct Bytes<Value> {
+  static std::span<std::byte> of(Value &value) {
+    return std::as_writable_bytes(std::span(value.data(), value.size()));
+  }
+  /// Makes room for `bytes`; false when they are no whole number of elements.
+  static bool resize(Value &value, size_t bytes) {
+    value.resize(bytes / sizeof(typename Value::value_type));
+    return bytes % sizeof(typename Value::value_type) == 0;
+  }
+};
+
+template <class Value>
+concept HasBytes = requires(Value &value) { Bytes<Value>::of(value); };
+
+} // namespace ppcc::rt
