@@ -153,6 +153,15 @@ static void declare(CLI::App &app, Options &options) {
         return version ? "" : "`" + text + "` is no version such as 2.9";
       });
 
+  addParsed(app, "--cpp-symbol", "The name of the variable that cpp exports",
+            [&](const std::string &text) -> std::string {
+              options.emitOptions.cppSymbol = text;
+              return isCppSymbol(text) ? ""
+                                       : "`" + text +
+                                             "` cannot be the name of a "
+                                             "variable";
+            });
+
   app.add_flag("--list-schedules", options.listSchedules,
                "Print the schedules of the library and exit");
   app.add_flag("--list-params", options.listParams,

@@ -17,6 +17,12 @@ struct TorchVersion {
 /// ignored. Nothing for other text.
 std::optional<TorchVersion> parseTorchVersion(llvm::StringRef text);
 
+/// Whether the text can be the name of a variable of C++ at file scope.
+bool isCppSymbol(llvm::StringRef text);
+/// The name under which cpp exports the program called `name`: `ppcc_` and its
+/// letters and digits, with `_` for the rest.
+std::string cppSymbol(llvm::StringRef name);
+
 /// What the user can choose about pictures.
 struct PictureOptions {
   /// Columns of a timeline, pixels of an svg; 0 for as many as serve.
@@ -31,6 +37,7 @@ struct PictureOptions {
 /// What the user can choose about formats.
 struct EmitOptions {
   TorchVersion torchVersion; ///< The PyTorch that is to read torch-csv.
+  std::string cppSymbol;     ///< What cpp exports; empty for cppSymbol().
   /// What promela models, and what reports and pictures run on.
   Transport transport{"stream"};
   /// What `ir`, `actions` and pictures show of the program.

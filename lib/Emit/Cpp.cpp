@@ -1,0 +1,422 @@
+// Writes the program as C++ data for the engine, see docs/runtime.md.
+#include "Emitters.h"
+#include "Writer.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+
+namespace {
+
+/// The layout that include/ppcc/Runtime/Program.h has; the file that is written
+/// refuses to compile with another.
+constexpr uint32_t abiNumber = 1;
+/// Compilers take a second for 10^5 structs, and a third of that for as many
+/// rows in a string.
+constexpr size_t maxReadableRows = 50'000;
+constexpr unsigned rowsPerLine = 8, numbersPerLine = 16;
+
+/// What cannot be the name of a variable: the keywords of C++20, and two names
+/// that are taken.
+constexpr StringRef keywords[] = {"alignas",
+                                  "alignof",
+                                  "and",
+                                  "and_eq",
+                                  "asm",
+                                  "auto",
+                                  "bitand",
+                                  "bitor",
+                                  "bool",
+                                  "break",
+                                  "case",
+                                  "catch",
+                                  "char",
+                                  "char16_t",
+                                  "char32_t",
+                                  "char8_t",
+                                  "class",
+                                  "co_await",
+                                  "co_return",
+                                  "co_yield",
+                                  "compl",
+                                  "concept",
+                                  "const",
+                                  "const_cast",
+                                  "consteval",
+                                  "constexpr",
+                                  "constinit",
+                                  "continue",
+                                  "decltype",
+                                  "default",
+                                  "delete",
+                                  "do",
+                                  "double",
+                                  "dynamic_cast",
+                                  "else",
+                                  "enum",
+                                  "explicit",
+                                  "export",
+                                  "extern",
+                                  "false",
+                                  "float",
+                                  "for",
+                                  "friend",
+                                  "goto",
+                                  "if",
+                                  "inline",
+                                  "int",
+                                  "long",
+                                  "main",
+                                  "mutable",
+                                  "namespace",
+                                  "new",
+                                  "noexcept",
+                                  "not",
+                                  "not_eq",
+                                  "nullptr",
+                                  "operator",
+                                  "or",
+                                  "or_eq",
+                                  "ppcc",
+                                  "ppcc_data",
+                                  "private",
+                                  "protected",
+                                  "public",
+                                  "register",
+                                  "reinterpret_cast",
+                                  "requires",
+                                  "return",
+                                  "short",
+                                  "signed",
+                                  "sizeof",
+                                  "static",
+                                  "static_assert",
+                                  "static_cast",
+                                  "struct",
+                                  "switch",
+                                  "template",
+                                  "this",
+                                  "thread_local",
+                                  "throw",
+                                  "true",
+                                  "try",
+                                  "typedef",
+                                  "typeid",
+                                  "typename",
+                                  "union",
+                                  "unsigned",
+                                  "using",
+                                  "virtual",
+                                  "void",
+                                  "volatile",
+                                  "wchar_t",
+                                  "while",
+                                  "xor",
+                                  "xor_eq"};
+
+bool isWordChar(char c) { return llvm::isAlnum(c) || c == '_'; }
+
+class CppEmitter {
+public:
+  CppEmitter(const Program &program, llvm::raw_ostream &out)
+      : program(program), writer(out), packs(program.size() > maxReadableRows) {
+  }
+
+  void emit(StringRef symbol) {
+    head();
+    kinds();
+    pipes();
+    texts("phases", program.phases);
+    texts("files", llvm::map_range(program.files, [](const SiteFile &file) {
+            return StringRef(file.name);
+          }));
+    sites();
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
+      rows(RankId(rank));
+    ranks();
+    put("\nconstexpr Program program = {");
+    numbers({abiNumber, program.numRanks});
+    put(", ");
+    literal(program.name);
+    put(program.hasBackward ? ", true, kinds, " : ", false, kinds, ");
+    put(program.pipes.empty() ? "{}, " : "pipes, ");
+    put("phases, ");
+    put(program.files.empty() ? "{}, " : "files, ");
+    put("sites, ");
+    put(program.ranksBegun() == 0 ? "{}" : "ranks");
+    // The data has a namespace of its own, so that the symbol can be any.
+    put("};\n\n} // namespace ppcc_data\n\nextern \"C\" {\nextern const "
+        "ppcc::rt::Program ");
+    put(symbol);
+    put(";\n}\nconst ppcc::rt::Program ");
+    put(symbol);
+    put(" = ppcc_data::program;\n");
+  }
+
+private:
+  void put(StringRef text) { writer.put(text); }
+  void number(uint64_t value) { writer.number(static_cast<int64_t>(value)); }
+  void numbers(std::initializer_list<int64_t> values) {
+    for (const int64_t &value : values) {
+      if (&value != values.begin())
+        put(", ");
+      writer.number(value);
+    }
+  }
+
+  /// A byte of a string literal. An octal escape ends after three digits, so no
+  /// neighbour can join it; a question mark might begin a trigraph.
+  void escaped(unsigned char byte) {
+    if (llvm::isPrint(byte) && byte != '"' && byte != '\\' && byte != '?') {
+      writer.put(static_cast<char>(byte));
+      return;
+    }
+    writer.put('\\');
+    for (int shift : {6, 3, 0})
+      writer.put(static_cast<char>('0' + (byte >> shift & 7)));
+  }
+  void literal(StringRef text) {
+    writer.put('"');
+    for (char c : text)
+      escaped(static_cast<unsigned char>(c));
+    writer.put('"');
+  }
+
+  void begin(StringRef type, StringRef name,
+             std::optional<uint32_t> index = std::nullopt) {
+    put("constexpr ");
+    put(type);
+    put(type.ends_with("*") ? "" : " ");
+    put(name);
+    if (index)
+      number(*index);
+    put("[] = {\n");
+  }
+  void end() { put("};\n"); }
+
+  void head() {
+    put("// The program of a pipeline schedule, as data. Written by "
+        "ppcc " PPCC_VERSION ".\n#include \"ppcc/Runtime/Program.h\"\n\n"
+        "static_assert(ppcc::rt::abiNumber == ");
+    number(abiNumber);
+    put(", \"compile the schedule again, with the ppcc of these "
+        "headers\");\n");
+    if (packs)
+      put("#ifdef __GNUC__\n"
+          "#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n"
+          "#endif\n");
+    put("\nnamespace ppcc_data {\n\nusing namespace ppcc::rt;\n\n");
+  }
+
+  void kinds() {
+    begin("Kind", "kinds");
+    for (const KindInfo &kind : program.kinds.rows()) {
+      put("    {");
+      literal(kind.letters);
+      static constexpr StringRef classes[] = {"Compute", "Send", "Recv"};
+      put(", KindClass::");
+      put(classes[size_t(kind.kindClass)]);
+      put(", ");
+      numbers({kind.defines, kind.needs});
+      put("},\n");
+    }
+    end();
+  }
+
+  void pipes() {
+    for (auto [i, pipe] : llvm::enumerate(program.pipes)) {
+      begin("uint32_t", "rankOfStage", i);
+      for (auto [stage, rank] : llvm::enumerate(pipe.rankOfStage)) {
+        put(stage % numbersPerLine == 0 ? "    " : " ");
+        number(rank.value);
+        put((stage + 1) % numbersPerLine == 0 ? ",\n" : ",");
+      }
+      put(pipe.numStages() % numbersPerLine == 0 ? "" : "\n");
+      end();
+      if (pipe.skipEdges.empty())
+        continue;
+      begin("SkipEdge", "skipEdges", i);
+      for (auto [from, to] : pipe.skipEdges) {
+        put("    {");
+        numbers({from.value, to.value});
+        put("},\n");
+      }
+      end();
+    }
+    if (program.pipes.empty())
+      return;
+    begin("Pipe", "pipes");
+    for (auto [i, pipe] : llvm::enumerate(program.pipes)) {
+      put("    {");
+      literal(pipe.name);
+      put(", ");
+      numbers({pipe.firstMicrobatch, pipe.numMicrobatches});
+      put(", rankOfStage");
+      number(i);
+      if (pipe.skipEdges.empty()) {
+        put(", {}},\n");
+        continue;
+      }
+      put(", skipEdges");
+      number(i);
+      put("},\n");
+    }
+    end();
+  }
+
+  template <class Range> void texts(StringRef name, const Range &range) {
+    if (range.begin() == range.end())
+      return;
+    begin("const char *", name);
+    for (StringRef text : range) {
+      put("    ");
+      literal(text);
+      put(",\n");
+    }
+    end();
+  }
+
+  void sites() {
+    put("// File, line, column, the site of the call around it.\n");
+    begin("Site", "sites");
+    for (const Site &site : program.sites) {
+      bool known = &site != &program.sites.front();
+      put("    {");
+      numbers({known ? int64_t(site.file) : -1, site.line, site.column,
+               site.caller.value});
+      put("},\n");
+    }
+    end();
+  }
+
+  void rows(RankId rank) {
+    if (program.size(rank) == 0)
+      return;
+    if (packs)
+      packedRows(rank);
+    else
+      readableRows(rank);
+    begin("Segment", "segments", rank.value);
+    put("    {");
+    numbers({0, int64_t(program.size(rank)), 1, 0});
+    put("},\n");
+    end();
+  }
+
+  void readableRows(RankId rank) {
+    put("\n// Rank ");
+    number(rank.value);
+    put(": kind, pipe, stage, microbatch, peer, phase, site.\n");
+    begin("Row", "rows", rank.value);
+    for (uint32_t row = program.begin(rank).value;
+         row != program.end(rank).value; ++row) {
+      Action action = program[ActionId(row)];
+      put("    {");
+      numbers({action.kind.value, action.pipe.value, action.stage.value,
+               action.microbatch});
+      put(", ");
+      if (action.hasPeer())
+        number(action.peer.value);
+      else
+        put("Row::noPeer");
+      put(action.joined ? ", Row::joinedBit | " : ", ");
+      numbers({action.phase.value, action.site.value});
+      put("},");
+      // Nothing but letters may stand in a comment.
+      if (llvm::all_of(program.kinds[action.kind].letters, isWordChar)) {
+        put(" // ");
+        writer.cell(program, action);
+      }
+      put("\n");
+    }
+    end();
+  }
+
+  void packedRows(RankId rank) {
+    begin("char", "packed", rank.value);
+    unsigned inLine = 0;
+    for (uint32_t row = program.begin(rank).value;
+         row != program.end(rank).value; ++row) {
+      put(inLine == 0 ? "    \"" : "");
+      packed(program[ActionId(row)]);
+      inLine = (inLine + 1) % rowsPerLine;
+      put(inLine == 0 ? "\"\n" : "");
+    }
+    put(inLine == 0 ? "" : "\"\n");
+    end();
+  }
+
+  /// The row as RankProgram::row() of the runtime reads it.
+  void packed(const Action &action) {
+    constexpr uint32_t joinedBit = 0x8000;
+    littleEndian(action.kind.value, 1);
+    littleEndian(action.pipe.value, 1);
+    littleEndian(action.stage.value, 2);
+    littleEndian(action.microbatch, 4);
+    littleEndian(action.peer.value, 2);
+    littleEndian(action.phase.value | (action.joined ? joinedBit : 0), 2);
+    littleEndian(action.site.value, 4);
+  }
+  void littleEndian(uint32_t value, unsigned bytes) {
+    for (unsigned i = 0; i != bytes; ++i)
+      escaped(static_cast<unsigned char>(value >> (8 * i)));
+  }
+
+  void ranks() {
+    if (program.ranksBegun() == 0)
+      return;
+    put("\n");
+    begin("RankProgram", "ranks");
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+      if (program.size(RankId(rank)) == 0) {
+        put("    {},\n");
+        continue;
+      }
+      put(packs ? "    {{}, {packed" : "    {rows");
+      number(rank);
+      if (packs) {
+        put(", ");
+        number(program.size(RankId(rank)) * 16);
+        put("}");
+      } else {
+        put(", {}");
+      }
+      put(", segments");
+      number(rank);
+      put("},\n");
+    }
+    end();
+  }
+
+  const Program &program;
+  Writer writer;
+  bool packs;
+};
+
+} // namespace
+
+bool ppcc::isCppSymbol(StringRef text) {
+  return !text.empty() && llvm::isAlpha(text.front()) &&
+         llvm::all_of(text, isWordChar) && !text.contains("__") &&
+         !llvm::is_contained(keywords, text);
+}
+
+std::string ppcc::cppSymbol(StringRef name) {
+  std::string symbol = "ppcc_";
+  for (char c : name)
+    if (llvm::isAlnum(c))
+      symbol += c;
+    else if (symbol.back() != '_')
+      symbol += '_';
+  return symbol;
+}
+
+bool ppcc::emitCpp(const Program &program, llvm::raw_ostream &out,
+                   EmitContext &context) {
+  const std::string &symbol = context.options.cppSymbol;
+  CppEmitter(program, out)
+      .emit(symbol.empty() ? cppSymbol(program.name) : symbol);
+  return true;
+}

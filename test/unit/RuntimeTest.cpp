@@ -1,0 +1,261 @@
+// The parts of the engine: tables, programs made by hand, and damaged files.
+#include "ppcc/Runtime/Cooperative.h"
+#include "ppcc/Runtime/Json.h"
+
+#include <gmock/gmock.h>
+#include <random>
+#include <unordered_map>
+
+using namespace ppcc::rt;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+
+TEST(ValueTable, HoldsWhatAMapHolds) {
+  std::mt19937_64 random(7);
+  ValueTable<int> table;
+  std::unordered_map<uint64_t, int> map;
+  for (int step = 0; step != 20000; ++step) {
+    uint64_t key = ValueTable<int>::keyOf(random() % 3, random() % 200);
+    Held<int> *found = table.find(key);
+    ASSERT_EQ(found != nullptr, map.contains(key));
+    if (found) {
+      EXPECT_EQ(found->value, map[key]);
+      table.erase(*found);
+      map.erase(key);
+    } else {
+      table.insert(key).value = step;
+      map[key] = step;
+    }
+    ASSERT_EQ(table.size(), map.size());
+  }
+}
+
+TEST(Fifo, KeepsTheOrderWhileItGrows) {
+  Fifo<int> queue;
+  int in = 0, out = 0;
+  for (int round = 0; round != 50; ++round) {
+    for (int i = 0; i != round; ++i)
+      queue.push(in++);
+    for (int i = 0; i != round / 2; ++i)
+      ASSERT_EQ(queue.pop(), out++);
+  }
+  while (!queue.empty())
+    ASSERT_EQ(queue.pop(), out++);
+  EXPECT_EQ(in, out);
+}
+
+/// Notes what runs.
+struct Notes : StageHooks {
+  using Value = int;
+  std::vector<std::string> done;
+
+  void note(const Work &work) {
+    done.push_back(std::to_string(work.stage) +
+                   work.program->kinds[work.kind].letters +
+                   std::to_string(work.microbatch));
+  }
+  int forward(const Work &work, const Inputs<int> &inputs) {
+    note(work);
+    return inputs.empty() ? int(work.microbatch) : inputs[0] + 100;
+  }
+  int backward(const Work &work, int *) {
+    note(work);
+    return 0;
+  }
+};
+
+constexpr Kind kinds[] = {
+    {"F", KindClass::Compute, slot::Output, 0},
+    {"B", KindClass::Compute, slot::InputGrad | slot::WeightGrad, slot::Output},
+    {"SEND_F", KindClass::Send, slot::Output, 0},
+    {"RECV_F", KindClass::Recv, slot::Output, 0},
+};
+constexpr uint32_t rankOfStage[] = {0, 1};
+constexpr Pipe pipes[] = {{"main", 0, 6, rankOfStage, {}}};
+constexpr const char *phases[] = {""};
+constexpr Site sites[] = {{-1, 0, 0, 0}};
+constexpr uint16_t none = Row::noPeer;
+
+// Forward-only, 6 microbatches: one, then twice two, then one.
+constexpr Row sends[] = {
+    {0, 0, 0, 0, none, 0, 0}, {2, 0, 0, 0, 1, 0, 0}, {0, 0, 0, 1, none, 0, 0},
+    {0, 0, 0, 2, none, 0, 0}, {2, 0, 0, 1, 1, 0, 0}, {2, 0, 0, 2, 1, 0, 0},
+    {0, 0, 0, 5, none, 0, 0}, {2, 0, 0, 5, 1, 0, 0},
+};
+constexpr Segment sendLoops[] = {{0, 2, 1, 0}, {2, 4, 2, 2}, {6, 2, 1, 0}};
+// The same, one microbatch after another.
+constexpr Row receives[] = {{3, 0, 1, 0, 0, 0, 0}, {0, 0, 1, 0, none, 0, 0}};
+constexpr Segment receiveLoops[] = {{0, 2, 6, 1}};
+
+Program loops(List<RankProgram> ranks) {
+  return {abiNumber, 2, "loops", false, kinds, pipes, phases, {}, sites, ranks};
+}
+
+std::vector<Notes> runNotes(const Program &program) {
+  std::vector<Notes> stages(program.numRanks);
+  runCooperative(program, std::span(stages));
+  return stages;
+}
+
+/// What the run of a program throws.
+std::string failureOf(const Program &program) {
+  try {
+    runNotes(program);
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Engine, RunsSegmentsAsOftenAsTheySay) {
+  RankProgram ranks[] = {{sends, {}, sendLoops}, {receives, {}, receiveLoops}};
+  std::vector<Notes> stages = runNotes(loops(ranks));
+  EXPECT_THAT(stages[0].done,
+              ElementsAre("0F0", "0F1", "0F2", "0F3", "0F4", "0F5"));
+  EXPECT_THAT(stages[1].done,
+              ElementsAre("1F0", "1F1", "1F2", "1F3", "1F4", "1F5"));
+}
+
+TEST(Engine, RefusesSegmentsThatLeaveTheProgram) {
+  auto with = [](List<Segment> segments) {
+    RankProgram ranks[] = {{sends, {}, segments}, {receives, {}, receiveLoops}};
+    return failureOf(loops(ranks));
+  };
+  Segment tooLong[] = {{6, 3, 1, 0}}, tooFar[] = {{6, 2, 2, 1}},
+          empty[] = {{0, 2, 0, 1}}, nowhere[] = {{~uint64_t(0), 2, 1, 0}};
+  EXPECT_THAT(with(tooLong), HasSubstr("leaves its rows"));
+  EXPECT_THAT(with(nowhere), HasSubstr("leaves its rows"));
+  EXPECT_THAT(with(tooFar), HasSubstr("no microbatch 6"));
+  EXPECT_THAT(with(empty), HasSubstr("is empty"));
+}
+
+TEST(Engine, SaysWhatIsWrongWithAnOrder) {
+  auto with = [](std::initializer_list<Row> rows, bool backward) {
+    std::vector<Row> copy = rows;
+    Segment segment{0, uint32_t(copy.size()), 1, 0};
+    RankProgram ranks[] = {{{copy.data(), copy.size()}, {}, {&segment, 1}}, {}};
+    Program program = loops(ranks);
+    program.hasBackward = backward;
+    return failureOf(program);
+  };
+  Row f0{0, 0, 0, 0, none, 0, 0}, b0{1, 0, 0, 0, none, 0, 0},
+      send0{2, 0, 0, 0, 1, 0, 0};
+  EXPECT_THAT(with({b0}, true), HasSubstr("0B0: runs without its forward"));
+  EXPECT_THAT(with({f0, f0}, true), HasSubstr("0F0: runs twice"));
+  EXPECT_THAT(with({f0, f0}, false), HasSubstr("0F0: runs twice"));
+  EXPECT_THAT(with({f0, b0}, true),
+              HasSubstr("0B0: needs the gradient of stage 1"));
+  EXPECT_THAT(with({send0}, false), HasSubstr("0SEND_F0: nobody has made"));
+  EXPECT_THAT(with({f0}, false), HasSubstr("have not been read"));
+}
+
+TEST(Engine, ReadsPackedRows) {
+  // 1RECV_F5 with site 3 of a group: each field has bytes of its own.
+  constexpr char bytes[] = "\003\001\002\004\005\006\007\010\011\012"
+                           "\013\214\015\016\017\020";
+  RankProgram rank{{}, {bytes, sizeof(bytes) - 1}, {}};
+  ASSERT_EQ(rank.numRows(), 1u);
+  Row row = rank.row(0);
+  EXPECT_EQ(row.kind, 3);
+  EXPECT_EQ(row.pipe, 1);
+  EXPECT_EQ(row.stage, 0x0402);
+  EXPECT_EQ(row.microbatch, 0x08070605u);
+  EXPECT_EQ(row.peer, 0x0A09);
+  EXPECT_EQ(row.phase(), 0x0C0B);
+  EXPECT_TRUE(row.joined());
+  EXPECT_EQ(row.site, 0x100F0E0Du);
+}
+
+const std::string pair = R"({
+"format": "ppcc.program", "version": 1, "compiler": "ppcc", "schedule": "pair",
+"params": {"M": 2}, "ranks": 2, "backward": true, "transports": [],
+"kinds": [{"letters": "F", "class": "compute", "new": [{}]},
+ {"letters": "B", "class": "compute"}, {"letters": "SEND_F", "class": "send"},
+ {"letters": "RECV_F", "class": "recv"}, {"letters": "SEND_B", "class": "send"},
+ {"letters": "RECV_B", "class": "recv"}],
+"phases": ["", "go"],
+"pipes": [{"name": "main", "microbatches": [0,2], "rank_of_stage": [0, 1],
+ "skip_edges": []}],
+"files": ["pair.pp"], "sites": [[-1,0,0,0], [0,8,31,0], [0,9,35,1]],
+"columns": ["kind", "pipe", "stage", "microbatch", "peer", "phase", "group",
+ "site"],
+"actions": [
+[[0,0,0,0,-1,1,-1,1],[2,0,0,0,1,1,-1,1],[0,0,0,1,-1,1,-1,1],
+[2,0,0,1,1,1,0,1],[5,0,0,0,1,1,0,2],[1,0,0,0,-1,1,-1,2],[5,0,0,1,1,1,-1,2],
+[1,0,0,1,-1,1,-1,2]],
+[[3,0,1,0,0,1,-1,1],[0,0,1,0,-1,1,-1,1],[1,0,1,0,-1,1,-1,2],
+[4,0,1,0,0,1,3,2],[3,0,1,1,0,1,3,1],[0,0,1,1,-1,1,-1,1],
+[1,0,1,1,-1,1,-1,2],[4,0,1,1,0,1,-1,2]]],
+"later": {"a": [[1]]}
+}
+)";
+
+/// Reads and runs a file; what is wrong with it, or nothing.
+std::string judge(const std::string &text) {
+  try {
+    return failureOf(readJson(text));
+  } catch (const Error &error) {
+    return error.what();
+  }
+}
+
+TEST(Json, SaysWhatIsWrong) {
+  ASSERT_EQ(judge(pair), "");
+  auto after = [](const std::string &from, const std::string &to) {
+    std::string text = pair;
+    text.replace(text.find(from), from.size(), to);
+    return judge(text);
+  };
+  EXPECT_THAT(after("\"version\": 1", "\"version\": 2"),
+              HasSubstr("version 2, this engine reads version 1"));
+  EXPECT_THAT(after("ppcc.program", "other"), HasSubstr("`other`"));
+  EXPECT_THAT(after("\"files\": [\"pair.pp\"], ", ""),
+              HasSubstr("no key `files`"));
+  EXPECT_THAT(after("\"compiler\"", "\"ranks\""),
+              HasSubstr("`ranks` is of another form"));
+  EXPECT_THAT(after("\"phases\"", "\"kinds\""), HasSubstr("two keys `kinds`"));
+  EXPECT_THAT(after("\"SEND_B\"", "\"FLY\""), HasSubstr("action `FLY`"));
+  EXPECT_THAT(after("\"send\"", "\"recv\""), HasSubstr("of class `recv`"));
+  EXPECT_THAT(after("\"site\"]", "\"seat\"]"), HasSubstr("column `site`"));
+  EXPECT_THAT(after("[0,0,0,0,-1,1,-1,1]", "[0,0,0,0,-1,1,-1]"),
+              HasSubstr("7 numbers for 8 columns"));
+  EXPECT_THAT(after("[0,0,0,0,-1,1,-1,1]", "[0,0,9,0,-1,1,-1,1]"),
+              HasSubstr("row 0 of rank 0 has no stage 9"));
+  EXPECT_THAT(after("[0,0,0,0,-1,1,-1,1]", "[0,0,1,0,-1,1,-1,1]"),
+              HasSubstr("stage 1, which is on rank 1"));
+  EXPECT_THAT(after("[0,0,0,0,-1,1,-1,1]", "[0,0,0,0,-1,1,-1,3]"),
+              HasSubstr("no site 3"));
+  EXPECT_THAT(after("[0,0,0,0,-1,1,-1,1]", "[0,0,0,5000000000,-1,1,-1,1]"),
+              HasSubstr("microbatch: 5000000000"));
+  EXPECT_THAT(after("[2,0,0,0,1,1,-1,1]", "[2,0,0,0,0,1,-1,1]"),
+              HasSubstr("no message to exchange with stage 0"));
+  EXPECT_THAT(after("\"rank_of_stage\": [0, 1]", "\"rank_of_stage\": [0, 2]"),
+              HasSubstr("a stage on rank 2"));
+  EXPECT_THAT(after("[3,0,1,0,0,1,-1,1]", "[3,0,1,1,0,1,-1,1]"),
+              HasSubstr("1F0 (pair.pp:8:31): needs the output of stage 0"));
+  EXPECT_THAT(after("pair.pp", "pair\\u0000.pp"), HasSubstr("zero byte"));
+  EXPECT_THAT(judge(""), HasSubstr("program.json, byte"));
+  EXPECT_THAT(judge("[]"), HasSubstr("no object"));
+  EXPECT_THAT(judge(pair + "{}"), HasSubstr("program.json, byte"));
+  EXPECT_THAT(judge(std::string(100000, '[')), HasSubstr("program.json"));
+}
+
+TEST(Json, DamageIsAnErrorOrAnotherProgram) {
+  size_t end = pair.rfind('}');
+  for (size_t size = 0; size != end; ++size)
+    ASSERT_NE(judge(pair.substr(0, size)), "") << size;
+  size_t refused = 0, tried = 0;
+  for (size_t i = 0; i != end; ++i)
+    for (char c : {'0', '1', '7', '-', 'x', ',', ']', '"'}) {
+      std::string text = pair;
+      text[i] = c;
+      refused += judge(text) != "";
+      ++tried;
+    }
+  // A place, a phase or the name of something unknown may change unseen.
+  EXPECT_GT(refused, tried / 2);
+}
+
+} // namespace
