@@ -1,6 +1,7 @@
 // Writes the program as C++ data for the engine, see docs/runtime.md.
 #include "Emitters.h"
 #include "Writer.h"
+#include "ppcc/Analysis/ReceiveBuffers.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -20,109 +21,26 @@ constexpr unsigned rowsPerLine = 8, numbersPerLine = 16;
 
 /// What cannot be the name of a variable: the keywords of C++20, and two names
 /// that are taken.
-constexpr StringRef keywords[] = {"alignas",
-                                  "alignof",
-                                  "and",
-                                  "and_eq",
-                                  "asm",
-                                  "auto",
-                                  "bitand",
-                                  "bitor",
-                                  "bool",
-                                  "break",
-                                  "case",
-                                  "catch",
-                                  "char",
-                                  "char16_t",
-                                  "char32_t",
-                                  "char8_t",
-                                  "class",
-                                  "co_await",
-                                  "co_return",
-                                  "co_yield",
-                                  "compl",
-                                  "concept",
-                                  "const",
-                                  "const_cast",
-                                  "consteval",
-                                  "constexpr",
-                                  "constinit",
-                                  "continue",
-                                  "decltype",
-                                  "default",
-                                  "delete",
-                                  "do",
-                                  "double",
-                                  "dynamic_cast",
-                                  "else",
-                                  "enum",
-                                  "explicit",
-                                  "export",
-                                  "extern",
-                                  "false",
-                                  "float",
-                                  "for",
-                                  "friend",
-                                  "goto",
-                                  "if",
-                                  "inline",
-                                  "int",
-                                  "long",
-                                  "main",
-                                  "mutable",
-                                  "namespace",
-                                  "new",
-                                  "noexcept",
-                                  "not",
-                                  "not_eq",
-                                  "nullptr",
-                                  "operator",
-                                  "or",
-                                  "or_eq",
-                                  "ppcc",
-                                  "ppcc_data",
-                                  "private",
-                                  "protected",
-                                  "public",
-                                  "register",
-                                  "reinterpret_cast",
-                                  "requires",
-                                  "return",
-                                  "short",
-                                  "signed",
-                                  "sizeof",
-                                  "static",
-                                  "static_assert",
-                                  "static_cast",
-                                  "struct",
-                                  "switch",
-                                  "template",
-                                  "this",
-                                  "thread_local",
-                                  "throw",
-                                  "true",
-                                  "try",
-                                  "typedef",
-                                  "typeid",
-                                  "typename",
-                                  "union",
-                                  "unsigned",
-                                  "using",
-                                  "virtual",
-                                  "void",
-                                  "volatile",
-                                  "wchar_t",
-                                  "while",
-                                  "xor",
-                                  "xor_eq"};
+constexpr StringRef keywords =
+    " alignas alignof and and_eq asm auto bitand bitor bool break case catch"
+    " char char16_t char32_t char8_t class co_await co_return co_yield compl"
+    " concept const const_cast consteval constexpr constinit continue"
+    " decltype default delete do double dynamic_cast else enum explicit"
+    " export extern false float for friend goto if inline int long main"
+    " mutable namespace new noexcept not not_eq nullptr operator or or_eq"
+    " ppcc ppcc_data private protected public register reinterpret_cast"
+    " requires return short signed sizeof static static_assert static_cast"
+    " struct switch template this thread_local throw true try typedef typeid"
+    " typename union unsigned using virtual void volatile wchar_t while xor"
+    " xor_eq ";
 
 bool isWordChar(char c) { return llvm::isAlnum(c) || c == '_'; }
 
 class CppEmitter {
 public:
   CppEmitter(const Program &program, llvm::raw_ostream &out)
-      : program(program), writer(out), packs(program.size() > maxReadableRows) {
-  }
+      : program(program), index(program), buffers(program, index), writer(out),
+        packs(program.size() > maxReadableRows) {}
 
   void emit(StringRef symbol) {
     head();
@@ -385,12 +303,16 @@ private:
       }
       put(", segments");
       number(rank);
+      put(", ");
+      number(buffers.mostOf(RankId(rank)));
       put("},\n");
     }
     end();
   }
 
   const Program &program;
+  ProgramIndex index;
+  ReceiveBuffers buffers;
   Writer writer;
   bool packs;
 };
@@ -400,7 +322,7 @@ private:
 bool ppcc::isCppSymbol(StringRef text) {
   return !text.empty() && llvm::isAlpha(text.front()) &&
          llvm::all_of(text, isWordChar) && !text.contains("__") &&
-         !llvm::is_contained(keywords, text);
+         !keywords.contains((" " + text + " ").str());
 }
 
 std::string ppcc::cppSymbol(StringRef name) {

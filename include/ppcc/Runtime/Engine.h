@@ -271,6 +271,10 @@ private:
       const EdgeEnd &edge = *wiringOf(row).ofMessage(kindOf(row), row.peer);
       if (held.find(key(edge.value, row)))
         fail("this message is received twice");
+      if (list.receiveBuffers != 0 && numReceives == list.receiveBuffers)
+        fail("posts more receives than the " +
+             std::to_string(list.receiveBuffers) +
+             " that the compiler counted");
       Held<Value> &value = held.insert(key(edge.value, row));
       value.readers = 1;
       value.batch = batch;

@@ -66,12 +66,17 @@ public:
     require(loaded.rows.size() == view.numRanks,
             "there are actions for " + std::to_string(loaded.rows.size()) +
                 " of " + std::to_string(view.numRanks) + " ranks");
+    require(buffers.empty() || buffers.size() == view.numRanks,
+            "there are `buffers` for " + std::to_string(buffers.size()) +
+                " of " + std::to_string(view.numRanks) + " ranks");
     for (const std::vector<Row> &rows : loaded.rows) {
       Segment &all = loaded.segments.emplace_back(
           Segment{0, static_cast<uint32_t>(rows.size()), 1, 0});
       RankProgram &rank = loaded.ranks.emplace_back();
       rank.rows = {rows.data(), rows.size()};
       rank.segments = {&all, rows.empty() ? 0u : 1u};
+      if (!buffers.empty())
+        rank.receiveBuffers = buffers[loaded.ranks.size() - 1];
     }
     view.abi = abiNumber;
     view.kinds = list(loaded.kinds);
@@ -109,7 +114,8 @@ public:
   bool number_unsigned(number_unsigned_t value) {
     if (skipping())
       return true;
-    require(value <= uint64_t(INT64_MAX), "a number is too large");
+    if (value > uint64_t(INT64_MAX))
+      refuse("a number is too large");
     return number(static_cast<int64_t>(value));
   }
 
@@ -160,9 +166,10 @@ public:
   bool key(string_t &name) {
     if (depth == 1) {
       section = name;
+      inActions = name == "actions";
       skips = !isOneOf(name, {"format", "version", "schedule", "ranks",
                               "backward", "kinds", "phases", "pipes", "files",
-                              "sites", "columns", "actions"});
+                              "sites", "columns", "actions", "buffers"});
       if (!skips) {
         require(!seen(name), "there are two keys `" + name + "`");
         keysSeen.push_back(name);
@@ -184,10 +191,13 @@ public:
 
   bool start_array(size_t) {
     open();
-    require(depth != 1, "it is no object");
+    if (depth == 1)
+      refuse("it is no object");
     if (skipping())
       return true;
     numbers.clear();
+    if (inActions && depth == 4)
+      return true;
     if (section == "actions" && depth == 2) {
       beginActions();
     } else if (section == "actions" && depth == 3) {
@@ -196,7 +206,7 @@ public:
     } else {
       bool isList =
           depth == 2 && isOneOf(section, {"kinds", "phases", "pipes", "files",
-                                          "sites", "columns"});
+                                          "sites", "columns", "buffers"});
       bool isInner =
           depth == 4 &&
           isOneOf(inner, {"microbatches", "rank_of_stage", "skip_edges"});
@@ -207,7 +217,7 @@ public:
 
   bool end_array() {
     if (!skipping()) {
-      if (section == "actions" && depth == 4)
+      if (inActions && depth == 4)
         endAction();
       else if (section == "sites" && depth == 3)
         endSite();
@@ -242,9 +252,12 @@ private:
     SiteOf
   };
 
+  [[noreturn]] static void refuse(const std::string &what) {
+    throw Error("program.json: " + what);
+  }
   static void require(bool good, const std::string &what) {
     if (!good)
-      throw Error("program.json: " + what);
+      refuse(what);
   }
   template <class T> static List<T> list(const std::vector<T> &from) {
     return {from.data(), from.size()};
@@ -260,11 +273,13 @@ private:
   bool seen(const std::string &name) const {
     return std::find(keysSeen.begin(), keysSeen.end(), name) != keysSeen.end();
   }
-  void open() { require(++depth <= maxDepth, "it is nested too deeply"); }
+  void open() {
+    if (++depth > maxDepth)
+      refuse("it is nested too deeply");
+  }
   /// The parser is in a list whose numbers mean something together.
   bool inNumbers() const {
-    return (section == "actions" && depth == 4) ||
-           (section == "sites" && depth == 3) ||
+    return (section == "sites" && depth == 3) ||
            (section == "pipes" && depth == 4 && inner == "microbatches") ||
            (section == "pipes" && depth == 5 && inner == "skip_edges");
   }
@@ -285,16 +300,20 @@ private:
   // What values mean.
 
   bool number(int64_t value) {
+    if (inActions && depth == 4) {
+      addNumber(value);
+      return true;
+    }
     if (depth == 1 && section == "version")
       require(value == 1, "it has version " + std::to_string(value) +
                               ", this engine reads version 1");
     else if (depth == 1 && section == "ranks")
       loaded.view.numRanks = within(value, 1u << 20, "ranks");
-    else if (inNumbers()) {
-      require(numbers.size() < maxNumbers,
-              "a list of `" + section + "` is too long");
-      numbers.push_back(value);
-    } else if (section == "pipes" && inner == "rank_of_stage" && depth == 4)
+    else if (section == "buffers" && depth == 2)
+      buffers.push_back(within(value, UINT32_MAX, "buffers"));
+    else if (inNumbers())
+      addNumber(value);
+    else if (section == "pipes" && inner == "rank_of_stage" && depth == 4)
       loaded.ranksOfStages.back().push_back(
           within(value, UINT32_MAX, "rank_of_stage"));
     else
@@ -302,11 +321,17 @@ private:
     return true;
   }
 
+  // These run once a number: their messages are made only when needed.
   static uint32_t within(int64_t value, uint32_t limit, const char *what) {
-    require(value >= 0 && value <= int64_t(limit),
-            std::string(what) + ": " + std::to_string(value) +
-                " is not in 0.." + std::to_string(limit));
+    if (value < 0 || value > int64_t(limit))
+      refuse(std::string(what) + ": " + std::to_string(value) +
+             " is not in 0.." + std::to_string(limit));
     return static_cast<uint32_t>(value);
+  }
+  void addNumber(int64_t value) {
+    if (numbers.size() == maxNumbers)
+      refuse("a list of `" + section + "` is too long");
+    numbers.push_back(value);
   }
 
   const char *keep(const std::string &text) {
@@ -332,9 +357,9 @@ private:
   }
 
   void endAction() {
-    require(numbers.size() == columns.size(),
-            "an action has " + std::to_string(numbers.size()) +
-                " numbers for " + std::to_string(columns.size()) + " columns");
+    if (numbers.size() != columns.size())
+      refuse("an action has " + std::to_string(numbers.size()) +
+             " numbers for " + std::to_string(columns.size()) + " columns");
     auto at = [&](Column column) { return numbers[position[column]]; };
     Row row{};
     row.kind = uint8_t(within(at(KindOf), UINT8_MAX, "kind"));
@@ -350,7 +375,8 @@ private:
     if (at(GroupOf) != -1 && at(GroupOf) == group)
       row.phaseAndJoined |= Row::joinedBit;
     group = at(GroupOf);
-    require(loaded.rows.back().size() < UINT32_MAX, "a rank has too many rows");
+    if (loaded.rows.back().size() == UINT32_MAX)
+      refuse("a rank has too many rows");
     loaded.rows.back().push_back(row);
   }
 
@@ -422,9 +448,10 @@ private:
   std::string className;
   std::vector<std::string> keysSeen;
   size_t depth = 0;
-  bool skips = false, closed = false;
-  std::vector<int64_t> numbers; ///< Of the list that is being read.
-  std::vector<size_t> columns;  ///< numColumns for one that is unknown.
+  bool inActions = false, skips = false, closed = false;
+  std::vector<int64_t> numbers;  ///< Of the list that is being read.
+  std::vector<uint32_t> buffers; ///< By rank; none where the file says none.
+  std::vector<size_t> columns;   ///< numColumns for one that is unknown.
   size_t position[numColumns] = {};
   int64_t group = -1; ///< Of the action before.
 };

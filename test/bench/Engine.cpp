@@ -1,0 +1,49 @@
+// Times the engine on one_f_one_b with stages that compute nothing:
+// ppcc-bench-engine PROGRAM.JSON.
+#include "Engine.h"
+
+#include "ppcc/Runtime/Cooperative.h"
+#include "ppcc/Runtime/Json.h"
+#include "ppcc/Runtime/Threads.h"
+
+#include <fstream>
+#include <sstream>
+
+using namespace bench;
+
+int main(int argc, char **argv) {
+  if (argc != 2)
+    return 2;
+  std::ostringstream text;
+  text << std::ifstream(argv[1], std::ios::binary).rdbuf();
+  Stopwatch reading;
+  rt::LoadedProgram loaded = rt::readJson(text.str());
+  const rt::Program &program = loaded.program();
+  uint64_t actions = actionsOf(program);
+  report("reading program.json", reading.seconds(), actions);
+
+  std::vector<Idle> stages(program.numRanks);
+  Stopwatch cooperative;
+  rt::runCooperative(program, std::span(stages));
+  report("cooperative", cooperative.seconds(), actions);
+
+  Stopwatch threads;
+  rt::runThreads(program, std::span(stages));
+  report("threads", threads.seconds(), actions);
+
+  using Network = rt::ThreadNetwork<Value>;
+  Stopwatch hand;
+  Network network(program.numRanks);
+  {
+    std::vector<std::jthread> all;
+    for (uint32_t rank = 0; rank != program.numRanks; ++rank)
+      all.emplace_back([&, rank] {
+        Network::Endpoint endpoint(network, rank);
+        byHand(rank, program.numRanks, program.pipes[0].numMicrobatches,
+               endpoint);
+        endpoint.finish({});
+      });
+  }
+  report("threads, written by hand", hand.seconds(), actions);
+  return 0;
+}
