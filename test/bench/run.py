@@ -2,7 +2,8 @@
 """Measures ppcc: from text to JSON on disk as programs grow, its phases, and its parts.
 
 Usage: run.py BIN [OPTIONS of ppcc-bench]. Times come from hyperfine; each figure is the mean of its runs. Beside ppcc runs
-in_python.py, the same lists made by plain Python, so that the ratio means something on any machine."""
+in_python.py, the same lists made by plain Python, so that the ratio means something on any machine; beside the engine, its
+transport in a loop written by hand."""
 import json
 import os
 import subprocess
@@ -75,6 +76,7 @@ def beside_python(ppcc, folder):
     print(f"ratio {python / ours:.0f}")
 
 
+<<<<<<< HEAD
 # What another simulator of schedules takes (github.com/Victarry/PP-Schedule-Visualization, commit 1dd92bf, as for
 # test/conformance/pp.jsonl).
 OTHER = "PP-Schedule-Visualization (commit 1dd92bf): 219 s for a million operations"
@@ -90,6 +92,33 @@ def simulation(bench):
         seconds, n = row["cpu_time"] / 1e3, int(row["actions"])
         print(f"{n:10} {seconds:9.3f} {seconds / n * 1e9:10.1f}")
     print(OTHER)
+=======
+SETTINGS = {"btl": "self,vader", "pml": "ob1", "btl_vader_single_copy_mechanism": "none", "mpi_yield_when_idle": "1"}
+
+
+def engine(tools, folder):
+    """Runs 10^6 actions on each transport, with stages that compute nothing."""
+    program = folder / "program.json"
+    M = 22727  # 44 actions a microbatch.
+    subprocess.run([tools / "ppcc", "one_f_one_b", "-D", "P=8", "-D", f"M={M}", "-o", program], check=True)
+    print("\nthe engine, one_f_one_b with P=8: 10^6 actions", flush=True)
+    subprocess.run([tools / "ppcc-bench-engine", program], check=True)
+    command = ["mpirun", "--oversubscribe", "--allow-run-as-root"]
+    for name, value in SETTINGS.items():
+        command += ["--mca", name, value]
+    subprocess.run([*command, "-np", "8", tools / "ppcc-bench-engine-mpi", program], check=True)
+
+
+def emitted(tools, folder):
+    print("\nemitted C++, one_f_one_b with P=8")
+    print(f"{'M':>7} {'actions':>10} {'file MB':>8} {'g++ -O2 s':>10}")
+    source, include = folder / "program.cpp", here.parents[1] / "include"
+    for M in [100, 1000, 10000, 100000]:
+        command = [tools / "ppcc", "one_f_one_b", "-D", "P=8", "-D", f"M={M}", "--emit=cpp", "-o", source]
+        subprocess.run(command, check=True)
+        compiler = ["g++", "-std=c++20", "-O2", f"-I{include}", "-c", str(source), "-o", str(folder / "program.o")]
+        print(f"{M:7} {44 * M:10} {source.stat().st_size / 1e6:8.2f} {mean(compiler, folder):10.2f}", flush=True)
+>>>>>>> d2f0620 (Tell how schedules run, and time the engine in the benchmarks)
 
 
 def main():
@@ -100,7 +129,12 @@ def main():
         growth(ppcc, folder)
         phases(ppcc, folder)
         beside_python(ppcc, folder)
+<<<<<<< HEAD
     simulation(folder_of_tools / "ppcc-bench")
+=======
+        engine(folder_of_tools, folder)
+        emitted(folder_of_tools, folder)
+>>>>>>> d2f0620 (Tell how schedules run, and time the engine in the benchmarks)
     print("\norders of communication", flush=True)
     subprocess.run([folder_of_tools / "ppcc-orders"], check=True)
     print("\nsends and receives damaged one at a time", flush=True)

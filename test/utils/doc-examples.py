@@ -3,9 +3,16 @@
 
 ```pp blocks are compiled with --check; `pp error E0404` must be refused with that code. A block whose first line is
 `// NAME.pp` is kept under that name for what follows. ```console blocks are run: lines behind `$ ` are commands (ppcc
+<<<<<<< HEAD
 and ppcc-profile only), the lines below must be what is printed; a line `...` stands for any lines. ```python and ```sh blocks are run when
 they are marked `run`. A ```text NAME block is a file for what follows. Usage: doc-examples.py PPCC PAGE...
+=======
+only), the lines below must be what is printed; a line `...` stands for any lines. ```python and ```sh blocks are run when
+they are marked `run`; they find the headers of the engine in $PPCC_INCLUDE. A ```text NAME or ```cpp NAME block is a file
+for what follows. Usage: doc-examples.py PPCC PAGE...
+>>>>>>> d2f0620 (Tell how schedules run, and time the engine in the benchmarks)
 """
+import os
 import re
 import shlex
 import shutil
@@ -13,6 +20,9 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+
+environment = os.environ | {"PPCC_INCLUDE": str(Path(__file__).resolve().parents[2] / "include")}
 
 
 def blocks(page):
@@ -44,7 +54,7 @@ class Runner:
 
     def run(self, command, **options):
         return subprocess.run(
-            command, cwd=self.folder, capture_output=True, text=True, timeout=60, **options
+            command, cwd=self.folder, capture_output=True, text=True, timeout=250, env=environment, **options
         )
 
     def verdict(self, where, problem):
@@ -86,7 +96,7 @@ class Runner:
                 self.schedule(where, words, text)
             elif words[:1] == ["console"]:
                 self.console(where, text)
-            elif words[:1] == ["text"] and len(words) == 2:
+            elif words[:1] in (["text"], ["cpp"]) and len(words) == 2:
                 (self.folder / words[1]).write_text(text)
             elif words[1:2] == ["run"]:
                 self.script(where, {"python": sys.executable, "sh": "sh"}[words[0]], text)

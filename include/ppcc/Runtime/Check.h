@@ -158,6 +158,15 @@ inline void checkHead(const Program &program) {
   detail::checkSites(program);
 }
 
+/// Throws Error when there is not one stage for each rank. Checks the head,
+/// too.
+inline void checkStages(const Program &program, size_t numStages) {
+  checkHead(program);
+  if (numStages != program.numRanks)
+    throw Error("the program is for " + std::to_string(program.numRanks) +
+                " ranks, but there are " + std::to_string(numStages));
+}
+
 /// Throws Error when a row of the rank does not fit the head, which was
 /// checked. O(rows).
 inline void checkRows(const Program &program, uint32_t rank,

@@ -100,18 +100,15 @@ private:
 template <Stage S>
 std::vector<Stats> runCooperative(const Program &program, std::span<S> stages,
                                   const Options &options = {}) {
+  checkStages(program, stages.size());
   using Network = CooperativeNetwork<typename S::Value>;
   using Runner = RankRunner<S, typename Network::Endpoint>;
   using Progress = typename Runner::Progress;
-  checkHead(program);
   Network network(static_cast<uint32_t>(stages.size()));
   std::deque<typename Network::Endpoint> endpoints;
   std::deque<Runner> runners;
   std::vector<Stats> stats;
   std::vector<Progress> progress(stages.size(), Progress::Ran);
-  if (stages.size() != program.numRanks)
-    throw Error("the program is for " + std::to_string(program.numRanks) +
-                " ranks, but there are " + std::to_string(stages.size()));
   for (uint32_t rank = 0; rank != stages.size(); ++rank)
     runners.emplace_back(program, rank, stages[rank],
                          endpoints.emplace_back(network, rank), options);

@@ -50,7 +50,9 @@ struct Stats {
 };
 
 /// One rank's end of a transport. Messages between two ranks arrive in the
-/// order in which they are sent, in each direction by itself.
+/// order in which they are sent, in each direction by itself. A function
+/// `recycle(Value &&)`, where there is one, gets the received values that have
+/// been read, for their memory.
 template <class T, class Value>
 concept Endpoint =
     requires(T t, uint32_t rank, Message<Value> message, const Label &label,
@@ -159,11 +161,7 @@ private:
   };
 
   static Wiring checked(const Program &program, uint32_t rank, E &endpoint) {
-    checkHead(program);
-    if (endpoint.numRanks() != program.numRanks)
-      throw Error("the program is for " + std::to_string(program.numRanks) +
-                  " ranks, but there are " +
-                  std::to_string(endpoint.numRanks()));
+    checkStages(program, endpoint.numRanks());
     if (rank >= program.numRanks)
       throw Error("there is no rank " + std::to_string(rank));
     return Wiring(program, rank);
@@ -414,6 +412,9 @@ private:
   void read(Held<Value> &value) {
     if (--value.readers != 0)
       return;
+    if constexpr (requires { endpoint.recycle(std::move(value.value)); })
+      if (value.received)
+        endpoint.recycle(std::move(value.value));
     value.value = Value();
     numReceives -= value.received;
     held.erase(value);

@@ -82,6 +82,9 @@ public:
     return true;
   }
 
+  /// The next receive gets the memory.
+  void recycle(Value &&value) { buffers.push_back(std::move(value)); }
+
   bool sendsMet(uint32_t to, std::chrono::milliseconds patience) {
     await(patience, [&] {
       for (size_t i = 0; i != sends.size(); ++i)
@@ -224,6 +227,10 @@ private:
   }
 
   void post(Moving &transfer) {
+    if (!buffers.empty()) {
+      transfer.message.value = std::move(buffers.back());
+      buffers.pop_back();
+    }
     if (!Bytes<Value>::resize(transfer.message.value, transfer.expected))
       throw std::runtime_error("values have no size of " +
                                std::to_string(transfer.expected) + " bytes");
@@ -297,6 +304,7 @@ private:
   Fifo<Transfer> sends;                                     ///< In their order.
   std::deque<std::pair<uint32_t, Fifo<Transfer>>> receives; ///< By source.
   std::vector<Transfer> unused;
+  std::vector<Value> buffers; ///< No more than were in use at one time.
 };
 
 } // namespace ppcc::rt

@@ -67,8 +67,8 @@ struct StageHooks {
   /// The size of the value of a message, which the receiver checks; 0 when it
   /// takes what comes. MPI asks for it.
   size_t messageBytes(const Label &) { return 0; }
-  /// The forward of the work is to be followed by no other action: what was
-  /// kept for its backward can go.
+  /// The backward of the work has ended, both parts of it: what the forward
+  /// kept can go.
   void release(const Work &) {}
 };
 

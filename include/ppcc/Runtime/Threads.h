@@ -141,6 +141,7 @@ private:
 template <Stage S>
 std::vector<Stats> runThreads(const Program &program, std::span<S> stages,
                               const Options &options = {}) {
+  checkStages(program, stages.size());
   using Network = ThreadNetwork<typename S::Value>;
   Network network(static_cast<uint32_t>(stages.size()));
   std::vector<Stats> stats(stages.size());
