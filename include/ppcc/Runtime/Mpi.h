@@ -56,6 +56,10 @@ public:
     Fifo<Transfer> &posted = receivesFrom(from);
     Transfer transfer = fresh();
     transfer->peer = from;
+    if (!buffers.empty()) {
+      transfer->message.value = std::move(buffers.back());
+      buffers.pop_back();
+    }
     // What is posted takes the next message, so nothing may overtake a receive
     // that is not posted.
     bool inOrder = posted.empty() ||
@@ -227,10 +231,6 @@ private:
   }
 
   void post(Moving &transfer) {
-    if (!buffers.empty()) {
-      transfer.message.value = std::move(buffers.back());
-      buffers.pop_back();
-    }
     if (!Bytes<Value>::resize(transfer.message.value, transfer.expected))
       throw std::runtime_error("values have no size of " +
                                std::to_string(transfer.expected) + " bytes");
