@@ -20,16 +20,16 @@ int main(int argc, char **argv) {
   rt::LoadedProgram loaded = rt::readJson(text.str());
   const rt::Program &program = loaded.program();
   uint64_t actions = actionsOf(program);
-  report("reading program.json", reading.seconds(), actions);
+  reading.report("reading program.json", actions);
 
   std::vector<Idle> stages(program.numRanks);
   Stopwatch cooperative;
   rt::runCooperative(program, std::span(stages));
-  report("cooperative", cooperative.seconds(), actions);
+  cooperative.report("cooperative", actions);
 
   Stopwatch threads;
   rt::runThreads(program, std::span(stages));
-  report("threads", threads.seconds(), actions);
+  threads.report("threads", actions);
 
   using Network = rt::ThreadNetwork<Value>;
   Stopwatch hand;
@@ -44,6 +44,6 @@ int main(int argc, char **argv) {
         endpoint.finish({});
       });
   }
-  report("threads, written by hand", hand.seconds(), actions);
+  hand.report("threads, written by hand", actions);
   return 0;
 }

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 
 namespace bench {
 
@@ -69,23 +70,24 @@ void byHand(uint32_t rank, uint32_t ranks, uint32_t microbatches,
     backward(m);
 }
 
+/// Measures time, and the time of all cores of this process.
 class Stopwatch {
 public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
-                                         start)
-        .count();
+  /// Prints both, by action.
+  void report(const char *what, uint64_t actions) const {
+    using Seconds = std::chrono::duration<double>;
+    double wall = Seconds(std::chrono::steady_clock::now() - start).count();
+    double cpu = double(std::clock() - cpuStart) / CLOCKS_PER_SEC;
+    std::printf("%-24s %8.3f s %8.1f ns/action, %8.1f ns of the processor\n",
+                what, wall, wall / double(actions) * 1e9,
+                cpu / double(actions) * 1e9);
   }
 
 private:
   std::chrono::steady_clock::time_point start =
       std::chrono::steady_clock::now();
+  std::clock_t cpuStart = std::clock();
 };
-
-inline void report(const char *what, double seconds, uint64_t actions) {
-  std::printf("%-28s %8.3f s %9.1f ns/action\n", what, seconds,
-              seconds / double(actions) * 1e9);
-}
 
 inline uint64_t actionsOf(const rt::Program &program) {
   uint64_t actions = 0;

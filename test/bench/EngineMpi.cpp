@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
     rt::run(program.program(), mpi.rank(), stage, mpi);
     MPI_Barrier(MPI_COMM_WORLD);
     if (mpi.rank() == 0)
-      report("MPI", watch.seconds(), actionsOf(program));
+      watch.report("MPI", actionsOf(program));
   }
   MPI_Finalize();
   return 0;

@@ -130,8 +130,7 @@ public:
   /// For what a blocked rank waits, in words; and for whom.
   std::string waitsFor() const {
     return "rank " + std::to_string(rank) + " waits in " +
-           cell(program, *current) + where() + " for " + awaited + " of rank " +
-           std::to_string(awaitedRank);
+           cell(program, *current) + where() + " for " + awaitedText();
   }
   /// Throws an error at the action where the rank stands.
   [[noreturn]] void fail(const std::string &text) const {
@@ -286,7 +285,7 @@ private:
         endpoint.postReceive(edge.rank, label, stage.messageBytes(label));
         return true;
       };
-      wait(edge.rank, [&] { return text(label); }, post);
+      wait(edge.rank, &label, post);
       ++counts.receives;
       counts.peakReceives = std::max(counts.peakReceives, ++numReceives);
     }
@@ -317,7 +316,7 @@ private:
     auto receive = [&] {
       return endpoint.receive(source.rank, incoming, options.patience);
     };
-    if (!wait(source.rank, [&] { return text(first.label); }, receive))
+    if (!wait(source.rank, &first.label, receive))
       return false;
     if (incoming.label != first.label)
       fail("rank " + std::to_string(source.rank) + " sent " +
@@ -340,29 +339,30 @@ private:
     }
   }
 
-  /// Calls a wait of the transport; its errors become ours.
-  template <class Describe, class Wait>
-  bool wait(uint32_t other, Describe describe, Wait waitFor) {
+  /// Calls a wait of the transport for a rank; its errors become ours.
+  /// `message` is what is waited for, null for the receive of what was sent.
+  template <class Wait>
+  bool wait(uint32_t other, const Label *message, Wait waitFor) {
+    awaitedRank = other;
+    awaited = message ? std::optional(*message) : std::nullopt;
     try {
-      if (waitFor())
-        return true;
+      return waitFor();
     } catch (const TimedOut &) {
       fail("has waited " + std::to_string(options.patience.count()) +
-           " ms for " + describe() + " of rank " + std::to_string(other));
+           " ms for " + awaitedText());
     } catch (const PeerFailed &failure) {
       throw errorHere<PeerError>(failure.text);
     } catch (const Error &) {
       throw;
     } catch (const std::exception &error) {
-      fail(describe() + " of rank " + std::to_string(other) + ": " +
-           error.what());
+      fail(awaitedText() + ": " + error.what());
     }
-    awaited = describe();
-    awaitedRank = other;
-    return false;
   }
 
-  static std::string receipt() { return "the receive"; }
+  std::string awaitedText() const {
+    return (awaited ? text(*awaited) : "the receive") + " of rank " +
+           std::to_string(awaitedRank);
+  }
 
   void send() {
     for (const Row &row : rows) {
@@ -381,7 +381,7 @@ private:
         endpoint.send(edge.rank, {labelOf(row), Inputs<Value>(inputs).take(0)});
         return true;
       };
-      wait(edge.rank, receipt, post);
+      wait(edge.rank, nullptr, post);
       read(*value);
       ++counts.sends;
     }
@@ -398,7 +398,7 @@ private:
         auto met = [&] {
           return endpoint.sendsMet(edge.rank, options.patience);
         };
-        if (!wait(edge.rank, receipt, met))
+        if (!wait(edge.rank, nullptr, met))
           return false;
       } else if (Held<Value> *value = held.find(key(edge.value, row));
                  value && !await(*value)) {
@@ -646,7 +646,7 @@ private:
 
   Stats counts;
   uint32_t activations = 0, numReceives = 0;
-  std::string awaited;
+  std::optional<Label> awaited; ///< Nothing for the receive of a send.
   uint32_t awaitedRank = 0;
 };
 

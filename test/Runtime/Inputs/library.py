@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes programs of every schedule of the library into a folder: library.py PPCC FOLDER [P...]. With each P come several
-numbers of microbatches: the smallest that the schedule allows, and larger ones."""
+"""Writes programs of every schedule of the library into a folder: library.py PPCC FOLDER [P...] [OPTION...]. With each P come
+several numbers of microbatches: the smallest that the schedule allows, and larger ones."""
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +15,9 @@ def microbatches(name, P):
 
 
 def main():
-    ppcc, folder, ranks = sys.argv[1], Path(sys.argv[2]), [int(P) for P in sys.argv[3:]] or [2, 4, 8]
+    ppcc, folder = sys.argv[1], Path(sys.argv[2])
+    options = [word for word in sys.argv[3:] if word.startswith("-")]
+    ranks = [int(word) for word in sys.argv[3:] if word not in options] or [2, 4, 8]
     folder.mkdir(parents=True, exist_ok=True)
     listed = subprocess.run([ppcc, "--list-schedules"], capture_output=True, text=True, check=True).stdout
     names = [line.split()[0] for line in listed.splitlines()]
@@ -24,7 +26,8 @@ def main():
             refused = []
             for M in microbatches(name, P):
                 out = folder / f"{name}-{P}-{M}.json"
-                done = subprocess.run([ppcc, name, "-D", f"P={P}", "-D", f"M={M}", "-o", out], capture_output=True)
+                command = [ppcc, name, "-D", f"P={P}", "-D", f"M={M}", "-o", out, *options]
+                done = subprocess.run(command, capture_output=True)
                 refused += [M] if done.returncode else []
             assert not refused, f"{name} with P={P} is refused with M in {refused}"
     print(f"{len(names)} schedules")
