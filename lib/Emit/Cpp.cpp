@@ -84,16 +84,18 @@ private:
     }
   }
 
-  /// A byte of a string literal. An octal escape ends after three digits, so no
-  /// neighbour can join it; a question mark might begin a trigraph.
-  void escaped(unsigned char byte) {
+  /// A byte of a string literal. An octal escape takes up to three digits: it
+  /// has all of them unless what comes next is known to be no digit. A question
+  /// mark might begin a trigraph.
+  void escaped(unsigned char byte, bool beforeNoDigit = false) {
     if (llvm::isPrint(byte) && byte != '"' && byte != '\\' && byte != '?') {
       writer.put(static_cast<char>(byte));
       return;
     }
     writer.put('\\');
     for (int shift : {6, 3, 0})
-      writer.put(static_cast<char>('0' + (byte >> shift & 7)));
+      if (shift == 0 || !beforeNoDigit || byte >> shift != 0)
+        writer.put(static_cast<char>('0' + (byte >> shift & 7)));
   }
   void literal(StringRef text) {
     writer.put('"');
@@ -269,6 +271,12 @@ private:
   /// The row as RankProgram::row() of the runtime reads it.
   void packed(const Action &action) {
     constexpr uint32_t joinedBit = 0x8000;
+    unsigned char bytes[16];
+    unsigned char *at = bytes;
+    auto littleEndian = [&](uint32_t value, unsigned count) {
+      for (unsigned i = 0; i != count; ++i)
+        *at++ = static_cast<unsigned char>(value >> (8 * i));
+    };
     littleEndian(action.kind.value, 1);
     littleEndian(action.pipe.value, 1);
     littleEndian(action.stage.value, 2);
@@ -276,10 +284,9 @@ private:
     littleEndian(action.peer.value, 2);
     littleEndian(action.phase.value | (action.joined ? joinedBit : 0), 2);
     littleEndian(action.site.value, 4);
-  }
-  void littleEndian(uint32_t value, unsigned bytes) {
-    for (unsigned i = 0; i != bytes; ++i)
-      escaped(static_cast<unsigned char>(value >> (8 * i)));
+    assert(at == std::end(bytes) && "a row has 16 bytes");
+    for (unsigned char *byte = bytes; byte != at; ++byte)
+      escaped(*byte, byte + 1 != at && !llvm::isDigit(byte[1]));
   }
 
   void ranks() {

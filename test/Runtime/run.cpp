@@ -1,8 +1,9 @@
 // Runs programs with real numbers and compares the gradients.
 //
-//   ppcc-run [--transport=cooperative,threads] [--together] [--wait-here]
-//            PROGRAM...
+//   ppcc-run [--transport=cooperative|threads] [--together] [--wait-here]
+//            [--peaks] PROGRAM...
 //
+// --peaks prints the most activations that each rank held.
 // A PROGRAM is a program.json, or LIBRARY.so:SYMBOL.
 #include "Verdict.h"
 
@@ -43,7 +44,7 @@ Loaded load(const std::string &name) {
 
 /// Runs a program and says what is wrong, or nothing.
 Distance judge(const rt::Program &program, const std::string &transport,
-               const rt::Options &options) {
+               const rt::Options &options, bool printsPeaks) {
   std::vector<NetworkStage> stages(program.numRanks);
   std::span<NetworkStage> all(stages);
   std::vector<rt::Stats> stats =
@@ -56,6 +57,9 @@ Distance judge(const rt::Program &program, const std::string &transport,
     layers += stages[rank].layers().size();
     compare(stages[rank].layers(), expected, distance);
     comparePeaks(program, rank, stats[rank], distance.wrong);
+    if (printsPeaks)
+      std::printf("rank %u: %u activations\n", rank,
+                  stats[rank].peakActivations);
     if (stages[rank].numActivations() != 0)
       distance.wrong += " activations are left";
   }
@@ -68,6 +72,7 @@ Distance judge(const rt::Program &program, const std::string &transport,
 
 int main(int argc, char **argv) {
   rt::Options options;
+  bool printsPeaks = false;
   std::vector<std::string> transports{"cooperative", "threads"}, programs;
   for (int i = 1; i != argc; ++i) {
     std::string text = argv[i];
@@ -75,6 +80,8 @@ int main(int argc, char **argv) {
       options.overlap = rt::Overlap::Together;
     else if (text == "--wait-here")
       options.waits = rt::Waits::Here;
+    else if (text == "--peaks")
+      printsPeaks = true;
     else if (text.starts_with("--transport="))
       transports = {text.substr(12)};
     else
@@ -86,7 +93,8 @@ int main(int argc, char **argv) {
     for (const std::string &transport : transports)
       try {
         Loaded loaded = load(name);
-        Distance distance = judge(*loaded.program, transport, options);
+        Distance distance =
+            judge(*loaded.program, transport, options, printsPeaks);
         exact += distance.exact, reordered += distance.reordered;
         if (!distance.wrong.empty()) {
           std::printf("%s, %s:%s\n", name.c_str(), transport.c_str(),

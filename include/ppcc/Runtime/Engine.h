@@ -242,11 +242,11 @@ private:
 
   /// The send of a message, as in `0SEND_F3`.
   std::string text(const Label &label) const {
-    Row row{0, label.pipe, label.from, label.microbatch, label.to, 0, 0};
-    for (; row.kind != program.kinds.size; ++row.kind)
-      if (kindOf(row).kindClass == KindClass::Send &&
-          kindOf(row).defines == label.slot)
-        return cell(program, row);
+    for (const Kind &kind : program.kinds)
+      if (kind.kindClass == KindClass::Send && kind.defines == label.slot)
+        return cell(program,
+                    {static_cast<uint8_t>(&kind - program.kinds.data),
+                     label.pipe, label.from, label.microbatch, label.to, 0, 0});
     return "the message";
   }
 
