@@ -3,6 +3,7 @@
 #include "ppcc/Transforms/FuseComm.h"
 #include "ppcc/Transforms/InjectComm.h"
 #include "ppcc/Transforms/Preconnect.h"
+#include "ppcc/Transforms/Roll.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;

@@ -52,7 +52,7 @@ void Program::set(ActionId id, const Action &action) {
   siteColumn[i] = action.site.value;
 }
 
-Program Program::withoutRows() const {
+Program Program::withoutRows(bool keepFacts) const {
   Program copy;
   copy.name = name;
   copy.params = params;
@@ -65,6 +65,10 @@ Program Program::withoutRows() const {
   copy.phases = phases;
   copy.files = files;
   copy.sites = sites;
+  if (keepFacts) {
+    copy.provenUnder = provenUnder;
+    copy.preconnect = preconnect;
+  }
   return copy;
 }
 

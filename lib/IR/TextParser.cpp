@@ -755,14 +755,59 @@ private:
       parseGroup();
     } else if (acceptWord("phase")) {
       parsePhase();
+    } else if (acceptWord("loop")) {
+      parseLoop();
     } else {
       const char *from = cursor;
       skipCell();
       if (cursor == from)
         ++cursor;
       diags.report<diag::IrExpected>(range(from, cursor),
-                                     "an action, such as `0F3`, or `phase`");
+                                     "an action, such as `0F3`, `phase` or "
+                                     "`loop`");
     }
+  }
+
+  void parseLoop() {
+    SourceRange at = here();
+    Loop loop;
+    auto count = number("how often it turns", UINT32_MAX - 1);
+    bool good = count && *count != 0;
+    if (count && *count == 0)
+      diags.report<diag::IrExpected>(at, "a number of turns, at least 1");
+    bool down = false;
+    if (!expectWord("advance"))
+      return skipCell();
+    skipSpace();
+    down = acceptHere('-');
+    auto advance = number("what a turn adds to microbatches", INT32_MAX);
+    if (!advance || !expect("{"))
+      return skipCell();
+    if (inLoop)
+      diags.report<diag::IrExpected>(at, "no loop inside of another");
+    good &= !inLoop;
+    loop.count = good ? *count : 1;
+    loop.advance = static_cast<int32_t>(down ? -int64_t(*advance) : *advance);
+    loop.begin = ActionId(program.size());
+    if (good)
+      inLoop = loop;
+    while (!diags.saturated() && !accept("}")) {
+      if (atEnd() || peekWord() == "rank") {
+        diags.report<diag::IrExpected>(here(), "`}`, the end of `loop`");
+        break;
+      }
+      parseRow();
+    }
+    if (!good)
+      return;
+    inLoop.reset();
+    loop.end = ActionId(program.size());
+    if (loop.begin == loop.end || !appending)
+      return;
+    extraRows += uint64_t(loop.count - 1) * (loop.end.value - loop.begin.value);
+    if (extraRows + program.size() >= UINT32_MAX)
+      diags.report<diag::IrTooMany>(at, UINT32_MAX - 1, "actions");
+    program.loops.push_back(loop);
   }
 
   void parsePhase() {
@@ -903,6 +948,14 @@ private:
       lastPipe = pipe->value;
     }
     const Pipe &pipe = program.pipes[lastPipe];
+    if (inLoop) {
+      int64_t last =
+          microbatch + int64_t(inLoop->count - 1) * inLoop->advance;
+      if (last < pipe.firstMicrobatch || last >= pipe.endMicrobatch()) {
+        diags.report<diag::IrLoopTooLong>(at, inLoop->count, last, pipe.name);
+        return false;
+      }
+    }
     if (std::max(stage, peer.value_or(0)) >= pipe.numStages()) {
       diags.report<diag::IrNoStage>(at, std::max(stage, peer.value_or(0)),
                                     pipe.name, pipe.numStages());
@@ -983,6 +1036,8 @@ private:
   PhaseId phase;
   uint32_t lastPipe = 0;
   bool appending = false; ///< The rank exists, so that its actions count.
+  std::optional<Loop> inLoop;
+  uint64_t extraRows = 0; ///< That loops add when they are written out.
 };
 
 } // namespace

@@ -1,5 +1,6 @@
 // Writes a program as text.
 #include "ppcc/IR/Calls.h"
+#include "ppcc/IR/Loops.h"
 #include "ppcc/IR/Text.h"
 
 #include "llvm/ADT/BitVector.h"
@@ -290,16 +291,30 @@ private:
 
   void printRank(RankId rank) {
     out << "rank " << rank.value << " {\n";
-    Lines lines(out, 4);
     PhaseId phase;
-    uint32_t end = program.end(rank).value;
-    for (uint32_t row = program.begin(rank).value; row != end;) {
+    ActionId row = program.begin(rank);
+    for (const Loop &loop : loopsOf(program, rank)) {
+      printRows(rank, row, loop.begin, 2, phase);
+      out << "  loop " << loop.count << " advance " << loop.advance << " {\n";
+      printRows(rank, loop.begin, loop.end, 4, phase);
+      out << "  }\n";
+      row = loop.end;
+    }
+    printRows(rank, row, program.end(rank), 2, phase);
+    out << "}\n";
+  }
+
+  /// Prints phases at an indent, rows deeper; `phase` is the one to be in.
+  void printRows(RankId rank, ActionId begin, ActionId end, unsigned indent,
+                 PhaseId &phase) {
+    Lines lines(out, indent + 2);
+    for (uint32_t row = begin.value; row != end.value;) {
       uint32_t groupEnd = program.groupEnd(ActionId(row), rank).value;
       PhaseId groupPhase = program[ActionId(row)].phase;
       if (appendGroup(row, groupEnd)) {
         if (groupPhase != phase) {
           lines.endLine();
-          out << "  phase ";
+          out.indent(indent) << "phase ";
           printString(program.phases[groupPhase.value], out);
           out << '\n';
           phase = groupPhase;
@@ -309,7 +324,6 @@ private:
       row = groupEnd;
     }
     lines.endLine();
-    out << "}\n";
   }
 
   /// Leaves the shown actions of a group in `cells`; false when there are none.

@@ -1,6 +1,8 @@
 // Runs passes one after another.
 #include "ppcc/Pass/PassManager.h"
 
+#include "ppcc/IR/Loops.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <chrono>
@@ -40,6 +42,11 @@ private:
   }
 
   void runOne(const NamedPass &pass) {
+    if (!program.loops.empty() && !pass.pass->takesLoops()) {
+      context.diags.report<diag::PassTakesNoLoops>(Place(program.name),
+                                                   pass.name);
+      return;
+    }
     Clock::time_point start = Clock::now();
     PassResult result = pass.pass->run(program, context);
     times.push_back({pass.name, Clock::now() - start});
@@ -47,9 +54,11 @@ private:
            "a read-only pass changed the program");
     if (result != PassResult::Unchanged && !pass.pass->keepsRows()) {
       context.analyses.clear();
-      program.provenUnder.clear();
-      program.preconnect.clear();
       judges.clear();
+      if (result != PassResult::Restated) {
+        program.provenUnder.clear();
+        program.preconnect.clear();
+      }
     } else {
       judges.push_back(pass.name);
     }
@@ -57,7 +66,9 @@ private:
     if (instrumentation.printAfterAll ||
         llvm::is_contained(instrumentation.printAfter, pass.name))
       print(pass.name);
-    if (result == PassResult::Changed && !failed() && !verify())
+    bool differs =
+        result == PassResult::Changed || result == PassResult::Restated;
+    if (differs && !failed() && !verify())
       context.diags.report<diag::BrokenByPass>(Place(program.name), pass.name);
   }
 
@@ -70,10 +81,20 @@ private:
 
   /// Runs the passes that --verify-each names; false when they found errors.
   bool verify() {
-    if (instrumentation.verifyEach)
-      for (const NamedPass &pass : *instrumentation.verifyEach)
-        if (!failed() || pass.pass->runsAfterErrors())
-          pass.pass->run(program, context);
+    if (!instrumentation.verifyEach)
+      return true;
+    if (program.loops.empty())
+      return verify(program);
+    context.analyses.clear();
+    Program flat = unrolled(program);
+    bool good = verify(flat);
+    context.analyses.clear();
+    return good;
+  }
+  bool verify(Program &flat) {
+    for (const NamedPass &pass : *instrumentation.verifyEach)
+      if (!failed() || pass.pass->runsAfterErrors())
+        pass.pass->run(flat, context);
     return !failed();
   }
 

@@ -88,7 +88,15 @@ struct Action {
   bool hasPeer() const { return peer.value != noPeer; }
 };
 
-/// A schedule with values for its parameters: placement, and the flat list of
+/// Rows of one rank that run several times, the first time with their
+/// microbatches as they stand.
+struct Loop {
+  ActionId begin, end;  ///< Whole groups.
+  uint32_t count = 0;   ///< At least 1.
+  int32_t advance = 0;  ///< What each further time adds to each microbatch.
+};
+
+/// A schedule with values for its parameters: placement, and the list of
 /// actions of each rank, in columns.
 class Program {
 public:
@@ -118,6 +126,10 @@ public:
   /// that all ranks keep; empty when nobody asked for it. A pass that changes
   /// the program forgets it.
   std::vector<RankPair> preconnect;
+
+  /// In the order of their rows, apart from each other. Most of the compiler
+  /// takes flat programs only: those without; see Loops.h.
+  std::vector<Loop> loops;
 
   /// Rows of all ranks.
   size_t size() const { return kindColumn.size(); }
@@ -184,8 +196,9 @@ public:
   /// Overwrites a row.
   void set(ActionId id, const Action &action);
 
-  /// Everything but the rows.
-  Program withoutRows() const;
+  /// Everything but the rows and loops; what is known about all rows together,
+  /// such as `provenUnder`, only when they will stand for the same actions.
+  Program withoutRows(bool keepFacts = false) const;
   /// Bytes that the rows take.
   size_t rowBytes() const { return size() * 16; }
 

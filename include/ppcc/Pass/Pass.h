@@ -20,8 +20,8 @@ struct PassContext {
 };
 
 /// What a pass did: `Failed` when it reported errors, else whether the program
-/// differs from before.
-enum class PassResult : uint8_t { Unchanged, Changed, Failed };
+/// differs from before. `Restated`: its rows do, the actions that run do not.
+enum class PassResult : uint8_t { Unchanged, Restated, Changed, Failed };
 
 /// A step over a program. Passes have no state: the same object may run twice.
 class Pass {
@@ -33,6 +33,8 @@ public:
   /// Whether it leaves the rows as they are, so that what is known of them
   /// stays true.
   virtual bool keepsRows() const { return isReadOnly(); }
+  /// Whether it takes programs with loops; the others take flat ones only.
+  virtual bool takesLoops() const { return false; }
   /// Whether it can judge a program in which errors were found already.
   virtual bool runsAfterErrors() const { return false; }
 };

@@ -1,0 +1,301 @@
+// Turns what repeats itself on a rank into loops.
+#include "ppcc/Transforms/Roll.h"
+
+#include "ppcc/IR/Loops.h"
+
+#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <map>
+#include <queue>
+#include <unordered_map>
+
+using namespace ppcc;
+
+namespace {
+
+/// A list of symbols, of which any two parts can be compared in O(log size).
+class Sequence {
+public:
+  explicit Sequence(std::vector<uint32_t> symbolsOfRows)
+      : symbols(std::move(symbolsOfRows)), hashes(symbols.size() + 1),
+        powers(symbols.size() + 1) {
+    powers[0] = 1;
+    for (size_t i = 0; i != symbols.size(); ++i) {
+      hashes[i + 1] = reduce(__uint128_t(hashes[i]) * base + symbols[i] + 1);
+      powers[i + 1] = reduce(__uint128_t(powers[i]) * base);
+    }
+  }
+
+  uint32_t size() const { return symbols.size(); }
+  uint32_t operator[](uint32_t i) const { return symbols[i]; }
+
+  /// The length that what begins at `i` and at `j`, behind it, have in common.
+  uint32_t commonFrom(uint32_t i, uint32_t j) const {
+    return longest(size() - j, [&](uint32_t length) {
+      return hash(i, i + length) == hash(j, j + length);
+    });
+  }
+  /// The same of what ends before `i` and before `j`.
+  uint32_t commonBefore(uint32_t i, uint32_t j) const {
+    return longest(i, [&](uint32_t length) {
+      return hash(i - length, i) == hash(j - length, j);
+    });
+  }
+
+private:
+  static constexpr uint64_t prime = (uint64_t(1) << 61) - 1;
+  static constexpr uint64_t base = 0x0A5B1C9E3D7F2468;
+
+  static uint64_t reduce(__uint128_t value) {
+    uint64_t sum =
+        static_cast<uint64_t>(value & prime) + static_cast<uint64_t>(value >> 61);
+    return sum >= prime ? sum - prime : sum;
+  }
+  uint64_t hash(uint32_t begin, uint32_t end) const {
+    uint64_t head = reduce(__uint128_t(hashes[begin]) * powers[end - begin]);
+    return hashes[end] >= head ? hashes[end] - head
+                               : hashes[end] + prime - head;
+  }
+  /// The largest length up to `limit` for which `same` holds, as it does for
+  /// all below. Most are short.
+  template <class Same>
+  static uint32_t longest(uint32_t limit, Same same) {
+    uint32_t good = 0, bad = 1;
+    while (bad <= limit && same(bad)) {
+      good = bad;
+      bad = std::min<uint64_t>(uint64_t(bad) * 2, uint64_t(limit) + 1);
+    }
+    bad = std::min(bad, limit + 1);
+    while (bad - good > 1) {
+      uint32_t middle = good + (bad - good) / 2;
+      (same(middle) ? good : bad) = middle;
+    }
+    return good;
+  }
+
+  std::vector<uint32_t> symbols;
+  std::vector<uint64_t> hashes, powers;
+};
+
+/// A stretch of a rank in which rows repeat after `period` rows.
+struct Repeat {
+  uint32_t begin, end, period;
+
+  uint32_t turns() const { return (end - begin) / period; }
+  /// The rows that a loop leaves out; it costs some itself.
+  uint32_t saved() const {
+    constexpr uint32_t price = 2;
+    uint32_t rows = turns() < 2 ? 0 : (turns() - 1) * period;
+    return rows > price ? rows - price : 0;
+  }
+  bool operator<(const Repeat &other) const {
+    return std::tuple(saved(), other.begin, other.period) <
+           std::tuple(other.saved(), begin, period);
+  }
+};
+
+class RankRoller {
+public:
+  RankRoller(const Program &program, RankId rank)
+      : program(program), first(program.begin(rank)), rows(program.size(rank)) {
+  }
+
+  /// The loops to make, in order; their rows count from the rank's first.
+  std::vector<Repeat> run() {
+    if (rows < 2)
+      return {};
+    numberRows();
+    findRepeats();
+    return choose();
+  }
+
+private:
+  ActionId row(uint32_t i) const { return ActionId(first.value + i); }
+
+  /// Gives the rows numbers, the same to those that differ in their microbatch
+  /// alone, and to the steps between microbatches too.
+  void numberRows() {
+    using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t,
+                           uint32_t, bool>;
+    struct KeyHash {
+      size_t operator()(const Key &key) const {
+        return llvm::hash_value(key);
+      }
+    };
+    std::unordered_map<Key, uint32_t, KeyHash> numberOf;
+    std::unordered_map<uint64_t, uint32_t> symbolOf;
+    std::vector<uint32_t> symbols(rows);
+    numbers.resize(rows);
+    for (uint32_t i = 0; i != rows; ++i) {
+      Action action = program[row(i)];
+      Key key{action.kind.value, action.pipe.value,  action.stage.value,
+              action.peer.value, action.phase.value, siteOf(action),
+              action.joined};
+      numbers[i] = numberOf.try_emplace(key, numberOf.size()).first->second;
+      uint32_t step = i == 0 ? 0 : action.microbatch - microbatch(i - 1);
+      symbols[i] =
+          symbolOf
+              .try_emplace(uint64_t(numbers[i]) << 32 | step, symbolOf.size())
+              .first->second;
+    }
+    sequence.emplace(std::move(symbols));
+  }
+
+  /// Places in the program's own text are no part of it.
+  uint32_t siteOf(const Action &action) const {
+    const Site &site = program.sites[action.site.value];
+    bool own = action.site != SiteId() && program.files[site.file].own;
+    return own ? 0 : action.site.value;
+  }
+
+  uint32_t microbatch(uint32_t i) const { return program[row(i)].microbatch; }
+
+  /// Enters the runs of the sequence that save something. Each has the longest
+  /// Lyndon word of one of its rows as its period, in the order of the symbols
+  /// or in the opposite order.
+  void findRepeats() {
+    for (bool opposite : {false, true}) {
+      std::vector<uint32_t> next{rows};
+      for (uint32_t i = rows; i-- != 0;) {
+        while (next.size() > 1 && precedes(i, next.back(), opposite))
+          next.pop_back();
+        addRepeat(i, next.back());
+        next.push_back(i);
+      }
+    }
+  }
+
+  /// Whether the rest from `i` on comes before that from `j` on, behind it.
+  bool precedes(uint32_t i, uint32_t j, bool opposite) const {
+    uint32_t same = sequence->commonFrom(i, j);
+    if (j + same == rows)
+      return false; // What ends first comes first.
+    uint32_t a = (*sequence)[i + same], b = (*sequence)[j + same];
+    return opposite ? b < a : a < b;
+  }
+
+  void addRepeat(uint32_t i, uint32_t j) {
+    uint32_t period = j - i;
+    uint32_t begin = i - sequence->commonBefore(i, j);
+    uint32_t end = j + sequence->commonFrom(i, j);
+    // The first row's step from the one before it is no matter.
+    if (begin != 0 && numbers[begin - 1] == numbers[begin - 1 + period] &&
+        end - begin >= period)
+      --begin;
+    push({begin, end, period});
+  }
+
+  void push(Repeat repeat) {
+    while (repeat.begin != repeat.end && program.joined(row(repeat.begin)))
+      ++repeat.begin; // A loop holds whole groups.
+    if (repeat.saved() != 0)
+      repeats.push(repeat);
+  }
+
+  /// Takes the one that saves most, cuts the others down to what is left, and
+  /// so on.
+  std::vector<Repeat> choose() {
+    std::map<uint32_t, Repeat> taken; // By begin.
+    while (!repeats.empty()) {
+      Repeat repeat = repeats.top();
+      repeats.pop();
+      uint32_t end = repeat.begin + repeat.turns() * repeat.period;
+      auto after = taken.lower_bound(repeat.begin);
+      if (after != taken.begin() &&
+          std::prev(after)->second.end > repeat.begin) {
+        uint32_t from = std::prev(after)->second.end;
+        if (from < repeat.end)
+          push({from, repeat.end, repeat.period});
+      } else if (after != taken.end() && after->first < end) {
+        push({repeat.begin, after->first, repeat.period});
+        if (after->second.end < repeat.end)
+          push({after->second.end, repeat.end, repeat.period});
+      } else if (isTrue(repeat, end)) {
+        repeat.end = end;
+        taken.emplace(repeat.begin, repeat);
+      }
+    }
+    std::vector<Repeat> result;
+    for (const auto &[begin, repeat] : taken)
+      result.push_back(repeat);
+    return result;
+  }
+
+  /// Hashes may agree by chance, so the rows are compared.
+  bool isTrue(const Repeat &repeat, uint32_t end) const {
+    uint32_t advance = microbatch(repeat.begin + repeat.period) -
+                       microbatch(repeat.begin);
+    for (uint32_t i = repeat.begin; i + repeat.period != end; ++i)
+      if (numbers[i] != numbers[i + repeat.period] ||
+          microbatch(i + repeat.period) - microbatch(i) != advance)
+        return false;
+    return true;
+  }
+
+  const Program &program;
+  ActionId first;
+  uint32_t rows;
+  std::vector<uint32_t> numbers; ///< By row.
+  std::optional<Sequence> sequence;
+  std::priority_queue<Repeat> repeats; ///< What saves most comes first.
+};
+
+} // namespace
+
+Program ppcc::rolled(const Program &program) {
+  assert(program.loops.empty() && "the program is flat");
+  Program result = program.withoutRows(/*keepFacts=*/true);
+  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+    result.beginRank();
+    ActionId begin = program.begin(RankId(rank)), row = begin;
+    auto append = [&](ActionId end) {
+      for (; row != end; ++row.value)
+        result.append(program[row]);
+      return ActionId(result.size());
+    };
+    for (const Repeat &repeat : RankRoller(program, RankId(rank)).run()) {
+      Loop loop;
+      loop.count = repeat.turns();
+      loop.begin = append(ActionId(begin.value + repeat.begin));
+      ActionId second(row.value + repeat.period);
+      loop.advance = static_cast<int32_t>(program[second].microbatch -
+                                          program[row].microbatch);
+      loop.end = append(second);
+      result.loops.push_back(loop);
+      row = ActionId(begin.value + repeat.end);
+    }
+    append(program.end(RankId(rank)));
+  }
+  return result;
+}
+
+namespace {
+
+class Roll final : public Pass {
+public:
+  PassResult run(Program &program, PassContext &) const override {
+    Program result = rolled(program);
+    if (result.loops.empty())
+      return PassResult::Unchanged;
+    program = std::move(result);
+    return PassResult::Restated;
+  }
+};
+
+class Unroll final : public Pass {
+public:
+  bool takesLoops() const override { return true; }
+
+  PassResult run(Program &program, PassContext &) const override {
+    if (program.loops.empty())
+      return PassResult::Unchanged;
+    program = unrolled(program);
+    return PassResult::Restated;
+  }
+};
+
+} // namespace
+
+PassFactory ppcc::roll() { return passFactory<Roll>(); }
+PassFactory ppcc::unroll() { return passFactory<Unroll>(); }
