@@ -705,7 +705,7 @@ private:
     StringRef word = peekWord();
     SourceRange at = here();
     if (!expectWord("rank")) {
-      skipPastRank();
+      skipPastBrace();
       return;
     }
     at = range(word.begin(), word.end());
@@ -724,7 +724,7 @@ private:
     // The actions of a rank that cannot be are read for their errors.
     appending = known;
     if (!expect("{")) {
-      skipPastRank();
+      skipPastBrace();
       return;
     }
     phase = PhaseId();
@@ -739,7 +739,7 @@ private:
     }
   }
 
-  void skipPastRank() {
+  void skipPastBrace() {
     while (cursor != end && *cursor != '}') {
       skipSpace();
       if (cursor != end && *cursor != '}')
@@ -775,14 +775,13 @@ private:
     bool good = count && *count != 0;
     if (count && *count == 0)
       diags.report<diag::IrExpected>(at, "a number of turns, at least 1");
-    bool down = false;
-    if (!expectWord("advance"))
-      return skipCell();
+    if (!count || !expectWord("advance"))
+      return skipPastBrace();
     skipSpace();
-    down = acceptHere('-');
+    bool down = acceptHere('-');
     auto advance = number("what a turn adds to microbatches", INT32_MAX);
     if (!advance || !expect("{"))
-      return skipCell();
+      return skipPastBrace();
     if (inLoop)
       diags.report<diag::IrExpected>(at, "no loop inside of another");
     good &= !inLoop;
@@ -804,9 +803,13 @@ private:
     loop.end = ActionId(program.size());
     if (loop.begin == loop.end || !appending)
       return;
-    extraRows += uint64_t(loop.count - 1) * (loop.end.value - loop.begin.value);
-    if (extraRows + program.size() >= UINT32_MAX)
+    uint64_t rows =
+        uint64_t(loop.count - 1) * (loop.end.value - loop.begin.value);
+    if (extraRows + rows + program.size() >= UINT32_MAX) {
       diags.report<diag::IrTooMany>(at, UINT32_MAX - 1, "actions");
+      return;
+    }
+    extraRows += rows;
     program.loops.push_back(loop);
   }
 

@@ -295,6 +295,7 @@ private:
     ActionId row = program.begin(rank);
     for (const Loop &loop : loopsOf(program, rank)) {
       printRows(rank, row, loop.begin, 2, phase);
+      enterPhase(program[loop.begin].phase, 2, phase);
       out << "  loop " << loop.count << " advance " << loop.advance << " {\n";
       printRows(rank, loop.begin, loop.end, 4, phase);
       out << "  }\n";
@@ -312,18 +313,23 @@ private:
       uint32_t groupEnd = program.groupEnd(ActionId(row), rank).value;
       PhaseId groupPhase = program[ActionId(row)].phase;
       if (appendGroup(row, groupEnd)) {
-        if (groupPhase != phase) {
+        if (groupPhase != phase)
           lines.endLine();
-          out.indent(indent) << "phase ";
-          printString(program.phases[groupPhase.value], out);
-          out << '\n';
-          phase = groupPhase;
-        }
+        enterPhase(groupPhase, indent, phase);
         lines.put(cells);
       }
       row = groupEnd;
     }
     lines.endLine();
+  }
+
+  void enterPhase(PhaseId next, unsigned indent, PhaseId &phase) {
+    if (next == phase)
+      return;
+    out.indent(indent) << "phase ";
+    printString(program.phases[next.value], out);
+    out << '\n';
+    phase = next;
   }
 
   /// Leaves the shown actions of a group in `cells`; false when there are none.
