@@ -183,6 +183,8 @@ private:
     std::string text = pipelineText(schedule, program);
     if (options.passes.empty() && !program.costs.memoryLimits.empty())
       text += ",verify-memory{transport=" + transports(schedule).front() + "}";
+    if (options.rolled)
+      text += ",roll";
     return text;
   }
 
@@ -314,7 +316,7 @@ private:
         fitted(options.emitOptions.picture, toFile ? llvm::nulls() : out,
                options.color);
     auto write = [&](raw_ostream &s) {
-      return findEmitter(options.emit)->emit(program, s, emitContext);
+      return emitProgram(*findEmitter(options.emit), program, s, emitContext);
     };
     bool written =
         options.check || writeOutput(options.output, out, diags, write);
@@ -327,7 +329,7 @@ private:
     emitContext.options.picture =
         fitted(options.emitOptions.picture, err, options.color);
     llvm::raw_string_ostream stream(text);
-    return findEmitter("timeline")->emit(program, stream, emitContext);
+    return emitProgram(*findEmitter("timeline"), program, stream, emitContext);
   }
 
   const Options &options;

@@ -71,7 +71,8 @@ int run(const OptOptions &options, SourceManager &sources,
              options.output == "-" ? out : llvm::nulls(), "auto");
   bool written =
       writeOutput(options.output, out, diags, [&](raw_ostream &stream) {
-        return findEmitter(options.emit)->emit(*program, stream, emitContext);
+        return emitProgram(*findEmitter(options.emit), *program, stream,
+                           emitContext);
       });
   return written ? Success : Errors;
 }

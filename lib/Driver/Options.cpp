@@ -144,6 +144,8 @@ static void declare(CLI::App &app, Options &options) {
   app.add_flag("--timeline", options.timeline,
                "Draw a timeline on standard error, beside the output");
   addPictureOptions(app, options.emitOptions.picture);
+  app.add_flag("--rolled", options.rolled,
+               "Write what repeats itself on a rank as loops (json, ir)");
   app.add_flag("--check", options.check, "Verify only, write nothing");
   addParsed(
       app, "--torch-version", "The PyTorch that reads torch-csv, such as 2.9",
@@ -215,5 +217,12 @@ std::optional<int> ppcc::parseOptions(ArrayRef<const char *> args,
   if (options.preconnect && !options.passes.empty())
     return wrong("--preconnect and --passes exclude each other; write "
                  "preconnect into the pipeline");
+  if (options.rolled && !options.passes.empty())
+    return wrong("--rolled and --passes exclude each other; end the pipeline "
+                 "with roll");
+  const Emitter *emitter = findEmitter(options.emit);
+  if (options.rolled && (!emitter || emitter->programs != Emitter::Rolled))
+    return wrong("--rolled is for formats that have loops; --emit=" +
+                 options.emit + " has none");
   return std::nullopt;
 }

@@ -26,6 +26,7 @@ struct Options : PassCommandLine {
   ImportOptions importOptions;
   std::optional<size_t> maxSourceBytes;
   bool check = false, timeline = false;
+  bool rolled = false; ///< Write loops for what repeats itself.
   bool listSchedules = false, listParams = false, listDiagnostics = false;
 };
 

@@ -1,18 +1,28 @@
 // The table of formats.
 #include "Emitters.h"
 
+#include "ppcc/IR/Loops.h"
+
 #include "llvm/ADT/StringExtras.h"
 
 using namespace ppcc;
 using llvm::StringRef;
 
 static constexpr Emitter table[] = {
-#define EMITTER(Name, Function, Summary) {Name, Function, Summary},
+#define EMITTER(Name, Function, Programs, Summary)                             \
+  {Name, Function, Emitter::Programs, Summary},
 #include "ppcc/Emit/Emitters.def"
 #undef EMITTER
 };
 
 llvm::ArrayRef<Emitter> ppcc::emitters() { return table; }
+
+bool ppcc::emitProgram(const Emitter &emitter, const Program &program,
+                       llvm::raw_ostream &out, EmitContext &context) {
+  if (program.loops.empty() || emitter.programs == Emitter::Rolled)
+    return emitter.emit(program, out, context);
+  return emitter.emit(unrolled(program), out, context);
+}
 
 const Emitter *ppcc::findEmitter(StringRef name) {
   for (const Emitter &emitter : table)

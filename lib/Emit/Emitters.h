@@ -5,7 +5,7 @@
 
 namespace ppcc {
 
-#define EMITTER(Name, Function, Summary)                                       \
+#define EMITTER(Name, Function, Programs, Summary)                             \
   bool Function(const Program &program, llvm::raw_ostream &out,                \
                 EmitContext &context);
 #include "ppcc/Emit/Emitters.def"

@@ -4,6 +4,7 @@
 #include "JsonParams.h"
 #include "Writer.h"
 #include "ppcc/Analysis/ReceiveBuffers.h"
+#include "ppcc/IR/Loops.h"
 
 #include "ppcc/IR/Calls.h"
 
@@ -17,12 +18,19 @@ namespace {
 class JsonEmitter {
 public:
   JsonEmitter(const Program &program, llvm::raw_ostream &out)
-      : program(program), index(program), buffers(program, index), writer(out) {
+      : program(program), writer(out) {
+    if (!program.loops.empty())
+      writtenOut.emplace(unrolled(program));
+    const Program &flat = writtenOut ? *writtenOut : program;
+    index.emplace(flat);
+    buffers.emplace(flat, *index);
   }
 
   void emit() {
-    writer.put("{\n\"format\": \"ppcc.program\",\n\"version\": "
-               "1,\n\"compiler\": \"ppcc " PPCC_VERSION "\"");
+    writer.put("{\n\"format\": \"ppcc.program\"");
+    key("version");
+    writer.number(program.loops.empty() ? 1 : 2);
+    writer.put(",\n\"compiler\": \"ppcc " PPCC_VERSION "\"");
     key("schedule");
     string(program.name);
     key("params");
@@ -45,7 +53,7 @@ public:
     for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
       if (rank != 0)
         writer.put(',');
-      writer.number(buffers.mostOf(RankId(rank)));
+      writer.number(buffers->mostOf(RankId(rank)));
     }
     writer.put(']');
     key("edge_buffers");
@@ -84,17 +92,46 @@ public:
       actions(RankId(rank));
     }
     writer.put("\n]");
+    if (program.loops.empty())
+      waits();
+    else
+      loops();
+    writer.put("\n}\n");
+  }
+
+private:
+  void waits() {
     key("waits");
     writer.put('[');
-    llvm::ArrayRef<ActionId> waits = buffers.waits();
+    llvm::ArrayRef<ActionId> waits = buffers->waits();
     for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
       writer.put(rank == 0 ? "\n" : ",\n");
       waits = putWaits(RankId(rank), waits);
     }
-    writer.put("\n]\n}\n");
+    writer.put("\n]");
   }
 
-private:
+  /// Of each rank: the first row, counted on the rank, the rows, how often they
+  /// run, and what each time adds to their microbatches.
+  void loops() {
+    key("loops");
+    writer.put('[');
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+      writer.put(rank == 0 ? "\n[" : ",\n[");
+      uint32_t begin = program.begin(RankId(rank)).value;
+      bool first = true;
+      for (const Loop &loop : loopsOf(program, RankId(rank))) {
+        if (!first)
+          writer.put(',');
+        first = false;
+        numbers({loop.begin.value - begin, loop.end.value - loop.begin.value,
+                 loop.count, loop.advance});
+      }
+      writer.put(']');
+    }
+    writer.put("\n]");
+  }
+
   void key(StringRef name) {
     writer.put(",\n\"");
     writer.put(name);
@@ -175,12 +212,12 @@ private:
   }
 
   /// Of each edge on which something is received: the receive's kind, pipe,
-  /// stage and peer, and the buffers.
+  /// stage and peer, and the buffers->
   void edgeBuffers() {
     writer.put('[');
     bool first = true;
-    for (auto [i, edge] : llvm::enumerate(buffers.edges().edges())) {
-      if (buffers.mostOf(i) == 0)
+    for (auto [i, edge] : llvm::enumerate(buffers->edges().edges())) {
+      if (buffers->mostOf(i) == 0)
         continue;
       if (!first)
         writer.put(", ");
@@ -188,7 +225,7 @@ private:
       auto kindId = program.kinds.find(KindClass::Recv, edge.slotBit);
       assert(kindId && "every slot that moves has its messages");
       numbers({kindId->value, edge.pipe.value, edge.to.value, edge.from.value,
-               buffers.mostOf(i)});
+               buffers->mostOf(i)});
     }
     writer.put(']');
   }
@@ -213,8 +250,9 @@ private:
   }
 
   const Program &program;
-  ProgramIndex index;
-  ReceiveBuffers buffers;
+  std::optional<Program> writtenOut; ///< When there are loops.
+  std::optional<ProgramIndex> index;
+  std::optional<ReceiveBuffers> buffers;
   Writer writer;
 };
 

@@ -952,8 +952,7 @@ private:
     }
     const Pipe &pipe = program.pipes[lastPipe];
     if (inLoop) {
-      int64_t last =
-          microbatch + int64_t(inLoop->count - 1) * inLoop->advance;
+      int64_t last = microbatch + int64_t(inLoop->count - 1) * inLoop->advance;
       if (last < pipe.firstMicrobatch || last >= pipe.endMicrobatch()) {
         diags.report<diag::IrLoopTooLong>(at, inLoop->count, last, pipe.name);
         return false;

@@ -1,6 +1,7 @@
 // Reads the program from the text that ppcc-opt reads.
 #include "Importers.h"
 
+#include "ppcc/IR/Loops.h"
 #include "ppcc/IR/Text.h"
 
 using namespace ppcc;
@@ -11,5 +12,13 @@ bool ppcc::beginsIr(llvm::StringRef text) {
 }
 
 std::optional<Program> ppcc::importIr(ImportContext &context) {
-  return parseProgram(context.file, context.sources, context.diags);
+  auto program = parseProgram(context.file, context.sources, context.diags);
+  if (!program || program->loops.empty())
+    return program;
+  if (flatSize(*program) > context.options.maxActions) {
+    context.diags.report<diag::ImportTooMany>({}, context.options.maxActions,
+                                              "actions");
+    return std::nullopt;
+  }
+  return unrolled(*program);
 }

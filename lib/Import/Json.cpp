@@ -6,6 +6,7 @@
 #include "ppcc/Import/CostsFile.h"
 
 #include "ppcc/IR/Calls.h"
+#include "ppcc/IR/Loops.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
@@ -20,6 +21,8 @@ using llvm::StringRef;
 namespace {
 
 constexpr int64_t formatVersion = 1;
+/// Of programs with loops, which readers that know none would run wrongly.
+constexpr int64_t rolledVersion = 2;
 
 /// The columns of an action in the order of the format, with the numbers that
 /// fit.
@@ -187,9 +190,11 @@ private:
       wrong("format", "\"ppcc.program\"");
   }
   void readVersion() {
-    if (cursor.integer() != formatVersion && !cursor.failed())
+    auto version = cursor.integer();
+    if (version != formatVersion && version != rolledVersion &&
+        !cursor.failed())
       diags.report<diag::ImportJsonVersion>(lastPlace(), quote(cursor.last()),
-                                            formatVersion);
+                                            formatVersion, rolledVersion);
   }
   void readCompiler() { string("compiler"); }
   void readSchedule() { program.name = string("schedule"); }
@@ -299,6 +304,7 @@ private:
   }
   void readAction();
   void readWaits();
+  void readLoops();
 
   // The end.
 
@@ -318,7 +324,13 @@ private:
     numSites = program.sites.size();
     for (uint32_t row = 0; row != program.size() && !diags.saturated(); ++row)
       finishRow(ActionId(row), rowOffsets[row]);
-    if (hasWaits && diags.errorCount() == errorsBefore)
+    if (diags.errorCount() == errorsBefore)
+      checkLoops();
+    if (diags.errorCount() != errorsBefore)
+      return;
+    if (!program.loops.empty())
+      program = unrolled(program);
+    else if (hasWaits)
       checkWaits();
   }
   void checkPipes();
@@ -326,6 +338,9 @@ private:
   void checkPreconnect();
   void finishRow(ActionId id, uint32_t offset);
   void useOwnSite(Action &action, uint32_t offset);
+  void checkLoops();
+  void checkLoop(const Loop &loop, ActionId free, RankId rank,
+                 SourceRange place);
   void checkWaits();
   void reportWait(ActionId receive, uint32_t given, uint32_t offset,
                   RankId rank, ActionId reader);
@@ -355,6 +370,12 @@ private:
   std::vector<uint32_t> waits, waitOffsets, waitsOfRank;
   SourceRange waitsPlace;
   bool hasWaits = false;
+  /// The loops with rows that count from the first of their rank, where they
+  /// stand, and how many each rank has.
+  std::vector<Loop> loops;
+  std::vector<SourceRange> loopPlaces;
+  std::vector<uint32_t> loopsOfRank;
+  SourceRange loopsPlace;
 
   // The line of the last row that got a place of its own.
   std::optional<uint32_t> ownFile;
@@ -380,6 +401,7 @@ const Reader::Key Reader::topKeys[] = {
     {"sites", &Reader::readSites},
     {"columns", &Reader::readColumns},
     {"actions", &Reader::readActions},
+    {"loops", &Reader::readLoops, /*isOptional=*/true},
     {"waits", &Reader::readWaits, /*isOptional=*/true},
 };
 const Reader::Key Reader::kindKeys[] = {
@@ -633,6 +655,91 @@ void Reader::finishRow(ActionId id, uint32_t offset) {
   if (action.site == SiteId())
     useOwnSite(action, offset);
   program.set(id, action);
+}
+
+void Reader::readLoops() {
+  list("loops", [&] {
+    if (loopsOfRank.size() == Program::maxRanks)
+      return tooMany(Program::maxRanks, "ranks");
+    loopsOfRank.push_back(0);
+    list("loops", [&] {
+      if (loops.size() >= context.options.maxActions)
+        return tooMany(context.options.maxActions, "loops");
+      std::array<int64_t, 4> values;
+      if (!numbers("loops", values))
+        return;
+      auto [begin, rows, count, advance] = values;
+      constexpr int64_t most = UINT32_MAX / 4;
+      if (begin < 0 || begin > most || rows < 1 || rows > most || count < 1 ||
+          count > most || std::abs(advance) > INT32_MAX)
+        return wrong("loops", "the first action, a number of actions, a number "
+                              "of turns, and what a turn adds to microbatches");
+      loops.push_back({ActionId(begin), ActionId(begin + rows),
+                       static_cast<uint32_t>(count),
+                       static_cast<int32_t>(advance)});
+      loopPlaces.push_back(lastPlace());
+      ++loopsOfRank.back();
+    });
+  });
+  loopsPlace = lastPlace();
+}
+
+/// Checks the loops, and hands those of a good program to it.
+void Reader::checkLoops() {
+  if (!loopsOfRank.empty() && loopsOfRank.size() != program.ranksBegun()) {
+    diags.report<diag::ImportJsonShape>(loopsPlace, "loops",
+                                        "a list for each rank");
+    return;
+  }
+  if (!loops.empty() && hasWaits) {
+    diags.report<diag::ImportJsonShape>(
+        waitsPlace, "waits",
+        "absent where there are loops: its positions are "
+        "those of actions written out");
+    return;
+  }
+  size_t next = 0;
+  for (uint32_t i = 0; i != loopsOfRank.size(); ++i) {
+    RankId rank(i);
+    ActionId free = program.begin(rank);
+    for (uint32_t left = loopsOfRank[i]; left != 0; --left, ++next) {
+      Loop loop = loops[next];
+      loop.begin.value += program.begin(rank).value;
+      loop.end.value += program.begin(rank).value;
+      checkLoop(loop, free, rank, loopPlaces[next]);
+      if (diags.hasErrors())
+        return;
+      program.loops.push_back(loop);
+      free = loop.end;
+    }
+  }
+  if (flatSize(program) > context.options.maxActions)
+    diags.report<diag::ImportTooMany>(loopsPlace, context.options.maxActions,
+                                      "actions");
+}
+
+void Reader::checkLoop(const Loop &loop, ActionId free, RankId rank,
+                       SourceRange place) {
+  auto splitsGroup = [&](ActionId row) {
+    return row != program.end(rank) && program.joined(row);
+  };
+  if (loop.begin < free || loop.end > program.end(rank) ||
+      splitsGroup(loop.begin) || splitsGroup(loop.end)) {
+    diags.report<diag::ImportJsonShape>(
+        place, "loops",
+        "in the order of the actions, apart from each other, within the rank's "
+        "list, and not across a group");
+    return;
+  }
+  for (ActionId row = loop.begin; row != loop.end; ++row.value) {
+    Action action = program[row];
+    const Pipe &pipe = program.pipes[action.pipe.value];
+    int64_t last = action.microbatch + int64_t(loop.count - 1) * loop.advance;
+    if (last >= pipe.firstMicrobatch && last < pipe.endMicrobatch())
+      continue;
+    diags.report<diag::IrLoopTooLong>(place, loop.count, last, pipe.name);
+    return;
+  }
 }
 
 /// Checks that each receive waits where its data is read first.

@@ -48,8 +48,8 @@ private:
   static constexpr uint64_t base = 0x0A5B1C9E3D7F2468;
 
   static uint64_t reduce(__uint128_t value) {
-    uint64_t sum =
-        static_cast<uint64_t>(value & prime) + static_cast<uint64_t>(value >> 61);
+    uint64_t sum = static_cast<uint64_t>(value & prime) +
+                   static_cast<uint64_t>(value >> 61);
     return sum >= prime ? sum - prime : sum;
   }
   uint64_t hash(uint32_t begin, uint32_t end) const {
@@ -59,8 +59,7 @@ private:
   }
   /// The largest length up to `limit` for which `same` holds, as it does for
   /// all below. Most are short.
-  template <class Same>
-  static uint32_t longest(uint32_t limit, Same same) {
+  template <class Same> static uint32_t longest(uint32_t limit, Same same) {
     uint32_t good = 0, bad = 1;
     while (bad <= limit && same(bad)) {
       good = bad;
@@ -119,9 +118,7 @@ private:
     using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t,
                            uint32_t, bool>;
     struct KeyHash {
-      size_t operator()(const Key &key) const {
-        return llvm::hash_value(key);
-      }
+      size_t operator()(const Key &key) const { return llvm::hash_value(key); }
     };
     std::unordered_map<Key, uint32_t, KeyHash> numberOf;
     std::unordered_map<uint64_t, uint32_t> symbolOf;
@@ -224,8 +221,8 @@ private:
 
   /// Hashes may agree by chance, so the rows are compared.
   bool isTrue(const Repeat &repeat, uint32_t end) const {
-    uint32_t advance = microbatch(repeat.begin + repeat.period) -
-                       microbatch(repeat.begin);
+    uint32_t advance =
+        microbatch(repeat.begin + repeat.period) - microbatch(repeat.begin);
     for (uint32_t i = repeat.begin; i + repeat.period != end; ++i)
       if (numbers[i] != numbers[i + repeat.period] ||
           microbatch(i + repeat.period) - microbatch(i) != advance)

@@ -54,12 +54,16 @@ struct EmitContext {
 
 /// A row of the table of formats.
 struct Emitter {
+  /// What emit() takes: programs without loops only, or all.
+  enum Programs : uint8_t { Flat, Rolled };
+
   llvm::StringRef name;
   /// Writes the program, streaming, in O(actions) and without allocation per
   /// action. False, with nothing written, after a diagnostic that the format
   /// cannot express it.
   bool (*emit)(const Program &program, llvm::raw_ostream &out,
                EmitContext &context);
+  Programs programs;
   llvm::StringRef summary;
 };
 
@@ -76,6 +80,10 @@ inline constexpr size_t maxPageRows = 4'000'000;
 /// nothing written, after a diagnostic that they cannot be shown.
 bool emitPage(llvm::ArrayRef<PageRun> runs, llvm::raw_ostream &out,
               EmitContext &context);
+
+/// Calls emit() with what it takes: loops are written out where it takes none.
+bool emitProgram(const Emitter &emitter, const Program &program,
+                 llvm::raw_ostream &out, EmitContext &context);
 
 /// All formats, as in Emitters.def.
 llvm::ArrayRef<Emitter> emitters();

@@ -91,9 +91,9 @@ struct Action {
 /// Rows of one rank that run several times, the first time with their
 /// microbatches as they stand.
 struct Loop {
-  ActionId begin, end;  ///< Whole groups.
-  uint32_t count = 0;   ///< At least 1.
-  int32_t advance = 0;  ///< What each further time adds to each microbatch.
+  ActionId begin, end; ///< Whole groups.
+  uint32_t count = 0;  ///< At least 1.
+  int32_t advance = 0; ///< What each further time adds to each microbatch.
 };
 
 /// A schedule with values for its parameters: placement, and the list of

@@ -2,10 +2,13 @@
 import subprocess
 import sys
 
+# Where the waits stand, there may be loops.
+WAITS = '"waits": [\n[5,7],\n[1,3]\n]'
+
 CASES = [  # What is replaced, by what, and what ppcc says.
     ('"ppcc.program"', '"mine"', ['`format` must be "ppcc.program" [E0671]']),
-    ('"version": 1', '"version": 7', ['this is version 7 of the format, ppcc reads version 1 [E0674]']),
-    ('"version": 1', '"version": "1"', ['this is version "1" of the format, ppcc reads version 1 [E0674]']),
+    ('"version": 1', '"version": 7', ['this is version 7 of the format, ppcc reads versions 1 and 2 [E0674]']),
+    ('"version": 1', '"version": "1"', ['this is version "1" of the format, ppcc reads versions 1 and 2 [E0674]']),
     ('"ranks": 2,', '', ['the program has no `ranks` [E0672]']),
     ('"name": "main", ', '', ['a pipe has no `name` [E0672]']),
     ('"ranks": 2,', '"ranks": 2, "ranks": 3,', ['`ranks` is given twice [E0673]']),
@@ -42,6 +45,15 @@ CASES = [  # What is replaced, by what, and what ppcc says.
     ('[5,7],', '', ['`waits` must be a list for each rank, with a number for each of its receives [E0671]']),
     ('[5,7],', '[5,-7],', ['`waits` must be an integer from 0 to 4294967294 [E0671]']),
     ('[5,7],', '5,', ['`waits` must be a list [E0671]']),
+    (WAITS, WAITS + ', "loops": [[[0,1,2,1]],[]]', ['`waits` must be absent where there are loops: its positions are those of actions written out [E0671]']),
+    (WAITS, '"loops": [[]]', ['`loops` must be a list for each rank [E0671]']),
+    (WAITS, '"loops": [[[0,1,2]],[]]', ['`loops` must be a list of 4 integers [E0671]']),
+    (WAITS, '"loops": [[[0,0,2,1]],[]]', ['`loops` must be the first action, a number of actions, a number of turns, and what a turn adds to microbatches [E0671]']),
+    (WAITS, '"loops": [[[0,1,0,1]],[]]', ['`loops` must be the first action, a number of actions, a number of turns, and what a turn adds to microbatches [E0671]']),
+    (WAITS, '"loops": [[[7,2,2,1]],[]]', ['`loops` must be in the order of the actions, apart from each other, within the rank']),
+    (WAITS, '"loops": [[[0,2,1,1],[1,1,1,1]],[]]', ['`loops` must be in the order of the actions, apart from each other, within the rank']),
+    (WAITS, '"loops": [[[0,1,3,1]],[]]', ['turn 3 of this loop is at microbatch 2, which is not in pipe `main` [E0615]']),
+    (WAITS, '"loops": [[[0,1,900000000,0]],[[0,1,900000000,0]]]', ['more than 1073741823 actions [E0668]']),
     ('"stage", "microbatch"', '"microbatch", "stage"', ['`columns` must be kind, pipe, stage, microbatch, peer, phase, group, site [E0671]']),
     ('[1,0,0,1,-1,2,-1,2]', '[1,0,0,1,-1,2,-1]', ['`actions` must be a list of 8 integers [E0671]']),
     ('[1,0,0,1,-1,2,-1,2]', '[1,0,0,1,-1,2,-1,"2"]', ['`actions` must be a list of 8 integers [E0671]']),
