@@ -53,7 +53,7 @@ CASES = [  # What is replaced, by what, and what ppcc says.
     (WAITS, '"loops": [[[7,2,2,1]],[]]', ['`loops` must be in the order of the actions, apart from each other, within the rank']),
     (WAITS, '"loops": [[[0,2,1,1],[1,1,1,1]],[]]', ['`loops` must be in the order of the actions, apart from each other, within the rank']),
     (WAITS, '"loops": [[[0,1,3,1]],[]]', ['turn 3 of this loop is at microbatch 2, which is not in pipe `main` [E0615]']),
-    (WAITS, '"loops": [[[0,1,900000000,0]],[[0,1,900000000,0]]]', ['more than 1073741823 actions [E0668]']),
+    (WAITS, '"loops": [[[0,1,900000000,0]],[[0,1,900000000,0]]]', ['more than 100000000 actions [E0668]']),
     ('"stage", "microbatch"', '"microbatch", "stage"', ['`columns` must be kind, pipe, stage, microbatch, peer, phase, group, site [E0671]']),
     ('[1,0,0,1,-1,2,-1,2]', '[1,0,0,1,-1,2,-1]', ['`actions` must be a list of 8 integers [E0671]']),
     ('[1,0,0,1,-1,2,-1,2]', '[1,0,0,1,-1,2,-1,"2"]', ['`actions` must be a list of 8 integers [E0671]']),
