@@ -76,7 +76,6 @@ def beside_python(ppcc, folder):
     print(f"ratio {python / ours:.0f}")
 
 
-<<<<<<< HEAD
 # What another simulator of schedules takes (github.com/Victarry/PP-Schedule-Visualization, commit 1dd92bf, as for
 # test/conformance/pp.jsonl).
 OTHER = "PP-Schedule-Visualization (commit 1dd92bf): 219 s for a million operations"
@@ -92,7 +91,8 @@ def simulation(bench):
         seconds, n = row["cpu_time"] / 1e3, int(row["actions"])
         print(f"{n:10} {seconds:9.3f} {seconds / n * 1e9:10.1f}")
     print(OTHER)
-=======
+
+
 SETTINGS = {"btl": "self,vader", "pml": "ob1", "btl_vader_single_copy_mechanism": "none", "mpi_yield_when_idle": "1"}
 
 
@@ -118,7 +118,6 @@ def emitted(tools, folder):
         subprocess.run(command, check=True)
         compiler = ["g++", "-std=c++20", "-O2", f"-I{include}", "-c", str(source), "-o", str(folder / "program.o")]
         print(f"{M:7} {44 * M:10} {source.stat().st_size / 1e6:8.2f} {mean(compiler, folder):10.2f}", flush=True)
->>>>>>> d2f0620 (Tell how schedules run, and time the engine in the benchmarks)
 
 
 def main():
@@ -129,12 +128,9 @@ def main():
         growth(ppcc, folder)
         phases(ppcc, folder)
         beside_python(ppcc, folder)
-<<<<<<< HEAD
-    simulation(folder_of_tools / "ppcc-bench")
-=======
         engine(folder_of_tools, folder)
         emitted(folder_of_tools, folder)
->>>>>>> d2f0620 (Tell how schedules run, and time the engine in the benchmarks)
+    simulation(folder_of_tools / "ppcc-bench")
     print("\norders of communication", flush=True)
     subprocess.run([folder_of_tools / "ppcc-orders"], check=True)
     print("\nsends and receives damaged one at a time", flush=True)

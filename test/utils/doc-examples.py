@@ -3,14 +3,9 @@
 
 ```pp blocks are compiled with --check; `pp error E0404` must be refused with that code. A block whose first line is
 `// NAME.pp` is kept under that name for what follows. ```console blocks are run: lines behind `$ ` are commands (ppcc
-<<<<<<< HEAD
-and ppcc-profile only), the lines below must be what is printed; a line `...` stands for any lines. ```python and ```sh blocks are run when
-they are marked `run`. A ```text NAME block is a file for what follows. Usage: doc-examples.py PPCC PAGE...
-=======
-only), the lines below must be what is printed; a line `...` stands for any lines. ```python and ```sh blocks are run when
-they are marked `run`; they find the headers of the engine in $PPCC_INCLUDE. A ```text NAME or ```cpp NAME block is a file
-for what follows. Usage: doc-examples.py PPCC PAGE...
->>>>>>> d2f0620 (Tell how schedules run, and time the engine in the benchmarks)
+and ppcc-profile only), the lines below must be what is printed; a line `...` stands for any lines. ```python and ```sh blocks
+are run when they are marked `run`; they find the headers of the engine in $PPCC_INCLUDE. A ```text NAME or ```cpp NAME block
+is a file for what follows. Usage: doc-examples.py PPCC PAGE...
 """
 import os
 import re

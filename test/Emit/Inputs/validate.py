@@ -67,5 +67,6 @@ for path in sys.argv[2:]:
     if errors:
         sys.exit(f"{path}: {errors[0][:200]}")
     check_numbers(program)
-    check_communication(program)
+    if "loops" not in program:
+        check_communication(program)
     print(f"{path} is valid: {sum(map(len, program['actions']))} actions")
