@@ -1,7 +1,7 @@
 // Reads costs as docs/costs.schema.json describes them.
 #include "ppcc/Import/CostsFile.h"
 
-#include "JsonCursor.h"
+#include "JsonReader.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -26,44 +26,23 @@ constexpr NumberType signedType{amount::scale, "a number from -10^12 to 10^12",
 constexpr NumberType bandwidthType{amount::scale, "a number above 0, to 10^12",
                                    false, true};
 
-class CostsReader {
+class CostsReader : JsonReader<diag::CostsShape> {
 public:
   CostsReader(StringRef text, uint32_t file, SourceManager &sources,
               DiagnosticEngine &diags, Program &program)
-      : file(file), sources(sources), diags(diags), program(program),
-        costs(program.costs), cursor(text) {}
+      : JsonReader(text, file, sources, diags), program(program),
+        costs(program.costs) {}
 
   bool read() {
     size_t errorsBefore = diags.errorCount();
     object("the file", [&](StringRef key) { readKey(key); });
-    cursor.expectEnd();
-    if (cursor.failed())
-      diags.report<diag::ImportNotJson>(range(cursor.errorPlace()),
-                                        cursor.error());
+    expectEnd();
     return diags.errorCount() == errorsBefore;
   }
 
 private:
   using Add = llvm::function_ref<void(std::optional<PipeId>,
                                       const std::vector<int64_t> &)>;
-
-  SourceRange range(StringRef part) const {
-    const char *begin = sources.text(file).begin();
-    return {sources.loc(file, part.begin() - begin),
-            sources.loc(file, part.end() - begin)};
-  }
-  /// The beginning of what was read last.
-  SourceRange lastPlace() const {
-    return range(cursor.last().take_front(80).take_until(
-        [](char c) { return c == '\n'; }));
-  }
-
-  void wrong(StringRef what, StringRef shape) {
-    if (!cursor.failed() && !diags.saturated())
-      diags.report<diag::CostsShape>(lastPlace(), what, shape);
-    if (diags.saturated())
-      cursor.stop();
-  }
 
   void unknown(StringRef what, StringRef name,
                llvm::ArrayRef<StringRef> names) {
@@ -258,12 +237,8 @@ private:
     return type.isPositive;
   }
 
-  uint32_t file;
-  SourceManager &sources;
-  DiagnosticEngine &diags;
   Program &program;
   CostModel &costs;
-  JsonCursor cursor;
 };
 
 } // namespace

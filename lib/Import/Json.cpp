@@ -1,6 +1,6 @@
 // Reads the JSON that docs/program-format.md describes.
 #include "Importers.h"
-#include "JsonCursor.h"
+#include "JsonReader.h"
 #include "Quote.h"
 #include "ppcc/Analysis/ReceiveBuffers.h"
 #include "ppcc/Import/CostsFile.h"
@@ -53,11 +53,12 @@ enum {
 
 /// Builds the program as its parts come, in whatever order, and checks at the
 /// end what refers to what.
-class Reader {
+class Reader : JsonReader<diag::ImportJsonShape> {
 public:
   explicit Reader(ImportContext &context)
-      : context(context), diags(context.diags),
-        text(context.sources.text(context.file)), cursor(withoutMark(text)) {
+      : JsonReader(withoutMark(context.sources.text(context.file)),
+                   context.file, context.sources, context.diags),
+        context(context) {
     program.sites.clear();
     program.phases.clear();
   }
@@ -85,24 +86,6 @@ private:
     bool isOptional = false;
   };
   static const Key topKeys[], kindKeys[], pipeKeys[];
-
-  SourceRange range(StringRef part) const {
-    return {context.sources.loc(context.file, part.begin() - text.begin()),
-            context.sources.loc(context.file, part.end() - text.begin())};
-  }
-  /// The beginning of what was read last.
-  SourceRange lastPlace() const {
-    return range(cursor.last().take_front(80).take_until(
-        [](char c) { return c == '\n'; }));
-  }
-
-  /// Reports that the value taken last is not what `what` must be.
-  void wrong(StringRef what, StringRef shape) {
-    if (!cursor.failed() && !diags.saturated())
-      diags.report<diag::ImportJsonShape>(lastPlace(), what, shape);
-    if (diags.saturated())
-      cursor.stop();
-  }
 
   // Values.
 
@@ -349,9 +332,6 @@ private:
   }
 
   ImportContext &context;
-  DiagnosticEngine &diags;
-  StringRef text;
-  JsonCursor cursor;
   Program program;
 
   // What is being put together.
@@ -416,10 +396,7 @@ const Reader::Key Reader::pipeKeys[] = {
 };
 void Reader::readTop() {
   object("the program", topKeys);
-  cursor.expectEnd();
-  if (cursor.failed())
-    diags.report<diag::ImportNotJson>(range(cursor.errorPlace()),
-                                      cursor.error());
+  expectEnd();
 }
 
 void Reader::readPreconnect() {

@@ -1,19 +1,18 @@
 // Reads what profilers measured.
 #include "ppcc/Import/TraceFile.h"
 
-#include "JsonCursor.h"
+#include "JsonReader.h"
 
 using namespace ppcc;
 using llvm::StringRef;
 
 namespace {
 
-class TraceReader {
+class TraceReader : JsonReader<diag::TraceShape> {
 public:
   TraceReader(uint32_t file, SourceManager &sources, DiagnosticEngine &diags,
               llvm::function_ref<void(const TraceEvent &)> visit)
-      : file(file), sources(sources), diags(diags), visit(visit),
-        cursor(sources.text(file)) {}
+      : JsonReader(sources.text(file), file, sources, diags), visit(visit) {}
 
   bool read() {
     size_t errorsBefore = diags.errorCount();
@@ -21,30 +20,11 @@ public:
       readEvents();
     else
       readTop();
-    cursor.expectEnd();
-    if (cursor.failed())
-      diags.report<diag::ImportNotJson>(range(cursor.errorPlace()),
-                                        cursor.error());
+    expectEnd();
     return diags.errorCount() == errorsBefore;
   }
 
 private:
-  SourceRange range(StringRef part) const {
-    const char *begin = sources.text(file).begin();
-    return {sources.loc(file, part.begin() - begin),
-            sources.loc(file, part.end() - begin)};
-  }
-  SourceRange lastPlace() const {
-    return range(cursor.last().take_front(80).take_until(
-        [](char c) { return c == '\n'; }));
-  }
-  void wrong(StringRef what, StringRef shape) {
-    if (!cursor.failed() && !diags.saturated())
-      diags.report<diag::TraceShape>(lastPlace(), what, shape);
-    if (diags.saturated())
-      cursor.stop();
-  }
-
   void readTop() {
     bool isObject = cursor.peek() == '{', hasEvents = false;
     cursor.object([&](StringRef key) {
@@ -94,11 +74,7 @@ private:
     visit(event);
   }
 
-  uint32_t file;
-  SourceManager &sources;
-  DiagnosticEngine &diags;
   llvm::function_ref<void(const TraceEvent &)> visit;
-  JsonCursor cursor;
 };
 
 } // namespace

@@ -24,7 +24,7 @@ public:
   /// What cannot be judged, or hangs whatever is taken apart, stays as it is
   /// for Verify to report.
   Program run() const {
-    if (!index.fits() || !messages.fits() || !isPaired() || hasMixedGroup())
+    if (!messages.isWhole() || hasMixedGroup())
       return program;
     llvm::BitVector apart(program.size()); // Rows that begin a batch.
     for (unsigned round = 0; round != maxRounds; ++round) {
@@ -41,17 +41,6 @@ public:
 private:
   /// Each takes O(actions).
   static constexpr unsigned maxRounds = 16;
-
-  bool isPaired() const {
-    for (uint32_t row = 0; row != program.size(); ++row) {
-      if (program.kindOf(ActionId(row)).isCompute())
-        continue;
-      auto partner = messages.partner(program[ActionId(row)]);
-      if (!partner || messages.partner(program[*partner]) != ActionId(row))
-        return false;
-    }
-    return true;
-  }
 
   bool hasMixedGroup() const {
     for (uint32_t row = 1; row < program.size(); ++row)

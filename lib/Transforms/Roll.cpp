@@ -208,7 +208,7 @@ private:
         push({repeat.begin, after->first, repeat.period});
         if (after->second.end < repeat.end)
           push({after->second.end, repeat.end, repeat.period});
-      } else if (isTrue(repeat, end)) {
+      } else if (holds(repeat, end)) {
         repeat.end = end;
         taken.emplace(repeat.begin, repeat);
       }
@@ -220,7 +220,7 @@ private:
   }
 
   /// Hashes may agree by chance, so the rows are compared.
-  bool isTrue(const Repeat &repeat, uint32_t end) const {
+  bool holds(const Repeat &repeat, uint32_t end) const {
     uint32_t advance =
         microbatch(repeat.begin + repeat.period) - microbatch(repeat.begin);
     for (uint32_t i = repeat.begin; i + repeat.period != end; ++i)
