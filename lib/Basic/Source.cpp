@@ -66,13 +66,25 @@ llvm::Expected<uint32_t> SourceManager::open(StringRef path) {
   size_t bytes = (*text)->getBufferSize();
   if (bytes > maxBytes || nextBase + bytes > UINT32_MAX - 1)
     return tooLarge();
-  return add(path == "-" ? "<stdin>" : path, std::move(*text));
+  if (path == "-")
+    return add("<stdin>", std::move(*text));
+  uint32_t id = add(path, std::move(*text));
+  files[id].isRead = true;
+  return id;
+}
+
+std::vector<StringRef> SourceManager::filesRead() const {
+  std::vector<StringRef> names;
+  for (const File &file : files)
+    if (file.isRead)
+      names.push_back(file.name);
+  return names;
 }
 
 uint32_t SourceManager::add(StringRef name,
                             std::unique_ptr<llvm::MemoryBuffer> text) {
   uint32_t id = static_cast<uint32_t>(files.size());
-  File file{name.str(), std::move(text), static_cast<uint32_t>(nextBase), {}};
+  File file{name.str(), std::move(text), static_cast<uint32_t>(nextBase)};
   nextBase += file.buffer->getBufferSize() + 1;
   files.push_back(std::move(file));
   byName.try_emplace(name, id);

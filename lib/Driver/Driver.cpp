@@ -2,6 +2,7 @@
 #include "ppcc/Driver/Driver.h"
 
 #include "Compile.h"
+#include "Depfile.h"
 #include "Loader.h"
 #include "Options.h"
 #include "PictureOptions.h"
@@ -110,7 +111,7 @@ private:
     if (!files)
       return false;
     if (options.emit == "ast")
-      return writeOutput(options.output, out, diags, [&](raw_ostream &s) {
+      return write([&](raw_ostream &s) {
         print(files->back(), s);
         return true;
       });
@@ -315,13 +316,25 @@ private:
     emitContext.options.picture =
         fitted(options.emitOptions.picture, toFile ? llvm::nulls() : out,
                options.color);
-    auto write = [&](raw_ostream &s) {
-      return emitProgram(*findEmitter(options.emit), program, s, emitContext);
-    };
-    bool written =
-        options.check || writeOutput(options.output, out, diags, write);
+    bool written = options.check || write([&](raw_ostream &s) {
+                     return emitProgram(*findEmitter(options.emit), program, s,
+                                        emitContext);
+                   });
     err << timeline;
     return written;
+  }
+
+  /// Lets `fill` write the output; then the dependency file, if one is wanted.
+  bool write(llvm::function_ref<bool(raw_ostream &)> fill) {
+    auto writeMain = [&] {
+      return writeOutput(options.output, out, diags, fill);
+    };
+    if (options.depfile.empty())
+      return writeMain();
+    return writeOutput(options.depfile, out, diags, [&](raw_ostream &s) {
+      writeDepfile(options.output, sources, s);
+      return writeMain();
+    });
   }
 
   bool drawTimeline(const Program &program, EmitContext &emitContext,

@@ -139,6 +139,10 @@ static void declare(CLI::App &app, Options &options) {
   app.add_option("-o,--output", options.output,
                  "The file to write; `-`, the default, is standard output")
       ->option_text("FILE");
+  app.add_option("--depfile", options.depfile,
+                 "Write a rule of Make that lists the files that the output "
+                 "comes from")
+      ->option_text("FILE");
   addChoice(app, "--emit", "What to write", emitKinds(),
             [&](const std::string &kind) { options.emit = kind; });
   app.add_flag("--timeline", options.timeline,
@@ -191,6 +195,11 @@ std::optional<int> ppcc::parseOptions(ArrayRef<const char *> args,
   if (options.output != "-" &&
       llvm::sys::fs::equivalent(options.input, options.output))
     return wrong("the output `" + options.output + "` is the input");
+  if (!options.depfile.empty() && (options.output == "-" || options.check))
+    return wrong("--depfile says what the file of --output comes from, and "
+                 "none is written");
+  if (!options.depfile.empty() && options.depfile == options.output)
+    return wrong("--depfile and --output are the same file");
   if (options.timeline && options.emit == "ast")
     return wrong("--timeline draws a program, but --emit=ast stops before "
                  "there is one");

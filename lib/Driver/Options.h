@@ -13,6 +13,7 @@ namespace ppcc {
 /// What ppcc is asked to do.
 struct Options : PassCommandLine {
   std::string input, output = "-", emit = "json", schedule, color = "auto";
+  std::string depfile; ///< Empty for none.
   std::optional<std::string> commOrder, fusion;
   std::vector<std::string> transports; ///< Those asked for; may be empty.
   std::optional<uint32_t> prefetch;

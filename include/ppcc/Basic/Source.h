@@ -64,6 +64,9 @@ public:
     return found == byName.end() ? std::nullopt : std::optional(found->second);
   }
 
+  /// The files that were read, in this order, without standard input.
+  std::vector<llvm::StringRef> filesRead() const;
+
   llvm::StringRef text(uint32_t file) const {
     return files[file].buffer->getBuffer();
   }
@@ -93,6 +96,7 @@ private:
     std::string name;
     std::unique_ptr<llvm::MemoryBuffer> buffer;
     uint32_t base = 0;
+    bool isRead = false; ///< From the file system.
     mutable std::vector<uint32_t> lineStarts;
   };
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
