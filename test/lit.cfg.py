@@ -1,23 +1,19 @@
 # How lit runs the tests of this folder: text in, text out, checked by FileCheck.
 import os
+import shutil
+import sys
 
-import lit.formats
+# The set-up that users get, before what only these tests need.
+sys.path.insert(0, config.ppcc_src_root + "/lib/lit")
+import ppcc_lit
 
+ppcc_lit.configure(config, lit_config, config.ppcc_obj_root + "/bin", config.llvm_tools)
 config.name = "ppcc"
-config.test_format = lit.formats.ShTest(execute_external=False)
-config.suffixes = [".pp", ".test", ".ir", ".csv"]
-config.excludes = ["Inputs", "unit", "bench", "fuzz", "utils"]
+config.suffixes += [".ir", ".csv"]
+config.excludes += ["unit", "bench", "fuzz", "utils"]
 config.test_source_root = config.ppcc_src_root + "/test"
 config.test_exec_root = config.ppcc_obj_root + "/test"
 
-# A test that hangs is a test that fails (lit needs python3-psutil for this).
-if lit_config.maxIndividualTestTimeIsSupported[0]:
-    lit_config.maxIndividualTestTime = 300
-
-config.environment["PATH"] = os.pathsep.join(
-    [config.ppcc_obj_root + "/bin", config.llvm_tools, os.environ["PATH"]]
-)
-config.environment["LC_ALL"] = "C.UTF-8"
 for name in ["ASAN_OPTIONS", "UBSAN_OPTIONS"]:
     if name in os.environ:
         config.environment[name] = os.environ[name]
@@ -31,6 +27,8 @@ if os.path.exists(config.spin):
     config.available_features.add("spin")
 if os.path.exists(config.mpirun):
     config.available_features.add("mpi")
+if shutil.which("dpkg-shlibdeps"):
+    config.available_features.add("dpkg")
 
 config.substitutions += [
     ("%ppcc_src_root", config.ppcc_src_root),
