@@ -5,7 +5,8 @@
 `// NAME.pp` is kept under that name for what follows. ```console blocks are run: lines behind `$ ` are commands (ppcc
 and ppcc-profile only), the lines below must be what is printed; a line `...` stands for any lines. ```python and ```sh blocks
 are run when they are marked `run`; they find the headers of the engine in $PPCC_INCLUDE. A ```text NAME or ```cpp NAME block
-is a file for what follows. Usage: doc-examples.py PPCC PAGE...
+is a file for what follows. A block whose name has a folder, as in ```cmake examples/x/CMakeLists.txt, shows that file of the
+repository, and must be equal to it. Usage: doc-examples.py PPCC PAGE...
 """
 import os
 import re
@@ -17,7 +18,8 @@ import tempfile
 from pathlib import Path
 
 
-environment = os.environ | {"PPCC_INCLUDE": str(Path(__file__).resolve().parents[2] / "include")}
+root = Path(__file__).resolve().parents[2]
+environment = os.environ | {"PPCC_INCLUDE": str(root / "include")}
 
 
 def blocks(page):
@@ -87,7 +89,9 @@ class Runner:
     def page(self, page):
         for line, info, text in blocks(page):
             words, where = info.split(), f"{page.name}:{line}"
-            if words[:1] == ["pp"] and "fragment" not in words:
+            if len(words) == 2 and "/" in words[1]:
+                self.verdict(where, None if (root / words[1]).read_text() == text else f"{words[1]} is another text")
+            elif words[:1] == ["pp"] and "fragment" not in words:
                 self.schedule(where, words, text)
             elif words[:1] == ["console"]:
                 self.console(where, text)

@@ -1,0 +1,26 @@
+# What `cmake --install` writes. All paths are relative to the prefix, so the tree can be moved.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(PPCC_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/ppcc)
+set(PPCC_LIT_DIR ${CMAKE_INSTALL_DATAROOTDIR}/ppcc/lit)
+set(PPCC_SCHEDULES_DIR ${CMAKE_INSTALL_DATAROOTDIR}/ppcc/schedules)
+
+install(TARGETS ppcc ppcc-opt ppcc-profile ppccRuntime EXPORT ppccTargets
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT ppccTargets NAMESPACE ppcc:: DESTINATION ${PPCC_CMAKE_DIR})
+install(DIRECTORY include/ppcc/Runtime DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ppcc FILES_MATCHING PATTERN "*.h")
+
+configure_package_config_file(cmake/ppccConfig.cmake.in ${PROJECT_BINARY_DIR}/ppccConfig.cmake
+  INSTALL_DESTINATION ${PPCC_CMAKE_DIR} PATH_VARS PPCC_LIT_DIR PPCC_SCHEDULES_DIR)
+# Nothing in the package is compiled for one architecture but the programs, which are run and not linked.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/ppccConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES ${PROJECT_BINARY_DIR}/ppccConfig.cmake ${PROJECT_BINARY_DIR}/ppccConfigVersion.cmake
+  cmake/PpccAddSchedule.cmake cmake/PpccComponents.cmake DESTINATION ${PPCC_CMAKE_DIR})
+
+# To be read: ppcc holds them itself.
+install(DIRECTORY lib/schedules/ DESTINATION ${PPCC_SCHEDULES_DIR} FILES_MATCHING PATTERN "*.pp")
+install(FILES lib/lit/ppcc_lit.py DESTINATION ${PPCC_LIT_DIR})
+install(FILES README.md DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/ppcc)
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/ppcc
+  PATTERN make-gallery.py EXCLUDE PATTERN __pycache__ EXCLUDE)
