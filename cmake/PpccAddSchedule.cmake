@@ -109,6 +109,8 @@ function(ppcc_add_schedule)
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
     COMMENT "Compiling schedule ${input}"
     VERBATIM)
+  # Each generated file has tables of the same names.
+  set_source_files_properties(${output} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${ARG_TARGET} PRIVATE ${output})
   target_link_libraries(${ARG_TARGET} PRIVATE ppcc::runtime)
 endfunction()

@@ -34,6 +34,7 @@ config.substitutions += [
     ("%ppcc_src_root", config.ppcc_src_root),
     ("%schedules", config.ppcc_src_root + "/lib/schedules"),
     ("%python", config.python),
+    ("%lit", config.python + " " + config.lit),
     ("%cxx", config.cxx + " -std=c++20 -I" + config.ppcc_src_root + "/include"),
     ("%bin", config.ppcc_obj_root + "/bin"),
     ("%mpirun", config.mpirun),
