@@ -13,7 +13,7 @@ namespace {
 
 /// The layout that include/ppcc/Runtime/Program.h has; the file that is written
 /// refuses to compile with another.
-constexpr uint32_t abiNumber = 1;
+constexpr uint32_t abiNumber = 2;
 /// Compilers take a second for 10^5 structs, and a third of that for as many
 /// rows in a string.
 constexpr size_t maxReadableRows = 50'000;
@@ -54,6 +54,7 @@ public:
     for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
       rows(RankId(rank));
     ranks();
+    preconnect();
     put("\nconstexpr Program program = {");
     numbers({abiNumber, program.numRanks});
     put(", ");
@@ -63,7 +64,8 @@ public:
     put("phases, ");
     put(program.files.empty() ? "{}, " : "files, ");
     put("sites, ");
-    put(program.ranksBegun() == 0 ? "{}" : "ranks");
+    put(program.ranksBegun() == 0 ? "{}, " : "ranks, ");
+    put(program.preconnect.empty() ? "{}" : "preconnect");
     // The data has a namespace of its own, so that the symbol can be any.
     put("};\n\n} // namespace ppcc_data\n\nextern \"C\" {\nextern const "
         "ppcc::rt::Program ");
@@ -314,6 +316,19 @@ private:
       number(buffers.mostOf(RankId(rank)));
       put("},\n");
     }
+    end();
+  }
+
+  void preconnect() {
+    if (program.preconnect.empty())
+      return;
+    begin("RankPair", "preconnect");
+    for (auto [i, pair] : llvm::enumerate(program.preconnect)) {
+      put(i % rowsPerLine == 0 ? "    {" : " {");
+      numbers({pair.low.value, pair.high.value});
+      put((i + 1) % rowsPerLine == 0 ? "},\n" : "},");
+    }
+    put(program.preconnect.size() % rowsPerLine == 0 ? "" : "\n");
     end();
   }
 

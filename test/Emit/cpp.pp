@@ -17,7 +17,7 @@ schedule tiny(P: int = 3) {
 }
 //      CHECK:// The program of a pipeline schedule, as data. Written by ppcc {{.*}}.
 // CHECK-NEXT:#include "ppcc/Runtime/Program.h"
-//      CHECK:static_assert(ppcc::rt::abiNumber == 1, "{{.*}}");
+//      CHECK:static_assert(ppcc::rt::abiNumber == {{[0-9]+}}, "{{.*}}");
 //      CHECK:    {"B", KindClass::Compute, 6, 1},
 //      CHECK:    {"SEND_F", KindClass::Send, 1, 0},
 //      CHECK:constexpr uint32_t rankOfStage0[] = {
@@ -45,6 +45,9 @@ schedule tiny(P: int = 3) {
 // CHECK-NEXT:    {0, 12, 1, 0},
 // CHECK-NEXT:};
 //      CHECK:    {rows2, {}, segments2, 2},
+//      CHECK:constexpr RankPair preconnect[] = {
+// CHECK-NEXT:    {0, 1}, {0, 2}, {1, 2},
+// CHECK-NEXT:};
 //      CHECK:extern "C" {
 // CHECK-NEXT:extern const ppcc::rt::Program ppcc_tiny;
 // CHECK-NEXT:}

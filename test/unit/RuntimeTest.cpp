@@ -151,6 +151,52 @@ TEST(Engine, SaysWhatIsWrongWithAnOrder) {
   EXPECT_THAT(with({f0}, false), HasSubstr("have not been read"));
 }
 
+/// Has nobody to talk to, and notes with whom it was to connect.
+struct Lonely {
+  std::vector<uint32_t> connected;
+  bool isLate = false;
+
+  uint32_t numRanks() const { return 3; }
+  void connect(uint32_t other, std::chrono::milliseconds) {
+    connected.push_back(other);
+    if (isLate)
+      throw TimedOut();
+  }
+  void send(uint32_t, Message<int> &&) {}
+  void postReceive(uint32_t, const Label &, size_t) {}
+  bool receive(uint32_t, Message<int> &, std::chrono::milliseconds) {
+    return false;
+  }
+  bool sendsMet(uint32_t, std::chrono::milliseconds) { return true; }
+  void finish(std::chrono::milliseconds) {}
+  void fail(const std::string &) {}
+};
+
+TEST(Engine, ConnectsInTheOrderOfTheProgram) {
+  RankProgram ranks[3];
+  RankPair pairs[] = {{1, 2}, {0, 1}, {0, 2}};
+  Program program = loops(ranks);
+  program.numRanks = 3;
+  program.preconnect = pairs;
+  Notes stage;
+  Lonely endpoint;
+  run(program, 2, stage, endpoint);
+  EXPECT_THAT(endpoint.connected, ElementsAre(1, 0));
+
+  endpoint.isLate = true;
+  std::string error;
+  try {
+    run(program, 0, stage, endpoint, {.patience = std::chrono::seconds(1)});
+  } catch (const Error &thrown) {
+    error = thrown.what();
+  }
+  EXPECT_EQ(error, "rank 0: has waited 1000 ms for the connection to rank 1");
+
+  RankPair strange[] = {{0, 3}};
+  program.preconnect = strange;
+  EXPECT_THAT(failureOf(program), HasSubstr("connects rank 0 to rank 3"));
+}
+
 TEST(Engine, ReadsPackedRows) {
   // 1RECV_F5 with site 3 of a group: each field has bytes of its own.
   constexpr char bytes[] = "\003\001\002\004\005\006\007\010\011\012"
@@ -235,6 +281,11 @@ TEST(Json, SaysWhatIsWrong) {
               HasSubstr("a stage on rank 2"));
   EXPECT_THAT(after("[3,0,1,0,0,1,-1,1]", "[3,0,1,1,0,1,-1,1]"),
               HasSubstr("1F0 (pair.pp:8:31): needs the output of stage 0"));
+  EXPECT_EQ(after("\"columns\"", "\"preconnect\": [[0,1]], \"columns\""), "");
+  EXPECT_THAT(after("\"columns\"", "\"preconnect\": [[1,0]], \"columns\""),
+              HasSubstr("connects rank 1 to rank 0"));
+  EXPECT_THAT(after("\"columns\"", "\"preconnect\": [[0]], \"columns\""),
+              HasSubstr("a pair of `preconnect`"));
   EXPECT_THAT(after("pair.pp", "pair\\u0000.pp"), HasSubstr("zero byte"));
   EXPECT_THAT(judge(""), HasSubstr("program.json, byte"));
   EXPECT_THAT(judge("[]"), HasSubstr("no object"));

@@ -155,6 +155,10 @@ inline void checkHead(const Program &program) {
   }
   for (const Pipe &pipe : program.pipes)
     detail::checkPipe(program, pipe);
+  for (RankPair pair : program.preconnect)
+    if (pair.first >= pair.second || pair.second >= program.numRanks)
+      detail::refuse("it connects rank " + std::to_string(pair.first) +
+                     " to rank " + std::to_string(pair.second));
   detail::checkSites(program);
 }
 

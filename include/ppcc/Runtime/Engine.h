@@ -5,6 +5,7 @@
 #include "ppcc/Runtime/Check.h"
 #include "ppcc/Runtime/Crew.h"
 #include "ppcc/Runtime/Fifo.h"
+#include "ppcc/Runtime/Recorder.h"
 #include "ppcc/Runtime/Stage.h"
 
 #include <algorithm>
@@ -37,6 +38,8 @@ struct Options {
   Overlap overlap = Overlap::InTurn;
   /// The limit of one wait for another rank.
   std::chrono::milliseconds patience = std::chrono::minutes(10);
+  /// Notes when what is done, if there is one.
+  Trace *trace = nullptr;
 };
 
 /// What a rank did, and how much it held at one time.
@@ -50,9 +53,8 @@ struct Stats {
 };
 
 /// One rank's end of a transport. Messages between two ranks arrive in the
-/// order in which they are sent, in each direction by itself. A function
-/// `recycle(Value &&)`, where there is one, gets the received values that have
-/// been read, for their memory.
+/// order in which they are sent, in each direction by itself. What it may have
+/// beside these: docs/adding-a-transport.md.
 template <class T, class Value>
 concept Endpoint =
     requires(T t, uint32_t rank, Message<Value> message, const Label &label,
@@ -89,7 +91,22 @@ public:
         options(options), wiring(checked(program, rank, endpoint)),
         list(program.ranks[rank]) {
     checkRows(program, rank, wiring);
+    if (options.trace)
+      beginTrace();
     enterSegment();
+  }
+
+  /// Opens the connections to other ranks, in the order that the program says,
+  /// where the transport opens any. Throws Error.
+  void connect() {
+    if constexpr (requires { endpoint.connect(rank, options.patience); })
+      for (RankPair pair : program.preconnect) {
+        if (pair.first != rank && pair.second != rank)
+          continue;
+        uint32_t other = pair.first == rank ? pair.second : pair.first;
+        waitOutside("the connection to rank " + std::to_string(other),
+                    [&] { endpoint.connect(other, options.patience); });
+      }
   }
 
   /// Runs the next item, or as much of it as goes without a message that is not
@@ -116,15 +133,8 @@ public:
 
   /// Waits until the sends have ended. Throws Error.
   void finish() {
-    try {
-      endpoint.finish(options.patience);
-    } catch (const TimedOut &) {
-      throw Error(rank, "", "",
-                  "its last sends have not ended after " +
-                      std::to_string(options.patience.count()) + " ms");
-    } catch (const PeerFailed &failure) {
-      throw PeerError(rank, "", "", failure.text);
-    }
+    waitOutside("the end of its last sends",
+                [&] { endpoint.finish(options.patience); });
   }
 
   /// For what a blocked rank waits, in words; and for whom.
@@ -157,6 +167,7 @@ private:
     Value output{};
     std::vector<Value> grads; ///< One, or one for each input.
     std::exception_ptr failure;
+    int64_t start = 0, end = 0; ///< For the trace.
   };
 
   static Wiring checked(const Program &program, uint32_t rank, E &endpoint) {
@@ -164,6 +175,33 @@ private:
     if (rank >= program.numRanks)
       throw Error("there is no rank " + std::to_string(rank));
     return Wiring(program, rank);
+  }
+
+  void beginTrace() {
+    if (options.trace->numRanks() != program.numRanks)
+      throw Error(
+          "the trace is for " + std::to_string(options.trace->numRanks()) +
+          " ranks, the program for " + std::to_string(program.numRanks));
+    recorder = &options.trace->rank(rank);
+    recorder->begin(list, options.overlap == Overlap::Together);
+  }
+
+  /// Calls a wait of the transport before or after all actions.
+  template <class Wait>
+  void waitOutside(const std::string &awaited, Wait waitFor) {
+    try {
+      waitFor();
+    } catch (const TimedOut &) {
+      throw Error(rank, "", "",
+                  "has waited " + std::to_string(options.patience.count()) +
+                      " ms for " + awaited);
+    } catch (const PeerFailed &failure) {
+      throw PeerError(rank, "", "", failure.text);
+    } catch (const Error &) {
+      throw;
+    } catch (const std::exception &error) {
+      throw Error(rank, "", "", awaited + ": " + error.what());
+    }
   }
 
   // Where the run stands.
@@ -186,8 +224,22 @@ private:
     } while (next != end && list.row(next).joined());
     loaded = true;
     ran = false;
+    if constexpr (requires { endpoint.beginBatch(); })
+      if (isBatch()) {
+        current = &rows[0];
+        tell([&] { endpoint.beginBatch(); });
+      }
     postReceives();
     numCalls = 0;
+  }
+
+  /// Whether the item is a group of messages.
+  bool isBatch() const {
+    return rows.size() > 1 && kindOf(rows[0]).kindClass != KindClass::Compute;
+  }
+  /// The place of a row of the item in the list of the rank.
+  uint64_t placeOfRow(const Row &row) const {
+    return at + static_cast<uint64_t>(&row - rows.data());
   }
 
   void advance() {
@@ -286,6 +338,8 @@ private:
         return true;
       };
       wait(edge.rank, &label, post);
+      if (recorder)
+        recorder->receivePosted(placeOfRow(row), row.microbatch, edge.rank);
       ++counts.receives;
       counts.peakReceives = std::max(counts.peakReceives, ++numReceives);
     }
@@ -313,11 +367,15 @@ private:
   /// Ends the oldest receive from a rank.
   bool endFirst(Source &source) {
     typename Source::Posted &first = source.posted.front();
+    if (recorder)
+      recorder->awaits(source.rank);
     auto receive = [&] {
       return endpoint.receive(source.rank, incoming, options.patience);
     };
     if (!wait(source.rank, &first.label, receive))
       return false;
+    if (recorder)
+      recorder->received(source.rank);
     if (incoming.label != first.label)
       fail("rank " + std::to_string(source.rank) + " sent " +
            text(incoming.label) + " where " + text(first.label) +
@@ -359,6 +417,15 @@ private:
     }
   }
 
+  /// Calls a function of the transport that does not wait.
+  template <class Call> void tell(Call call) {
+    try {
+      call();
+    } catch (const std::exception &error) {
+      fail(error.what());
+    }
+  }
+
   std::string awaitedText() const {
     return (awaited ? text(*awaited) : "the receive") + " of rank " +
            std::to_string(awaitedRank);
@@ -377,14 +444,28 @@ private:
       if (!value)
         fail("nobody has made what this sends");
       inputs.assign(1, value);
+      if constexpr (requires { requires E::untagged; })
+        checkSize(labelOf(row), value->value);
+      int64_t start = recorder ? Recorder::now() : 0;
       auto post = [&] {
         endpoint.send(edge.rank, {labelOf(row), Inputs<Value>(inputs).take(0)});
         return true;
       };
       wait(edge.rank, nullptr, post);
+      if (recorder)
+        recorder->sent(placeOfRow(row), row.microbatch, edge.rank, start,
+                       options.waits == Waits::Here);
       read(*value);
       ++counts.sends;
     }
+    if constexpr (requires { endpoint.endBatch(); })
+      if (isBatch()) {
+        auto end = [&] {
+          endpoint.endBatch();
+          return true;
+        };
+        wait(awaitedRank, nullptr, end);
+      }
   }
 
   bool waitHere() {
@@ -400,6 +481,8 @@ private:
         };
         if (!wait(edge.rank, nullptr, met))
           return false;
+        if (recorder)
+          recorder->sendsMet(edge.rank);
       } else if (Held<Value> *value = held.find(key(edge.value, row));
                  value && !await(*value)) {
         return false;
@@ -445,9 +528,10 @@ private:
       rowOf.emplace_back();
     }
     rowOf[numCalls] = &row;
-    Call &call = calls[numCalls++];
-    call.work = {&program,  rank,           row.pipe,    row.kind,
-                 row.stage, row.microbatch, row.phase(), row.site};
+    Call &call = calls[numCalls];
+    call.work = {&program,    rank,      row.pipe,
+                 row.kind,    row.stage, row.microbatch,
+                 row.phase(), row.site,  static_cast<uint16_t>(numCalls++)};
     call.kind = &kindOf(row);
     call.wiring = &wiringOf(row);
     call.inputs.clear();
@@ -494,12 +578,20 @@ private:
 
   void compute() {
     auto run = [&](size_t i) {
+      Call &call = calls[i];
+      if (recorder)
+        call.start = Recorder::now();
       try {
-        execute(calls[i]);
+        execute(call);
       } catch (...) {
-        calls[i].failure = std::current_exception();
+        call.failure = std::current_exception();
       }
+      if (recorder)
+        call.end = Recorder::now();
     };
+    if constexpr (requires { endpoint.fork(numCalls); })
+      if (numCalls > 1)
+        tell([&] { endpoint.fork(numCalls); });
     if (numCalls > 1 && options.overlap == Overlap::Together) {
       if (!crew)
         crew.emplace();
@@ -508,6 +600,13 @@ private:
       for (size_t i = 0; i != numCalls; ++i)
         run(i);
     }
+    if constexpr (requires { endpoint.join(numCalls); })
+      if (numCalls > 1)
+        tell([&] { endpoint.join(numCalls); });
+    if (recorder)
+      for (size_t i = 0; i != numCalls; ++i)
+        recorder->computed(placeOfRow(*rowOf[i]), rowOf[i]->microbatch,
+                           calls[i].start, calls[i].end);
     // What a group makes is released when all of it has ended.
     for (size_t i = 0; i != numCalls; ++i) {
       current = rowOf[i];
@@ -625,6 +724,7 @@ private:
   Options options;
   Wiring wiring;
   const RankProgram &list;
+  Recorder *recorder = nullptr;
 
   uint64_t segment = 0, at = 0, next = 0;
   uint32_t times = 0; ///< How often the rows of the segment have run.
@@ -658,6 +758,7 @@ Stats run(const Program &program, uint32_t rank, S &stage, E &endpoint,
   try {
     RankRunner<S, E> runner(program, rank, stage, endpoint, options);
     using Progress = typename RankRunner<S, E>::Progress;
+    runner.connect();
     while (runner.step() != Progress::Done)
       ;
     runner.finish();

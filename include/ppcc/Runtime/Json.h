@@ -40,6 +40,7 @@ private:
   std::deque<std::vector<Row>> rows;
   std::deque<Segment> segments;
   std::vector<RankProgram> ranks;
+  std::vector<RankPair> preconnect;
   Program view{};
 };
 
@@ -85,6 +86,7 @@ public:
     view.files = list(loaded.files);
     view.sites = list(loaded.sites);
     view.ranks = list(loaded.ranks);
+    view.preconnect = list(loaded.preconnect);
     checkHead(view);
     for (uint32_t rank = 0; rank != view.numRanks; ++rank)
       if (view.ranks[rank].numRows() != 0)
@@ -167,9 +169,10 @@ public:
     if (depth == 1) {
       section = name;
       inActions = name == "actions";
-      skips = !isOneOf(name, {"format", "version", "schedule", "ranks",
-                              "backward", "kinds", "phases", "pipes", "files",
-                              "sites", "columns", "actions", "buffers"});
+      skips =
+          !isOneOf(name, {"format", "version", "schedule", "ranks", "backward",
+                          "kinds", "phases", "pipes", "files", "sites",
+                          "columns", "actions", "buffers", "preconnect"});
       if (!skips) {
         require(!seen(name), "there are two keys `" + name + "`");
         keysSeen.push_back(name);
@@ -204,9 +207,9 @@ public:
       loaded.rows.emplace_back();
       group = -1;
     } else {
-      bool isList =
-          depth == 2 && isOneOf(section, {"kinds", "phases", "pipes", "files",
-                                          "sites", "columns", "buffers"});
+      bool isList = depth == 2 && isOneOf(section, {"kinds", "phases", "pipes",
+                                                    "files", "sites", "columns",
+                                                    "buffers", "preconnect"});
       bool isInner =
           depth == 4 &&
           isOneOf(inner, {"microbatches", "rank_of_stage", "skip_edges"});
@@ -221,6 +224,8 @@ public:
         endAction();
       else if (section == "sites" && depth == 3)
         endSite();
+      else if (section == "preconnect" && depth == 3)
+        endPair();
       else if (section == "pipes" && depth == 4 && inner == "microbatches")
         endRange();
       else if (section == "pipes" && depth == 5 && inner == "skip_edges")
@@ -279,7 +284,7 @@ private:
   }
   /// The parser is in a list whose numbers mean something together.
   bool inNumbers() const {
-    return (section == "sites" && depth == 3) ||
+    return (isOneOf(section, {"sites", "preconnect"}) && depth == 3) ||
            (section == "pipes" && depth == 4 && inner == "microbatches") ||
            (section == "pipes" && depth == 5 && inner == "skip_edges");
   }
@@ -387,6 +392,12 @@ private:
                             within(numbers[1], UINT32_MAX, "line"),
                             within(numbers[2], UINT32_MAX, "column"),
                             within(numbers[3], UINT32_MAX, "caller")});
+  }
+
+  void endPair() {
+    require(numbers.size() == 2, "a pair of `preconnect` is not two numbers");
+    loaded.preconnect.push_back({within(numbers[0], UINT32_MAX, "preconnect"),
+                                 within(numbers[1], UINT32_MAX, "preconnect")});
   }
 
   void endRange() {

@@ -38,6 +38,18 @@ public:
   uint32_t rank() const { return static_cast<uint32_t>(ownRank); }
   uint32_t numRanks() const { return static_cast<uint32_t>(size); }
 
+  /// Exchanges an empty message with another rank, which opens the connection.
+  void connect(uint32_t other, std::chrono::milliseconds patience) {
+    MPI_Request both[2];
+    check(
+        MPI_Isend(nullptr, 0, MPI_BYTE, int(other), connectTag, comm, &both[0]),
+        "MPI_Isend");
+    check(
+        MPI_Irecv(nullptr, 0, MPI_BYTE, int(other), connectTag, comm, &both[1]),
+        "MPI_Irecv");
+    await(patience, [&] { return isDone(both[0]) && isDone(both[1]); });
+  }
+
   void send(uint32_t to, Message<Value> &&message) {
     while (!sends.empty() && isDone(sends.front()->request))
       reuse(sends.pop());
@@ -124,6 +136,56 @@ public:
     keepForever(std::move(sent));
   }
 
+  /// Brings what all ranks recorded to rank 0. Collective, behind runs that
+  /// went well. Times of other machines are put right by the difference of the
+  /// clocks, which half of the shortest of some round trips bounds.
+  void gather(Trace &trace) {
+    static constexpr int roundTrips = 16;
+    if (trace.numRanks() != numRanks())
+      throw Error("the trace is for " + std::to_string(trace.numRanks()) +
+                  " ranks, the communicator has " + std::to_string(size));
+    MPI_Datatype record;
+    MPI_Type_contiguous(sizeof(TraceEvent), MPI_BYTE, &record);
+    MPI_Type_commit(&record);
+    if (ownRank != 0) {
+      const Recorder &own = trace.rank(rank());
+      for (int i = 0; i != roundTrips; ++i) {
+        MPI_Recv(nullptr, 0, MPI_BYTE, 0, traceTag, comm, MPI_STATUS_IGNORE);
+        int64_t time = Recorder::now();
+        MPI_Send(&time, 1, MPI_INT64_T, 0, traceTag, comm);
+      }
+      char together = own.together();
+      MPI_Send(&together, 1, MPI_CHAR, 0, traceTag, comm);
+      MPI_Send(own.all().data(), int(own.all().size()), record, 0, traceTag,
+               comm);
+    }
+    for (int from = 1; ownRank == 0 && from != size; ++from) {
+      int64_t shortest = INT64_MAX, ahead = 0;
+      for (int i = 0; i != roundTrips; ++i) {
+        int64_t start = Recorder::now(), there;
+        MPI_Send(nullptr, 0, MPI_BYTE, from, traceTag, comm);
+        MPI_Recv(&there, 1, MPI_INT64_T, from, traceTag, comm,
+                 MPI_STATUS_IGNORE);
+        int64_t took = Recorder::now() - start;
+        if (took < shortest) {
+          shortest = took;
+          ahead = there - (start + took / 2);
+        }
+      }
+      char together;
+      MPI_Recv(&together, 1, MPI_CHAR, from, traceTag, comm, MPI_STATUS_IGNORE);
+      MPI_Status status;
+      MPI_Probe(from, traceTag, comm, &status);
+      int count;
+      MPI_Get_count(&status, record, &count);
+      std::vector<TraceEvent> events(static_cast<size_t>(count));
+      MPI_Recv(events.data(), count, record, from, traceTag, comm,
+               MPI_STATUS_IGNORE);
+      trace.rank(uint32_t(from)).take(std::move(events), together, ahead);
+    }
+    MPI_Type_free(&record);
+  }
+
   /// Ends all processes, behind run()'s exception: gives the other ranks
   /// `grace` to report theirs, then calls MPI_Abort. MPI cannot be finalized
   /// after a failure, as there are messages that nobody will receive.
@@ -141,7 +203,8 @@ public:
   }
 
 private:
-  static constexpr int messageTag = 0, failureTag = 1;
+  static constexpr int messageTag = 0, failureTag = 1, connectTag = 2,
+                       traceTag = 3;
 
   /// A message under way. It keeps its address, which MPI knows.
   struct Moving {

@@ -11,7 +11,7 @@ namespace ppcc::rt {
 
 /// The layout of the types below. It grows with every change to them; the
 /// engine refuses programs with another number.
-inline constexpr uint32_t abiNumber = 1;
+inline constexpr uint32_t abiNumber = 2;
 
 /// A read-only array that somebody else owns.
 template <class T> struct List {
@@ -139,6 +139,11 @@ struct Site {
   uint32_t caller;       ///< The call of the block around it, or 0.
 };
 
+/// Two ranks that exchange messages.
+struct RankPair {
+  uint32_t first, second;
+};
+
 /// A schedule with values for its parameters: what each rank does, in order.
 struct Program {
   uint32_t abi; ///< abiNumber of the header that it was made for.
@@ -151,6 +156,9 @@ struct Program {
   List<const char *> files;
   List<Site> sites; ///< The first is "unknown".
   List<RankProgram> ranks;
+  /// In this order connections are opened, before the first action; empty when
+  /// nobody asked for an order.
+  List<RankPair> preconnect;
 };
 
 } // namespace ppcc::rt

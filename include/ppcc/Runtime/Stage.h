@@ -20,6 +20,7 @@ struct Work {
   uint32_t microbatch;
   uint16_t phase;
   uint32_t site;
+  uint16_t lane; ///< Which member of its group it is; 0 when it has none.
 
   bool isFirst() const { return stage == 0; }
   bool isLast() const { return stage + 1u == program->pipes[pipe].numStages(); }

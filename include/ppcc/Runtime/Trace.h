@@ -1,0 +1,292 @@
+// Writes what happened in a run as a trace that Perfetto and Chrome open, in
+// the form of `ppcc --emit=trace`; see docs/traces.md.
+#pragma once
+
+#include "ppcc/Runtime/Recorder.h"
+
+#include <map>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <tuple>
+
+namespace ppcc::rt {
+
+namespace detail {
+
+class TraceWriter {
+public:
+  TraceWriter(std::ostream &out, const Program &program, const Trace &trace)
+      : out(out), program(program), trace(trace) {}
+
+  void write() {
+    for (uint32_t rank = 0; rank != program.numRanks; ++rank)
+      lay(rank);
+    put("{\n\"displayTimeUnit\": \"ms\",\n\"otherData\": {\"format\": "
+        "\"ppcc.trace\", \"version\": 1, \"title\": ");
+    text(std::string(program.name) + ": a run");
+    put(", \"microseconds_per_unit\": 1000},\n\"traceEvents\": [");
+    for (uint32_t rank = 0; rank != program.numRanks; ++rank) {
+      names(rank);
+      slices(rank);
+    }
+    arrows();
+    for (uint32_t rank = 0; rank != program.numRanks; ++rank)
+      activations(rank);
+    put("\n]\n}\n");
+  }
+
+private:
+  /// Threads of a rank: one for each member of a group, then for each other
+  /// rank one for sends and one for receives.
+  static constexpr uint32_t firstMessageThread = 1000;
+
+  /// An action as it is drawn. `from` is later than its start where the one
+  /// before it on its thread had not ended.
+  struct Slice {
+    const TraceEvent *event;
+    Row row;
+    uint32_t rank, thread, peer; ///< peer: of a message, the other rank.
+    int64_t from;
+  };
+  /// The stage and microbatch of a pipe that an action makes a slot of.
+  using Made = std::tuple<uint8_t, uint16_t, uint32_t, uint8_t>;
+
+  void put(const char *text) { out << text; }
+  void number(uint64_t value) { out << value; }
+  void key(const char *name) { out << ",\"" << name << "\":"; }
+  void text(const std::string &text) {
+    out << '"';
+    for (char c : text) {
+      if (c == '"' || c == '\\')
+        out << '\\' << c;
+      else if (static_cast<unsigned char>(c) < 0x20)
+        out << "\\u00" << "0123456789abcdef"[c >> 4 & 1]
+            << "0123456789abcdef"[c & 15];
+      else
+        out << c;
+    }
+    out << '"';
+  }
+  /// Nanoseconds in microseconds.
+  void time(const char *name, int64_t nanoseconds) {
+    key(name);
+    out << nanoseconds / 1000;
+    int64_t rest = nanoseconds % 1000;
+    if (rest == 0)
+      return;
+    std::string digits = std::to_string(1000 + rest);
+    digits[0] = '.';
+    digits.erase(digits.find_last_not_of('0') + 1);
+    out << digits;
+  }
+
+  const Kind &kindOf(const Row &row) const { return program.kinds[row.kind]; }
+  bool isCompute(const Row &row) const {
+    return kindOf(row).kindClass == KindClass::Compute;
+  }
+  bool sends(const Row &row) const {
+    return kindOf(row).kindClass == KindClass::Send;
+  }
+  /// A rank that has not ended its action yet is not to be seen in it.
+  static int64_t endOf(const Slice &slice) {
+    return std::max(slice.event->end, slice.from + 1);
+  }
+
+  /// Gives each event of a rank its thread.
+  void lay(uint32_t rank) {
+    const Recorder &recorder = trace.rank(rank);
+    std::map<uint32_t, int64_t> ends; // By thread.
+    uint32_t lane = 0;
+    firstOfRank.push_back(all.size());
+    for (const TraceEvent &event : recorder.all()) {
+      Row row = program.ranks[rank].row(event.row);
+      row.microbatch = event.microbatch;
+      Slice slice{&event, row, rank, 0, 0, event.start};
+      if (isCompute(row)) {
+        lane = row.joined() && recorder.together() ? lane + 1 : 0;
+        slice.thread = lane;
+      } else {
+        slice.peer = program.pipes[row.pipe].rankOfStage[row.peer];
+        slice.thread = firstMessageThread + 2 * slice.peer + !sends(row);
+      }
+      earliest = std::min(earliest, event.start);
+      if (event.end == TraceEvent::open)
+        continue;
+      int64_t &end = ends.try_emplace(slice.thread, INT64_MIN).first->second;
+      slice.from = std::max(event.start, end);
+      end = endOf(slice);
+      for (uint8_t bit : {slot::Output, slot::InputGrad})
+        if (isCompute(row) && kindOf(row).defines & bit)
+          makers[{row.pipe, row.stage, row.microbatch, bit}] = all.size();
+      if (!isCompute(row) && !sends(row))
+        receives[{made(row, row.peer), row.stage}] = all.size();
+      all.push_back(slice);
+    }
+  }
+  /// What a message carries, made by a stage.
+  Made made(const Row &row, uint16_t stage) const {
+    return {row.pipe, stage, row.microbatch, kindOf(row).defines};
+  }
+  std::pair<const Slice *, const Slice *> slicesOf(uint32_t rank) const {
+    bool isLast = rank + 1 == firstOfRank.size();
+    return {all.data() + firstOfRank[rank],
+            all.data() + (isLast ? all.size() : firstOfRank[rank + 1])};
+  }
+
+  /// Begins an event; its fields follow.
+  void event(const char *phase, uint32_t rank, uint32_t thread) {
+    out << (isFirst ? "\n" : ",\n") << "{\"ph\":\"" << phase
+        << "\",\"pid\":" << rank << ",\"tid\":" << thread;
+    isFirst = false;
+  }
+
+  void names(uint32_t rank) {
+    event("M", rank, 0);
+    put(",\"name\":\"process_name\",\"args\":{\"name\":\"rank ");
+    number(rank);
+    put("\"}}");
+    event("M", rank, 0);
+    put(",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":");
+    number(rank);
+    put("}}");
+    std::set<uint32_t> threads{0};
+    auto [begin, end] = slicesOf(rank);
+    for (const Slice *slice = begin; slice != end; ++slice)
+      threads.insert(slice->thread);
+    for (uint32_t thread : threads) {
+      event("M", rank, thread);
+      put(",\"name\":\"thread_name\",\"args\":{\"name\":");
+      text(threadName(thread));
+      put("}}");
+    }
+  }
+  static std::string threadName(uint32_t thread) {
+    if (thread == 0)
+      return "compute";
+    if (thread < firstMessageThread)
+      return "compute, overlapped " + std::to_string(thread);
+    uint32_t message = thread - firstMessageThread;
+    return (message % 2 == 0 ? "sends to rank " : "receives from rank ") +
+           std::to_string(message / 2);
+  }
+
+  void slices(uint32_t rank) {
+    auto [begin, end] = slicesOf(rank);
+    for (bool computes : {true, false})
+      for (const Slice *slice = begin; slice != end; ++slice)
+        if (isCompute(slice->row) == computes)
+          this->slice(*slice);
+  }
+
+  void slice(const Slice &slice) {
+    const Row &row = slice.row;
+    event("X", slice.rank, slice.thread);
+    time("ts", slice.from - earliest);
+    time("dur", endOf(slice) - slice.from);
+    key("name");
+    text(cell(program, row));
+    key("cat");
+    text(kindOf(row).letters);
+    out << ",\"args\":{\"stage\":" << row.stage
+        << ",\"microbatch\":" << row.microbatch;
+    if (program.pipes.size > 1) {
+      key("pipe");
+      text(program.pipes[row.pipe].name);
+    }
+    if (row.phase() != 0) {
+      key("phase");
+      text(program.phases[row.phase()]);
+    }
+    if (std::string place = placeOf(program, row.site); !place.empty()) {
+      key("source");
+      text(place);
+    }
+    if (!isCompute(row) && !sends(row)) {
+      time("posted", slice.event->start - earliest);
+      time("waited", slice.event->waited);
+    }
+    put("}}");
+  }
+
+  /// An arrow from each action through the message that carries its result to
+  /// the action that reads it. What clocks that differ would turn back is left
+  /// out.
+  void arrows() {
+    uint64_t id = 0;
+    for (const Slice &send : all) {
+      if (isCompute(send.row) || !sends(send.row))
+        continue;
+      Made what = made(send.row, send.row.stage), read = what;
+      std::get<1>(read) = send.row.peer;
+      const Slice *maker = find(makers, what), *reader = find(makers, read),
+                  *receive = find(receives, std::pair(what, send.row.peer));
+      if (!maker || !reader || reader->from < send.from)
+        continue;
+      arrow("s", id, *maker, maker->from);
+      arrow("t", id, send, send.from);
+      if (receive)
+        if (int64_t at = std::max(receive->from, send.from);
+            at < endOf(*receive) && at <= reader->from)
+          arrow("t", id, *receive, at);
+      arrow("f", id++, *reader, reader->from);
+    }
+  }
+  template <class Key>
+  const Slice *find(const std::map<Key, size_t> &map, const Key &key) const {
+    auto found = map.find(key);
+    return found == map.end() ? nullptr : &all[found->second];
+  }
+  void arrow(const char *phase, uint64_t id, const Slice &slice, int64_t at) {
+    event(phase, slice.rank, slice.thread);
+    time("ts", at - earliest);
+    key("id");
+    number(id);
+    put(",\"name\":\"message\",\"cat\":\"message\"");
+    put(*phase == 'f' ? ",\"bp\":\"e\"}" : "}");
+  }
+
+  /// How many activations a rank holds, from each change on.
+  void activations(uint32_t rank) {
+    std::map<int64_t, int> changes;
+    auto [begin, end] = slicesOf(rank);
+    for (const Slice *slice = begin; slice != end; ++slice) {
+      if (!isCompute(slice->row))
+        continue;
+      uint8_t defines = kindOf(slice->row).defines;
+      if (defines & slot::Output)
+        ++changes[slice->from];
+      if (defines & slot::WeightGrad || !program.hasBackward)
+        --changes[endOf(*slice)];
+    }
+    int64_t held = 0;
+    for (auto [at, change] : changes) {
+      held += change;
+      event("C", rank, 0);
+      time("ts", at - earliest);
+      out << ",\"name\":\"activations\",\"args\":{\"activations\":" << held
+          << "}}";
+    }
+  }
+
+  std::ostream &out;
+  const Program &program;
+  const Trace &trace;
+  std::vector<Slice> all; ///< By rank.
+  std::vector<size_t> firstOfRank;
+  std::map<Made, size_t> makers;
+  std::map<std::pair<Made, uint16_t>, size_t> receives; ///< By reader, too.
+  int64_t earliest = INT64_MAX;
+  bool isFirst = true;
+};
+
+} // namespace detail
+
+/// Writes the trace of a run of the program, with all ranks that it has events
+/// of. O(events * log(events)).
+inline void writeTrace(std::ostream &out, const Program &program,
+                       const Trace &trace) {
+  detail::TraceWriter(out, program, trace).write();
+}
+
+} // namespace ppcc::rt
