@@ -4,9 +4,11 @@
 #include "Network.h"
 
 #include "ppcc/Runtime/Engine.h"
+#include "ppcc/Runtime/Json.h"
 
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -44,14 +46,53 @@ private:
   bool failed = false;
 };
 
-/// Runs one rank and says how it ended, on one line of standard output.
-template <class Endpoint>
-bool runOne(const rt::Program &program, uint32_t rank, FaultyStage &stage,
-            Endpoint &endpoint, const rt::Options &options) {
+/// Reads a program, and damages it. `abi`: it is of another ABI; `cut`: half of
+/// the file is missing; `stage`: a row of rank 1 is of a stage that nobody has;
+/// `order`: rank 1 receives its second message first. Other words do nothing.
+class FaultyProgram {
+public:
+  FaultyProgram(const std::string &fault, const std::string &name) {
+    std::ifstream file(name);
+    std::string text(std::istreambuf_iterator<char>(file), {});
+    if (fault == "cut")
+      text.resize(text.size() / 2);
+    loaded = rt::readJson(text);
+    damaged = loaded.program();
+    damaged.abi += fault == "abi";
+    if (fault == "stage" || fault == "order")
+      damageRank(fault);
+  }
+  const rt::Program &program() const { return damaged; }
+
+private:
+  void damageRank(const std::string &fault) {
+    ranks.assign(damaged.ranks.begin(), damaged.ranks.end());
+    std::vector<uint32_t *> received; // The microbatches.
+    for (uint64_t i = 0; i != ranks[1].numRows(); ++i)
+      rows.push_back(ranks[1].row(i));
+    for (rt::Row &row : rows)
+      if (damaged.kinds[row.kind].kindClass == rt::KindClass::Recv)
+        received.push_back(&row.microbatch);
+    if (fault == "stage")
+      rows[3].stage = 99;
+    else
+      std::swap(*received[0], *received[1]);
+    ranks[1].rows = {rows.data(), rows.size()};
+    damaged.ranks = {ranks.data(), ranks.size()};
+  }
+
+  rt::LoadedProgram loaded;
+  std::vector<rt::Row> rows;
+  std::vector<rt::RankProgram> ranks;
+  rt::Program damaged{};
+};
+
+/// Does what a rank does and says how it ended, on one line of standard output.
+template <class Run> bool report(uint32_t rank, Run run) {
   std::string line = "rank " + std::to_string(rank);
   bool good = false;
   try {
-    rt::run(program, rank, stage, endpoint, options);
+    run();
     line += " ended";
     good = true;
   } catch (const rt::Error &error) {

@@ -1,11 +1,8 @@
-// Lets a run on threads fail: ppcc-faults FAULT PROGRAM.JSON. Prints how each
-// rank ended, and whether all did within five seconds.
+// Lets a run on threads fail: ppcc-run-faults FAULT PROGRAM.JSON. Prints how
+// each rank ended, and whether all did within five seconds.
 #include "Faults.h"
 
-#include "ppcc/Runtime/Json.h"
 #include "ppcc/Runtime/Threads.h"
-
-#include <fstream>
 
 using namespace test;
 
@@ -13,14 +10,17 @@ int main(int argc, char **argv) {
   if (argc != 3)
     return 2;
   std::string fault = argv[1];
-  std::ifstream file(argv[2]);
-  rt::LoadedProgram loaded = rt::readJson(file);
-  rt::Program program = loaded.program();
-  if (fault == "abi")
-    program.abi += 1;
   rt::Options options;
   if (fault == "stall")
     options.patience = std::chrono::milliseconds(300);
+  std::optional<FaultyProgram> faulty;
+  try {
+    faulty.emplace(fault, argv[2]);
+  } catch (const rt::Error &error) {
+    std::puts(error.what());
+    return 1;
+  }
+  const rt::Program &program = faulty->program();
 
   auto start = std::chrono::steady_clock::now();
   rt::ThreadNetwork<Vector> network(program.numRanks + (fault == "ranks"));
@@ -31,7 +31,8 @@ int main(int argc, char **argv) {
         rt::ThreadNetwork<Vector>::Endpoint endpoint(network, rank);
         FaultyStage stage(fault, nullptr);
         if (fault != "leave" || rank != 1)
-          runOne(program, rank, stage, endpoint, options);
+          report(rank,
+                 [&] { rt::run(program, rank, stage, endpoint, options); });
       });
   }
   bool inTime =

@@ -1,16 +1,19 @@
-// Runs a program on MPI with real numbers, one process a rank:
+// Runs programs on MPI with real numbers, one process a rank:
 //
-//   mpirun -np P ppcc-run-mpi FAULT PROGRAM.JSON
+//   mpirun -np N ppcc-run-mpi FAULT [--trace=FILE] PROGRAM.JSON...
 //
-// FAULT is `none`, `wait-here`, `any-size`, or one of Faults.h.
+// FAULT is `none`, `wait-here`, `any-size`, `together` (whose members of
+// groups wait for each other), or one of Faults.h, for
+// one program of N ranks (`ranks`: of N + 1). Without a fault N is the largest
+// number of ranks: programs with fewer share the processes among them.
 #include "Faults.h"
-#include "Verdict.h"
+#include "Meeting.h"
 
-#include "ppcc/Runtime/Json.h"
 #include "ppcc/Runtime/Mpi.h"
+#include "ppcc/Runtime/Trace.h"
 
 #include <csignal>
-#include <fstream>
+#include <unistd.h>
 
 using namespace test;
 
@@ -21,60 +24,145 @@ struct AnySize : NetworkStage {
   size_t messageBytes(const rt::Label &) { return 0; }
 };
 
-/// Runs without a fault and prints the verdict of all ranks.
-template <class Stage>
-int runWell(const rt::Program &program, const rt::Options &options) {
-  rt::Mpi<Vector> mpi;
-  Stage stage;
-  Distance distance;
-  try {
-    rt::Stats stats = rt::run(program, mpi.rank(), stage, mpi, options);
-    compare(stage.layers(), plainLoop(program), distance);
-    comparePeaks(program, mpi.rank(), stats, distance.wrong);
-  } catch (const rt::Error &error) {
-    std::puts(error.what());
-    mpi.abort(1);
-  }
-  if (!distance.wrong.empty())
-    std::puts(distance.wrong.c_str());
-  unsigned long mine[] = {distance.exact, distance.reordered,
-                          !distance.wrong.empty()},
-                all[3];
-  MPI_Allreduce(mine, all, 3, MPI_UNSIGNED_LONG, MPI_SUM, MPI_COMM_WORLD);
-  if (mpi.rank() == 0)
-    std::printf("%lu layers exact, %lu in another order, %lu failed\n", all[0],
-                all[1], all[2]);
-  return all[2] != 0;
+int worldRank() {
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+int worldSize() {
+  int size;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
 }
 
+/// Runs programs without a fault, and counts what all ranks find.
+template <class Stage> class Judge {
+public:
+  Judge(const rt::Options &options, std::string traceFile)
+      : options(options), traceFile(std::move(traceFile)) {}
+
+  /// Runs each program in one of the groups of as many processes as it has
+  /// ranks. The status to end with.
+  int run(const std::vector<std::string> &names) {
+    std::map<uint32_t, std::vector<rt::LoadedProgram>> programs;
+    for (const std::string &name : names) {
+      std::ifstream file(name);
+      rt::LoadedProgram program = rt::readJson(file);
+      uint32_t ranks = program.program().numRanks;
+      programs[ranks].push_back(std::move(program));
+    }
+    for (const auto &[ranks, all] : programs)
+      runGroups(ranks, all);
+    return verdict();
+  }
+
+private:
+  int verdict() const {
+    unsigned long mine[] = {programs, distance.exact, distance.reordered,
+                            failed},
+                  all[4];
+    MPI_Allreduce(mine, all, 4, MPI_UNSIGNED_LONG, MPI_SUM, MPI_COMM_WORLD);
+    if (worldRank() == 0)
+      std::printf("%lu programs, %lu layers exact, %lu in another order, "
+                  "%lu failed\n",
+                  all[0], all[1], all[2], all[3]);
+    return all[3] != 0;
+  }
+
+  void runGroups(uint32_t ranks, const std::vector<rt::LoadedProgram> &all) {
+    size_t group = size_t(worldRank()) / ranks;
+    size_t groups = size_t(worldSize()) / ranks;
+    MPI_Comm comm;
+    MPI_Comm_split(MPI_COMM_WORLD, int(group), 0, &comm);
+    {
+      rt::Mpi<Vector> mpi(comm);
+      for (size_t i = group; group < groups && i < all.size(); i += groups)
+        runOne(all[i], mpi);
+    }
+    MPI_Comm_free(&comm);
+  }
+
+  void runOne(const rt::Program &program, rt::Mpi<Vector> &mpi) {
+    Stage stage;
+    Distance found;
+    try {
+      std::optional<rt::Trace> trace;
+      if (!traceFile.empty())
+        options.trace = &trace.emplace(program.numRanks);
+      rt::Stats stats = rt::run(program, mpi.rank(), stage, mpi, options);
+      compare(stage.layers(), plainLoop(program), found);
+      comparePeaks(program, mpi.rank(), stats, found.wrong);
+      if (trace) {
+        mpi.gather(*trace);
+        std::ofstream file(mpi.rank() == 0 ? traceFile : "/dev/null");
+        rt::writeTrace(file, program, *trace);
+      }
+    } catch (const rt::Error &error) {
+      std::puts(error.what());
+      mpi.abort(1);
+    }
+    programs += mpi.rank() == 0;
+    distance.exact += found.exact, distance.reordered += found.reordered;
+    failed += !found.wrong.empty();
+    if (!found.wrong.empty())
+      std::printf("%s, %u ranks:%s\n", program.name, program.numRanks,
+                  found.wrong.c_str());
+  }
+
+  rt::Options options;
+  std::string traceFile;
+  size_t programs = 0, failed = 0;
+  Distance distance;
+};
+
 void die() { std::raise(SIGKILL); }
+
+int runFaulty(const std::string &fault, const std::string &name,
+              const rt::Options &options) {
+  std::printf("process %d\n", int(getpid()));
+  std::fflush(stdout);
+  rt::Mpi<Vector> mpi;
+  FaultyStage stage(fault, die);
+  bool good = report(mpi.rank(), [&] {
+    FaultyProgram faulty(fault, name);
+    rt::run(faulty.program(), mpi.rank(), stage, mpi, options);
+  });
+  if (!good)
+    mpi.abort(1);
+  return 0;
+}
 
 } // namespace
 
 int main(int argc, char **argv) {
-  MPI_Init(&argc, &argv);
-  if (argc != 3)
+  int threads;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &threads);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.size() < 2)
     MPI_Abort(MPI_COMM_WORLD, 2);
-  std::string fault = argv[1];
-  std::ifstream file(argv[2]);
-  rt::LoadedProgram program = rt::readJson(file);
+  std::string fault = words[0], traceFile;
+  words.erase(words.begin());
+  if (words[0].starts_with("--trace=")) {
+    traceFile = words[0].substr(8);
+    words.erase(words.begin());
+  }
   rt::Options options;
   if (fault == "wait-here")
     options.waits = rt::Waits::Here;
+  if (fault == "together")
+    options.overlap = rt::Overlap::Together;
   if (fault == "stall")
     options.patience = std::chrono::milliseconds(300);
 
   int status = 0;
-  if (fault == "any-size") {
-    status = runWell<AnySize>(program, options);
-  } else if (fault == "none" || fault == "wait-here") {
-    status = runWell<NetworkStage>(program, options);
-  } else {
-    rt::Mpi<Vector> mpi;
-    FaultyStage stage(fault, die);
-    if (!runOne<rt::Mpi<Vector>>(program, mpi.rank(), stage, mpi, options))
-      mpi.abort(1);
-  }
+  if (fault == "any-size")
+    status = Judge<AnySize>(options, traceFile).run(words);
+  else if (fault == "together")
+    status = Judge<MeetingStage>(options, traceFile).run(words);
+  else if (fault == "none" || fault == "wait-here")
+    status = Judge<NetworkStage>(options, traceFile).run(words);
+  else
+    status = runFaulty(fault, words[0], options);
   MPI_Finalize();
   return status;
 }

@@ -1,15 +1,19 @@
 // Runs programs with real numbers and compares the gradients.
 //
 //   ppcc-run [--transport=cooperative|threads] [--together] [--wait-here]
-//            [--peaks] PROGRAM...
+//            [--peaks] [--slow | --meet=MS] [--trace=FILE] PROGRAM...
 //
-// --peaks prints the most activations that each rank held.
+// --peaks prints the most activations that each rank held, --trace writes what
+// happened in the last run. --slow: stage s takes (1 + 4 s) * 3 ms for a
+// forward and twice that for a backward, at least. --meet: the members of
+// groups wait for each other, for so long.
 // A PROGRAM is a program.json, or LIBRARY.so:SYMBOL.
-#include "Verdict.h"
+#include "Meeting.h"
 
 #include "ppcc/Runtime/Cooperative.h"
 #include "ppcc/Runtime/Json.h"
 #include "ppcc/Runtime/Threads.h"
+#include "ppcc/Runtime/Trace.h"
 
 #include <cstdio>
 #include <dlfcn.h>
@@ -42,17 +46,38 @@ Loaded load(const std::string &name) {
   return loaded;
 }
 
+struct SlowStage : NetworkStage {
+  Value forward(const rt::Work &work, const rt::Inputs<Value> &inputs) {
+    std::this_thread::sleep_for(time(work));
+    return NetworkStage::forward(work, inputs);
+  }
+  std::vector<Value> backward(const rt::Work &work, Value *outputGrad) {
+    std::this_thread::sleep_for(2 * time(work));
+    return NetworkStage::backward(work, outputGrad);
+  }
+
+private:
+  static std::chrono::milliseconds time(const rt::Work &work) {
+    return (1 + 4 * work.stage) * std::chrono::milliseconds(3);
+  }
+};
+
 /// Runs a program and says what is wrong, or nothing.
+template <class Stage>
 Distance judge(const rt::Program &program, const std::string &transport,
-               const rt::Options &options, bool printsPeaks) {
-  std::vector<NetworkStage> stages(program.numRanks);
-  std::span<NetworkStage> all(stages);
+               rt::Options options, bool printsPeaks,
+               const std::string &traceFile) {
+  std::optional<rt::Trace> trace;
+  if (!traceFile.empty())
+    options.trace = &trace.emplace(program.numRanks);
+  std::vector<Stage> stages(program.numRanks);
+  std::span<Stage> all(stages);
   std::vector<rt::Stats> stats =
       transport == "threads" ? rt::runThreads(program, all, options)
                              : rt::runCooperative(program, all, options);
   Distance distance;
   Layers expected = plainLoop(program);
-  size_t layers = 0;
+  size_t layers = 0, meetings = 0;
   for (uint32_t rank = 0; rank != program.numRanks; ++rank) {
     layers += stages[rank].layers().size();
     compare(stages[rank].layers(), expected, distance);
@@ -62,9 +87,17 @@ Distance judge(const rt::Program &program, const std::string &transport,
                   stats[rank].peakActivations);
     if (stages[rank].numActivations() != 0)
       distance.wrong += " activations are left";
+    if constexpr (requires { stages[rank].numMeetings(); })
+      meetings += stages[rank].numMeetings();
   }
   if (layers != expected.size())
     distance.wrong += " not all stages ran";
+  if (meetings != 0)
+    std::printf("members of %zu groups met\n", meetings);
+  if (trace) {
+    std::ofstream file(traceFile);
+    rt::writeTrace(file, program, *trace);
+  }
   return distance;
 }
 
@@ -73,6 +106,8 @@ Distance judge(const rt::Program &program, const std::string &transport,
 int main(int argc, char **argv) {
   rt::Options options;
   bool printsPeaks = false;
+  auto *judged = judge<NetworkStage>;
+  std::string traceFile;
   std::vector<std::string> transports{"cooperative", "threads"}, programs;
   for (int i = 1; i != argc; ++i) {
     std::string text = argv[i];
@@ -82,6 +117,14 @@ int main(int argc, char **argv) {
       options.waits = rt::Waits::Here;
     else if (text == "--peaks")
       printsPeaks = true;
+    else if (text == "--slow")
+      judged = judge<SlowStage>;
+    else if (text.starts_with("--meet=")) {
+      judged = judge<MeetingStage>;
+      MeetingStage::patience =
+          std::chrono::milliseconds(std::stoi(text.substr(7)));
+    } else if (text.starts_with("--trace="))
+      traceFile = text.substr(8);
     else if (text.starts_with("--transport="))
       transports = {text.substr(12)};
     else
@@ -94,7 +137,7 @@ int main(int argc, char **argv) {
       try {
         Loaded loaded = load(name);
         Distance distance =
-            judge(*loaded.program, transport, options, printsPeaks);
+            judged(*loaded.program, transport, options, printsPeaks, traceFile);
         exact += distance.exact, reordered += distance.reordered;
         if (!distance.wrong.empty()) {
           std::printf("%s, %s:%s\n", name.c_str(), transport.c_str(),

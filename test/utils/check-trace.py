@@ -2,10 +2,11 @@
 """Reads a trace, and checks that viewers can make something of it: slices of a thread do not cross, and each arrow goes
 forward in time between slices. Prints how many there are of each. Usage: check-trace.py FILE"""
 import collections
+import decimal
 import json
 import sys
 
-trace = json.load(open(sys.argv[1]))
+trace = json.load(open(sys.argv[1]), parse_float=decimal.Decimal)
 assert trace["otherData"]["format"] == "ppcc.trace" and trace["otherData"]["version"] == 1
 slices, flows, names, counters = collections.defaultdict(list), collections.defaultdict(list), {}, 0
 for event in trace["traceEvents"]:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Runs programs on MPI, a process a rank: mpi.py MPIRUN PPCC_RUN_MPI FAULT PROGRAM.JSON... Without a fault the layers of all
-programs are counted together; with one, what the ranks print is printed, in their order, and the time is judged."""
+"""Runs programs on MPI, a process a rank: mpi.py MPIRUN PPCC_RUN_MPI FAULT [--trace=FILE] PROGRAM.JSON... Without a fault one run
+takes all programs, and prints how many layers are right. With one, what the ranks print is printed, in their order; the time is
+judged, and that no process is left."""
 import json
 import re
 import subprocess
@@ -8,38 +9,43 @@ import sys
 import time
 
 SETTINGS = {"btl": "self,vader", "pml": "ob1", "btl_vader_single_copy_mechanism": "none", "mpi_yield_when_idle": "1"}
-WELL = ("none", "any-size", "wait-here")
+WELL = ("none", "any-size", "wait-here", "together")
+SECONDS = 20  # mpirun itself takes some, on a machine that does other things too.
 
 
-def run(mpirun, program, fault, path, ranks):
-    command = [mpirun, "--oversubscribe", "--allow-run-as-root", "--timeout", "60"]
+def run(mpirun, program, fault, ranks, words):
+    command = [mpirun, "--oversubscribe", "--allow-run-as-root", "--timeout", "240"]
     for name, value in SETTINGS.items():
         command += ["--mca", name, value]
-    return subprocess.run([*command, "-np", str(ranks), program, fault, path], capture_output=True, text=True,
-                          timeout=120)
+    return subprocess.run([*command, "-np", str(ranks), program, fault, *words], capture_output=True, text=True, timeout=280)
+
+
+def lives(process):
+    """A zombie has ended, and waits for its parent to notice."""
+    try:
+        state = open(f"/proc/{process}/stat").read().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
 
 
 def main():
-    mpirun, program, fault, *paths = sys.argv[1:]
-    exact = reordered = failed = 0
-    for path in paths:
-        ranks = json.load(open(path))["ranks"] - (fault == "ranks")
-        start = time.monotonic()
-        done = run(mpirun, program, fault, path, ranks)
-        seconds = time.monotonic() - start
-        if fault not in WELL:
-            print("\n".join(sorted(line for line in done.stdout.splitlines() if line.startswith("rank "))))
-            print(f"status {done.returncode}" if seconds < 20 else f"{seconds} s are too long")
-            continue
-        found = re.search(r"(\d+) layers exact, (\d+) in another order, (\d+) failed", done.stdout)
-        if done.returncode or not found:
-            print(f"{path}: status {done.returncode}\n{done.stdout}{done.stderr}")
-            failed += 1
-            continue
-        exact, reordered = exact + int(found[1]), reordered + int(found[2])
+    mpirun, program, fault, *words = sys.argv[1:]
+    ranks = max(json.load(open(word))["ranks"] for word in words if not word.startswith("--"))
+    start = time.monotonic()
+    done = run(mpirun, program, fault, ranks - (fault == "ranks"), words)
+    seconds = time.monotonic() - start
     if fault in WELL:
-        print(f"{len(paths)} programs, {exact} layers exact, {reordered} in another order, {failed} failed")
-    return failed != 0
+        print(done.stdout if done.returncode == 0 else f"status {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.returncode
+    print("\n".join(sorted(line for line in done.stdout.splitlines() if line.startswith("rank "))))
+    processes = [int(number) for number in re.findall(r"^process (\d+)$", done.stdout, re.M)]
+    while any(map(lives, processes)) and time.monotonic() - start < SECONDS:
+        time.sleep(0.1)
+    left = sum(map(lives, processes))
+    print(f"{len(processes)} processes began, {left} are left")
+    print(f"status {done.returncode}" if seconds < SECONDS else f"{seconds} s are too long")
+    return 0
 
 
 sys.exit(main())
