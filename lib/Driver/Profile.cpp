@@ -2,6 +2,7 @@
 #include "ppcc/Driver/Profile.h"
 
 #include "CommandLine.h"
+#include "MessageTimes.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/IR/Program.h"
 #include "ppcc/Import/TraceFile.h"
@@ -105,6 +106,7 @@ public:
       : options(options), diags(diags), regex(options.match) {}
 
   void add(const TraceEvent &event) {
+    messages.add(event);
     llvm::SmallVector<StringRef, 8> groups;
     if (diags.saturated() || !regex.match(event.name, &groups))
       return;
@@ -165,10 +167,30 @@ public:
       }
       out << ']';
     }
-    out << "\n  }\n}\n";
+    out << "\n  }";
+    printLatency(out);
+    out << "\n}\n";
   }
 
 private:
+  /// By stage, if messages were measured.
+  void printLatency(raw_ostream &out) {
+    auto latencies = messages.byStage();
+    if (latencies.empty() || !options.stageGroup)
+      return;
+    uint32_t last = latencies.rbegin()->first;
+    for (const auto &[kind, stages] : times)
+      last = std::max(last, stages.rbegin()->first);
+    out << ",\n  \"latency\": ";
+    for (uint32_t stage = 0; stage <= last; ++stage) {
+      auto found = latencies.find(stage);
+      out << (stage == 0 ? "[" : ", ")
+          << (found == latencies.end() ? "0"
+                                       : cost::format(median(found->second)));
+    }
+    out << ']';
+  }
+
   void reportKind(const TraceEvent &event, StringRef letters) {
     std::vector<StringRef> names;
     for (const KindInfo &info : kinds.rows())
@@ -192,6 +214,7 @@ private:
   DiagnosticEngine &diags;
   llvm::Regex regex;
   KindTable kinds;
+  MessageTimes messages;
   std::map<KindId, std::map<uint32_t, std::vector<Time>>> times;
   llvm::StringMap<char> unknown;
 };

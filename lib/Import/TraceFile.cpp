@@ -58,10 +58,18 @@ private:
         event.name = name.value_or("");
         event.place = lastPlace();
       } else if (key == "dur") {
-        auto text = cursor.scalar();
-        duration = text ? decimal::round(*text, cost::scale) : std::nullopt;
+        duration = time();
         if (!duration || *duration < 0)
           wrong("dur", "a number from 0 to 10^9");
+      } else if (key == "ts") {
+        event.start = time();
+      } else if (key == "args" && cursor.peek() == '{') {
+        cursor.object([&](StringRef argument) {
+          if (argument == "waited")
+            event.waited = time();
+          else
+            cursor.skip();
+        });
       } else {
         cursor.skip();
       }
@@ -72,6 +80,11 @@ private:
       return;
     event.duration = *duration;
     visit(event);
+  }
+
+  std::optional<Time> time() {
+    auto text = cursor.scalar();
+    return text ? decimal::round(*text, cost::scale) : std::nullopt;
   }
 
   llvm::function_ref<void(const TraceEvent &)> visit;

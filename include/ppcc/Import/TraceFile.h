@@ -9,8 +9,10 @@ namespace ppcc {
 /// An event of a trace that has a beginning and an end.
 struct TraceEvent {
   std::string name;
-  Time duration = 0; ///< Microseconds.
-  SourceRange place; ///< Of its name.
+  Time duration = 0;          ///< Microseconds, as all times here.
+  std::optional<Time> start;  ///< Nothing when it is out of range.
+  std::optional<Time> waited; ///< `waited` among its arguments.
+  SourceRange place;          ///< Of its name.
 };
 
 /// Calls `visit` for each complete event of a trace in Chrome's JSON, as the
