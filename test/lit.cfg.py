@@ -29,6 +29,8 @@ if os.path.exists(config.mpirun):
     config.available_features.add("mpi")
 if shutil.which("dpkg-shlibdeps"):
     config.available_features.add("dpkg")
+if config.nccl:
+    config.available_features.add("nccl")
 
 config.substitutions += [
     ("%ppcc_src_root", config.ppcc_src_root),

@@ -655,12 +655,14 @@ private:
       return nullptr;
     Value &sum = call.inputs.front()->value;
     for (size_t i = 1; i < call.inputs.size(); ++i)
-      add(sum, call.inputs[i]->value);
+      add(call.work, sum, call.inputs[i]->value);
     return &sum;
   }
 
-  void add(Value &sum, const Value &gradient) {
-    if constexpr (requires { stage.add(sum, gradient); })
+  void add(const Work &work, Value &sum, const Value &gradient) {
+    if constexpr (requires { stage.add(work, sum, gradient); })
+      stage.add(work, sum, gradient);
+    else if constexpr (requires { stage.add(sum, gradient); })
       stage.add(sum, gradient);
     else if constexpr (requires { sum += gradient; })
       sum += gradient;

@@ -1,0 +1,367 @@
+// A GPU a rank, with NCCL. Needs the CUDA runtime and NCCL 2.14 or later.
+#pragma once
+
+#include "ppcc/Runtime/Engine.h"
+
+#include <cuda_runtime_api.h>
+#include <functional>
+#include <memory>
+#include <nccl.h>
+
+namespace ppcc::rt {
+
+struct NcclOptions {
+  /// True: a rank waits for what it receives, so that an error and the limit of
+  /// a wait are noticed at the action. False: it puts the wait into the compute
+  /// stream and runs ahead; they are noticed when the program has been issued.
+  bool waitsOnHost = true;
+  /// The limit of a call that opens connections within.
+  std::chrono::milliseconds patience = std::chrono::minutes(10);
+  /// How ranks hear of a failure: NCCL does not tell those that wait. `raise`
+  /// tells all others, `heard` gives what another rank has told. Without them
+  /// the others end when their patience does.
+  std::function<void(const std::string &)> raise;
+  std::function<std::optional<std::string>()> heard;
+};
+
+/// A rank's end of a communicator, on one stream for all communication: what
+/// the compiler calls `stream`. The bytes of values (Bytes<Value>) lie on the
+/// device, and stay where they are when a value is moved. A value that is
+/// destroyed must give its memory back behind what stream(0) holds by then.
+///
+/// Messages have no tags: they match by their order, which the compiler proved,
+/// and the stage must say the size of each (`messageBytes`).
+///
+/// Make the communicator with `blocking = 0` in its ncclConfig_t; otherwise the
+/// first meeting of two ranks waits without a limit. After a failure it has
+/// been aborted, and must not be used nor destroyed.
+template <class Value>
+  requires HasBytes<Value>
+class Nccl {
+public:
+  static constexpr bool untagged = true;
+
+  /// The device of the communicator must be the current one.
+  explicit Nccl(ncclComm_t comm, NcclOptions options = {})
+      : comm(comm), options(std::move(options)) {
+    check(ncclCommUserRank(comm, &ownRank), "ncclCommUserRank");
+    check(ncclCommCount(comm, &size), "ncclCommCount");
+    communication = newStream();
+    lanes.push_back(newStream());
+    check(cudaMalloc(&greeting, 2), "cudaMalloc");
+    turn = newEvent();
+  }
+  Nccl(const Nccl &) = delete;
+  Nccl &operator=(const Nccl &) = delete;
+  /// Waits until the streams are empty.
+  ~Nccl() {
+    synchronize();
+    cudaStreamDestroy(communication);
+    for (cudaStream_t stream : lanes)
+      cudaStreamDestroy(stream);
+    cudaFree(greeting);
+    for (cudaEvent_t event : events)
+      cudaEventDestroy(event);
+  }
+
+  uint32_t rank() const { return static_cast<uint32_t>(ownRank); }
+  uint32_t numRanks() const { return static_cast<uint32_t>(size); }
+  /// Where a stage issues its work: stream(work.lane). The members of a group
+  /// have a stream each, so that they overlap without Overlap::Together; the
+  /// first waits for the others when the group ends.
+  cudaStream_t stream(uint16_t lane) const { return lanes[lane]; }
+
+  /// Exchanges a byte with another rank, which opens the connection.
+  void connect(uint32_t other, std::chrono::milliseconds patience) {
+    char *bytes = static_cast<char *>(greeting);
+    check(ncclGroupStart(), "ncclGroupStart");
+    check(ncclSend(bytes, 1, ncclInt8, int(other), comm, communication),
+          "ncclSend");
+    check(ncclRecv(bytes + 1, 1, ncclInt8, int(other), comm, communication),
+          "ncclRecv");
+    settle(ncclGroupEnd(), "ncclGroupEnd", patience);
+    Event met(*this);
+    check(cudaEventRecord(met, communication), "cudaEventRecord");
+    await(patience, [&] { return isDone(met); });
+  }
+
+  /// What is posted until endBatch() is one operation.
+  void beginBatch() {
+    check(ncclGroupStart(), "ncclGroupStart");
+    inBatch = true;
+  }
+  void endBatch() {
+    inBatch = false;
+    settle(ncclGroupEnd(), "ncclGroupEnd", options.patience);
+    for (Moving *moving : batch)
+      record(*moving);
+    batch.clear();
+  }
+
+  /// Lets the streams of the members of a group begin.
+  void fork(size_t members) {
+    while (lanes.size() < members)
+      lanes.push_back(newStream());
+    for (size_t lane = 1; lane < members; ++lane)
+      follow(lanes[lane], lanes[0]);
+  }
+  /// Lets the first member's stream wait for the others.
+  void join(size_t members) {
+    for (size_t lane = 1; lane < members; ++lane)
+      follow(lanes[0], lanes[lane]);
+  }
+
+  void send(uint32_t to, Message<Value> &&message) {
+    // In a batch the events of its messages are not recorded yet.
+    while (!inBatch && !sends.empty() && isDone(sends.front()->ended))
+      unused.push_back(sends.pop());
+    Transfer transfer = fresh(to);
+    transfer->message = std::move(message);
+    std::span<std::byte> data = Bytes<Value>::of(transfer->message.value);
+    follow(communication, lanes[0]);
+    issue(*transfer, "ncclSend", [&] {
+      return ncclSend(data.data(), data.size(), ncclInt8, int(to), comm,
+                      communication);
+    });
+    sends.push(std::move(transfer));
+  }
+
+  void postReceive(uint32_t from, const Label &label, size_t bytes) {
+    if (bytes == 0)
+      throw std::runtime_error("NCCL must know the size of a message before it "
+                               "comes, and `messageBytes` says none");
+    Transfer transfer = fresh(from);
+    transfer->message.label = label;
+    if (!buffers.empty()) {
+      transfer->message.value = std::move(buffers.back());
+      buffers.pop_back();
+    }
+    if (!Bytes<Value>::resize(transfer->message.value, bytes))
+      throw std::runtime_error("values have no size of " +
+                               std::to_string(bytes) + " bytes");
+    std::span<std::byte> data = Bytes<Value>::of(transfer->message.value);
+    // The memory may still be read by what has been computed.
+    follow(communication, lanes[0]);
+    issue(*transfer, "ncclRecv", [&] {
+      return ncclRecv(data.data(), data.size(), ncclInt8, int(from), comm,
+                      communication);
+    });
+    receivesFrom(from).push(std::move(transfer));
+  }
+
+  bool receive(uint32_t from, Message<Value> &into,
+               std::chrono::milliseconds patience) {
+    Moving &transfer = *receivesFrom(from).front();
+    if (options.waitsOnHost)
+      await(patience, [&] { return isDone(transfer.ended); });
+    else
+      check(cudaStreamWaitEvent(lanes[0], transfer.ended, 0),
+            "cudaStreamWaitEvent");
+    into = std::move(transfer.message);
+    unused.push_back(receivesFrom(from).pop());
+    return true;
+  }
+
+  /// The next receive gets the memory.
+  void recycle(Value &&value) { buffers.push_back(std::move(value)); }
+
+  bool sendsMet(uint32_t to, std::chrono::milliseconds patience) {
+    await(patience, [&] {
+      for (size_t i = 0; i != sends.size(); ++i)
+        if (sends[i]->peer == to && !isDone(sends[i]->ended))
+          return false;
+      return true;
+    });
+    return true;
+  }
+
+  /// Waits for all that was issued, computation included.
+  void finish(std::chrono::milliseconds patience) {
+    follow(communication, lanes[0]);
+    Event ended(*this);
+    check(cudaEventRecord(ended, communication), "cudaEventRecord");
+    await(patience, [&] { return isDone(ended); });
+    while (!sends.empty())
+      unused.push_back(sends.pop());
+  }
+
+  /// Aborts the communicator, so that the device stops waiting, and waits until
+  /// it has done what was issued.
+  void fail(const std::string &text) {
+    if (options.raise && !wasTold)
+      options.raise(text);
+    ncclCommAbort(comm);
+    synchronize();
+  }
+
+private:
+  /// A message under way.
+  struct Moving {
+    Message<Value> message{};
+    uint32_t peer = 0;
+    cudaEvent_t ended = nullptr; ///< Recorded behind it.
+  };
+  using Transfer = std::unique_ptr<Moving>;
+
+  /// An event for the time of a scope.
+  class Event {
+  public:
+    explicit Event(Nccl &owner) : owner(owner), event(owner.takeEvent()) {}
+    Event(const Event &) = delete;
+    Event &operator=(const Event &) = delete;
+    ~Event() { owner.spareEvents.push_back(event); }
+    operator cudaEvent_t() const { return event; }
+
+  private:
+    Nccl &owner;
+    cudaEvent_t event;
+  };
+
+  static void check(cudaError_t code, const char *what) {
+    if (code != cudaSuccess)
+      throw std::runtime_error(std::string(what) + ": " +
+                               cudaGetErrorString(code));
+  }
+  void check(ncclResult_t code, const char *what) const {
+    if (code == ncclSuccess || code == ncclInProgress)
+      return;
+    throw std::runtime_error(std::string(what) + ": " +
+                             ncclGetErrorString(code));
+  }
+
+  static cudaStream_t newStream() {
+    cudaStream_t stream;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+          "cudaStreamCreateWithFlags");
+    return stream;
+  }
+  cudaEvent_t newEvent() {
+    cudaEvent_t event;
+    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+          "cudaEventCreateWithFlags");
+    events.push_back(event);
+    return event;
+  }
+  cudaEvent_t takeEvent() {
+    if (spareEvents.empty())
+      return newEvent();
+    cudaEvent_t event = spareEvents.back();
+    spareEvents.pop_back();
+    return event;
+  }
+  static bool isDone(cudaEvent_t event) {
+    cudaError_t code = cudaEventQuery(event);
+    if (code == cudaErrorNotReady)
+      return false;
+    check(code, "cudaEventQuery");
+    return true;
+  }
+
+  void synchronize() {
+    cudaStreamSynchronize(communication);
+    for (cudaStream_t stream : lanes)
+      cudaStreamSynchronize(stream);
+  }
+
+  /// What `later` gets from now on waits for what `earlier` has.
+  void follow(cudaStream_t later, cudaStream_t earlier) {
+    check(cudaEventRecord(turn, earlier), "cudaEventRecord");
+    check(cudaStreamWaitEvent(later, turn, 0), "cudaStreamWaitEvent");
+  }
+
+  template <class Call>
+  void issue(Moving &moving, const char *what, Call call) {
+    if (inBatch) {
+      check(call(), what);
+      batch.push_back(&moving);
+      return;
+    }
+    settle(call(), what, options.patience);
+    record(moving);
+  }
+  void record(Moving &moving) {
+    check(cudaEventRecord(moving.ended, communication), "cudaEventRecord");
+  }
+
+  /// Waits until a call has been issued: the first of two ranks opens their
+  /// connection.
+  void settle(ncclResult_t code, const char *what,
+              std::chrono::milliseconds patience) {
+    check(code, what);
+    if (code == ncclInProgress)
+      await(patience, [&] { return state() != ncclInProgress; });
+  }
+
+  /// Throws when the communicator has failed.
+  ncclResult_t state() {
+    ncclResult_t code;
+    check(ncclCommGetAsyncError(comm, &code), "ncclCommGetAsyncError");
+    if (code == ncclRemoteError)
+      throw PeerFailed{std::string("NCCL: ") + ncclGetErrorString(code)};
+    check(code, "NCCL");
+    return code;
+  }
+
+  template <class Done>
+  void await(std::chrono::milliseconds patience, Done done) {
+    auto start = std::chrono::steady_clock::now();
+    for (unsigned tests = 0; !done(); ++tests) {
+      listen();
+      state();
+      if (tests < 200)
+        std::this_thread::yield();
+      else
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      if (std::chrono::steady_clock::now() - start > patience)
+        throw TimedOut();
+    }
+  }
+
+  /// Throws when another rank has said that it failed.
+  void listen() {
+    if (!options.heard)
+      return;
+    if (std::optional<std::string> text = options.heard()) {
+      wasTold = true;
+      throw PeerFailed{*text};
+    }
+  }
+
+  Fifo<Transfer> &receivesFrom(uint32_t from) {
+    for (auto &[rank, posted] : receives)
+      if (rank == from)
+        return posted;
+    return receives.emplace_back(from, Fifo<Transfer>()).second;
+  }
+
+  Transfer fresh(uint32_t peer) {
+    Transfer transfer;
+    if (unused.empty()) {
+      transfer = std::make_unique<Moving>();
+      transfer->ended = newEvent();
+    } else {
+      transfer = std::move(unused.back());
+      unused.pop_back();
+      transfer->message.value = Value();
+    }
+    transfer->peer = peer;
+    return transfer;
+  }
+
+  ncclComm_t comm;
+  NcclOptions options;
+  int ownRank = 0, size = 0;
+  cudaStream_t communication = nullptr;
+  std::vector<cudaStream_t> lanes; ///< Of computation.
+  void *greeting = nullptr;        ///< Two bytes, for connections.
+  cudaEvent_t turn = nullptr;      ///< For follow().
+  std::vector<cudaEvent_t> events, spareEvents;
+  Fifo<Transfer> sends; ///< In their order.
+  std::vector<std::pair<uint32_t, Fifo<Transfer>>> receives; ///< By source.
+  std::vector<Moving *> batch;
+  std::vector<Transfer> unused;
+  std::vector<Value> buffers; ///< No more than were in use at one time.
+  bool inBatch = false, wasTold = false;
+};
+
+} // namespace ppcc::rt

@@ -1,0 +1,111 @@
+// Nccl.h with the real NCCL and CUDA runtime. Without a GPU nothing can run on
+// them: this is to be compiled and linked, and says what it was linked with.
+#include "ppcc/Runtime/Nccl.h"
+
+#include <cstdio>
+
+namespace rt = ppcc::rt;
+
+namespace {
+
+/// Memory of the device, freed in the order of a stream.
+class Buffer {
+public:
+  Buffer() = default;
+  Buffer(Buffer &&other) noexcept { swap(other); }
+  Buffer &operator=(Buffer &&other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Buffer() {
+    if (memory)
+      cudaFreeAsync(memory, stream);
+  }
+
+  std::span<std::byte> bytes() const {
+    return {static_cast<std::byte *>(memory), size};
+  }
+  bool resize(size_t count, cudaStream_t on) {
+    Buffer fresh;
+    if (cudaMallocAsync(&fresh.memory, count, on) != cudaSuccess)
+      return false;
+    fresh.size = count;
+    fresh.stream = on;
+    swap(fresh);
+    return true;
+  }
+
+private:
+  void swap(Buffer &other) {
+    std::swap(memory, other.memory);
+    std::swap(size, other.size);
+    std::swap(stream, other.stream);
+  }
+
+  void *memory = nullptr;
+  size_t size = 0;
+  cudaStream_t stream = nullptr;
+};
+
+/// Passes zeros on.
+struct Zeros : rt::StageHooks {
+  using Value = Buffer;
+  rt::Nccl<Buffer> &endpoint;
+  size_t size;
+
+  Zeros(rt::Nccl<Buffer> &endpoint, size_t size)
+      : endpoint(endpoint), size(size) {}
+
+  Buffer make(const rt::Work &work) {
+    Buffer buffer;
+    cudaStream_t stream = endpoint.stream(work.lane);
+    if (!buffer.resize(size, stream))
+      throw std::runtime_error("no memory on the device");
+    cudaMemsetAsync(buffer.bytes().data(), 0, size, stream);
+    return buffer;
+  }
+  Buffer forward(const rt::Work &work, const rt::Inputs<Buffer> &) {
+    return make(work);
+  }
+  Buffer backward(const rt::Work &work, Buffer *) { return make(work); }
+  Buffer backward_input(const rt::Work &work, Buffer *) { return make(work); }
+  void backward_weight(const rt::Work &) {}
+  void add(const rt::Work &, Buffer &, const Buffer &) {}
+  size_t messageBytes(const rt::Label &) { return size; }
+};
+
+} // namespace
+
+template <> struct ppcc::rt::Bytes<Buffer> {
+  static std::span<std::byte> of(Buffer &value) { return value.bytes(); }
+  static bool resize(Buffer &value, size_t bytes) {
+    return value.bytes().size() == bytes || value.resize(bytes, nullptr);
+  }
+};
+
+/// What a process with a GPU calls.
+rt::Stats train(const rt::Program &program, const ncclUniqueId &id,
+                uint32_t rank) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t comm;
+  ncclResult_t state = ncclCommInitRankConfig(&comm, int(program.numRanks), id,
+                                              int(rank), &config);
+  while (state == ncclInProgress)
+    ncclCommGetAsyncError(comm, &state);
+  if (state != ncclSuccess)
+    throw std::runtime_error(ncclGetErrorString(state));
+  rt::Nccl<Buffer> endpoint(comm);
+  Zeros stage(endpoint, 1 << 20);
+  return rt::run(program, rank, stage, endpoint);
+}
+
+int main() {
+  int nccl = 0, cuda = 0, devices = 0;
+  ncclGetVersion(&nccl);
+  cudaRuntimeGetVersion(&cuda);
+  if (cudaGetDeviceCount(&devices) != cudaSuccess)
+    devices = 0;
+  std::printf("NCCL %d, CUDA runtime %d, %d devices, engine at %p\n", nccl,
+              cuda, devices, reinterpret_cast<void *>(&train));
+}

@@ -1,0 +1,170 @@
+// Runs programs on NCCL with real numbers, a thread a rank, with the fake of
+// NCCL in Inputs/fake-nccl:
+//
+//   ppcc-run-nccl FAULT PROGRAM.JSON...
+//
+// FAULT is `none`, `run-ahead` (the host does not wait for messages),
+// `wait-here`, `blocking` (communicators are), or lets the first program fail:
+// `throw`, `size`, `no-size`, `stall`, `leave`, `unheard` (nobody is told),
+// `broken` (the communicator of rank 1 reports an error).
+#include "DeviceNetwork.h"
+#include "Faults.h"
+#include "Verdict.h"
+
+using namespace test;
+
+namespace {
+
+/// Goes wrong at the first backward of rank 1.
+class FaultyDeviceStage : public DeviceStage {
+public:
+  FaultyDeviceStage(Endpoint &endpoint, std::string fault, ncclComm_t comm)
+      : DeviceStage(endpoint), fault(std::move(fault)), comm(comm) {}
+
+  std::vector<Value> backward(const rt::Work &work, Value *outputGrad) {
+    std::vector<Value> result = DeviceStage::backward(work, outputGrad);
+    if (work.rank != 1 || std::exchange(failed, true))
+      return result;
+    if (fault == "throw" || fault == "unheard")
+      throw std::runtime_error("out of luck");
+    if (fault == "size")
+      result.front() = Value(valueBytes + sizeof(double));
+    if (fault == "stall")
+      issue(0, [] { std::this_thread::sleep_for(std::chrono::seconds(1)); });
+    if (fault == "broken")
+      fakeNcclBreak(comm);
+    return result;
+  }
+  size_t messageBytes(const rt::Label &label) {
+    return fault == "no-size" ? 0 : DeviceStage::messageBytes(label);
+  }
+
+private:
+  std::string fault;
+  ncclComm_t comm;
+  bool failed = false;
+};
+
+/// The first failure of a run, for all ranks to see.
+struct Alarm {
+  std::mutex mutex;
+  std::optional<std::string> text;
+
+  void raise(const std::string &cause) {
+    std::lock_guard lock(mutex);
+    if (!text)
+      text = cause;
+  }
+  std::optional<std::string> heard() {
+    std::lock_guard lock(mutex);
+    return text;
+  }
+};
+
+/// Runs `rank(number, communicator, options)` in a thread for each rank.
+template <class Rank>
+void runRanks(const rt::Program &program, const std::string &fault, Rank rank) {
+  Alarm alarm;
+  ncclUniqueId id;
+  ncclGetUniqueId(&id);
+  std::vector<std::jthread> threads;
+  for (uint32_t number = 0; number != program.numRanks; ++number)
+    threads.emplace_back([&, number] {
+      ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+      config.blocking = fault == "blocking";
+      ncclComm_t comm;
+      ncclCommInitRankConfig(&comm, int(program.numRanks), id, int(number),
+                             &config);
+      rt::NcclOptions options;
+      options.waitsOnHost = fault != "run-ahead";
+      if (fault != "unheard") {
+        options.raise = [&](const std::string &text) { alarm.raise(text); };
+        options.heard = [&] { return alarm.heard(); };
+      }
+      if (rank(number, comm, options))
+        ncclCommDestroy(comm);
+    });
+}
+
+Distance judge(const rt::Program &program, const std::string &fault) {
+  rt::Options options;
+  if (fault == "wait-here")
+    options.waits = rt::Waits::Here;
+  Layers expected = plainLoop(program);
+  Distance all;
+  std::mutex mutex;
+  runRanks(program, fault,
+           [&](uint32_t rank, ncclComm_t comm, const rt::NcclOptions &nccl) {
+             Distance found;
+             bool good = false;
+             rt::Nccl<DeviceVector> endpoint(comm, nccl);
+             DeviceStage stage(endpoint);
+             try {
+               rt::Stats stats =
+                   rt::run(program, rank, stage, endpoint, options);
+               compare(stage.computed().layers(), expected, found);
+               comparePeaks(program, rank, stats, found.wrong);
+               if (stage.computed().numActivations() != 0)
+                 found.wrong += " activations are left";
+               good = true;
+             } catch (const rt::Error &error) {
+               found.wrong = error.what();
+             }
+             std::lock_guard lock(mutex);
+             all.exact += found.exact, all.reordered += found.reordered;
+             all.wrong += found.wrong;
+             return good;
+           });
+  return all;
+}
+
+void runFaulty(const rt::Program &program, const std::string &fault) {
+  rt::Options options;
+  options.patience = std::chrono::milliseconds(400);
+  runRanks(program, fault,
+           [&](uint32_t rank, ncclComm_t comm, const rt::NcclOptions &nccl) {
+             if (fault == "leave" && rank == 1)
+               return true;
+             rt::NcclOptions limited = nccl;
+             limited.patience = options.patience;
+             rt::Nccl<DeviceVector> endpoint(comm, limited);
+             FaultyDeviceStage stage(endpoint, fault, comm);
+             return report(rank, [&] {
+               rt::run(program, rank, stage, endpoint, options);
+             });
+           });
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.size() < 2)
+    return 2;
+  std::string fault = words[0];
+  words.erase(words.begin());
+  bool isWell = fault == "none" || fault == "run-ahead" ||
+                fault == "wait-here" || fault == "blocking";
+  auto start = std::chrono::steady_clock::now();
+  if (!isWell) {
+    FaultyProgram program(fault, words[0]);
+    runFaulty(program.program(), fault);
+    bool inTime =
+        std::chrono::steady_clock::now() - start < std::chrono::seconds(10);
+    std::puts(inTime ? "all threads ended in time" : "this took too long");
+    return !inTime;
+  }
+  size_t exact = 0, reordered = 0, failures = 0;
+  for (const std::string &name : words) {
+    FaultyProgram program(fault, name);
+    Distance found = judge(program.program(), fault);
+    exact += found.exact, reordered += found.reordered;
+    failures += !found.wrong.empty();
+    if (!found.wrong.empty())
+      std::printf("%s: %s\n", name.c_str(), found.wrong.c_str());
+  }
+  std::printf("%zu programs, %zu layers exact, %zu in another order, %zu "
+              "failed\n",
+              words.size(), exact, reordered, failures);
+  return failures != 0;
+}
