@@ -47,6 +47,17 @@ private:
   cudaStream_t stream = nullptr;
 };
 
+} // namespace
+
+template <> struct ppcc::rt::Bytes<Buffer> {
+  static std::span<std::byte> of(Buffer &value) { return value.bytes(); }
+  static bool resize(Buffer &value, size_t bytes) {
+    return value.bytes().size() == bytes || value.resize(bytes, nullptr);
+  }
+};
+
+namespace {
+
 /// Passes zeros on.
 struct Zeros : rt::StageHooks {
   using Value = Buffer;
@@ -75,13 +86,6 @@ struct Zeros : rt::StageHooks {
 };
 
 } // namespace
-
-template <> struct ppcc::rt::Bytes<Buffer> {
-  static std::span<std::byte> of(Buffer &value) { return value.bytes(); }
-  static bool resize(Buffer &value, size_t bytes) {
-    return value.bytes().size() == bytes || value.resize(bytes, nullptr);
-  }
-};
 
 /// What a process with a GPU calls.
 rt::Stats train(const rt::Program &program, const ncclUniqueId &id,
