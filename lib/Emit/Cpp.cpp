@@ -1,7 +1,8 @@
 // Writes the program as C++ data for the engine, see docs/runtime.md.
 #include "Emitters.h"
+#include "FlatFacts.h"
 #include "Writer.h"
-#include "ppcc/Analysis/ReceiveBuffers.h"
+#include "ppcc/Analysis/Activations.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -13,7 +14,7 @@ namespace {
 
 /// The layout that include/ppcc/Runtime/Program.h has; the file that is written
 /// refuses to compile with another.
-constexpr uint32_t abiNumber = 1;
+constexpr uint32_t abiNumber = 2;
 /// Compilers take a second for 10^5 structs, and a third of that for as many
 /// rows in a string.
 constexpr size_t maxReadableRows = 50'000;
@@ -39,7 +40,7 @@ bool isWordChar(char c) { return llvm::isAlnum(c) || c == '_'; }
 class CppEmitter {
 public:
   CppEmitter(const Program &program, llvm::raw_ostream &out)
-      : program(program), index(program), buffers(program, index), writer(out),
+      : program(program), facts(program), writer(out),
         packs(program.size() > maxReadableRows) {}
 
   void emit(StringRef symbol) {
@@ -218,10 +219,29 @@ private:
       packedRows(rank);
     else
       readableRows(rank);
+    segments(rank);
+  }
+
+  /// What stands in a loop and what stands between loops, in turn.
+  void segments(RankId rank) {
+    put("// First row, rows, how often they run, what each time adds to the "
+        "microbatches.\n");
     begin("Segment", "segments", rank.value);
-    put("    {");
-    numbers({0, int64_t(program.size(rank)), 1, 0});
-    put("},\n");
+    ActionId next = program.begin(rank);
+    auto segment = [&](ActionId end, uint32_t count, int32_t advance) {
+      if (next == end)
+        return;
+      put("    {");
+      numbers({next.value - program.begin(rank).value, end.value - next.value,
+               count, advance});
+      put("},\n");
+      next = end;
+    };
+    for (const Loop &loop : loopsOf(program, rank)) {
+      segment(loop.begin, 1, 0);
+      segment(loop.end, loop.count, loop.advance);
+    }
+    segment(program.end(rank), 1, 0);
     end();
   }
 
@@ -311,15 +331,15 @@ private:
       put(", segments");
       number(rank);
       put(", ");
-      number(buffers.mostOf(RankId(rank)));
+      numbers({facts.buffers.mostOf(RankId(rank)),
+               peakActivations(facts.program, RankId(rank))});
       put("},\n");
     }
     end();
   }
 
   const Program &program;
-  ProgramIndex index;
-  ReceiveBuffers buffers;
+  FlatFacts facts;
   Writer writer;
   bool packs;
 };

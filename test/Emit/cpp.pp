@@ -17,7 +17,7 @@ schedule tiny(P: int = 3) {
 }
 //      CHECK:// The program of a pipeline schedule, as data. Written by ppcc {{.*}}.
 // CHECK-NEXT:#include "ppcc/Runtime/Program.h"
-//      CHECK:static_assert(ppcc::rt::abiNumber == 1, "{{.*}}");
+//      CHECK:static_assert(ppcc::rt::abiNumber == 2, "{{.*}}");
 //      CHECK:    {"B", KindClass::Compute, 6, 1},
 //      CHECK:    {"SEND_F", KindClass::Send, 1, 0},
 //      CHECK:constexpr uint32_t rankOfStage0[] = {
@@ -44,7 +44,7 @@ schedule tiny(P: int = 3) {
 //      CHECK:constexpr Segment segments2[] = {
 // CHECK-NEXT:    {0, 12, 1, 0},
 // CHECK-NEXT:};
-//      CHECK:    {rows2, {}, segments2, 2},
+//      CHECK:    {rows2, {}, segments2, 2, 2},
 //      CHECK:extern "C" {
 // CHECK-NEXT:extern const ppcc::rt::Program ppcc_tiny;
 // CHECK-NEXT:}

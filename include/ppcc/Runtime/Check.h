@@ -59,10 +59,9 @@ public:
   RowCheck(const Program &program, uint32_t rank, const Wiring &wiring)
       : program(program), wiring(wiring), rank(rank) {}
 
-  /// Checks a row that runs `count` times, `advance` microbatches apart.
-  void check(uint64_t number, const Row &row, uint32_t count,
-             uint32_t advance) const {
-    auto no = [&](const char *what, uint64_t value) {
+  /// Checks a row of a segment.
+  void check(uint64_t number, const Row &row, const Segment &segment) const {
+    auto no = [&](const char *what, int64_t value) {
       refuse(ofRow(rank, number) + " has no " + what + " " +
              std::to_string(value));
     };
@@ -73,11 +72,14 @@ public:
     const Pipe &pipe = program.pipes[row.pipe];
     if (row.stage >= pipe.numStages())
       no("stage", row.stage);
-    uint64_t last = row.microbatch + uint64_t(count - 1) * advance;
-    if (row.microbatch < pipe.firstMicrobatch ||
-        last >= uint64_t(pipe.firstMicrobatch) + pipe.numMicrobatches)
-      no("microbatch",
-         row.microbatch < pipe.firstMicrobatch ? row.microbatch : last);
+    // All between the two ends is there when they are. No product of these
+    // types leaves int64_t.
+    int64_t last =
+        row.microbatch + (int64_t(segment.count) - 1) * segment.advance;
+    for (int64_t microbatch : {int64_t(row.microbatch), last})
+      if (microbatch < pipe.firstMicrobatch ||
+          microbatch >= int64_t(pipe.firstMicrobatch) + pipe.numMicrobatches)
+        no("microbatch", microbatch);
     if (row.phase() >= program.phases.size)
       no("phase", row.phase());
     if (row.site >= program.sites.size)
@@ -122,10 +124,13 @@ inline void checkSegments(const Program &program, uint32_t rank,
       refuse("a segment of rank " + std::to_string(rank) + " leaves its rows");
     if (segment.rows == 0 || segment.count == 0)
       refuse("a segment of rank " + std::to_string(rank) + " is empty");
+    if (segment.count != 1 && segment.advance == 0)
+      refuse("a segment of rank " + std::to_string(rank) +
+             " repeats the same microbatches");
     if (part.row(segment.firstRow).joined())
       refuse(ofRow(rank, segment.firstRow) + " joins a group before it");
     for (uint64_t row = segment.firstRow; row != end; ++row)
-      rows.check(row, part.row(row), segment.count, segment.advance);
+      rows.check(row, part.row(row), segment);
   }
 }
 

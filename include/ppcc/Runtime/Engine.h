@@ -181,7 +181,7 @@ private:
     next = at;
     do {
       Row row = list.row(next++);
-      row.microbatch += times * loop.advance;
+      row.microbatch += times * static_cast<uint32_t>(loop.advance);
       rows.push_back(row);
     } while (next != end && list.row(next).joined());
     loaded = true;
@@ -480,6 +480,10 @@ private:
         fail("runs twice");
       if (program.hasBackward)
         held.insert(activation).slots = slot::Output;
+      if (list.peakActivations != 0 && activations == list.peakActivations)
+        fail("begins more activations than the " +
+             std::to_string(list.peakActivations) +
+             " that the compiler counted");
       counts.peakActivations = std::max(counts.peakActivations, ++activations);
       return;
     }

@@ -11,7 +11,7 @@ namespace ppcc::rt {
 
 /// The layout of the types below. It grows with every change to them; the
 /// engine refuses programs with another number.
-inline constexpr uint32_t abiNumber = 1;
+inline constexpr uint32_t abiNumber = 2;
 
 /// A read-only array that somebody else owns.
 template <class T> struct List {
@@ -74,8 +74,8 @@ static_assert(sizeof(Row) == 16);
 struct Segment {
   uint64_t firstRow;
   uint32_t rows;
-  uint32_t count;   ///< How often they run.
-  uint32_t advance; ///< What each time adds to the microbatches of the rows.
+  uint32_t count;  ///< How often they run.
+  int32_t advance; ///< What each time adds to the microbatches of the rows.
 };
 
 /// What one rank does, in order, and what the compiler knows of it.
