@@ -2,7 +2,8 @@
 //
 //   mpirun -np P ppcc-run-mpi FAULT PROGRAM.JSON
 //
-// FAULT is `none`, `wait-here`, `any-size`, or one of Faults.h.
+// FAULT is `none`, `wait-here`, `any-size`, one of Faults.h, or `pool`, which
+// counts the buffers of receives.
 #include "Faults.h"
 #include "Verdict.h"
 
@@ -20,6 +21,46 @@ namespace {
 struct AnySize : NetworkStage {
   size_t messageBytes(const rt::Label &) { return 0; }
 };
+
+/// Numbers that count how often a transport needs new memory for them.
+struct Buffer {
+  using value_type = double;
+  static inline size_t allocations = 0;
+  std::vector<double> numbers;
+
+  double *data() { return numbers.data(); }
+  size_t size() const { return numbers.size(); }
+  void resize(size_t size) {
+    allocations += size > numbers.capacity();
+    numbers.resize(size);
+  }
+};
+
+/// Makes its own values and leaves the received ones where they are.
+struct PoolStage : rt::StageHooks {
+  using Value = Buffer;
+
+  Value forward(const rt::Work &, const rt::Inputs<Value> &) {
+    return {Vector(width)};
+  }
+  Value backward(const rt::Work &, Value *) { return {Vector(width)}; }
+  Value backward_input(const rt::Work &, Value *) { return {Vector(width)}; }
+  void backward_weight(const rt::Work &) {}
+  void add(Value &, const Value &) {}
+  size_t messageBytes(const rt::Label &) { return width * sizeof(double); }
+};
+
+/// Counts the buffers of a run, and compares them with the compiler's number.
+int runPool(const rt::Program &program) {
+  rt::Mpi<Buffer> mpi;
+  PoolStage stage;
+  rt::Stats stats = rt::run(program, mpi.rank(), stage, mpi);
+  unsigned most = program.ranks[mpi.rank()].receiveBuffers;
+  std::printf("rank %u: %llu receives, %zu buffers, %u counted\n", mpi.rank(),
+              static_cast<unsigned long long>(stats.receives),
+              Buffer::allocations, most);
+  return Buffer::allocations > most;
+}
 
 /// Runs without a fault and prints the verdict of all ranks.
 template <class Stage>
@@ -67,6 +108,8 @@ int main(int argc, char **argv) {
   int status = 0;
   if (fault == "any-size") {
     status = runWell<AnySize>(program, options);
+  } else if (fault == "pool") {
+    status = runPool(program);
   } else if (fault == "none" || fault == "wait-here") {
     status = runWell<NetworkStage>(program, options);
   } else {

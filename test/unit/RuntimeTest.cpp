@@ -3,8 +3,9 @@
 #include "ppcc/Runtime/Json.h"
 
 #include <gmock/gmock.h>
+#include <map>
+#include <memory>
 #include <random>
-#include <unordered_map>
 
 using namespace ppcc::rt;
 using testing::ElementsAre;
@@ -14,21 +15,35 @@ namespace {
 
 TEST(ValueTable, HoldsWhatAMapHolds) {
   std::mt19937_64 random(7);
-  ValueTable<int> table;
-  std::unordered_map<uint64_t, int> map;
-  for (int step = 0; step != 20000; ++step) {
-    uint64_t key = ValueTable<int>::keyOf(random() % 3, random() % 200);
-    Held<int> *found = table.find(key);
-    ASSERT_EQ(found != nullptr, map.contains(key));
-    if (found) {
-      EXPECT_EQ(found->value, map[key]);
-      table.erase(*found);
-      map.erase(key);
-    } else {
-      table.insert(key).value = step;
-      map[key] = step;
+  // Microbatches that are neighbours, that share a cell of each ring, and any.
+  uint32_t strides[] = {1, 1u << 20, 2654435761u};
+  for (uint32_t stride : strides) {
+    ValueTable<int> table(3);
+    std::map<std::pair<uint32_t, uint32_t>, int> map;
+    for (int step = 0; step != 20000; ++step) {
+      uint32_t number = random() % 3, microbatch = random() % 200 * stride;
+      Held<int> *found = table.find(number, microbatch);
+      auto expected = map.find({number, microbatch});
+      ASSERT_EQ(found != nullptr, expected != map.end());
+      if (found) {
+        EXPECT_EQ(found->value, expected->second);
+        EXPECT_EQ(table.insert(number, microbatch), nullptr);
+        table.erase(*found);
+        map.erase(expected);
+      } else {
+        table.insert(number, microbatch)->value = step;
+        map[{number, microbatch}] = step;
+      }
+      ASSERT_EQ(table.size(), map.size());
     }
-    ASSERT_EQ(table.size(), map.size());
+    uint32_t some = 0;
+    EXPECT_TRUE(table.any(some));
+    while (!map.empty()) {
+      auto [number, microbatch] = map.begin()->first;
+      table.erase(*table.find(number, microbatch));
+      map.erase(map.begin());
+    }
+    EXPECT_FALSE(table.any(some));
   }
 }
 
@@ -171,6 +186,63 @@ TEST(Engine, HoldsNoMoreThanTheCompilerCounted) {
   EXPECT_THAT(failureOf(loops(alone)),
               HasSubstr("0F1: begins more activations than the 1 that the "
                         "compiler counted"));
+}
+
+/// A value that counts how many of it are there.
+struct Counted {
+  static inline int live = 0, most = 0;
+  std::unique_ptr<int> number;
+
+  static Counted make() {
+    most = std::max(most, ++live);
+    return {std::unique_ptr<int>(new int)};
+  }
+  Counted() = default;
+  Counted(std::unique_ptr<int> &&number) : number(std::move(number)) {}
+  Counted(Counted &&other) = default;
+  Counted &operator=(Counted &&other) {
+    std::swap(number, other.number);
+    other.clear();
+    return *this;
+  }
+  ~Counted() { clear(); }
+  void clear() {
+    live -= number != nullptr;
+    number.reset();
+  }
+};
+
+struct CountedStage : StageHooks {
+  using Value = Counted;
+  Counted forward(const Work &work, const Inputs<Counted> &) {
+    return work.isLast() ? Counted() : Counted::make();
+  }
+};
+
+TEST(Engine, FreesWhatIsRead) {
+  constexpr Row receiveTwo[] = {{3, 0, 1, 0, 0, 0, 0},
+                                {3, 0, 1, 1, 0, 0, 0},
+                                {0, 0, 1, 0, none, 0, 0},
+                                {0, 0, 1, 1, none, 0, 0}};
+  constexpr Row sendOne[] = {{0, 0, 0, 0, none, 0, 0}, {2, 0, 0, 0, 1, 0, 0}};
+  constexpr Segment thrice[] = {{0, 4, 3, 2}}, sixTimes[] = {{0, 2, 6, 1}};
+  RankProgram ranks[] = {{sendOne, {}, sixTimes}, {receiveTwo, {}, thrice, 2}};
+  Program program = loops(ranks);
+  auto run = [&](Waits waits) {
+    Counted::most = 0;
+    std::vector<CountedStage> stages(2);
+    std::vector<Stats> stats =
+        runCooperative(program, std::span(stages), {.waits = waits});
+    EXPECT_EQ(Counted::live, 0);
+    EXPECT_EQ(stats[1].peakReceives, 2u);
+  };
+  // Where each send waits for its receive, there is a value for each of the two
+  // buffers, and the one that is sent.
+  run(Waits::Here);
+  EXPECT_EQ(Counted::most, 3);
+  // Else the sender keeps what nobody has asked for.
+  run(Waits::Late);
+  EXPECT_EQ(Counted::most, 6);
 }
 
 TEST(Engine, SaysWhatIsWrongWithAnOrder) {

@@ -2,6 +2,7 @@
 // its arrays.
 #pragma once
 
+#include "ppcc/Runtime/Rows.h"
 #include "ppcc/Runtime/Wiring.h"
 
 namespace ppcc::rt {
@@ -59,8 +60,33 @@ public:
   RowCheck(const Program &program, uint32_t rank, const Wiring &wiring)
       : program(program), wiring(wiring), rank(rank) {}
 
-  /// Checks a row of a segment.
-  void check(uint64_t number, const Row &row, const Segment &segment) const {
+  void operator()(uint64_t number, const Row &row,
+                  const Segment &segment) const {
+    if (!fits(row, segment))
+      refuseRow(number, row, segment);
+  }
+
+private:
+  bool fits(const Row &row, const Segment &segment) const {
+    if (row.kind >= program.kinds.size || row.pipe >= program.pipes.size ||
+        row.phase() >= program.phases.size || row.site >= program.sites.size)
+      return false;
+    const Pipe &pipe = program.pipes[row.pipe];
+    return row.stage < pipe.numStages() && pipe.hasMicrobatch(row.microbatch) &&
+           (segment.count == 1 || pipe.hasMicrobatch(last(row, segment))) &&
+           wiring.find(row);
+  }
+
+  /// The microbatch of the last time that the row runs; all in between are
+  /// there when the first and the last are. No product of these types leaves
+  /// int64_t.
+  static int64_t last(const Row &row, const Segment &segment) {
+    return row.microbatch + (int64_t(segment.count) - 1) * segment.advance;
+  }
+
+  /// Says what is wrong with a row that does not fit.
+  [[noreturn]] void refuseRow(uint64_t number, const Row &row,
+                              const Segment &segment) const {
     auto no = [&](const char *what, int64_t value) {
       refuse(ofRow(rank, number) + " has no " + what + " " +
              std::to_string(value));
@@ -72,39 +98,29 @@ public:
     const Pipe &pipe = program.pipes[row.pipe];
     if (row.stage >= pipe.numStages())
       no("stage", row.stage);
-    // All between the two ends is there when they are. No product of these
-    // types leaves int64_t.
-    int64_t last =
-        row.microbatch + (int64_t(segment.count) - 1) * segment.advance;
-    for (int64_t microbatch : {int64_t(row.microbatch), last})
-      if (microbatch < pipe.firstMicrobatch ||
-          microbatch >= int64_t(pipe.firstMicrobatch) + pipe.numMicrobatches)
+    for (int64_t microbatch : {int64_t(row.microbatch), last(row, segment)})
+      if (!pipe.hasMicrobatch(microbatch))
         no("microbatch", microbatch);
     if (row.phase() >= program.phases.size)
       no("phase", row.phase());
     if (row.site >= program.sites.size)
       no("site", row.site);
-    const StageWiring *stage = wiring.find(row.pipe, row.stage);
-    if (!stage)
-      refuse(ofRow(rank, number) + " runs stage " + std::to_string(row.stage) +
-             ", which is on rank " +
-             std::to_string(pipe.rankOfStage[row.stage]));
-    checkPeer(number, row, *stage);
+    refuseOperation(number, row);
   }
 
-private:
-  void checkPeer(uint64_t number, const Row &row,
-                 const StageWiring &stage) const {
-    const Kind &kind = program.kinds[row.kind];
-    if ((kind.kindClass == KindClass::Compute) == row.hasPeer())
-      refuse(ofRow(rank, number) +
-             (row.hasPeer() ? " computes, but has a peer" : " has no peer"));
+  /// Says why the row cannot stand here.
+  [[noreturn]] void refuseOperation(uint64_t number, const Row &row) const {
+    std::string what = ofRow(rank, number);
+    if (!wiring.hosts(row.pipe, row.stage))
+      refuse(what + " runs stage " + std::to_string(row.stage) +
+             ", which is on rank " +
+             std::to_string(program.pipes[row.pipe].rankOfStage[row.stage]));
+    if (program.kinds[row.kind].kindClass == KindClass::Compute)
+      refuse(what + " computes, but has a peer");
     if (!row.hasPeer())
-      return;
-    const EdgeEnd *end = stage.ofMessage(kind, row.peer);
-    if (!end || end->rank == rank)
-      refuse(ofRow(rank, number) + " has no message to exchange with stage " +
-             std::to_string(row.peer));
+      refuse(what + " has no peer");
+    refuse(what + " has no message to exchange with stage " +
+           std::to_string(row.peer));
   }
 
   const Program &program;
@@ -117,7 +133,8 @@ inline void checkSegments(const Program &program, uint32_t rank,
   const RankProgram &part = program.ranks[rank];
   if (part.rows.empty() && part.packedRows.size % sizeof(Row) != 0)
     refuse("the packed rows of rank " + std::to_string(rank) + " are cut off");
-  RowCheck rows(program, rank, wiring);
+  RowCheck check(program, rank, wiring);
+  RowReader rows(part);
   for (const Segment &segment : part.segments) {
     uint64_t end = segment.firstRow + segment.rows;
     if (segment.firstRow > part.numRows() || end > part.numRows())
@@ -127,10 +144,10 @@ inline void checkSegments(const Program &program, uint32_t rank,
     if (segment.count != 1 && segment.advance == 0)
       refuse("a segment of rank " + std::to_string(rank) +
              " repeats the same microbatches");
-    if (part.row(segment.firstRow).joined())
+    if (rows[segment.firstRow].joined())
       refuse(ofRow(rank, segment.firstRow) + " joins a group before it");
     for (uint64_t row = segment.firstRow; row != end; ++row)
-      rows.check(row, part.row(row), segment);
+      check(row, rows[row], segment);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstring>
 #include <deque>
 #include <istream>
 #include <limits>
@@ -484,6 +485,9 @@ private:
     static constexpr const char *names[] = {"compute", "send", "recv"};
     const Kind &kind = loaded.kinds.back();
     require(kind.letters, "a kind has no letters");
+    for (size_t i = 0; i + 1 != loaded.kinds.size(); ++i)
+      require(std::strcmp(loaded.kinds[i].letters, kind.letters) != 0,
+              "kind `" + std::string(kind.letters) + "` is there twice");
     require(className == names[size_t(kind.kindClass)],
             "kind `" + std::string(kind.letters) + "` is of class `" +
                 className + "`");

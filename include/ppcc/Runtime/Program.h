@@ -130,6 +130,10 @@ struct Pipe {
   constexpr uint32_t numStages() const {
     return static_cast<uint32_t>(rankOfStage.size);
   }
+  constexpr bool hasMicrobatch(int64_t microbatch) const {
+    return microbatch >= firstMicrobatch &&
+           microbatch - firstMicrobatch < numMicrobatches;
+  }
 };
 
 /// The place in a source file that an action comes from.
