@@ -1,6 +1,8 @@
 // How much memory each rank holds while a program runs.
 #include "ppcc/Analysis/MemoryCurve.h"
 
+#include "ppcc/Analysis/Activations.h"
+
 #include <algorithm>
 #include <map>
 
@@ -89,7 +91,7 @@ void MemoryCurve::walk(RankId rank,
     const KindInfo &info = program.kinds[action.kind];
     return !info.isCompute() || change(simulation.starts[row.value], row,
                                        std::max<Amount>(costs.of(action), 0),
-                                       (info.defines & slot::Output) != 0);
+                                       beginsActivation(info));
   };
   auto giveBack = [&](ActionId row) {
     Action action = program[row];
@@ -99,7 +101,7 @@ void MemoryCurve::walk(RankId rank,
                   costs.givesRest(action)
                       ? -holds[pairOf(action)]
                       : decimal::Sum(std::min<Amount>(costs.of(action), 0)),
-                  -int((info.defines & slot::WeightGrad) != 0));
+                  -int(endsActivation(info, program)));
   };
   ActionId end;
   for (ActionId begin = program.begin(rank); begin != program.end(rank);

@@ -184,9 +184,15 @@ private:
     std::string text = pipelineText(schedule, program);
     if (options.passes.empty() && !program.costs.memoryLimits.empty())
       text += ",verify-memory{transport=" + transports(schedule).front() + "}";
-    if (options.rolled)
+    if (wantsLoops())
       text += ",roll";
     return text;
+  }
+
+  bool wantsLoops() const {
+    const Emitter *emitter = findEmitter(options.emit);
+    return options.rolled || (options.passes.empty() && emitter &&
+                              emitter->programs == Emitter::Rolled);
   }
 
   /// The passes asked for; else those that the order of communication calls

@@ -149,7 +149,8 @@ static void declare(CLI::App &app, Options &options) {
                "Draw a timeline on standard error, beside the output");
   addPictureOptions(app, options.emitOptions.picture);
   app.add_flag("--rolled", options.rolled,
-               "Write what repeats itself on a rank as loops (json, ir)");
+               "Write what repeats itself on a rank as loops (json, ir; "
+               "cpp always has them)");
   app.add_flag("--check", options.check, "Verify only, write nothing");
   addParsed(
       app, "--torch-version", "The PyTorch that reads torch-csv, such as 2.9",
@@ -230,7 +231,7 @@ std::optional<int> ppcc::parseOptions(ArrayRef<const char *> args,
     return wrong("--rolled and --passes exclude each other; end the pipeline "
                  "with roll");
   const Emitter *emitter = findEmitter(options.emit);
-  if (options.rolled && (!emitter || emitter->programs != Emitter::Rolled))
+  if (options.rolled && (!emitter || emitter->programs == Emitter::Flat))
     return wrong("--rolled is for formats that have loops; --emit=" +
                  options.emit + " has none");
   return std::nullopt;

@@ -1,7 +1,8 @@
 // Writes the program as C++ data for the engine, see docs/runtime.md.
 #include "Emitters.h"
+#include "FlatFacts.h"
 #include "Writer.h"
-#include "ppcc/Analysis/ReceiveBuffers.h"
+#include "ppcc/Analysis/Activations.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -39,7 +40,7 @@ bool isWordChar(char c) { return llvm::isAlnum(c) || c == '_'; }
 class CppEmitter {
 public:
   CppEmitter(const Program &program, llvm::raw_ostream &out)
-      : program(program), index(program), buffers(program, index), writer(out),
+      : program(program), facts(program), writer(out),
         packs(program.size() > maxReadableRows) {}
 
   void emit(StringRef symbol) {
@@ -220,10 +221,29 @@ private:
       packedRows(rank);
     else
       readableRows(rank);
+    segments(rank);
+  }
+
+  /// What stands in a loop and what stands between loops, in turn.
+  void segments(RankId rank) {
+    put("// First row, rows, how often they run, what each time adds to the "
+        "microbatches.\n");
     begin("Segment", "segments", rank.value);
-    put("    {");
-    numbers({0, int64_t(program.size(rank)), 1, 0});
-    put("},\n");
+    ActionId next = program.begin(rank);
+    auto segment = [&](ActionId end, uint32_t count, int32_t advance) {
+      if (next == end)
+        return;
+      put("    {");
+      numbers({next.value - program.begin(rank).value, end.value - next.value,
+               count, advance});
+      put("},\n");
+      next = end;
+    };
+    for (const Loop &loop : loopsOf(program, rank)) {
+      segment(loop.begin, 1, 0);
+      segment(loop.end, loop.count, loop.advance);
+    }
+    segment(program.end(rank), 1, 0);
     end();
   }
 
@@ -313,7 +333,8 @@ private:
       put(", segments");
       number(rank);
       put(", ");
-      number(buffers.mostOf(RankId(rank)));
+      numbers({facts.buffers.mostOf(RankId(rank)),
+               peakActivations(facts.program, RankId(rank))});
       put("},\n");
     }
     end();
@@ -333,8 +354,7 @@ private:
   }
 
   const Program &program;
-  ProgramIndex index;
-  ReceiveBuffers buffers;
+  FlatFacts facts;
   Writer writer;
   bool packs;
 };

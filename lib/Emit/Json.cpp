@@ -1,10 +1,10 @@
 // Writes the program as JSON, as docs/program-format.md describes it.
 #include "Costs.h"
 #include "Emitters.h"
+#include "FlatFacts.h"
 #include "JsonParams.h"
 #include "Writer.h"
-#include "ppcc/Analysis/ReceiveBuffers.h"
-#include "ppcc/IR/Loops.h"
+#include "ppcc/Analysis/Activations.h"
 
 #include "ppcc/IR/Calls.h"
 
@@ -18,13 +18,7 @@ namespace {
 class JsonEmitter {
 public:
   JsonEmitter(const Program &program, llvm::raw_ostream &out)
-      : program(program), writer(out) {
-    if (!program.loops.empty())
-      writtenOut.emplace(unrolled(program));
-    const Program &flat = writtenOut ? *writtenOut : program;
-    index.emplace(flat);
-    buffers.emplace(flat, *index);
-  }
+      : program(program), facts(program), buffers(facts.buffers), writer(out) {}
 
   void emit() {
     writer.put("{\n\"format\": \"ppcc.program\"");
@@ -49,13 +43,9 @@ public:
     list(program.preconnect,
          [&](RankPair pair) { numbers({pair.low.value, pair.high.value}); });
     key("buffers");
-    writer.put('[');
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-      if (rank != 0)
-        writer.put(',');
-      writer.number(buffers->mostOf(RankId(rank)));
-    }
-    writer.put(']');
+    byRank([&](RankId rank) { return buffers.mostOf(rank); });
+    key("peak_activations");
+    byRank([&](RankId rank) { return peakActivations(facts.program, rank); });
     key("edge_buffers");
     edgeBuffers();
     if (!program.costs.empty()) {
@@ -103,7 +93,7 @@ private:
   void waits() {
     key("waits");
     writer.put('[');
-    llvm::ArrayRef<ActionId> waits = buffers->waits();
+    llvm::ArrayRef<ActionId> waits = buffers.waits();
     for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
       writer.put(rank == 0 ? "\n" : ",\n");
       waits = putWaits(RankId(rank), waits);
@@ -162,6 +152,17 @@ private:
     writer.put(']');
   }
 
+  /// A number for each rank.
+  template <class Number> void byRank(Number number) {
+    writer.put('[');
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+      if (rank != 0)
+        writer.put(',');
+      writer.number(number(RankId(rank)));
+    }
+    writer.put(']');
+  }
+
   void params() {
     writer.put('{');
     for (const ProgramParam &param : program.params) {
@@ -212,12 +213,12 @@ private:
   }
 
   /// Of each edge on which something is received: the receive's kind, pipe,
-  /// stage and peer, and the buffers->
+  /// stage and peer, and the buffers.
   void edgeBuffers() {
     writer.put('[');
     bool first = true;
-    for (auto [i, edge] : llvm::enumerate(buffers->edges().edges())) {
-      if (buffers->mostOf(i) == 0)
+    for (auto [i, edge] : llvm::enumerate(buffers.edges().edges())) {
+      if (buffers.mostOf(i) == 0)
         continue;
       if (!first)
         writer.put(", ");
@@ -225,7 +226,7 @@ private:
       auto kindId = program.kinds.find(KindClass::Recv, edge.slotBit);
       assert(kindId && "every slot that moves has its messages");
       numbers({kindId->value, edge.pipe.value, edge.to.value, edge.from.value,
-               buffers->mostOf(i)});
+               buffers.mostOf(i)});
     }
     writer.put(']');
   }
@@ -250,9 +251,8 @@ private:
   }
 
   const Program &program;
-  std::optional<Program> writtenOut; ///< When there are loops.
-  std::optional<ProgramIndex> index;
-  std::optional<ReceiveBuffers> buffers;
+  FlatFacts facts;
+  const ReceiveBuffers &buffers;
   Writer writer;
 };
 

@@ -2,6 +2,7 @@
 #include "Importers.h"
 #include "JsonReader.h"
 #include "Quote.h"
+#include "ppcc/Analysis/Activations.h"
 #include "ppcc/Analysis/ReceiveBuffers.h"
 #include "ppcc/Import/CostsFile.h"
 
@@ -288,6 +289,14 @@ private:
   void readAction();
   void readWaits();
   void readLoops();
+  void readPeakActivations() {
+    list("peak_activations", [&] {
+      if (peaks.size() == Program::maxRanks)
+        return tooMany(Program::maxRanks, "ranks");
+      peaks.push_back(number("peak_activations", 0, UINT32_MAX));
+    });
+    peaksPlace = lastPlace();
+  }
 
   // The end.
 
@@ -315,6 +324,8 @@ private:
       program = unrolled(program);
     else if (hasWaits)
       checkWaits();
+    if (peaksPlace)
+      checkPeakActivations();
   }
   void checkPipes();
   void checkSites();
@@ -325,6 +336,7 @@ private:
   void checkLoop(const Loop &loop, ActionId free, RankId rank,
                  SourceRange place);
   void checkWaits();
+  void checkPeakActivations();
   void reportWait(ActionId receive, uint32_t given, uint32_t offset,
                   RankId rank, ActionId reader);
   SourceRange rowPlace(uint32_t offset) const {
@@ -350,6 +362,8 @@ private:
   std::vector<uint32_t> waits, waitOffsets, waitsOfRank;
   SourceRange waitsPlace;
   bool hasWaits = false;
+  std::vector<uint32_t> peaks; ///< Of activations, by rank.
+  std::optional<SourceRange> peaksPlace;
   /// The loops with rows that count from the first of their rank, where they
   /// stand, and how many each rank has.
   std::vector<Loop> loops;
@@ -383,6 +397,7 @@ const Reader::Key Reader::topKeys[] = {
     {"actions", &Reader::readActions},
     {"loops", &Reader::readLoops, /*isOptional=*/true},
     {"waits", &Reader::readWaits, /*isOptional=*/true},
+    {"peak_activations", &Reader::readPeakActivations, /*isOptional=*/true},
 };
 const Reader::Key Reader::kindKeys[] = {
     {"letters", &Reader::readLetters},
@@ -750,6 +765,26 @@ void Reader::checkWaits() {
       ++next;
     }
   }
+}
+
+/// Checks that each number is what the list of its rank amounts to.
+void Reader::checkPeakActivations() {
+  std::vector<uint32_t> truth;
+  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
+    truth.push_back(peakActivations(program, RankId(rank)));
+  if (peaks == truth)
+    return;
+  std::string what =
+      fmt::format("a list of {} numbers, one a rank", program.numRanks);
+  if (peaks.size() == truth.size()) {
+    size_t rank =
+        std::mismatch(peaks.begin(), peaks.end(), truth.begin()).first -
+        peaks.begin();
+    what = fmt::format("{} for rank {}, whose list has that many activations "
+                       "at one time",
+                       truth[rank], rank);
+  }
+  diags.report<diag::ImportJsonShape>(*peaksPlace, "peak_activations", what);
 }
 
 void Reader::reportWait(ActionId receive, uint32_t given, uint32_t offset,

@@ -44,7 +44,7 @@ schedule tiny(P: int = 3) {
 //      CHECK:constexpr Segment segments2[] = {
 // CHECK-NEXT:    {0, 12, 1, 0},
 // CHECK-NEXT:};
-//      CHECK:    {rows2, {}, segments2, 2},
+//      CHECK:    {rows2, {}, segments2, 2, 2},
 //      CHECK:constexpr RankPair preconnect[] = {
 // CHECK-NEXT:    {0, 1}, {0, 2}, {1, 2},
 // CHECK-NEXT:};

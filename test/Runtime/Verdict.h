@@ -49,7 +49,7 @@ inline std::vector<rt::Row> flatRows(const rt::RankProgram &rank) {
     for (uint32_t time = 0; time != segment.count; ++time)
       for (uint32_t i = 0; i != segment.rows; ++i) {
         rows.push_back(rank.row(segment.firstRow + i));
-        rows.back().microbatch += time * segment.advance;
+        rows.back().microbatch += time * static_cast<uint32_t>(segment.advance);
       }
   return rows;
 }

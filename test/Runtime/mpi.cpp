@@ -3,7 +3,8 @@
 //   mpirun -np N ppcc-run-mpi FAULT [--trace=FILE] PROGRAM.JSON...
 //
 // FAULT is `none`, `wait-here`, `any-size`, `together` (whose members of
-// groups wait for each other), or one of Faults.h, for
+// groups wait for each other), `pool`, which counts the
+// buffers of receives of one program, or one of Faults.h, for
 // one program of N ranks (`ranks`: of N + 1). Without a fault N is the largest
 // number of ranks: programs with fewer share the processes among them.
 #include "Faults.h"
@@ -23,6 +24,49 @@ namespace {
 struct AnySize : NetworkStage {
   size_t messageBytes(const rt::Label &) { return 0; }
 };
+
+/// Numbers that count how often a transport needs new memory for them.
+struct Buffer {
+  using value_type = double;
+  static inline size_t allocations = 0;
+  std::vector<double> numbers;
+
+  double *data() { return numbers.data(); }
+  size_t size() const { return numbers.size(); }
+  void resize(size_t size) {
+    allocations += size > numbers.capacity();
+    numbers.resize(size);
+  }
+};
+
+/// Makes its own values and leaves the received ones where they are.
+struct PoolStage : rt::StageHooks {
+  using Value = Buffer;
+
+  Value forward(const rt::Work &, const rt::Inputs<Value> &) {
+    return {Vector(width)};
+  }
+  Value backward(const rt::Work &, Value *) { return {Vector(width)}; }
+  Value backward_input(const rt::Work &, Value *) { return {Vector(width)}; }
+  void backward_weight(const rt::Work &) {}
+  void add(Value &, const Value &) {}
+  size_t messageBytes(const rt::Label &) { return width * sizeof(double); }
+};
+
+/// Counts the buffers of a run, and compares them with the compiler's number.
+int runPool(const std::string &name) {
+  std::ifstream file(name);
+  rt::LoadedProgram loaded = rt::readJson(file);
+  const rt::Program &program = loaded;
+  rt::Mpi<Buffer> mpi;
+  PoolStage stage;
+  rt::Stats stats = rt::run(program, mpi.rank(), stage, mpi);
+  unsigned most = program.ranks[mpi.rank()].receiveBuffers;
+  std::printf("rank %u: %llu receives, %zu buffers, %u counted\n", mpi.rank(),
+              static_cast<unsigned long long>(stats.receives),
+              Buffer::allocations, most);
+  return Buffer::allocations > most;
+}
 
 int worldRank() {
   int rank;
@@ -157,6 +201,8 @@ int main(int argc, char **argv) {
   int status = 0;
   if (fault == "any-size")
     status = Judge<AnySize>(options, traceFile).run(words);
+  else if (fault == "pool")
+    status = runPool(words[0]);
   else if (fault == "together")
     status = Judge<MeetingStage>(options, traceFile).run(words);
   else if (fault == "none" || fault == "wait-here")

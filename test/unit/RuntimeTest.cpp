@@ -3,8 +3,9 @@
 #include "ppcc/Runtime/Json.h"
 
 #include <gmock/gmock.h>
+#include <map>
+#include <memory>
 #include <random>
-#include <unordered_map>
 
 using namespace ppcc::rt;
 using testing::ElementsAre;
@@ -14,21 +15,35 @@ namespace {
 
 TEST(ValueTable, HoldsWhatAMapHolds) {
   std::mt19937_64 random(7);
-  ValueTable<int> table;
-  std::unordered_map<uint64_t, int> map;
-  for (int step = 0; step != 20000; ++step) {
-    uint64_t key = ValueTable<int>::keyOf(random() % 3, random() % 200);
-    Held<int> *found = table.find(key);
-    ASSERT_EQ(found != nullptr, map.contains(key));
-    if (found) {
-      EXPECT_EQ(found->value, map[key]);
-      table.erase(*found);
-      map.erase(key);
-    } else {
-      table.insert(key).value = step;
-      map[key] = step;
+  // Microbatches that are neighbours, that share a cell of each ring, and any.
+  uint32_t strides[] = {1, 1u << 20, 2654435761u};
+  for (uint32_t stride : strides) {
+    ValueTable<int> table(3);
+    std::map<std::pair<uint32_t, uint32_t>, int> map;
+    for (int step = 0; step != 20000; ++step) {
+      uint32_t number = random() % 3, microbatch = random() % 200 * stride;
+      Held<int> *found = table.find(number, microbatch);
+      auto expected = map.find({number, microbatch});
+      ASSERT_EQ(found != nullptr, expected != map.end());
+      if (found) {
+        EXPECT_EQ(found->value, expected->second);
+        EXPECT_EQ(table.insert(number, microbatch), nullptr);
+        table.erase(*found);
+        map.erase(expected);
+      } else {
+        table.insert(number, microbatch)->value = step;
+        map[{number, microbatch}] = step;
+      }
+      ASSERT_EQ(table.size(), map.size());
     }
-    ASSERT_EQ(table.size(), map.size());
+    uint32_t some = 0;
+    EXPECT_TRUE(table.any(some));
+    while (!map.empty()) {
+      auto [number, microbatch] = map.begin()->first;
+      table.erase(*table.find(number, microbatch));
+      map.erase(map.begin());
+    }
+    EXPECT_FALSE(table.any(some));
   }
 }
 
@@ -124,11 +139,110 @@ TEST(Engine, RefusesSegmentsThatLeaveTheProgram) {
     return failureOf(loops(ranks));
   };
   Segment tooLong[] = {{6, 3, 1, 0}}, tooFar[] = {{6, 2, 2, 1}},
-          empty[] = {{0, 2, 0, 1}}, nowhere[] = {{~uint64_t(0), 2, 1, 0}};
+          empty[] = {{0, 2, 0, 1}}, nowhere[] = {{~uint64_t(0), 2, 1, 0}},
+          tooLow[] = {{6, 2, 7, -1}}, inPlace[] = {{6, 2, 2, 0}},
+          huge[] = {{6, 2, UINT32_MAX, INT32_MAX}},
+          hugeDown[] = {{6, 2, UINT32_MAX, INT32_MIN}};
   EXPECT_THAT(with(tooLong), HasSubstr("leaves its rows"));
   EXPECT_THAT(with(nowhere), HasSubstr("leaves its rows"));
   EXPECT_THAT(with(tooFar), HasSubstr("no microbatch 6"));
+  EXPECT_THAT(with(tooLow), HasSubstr("no microbatch -1"));
+  EXPECT_THAT(with(inPlace), HasSubstr("repeats the same microbatches"));
+  EXPECT_THAT(with(huge), HasSubstr("no microbatch 9223372028264841223"));
+  EXPECT_THAT(with(hugeDown), HasSubstr("no microbatch -9223372032559808507"));
   EXPECT_THAT(with(empty), HasSubstr("is empty"));
+}
+
+TEST(Engine, RunsSegmentsDownwards) {
+  constexpr Row forward[] = {{0, 0, 0, 5, none, 0, 0}, {2, 0, 0, 5, 1, 0, 0}};
+  constexpr Row read[] = {{3, 0, 1, 5, 0, 0, 0}, {0, 0, 1, 5, none, 0, 0}};
+  constexpr Segment down[] = {{0, 2, 3, -2}};
+  RankProgram ranks[] = {{forward, {}, down}, {read, {}, down}};
+  std::vector<Notes> stages = runNotes(loops(ranks));
+  EXPECT_THAT(stages[0].done, ElementsAre("0F5", "0F3", "0F1"));
+  EXPECT_THAT(stages[1].done, ElementsAre("1F5", "1F3", "1F1"));
+}
+
+TEST(Engine, HoldsNoMoreThanTheCompilerCounted) {
+  static constexpr Row receiveTwo[] = {{3, 0, 1, 0, 0, 0, 0},
+                                       {3, 0, 1, 1, 0, 0, 0},
+                                       {0, 0, 1, 0, none, 0, 0},
+                                       {0, 0, 1, 1, none, 0, 0}};
+  static constexpr Segment thrice[] = {{0, 4, 3, 2}};
+  auto with = [&](uint32_t buffers, uint32_t activations) {
+    RankProgram ranks[] = {{sends, {}, sendLoops},
+                           {receiveTwo, {}, thrice, buffers, activations}};
+    return failureOf(loops(ranks));
+  };
+  EXPECT_EQ(with(2, 1), "");
+  EXPECT_EQ(with(0, 0), ""); // Unknown.
+  EXPECT_THAT(with(1, 1), HasSubstr("1RECV_F1: posts more receives than the 1 "
+                                    "that the compiler counted"));
+  // Members of a group begin together.
+  constexpr Row both[] = {{0, 0, 0, 0, none, 0, 0},
+                          {0, 0, 0, 1, none, Row::joinedBit, 0}};
+  constexpr Segment once[] = {{0, 2, 1, 0}};
+  RankProgram alone[] = {{both, {}, once, 0, 1}, {}};
+  EXPECT_THAT(failureOf(loops(alone)),
+              HasSubstr("0F1: begins more activations than the 1 that the "
+                        "compiler counted"));
+}
+
+/// A value that counts how many of it are there.
+struct Counted {
+  static inline int live = 0, most = 0;
+  std::unique_ptr<int> number;
+
+  static Counted make() {
+    most = std::max(most, ++live);
+    return {std::unique_ptr<int>(new int)};
+  }
+  Counted() = default;
+  Counted(std::unique_ptr<int> &&number) : number(std::move(number)) {}
+  Counted(Counted &&other) = default;
+  Counted &operator=(Counted &&other) {
+    std::swap(number, other.number);
+    other.clear();
+    return *this;
+  }
+  ~Counted() { clear(); }
+  void clear() {
+    live -= number != nullptr;
+    number.reset();
+  }
+};
+
+struct CountedStage : StageHooks {
+  using Value = Counted;
+  Counted forward(const Work &work, const Inputs<Counted> &) {
+    return work.isLast() ? Counted() : Counted::make();
+  }
+};
+
+TEST(Engine, FreesWhatIsRead) {
+  constexpr Row receiveTwo[] = {{3, 0, 1, 0, 0, 0, 0},
+                                {3, 0, 1, 1, 0, 0, 0},
+                                {0, 0, 1, 0, none, 0, 0},
+                                {0, 0, 1, 1, none, 0, 0}};
+  constexpr Row sendOne[] = {{0, 0, 0, 0, none, 0, 0}, {2, 0, 0, 0, 1, 0, 0}};
+  constexpr Segment thrice[] = {{0, 4, 3, 2}}, sixTimes[] = {{0, 2, 6, 1}};
+  RankProgram ranks[] = {{sendOne, {}, sixTimes}, {receiveTwo, {}, thrice, 2}};
+  Program program = loops(ranks);
+  auto run = [&](Waits waits) {
+    Counted::most = 0;
+    std::vector<CountedStage> stages(2);
+    std::vector<Stats> stats =
+        runCooperative(program, std::span(stages), {.waits = waits});
+    EXPECT_EQ(Counted::live, 0);
+    EXPECT_EQ(stats[1].peakReceives, 2u);
+  };
+  // Where each send waits for its receive, there is a value for each of the two
+  // buffers, and the one that is sent.
+  run(Waits::Here);
+  EXPECT_EQ(Counted::most, 3);
+  // Else the sender keeps what nobody has asked for.
+  run(Waits::Late);
+  EXPECT_EQ(Counted::most, 6);
 }
 
 TEST(Engine, SaysWhatIsWrongWithAnOrder) {
@@ -254,8 +368,8 @@ TEST(Json, SaysWhatIsWrong) {
     text.replace(text.find(from), from.size(), to);
     return judge(text);
   };
-  EXPECT_THAT(after("\"version\": 1", "\"version\": 2"),
-              HasSubstr("version 2, this engine reads version 1"));
+  EXPECT_THAT(after("\"version\": 1", "\"version\": 3"),
+              HasSubstr("version 3, this engine reads versions 1 and 2"));
   EXPECT_THAT(after("ppcc.program", "other"), HasSubstr("`other`"));
   EXPECT_THAT(after("\"files\": [\"pair.pp\"], ", ""),
               HasSubstr("no key `files`"));
@@ -291,6 +405,51 @@ TEST(Json, SaysWhatIsWrong) {
   EXPECT_THAT(judge("[]"), HasSubstr("no object"));
   EXPECT_THAT(judge(pair + "{}"), HasSubstr("program.json, byte"));
   EXPECT_THAT(judge(std::string(100000, '[')), HasSubstr("program.json"));
+}
+
+TEST(Json, ReadsLoops) {
+  // Forward-only, on one rank: the microbatches 0, 1 3 5, 4 2.
+  auto with = [](const std::string &keys, const std::string &version = "2") {
+    return R"({"format": "ppcc.program", "version": )" + version +
+           R"(, "schedule": "loops", "ranks": 1, "backward": false,
+"kinds": [{"letters": "F", "class": "compute"}], "phases": [""], "files": [],
+"sites": [[-1,0,0,0]], "pipes": [{"name": "main", "microbatches": [0,6],
+ "rank_of_stage": [0], "skip_edges": []}],
+"columns": ["kind", "pipe", "stage", "microbatch", "peer", "phase", "group",
+ "site"],
+"actions": [[[0,0,0,0,-1,0,-1,0],[0,0,0,1,-1,0,-1,0],[0,0,0,4,-1,0,-1,0]]])" +
+           keys + "}";
+  };
+  LoadedProgram program =
+      readJson(with(", \"loops\": [[[1,1,3,2],[2,1,2,-2]]]"));
+  EXPECT_THAT(runNotes(program)[0].done,
+              ElementsAre("0F0", "0F1", "0F3", "0F5", "0F4", "0F2"));
+  EXPECT_EQ(runNotes(readJson(with(""))).front().done.size(), 3u);
+  EXPECT_EQ(judge(with(", \"peak_activations\": [1]")), "");
+
+  auto wrong = [&](const std::string &loops) {
+    return judge(with(", \"loops\": " + loops));
+  };
+  EXPECT_THAT(wrong("[]"), "");
+  EXPECT_THAT(wrong("[[],[]]"), HasSubstr("`loops` for 2 of 1 ranks"));
+  EXPECT_THAT(wrong("[[[1,1,3]]]"), HasSubstr("not four numbers"));
+  EXPECT_THAT(wrong("[[1]]"), HasSubstr("`loops` is of another form"));
+  EXPECT_THAT(wrong("[[[2,2,1,1]]]"), HasSubstr("leaves the actions"));
+  EXPECT_THAT(wrong("[[[4294967295,4294967295,1,1]]]"),
+              HasSubstr("leaves the actions"));
+  EXPECT_THAT(wrong("[[[1,2,1,1],[2,1,1,1]]]"), HasSubstr("overlaps"));
+  EXPECT_THAT(wrong("[[[2,1,1,1],[1,1,1,1]]]"), HasSubstr("overlaps"));
+  EXPECT_THAT(wrong("[[[1,1,0,1]]]"), HasSubstr("is empty"));
+  EXPECT_THAT(wrong("[[[1,0,2,1]]]"), HasSubstr("is empty"));
+  EXPECT_THAT(wrong("[[[1,1,9,0]]]"), HasSubstr("the same microbatches"));
+  EXPECT_THAT(wrong("[[[1,1,4,2]]]"), HasSubstr("no microbatch 7"));
+  EXPECT_THAT(wrong("[[[1,1,3,-1]]]"), HasSubstr("no microbatch -1"));
+  EXPECT_THAT(wrong("[[[1,1,4294967295,2147483647]]]"),
+              HasSubstr("no microbatch 9223372028264841219"));
+  EXPECT_THAT(wrong("[[[1,1,4294967296,1]]]"), HasSubstr("loops: 4294967296"));
+  EXPECT_THAT(wrong("[[[1,1,2,2147483648]]]"), HasSubstr("adds too much"));
+  EXPECT_THAT(judge(with(", \"peak_activations\": [1,1]")),
+              HasSubstr("`peak_activations` for 2 of 1 ranks"));
 }
 
 TEST(Json, DamageIsAnErrorOrAnotherProgram) {

@@ -54,8 +54,9 @@ struct EmitContext {
 
 /// A row of the table of formats.
 struct Emitter {
-  /// What emit() takes: programs without loops only, or all.
-  enum Programs : uint8_t { Flat, Rolled };
+  /// What emit() takes: programs without loops only, or all. A format that is
+  /// Rolled gets loops for what repeats itself without being asked.
+  enum Programs : uint8_t { Flat, Either, Rolled };
 
   llvm::StringRef name;
   /// Writes the program, streaming, in O(actions) and without allocation per

@@ -2,6 +2,7 @@
 // its arrays.
 #pragma once
 
+#include "ppcc/Runtime/Rows.h"
 #include "ppcc/Runtime/Wiring.h"
 
 namespace ppcc::rt {
@@ -59,10 +60,34 @@ public:
   RowCheck(const Program &program, uint32_t rank, const Wiring &wiring)
       : program(program), wiring(wiring), rank(rank) {}
 
-  /// Checks a row that runs `count` times, `advance` microbatches apart.
-  void check(uint64_t number, const Row &row, uint32_t count,
-             uint32_t advance) const {
-    auto no = [&](const char *what, uint64_t value) {
+  void operator()(uint64_t number, const Row &row,
+                  const Segment &segment) const {
+    if (!fits(row, segment))
+      refuseRow(number, row, segment);
+  }
+
+private:
+  bool fits(const Row &row, const Segment &segment) const {
+    if (row.kind >= program.kinds.size || row.pipe >= program.pipes.size ||
+        row.phase() >= program.phases.size || row.site >= program.sites.size)
+      return false;
+    const Pipe &pipe = program.pipes[row.pipe];
+    return row.stage < pipe.numStages() && pipe.hasMicrobatch(row.microbatch) &&
+           (segment.count == 1 || pipe.hasMicrobatch(last(row, segment))) &&
+           wiring.find(row);
+  }
+
+  /// The microbatch of the last time that the row runs; all in between are
+  /// there when the first and the last are. No product of these types leaves
+  /// int64_t.
+  static int64_t last(const Row &row, const Segment &segment) {
+    return row.microbatch + (int64_t(segment.count) - 1) * segment.advance;
+  }
+
+  /// Says what is wrong with a row that does not fit.
+  [[noreturn]] void refuseRow(uint64_t number, const Row &row,
+                              const Segment &segment) const {
+    auto no = [&](const char *what, int64_t value) {
       refuse(ofRow(rank, number) + " has no " + what + " " +
              std::to_string(value));
     };
@@ -73,36 +98,29 @@ public:
     const Pipe &pipe = program.pipes[row.pipe];
     if (row.stage >= pipe.numStages())
       no("stage", row.stage);
-    uint64_t last = row.microbatch + uint64_t(count - 1) * advance;
-    if (row.microbatch < pipe.firstMicrobatch ||
-        last >= uint64_t(pipe.firstMicrobatch) + pipe.numMicrobatches)
-      no("microbatch",
-         row.microbatch < pipe.firstMicrobatch ? row.microbatch : last);
+    for (int64_t microbatch : {int64_t(row.microbatch), last(row, segment)})
+      if (!pipe.hasMicrobatch(microbatch))
+        no("microbatch", microbatch);
     if (row.phase() >= program.phases.size)
       no("phase", row.phase());
     if (row.site >= program.sites.size)
       no("site", row.site);
-    const StageWiring *stage = wiring.find(row.pipe, row.stage);
-    if (!stage)
-      refuse(ofRow(rank, number) + " runs stage " + std::to_string(row.stage) +
-             ", which is on rank " +
-             std::to_string(pipe.rankOfStage[row.stage]));
-    checkPeer(number, row, *stage);
+    refuseOperation(number, row);
   }
 
-private:
-  void checkPeer(uint64_t number, const Row &row,
-                 const StageWiring &stage) const {
-    const Kind &kind = program.kinds[row.kind];
-    if ((kind.kindClass == KindClass::Compute) == row.hasPeer())
-      refuse(ofRow(rank, number) +
-             (row.hasPeer() ? " computes, but has a peer" : " has no peer"));
+  /// Says why the row cannot stand here.
+  [[noreturn]] void refuseOperation(uint64_t number, const Row &row) const {
+    std::string what = ofRow(rank, number);
+    if (!wiring.hosts(row.pipe, row.stage))
+      refuse(what + " runs stage " + std::to_string(row.stage) +
+             ", which is on rank " +
+             std::to_string(program.pipes[row.pipe].rankOfStage[row.stage]));
+    if (program.kinds[row.kind].kindClass == KindClass::Compute)
+      refuse(what + " computes, but has a peer");
     if (!row.hasPeer())
-      return;
-    const EdgeEnd *end = stage.ofMessage(kind, row.peer);
-    if (!end || end->rank == rank)
-      refuse(ofRow(rank, number) + " has no message to exchange with stage " +
-             std::to_string(row.peer));
+      refuse(what + " has no peer");
+    refuse(what + " has no message to exchange with stage " +
+           std::to_string(row.peer));
   }
 
   const Program &program;
@@ -115,17 +133,21 @@ inline void checkSegments(const Program &program, uint32_t rank,
   const RankProgram &part = program.ranks[rank];
   if (part.rows.empty() && part.packedRows.size % sizeof(Row) != 0)
     refuse("the packed rows of rank " + std::to_string(rank) + " are cut off");
-  RowCheck rows(program, rank, wiring);
+  RowCheck check(program, rank, wiring);
+  RowReader rows(part);
   for (const Segment &segment : part.segments) {
     uint64_t end = segment.firstRow + segment.rows;
     if (segment.firstRow > part.numRows() || end > part.numRows())
       refuse("a segment of rank " + std::to_string(rank) + " leaves its rows");
     if (segment.rows == 0 || segment.count == 0)
       refuse("a segment of rank " + std::to_string(rank) + " is empty");
-    if (part.row(segment.firstRow).joined())
+    if (segment.count != 1 && segment.advance == 0)
+      refuse("a segment of rank " + std::to_string(rank) +
+             " repeats the same microbatches");
+    if (rows[segment.firstRow].joined())
       refuse(ofRow(rank, segment.firstRow) + " joins a group before it");
     for (uint64_t row = segment.firstRow; row != end; ++row)
-      rows.check(row, part.row(row), segment.count, segment.advance);
+      check(row, rows[row], segment);
   }
 }
 

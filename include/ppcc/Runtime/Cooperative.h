@@ -13,7 +13,7 @@ template <class Value> class CooperativeNetwork {
 public:
   explicit CooperativeNetwork(uint32_t numRanks) : inboxes(numRanks) {
     for (uint32_t rank = 0; rank != numRanks; ++rank)
-      wake(rank);
+      awake.push(uint32_t(rank));
   }
 
   /// What a rank runs on.
@@ -29,23 +29,24 @@ public:
       Channel &channel = network->channel(rank, to);
       channel.messages.push(std::move(message));
       ++channel.sent;
-      network->wake(to);
+      network->wake(to, Sleep::Message, rank);
     }
     void postReceive(uint32_t from, const Label &, size_t) {
       ++network->channel(from, rank).posted;
-      network->wake(from);
+      network->wake(from, Sleep::Receive, rank);
     }
     bool receive(uint32_t from, Message<Value> &into,
                  std::chrono::milliseconds) {
       Channel &channel = network->channel(from, rank);
       if (channel.messages.empty())
-        return false;
-      into = channel.messages.pop();
+        return network->sleep(rank, Sleep::Message, from);
+      channel.messages.popInto(into);
       return true;
     }
     bool sendsMet(uint32_t to, std::chrono::milliseconds) {
       const Channel &channel = network->channel(rank, to);
-      return channel.posted >= channel.sent;
+      return channel.posted >= channel.sent ||
+             network->sleep(rank, Sleep::Receive, to);
     }
     void finish(std::chrono::milliseconds) {}
     void fail(const std::string &) {}
@@ -60,9 +61,7 @@ public:
   std::optional<uint32_t> nextRank() {
     if (awake.empty())
       return std::nullopt;
-    uint32_t rank = awake.pop();
-    inboxes[rank].awake = false;
-    return rank;
+    return awake.pop();
   }
 
 private:
@@ -71,22 +70,35 @@ private:
     Fifo<Message<Value>> messages;
     uint64_t sent = 0, posted = 0;
   };
+  /// What a rank waits for: a message, or the receive of what it sent.
+  enum class Sleep : uint8_t { None, Message, Receive };
   struct Inbox {
     std::vector<Channel> channels; ///< A rank has few that send to it.
-    bool awake = false;
+    Sleep sleep = Sleep::None;
+    uint32_t partner = 0; ///< The rank that it waits for.
   };
 
   Channel &channel(uint32_t from, uint32_t to) {
-    std::vector<Channel> &channels = inboxes[to].channels;
-    for (Channel &channel : channels)
+    for (Channel &channel : inboxes[to].channels)
       if (channel.from == from)
         return channel;
-    channels.push_back({from, {}});
-    return channels.back();
+    return addChannel(from, to);
   }
-  void wake(uint32_t rank) {
-    if (std::exchange(inboxes[rank].awake, true))
+  Channel &addChannel(uint32_t from, uint32_t to) {
+    inboxes[to].channels.push_back({from, {}});
+    return inboxes[to].channels.back();
+  }
+  bool sleep(uint32_t rank, Sleep sleep, uint32_t partner) {
+    inboxes[rank].sleep = sleep;
+    inboxes[rank].partner = partner;
+    return false;
+  }
+  /// Wakes a rank if this is what it waits for.
+  void wake(uint32_t rank, Sleep sleep, uint32_t partner) {
+    Inbox &inbox = inboxes[rank];
+    if (inbox.sleep != sleep || inbox.partner != partner)
       return;
+    inbox.sleep = Sleep::None;
     awake.push(std::move(rank));
   }
 
@@ -113,9 +125,13 @@ std::vector<Stats> runCooperative(const Program &program, std::span<S> stages,
     runners.emplace_back(program, rank, stages[rank],
                          endpoints.emplace_back(network, rank), options);
 
-  while (std::optional<uint32_t> rank = network.nextRank())
-    while ((progress[*rank] = runners[*rank].step()) == Progress::Ran)
+  while (std::optional<uint32_t> rank = network.nextRank()) {
+    Runner &runner = runners[*rank];
+    Progress last;
+    while ((last = runner.step()) == Progress::Ran)
       ;
+    progress[*rank] = last;
+  }
 
   std::string stuck;
   for (size_t rank = 0; rank != runners.size(); ++rank)

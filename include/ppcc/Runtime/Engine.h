@@ -89,8 +89,12 @@ public:
              const Options &options = {})
       : program(program), rank(rank), stage(stage), endpoint(endpoint),
         options(options), wiring(checked(program, rank, endpoint)),
-        list(program.ranks[rank]) {
+        list(program.ranks[rank]), rows(list), held(wiring.numValues()),
+        activations(wiring.numStages()) {
     checkRows(program, rank, wiring);
+    calls.emplace_back();
+    for (uint32_t partner : wiring.partners())
+      sources.push_back({partner, {}});
     if (options.trace)
       beginTrace();
     enterSegment();
@@ -117,11 +121,9 @@ public:
     if (!loaded)
       load();
     if (!ran) {
-      if (!prepare())
+      ran = item.size() == 1 ? runAlone(item.front()) : runGroup();
+      if (!ran)
         return Progress::Blocked;
-      compute();
-      send();
-      ran = true;
     }
     if (options.waits == Waits::Here && !waitHere())
       return Progress::Blocked;
@@ -148,6 +150,16 @@ public:
   }
 
 private:
+  /// An action of the item.
+  struct Member {
+    Row row;
+    const Operation *does;
+
+    bool is(KindClass kindClass) const {
+      return does->kind->kindClass == kindClass;
+    }
+  };
+
   /// A rank that sends to this one, and the receives posted for it, in order.
   struct Source {
     struct Posted {
@@ -161,11 +173,11 @@ private:
   /// A compute action under way.
   struct Call {
     Work work;
-    const Kind *kind;
-    const StageWiring *wiring;
+    const Row *row;
+    const Operation *does;
     std::vector<Held<Value> *> inputs;
-    Value output{};
-    std::vector<Value> grads; ///< One, or one for each input.
+    Value result{};           ///< The output, or the gradient of the input;
+    std::vector<Value> grads; ///< empty, or instead one for each input.
     std::exception_ptr failure;
     int64_t start = 0, end = 0; ///< For the trace.
   };
@@ -207,7 +219,7 @@ private:
   // Where the run stands.
 
   void enterSegment() {
-    times = 0;
+    times = shift = 0;
     if (segment != list.segments.size)
       at = list.segments[segment].firstRow;
   }
@@ -215,41 +227,111 @@ private:
   void load() {
     const Segment &loop = list.segments[segment];
     uint64_t end = loop.firstRow + loop.rows;
-    rows.clear();
     next = at;
-    do {
-      Row row = list.row(next++);
-      row.microbatch += times * loop.advance;
-      rows.push_back(row);
-    } while (next != end && list.row(next).joined());
+    alone = memberAt(next++);
+    item = {&alone, 1};
+    if (next != end && rows[next].joined())
+      loadGroup(end);
     loaded = true;
     ran = false;
-    if constexpr (requires { endpoint.beginBatch(); })
-      if (isBatch()) {
-        current = &rows[0];
-        tell([&] { endpoint.beginBatch(); });
-      }
-    postReceives();
     numCalls = 0;
   }
 
-  /// Whether the item is a group of messages.
-  bool isBatch() const {
-    return rows.size() > 1 && kindOf(rows[0]).kindClass != KindClass::Compute;
+  void loadGroup(uint64_t end) {
+    group.assign(1, alone);
+    while (next != end && rows[next].joined())
+      group.push_back(memberAt(next++));
+    item = group;
+    ++batches;
+    if constexpr (requires { endpoint.beginBatch(); })
+      if (!alone.is(KindClass::Compute)) {
+        current = &item.front().row;
+        tell([&] { endpoint.beginBatch(); });
+      }
+    for (const Member &member : item)
+      if (member.is(KindClass::Recv))
+        postReceive(member, batches);
   }
-  /// The place of a row of the item in the list of the rank.
+
+  /// The place of an action of the item in the list of the rank.
   uint64_t placeOfRow(const Row &row) const {
-    return at + static_cast<uint64_t>(&row - rows.data());
+    auto isIt = [&](const Member &member) { return &member.row == &row; };
+    return at +
+           static_cast<uint64_t>(std::find_if(item.begin(), item.end(), isIt) -
+                                 item.begin());
+  }
+
+  Member memberAt(uint64_t i) const {
+    Row row = rows[i];
+    row.microbatch += shift;
+    return {row, wiring.find(row)};
+  }
+
+  /// False when a message is not here.
+  bool runAlone(const Member &member) {
+    switch (member.does->kind->kindClass) {
+    case KindClass::Recv:
+      postReceive(member, 0);
+      break;
+    case KindClass::Send:
+      send(member);
+      break;
+    case KindClass::Compute:
+      if (numCalls == 0)
+        begin(member);
+      if (!inputsAreHere(calls.front()))
+        return false;
+      executeHere(calls.front());
+      keepResults(calls.front());
+    }
+    return true;
+  }
+
+  /// The same of a group, whose receives are posted.
+  bool runGroup() {
+    if (numCalls == 0)
+      for (const Member &member : item)
+        if (member.is(KindClass::Compute))
+          begin(member);
+    for (size_t i = 0; i != numCalls; ++i)
+      if (!inputsAreHere(calls[i]))
+        return false;
+    if constexpr (requires { endpoint.fork(numCalls); })
+      if (numCalls > 1)
+        tell([&] { endpoint.fork(numCalls); });
+    if (numCalls > 1 && options.overlap == Overlap::Together)
+      executeTogether();
+    else
+      for (size_t i = 0; i != numCalls; ++i)
+        executeHere(calls[i]);
+    if constexpr (requires { endpoint.join(numCalls); })
+      if (numCalls > 1)
+        tell([&] { endpoint.join(numCalls); });
+    // What a group makes is released when all of it has ended.
+    for (size_t i = 0; i != numCalls; ++i)
+      keepResults(calls[i]);
+    for (const Member &member : item)
+      if (member.is(KindClass::Send))
+        send(member);
+    if constexpr (requires { endpoint.endBatch(); })
+      if (numCalls == 0)
+        wait(awaitedRank, nullptr, [&] {
+          endpoint.endBatch();
+          return true;
+        });
+    return true;
   }
 
   void advance() {
     const Segment &loop = list.segments[segment];
-    counts.actions += rows.size();
+    counts.actions += next - at;
     loaded = false;
     at = next;
     if (at != loop.firstRow + loop.rows)
       return;
     at = loop.firstRow;
+    // The sum may pass zero on its way; what it is added to may not.
+    shift += static_cast<uint32_t>(loop.advance);
     if (++times == loop.count) {
       ++segment;
       enterSegment();
@@ -257,13 +339,18 @@ private:
   }
 
   Progress finished() {
-    if (held.size() != 0)
-      throw Error(rank, "", "",
-                  "the program has ended, but " + std::to_string(held.size()) +
-                      " values have not been read, or have no backward; one is "
-                      "of microbatch " +
-                      std::to_string(uint32_t(held.any()->key)));
-    return Progress::Done;
+    uint64_t left = held.size() + (program.hasBackward ? numActivations : 0);
+    if (left == 0)
+      return Progress::Done;
+    uint32_t microbatch = 0;
+    bool found = held.any(microbatch);
+    for (const ByMicrobatch<uint8_t> &stage : activations)
+      found = found || stage.any(microbatch);
+    throw Error(rank, "", "",
+                "the program has ended, but " + std::to_string(left) +
+                    " values have not been read, or have no backward; one is "
+                    "of microbatch " +
+                    std::to_string(microbatch));
   }
 
   std::string where() const {
@@ -275,18 +362,11 @@ private:
               text);
   }
 
-  const Kind &kindOf(const Row &row) const { return program.kinds[row.kind]; }
-  const StageWiring &wiringOf(const Row &row) const {
-    return *wiring.find(row.pipe, row.stage);
-  }
-  static uint64_t key(uint32_t value, const Row &row) {
-    return ValueTable<Value>::keyOf(value, row.microbatch);
-  }
-
   // Messages.
 
-  Label labelOf(const Row &row) const {
-    const Kind &kind = kindOf(row);
+  static Label labelOf(const Member &member) {
+    const Row &row = member.row;
+    const Kind &kind = *member.does->kind;
     bool sends = kind.kindClass == KindClass::Send;
     return {row.pipe, kind.defines, sends ? row.stage : row.peer,
             sends ? row.peer : row.stage, row.microbatch};
@@ -302,47 +382,32 @@ private:
     return "the message";
   }
 
-  size_t sourceOf(uint32_t other) {
-    size_t i = 0;
-    while (i != sources.size() && sources[i].rank != other)
-      ++i;
-    if (i == sources.size())
-      sources.push_back({other, {}});
-    return i;
-  }
-
-  void postReceives() {
-    uint32_t batch = rows.size() == 1 ? 0 : ++batches;
-    for (const Row &row : rows) {
-      if (kindOf(row).kindClass != KindClass::Recv)
-        continue;
-      current = &row;
-      const EdgeEnd &edge = *wiringOf(row).ofMessage(kindOf(row), row.peer);
-      if (held.find(key(edge.value, row)))
-        fail("this message is received twice");
-      if (list.receiveBuffers != 0 && numReceives == list.receiveBuffers)
-        fail("posts more receives than the " +
-             std::to_string(list.receiveBuffers) +
-             " that the compiler counted");
-      Held<Value> &value = held.insert(key(edge.value, row));
-      value.readers = 1;
-      value.batch = batch;
-      value.source = sourceOf(edge.rank);
-      value.pending = value.received = true;
-      if (batch != 0)
-        openBatches.push_back(&value);
-      Label label = labelOf(row);
-      sources[value.source].posted.push({&value, label});
-      auto post = [&] {
-        endpoint.postReceive(edge.rank, label, stage.messageBytes(label));
-        return true;
-      };
-      wait(edge.rank, &label, post);
-      if (recorder)
-        recorder->receivePosted(placeOfRow(row), row.microbatch, edge.rank);
-      ++counts.receives;
-      counts.peakReceives = std::max(counts.peakReceives, ++numReceives);
-    }
+  void postReceive(const Member &member, uint32_t batch) {
+    current = &member.row;
+    const Operation &does = *member.does;
+    uint32_t microbatch = member.row.microbatch;
+    if (list.receiveBuffers != 0 && numReceives == list.receiveBuffers)
+      fail("posts more receives than the " +
+           std::to_string(list.receiveBuffers) + " that the compiler counted");
+    Held<Value> *value = held.insert(does.value, microbatch);
+    if (!value)
+      fail("this message is received twice");
+    value->readers = 1;
+    value->batch = batch;
+    value->source = does.partner;
+    value->pending = value->received = true;
+    if (batch != 0)
+      openBatches.push_back(value);
+    Label label = labelOf(member);
+    sources[does.partner].posted.push({value, label});
+    wait(does.rank, &label, [&] {
+      endpoint.postReceive(does.rank, label, stage.messageBytes(label));
+      return true;
+    });
+    if (recorder)
+      recorder->receivePosted(placeOfRow(member.row), microbatch, does.rank);
+    ++counts.receives;
+    counts.peakReceives = std::max(counts.peakReceives, ++numReceives);
   }
 
   /// Waits until the value is here; with its whole batch, as one call posted
@@ -351,16 +416,20 @@ private:
     while (value.pending)
       if (!endFirst(sources[value.source]))
         return false;
-    if (value.batch == 0)
-      return true;
+    return value.batch == 0 || awaitBatch(value.batch);
+  }
+
+  bool awaitBatch(uint32_t batch) {
     for (Held<Value> *member : openBatches)
-      while (member->pending && member->batch == value.batch)
+      while (member->pending && member->batch == batch)
         if (!endFirst(sources[member->source]))
           return false;
     std::erase_if(openBatches, [&](Held<Value> *member) {
-      return member->batch == value.batch;
+      bool ended = member->batch == batch;
+      if (ended)
+        member->batch = 0;
+      return ended;
     });
-    value.batch = 0;
     return true;
   }
 
@@ -369,10 +438,10 @@ private:
     typename Source::Posted &first = source.posted.front();
     if (recorder)
       recorder->awaits(source.rank);
-    auto receive = [&] {
+    bool arrived = wait(source.rank, &first.label, [&] {
       return endpoint.receive(source.rank, incoming, options.patience);
-    };
-    if (!wait(source.rank, &first.label, receive))
+    });
+    if (!arrived)
       return false;
     if (recorder)
       recorder->received(source.rank);
@@ -390,19 +459,22 @@ private:
   void checkSize(const Label &label, Value &value) {
     if constexpr (HasBytes<Value>) {
       size_t expected = stage.messageBytes(label);
+      if (expected == 0)
+        return;
       size_t size = Bytes<Value>::of(value).size();
-      if (expected != 0 && size != expected)
+      if (size != expected)
         fail(text(label) + " has " + std::to_string(size) + " bytes where " +
              std::to_string(expected) + " are expected");
     }
   }
 
   /// Calls a wait of the transport for a rank; its errors become ours.
-  /// `message` is what is waited for, null for the receive of what was sent.
+  /// `message` is what is waited for, null for the receive of what was sent. It
+  /// must stay where it is while the rank is blocked.
   template <class Wait>
   bool wait(uint32_t other, const Label *message, Wait waitFor) {
     awaitedRank = other;
-    awaited = message ? std::optional(*message) : std::nullopt;
+    awaited = message;
     try {
       return waitFor();
     } catch (const TimedOut &) {
@@ -431,59 +503,42 @@ private:
            std::to_string(awaitedRank);
   }
 
-  void send() {
-    for (const Row &row : rows) {
-      if (kindOf(row).kindClass != KindClass::Send)
-        continue;
-      current = &row;
-      const StageWiring &made = wiringOf(row);
-      const EdgeEnd &edge = *made.ofMessage(kindOf(row), row.peer);
-      bool isOutput = kindOf(row).defines == slot::Output;
-      Held<Value> *value =
-          held.find(key(isOutput ? made.output : edge.value, row));
-      if (!value)
-        fail("nobody has made what this sends");
-      inputs.assign(1, value);
-      if constexpr (requires { requires E::untagged; })
-        checkSize(labelOf(row), value->value);
-      int64_t start = recorder ? Recorder::now() : 0;
-      auto post = [&] {
-        endpoint.send(edge.rank, {labelOf(row), Inputs<Value>(inputs).take(0)});
-        return true;
-      };
-      wait(edge.rank, nullptr, post);
-      if (recorder)
-        recorder->sent(placeOfRow(row), row.microbatch, edge.rank, start,
-                       options.waits == Waits::Here);
-      read(*value);
-      ++counts.sends;
-    }
-    if constexpr (requires { endpoint.endBatch(); })
-      if (isBatch()) {
-        auto end = [&] {
-          endpoint.endBatch();
-          return true;
-        };
-        wait(awaitedRank, nullptr, end);
-      }
+  void send(const Member &member) {
+    const Operation &does = *member.does;
+    current = &member.row;
+    Held<Value> *value = held.find(does.value, member.row.microbatch);
+    if (!value)
+      fail("nobody has made what this sends");
+    if constexpr (requires { requires E::untagged; })
+      checkSize(labelOf(member), value->value);
+    int64_t start = recorder ? Recorder::now() : 0;
+    wait(does.rank, nullptr, [&] {
+      endpoint.send(does.rank, {labelOf(member), value->take()});
+      return true;
+    });
+    if (recorder)
+      recorder->sent(placeOfRow(member.row), member.row.microbatch, does.rank,
+                     start, options.waits == Waits::Here);
+    read(*value);
+    ++counts.sends;
   }
 
   bool waitHere() {
-    for (const Row &row : rows) {
-      const Kind &kind = kindOf(row);
-      if (kind.kindClass == KindClass::Compute)
+    for (const Member &member : item) {
+      const Operation &does = *member.does;
+      if (member.is(KindClass::Compute))
         continue;
-      current = &row;
-      const EdgeEnd &edge = *wiringOf(row).ofMessage(kind, row.peer);
-      if (kind.kindClass == KindClass::Send) {
+      current = &member.row;
+      if (member.is(KindClass::Send)) {
         auto met = [&] {
-          return endpoint.sendsMet(edge.rank, options.patience);
+          return endpoint.sendsMet(does.rank, options.patience);
         };
-        if (!wait(edge.rank, nullptr, met))
+        if (!wait(does.rank, nullptr, met))
           return false;
         if (recorder)
-          recorder->sendsMet(edge.rank);
-      } else if (Held<Value> *value = held.find(key(edge.value, row));
+          recorder->sendsMet(does.rank);
+      } else if (Held<Value> *value =
+                     held.find(does.value, member.row.microbatch);
                  value && !await(*value)) {
         return false;
       }
@@ -505,48 +560,44 @@ private:
 
   // Computation.
 
-  /// Finds all that the compute actions of the item read; false while some of
-  /// it is not here.
-  bool prepare() {
-    if (numCalls == 0)
-      for (const Row &row : rows)
-        if (kindOf(row).kindClass == KindClass::Compute)
-          begin(row);
-    for (size_t i = 0; i != numCalls; ++i)
-      for (Held<Value> *value : calls[i].inputs) {
-        current = rowOf[i];
-        if (!await(*value))
-          return false;
-      }
+  /// Whether all that the action reads is here.
+  bool inputsAreHere(const Call &call) {
+    current = call.row;
+    for (Held<Value> *value : call.inputs)
+      if (!await(*value))
+        return false;
     return true;
   }
 
-  void begin(const Row &row) {
+  /// Finds what a compute action reads.
+  void begin(const Member &member) {
+    const Row &row = member.row;
     current = &row;
-    if (numCalls == calls.size()) {
+    if (numCalls == calls.size())
       calls.emplace_back();
-      rowOf.emplace_back();
-    }
-    rowOf[numCalls] = &row;
     Call &call = calls[numCalls];
+    call.row = &row;
     call.work = {&program,    rank,      row.pipe,
                  row.kind,    row.stage, row.microbatch,
                  row.phase(), row.site,  static_cast<uint16_t>(numCalls++)};
-    call.kind = &kindOf(row);
-    call.wiring = &wiringOf(row);
+    call.does = member.does;
     call.inputs.clear();
-    call.grads.clear();
-    markWork(row, call);
-    if (call.kind->defines & slot::Output)
-      gather(row, call.wiring->inputs, call.inputs, "the output");
-    else if (call.kind->defines & slot::InputGrad)
-      gather(row, call.wiring->outputGrads, call.inputs, "the gradient");
+    const Kind &kind = *member.does->kind;
+    const StageWiring &wires = *member.does->stage;
+    if (kind.defines & slot::Output) {
+      beginActivation(wires, row.microbatch);
+      gather(row, wires.inputs, call.inputs, "the output");
+      return;
+    }
+    markWork(kind, wires, row.microbatch);
+    if (kind.defines & slot::InputGrad)
+      gather(row, wires.outputGrads, call.inputs, "the gradient");
   }
 
   void gather(const Row &row, const std::vector<EdgeEnd> &edges,
               std::vector<Held<Value> *> &into, const char *what) {
     for (const EdgeEnd &edge : edges) {
-      Held<Value> *value = held.find(key(edge.value, row));
+      Held<Value> *value = held.find(edge.value, row.microbatch);
       if (!value)
         fail(std::string("needs ") + what + " of stage " +
              std::to_string(edge.stage) + ", which is not there");
@@ -554,30 +605,51 @@ private:
     }
   }
 
-  /// Notes what is done with a microbatch, so that nothing runs twice or
-  /// without what it needs.
-  void markWork(const Row &row, const Call &call) {
-    uint64_t activation = key(call.wiring->activation, row);
-    Held<Value> *state = held.find(activation);
-    if (call.kind->defines & slot::Output) {
-      if (state || held.find(key(call.wiring->output, row)))
-        fail("runs twice");
-      if (program.hasBackward)
-        held.insert(activation).slots = slot::Output;
-      counts.peakActivations = std::max(counts.peakActivations, ++activations);
-      return;
-    }
-    uint8_t done = state ? state->slots : uint8_t(0);
-    if ((done & call.kind->needs) != call.kind->needs || !state)
-      fail(done & slot::Output ? "runs before the gradient of the input"
-                               : "runs without its forward");
-    if (done & call.kind->defines)
+  void beginActivation(const StageWiring &wires, uint32_t microbatch) {
+    ByMicrobatch<uint8_t> &done = activations[wires.index];
+    bool isNew = program.hasBackward ? done.insert(microbatch, slot::Output)
+                                     : !held.find(wires.output, microbatch);
+    if (!isNew)
       fail("runs twice");
-    state->slots |= call.kind->defines;
+    if (list.peakActivations != 0 && numActivations == list.peakActivations)
+      fail("begins more activations than the " +
+           std::to_string(list.peakActivations) + " that the compiler counted");
+    counts.peakActivations = std::max(counts.peakActivations, ++numActivations);
   }
 
-  void compute() {
-    auto run = [&](size_t i) {
+  /// Notes what is done with a microbatch, so that nothing runs twice or
+  /// without what it needs.
+  void markWork(const Kind &kind, const StageWiring &wires,
+                uint32_t microbatch) {
+    uint8_t *done = activations[wires.index].find(microbatch);
+    if (!done)
+      fail("runs without its forward");
+    if ((*done & kind.needs) != kind.needs)
+      fail("runs before the gradient of the input");
+    if (*done & kind.defines)
+      fail("runs twice");
+    *done |= kind.defines;
+  }
+
+  void executeHere(Call &call) {
+    current = call.row;
+    if (recorder)
+      call.start = Recorder::now();
+    try {
+      execute(call);
+    } catch (...) {
+      rethrow(std::current_exception());
+    }
+    if (recorder) {
+      call.end = Recorder::now();
+      recordCall(call);
+    }
+  }
+
+  void executeTogether() {
+    if (!crew)
+      crew.emplace();
+    crew->run(numCalls, [&](size_t i) {
       Call &call = calls[i];
       if (recorder)
         call.start = Recorder::now();
@@ -588,32 +660,19 @@ private:
       }
       if (recorder)
         call.end = Recorder::now();
-    };
-    if constexpr (requires { endpoint.fork(numCalls); })
-      if (numCalls > 1)
-        tell([&] { endpoint.fork(numCalls); });
-    if (numCalls > 1 && options.overlap == Overlap::Together) {
-      if (!crew)
-        crew.emplace();
-      crew->run(numCalls, run);
-    } else {
-      for (size_t i = 0; i != numCalls; ++i)
-        run(i);
-    }
-    if constexpr (requires { endpoint.join(numCalls); })
-      if (numCalls > 1)
-        tell([&] { endpoint.join(numCalls); });
-    if (recorder)
-      for (size_t i = 0; i != numCalls; ++i)
-        recorder->computed(placeOfRow(*rowOf[i]), rowOf[i]->microbatch,
-                           calls[i].start, calls[i].end);
-    // What a group makes is released when all of it has ended.
+    });
     for (size_t i = 0; i != numCalls; ++i) {
-      current = rowOf[i];
+      current = calls[i].row;
       if (calls[i].failure)
         rethrow(std::exchange(calls[i].failure, nullptr));
-      keepResults(*current, calls[i]);
+      if (recorder)
+        recordCall(calls[i]);
     }
+  }
+
+  void recordCall(const Call &call) {
+    recorder->computed(placeOfRow(*call.row), call.work.microbatch, call.start,
+                       call.end);
   }
 
   [[noreturn]] void rethrow(std::exception_ptr failure) const {
@@ -630,9 +689,9 @@ private:
   }
 
   void execute(Call &call) {
-    switch (call.kind->defines) {
+    switch (call.does->kind->defines) {
     case slot::Output:
-      call.output = stage.forward(call.work, Inputs<Value>(call.inputs));
+      call.result = stage.forward(call.work, Inputs<Value>(call.inputs));
       break;
     case slot::InputGrad | slot::WeightGrad:
       if constexpr (requires { stage.backward(call.work, nullptr); })
@@ -671,52 +730,58 @@ private:
   }
 
   static void keepGrads(Call &call, Value &&gradient) {
-    call.grads.push_back(std::move(gradient));
+    call.result = std::move(gradient);
   }
   static void keepGrads(Call &call, std::vector<Value> &&gradients) {
-    if (gradients.size() != call.wiring->inputGrads.size())
+    if (gradients.size() != call.does->stage->inputGrads.size())
       throw std::runtime_error(
           std::to_string(gradients.size()) + " gradients for " +
-          std::to_string(call.wiring->inputGrads.size()) + " inputs");
+          std::to_string(call.does->stage->inputGrads.size()) + " inputs");
     call.grads = std::move(gradients);
   }
 
-  void keepResults(const Row &row, Call &call) {
-    const StageWiring &made = *call.wiring;
-    if (call.kind->defines & slot::Output && !made.outputGrads.empty())
-      keep(made.output, row, static_cast<uint32_t>(made.outputGrads.size()),
-           std::move(call.output));
-    call.output = Value();
-    if (call.kind->defines & slot::InputGrad)
+  void keepResults(Call &call) {
+    current = call.row;
+    uint32_t microbatch = call.work.microbatch;
+    const StageWiring &made = *call.does->stage;
+    uint8_t defines = call.does->kind->defines;
+    if (defines & slot::Output && !made.outputGrads.empty())
+      keep(made.output, microbatch,
+           static_cast<uint32_t>(made.outputGrads.size()),
+           std::move(call.result));
+    if (defines & slot::InputGrad)
       for (size_t i = 0; i != made.inputGrads.size(); ++i)
-        keep(made.inputGrads[i].value, row, 1, gradientFor(call, i));
+        keep(made.inputGrads[i].value, microbatch, 1, gradientFor(call, i));
+    call.result = Value();
+    call.grads.clear();
     for (Held<Value> *value : call.inputs)
       read(*value);
-    if (call.kind->defines & slot::WeightGrad)
-      held.erase(*held.find(key(made.activation, row)));
-    if (call.kind->defines & slot::WeightGrad || !program.hasBackward) {
-      --activations;
+    if (defines & slot::WeightGrad)
+      activations[made.index].erase(microbatch);
+    if (defines & slot::WeightGrad || !program.hasBackward) {
+      --numActivations;
       stage.release(call.work);
     }
   }
 
   /// What the i-th source gets.
-  Value gradientFor(Call &call, size_t i) const {
-    size_t numSources = call.wiring->inputGrads.size();
-    if (call.grads.size() == numSources)
+  static Value gradientFor(Call &call, size_t i) {
+    size_t numSources = call.does->stage->inputGrads.size();
+    if (!call.grads.empty())
       return std::move(call.grads[i]);
     if constexpr (std::is_copy_constructible_v<Value>)
       if (i + 1 != numSources)
-        return call.grads.front();
-    return std::move(call.grads.front());
+        return call.result;
+    return std::move(call.result);
   }
 
-  void keep(uint32_t number, const Row &row, uint32_t readers, Value &&value) {
-    if (held.find(key(number, row)))
+  void keep(uint32_t number, uint32_t microbatch, uint32_t readers,
+            Value &&value) {
+    Held<Value> *kept = held.insert(number, microbatch);
+    if (!kept)
       fail("makes a value twice");
-    Held<Value> &kept = held.insert(key(number, row));
-    kept.readers = readers;
-    kept.value = std::move(value);
+    kept->readers = readers;
+    kept->value = std::move(value);
   }
 
   const Program &program;
@@ -726,29 +791,33 @@ private:
   Options options;
   Wiring wiring;
   const RankProgram &list;
+  RowReader rows;
   Recorder *recorder = nullptr;
 
   uint64_t segment = 0, at = 0, next = 0;
   uint32_t times = 0; ///< How often the rows of the segment have run.
+  uint32_t shift = 0; ///< What that adds to their microbatches.
   bool loaded = false, ran = false;
-  std::vector<Row> rows; ///< Of the item.
+  Member alone{};               ///< The only one of an item,
+  std::vector<Member> group;    ///< or all of them.
+  std::span<const Member> item; ///< Either.
   const Row *current = nullptr;
 
   ValueTable<Value> held;
-  std::vector<Source> sources;
+  /// By stage: the slots that are done of those whose backward has not ended.
+  std::vector<ByMicrobatch<uint8_t>> activations;
+  std::vector<Source> sources; ///< By the number of a partner.
   std::vector<Held<Value> *> openBatches;
   uint32_t batches = 0;
   Message<Value> incoming{};
-  std::vector<Held<Value> *> inputs; ///< Of a send.
 
   std::vector<Call> calls; ///< The first numCalls are of the item.
-  std::vector<const Row *> rowOf;
   size_t numCalls = 0;
   std::optional<Crew> crew;
 
   Stats counts;
-  uint32_t activations = 0, numReceives = 0;
-  std::optional<Label> awaited; ///< Nothing for the receive of a send.
+  uint32_t numActivations = 0, numReceives = 0;
+  const Label *awaited = nullptr; ///< Null for the receive of a send.
   uint32_t awaitedRank = 0;
 };
 

@@ -13,19 +13,23 @@ public:
   size_t size() const { return count; }
   T &front() { return ring[head]; }
   /// The one that is `i` places behind the first.
-  T &operator[](size_t i) { return ring[(head + i) & (ring.size() - 1)]; }
+  T &operator[](size_t i) { return ring[(head + i) & mask]; }
 
   void push(T &&value) {
-    if (count == ring.size())
+    if (count == mask + 1 || ring.empty())
       grow();
-    ring[(head + count++) & (ring.size() - 1)] = std::move(value);
+    ring[(head + count++) & mask] = std::move(value);
   }
   /// Takes the first out.
   T pop() {
-    T value = std::move(ring[head]);
-    head = (head + 1) & (ring.size() - 1);
-    --count;
+    T value;
+    popInto(value);
     return value;
+  }
+  void popInto(T &value) {
+    value = std::move(ring[head]);
+    head = (head + 1) & mask;
+    --count;
   }
 
 private:
@@ -35,9 +39,11 @@ private:
       larger[i] = std::move((*this)[i]);
     ring.swap(larger);
     head = 0;
+    mask = ring.size() - 1;
   }
 
-  std::vector<T> ring; ///< A power of two.
+  std::vector<T> ring; ///< Empty, or a power of two,
+  size_t mask = 0;     ///< less one.
   size_t head = 0, count = 0;
 };
 

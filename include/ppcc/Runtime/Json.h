@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstring>
 #include <deque>
 #include <istream>
 #include <limits>
@@ -38,7 +39,7 @@ private:
   std::vector<const char *> phases, files;
   std::vector<Site> sites;
   std::deque<std::vector<Row>> rows;
-  std::deque<Segment> segments;
+  std::deque<std::vector<Segment>> segments;
   std::vector<RankProgram> ranks;
   std::vector<RankPair> preconnect;
   Program view{};
@@ -67,17 +68,17 @@ public:
     require(loaded.rows.size() == view.numRanks,
             "there are actions for " + std::to_string(loaded.rows.size()) +
                 " of " + std::to_string(view.numRanks) + " ranks");
-    require(buffers.empty() || buffers.size() == view.numRanks,
-            "there are `buffers` for " + std::to_string(buffers.size()) +
-                " of " + std::to_string(view.numRanks) + " ranks");
-    for (const std::vector<Row> &rows : loaded.rows) {
-      Segment &all = loaded.segments.emplace_back(
-          Segment{0, static_cast<uint32_t>(rows.size()), 1, 0});
+    requireForRanks("buffers", buffers.size());
+    requireForRanks("peak_activations", activations.size());
+    requireForRanks("loops", loops.size());
+    for (size_t i = 0; i != loaded.rows.size(); ++i) {
       RankProgram &rank = loaded.ranks.emplace_back();
-      rank.rows = {rows.data(), rows.size()};
-      rank.segments = {&all, rows.empty() ? 0u : 1u};
+      rank.rows = list(loaded.rows[i]);
+      rank.segments = list(addSegments(i));
       if (!buffers.empty())
-        rank.receiveBuffers = buffers[loaded.ranks.size() - 1];
+        rank.receiveBuffers = buffers[i];
+      if (!activations.empty())
+        rank.peakActivations = activations[i];
     }
     view.abi = abiNumber;
     view.kinds = list(loaded.kinds);
@@ -89,7 +90,7 @@ public:
     view.preconnect = list(loaded.preconnect);
     checkHead(view);
     for (uint32_t rank = 0; rank != view.numRanks; ++rank)
-      if (view.ranks[rank].numRows() != 0)
+      if (!view.ranks[rank].segments.empty())
         checkRows(view, rank, Wiring(view, rank));
     return std::move(loaded);
   }
@@ -169,10 +170,10 @@ public:
     if (depth == 1) {
       section = name;
       inActions = name == "actions";
-      skips =
-          !isOneOf(name, {"format", "version", "schedule", "ranks", "backward",
-                          "kinds", "phases", "pipes", "files", "sites",
-                          "columns", "actions", "buffers", "preconnect"});
+      skips = !isOneOf(name, {"format", "version", "schedule", "ranks",
+                              "backward", "kinds", "phases", "pipes", "files",
+                              "sites", "columns", "actions", "loops", "buffers",
+                              "peak_activations", "preconnect"});
       if (!skips) {
         require(!seen(name), "there are two keys `" + name + "`");
         keysSeen.push_back(name);
@@ -206,10 +207,13 @@ public:
     } else if (section == "actions" && depth == 3) {
       loaded.rows.emplace_back();
       group = -1;
+    } else if (section == "loops" && depth == 3) {
+      loops.emplace_back();
     } else {
-      bool isList = depth == 2 && isOneOf(section, {"kinds", "phases", "pipes",
-                                                    "files", "sites", "columns",
-                                                    "buffers", "preconnect"});
+      bool isList = depth == 2 &&
+                    isOneOf(section, {"kinds", "phases", "pipes", "files",
+                                      "sites", "columns", "loops", "buffers",
+                                      "peak_activations", "preconnect"});
       bool isInner =
           depth == 4 &&
           isOneOf(inner, {"microbatches", "rank_of_stage", "skip_edges"});
@@ -226,6 +230,8 @@ public:
         endSite();
       else if (section == "preconnect" && depth == 3)
         endPair();
+      else if (section == "loops" && depth == 4)
+        endLoop();
       else if (section == "pipes" && depth == 4 && inner == "microbatches")
         endRange();
       else if (section == "pipes" && depth == 5 && inner == "skip_edges")
@@ -267,6 +273,13 @@ private:
   template <class T> static List<T> list(const std::vector<T> &from) {
     return {from.data(), from.size()};
   }
+  /// A list that may be absent has an entry a rank.
+  void requireForRanks(const char *name, size_t size) const {
+    require(size == 0 || size == loaded.view.numRanks,
+            std::string("there are `") + name + "` for " +
+                std::to_string(size) + " of " +
+                std::to_string(loaded.view.numRanks) + " ranks");
+  }
 
   // Where the parser stands.
 
@@ -285,6 +298,7 @@ private:
   /// The parser is in a list whose numbers mean something together.
   bool inNumbers() const {
     return (isOneOf(section, {"sites", "preconnect"}) && depth == 3) ||
+           (section == "loops" && depth == 4) ||
            (section == "pipes" && depth == 4 && inner == "microbatches") ||
            (section == "pipes" && depth == 5 && inner == "skip_edges");
   }
@@ -310,12 +324,15 @@ private:
       return true;
     }
     if (depth == 1 && section == "version")
-      require(value == 1, "it has version " + std::to_string(value) +
-                              ", this engine reads version 1");
+      require(value == 1 || value == 2,
+              "it has version " + std::to_string(value) +
+                  ", this engine reads versions 1 and 2");
     else if (depth == 1 && section == "ranks")
       loaded.view.numRanks = within(value, 1u << 20, "ranks");
     else if (section == "buffers" && depth == 2)
       buffers.push_back(within(value, UINT32_MAX, "buffers"));
+    else if (section == "peak_activations" && depth == 2)
+      activations.push_back(within(value, UINT32_MAX, "peak_activations"));
     else if (inNumbers())
       addNumber(value);
     else if (section == "pipes" && inner == "rank_of_stage" && depth == 4)
@@ -385,6 +402,38 @@ private:
     loaded.rows.back().push_back(row);
   }
 
+  /// First row, rows, turns, advance.
+  void endLoop() {
+    require(numbers.size() == 4, "a loop is not four numbers");
+    require(numbers[3] >= INT32_MIN && numbers[3] <= INT32_MAX,
+            "a loop adds too much to microbatches");
+    loops.back().push_back({within(numbers[0], UINT32_MAX, "loops"),
+                            within(numbers[1], UINT32_MAX, "loops"),
+                            within(numbers[2], UINT32_MAX, "loops"),
+                            static_cast<int32_t>(numbers[3])});
+  }
+
+  /// The loops of a rank, and what stands between them.
+  const std::vector<Segment> &addSegments(size_t rank) {
+    std::vector<Segment> &segments = loaded.segments.emplace_back();
+    uint64_t next = 0, end = loaded.rows[rank].size();
+    auto flatUntil = [&](uint64_t row) {
+      if (next != row)
+        segments.push_back({next, static_cast<uint32_t>(row - next), 1, 0});
+    };
+    if (!loops.empty())
+      for (const Segment &loop : loops[rank]) {
+        require(loop.firstRow >= next && loop.firstRow + loop.rows <= end,
+                "a loop of rank " + std::to_string(rank) +
+                    " overlaps the one before it, or leaves the actions");
+        flatUntil(loop.firstRow);
+        segments.push_back(loop);
+        next = loop.firstRow + loop.rows;
+      }
+    flatUntil(end);
+    return segments;
+  }
+
   void endSite() {
     require(numbers.size() >= 4, "a site has fewer than 4 numbers");
     require(numbers[0] >= -1 && numbers[0] <= INT32_MAX, "a site has no file");
@@ -446,6 +495,9 @@ private:
     static constexpr const char *names[] = {"compute", "send", "recv"};
     const Kind &kind = loaded.kinds.back();
     require(kind.letters, "a kind has no letters");
+    for (size_t i = 0; i + 1 != loaded.kinds.size(); ++i)
+      require(std::strcmp(loaded.kinds[i].letters, kind.letters) != 0,
+              "kind `" + std::string(kind.letters) + "` is there twice");
     require(className == names[size_t(kind.kindClass)],
             "kind `" + std::string(kind.letters) + "` is of class `" +
                 className + "`");
@@ -460,9 +512,11 @@ private:
   std::vector<std::string> keysSeen;
   size_t depth = 0;
   bool inActions = false, skips = false, closed = false;
-  std::vector<int64_t> numbers;  ///< Of the list that is being read.
-  std::vector<uint32_t> buffers; ///< By rank; none where the file says none.
-  std::vector<size_t> columns;   ///< numColumns for one that is unknown.
+  std::vector<int64_t> numbers; ///< Of the list that is being read.
+  // By rank; empty where the file has none.
+  std::vector<uint32_t> buffers, activations;
+  std::vector<std::vector<Segment>> loops;
+  std::vector<size_t> columns; ///< numColumns for one that is unknown.
   size_t position[numColumns] = {};
   int64_t group = -1; ///< Of the action before.
 };

@@ -68,6 +68,7 @@ public:
     Fifo<Transfer> &posted = receivesFrom(from);
     Transfer transfer = fresh();
     transfer->peer = from;
+    mostLent = std::max(mostLent, ++lent);
     if (!buffers.empty()) {
       transfer->message.value = std::move(buffers.back());
       buffers.pop_back();
@@ -98,8 +99,11 @@ public:
     return true;
   }
 
-  /// The next receive gets the memory.
-  void recycle(Value &&value) { buffers.push_back(std::move(value)); }
+  /// A later receive gets the memory.
+  void recycle(Value &&value) {
+    --lent;
+    pool(std::move(value));
+  }
 
   bool sendsMet(uint32_t to, std::chrono::milliseconds patience) {
     await(patience, [&] {
@@ -341,10 +345,18 @@ private:
     unused.pop_back();
     return transfer;
   }
-  /// The value stays with the transfer, so that its memory is used again.
   void reuse(Transfer transfer) {
     transfer->freeType();
+    pool(std::exchange(transfer->message.value, Value()));
     unused.push_back(std::move(transfer));
+  }
+
+  /// Keeps the memory of a value for a receive, unless there is as much as the
+  /// receives ever needed: no more than the program's `receiveBuffers`, which
+  /// the engine watches over.
+  void pool(Value &&value) {
+    if (buffers.size() + lent < mostLent && !Bytes<Value>::of(value).empty())
+      buffers.push_back(std::move(value));
   }
 
   /// Gives up all that is under way. MPI may still write to it.
@@ -367,7 +379,9 @@ private:
   Fifo<Transfer> sends;                                     ///< In their order.
   std::deque<std::pair<uint32_t, Fifo<Transfer>>> receives; ///< By source.
   std::vector<Transfer> unused;
-  std::vector<Value> buffers; ///< No more than were in use at one time.
+  std::vector<Value> buffers; ///< The pool: memory for receives.
+  /// Receives that are posted and not yet read, and the most of them.
+  size_t lent = 0, mostLent = 0;
 };
 
 } // namespace ppcc::rt

@@ -74,8 +74,8 @@ static_assert(sizeof(Row) == 16);
 struct Segment {
   uint64_t firstRow;
   uint32_t rows;
-  uint32_t count;   ///< How often they run.
-  uint32_t advance; ///< What each time adds to the microbatches of the rows.
+  uint32_t count;  ///< How often they run.
+  int32_t advance; ///< What each time adds to the microbatches of the rows.
 };
 
 /// What one rank does, in order, and what the compiler knows of it.
@@ -129,6 +129,10 @@ struct Pipe {
 
   constexpr uint32_t numStages() const {
     return static_cast<uint32_t>(rankOfStage.size);
+  }
+  constexpr bool hasMicrobatch(int64_t microbatch) const {
+    return microbatch >= firstMicrobatch &&
+           microbatch - firstMicrobatch < numMicrobatches;
   }
 };
 

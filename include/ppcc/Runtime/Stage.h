@@ -45,21 +45,16 @@ template <class Value> struct Message {
 /// The outputs that a forward reads, by stage: one, or more behind skip edges.
 template <class Value> class Inputs {
 public:
-  Inputs(const std::vector<Held<Value> *> &held) : held(held) {}
+  Inputs(std::span<Held<Value> *const> held) : held(held) {}
 
   size_t size() const { return held.size(); }
   bool empty() const { return held.empty(); }
   const Value &operator[](size_t i) const { return held[i]->value; }
   /// The value itself when nobody else is to read it, else a copy.
-  Value take(size_t i) const {
-    if constexpr (std::is_copy_constructible_v<Value>)
-      if (held[i]->readers > 1)
-        return held[i]->value;
-    return std::move(held[i]->value);
-  }
+  Value take(size_t i) const { return held[i]->take(); }
 
 private:
-  const std::vector<Held<Value> *> &held;
+  std::span<Held<Value> *const> held;
 };
 
 /// The hooks of a stage, which do nothing; a stage that derives from it

@@ -5,6 +5,7 @@
 #include "ppcc/Runtime/Error.h"
 
 #include <algorithm>
+#include <deque>
 #include <vector>
 
 namespace ppcc::rt {
@@ -18,9 +19,9 @@ struct EdgeEnd {
 
 /// The values that a stage reads and makes.
 struct StageWiring {
-  uint32_t output = 0;         ///< The number of its output.
-  uint32_t activation = 0;     ///< The number of what F keeps for the backward.
-  std::vector<EdgeEnd> inputs; ///< Outputs of others, by stage.
+  uint32_t index = 0;               ///< Among the stages of the rank.
+  uint32_t output = 0;              ///< The number of its output.
+  std::vector<EdgeEnd> inputs;      ///< Outputs of others, by stage.
   std::vector<EdgeEnd> outputGrads; ///< What the readers of its output give.
   std::vector<EdgeEnd> inputGrads;  ///< What it gives to those it reads.
 
@@ -31,29 +32,53 @@ struct StageWiring {
         return &end;
     return nullptr;
   }
-  /// The edge of a message: those of outputs go to or come from `peer` by the
-  /// class, gradients the other way. Null when there is none.
-  const EdgeEnd *ofMessage(const Kind &kind, uint16_t peer) const {
-    bool sends = kind.kindClass == KindClass::Send;
-    if (kind.defines & slot::Output)
-      return find(sends ? outputGrads : inputs, peer);
-    return find(sends ? inputGrads : outputGrads, peer);
-  }
 };
 
-/// The stages of one rank. Built in O(stages + skip edges).
+/// What the rows of a kind do on a stage of this rank; of messages, on one of
+/// its edges.
+struct Operation {
+  const Kind *kind;
+  const StageWiring *stage;
+  uint16_t peer;         ///< Of a message, as in Row.
+  uint32_t rank;         ///< Of a message: that at the other end.
+  uint32_t partner;      ///< The number of that rank among those of messages.
+  uint32_t value;        ///< Of a message: the number of what is moved.
+  const Operation *next; ///< The same on another edge, or null.
+};
+
+/// The stages of one rank. Built in O(stages * kinds + skip edges).
 class Wiring {
 public:
-  Wiring(const Program &program, uint32_t rank) {
+  Wiring(const Program &program, uint32_t rank) : numKinds(program.kinds.size) {
     for (const Pipe &pipe : program.pipes)
       addPipe(pipe, rank);
+    operations.resize(stages.size() * numKinds);
+    for (const StageWiring &stage : stages)
+      for (const Kind &kind : program.kinds)
+        addOperations(program, kind, stage, rank);
+  }
+  Wiring(const Wiring &) = delete;
+
+  /// What the row does; null when it cannot stand on this rank. The numbers of
+  /// its kind, pipe and stage must be some of the program.
+  const Operation *find(const Row &row) const {
+    int32_t stage = indexOfStage[firstStage[row.pipe] + row.stage];
+    if (stage < 0)
+      return nullptr;
+    const Operation *found =
+        operations[static_cast<size_t>(stage) * numKinds + row.kind];
+    while (found && found->peer != row.peer)
+      found = found->next;
+    return found;
+  }
+  bool hosts(uint8_t pipe, uint16_t stage) const {
+    return indexOfStage[firstStage[pipe] + stage] >= 0;
   }
 
-  /// A stage that this rank hosts, or null.
-  const StageWiring *find(uint8_t pipe, uint16_t stage) const {
-    int32_t index = indexOfStage[pipe][stage];
-    return index < 0 ? nullptr : &stages[static_cast<size_t>(index)];
-  }
+  size_t numStages() const { return stages.size(); }
+  size_t numValues() const { return nextValue; }
+  /// The ranks that this one exchanges messages with, by their number.
+  const std::vector<uint32_t> &partners() const { return partnerRanks; }
 
 private:
   /// The stages at the other ends of the edges that lead into `stage`, or out
@@ -79,8 +104,9 @@ private:
 
   void addPipe(const Pipe &pipe, uint32_t rank) {
     Neighbours neighbours(pipe);
-    std::vector<int32_t> &index =
-        indexOfStage.emplace_back(pipe.numStages(), -1);
+    firstStage.push_back(indexOfStage.size());
+    indexOfStage.resize(indexOfStage.size() + pipe.numStages(), -1);
+    int32_t *index = indexOfStage.data() + firstStage.back();
     size_t first = stages.size();
     std::vector<uint16_t> hosted;
     for (uint32_t stage = 0; stage != pipe.numStages(); ++stage) {
@@ -89,8 +115,8 @@ private:
       index[stage] = static_cast<int32_t>(stages.size());
       hosted.push_back(static_cast<uint16_t>(stage));
       StageWiring &wiring = stages.emplace_back();
+      wiring.index = static_cast<uint32_t>(index[stage]);
       wiring.output = nextValue++;
-      wiring.activation = nextValue++;
       for (uint16_t source : neighbours.sources[stage])
         wiring.inputGrads.push_back(
             {source, pipe.rankOfStage[source], nextValue++});
@@ -117,9 +143,44 @@ private:
     }
   }
 
-  std::vector<std::vector<int32_t>> indexOfStage; ///< By pipe; -1: elsewhere.
+  void addOperations(const Program &program, const Kind &kind,
+                     const StageWiring &stage, uint32_t rank) {
+    size_t number = static_cast<size_t>(&kind - program.kinds.begin());
+    const Operation *&first = operations[stage.index * numKinds + number];
+    if (kind.kindClass == KindClass::Compute) {
+      first = &all.emplace_back(
+          Operation{&kind, &stage, Row::noPeer, rank, 0, 0, nullptr});
+      return;
+    }
+    // Outputs go to or come from the peer by the class, gradients the other
+    // way.
+    bool sends = kind.kindClass == KindClass::Send;
+    bool isOutput = kind.defines & slot::Output;
+    const std::vector<EdgeEnd> &ends =
+        isOutput ? (sends ? stage.outputGrads : stage.inputs)
+                 : (sends ? stage.inputGrads : stage.outputGrads);
+    for (const EdgeEnd &end : ends)
+      if (end.rank != rank)
+        first = &all.emplace_back(
+            Operation{&kind, &stage, end.stage, end.rank, partnerOf(end.rank),
+                      isOutput && sends ? stage.output : end.value, first});
+  }
+
+  uint32_t partnerOf(uint32_t rank) {
+    auto found = std::find(partnerRanks.begin(), partnerRanks.end(), rank);
+    if (found == partnerRanks.end())
+      found = partnerRanks.insert(found, rank);
+    return static_cast<uint32_t>(found - partnerRanks.begin());
+  }
+
+  size_t numKinds;
+  std::vector<size_t> firstStage;    ///< By pipe.
+  std::vector<int32_t> indexOfStage; ///< By pipe and stage; -1: elsewhere.
   std::vector<StageWiring> stages;
   uint32_t nextValue = 0;
+  std::deque<Operation> all;
+  std::vector<const Operation *> operations; ///< By stage and kind.
+  std::vector<uint32_t> partnerRanks;
 };
 
 } // namespace ppcc::rt

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes programs of every schedule of the library into a folder: library.py PPCC FOLDER [P...] [OPTION...]. With each P come
-several numbers of microbatches: the smallest that the schedule allows, and larger ones."""
+several numbers of microbatches: the smallest that the schedule allows, and larger ones. With --emit=cpp there is a file
+all.cpp beside them that holds them all, and symbols.txt with the names in it."""
 import subprocess
 import sys
 from pathlib import Path
@@ -14,22 +15,39 @@ def microbatches(name, P):
     return [1, P, 2 * P + 1]
 
 
+def symbolOf(path):
+    return path.stem.replace("-", "_")
+
+
+def writeAll(folder):
+    """One file compiles faster than many."""
+    paths = sorted(folder.glob("*.cpp"))
+    texts = [f'#define ppcc_data data_{symbolOf(path)}\n#include "{path.name}"\n#undef ppcc_data\n' for path in paths]
+    (folder / "all.cpp").write_text("".join(texts))
+    library = (folder / "all.so").resolve()
+    (folder / "symbols.txt").write_text("".join(f"{library}:{symbolOf(path)}\n" for path in paths))
+
+
 def main():
     ppcc, folder = sys.argv[1], Path(sys.argv[2])
     options = [word for word in sys.argv[3:] if word.startswith("-")]
     ranks = [int(word) for word in sys.argv[3:] if word not in options] or [2, 4, 8]
     folder.mkdir(parents=True, exist_ok=True)
     listed = subprocess.run([ppcc, "--list-schedules"], capture_output=True, text=True, check=True).stdout
+    isCpp = "--emit=cpp" in options
     names = [line.split()[0] for line in listed.splitlines()]
     for name in names:
         for P in ranks:
             refused = []
             for M in microbatches(name, P):
-                out = folder / f"{name}-{P}-{M}.json"
+                out = folder / f"{name}-{P}-{M}{'.cpp' if isCpp else '.json'}"
                 command = [ppcc, name, "-D", f"P={P}", "-D", f"M={M}", "-o", out, *options]
+                command += [f"--cpp-symbol={symbolOf(out)}"] if isCpp else []
                 done = subprocess.run(command, capture_output=True)
                 refused += [M] if done.returncode else []
             assert not refused, f"{name} with P={P} is refused with M in {refused}"
+    if isCpp:
+        writeAll(folder)
     print(f"{len(names)} schedules")
 
 

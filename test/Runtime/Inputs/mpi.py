@@ -43,7 +43,8 @@ def main():
     while any(map(lives, processes)) and time.monotonic() - start < SECONDS:
         time.sleep(0.1)
     left = sum(map(lives, processes))
-    print(f"{len(processes)} processes began, {left} are left")
+    if processes:
+        print(f"{len(processes)} processes began, {left} are left")
     print(f"status {done.returncode}" if seconds < SECONDS else f"{seconds} s are too long")
     return 0
 

@@ -19,8 +19,10 @@ def main():
         printed = output("ppcc-run", "--transport=cooperative", "--peaks", program)
         held = re.findall(r"^rank \d+: (\d+) activations", printed, re.M)
         report = json.loads(output("ppcc", program, "--emit=report-json"))
+        written = json.loads(program.read_text())["peak_activations"]
         predicted = [rank["peak_activations"] for rank in report["ranks"]]
         assert [int(number) for number in held] == predicted, f"{program}: held {held}, predicted {predicted}"
+        assert written == predicted, f"{program}: it says {written}, the report {predicted}"
         ranks += len(predicted)
     print(f"{len(programs)} programs, {ranks} ranks agree")
 

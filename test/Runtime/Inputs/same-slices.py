@@ -7,16 +7,13 @@ import sys
 
 def read(path):
     slices, names, activations = {}, [], {}
-    events = sorted(json.load(open(path))["traceEvents"], key=lambda event: event.get("ts", 0))
-    # A plan of forwards alone gives no activation back.
-    hasBackward = any(event.get("cat") in ("B", "W") for event in events)
-    for event in events:
+    for event in sorted(json.load(open(path))["traceEvents"], key=lambda event: event.get("ts", 0)):
         if event["ph"] == "X":
             args = {key: value for key, value in event["args"].items() if key not in ("posted", "waited")}
             slices.setdefault((event["pid"], event["tid"]), []).append((event["name"], event["cat"], args))
         elif event["ph"] == "M":
             names.append((event["pid"], event["tid"], event["name"], event["args"]))
-        elif event["name"] == "activations" and hasBackward:
+        elif event["name"] == "activations":
             activations.setdefault(event["pid"], []).append(event["args"]["activations"])
     # What happens at one time in the plan does not in a run.
     return slices, sorted(names, key=str), {rank: (max(counts), counts[-1]) for rank, counts in activations.items()}

@@ -1,0 +1,20 @@
+// Counts activations.
+#include "ppcc/Analysis/Activations.h"
+
+#include <algorithm>
+
+using namespace ppcc;
+
+uint32_t ppcc::peakActivations(const Program &program, RankId rank) {
+  int64_t held = 0, most = 0;
+  for (ActionId begin = program.begin(rank), end; begin != program.end(rank);
+       begin = end) {
+    end = program.groupEnd(begin, rank);
+    for (ActionId row = begin; row != end; ++row.value)
+      held += beginsActivation(program.kindOf(row));
+    most = std::max(most, held);
+    for (ActionId row = begin; row != end; ++row.value)
+      held -= endsActivation(program.kindOf(row), program);
+  }
+  return static_cast<uint32_t>(most);
+}
