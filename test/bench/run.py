@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 here = Path(__file__).resolve().parent
@@ -98,26 +99,41 @@ SETTINGS = {"btl": "self,vader", "pml": "ob1", "btl_vader_single_copy_mechanism"
 
 def engine(tools, folder):
     """Runs 10^6 actions on each transport, with stages that compute nothing."""
-    program = folder / "program.json"
     M = 22727  # 44 actions a microbatch.
-    subprocess.run([tools / "ppcc", "one_f_one_b", "-D", "P=8", "-D", f"M={M}", "-o", program], check=True)
-    print("\nthe engine, one_f_one_b with P=8: 10^6 actions", flush=True)
-    subprocess.run([tools / "ppcc-bench-engine", program], check=True)
-    command = ["mpirun", "--oversubscribe", "--allow-run-as-root"]
-    for name, value in SETTINGS.items():
-        command += ["--mca", name, value]
-    subprocess.run([*command, "-np", "8", tools / "ppcc-bench-engine-mpi", program], check=True)
+    flat, rolled = folder / "program.json", folder / "rolled.json"
+    schedule = [tools / "ppcc", "one_f_one_b", "-D", "P=8", "-D", f"M={M}"]
+    subprocess.run([*schedule, "-o", flat], check=True)
+    subprocess.run([*schedule, "--rolled", "-o", rolled], check=True)
+    for what, program in ("", flat), (", with loops", rolled):
+        print(f"\nthe engine, one_f_one_b with P=8: 10^6 actions{what}", flush=True)
+        subprocess.run([tools / "ppcc-bench-engine", program], check=True)
+        command = ["mpirun", "--oversubscribe", "--allow-run-as-root"]
+        for name, value in SETTINGS.items():
+            command += ["--mca", name, value]
+        subprocess.run([*command, "-np", "8", tools / "ppcc-bench-engine-mpi", program], check=True)
+
+
+WRITTEN_OUT = "--passes=verify,inject-comm,verify"  # Nothing rolls at its end.
 
 
 def emitted(tools, folder):
-    print("\nemitted C++, one_f_one_b with P=8")
-    print(f"{'M':>7} {'actions':>10} {'file MB':>8} {'g++ -O2 s':>10}")
+    """Size of the C++ and time to compile it: with loops, and with all rows written out where that is feasible."""
+    print("\nemitted C++, one_f_one_b with P=8: with loops, and written out")
+    print(f"{'M':>8} {'actions':>10} {'ppcc s':>8} {'file KB':>9} {'g++ -O2 s':>10}  {'file KB':>9} {'g++ -O2 s':>10}")
     source, include = folder / "program.cpp", here.parents[1] / "include"
-    for M in [100, 1000, 10000, 100000]:
-        command = [tools / "ppcc", "one_f_one_b", "-D", "P=8", "-D", f"M={M}", "--emit=cpp", "-o", source]
+    compiler = ["g++", "-std=c++20", "-O2", f"-I{include}", "-c", str(source), "-o", str(folder / "program.o")]
+
+    def measured(M, *options):
+        start = time.monotonic()
+        command = [tools / "ppcc", "one_f_one_b", "-D", "P=8", "-D", f"M={M}", "--emit=cpp", *options, "-o", source]
         subprocess.run(command, check=True)
-        compiler = ["g++", "-std=c++20", "-O2", f"-I{include}", "-c", str(source), "-o", str(folder / "program.o")]
-        print(f"{M:7} {44 * M:10} {source.stat().st_size / 1e6:8.2f} {mean(compiler, folder):10.2f}", flush=True)
+        seconds = time.monotonic() - start
+        return seconds, f"{source.stat().st_size / 1e3:9.1f} {mean(compiler, folder):10.2f}"
+
+    for M in [100, 1000, 10000, 100000, 1000000]:
+        seconds, loops = measured(M)
+        flat = measured(M, WRITTEN_OUT)[1] if M <= 100000 else f"{'-':>9} {'-':>10}"
+        print(f"{M:8} {44 * M:10} {seconds:8.2f} {loops}  {flat}", flush=True)
 
 
 def main():

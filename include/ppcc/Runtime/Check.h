@@ -60,6 +60,7 @@ public:
   RowCheck(const Program &program, uint32_t rank, const Wiring &wiring)
       : program(program), wiring(wiring), rank(rank) {}
 
+  /// Checks a row of a segment.
   void operator()(uint64_t number, const Row &row,
                   const Segment &segment) const {
     if (!fits(row, segment))

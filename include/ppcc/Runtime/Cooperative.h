@@ -84,7 +84,7 @@ private:
         return channel;
     return addChannel(from, to);
   }
-  Channel &addChannel(uint32_t from, uint32_t to) {
+  [[gnu::cold]] Channel &addChannel(uint32_t from, uint32_t to) {
     inboxes[to].channels.push_back({from, {}});
     return inboxes[to].channels.back();
   }

@@ -33,7 +33,7 @@ public:
   }
 
 private:
-  void grow() {
+  [[gnu::cold]] void grow() {
     std::vector<T> larger(ring.empty() ? 4 : 2 * ring.size());
     for (size_t i = 0; i != count; ++i)
       larger[i] = std::move((*this)[i]);

@@ -64,11 +64,11 @@ private:
 
   Cell &home(uint32_t microbatch) const { return cells[microbatch & mask]; }
 
-  T *findAside(uint32_t microbatch) {
+  [[gnu::cold]] T *findAside(uint32_t microbatch) {
     auto found = aside->find(microbatch);
     return found == aside->end() ? nullptr : &found->second;
   }
-  bool insertWhereTaken(uint32_t microbatch, T item) {
+  [[gnu::cold]] bool insertWhereTaken(uint32_t microbatch, T item) {
     if (find(microbatch))
       return false;
     ++count;
