@@ -31,8 +31,9 @@ pipeItem     : microbatches | placement | stages | stageMap | edge | edgeLoop ;
 backward     : 'backward' 'when' expr ';' ;
 onRank       : 'on' 'rank' ID body ;
 
-model        : 'model' '{' modelSetting* '}' ;
+model        : 'model' '{' (modelSetting | modelText)* '}' ;
 modelSetting : ID (ID | 'overlap')? ('pipe' ID)? ('stage' ID)? '=' expr ';' ;
+modelText    : ID STRING ';' ;
 comm         : 'comm' '{' commSetting* '}' ;
 commSetting  : ID commValue (',' commValue)* ';' ;
 commValue    : ID ('-' (ID | 'edge'))* (':' INT)? | INT | 'on' ;

@@ -268,6 +268,10 @@ private:
         optional("stage", setting.stageVariable);
         optional("=", setting.value);
       }
+      for (const ModelText &text : cast<ModelItem>(item)->texts) {
+        line("Setting") << ' ' << text.name.text;
+        optional("=", text.text);
+      }
       return;
     }
     case ItemKind::Comm: {

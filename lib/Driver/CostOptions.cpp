@@ -8,6 +8,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
+#include <map>
+
 using namespace ppcc;
 using llvm::StringRef;
 
@@ -82,9 +84,61 @@ constexpr NamedCost namedCosts[] = {
 
 } // namespace
 
+namespace {
+
+/// What `--cost F.t=1` says: of each stage, the sum over its layers.
+struct LayerCost {
+  KindId kind;
+  char layer;
+  Time time;
+};
+
+} // namespace
+
+/// The costs by layer as costs by stage.
+static void addLayerCosts(llvm::ArrayRef<LayerCost> settings,
+                          DiagnosticEngine &diags, Program &program) {
+  if (settings.empty())
+    return;
+  if (program.stageLayers.empty()) {
+    diags.report<diag::NoLayout>(Place("--cost"), "--cost KIND.LAYER");
+    return;
+  }
+  std::map<KindId, std::vector<decimal::Sum>> sums;
+  for (const LayerCost &setting : settings) {
+    std::vector<decimal::Sum> &sum = sums[setting.kind];
+    sum.resize(program.stageLayers.size());
+    bool isKnown = false;
+    for (auto [layers, time] : llvm::zip(program.stageLayers, sum)) {
+      auto count = llvm::count(layers, setting.layer);
+      isKnown |= count != 0;
+      time += decimal::Sum(count) * setting.time;
+    }
+    if (!isKnown)
+      diags.report<diag::UnknownLayer>(Place("--cost"),
+                                       llvm::join(program.stageLayers, "|"),
+                                       StringRef(&setting.layer, 1));
+  }
+  for (const auto &[kind, sum] : sums)
+    for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe) {
+      CostSetting &setting =
+          program.costs.actions.emplace_back(CostSetting{kind, PipeId(pipe)});
+      for (decimal::Sum time : sum) {
+        if (time > cost::max) {
+          diags.report<diag::CostTooLarge>(
+              Place("--cost"), static_cast<double>(time) / cost::unit,
+              cost::max / cost::unit);
+          return;
+        }
+        setting.times.push_back(static_cast<Time>(time));
+      }
+    }
+}
+
 /// Reads `NAME=VALUE` into the costs; gives what is wrong with it.
 static std::string setCost(StringRef text, const KindTable &kinds,
-                           CostModel &costs) {
+                           CostModel &costs,
+                           std::vector<LayerCost> &layerCosts) {
   auto [name, value] = text.split('=');
   if (name.size() == text.size())
     return "`" + text.str() + "` is not of the form NAME=VALUE";
@@ -96,12 +150,17 @@ static std::string setCost(StringRef text, const KindTable &kinds,
   for (const NamedCost &known : namedCosts)
     if (known.name == name)
       return badValue(known.set(value, costs));
-  auto kind = kinds.find(name);
+  auto [letters, layer] = name.split('.');
+  bool byLayer = layer.size() == 1 && llvm::isAlpha(layer[0]);
+  auto kind = kinds.find(byLayer ? letters : name);
   if (kind && kinds[*kind].isCompute()) {
     auto time = decimal::round(value, cost::scale);
     if (!time || *time < 0)
       return badValue(timeWords);
-    costs.actions.push_back({*kind, {}, {*time}});
+    if (byLayer)
+      layerCosts.push_back({*kind, layer[0], *time});
+    else
+      costs.actions.push_back({*kind, {}, {*time}});
     return "";
   }
   std::vector<StringRef> names;
@@ -120,13 +179,17 @@ void ppcc::addCostOptions(CLI::App &app, CostOptions &options) {
          [&](const std::vector<std::string> &texts) {
            for (const std::string &text : texts) {
              CostModel unused;
-             if (std::string error = setCost(text, KindTable(), unused);
+             std::vector<LayerCost> unusedToo;
+             if (std::string error =
+                     setCost(text, KindTable(), unused, unusedToo);
                  !error.empty())
                throw CLI::ValidationError("--cost", error);
            }
            options.costs = texts;
          },
-         "The time of an action kind (F=1.5), of a whole group "
+         "The time of an action kind (F=1.5), of a kind in a layer of the "
+         "layout (F.t=0.2: summed over the layers of a stage), of a whole "
+         "group "
          "(overlap=2.5, overlap=sum*0.8), of a message (comm=0.1; "
          "bytes and bandwidth); static memory of a stage, limit of a rank")
       ->option_text("NAME=VALUE")
@@ -155,10 +218,12 @@ bool ppcc::applyCosts(const CostOptions &options, SourceManager &sources,
     else
       readCosts(sources.text(*file), *file, sources, diags, program);
   }
+  std::vector<LayerCost> layerCosts;
   for (const std::string &text : options.costs) {
-    std::string error = setCost(text, program.kinds, program.costs);
+    std::string error = setCost(text, program.kinds, program.costs, layerCosts);
     assert(error.empty() && "the command line was checked");
     (void)error;
   }
+  addLayerCosts(layerCosts, diags, program);
   return diags.errorCount() == errorsBefore;
 }

@@ -14,6 +14,7 @@
 #include "ppcc/Expand/Expand.h"
 #include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Transport.h"
+#include "ppcc/Parse/Parser.h"
 #include "ppcc/Transforms/FuseComm.h"
 #include "ppcc/Transforms/InjectComm.h"
 
@@ -157,13 +158,27 @@ private:
 
   std::optional<Program> layOut(const sema::Module &module,
                                 const sema::Schedule &schedule) {
+    std::optional<std::vector<std::string>> layout;
+    if (!options.layout.empty() && !(layout = givenLayout()))
+      return std::nullopt;
     sema::Evaluator evaluator(module, diags, options.limits.maxSteps());
     auto instance = sema::instantiate(schedule, params(schedule),
+                                      layout ? &*layout : nullptr,
                                       options.limits, evaluator, diags);
     if (!instance)
       return std::nullopt;
     return expand(module, std::move(*instance), options.limits, evaluator,
                   sources, diags);
+  }
+
+  /// The value of --layout.
+  std::optional<std::vector<std::string>> givenLayout() {
+    constexpr StringRef name = "--layout";
+    auto known = sources.lookup(name);
+    uint32_t file = known ? *known
+                          : sources.add(name, llvm::MemoryBuffer::getMemBuffer(
+                                                  options.layout, name));
+    return parseLayout(options.layout, sources.loc(file, 0), diags);
   }
 
   /// The values for the parameters of a schedule.

@@ -109,6 +109,10 @@ void ppcc::addCompileOptions(CLI::App &app, Options &options) {
   app.add_option("--schedule", options.schedule,
                  "The schedule to compile, when the file declares several")
       ->option_text("NAME");
+  app.add_option("--layout", options.layout,
+                 "The layers of each stage, as in `E|(tt|)*3,m|L`; stands for "
+                 "that of the schedule")
+      ->option_text("LAYERS");
   addCommunication(app, options);
   addCostOptions(app, options.costs);
   addProgramOptions(app, options);

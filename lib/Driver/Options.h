@@ -20,6 +20,7 @@ struct Options : PassCommandLine {
   std::optional<std::string> preconnect; ///< `auto`, `on` or `off`.
   std::vector<sema::ParamValue> params;
   bool sharesParams = false; ///< Some may be for other schedules.
+  std::string layout; ///< Stands for that of the schedule; empty for none.
   sema::Limits limits;
   CostOptions costs;
   EmitOptions emitOptions;

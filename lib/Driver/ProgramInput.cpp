@@ -28,6 +28,9 @@ StringRef ppcc::misusedOption(const Options &options, bool isProgram) {
   const Rule rules[] = {
       {!options.params.empty() && !options.sharesParams, false,
        "-D gives parameters of a schedule values; the input is a program"},
+      {!options.layout.empty(), false,
+       "--layout gives the stages of a schedule layers; the input is a "
+       "program"},
       {!options.schedule.empty(), false,
        "--schedule chooses a schedule; the input is a program"},
       {options.listParams, false,

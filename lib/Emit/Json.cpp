@@ -48,6 +48,10 @@ public:
     byRank([&](RankId rank) { return peakActivations(facts.program, rank); });
     key("edge_buffers");
     edgeBuffers();
+    if (!program.stageLayers.empty()) {
+      key("layout");
+      list(program.stageLayers, [&](StringRef layers) { string(layers); });
+    }
     if (!program.costs.empty()) {
       key("costs");
       putCosts(writer, program);

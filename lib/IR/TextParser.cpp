@@ -236,6 +236,7 @@ private:
         {"site", &Parser::parseSite},
         {"pipe", &Parser::parsePipe},
         {"skip", &Parser::parseSkip},
+        {"layout", &Parser::parseLayers},
         {"cost", &Parser::parseCost},
         {"group", &Parser::parseGroupRule},
         {"latency", &Parser::parseLatency},
@@ -368,6 +369,27 @@ private:
           at, fmt::format("the pair {}-{}", low.value, high.value));
     program.preconnect.push_back(pair);
     pairRanges.push_back(at);
+  }
+
+  /// The layers of each stage: letters, and a bar between two stages.
+  bool parseLayers() {
+    skipSpace();
+    const char *from = cursor;
+    auto text = string("the layers of the stages");
+    if (!text)
+      return false;
+    layoutRange = range(from, cursor);
+    if (!program.stageLayers.empty())
+      diags.report<diag::IrTwice>(keyRange, "`layout`");
+    if (!llvm::all_of(*text,
+                      [](char c) { return llvm::isAlpha(c) || c == '|'; })) {
+      diags.report<diag::IrExpected>(layoutRange, "letters and bars");
+      return false;
+    }
+    program.stageLayers.clear();
+    for (StringRef stage : llvm::split(*text, '|'))
+      program.stageLayers.push_back(stage.str());
+    return true;
   }
 
   bool parseFile() {
@@ -693,6 +715,12 @@ private:
     for (auto [pair, at] : llvm::zip(program.preconnect, pairRanges))
       if (pair.high.value >= program.numRanks)
         diags.report<diag::IrNoRank>(at, pair.high.value, program.numRanks);
+    for (const Pipe &pipe : program.pipes)
+      if (!program.stageLayers.empty() &&
+          program.stageLayers.size() != pipe.numStages())
+        diags.report<diag::CostCount>(
+            layoutRange, "layout", program.stageLayers.size(),
+            fmt::format("{} stages in `{}`", pipe.numStages(), pipe.name));
     size_t limits = program.costs.memoryLimits.size();
     if (limits > 1 && limits != program.numRanks)
       diags.report<diag::CostCount>(limitsRange, "memory limit", limits,
@@ -1032,6 +1060,7 @@ private:
   std::vector<SourceRange> siteRanges,
       pipeRanges;                      ///< The keys of those read so far.
   std::vector<SourceRange> pairRanges; ///< Of `preconnect`.
+  SourceRange layoutRange;
   llvm::DenseSet<std::pair<uint32_t, uint32_t>> pairs;
   std::optional<uint32_t>
       ownFile; ///< The entry of this text in Program::files.

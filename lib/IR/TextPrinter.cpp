@@ -160,6 +160,11 @@ private:
       printSites();
     for (const Pipe &pipe : program.pipes)
       printPipe(pipe);
+    if (!program.stageLayers.empty()) {
+      out << "  layout ";
+      printString(llvm::join(program.stageLayers, "|"), out);
+      out << '\n';
+    }
     printCosts();
     out << "}\n";
   }

@@ -190,6 +190,7 @@ private:
       wrong("backward", "true or false");
     program.hasBackward = value.value_or(true);
   }
+  void readLayout();
   void readPreconnect();
   void readCalls() {
     auto style = findCallStyle(string("calls"));
@@ -309,6 +310,7 @@ private:
     checkPipes();
     checkSites();
     checkPreconnect();
+    checkLayout();
     if (diags.errorCount() != errorsBefore)
       return; // Rows that refer to them would only repeat it.
     if (!costsText.empty())
@@ -330,6 +332,7 @@ private:
   void checkPipes();
   void checkSites();
   void checkPreconnect();
+  void checkLayout();
   void finishRow(ActionId id, uint32_t offset);
   void useOwnSite(Action &action, uint32_t offset);
   void checkLoops();
@@ -354,6 +357,7 @@ private:
 
   std::vector<KindId> kinds; ///< By the file's numbers.
   std::vector<SourceRange> pipePlaces, sitePlaces, pairPlaces;
+  SourceRange layoutPlace;
   std::vector<uint32_t> rowOffsets; ///< Where each action begins.
   StringRef costsText;
   SourceRange actionsPlace;
@@ -387,6 +391,7 @@ const Reader::Key Reader::topKeys[] = {
     {"backward", &Reader::readBackward},
     {"preconnect", &Reader::readPreconnect, /*isOptional=*/true},
     {"calls", &Reader::readCalls, /*isOptional=*/true},
+    {"layout", &Reader::readLayout, /*isOptional=*/true},
     {"costs", &Reader::readCostsText, /*isOptional=*/true},
     {"kinds", &Reader::readKinds},
     {"phases", &Reader::readPhases},
@@ -412,6 +417,16 @@ const Reader::Key Reader::pipeKeys[] = {
 void Reader::readTop() {
   object("the program", topKeys);
   expectEnd();
+}
+
+void Reader::readLayout() {
+  list("layout", [&] {
+    std::string layers = string("layout");
+    layoutPlace = lastPlace();
+    if (!llvm::all_of(layers, llvm::isAlpha))
+      wrong("layout", "a list of letters by stage");
+    program.stageLayers.push_back(std::move(layers));
+  });
 }
 
 void Reader::readPreconnect() {
@@ -600,6 +615,15 @@ void Reader::checkSites() {
           sitePlaces[i], "site", site.caller.value,
           fmt::format("`sites` has {}", program.sites.size()));
   }
+}
+
+void Reader::checkLayout() {
+  for (const Pipe &pipe : program.pipes)
+    if (!program.stageLayers.empty() &&
+        program.stageLayers.size() != pipe.numStages())
+      diags.report<diag::CostCount>(
+          layoutPlace, "layout", program.stageLayers.size(),
+          fmt::format("{} stages in `{}`", pipe.numStages(), pipe.name));
 }
 
 void Reader::checkPreconnect() {

@@ -230,7 +230,28 @@ private:
       result.value = expr(setting->expr());
       settings.push_back(result);
     }
-    return context.make<ModelItem>(firstWord(ctx), copy(settings));
+    SmallVector<ModelText> texts;
+    for (auto *text : ctx->modelText())
+      texts.push_back(modelText(text));
+    return context.make<ModelItem>(firstWord(ctx), copy(settings), copy(texts));
+  }
+
+  ModelText modelText(P::ModelTextContext *ctx) {
+    ModelText result{identifier(ctx->ID()), {}, {}};
+    SourceRange quoted = range(ctx->STRING()->getSymbol());
+    result.text.range = {quoted.begin.advanced(1),
+                         SourceLoc{quoted.end.raw - 1}};
+    result.text.text = context.copy(
+        StringRef(ctx->STRING()->getText()).drop_front().drop_back());
+    if (result.name.text != "layout")
+      return result;
+    SmallVector<StringRef> stages;
+    if (auto layout =
+            parseLayout(result.text.text, result.text.range.begin, diags))
+      for (const std::string &stage : *layout)
+        stages.push_back(context.copy(stage));
+    result.stages = copy(stages);
+    return result;
   }
 
   const Item *comm(P::CommContext *ctx) {

@@ -34,9 +34,10 @@ struct BuiltinRow {
   Builtin id;
 };
 constexpr BuiltinRow builtins[] = {
-    {"min", Builtin::Min},         {"max", Builtin::Max},
-    {"abs", Builtin::Abs},         {"issued", Builtin::Issued},
-    {"pending", Builtin::Pending}, {"padded", Builtin::Padded},
+    {"min", Builtin::Min},       {"max", Builtin::Max},
+    {"abs", Builtin::Abs},       {"layout", Builtin::Layout},
+    {"issued", Builtin::Issued}, {"pending", Builtin::Pending},
+    {"padded", Builtin::Padded},
 };
 
 const BuiltinRow *findBuiltin(StringRef name) {
@@ -378,6 +379,13 @@ private:
         actionArgument(args[0]);
       if (args.size() > chunk)
         chunkArgument(args[chunk]);
+    } else if (id == Builtin::Layout) {
+      if (args.empty() || args.size() > 2)
+        wrongCount(expr->callee, "a layer and perhaps a stage", args.size());
+      if (!args.empty())
+        layerArgument(args[0]);
+      for (const ast::Expr *stage : args.drop_front(args.empty() ? 0 : 1))
+        expect(stage, Type::Int, "a stage");
     } else if (id == Builtin::Abs ? args.size() != 1 : args.size() < 2) {
       wrongCount(expr->callee,
                  id == Builtin::Abs ? "1 argument" : "2 arguments or more",
@@ -403,6 +411,16 @@ private:
       diags.report<diag::UnknownAction>(expr->range, source(expr), "");
     else
       set(expr, Type::Int, ExprInfo::Ref::None, kind->value);
+  }
+
+  /// The t of `layout(t, s)`, kept as a character.
+  void layerArgument(const ast::Expr *expr) {
+    auto *name = dyn_cast<ast::NameExpr>(expr);
+    if (!name || name->name.size() != 1 || !llvm::isAlpha(name->name[0]))
+      diags.report<diag::TypeMismatch>(expr->range, "the layer of `layout`",
+                                       "a letter", "`" + source(expr) + "`");
+    else
+      set(expr, Type::Int, ExprInfo::Ref::None, name->name[0]);
   }
 
   void chunkArgument(const ast::Expr *expr) {

@@ -11,6 +11,17 @@ using namespace ppcc::sema;
 using llvm::cast;
 using llvm::StringRef;
 
+LayerCounts::LayerCounts(llvm::ArrayRef<std::string> layout)
+    : stages(layout.size()) {
+  for (size_t stage = 0; stage != stages; ++stage)
+    for (char letter : layout[stage]) {
+      size_t index = static_cast<unsigned char>(letter) & 0x7F;
+      counts[index].resize(stages);
+      ++counts[index][stage];
+      ++totals[index];
+    }
+}
+
 double Evaluator::evalFloat(const ast::Expr *expr) {
   Value value = eval(expr);
   return type(expr) == Type::Int ? static_cast<double>(value.i) : value.f;
@@ -149,6 +160,8 @@ Value Evaluator::builtin(const ast::CallExpr *expr, Builtin id) {
            : negated  ? Value{.i = *negated}
                       : overflow(expr, "-", 0, value);
   }
+  case Builtin::Layout:
+    return layout(expr);
   case Builtin::Issued:
     return counter(id, KindId(module.exprs[args[0]->id].index),
                    args.size() > 1 ? args[1] : nullptr, expr->range);
@@ -157,6 +170,28 @@ Value Evaluator::builtin(const ast::CallExpr *expr, Builtin id) {
     return counter(id, KindId(), args.empty() ? nullptr : args[0], expr->range);
   }
   llvm_unreachable("all builtins are handled");
+}
+
+Value Evaluator::layout(const ast::CallExpr *expr) {
+  char letter = static_cast<char>(module.exprs[expr->args[0]->id].index);
+  if (!layers) {
+    if (fail(diag::NoLayout, expr->range))
+      diags.report<diag::NoLayout>(expr->range, "layout");
+    return {.i = 0};
+  }
+  if (expr->args.size() == 1)
+    return {.i = layers->total(letter)};
+  int64_t stage = evalInt(expr->args[1]),
+          last = static_cast<int64_t>(layers->numStages()) - 1;
+  if (failed())
+    return {.i = 0};
+  if (stage < 0 || stage > last) {
+    if (fail(diag::OutOfRange, expr->args[1]->range))
+      diags.report<diag::OutOfRange>(expr->args[1]->range, "the stage", stage,
+                                     0, last);
+    return {.i = 0};
+  }
+  return {.i = layers->has(letter) ? layers->of(letter)[stage] : 0};
 }
 
 Value Evaluator::counter(Builtin id, KindId kind, const ast::Expr *chunk,

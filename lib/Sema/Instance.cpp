@@ -86,8 +86,10 @@ public:
     instance.program.name = schedule.decl->name.text.str();
   }
 
-  std::optional<Instance> run(ArrayRef<ParamValue> values) {
+  std::optional<Instance> run(ArrayRef<ParamValue> values,
+                              const std::vector<std::string> *layout) {
     size_t before = diags.errorCount();
+    takeLayout(layout);
     evaluator.globals.assign(schedule.numGlobals, Value{.i = 0});
     for (size_t i = 0; i != schedule.pipeSlots.size(); ++i)
       evaluator.globals[schedule.pipeSlots[i]] = {.i = static_cast<int64_t>(i)};
@@ -105,6 +107,22 @@ public:
 
 private:
   Program &program() { return instance.program; }
+
+  /// The layout given from outside, or the schedule's.
+  void takeLayout(const std::vector<std::string> *given) {
+    if (schedule.model)
+      for (const ast::ModelText &text : schedule.model->texts) {
+        layoutPlace = text.text.range;
+        for (StringRef stage : text.stages)
+          program().stageLayers.push_back(stage.str());
+      }
+    if (given) {
+      program().stageLayers = *given;
+      layoutPlace = Place("--layout");
+    }
+    if (!program().stageLayers.empty())
+      evaluator.layers.emplace(program().stageLayers);
+  }
 
   void params(ArrayRef<ParamValue> values) {
     std::vector<StringRef> names;
@@ -230,6 +248,11 @@ private:
       size_t previous = evaluator.pushFrame(schedule.headerLocals);
       size_t before = diags.errorCount();
       stages(decl, pipe);
+      if (diags.errorCount() == before && evaluator.layers &&
+          evaluator.layers->numStages() != pipe.numStages())
+        diags.report<diag::LayoutStages>(layoutPlace,
+                                         evaluator.layers->numStages(),
+                                         pipe.name, pipe.numStages());
       if (diags.errorCount() == before)
         microbatches(decl, pipe);
       for (const ast::Item *item : decl.edges) {
@@ -532,18 +555,18 @@ private:
   Evaluator &evaluator;
   DiagnosticEngine &diags;
   Instance instance;
+  Place layoutPlace;
   __int128 total = 0;
   uint32_t numEdges = 0;
 };
 
 } // namespace
 
-std::optional<Instance> sema::instantiate(const Schedule &schedule,
-                                          ArrayRef<ParamValue> values,
-                                          const Limits &limits,
-                                          Evaluator &evaluator,
-                                          DiagnosticEngine &diags) {
-  return Instantiator(schedule, limits, evaluator, diags).run(values);
+std::optional<Instance>
+sema::instantiate(const Schedule &schedule, ArrayRef<ParamValue> values,
+                  const std::vector<std::string> *layout, const Limits &limits,
+                  Evaluator &evaluator, DiagnosticEngine &diags) {
+  return Instantiator(schedule, limits, evaluator, diags).run(values, layout);
 }
 
 ArrayRef<ast::Identifier> sema::commSetting(const Schedule &schedule,

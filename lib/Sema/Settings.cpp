@@ -36,6 +36,11 @@ constexpr Row<Subject> modelRows[] = {
 #include "Settings.def"
 };
 
+constexpr Row<Subject> modelTextRows[] = {
+#define MODEL_TEXT(Name) {Name, Subject::None},
+#include "Settings.def"
+};
+
 constexpr Row<CommValue> commRows[] = {
 #define COMM(Name, Takes) {Name, CommValue::Takes},
 #include "Settings.def"
@@ -137,6 +142,9 @@ void sema::checkModel(const ast::ModelItem &item, const KindTable &kinds,
                     setting.pipe.text, byStage ? " stage" : "");
     section.once(StringRef(key).rtrim(), setting.name.range);
   }
+  for (const ast::ModelText &text : item.texts)
+    if (section.find(ArrayRef(modelTextRows), text.name))
+      section.once(text.name.text, text.name.range);
 }
 
 void sema::checkComm(const ast::CommItem &item, const CommWords &words,

@@ -426,10 +426,19 @@ struct ModelSetting {
   const Expr *value;
 };
 
+/// `layout "E|t|t|L";`
+struct ModelText {
+  Identifier name;
+  Identifier text;                        ///< As written, without its quotes.
+  llvm::ArrayRef<llvm::StringRef> stages; ///< Of a layout: see parseLayout().
+};
+
 struct ModelItem : Item {
   llvm::ArrayRef<ModelSetting> settings;
-  ModelItem(SourceRange range, llvm::ArrayRef<ModelSetting> settings)
-      : Item(ItemKind::Model, range), settings(settings) {}
+  llvm::ArrayRef<ModelText> texts;
+  ModelItem(SourceRange range, llvm::ArrayRef<ModelSetting> settings,
+            llvm::ArrayRef<ModelText> texts)
+      : Item(ItemKind::Model, range), settings(settings), texts(texts) {}
   static bool classof(const Item *i) { return i->kind == ItemKind::Model; }
 };
 

@@ -114,6 +114,9 @@ public:
   bool hasBackward = true; ///< False for a forward-only program.
   KindTable kinds;
   CostModel costs;
+  /// The letters of the layers of each stage, the same in every pipe; empty
+  /// when nobody said.
+  std::vector<std::string> stageLayers;
   CallStyle calls = CallStyle::None;   ///< Of its messages.
   std::vector<std::string> phases{""}; ///< By PhaseId; the first is "no phase".
   std::vector<SiteFile> files;

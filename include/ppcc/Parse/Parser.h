@@ -5,6 +5,8 @@
 #include "ppcc/Basic/Diagnostics.h"
 
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace ppcc {
 
@@ -15,5 +17,14 @@ std::optional<ast::File> parseFile(uint32_t source,
                                    const SourceManager &sources,
                                    ast::Context &context,
                                    DiagnosticEngine &diags);
+
+/// Reads a layout, like `E|(t|)*3,m|m||L`: the letters of the layers of each
+/// stage. A bar ends a stage; `*n` repeats a letter, a bar or a group; commas
+/// and blanks mean nothing (the notation of Megatron-LM's
+/// --pipeline-model-parallel-layout). `begin` is the place of its first byte.
+/// Reports what is wrong, and layouts of more stages or layers than a pipe may
+/// have.
+std::optional<std::vector<std::string>>
+parseLayout(llvm::StringRef text, SourceLoc begin, DiagnosticEngine &diags);
 
 } // namespace ppcc

@@ -5,6 +5,8 @@
 
 #include "llvm/ADT/DenseSet.h"
 
+#include <array>
+
 namespace ppcc::sema {
 
 /// A value; its type is known from the expression.
@@ -33,6 +35,28 @@ public:
                                          SourceRange range) = 0;
   virtual std::optional<int64_t> padded(const ChunkArg *chunk,
                                         SourceRange range) = 0;
+};
+
+/// How many layers of each letter the stages have.
+class LayerCounts {
+public:
+  /// Of a layout: the letters of each stage. O(layers + stages * letters).
+  explicit LayerCounts(llvm::ArrayRef<std::string> layout);
+
+  size_t numStages() const { return stages; }
+  bool has(char letter) const { return !of(letter).empty(); }
+  /// By stage; empty when no stage has one.
+  llvm::ArrayRef<uint32_t> of(char letter) const {
+    return counts[static_cast<unsigned char>(letter) & 0x7F];
+  }
+  int64_t total(char letter) const {
+    return totals[static_cast<unsigned char>(letter) & 0x7F];
+  }
+
+private:
+  size_t stages;
+  std::array<std::vector<uint32_t>, 128> counts;
+  std::array<int64_t, 128> totals{};
 };
 
 /// Evaluates expressions over globals and a stack of local frames. Errors are
@@ -80,6 +104,7 @@ public:
 
   std::vector<Value> globals;
   Counters *counters = nullptr;
+  std::optional<LayerCounts> layers; ///< Of the layout, if there is one.
 
 private:
   static constexpr uint64_t nodesOfStep = 16;
@@ -88,6 +113,7 @@ private:
   Value name(const ast::NameExpr *expr);
   Value call(const ast::CallExpr *expr);
   Value builtin(const ast::CallExpr *expr, Builtin id);
+  Value layout(const ast::CallExpr *expr);
   Value counter(Builtin id, KindId kind, const ast::Expr *chunk,
                 SourceRange range);
   Value binary(const ast::BinaryExpr *expr);

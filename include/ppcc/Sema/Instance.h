@@ -29,11 +29,13 @@ struct Instance {
 };
 
 /// Binds the parameters, checks every `require`, and evaluates the header:
-/// ranks, pipes, placements, edges. Leaves the values of the globals in
+/// ranks, pipes, placements, edges, costs. `layout`, where it is not null,
+/// stands for that of the schedule. Leaves the values of the globals in
 /// `evaluator`. Reports every error; gives nothing when there was one.
 /// O(parameters + stages + edges).
 std::optional<Instance> instantiate(const Schedule &schedule,
                                     llvm::ArrayRef<ParamValue> values,
+                                    const std::vector<std::string> *layout,
                                     const Limits &limits, Evaluator &evaluator,
                                     DiagnosticEngine &diags);
 

@@ -16,7 +16,7 @@ enum class Type : uint8_t { Error, Int, Bool, Float, Pipe };
 /// `int`, `bool`, `float` or `pipe`.
 llvm::StringRef typeName(Type type);
 
-enum class Builtin : uint8_t { Min, Max, Abs, Issued, Pending, Padded };
+enum class Builtin : uint8_t { Min, Max, Abs, Layout, Issued, Pending, Padded };
 
 /// What an expression means.
 struct ExprInfo {
