@@ -227,10 +227,10 @@ class Program:
         return self._emit(format, *options)
 
     def _emit(self, format: str, *options: str) -> str:
-        return run(["-", "--from=json", f"--emit={format}", *self._as_it_stands(), *options], text=self.json)
-
-    def _as_it_stands(self) -> list[str]:
-        return [] if self.has_messages() else ["--comm-order=none"]
+        # Without messages it stays so, unless somebody asks for them.
+        silent = not self.has_messages() and not any(option.startswith("--comm-order") for option in options)
+        order = ["--comm-order=none"] if silent else []
+        return run(["-", "--from=json", f"--emit={format}", *order, *options], text=self.json)
 
     def __str__(self) -> str:
         rows = (" ".join(map(str, self.groups(rank))) for rank in range(self.ranks))

@@ -26,10 +26,21 @@ class Block(nn.Module):
         return x + self.down(torch.tanh(self.up(x * self.scale)))
 
 
-def make_stages(count: int) -> list[nn.Module]:
+class Plain(nn.Module):
+    """One way from input to output."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.tanh(self.inner(x))
+
+
+def make_stages(count: int, block: type[nn.Module] = Block) -> list[nn.Module]:
     """The same stages on every rank."""
     torch.manual_seed(7)
-    return [Block().double() for _ in range(count)]
+    return [block().double() for _ in range(count)]
 
 
 def make_batch(microbatches: int) -> tuple[Tensor, Tensor]:
@@ -45,9 +56,11 @@ def loss_fn(output: Tensor, target: Tensor) -> Tensor:
     return nn.functional.mse_loss(output, target)
 
 
-def reference(count: int, microbatches: int) -> tuple[list[nn.Module], list[Tensor]]:
+def reference(
+    count: int, microbatches: int, block: type[nn.Module] = Block
+) -> tuple[list[nn.Module], list[Tensor]]:
     """The stages with the gradients of the mean of all losses, and the losses."""
-    stages = make_stages(count)
+    stages = make_stages(count, block)
     batch, target = make_batch(microbatches)
     losses = []
     for x, y in zip(batch.tensor_split(microbatches), target.tensor_split(microbatches), strict=True):
