@@ -7,6 +7,7 @@
 #include "Options.h"
 #include "PictureOptions.h"
 #include "ProgramInput.h"
+#include "ppcc/Basic/DiagnosticsJson.h"
 #include "ppcc/Driver/CommWords.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Driver/PassRegistry.h"
@@ -240,11 +241,19 @@ private:
     std::string text = "verify,";
     if (order != "none")
       text += "inject-comm{order=" + order +
-              (bound.empty() ? "" : "," + bound) + "},verify,";
+              (bound.empty() ? "" : "," + bound) + torchTurns() + "},verify,";
     if (fusion.fusion != Fusion::None)
       text += fmt::format("fuse-comm{{mode={},{},verify,", fusion.name,
                           onTransports);
     return text + proof;
+  }
+
+  /// `,torch-fsdp=2.10`, or nothing when the program is not for FSDP.
+  std::string torchTurns() const {
+    const TorchTarget &torch = options.emitOptions.torch;
+    return torch.fsdp ? fmt::format(",torch-fsdp={}.{}", torch.version.major,
+                                    torch.version.minor)
+                      : "";
   }
 
   /// `prefetch=N`, or nothing without a bound.
@@ -438,8 +447,12 @@ int ppcc::runCompiler(llvm::ArrayRef<const char *> args,
   SourceManager sources(std::move(fs));
   bool color = wantsColor(options.color, err);
   err.enable_colors(color);
-  DiagnosticEngine diags(
-      [&](const Diagnostic &found) { render(found, sources, err, {color}); });
+  DiagnosticEngine diags([&](const Diagnostic &found) {
+    if (options.jsonDiagnostics)
+      renderJson(found, sources, err);
+    else
+      render(found, sources, err, {color});
+  });
   diags.maxErrors = options.maxErrors;
   return Compilation(options, sources, diags, out, err).run();
 }

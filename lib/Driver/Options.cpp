@@ -160,9 +160,12 @@ static void declare(CLI::App &app, Options &options) {
       app, "--torch-version", "The PyTorch that reads torch-csv, such as 2.9",
       [&](const std::string &text) -> std::string {
         auto version = parseTorchVersion(text);
-        options.emitOptions.torchVersion = version.value_or(TorchVersion());
+        options.emitOptions.torch.version = version.value_or(TorchVersion());
         return version ? "" : "`" + text + "` is no version such as 2.9";
       });
+  app.add_flag("--torch-fsdp", options.emitOptions.torch.fsdp,
+               "Tell PyTorch in torch-csv when to gather and free the "
+               "parameters of stages");
 
   addParsed(app, "--cpp-symbol", "The name of the variable that cpp exports",
             [&](const std::string &text) -> std::string {
@@ -171,6 +174,12 @@ static void declare(CLI::App &app, Options &options) {
                                        : "`" + text +
                                              "` cannot be the name of a "
                                              "variable";
+            });
+
+  addChoice(app, "--diagnostics-format",
+            "How errors and warnings are written: text, json (a line each)",
+            {"text", "json"}, [&](const std::string &format) {
+              options.jsonDiagnostics = format == "json";
             });
 
   app.add_flag("--list-schedules", options.listSchedules,
@@ -208,6 +217,9 @@ std::optional<int> ppcc::parseOptions(ArrayRef<const char *> args,
   if (options.timeline && options.emit == "ast")
     return wrong("--timeline draws a program, but --emit=ast stops before "
                  "there is one");
+  if (options.emitOptions.torch.fsdp && options.emit != "torch-csv")
+    return wrong("--torch-fsdp is for --emit=torch-csv; PyTorch moves "
+                 "parameters by itself when it places the messages");
   if (options.input.empty() && !isList)
     return wrong(
         "no input: give a schedule file, or the name of one of the library");

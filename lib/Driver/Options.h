@@ -28,7 +28,8 @@ struct Options : PassCommandLine {
   ImportOptions importOptions;
   std::optional<size_t> maxSourceBytes;
   bool check = false, timeline = false;
-  bool rolled = false; ///< Write loops for what repeats itself.
+  bool jsonDiagnostics = false; ///< Not for people.
+  bool rolled = false;          ///< Write loops for what repeats itself.
   bool listSchedules = false, listParams = false, listDiagnostics = false;
 };
 

@@ -3,8 +3,6 @@
 
 #include "ppcc/IR/Loops.h"
 
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
 using llvm::StringRef;
 
@@ -29,14 +27,4 @@ const Emitter *ppcc::findEmitter(StringRef name) {
     if (emitter.name == name)
       return &emitter;
   return nullptr;
-}
-
-std::optional<TorchVersion> ppcc::parseTorchVersion(StringRef text) {
-  TorchVersion version;
-  if (text.consumeInteger(10, version.major) || !text.consume_front(".") ||
-      text.consumeInteger(10, version.minor))
-    return std::nullopt;
-  if (!text.empty() && llvm::isAlnum(text.front()))
-    return std::nullopt;
-  return version;
 }

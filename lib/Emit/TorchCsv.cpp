@@ -3,6 +3,7 @@
 #include "Cells.h"
 #include "Emitters.h"
 
+#include "ppcc/Analysis/Turns.h"
 #include "ppcc/IR/Place.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -12,12 +13,6 @@ using namespace ppcc;
 
 namespace {
 
-constexpr TorchVersion overlapSince{2, 9}, reduceGradSince{2, 10};
-
-std::string text(TorchVersion version) {
-  return fmt::format("{}.{}", version.major, version.minor);
-}
-
 /// Finds what the CSV cannot express.
 class TorchCheck {
 public:
@@ -26,7 +21,11 @@ public:
 
   bool check(bool withMessages) {
     size_t before = context.diags.errorCount();
+    if (!program.hasBackward)
+      context.diags.report<diag::TorchForwardOnly>(Place(program.name));
     checkPlacement();
+    checkRanks();
+    checkMicrobatches();
     checkEdges();
     for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
       forEachItem(program, RankId(rank), [&](ActionId begin, ActionId end) {
@@ -68,6 +67,37 @@ private:
     }
   }
 
+  /// PyTorch's schedule begins with the stages of the rank; there must be one.
+  void checkRanks() {
+    llvm::BitVector hasStage(program.numRanks);
+    for (const Pipe &pipe : program.pipes)
+      for (RankId rank : pipe.rankOfStage)
+        hasStage.set(rank.value);
+    if (int idle = hasStage.find_first_unset(); idle != -1)
+      context.diags.report<diag::TorchIdleRank>(Place(program.name), idle);
+  }
+
+  /// PyTorch cuts a batch into microbatches from 0 on.
+  void checkMicrobatches() {
+    uint32_t next = 0;
+    for (const Pipe &pipe : byMicrobatch()) {
+      if (pipe.firstMicrobatch != next) {
+        context.diags.report<diag::TorchMicrobatches>(
+            Place(program.name), next, pipe.name, pipe.firstMicrobatch);
+        return;
+      }
+      next = pipe.endMicrobatch();
+    }
+  }
+
+  std::vector<Pipe> byMicrobatch() const {
+    std::vector<Pipe> pipes = program.pipes;
+    llvm::sort(pipes, [](const Pipe &a, const Pipe &b) {
+      return a.firstMicrobatch < b.firstMicrobatch;
+    });
+    return pipes;
+  }
+
   static std::string rankName(const Pipe &pipe, uint32_t stage) {
     return stage < pipe.numStages()
                ? fmt::format("rank {}", pipe.rankOfStage[stage].value)
@@ -105,12 +135,13 @@ private:
       known = (one == "F" && other == "B") || (one == "B" && other == "F");
     }
     std::string name = groupName(rank, begin, end);
+    TorchVersion target = context.options.torch.version;
     Place place = placeOf(program, begin, context.sources);
     if (!known)
       context.diags.report<diag::TorchGroup>(place, name);
-    else if (context.options.torchVersion < overlapSince)
-      context.diags.report<diag::TorchTooOld>(
-          place, name, text(overlapSince), text(context.options.torchVersion));
+    else if (!context.options.torch.overlaps())
+      context.diags.report<diag::TorchTooOld>(place, name, target.major,
+                                              target.minor);
   }
 
   /// PyTorch appends the loss of each microbatch to a list and later takes it
@@ -160,35 +191,111 @@ private:
   EmitContext &context;
 };
 
-class TorchWriter {
+/// Finds where the steps of ranks stand among messages: where PyTorch has them
+/// when it runs the program in turns.
+class StepPlacer {
 public:
-  TorchWriter(const Program &program, llvm::raw_ostream &out, bool withMessages,
-              bool withReduceGrad)
-      : program(program), writer(out), withMessages(withMessages),
-        withReduceGrad(withReduceGrad) {}
+  StepPlacer(const Program &program, const TorchTarget &target)
+      : program(program) {
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+      steps.push_back(torchSteps(program, RankId(rank), target));
+      reached.push_back(program.begin(RankId(rank)).value);
+    }
+  }
 
-  void write() {
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-      writeRank(RankId(rank));
+  /// Gives each step the row before which it is written; nothing when the
+  /// program cannot be run.
+  std::optional<std::vector<std::vector<TorchStep>>> place() {
+    ProgramIndex index(program);
+    if (!index.fits())
+      return std::nullopt;
+    Turns run(program, index, steps);
+    turns = &run;
+    if (!run.run(*this))
+      return std::nullopt;
+    return std::move(steps);
+  }
+
+  void item(RankId rank, ActionId, ActionId end) {
+    reached[rank.value] = end.value;
+  }
+  void result(ActionId, RankId, uint8_t, StageId) {}
+  void itemDone(RankId, ActionId, ActionId) {}
+
+  /// Behind the messages that have been posted by then.
+  void step(RankId rank, size_t number) {
+    uint32_t &row = reached[rank.value];
+    while (row != program.end(rank).value && wasPosted(ActionId(row)))
+      ++row;
+    steps[rank.value][number].before = ActionId(row);
   }
 
 private:
-  void writeRank(RankId rank) {
-    if (withReduceGrad)
-      countBackwards(rank);
+  bool wasPosted(ActionId id) const {
+    const KindInfo &info = program.kindOf(id);
+    Action action = program[id];
+    return info.kindClass == KindClass::Send ||
+           (info.kindClass == KindClass::Recv &&
+            turns->has({action.pipe, action.peer, action.microbatch,
+                        info.mainSlot()}));
+  }
+
+  const Program &program;
+  const Turns *turns = nullptr;
+  std::vector<std::vector<TorchStep>> steps;
+  std::vector<uint32_t> reached; ///< By rank, the first row not posted yet.
+};
+
+class TorchWriter {
+public:
+  TorchWriter(const Program &program, llvm::raw_ostream &out, bool withMessages,
+              const TorchTarget &target)
+      : program(program), writer(out), withMessages(withMessages),
+        target(target) {}
+
+  void write(llvm::ArrayRef<std::vector<TorchStep>> steps) {
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+      if (!withMessages)
+        writeRank(RankId(rank), {});
+      else if (steps.empty())
+        writeRank(RankId(rank), stepsBehindSends(RankId(rank)));
+      else
+        writeRank(RankId(rank), steps[rank]);
+    }
+  }
+
+private:
+  /// The steps of a rank, each behind the sends of the action that it follows:
+  /// another rank waits for them.
+  std::vector<TorchStep> stepsBehindSends(RankId rank) const {
+    std::vector<TorchStep> steps = torchSteps(program, rank, target);
+    for (TorchStep &step : steps) {
+      uint32_t row = step.before.value;
+      while (!program.kindOf(ActionId(row - 1)).isCompute())
+        --row;
+      while (row != step.before.value &&
+             program.kindOf(ActionId(row)).kindClass == KindClass::Send)
+        ++row;
+      step.before = ActionId(row);
+    }
+    return steps;
+  }
+
+  void writeRank(RankId rank, llvm::ArrayRef<TorchStep> steps) {
     firstCell = true;
     forEachItem(program, rank, [&](ActionId begin, ActionId end) {
-      KindClass kindClass = program.kindOf(begin).kindClass;
-      if (kindClass != KindClass::Send)
-        reduceFinished();
-      if (kindClass == KindClass::Compute || withMessages) {
+      writeSteps(steps, begin);
+      bool isCompute = program.kindOf(begin).isCompute();
+      if (isCompute || withMessages) {
         separate();
         putTorchItem(begin, end);
       }
-      if (withReduceGrad)
-        countDown(begin, end);
+      if (isCompute && withMessages && target.waits())
+        endForwardSends(begin, end);
     });
-    reduceFinished();
+    writeSteps(steps, program.end(rank));
+    if (withMessages && target.waits())
+      endBackwardSends(rank);
     writer.put('\n');
   }
 
@@ -211,47 +318,57 @@ private:
     writer.put(")OVERLAP_F_B");
   }
 
-  bool endsBackward(ActionId id) const {
-    const KindInfo &info = program.kindOf(id);
-    return info.isCompute() && (info.defines & slot::WeightGrad);
-  }
-
-  void countBackwards(RankId rank) {
-    uint32_t stages = 0;
-    for (const Pipe &pipe : program.pipes)
-      stages = std::max(stages, pipe.numStages());
-    backwardsLeft.assign(stages, 0);
-    for (uint32_t row = program.begin(rank).value;
-         row != program.end(rank).value; ++row)
-      backwardsLeft[program[ActionId(row)].stage.value] +=
-          endsBackward(ActionId(row));
-  }
-
-  void countDown(ActionId begin, ActionId end) {
-    for (uint32_t row = begin.value; row != end.value; ++row) {
-      StageId stage = program[ActionId(row)].stage;
-      if (endsBackward(ActionId(row)) && --backwardsLeft[stage.value] == 0)
-        finished.push_back(stage);
-    }
-  }
-
-  /// Sends of the last backward come first: another rank waits for them.
-  void reduceFinished() {
-    for (StageId stage : finished) {
+  /// Writes the steps that stand before `row`, and drops them.
+  void writeSteps(llvm::ArrayRef<TorchStep> &steps, ActionId row) {
+    for (; !steps.empty() && steps.front().before == row;
+         steps = steps.drop_front()) {
       separate();
-      writer.number(stage.value);
-      writer.put("REDUCE_GRAD");
+      writer.number(steps.front().stage.value);
+      writer.put(torchStepName(steps.front().kind));
     }
-    finished.clear();
+  }
+
+  /// A stage that has got the gradient of its output knows that the output has
+  /// been read.
+  void endForwardSends(ActionId begin, ActionId end) {
+    for (uint32_t row = begin.value; row != end.value; ++row) {
+      Action action = program[ActionId(row)];
+      if (!(program.kinds[action.kind].defines & slot::InputGrad))
+        continue;
+      const auto &ranks = program.pipes[action.pipe.value].rankOfStage;
+      uint32_t reader = action.stage.value + 1;
+      if (reader == ranks.size() || ranks[reader] == ranks[reader - 1])
+        continue;
+      action.kind = *program.kinds.find(KindClass::Send, slot::Output);
+      action.peer = StageId(reader);
+      wait(action);
+    }
+  }
+
+  /// Nothing on the rank tells that a gradient has been read.
+  void endBackwardSends(RankId rank) {
+    for (uint32_t row = program.begin(rank).value;
+         row != program.end(rank).value; ++row) {
+      const KindInfo &info = program.kindOf(ActionId(row));
+      if (info.kindClass == KindClass::Send &&
+          info.mainSlot() == slot::InputGrad)
+        wait(program[ActionId(row)]);
+    }
+  }
+
+  void wait(const Action &send) {
+    separate();
+    writer.number(send.stage.value);
+    writer.put("WAIT_");
+    writer.put(program.kinds[send.kind].letters);
+    writer.number(send.microbatch);
   }
 
   const Program &program;
   Writer writer;
-  bool withMessages, withReduceGrad;
+  bool withMessages;
+  const TorchTarget &target;
   bool firstCell = true;
-  std::vector<uint32_t> backwardsLeft; ///< Of each stage on this rank.
-  llvm::SmallVector<StageId, 4>
-      finished; ///< Stages whose gradients are complete, but not reduced yet.
 };
 
 } // namespace
@@ -260,9 +377,18 @@ bool ppcc::emitTorchCsv(const Program &program, llvm::raw_ostream &out,
                         EmitContext &context) {
   if (!TorchCheck(program, context).check(/*withMessages=*/true))
     return false;
-  bool withReduceGrad =
-      program.hasBackward && context.options.torchVersion >= reduceGradSince;
-  TorchWriter(program, out, /*withMessages=*/true, withReduceGrad).write();
+  const TorchTarget &target = context.options.torch;
+  std::vector<std::vector<TorchStep>> steps;
+  if (target.fsdp) {
+    auto placed = StepPlacer(program, target).place();
+    if (!placed) {
+      context.diags.report<diag::CannotSimulate>(Place(program.name),
+                                                 "by data alone");
+      return false;
+    }
+    steps = std::move(*placed);
+  }
+  TorchWriter(program, out, /*withMessages=*/true, target).write(steps);
   return true;
 }
 
@@ -270,7 +396,7 @@ bool ppcc::emitTorchCsvCompute(const Program &program, llvm::raw_ostream &out,
                                EmitContext &context) {
   if (!TorchCheck(program, context).check(/*withMessages=*/false))
     return false;
-  TorchWriter(program, out, /*withMessages=*/false, /*withReduceGrad=*/false)
-      .write();
+  TorchWriter(program, out, /*withMessages=*/false, context.options.torch)
+      .write({});
   return true;
 }

@@ -57,7 +57,8 @@ bool CellReader::readAction(StringRef cell, bool joined) {
   if (!stage)
     return false;
   const ForeignWord *foreign = foreignWord(letters);
-  if (foreign && rest.empty() && !joined) {
+  if (foreign && !joined && rest.empty() != foreign->hasMicrobatch &&
+      llvm::all_of(rest, llvm::isDigit)) {
     if (!foreign->isSilent && lost++ == 0)
       firstLost = cell;
     return false;

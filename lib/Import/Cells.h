@@ -11,6 +11,7 @@ namespace ppcc {
 struct ForeignWord {
   llvm::StringRef letters;
   bool isSilent; ///< Nothing is lost: the emitter writes it by itself.
+  bool hasMicrobatch = false;
 };
 
 /// What the cells of a format may hold.

@@ -16,7 +16,12 @@ using llvm::StringRef;
 namespace {
 
 constexpr ForeignWord foreignWords[] = {
-    {"UNSHARD", false}, {"RESHARD", false}, {"REDUCE_GRAD", true}};
+    {"UNSHARD", false},
+    {"RESHARD", false},
+    {"REDUCE_GRAD", true},
+    {"WAIT_REDUCE_GRAD", true},
+    {"WAIT_SEND_F", true, /*hasMicrobatch=*/true},
+    {"WAIT_SEND_B", true, /*hasMicrobatch=*/true}};
 
 /// What the file must hold beside compute actions.
 enum class Messages { Either, Required, Forbidden };

@@ -3,6 +3,7 @@
 
 #include "ppcc/Analysis/Durations.h"
 #include "ppcc/Analysis/ProgramIndex.h"
+#include "ppcc/Analysis/TorchSteps.h"
 #include "ppcc/Basic/Diagnostics.h"
 
 #include <bit>
@@ -45,27 +46,6 @@ private:
   KindId sendOf[slot::count], recvOf[slot::count];
 };
 
-/// Calls `visit(slotBit)` for each slot of the set.
-template <class Visit> void forEachSlot(uint8_t slots, Visit visit) {
-  for (; slots; slots &= slots - 1)
-    visit(static_cast<uint8_t>(slots & -slots));
-}
-
-/// Calls `visit(slotBit, reader)` for each result of `producer` that a stage on
-/// another rank reads.
-template <class Visit>
-void forEachMessage(const Program &program, const ProgramIndex &index,
-                    const Action &producer, Visit visit) {
-  const Pipe &pipe = program.pipes[producer.pipe.value];
-  RankId home = pipe.rankOfStage[producer.stage.value];
-  forEachSlot(program.kinds[producer.kind].defines, [&](uint8_t slotBit) {
-    for (StageId reader :
-         index.readersOf(producer.pipe, producer.stage, slotBit))
-      if (pipe.rankOfStage[reader.value] != home)
-        visit(slotBit, reader);
-  });
-}
-
 /// A copy of `program` with empty rows, as many for each rank as it has with
 /// its messages; nothing, after a diagnostic, when it has some already, is far
 /// too short, or too long.
@@ -83,6 +63,7 @@ struct CommPlan {
   uint64_t messages;                ///< That the edges between ranks need.
   std::optional<uint32_t> prefetch; ///< Receives of an edge that may be posted
                                     ///< ahead of their readers.
+  std::optional<TorchTarget> torch; ///< Its steps take turns in a sweep.
   DiagnosticEngine &diags;
   SourceManager &sources;
 };

@@ -43,7 +43,8 @@ std::optional<Program>
 ppcc::injectComm(const Program &program, const ProgramIndex &index,
                  CommOrder order, DiagnosticEngine &diags,
                  SourceManager &sources, std::optional<Time> latency,
-                 std::optional<uint32_t> prefetch) {
+                 std::optional<uint32_t> prefetch,
+                 std::optional<TorchTarget> torch) {
   assert(program.ranksBegun() == program.numRanks);
   PlanMessages planMessages = planOf[static_cast<size_t>(order)];
   if (!planMessages)
@@ -56,8 +57,8 @@ ppcc::injectComm(const Program &program, const ProgramIndex &index,
     durations.setLatency(latency.value_or(planLatency));
   CommWriter writer(program, *result);
   uint64_t messages = (result->size() - program.size()) / 2;
-  CommPlan plan{program,  index,    durations, writer,
-                messages, prefetch, diags,     sources};
+  CommPlan plan{program,  index, durations, writer, messages,
+                prefetch, torch, diags,     sources};
   if (!planMessages(plan))
     return std::nullopt;
   return result;
@@ -69,6 +70,7 @@ struct InjectCommOptions {
   CommOrder order = CommOrder::ReadyTime;
   std::optional<Time> latency;
   std::optional<uint32_t> prefetch;
+  std::optional<TorchTarget> torch;
 };
 
 class InjectComm final : public Pass {
@@ -79,9 +81,9 @@ public:
     if (options.order == CommOrder::None)
       return PassResult::Unchanged;
     const auto &index = context.analyses.get<ProgramIndex>(program);
-    auto result =
-        injectComm(program, index, options.order, context.diags,
-                   context.sources, options.latency, options.prefetch);
+    auto result = injectComm(program, index, options.order, context.diags,
+                             context.sources, options.latency, options.prefetch,
+                             options.torch);
     if (!result)
       return PassResult::Failed;
     program = std::move(*result);
@@ -112,6 +114,14 @@ constexpr PassOption<InjectCommOptions> optionTable[] = {
          return false;
        options.prefetch = bound;
        return true;
+     }},
+    {{"torch-fsdp", "VERSION",
+      "sweep as this PyTorch, with turns for what FSDP does"},
+     [](InjectCommOptions &options, llvm::StringRef value) {
+       auto version = parseTorchVersion(value);
+       if (version)
+         options.torch = TorchTarget{*version, /*fsdp=*/true};
+       return version.has_value();
      }},
 };
 

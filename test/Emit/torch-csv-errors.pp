@@ -8,6 +8,11 @@
 // RUN: not ppcc %t/old.pp --emit=torch-csv --torch-version=2.8 2>&1 | FileCheck %t/old.pp
 // RUN: not ppcc %t/silent.pp --emit=torch-csv --comm-order=none 2>&1 | FileCheck %t/silent.pp
 // RUN: not ppcc %t/order.pp --emit=torch-csv 2>&1 | FileCheck %t/order.pp
+// RUN: not ppcc %t/forward.pp --emit=torch-csv 2>&1 | FileCheck %t/forward.pp
+// RUN: not ppcc %t/forward.pp --emit=torch-csv-compute 2>&1 | FileCheck %t/forward.pp
+// RUN: not ppcc %t/idle.pp --emit=torch-csv 2>&1 | FileCheck %t/idle.pp
+// RUN: not ppcc %t/gap.pp --emit=torch-csv-compute 2>&1 | FileCheck %t/gap.pp
+// RUN: not ppcc %t/late.pp --emit=torch-csv 2>&1 | FileCheck %t/late.pp
 
 //--- pipes.pp
 schedule pipes() {
@@ -76,3 +81,38 @@ schedule order() {
   on rank r { F(0, mb: 1); F(0, mb: 0); B; B; }
 }
 // CHECK: order.pp:5:28: error: the last stage runs `0F0` after `0F1` [E0906]
+
+//--- forward.pp
+schedule forward() {
+  ranks 2;
+  microbatches 1;
+  placement linear;
+  backward when false;
+  on rank r { F; }
+}
+// CHECK: forward: error: the program has no backward [E1017]
+
+//--- idle.pp
+schedule idle() {
+  ranks 2;
+  pipe main { stages 1; stage s on rank 0; microbatches 0 .. 1; }
+  on rank r { if r == 0 { F; B; } }
+}
+// CHECK: idle: error: rank 1 has no stage [E1018]
+
+//--- gap.pp
+schedule gap() {
+  ranks 1;
+  pipe first  { stages 1; stage s on rank 0; microbatches 0 .. 1; }
+  pipe second { stages 1; stage s on rank 0; microbatches 2 .. 3; }
+  on rank r { F(first); B(first); F(second); B(second); }
+}
+// CHECK: gap: error: no pipe has microbatch 1, but `second` begins with 2 [E1019]
+
+//--- late.pp
+schedule late() {
+  ranks 1;
+  pipe main { stages 1; stage s on rank 0; microbatches 3 .. 4; }
+  on rank r { F; B; }
+}
+// CHECK: late: error: no pipe has microbatch 0, but `main` begins with 3 [E1019]

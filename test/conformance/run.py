@@ -61,7 +61,22 @@ def check_program(ppcc, case):
         difference = first_difference(case[field], out)
         if difference:
             return f"{field}: {difference}"
-    return check_calls(ppcc, case) if has_calls(case) else None
+    return check_lowering(ppcc, case) or (check_calls(ppcc, case) if has_calls(case) else None)
+
+
+LOWERING = ("--comm-order=sweep", "--emit=torch-csv", "--torch-fsdp", "--torch-version=2.10")
+
+
+def check_lowering(ppcc, case):
+    """What PyTorch makes of the compute actions: messages, and what FSDP does with parameters."""
+    if "lowered" not in case:
+        return None
+    status, out, err = compile_case(ppcc, case, *LOWERING)
+    if status != 0:
+        return f"lowered: exit status {status}: {err.strip().splitlines()[:1]}"
+    rows = "".join(f"rank {rank}: {row.replace(',', ' ')}\n" for rank, row in enumerate(out.splitlines()))
+    difference = first_difference(case["lowered"], rows)
+    return f"lowered: {difference}" if difference else None
 
 
 def has_calls(case):

@@ -79,4 +79,25 @@ private:
   bool hasSlots = false;
 };
 
+/// Calls `visit(slotBit)` for each slot of the set.
+template <class Visit> void forEachSlot(uint8_t slots, Visit visit) {
+  for (; slots; slots &= slots - 1)
+    visit(static_cast<uint8_t>(slots & -slots));
+}
+
+/// Calls `visit(slotBit, reader)` for each result of `producer` that a stage on
+/// another rank reads.
+template <class Visit>
+void forEachMessage(const Program &program, const ProgramIndex &index,
+                    const Action &producer, Visit visit) {
+  const Pipe &pipe = program.pipes[producer.pipe.value];
+  RankId home = pipe.rankOfStage[producer.stage.value];
+  forEachSlot(program.kinds[producer.kind].defines, [&](uint8_t slotBit) {
+    for (StageId reader :
+         index.readersOf(producer.pipe, producer.stage, slotBit))
+      if (pipe.rankOfStage[reader.value] != home)
+        visit(slotBit, reader);
+  });
+}
+
 } // namespace ppcc

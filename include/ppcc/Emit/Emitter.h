@@ -1,21 +1,12 @@
 // Writes a program in one of the formats of Emitters.def.
 #pragma once
 
+#include "ppcc/Analysis/TorchSteps.h"
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/IR/Text.h"
 #include "ppcc/IR/Transport.h"
 
 namespace ppcc {
-
-/// A release of PyTorch.
-struct TorchVersion {
-  unsigned major = 2, minor = 10;
-  auto operator<=>(const TorchVersion &) const = default;
-};
-
-/// The version written as `2.9`; a patch number and what follows it are
-/// ignored. Nothing for other text.
-std::optional<TorchVersion> parseTorchVersion(llvm::StringRef text);
 
 /// Whether the text can be the name of a variable of C++ at file scope.
 bool isCppSymbol(llvm::StringRef text);
@@ -36,8 +27,8 @@ struct PictureOptions {
 
 /// What the user can choose about formats.
 struct EmitOptions {
-  TorchVersion torchVersion; ///< The PyTorch that is to read torch-csv.
-  std::string cppSymbol;     ///< What cpp exports; empty for cppSymbol().
+  TorchTarget torch;     ///< The PyTorch that is to read torch-csv.
+  std::string cppSymbol; ///< What cpp exports; empty for cppSymbol().
   /// What promela models, and what reports and pictures run on.
   Transport transport{"stream"};
   /// What `ir`, `actions` and pictures show of the program.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ppcc/Analysis/ProgramIndex.h"
+#include "ppcc/Analysis/TorchSteps.h"
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/Pass/PassOptions.h"
 
@@ -31,7 +32,8 @@ std::optional<CommOrder> findCommOrder(llvm::StringRef name);
 /// reads, a send on the rank of the stage that makes it and a receive on the
 /// rank of each reader. Orders that plan with time take a message to last
 /// `latency`, else what the costs of the program say. At most `prefetch`
-/// receives of an edge stand before the actions or groups that read them. A
+/// receives of an edge stand before the actions or groups that read them. In a
+/// sweep the steps of `torch`, if given, take turns of their own. A
 /// message carries the site of its producer; a send has the producer's phase, a
 /// receive that of the row before which it is placed. Nothing, after a
 /// diagnostic, when the program has communication already or waits for itself.
@@ -40,10 +42,11 @@ std::optional<Program>
 injectComm(const Program &program, const ProgramIndex &index, CommOrder order,
            DiagnosticEngine &diags, SourceManager &sources,
            std::optional<Time> latency = std::nullopt,
-           std::optional<uint32_t> prefetch = std::nullopt);
+           std::optional<uint32_t> prefetch = std::nullopt,
+           std::optional<TorchTarget> torch = std::nullopt);
 
-/// The pass `inject-comm`, with the options `order`, `latency` and
-/// `prefetch`.
+/// The pass `inject-comm`, with the options `order`, `latency`, `prefetch` and
+/// `torch-fsdp`.
 PassFactory injectComm();
 
 } // namespace ppcc

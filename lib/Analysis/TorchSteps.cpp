@@ -1,0 +1,149 @@
+// Walks each rank backwards, so that the stages it works on next are known.
+#include "ppcc/Analysis/TorchSteps.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallSet.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace ppcc;
+using llvm::ArrayRef;
+using llvm::StringRef;
+
+/// PyTorch's `max_active_stages`.
+static constexpr size_t maxActiveStages = 3;
+
+std::optional<TorchVersion> ppcc::parseTorchVersion(StringRef text) {
+  TorchVersion version;
+  if (text.consumeInteger(10, version.major) || !text.consume_front(".") ||
+      text.consumeInteger(10, version.minor))
+    return std::nullopt;
+  if (!text.empty() && llvm::isAlnum(text.front()))
+    return std::nullopt;
+  return version;
+}
+
+StringRef ppcc::torchStepName(TorchStep::Kind kind) {
+  switch (kind) {
+  case TorchStep::Unshard:
+    return "UNSHARD";
+  case TorchStep::Reshard:
+    return "RESHARD";
+  case TorchStep::ReduceGrad:
+    return "REDUCE_GRAD";
+  case TorchStep::WaitReduceGrad:
+    return "WAIT_REDUCE_GRAD";
+  }
+  return "";
+}
+
+namespace {
+
+using Stages = llvm::SmallVector<StageId, 4>;
+
+class StepPlanner {
+public:
+  StepPlanner(const Program &program, RankId rank, const TorchTarget &target)
+      : program(program), rank(rank), target(target) {}
+
+  std::vector<TorchStep> plan() {
+    ActionId after = program.end(rank);
+    Stages windowAfter;
+    for (uint32_t row = after.value; row != program.begin(rank).value;) {
+      ActionId end(row--);
+      while (program.joined(ActionId(row)))
+        --row;
+      ActionId begin(row);
+      if (!program.kindOf(begin).isCompute())
+        continue;
+      Stages window = windowFrom(begin, end);
+      move(window, windowAfter, after);
+      reduce(begin, end, after);
+      windowAfter = std::move(window);
+      after = begin;
+    }
+    move({}, windowAfter, after);
+    std::reverse(steps.begin(), steps.end());
+    return std::move(steps);
+  }
+
+private:
+  /// A stage, and the item, counted from the rank's end, that uses it next.
+  struct NextUse {
+    StageId stage;
+    uint32_t item;
+  };
+
+  /// The stages of an item as PyTorch lists them: in a group forward first.
+  Stages stagesOf(ActionId begin, ActionId end) const {
+    Stages stages;
+    for (uint8_t wanted : {uint8_t(slot::Output), uint8_t(0)})
+      for (uint32_t row = begin.value; row != end.value; ++row)
+        if ((program.kindOf(ActionId(row)).defines & slot::Output) == wanted)
+          stages.push_back(program[ActionId(row)].stage);
+    return stages;
+  }
+
+  /// The stages that are gathered when an item begins: those that it and the
+  /// next items use, until there are enough; groups are not cut.
+  Stages windowFrom(ActionId begin, ActionId end) {
+    ++item;
+    for (StageId stage : llvm::reverse(stagesOf(begin, end))) {
+      llvm::erase_if(uses,
+                     [&](const NextUse &use) { return use.stage == stage; });
+      uses.insert(uses.begin(), {stage, item});
+    }
+    Stages window;
+    uint32_t last = 0;
+    for (const NextUse &use : uses) {
+      if (window.size() >= maxActiveStages && use.item != last)
+        break;
+      window.push_back(use.stage);
+      last = use.item;
+    }
+    return window;
+  }
+
+  /// What changes one window into the next.
+  void move(ArrayRef<StageId> from, ArrayRef<StageId> to, ActionId before) {
+    if (!target.fsdp)
+      return;
+    addMissing(TorchStep::Unshard, to, from, before);
+    addMissing(TorchStep::Reshard, from, to, before);
+  }
+
+  void addMissing(TorchStep::Kind kind, ArrayRef<StageId> wanted,
+                  ArrayRef<StageId> present, ActionId before) {
+    for (StageId stage : llvm::reverse(wanted))
+      if (!llvm::is_contained(present, stage))
+        steps.push_back({kind, stage, before});
+  }
+
+  void reduce(ActionId begin, ActionId end, ActionId before) {
+    if (!target.reduces())
+      return;
+    for (uint32_t row = end.value; row != begin.value;) {
+      ActionId id(--row);
+      if (!(program.kindOf(id).defines & slot::WeightGrad) ||
+          !reduced.insert(program[id].stage.value).second)
+        continue;
+      if (target.waits())
+        steps.push_back({TorchStep::WaitReduceGrad, program[id].stage, before});
+      steps.push_back({TorchStep::ReduceGrad, program[id].stage, before});
+    }
+  }
+
+  const Program &program;
+  RankId rank;
+  const TorchTarget &target;
+  uint32_t item = 0;
+  llvm::SmallVector<NextUse> uses;      ///< The soonest first.
+  llvm::SmallSet<uint32_t, 16> reduced; ///< Stages whose reduction is placed.
+  std::vector<TorchStep> steps;         ///< The last first.
+};
+
+} // namespace
+
+std::vector<TorchStep> ppcc::torchSteps(const Program &program, RankId rank,
+                                        const TorchTarget &target) {
+  return StepPlanner(program, rank, target).plan();
+}

@@ -1,0 +1,50 @@
+#include "ppcc/Basic/DiagnosticsJson.h"
+
+#include "llvm/Support/JSON.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+
+static void putText(llvm::json::OStream &json, StringRef key, StringRef text) {
+  json.attribute(key, llvm::json::fixUTF8(text));
+}
+
+static void putPlace(llvm::json::OStream &json, const Place &place,
+                     const SourceManager &sources) {
+  if (!place.range.valid()) {
+    if (!place.words.empty())
+      putText(json, "place", place.words);
+    return;
+  }
+  Position begin = sources.position(place.range.begin),
+           end = sources.position(place.range.end);
+  putText(json, "place",
+          fmt::format("{}:{}:{}", begin.file, begin.line, begin.column));
+  putText(json, "file", begin.file);
+  json.attribute("line", begin.line);
+  json.attribute("column", begin.column);
+  json.attribute("end_line", end.line);
+  json.attribute("end_column", end.column);
+}
+
+void ppcc::renderJson(const Diagnostic &diagnostic,
+                      const SourceManager &sources, llvm::raw_ostream &out) {
+  llvm::json::OStream json(out);
+  const DiagInfo &info = diagnostic.info();
+  json.object([&] {
+    putText(json, "code", info.code);
+    putText(json, "severity",
+            info.severity == Severity::Error ? "error" : "warning");
+    putPlace(json, diagnostic.place, sources);
+    putText(json, "message", diagnostic.message);
+    putText(json, "hint", info.hint);
+    json.attributeArray("notes", [&] {
+      for (const Note &note : diagnostic.notes)
+        json.object([&] {
+          putPlace(json, note.place, sources);
+          putText(json, "message", note.text);
+        });
+    });
+  });
+  out << '\n';
+}

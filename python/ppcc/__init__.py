@@ -1,0 +1,44 @@
+"""Compiles pipeline-parallel schedules into the program of each rank.
+
+    import ppcc
+
+    program = ppcc.compile("dualpipe", P=8, M=20)
+    program.actions[0]          # what rank 0 does
+    program.simulate()          # makespan, bubbles, memory
+    program.timeline()          # a picture; in a notebook it shows itself
+
+`ppcc.torch` runs programs on torch.distributed; it is imported by itself, since it needs PyTorch.
+"""
+
+from ._compiler import ScheduleInfo, compile, compile_source, compiler, load, schedules, version
+from ._diagnostics import CompileError, Diagnostic, Error, Note, UsageError
+from ._program import Action, Group, Kind, Pipe, Program, Site
+from ._report import Bubble, CriticalSection, Held, RankReport, Report
+from ._timeline import Timeline
+
+__all__ = [
+    "Action",
+    "Bubble",
+    "CompileError",
+    "CriticalSection",
+    "Diagnostic",
+    "Error",
+    "Group",
+    "Held",
+    "Kind",
+    "Note",
+    "Pipe",
+    "Program",
+    "RankReport",
+    "Report",
+    "ScheduleInfo",
+    "Site",
+    "Timeline",
+    "UsageError",
+    "compile",
+    "compile_source",
+    "compiler",
+    "load",
+    "schedules",
+    "version",
+]

@@ -1,0 +1,126 @@
+"""Schedules in, programs out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ._program import Program
+from ._run import Costs, Value, choice, compiler, cost_options, definition, run
+
+__all__ = ["ScheduleInfo", "compile", "compile_source", "compiler", "load", "schedules", "version"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleInfo:
+    """A schedule of the library."""
+
+    name: str
+    summary: str
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """Its parameters, each with its type and default as the schedule declares them: `{"P": "int = 4"}`."""
+        rows = (line.split(": ", 1) for line in run([self.name, "--list-params"]).splitlines())
+        return {name: declared for name, declared in rows}
+
+
+def schedules() -> list[ScheduleInfo]:
+    """The schedules of the library."""
+    rows = (line.split(None, 1) for line in run(["--list-schedules"]).splitlines())
+    return [ScheduleInfo(row[0], row[1].strip() if len(row) > 1 else "") for row in rows if row]
+
+
+def version() -> str:
+    """The version of the compiler."""
+    return run(["--version"]).split()[-1]
+
+
+def compile(  # noqa: A001 - the word for it
+    schedule: str | os.PathLike[str],
+    /,
+    *,
+    params: Mapping[str, Value] | None = None,
+    name: str | None = None,
+    transport: str | Sequence[str] | None = None,
+    comm_order: str | None = None,
+    fuse: str | None = None,
+    prefetch: int | None = None,
+    preconnect: str | None = None,
+    costs: Costs | None = None,
+    max_actions: int | None = None,
+    **more_params: Value,
+) -> Program:
+    """Compiles a schedule of the library, by name, or of a `.pp` file, by path.
+
+    Its parameters are keyword arguments, `compile("dualpipe", P=8, M=20)`; those whose names are taken here go into
+    `params`. `name` chooses among several schedules of a file. The others are options of the compiler: the transports
+    to be safe under, the order of the messages, how to fuse them, how many receives to post ahead, whether to list the
+    connections, costs (by name, or the path of a file), and the largest number of actions.
+
+    Raises CompileError, which carries the diagnostics.
+    """
+    path = os.fspath(schedule)
+    if path.startswith("-"):
+        path = os.path.join(os.curdir, path)
+    options = _options(name, transport, comm_order, fuse, prefetch, preconnect, costs, max_actions)
+    return Program.from_json(run([path, *_definitions(params, more_params), *options, "--emit=json"]))
+
+
+def compile_source(
+    source: str,
+    /,
+    *,
+    params: Mapping[str, Value] | None = None,
+    name: str | None = None,
+    transport: str | Sequence[str] | None = None,
+    comm_order: str | None = None,
+    fuse: str | None = None,
+    prefetch: int | None = None,
+    preconnect: str | None = None,
+    costs: Costs | None = None,
+    max_actions: int | None = None,
+    **more_params: Value,
+) -> Program:
+    """Compiles the text of a schedule; otherwise as `compile`. Diagnostics call the text `-`."""
+    options = _options(name, transport, comm_order, fuse, prefetch, preconnect, costs, max_actions)
+    return Program.from_json(run(["-", *_definitions(params, more_params), *options, "--emit=json"], text=source))
+
+
+def load(path: str | os.PathLike[str], /, *, microbatches: int | None = None) -> Program:
+    """Reads a program that the compiler or another tool wrote: JSON, PyTorch's CSV, action lists (docs/importing.md).
+
+    The compiler checks it, and adds messages if it has none. `microbatches` is for formats that do not tell their
+    number.
+    """
+    file = Path(path)
+    options = choice("--microbatches", microbatches)
+    return Program.from_json(run([str(file if file.is_absolute() else Path.cwd() / file), *options, "--emit=json"]))
+
+
+def _definitions(params: Mapping[str, Value] | None, more_params: Mapping[str, Value]) -> list[str]:
+    return [text for name, value in {**(params or {}), **more_params}.items() for text in ("-D", definition(name, value))]
+
+
+def _options(
+    name: str | None,
+    transport: str | Sequence[str] | None,
+    comm_order: str | None,
+    fuse: str | None,
+    prefetch: int | None,
+    preconnect: str | None,
+    costs: Costs | None,
+    max_actions: int | None,
+) -> list[str]:
+    return [
+        *choice("--schedule", name),
+        *choice("--transport", transport),
+        *choice("--comm-order", comm_order),
+        *choice("--fuse", fuse),
+        *choice("--prefetch", prefetch),
+        *choice("--preconnect", preconnect),
+        *choice("--max-actions", max_actions),
+        *cost_options(costs),
+    ]

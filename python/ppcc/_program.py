@@ -1,0 +1,299 @@
+"""A program: what each rank does, in order."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from ._diagnostics import Error
+from ._report import Report
+from ._run import Costs, Value, choice, cost_options, run
+from ._timeline import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of action: its letters, as in `0F3`, and its class."""
+
+    letters: str
+    kind_class: Literal["compute", "send", "recv"]
+
+    @property
+    def is_compute(self) -> bool:
+        return self.kind_class == "compute"
+
+    @property
+    def is_send(self) -> bool:
+        return self.kind_class == "send"
+
+    @property
+    def is_recv(self) -> bool:
+        return self.kind_class == "recv"
+
+
+@dataclass(frozen=True, slots=True)
+class Pipe:
+    """A sequence of stages that some of the microbatches pass through."""
+
+    index: int
+    name: str
+    microbatches: range
+    rank_of_stage: tuple[int, ...]
+    skip_edges: tuple[tuple[int, int], ...] = ()
+    """Edges beside those between neighbours, each from the lower stage to the higher."""
+
+    @property
+    def num_stages(self) -> int:
+        return len(self.rank_of_stage)
+
+    def sources(self, stage: int) -> tuple[int, ...]:
+        """The stages whose outputs this one reads, ascending."""
+        before = [stage - 1] if stage > 0 else []
+        return tuple(sorted(before + [low for low, high in self.skip_edges if high == stage]))
+
+    def readers(self, stage: int) -> tuple[int, ...]:
+        """The stages that read the output of this one, ascending."""
+        after = [stage + 1] if stage + 1 < self.num_stages else []
+        return tuple(sorted(after + [high for low, high in self.skip_edges if low == stage]))
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place in a schedule; line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One action of a rank."""
+
+    kind: Kind
+    pipe: Pipe
+    stage: int
+    """The stage that executes it."""
+    microbatch: int
+    peer: int | None = None
+    """Of a send or receive: the stage at the other end, in the same pipe."""
+    phase: str = ""
+    group: int | None = None
+    """Actions of a rank with the same number run together."""
+    site: Site | None = field(default=None, compare=False)
+    """The statement of the schedule that it comes from."""
+
+    @property
+    def peer_rank(self) -> int | None:
+        """The rank at the other end of a message."""
+        return None if self.peer is None else self.pipe.rank_of_stage[self.peer]
+
+    def __str__(self) -> str:
+        return f"{self.stage}{self.kind.letters}{self.microbatch}"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What a rank runs at one time: an action by itself, or several that overlap or are one batch of messages."""
+
+    actions: tuple[Action, ...]
+
+    def __str__(self) -> str:
+        cells = ";".join(map(str, self.actions))
+        return cells if len(self.actions) == 1 else f"({cells})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """A schedule with values for its parameters: the list of actions of each rank, and where its stages live."""
+
+    schedule: str
+    params: Mapping[str, Value]
+    ranks: int
+    pipes: tuple[Pipe, ...]
+    kinds: tuple[Kind, ...]
+    actions: tuple[tuple[Action, ...], ...]
+    """By rank, in order."""
+    backward: bool = True
+    """False for a forward-only program."""
+    transports: tuple[str, ...] = ()
+    """Those under which it is proven not to hang."""
+    preconnect: tuple[tuple[int, int], ...] = ()
+    """Pairs of ranks in the order in which they connect first."""
+    waits: tuple[tuple[int, ...], ...] = ()
+    """By rank, for each of its receives the position of the action before which it must have ended."""
+    json: str = field(default="", repr=False)
+    """The program as the compiler wrote it (docs/program-format.md)."""
+
+    @staticmethod
+    def from_json(text: str) -> Program:
+        """Reads what the compiler writes. Raises Error for other text, CompileError for a program that is wrong."""
+        try:
+            document = json.loads(text)
+        except ValueError as error:
+            raise Error(f"no program: {error}") from error
+        if not isinstance(document, dict) or document.get("format") != "ppcc.program":
+            raise Error("no program: it has no `format` of `ppcc.program`")
+        if document.get("version") == 2:  # With loops, which the compiler writes out.
+            return Program.from_json(run(["-", "--from=json", "--comm-order=none", "--emit=json"], text=text))
+        if document.get("version") != 1:
+            raise Error(f"a program of version {document.get('version')}, which this package does not know")
+        return _read(document, text)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Program:
+        """Reads a file that save() or the compiler wrote, and lets the compiler check it."""
+        text = Path(path).read_text(encoding="utf-8")
+        Program.from_json(text)._emit("json")
+        return Program.from_json(text)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the program as JSON, for the compiler, the engine and load()."""
+        Path(path).write_text(self.json, encoding="utf-8")
+
+    @property
+    def microbatches(self) -> int:
+        """How many microbatches all pipes have together."""
+        return sum(len(pipe.microbatches) for pipe in self.pipes)
+
+    @property
+    def name(self) -> str:
+        """The schedule with its parameters: `dualpipe(P=8, M=20)`."""
+        return f"{self.schedule}({', '.join(f'{name}={value}' for name, value in self.params.items())})"
+
+    def stages_of(self, rank: int) -> tuple[tuple[Pipe, int], ...]:
+        """The stages that live on a rank, pipe after pipe, ascending."""
+        return tuple(
+            (pipe, stage) for pipe in self.pipes for stage, home in enumerate(pipe.rank_of_stage) if home == rank
+        )
+
+    def groups(self, rank: int) -> Iterator[Group]:
+        """What a rank runs at one time, in order."""
+        actions = self.actions[rank]
+        begin = 0
+        for end in range(1, len(actions) + 1):
+            joined = end < len(actions) and actions[begin].group is not None
+            if not joined or actions[end].group != actions[begin].group:
+                yield Group(actions[begin:end])
+                begin = end
+
+    def has_messages(self) -> bool:
+        """Whether anything is sent."""
+        return any(action.kind.is_send for actions in self.actions for action in actions)
+
+    def simulate(self, costs: Costs | None = None, *, transport: str | None = None) -> Report:
+        """Runs the program by the clock: makespan, bubbles, memory (docs/reports.md).
+
+        `costs` are by name, `{"F": 1, "B": 2, "comm": 0.1}`, or the path of a file; they stand above the program's own.
+        """
+        text = self._emit("report-json", *cost_options(costs), *choice("--transport", transport))
+        return Report.from_json(json.loads(text))
+
+    def timeline(
+        self, costs: Costs | None = None, *, transport: str | None = None, width: int | None = None
+    ) -> Timeline:
+        """A picture of its run; it shows itself in a notebook."""
+        options = [*cost_options(costs), *choice("--transport", transport), *choice("--width", width)]
+        return Timeline(self.name, lambda format: self._emit(format, *options))
+
+    def to_csv(
+        self,
+        format: Literal["compute_comms", "compute_only"] = "compute_comms",
+        *,
+        torch_version: str | None = None,
+        fsdp: bool = False,
+    ) -> str:
+        """The program for `_PipelineScheduleRuntime._load_csv` of torch.distributed.pipelining, in either format.
+
+        `torch_version` is the PyTorch that will read it; by default the one that is installed, else a current one. With
+        `fsdp` it says when parameters are gathered and freed. Raises CompileError for what PyTorch cannot run.
+        """
+        emitters = {"compute_comms": "torch-csv", "compute_only": "torch-csv-compute"}
+        if format not in emitters:
+            raise ValueError(f"format is {format!r}, but must be one of {', '.join(emitters)}")
+        version = torch_version or _installed_torch()
+        options = [*choice("--torch-version", version), *(["--torch-fsdp"] if fsdp else [])]
+        return self._emit(emitters[format], *options)
+
+    def emit(self, format: str, *options: str) -> str:
+        """Any other format of `ppcc --emit`, such as `actions` or `cpp`, with options of the command line."""
+        return self._emit(format, *options)
+
+    def _emit(self, format: str, *options: str) -> str:
+        # Without messages it stays so, unless somebody asks for them.
+        silent = not self.has_messages() and not any(option.startswith("--comm-order") for option in options)
+        order = ["--comm-order=none"] if silent else []
+        return run(["-", "--from=json", f"--emit={format}", *order, *options], text=self.json)
+
+    def __str__(self) -> str:
+        rows = (" ".join(map(str, self.groups(rank))) for rank in range(self.ranks))
+        return "\n".join(f"rank {rank}: {row}" for rank, row in enumerate(rows))
+
+    def __repr__(self) -> str:
+        return f"<Program {self.name}: {self.ranks} ranks, {sum(map(len, self.actions))} actions>"
+
+    def _repr_html_(self) -> str:
+        return self.timeline()._repr_html_()
+
+
+def _installed_torch() -> str | None:
+    from importlib import metadata
+
+    try:
+        return metadata.version("torch")
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _read(document: dict[str, Any], text: str) -> Program:
+    kinds = tuple(Kind(row["letters"], row["class"]) for row in document["kinds"])
+    pipes = tuple(
+        Pipe(
+            index,
+            row["name"],
+            range(*row["microbatches"]),
+            tuple(row["rank_of_stage"]),
+            tuple((low, high) for low, high in row["skip_edges"]),
+        )
+        for index, row in enumerate(document["pipes"])
+    )
+    sites = [
+        None if file < 0 else Site(document["files"][file], line, column) for file, line, column, _ in document["sites"]
+    ]
+    phases: Sequence[str] = document["phases"]
+    columns: list[str] = document["columns"]
+    order = [columns.index(name) for name in ("kind", "pipe", "stage", "microbatch", "peer", "phase", "group", "site")]
+
+    def action(row: Sequence[int]) -> Action:
+        kind, pipe, stage, microbatch, peer, phase, group, site = (row[position] for position in order)
+        return Action(
+            kinds[kind],
+            pipes[pipe],
+            stage,
+            microbatch,
+            None if peer < 0 else peer,
+            phases[phase],
+            None if group < 0 else group,
+            sites[site],
+        )
+
+    return Program(
+        schedule=document["schedule"],
+        params=document["params"],
+        ranks=document["ranks"],
+        pipes=pipes,
+        kinds=kinds,
+        actions=tuple(tuple(action(row) for row in rows) for rows in document["actions"]),
+        backward=document["backward"],
+        transports=tuple(document.get("transports", ())),
+        preconnect=tuple((low, high) for low, high in document.get("preconnect", ())),
+        waits=tuple(tuple(row) for row in document.get("waits", ())),
+        json=text,
+    )

@@ -1,0 +1,53 @@
+"""Pictures of runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from html import escape
+from pathlib import Path
+
+
+class Timeline:
+    """When each rank does what. Each form is drawn when it is asked for (docs/pictures.md)."""
+
+    def __init__(self, name: str, draw: Callable[[str], str]) -> None:
+        self._name = name
+        self._draw = draw
+
+    @cached_property
+    def html(self) -> str:
+        """A page to look at: zoom, hover, paths, memory."""
+        return self._draw("html")
+
+    @cached_property
+    def svg(self) -> str:
+        """A vector graphic for papers."""
+        return self._draw("svg")
+
+    @cached_property
+    def text(self) -> str:
+        """Characters for a terminal."""
+        return self._draw("timeline")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the picture; the extension, `.html`, `.svg` or `.txt`, says which."""
+        target = Path(path)
+        forms = {".html": "html", ".svg": "svg", ".txt": "text"}
+        if target.suffix not in forms:
+            raise ValueError(f"{target} ends in none of {', '.join(forms)}")
+        target.write_text(getattr(self, forms[target.suffix]), encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the page in a frame of its own, so that its styles and scripts stay there."""
+        return (
+            f'<iframe title="{escape(self._name)}" srcdoc="{escape(self.html)}" sandbox="allow-scripts" '
+            'style="width: 100%; height: 480px; border: 0"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"<Timeline {self._name}>"
+
+    def __str__(self) -> str:
+        return self.text

@@ -1,0 +1,99 @@
+"""Programs as d9d's: its PipelineScheduleExecutor takes a builder that gives the lists of all ranks.
+
+    executor = PipelineScheduleExecutor(dist_context, stages, ppcc.torch.d9d.ProgramBuilder(program))
+
+Imported by itself, since it needs d9d.
+"""
+
+from __future__ import annotations
+
+from d9d.pipelining.infra.schedule.component.program import PipelineProgramBuilder, ScheduleStyle
+from d9d.pipelining.infra.schedule.component.runtime import (
+    ActionBase,
+    BackwardFullInputComputeAction,
+    BackwardReceiveAction,
+    BackwardSendAction,
+    BackwardWeightComputeAction,
+    ComposeAction,
+    ForwardComputeAction,
+    ForwardReceiveAction,
+    ForwardSendAction,
+)
+
+from .._program import Action, Pipe, Program
+from ._errors import RuntimeMisuse
+
+
+class ProgramBuilder(PipelineProgramBuilder):
+    """Gives d9d the lists of a program. Raises RuntimeMisuse for what d9d does not have: several pipes, skip edges, a
+    placement that is neither a loop nor a V, unequal numbers of stages, batches of messages, other kinds of actions."""
+
+    def __init__(self, program: Program) -> None:
+        if len(program.pipes) != 1:
+            raise RuntimeMisuse(f"d9d has one pipe, the program {len(program.pipes)}")
+        (pipe,) = program.pipes
+        if pipe.skip_edges:
+            raise RuntimeMisuse("d9d has no skip edges")
+        if pipe.num_stages % program.ranks != 0:
+            raise RuntimeMisuse(f"d9d has equally many stages on each rank, but there are {pipe.num_stages}")
+        if pipe.num_stages > 1 and program.ranks > 1 and not program.has_messages():
+            raise RuntimeMisuse("the program has no messages: compile it with a comm_order other than `none`")
+        self._program = program
+        self._style = _style(pipe, program.ranks)
+        self._lists = {
+            rank: [_item(group.actions) for group in program.groups(rank)] for rank in range(program.ranks)
+        }
+
+    def compose(self, num_microbatches: int, pp_size: int) -> dict[int, list[ActionBase]]:
+        """The lists, if they are for so many microbatches and ranks."""
+        if (num_microbatches, pp_size) != (self._program.microbatches, self._program.ranks):
+            raise RuntimeMisuse(
+                f"the program is for {self._program.microbatches} microbatches on {self._program.ranks} ranks, "
+                f"but there are {num_microbatches} on {pp_size}"
+            )
+        return self._lists
+
+    @property
+    def num_stages_per_rank(self) -> int:
+        return self._program.pipes[0].num_stages // self._program.ranks
+
+    @property
+    def topology_style(self) -> ScheduleStyle:
+        return self._style
+
+
+def _style(pipe: Pipe, ranks: int) -> ScheduleStyle:
+    for style in ScheduleStyle:
+        turns = [(stage // ranks, stage % ranks) for stage in range(pipe.num_stages)]
+        backwards = style == ScheduleStyle.v
+        if pipe.rank_of_stage == tuple(ranks - 1 - at if backwards and turn % 2 else at for turn, at in turns):
+            return style
+    raise RuntimeMisuse("d9d has stages in loops or in V shapes only")
+
+
+def _item(actions: tuple[Action, ...]) -> ActionBase:
+    if len(actions) == 1:
+        return _action(actions[0])
+    if not actions[0].kind.is_compute:
+        raise RuntimeMisuse("d9d posts each message by itself, but the program has batches")
+    return ComposeAction(tuple(map(_action, actions)))
+
+
+def _action(action: Action) -> ActionBase:
+    stage, microbatch = action.stage, action.microbatch
+    match action.kind.letters:
+        case "F":
+            return ForwardComputeAction(stage, microbatch)
+        case "B" | "I" as letters:
+            return BackwardFullInputComputeAction(stage, microbatch, full_backward=letters == "B")
+        case "W":
+            return BackwardWeightComputeAction(stage, microbatch)
+        case "SEND_F":
+            return ForwardSendAction(stage, microbatch)
+        case "RECV_F":
+            return ForwardReceiveAction(stage, microbatch)
+        case "SEND_B":
+            return BackwardSendAction(stage, microbatch)
+        case "RECV_B":
+            return BackwardReceiveAction(stage, microbatch)
+    raise RuntimeMisuse(f"d9d has no `{action.kind.letters}`")

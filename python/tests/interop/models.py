@@ -1,0 +1,80 @@
+"""Small models cut into stages, and their gradients without a pipeline."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+WIDTH, ROWS = 6, 2
+TOLERANCE = 1e-12
+
+
+class Block(nn.Module):
+    """A residual block with attention and a gate: several ways from input to output, weights on all of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(WIDTH)
+        self.attention = nn.MultiheadAttention(WIDTH, 2, batch_first=True)
+        self.up = nn.Linear(WIDTH, 2 * WIDTH)
+        self.down = nn.Linear(2 * WIDTH, WIDTH)
+        self.scale = nn.Parameter(torch.ones(WIDTH))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.norm(x)
+        x = x + self.attention(y, y, y, need_weights=False)[0]
+        return x + self.down(torch.tanh(self.up(x * self.scale)))
+
+
+class Plain(nn.Module):
+    """One way from input to output."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.tanh(self.inner(x))
+
+
+def make_stages(count: int, block: type[nn.Module] = Block) -> list[nn.Module]:
+    """The same stages on every rank."""
+    torch.manual_seed(7)
+    return [block().double() for _ in range(count)]
+
+
+def make_batch(microbatches: int) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(11)
+    shape = (microbatches * ROWS, 3, WIDTH)
+    return (
+        torch.randn(shape, dtype=torch.float64, generator=generator),
+        torch.randn(shape, dtype=torch.float64, generator=generator),
+    )
+
+
+def loss_fn(output: Tensor, target: Tensor) -> Tensor:
+    return nn.functional.mse_loss(output, target)
+
+
+def reference(
+    count: int, microbatches: int, block: type[nn.Module] = Block
+) -> tuple[list[nn.Module], list[Tensor]]:
+    """The stages with the gradients of the mean of all losses, and the losses."""
+    stages = make_stages(count, block)
+    batch, target = make_batch(microbatches)
+    losses = []
+    for x, y in zip(batch.tensor_split(microbatches), target.tensor_split(microbatches), strict=True):
+        for stage in stages:
+            x = stage(x)
+        loss = loss_fn(x, y)
+        (loss / microbatches).backward()
+        losses.append(loss.detach())
+    return stages, losses
+
+
+def assert_same_gradients(module: nn.Module, wanted: nn.Module, label: str) -> None:
+    for (name, got), want in zip(module.named_parameters(), wanted.parameters(), strict=True):
+        assert got.grad is not None, f"{label}: {name} has no gradient"
+        assert want.grad is not None
+        difference = float((got.grad - want.grad).abs().max())
+        assert difference <= TOLERANCE, f"{label}: {name} is off by {difference}"

@@ -1,0 +1,49 @@
+"""Runs the Python of docs/python.md and docs/training-python.md."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from . import spawn
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+
+
+def listing(name: str) -> str:
+    """All Python of a page, as one program; lines keep their numbers."""
+    text = (DOCS / name).read_text()
+    blocks = list(re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    assert len(blocks) > 2
+    program = ""
+    for block in blocks:
+        program += "\n" * (text[: block.start(1)].count("\n") - program.count("\n")) + block[1]
+    return program
+
+
+def test_the_page_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(listing("python.md"), "python.md", "exec"), {})
+    assert (tmp_path / "program.html").stat().st_size > 0
+
+
+def train(rank: int, text: str) -> None:
+    import torch.distributed as dist
+
+    # The process group of the launcher stands for that of torchrun.
+    names: dict[str, Any] = {}
+    dist.init_process_group, before = lambda backend: None, dist.init_process_group
+    end = dist.destroy_process_group
+    dist.destroy_process_group = lambda: None
+    try:
+        exec(compile(text, "training-python.md", "exec"), names)
+    finally:
+        dist.init_process_group, dist.destroy_process_group = before, end
+    assert names["result"].peak_activations > 0
+
+
+def test_the_page_on_training() -> None:
+    spawn.run(train, 4, listing("training-python.md"))

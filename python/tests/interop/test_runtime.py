@@ -1,0 +1,77 @@
+"""Programs on the loader: gradients, losses and activations."""
+
+from __future__ import annotations
+
+import ppcc
+import pytest
+from ppcc.torch import Runtime
+
+from . import spawn
+from .models import TOLERANCE, assert_same_gradients, loss_fn, make_batch, make_stages, reference
+
+NEWCOMER = """
+// Breadth first over two chunks, the backward split, W after each pair of I.
+schedule mine(P: int = 2, M: int = 4) {
+  ranks P;
+  microbatches M;
+  placement wave(2);
+  on rank r {
+    repeat M { F(0); }
+    repeat M { F(1); }
+    repeat M { I(1); }
+    repeat M { I(0); W; W; }
+  }
+}
+"""
+
+
+def values(info: ppcc.ScheduleInfo, ranks: int) -> dict[str, ppcc._run.Value]:
+    """Parameters for some ranks: enough microbatches for every schedule of the library."""
+    given: dict[str, ppcc._run.Value] = {"P": ranks}
+    if "M" in info.parameters:
+        given["M"] = 2 * ranks + (4 if ranks > 2 else 2)
+    return given
+
+
+def programs(ranks: int) -> list[ppcc.Program]:
+    library = [ppcc.compile(info.name, params=values(info, ranks)) for info in ppcc.schedules()]
+    batched = [
+        ppcc.compile("one_f_one_b", P=ranks, M=8, fuse="megatron"),
+        ppcc.compile("interleaved_1f1b", P=ranks, M=8, comm_order="sweep", prefetch=1),
+    ]
+    return [*library, *batched, ppcc.compile_source(NEWCOMER, P=ranks, M=6)]
+
+
+Case = tuple[str, list[int]]
+"""A program as JSON, and the activations that its ranks hold at most, as the compiler says."""
+
+
+def case(program: ppcc.Program) -> Case:
+    return program.json, [rank.peak_activations for rank in program.simulate().ranks]
+
+
+def run_all(rank: int, cases: list[Case]) -> None:
+    for text, activations in cases:
+        run_one(rank, ppcc.Program.from_json(text), activations[rank])
+
+
+def run_one(rank: int, program: ppcc.Program, activations: int) -> None:
+    count = max(pipe.num_stages for pipe in program.pipes)
+    wanted, losses = reference(count, program.microbatches)
+    modules = make_stages(count)
+    mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
+    runtime = Runtime(program, mine, loss_fn=loss_fn)
+    batch, target = make_batch(program.microbatches)
+    result = runtime.step(batch, target=target)
+    for stage, module in mine.items():
+        assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
+    for microbatch, loss in result.losses.items():
+        assert abs(float(loss - losses[microbatch])) <= TOLERANCE
+    assert result.peak_activations == activations, f"{program.name}, rank {rank}: {result.peak_activations} activations"
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_gradients_equal_those_without_a_pipeline(ranks: int) -> None:
+    cases = list(map(case, programs(ranks)))
+    assert len(cases) > len(ppcc.schedules())
+    spawn.run(run_all, ranks, cases)

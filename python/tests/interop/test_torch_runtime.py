@@ -1,0 +1,102 @@
+"""Programs on PyTorch's own runtime, from the CSV in both forms."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import ppcc
+import pytest
+import torch
+from ppcc.torch import load_torch_runtime
+from torch.distributed.pipelining import PipelineStage, schedules
+
+from . import spawn
+from .models import TOLERANCE, Block, Plain, assert_same_gradients, loss_fn, make_batch, make_stages, reference
+
+Form = Literal["compute_comms", "compute_only"]
+FORMS: list[Form] = ["compute_comms", "compute_only"]
+RANKS = 4
+TORCH = tuple(map(int, torch.__version__.split(".")[:2]))
+# Before, PyTorch counts weights twice behind chained nodes where it splits the graph.
+BLOCK = Block if TORCH >= (2, 13) else Plain
+
+
+def programs() -> list[ppcc.Program]:
+    found = [
+        ppcc.compile("one_f_one_b", P=RANKS, M=8),
+        ppcc.compile("interleaved_1f1b", P=RANKS, M=8, V=2),
+        ppcc.compile("zb1p", P=RANKS, M=8),
+        ppcc.compile("zero_bubble_v", P=RANKS, M=8),
+    ]
+    if TORCH >= (2, 9):
+        found.append(ppcc.compile("dualpipe_v", P=RANKS, M=8))
+    return found
+
+
+def run_all(rank: int, texts: list[str]) -> None:
+    for text in texts:
+        for form in FORMS:
+            run_one(rank, ppcc.Program.from_json(text), form)
+
+
+def run_one(rank: int, program: ppcc.Program, form: Form) -> None:
+    (pipe,) = program.pipes
+    wanted, expected = reference(pipe.num_stages, program.microbatches, BLOCK)
+    modules = make_stages(pipe.num_stages, BLOCK)
+    mine = [
+        PipelineStage(modules[stage], stage, pipe.num_stages, torch.device("cpu"))
+        for _, stage in program.stages_of(rank)
+    ]
+    runtime = load_torch_runtime(program, mine, format=form, loss_fn=loss_fn, scale_grads=True)
+    batch, target = make_batch(program.microbatches)
+    losses: list[torch.Tensor] = []
+    options: dict[str, Any] = {}
+    if pipe.rank_of_stage[-1] == rank:
+        options = {"target": target, "losses": losses}
+    runtime.step(*([batch] if pipe.rank_of_stage[0] == rank else []), **options)
+    for _, stage in program.stages_of(rank):
+        assert_same_gradients(modules[stage], wanted[stage], f"{program.name}, {form}, rank {rank}, stage {stage}")
+    if options:
+        assert len(losses) == program.microbatches
+        for loss, want in zip(losses, expected, strict=True):
+            assert abs(float(loss - want)) <= TOLERANCE
+
+
+def test_gradients_equal_those_without_a_pipeline() -> None:
+    spawn.run(run_all, RANKS, [program.json for program in programs()])
+
+
+def reads(text: str) -> list[Any]:
+    return [[schedules._Action.from_str(cell) for cell in row.split(",")] for row in text.splitlines()]
+
+
+def test_lowers_as_pytorch_does() -> None:
+    """The sweep, with what FSDP does with parameters, is PyTorch's own lowering of the compute actions."""
+    for program in [*programs(), ppcc.compile("looped_bfs", P=RANKS, M=5, V=3), ppcc.compile("gpipe", P=RANKS, M=3)]:
+        compute = {rank: row for rank, row in enumerate(reads(program.to_csv("compute_only")))}
+        lowered = {
+            rank: schedules._add_reduce_grad(schedules._add_unshard_reshard(row), program.microbatches)
+            if hasattr(schedules, "_add_reduce_grad")
+            else schedules._add_unshard_reshard(row)
+            for rank, row in compute.items()
+        }
+        ranks = program.pipes[0].rank_of_stage
+        complete = schedules._add_send_recv(lowered, lambda stage: ranks[stage], len(ranks))
+        if hasattr(schedules, "_add_wait_send"):
+            complete = schedules._add_wait_send(complete)
+        swept = ppcc.compile(program.schedule, params=program.params, comm_order="none")
+        ours = swept.emit(
+            "torch-csv", "--comm-order=sweep", "--torch-fsdp", f"--torch-version={torch.__version__}"
+        )
+        assert reads(ours) == [complete[rank] for rank in range(RANKS)], program.name
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_refuses_what_pytorch_refuses(form: Form) -> None:
+    for program, code in [
+        (ppcc.compile("dualpipe", P=4, M=8), "E0901"),
+        (ppcc.compile("looped_bfs", P=2, M=2, V=1, forward_only=True), "E1017"),
+    ]:
+        with pytest.raises(ppcc.CompileError) as caught:
+            program.to_csv(form)
+        assert code in [found.code for found in caught.value.errors]

@@ -1,0 +1,169 @@
+"""The package without PyTorch."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import ppcc
+import pytest
+
+
+def test_schedules_have_summaries_and_parameters() -> None:
+    found = {info.name: info for info in ppcc.schedules()}
+    assert "dualpipe" in found
+    assert found["dualpipe"].summary
+    assert found["dualpipe"].parameters["P"] == "int = 4"
+
+
+def test_a_program_has_typed_fields() -> None:
+    program = ppcc.compile("one_f_one_b", P=2, M=2)
+    assert (program.schedule, program.ranks, program.microbatches) == ("one_f_one_b", 2, 2)
+    assert program.params == {"P": 2, "M": 2, "forward_only": False}
+    assert [str(action) for action in program.actions[1]][:2] == ["1RECV_F0", "1F0"]
+    receive, forward, *_ = program.actions[1]
+    assert receive.kind.is_recv and receive.peer == 0 and receive.peer_rank == 0
+    assert forward.kind == ppcc.Kind("F", "compute") and forward.peer is None
+    assert forward.site is not None and forward.site.file.endswith("one_f_one_b.pp")
+    assert program.stages_of(1) == ((program.pipes[0], 1),)
+    assert program.transports == ("stream",)
+    assert "4" not in repr(program.pipes[0].microbatches) and len(program.pipes[0].microbatches) == 2
+
+
+def test_groups_run_together() -> None:
+    program = ppcc.compile("dualpipe", P=2, M=4)
+    cells = [str(group) for group in program.groups(0)]
+    assert any(cell.startswith("(") and ";" in cell for cell in cells)
+    assert sum(len(group.actions) for group in program.groups(0)) == len(program.actions[0])
+    text = program.emit("actions").splitlines()[0].replace(")OVERLAP_F_B", ")")
+    assert str(program).splitlines()[0] == text
+
+
+def test_two_pipes_share_microbatches() -> None:
+    down, up = ppcc.compile("dualpipe", P=4, M=8).pipes
+    assert (list(down.microbatches), list(up.microbatches)) == ([0, 1, 2, 3], [4, 5, 6, 7])
+    assert up.rank_of_stage == (3, 2, 1, 0)
+    assert (down.sources(0), down.sources(2), down.readers(3)) == ((), (1,), ())
+
+
+def test_source_text_and_options() -> None:
+    source = "schedule one(M: int) { ranks 1; microbatches M; placement linear; on rank r { repeat M { F; B; } } }"
+    assert ppcc.compile_source(source, M=3).microbatches == 3
+    program = ppcc.compile("one_f_one_b", P=2, M=2, comm_order="none")
+    assert not program.has_messages()
+    assert ppcc.compile("gpipe", P=2, M=2, transport=["stream", "buffered"]).transports == ("stream", "buffered")
+
+
+def test_files_and_their_schedules(tmp_path: Path) -> None:
+    file = tmp_path / "two.pp"
+    body = "(M: int = 1) { ranks 1; microbatches M; placement linear; on rank r { repeat M { F; B; } } }"
+    file.write_text(f"schedule a{body}\nschedule b{body}\n")
+    assert ppcc.compile(file, name="b").schedule == "b"
+    with pytest.raises(ppcc.CompileError, match="declares 2 schedules"):
+        ppcc.compile(file)
+
+
+def test_errors_carry_diagnostics() -> None:
+    with pytest.raises(ppcc.CompileError) as caught:
+        ppcc.compile_source("schedule s() {\n  ranks 1; microbatches 1; placement linear;\n  on rank r { F; repeat dept { B; } }\n}")
+    (found,) = caught.value.errors
+    assert (found.code, found.severity, found.line, found.column) == ("E0301", "error", 3, 25)
+    assert "dept" in found.message and found.hint
+    assert str(found) in str(caught.value)
+
+
+def test_notes_have_places() -> None:
+    source = "schedule s() { ranks 1; microbatches 1; placement loop(2);\n  on rank r { F(1); F(0); B(1); B(0); } }"
+    with pytest.raises(ppcc.CompileError) as caught:
+        ppcc.compile_source(source)
+    notes = caught.value.errors[0].notes
+    assert [note.line for note in notes] == [2, 2] and notes[0].column != notes[1].column
+
+
+def test_wrong_options_are_usage_errors() -> None:
+    with pytest.raises(ppcc.UsageError, match="swep"):
+        ppcc.compile("gpipe", comm_order="swep")
+    with pytest.raises(TypeError, match="P is"):
+        ppcc.compile("gpipe", P=None)  # type: ignore[arg-type]
+
+
+def test_warnings_are_warnings(tmp_path: Path) -> None:
+    file = tmp_path / "idle.csv"
+    file.write_text("0F0,,0B0\n")
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        ppcc.load(file)
+    assert "[E0654]" in str(seen[0].message) and seen[0].filename == __file__
+
+
+def test_reports_are_typed() -> None:
+    program = ppcc.compile("one_f_one_b", P=2, M=2)
+    report = program.simulate()
+    assert (report.makespan, report.bound, report.messages) == (9, 9, 4)
+    assert [rank.peak_activations for rank in report.ranks] == [2, 1]
+    assert report.ranks[0].bubble == 3 and report.peak_activations == 2
+    slow = program.simulate({"F": 2, "B": 4, "comm": 0.5}, transport="buffered")
+    assert slow.makespan > 18 and slow.transport == "buffered"
+
+
+def test_costs_come_from_files_too(tmp_path: Path) -> None:
+    file = tmp_path / "costs.json"
+    file.write_text(json.dumps({"cost": {"F": 10}}))
+    assert ppcc.compile("gpipe", P=1, M=1, costs=file).simulate().makespan == 12
+    assert ppcc.compile("gpipe", P=1, M=1).simulate(file).makespan == 12
+
+
+def test_timelines_show_themselves(tmp_path: Path) -> None:
+    timeline = ppcc.compile("one_f_one_b", P=2, M=2).timeline({"F": 1})
+    assert "<iframe" in timeline._repr_html_() and "srcdoc=" in timeline._repr_html_()
+    assert timeline.svg.startswith("<svg") or timeline.svg.startswith("<?xml")
+    assert timeline.text.strip()
+    for name in ("a.html", "a.svg", "a.txt"):
+        timeline.save(tmp_path / name)
+        assert (tmp_path / name).stat().st_size > 0
+    with pytest.raises(ValueError, match="ends in none of"):
+        timeline.save(tmp_path / "a.png")
+
+
+def test_csv_for_pytorch() -> None:
+    program = ppcc.compile("one_f_one_b", P=2, M=1)
+    assert program.to_csv("compute_only") == "0F0,0B0\n1F0,1B0\n"
+    assert program.to_csv(torch_version="2.10").splitlines()[0] == "0F0,0SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD"
+    assert "0WAIT_SEND_F0" in program.to_csv(torch_version="2.15")
+    assert "0UNSHARD" in program.to_csv(torch_version="2.10", fsdp=True)
+    with pytest.raises(ppcc.CompileError, match="E0901"):
+        ppcc.compile("dualpipe", P=2, M=4).to_csv()
+
+
+def test_programs_are_saved_and_loaded(tmp_path: Path) -> None:
+    program = ppcc.compile("dualpipe", P=2, M=4, costs={"F": 2})
+    file = tmp_path / "program.json"
+    program.save(file)
+    again = ppcc.Program.load(file)
+    assert again.actions == program.actions and again.pipes == program.pipes
+    assert again.simulate().makespan == program.simulate().makespan
+    assert ppcc.load(file).actions == program.actions
+
+
+def test_loops_are_written_out() -> None:
+    program = ppcc.compile("one_f_one_b", P=2, M=12)
+    rolled = program.emit("json", "--rolled")
+    assert len(rolled) < len(program.json)
+    assert ppcc.Program.from_json(rolled).actions == program.actions
+
+
+def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
+    for text in ("", "[]", '{"format": "other"}', '{"format": "ppcc.program", "version": 99}'):
+        with pytest.raises(ppcc.Error):
+            ppcc.Program.from_json(text)
+    file = tmp_path / "damaged.json"
+    file.write_text(ppcc.compile("gpipe", P=2, M=2).json.replace("[0,0,0,0,", "[1,0,0,0,", 1))
+    with pytest.raises(ppcc.CompileError):
+        ppcc.Program.load(file)
+
+
+def test_a_missing_compiler_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PPCC", "/nowhere/ppcc")
+    with pytest.raises(ppcc.Error, match="cannot run /nowhere/ppcc"):
+        ppcc.schedules()

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Measures what an action costs in PyTorch's own runtime, in the Python loader and, if it is there, in the C++ engine.
+
+Usage: loaders.py [BIN]. One process a rank on gloo, stages of no size (Linear 16x16, 4 rows a microbatch, float32), so that
+what remains is the interpreter and the messages. `./dev interop` has made the Python that runs this:
+
+    build/interop-2.15.0/bin/python test/bench/loaders.py build/bin
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import ppcc
+import torch
+import torch.distributed as dist
+import torch.multiprocessing
+from ppcc.torch import Runtime, load_torch_runtime
+from torch import nn
+from torch.distributed.pipelining import PipelineStage
+
+P, M, WIDTH, ROWS = 4, 32, 16, 4
+WARMUP, STEPS = 2, 10
+
+
+def seconds(step):
+    """The median of some steps; all ranks begin each together."""
+    times = []
+    for turn in range(WARMUP + STEPS):
+        dist.barrier()
+        start = time.perf_counter()
+        step()
+        dist.barrier()
+        if turn >= WARMUP:
+            times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def measure(rank, store, text, results):
+    torch.set_num_threads(1)
+    dist.init_process_group(
+        "gloo", init_method=f"file://{store}", rank=rank, world_size=P, timeout=timedelta(seconds=300)
+    )
+    program = ppcc.Program.from_json(text)
+    batch, target = torch.randn(M * ROWS, WIDTH), torch.randn(M * ROWS, WIDTH)
+    loss_fn = nn.functional.mse_loss
+    ours = Runtime(program, {rank: nn.Linear(WIDTH, WIDTH)}, loss_fn=loss_fn)
+    stage = PipelineStage(nn.Linear(WIDTH, WIDTH), rank, P, torch.device("cpu"))
+    theirs = load_torch_runtime(program, [stage], loss_fn=loss_fn)
+    given = [batch] if rank == 0 else []
+    asked = {"target": target, "losses": []} if rank == P - 1 else {}
+    found = [seconds(lambda: theirs.step(*given, **asked)), seconds(lambda: ours.step(batch, target=target))]
+    if rank == 0:
+        Path(results).write_text("\n".join(map(str, found)))
+    dist.destroy_process_group()
+
+
+def engine(folder, program):
+    """What the C++ engine says of the same program, or why it says nothing."""
+    binary = folder / "ppcc-bench-torch"
+    if not binary.exists():
+        return f"C++ engine: NOT MEASURED because {binary} is not built"
+    done = subprocess.run([binary, program], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or f"C++ engine: NOT MEASURED because {binary} failed: {done.stderr.strip()[:200]}"
+
+
+def main():
+    program = ppcc.compile("one_f_one_b", P=P, M=M)
+    actions = sum(map(len, program.actions))
+    with tempfile.TemporaryDirectory() as folder:
+        results, file = os.path.join(folder, "results"), os.path.join(folder, "program.json")
+        program.save(file)
+        arguments = (os.path.join(folder, "store"), program.json, results)
+        torch.multiprocessing.spawn(measure, arguments, nprocs=P)
+        theirs, ours = map(float, Path(results).read_text().split())
+        print(f"{program.name}, {actions} actions on {P} processes (gloo), {os.cpu_count()} cores, PyTorch {torch.__version__}")
+        for name, time_of_step in (("PyTorch's runtime", theirs), ("Python loader", ours)):
+            print(f"{name:18} {time_of_step * 1e3:8.1f} ms a step {time_of_step / actions * 1e6:7.1f} us an action")
+        print(engine(Path(sys.argv[1] if len(sys.argv) > 1 else "build/bin"), file))
+
+
+if __name__ == "__main__":
+    main()
