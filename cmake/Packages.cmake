@@ -16,3 +16,14 @@ target_include_directories(ppcc_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
 target_link_libraries(ppcc_llvm INTERFACE LLVMSupport)
 
 find_program(PPCC_ANTLR4 antlr4 REQUIRED)
+
+# For stages of LibTorch. The reference BLAS is 10 to 20 times slower than OpenBLAS, which Torch takes when it is installed.
+find_package(Torch QUIET)
+find_library(PPCC_GLOO gloo)
+set(PPCC_TORCH OFF)
+if(Torch_FOUND AND PPCC_GLOO)
+  set(PPCC_TORCH ON)
+else()
+  message(WARNING "LibTorch or Gloo is not here: ppcc is built without pprun and without stages of LibTorch, and their "
+    "tests are reported as unsupported. Debian's packages: libtorch-dev libgloo-dev libopenblas0-serial")
+endif()
