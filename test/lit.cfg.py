@@ -29,6 +29,10 @@ if os.path.exists(config.mpirun):
     config.available_features.add("mpi")
 if shutil.which("dpkg-shlibdeps"):
     config.available_features.add("dpkg")
+if config.torch:
+    config.available_features.add("libtorch")
+    config.environment["PPCC_TORCH_COMPILE"] = config.torch_compile
+    config.environment["PPCC_TORCH_LINK"] = config.torch_link
 
 config.substitutions += [
     ("%ppcc_src_root", config.ppcc_src_root),

@@ -109,6 +109,13 @@ def engine(tools, folder):
     subprocess.run([*command, "-np", "8", tools / "ppcc-bench-engine-mpi", program], check=True)
 
 
+def torch(tools, folder):
+    program = folder / "program.json"
+    subprocess.run([tools / "ppcc", "one_f_one_b", "-D", "P=4", "-D", "M=32", "-o", program], check=True)
+    print("\nLibTorch stages, Linear 16x16 on 4 rows, one_f_one_b with P=4 and M=32", flush=True)
+    subprocess.run([tools / "ppcc-bench-torch", program], check=True)
+
+
 def emitted(tools, folder):
     print("\nemitted C++, one_f_one_b with P=8")
     print(f"{'M':>7} {'actions':>10} {'file MB':>8} {'g++ -O2 s':>10}")
@@ -129,6 +136,7 @@ def main():
         phases(ppcc, folder)
         beside_python(ppcc, folder)
         engine(folder_of_tools, folder)
+        torch(folder_of_tools, folder)
         emitted(folder_of_tools, folder)
     simulation(folder_of_tools / "ppcc-bench")
     print("\norders of communication", flush=True)
