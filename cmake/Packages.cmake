@@ -17,7 +17,8 @@ target_link_libraries(ppcc_llvm INTERFACE LLVMSupport)
 
 find_program(PPCC_ANTLR4 antlr4 REQUIRED)
 
-# For stages of LibTorch. The reference BLAS is 10 to 20 times slower than OpenBLAS, which Torch takes when it is installed.
+# For stages of LibTorch. The reference BLAS is 10 to 20 times slower than OpenBLAS, which Torch takes when it is
+# installed; OpenBLAS for one thread is wrong where ranks are threads.
 find_package(Torch QUIET)
 find_package(nlohmann_json QUIET)
 find_library(PPCC_GLOO gloo)
@@ -25,7 +26,9 @@ set(PPCC_TORCH OFF)
 if(Torch_FOUND AND PPCC_GLOO AND nlohmann_json_FOUND)
   set(PPCC_TORCH ON)
   # The same for a compiler without CMake.
-  list(TRANSFORM TORCH_INCLUDE_DIRS PREPEND "-isystem " OUTPUT_VARIABLE flags)
+  set(flags ${TORCH_INCLUDE_DIRS})
+  list(REMOVE_ITEM flags /usr/include)
+  list(TRANSFORM flags PREPEND "-isystem ")
   list(JOIN flags " " flags)
   set(PPCC_TORCH_COMPILE "${flags} ${TORCH_CXX_FLAGS}")
   get_target_property(path torch LOCATION)
@@ -34,5 +37,5 @@ if(Torch_FOUND AND PPCC_GLOO AND nlohmann_json_FOUND)
 else()
   message(WARNING "LibTorch, Gloo or nlohmann-json is not here: ppcc is built without pprun and without stages of "
     "LibTorch, and their tests are reported as unsupported. Debian's packages: libtorch-dev libgloo-dev "
-    "libopenblas0-serial nlohmann-json3-dev")
+    "libopenblas0-pthread nlohmann-json3-dev")
 endif()

@@ -7,6 +7,9 @@
 #include <ATen/ops/full_like.h>
 #include <c10/core/GradMode.h>
 
+#include <atomic>
+#include <cstring>
+#include <dlfcn.h>
 #include <map>
 #include <mutex>
 
@@ -60,8 +63,43 @@ uint64_t mix(std::initializer_list<uint64_t> numbers) {
   return state;
 }
 
-/// Calls `run`; the errors of LibTorch lose their pages of stack.
-template <class Run> auto briefly(Run run) {
+/// Whether the matrix products of LibTorch are wrong when threads compute at
+/// the same time: so in OpenBLAS's build for one thread, which shares its
+/// buffers without a lock.
+bool blasWantsOneThread() {
+  auto *parallel =
+      reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "openblas_get_parallel"));
+  auto *config = reinterpret_cast<const char *(*)()>(
+      dlsym(RTLD_DEFAULT, "openblas_get_config"));
+  return parallel && config && parallel() == 0 &&
+         !std::strstr(config(), "USE_LOCKING");
+}
+
+/// Counts the computations that run in this process at one time.
+class Computing {
+public:
+  Computing() {
+    static const bool wantsOneThread = blasWantsOneThread();
+    if (count.fetch_add(1) == 0 || !wantsOneThread)
+      return;
+    count.fetch_sub(1);
+    throw std::runtime_error(
+        "OpenBLAS is built for one thread here, and gives wrong results where "
+        "several compute: install libopenblas0-pthread, or run a process a "
+        "rank");
+  }
+  ~Computing() { count.fetch_sub(1); }
+  Computing(const Computing &) = delete;
+  Computing &operator=(const Computing &) = delete;
+
+private:
+  inline static std::atomic<int> count = 0;
+};
+
+/// Calls `run`, which computes; the errors of LibTorch lose their pages of
+/// stack.
+template <class Run> auto compute(Run run) {
+  Computing computing;
   try {
     return run();
   } catch (const c10::Error &error) {
@@ -111,7 +149,7 @@ struct TorchStage::State {
 
   /// Runs the module, and behind the last stage the loss.
   Tensors compute(const Work &work, const Tensors &inputs) const {
-    return briefly([&] { return computeLoss(work, inputs); });
+    return ::compute([&] { return computeLoss(work, inputs); });
   }
   Tensors computeLoss(const Work &work, const Tensors &inputs) const {
     Tensors outputs = module(work).forward(inputs);
@@ -246,7 +284,7 @@ std::vector<Tensors> TorchStage::backward(const Work &work,
   state->makeGraph(work, kept);
   Tensors grads = state->outputGrads(work, kept, outputGrad);
   Backward whole{kept.outputs, grads, kept.inputs};
-  return State::bySource(kept, briefly([&] { return whole.whole(); }));
+  return State::bySource(kept, ::compute([&] { return whole.whole(); }));
 }
 
 std::vector<Tensors> TorchStage::backward_input(const Work &work,
@@ -262,7 +300,7 @@ std::vector<Tensors> TorchStage::backward_input(const Work &work,
   }
   state->makeGraph(work, kept);
   Tensors grads = state->outputGrads(work, kept, outputGrad);
-  Tensors result = briefly([&] {
+  Tensors result = ::compute([&] {
     return kept.weights.splitOff({kept.outputs, grads, kept.inputs});
   });
   kept.isSplit = true;
@@ -274,12 +312,12 @@ std::vector<Tensors> TorchStage::backward_input(const Work &work,
 void TorchStage::backward_weight(const Work &work) {
   Activation &kept = state->activation(work);
   if (kept.isSplit)
-    return briefly([&] { kept.weights.run(); });
+    return ::compute([&] { kept.weights.run(); });
   state->makeGraph(work, kept);
   Tensors grads = state->outputGrads(
       work, kept, kept.outputGrads.empty() ? nullptr : &kept.outputGrads);
   Backward whole{kept.outputs, grads, kept.inputs};
-  briefly([&] { whole.whole(); });
+  ::compute([&] { whole.whole(); });
 }
 
 void TorchStage::add(Tensors &sum, const Tensors &gradient) {

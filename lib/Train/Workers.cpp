@@ -9,6 +9,7 @@
 #include <ATen/Parallel.h>
 #include <torch/optim/adam.h>
 
+#include <dlfcn.h>
 #include <set>
 
 using namespace ppcc;
@@ -24,6 +25,9 @@ public:
         model(options, samples.vocabulary(), layersOf(program, options)) {
     // Ranks outnumber cores.
     at::set_num_threads(1);
+    if (auto *set = reinterpret_cast<void (*)(int)>(
+            dlsym(RTLD_DEFAULT, "openblas_set_num_threads")))
+      set(1);
   }
 
   at::Tensor tokens(uint32_t microbatch) const {

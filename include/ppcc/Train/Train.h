@@ -7,8 +7,7 @@
 namespace ppcc {
 
 /// Runs pprun. `args` begin with the tool's name. Returns the exit code: 0, 1
-/// for what goes wrong in the input or the run, 2 for wrong usage. Forks, so
-/// the process must have one thread.
+/// for what goes wrong in the input or the run, 2 for wrong usage. Forks.
 int runTraining(llvm::ArrayRef<const char *> args, llvm::raw_ostream &out,
                 llvm::raw_ostream &err);
 
