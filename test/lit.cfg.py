@@ -31,6 +31,10 @@ if shutil.which("dpkg-shlibdeps"):
     config.available_features.add("dpkg")
 if config.nccl:
     config.available_features.add("nccl")
+if config.torch:
+    config.available_features.add("libtorch")
+    config.environment["PPCC_TORCH_COMPILE"] = config.torch_compile
+    config.environment["PPCC_TORCH_LINK"] = config.torch_link
 
 config.substitutions += [
     ("%ppcc_src_root", config.ppcc_src_root),

@@ -1,5 +1,5 @@
 // Reads command lines, and runs passes as they say.
-#include "CommandLine.h"
+#include "ppcc/Driver/CommandLine.h"
 
 #include "ppcc/Driver/DumpFilter.h"
 #include "ppcc/Driver/PassRegistry.h"

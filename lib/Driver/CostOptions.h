@@ -1,7 +1,7 @@
 // The options `--cost` and `--costs`.
 #pragma once
 
-#include "CommandLine.h"
+#include "ppcc/Driver/CommandLine.h"
 #include "ppcc/IR/Program.h"
 
 namespace ppcc {

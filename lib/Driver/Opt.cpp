@@ -1,9 +1,9 @@
 // ppcc-opt: a program as text in, passes, a program as text out.
 #include "ppcc/Driver/Opt.h"
 
-#include "CommandLine.h"
 #include "CostOptions.h"
 #include "PictureOptions.h"
+#include "ppcc/Driver/CommandLine.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Driver/PassRegistry.h"
 #include "ppcc/IR/Transport.h"

@@ -1,8 +1,8 @@
 // The command line of ppcc, as values.
 #pragma once
 
-#include "CommandLine.h"
 #include "CostOptions.h"
+#include "ppcc/Driver/CommandLine.h"
 #include "ppcc/Import/Importer.h"
 #include "ppcc/Sema/Instance.h"
 

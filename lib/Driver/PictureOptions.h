@@ -1,7 +1,7 @@
 // The options of pictures, and what the terminal adds to them.
 #pragma once
 
-#include "CommandLine.h"
+#include "ppcc/Driver/CommandLine.h"
 
 namespace ppcc {
 

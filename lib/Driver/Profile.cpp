@@ -1,8 +1,8 @@
 // ppcc-profile: traces in, a file of costs out.
 #include "ppcc/Driver/Profile.h"
 
-#include "CommandLine.h"
 #include "MessageTimes.h"
+#include "ppcc/Driver/CommandLine.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/IR/Program.h"
 #include "ppcc/Import/TraceFile.h"

@@ -116,6 +116,13 @@ def engine(tools, folder):
 WRITTEN_OUT = "--passes=verify,inject-comm,verify"  # Nothing rolls at its end.
 
 
+def torch(tools, folder):
+    program = folder / "program.json"
+    subprocess.run([tools / "ppcc", "one_f_one_b", "-D", "P=4", "-D", "M=32", "-o", program], check=True)
+    print("\nLibTorch stages, Linear 16x16 on 4 rows, one_f_one_b with P=4 and M=32", flush=True)
+    subprocess.run([tools / "ppcc-bench-torch", program], check=True)
+
+
 def emitted(tools, folder):
     """Size of the C++ and time to compile it: with loops, and with all rows written out where that is feasible."""
     print("\nemitted C++, one_f_one_b with P=8: with loops, and written out")
@@ -145,6 +152,7 @@ def main():
         phases(ppcc, folder)
         beside_python(ppcc, folder)
         engine(folder_of_tools, folder)
+        torch(folder_of_tools, folder)
         emitted(folder_of_tools, folder)
     simulation(folder_of_tools / "ppcc-bench")
     print("\norders of communication", flush=True)

@@ -1,0 +1,63 @@
+// A process a rank, with a process group of c10d.
+#pragma once
+
+#include "ppcc/Runtime/Engine.h"
+#include "ppcc/Torch/Stage.h"
+
+#include <c10/util/intrusive_ptr.h>
+
+namespace c10d {
+class ProcessGroup;
+class Store;
+} // namespace c10d
+
+namespace ppcc::rt {
+
+/// A rank's end of a process group. The tensors of an edge must have the same
+/// types and shapes for every microbatch: the first message of an edge tells
+/// them, and from then on receives are posted where they stand. Tensors of one
+/// message are packed; those that are received share memory.
+///
+/// A send lives until its receive has met it, which a thread waits for. After a
+/// failure the connections close, so that the other ranks hear of it; then, and
+/// after a wait that took too long, the group is of no use any more.
+class C10d {
+public:
+  /// A new group of Gloo's on this machine. The ranks meet in `file`, which
+  /// must be new and on a disk that all see; `patience` is how long each waits
+  /// for the others there. `host` is the address of this rank's machine.
+  /// Throws std::runtime_error.
+  static C10d gloo(const std::string &file, uint32_t rank, uint32_t numRanks,
+                   std::chrono::milliseconds patience = std::chrono::minutes(1),
+                   const std::string &host = "127.0.0.1");
+
+  /// A group that is there already, for this alone, and the store in which its
+  /// ranks met.
+  C10d(c10::intrusive_ptr<c10d::ProcessGroup> group,
+       c10::intrusive_ptr<c10d::Store> store);
+  C10d(C10d &&) noexcept;
+  /// A rank that gives it up before finish() or fail() counts as failed.
+  ~C10d();
+
+  uint32_t rank() const;
+  uint32_t numRanks() const;
+
+  void send(uint32_t to, Message<Tensors> &&message);
+  void postReceive(uint32_t from, const Label &label, size_t);
+  bool receive(uint32_t from, Message<Tensors> &into,
+               std::chrono::milliseconds patience);
+  bool sendsMet(uint32_t to, std::chrono::milliseconds patience);
+  void finish(std::chrono::milliseconds patience);
+  void fail(const std::string &text);
+
+  /// What each rank says under a name that is used once, by rank. Collective.
+  std::vector<std::string> gather(const std::string &name,
+                                  const std::string &text,
+                                  std::chrono::milliseconds patience);
+
+private:
+  class Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace ppcc::rt

@@ -1,0 +1,359 @@
+#include "ppcc/Torch/C10d.h"
+
+#include "Pack.h"
+
+#include <torch/csrc/distributed/c10d/FileStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+
+#include <ATen/ops/empty.h>
+
+#include <cstring>
+#include <deque>
+#include <map>
+
+using namespace ppcc::rt;
+using std::chrono::milliseconds;
+
+namespace {
+
+using WorkPtr = c10::intrusive_ptr<c10d::Work>;
+
+/// For waits that somebody else ends.
+constexpr milliseconds forever = std::chrono::hours(24 * 365);
+
+constexpr const char *failureKey = "ppcc/failure";
+
+/// The messages of an edge have one layout.
+using EdgeKey = std::array<uint16_t, 4>;
+EdgeKey edgeOf(const Label &label) {
+  return {label.pipe, label.slot, label.from, label.to};
+}
+
+std::vector<uint8_t> bytesOf(const std::string &text) {
+  return {text.begin(), text.end()};
+}
+
+at::Tensor bufferOf(const std::string &text) {
+  at::Tensor buffer = at::empty({static_cast<int64_t>(text.size())}, at::kByte);
+  std::memcpy(buffer.data_ptr(), text.data(), text.size());
+  return buffer;
+}
+
+/// Bytes of a message under way. c10d keeps them alive.
+struct Transfer {
+  at::Tensor buffer;
+  WorkPtr work;
+};
+
+/// Waits for sends, in their order, in a thread of its own: c10d cannot be
+/// asked whether one has ended.
+class Sends {
+public:
+  explicit Sends(uint32_t numRanks)
+      : open(numRanks), waiter([this] { waitForAll(); }) {}
+  ~Sends() {
+    abort();
+    waiter.join();
+  }
+
+  void add(uint32_t to, Transfer &&transfer) {
+    {
+      std::lock_guard lock(mutex);
+      queue.push_back({to, std::move(transfer)});
+      ++open[to];
+    }
+    changed.notify_all();
+  }
+
+  /// False when they cannot end any more. Throws TimedOut.
+  bool waitFor(uint32_t to, milliseconds patience) {
+    return wait(patience, [&] { return open[to] == 0; });
+  }
+  bool waitForAllSends(milliseconds patience) {
+    return wait(patience, [&] { return queue.empty(); });
+  }
+
+  /// Ends the waits.
+  void abort() {
+    std::lock_guard lock(mutex);
+    leaving = true;
+    if (!queue.empty() && !isBroken)
+      queue.front().transfer.work->abort();
+    changed.notify_all();
+  }
+
+private:
+  struct Send {
+    uint32_t to;
+    Transfer transfer;
+  };
+
+  template <class Done> bool wait(milliseconds patience, Done done) {
+    std::unique_lock lock(mutex);
+    if (!changed.wait_for(lock, patience, [&] { return isBroken || done(); }))
+      throw TimedOut();
+    return done();
+  }
+
+  void waitForAll() {
+    std::unique_lock lock(mutex);
+    while (true) {
+      changed.wait(lock, [&] { return leaving || !queue.empty(); });
+      if (leaving)
+        return;
+      WorkPtr work = queue.front().transfer.work;
+      lock.unlock();
+      bool ended = false;
+      try {
+        ended = work->wait(forever);
+      } catch (const std::exception &) {
+      }
+      lock.lock();
+      if (!ended || leaving) {
+        isBroken = true;
+        changed.notify_all();
+        return;
+      }
+      --open[queue.front().to];
+      queue.pop_front();
+      changed.notify_all();
+    }
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Send> queue;
+  std::vector<size_t> open; ///< Sends to each rank that have not ended.
+  bool leaving = false, isBroken = false;
+  std::thread waiter;
+};
+
+} // namespace
+
+class C10d::Impl {
+public:
+  Impl(c10::intrusive_ptr<c10d::ProcessGroup> group,
+       c10::intrusive_ptr<c10d::Store> store)
+      : group(std::move(group)), store(std::move(store)),
+        sources(static_cast<size_t>(this->group->getSize())),
+        sends(std::make_unique<Sends>(numRanks())) {}
+  ~Impl() {
+    if (!ended)
+      fail("rank " + std::to_string(rank) + " has left");
+  }
+
+  uint32_t numRanks() const { return static_cast<uint32_t>(sources.size()); }
+
+  void send(uint32_t to, Message<Tensors> &&message) {
+    ended = false;
+    TensorsLayout layout(message.value);
+    auto [known, isNew] =
+        sentLayouts.try_emplace(edgeOf(message.label), layout);
+    if (isNew) {
+      std::string text = layout.text();
+      uint64_t size = text.size();
+      post(to, bufferOf({reinterpret_cast<char *>(&size), sizeof size}));
+      post(to, bufferOf(text));
+    } else if (known->second != layout) {
+      throw std::runtime_error(
+          "it carries " + layout.words() + ", and the messages before it " +
+          known->second.words() +
+          ": all microbatches must have the same types and shapes");
+    }
+    post(to, layout.pack(message.label, message.value));
+  }
+
+  void postReceive(uint32_t from, const Label &label) {
+    ended = false;
+    sources[from].push_back({edgeOf(label), {}});
+    postAhead(from);
+  }
+
+  void receive(uint32_t from, Message<Tensors> &into, milliseconds patience) {
+    std::deque<Receive> &receives = sources[from];
+    Receive &first = receives.front();
+    auto known = receivedLayouts.find(first.edge);
+    if (known == receivedLayouts.end()) {
+      known = receivedLayouts
+                  .emplace(first.edge, receiveLayout(from, first, patience))
+                  .first;
+      postAhead(from);
+    }
+    await(from, first.transfer, patience);
+    into = known->second.unpack(first.transfer.buffer);
+    receives.pop_front();
+  }
+
+  void sendsMet(uint32_t to, milliseconds patience) {
+    if (!sends->waitFor(to, patience))
+      throwGone(to);
+  }
+
+  void finish(milliseconds patience) {
+    if (!sends->waitForAllSends(patience))
+      throw PeerFailed{failureOr("a rank has left")};
+    ended = true;
+  }
+
+  void fail(const std::string &text) {
+    ended = true;
+    try {
+      if (!store->check({failureKey}))
+        store->set(failureKey, bytesOf(text));
+    } catch (const std::exception &) {
+      // The connections still tell.
+    }
+    sends.reset();
+    for (std::deque<Receive> &source : sources)
+      source.clear();
+    group.reset();
+  }
+
+  std::vector<std::string> gather(const std::string &name,
+                                  const std::string &text,
+                                  milliseconds patience) {
+    auto keyOf = [&](uint32_t of) {
+      return "ppcc/" + name + "/" + std::to_string(of);
+    };
+    store->set(keyOf(rank), bytesOf(text));
+    std::vector<std::string> result;
+    for (uint32_t other = 0; other != numRanks(); ++other) {
+      store->wait({keyOf(other)}, patience);
+      std::vector<uint8_t> bytes = store->get(keyOf(other));
+      result.emplace_back(bytes.begin(), bytes.end());
+    }
+    return result;
+  }
+
+private:
+  /// A receive that the engine has posted; ours may come later.
+  struct Receive {
+    EdgeKey edge;
+    Transfer transfer; ///< The size of the layout, or the message.
+  };
+
+  void post(uint32_t to, at::Tensor buffer) {
+    std::vector<at::Tensor> tensors{buffer};
+    WorkPtr work = group->send(tensors, static_cast<int>(to), 0);
+    sends->add(to, {std::move(buffer), std::move(work)});
+  }
+  Transfer postBytes(uint32_t from, int64_t bytes) {
+    std::vector<at::Tensor> tensors{at::empty({bytes}, at::kByte)};
+    WorkPtr work = group->recv(tensors, static_cast<int>(from), 0);
+    return {tensors.front(), std::move(work)};
+  }
+
+  /// Messages of a rank come in order, so nothing is posted behind one whose
+  /// layout is not known.
+  void postAhead(uint32_t from) {
+    for (Receive &receive : sources[from]) {
+      auto known = receivedLayouts.find(receive.edge);
+      bool isKnown = known != receivedLayouts.end();
+      if (!receive.transfer.work)
+        receive.transfer = postBytes(from, isKnown ? known->second.numBytes()
+                                                   : int64_t(sizeof(uint64_t)));
+      if (!isKnown)
+        return;
+    }
+  }
+
+  TensorsLayout receiveLayout(uint32_t from, Receive &receive,
+                              milliseconds patience) {
+    await(from, receive.transfer, patience);
+    uint64_t size;
+    std::memcpy(&size, receive.transfer.buffer.data_ptr(), sizeof size);
+    Transfer text = postBytes(from, static_cast<int64_t>(size));
+    await(from, text, patience);
+    receive.transfer = {};
+    return TensorsLayout(
+        std::string(static_cast<char *>(text.buffer.data_ptr()), size));
+  }
+
+  /// c10d throws one and the same for a wait that was too long and for a
+  /// connection that has closed.
+  void await(uint32_t from, Transfer &transfer, milliseconds patience) {
+    auto start = std::chrono::steady_clock::now();
+    try {
+      transfer.work->wait(patience);
+    } catch (const std::exception &) {
+      if (std::chrono::steady_clock::now() - start >= patience)
+        throw TimedOut();
+      throwGone(from);
+    }
+  }
+
+  [[noreturn]] void throwGone(uint32_t other) {
+    std::string text = failureOr("");
+    if (!text.empty())
+      throw PeerFailed{text};
+    throw std::runtime_error("the connection is closed: the process of rank " +
+                             std::to_string(other) + " has ended");
+  }
+
+  /// What a rank that failed has said.
+  std::string failureOr(std::string otherwise) {
+    try {
+      if (!store->check({failureKey}))
+        return otherwise;
+      std::vector<uint8_t> bytes = store->get(failureKey);
+      return {bytes.begin(), bytes.end()};
+    } catch (const std::exception &) {
+      return otherwise;
+    }
+  }
+
+  c10::intrusive_ptr<c10d::ProcessGroup> group;
+  c10::intrusive_ptr<c10d::Store> store;
+  std::vector<std::deque<Receive>> sources; ///< By rank, in order.
+  std::map<EdgeKey, TensorsLayout> sentLayouts, receivedLayouts;
+  std::unique_ptr<Sends> sends;
+  bool ended = true; ///< Nothing is under way.
+
+public:
+  const uint32_t rank = static_cast<uint32_t>(group->getRank());
+};
+
+C10d C10d::gloo(const std::string &file, uint32_t rank, uint32_t numRanks,
+                milliseconds patience, const std::string &host) {
+  auto store = c10::make_intrusive<c10d::FileStore>(file, int(numRanks));
+  store->setTimeout(patience);
+  auto options = c10d::ProcessGroupGloo::Options::create(patience);
+  options->devices.push_back(
+      c10d::ProcessGroupGloo::createDeviceForHostname(host));
+  options->threads = 1;
+  return C10d(c10::make_intrusive<c10d::ProcessGroupGloo>(
+                  store, int(rank), int(numRanks), options),
+              store);
+}
+
+C10d::C10d(c10::intrusive_ptr<c10d::ProcessGroup> group,
+           c10::intrusive_ptr<c10d::Store> store)
+    : impl(std::make_unique<Impl>(std::move(group), std::move(store))) {}
+C10d::C10d(C10d &&) noexcept = default;
+C10d::~C10d() = default;
+
+uint32_t C10d::rank() const { return impl->rank; }
+uint32_t C10d::numRanks() const { return impl->numRanks(); }
+
+void C10d::send(uint32_t to, Message<Tensors> &&message) {
+  impl->send(to, std::move(message));
+}
+void C10d::postReceive(uint32_t from, const Label &label, size_t) {
+  impl->postReceive(from, label);
+}
+bool C10d::receive(uint32_t from, Message<Tensors> &into,
+                   milliseconds patience) {
+  impl->receive(from, into, patience);
+  return true;
+}
+bool C10d::sendsMet(uint32_t to, milliseconds patience) {
+  impl->sendsMet(to, patience);
+  return true;
+}
+void C10d::finish(milliseconds patience) { impl->finish(patience); }
+void C10d::fail(const std::string &text) { impl->fail(text); }
+std::vector<std::string> C10d::gather(const std::string &name,
+                                      const std::string &text,
+                                      milliseconds patience) {
+  return impl->gather(name, text, patience);
+}

@@ -1,0 +1,42 @@
+// Tensors as bytes: a layout that tells types and shapes, and one buffer.
+#pragma once
+
+#include "ppcc/Torch/Stage.h"
+
+namespace ppcc::rt {
+
+/// The types and shapes of the tensors of a message.
+class TensorsLayout {
+public:
+  TensorsLayout() = default;
+  explicit TensorsLayout(const Tensors &tensors);
+  /// From what text() gave. Throws std::runtime_error.
+  explicit TensorsLayout(const std::string &text);
+
+  bool operator==(const TensorsLayout &) const = default;
+
+  std::string text() const;
+  /// As in `float32 [4, 16], none`, for messages to people.
+  std::string words() const;
+  /// Of the label and all tensors.
+  int64_t numBytes() const;
+
+  /// The label and the tensors in one buffer; they are copied.
+  at::Tensor pack(const Label &label, const Tensors &tensors) const;
+  /// What pack() put in. The tensors are views of the buffer.
+  Message<Tensors> unpack(const at::Tensor &buffer) const;
+
+private:
+  struct One {
+    bool isDefined = false;
+    at::ScalarType type{};
+    std::vector<int64_t> shape;
+
+    bool operator==(const One &) const = default;
+    int64_t numBytes() const;
+  };
+
+  std::vector<One> all;
+};
+
+} // namespace ppcc::rt

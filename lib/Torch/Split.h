@@ -1,0 +1,38 @@
+// Runs the backward of a graph whole, or in two parts: input first, weights
+// later.
+#pragma once
+
+#include "ppcc/Torch/Stage.h"
+
+#include <torch/csrc/autograd/edge.h>
+
+namespace ppcc::rt {
+
+/// The outputs of a forward, the gradients that came for them, and the leaves
+/// that its inputs are. An output without a gradient counts for nothing.
+struct Backward {
+  const Tensors &outputs, &outputGrads, &inputs;
+
+  /// Adds to the gradients of all leaves but the inputs, and returns those of
+  /// the inputs; undefined where an input has no path to the outputs. Frees
+  /// what the graph saved.
+  Tensors whole() const;
+};
+
+/// What W has still to run: the graph below the split nodes.
+class DeferredWeights {
+public:
+  /// Returns the gradients of the inputs as `backward.whole()` does, to the
+  /// bit, and keeps the rest for run(). The graph is cut: nothing else can use
+  /// it any more. O(nodes of the graph).
+  Tensors splitOff(const Backward &backward);
+
+  /// Adds to the gradients of the weights.
+  void run();
+
+private:
+  std::vector<torch::autograd::Edge> roots;
+  Tensors grads;
+};
+
+} // namespace ppcc::rt

@@ -1,0 +1,354 @@
+#include "ppcc/Torch/Stage.h"
+
+#include "Split.h"
+
+#include <ATen/Context.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/full_like.h>
+#include <c10/core/GradMode.h>
+
+#include <atomic>
+#include <cstring>
+#include <dlfcn.h>
+#include <map>
+#include <mutex>
+
+using namespace ppcc::rt;
+
+namespace {
+
+/// A stage of a pipe, and with a microbatch the key of what F keeps.
+using StageKey = std::pair<uint8_t, uint16_t>;
+
+bool isDifferentiable(const at::Tensor &tensor) {
+  return tensor.is_floating_point() || tensor.is_complex();
+}
+
+at::Generator generator() {
+  return at::globalContext().defaultGenerator(at::kCPU);
+}
+
+bool sameBytes(const at::Tensor &a, const at::Tensor &b) {
+  return a.nbytes() == b.nbytes() &&
+         std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0;
+}
+
+/// Random numbers that depend on the seed alone, while it lives. LibTorch's
+/// modules draw from one generator a process, so one at a time.
+class Drawing {
+public:
+  explicit Drawing(uint64_t seed)
+      : lock(mutex), before(generator().get_state()) {
+    generator().set_current_seed(seed);
+  }
+  ~Drawing() { generator().set_state(before); }
+  Drawing(const Drawing &) = delete;
+  Drawing &operator=(const Drawing &) = delete;
+
+private:
+  inline static std::mutex mutex;
+  std::lock_guard<std::mutex> lock;
+  at::Tensor before;
+};
+
+/// Mixes numbers into one, each of which changes all of it (splitmix64).
+uint64_t mix(std::initializer_list<uint64_t> numbers) {
+  uint64_t state = 0;
+  for (uint64_t number : numbers) {
+    state += number + 0x9E3779B97F4A7C15u;
+    state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9u;
+    state = (state ^ (state >> 27)) * 0x94D049BB133111EBu;
+    state ^= state >> 31;
+  }
+  return state;
+}
+
+/// Whether the matrix products of LibTorch are wrong when threads compute at
+/// the same time: so in OpenBLAS's build for one thread, which shares its
+/// buffers without a lock.
+bool blasWantsOneThread() {
+  auto *parallel =
+      reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "openblas_get_parallel"));
+  auto *config = reinterpret_cast<const char *(*)()>(
+      dlsym(RTLD_DEFAULT, "openblas_get_config"));
+  return parallel && config && parallel() == 0 &&
+         !std::strstr(config(), "USE_LOCKING");
+}
+
+/// Counts the computations that run in this process at one time.
+class Computing {
+public:
+  Computing() {
+    static const bool wantsOneThread = blasWantsOneThread();
+    if (count.fetch_add(1) == 0 || !wantsOneThread)
+      return;
+    count.fetch_sub(1);
+    throw std::runtime_error(
+        "OpenBLAS is built for one thread here, and gives wrong results where "
+        "several compute: install libopenblas0-pthread, or run a process a "
+        "rank");
+  }
+  ~Computing() { count.fetch_sub(1); }
+  Computing(const Computing &) = delete;
+  Computing &operator=(const Computing &) = delete;
+
+private:
+  inline static std::atomic<int> count = 0;
+};
+
+/// Calls `run`, which computes; the errors of LibTorch lose their pages of
+/// stack.
+template <class Run> auto compute(Run run) {
+  Computing computing;
+  try {
+    return run();
+  } catch (const c10::Error &error) {
+    std::throw_with_nested(std::runtime_error(error.what_without_backtrace()));
+  }
+}
+
+/// What F keeps for a microbatch.
+struct Activation {
+  Tensors inputs;                 ///< Leaves of the graph.
+  std::vector<size_t> numTensors; ///< Of each stage that is read.
+  Tensors outputs;                ///< Of the last stage: the loss.
+  Tensors outputGrads;            ///< Until W, where I had nothing to do.
+  DeferredWeights weights;
+  bool hasGraph = false, isSplit = false;
+};
+
+} // namespace
+
+struct TorchStage::State {
+  const Program &program;
+  Network network;
+  TorchOptions options;
+  double lossWeight = 1;
+  std::map<StageKey, StageModule> modules;
+  std::vector<Parameter> parameters;
+  uint64_t step = 0;
+
+  std::mutex mutex; ///< Of what follows.
+  std::map<std::pair<StageKey, uint32_t>, Activation> activations;
+  uint32_t peak = 0;
+  std::vector<Loss> losses;
+
+  State(const Program &program, Network network, const TorchOptions &options)
+      : program(program), network(std::move(network)), options(options) {}
+
+  Activation &activation(const Work &work) {
+    std::lock_guard lock(mutex);
+    Activation &found =
+        activations[{StageKey(work.pipe, work.stage), work.microbatch}];
+    peak = std::max(peak, static_cast<uint32_t>(activations.size()));
+    return found;
+  }
+  const StageModule &module(const Work &work) const {
+    return modules.at({work.pipe, work.stage});
+  }
+
+  /// Runs the module, and behind the last stage the loss.
+  Tensors compute(const Work &work, const Tensors &inputs) const {
+    return ::compute([&] { return computeLoss(work, inputs); });
+  }
+  Tensors computeLoss(const Work &work, const Tensors &inputs) const {
+    Tensors outputs = module(work).forward(inputs);
+    if (!work.isLast())
+      return outputs;
+    at::Tensor loss = network.loss(outputs, work.microbatch);
+    if (loss.numel() != 1)
+      throw std::runtime_error("the loss must be one number, but has " +
+                               std::to_string(loss.numel()));
+    return {loss};
+  }
+
+  Tensors draw(const Work &work, const Tensors &inputs) const {
+    if (options.seed) {
+      Drawing drawing(
+          mix({*options.seed, step, work.pipe, work.stage, work.microbatch}));
+      return compute(work, inputs);
+    }
+    if (!options.recomputes)
+      return compute(work, inputs);
+    at::Tensor before = generator().get_state();
+    Tensors outputs = compute(work, inputs);
+    if (!sameBytes(before, generator().get_state()))
+      throw std::runtime_error(
+          "the module draws random numbers, and is to run again for the "
+          "backward: set TorchOptions::seed");
+    return outputs;
+  }
+
+  /// The leaf that a tensor becomes in the graph of this stage.
+  static at::Tensor leaf(const at::Tensor &tensor, bool needsGrad) {
+    if (!tensor.defined())
+      return tensor;
+    at::Tensor result = tensor.detach();
+    if (needsGrad && isDifferentiable(result))
+      result.set_requires_grad(true);
+    return result;
+  }
+
+  void makeGraph(const Work &work, Activation &kept) const {
+    if (kept.hasGraph)
+      return;
+    kept.outputs = draw(work, kept.inputs);
+    kept.hasGraph = true;
+  }
+
+  /// The gradients for the outputs of a stage; what the loss counts at the
+  /// last.
+  Tensors outputGrads(const Work &work, const Activation &kept,
+                      Tensors *given) const {
+    if (given)
+      return std::move(*given);
+    if (work.isLast())
+      return {at::full_like(kept.outputs.front(), lossWeight)};
+    return Tensors(kept.outputs.size());
+  }
+
+  /// The gradients of the inputs, for each stage that was read.
+  static std::vector<Tensors> bySource(const Activation &kept,
+                                       Tensors &&grads) {
+    std::vector<Tensors> result;
+    auto next = grads.begin();
+    for (size_t count : kept.numTensors) {
+      result.emplace_back(std::make_move_iterator(next),
+                          std::make_move_iterator(next + count));
+      next += count;
+    }
+    return result;
+  }
+};
+
+TorchStage::TorchStage(const Program &program, uint32_t rank, Network network,
+                       const TorchOptions &options)
+    : state(std::make_unique<State>(program, std::move(network), options)) {
+  uint64_t microbatches = 0;
+  for (uint8_t p = 0; p != program.pipes.size; ++p) {
+    const Pipe &pipe = program.pipes[p];
+    microbatches += pipe.numMicrobatches;
+    for (uint32_t s = 0; s != pipe.numStages(); ++s) {
+      if (pipe.rankOfStage[s] != rank)
+        continue;
+      auto stage = static_cast<uint16_t>(s);
+      StageModule &module = state->modules[{p, stage}];
+      module = state->network.make(p, stage);
+      for (const Parameter &parameter : module.parameters)
+        state->parameters.push_back(parameter);
+    }
+  }
+  if (options.averagesLosses)
+    state->lossWeight = 1 / double(microbatches);
+}
+TorchStage::TorchStage(TorchStage &&) noexcept = default;
+TorchStage &TorchStage::operator=(TorchStage &&) noexcept = default;
+TorchStage::~TorchStage() = default;
+
+Tensors TorchStage::forward(const Work &work, const Inputs<Tensors> &inputs) {
+  bool hasBackward = work.program->hasBackward;
+  Activation kept;
+  if (work.isFirst())
+    for (const at::Tensor &tensor : state->network.input(work.microbatch))
+      kept.inputs.push_back(State::leaf(tensor, false));
+  for (size_t i = 0; i != inputs.size(); ++i) {
+    kept.numTensors.push_back(inputs[i].size());
+    for (const at::Tensor &tensor : inputs[i])
+      kept.inputs.push_back(State::leaf(tensor, hasBackward));
+  }
+
+  c10::AutoGradMode grads(hasBackward && !state->options.recomputes);
+  Tensors outputs = state->draw(work, kept.inputs);
+  if (work.isLast()) {
+    std::lock_guard lock(state->mutex);
+    state->losses.push_back(
+        {work.microbatch, outputs.front().item().toDouble()});
+  }
+  Tensors result;
+  if (!work.isLast())
+    for (const at::Tensor &tensor : outputs)
+      result.push_back(tensor.defined() ? tensor.detach() : tensor);
+  if (hasBackward) {
+    if (!state->options.recomputes) {
+      kept.outputs = std::move(outputs);
+      kept.hasGraph = true;
+    }
+    state->activation(work) = std::move(kept);
+  }
+  return result;
+}
+
+std::vector<Tensors> TorchStage::backward(const Work &work,
+                                          Tensors *outputGrad) {
+  Activation &kept = state->activation(work);
+  state->makeGraph(work, kept);
+  Tensors grads = state->outputGrads(work, kept, outputGrad);
+  Backward whole{kept.outputs, grads, kept.inputs};
+  return State::bySource(kept, ::compute([&] { return whole.whole(); }));
+}
+
+std::vector<Tensors> TorchStage::backward_input(const Work &work,
+                                                Tensors *outputGrad) {
+  Activation &kept = state->activation(work);
+  bool hasWork = false;
+  for (const at::Tensor &input : kept.inputs)
+    hasWork |= input.defined() && input.requires_grad();
+  if (!hasWork) {
+    if (outputGrad)
+      kept.outputGrads = std::move(*outputGrad);
+    return State::bySource(kept, Tensors(kept.inputs.size()));
+  }
+  state->makeGraph(work, kept);
+  Tensors grads = state->outputGrads(work, kept, outputGrad);
+  Tensors result = ::compute([&] {
+    return kept.weights.splitOff({kept.outputs, grads, kept.inputs});
+  });
+  kept.isSplit = true;
+  kept.outputs.clear();
+  kept.inputs.clear();
+  return State::bySource(kept, std::move(result));
+}
+
+void TorchStage::backward_weight(const Work &work) {
+  Activation &kept = state->activation(work);
+  if (kept.isSplit)
+    return ::compute([&] { kept.weights.run(); });
+  state->makeGraph(work, kept);
+  Tensors grads = state->outputGrads(
+      work, kept, kept.outputGrads.empty() ? nullptr : &kept.outputGrads);
+  Backward whole{kept.outputs, grads, kept.inputs};
+  ::compute([&] { whole.whole(); });
+}
+
+void TorchStage::add(Tensors &sum, const Tensors &gradient) {
+  if (sum.size() != gradient.size())
+    throw std::runtime_error("readers give " + std::to_string(sum.size()) +
+                             " and " + std::to_string(gradient.size()) +
+                             " gradients of one output");
+  for (size_t i = 0; i != sum.size(); ++i)
+    if (!sum[i].defined())
+      sum[i] = gradient[i];
+    else if (gradient[i].defined())
+      sum[i] = at::add(sum[i], gradient[i]);
+}
+
+void TorchStage::release(const Work &work) {
+  std::lock_guard lock(state->mutex);
+  state->activations.erase({StageKey(work.pipe, work.stage), work.microbatch});
+}
+
+const std::vector<Parameter> &TorchStage::parameters() const {
+  return state->parameters;
+}
+
+std::vector<Loss> TorchStage::takeLosses() {
+  return std::exchange(state->losses, {});
+}
+
+void TorchStage::beginStep() {
+  ++state->step;
+  for (const Parameter &parameter : state->parameters)
+    parameter.value.mutable_grad() = at::Tensor();
+}
+
+uint32_t TorchStage::takePeak() { return std::exchange(state->peak, 0); }

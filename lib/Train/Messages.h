@@ -1,0 +1,62 @@
+// What a worker tells the process that has started it, through a pipe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ppcc {
+
+/// The losses of a step that a worker has seen.
+struct StepLosses {
+  uint64_t step;
+  std::vector<uint32_t> microbatches;
+  std::vector<double> values; ///< One each.
+};
+
+/// The gradient of a weight in the first step.
+struct Gradient {
+  std::string name;
+  std::vector<double> values;
+};
+
+/// Activations that were alive at one time on a rank.
+struct Peak {
+  uint32_t rank, activations;
+};
+
+/// Why a worker has ended early.
+struct Failure {
+  std::string text;
+  bool isOwn; ///< False: because another had failed.
+};
+
+/// The worker has done all it had to.
+struct Done {};
+
+using WorkerMessage = std::variant<StepLosses, Gradient, Peak, Failure, Done>;
+
+/// The worker's end of the pipe.
+class Reporter {
+public:
+  explicit Reporter(int file) : file(file) {}
+  /// The reader's end may be gone: then the process ends.
+  void tell(const WorkerMessage &message);
+
+private:
+  int file;
+};
+
+/// Bytes of the pipe, as they come, to messages.
+class MessageReader {
+public:
+  void add(const char *bytes, size_t count) { text.append(bytes, count); }
+  /// Takes the next that is whole; false when there is none.
+  bool next(WorkerMessage &message);
+
+private:
+  std::string text;
+};
+
+} // namespace ppcc

@@ -1,0 +1,20 @@
+// What pprun trains, and how.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ppcc {
+
+struct TrainOptions {
+  uint64_t steps = 50, seed = 1;
+  double learningRate = 3e-3;
+  uint32_t layers = 0; ///< 0: as many as the longest pipe has stages.
+  uint32_t width = 32, heads = 2;
+  uint32_t length = 32, batch = 4; ///< Of a microbatch, in tokens and samples.
+  bool isDouble = false, recomputes = false;
+  std::string text;            ///< What is learnt.
+  bool sendsGradients = false; ///< The workers tell those of the first step.
+};
+
+} // namespace ppcc

@@ -1,0 +1,305 @@
+// pprun: its command line, and what it prints.
+#include "ppcc/Train/Train.h"
+
+#include "DefaultText.h"
+#include "Launch.h"
+#include "Verdict.h"
+#include "Workers.h"
+
+#include "ppcc/Driver/CommandLine.h"
+#include "ppcc/Runtime/Json.h"
+#include "ppcc/Support/Progress.h"
+
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <fstream>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace ppcc;
+using llvm::raw_ostream;
+using llvm::StringRef;
+
+namespace {
+
+struct CommandLine {
+  std::vector<std::string> programs;
+  std::string textFile;
+  std::optional<uint32_t> ranks;
+  std::optional<uint64_t> steps;
+  bool usesThreads = false, isUnpipelined = false, checks = false;
+  TrainOptions train;
+};
+
+void declare(CLI::App &app, CommandLine &line) {
+  constexpr uint32_t most = 1 << 20;
+  TrainOptions &train = line.train;
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.set_version_flag("--version", "pprun " PPCC_VERSION,
+                       "Print the version and exit");
+  app.add_option("PROGRAM", line.programs,
+                 "A program.json of ppcc; with --check, any number of them")
+      ->required();
+  app.add_option("--ranks", line.ranks,
+                 "How many ranks the program must be for")
+      ->option_text("N");
+  app.add_option("--steps", line.steps,
+                 "How many steps; 50 without it, 1 with --check")
+      ->option_text("N")
+      ->check(CLI::Range(uint64_t(1), uint64_t(UINT32_MAX)));
+  app.add_flag("--threads", line.usesThreads,
+               "Run the ranks as threads of one process, not as processes "
+               "that talk by Gloo");
+  auto *alone = app.add_flag("--unpipelined", line.isUnpipelined,
+                             "Train the same network without a pipeline");
+  app.add_flag("--check", line.checks,
+               "Compare the gradients, losses and activations with a run "
+               "without a pipeline, in double precision")
+      ->excludes(alone);
+  app.add_option("--text", line.textFile,
+                 "The text to learn; without it, ppcc's own documentation")
+      ->option_text("FILE");
+  app.add_option("--seed", train.seed,
+                 "Seed of the first weights and of the choice of samples")
+      ->option_text("N");
+  app.add_option("--lr", train.learningRate, "The learning rate of Adam")
+      ->option_text("RATE")
+      ->check(CLI::Range(0.0, 1e6));
+  auto size = [&](const char *name, uint32_t &value, const char *summary) {
+    app.add_option(name, value, summary)
+        ->option_text("N")
+        ->check(CLI::Range(uint32_t(1), most));
+  };
+  size("--layers", train.layers,
+       "Layers, shared out among the stages; without it, one a stage");
+  size("--width", train.width, "Numbers a token");
+  size("--heads", train.heads, "Heads of attention; they divide the width");
+  size("--length", train.length, "Tokens a sample");
+  size("--batch", train.batch, "Samples a microbatch");
+  app.add_flag("--double", train.isDouble, "Compute in double precision");
+  app.add_flag("--recompute", train.recomputes,
+               "Keep only the inputs of stages, and run forwards again for the "
+               "backward");
+}
+
+/// What is wrong with the options together, or nothing.
+std::string checkOptions(const CommandLine &line) {
+  const TrainOptions &train = line.train;
+  if (train.width % train.heads != 0)
+    return fmt::format("--heads: {} do not divide a width of {}", train.heads,
+                       train.width);
+  if (line.programs.size() > 1 && !line.checks)
+    return "several programs need --check";
+  return "";
+}
+
+int report(raw_ostream &err, StringRef text, StringRef note) {
+  err << "pprun: error: " << text << "\nnote: " << note << '\n';
+  return Errors;
+}
+
+/// Fills the text to learn. False after a report.
+bool readText(CommandLine &line, raw_ostream &err) {
+  TrainOptions &train = line.train;
+  if (line.textFile.empty()) {
+    for (const Page &page : defaultText())
+      train.text += page.text;
+  } else {
+    auto file = llvm::MemoryBuffer::getFile(line.textFile);
+    if (!file) {
+      report(err,
+             fmt::format("cannot read `{}`: {}", line.textFile,
+                         file.getError().message()),
+             "give the path of a text file to --text");
+      return false;
+    }
+    train.text = (*file)->getBuffer().str();
+  }
+  if (train.text.size() > train.length)
+    return true;
+  report(err,
+         fmt::format("the text has {} bytes, but a sample needs {}",
+                     train.text.size(), train.length + 1),
+         "give a longer text, or a smaller --length");
+  return false;
+}
+
+/// Reads a program that can be trained. False after a report.
+bool readProgram(const std::string &path, const CommandLine &line,
+                 rt::LoadedProgram &loaded, raw_ostream &err) {
+  const char *hint = "`ppcc SCHEDULE -o program.json` writes one";
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    report(err, fmt::format("cannot read `{}`: {}", path, strerror(errno)),
+           hint);
+    return false;
+  }
+  try {
+    loaded = rt::readJson(file);
+  } catch (const std::exception &error) {
+    report(err, fmt::format("`{}`: {}", path, error.what()), hint);
+    return false;
+  }
+  const rt::Program &program = loaded.program();
+  std::string wrong;
+  if (line.ranks && *line.ranks != program.numRanks)
+    wrong = fmt::format("the program is for {} ranks, and --ranks says {}",
+                        program.numRanks, *line.ranks);
+  else if (!program.hasBackward)
+    wrong = "the program has no backward: there is nothing to train";
+  else if (countMicrobatches(program) == 0)
+    wrong = "the program has no microbatches";
+  if (wrong.empty())
+    return true;
+  report(err, fmt::format("`{}`: {}", path, wrong),
+         "compile the schedule with other parameters or settings: "
+         "`ppcc SCHEDULE --list-params`");
+  return false;
+}
+
+/// The file in which ranks meet: in memory, and gone with the processes.
+class MeetingPlace {
+public:
+  MeetingPlace() : file(memfd_create("pprun", 0)) {}
+  ~MeetingPlace() { close(file); }
+  MeetingPlace(const MeetingPlace &) = delete;
+  MeetingPlace &operator=(const MeetingPlace &) = delete;
+
+  /// For this process and those that it forks.
+  std::string path() const { return fmt::format("/proc/self/fd/{}", file); }
+
+private:
+  int file;
+};
+
+std::vector<Worker> pipelined(const rt::Program &program,
+                              const CommandLine &line,
+                              const MeetingPlace &place) {
+  const TrainOptions &train = line.train;
+  if (line.usesThreads)
+    return {
+        {"all ranks", [&](Reporter &to) { trainThreads(program, train, to); }}};
+  std::vector<Worker> workers;
+  for (uint32_t rank = 0; rank != program.numRanks; ++rank)
+    workers.push_back({fmt::format("rank {}", rank), [&, rank](Reporter &to) {
+                         trainRank(program, rank, place.path(), train, to);
+                       }});
+  return workers;
+}
+
+Worker unpipelined(const rt::Program &program, const TrainOptions &train) {
+  return {"the run without a pipeline",
+          [&](Reporter &to) { trainUnpipelined(program, train, to); }};
+}
+
+constexpr const char *failureHint =
+    "every rank stops when one does; the schedule itself can be checked with "
+    "`ppcc --check`";
+
+int train(const rt::Program &program, const CommandLine &line, raw_ostream &out,
+          raw_ostream &err) {
+  MeetingPlace place;
+  std::vector<Worker> workers =
+      line.isUnpipelined ? std::vector{unpipelined(program, line.train)}
+                         : pipelined(program, line, place);
+  Progress progress(err, line.train.steps);
+  progress.next("starting");
+  LossCurve curve(countMicrobatches(program));
+  std::map<uint32_t, uint32_t> peaks;
+  auto hear = [&](size_t, const WorkerMessage &message) {
+    if (auto *peak = std::get_if<Peak>(&message))
+      peaks[peak->rank] = peak->activations;
+    auto *losses = std::get_if<StepLosses>(&message);
+    if (!losses)
+      return;
+    curve.add(*losses);
+    while (std::optional<double> loss = curve.next()) {
+      std::string text = fmt::format("loss {:.6f}", *loss);
+      progress.clear();
+      out << "step " << curve.numTaken() << ": " << text << '\n';
+      out.flush();
+      if (curve.numTaken() != line.train.steps)
+        progress.next(text);
+    }
+  };
+  std::optional<std::string> failure = runWorkers(workers, hear);
+  progress.clear();
+  if (failure)
+    return report(err, *failure, failureHint);
+  for (auto [rank, peak] : peaks)
+    out << fmt::format("rank {}: at most {} activations alive\n", rank, peak);
+  return Success;
+}
+
+/// Compares a program with the run without a pipeline.
+int check(const std::string &name, const rt::Program &program,
+          const CommandLine &line, raw_ostream &out, raw_ostream &err) {
+  MeetingPlace place;
+  std::vector<Worker> workers = pipelined(program, line, place);
+  size_t reference = workers.size();
+  workers.push_back(unpipelined(program, line.train));
+  RunResult results[2];
+  auto hear = [&](size_t worker, const WorkerMessage &message) {
+    results[worker == reference].add(message);
+  };
+  if (std::optional<std::string> failure = runWorkers(workers, hear))
+    return report(err, fmt::format("`{}`: {}", name, *failure), failureHint);
+  Verdict verdict = compare(program, results[0], results[1], line.train.steps);
+  std::string peaks;
+  for (auto [rank, peak] : results[0].peaks)
+    peaks += fmt::format(" {}", peak);
+  out << fmt::format("{}: gradients differ by at most {:.2g}, losses of {} "
+                     "steps by {:.2g}; activations alive:{}\n",
+                     name, verdict.gradients, line.train.steps, verdict.losses,
+                     peaks);
+  out.flush();
+  for (const std::string &wrong : verdict.wrong)
+    report(err, fmt::format("`{}`: {}", name, wrong),
+           "the run is not what one without a pipeline is: an error of ppcc, "
+           "or of the program");
+  return verdict.wrong.empty() ? Success : Errors;
+}
+
+} // namespace
+
+int ppcc::runTraining(llvm::ArrayRef<const char *> args, raw_ostream &out,
+                      raw_ostream &err) {
+  CommandLine line;
+  CLI::App app("Trains a small transformer on a text, by a program of ppcc",
+               "pprun");
+  app.get_formatter()->column_width(34);
+  declare(app, line);
+  if (std::optional<int> code = parseCommandLine(app, args, out, err))
+    return *code;
+  if (std::string wrong = checkOptions(line); !wrong.empty())
+    return reportUsage(app, wrong, err);
+  line.train.steps = line.steps.value_or(line.checks ? 1 : 50);
+  line.train.isDouble |= line.checks;
+  line.train.sendsGradients = line.checks;
+  if (!readText(line, err))
+    return Errors;
+
+  int code = Success;
+  std::optional<Progress> progress;
+  if (line.programs.size() > 1)
+    progress.emplace(err, line.programs.size());
+  for (const std::string &path : line.programs) {
+    rt::LoadedProgram program;
+    if (progress)
+      progress->next(llvm::sys::path::filename(path));
+    if (!readProgram(path, line, program, err)) {
+      code = Errors;
+      continue;
+    }
+    if (progress)
+      progress->clear();
+    int result = line.checks ? check(path, program, line, out, err)
+                             : train(program, line, out, err);
+    code = std::max(code, result);
+  }
+  return code;
+}
