@@ -96,12 +96,16 @@ static std::string setCost(StringRef text, const KindTable &kinds,
   for (const NamedCost &known : namedCosts)
     if (known.name == name)
       return badValue(known.set(value, costs));
-  auto kind = kinds.find(name);
+  auto [letters, node] = name.split('.');
+  auto kind = kinds.find(letters);
   if (kind && kinds[*kind].isCompute()) {
     auto time = decimal::round(value, cost::scale);
     if (!time || *time < 0)
       return badValue(timeWords);
-    costs.actions.push_back({*kind, {}, {*time}});
+    if (node.empty())
+      costs.actions.push_back({*kind, {}, {*time}});
+    else
+      costs.nodes.push_back({*kind, node.str(), *time});
     return "";
   }
   std::vector<StringRef> names;
@@ -126,7 +130,8 @@ void ppcc::addCostOptions(CLI::App &app, CostOptions &options) {
            }
            options.costs = texts;
          },
-         "The time of an action kind (F=1.5), of a whole group "
+         "The time of an action kind (F=1.5), of a node (F.mlp=0.5), of a "
+         "whole group "
          "(overlap=2.5, overlap=sum*0.8), of a message (comm=0.1; "
          "bytes and bandwidth); static memory of a stage, limit of a rank")
       ->option_text("NAME=VALUE")
@@ -160,5 +165,12 @@ bool ppcc::applyCosts(const CostOptions &options, SourceManager &sources,
     assert(error.empty() && "the command line was checked");
     (void)error;
   }
+  for (const NodeCost &cost : program.costs.nodes)
+    if (!llvm::is_contained(program.nodes.names, cost.name))
+      diags.report<diag::CostsUnknown>(
+          Place("--cost"), "node", cost.name,
+          didYouMean(cost.name,
+                     std::vector<StringRef>(program.nodes.names.begin(),
+                                            program.nodes.names.end())));
   return diags.errorCount() == errorsBefore;
 }

@@ -1,6 +1,7 @@
 // Writes the program as JSON, as docs/program-format.md describes it.
 #include "Costs.h"
 #include "Emitters.h"
+#include "JsonNodes.h"
 #include "JsonParams.h"
 #include "Writer.h"
 #include "ppcc/Analysis/ReceiveBuffers.h"
@@ -70,6 +71,10 @@ public:
       string(kindClassName(info.kindClass));
       writer.put('}');
     });
+    if (!program.nodes.empty()) {
+      key("nodes");
+      putNodes(writer, program);
+    }
     key("phases");
     list(program.phases, [&](StringRef phase) { string(phase); });
     key("pipes");

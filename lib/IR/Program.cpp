@@ -61,6 +61,7 @@ Program Program::withoutRows(bool keepFacts) const {
   copy.hasBackward = hasBackward;
   copy.kinds = kinds;
   copy.costs = costs;
+  copy.nodes = nodes;
   copy.calls = calls;
   copy.phases = phases;
   copy.files = files;

@@ -1,6 +1,7 @@
 // Reads the JSON that docs/program-format.md describes.
 #include "Importers.h"
 #include "JsonReader.h"
+#include "NodeTables.h"
 #include "Quote.h"
 #include "ppcc/Analysis/ReceiveBuffers.h"
 #include "ppcc/Import/CostsFile.h"
@@ -196,14 +197,16 @@ private:
       wrong("calls", "one of " + llvm::join(callStyleNames(), ", "));
     program.calls = style.value_or(CallStyle::None);
   }
-  /// Only passes over them: they speak of pipes and ranks.
-  void readCostsText() {
+  // Only passed over at first: they speak of pipes, ranks and kinds.
+  void readCostsText() { skipObject("costs", costsText); }
+  void readNodesText() { skipObject("nodes", nodesText); }
+  void skipObject(StringRef what, StringRef &kept) {
     bool isObject = cursor.peek() == '{';
     cursor.skip();
     if (isObject)
-      costsText = cursor.last();
+      kept = cursor.last();
     else
-      wrong("costs", "an object");
+      wrong(what, "an object");
   }
   void readKinds();
   void readLetters() { letters = string("letters"); }
@@ -302,6 +305,9 @@ private:
     checkPreconnect();
     if (diags.errorCount() != errorsBefore)
       return; // Rows that refer to them would only repeat it.
+    if (!nodesText.empty())
+      readNodes(nodesText, context.file, context.sources, diags, kinds,
+                program);
     if (!costsText.empty())
       readCosts(costsText, context.file, context.sources, diags, program);
     numSites = program.sites.size();
@@ -343,7 +349,7 @@ private:
   std::vector<KindId> kinds; ///< By the file's numbers.
   std::vector<SourceRange> pipePlaces, sitePlaces, pairPlaces;
   std::vector<uint32_t> rowOffsets; ///< Where each action begins.
-  StringRef costsText;
+  StringRef costsText, nodesText;
   SourceRange actionsPlace;
   size_t numSites = 0; ///< That the file has.
   /// The waits of each receive, where they stand, and how many each rank has.
@@ -375,6 +381,7 @@ const Reader::Key Reader::topKeys[] = {
     {"calls", &Reader::readCalls, /*isOptional=*/true},
     {"costs", &Reader::readCostsText, /*isOptional=*/true},
     {"kinds", &Reader::readKinds},
+    {"nodes", &Reader::readNodesText, /*isOptional=*/true},
     {"phases", &Reader::readPhases},
     {"pipes", &Reader::readPipes},
     {"files", &Reader::readFiles},

@@ -4,6 +4,7 @@
 
 #include "ppcc/IR/ActionKind.h"
 #include "ppcc/IR/Costs.h"
+#include "ppcc/IR/NodeGraphs.h"
 #include "ppcc/Support/Id.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -114,6 +115,7 @@ public:
   bool hasBackward = true; ///< False for a forward-only program.
   KindTable kinds;
   CostModel costs;
+  NodeGraphs nodes;                    ///< What its actions are made of.
   CallStyle calls = CallStyle::None;   ///< Of its messages.
   std::vector<std::string> phases{""}; ///< By PhaseId; the first is "no phase".
   std::vector<SiteFile> files;
