@@ -16,6 +16,7 @@ type       : ID | 'pipe' ;
 item
   : microbatches | placement | stages | stageMap | edge | edgeLoop
   | require | ranks | let | function | block | pipe | backward | model | comm | onRank
+  | layer | stageGraph | pattern
   ;
 
 require      : 'require' expr (',' STRING)? ';' ;
@@ -32,11 +33,27 @@ backward     : 'backward' 'when' expr ';' ;
 onRank       : 'on' 'rank' ID body ;
 
 model        : 'model' '{' (modelSetting | modelText)* '}' ;
-modelSetting : ID (ID | 'overlap')? ('pipe' ID)? ('stage' ID)? '=' expr ';' ;
+modelSetting : ID (ID ('.' ID)? | 'overlap')? ('pipe' ID)? ('stage' ID)? '=' expr ';' ;
 modelText    : ID STRING ';' ;
 comm         : 'comm' '{' commSetting* '}' ;
 commSetting  : ID commValue (',' commValue)* ';' ;
-commValue    : ID ('-' (ID | 'edge'))* (':' INT)? | INT | 'on' ;
+commValue    : ID ('-' (ID | 'edge' | 'per'))* (':' INT)? | INT | 'on' ;
+
+// What a stage is made of: the nodes of its layers, and how those of overlapped actions take turns.
+layer        : 'layer' ID graphBody ;
+stageGraph   : 'stage' 'graph' ID graphBody ;
+pattern      : 'overlap' '(' ID (',' ID)* ')' graphBody ;
+graphBody    : '{' graphStatement* '}' ;
+graphStatement : chain | useLayer | perLayer | place | graphIf | graphRepeat | graphFor ;
+chain        : ID ':' link ('->' link)* ';' ;
+link         : 'per' 'layer' ID? | (ID '.')? ID ('@' lane)? ;
+lane         : ID | 'comm' ;
+useLayer     : 'layer' ID ';' ;
+perLayer     : 'per' 'layer' graphBody ;
+place        : ID? ID '.' ID ';' ;
+graphIf      : 'if' expr graphBody ('else' 'if' expr graphBody)* ('else' graphBody)? ;
+graphRepeat  : 'repeat' expr graphBody ;
+graphFor     : 'for' ID 'in' expr '..' expr graphBody ;
 
 body : '{' statement* '}' ;
 

@@ -264,6 +264,8 @@ private:
       for (const ModelSetting &setting : cast<ModelItem>(item)->settings) {
         line("Setting") << ' ' << setting.name.text;
         optional("", setting.subject);
+        if (!setting.node.text.empty())
+          out << '.' << setting.node.text;
         optional("pipe", setting.pipe);
         optional("stage", setting.stageVariable);
         optional("=", setting.value);
@@ -290,7 +292,87 @@ private:
       Indent in(*this);
       return body(i->body);
     }
+    case ItemKind::Layer: {
+      auto *i = cast<LayerItem>(item);
+      line("Layer") << ' ' << i->name.text;
+      return graph(i->body);
     }
+    case ItemKind::StageGraph: {
+      auto *i = cast<StageGraphItem>(item);
+      line("StageGraph") << ' ' << i->variable.text;
+      return graph(i->body);
+    }
+    case ItemKind::Pattern: {
+      auto *i = cast<PatternItem>(item);
+      line("Pattern");
+      for (const Identifier &action : i->actions)
+        optional("", action);
+      return graph(i->body);
+    }
+    }
+  }
+
+  void graph(GraphBody body) {
+    Indent in(*this);
+    for (const GraphStmt *s : body)
+      graphStatement(s);
+  }
+
+  void graphStatement(const GraphStmt *stmt) {
+    switch (stmt->kind) {
+    case GraphStmtKind::Chain: {
+      auto *s = cast<ChainStmt>(stmt);
+      line("Chain") << ' ' << s->action.text;
+      for (const GraphLink &l : s->links)
+        link(l, &l == s->links.begin() ? " " : " -> ");
+      return;
+    }
+    case GraphStmtKind::UseLayer:
+      line("UseLayer") << ' ' << cast<UseLayerStmt>(stmt)->name.text;
+      return;
+    case GraphStmtKind::PerLayer:
+      line("PerLayer");
+      return graph(cast<PerLayerStmt>(stmt)->body);
+    case GraphStmtKind::Place: {
+      auto *s = cast<PlaceStmt>(stmt);
+      line("Place");
+      optional("", s->modifier);
+      out << ' ' << s->part.text << '.' << s->name.text;
+      return;
+    }
+    case GraphStmtKind::If:
+      for (const GraphIfStmt::Branch &branch :
+           cast<GraphIfStmt>(stmt)->branches) {
+        line(&branch == cast<GraphIfStmt>(stmt)->branches.begin() ? "If"
+             : branch.condition                                   ? "ElseIf"
+                                                                  : "Else");
+        optional("", branch.condition);
+        graph(branch.body);
+      }
+      return;
+    case GraphStmtKind::Repeat:
+      line("Repeat"), optional("", cast<GraphRepeatStmt>(stmt)->count);
+      return graph(cast<GraphRepeatStmt>(stmt)->body);
+    case GraphStmtKind::For: {
+      auto *s = cast<GraphForStmt>(stmt);
+      line("For") << ' ' << s->variable.text;
+      optional("in", s->from);
+      optional("..", s->to);
+      return graph(s->body);
+    }
+    }
+  }
+
+  void link(const GraphLink &link, StringRef before) {
+    out << before;
+    if (link.isLayers) {
+      out << "per layer";
+      return optional("", link.direction);
+    }
+    if (!link.part.text.empty())
+      out << link.part.text << '.';
+    out << link.name.text;
+    optional("@", link.lane);
   }
 
   void body(Body body) {

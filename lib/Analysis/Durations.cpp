@@ -13,6 +13,10 @@ Durations::Durations(const Program &program)
     stages += pipe.numStages();
   }
   addEdges(program);
+  if (!program.nodes.empty() && !program.costs.nodes.empty()) {
+    nodes = std::make_shared<NodeOrders>(program);
+    stride = std::max<size_t>(stages, 1);
+  }
   for (const CostSetting &setting : program.costs.actions)
     if (setting.pipe)
       stride = std::max<size_t>(stages, 1);
@@ -42,6 +46,23 @@ Durations::Durations(const Program &program)
         }
       }
     }
+  if (nodes)
+    addNodes(program);
+}
+
+void Durations::addNodes(const Program &program) {
+  for (const GraphUse &use : program.nodes.uses) {
+    size_t first = use.kind.value * stride + firstStage[use.pipe.value];
+    for (uint32_t i = 0; i != program.pipes[use.pipe.value].numStages(); ++i)
+      if (uint32_t graph = use.graphs[use.graphs.size() == 1 ? 0 : i];
+          graph != GraphUse::none)
+        table[first + i] = nodes->of(graph).length;
+  }
+}
+
+Time Durations::longest(const Action &action) const {
+  uint32_t graph = nodes ? nodes->graphOf(action) : GraphUse::none;
+  return graph == GraphUse::none ? of(action) : nodes->serialTime(graph);
 }
 
 /// Puts the values of a setting into a row of all stages.
@@ -90,6 +111,8 @@ void Durations::addEdges(const Program &program) {
 Time Durations::of(const Program &program, ActionId begin, ActionId end) const {
   if (end.value - begin.value == 1)
     return of(program[begin]);
+  if (const NodeOrder *order = nodes ? nodes->of(program, begin, end) : nullptr)
+    return order->length;
   Time sum = 0, longest = 0;
   uint32_t actions = 0;
   for (; begin != end; ++begin.value) {
@@ -113,12 +136,12 @@ Time Durations::ofGroup(Time sum, Time longest) const {
 }
 
 bool Durations::fits(const Program &program, uint64_t messages) const {
-  Time longest = latency;
+  Time message = latency;
   for (Time time : edgeTimes)
-    longest = std::max(longest, time);
-  __int128 sum = __int128(longest) * messages, computes = 0;
+    message = std::max(message, time);
+  __int128 sum = __int128(message) * messages, computes = 0;
   for (uint32_t row = 0; row != program.size(); ++row) {
-    computes += of(program[ActionId(row)]);
+    computes += longest(program[ActionId(row)]);
     sum += overlap.value_or(1); // A group is rounded up by less than that.
   }
   // A group takes no more than this, whatever its rule.

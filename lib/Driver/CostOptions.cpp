@@ -135,10 +135,28 @@ static void addLayerCosts(llvm::ArrayRef<LayerCost> settings,
     }
 }
 
-/// Reads `NAME=VALUE` into the costs; gives what is wrong with it.
+/// The costs of `F.mlp` or `F.t`: of nodes where the program has such, else of
+/// layers of the layout.
+static void addPartCosts(llvm::ArrayRef<NodeCost> settings,
+                         DiagnosticEngine &diags, Program &program) {
+  std::vector<StringRef> nodes(program.nodes.names.begin(),
+                               program.nodes.names.end());
+  std::vector<LayerCost> layers;
+  for (const NodeCost &setting : settings)
+    if (llvm::is_contained(nodes, setting.name))
+      program.costs.nodes.push_back(setting);
+    else if (setting.name.size() == 1 && llvm::isAlpha(setting.name[0]))
+      layers.push_back({setting.part, setting.name[0], setting.time});
+    else
+      diags.report<diag::CostsUnknown>(Place("--cost"), "node", setting.name,
+                                       didYouMean(setting.name, nodes));
+  addLayerCosts(layers, diags, program);
+}
+
+/// Reads `NAME=VALUE` into the costs, or into those of parts of actions; gives
+/// what is wrong with it.
 static std::string setCost(StringRef text, const KindTable &kinds,
-                           CostModel &costs,
-                           std::vector<LayerCost> &layerCosts) {
+                           CostModel &costs, std::vector<NodeCost> &partCosts) {
   auto [name, value] = text.split('=');
   if (name.size() == text.size())
     return "`" + text.str() + "` is not of the form NAME=VALUE";
@@ -150,17 +168,16 @@ static std::string setCost(StringRef text, const KindTable &kinds,
   for (const NamedCost &known : namedCosts)
     if (known.name == name)
       return badValue(known.set(value, costs));
-  auto [letters, layer] = name.split('.');
-  bool byLayer = layer.size() == 1 && llvm::isAlpha(layer[0]);
-  auto kind = kinds.find(byLayer ? letters : name);
+  auto [letters, part] = name.split('.');
+  auto kind = kinds.find(letters);
   if (kind && kinds[*kind].isCompute()) {
     auto time = decimal::round(value, cost::scale);
     if (!time || *time < 0)
       return badValue(timeWords);
-    if (byLayer)
-      layerCosts.push_back({*kind, layer[0], *time});
-    else
+    if (part.empty())
       costs.actions.push_back({*kind, {}, {*time}});
+    else
+      partCosts.push_back({*kind, part.str(), *time});
     return "";
   }
   std::vector<StringRef> names;
@@ -179,7 +196,7 @@ void ppcc::addCostOptions(CLI::App &app, CostOptions &options) {
          [&](const std::vector<std::string> &texts) {
            for (const std::string &text : texts) {
              CostModel unused;
-             std::vector<LayerCost> unusedToo;
+             std::vector<NodeCost> unusedToo;
              if (std::string error =
                      setCost(text, KindTable(), unused, unusedToo);
                  !error.empty())
@@ -187,9 +204,9 @@ void ppcc::addCostOptions(CLI::App &app, CostOptions &options) {
            }
            options.costs = texts;
          },
-         "The time of an action kind (F=1.5), of a kind in a layer of the "
-         "layout (F.t=0.2: summed over the layers of a stage), of a whole "
-         "group "
+         "The time of an action kind (F=1.5), of a node (F.mlp=0.5), of a kind "
+         "in a layer of the layout (F.t=0.2: summed over the layers of a "
+         "stage), of a whole group "
          "(overlap=2.5, overlap=sum*0.8), of a message (comm=0.1; "
          "bytes and bandwidth); static memory of a stage, limit of a rank")
       ->option_text("NAME=VALUE")
@@ -218,12 +235,12 @@ bool ppcc::applyCosts(const CostOptions &options, SourceManager &sources,
     else
       readCosts(sources.text(*file), *file, sources, diags, program);
   }
-  std::vector<LayerCost> layerCosts;
+  std::vector<NodeCost> partCosts;
   for (const std::string &text : options.costs) {
-    std::string error = setCost(text, program.kinds, program.costs, layerCosts);
+    std::string error = setCost(text, program.kinds, program.costs, partCosts);
     assert(error.empty() && "the command line was checked");
     (void)error;
   }
-  addLayerCosts(layerCosts, diags, program);
+  addPartCosts(partCosts, diags, program);
   return diags.errorCount() == errorsBefore;
 }

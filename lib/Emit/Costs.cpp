@@ -36,7 +36,7 @@ public:
   void put() {
     const CostModel &costs = program.costs;
     writer.put('{');
-    kinds("cost", costs.actions, cost::format);
+    times();
     if (costs.overlap || costs.hasOwnRule()) {
       key("overlap");
       overlap();
@@ -92,20 +92,45 @@ private:
     put(name, all, format);
   }
 
+  /// Of actions, and of nodes.
+  void times() {
+    const CostModel &costs = program.costs;
+    if (costs.actions.empty() && costs.nodes.empty())
+      return;
+    std::map<std::string, Time> nodes;
+    for (const NodeCost &setting : costs.nodes)
+      nodes[program.kinds[setting.part].letters + "." + setting.name] =
+          setting.time;
+    key("cost");
+    writer.put('{');
+    isFirst = true;
+    putKinds(costs.actions, cost::format);
+    for (const auto &[name, time] : nodes) {
+      key(name);
+      writer.put(cost::format(time));
+    }
+    writer.put('}');
+    isFirst = false;
+  }
+
   void kinds(StringRef name, const std::vector<CostSetting> &settings,
              Format format) {
     if (settings.empty())
       return;
-    std::map<KindId, Values> kinds;
-    for (const CostSetting &setting : settings)
-      kinds[setting.kind].set(setting.pipe, setting.times);
     key(name);
     writer.put('{');
     isFirst = true;
-    for (const auto &[kind, all] : kinds)
-      put(program.kinds[kind].letters, all, format);
+    putKinds(settings, format);
     writer.put('}');
     isFirst = false;
+  }
+
+  void putKinds(const std::vector<CostSetting> &settings, Format format) {
+    std::map<KindId, Values> kinds;
+    for (const CostSetting &setting : settings)
+      kinds[setting.kind].set(setting.pipe, setting.times);
+    for (const auto &[kind, all] : kinds)
+      put(program.kinds[kind].letters, all, format);
   }
 
   void put(StringRef name, const Values &all, Format format) {

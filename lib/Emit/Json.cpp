@@ -2,6 +2,7 @@
 #include "Costs.h"
 #include "Emitters.h"
 #include "FlatFacts.h"
+#include "JsonNodes.h"
 #include "JsonParams.h"
 #include "Writer.h"
 #include "ppcc/Analysis/Activations.h"
@@ -64,6 +65,10 @@ public:
       string(kindClassName(info.kindClass));
       writer.put('}');
     });
+    if (!program.nodes.empty()) {
+      key("nodes");
+      putNodes(writer, program);
+    }
     key("phases");
     list(program.phases, [&](StringRef phase) { string(phase); });
     key("pipes");

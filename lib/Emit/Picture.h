@@ -3,10 +3,12 @@
 #pragma once
 
 #include "Cells.h"
+#include "ppcc/Analysis/NodeOrders.h"
 #include "ppcc/Analysis/Timing.h"
 #include "ppcc/Emit/Emitter.h"
 
 #include <array>
+#include <memory>
 
 namespace ppcc {
 
@@ -24,6 +26,13 @@ struct Box {
   Time from, to;
 
   uint32_t size() const { return end.value - begin.value; }
+};
+
+/// A node of a box with its time.
+struct NodeBox {
+  Action action; ///< Whose node it is; the letters are those of the node.
+  uint32_t lane;
+  Time from, to;
 };
 
 /// A program with the times of its actions, narrowed to what is shown.
@@ -58,6 +67,32 @@ public:
         row = last;
       }
     });
+  }
+
+  /// The lanes on which its nodes run; none when it has no times of nodes.
+  llvm::ArrayRef<std::string> lanes() const {
+    return nodes ? llvm::ArrayRef(program.nodes.lanes)
+                 : llvm::ArrayRef<std::string>();
+  }
+  /// Calls `visit(NodeBox)` for each node of a box that takes time within the
+  /// span, in launch order. False when the box has no nodes, or no times of
+  /// them.
+  template <class Visit> bool forEachNode(const Box &box, Visit visit) const {
+    const NodeOrder *order =
+        nodes ? nodes->of(program, box.begin, box.end) : nullptr;
+    if (!order)
+      return false;
+    for (const NodeOrder::Place &place : order->places) {
+      Action action = program[ActionId(box.begin.value + place.member)];
+      const GraphNode &node =
+          nodes->graph(nodes->graphOf(action)).nodes[place.node];
+      action.kind = node.part;
+      NodeBox shown{action, node.lane, box.from + place.start,
+                    box.from + place.end};
+      if (shown.from < shown.to && shown.from < to && shown.to > from)
+        visit(shown);
+    }
+    return true;
   }
 
   /// Whether a row of a shown rank lies within the span and is of a shown
@@ -96,7 +131,10 @@ private:
   Picture(const Program &program, Timing timing)
       : program(program), index(program),
         transport(std::move(timing.transport)),
-        times(std::move(timing.simulation)) {}
+        times(std::move(timing.simulation)) {
+    if (!program.nodes.empty() && !program.costs.nodes.empty())
+      nodes = std::make_unique<NodeOrders>(program);
+  }
 
   /// One past the last of the compute actions that stand at `row`.
   ActionId computeEnd(ActionId row, ActionId end) const {
@@ -109,6 +147,7 @@ private:
 
   bool isShown(const Box &box) const;
 
+  std::unique_ptr<NodeOrders> nodes; ///< Null without times of nodes.
   std::optional<std::pair<uint32_t, uint32_t>> microbatches;
   bool chunksArePipes = false;
   std::vector<size_t> firstStage; ///< Of each pipe, in the numbering of all.

@@ -57,9 +57,9 @@ public:
   }
 
 private:
-  static constexpr Px fontSize = px(9), rowHeight = px(24), stripHeight = px(3),
-                      top = px(26), edge = px(6), swatch = px(16),
-                      axisHeight = px(22), legendHeight = px(20);
+  static constexpr Px fontSize = px(9), stripHeight = px(3), top = px(26),
+                      edge = px(6), swatch = px(16), axisHeight = px(22),
+                      legendHeight = px(20);
   /// Beyond this, labels give way.
   static constexpr Px maxDefault = px(6000);
 
@@ -72,6 +72,9 @@ private:
     for (RankId rank : picture.ranks)
       picture.forEachBox(rank, [&](const Box &box) {
         shortest = std::min(shortest, box.to - box.from);
+        if (picture.forEachNode(box,
+                                [&](const NodeBox &node) { survey(node); }))
+          return void(phases[program[box.begin].phase.value] = true);
         hasGroups |= box.size() > 1;
         for (ActionId row = box.begin; row != box.end; ++row.value) {
           Action action = program[row];
@@ -82,9 +85,19 @@ private:
       });
   }
 
+  void survey(const NodeBox &node) {
+    shortest = std::min(shortest, node.to - node.from);
+    kinds[node.action.kind.value] = true;
+    longest = std::max(longest, textWidth(label(node.action)));
+  }
+
   void layOut() {
     left = edge +
            textWidth(fmt::format("rank {}", picture.ranks.back().value)) + edge;
+    for (const std::string &lane : picture.lanes())
+      laneNames = std::max(laneNames, textWidth(lane) + edge);
+    left += laneNames;
+    rowHeight = std::max(rowHeight, Px(picture.lanes().size()) * px(14));
     // Wide enough for the longest label in the shortest box.
     __int128 wanted =
         __int128(longest + px(4)) * (picture.to - picture.from) / shortest;
@@ -176,10 +189,12 @@ private:
 
   void rank(size_t row) {
     RankId rank = picture.ranks[row];
-    tag("<g>\n<text x=\"", left - edge, "\" y=\"", middle(y(row), rowHeight),
-        "\" text-anchor=\"end\">rank ", fmt::to_string(rank.value),
-        "</text>\n<rect x=\"", left, "\" y=\"", y(row), "\" width=\"",
-        plotWidth, "\" height=\"", rowHeight, "\" fill=\"#f4f4f4\"/>\n");
+    tag("<g>\n<text x=\"", left - laneNames - edge, "\" y=\"",
+        middle(y(row), rowHeight), "\" text-anchor=\"end\">rank ",
+        fmt::to_string(rank.value), "</text>\n<rect x=\"", left, "\" y=\"",
+        y(row), "\" width=\"", plotWidth, "\" height=\"", rowHeight,
+        "\" fill=\"#f4f4f4\"/>\n");
+    laneLabels(y(row));
     tag("<g stroke=\"#333\" stroke-width=\".5\">\n");
     picture.forEachBox(rank, [&](const Box &box) { boxes(box, y(row)); });
     tag("</g>\n<g text-anchor=\"middle\">\n");
@@ -189,21 +204,43 @@ private:
     tag("</g>\n");
   }
 
-  /// Calls `visit(action, top, height)` for each member of a box.
+  /// The top and height of a lane in a row.
+  std::pair<Px, Px> laneAt(Px top, size_t lane) const {
+    Px lanes = Px(picture.lanes().size()), above = rowHeight * lane / lanes;
+    return {top + above, rowHeight * (lane + 1) / lanes - above};
+  }
+
+  void laneLabels(Px top) {
+    for (size_t lane = 0; lane != picture.lanes().size(); ++lane) {
+      auto [y, height] = laneAt(top, lane);
+      tag("<text x=\"", left - edge, "\" y=\"", middle(y, height),
+          "\" text-anchor=\"end\">", escapedMarkup(picture.lanes()[lane]),
+          "</text>\n");
+    }
+  }
+
+  /// Calls `visit(action, from, to, top, height)` for each node of a box, each
+  /// in its lane, or for each member.
   template <class Visit>
   void forEachPart(const Box &box, Px top, Visit visit) const {
+    if (picture.forEachNode(box, [&](const NodeBox &node) {
+          auto [y, height] = laneAt(top, node.lane);
+          visit(node.action, x(node.from), x(node.to), y, height);
+        }))
+      return;
     for (uint32_t i = 0; i != box.size(); ++i) {
       Px above = rowHeight * i / box.size(),
          below = rowHeight * (i + 1) / box.size();
-      visit(program[ActionId(box.begin.value + i)], top + above, below - above);
+      visit(program[ActionId(box.begin.value + i)], x(box.from), x(box.to),
+            top + above, below - above);
     }
   }
 
   void boxes(const Box &box, Px top) {
-    Px from = x(box.from), to = x(box.to);
-    forEachPart(box, top, [&](const Action &action, Px y, Px height) {
-      fillRect(from, y, to - from, height, fillName(action));
-    });
+    forEachPart(box, top,
+                [&](const Action &action, Px from, Px to, Px y, Px height) {
+                  fillRect(from, y, to - from, height, fillName(action));
+                });
   }
 
   void fillRect(Px x, Px y, Px width, Px height, StringRef fill) {
@@ -218,22 +255,23 @@ private:
 
   /// In one line, else in two, else the letters alone, else nothing.
   void labels(const Box &box, Px top) {
-    Px room = x(box.to) - x(box.from), center = (x(box.from) + x(box.to)) / 2;
-    forEachPart(box, top, [&](const Action &action, Px y, Px height) {
-      llvm::SmallString<16> whole = label(action);
-      StringRef letters = program.kinds[action.kind].letters,
-                number = StringRef(whole).drop_front(letters.size());
-      if (height < fontSize)
-        return;
-      if (textWidth(whole) <= room)
-        return text(center, middle(y, height), whole);
-      if (textWidth(letters) > room)
-        return;
-      bool twoLines = height >= 2 * fontSize && textWidth(number) <= room;
-      text(center, middle(y, twoLines ? height / 2 : height), letters);
-      if (twoLines)
-        text(center, middle(y + height / 2, height / 2), number);
-    });
+    forEachPart(
+        box, top, [&](const Action &action, Px from, Px to, Px y, Px height) {
+          Px room = to - from, center = (from + to) / 2;
+          llvm::SmallString<16> whole = label(action);
+          StringRef letters = program.kinds[action.kind].letters,
+                    number = StringRef(whole).drop_front(letters.size());
+          if (height < fontSize)
+            return;
+          if (textWidth(whole) <= room)
+            return text(center, middle(y, height), whole);
+          if (textWidth(letters) > room)
+            return;
+          bool twoLines = height >= 2 * fontSize && textWidth(number) <= room;
+          text(center, middle(y, twoLines ? height / 2 : height), letters);
+          if (twoLines)
+            text(center, middle(y + height / 2, height / 2), number);
+        });
   }
 
   void text(Px x, Px y, StringRef content) {
@@ -416,6 +454,7 @@ private:
   bool hasGroups = false;
   Time shortest = 0; ///< Of the boxes.
   Px longest = 0;    ///< Of the labels.
+  Px rowHeight = px(24), laneNames = 0;
   Px left = 0, plotWidth = 0, width = 0, rowStep = 0, bottom = 0;
 };
 

@@ -95,6 +95,11 @@ private:
         extent.members = std::max(extent.members, box.size());
         for (ActionId row = box.begin; row != box.end; ++row.value)
           microbatch = std::max(microbatch, program[row].microbatch);
+        picture.forEachNode(box, [&](const NodeBox &node) {
+          divide(std::max(node.from, picture.from) - picture.from);
+          divide(std::min(node.to, picture.to) - picture.from);
+          extent.shortest = std::min(extent.shortest, node.to - node.from);
+        });
       });
     size_t letters = 0;
     for (const KindInfo &info : program.kinds.rows())
@@ -107,6 +112,10 @@ private:
   Layout layOut(const Extent &extent) const {
     Layout result;
     result.margin = fmt::formatted_size("rank {} ", picture.ranks.back().value);
+    size_t laneNames = 0;
+    for (const std::string &lane : picture.lanes())
+      laneNames = std::max(laneNames, lane.size() + 1);
+    result.margin += laneNames;
     uint32_t width = options.width ? options.width : defaultWidth;
     uint64_t room =
         width > result.margin + 1 ? width - (result.margin + 1) : minColumns;
@@ -126,6 +135,10 @@ private:
     result.numbersBelow = result.exact && shortest < extent.label;
     result.lines =
         std::clamp(extent.members, result.numbersBelow ? 2u : 1u, maxLines);
+    if (!picture.lanes().empty()) {
+      result.numbersBelow = false;
+      result.lines = static_cast<uint32_t>(picture.lanes().size());
+    }
     return result;
   }
 
@@ -143,6 +156,11 @@ private:
     for (uint32_t line = 0; line != layout.lines; ++line) {
       std::string name =
           line == 0 ? fmt::format("rank {}", rank.value) : std::string();
+      if (!picture.lanes().empty())
+        name = fmt::format(
+            "{:{}}{}", name,
+            fmt::formatted_size("rank {} ", picture.ranks.back().value),
+            picture.lanes()[line]);
       writer.put(fmt::format("{:{}}{}", name, layout.margin, glyphs.edge));
       put(llvm::ArrayRef(canvas).slice(line * layout.columns, layout.columns));
       writer.put('\n');
@@ -152,6 +170,8 @@ private:
   /// An action by itself fills all lines, its number below its letters where it
   /// does not fit beside them; each member of a group has a line.
   void draw(const Box &box) {
+    if (picture.forEachNode(box, [&](const NodeBox &node) { draw(node); }))
+      return;
     uint64_t first = column(box.from), width = column(box.to) - first;
     if (width == 0) {
       first = std::min(first, layout.columns - 1);
@@ -171,6 +191,18 @@ private:
       else if (line < box.size())
         label(action, width, cells);
     }
+  }
+
+  /// A node has the line of its lane.
+  void draw(const NodeBox &node) {
+    uint64_t first = column(node.from), width = column(node.to) - first;
+    hasHidden |= width == 0;
+    if (width == 0)
+      return;
+    shownKinds[node.action.kind.value] = true;
+    Cell *cells = canvas.data() + node.lane * layout.columns + first;
+    std::fill_n(cells, width, Cell{Cell::fill, color(node.action)});
+    label(node.action, width, cells);
   }
 
   /// The whole label in one line, or as much of it as its letters.

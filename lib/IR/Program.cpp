@@ -62,6 +62,7 @@ Program Program::withoutRows(bool keepFacts) const {
   copy.kinds = kinds;
   copy.costs = costs;
   copy.stageLayers = stageLayers;
+  copy.nodes = nodes;
   copy.calls = calls;
   copy.phases = phases;
   copy.files = files;

@@ -7,6 +7,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <algorithm>
 #include <array>
@@ -214,6 +215,7 @@ private:
     if (!closed && !diags.saturated())
       diags.report<diag::IrExpected>(here(), "`}`, the end of `program`");
     checkSites();
+    checkPatterns();
     for (Pipe &pipe : program.pipes) {
       llvm::sort(pipe.skipEdges);
       pipe.skipEdges.erase(
@@ -246,6 +248,9 @@ private:
         {"proven", &Parser::parseProven},
         {"preconnect", &Parser::parsePreconnect},
         {"calls", &Parser::parseCalls},
+        {"graph", &Parser::parseGraph},
+        {"graphs", &Parser::parseGraphUse},
+        {"pattern", &Parser::parsePattern},
     };
     StringRef word = peekWord();
     keyLine = line;
@@ -574,6 +579,8 @@ private:
     StringRef word = subject(at);
     if (word == "overlap")
       return setCost(program.costs.overlap, "`cost overlap`");
+    if (word.contains('.'))
+      return parseNodeCost(word, at);
     auto kindId = computeKind(word, at, ", or `overlap`");
     if (!kindId)
       return false;
@@ -614,6 +621,207 @@ private:
       values.push_back(*next);
     }
     return expect("]");
+  }
+
+  bool parseNodeCost(StringRef word, SourceRange at) {
+    auto [letters, name] = word.split('.');
+    auto part = computeKind(letters, at, " and the name of a node");
+    auto value = part ? time() : std::nullopt;
+    if (!value)
+      return false;
+    program.costs.nodes.push_back({*part, name.str(), *value});
+    return true;
+  }
+
+  // Graphs of nodes.
+
+  /// The number of a word in a table, where it is added when it is new.
+  static uint32_t numberOf(StringRef word, std::vector<std::string> &table,
+                           llvm::StringMap<uint32_t> &numbers) {
+    auto [found, isNew] =
+        numbers.try_emplace(word, static_cast<uint32_t>(table.size()));
+    if (isNew)
+      table.push_back(word.str());
+    return found->second;
+  }
+
+  /// `F.mlp`, or `F.L2.mlp` where nodes have layers.
+  bool parseNodeName(KindId &part, uint32_t &name, uint32_t *layer) {
+    SourceRange at;
+    auto [letters, path] = subject(at).split('.');
+    auto kindId = computeKind(letters, at, ", and the name of a node");
+    if (!kindId)
+      return false;
+    part = *kindId;
+    auto [head, tail] = path.split('.');
+    if (layer && !tail.empty() &&
+        (!head.consume_front("L") || head.getAsInteger(10, *layer))) {
+      diags.report<diag::IrExpected>(at, "a layer, as in `F.L0.mlp`");
+      return false;
+    }
+    name = numberOf(tail.empty() ? path : tail, program.nodes.names, nodeNames);
+    return true;
+  }
+
+  bool parseGraph() {
+    SourceRange at;
+    NodeGraph graph;
+    auto kindId = computeKind(subject(at), at, "");
+    if (!kindId || !expectWord("layers"))
+      return false;
+    graph.kind = *kindId;
+    auto layers = number("the layers of a graph", NodeGraphs::maxNodes);
+    if (!layers)
+      return false;
+    graph.layers = *layers;
+    graph.down = acceptWord("down");
+    if (!expect("["))
+      return false;
+    while (!accept("]"))
+      if (!parseNode(graph))
+        return false;
+    numNodes += graph.nodes.size() + graph.layers;
+    if (numNodes > NodeGraphs::maxNodes) {
+      diags.report<diag::IrTooMany>(keyRange, NodeGraphs::maxNodes,
+                                    "layers and nodes of graphs");
+      return false;
+    }
+    program.nodes.graphs.push_back(std::move(graph));
+    return true;
+  }
+
+  /// `comm:F.L0.combine<2,3`.
+  bool parseNode(NodeGraph &graph) {
+    GraphNode node;
+    SourceRange at = here();
+    StringRef lane = peekWord();
+    cursor += lane.size();
+    node.lane = numberOf(lane, program.nodes.lanes, laneNumbers);
+    if (node.lane >= NodeGraphs::maxLanes) {
+      diags.report<diag::IrTooMany>(at, NodeGraphs::maxLanes, "lanes");
+      return false;
+    }
+    if (!expect(":") || !parseNodeName(node.part, node.name, &node.layer))
+      return false;
+    if (node.layer != GraphNode::noLayer && node.layer >= graph.layers) {
+      diags.report<diag::IrNoEntry>(at, "layer", node.layer);
+      return false;
+    }
+    for (bool more = accept("<"); more; more = accept(",")) {
+      auto needed = number("a node", NodeGraphs::maxNodes);
+      if (!needed)
+        return false;
+      if (*needed >= graph.nodes.size()) {
+        diags.report<diag::IrNodeNeeds>(at, graph.nodes.size(), *needed);
+        return false;
+      }
+      node.needs.push_back(*needed);
+    }
+    graph.nodes.push_back(std::move(node));
+    return true;
+  }
+
+  bool parseGraphUse() {
+    SourceRange at;
+    auto kindId = computeKind(subject(at), at, "");
+    auto name = kindId ? string("the name of a pipe") : std::nullopt;
+    Pipe *pipe = name ? pipeCalled(*name) : nullptr;
+    if (!pipe || !expect("["))
+      return false;
+    GraphUse use{*kindId, PipeId(pipe - program.pipes.data()), {}};
+    while (!accept("]")) {
+      if (accept("-")) {
+        use.graphs.push_back(GraphUse::none);
+        continue;
+      }
+      SourceRange graphAt = here();
+      auto graph = number("a graph", NodeGraphs::maxNodes);
+      if (!graph)
+        return false;
+      if (*graph >= program.nodes.graphs.size() ||
+          program.nodes.graphs[*graph].kind != use.kind) {
+        diags.report<diag::IrNoEntry>(
+            graphAt,
+            fmt::format("graph of `{}`", program.kinds[*kindId].letters),
+            *graph);
+        return false;
+      }
+      use.graphs.push_back(*graph);
+    }
+    if (use.graphs.size() != 1 && use.graphs.size() != pipe->numStages()) {
+      diags.report<diag::IrGraphCount>(keyRange, use.graphs.size(),
+                                       pipe->numStages(), pipe->name);
+      return false;
+    }
+    for (const GraphUse &other : program.nodes.uses)
+      if (other.kind == use.kind && other.pipe == use.pipe)
+        diags.report<diag::IrTwice>(
+            keyRange, fmt::format("`graphs {}` of pipe `{}`",
+                                  program.kinds[*kindId].letters, pipe->name));
+    program.nodes.uses.push_back(std::move(use));
+    return true;
+  }
+
+  bool parsePattern() {
+    NodePattern pattern;
+    while (!acceptWord("before")) {
+      SourceRange at;
+      auto kindId = computeKind(subject(at), at, "");
+      if (!kindId)
+        return false;
+      if (llvm::is_contained(pattern.kinds, *kindId))
+        diags.report<diag::IrTwice>(
+            at, fmt::format("`{}`", program.kinds[*kindId].letters));
+      pattern.kinds.push_back(*kindId);
+    }
+    if (!parsePlaces(pattern.before) || !expectWord("layer") ||
+        !parsePlaces(pattern.layer) || !expectWord("after") ||
+        !parsePlaces(pattern.after))
+      return false;
+    program.nodes.patterns.push_back(std::move(pattern));
+    patternRanges.push_back(keyRange);
+    return true;
+  }
+
+  /// Graphs may stand behind the patterns that order them.
+  void checkPatterns() {
+    for (auto [pattern, at] : llvm::zip(program.nodes.patterns, patternRanges))
+      for (auto [i, graph] : llvm::enumerate(program.nodes.graphs))
+        if (llvm::is_contained(pattern.kinds, graph.kind) &&
+            !checkPattern(pattern, at, graph, i))
+          return;
+  }
+
+  bool checkPattern(const NodePattern &pattern, SourceRange at,
+                    const NodeGraph &graph, size_t number) {
+    constexpr uint64_t maxPlaces = uint64_t(1) << 28;
+    numPlaces += placesOf(pattern, graph);
+    if (numPlaces > maxPlaces) {
+      diags.report<diag::IrTooMany>(at, maxPlaces, "places in patterns");
+      return false;
+    }
+    auto fault = findFault(pattern, graph);
+    if (!fault)
+      return true;
+    const GraphNode &node = graph.nodes[fault->node];
+    diags.report<diag::IrPatternFault>(at, fault->words(),
+                                       program.kinds[node.part].letters + "." +
+                                           program.nodes.pathOf(node),
+                                       number);
+    return false;
+  }
+
+  bool parsePlaces(std::vector<PatternNode> &places) {
+    if (!expect("["))
+      return false;
+    while (!accept("]")) {
+      PatternNode place;
+      place.last = accept("last:");
+      if (!parseNodeName(place.part, place.name, nullptr))
+        return false;
+      places.push_back(place);
+    }
+    return true;
   }
 
   bool parseGroupRule() {
@@ -1057,6 +1265,10 @@ private:
   uint32_t keyLine = 0;
   SourceRange keyRange; ///< The key of the item that is being read.
   SourceRange limitsRange;
+  llvm::StringMap<uint32_t> laneNumbers, nodeNames;
+  uint64_t numNodes = 0;  ///< Of all graphs, and layers.
+  uint64_t numPlaces = 0; ///< Looked at in patterns, for all graphs.
+  std::vector<SourceRange> patternRanges;
   std::vector<SourceRange> siteRanges,
       pipeRanges;                      ///< The keys of those read so far.
   std::vector<SourceRange> pairRanges; ///< Of `preconnect`.

@@ -165,8 +165,91 @@ private:
       printString(llvm::join(program.stageLayers, "|"), out);
       out << '\n';
     }
+    printNodes();
     printCosts();
     out << "}\n";
+  }
+
+  void printNodes() {
+    const NodeGraphs &nodes = program.nodes;
+    for (const NodeGraph &graph : nodes.graphs)
+      printGraph(graph);
+    for (const GraphUse &use : nodes.uses)
+      printUse(use);
+    for (const NodePattern &pattern : nodes.patterns)
+      printPattern(pattern);
+  }
+
+  std::string partAndName(KindId part, uint32_t name) const {
+    return program.kinds[part].letters + "." + program.nodes.names[name];
+  }
+
+  /// `HEAD[ITEM ITEM]`, broken between items.
+  static void putList(Lines &lines, const std::string &head,
+                      llvm::ArrayRef<std::string> items) {
+    std::string text = head + "[";
+    for (const std::string &item : items) {
+      text += item;
+      if (&item == &items.back())
+        break;
+      lines.put(text);
+      text.clear();
+    }
+    lines.put(text + "]");
+  }
+
+  /// `graph F layers 2 down [comp:F.L1.mlp comm:F.L1.combine<0 ...]`.
+  void printGraph(const NodeGraph &graph) {
+    std::vector<std::string> items;
+    for (const GraphNode &node : graph.nodes) {
+      std::string item = program.nodes.lanes[node.lane] + ":" +
+                         program.kinds[node.part].letters + "." +
+                         program.nodes.pathOf(node);
+      for (uint32_t needed : node.needs)
+        item +=
+            (needed == node.needs.front() ? "<" : ",") + llvm::utostr(needed);
+      items.push_back(std::move(item));
+    }
+    Lines lines(out, 2, 2);
+    putList(lines,
+            "graph " + program.kinds[graph.kind].letters + " layers " +
+                llvm::utostr(graph.layers) + (graph.down ? " down " : " "),
+            items);
+    lines.endLine();
+  }
+
+  /// `graphs F "main" [0 0 1 -]`, or one number for all stages.
+  void printUse(const GraphUse &use) {
+    std::string item;
+    llvm::raw_string_ostream head(item);
+    head << "graphs " << program.kinds[use.kind].letters << ' ';
+    printString(program.pipes[use.pipe.value].name, head);
+    head << ' ';
+    std::vector<std::string> items;
+    for (uint32_t graph : use.graphs)
+      items.push_back(graph == GraphUse::none ? "-" : llvm::utostr(graph));
+    Lines lines(out, 2, 2);
+    putList(lines, item, items);
+    lines.endLine();
+  }
+
+  /// `pattern F B before [...] layer [...] after [... last:W.mlp]`.
+  void printPattern(const NodePattern &pattern) {
+    std::string item = "pattern ";
+    for (KindId kind : pattern.kinds)
+      item += program.kinds[kind].letters + " ";
+    Lines lines(out, 2, 2);
+    for (auto [word, nodes] : {std::pair("before ", &pattern.before),
+                               std::pair("layer ", &pattern.layer),
+                               std::pair("after ", &pattern.after)}) {
+      std::vector<std::string> items;
+      for (const PatternNode &node : *nodes)
+        items.push_back((node.last ? "last:" : "") +
+                        partAndName(node.part, node.name));
+      putList(lines, item + word, items);
+      item.clear();
+    }
+    lines.endLine();
   }
 
   void printProven() {
@@ -244,6 +327,9 @@ private:
     for (const CostSetting &setting : costs.actions)
       printValues("cost " + program.kinds[setting.kind].letters, setting.pipe,
                   setting.times, cost::format);
+    for (const NodeCost &setting : costs.nodes)
+      out << "  cost " << program.kinds[setting.part].letters << '.'
+          << setting.name << ' ' << cost::format(setting.time) << '\n';
     if (costs.overlap)
       out << "  cost overlap " << cost::format(*costs.overlap) << '\n';
     if (costs.hasOwnRule())

@@ -139,9 +139,23 @@ private:
     return count == expected;
   }
 
+  /// `F.mlp`: the cost of a node.
+  void readNode(StringRef text) {
+    auto [partLetters, name] = text.split('.');
+    auto part = program.kinds.find(partLetters);
+    if (!part || !llvm::is_contained(program.nodes.names, name)) {
+      std::vector<StringRef> names(program.nodes.names.begin(),
+                                   program.nodes.names.end());
+      return unknown("node", name, names);
+    }
+    costs.nodes.push_back({*part, name.str(), number(text, timeType)});
+  }
+
   void readKinds(StringRef what, const NumberType &type,
                  std::vector<CostSetting> &settings) {
     object(what, [&](StringRef letters) {
+      if (&settings == &costs.actions && letters.contains('.'))
+        return readNode(letters);
       auto kind = program.kinds.find(letters);
       if (!kind || !program.kinds[*kind].isCompute()) {
         std::vector<StringRef> names;

@@ -1,6 +1,7 @@
 // Reads the JSON that docs/program-format.md describes.
 #include "Importers.h"
 #include "JsonReader.h"
+#include "NodeTables.h"
 #include "Quote.h"
 #include "ppcc/Analysis/Activations.h"
 #include "ppcc/Analysis/ReceiveBuffers.h"
@@ -198,14 +199,16 @@ private:
       wrong("calls", "one of " + llvm::join(callStyleNames(), ", "));
     program.calls = style.value_or(CallStyle::None);
   }
-  /// Only passes over them: they speak of pipes and ranks.
-  void readCostsText() {
+  // Only passed over at first: they speak of pipes, ranks and kinds.
+  void readCostsText() { skipObject("costs", costsText); }
+  void readNodesText() { skipObject("nodes", nodesText); }
+  void skipObject(StringRef what, StringRef &kept) {
     bool isObject = cursor.peek() == '{';
     cursor.skip();
     if (isObject)
-      costsText = cursor.last();
+      kept = cursor.last();
     else
-      wrong("costs", "an object");
+      wrong(what, "an object");
   }
   void readKinds();
   void readLetters() { letters = string("letters"); }
@@ -313,6 +316,9 @@ private:
     checkLayout();
     if (diags.errorCount() != errorsBefore)
       return; // Rows that refer to them would only repeat it.
+    if (!nodesText.empty())
+      readNodes(nodesText, context.file, context.sources, diags, kinds,
+                program);
     if (!costsText.empty())
       readCosts(costsText, context.file, context.sources, diags, program);
     numSites = program.sites.size();
@@ -359,7 +365,7 @@ private:
   std::vector<SourceRange> pipePlaces, sitePlaces, pairPlaces;
   SourceRange layoutPlace;
   std::vector<uint32_t> rowOffsets; ///< Where each action begins.
-  StringRef costsText;
+  StringRef costsText, nodesText;
   SourceRange actionsPlace;
   size_t numSites = 0; ///< That the file has.
   /// The waits of each receive, where they stand, and how many each rank has.
@@ -394,6 +400,7 @@ const Reader::Key Reader::topKeys[] = {
     {"layout", &Reader::readLayout, /*isOptional=*/true},
     {"costs", &Reader::readCostsText, /*isOptional=*/true},
     {"kinds", &Reader::readKinds},
+    {"nodes", &Reader::readNodesText, /*isOptional=*/true},
     {"phases", &Reader::readPhases},
     {"pipes", &Reader::readPipes},
     {"files", &Reader::readFiles},

@@ -184,6 +184,19 @@ private:
       return model(c);
     if (auto *c = dynamic_cast<P::CommContext *>(tree))
       return comm(c);
+    if (auto *c = dynamic_cast<P::LayerContext *>(tree))
+      return context.make<LayerItem>(firstWord(c), identifier(c->ID()),
+                                     graphBody(c->graphBody()));
+    if (auto *c = dynamic_cast<P::StageGraphContext *>(tree))
+      return context.make<StageGraphItem>(firstWord(c), identifier(c->ID()),
+                                          graphBody(c->graphBody()));
+    if (auto *c = dynamic_cast<P::PatternContext *>(tree)) {
+      SmallVector<Identifier> actions;
+      for (auto *name : c->ID())
+        actions.push_back(identifier(name));
+      return context.make<PatternItem>(firstWord(c), copy(actions),
+                                       graphBody(c->graphBody()));
+    }
     auto *c = dynamic_cast<P::OnRankContext *>(tree);
     assert(c && "an item that the builder does not know");
     return context.make<OnRankItem>(firstWord(c), identifier(c->ID()),
@@ -219,7 +232,9 @@ private:
           break;
         bool isKeyword =
             token->getText() == "pipe" || token->getText() == "stage";
-        if (!isKeyword) {
+        if (token->getText() == ".") {
+          next = &result.node;
+        } else if (!isKeyword) {
           *next = identifier(token);
           next = &result.subject;
         } else {
@@ -264,6 +279,77 @@ private:
       settings.push_back({identifier(setting->ID()), copy(values)});
     }
     return context.make<CommItem>(firstWord(ctx), copy(settings));
+  }
+
+  // ---- Graphs ----
+
+  GraphBody graphBody(P::GraphBodyContext *ctx) {
+    SmallVector<const GraphStmt *> statements;
+    for (auto *child : ctx->graphStatement())
+      statements.push_back(graphStatement(child->children[0]));
+    return copy(statements);
+  }
+
+  const GraphStmt *graphStatement(antlr4::tree::ParseTree *tree) {
+    if (auto *c = dynamic_cast<P::ChainContext *>(tree)) {
+      SmallVector<GraphLink> links;
+      for (auto *child : c->link())
+        links.push_back(link(child));
+      return context.make<ChainStmt>(firstWord(c), identifier(c->ID()),
+                                     copy(links));
+    }
+    if (auto *c = dynamic_cast<P::UseLayerContext *>(tree))
+      return context.make<UseLayerStmt>(firstWord(c), identifier(c->ID()));
+    if (auto *c = dynamic_cast<P::PerLayerContext *>(tree))
+      return context.make<PerLayerStmt>(firstWord(c),
+                                        graphBody(c->graphBody()));
+    if (auto *c = dynamic_cast<P::PlaceContext *>(tree)) {
+      auto names = c->ID();
+      SourceRange whole = range(c);
+      whole.end.raw -= 1; // Without the semicolon.
+      return context.make<PlaceStmt>(
+          whole, names.size() == 3 ? identifier(names[0]) : Identifier{},
+          identifier(names[names.size() - 2]), identifier(names.back()));
+    }
+    if (auto *c = dynamic_cast<P::GraphIfContext *>(tree)) {
+      SmallVector<GraphIfStmt::Branch> branches;
+      auto conditions = c->expr();
+      auto bodies = c->graphBody();
+      for (size_t i = 0; i != bodies.size(); ++i)
+        branches.push_back(
+            {i < conditions.size() ? expr(conditions[i]) : nullptr,
+             graphBody(bodies[i])});
+      return context.make<GraphIfStmt>(firstWord(c), copy(branches));
+    }
+    if (auto *c = dynamic_cast<P::GraphRepeatContext *>(tree))
+      return context.make<GraphRepeatStmt>(firstWord(c), expr(c->expr()),
+                                           graphBody(c->graphBody()));
+    auto *c = dynamic_cast<P::GraphForContext *>(tree);
+    assert(c && "a statement of a graph that the builder does not know");
+    return context.make<GraphForStmt>(firstWord(c), identifier(c->ID()),
+                                      expr(c->expr(0)), expr(c->expr(1)),
+                                      graphBody(c->graphBody()));
+  }
+
+  /// The names in order: perhaps the part, the node, perhaps the lane; or the
+  /// direction of the layers.
+  GraphLink link(P::LinkContext *ctx) {
+    GraphLink result{range(ctx), false, {}, {}, {}, {}};
+    Identifier *place = &result.name;
+    for (antlr4::tree::ParseTree *child : ctx->children) {
+      std::string text = child->getText();
+      if (text == "layer") {
+        result.isLayers = true;
+        place = &result.direction;
+      } else if (text == ".") {
+        result.part = result.name;
+      } else if (auto *lane = dynamic_cast<P::LaneContext *>(child)) {
+        result.lane = {context.copy(StringRef(text)), range(lane)};
+      } else if (text != "per" && text != "@") {
+        *place = identifier(dynamic_cast<antlr4::tree::TerminalNode *>(child));
+      }
+    }
+    return result;
   }
 
   // ---- Statements ----

@@ -148,6 +148,7 @@ static bool isList(size_t rule) {
   case ScheduleParser::RuleModel:
   case ScheduleParser::RuleComm:
   case ScheduleParser::RuleEdgeLoop:
+  case ScheduleParser::RuleGraphBody:
     return true;
   default:
     return false;

@@ -1,4 +1,5 @@
 // Resolves names and checks types.
+#include "GraphCheck.h"
 #include "Settings.h"
 #include "ppcc/Support/Suggest.h"
 
@@ -754,6 +755,19 @@ private:
         if (once(result.comm, cast<ast::CommItem>(item), "`comm`"))
           checkComm(*result.comm, words, diags);
         break;
+      case ast::ItemKind::Layer:
+        result.layers.push_back(cast<ast::LayerItem>(item));
+        graphBody(result.layers.back()->body);
+        break;
+      case ast::ItemKind::StageGraph:
+        if (once(result.graph, cast<ast::StageGraphItem>(item),
+                 "`stage graph`"))
+          stageGraph(result);
+        break;
+      case ast::ItemKind::Pattern:
+        result.patterns.push_back(cast<ast::PatternItem>(item));
+        graphBody(result.patterns.back()->body);
+        break;
       case ast::ItemKind::OnRank:
         once(result.onRank, cast<ast::OnRankItem>(item), "`on rank`");
         break;
@@ -763,6 +777,7 @@ private:
       }
     }
     result.headerLocals = numLocals;
+    checkGraphs(result, module.kinds, diags);
     if (mainItem && !result.pipes.empty())
       diags
           .report<diag::MixedPipes>(mainItem->range,
@@ -896,6 +911,42 @@ private:
                  item.argument ? 1 : 0);
     if (item.argument)
       expect(item.argument, Type::Int, "the number of chunks");
+  }
+
+  // ---- Graphs ----
+
+  void stageGraph(Schedule &schedule) {
+    scopes.emplace_back();
+    schedule.graphSlot = defineLocal(schedule.graph->variable, Type::Int);
+    graphBody(schedule.graph->body);
+    scopes.pop_back();
+  }
+
+  /// Checks the expressions of a layer, a stage graph or a pattern.
+  void graphBody(ast::GraphBody statements) {
+    scopes.emplace_back();
+    for (const ast::GraphStmt *stmt : statements) {
+      if (auto *perLayer = dyn_cast<ast::PerLayerStmt>(stmt)) {
+        graphBody(perLayer->body);
+      } else if (auto *repeat = dyn_cast<ast::GraphRepeatStmt>(stmt)) {
+        expect(repeat->count, Type::Int, "the count of `repeat`");
+        graphBody(repeat->body);
+      } else if (auto *loop = dyn_cast<ast::GraphForStmt>(stmt)) {
+        expect(loop->from, Type::Int, "the range of `for`");
+        expect(loop->to, Type::Int, "the range of `for`");
+        scopes.emplace_back();
+        module.stmts[loop->id].index = defineLocal(loop->variable, Type::Int);
+        graphBody(loop->body);
+        scopes.pop_back();
+      } else if (auto *choice = dyn_cast<ast::GraphIfStmt>(stmt)) {
+        for (const ast::GraphIfStmt::Branch &branch : choice->branches) {
+          if (branch.condition)
+            expect(branch.condition, Type::Bool, "the condition of `if`");
+          graphBody(branch.body);
+        }
+      }
+    }
+    scopes.pop_back();
   }
 
   // ---- Settings ----

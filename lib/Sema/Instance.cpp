@@ -1,6 +1,7 @@
 // Binds parameters and evaluates the header of a schedule.
 #include "ppcc/Sema/Instance.h"
 
+#include "GraphBuilder.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -100,6 +101,8 @@ public:
       pipes();
     if (diags.errorCount() == before && schedule.model)
       costs();
+    if (diags.errorCount() == before && schedule.graph)
+      buildGraphs(schedule, limits, evaluator, program(), diags);
     if (diags.errorCount() != before)
       return std::nullopt;
     return std::move(instance);
@@ -398,7 +401,10 @@ private:
   void modelSetting(const ast::ModelSetting &setting, uint32_t slot) {
     CostModel &costs = program().costs;
     StringRef name = setting.name.text, subject = setting.subject.text;
-    if (name == "cost" && subject == "overlap")
+    if (!setting.node.text.empty())
+      costs.nodes.push_back({*program().kinds.find(subject),
+                             setting.node.text.str(), wholeCost(setting)});
+    else if (name == "cost" && subject == "overlap")
       costs.overlap = wholeCost(setting);
     else if (name == "cost")
       byAction(setting, slot, costs.actions);
@@ -439,6 +445,8 @@ private:
     std::string name = setting.name.text.str();
     if (!setting.subject.text.empty())
       name += " " + setting.subject.text.str();
+    if (!setting.node.text.empty())
+      name += "." + setting.node.text.str();
     return name;
   }
 

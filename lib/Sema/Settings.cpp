@@ -136,9 +136,14 @@ void sema::checkModel(const ast::ModelItem &item, const KindTable &kinds,
   for (const ast::ModelSetting &setting : item.settings) {
     if (auto *row = section.find(ArrayRef(modelRows), setting.name))
       checkSubject(setting, row->takes, kinds, diags);
+    if (!setting.node.text.empty() && setting.name.text != "cost")
+      diags.report<diag::BadSettingValue>(setting.node.range, setting.name.text,
+                                          setting.node.text,
+                                          "; only `cost` takes nodes");
     bool byStage = !setting.stageVariable.text.empty();
     std::string key =
-        fmt::format("{} {} {}{}", setting.name.text, setting.subject.text,
+        fmt::format("{} {}{}{} {}{}", setting.name.text, setting.subject.text,
+                    setting.node.text.empty() ? "" : ".", setting.node.text,
                     setting.pipe.text, byStage ? " stage" : "");
     section.once(StringRef(key).rtrim(), setting.name.range);
   }

@@ -157,6 +157,8 @@ def main():
     simulation(folder_of_tools / "ppcc-bench")
     print("\norders of communication", flush=True)
     subprocess.run([folder_of_tools / "ppcc-orders"], check=True)
+    print("\noverlapped nodes: costs of attention 1.0, dispatch 0.5, mlp 1.2, combine 0.5; backward twice", flush=True)
+    subprocess.run([sys.executable, here / "overlap.py", ppcc], check=True)
     print("\nsends and receives damaged one at a time", flush=True)
     missed = subprocess.run([sys.executable, here / "mutations.py", folder_of_tools]).returncode
     print("\nparts", flush=True)

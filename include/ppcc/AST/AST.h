@@ -289,7 +289,10 @@ enum class ItemKind : uint8_t {
   Backward,
   Model,
   Comm,
-  OnRank
+  OnRank,
+  Layer,
+  StageGraph,
+  Pattern
 };
 
 /// What stands in a schedule, in a pipe, or (functions and blocks) in a file.
@@ -420,7 +423,8 @@ struct BackwardItem : Item {
 /// `cost F stage s = 1.5;`
 struct ModelSetting {
   Identifier name;
-  Identifier subject; ///< Empty text when absent, as are the next two.
+  Identifier subject; ///< Empty text when absent, as are the next three.
+  Identifier node;    ///< Of the action `subject`: `cost F.mlp = 0.5;`.
   Identifier pipe;
   Identifier stageVariable;
   const Expr *value;
@@ -464,6 +468,149 @@ struct OnRankItem : Item {
   static bool classof(const Item *i) { return i->kind == ItemKind::OnRank; }
 };
 
+// ---- Graphs
+// ----------------------------------------------------------------------------------------------------
+
+enum class GraphStmtKind : uint8_t {
+  Chain,
+  UseLayer,
+  PerLayer,
+  Place,
+  If,
+  Repeat,
+  For
+};
+
+/// What stands in a layer, a stage graph or a pattern. `id` is of the same
+/// numbering as statements.
+struct GraphStmt {
+  const GraphStmtKind kind;
+  uint32_t id = 0;
+  SourceRange range; ///< Its first word or, for a place, the whole of it.
+
+protected:
+  GraphStmt(GraphStmtKind kind, SourceRange range) : kind(kind), range(range) {}
+};
+using GraphBody = llvm::ArrayRef<const GraphStmt *>;
+
+/// `W.mlp @ comp`, or `per layer down`.
+struct GraphLink {
+  SourceRange range;
+  bool isLayers;
+  Identifier direction; ///< Of layers. Empty text when absent, as are `part`
+                        ///< and `lane`.
+  Identifier part, name, lane;
+};
+
+/// `F: attention @ comp -> mlp @ comp;`
+struct ChainStmt : GraphStmt {
+  Identifier action;
+  llvm::ArrayRef<GraphLink> links;
+  ChainStmt(SourceRange range, Identifier action,
+            llvm::ArrayRef<GraphLink> links)
+      : GraphStmt(GraphStmtKind::Chain, range), action(action), links(links) {}
+  static bool classof(const GraphStmt *s) {
+    return s->kind == GraphStmtKind::Chain;
+  }
+};
+
+/// `layer moe;`
+struct UseLayerStmt : GraphStmt {
+  Identifier name;
+  UseLayerStmt(SourceRange range, Identifier name)
+      : GraphStmt(GraphStmtKind::UseLayer, range), name(name) {}
+  static bool classof(const GraphStmt *s) {
+    return s->kind == GraphStmtKind::UseLayer;
+  }
+};
+
+/// `per layer { ... }`
+struct PerLayerStmt : GraphStmt {
+  GraphBody body;
+  PerLayerStmt(SourceRange range, GraphBody body)
+      : GraphStmt(GraphStmtKind::PerLayer, range), body(body) {}
+  static bool classof(const GraphStmt *s) {
+    return s->kind == GraphStmtKind::PerLayer;
+  }
+};
+
+/// `F.mlp;`, or `last W.mlp;`
+struct PlaceStmt : GraphStmt {
+  Identifier modifier; ///< Empty text when absent.
+  Identifier part, name;
+  PlaceStmt(SourceRange range, Identifier modifier, Identifier part,
+            Identifier name)
+      : GraphStmt(GraphStmtKind::Place, range), modifier(modifier), part(part),
+        name(name) {}
+  static bool classof(const GraphStmt *s) {
+    return s->kind == GraphStmtKind::Place;
+  }
+};
+
+struct GraphIfStmt : GraphStmt {
+  struct Branch {
+    const Expr *condition; ///< Null for the last `else`.
+    GraphBody body;
+  };
+  llvm::ArrayRef<Branch> branches;
+  GraphIfStmt(SourceRange range, llvm::ArrayRef<Branch> branches)
+      : GraphStmt(GraphStmtKind::If, range), branches(branches) {}
+  static bool classof(const GraphStmt *s) {
+    return s->kind == GraphStmtKind::If;
+  }
+};
+
+struct GraphRepeatStmt : GraphStmt {
+  const Expr *count;
+  GraphBody body;
+  GraphRepeatStmt(SourceRange range, const Expr *count, GraphBody body)
+      : GraphStmt(GraphStmtKind::Repeat, range), count(count), body(body) {}
+  static bool classof(const GraphStmt *s) {
+    return s->kind == GraphStmtKind::Repeat;
+  }
+};
+
+struct GraphForStmt : GraphStmt {
+  Identifier variable;
+  const Expr *from, *to;
+  GraphBody body;
+  GraphForStmt(SourceRange range, Identifier variable, const Expr *from,
+               const Expr *to, GraphBody body)
+      : GraphStmt(GraphStmtKind::For, range), variable(variable), from(from),
+        to(to), body(body) {}
+  static bool classof(const GraphStmt *s) {
+    return s->kind == GraphStmtKind::For;
+  }
+};
+
+/// `layer moe { ... }`
+struct LayerItem : Item {
+  Identifier name;
+  GraphBody body;
+  LayerItem(SourceRange range, Identifier name, GraphBody body)
+      : Item(ItemKind::Layer, range), name(name), body(body) {}
+  static bool classof(const Item *i) { return i->kind == ItemKind::Layer; }
+};
+
+/// `stage graph s { ... }`
+struct StageGraphItem : Item {
+  Identifier variable;
+  GraphBody body;
+  StageGraphItem(SourceRange range, Identifier variable, GraphBody body)
+      : Item(ItemKind::StageGraph, range), variable(variable), body(body) {}
+  static bool classof(const Item *i) { return i->kind == ItemKind::StageGraph; }
+};
+
+/// `overlap (F, B) { ... }`
+struct PatternItem : Item {
+  llvm::ArrayRef<Identifier> actions;
+  GraphBody body;
+  PatternItem(SourceRange range, llvm::ArrayRef<Identifier> actions,
+              GraphBody body)
+      : Item(ItemKind::Pattern, range), actions(actions), body(body) {}
+  static bool classof(const Item *i) { return i->kind == ItemKind::Pattern; }
+};
+
 struct Import {
   llvm::StringRef path;
   SourceRange range; ///< The string.
@@ -491,7 +638,9 @@ public:
     T *node = new (arena.Allocate<T>()) T(std::forward<Args>(args)...);
     if constexpr (std::is_base_of_v<Expr, T>)
       node->id = exprs++;
-    if constexpr (std::is_base_of_v<Stmt, T> || std::is_same_v<EdgeLoopItem, T>)
+    if constexpr (std::is_base_of_v<Stmt, T> ||
+                  std::is_base_of_v<GraphStmt, T> ||
+                  std::is_same_v<EdgeLoopItem, T>)
       node->id = stmts++;
     return node;
   }

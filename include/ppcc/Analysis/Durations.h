@@ -1,19 +1,23 @@
 // How long each action of a program takes.
 #pragma once
 
-#include "ppcc/IR/Program.h"
+#include "ppcc/Analysis/NodeOrders.h"
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 namespace ppcc {
 
 /// The costs of a program, with what its model leaves out filled in: a kind
 /// that fills one slot takes one unit, one that fills several takes what the
 /// kinds of the single slots take, a group what its members take together, and
-/// an edge between ranks takes no time. A message takes the latency of its edge
-/// and, where a bandwidth is given, its bytes divided by that. O(kinds * stages
-/// + settings) to make; it does not follow changes of the program.
+/// an edge between ranks takes no time. Where nodes have costs, actions and
+/// groups take what their nodes do on the lanes; see NodeOrders. A message
+/// takes the latency of its edge and, where a bandwidth is given, its bytes
+/// divided by that. O(kinds * stages
+/// + settings) to make; it does not follow changes of the program, which stays
+/// where it is.
 class Durations {
 public:
   /// No sum of times in a program that fits() is larger.
@@ -61,6 +65,9 @@ private:
   void fill(Column row, const std::optional<PipeId> &pipe,
             llvm::ArrayRef<int64_t> values, const Program &program) const;
   void addEdges(const Program &program);
+  void addNodes(const Program &program);
+  /// What the action takes by itself, or its nodes one after another.
+  Time longest(const Action &action) const;
   Time ofGroup(Time sum, Time longest) const;
 
   std::vector<size_t> firstStage; ///< Of each pipe, in the numbering of all.
@@ -73,6 +80,7 @@ private:
   Time latency = 0;            ///< Of all edges else.
   GroupRule rule;
   Time factor;
+  std::shared_ptr<NodeOrders> nodes; ///< Null without costs of nodes.
 };
 
 } // namespace ppcc

@@ -61,6 +61,13 @@ struct CostSetting {
   std::vector<int64_t> times;
 };
 
+/// The time of the nodes of a name, on every stage.
+struct NodeCost {
+  KindId part; ///< The letters before the name.
+  std::string name;
+  Time time;
+};
+
 /// A property of stages, or of the edges that lead up from them.
 struct StageSetting {
   std::optional<PipeId> pipe; ///< Of this pipe only; else of every pipe.
@@ -75,6 +82,9 @@ enum class GroupRule : uint8_t { Sum, Max };
 /// MemoryModel for the rest. A later setting overrides earlier ones.
 struct CostModel {
   std::vector<CostSetting> actions;
+  /// With any, what an action or group takes follows from its nodes, where it
+  /// has some.
+  std::vector<NodeCost> nodes;
   std::optional<Time> overlap; ///< Of a whole group; else the rule says it.
   GroupRule groupRule = GroupRule::Sum;
   Time groupFactor =
@@ -99,9 +109,9 @@ struct CostModel {
     return latency || !latencies.empty() || !bandwidths.empty();
   }
   bool empty() const {
-    return actions.empty() && !overlap && !hasOwnRule() && !hasMessageTimes() &&
-           bytes.empty() && memory.empty() && staticMemory.empty() &&
-           memoryLimits.empty();
+    return actions.empty() && nodes.empty() && !overlap && !hasOwnRule() &&
+           !hasMessageTimes() && bytes.empty() && memory.empty() &&
+           staticMemory.empty() && memoryLimits.empty();
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include "ppcc/IR/ActionKind.h"
 #include "ppcc/IR/Costs.h"
+#include "ppcc/IR/NodeGraphs.h"
 #include "ppcc/Support/Id.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -117,6 +118,7 @@ public:
   /// The letters of the layers of each stage, the same in every pipe; empty
   /// when nobody said.
   std::vector<std::string> stageLayers;
+  NodeGraphs nodes;                    ///< What its actions are made of.
   CallStyle calls = CallStyle::None;   ///< Of its messages.
   std::vector<std::string> phases{""}; ///< By PhaseId; the first is "no phase".
   std::vector<SiteFile> files;

@@ -82,6 +82,10 @@ struct Schedule {
   std::vector<uint32_t> modelSlots; ///< By setting of `model`: the local slot
                                     ///< of its stage variable, if it has one.
   const ast::CommItem *comm = nullptr;
+  std::vector<const ast::LayerItem *> layers;
+  const ast::StageGraphItem *graph = nullptr;
+  uint32_t graphSlot = 0; ///< Local slot of the variable of `graph`.
+  std::vector<const ast::PatternItem *> patterns;
   uint32_t numGlobals = 0;
   uint32_t numLocals = 0;    ///< Of the body of `on rank`; slot 0 is the rank.
   uint32_t headerLocals = 0; ///< Of stage maps and edge loops.

@@ -1,0 +1,67 @@
+// Finds nodes and patterns, and what is wrong with them.
+#include "ppcc/IR/NodeGraphs.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <fmt/core.h>
+
+using namespace ppcc;
+
+const NodePattern *NodeGraphs::patternFor(llvm::ArrayRef<KindId> kinds) const {
+  for (const NodePattern &pattern : patterns) {
+    auto fits = [&](KindId kind) {
+      return llvm::is_contained(pattern.kinds, kind) &&
+             llvm::count(kinds, kind) == 1;
+    };
+    if (kinds.size() <= pattern.kinds.size() && llvm::all_of(kinds, fits))
+      return &pattern;
+  }
+  return nullptr;
+}
+
+std::string NodeGraphs::pathOf(const GraphNode &node) const {
+  const std::string &name = names[node.name];
+  return node.layer == GraphNode::noLayer
+             ? name
+             : fmt::format("L{}.{}", node.layer, name);
+}
+
+NodeIndex::NodeIndex(const NodeGraph &graph) : nodes(&graph) {
+  byName.reserve(graph.nodes.size());
+  for (auto [i, node] : llvm::enumerate(graph.nodes))
+    byName.try_emplace({node.part.value, {node.name, node.layer}},
+                       static_cast<uint32_t>(i));
+}
+
+std::optional<uint32_t> NodeIndex::find(KindId part, uint32_t name,
+                                        uint32_t layer) const {
+  auto found = byName.find({part.value, {name, layer}});
+  return found == byName.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<PatternFault> ppcc::findFault(const NodePattern &pattern,
+                                            const NodeGraph &graph) {
+  constexpr uint32_t nowhere = UINT32_MAX;
+  NodeIndex index(graph);
+  std::vector<uint32_t> position(graph.nodes.size(), nowhere), order;
+  std::vector<const PatternNode *> places;
+  const NodeIndex *member = &index;
+  std::optional<PatternFault> twice;
+  forEachPlace(pattern, member,
+               [&](size_t, uint32_t node, const PatternNode &place) {
+                 if (position[node] != nowhere && !twice)
+                   twice = PatternFault{node, {}, &place};
+                 position[node] = static_cast<uint32_t>(order.size());
+                 order.push_back(node);
+                 places.push_back(&place);
+               });
+  if (twice)
+    return twice;
+  if (auto left = llvm::find(position, nowhere); left != position.end())
+    return PatternFault{static_cast<uint32_t>(left - position.begin()), {}};
+  for (auto [node, place] : llvm::zip(order, places))
+    for (uint32_t needed : graph.nodes[node].needs)
+      if (position[needed] > position[node])
+        return PatternFault{node, needed, place};
+  return std::nullopt;
+}

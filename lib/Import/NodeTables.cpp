@@ -1,0 +1,277 @@
+// Reads the graphs of nodes of a program from JSON.
+#include "NodeTables.h"
+
+#include "JsonReader.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+
+namespace {
+
+class TablesReader : JsonReader<diag::ImportJsonShape> {
+public:
+  TablesReader(StringRef part, uint32_t file, SourceManager &sources,
+               DiagnosticEngine &diags, llvm::ArrayRef<KindId> kinds,
+               Program &program)
+      : JsonReader(part, file, sources, diags), kinds(kinds), program(program),
+        nodes(program.nodes) {}
+
+  void read() {
+    size_t errorsBefore = diags.errorCount();
+    cursor.object([&](StringRef key) {
+      if (key == "lanes")
+        words("lanes", nodes.lanes, NodeGraphs::maxLanes);
+      else if (key == "names")
+        words("names", nodes.names, NodeGraphs::maxNodes);
+      else if (key == "graphs")
+        list("graphs", [&] { graph(); });
+      else if (key == "uses")
+        list("uses", [&] { use(); });
+      else if (key == "patterns")
+        list("patterns", [&] { pattern(); });
+      else
+        cursor.skip();
+    });
+    if (diags.errorCount() == errorsBefore)
+      checkNames();
+    for (size_t i = 0; i != nodes.patterns.size(); ++i)
+      if (diags.errorCount() == errorsBefore)
+        checkPattern(nodes.patterns[i], patternPlaces[i]);
+  }
+
+private:
+  void list(StringRef what, llvm::function_ref<void()> visit) {
+    bool isList = cursor.peek() == '[';
+    cursor.array(visit);
+    if (!isList)
+      wrong(what, "a list");
+  }
+
+  /// An object whose members `visit` takes.
+  void object(StringRef what, llvm::function_ref<void(StringRef)> visit) {
+    bool isObject = cursor.peek() == '{';
+    cursor.object(visit);
+    if (!isObject)
+      wrong(what, "an object");
+  }
+
+  void words(StringRef what, std::vector<std::string> &words, size_t most) {
+    list(what, [&] {
+      auto word = cursor.string();
+      if (!word || word->empty() || llvm::is_contained(*word, ' '))
+        wrong(what, "a list of words");
+      else if (words.size() == most)
+        tooMany(most, what);
+      else
+        words.push_back(std::move(*word));
+    });
+  }
+
+  void tooMany(uint64_t most, StringRef what) {
+    diags.report<diag::ImportTooMany>(lastPlace(), most, what);
+    cursor.stop();
+  }
+
+  int64_t number(StringRef what, int64_t least, int64_t most) {
+    auto value = cursor.integer();
+    if (value && *value >= least && *value <= most)
+      return *value;
+    wrong(what, most < least
+                    ? std::string("absent: there is nothing that it could name")
+                    : fmt::format("an integer from {} to {}", least, most));
+    return least;
+  }
+
+  KindId kind() {
+    int64_t index = number("kind", 0, int64_t(kinds.size()) - 1);
+    KindId id = index < int64_t(kinds.size()) ? kinds[index] : KindId();
+    if (!program.kinds[id].isCompute())
+      wrong("kind", "a compute action");
+    return id;
+  }
+
+  /// The integers of a row, of which there are `least` at least.
+  llvm::SmallVector<int64_t, 8> row(StringRef what, size_t least,
+                                    StringRef form) {
+    llvm::SmallVector<int64_t, 8> values;
+    bool good = cursor.peek() == '[';
+    cursor.array([&] {
+      auto value = cursor.integer();
+      good &= value.has_value();
+      values.push_back(value.value_or(0));
+    });
+    if (good && values.size() >= least)
+      return values;
+    wrong(what, form);
+    return {};
+  }
+
+  bool isKind(int64_t index) const {
+    return index >= 0 && index < int64_t(kinds.size()) &&
+           program.kinds[kinds[index]].isCompute();
+  }
+  bool isName(int64_t index) const {
+    return index >= 0 && index < NodeGraphs::maxNodes;
+  }
+
+  void graph() {
+    NodeGraph graph;
+    object("graphs", [&](StringRef key) {
+      if (key == "kind")
+        graph.kind = kind();
+      else if (key == "layers")
+        graph.layers = number("layers", 0, NodeGraphs::maxNodes);
+      else if (key == "down")
+        graph.down = cursor.boolean().value_or(false);
+      else if (key == "nodes")
+        list("nodes", [&] { node(graph); });
+      else
+        cursor.skip();
+    });
+    for (const GraphNode &node : graph.nodes)
+      if (node.layer != GraphNode::noLayer && node.layer >= graph.layers)
+        return wrong("layer", fmt::format("below the {} layers of the graph",
+                                          graph.layers));
+    total += graph.layers + graph.nodes.size();
+    if (total > NodeGraphs::maxNodes)
+      return tooMany(NodeGraphs::maxNodes, "layers and nodes of graphs");
+    nodes.graphs.push_back(std::move(graph));
+  }
+
+  void node(NodeGraph &graph) {
+    constexpr StringRef form = "lists of kind, name, lane, layer, and the "
+                               "earlier nodes that the node needs";
+    auto values = row("nodes", 4, form);
+    if (values.empty())
+      return;
+    bool good = isKind(values[0]) && isName(values[1]) && values[2] >= 0 &&
+                values[2] < NodeGraphs::maxLanes && values[3] >= -1 &&
+                values[3] < int64_t(NodeGraphs::maxNodes);
+    for (int64_t needed : llvm::drop_begin(values, 4))
+      good &= needed >= 0 && needed < int64_t(graph.nodes.size());
+    if (!good)
+      return wrong("nodes", form);
+    GraphNode &node = graph.nodes.emplace_back();
+    node.part = kinds[values[0]];
+    node.name = values[1];
+    node.lane = values[2];
+    node.layer = values[3] < 0 ? GraphNode::noLayer : uint32_t(values[3]);
+    node.needs.assign(values.begin() + 4, values.end());
+  }
+
+  void use() {
+    GraphUse use;
+    object("uses", [&](StringRef key) {
+      if (key == "kind")
+        use.kind = kind();
+      else if (key == "pipe")
+        use.pipe = PipeId(number("pipe", 0, int64_t(program.pipes.size()) - 1));
+      else if (key == "graphs")
+        list("graphs", [&] {
+          int64_t graph =
+              number("graphs", -1, int64_t(nodes.graphs.size()) - 1);
+          use.graphs.push_back(graph < 0 ? GraphUse::none : uint32_t(graph));
+        });
+      else
+        cursor.skip();
+    });
+    if (program.pipes.empty())
+      return wrong("uses", "empty: there is no pipe");
+    uint32_t stages = program.pipes[use.pipe.value].numStages();
+    if (use.graphs.size() != 1 && use.graphs.size() != stages)
+      return wrong("graphs",
+                   fmt::format("one graph, or {}, one a stage", stages));
+    for (uint32_t graph : use.graphs)
+      if (graph != GraphUse::none && nodes.graphs[graph].kind != use.kind)
+        return wrong("graphs", "graphs of the same kind");
+    for (const GraphUse &other : nodes.uses)
+      if (other.kind == use.kind && other.pipe == use.pipe)
+        return wrong("uses", "one for each kind and pipe");
+    nodes.uses.push_back(std::move(use));
+  }
+
+  void pattern() {
+    NodePattern pattern;
+    object("patterns", [&](StringRef key) {
+      if (key == "kinds")
+        list("kinds", [&] { pattern.kinds.push_back(kind()); });
+      else if (key == "before")
+        places(pattern.before);
+      else if (key == "layer")
+        places(pattern.layer);
+      else if (key == "after")
+        places(pattern.after);
+      else
+        cursor.skip();
+    });
+    patternPlaces.push_back(lastPlace());
+    nodes.patterns.push_back(std::move(pattern));
+  }
+
+  void places(std::vector<PatternNode> &places) {
+    list("a pattern", [&] {
+      constexpr StringRef form = "lists of kind, name, and 1 for `last`, or 0";
+      auto values = row("a pattern", 3, form);
+      if (values.empty())
+        return;
+      if (!isKind(values[0]) || !isName(values[1]))
+        return wrong("a pattern", form);
+      places.push_back({kinds[values[0]], uint32_t(values[1]), values[2] != 0});
+    });
+  }
+
+  /// Names and lanes may stand behind what uses them.
+  void checkNames() {
+    auto checkName = [&](uint32_t name, uint32_t lane) {
+      if (name >= nodes.names.size())
+        wrong("nodes", fmt::format("made of the {} names", nodes.names.size()));
+      else if (lane != 0 && lane >= nodes.lanes.size())
+        wrong("nodes", fmt::format("made of the {} lanes", nodes.lanes.size()));
+    };
+    for (const NodeGraph &graph : nodes.graphs)
+      for (const GraphNode &node : graph.nodes)
+        checkName(node.name,
+                  std::max(node.lane, uint32_t(nodes.lanes.empty())));
+    for (const NodePattern &pattern : nodes.patterns)
+      for (const auto *places :
+           {&pattern.before, &pattern.layer, &pattern.after})
+        for (const PatternNode &place : *places)
+          checkName(place.name, 0);
+  }
+
+  void checkPattern(const NodePattern &pattern, SourceRange place) {
+    constexpr uint64_t maxPlaces = uint64_t(1) << 28;
+    for (auto [i, graph] : llvm::enumerate(nodes.graphs)) {
+      if (!llvm::is_contained(pattern.kinds, graph.kind))
+        continue;
+      looked += placesOf(pattern, graph);
+      if (looked > maxPlaces)
+        return tooMany(maxPlaces, "places in patterns");
+      auto fault = findFault(pattern, graph);
+      if (!fault)
+        continue;
+      const GraphNode &node = graph.nodes[fault->node];
+      diags.report<diag::IrPatternFault>(
+          place, fault->words(),
+          program.kinds[node.part].letters + "." + nodes.pathOf(node), i);
+      return;
+    }
+  }
+
+  llvm::ArrayRef<KindId> kinds;
+  Program &program;
+  NodeGraphs &nodes;
+  std::vector<SourceRange> patternPlaces;
+  uint64_t total = 0;  ///< Layers and nodes of all graphs.
+  uint64_t looked = 0; ///< At places of patterns, for all graphs.
+};
+
+} // namespace
+
+void ppcc::readNodes(StringRef text, uint32_t file, SourceManager &sources,
+                     DiagnosticEngine &diags, llvm::ArrayRef<KindId> kinds,
+                     Program &program) {
+  TablesReader(text, file, sources, diags, kinds, program).read();
+}

@@ -1,0 +1,287 @@
+// Checks layers, stage graphs and patterns, their expressions apart.
+#include "GraphCheck.h"
+
+#include "ppcc/Support/Suggest.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <map>
+#include <set>
+
+using namespace ppcc;
+using namespace ppcc::sema;
+using ast::GraphStmtKind;
+using llvm::cast;
+using llvm::dyn_cast;
+using llvm::StringRef;
+
+namespace {
+
+enum class Owner : uint8_t { Layer, Stage, Pattern, PerLayer };
+
+StringRef nameOf(Owner owner) {
+  static constexpr StringRef names[] = {"a layer", "a stage graph", "a pattern",
+                                        "`per layer` of a pattern"};
+  return names[static_cast<unsigned>(owner)];
+}
+
+StringRef nameOf(GraphStmtKind kind) {
+  static constexpr StringRef names[] = {"the chain of an action",
+                                        "layer",
+                                        "per layer",
+                                        "the place of a node",
+                                        "if",
+                                        "repeat",
+                                        "for"};
+  return names[static_cast<unsigned>(kind)];
+}
+
+bool allows(Owner owner, GraphStmtKind kind) {
+  bool isPattern = owner == Owner::Pattern || owner == Owner::PerLayer;
+  switch (kind) {
+  case GraphStmtKind::If:
+    return true;
+  case GraphStmtKind::Chain:
+    return !isPattern;
+  case GraphStmtKind::Place:
+    return isPattern;
+  case GraphStmtKind::PerLayer:
+    return owner == Owner::Pattern;
+  case GraphStmtKind::UseLayer:
+  case GraphStmtKind::Repeat:
+  case GraphStmtKind::For:
+    return owner == Owner::Stage;
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
+/// Calls `visit` for each body that stands in a statement.
+template <class Visit>
+void forEachBody(const ast::GraphStmt *stmt, Visit visit) {
+  if (auto *repeat = dyn_cast<ast::GraphRepeatStmt>(stmt))
+    visit(repeat->body);
+  else if (auto *loop = dyn_cast<ast::GraphForStmt>(stmt))
+    visit(loop->body);
+  else if (auto *perLayer = dyn_cast<ast::PerLayerStmt>(stmt))
+    visit(perLayer->body);
+  else if (auto *choice = dyn_cast<ast::GraphIfStmt>(stmt))
+    for (const ast::GraphIfStmt::Branch &branch : choice->branches)
+      visit(branch.body);
+}
+
+class GraphChecker {
+public:
+  GraphChecker(const Schedule &schedule, const KindTable &kinds,
+               DiagnosticEngine &diags)
+      : schedule(schedule), kinds(kinds), diags(diags) {}
+
+  void run() {
+    for (const ast::LayerItem *layer : schedule.layers) {
+      auto [first, isNew] =
+          layerNames.try_emplace(layer->name.text, layer->name.range);
+      if (!isNew)
+        diags.report<diag::Redefined>(layer->name.range, layer->name.text)
+            .note(first->second, "first defined here");
+      body(layer->body, Owner::Layer);
+    }
+    if (!schedule.graph) {
+      if (const ast::Item *needs = firstInNeed())
+        diags.report<diag::MissingItem>(
+            needs->range,
+            fmt::format("schedule `{}`", schedule.decl->name.text),
+            "`stage graph`, which says what the layers of each stage are");
+      return;
+    }
+    body(schedule.graph->body, Owner::Stage);
+    for (const ast::PatternItem *item : schedule.patterns)
+      pattern(*item);
+  }
+
+  /// The costs of nodes, when all names are known.
+  void costs() {
+    if (!schedule.model)
+      return;
+    for (const ast::ModelSetting &setting : schedule.model->settings)
+      if (!setting.node.text.empty())
+        cost(setting);
+  }
+
+private:
+  /// Of the nodes of an action: part and name.
+  using NodeName = std::pair<StringRef, StringRef>;
+  using NodeNames = std::map<StringRef, std::set<NodeName>>;
+
+  const ast::Item *firstInNeed() const {
+    if (!schedule.layers.empty())
+      return schedule.layers.front();
+    return schedule.patterns.empty() ? nullptr : schedule.patterns.front();
+  }
+
+  void body(ast::GraphBody statements, Owner owner) {
+    for (const ast::GraphStmt *stmt : statements) {
+      if (!allows(owner, stmt->kind)) {
+        diags.report<diag::NotInGraph>(stmt->range, nameOf(stmt->kind),
+                                       nameOf(owner));
+        continue;
+      }
+      if (auto *chain = dyn_cast<ast::ChainStmt>(stmt))
+        this->chain(*chain, owner);
+      else if (auto *use = dyn_cast<ast::UseLayerStmt>(stmt))
+        useLayer(use->name);
+      else if (auto *place = dyn_cast<ast::PlaceStmt>(stmt))
+        this->place(*place, owner);
+      else if (stmt->kind == GraphStmtKind::PerLayer)
+        perLayer(stmt);
+      forEachBody(stmt, [&](ast::GraphBody inner) {
+        body(inner,
+             stmt->kind == GraphStmtKind::PerLayer ? Owner::PerLayer : owner);
+      });
+    }
+  }
+
+  bool action(const ast::Identifier &name) {
+    auto kind = kinds.find(name.text);
+    if (kind && kinds[*kind].isCompute())
+      return true;
+    std::vector<StringRef> letters;
+    for (const KindInfo &info : kinds.rows())
+      if (info.isCompute())
+        letters.push_back(info.letters);
+    diags.report<diag::UnknownAction>(name.range, name.text,
+                                      didYouMean(name.text, letters));
+    return false;
+  }
+
+  void chain(const ast::ChainStmt &chain, Owner owner) {
+    if (!action(chain.action))
+      return;
+    NodeNames &names = owner == Owner::Layer ? ofLayers : ofStage;
+    for (const ast::GraphLink &link : chain.links) {
+      if (link.isLayers) {
+        if (owner == Owner::Layer)
+          diags.report<diag::NotInGraph>(link.range, "per layer",
+                                         nameOf(owner));
+        StringRef direction = link.direction.text;
+        if (!direction.empty() && direction != "up" && direction != "down")
+          diags.report<diag::UnknownDirection>(link.direction.range, direction);
+        continue;
+      }
+      if (!link.part.text.empty() && !action(link.part))
+        continue;
+      StringRef part =
+          link.part.text.empty() ? chain.action.text : link.part.text;
+      names[chain.action.text].insert({part, link.name.text});
+    }
+  }
+
+  void useLayer(const ast::Identifier &name) {
+    if (layerNames.count(name.text))
+      return;
+    std::vector<StringRef> names;
+    for (const ast::LayerItem *layer : schedule.layers)
+      names.push_back(layer->name.text);
+    diags.report<diag::UnknownLayer>(name.range, name.text,
+                                     didYouMean(name.text, names));
+  }
+
+  // ---- Patterns ----
+
+  void pattern(const ast::PatternItem &item) {
+    current = &item;
+    layerBlock = nullptr;
+    for (const ast::Identifier &name : item.actions)
+      if (action(name) && llvm::count_if(item.actions, [&](const auto &other) {
+                            return other.text == name.text &&
+                                   other.range.begin.raw <=
+                                       name.range.begin.raw;
+                          }) > 1)
+        diags.report<diag::DuplicateItem>(name.range,
+                                          fmt::format("`{}`", name.text));
+    body(item.body, Owner::Pattern);
+  }
+
+  void perLayer(const ast::GraphStmt *stmt) {
+    if (layerBlock)
+      diags.report<diag::DuplicateItem>(stmt->range, "`per layer`")
+          .note(layerBlock->range, "the first is here");
+    layerBlock = stmt;
+  }
+
+  void place(const ast::PlaceStmt &stmt, Owner owner) {
+    bool isLast = !stmt.modifier.text.empty();
+    if (isLast && (stmt.modifier.text != "last" || owner == Owner::PerLayer ||
+                   !layerBlock)) {
+      diags.report<diag::NotInGraph>(stmt.modifier.range, stmt.modifier.text,
+                                     owner == Owner::PerLayer || layerBlock
+                                         ? nameOf(owner)
+                                         : "front of `per layer`");
+      return;
+    }
+    if (!action(stmt.part))
+      return;
+    bool inLayer = isLast || owner == Owner::PerLayer;
+    NodeNames &names = inLayer ? ofLayers : ofStage;
+    NodeName wanted{stmt.part.text, stmt.name.text};
+    std::vector<StringRef> owners, others;
+    for (const ast::Identifier &action : current->actions) {
+      const std::set<NodeName> &known = names[action.text];
+      if (known.count(wanted) && !llvm::is_contained(owners, action.text))
+        owners.push_back(action.text);
+      for (const NodeName &node : known)
+        if (node.first == wanted.first)
+          others.push_back(node.second);
+    }
+    SourceRange range(stmt.part.range.begin, stmt.name.range.end);
+    if (owners.empty())
+      diags.report<diag::UnknownNode>(
+          range, inLayer ? "layer" : "stage graph", wanted.first, wanted.second,
+          actionNames(), didYouMean(wanted.second, others));
+    else if (owners.size() > 1)
+      diags.report<diag::AmbiguousNode>(range, owners[0], owners[1],
+                                        wanted.first, wanted.second);
+  }
+
+  /// A cost is of the nodes of that name in all actions.
+  void cost(const ast::ModelSetting &setting) {
+    NodeName wanted{setting.subject.text, setting.node.text};
+    std::vector<StringRef> others;
+    for (const NodeNames *names : {&ofLayers, &ofStage})
+      for (const auto &[action, known] : *names)
+        for (const NodeName &node : known) {
+          if (node == wanted)
+            return;
+          if (node.first == wanted.first)
+            others.push_back(node.second);
+        }
+    diags.report<diag::UnknownNode>(
+        SourceRange(setting.subject.range.begin, setting.node.range.end),
+        "layer or stage graph", wanted.first, wanted.second, "any action",
+        didYouMean(wanted.second, others));
+  }
+
+  /// `F or B`.
+  std::string actionNames() const {
+    std::string text;
+    for (const ast::Identifier &action : current->actions)
+      text += (text.empty() ? "" : " or ") + action.text.str();
+    return text;
+  }
+
+  const Schedule &schedule;
+  const KindTable &kinds;
+  DiagnosticEngine &diags;
+  llvm::DenseMap<StringRef, SourceRange> layerNames;
+  NodeNames ofLayers, ofStage; ///< By action.
+  const ast::PatternItem *current = nullptr;
+  const ast::GraphStmt *layerBlock = nullptr; ///< Of the current pattern.
+};
+
+} // namespace
+
+void sema::checkGraphs(const Schedule &schedule, const KindTable &kinds,
+                       DiagnosticEngine &diags) {
+  GraphChecker checker(schedule, kinds, diags);
+  checker.run();
+  checker.costs();
+}

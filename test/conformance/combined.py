@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Compares --emit=nodes with the groups of combined.jsonl (see README.md)."""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+HERE = pathlib.Path(__file__).resolve().parent
+BRACE = re.compile(r"\{([^}]*)\}")
+
+
+def command(params):
+    """The schedule of the library for a case, with its -D options."""
+    values = {"M": params["microbatches"]}
+    if params["pp"] == 1:
+        schedule = "one_f_one_b_moe"
+    else:
+        schedule = "interleaved_1f1b_moe"
+        values |= {"P": params["pp"], "V": params["chunks"], "G": params["N"]}
+    for name in ("delay_w", "early"):
+        values[name] = str(params.get(name, False)).lower()
+    return [schedule, *(word for name, value in values.items() for word in ("-D", f"{name}={value}"))]
+
+
+def groups_of(rank):
+    """The nodes of each group, without what hooks splice in between them."""
+    return [[node for node in entry["nodes"] if not node.startswith("@")] for entry in rank if "group" in entry]
+
+
+def check(ppcc, case):
+    done = subprocess.run(
+        [ppcc, *command(case["params"]), "--emit=nodes", "-o", "-"], capture_output=True, text=True, timeout=60
+    )
+    if done.returncode != 0:
+        return f"exit status {done.returncode}: {done.stderr.strip().splitlines()[:1]}"
+    lines = done.stdout.splitlines()
+    if len(lines) != len(case["ranks"]):
+        return f"{len(lines)} ranks instead of {len(case['ranks'])}"
+    for number, (line, rank) in enumerate(zip(lines, case["ranks"])):
+        wanted, found = groups_of(rank), [text.split() for text in BRACE.findall(line)]
+        if len(wanted) != len(found):
+            return f"rank {number}: {len(found)} groups instead of {len(wanted)}"
+        for index, (want, have) in enumerate(zip(wanted, found)):
+            if want != have:
+                return f"rank {number}, group {index}: expected {want}, got {have}"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("ppcc", help="the compiler to test")
+    parser.add_argument("-j", "--jobs", type=int, default=2, help="compilers at a time")
+    options = parser.parse_args()
+    cases = [json.loads(line) for line in (HERE / "combined.jsonl").read_text().splitlines()]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        verdicts = list(pool.map(lambda case: check(options.ppcc, case), cases))
+    for case, verdict in zip(cases, verdicts):
+        if verdict:
+            print(f"{case['id']}: {verdict}")
+    failed = sum(verdict is not None for verdict in verdicts)
+    print(f"{len(cases) - failed} passed, {failed} failed")
+    return 1 if failed or not cases else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
