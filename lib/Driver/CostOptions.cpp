@@ -115,9 +115,9 @@ static void addLayerCosts(llvm::ArrayRef<LayerCost> settings,
       time += decimal::Sum(count) * setting.time;
     }
     if (!isKnown)
-      diags.report<diag::UnknownLayer>(Place("--cost"),
-                                       llvm::join(program.stageLayers, "|"),
-                                       StringRef(&setting.layer, 1));
+      diags.report<diag::LayoutLacksLayer>(Place("--cost"),
+                                           llvm::join(program.stageLayers, "|"),
+                                           StringRef(&setting.layer, 1));
   }
   for (const auto &[kind, sum] : sums)
     for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe) {
