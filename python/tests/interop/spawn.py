@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
+import traceback
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,16 +17,24 @@ import torch.multiprocessing
 
 
 def run(function: Callable[..., None], ranks: int, *args: Any) -> None:
-    """Calls `function(rank, *args)` on each rank; raises what the first of them raised."""
+    """Calls `function(rank, *args)` on each rank. Fails with what the first of them raised: others fail for its sake."""
     with tempfile.TemporaryDirectory() as folder:
-        store = os.path.join(folder, "store")
-        torch.multiprocessing.spawn(_worker, (store, ranks, function, args), nprocs=ranks)
+        try:
+            torch.multiprocessing.spawn(_worker, (folder, ranks, function, args), nprocs=ranks)
+        except (torch.multiprocessing.ProcessRaisedException, torch.multiprocessing.ProcessExitedException) as error:
+            told = sorted(Path(folder).glob("error-*"))
+            raise AssertionError(told[0].read_text() if told else str(error)) from None
 
 
-def _worker(rank: int, store: str, ranks: int, function: Callable[..., None], args: tuple[Any, ...]) -> None:
+def _worker(rank: int, folder: str, ranks: int, function: Callable[..., None], args: tuple[Any, ...]) -> None:
     torch.set_num_threads(1)
+    store = os.path.join(folder, "store")
     dist.init_process_group(
         "gloo", init_method=f"file://{store}", rank=rank, world_size=ranks, timeout=timedelta(seconds=240)
     )
-    function(rank, *args)
+    try:
+        function(rank, *args)
+    except BaseException:
+        Path(folder, f"error-{time.time_ns()}").write_text(f"rank {rank}: {traceback.format_exc()}")
+        raise
     dist.destroy_process_group()
