@@ -25,6 +25,11 @@ schedule mine(P: int = 2, M: int = 4) {
 """
 
 
+def has_ranks(info: ppcc.ScheduleInfo) -> bool:
+    """Whether a schedule can have several ranks."""
+    return "P" in info.parameters
+
+
 def values(info: ppcc.ScheduleInfo, ranks: int) -> dict[str, ppcc._run.Value]:
     """Parameters for some ranks: enough microbatches for every schedule of the library."""
     given: dict[str, ppcc._run.Value] = {"P": ranks}
@@ -34,7 +39,7 @@ def values(info: ppcc.ScheduleInfo, ranks: int) -> dict[str, ppcc._run.Value]:
 
 
 def programs(ranks: int) -> list[ppcc.Program]:
-    library = [ppcc.compile(info.name, params=values(info, ranks)) for info in ppcc.schedules()]
+    library = [ppcc.compile(info.name, params=values(info, ranks)) for info in ppcc.schedules() if has_ranks(info)]
     batched = [
         ppcc.compile("one_f_one_b", P=ranks, M=8, fuse="megatron"),
         ppcc.compile("interleaved_1f1b", P=ranks, M=8, comm_order="sweep", prefetch=1),
@@ -73,5 +78,10 @@ def run_one(rank: int, program: ppcc.Program, activations: int) -> None:
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_gradients_equal_those_without_a_pipeline(ranks: int) -> None:
     cases = list(map(case, programs(ranks)))
-    assert len(cases) > len(ppcc.schedules())
+    assert len(cases) > 14
     spawn.run(run_all, ranks, cases)
+
+
+def test_schedules_of_one_rank_need_no_process_group() -> None:
+    alone = [ppcc.compile(info.name, M=4) for info in ppcc.schedules() if not has_ranks(info)]
+    run_all(0, [case(program) for program in [*alone, ppcc.compile("one_f_one_b", P=1, M=4)]])
