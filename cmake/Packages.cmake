@@ -19,7 +19,9 @@ find_program(PPCC_ANTLR4 antlr4 REQUIRED)
 
 # For stages of LibTorch. The reference BLAS is 10 to 20 times slower than OpenBLAS, which Torch takes when it is
 # installed; OpenBLAS for one thread is wrong where ranks are threads.
-find_package(Torch QUIET)
+if(PPCC_LIBTORCH)
+  find_package(Torch QUIET)
+endif()
 find_package(nlohmann_json QUIET)
 find_library(PPCC_GLOO gloo)
 set(PPCC_TORCH OFF)
@@ -34,7 +36,7 @@ if(Torch_FOUND AND PPCC_GLOO AND nlohmann_json_FOUND)
   get_target_property(path torch LOCATION)
   get_filename_component(path ${path} DIRECTORY)
   set(PPCC_TORCH_LINK "-L${path} -ltorch -ltorch_cpu -lc10 ${PPCC_GLOO}")
-else()
+elseif(PPCC_LIBTORCH)
   message(WARNING "LibTorch, Gloo or nlohmann-json is not here: ppcc is built without pprun and without stages of "
     "LibTorch, and their tests are reported as unsupported. Debian's packages: libtorch-dev libgloo-dev "
     "libopenblas0-pthread nlohmann-json3-dev")

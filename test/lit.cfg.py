@@ -1,4 +1,5 @@
 # How lit runs the tests of this folder: text in, text out, checked by FileCheck.
+import glob
 import os
 import shutil
 import sys
@@ -35,6 +36,9 @@ if config.torch:
     config.available_features.add("libtorch")
     config.environment["PPCC_TORCH_COMPILE"] = config.torch_compile
     config.environment["PPCC_TORCH_LINK"] = config.torch_link
+    for folder in glob.glob("/usr/lib/*/openblas-serial"):
+        config.available_features.add("openblas-serial")
+        config.substitutions.append(("%openblas_serial", folder))
 
 config.substitutions += [
     ("%ppcc_src_root", config.ppcc_src_root),

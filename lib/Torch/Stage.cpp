@@ -120,7 +120,6 @@ struct Activation {
 } // namespace
 
 struct TorchStage::State {
-  const Program &program;
   Network network;
   TorchOptions options;
   double lossWeight = 1;
@@ -133,8 +132,8 @@ struct TorchStage::State {
   uint32_t peak = 0;
   std::vector<Loss> losses;
 
-  State(const Program &program, Network network, const TorchOptions &options)
-      : program(program), network(std::move(network)), options(options) {}
+  State(Network network, const TorchOptions &options)
+      : network(std::move(network)), options(options) {}
 
   Activation &activation(const Work &work) {
     std::lock_guard lock(mutex);
@@ -223,7 +222,7 @@ struct TorchStage::State {
 
 TorchStage::TorchStage(const Program &program, uint32_t rank, Network network,
                        const TorchOptions &options)
-    : state(std::make_unique<State>(program, std::move(network), options)) {
+    : state(std::make_unique<State>(std::move(network), options)) {
   uint64_t microbatches = 0;
   for (uint8_t p = 0; p != program.pipes.size; ++p) {
     const Pipe &pipe = program.pipes[p];

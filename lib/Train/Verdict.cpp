@@ -1,7 +1,5 @@
 #include "Verdict.h"
 
-#include "Workers.h"
-
 #include <fmt/format.h>
 
 #include <cmath>
@@ -121,6 +119,13 @@ private:
 };
 
 } // namespace
+
+uint64_t ppcc::countMicrobatches(const rt::Program &program) {
+  uint64_t count = 0;
+  for (const rt::Pipe &pipe : program.pipes)
+    count += pipe.numMicrobatches;
+  return count;
+}
 
 void LossCurve::add(const StepLosses &losses) {
   for (size_t i = 0; i != losses.microbatches.size(); ++i)

@@ -12,6 +12,9 @@
 
 namespace ppcc {
 
+/// The microbatches of all pipes.
+uint64_t countMicrobatches(const rt::Program &program);
+
 /// Puts the losses of microbatches together, from whoever tells them. The loss
 /// of a step is their mean, summed by microbatch, so that it is the same to the
 /// bit whoever told what.

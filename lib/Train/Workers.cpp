@@ -1,6 +1,7 @@
 #include "Workers.h"
 
 #include "Model.h"
+#include "Verdict.h"
 
 #include "ppcc/Runtime/Threads.h"
 #include "ppcc/Torch/C10d.h"
@@ -127,13 +128,6 @@ void endStep(const Task &task, TorchStage &stage, Optimizer &optimizer,
 }
 
 } // namespace
-
-uint64_t ppcc::countMicrobatches(const Program &program) {
-  uint64_t count = 0;
-  for (const Pipe &pipe : program.pipes)
-    count += pipe.numMicrobatches;
-  return count;
-}
 
 void ppcc::trainThreads(const Program &program, const TrainOptions &options,
                         Reporter &reporter) {

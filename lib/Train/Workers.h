@@ -23,7 +23,4 @@ void trainRank(const rt::Program &program, uint32_t rank,
 void trainUnpipelined(const rt::Program &program, const TrainOptions &options,
                       Reporter &reporter);
 
-/// The microbatches of all pipes.
-uint64_t countMicrobatches(const rt::Program &program);
-
 } // namespace ppcc
