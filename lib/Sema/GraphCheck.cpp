@@ -12,6 +12,7 @@
 using namespace ppcc;
 using namespace ppcc::sema;
 using ast::GraphStmtKind;
+using llvm::ArrayRef;
 using llvm::cast;
 using llvm::dyn_cast;
 using llvm::StringRef;
@@ -190,12 +191,9 @@ private:
   void pattern(const ast::PatternItem &item) {
     current = &item;
     layerBlock = nullptr;
+    std::set<StringRef> seen;
     for (const ast::Identifier &name : item.actions)
-      if (action(name) && llvm::count_if(item.actions, [&](const auto &other) {
-                            return other.text == name.text &&
-                                   other.range.begin.raw <=
-                                       name.range.begin.raw;
-                          }) > 1)
+      if (action(name) && !seen.insert(name.text).second)
         diags.report<diag::DuplicateItem>(name.range,
                                           fmt::format("`{}`", name.text));
     body(item.body, Owner::Pattern);
@@ -223,20 +221,16 @@ private:
     bool inLayer = isLast || owner == Owner::PerLayer;
     NodeNames &names = inLayer ? ofLayers : ofStage;
     NodeName wanted{stmt.part.text, stmt.name.text};
-    std::vector<StringRef> owners, others;
-    for (const ast::Identifier &action : current->actions) {
-      const std::set<NodeName> &known = names[action.text];
-      if (known.count(wanted) && !llvm::is_contained(owners, action.text))
+    std::vector<StringRef> owners;
+    for (const ast::Identifier &action : current->actions)
+      if (names[action.text].count(wanted) &&
+          !llvm::is_contained(owners, action.text))
         owners.push_back(action.text);
-      for (const NodeName &node : known)
-        if (node.first == wanted.first)
-          others.push_back(node.second);
-    }
     SourceRange range(stmt.part.range.begin, stmt.name.range.end);
     if (owners.empty())
       diags.report<diag::UnknownNode>(
           range, inLayer ? "layer" : "stage graph", wanted.first, wanted.second,
-          actionNames(), didYouMean(wanted.second, others));
+          actionNames(), suggestion(wanted, {&names}));
     else if (owners.size() > 1)
       diags.report<diag::AmbiguousNode>(range, owners[0], owners[1],
                                         wanted.first, wanted.second);
@@ -245,19 +239,26 @@ private:
   /// A cost is of the nodes of that name in all actions.
   void cost(const ast::ModelSetting &setting) {
     NodeName wanted{setting.subject.text, setting.node.text};
-    std::vector<StringRef> others;
     for (const NodeNames *names : {&ofLayers, &ofStage})
       for (const auto &[action, known] : *names)
-        for (const NodeName &node : known) {
-          if (node == wanted)
-            return;
-          if (node.first == wanted.first)
-            others.push_back(node.second);
-        }
+        if (known.count(wanted))
+          return;
     diags.report<diag::UnknownNode>(
         SourceRange(setting.subject.range.begin, setting.node.range.end),
         "layer or stage graph", wanted.first, wanted.second, "any action",
-        didYouMean(wanted.second, others));
+        suggestion(wanted, {&ofLayers, &ofStage}));
+  }
+
+  /// `; did you mean ...`, of the nodes of the same part.
+  static std::string suggestion(const NodeName &wanted,
+                                ArrayRef<const NodeNames *> tables) {
+    std::vector<StringRef> others;
+    for (const NodeNames *names : tables)
+      for (const auto &[action, known] : *names)
+        for (const NodeName &node : known)
+          if (node.first == wanted.first)
+            others.push_back(node.second);
+    return didYouMean(wanted.second, others);
   }
 
   /// `F or B`.
