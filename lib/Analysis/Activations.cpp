@@ -14,7 +14,7 @@ uint32_t ppcc::peakActivations(const Program &program, RankId rank) {
       held += beginsActivation(program.kindOf(row));
     most = std::max(most, held);
     for (ActionId row = begin; row != end; ++row.value)
-      held -= endsActivation(program.kindOf(row), program);
+      held -= endsActivation(program.kindOf(row));
   }
   return static_cast<uint32_t>(most);
 }

@@ -101,7 +101,7 @@ void MemoryCurve::walk(RankId rank,
                   costs.givesRest(action)
                       ? -holds[pairOf(action)]
                       : decimal::Sum(std::min<Amount>(costs.of(action), 0)),
-                  -int(endsActivation(info, program)));
+                  -int(endsActivation(info)));
   };
   ActionId end;
   for (ActionId begin = program.begin(rank); begin != program.end(rank);

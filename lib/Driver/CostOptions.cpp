@@ -121,8 +121,8 @@ static void addLayerCosts(llvm::ArrayRef<LayerCost> settings,
   }
   for (const auto &[kind, sum] : sums)
     for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe) {
-      CostSetting &setting =
-          program.costs.actions.emplace_back(CostSetting{kind, PipeId(pipe)});
+      CostSetting &setting = program.costs.actions.emplace_back(
+          CostSetting{kind, PipeId(pipe), {}});
       for (decimal::Sum time : sum) {
         if (time > cost::max) {
           diags.report<diag::CostTooLarge>(

@@ -19,8 +19,10 @@
 // RUN: ppcc %t.free.pp | FileCheck %s --check-prefix=FREE-BUFFERS
 // RUN: ppcc %s | FileCheck %s --check-prefix=BUFFERS
 // FREE-BUFFERS:      "buffers": [3,1],
+// FREE-BUFFERS-NEXT: "peak_activations":
 // FREE-BUFFERS-NEXT: "edge_buffers": {{\[\[}}5,0,1,0,1], [5,0,2,1,3], [5,0,3,2,1]],
 // BUFFERS:           "buffers": [2,1],
+// BUFFERS-NEXT:      "peak_activations":
 // BUFFERS-NEXT:      "edge_buffers": {{\[\[}}5,0,1,0,1], [5,0,2,1,2], [5,0,3,2,1]],
 
 // A program from elsewhere is judged by the bound.

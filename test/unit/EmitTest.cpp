@@ -95,8 +95,8 @@ TEST(Emit, ALongGroupIsCutInMessages) {
   Program program = programFromRows({group + ")OVERLAP"});
   program.hasBackward = false;
   std::string text = emitted("torch-csv", program);
-  EXPECT_THAT(text, StartsWith("E0903: PyTorch has no group `(0F0;0F1;"));
-  EXPECT_LT(text.size(), 150u);
+  EXPECT_THAT(text, HasSubstr("E0903: PyTorch has no group `(0F0;0F1;"));
+  EXPECT_LT(text.size(), 200u);
 }
 
 TEST(Emit, JsonKeepsTextThatIsNoNumber) {

@@ -12,11 +12,10 @@ inline bool beginsActivation(const KindInfo &info) {
 }
 
 /// Whether the action ends one, which it does at its end: by the gradients of
-/// the weights. In a forward-only program nothing is kept for later.
-inline bool endsActivation(const KindInfo &info, const Program &program) {
-  return info.isCompute() &&
-         (info.defines &
-          (program.hasBackward ? slot::WeightGrad : slot::Output));
+/// the weights. In a forward-only program nothing does: forwards count until
+/// the end, as in Megatron-LM's own count.
+inline bool endsActivation(const KindInfo &info) {
+  return info.isCompute() && (info.defines & slot::WeightGrad);
 }
 
 /// The most activations that a rank has at one time. The members of a group

@@ -48,8 +48,7 @@ struct MemoryStep {
   ActionId row; ///< That takes at its start, or gives back at its end.
   decimal::Sum memory = 0; ///< From then on; what stages hold at rest included.
   /// From then on: pairs of stage and microbatch whose output has been begun,
-  /// but whose weight gradients have not ended; in a forward-only program,
-  /// whose output has not ended.
+  /// but whose weight gradients have not ended.
   int64_t activations = 0;
 };
 

@@ -758,10 +758,10 @@ private:
       read(*value);
     if (defines & slot::WeightGrad)
       activations[made.index].erase(microbatch);
-    if (defines & slot::WeightGrad || !program.hasBackward) {
-      --numActivations;
+    // Without a backward nothing ends an activation, but nobody needs it.
+    numActivations -= (defines & slot::WeightGrad) != 0;
+    if (defines & slot::WeightGrad || !program.hasBackward)
       stage.release(call.work);
-    }
   }
 
   /// What the i-th source gets.

@@ -256,7 +256,7 @@ private:
       uint8_t defines = kindOf(slice->row).defines;
       if (defines & slot::Output)
         ++changes[slice->from];
-      if (defines & slot::WeightGrad || !program.hasBackward)
+      if (defines & slot::WeightGrad)
         --changes[endOf(*slice)];
     }
     int64_t held = 0;

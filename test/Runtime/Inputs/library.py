@@ -19,6 +19,12 @@ def symbolOf(path):
     return path.stem.replace("-", "_")
 
 
+def takesRanks(ppcc, name):
+    """Whether the schedule is for any number of ranks."""
+    listed = subprocess.run([ppcc, name, "--list-params"], capture_output=True, text=True, check=True).stdout
+    return any(line.startswith("P:") for line in listed.splitlines())
+
+
 def writeAll(folder):
     """One file compiles faster than many."""
     paths = sorted(folder.glob("*.cpp"))
@@ -35,7 +41,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     listed = subprocess.run([ppcc, "--list-schedules"], capture_output=True, text=True, check=True).stdout
     isCpp = "--emit=cpp" in options
-    names = [line.split()[0] for line in listed.splitlines()]
+    names = [line.split()[0] for line in listed.splitlines() if takesRanks(ppcc, line.split()[0])]
     for name in names:
         for P in ranks:
             refused = []

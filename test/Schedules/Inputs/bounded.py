@@ -8,9 +8,11 @@ import sys
 ppcc = sys.argv[1]
 listing = subprocess.run([ppcc, "--list-schedules"], capture_output=True, text=True, check=True).stdout
 names = [line.split()[0] for line in listing.splitlines()]
+# One is for one rank.
+params = {name: subprocess.run([ppcc, name, "--list-params"], capture_output=True, text=True).stdout.split() for name in names}
 safe = 0
 for name in names:
-    for size in [[], ["-D", "P=8", "-D", "M=24"]]:
+    for size in [[], (["-D", "P=8"] if "P:" in params[name] else []) + ["-D", "M=24"]]:
         for order in ["sweep", "ready-time"]:
             for bound in [1, 2]:
                 command = [ppcc, name, *size, f"--comm-order={order}", f"--prefetch={bound}", "--check"]

@@ -24,6 +24,7 @@ def flat_and_rolled(schedule, P, M, folder):
 
 def main():
     schedules = [line.split()[0] for line in run("ppcc", "--list-schedules").splitlines()]
+    schedules = [schedule for schedule in schedules if "P:" in run("ppcc", schedule, "--list-params").split()]
     with tempfile.TemporaryDirectory() as name:
         for schedule in schedules:
             for P in (4, 8):
