@@ -76,8 +76,7 @@ inline Peaks countPeaks(const rt::Program &program, uint32_t rank) {
     peaks.receives = std::max(peaks.receives, receives);
     for (size_t i = begin; i != end; ++i) {
       std::string kind = letters(rows[i]);
-      activations -=
-          kind == "B" || kind == "W" || (kind == "F" && !program.hasBackward);
+      activations -= kind == "B" || kind == "W";
       if (kind == "F" || kind == "B" || kind == "I")
         receives -= std::exchange(posted[{rows[i].pipe, rows[i].stage,
                                           rows[i].microbatch, kind == "F"}],
