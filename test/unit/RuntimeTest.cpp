@@ -174,9 +174,11 @@ TEST(Engine, HoldsNoMoreThanTheCompilerCounted) {
                            {receiveTwo, {}, thrice, buffers, activations}};
     return failureOf(loops(ranks));
   };
-  EXPECT_EQ(with(2, 1), "");
+  // Forwards without a backward count until the end.
+  EXPECT_EQ(with(2, 6), "");
+  EXPECT_THAT(with(2, 5), HasSubstr("begins more activations than the 5"));
   EXPECT_EQ(with(0, 0), ""); // Unknown.
-  EXPECT_THAT(with(1, 1), HasSubstr("1RECV_F1: posts more receives than the 1 "
+  EXPECT_THAT(with(1, 6), HasSubstr("1RECV_F1: posts more receives than the 1 "
                                     "that the compiler counted"));
   // Members of a group begin together.
   constexpr Row both[] = {{0, 0, 0, 0, none, 0, 0},
@@ -425,7 +427,9 @@ TEST(Json, ReadsLoops) {
   EXPECT_THAT(runNotes(program)[0].done,
               ElementsAre("0F0", "0F1", "0F3", "0F5", "0F4", "0F2"));
   EXPECT_EQ(runNotes(readJson(with(""))).front().done.size(), 3u);
-  EXPECT_EQ(judge(with(", \"peak_activations\": [1]")), "");
+  EXPECT_EQ(judge(with(", \"peak_activations\": [3]")), "");
+  EXPECT_THAT(judge(with(", \"peak_activations\": [2]")),
+              HasSubstr("begins more activations than the 2"));
 
   auto wrong = [&](const std::string &loops) {
     return judge(with(", \"loops\": " + loops));
