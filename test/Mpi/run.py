@@ -49,8 +49,10 @@ def replay(mpirun, program, case, path, seconds):
     command = [mpirun, "--oversubscribe", "--allow-run-as-root", "--timeout", str(seconds)]
     for name, value in SETTINGS.items():
         command += ["--mca", name, value]
-    done = subprocess.run([*command, "-np", str(len(case.ranks)), program, path, "2"], capture_output=True, text=True,
-                          timeout=2 * SECONDS)
+    # Two mpirun that start at once quarrel about a folder for both.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        command += ["--mca", "orte_tmpdir_base", folder, "-np", str(len(case.ranks))]
+        done = subprocess.run([*command, program, path, "2"], capture_output=True, text=True, timeout=2 * SECONDS)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 SETTINGS = {"btl": "self,vader", "pml": "ob1", "btl_vader_single_copy_mechanism": "none", "mpi_yield_when_idle": "1"}
@@ -17,7 +18,10 @@ def run(mpirun, program, fault, ranks, words):
     command = [mpirun, "--oversubscribe", "--allow-run-as-root", "--timeout", "240"]
     for name, value in SETTINGS.items():
         command += ["--mca", name, value]
-    return subprocess.run([*command, "-np", str(ranks), program, fault, *words], capture_output=True, text=True, timeout=280)
+    # Two mpirun that start at once quarrel about a folder for both.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        command += ["--mca", "orte_tmpdir_base", folder, "-np", str(ranks)]
+        return subprocess.run([*command, program, fault, *words], capture_output=True, text=True, timeout=280)
 
 
 def lives(process):
