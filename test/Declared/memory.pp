@@ -3,7 +3,7 @@
 // RUN: ppcc %s --with=recompute --emit=report | FileCheck %s --check-prefix=RECOMPUTED
 // RUN: ppcc %s --with='recompute(1, 1)' --emit=report | FileCheck %s --check-prefix=HALF
 // RUN: ppcc %s --with=offload --emit=report | FileCheck %s --check-prefix=OFFLOADED
-// RUN: not ppcc %s --with='recompute(1, 1)' --memory-limit=2 2>&1 | FileCheck %s --check-prefix=LIMIT
+// RUN: not ppcc %s --with='recompute(1, 1)' -D limit=2 2>&1 | FileCheck %s --check-prefix=LIMIT
 
 // Four activations wait at the end of the forwards.
 // KEPT: makespan 12
@@ -18,7 +18,8 @@
 // The copy to the host takes half a unit, beside the next forward, which holds its own.
 // OFFLOADED: 0 12 12.5 0.5 4 2 1 0F1
 // LIMIT: error: rank 0 holds 3 at 3, more than the limit of 2 [E1010]
-schedule memory(M: int = 4) {
+schedule memory(M: int = 4, limit: int = 100) {
   ranks 1; microbatches M; placement linear;
+  model { memory limit = limit; }
   on rank r { repeat M { F; } repeat M { B; } }
 }
