@@ -74,7 +74,8 @@ private:
   /// Files may declare many kinds; a program has those that it uses.
   void dropUnusedKinds() {
     llvm::BitVector used(program.kinds.size());
-    if (!program.kinds.hasDeclared())
+    // Graphs of nodes have numbers of kinds too.
+    if (!program.kinds.hasDeclared() || !program.nodes.empty())
       return;
     for (uint32_t row = 0; row != program.size(); ++row)
       used.set(program[ActionId(row)].kind.value);
