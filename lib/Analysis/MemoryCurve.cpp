@@ -159,8 +159,7 @@ void MemoryCurve::walk(RankId rank,
             ? -holds[pairOf(action)]
             : decimal::Sum(std::min<Amount>(costs.of(action), 0)) -
                   restoredOf(action);
-    return change(event, action, amount,
-                  -int(endsActivation(info, program)));
+    return change(event, action, amount, -int(endsActivation(info, program)));
   });
 }
 
