@@ -1,12 +1,23 @@
 // The schedule language: syntax only. docs/language.md says what each construct means.
 grammar Schedule;
 
-file : (importDecl | function | block | schedule)* EOF ;
+file : (importDecl | function | block | actionDecl | ruleDecl | apply | schedule)* EOF ;
 
 importDecl : 'import' STRING ';' ;
 function   : 'fn' ID '(' parameters? ')' '=' expr ';' ;
 block      : 'block' ID '(' parameters? ')' body ;
 schedule   : 'schedule' ID '(' parameters? ')' '{' item* '}' ;
+
+// What else happens in a step, and where.
+actionDecl    : 'action' ID '{' property* '}' ;
+property      : name=(ID | 'per') (propertyValue (',' propertyValue)*)? ';' ;
+propertyValue : expr | 'stage' | 'rank' | 'comm' | stageSet ;
+stageSet      : 'stages' '(' expr (',' expr)* ')' ;
+ruleDecl      : 'rule' ID '(' parameters? ')' '{' insert* '}' ;
+insert        : 'insert' ID side=ID anchors ('for' binding (',' binding)*)? ('when' expr)? ';' ;
+anchors       : ID (',' ID)* (distance=ID expr)? ;
+binding       : (ID | 'stage' | 'rank') ID ;
+apply         : 'with' ID ('(' (argument (',' argument)*)? ')')? ';' ;
 
 parameters : parameter (',' parameter)* ','? ;
 parameter  : ID (':' type)? ('=' expr)? ;
@@ -15,7 +26,7 @@ type       : ID | 'pipe' ;
 // What stands in a schedule, or (the first row) in a pipe.
 item
   : microbatches | placement | stages | stageMap | edge | edgeLoop
-  | require | ranks | let | function | block | pipe | backward | model | comm | onRank
+  | require | ranks | let | function | block | pipe | backward | model | comm | insert | apply | onRank
   | layer | stageGraph | pattern
   ;
 

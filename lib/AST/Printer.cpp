@@ -297,6 +297,44 @@ private:
       line("Layer") << ' ' << i->name.text;
       return graph(i->body);
     }
+    case ItemKind::Action: {
+      auto *i = cast<ActionItem>(item);
+      line("ActionKind") << ' ' << i->name.text;
+      Indent in(*this);
+      for (const ActionProperty &property : i->properties) {
+        line("Property") << ' ' << property.name.text;
+        for (const ActionProperty::Value &value : property.values) {
+          optional("", value.keyword);
+          optional("", value.expr);
+        }
+      }
+      return;
+    }
+    case ItemKind::Rule: {
+      auto *i = cast<RuleItem>(item);
+      line("Rule") << ' ' << i->name.text;
+      Indent in(*this);
+      params(i->params);
+      for (const InsertItem *insert : i->inserts)
+        this->item(insert);
+      return;
+    }
+    case ItemKind::Insert: {
+      auto *i = cast<InsertItem>(item);
+      line("Insert") << ' ' << i->action.text << ' ' << i->side.text;
+      for (const Identifier &anchor : i->anchors)
+        optional("", anchor);
+      optional(i->distanceWord.text, i->distance);
+      for (const InsertItem::Binding &binding : i->bindings)
+        out << " for " << binding.what.text << ' ' << binding.variable.text;
+      optional("when", i->condition);
+      return;
+    }
+    case ItemKind::Apply: {
+      auto *i = cast<ApplyItem>(item);
+      line("With") << ' ' << i->rule.text;
+      return arguments(i->args);
+    }
     case ItemKind::StageGraph: {
       auto *i = cast<StageGraphItem>(item);
       line("StageGraph") << ' ' << i->variable.text;
@@ -309,6 +347,13 @@ private:
         optional("", action);
       return graph(i->body);
     }
+    }
+  }
+
+  void arguments(llvm::ArrayRef<ActionStmt::Argument> args) {
+    for (const ActionStmt::Argument &arg : args) {
+      out << ' ' << arg.label.text << (arg.label.text.empty() ? "" : ":");
+      print(arg.value, out);
     }
   }
 
@@ -435,11 +480,7 @@ private:
     case StmtKind::Action: {
       auto *s = cast<ActionStmt>(stmt);
       line("Action") << ' ' << s->name.text;
-      for (const ActionStmt::Argument &arg : s->args) {
-        out << ' ' << arg.label.text << (arg.label.text.empty() ? "" : ":");
-        print(arg.value, out);
-      }
-      return;
+      return arguments(s->args);
     }
     }
   }

@@ -14,9 +14,9 @@ Bubbles::Bubbles(const Program &program, const Simulation &simulation)
 /// Shortens the way for the next that ask.
 uint32_t Bubbles::computeBehind(uint32_t row) {
   uint32_t origin = origins[row];
-  while (origin != none && !program.kindOf(ActionId(origin)).isCompute())
+  while (origin != none && !program.kindOf(ActionId(origin)).occupiesRank())
     origin = origins[origin];
-  while (row != origin && !program.kindOf(ActionId(row)).isCompute())
+  while (row != origin && !program.kindOf(ActionId(row)).occupiesRank())
     row = std::exchange(origins[row], origin);
   return origin;
 }
@@ -31,13 +31,13 @@ void Bubbles::walk(RankId rank,
   };
   for (ActionId row = program.begin(rank); row != program.end(rank);
        ++row.value) {
-    if (!program.kindOf(row).isCompute())
+    if (!program.kindOf(row).occupiesRank())
       continue;
     phase = program[row].phase;
     Time start = simulation.starts[row.value];
     if (start > free) {
       uint32_t cause = simulation.causes[row.value];
-      if (cause != none && !program.kindOf(ActionId(cause)).isCompute())
+      if (cause != none && !program.kindOf(ActionId(cause)).occupiesRank())
         cause = computeBehind(cause);
       RankId awaited = cause == none ? rank : program.rankOf(ActionId(cause));
       // From the end of what it waited for the result is on its way.

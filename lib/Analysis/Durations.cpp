@@ -36,6 +36,8 @@ Durations::Durations(const Program &program)
         continue;
       for (size_t i = 0; i != stride; ++i) {
         Time &time = row(KindId(kind))[i];
+        if (info.lane == lane::None)
+          time = 0;
         if (time != untold)
           continue;
         time = 0;
@@ -109,8 +111,10 @@ void Durations::addEdges(const Program &program) {
 }
 
 Time Durations::of(const Program &program, ActionId begin, ActionId end) const {
-  if (end.value - begin.value == 1)
-    return of(program[begin]);
+  if (end.value - begin.value == 1) {
+    Action action = program[begin];
+    return program.kinds[action.kind].isBeside() ? 0 : of(action);
+  }
   if (const NodeOrder *order = nodes ? nodes->of(program, begin, end) : nullptr)
     return order->length;
   Time sum = 0, longest = 0;

@@ -14,14 +14,27 @@ EventGraph::EventGraph(const Program &program, const ProgramIndex &index,
       previous(program.size(), none), partners(program.size(), none),
       firstWaiter(program.size(), none), nextWaiter(program.size(), none),
       states(program.size(), Waiting), left(program.size()) {
+  findLanes();
   findUnits();
   countSources();
   linkPartners();
   linkQueues();
+  std::vector<uint32_t> issued;
+  if (transport.hasStreams() || !lanes.empty())
+    issued = issuedBehind(program, transport.layout);
   if (transport.hasStreams())
-    beside = issuedBehind(program);
-  if (transport.sendWait == SendWait::Capacity)
+    beside = std::move(issued);
+  else if (transport.sendWait == SendWait::Capacity)
     beside = roomMakers(program, messages, transport.capacity);
+  else
+    beside.assign(lanes.empty() ? 0 : program.size(), none);
+  if (!transport.hasStreams() && !lanes.empty())
+    for (uint32_t row = 0; row != program.size(); ++row)
+      if (isIssued(row))
+        beside[row] = issued[row];
+  for (uint32_t meeting = 0; meeting != index.rules().numMeetings(); ++meeting)
+    meetings.push_back(
+        {static_cast<uint32_t>(index.rules().members(meeting).size()), 0});
 }
 
 /// One past the last row of the group that holds `row`.
@@ -37,6 +50,16 @@ void EventGraph::forEachMember(uint32_t unit, Visit visit) const {
   for (uint32_t row = unit, end = groupEnd(unit); row != end; ++row)
     if (units[row] == unit)
       visit(row);
+}
+
+void EventGraph::findLanes() {
+  if (!program.kinds.hasBeside())
+    return;
+  lanes.resize(program.size());
+  for (uint32_t row = 0; row != program.size(); ++row)
+    if (const KindInfo &info = program.kindOf(ActionId(row));
+        hasOwnQueue(info, transport.layout))
+      lanes[row] = info.lane;
 }
 
 void EventGraph::findUnits() {
@@ -90,7 +113,7 @@ void EventGraph::linkPartners() {
 }
 
 void EventGraph::linkQueues() {
-  Queues queues(program, messages, transport.layout);
+  Queues queues(program, &messages, transport.layout);
   std::vector<uint32_t> last(queues.size(), none);
   for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
     for (uint32_t row = program.begin(RankId(rank)).value;
@@ -120,7 +143,7 @@ EventGraph::StartNeed EventGraph::startNeed(uint32_t row, const Action &action,
   if (number == 0)
     return linked(NeedKind::Queue, previous[row]);
   if (number == 1)
-    return linked(NeedKind::Issue, transport.hasStreams() ? beside[row] : none);
+    return linked(NeedKind::Issue, isIssued(row) ? beside[row] : none);
   return dataNeed(row, action, number - 2);
 }
 
@@ -135,6 +158,10 @@ EventGraph::StartNeed EventGraph::dataNeed(uint32_t row, const Action &action,
   auto definer = [&](StageId stage, uint8_t slotBit) {
     return data(index.definer(action.pipe, stage, action.microbatch, slotBit));
   };
+  auto rules = index.rules().neededBy(ActionId(row));
+  if (number < rules.size())
+    return data(rules[number]);
+  number -= rules.size();
   if (info.kindClass == KindClass::Send && number == 0)
     return definer(action.stage, info.mainSlot());
   if (!info.isCompute())
@@ -163,10 +190,19 @@ EventGraph::StartNeed EventGraph::dataNeed(uint32_t row, const Action &action,
   return {{}, true, true};
 }
 
-std::optional<Need> EventGraph::endNeed(uint32_t row) const {
+std::optional<Need> EventGraph::endNeed(uint32_t row) {
   const KindInfo &info = program.kindOf(ActionId(row));
-  if (info.isCompute())
-    return std::nullopt;
+  if (info.isCompute()) {
+    auto meeting =
+        info.meets() ? index.rules().meetingOf(ActionId(row)) : std::nullopt;
+    if (!meeting || meetings[*meeting].open == 0)
+      return std::nullopt;
+    auto members = index.rules().members(*meeting);
+    uint32_t &absent = meetings[*meeting].firstAbsent;
+    while (states[members[absent].value] >= Started)
+      ++absent;
+    return Need{NeedKind::Start, members[absent]};
+  }
   if (info.kindClass == KindClass::Recv ||
       transport.sendWait == SendWait::Receive)
     return Need{NeedKind::Start, ActionId(partners[row])};
@@ -219,6 +255,8 @@ bool EventGraph::surelyCanStart(uint32_t row) {
       (previous[row] != none && states[previous[row]] != Ended))
     return false;
   const KindInfo &info = program.kindOf(ActionId(row));
+  if (info.isDeclared() || !index.rules().neededBy(ActionId(row)).empty())
+    return false;
   if (!info.isCompute() && transport.hasStreams() && beside[row] != none &&
       states[beside[row]] != Ended)
     return false;
@@ -239,7 +277,7 @@ bool EventGraph::surelyCanStart(uint32_t row) {
 /// Notes what a row that ended leaves for others.
 void EventGraph::handOn(uint32_t row) {
   const KindInfo &info = program.kindOf(ActionId(row));
-  if (info.kindClass == KindClass::Send)
+  if (info.kindClass == KindClass::Send || info.isDeclared())
     return;
   Action action = program[ActionId(row)];
   Pair &pair = pairOf(action, action.stage);
@@ -300,14 +338,23 @@ void EventGraph::start(uint32_t unit) {
 }
 
 /// The other end of a message is the only one that waits for a start, so it is
-/// in no list.
+/// in no list; nor are those that meet.
 void EventGraph::markStarted(uint32_t row) {
   states[row] = Started;
+  if (!meetings.empty())
+    if (auto meeting = index.rules().meetingOf(ActionId(row)))
+      joinMeeting(*meeting);
   uint32_t partner = partners[row];
   if (partner == none || states[partner] != Started)
     return;
   if (auto need = endNeed(partner); need && need->kind == NeedKind::Start)
     awake.push_back(partner);
+}
+
+void EventGraph::joinMeeting(uint32_t meeting) {
+  if (--meetings[meeting].open == 0)
+    for (ActionId member : index.rules().members(meeting))
+      awake.push_back(member.value);
 }
 
 void EventGraph::tryComplete(uint32_t row) {

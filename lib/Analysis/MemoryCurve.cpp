@@ -2,6 +2,7 @@
 #include "ppcc/Analysis/MemoryCurve.h"
 
 #include "ppcc/Analysis/Activations.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
 #include <map>
@@ -34,11 +35,13 @@ MemoryModel::MemoryModel(const Program &program)
     return llvm::MutableArrayRef(table).slice(kind * stages, stages);
   };
   const CostModel &costs = program.costs;
+  bool isTold = llvm::any_of(costs.memory, [&](const CostSetting &setting) {
+    return !program.kinds[setting.kind].isDeclared();
+  });
   for (uint32_t kind = 0; kind != program.kinds.size(); ++kind) {
     const KindInfo &info = program.kinds[KindId(kind)];
     rests[kind] = info.isCompute() && (info.defines & slot::WeightGrad);
-    if (costs.memory.empty() && info.isCompute() &&
-        (info.defines & slot::Output))
+    if (!isTold && info.isCompute() && (info.defines & slot::Output))
       fill(row(kind), firstStage, {}, {amount::unit}, program);
   }
   for (const CostSetting &setting : costs.memory) {
@@ -69,51 +72,95 @@ MemoryCurve::MemoryCurve(const Program &program, const Simulation &simulation)
     pairs += size_t(pipe.numStages()) * pipe.numMicrobatches;
   }
   holds.resize(pairs);
+  hasRestores =
+      llvm::any_of(program.kinds.declaredRows(), [](const KindInfo &info) {
+        return info.restores.has_value();
+      });
+}
+
+template <class Visit>
+void MemoryCurve::forEachEvent(RankId rank, Visit visit) const {
+  std::vector<Event> events;
+  bool isSorted = !program.kinds.hasBeside();
+  ActionId end;
+  for (ActionId begin = program.begin(rank); begin != program.end(rank);
+       begin = end) {
+    end = program.groupEnd(begin, rank);
+    for (bool isStart : {true, false})
+      for (ActionId row = begin; row != end; ++row.value) {
+        if (!program.kindOf(row).isCompute())
+          continue;
+        Event event{(isStart ? simulation.starts : simulation.ends)[row.value],
+                    isStart, row};
+        if (!isSorted)
+          events.push_back(event);
+        else if (!visit(event))
+          return;
+      }
+  }
+  // At one time what ends gives back first, unless it began then too.
+  llvm::stable_sort(events, [&](const Event &a, const Event &b) {
+    auto begins = [&](const Event &event) {
+      return event.isStart || simulation.starts[event.row.value] == event.at;
+    };
+    return std::pair(a.at, begins(a)) < std::pair(b.at, begins(b));
+  });
+  for (const Event &event : events)
+    if (!visit(event))
+      return;
+}
+
+/// Notes what is given back early on a rank, since an action will restore it.
+void MemoryCurve::noteRestores(RankId rank) {
+  restores.clear();
+  for (ActionId row = program.begin(rank);
+       hasRestores && row != program.end(rank); ++row.value) {
+    Action action = program[row];
+    if (auto kind = program.kinds[action.kind].restores;
+        kind && action.hasMicrobatch())
+      restores.try_emplace({kind->value, pairOf(action)},
+                           std::max<Amount>(costs.of(action), 0));
+  }
+}
+
+Amount MemoryCurve::restoredOf(const Action &action) const {
+  return hasRestores && action.hasMicrobatch()
+             ? restores.lookup({action.kind.value, pairOf(action)})
+             : 0;
 }
 
 void MemoryCurve::walk(RankId rank,
                        llvm::function_ref<bool(const MemoryStep &)> visit) {
   for (ActionId row = program.begin(rank); row != program.end(rank);
        ++row.value)
-    holds[pairOf(program[row])] = 0;
+    if (Action action = program[row]; action.hasMicrobatch())
+      holds[pairOf(action)] = 0;
+  noteRestores(rank);
   MemoryStep step;
   step.memory = costs.staticOf(rank);
-  auto change = [&](Time at, ActionId row, decimal::Sum amount,
-                    int activations) {
+  auto change = [&](const Event &event, const Action &action,
+                    decimal::Sum amount, int activations) {
     if (amount == 0 && activations == 0)
       return true;
-    holds[pairOf(program[row])] += amount;
-    step = {at, row, step.memory + amount, step.activations + activations};
+    if (action.hasMicrobatch())
+      holds[pairOf(action)] += amount;
+    step = {event.at, event.row, step.memory + amount,
+            step.activations + activations};
     return visit(step);
   };
-  auto take = [&](ActionId row) {
-    Action action = program[row];
+  forEachEvent(rank, [&](const Event &event) {
+    Action action = program[event.row];
     const KindInfo &info = program.kinds[action.kind];
-    return !info.isCompute() || change(simulation.starts[row.value], row,
-                                       std::max<Amount>(costs.of(action), 0),
-                                       beginsActivation(info));
-  };
-  auto giveBack = [&](ActionId row) {
-    Action action = program[row];
-    const KindInfo &info = program.kinds[action.kind];
-    return !info.isCompute() ||
-           change(simulation.ends[row.value], row,
-                  costs.givesRest(action)
-                      ? -holds[pairOf(action)]
-                      : decimal::Sum(std::min<Amount>(costs.of(action), 0)),
-                  -int(endsActivation(info)));
-  };
-  ActionId end;
-  for (ActionId begin = program.begin(rank); begin != program.end(rank);
-       begin = end) {
-    end = program.groupEnd(begin, rank);
-    for (ActionId row = begin; row != end; ++row.value)
-      if (!take(row))
-        return;
-    for (ActionId row = begin; row != end; ++row.value)
-      if (!giveBack(row))
-        return;
-  }
+    if (event.isStart)
+      return change(event, action, std::max<Amount>(costs.of(action), 0),
+                    beginsActivation(info));
+    decimal::Sum amount =
+        costs.givesRest(action)
+            ? -holds[pairOf(action)]
+            : decimal::Sum(std::min<Amount>(costs.of(action), 0)) -
+                  restoredOf(action);
+    return change(event, action, amount, -int(endsActivation(info)));
+  });
 }
 
 std::vector<HeldMemory> MemoryCurve::held(RankId rank) const {
@@ -122,8 +169,10 @@ std::vector<HeldMemory> MemoryCurve::held(RankId rank) const {
        ++row.value) {
     Action action = program[row];
     const KindInfo &info = program.kinds[action.kind];
+    if (!info.isCompute() || !(info.defines & slot::Output))
+      continue;
     decimal::Sum amount = holds[pairOf(action)];
-    if (!info.isCompute() || !(info.defines & slot::Output) || amount == 0)
+    if (amount == 0)
       continue;
     uint32_t microbatch = action.microbatch;
     HeldMemory &held = stages

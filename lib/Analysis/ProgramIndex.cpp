@@ -6,7 +6,7 @@
 
 using namespace ppcc;
 
-ProgramIndex::ProgramIndex(const Program &program) {
+ProgramIndex::ProgramIndex(const Program &program) : ruleIndex(program) {
   uint32_t stages = 0;
   for (const Pipe &pipe : program.pipes) {
     pipes.push_back(

@@ -4,19 +4,22 @@
 
 using namespace ppcc;
 
-Queues::Queues(const Program &program, const MessageIndex &messages,
+Queues::Queues(const Program &program, const MessageIndex *messages,
                QueueLayout layout)
     : program(program), messages(messages), layout(layout),
       count(program.ranksBegun()) {
   if (layout == QueueLayout::Stream)
     count *= 2;
-  else if (layout != QueueLayout::One)
+  else if (layout != QueueLayout::One && messages)
     numberStreams();
+  firstLane = count;
+  if (program.kinds.hasBeside())
+    count += program.ranksBegun() * program.kinds.lanes().size();
 }
 
 /// A stream belongs to an end of a lane, or to several.
 void Queues::numberStreams() {
-  auto lanes = messages.lanes();
+  auto lanes = messages->lanes();
   for (uint32_t lane = 0; lane != lanes.size(); ++lane) {
     streamOfSends.push_back(count + 2 * lane);
     streamOfReceives.push_back(count + 2 * lane + 1);
@@ -34,26 +37,34 @@ void Queues::numberStreams() {
 
 uint32_t Queues::of(const Action &action, RankId rank) const {
   const KindInfo &info = program.kinds[action.kind];
-  if (layout == QueueLayout::One || info.isCompute())
+  if (hasOwnQueue(info, layout))
+    return firstLane + rank.value * program.kinds.lanes().size() + info.lane;
+  if (layout == QueueLayout::One || info.occupiesRank())
     return rank.value;
   if (layout == QueueLayout::Stream)
     return program.ranksBegun() + rank.value;
-  auto message = messages.of(action);
+  auto message = messages->of(action);
   if (!message)
     return rank.value;
   return info.kindClass == KindClass::Send ? streamOfSends[message->lane]
                                            : streamOfReceives[message->lane];
 }
 
-std::vector<uint32_t> ppcc::issuedBehind(const Program &program) {
+std::vector<uint32_t> ppcc::issuedBehind(const Program &program,
+                                         QueueLayout layout) {
   std::vector<uint32_t> rows(program.size(), noRow);
+  auto isInOwnQueue = [&](ActionId row) {
+    const KindInfo &info = program.kindOf(row);
+    return layout == QueueLayout::One ? !hasOwnQueue(info, layout)
+                                      : info.occupiesRank();
+  };
   for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
     uint32_t before = noRow, beforeGroup = noRow;
     for (ActionId row = program.begin(RankId(rank));
          row != program.end(RankId(rank)); ++row.value) {
       if (!program.joined(row))
         beforeGroup = before;
-      if (program.kindOf(row).isCompute())
+      if (isInOwnQueue(row))
         before = row.value;
       else
         rows[row.value] = beforeGroup;

@@ -9,11 +9,21 @@ namespace ppcc {
 
 inline constexpr uint32_t noRow = 0xFFFFFFFF;
 
+/// Whether an action has a queue beside those of compute actions and messages:
+/// its lane is neither `compute` nor, where messages have one queue, `comm`.
+inline bool hasOwnQueue(const KindInfo &info, QueueLayout layout) {
+  bool oneOfMessages =
+      layout == QueueLayout::One || layout == QueueLayout::Stream;
+  return info.isBeside() && !(info.lane == lane::Comm && oneOfMessages);
+}
+
 /// Numbers the queues: that of a rank's compute actions, and of all its actions
-/// where there is one, has the number of the rank; then come the streams.
+/// where there is one, has the number of the rank; then come the streams, and
+/// then the other lanes of the ranks.
 class Queues {
 public:
-  Queues(const Program &program, const MessageIndex &messages,
+  /// `messages` is asked for messages only, and where they have several queues.
+  Queues(const Program &program, const MessageIndex *messages,
          QueueLayout layout);
 
   size_t size() const { return count; }
@@ -25,15 +35,17 @@ private:
   void numberStreams();
 
   const Program &program;
-  const MessageIndex &messages;
+  const MessageIndex *messages;
   QueueLayout layout;
-  size_t count;
+  size_t count, firstLane;
   std::vector<uint32_t> streamOfSends, streamOfReceives; ///< By lane.
 };
 
-/// By row: the last compute action before the group of a send or receive, which
-/// is issued behind it; noRow for other rows. O(actions).
-std::vector<uint32_t> issuedBehind(const Program &program);
+/// By row: the last action of the rank's own queue before the group of one that
+/// runs beside it, which is issued behind it; noRow for other rows. The own
+/// queue is that of the compute actions, or, with one queue, of messages too.
+/// O(actions).
+std::vector<uint32_t> issuedBehind(const Program &program, QueueLayout layout);
 
 /// By row: the receive that makes room for a send where `capacity` messages are
 /// stored; noRow for other rows. O(actions).

@@ -27,7 +27,7 @@ static std::vector<PathSegment> segments(const Program &program,
     ++segment.rows;
     // What is not computed is spent on the way to the action, or in a queue.
     Time start =
-        program.kindOf(row).isCompute() ? simulation.starts[row.value] : end;
+        program.kindOf(row).occupiesRank() ? simulation.starts[row.value] : end;
     segment.communication += start - before;
     before = end;
   }
@@ -41,9 +41,9 @@ static RankReport rankReport(const Program &program, RankId rank,
   report.times = times;
   for (ActionId row = program.begin(rank); row != program.end(rank);
        ++row.value) {
-    KindClass kindClass = program.kindOf(row).kindClass;
-    report.actions += kindClass == KindClass::Compute;
-    report.sends += kindClass == KindClass::Send;
+    const KindInfo &info = program.kindOf(row);
+    report.actions += info.occupiesRank();
+    report.sends += info.kindClass == KindClass::Send;
   }
   report.memory = memory.peak(rank);
   report.heldAtPeak = memory.heldAt(report.memory, rank);

@@ -15,28 +15,38 @@ namespace {
 constexpr uint32_t none = Simulation::none;
 static_assert(none == noRow);
 
+/// Without a transport messages keep no action waiting, nor lane `comm`.
+QueueLayout layoutOf(const Transport *transport) {
+  return transport ? transport->layout : QueueLayout::StreamPerEdge;
+}
+
 /// The rows of each queue: the first, and for each row the next one.
 class QueueLinks {
 public:
-  QueueLinks(const Program &program, const MessageIndex &messages,
-             const Transport &transport) {
-    if (!transport.hasStreams()) {
+  /// Without a transport messages are in no queue.
+  QueueLinks(const Program &program, const MessageIndex *messages,
+             const Transport *transport) {
+    QueueLayout layout = layoutOf(transport);
+    bool hasStreams = transport && transport->hasStreams();
+    if (transport && !hasStreams && !program.kinds.hasBeside()) {
       for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
         heads.push_back(program.size(RankId(rank))
                             ? program.begin(RankId(rank)).value
                             : none);
       return;
     }
-    Queues numbers(program, messages, transport.layout);
+    Queues numbers(program, messages, layout);
     heads.assign(numbers.size(), none);
     next.resize(program.size());
-    issued = issuedBehind(program);
-    if (transport.layout != QueueLayout::Stream)
+    issued = issuedBehind(program, layout);
+    if (hasStreams && layout != QueueLayout::Stream)
       queues.resize(program.size());
     for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
       for (ActionId row = program.end(RankId(rank));
            row != program.begin(RankId(rank));) {
         --row.value;
+        if (!transport && !program.kindOf(row).isCompute())
+          continue;
         uint32_t queue = numbers.of(program[row], RankId(rank));
         next[row.value] = std::exchange(heads[queue], row.value);
         if (!queues.empty())
@@ -73,9 +83,13 @@ public:
       const MessageIndex *messages, const Durations &durations,
       const Transport *transport)
       : program(program), index(index), messages(messages),
-        durations(durations), transport(transport),
+        durations(durations), transport(transport), layout(layoutOf(transport)),
         hasStreams(transport && transport->hasStreams()),
+        hasBeside(program.kinds.hasBeside()),
         splitsGroups(!transport || hasStreams) {
+    for (uint32_t meeting = 0; meeting != index.rules().numMeetings();
+         ++meeting)
+      meetings.emplace_back().open = index.rules().members(meeting).size();
     for (uint32_t row = 0; row != program.size() && !hasGroups; ++row)
       hasGroups = program.joined(ActionId(row));
     result.starts.assign(program.size(), untold);
@@ -136,11 +150,15 @@ private:
 
   std::vector<uint32_t> layOut() {
     if (transport) {
-      links.emplace(program, *messages, *transport);
+      links.emplace(program, messages, transport);
       if (transport->sendWait == SendWait::Capacity)
         rooms = roomLinks(program, *messages, transport->capacity);
       if (transport->sendWait != SendWait::Receive && hasGroups)
         completions.resize(program.size());
+      return std::move(links->heads);
+    }
+    if (hasBeside) {
+      links.emplace(program, nullptr, nullptr);
       return std::move(links->heads);
     }
     std::vector<uint32_t> heads;
@@ -180,7 +198,19 @@ private:
   /// Whether `row`, of the same group, belongs to the unit that begins at
   /// `begin`.
   bool isMember(uint32_t row, uint32_t begin) const {
+    if (hasBeside && (isApart(row) || isApart(begin)))
+      return row == begin;
     return !splitsGroups || isCompute(row) == isCompute(begin);
+  }
+
+  /// Whether a row has a queue beside those of compute actions and messages.
+  bool isApart(uint32_t row) const {
+    return hasBeside && hasOwnQueue(program.kindOf(ActionId(row)), layout);
+  }
+  /// Whether a row stands behind the rank's own queue without being in it.
+  bool isIssued(uint32_t row) const {
+    return isApart(row) ||
+           (hasStreams && !program.kindOf(ActionId(row)).occupiesRank());
   }
 
   /// Puts the unit of `row` at the head of a queue.
@@ -251,19 +281,24 @@ private:
     Action action = program[row];
     const KindInfo &info = program.kinds[action.kind];
     if (info.isCompute())
-      return hasData(number, action, info);
+      return (!isIssued(row.value) || hasTurn(number, row.value)) &&
+             hasData(number, row, action, info);
     if (hasStreams && !hasTurn(number, row.value))
       return false;
+    for (ActionId needed : index.rules().neededBy(row))
+      if (!met(number, needed.value))
+        return false;
     return info.kindClass == KindClass::Recv ||
            hasMaker(number, action, action.stage, info.mainSlot());
   }
 
-  /// Whether a message on a stream has been issued, and its own queue is free.
+  /// Whether a row outside of the rank's own queue has been issued, and its own
+  /// queue is free.
   bool hasTurn(uint32_t number, uint32_t row) {
     uint32_t issued = links->issued[row];
     if (issued != none && !met(number, issued))
       return false;
-    if (!hasManyStreams() || links->queues[row] == number)
+    if (!hasManyStreams() || isCompute(row) || links->queues[row] == number)
       return true;
     const Queue &own = queues[links->queues[row]];
     if (own.begin != queues[number].begin)
@@ -272,8 +307,9 @@ private:
   }
 
   /// Whether all that a compute action reads is there: of its own stage, then
-  /// of its neighbours.
-  bool hasData(uint32_t number, const Action &action, const KindInfo &info) {
+  /// of its neighbours; and what rules ask for.
+  bool hasData(uint32_t number, ActionId row, const Action &action,
+               const KindInfo &info) {
     uint32_t &need = queues[number].need, counted = 0;
     for (unsigned rest = info.needs; rest; rest &= rest - 1, ++counted) {
       if (need != counted)
@@ -289,6 +325,13 @@ private:
         if (!hasInput(number, action, sources[need - counted], slotBit))
           return false;
       counted += sources.size();
+    }
+    auto rules = index.rules().neededBy(row);
+    for (; need - counted < rules.size(); ++need) {
+      uint32_t needed = rules[need - counted].value;
+      // Without a transport messages have no end.
+      if ((transport || isCompute(needed)) && !met(number, needed))
+        return false;
     }
     return true;
   }
@@ -320,7 +363,12 @@ private:
     queue.open = 1; // For the compute actions, if there are any.
     queue.unitEnd = queue.ready;
     queue.unitCause = queue.cause;
-    if (!hasStreams || isCompute(begin))
+    const KindInfo &info = program.kindOf(ActionId(begin));
+    if (info.meets())
+      queue.open += index.rules().meetingOf(ActionId(begin)).has_value();
+    else if (info.isBeside())
+      queue.unitEnd += durations.of(program[ActionId(begin)]);
+    else if (!hasStreams || isCompute(begin))
       queue.unitEnd += durations.of(program, ActionId(begin), ActionId(end));
     for (uint32_t row = begin; row != end; ++row) {
       if (!isMember(row, begin))
@@ -328,11 +376,35 @@ private:
       result.starts[row] = queue.ready;
       queue.open += transport && !isCompute(row);
     }
-    if (queue.open != 1)
+    if (info.meets())
+      join(number, begin);
+    else if (queue.open != 1)
       for (uint32_t row = begin; row != end; ++row)
         if (!isCompute(row))
           post(ActionId(row));
     close(number);
+  }
+
+  /// Lets a meeting go on whose member at the head of a queue has started; all
+  /// begin with the last.
+  void join(uint32_t number, uint32_t row) {
+    auto which = index.rules().meetingOf(ActionId(row));
+    if (!which) { // Its rank has another row in the meeting.
+      queues[number].unitEnd += durations.of(program[ActionId(row)]);
+      return;
+    }
+    MeetingState &meeting = meetings[*which];
+    meeting.joined.push_back({number, row});
+    if (result.starts[row] > meeting.latest || meeting.cause == none) {
+      meeting.latest = result.starts[row];
+      meeting.cause = queues[number].cause;
+    }
+    if (--meeting.open != 0)
+      return;
+    for (auto [queue, member] : std::exchange(meeting.joined, {}))
+      complete(queue, member,
+               {meeting.latest + durations.of(program[ActionId(member)]),
+                meeting.cause});
   }
 
   /// Notes that a member of the running unit is through.
@@ -502,7 +574,7 @@ private:
   }
 
   uint32_t nextInQueue(uint32_t number, uint32_t row) const {
-    if (hasStreams)
+    if (hasStreams || hasBeside)
       return links->next[row];
     ActionId next(queues[number].end);
     if (!transport)
@@ -537,13 +609,22 @@ private:
   const MessageIndex *messages;
   const Durations &durations;
   const Transport *transport;
+  QueueLayout layout;
   bool hasStreams;
+  bool hasBeside;    ///< Some actions run beside the compute actions.
   bool splitsGroups; ///< The compute actions of a group from its messages.
   bool hasGroups = false;
   std::optional<QueueLinks> links;
   std::vector<uint32_t> rooms;         ///< By row, where there is a capacity.
   std::vector<Completion> completions; ///< By row, where sends are stored and
                                        ///< there are groups.
+  struct MeetingState {
+    uint32_t open = 0;     ///< Members that have not started.
+    Time latest = 0;       ///< The last start of the others,
+    uint32_t cause = none; ///< and what let that one go on.
+    std::vector<std::pair<uint32_t, uint32_t>> joined; ///< Queues, rows.
+  };
+  std::vector<MeetingState> meetings;
   std::vector<Queue> queues;
   llvm::SmallVector<uint32_t> awake;
   Simulation result;
@@ -588,7 +669,7 @@ std::vector<RankTimes> ppcc::rankTimes(const Program &program,
     ActionId row = program.begin(RankId(rank)), end;
     for (; row != program.end(RankId(rank)); row = end) {
       end = program.groupEnd(row, RankId(rank));
-      while (row != end && !program.kindOf(row).isCompute())
+      while (row != end && !program.kindOf(row).occupiesRank())
         ++row.value;
       if (row == end)
         continue;

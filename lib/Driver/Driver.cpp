@@ -109,7 +109,11 @@ private:
   }
 
   bool compileSchedule(Loader &loader, uint32_t source) {
-    auto files = times.measure("parse", [&] { return loader.load(source); });
+    auto files = times.measure("parse", [&] {
+      if (!options.rules.empty())
+        loader.loadBefore(ruleApplications());
+      return loader.load(source);
+    });
     if (!files)
       return false;
     if (options.emit == "ast")
@@ -146,6 +150,15 @@ private:
       return take(program, *findTransport(transports(schedule).front()));
     return (options.check && !options.timeline) ||
            times.measure("emit", [&] { return emit(schedule, program); });
+  }
+
+  /// The rules of the command line, as a file that follows them.
+  uint32_t ruleApplications() {
+    std::string text = "import \"" + options.ruleFile + "\";\n";
+    for (const std::string &rule : options.rules)
+      text += "with " + rule + ";\n";
+    return sources.add("--with",
+                       llvm::MemoryBuffer::getMemBufferCopy(text, "--with"));
   }
 
   void listParams(const sema::Schedule &schedule) {
@@ -406,8 +419,9 @@ static std::string firstComment(StringRef text) {
 
 static void listSchedules(raw_ostream &out) {
   for (const LibraryFile &file : scheduleLibrary())
-    out << fmt::format("{:26}{}\n", llvm::sys::path::stem(file.name),
-                       firstComment(file.text));
+    if (file.text.contains("\nschedule "))
+      out << fmt::format("{:26}{}\n", llvm::sys::path::stem(file.name),
+                         firstComment(file.text));
 }
 
 /// Sentences of the table, with what Markdown would take for its own kept

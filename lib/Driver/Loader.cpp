@@ -96,9 +96,8 @@ void Loader::visit(uint32_t root) {
 }
 
 std::optional<std::vector<ast::File>> Loader::load(uint32_t source) {
-  size_t before = diags.errorCount();
   visit(source);
-  if (diags.errorCount() != before)
+  if (diags.errorCount() != errorsBefore)
     return std::nullopt;
   return std::move(files);
 }

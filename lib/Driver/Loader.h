@@ -15,7 +15,8 @@ namespace ppcc {
 class Loader {
 public:
   Loader(SourceManager &sources, ast::Context &context, DiagnosticEngine &diags)
-      : sources(sources), context(context), diags(diags) {}
+      : sources(sources), context(context), diags(diags),
+        errorsBefore(diags.errorCount()) {}
 
   /// Opens a file, or that of the library with this name; reports when there is
   /// none.
@@ -25,6 +26,9 @@ public:
   /// The file with its imports, each after those that it imports itself and the
   /// file last. Reports every error; gives nothing when there was one.
   std::optional<std::vector<ast::File>> load(uint32_t source);
+  /// Loads a file that is no part of what load() gives its caller to compile,
+  /// but stands in front of it. Call it before.
+  void loadBefore(uint32_t source) { visit(source); }
 
   /// The name under which a file of the library stands in messages:
   /// `<library>/gpipe.pp`.
@@ -41,6 +45,7 @@ private:
   SourceManager &sources;
   ast::Context &context;
   DiagnosticEngine &diags;
+  size_t errorsBefore;
   std::vector<ast::File> files;
   std::map<uint32_t, State> states;
 };

@@ -113,6 +113,16 @@ void ppcc::addCompileOptions(CLI::App &app, Options &options) {
                  "The layers of each stage, as in `E|(tt|)*3,m|L`; stands for "
                  "that of the schedule")
       ->option_text("LAYERS");
+  app.add_option("--with", options.rules,
+                 "Follow this rule, such as recompute(2, 1), behind those of "
+                 "the schedule")
+      ->option_text("RULE")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+  app.add_option("--rules", options.ruleFile,
+                 "The file that declares the rules of --with; std.pp")
+      ->option_text("FILE");
   addCommunication(app, options);
   addCostOptions(app, options.costs);
   addProgramOptions(app, options);

@@ -19,6 +19,8 @@ struct Options : PassCommandLine {
   std::optional<uint32_t> prefetch;
   std::optional<std::string> preconnect; ///< `auto`, `on` or `off`.
   std::vector<sema::ParamValue> params;
+  std::vector<std::string> rules; ///< To follow, as behind `with`.
+  std::string ruleFile = "std.pp";
   bool sharesParams = false; ///< Some may be for other schedules.
   std::string layout; ///< Stands for that of the schedule; empty for none.
   sema::Limits limits;

@@ -33,6 +33,8 @@ StringRef ppcc::misusedOption(const Options &options, bool isProgram) {
        "program"},
       {!options.schedule.empty(), false,
        "--schedule chooses a schedule; the input is a program"},
+      {!options.rules.empty(), false,
+       "--with gives a schedule rules to follow; the input is a program"},
       {options.listParams, false,
        "--list-params is for schedules; the input is a program"},
       {options.emit == "ast", false,

@@ -138,7 +138,8 @@ private:
     for (const KindInfo &kind : program.kinds.rows()) {
       put("    {");
       literal(kind.letters);
-      static constexpr StringRef classes[] = {"Compute", "Send", "Recv"};
+      static constexpr StringRef classes[] = {"Compute", "Send", "Recv",
+                                              "Declared"};
       put(", KindClass::");
       put(classes[size_t(kind.kindClass)]);
       put(", ");

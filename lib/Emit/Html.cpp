@@ -108,7 +108,9 @@ private:
     writer.put(", \"words\": ");
     string(kindWords(info));
     writer.put(", \"class\": ");
-    string(kindClassName(info.kindClass));
+    string(info.occupiesRank() ? "compute"
+           : info.isDeclared() ? "beside"
+                               : kindClassName(info.kindClass));
     bool moves = info.defines & (slot::Output | slot::InputGrad);
     writer.put(moves ? ", \"moves\": true" : ", \"moves\": false");
     writer.put(", \"colors\": [");

@@ -63,6 +63,8 @@ public:
       string(info.letters);
       writer.put(", \"class\": ");
       string(kindClassName(info.kindClass));
+      if (info.isDeclared())
+        declaration(info);
       writer.put('}');
     });
     if (!program.nodes.empty()) {
@@ -187,6 +189,43 @@ private:
     writer.put('}');
   }
 
+  /// What a declared kind has beside its letters and class.
+  void declaration(const KindInfo &info) {
+    auto names = [&](const std::vector<KindId> &kinds) {
+      list(kinds, [&](KindId kind) { string(program.kinds[kind].letters); });
+    };
+    auto rules = [&](StringRef name, bool isBefore) {
+      writer.put(", \"");
+      writer.put(name);
+      writer.put("\": ");
+      list(llvm::make_filter_range(
+               info.rules,
+               [&](const KindRule &rule) { return rule.isBefore == isBefore; }),
+           [&](const KindRule &rule) { names(rule.kinds); });
+    };
+    writer.put(", \"per\": ");
+    string(kindScopeNames()[size_t(info.scope)]);
+    writer.put(", \"lane\": ");
+    string(program.kinds.lanes()[info.lane]);
+    rules("after", false);
+    rules("before", true);
+    if (info.isRequired)
+      writer.put(", \"required\": true");
+    if (info.restores) {
+      writer.put(", \"restores\": ");
+      string(program.kinds[*info.restores].letters);
+    }
+    if (info.meeting == Meeting::None)
+      return;
+    writer.put(", \"collective\": ");
+    if (info.meeting == Meeting::Stages)
+      list(info.stages, [&](int32_t stage) { writer.number(stage); });
+    else
+      string(info.meeting == Meeting::Outside
+                 ? "outside " + info.outside
+                 : meetingName(info.meeting).str());
+  }
+
   void pipe(const Pipe &pipe) {
     writer.put("{\"name\": ");
     string(pipe.name);
@@ -213,7 +252,7 @@ private:
       if (!first)
         writer.put(',');
       numbers({action.kind.value, action.pipe.value, action.stage.value,
-               action.microbatch,
+               action.hasMicrobatch() ? int64_t(action.microbatch) : -1,
                action.hasPeer() ? int64_t(action.peer.value) : -1,
                action.phase.value, grouped ? groups : -1, action.site.value});
       groups += grouped && last;

@@ -44,6 +44,8 @@ Color ppcc::kindColor(const KindInfo &info) {
 }
 
 std::string ppcc::kindWords(const KindInfo &info) {
+  if (info.isDeclared())
+    return info.letters;
   if (!info.isCompute())
     return fmt::format("{} of {}", kindClassName(info.kindClass),
                        info.defines == slot::Output ? "an output"
@@ -66,6 +68,8 @@ void ppcc::appendLabel(const Program &program, const Action &action,
                        llvm::SmallVectorImpl<char> &out) {
   llvm::StringRef letters = program.kinds[action.kind].letters;
   out.append(letters.begin(), letters.end());
+  if (!action.hasMicrobatch())
+    return;
   char digits[20];
   out.append(digits,
              std::to_chars(digits, std::end(digits), action.microbatch).ptr);
@@ -127,6 +131,18 @@ size_t Picture::numBoxes() const {
   for (RankId rank : ranks)
     forEachBox(rank, [&](const Box &) { ++count; });
   return count;
+}
+
+std::vector<uint8_t> Picture::lanesBeside() const {
+  std::vector<uint8_t> lanes;
+  for (size_t lane = 1; lane != program.kinds.lanes().size(); ++lane) {
+    bool isUsed = false;
+    for (RankId rank : ranks)
+      forEachBoxBeside(rank, lane, [&](const Box &) { isUsed = true; });
+    if (isUsed)
+      lanes.push_back(lane);
+  }
+  return lanes;
 }
 
 bool Picture::isShown(const Box &box) const {

@@ -94,6 +94,24 @@ public:
     }
     return true;
   }
+  /// Calls `visit` for each shown action of a rank that runs beside its compute
+  /// actions on this lane, in order, each a box.
+  template <class Visit>
+  void forEachBoxBeside(RankId rank, uint8_t lane, Visit visit) const {
+    if (!program.kinds.hasBeside())
+      return;
+    for (ActionId row = program.begin(rank); row != program.end(rank);
+         ++row.value) {
+      const KindInfo &info = program.kindOf(row);
+      Box box{row, ActionId(row.value + 1), times.starts[row.value],
+              times.ends[row.value]};
+      if (info.isBeside() && info.lane == lane && isShown(box))
+        visit(box);
+    }
+  }
+  /// The lanes beside the compute actions on which something is shown of any
+  /// rank.
+  std::vector<uint8_t> lanesBeside() const;
 
   /// Whether a row of a shown rank lies within the span and is of a shown
   /// microbatch.
@@ -138,7 +156,7 @@ private:
 
   /// One past the last of the compute actions that stand at `row`.
   ActionId computeEnd(ActionId row, ActionId end) const {
-    while (row != end && program.kindOf(row).isCompute())
+    while (row != end && program.kindOf(row).occupiesRank())
       ++row.value;
     return row;
   }

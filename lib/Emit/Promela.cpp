@@ -4,6 +4,7 @@
 #include "Emitters.h"
 
 #include "ppcc/Analysis/ProgramIndex.h"
+#include "ppcc/IR/Place.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -279,6 +280,8 @@ private:
         visit(slot.queueBefore);
       return;
     }
+    for (ActionId needed : index.rules().neededBy(row))
+      visit(needed);
     for (unsigned rest = info.needs; rest; rest &= rest - 1)
       visitLocal(action.stage, rest & -rest);
     for (unsigned rest = info.defines; rest; rest &= rest - 1) {
@@ -593,6 +596,15 @@ bool ppcc::emitPromela(const Program &program, llvm::raw_ostream &out,
     refuse(program.size(), "actions", maxActions);
     return false;
   }
+  for (uint32_t row = 0; program.kinds.hasDeclared() && row != program.size();
+       ++row)
+    if (const KindInfo &info = program.kindOf(ActionId(row));
+        info.isBeside() || info.meets()) {
+      context.diags.report<diag::SpinNoLane>(
+          placeOf(program, ActionId(row), context.sources),
+          cell(program, program[ActionId(row)]));
+      return false;
+    }
   Model model(program, context.options.transport);
   model.checkLimits([&](size_t count, llvm::StringRef what) {
     refuse(count, what, maxPerByte);

@@ -51,6 +51,7 @@ public:
            llvm::raw_ostream &out)
       : picture(picture), options(options), program(picture.program),
         glyphs(options.unicode ? unicodeGlyphs : asciiGlyphs), writer(out) {
+    lanes = picture.lanesBeside();
     layout = layOut(extent());
     canvas.resize(layout.lines * layout.columns);
   }
@@ -88,13 +89,14 @@ private:
     extent.shortest = picture.to - picture.from;
     uint32_t microbatch = 0;
     for (RankId rank : picture.ranks)
-      picture.forEachBox(rank, [&](const Box &box) {
+      forEachBox(rank, [&](const Box &box) {
         divide(std::max(box.from, picture.from) - picture.from);
         divide(std::min(box.to, picture.to) - picture.from);
         extent.shortest = std::min(extent.shortest, box.to - box.from);
         extent.members = std::max(extent.members, box.size());
         for (ActionId row = box.begin; row != box.end; ++row.value)
-          microbatch = std::max(microbatch, program[row].microbatch);
+          if (Action action = program[row]; action.hasMicrobatch())
+            microbatch = std::max(microbatch, action.microbatch);
         picture.forEachNode(box, [&](const NodeBox &node) {
           divide(std::max(node.from, picture.from) - picture.from);
           divide(std::min(node.to, picture.to) - picture.from);
@@ -109,6 +111,13 @@ private:
     return extent;
   }
 
+  /// All boxes of a rank, those of its lanes too.
+  template <class Visit> void forEachBox(RankId rank, Visit visit) const {
+    picture.forEachBox(rank, visit);
+    for (uint8_t lane : lanes)
+      picture.forEachBoxBeside(rank, lane, visit);
+  }
+
   Layout layOut(const Extent &extent) const {
     Layout result;
     result.margin = fmt::formatted_size("rank {} ", picture.ranks.back().value);
@@ -116,6 +125,9 @@ private:
     for (const std::string &lane : picture.lanes())
       laneNames = std::max(laneNames, lane.size() + 1);
     result.margin += laneNames;
+    for (uint8_t lane : lanes)
+      result.margin = std::max<uint32_t>(
+          result.margin, program.kinds.lanes()[lane].size() + 3);
     uint32_t width = options.width ? options.width : defaultWidth;
     uint64_t room =
         width > result.margin + 1 ? width - (result.margin + 1) : minColumns;
@@ -150,12 +162,22 @@ private:
                     (2 * span));
   }
 
+  /// The compute actions of a rank, and below them its lanes.
   void rank(RankId rank) {
     std::fill(canvas.begin(), canvas.end(), Cell());
     picture.forEachBox(rank, [&](const Box &box) { draw(box); });
+    put(fmt::format("rank {}", rank.value));
+    for (uint8_t lane : lanes) {
+      std::fill(canvas.begin(), canvas.end(), Cell());
+      picture.forEachBoxBeside(rank, lane, [&](const Box &box) { draw(box); });
+      put("  " + program.kinds.lanes()[lane]);
+    }
+  }
+
+  /// Writes the canvas.
+  void put(const std::string &title) {
     for (uint32_t line = 0; line != layout.lines; ++line) {
-      std::string name =
-          line == 0 ? fmt::format("rank {}", rank.value) : std::string();
+      std::string name = line == 0 ? title : std::string();
       if (!picture.lanes().empty())
         name = fmt::format(
             "{:{}}{}", name,
@@ -223,7 +245,8 @@ private:
           cells);
     if (line > 1)
       return;
-    std::string number = fmt::format("{}", action.microbatch);
+    std::string number =
+        action.hasMicrobatch() ? fmt::format("{}", action.microbatch) : "";
     if (number.size() > width) {
       hasCutNumbers = true;
       number.erase(0, number.size() - width);
@@ -326,7 +349,8 @@ private:
   const Glyphs &glyphs;
   Writer writer;
   Layout layout;
-  std::vector<Cell> canvas; ///< The lines of one rank, one after another.
+  std::vector<uint8_t> lanes; ///< Beside the compute actions.
+  std::vector<Cell> canvas;   ///< The lines of one rank, one after another.
   std::bitset<256> shownKinds;
   bool hasCutNumbers = false, hasHidden = false;
 };

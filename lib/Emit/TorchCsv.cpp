@@ -27,6 +27,7 @@ public:
     checkRanks();
     checkMicrobatches();
     checkEdges();
+    checkDeclared();
     for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
       forEachItem(program, RankId(rank), [&](ActionId begin, ActionId end) {
         bool isWritten = withMessages || program.kindOf(begin).isCompute();
@@ -113,6 +114,26 @@ private:
             placeOfStage(PipeId(p), to.value), program.pipes[p].name,
             from.value, to.value);
       }
+  }
+
+  /// Actions of a stage that PyTorch has too have its cells.
+  void checkDeclared() {
+    if (!program.kinds.hasDeclared())
+      return;
+    for (uint32_t row = 0; row != program.size() && !context.diags.saturated();
+         ++row)
+      if (const KindInfo &info = program.kindOf(ActionId(row));
+          info.isDeclared() && !isOfTorch(info))
+        context.diags.report<diag::TorchNoAction>(
+            placeOf(program, ActionId(row), context.sources),
+            cell(program, program[ActionId(row)]));
+  }
+
+  static bool isOfTorch(const KindInfo &info) {
+    static constexpr llvm::StringRef names[] = {"UNSHARD", "RESHARD",
+                                                "REDUCE_GRAD"};
+    return info.scope == KindScope::Stage &&
+           llvm::is_contained(names, info.letters);
   }
 
   std::string groupName(RankId rank, ActionId begin, ActionId end) const {
@@ -281,12 +302,20 @@ private:
     return steps;
   }
 
+  /// A program that declares the steps has them where they stand.
+  bool hasOwnSteps() const {
+    return program.kinds.find("REDUCE_GRAD").has_value();
+  }
+
   void writeRank(RankId rank, llvm::ArrayRef<TorchStep> steps) {
+    if (hasOwnSteps())
+      steps = {};
     firstCell = true;
     forEachItem(program, rank, [&](ActionId begin, ActionId end) {
       writeSteps(steps, begin);
-      bool isCompute = program.kindOf(begin).isCompute();
-      if (isCompute || withMessages) {
+      const KindInfo &info = program.kindOf(begin);
+      bool isCompute = info.isCompute();
+      if ((isCompute && !info.isDeclared()) || withMessages) {
         separate();
         putTorchItem(begin, end);
       }

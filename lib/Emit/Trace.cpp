@@ -35,6 +35,7 @@ public:
     for (RankId rank : picture.ranks) {
       names(rank);
       compute(rank);
+      beside(rank);
       messages(rank);
     }
     flows();
@@ -104,6 +105,8 @@ private:
     forEachMessage(rank, [&](ActionId row) {
       threads.push_back({threadOf(program[row]), threadName(program[row])});
     });
+    for (uint8_t lane : picture.lanesBeside())
+      threads.push_back({threadOfLane(lane), nameOfLane(lane)});
     llvm::sort(threads);
     threads.erase(std::unique(threads.begin(), threads.end()), threads.end());
     for (const auto &[thread, name] : threads) {
@@ -143,6 +146,20 @@ private:
     }
     llvm_unreachable("all layouts are above");
   }
+  /// The thread of a lane beside the compute actions. Where messages have one
+  /// queue, their lane is in it.
+  uint32_t threadOfLane(uint8_t lane) const {
+    bool isOfMessages = transport.layout == QueueLayout::One ||
+                        transport.layout == QueueLayout::Stream;
+    return isOfMessages && lane == lane::Comm
+               ? firstMessageThread
+               : firstMessageThread + 2 * program.numRanks + lane;
+  }
+  std::string nameOfLane(uint8_t lane) const {
+    return threadOfLane(lane) == firstMessageThread
+               ? "communication"
+               : program.kinds.lanes()[lane];
+  }
   std::string threadName(const Action &message) const {
     uint32_t peer = peerRank(message).value;
     switch (transport.layout) {
@@ -164,6 +181,12 @@ private:
         action(rank, ActionId(box.begin.value + i), i);
     });
   }
+  void beside(RankId rank) {
+    for (uint8_t lane : picture.lanesBeside())
+      picture.forEachBoxBeside(rank, lane, [&](const Box &box) {
+        action(rank, box.begin, threadOfLane(lane));
+      });
+  }
   void messages(RankId rank) {
     forEachMessage(
         rank, [&](ActionId row) { action(rank, row, threadOf(program[row])); });
@@ -184,7 +207,8 @@ private:
     writer.put(program.kinds[action.kind].letters);
     writer.put("\",\"args\":{\"stage\":");
     writer.number(action.stage.value);
-    field("microbatch", action.microbatch);
+    if (action.hasMicrobatch())
+      field("microbatch", action.microbatch);
     if (program.pipes.size() > 1) {
       key("pipe");
       writer.put(pipeNames[action.pipe.value]);

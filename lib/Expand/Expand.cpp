@@ -1,6 +1,7 @@
 // Lays out the program of each rank.
 #include "ppcc/Expand/Expand.h"
 
+#include "Insert.h"
 #include "RankState.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -62,10 +63,27 @@ public:
     evaluator.counters = nullptr;
     if (diags.errorCount() != before)
       return std::nullopt;
+    if (!followRules(instance.rules, limits, evaluator, sources, diags,
+                     program))
+      return std::nullopt;
+    dropUnusedKinds();
     return std::move(program);
   }
 
 private:
+  /// Files may declare many kinds; a program has those that it uses.
+  void dropUnusedKinds() {
+    llvm::BitVector used(program.kinds.size());
+    // Graphs of nodes have numbers of kinds too.
+    if (!program.kinds.hasDeclared() || !program.nodes.empty())
+      return;
+    for (uint32_t row = 0; row != program.size(); ++row)
+      used.set(program[ActionId(row)].kind.value);
+    std::vector<KindId> renumbered;
+    KindTable kinds = program.kinds.pruned(std::move(used), renumbered);
+    program.setKinds(std::move(kinds), renumbered);
+  }
+
   // ---- Ranks ----
 
   /// Room for a program in which every B is split; what is not filled is never
@@ -107,7 +125,10 @@ private:
       chunk.firstQueued = 0;
       chunk.placeOf.clear();
       chunk.pending = 0;
+      if (module.kinds.hasDeclared())
+        chunk.issuedDeclared.assign(module.kinds.size(), 0);
     }
+    issuedOfRank.assign(module.kinds.size(), 0);
     queue.clear();
     phase = PhaseId();
     caller = SiteId();
@@ -290,7 +311,8 @@ private:
       return false;
 
     const KindInfo *info = &module.kinds[kind];
-    if (!program.hasBackward && info->defines != slot::Output) {
+    if (!program.hasBackward && !info->isDeclared() &&
+        info->defines != slot::Output) {
       if (evaluator.fail(diag::BackwardOff, stmt->range))
         diags.report<diag::BackwardOff>(stmt->range, info->letters);
       return false;
@@ -303,13 +325,15 @@ private:
         info = &module.kinds[kind];
       }
 
-    Chunk *chunk =
-        resolve(chunkArg ? &*chunkArg : nullptr, stmt->range, info->letters);
+    Chunk *chunk = info->scope == KindScope::Rank
+                       ? anyChunk(stmt->range)
+                       : resolve(chunkArg ? &*chunkArg : nullptr, stmt->range,
+                                 info->letters);
     if (!chunk)
       return false;
     const Pipe &pipe = program.pipes[chunk->pipe.value];
-    uint64_t &issued = chunk->issued[slotIndex(*info)];
-    uint64_t index = issued;
+    uint64_t &issued = issuedOf(*chunk, kind);
+    uint64_t index = info->scope == KindScope::Microbatch ? issued : 0;
     if (microbatch) {
       if (*microbatch < pipe.firstMicrobatch ||
           uint64_t(*microbatch) - pipe.firstMicrobatch >= chunk->padded) {
@@ -357,7 +381,9 @@ private:
     row.kind = kind;
     row.pipe = chunk.pipe;
     row.stage = chunk.stage;
-    row.microbatch = static_cast<uint32_t>(pipe.firstMicrobatch + index);
+    row.microbatch = module.kinds[kind].scope == KindScope::Microbatch
+                         ? static_cast<uint32_t>(pipe.firstMicrobatch + index)
+                         : Action::noMicrobatch;
     row.phase = phase;
     row.site = at;
     row.joined = inGroup && groupRows++ != 0;
@@ -416,7 +442,7 @@ private:
     DeferredQueue::Entry taken = *entry;
     queue.take(chunks, entry);
     Chunk &chunk = chunks[taken.chunk];
-    ++chunk.issued[slotIndex(module.kinds[kind])];
+    ++issuedOf(chunk, kind);
     ++progress;
     return emit(kind, chunk, taken.microbatch, site(stmt), stmt);
   }
@@ -451,8 +477,23 @@ private:
 
   // ---- Chunks and counters ----
 
-  static unsigned slotIndex(const KindInfo &info) {
-    return llvm::countr_zero(unsigned(info.mainSlot()));
+  /// Counts the actions of a kind that a chunk, or its rank, has issued.
+  uint64_t &issuedOf(Chunk &chunk, KindId kind) {
+    const KindInfo &info = module.kinds[kind];
+    if (info.scope == KindScope::Rank)
+      return issuedOfRank[kind.value];
+    if (info.isDeclared())
+      return chunk.issuedDeclared[kind.value];
+    return chunk.issued[llvm::countr_zero(unsigned(info.mainSlot()))];
+  }
+
+  /// The chunk that an action of the rank stands with.
+  Chunk *anyChunk(SourceRange range) {
+    if (!chunks.empty())
+      return &chunks.front();
+    if (evaluator.fail(diag::NoChunk, range))
+      diags.report<diag::NoChunk>(range, rank.value, "");
+    return nullptr;
   }
 
   /// The chunk that an argument, or its absence, names on this rank; null after
@@ -500,10 +541,13 @@ private:
 
   std::optional<int64_t> issued(KindId kind, const ChunkArg *arg,
                                 SourceRange range) override {
-    Chunk *chunk = resolve(arg, range, module.kinds[kind].letters);
+    const KindInfo &info = module.kinds[kind];
+    Chunk *chunk = info.scope == KindScope::Rank && !arg
+                       ? anyChunk(range)
+                       : resolve(arg, range, info.letters);
     if (!chunk)
       return std::nullopt;
-    return chunk->issued[slotIndex(module.kinds[kind])];
+    return issuedOf(*chunk, kind);
   }
 
   std::optional<int64_t> pending(const ChunkArg *arg,
@@ -561,19 +605,12 @@ private:
       }
       Position at = sources.position(stmt->range.begin);
       known = SiteId(program.sites.size());
-      program.sites.push_back({fileOf(at.file), at.line, at.column, caller});
+      program.sites.push_back(
+          {program.file(at.file), at.line, at.column, caller});
       siteLoc[known.value] = stmt->range.begin;
     }
     cache = {caller, known};
     return known;
-  }
-
-  uint32_t fileOf(StringRef name) {
-    for (size_t i = 0; i != program.files.size(); ++i)
-      if (program.files[i].name == name)
-        return static_cast<uint32_t>(i);
-    program.files.push_back({name.str(), false});
-    return static_cast<uint32_t>(program.files.size() - 1);
   }
 
   struct Defer {
@@ -602,6 +639,7 @@ private:
 
   RankId rank;
   std::vector<Chunk> chunks;
+  std::vector<uint64_t> issuedOfRank; ///< By kind; of those with one a rank.
   DeferredQueue queue;
   PhaseId phase;
   SiteId caller;

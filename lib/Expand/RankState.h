@@ -13,7 +13,8 @@ struct Chunk {
   PipeId pipe;
   StageId stage;
   uint64_t padded = 0; ///< Microbatches that the order counts with.
-  uint64_t issued[slot::count] = {}; ///< By main slot; padding included.
+  uint64_t issued[slot::count] = {};    ///< By main slot; padding included.
+  std::vector<uint64_t> issuedDeclared; ///< By kind; the built-in ones have 0.
   std::vector<uint32_t> queued;  ///< Its places in the rank's queue, in order.
   size_t firstQueued = 0;        ///< Those before it are taken.
   std::vector<uint32_t> placeOf; ///< Place + 1 by microbatch; filled once one

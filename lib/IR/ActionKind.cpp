@@ -1,5 +1,8 @@
 #include "ppcc/IR/ActionKind.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
 using namespace ppcc;
 using llvm::StringRef;
 
@@ -11,17 +14,56 @@ StringRef ppcc::kindClassName(KindClass kindClass) {
     return "send";
   case KindClass::Recv:
     return "recv";
+  case KindClass::Declared:
+    return "declared";
   }
   return "";
+}
+
+llvm::ArrayRef<StringRef> ppcc::kindScopeNames() {
+  static constexpr StringRef names[] = {"microbatch", "stage", "rank"};
+  return names;
+}
+
+StringRef ppcc::meetingName(Meeting meeting) {
+  static constexpr StringRef names[] = {"", "all", "replicas", "stages",
+                                        "outside"};
+  return names[static_cast<size_t>(meeting)];
+}
+
+bool KindInfo::canMeet() const {
+  switch (meeting) {
+  case Meeting::All:
+    return scope != KindScope::Microbatch;
+  case Meeting::Replicas:
+    return scope == KindScope::Stage;
+  case Meeting::Stages:
+    return scope != KindScope::Rank;
+  case Meeting::None:
+  case Meeting::Outside:
+    return true;
+  }
+  return true;
+}
+
+static KindInfo row(StringRef letters, KindClass kindClass, uint8_t defines,
+                    uint8_t needs) {
+  KindInfo info;
+  info.letters = letters.str();
+  info.kindClass = kindClass;
+  info.defines = defines;
+  info.needs = needs;
+  return info;
 }
 
 KindTable::KindTable()
     : kinds{
 #define KIND(Name, Letters, Class, Defines, Needs)                             \
-  {Letters, KindClass::Class, Defines, Needs},
+  row(Letters, KindClass::Class, Defines, Needs),
 #include "ppcc/IR/ActionKind.def"
 #undef KIND
-      } {
+      },
+      numBuiltIn(kinds.size()) {
 }
 
 std::optional<KindId> KindTable::find(StringRef letters) const {
@@ -44,4 +86,56 @@ std::optional<KindId> KindTable::without(KindId whole, KindId part) const {
   if ((all & some) != some || all == some)
     return std::nullopt;
   return find(kinds[whole.value].kindClass, all & ~some);
+}
+
+std::optional<uint8_t> KindTable::lane(StringRef name) {
+  for (size_t i = 0; i != laneNames.size(); ++i)
+    if (laneNames[i] == name)
+      return static_cast<uint8_t>(i);
+  if (laneNames.size() == maxKinds)
+    return std::nullopt;
+  laneNames.push_back(name.str());
+  return static_cast<uint8_t>(laneNames.size() - 1);
+}
+
+bool KindTable::hasBeside() const {
+  return llvm::any_of(declaredRows(),
+                      [](const KindInfo &info) { return info.isBeside(); });
+}
+
+KindTable KindTable::pruned(llvm::BitVector keeps,
+                            std::vector<KindId> &renumbered) const {
+  keeps.set(0, numBuiltIn);
+  auto forEachNamed = [](auto &info, auto visit) {
+    for (auto &rule : info.rules)
+      for (auto &kind : rule.kinds)
+        visit(kind);
+    if (info.restores)
+      visit(*info.restores);
+  };
+  llvm::SmallVector<uint32_t> work;
+  for (unsigned kind : keeps.set_bits())
+    work.push_back(kind);
+  while (!work.empty())
+    forEachNamed(kinds[work.pop_back_val()], [&](KindId named) {
+      if (keeps.test(named.value))
+        return;
+      keeps.set(named.value);
+      work.push_back(named.value);
+    });
+  KindTable result;
+  renumbered.assign(kinds.size(), KindId());
+  for (unsigned kind : keeps.set_bits()) {
+    if (kind < numBuiltIn) {
+      renumbered[kind] = KindId(kind);
+      continue;
+    }
+    KindInfo info = kinds[kind];
+    info.lane = *result.lane(laneNames[info.lane]);
+    renumbered[kind] = result.declare(std::move(info));
+  }
+  for (size_t kind = numBuiltIn; kind != result.kinds.size(); ++kind)
+    forEachNamed(result.kinds[kind],
+                 [&](KindId &named) { named = renumbered[named.value]; });
+  return result;
 }

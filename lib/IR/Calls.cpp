@@ -30,10 +30,16 @@ static Step itemAt(const Program &program, RankId rank, ActionId row) {
 Step ppcc::stepAt(const Program &program, RankId rank, ActionId row,
                   CallStyle style) {
   Step step = itemAt(program, rank, row);
-  if (style != CallStyle::Ring || step.slots != slot::Output ||
-      step.end == program.end(rank))
+  if (style != CallStyle::Ring || step.slots != slot::Output)
     return step;
-  Step next = itemAt(program, rank, step.end);
+  // What is declared to happen between the two, such as to compute the forward
+  // again, parts them no more than the backward itself.
+  ActionId behind = step.end;
+  while (behind != program.end(rank) && program.kindOf(behind).isDeclared())
+    ++behind.value;
+  if (behind == program.end(rank))
+    return step;
+  Step next = itemAt(program, rank, behind);
   if (next.slots == slot::InputGrad &&
       program[row].phase == program[next.begin].phase)
     return {row, next.end, moving};

@@ -29,7 +29,8 @@ Program ppcc::unrolled(const Program &program) {
   auto append = [&](ActionId begin, ActionId end, int64_t advance) {
     for (; begin != end; ++begin.value) {
       Action action = program[begin];
-      action.microbatch = static_cast<uint32_t>(action.microbatch + advance);
+      if (action.hasMicrobatch())
+        action.microbatch = static_cast<uint32_t>(action.microbatch + advance);
       result.append(action);
     }
   };

@@ -83,11 +83,44 @@ PhaseId Program::phase(StringRef name) {
   return PhaseId(found - phases.begin());
 }
 
+uint32_t Program::file(StringRef name) {
+  auto found = llvm::find_if(
+      files, [&](const SiteFile &file) { return file.name == name; });
+  if (found == files.end()) {
+    files.push_back({name.str(), false});
+    return static_cast<uint32_t>(files.size() - 1);
+  }
+  return static_cast<uint32_t>(found - files.begin());
+}
+
 std::optional<PipeId> Program::pipeOfMicrobatch(uint32_t microbatch) const {
   for (size_t i = 0; i != pipes.size(); ++i)
     if (pipes[i].hasMicrobatch(microbatch))
       return PipeId(i);
   return std::nullopt;
+}
+
+std::optional<std::pair<PipeId, StageId>>
+Program::firstStageOf(RankId rank) const {
+  for (size_t pipe = 0; pipe != pipes.size(); ++pipe)
+    if (auto stage = llvm::find(pipes[pipe].rankOfStage, rank);
+        stage != pipes[pipe].rankOfStage.end())
+      return std::pair(PipeId(pipe),
+                       StageId(stage - pipes[pipe].rankOfStage.begin()));
+  return std::nullopt;
+}
+
+void Program::setKinds(KindTable table, llvm::ArrayRef<KindId> renumbered) {
+  for (uint8_t &kind : kindColumn)
+    kind = static_cast<uint8_t>(renumbered[kind].value);
+  for (std::vector<CostSetting> *settings : {&costs.actions, &costs.memory}) {
+    llvm::erase_if(*settings, [&](CostSetting &setting) {
+      return !table.find(kinds[setting.kind].letters);
+    });
+    for (CostSetting &setting : *settings)
+      setting.kind = renumbered[setting.kind.value];
+  }
+  kinds = std::move(table);
 }
 
 std::optional<ActionId> Program::firstMessage() const {
@@ -141,9 +174,11 @@ static void appendNumber(uint32_t number, SmallVectorImpl<char> &out) {
 void ppcc::appendCell(const Program &program, const Action &action,
                       SmallVectorImpl<char> &out) {
   const KindInfo &info = program.kinds[action.kind];
-  appendNumber(action.stage.value, out);
+  if (info.scope != KindScope::Rank)
+    appendNumber(action.stage.value, out);
   out.append(info.letters.begin(), info.letters.end());
-  appendNumber(action.microbatch, out);
+  if (action.hasMicrobatch())
+    appendNumber(action.microbatch, out);
   if (!action.hasPeer())
     return;
   bool up = (info.defines & slot::Output) ==

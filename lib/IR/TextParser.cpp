@@ -4,6 +4,7 @@
 #include "ppcc/IR/Transport.h"
 #include "ppcc/Support/Suggest.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -216,6 +217,7 @@ private:
       diags.report<diag::IrExpected>(here(), "`}`, the end of `program`");
     checkSites();
     checkPatterns();
+    resolveKinds();
     for (Pipe &pipe : program.pipes) {
       llvm::sort(pipe.skipEdges);
       pipe.skipEdges.erase(
@@ -251,6 +253,7 @@ private:
         {"graph", &Parser::parseGraph},
         {"graphs", &Parser::parseGraphUse},
         {"pattern", &Parser::parsePattern},
+        {"action", &Parser::parseKind},
     };
     StringRef word = peekWord();
     keyLine = line;
@@ -268,6 +271,150 @@ private:
     llvm::transform(keys, names, [](const Key &key) { return key.name; });
     diags.report<diag::IrUnknownKey>(keyRange, word, didYouMean(word, names));
     return false;
+  }
+
+  // Declared actions.
+
+  bool parseKind() {
+    SourceRange at;
+    StringRef name = subject(at);
+    bool isName = !name.empty() && llvm::all_of(name, [](char c) {
+      return llvm::isAlpha(c) || c == '_';
+    });
+    if (!isName || name == "phase" || name == "loop" || name == "rank") {
+      diags.report<diag::BadActionName>(at, name.take_front(40));
+      return false;
+    }
+    if (program.kinds.find(name)) {
+      diags.report<diag::IrTwice>(at, fmt::format("`{}`", name));
+      return false;
+    }
+    if (program.kinds.size() == KindTable::maxKinds) {
+      diags.report<diag::TooManyKinds>(at, KindTable::maxKinds);
+      return false;
+    }
+    KindInfo info;
+    info.letters = name.str();
+    info.kindClass = KindClass::Declared;
+    KindId kind(program.kinds.size());
+    while (line == keyLine) {
+      if (acceptWord("per")) {
+        if (!parseScope(info.scope))
+          return false;
+      } else if (acceptWord("lane")) {
+        if (!parseLane(info.lane))
+          return false;
+      } else if (peekWord() == "after" || peekWord() == "before") {
+        if (!parseKindRule(kind, info))
+          return false;
+      } else if (acceptWord("required")) {
+        info.isRequired = true;
+      } else if (acceptWord("restores")) {
+        StringRef restored = subject(at);
+        pendingKinds.push_back({kind, std::nullopt, restored, at});
+      } else if (acceptWord("meets")) {
+        if (!parseMeeting(info))
+          return false;
+      } else {
+        break;
+      }
+      skipSpace();
+    }
+    if (!info.canMeet()) {
+      diags.report<diag::BadCollective>(keyRange,
+                                        kindScopeNames()[size_t(info.scope)],
+                                        meetingName(info.meeting));
+      return false;
+    }
+    if (name.size() == 1)
+      kindOfLetter[static_cast<unsigned char>(name[0])] =
+          static_cast<uint16_t>(kind.value);
+    program.kinds.declare(std::move(info));
+    return true;
+  }
+
+  bool parseScope(KindScope &scope) {
+    auto found = llvm::find(kindScopeNames(), peekWord());
+    if (found == kindScopeNames().end()) {
+      diags.report<diag::IrExpected>(here(), "`microbatch`, `stage` or `rank`");
+      return false;
+    }
+    cursor += found->size();
+    scope = static_cast<KindScope>(found - kindScopeNames().begin());
+    return true;
+  }
+
+  bool parseLane(uint8_t &lane) {
+    SourceRange at;
+    StringRef name = subject(at);
+    auto known = name.empty() ? std::nullopt : program.kinds.lane(name);
+    if (name.empty())
+      diags.report<diag::IrExpected>(here(), "the name of a lane");
+    else if (!known)
+      diags.report<diag::TooManyKinds>(at, KindTable::maxKinds);
+    lane = known.value_or(0);
+    return known.has_value();
+  }
+
+  /// Actions may name those that are declared behind them.
+  bool parseKindRule(KindId kind, KindInfo &info) {
+    bool isBefore = acceptWord("before");
+    if (!isBefore)
+      expectWord("after");
+    if (!expect("["))
+      return false;
+    while (!accept("]")) {
+      SourceRange at;
+      StringRef name = subject(at);
+      if (name.empty()) {
+        diags.report<diag::IrExpected>(here(), "the name of an action");
+        return false;
+      }
+      pendingKinds.push_back({kind, info.rules.size(), name, at});
+    }
+    info.rules.push_back({isBefore, {}});
+    return true;
+  }
+
+  bool parseMeeting(KindInfo &info) {
+    if (acceptWord("all")) {
+      info.meeting = Meeting::All;
+    } else if (acceptWord("replicas")) {
+      info.meeting = Meeting::Replicas;
+    } else if (acceptWord("outside")) {
+      SourceRange at;
+      info.meeting = Meeting::Outside;
+      info.outside = subject(at).str();
+    } else if (expect("[")) {
+      info.meeting = Meeting::Stages;
+      while (!accept("]")) {
+        skipSpace();
+        bool isNegative = acceptHere('-');
+        auto stage = number("a stage", Program::maxStages);
+        if (!stage)
+          return false;
+        info.stages.push_back(isNegative ? -int32_t(*stage) : int32_t(*stage));
+      }
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  void resolveKinds() {
+    for (const PendingKind &pending : pendingKinds) {
+      if (pending.kind.value >= program.kinds.size())
+        continue; // Its declaration was given up.
+      auto named = program.kinds.find(pending.name);
+      KindInfo &info = program.kinds.declared(pending.kind);
+      if (!named)
+        diags.report<diag::IrNoEntry>(pending.at, "action",
+                                      fmt::format("`{}`", pending.name));
+      else if (pending.rule)
+        info.rules[*pending.rule].kinds.push_back(*named);
+      else
+        info.restores = *named;
+    }
   }
 
   bool parseParam() {
@@ -959,6 +1106,7 @@ private:
       program.beginRank();
     // The actions of a rank that cannot be are read for their errors.
     appending = known;
+    wholeCells.clear();
     if (!expect("{")) {
       skipPastBrace();
       return;
@@ -993,6 +1141,8 @@ private:
       parsePhase();
     } else if (acceptWord("loop")) {
       parseLoop();
+    } else if (beginsRankCell()) {
+      parseCell(false);
     } else {
       const char *from = cursor;
       skipCell();
@@ -1002,6 +1152,15 @@ private:
                                      "an action, such as `0F3`, `phase` or "
                                      "`loop`");
     }
+  }
+
+  /// Whether an action of the rank stands here, which has no number in front.
+  bool beginsRankCell() const {
+    const char *to = cursor;
+    while (to != end && (llvm::isAlpha(*to) || *to == '_'))
+      ++to;
+    auto kind = program.kinds.find(StringRef(cursor, to - cursor));
+    return kind && program.kinds[*kind].scope == KindScope::Rank;
   }
 
   void parseLoop() {
@@ -1067,7 +1226,7 @@ private:
     bool joined = false;
     do {
       skipSpace();
-      if (cursor == end || !llvm::isDigit(*cursor)) {
+      if (cursor == end || !(llvm::isDigit(*cursor) || beginsRankCell())) {
         diags.report<diag::IrExpected>(here(), "an action, such as `0F3`");
         skipCell();
       } else {
@@ -1107,7 +1266,8 @@ private:
 
   bool readCell(Action &action) {
     const char *from = cursor;
-    auto stage = digits("a stage", UINT32_MAX - 1);
+    bool hasStage = llvm::isDigit(*cursor);
+    auto stage = hasStage ? digits("a stage", UINT32_MAX - 1) : 0;
     const char *letters = cursor;
     while (cursor != end && (llvm::isAlpha(*cursor) || *cursor == '_'))
       ++cursor;
@@ -1115,9 +1275,15 @@ private:
     std::optional<KindId> kindId = kindOf(kindLetters);
     if (!stage)
       return skippedCell();
-    if (!kindId || cursor == end || !llvm::isDigit(*cursor))
+    bool hasMicrobatch = cursor != end && llvm::isDigit(*cursor);
+    KindScope scope =
+        kindId ? program.kinds[*kindId].scope : KindScope::Microbatch;
+    if (!kindId || hasMicrobatch != (scope == KindScope::Microbatch) ||
+        hasStage == (scope == KindScope::Rank))
       return noAction(from, kindId ? StringRef() : kindLetters);
-    auto microbatch = digits("a microbatch", Program::maxMicrobatches);
+    auto microbatch = hasMicrobatch
+                          ? digits("a microbatch", Program::maxMicrobatches)
+                          : std::optional(Action::noMicrobatch);
     if (!microbatch)
       return skippedCell();
     std::optional<uint32_t> peer, site;
@@ -1177,6 +1343,8 @@ private:
   /// exist.
   bool place(Action &action, KindId kindId, uint32_t stage, uint32_t microbatch,
              std::optional<uint32_t> peer, SourceRange at) {
+    if (microbatch == Action::noMicrobatch)
+      return placeWhole(action, kindId, stage, at);
     if (lastPipe >= program.pipes.size() ||
         !program.pipes[lastPipe].hasMicrobatch(microbatch)) {
       auto pipe = program.pipeOfMicrobatch(microbatch);
@@ -1220,6 +1388,46 @@ private:
     return true;
   }
 
+  /// The same for an action of a stage or a rank. Where the rank hosts the
+  /// stage in several pipes, the first such cell is of the first pipe, and so
+  /// on.
+  bool placeWhole(Action &action, KindId kindId, uint32_t stage,
+                  SourceRange at) {
+    action.kind = kindId;
+    action.microbatch = Action::noMicrobatch;
+    RankId rank(std::max(program.ranksBegun(), 1u) - 1);
+    if (program.kinds[kindId].scope == KindScope::Rank) {
+      auto first = program.firstStageOf(rank);
+      if (!first) {
+        diags.report<diag::NoChunk>(at, rank.value, "");
+        return false;
+      }
+      std::tie(action.pipe, action.stage) = *first;
+      return true;
+    }
+    std::optional<PipeId> other, host;
+    uint32_t &seen = wholeCells[{kindId.value, stage}];
+    uint32_t number = 0;
+    for (auto [i, pipe] : llvm::enumerate(program.pipes)) {
+      if (stage >= pipe.numStages())
+        continue;
+      if (!other)
+        other = PipeId(i);
+      if (pipe.rankOfStage[stage] == rank && number++ <= seen)
+        host = PipeId(i);
+    }
+    ++seen;
+    if (!other) {
+      const Pipe *pipe = program.pipes.empty() ? nullptr : &program.pipes[0];
+      diags.report<diag::IrNoStage>(at, stage, pipe ? pipe->name : "",
+                                    pipe ? pipe->numStages() : 0);
+      return false;
+    }
+    action.pipe = host.value_or(*other);
+    action.stage = StageId(stage);
+    return true;
+  }
+
   size_t offset(SourceLoc at) const {
     return at.raw - sources.loc(file, 0).raw;
   }
@@ -1251,6 +1459,14 @@ private:
 
   static constexpr uint16_t noKind = 0xFFFF;
 
+  /// An action that another one names.
+  struct PendingKind {
+    KindId kind;                ///< That names it,
+    std::optional<size_t> rule; ///< in this rule, else as what it restores.
+    StringRef name;
+    SourceRange at;
+  };
+
   const SourceManager &sources;
   DiagnosticEngine &diags;
   uint32_t file;
@@ -1261,6 +1477,7 @@ private:
 
   Program program;
   std::array<uint16_t, 256> kindOfLetter;
+  std::vector<PendingKind> pendingKinds;
   bool ranksGiven = false;
   uint32_t keyLine = 0;
   SourceRange keyRange; ///< The key of the item that is being read.
@@ -1277,6 +1494,8 @@ private:
   std::optional<uint32_t>
       ownFile; ///< The entry of this text in Program::files.
   PhaseId phase;
+  /// By kind and stage: the rank's cells without a microbatch.
+  llvm::DenseMap<std::pair<uint32_t, uint32_t>, uint32_t> wholeCells;
   uint32_t lastPipe = 0;
   bool appending = false; ///< The rank exists, so that its actions count.
   std::optional<Loop> inLoop;

@@ -158,6 +158,8 @@ private:
     printPreconnect();
     if (options.sites)
       printSites();
+    for (const KindInfo &info : program.kinds.declaredRows())
+      printKind(info);
     for (const Pipe &pipe : program.pipes)
       printPipe(pipe);
     if (!program.stageLayers.empty()) {
@@ -296,6 +298,44 @@ private:
         out << " in " << caller;
       out << '\n';
     }
+  }
+
+  /// `action R per microbatch lane compute after [F] before [B I]`.
+  void printKind(const KindInfo &info) {
+    out << "  action " << info.letters << " per "
+        << kindScopeNames()[size_t(info.scope)] << " lane "
+        << program.kinds.lanes()[info.lane];
+    for (bool isBefore : {false, true})
+      for (const KindRule &rule : info.rules) {
+        if (rule.isBefore != isBefore)
+          continue;
+        out << (isBefore ? " before [" : " after [");
+        llvm::interleave(
+            rule.kinds, out,
+            [&](KindId kind) { out << program.kinds[kind].letters; }, " ");
+        out << ']';
+      }
+    if (info.isRequired)
+      out << " required";
+    if (info.restores)
+      out << " restores " << program.kinds[*info.restores].letters;
+    switch (info.meeting) {
+    case Meeting::None:
+      break;
+    case Meeting::All:
+    case Meeting::Replicas:
+      out << " meets " << meetingName(info.meeting);
+      break;
+    case Meeting::Stages:
+      out << " meets [";
+      llvm::interleave(info.stages, out, " ");
+      out << ']';
+      break;
+    case Meeting::Outside:
+      out << " meets outside " << info.outside;
+      break;
+    }
+    out << '\n';
   }
 
   void printPipe(const Pipe &pipe) {

@@ -36,7 +36,7 @@ constexpr Column columns[] = {
     {"kind", 0, 0xFF},
     {"pipe", 0, Program::maxPipes - 1},
     {"stage", 0, Program::maxStages - 1},
-    {"microbatch", 0, Program::maxMicrobatches - 1},
+    {"microbatch", -1, Program::maxMicrobatches - 1},
     {"peer", -1, Program::maxStages - 1},
     {"phase", 0, Program::maxPhases},
     {"group", -1, UINT32_MAX - 1},
@@ -213,6 +213,53 @@ private:
   void readKinds();
   void readLetters() { letters = string("letters"); }
   void readClass() { kindClass = string("class"); }
+  void readPer() {
+    std::string per = string("per");
+    auto scope = llvm::find(kindScopeNames(), per);
+    if (scope == kindScopeNames().end())
+      return wrong("per", "\"microbatch\", \"stage\" or \"rank\"");
+    declared.scope = static_cast<KindScope>(scope - kindScopeNames().begin());
+  }
+  void readLane() {
+    std::string name = string("lane");
+    auto lane = isWord(name) ? program.kinds.lane(name) : std::nullopt;
+    if (!lane)
+      return wrong("lane", fmt::format("a word, the name of one of at most {} "
+                                       "lanes",
+                                       KindTable::maxKinds));
+    declared.lane = *lane;
+  }
+  static bool isWord(StringRef text) {
+    return !text.empty() && llvm::all_of(text, [](char c) {
+      return llvm::isAlnum(c) || c == '_';
+    });
+  }
+  void readAfter() { readRules("after", false); }
+  void readBefore() { readRules("before", true); }
+  void readRules(StringRef key, bool isBefore) {
+    list(key, [&] {
+      size_t rule = declared.rules.size();
+      declared.rules.push_back({isBefore, {}});
+      list(key, [&] {
+        std::string name = string(key);
+        namedKinds.push_back({nextKind(), rule, name, lastPlace()});
+      });
+    });
+  }
+  void readRequired() {
+    auto value = cursor.boolean();
+    if (!value)
+      wrong("required", "true or false");
+    declared.isRequired = value.value_or(false);
+  }
+  void readRestores() {
+    std::string name = string("restores");
+    namedKinds.push_back({nextKind(), std::nullopt, name, lastPlace()});
+  }
+  void readCollective();
+  KindId nextKind() const { return KindId(program.kinds.size()); }
+  void declareKind();
+  void resolveKinds();
   void addKind();
   void readPhases() {
     list("phases", [&] {
@@ -310,6 +357,7 @@ private:
           actionsPlace, "actions",
           fmt::format("a list of {} lists, one a rank", program.numRanks));
     size_t errorsBefore = diags.errorCount();
+    resolveKinds();
     checkPipes();
     checkSites();
     checkPreconnect();
@@ -357,6 +405,14 @@ private:
 
   // What is being put together.
   std::string letters, kindClass;
+  KindInfo declared;
+  struct NamedKind {
+    KindId kind;                ///< That names it,
+    std::optional<size_t> rule; ///< in this rule, else as what it restores.
+    std::string name;
+    SourceRange place;
+  };
+  std::vector<NamedKind> namedKinds;
   Pipe pipe;
   uint32_t nextGroup = 0;
   int64_t group = -1; ///< Of the row before.
@@ -414,6 +470,13 @@ const Reader::Key Reader::topKeys[] = {
 const Reader::Key Reader::kindKeys[] = {
     {"letters", &Reader::readLetters},
     {"class", &Reader::readClass},
+    {"per", &Reader::readPer, /*isOptional=*/true},
+    {"lane", &Reader::readLane, /*isOptional=*/true},
+    {"after", &Reader::readAfter, /*isOptional=*/true},
+    {"before", &Reader::readBefore, /*isOptional=*/true},
+    {"required", &Reader::readRequired, /*isOptional=*/true},
+    {"restores", &Reader::readRestores, /*isOptional=*/true},
+    {"collective", &Reader::readCollective, /*isOptional=*/true},
 };
 const Reader::Key Reader::pipeKeys[] = {
     {"name", &Reader::readPipeName},
@@ -456,6 +519,7 @@ void Reader::readKinds() {
   list("kinds", [&] {
     letters.clear();
     kindClass.clear();
+    declared = KindInfo();
     size_t errorsBefore = diags.errorCount();
     object("a kind", kindKeys);
     if (diags.errorCount() == errorsBefore && !cursor.failed())
@@ -494,11 +558,73 @@ void Reader::readParams() {
     wrong("params", "an object");
 }
 
+void Reader::readCollective() {
+  constexpr StringRef what =
+      "\"all\", \"replicas\", \"outside NAME\" or a list of stages";
+  if (cursor.peek() == '[') {
+    declared.meeting = Meeting::Stages;
+    int64_t most = Program::maxStages;
+    list("collective",
+         [&] { declared.stages.push_back(number("collective", -most, most)); });
+    return;
+  }
+  std::string text = string("collective");
+  StringRef name = text;
+  bool isOutside = name.consume_front("outside ");
+  if (isOutside && isWord(name)) {
+    declared.meeting = Meeting::Outside;
+    declared.outside = name.str();
+  } else if (!isOutside && (name == "all" || name == "replicas")) {
+    declared.meeting = name == "all" ? Meeting::All : Meeting::Replicas;
+  } else {
+    wrong("collective", what);
+  }
+}
+
+void Reader::declareKind() {
+  bool isName = !letters.empty() && llvm::all_of(letters, [](char c) {
+    return llvm::isAlpha(c) || c == '_';
+  });
+  if (!isName)
+    return wrong("letters", "letters and underscores");
+  if (program.kinds.find(letters))
+    return wrong("kinds",
+                 fmt::format("told apart: `{}` is there twice", letters));
+  if (program.kinds.size() == KindTable::maxKinds)
+    return tooMany(KindTable::maxKinds, "kinds of actions");
+  if (!declared.canMeet()) {
+    diags.report<diag::BadCollective>(lastPlace(),
+                                      kindScopeNames()[size_t(declared.scope)],
+                                      meetingName(declared.meeting));
+    return;
+  }
+  declared.letters = letters;
+  declared.kindClass = KindClass::Declared;
+  kinds.push_back(program.kinds.declare(declared));
+}
+
+/// Kinds may name those that come behind them.
+void Reader::resolveKinds() {
+  for (const NamedKind &named : namedKinds) {
+    auto kind = program.kinds.find(named.name);
+    KindInfo &info = program.kinds.declared(named.kind);
+    if (!kind)
+      diags.report<diag::UnknownKind>(named.place, named.name, "");
+    else if (named.rule)
+      info.rules[*named.rule].kinds.push_back(*kind);
+    else
+      info.restores = *kind;
+  }
+}
+
 void Reader::addKind() {
+  if (kindClass == kindClassName(KindClass::Declared))
+    return declareKind();
   auto id = program.kinds.find(letters);
   if (!id || kindClassName(program.kinds[*id].kindClass) != kindClass) {
     std::string known;
-    for (const KindInfo &info : program.kinds.rows())
+    const KindTable builtIn;
+    for (const KindInfo &info : builtIn.rows())
       known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", info.letters,
                            kindClassName(info.kindClass));
     return wrong("kinds", "among " + known);
@@ -550,7 +676,8 @@ void Reader::readAction() {
   action.kind = KindId(row[KindColumn]);
   action.pipe = PipeId(row[PipeColumn]);
   action.stage = StageId(row[StageColumn]);
-  action.microbatch = row[MicrobatchColumn];
+  action.microbatch =
+      row[MicrobatchColumn] < 0 ? Action::noMicrobatch : row[MicrobatchColumn];
   if (row[PeerColumn] >= 0)
     action.peer = StageId(row[PeerColumn]);
   action.phase = PhaseId(row[PhaseColumn]);
@@ -670,7 +797,19 @@ void Reader::finishRow(ActionId id, uint32_t offset) {
                                             : "-1 for a compute action");
   else if (isMessage)
     check("stage", action.peer.value, pipe.numStages(), "its pipe");
-  if (!pipe.hasMicrobatch(action.microbatch))
+  const KindInfo &info = program.kinds[action.kind];
+  if (info.scope != KindScope::Microbatch) {
+    if (action.hasMicrobatch())
+      diags.report<diag::ImportJsonShape>(
+          rowPlace(offset), "microbatch",
+          "-1 for an action that is not of a microbatch");
+    auto first = program.firstStageOf(program.rankOf(id));
+    if (info.scope == KindScope::Rank && !first)
+      diags.report<diag::NoChunk>(rowPlace(offset), program.rankOf(id).value,
+                                  "");
+    else if (info.scope == KindScope::Rank)
+      std::tie(action.pipe, action.stage) = *first;
+  } else if (!pipe.hasMicrobatch(action.microbatch))
     diags.report<diag::ImportJsonRange>(
         rowPlace(offset), "microbatch", action.microbatch,
         fmt::format("its pipe has {} to, not including, {}",
@@ -758,6 +897,8 @@ void Reader::checkLoop(const Loop &loop, ActionId free, RankId rank,
     Action action = program[row];
     const Pipe &pipe = program.pipes[action.pipe.value];
     int64_t last = action.microbatch + int64_t(loop.count - 1) * loop.advance;
+    if (!action.hasMicrobatch())
+      continue;
     if (last >= pipe.firstMicrobatch && last < pipe.endMicrobatch())
       continue;
     diags.report<diag::IrLoopTooLong>(place, loop.count, last, pipe.name);

@@ -43,6 +43,12 @@ public:
         items.push_back(function(fn));
       else if (auto *b = dynamic_cast<P::BlockContext *>(child))
         items.push_back(block(b));
+      else if (auto *a = dynamic_cast<P::ActionDeclContext *>(child))
+        items.push_back(actionKind(a));
+      else if (auto *r = dynamic_cast<P::RuleDeclContext *>(child))
+        items.push_back(rule(r));
+      else if (auto *w = dynamic_cast<P::ApplyContext *>(child))
+        items.push_back(apply(w));
       else if (auto *s = dynamic_cast<P::ScheduleContext *>(child))
         schedules.push_back(schedule(s));
     }
@@ -128,6 +134,73 @@ private:
                                    parameters(ctx->parameters()),
                                    body(ctx->body()));
   }
+
+  const ActionItem *actionKind(P::ActionDeclContext *ctx) {
+    SmallVector<ActionProperty> properties;
+    for (auto *property : ctx->property()) {
+      SmallVector<ActionProperty::Value> values;
+      for (auto *value : property->propertyValue())
+        values.push_back(propertyValue(value));
+      properties.push_back({identifier(property->name), copy(values)});
+    }
+    return context.make<ActionItem>(firstWord(ctx), identifier(ctx->ID()),
+                                    copy(properties));
+  }
+
+  ActionProperty::Value propertyValue(P::PropertyValueContext *ctx) {
+    if (auto *set = ctx->stageSet()) {
+      SmallVector<const Expr *> stages;
+      for (auto *stage : set->expr())
+        stages.push_back(expr(stage));
+      return {{},
+              context.make<CallExpr>(range(set), identifier(set->getStart()),
+                                     copy(stages))};
+    }
+    if (ctx->expr())
+      return {{}, expr(ctx->expr())};
+    return {identifier(ctx->getStart()), nullptr};
+  }
+
+  const RuleItem *rule(P::RuleDeclContext *ctx) {
+    SmallVector<const InsertItem *> inserts;
+    for (auto *child : ctx->insert())
+      inserts.push_back(insert(child));
+    return context.make<RuleItem>(firstWord(ctx), identifier(ctx->ID()),
+                                  parameters(ctx->parameters()), copy(inserts));
+  }
+
+  const InsertItem *insert(P::InsertContext *ctx) {
+    SmallVector<Identifier> anchors;
+    P::AnchorsContext *anchor = ctx->anchors();
+    for (auto *name : anchor->ID())
+      anchors.push_back(identifier(name));
+    if (anchor->distance)
+      anchors.pop_back();
+    SmallVector<InsertItem::Binding> bindings;
+    for (auto *binding : ctx->binding())
+      bindings.push_back(
+          {identifier(binding->getStart()), identifier(binding->getStop())});
+    SourceRange whole = range(ctx);
+    whole.end.raw -= 1; // Without the semicolon.
+    return context.make<InsertItem>(
+        whole, identifier(ctx->ID(0)), identifier(ctx->side), copy(anchors),
+        identifier(anchor->distance), optional(anchor->expr()), copy(bindings),
+        optional(ctx->expr()));
+  }
+
+  ArrayRef<ActionStmt::Argument>
+  arguments(const std::vector<P::ArgumentContext *> &list) {
+    SmallVector<ActionStmt::Argument> args;
+    for (auto *arg : list)
+      args.push_back({identifier(arg->ID()), expr(arg->expr())});
+    return copy(args);
+  }
+
+  const ApplyItem *apply(P::ApplyContext *ctx) {
+    return context.make<ApplyItem>(firstWord(ctx), identifier(ctx->ID()),
+                                   arguments(ctx->argument()));
+  }
+
   Schedule schedule(P::ScheduleContext *ctx) {
     SmallVector<const Item *> items;
     for (auto *child : ctx->item())
@@ -197,6 +270,10 @@ private:
       return context.make<PatternItem>(firstWord(c), copy(actions),
                                        graphBody(c->graphBody()));
     }
+    if (auto *c = dynamic_cast<P::InsertContext *>(tree))
+      return insert(c);
+    if (auto *c = dynamic_cast<P::ApplyContext *>(tree))
+      return apply(c);
     auto *c = dynamic_cast<P::OnRankContext *>(tree);
     assert(c && "an item that the builder does not know");
     return context.make<OnRankItem>(firstWord(c), identifier(c->ID()),
@@ -363,12 +440,10 @@ private:
 
   const Stmt *statement(antlr4::tree::ParseTree *tree) {
     if (auto *c = dynamic_cast<P::ActionContext *>(tree)) {
-      SmallVector<ActionStmt::Argument> args;
-      for (auto *arg : c->argument())
-        args.push_back({identifier(arg->ID()), expr(arg->expr())});
       SourceRange whole = range(c);
       whole.end.raw -= 1; // Without the semicolon.
-      return context.make<ActionStmt>(whole, identifier(c->ID()), copy(args));
+      return context.make<ActionStmt>(whole, identifier(c->ID()),
+                                      arguments(c->argument()));
     }
     if (auto *c = dynamic_cast<P::LetContext *>(tree))
       return context.make<LetStmt>(firstWord(c), identifier(c->ID()),

@@ -149,6 +149,8 @@ static bool isList(size_t rule) {
   case ScheduleParser::RuleComm:
   case ScheduleParser::RuleEdgeLoop:
   case ScheduleParser::RuleGraphBody:
+  case ScheduleParser::RuleActionDecl:
+  case ScheduleParser::RuleRuleDecl:
     return true;
   default:
     return false;

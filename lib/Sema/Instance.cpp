@@ -85,6 +85,7 @@ public:
       : schedule(schedule), limits(limits), evaluator(evaluator), diags(diags) {
     instance.schedule = &schedule;
     instance.program.name = schedule.decl->name.text.str();
+    instance.program.kinds = evaluator.checkedModule().kinds;
   }
 
   std::optional<Instance> run(ArrayRef<ParamValue> values,
@@ -99,10 +100,14 @@ public:
       header();
     if (diags.errorCount() == before)
       pipes();
+    if (diags.errorCount() == before)
+      declaredCosts();
     if (diags.errorCount() == before && schedule.model)
       costs();
     if (diags.errorCount() == before && schedule.graph)
       buildGraphs(schedule, limits, evaluator, program(), diags);
+    if (diags.errorCount() == before)
+      rules();
     if (diags.errorCount() != before)
       return std::nullopt;
     return std::move(instance);
@@ -387,6 +392,50 @@ private:
     return evaluator.slotOf(loop->id);
   }
 
+  /// What declarations of actions say, which `model` may override.
+  void declaredCosts() {
+    CostModel &costs = program().costs;
+    for (const KindCosts &kind : evaluator.checkedModule().kindCosts) {
+      evaluator.clearFailed();
+      if (kind.time)
+        costs.actions.push_back({kind.kind, {}, {timeOf(kind.time)}});
+      if (kind.memory)
+        costs.memory.push_back(
+            {kind.kind,
+             {},
+             {amountOf(kind.memory,
+                       "memory " + program().kinds[kind.kind].letters,
+                       /*isSigned=*/true)}});
+    }
+  }
+
+  /// Gives values to the parameters of the rules that are followed.
+  void rules() {
+    const Module &module = evaluator.checkedModule();
+    for (ArrayRef<Application> list :
+         {ArrayRef(schedule.rules), ArrayRef(module.applications)})
+      for (const Application &application : list) {
+        evaluator.clearFailed();
+        instance.rules.push_back(
+            bound(module.rules[application.rule], application));
+      }
+  }
+
+  BoundRule bound(const Rule &rule, const Application &application) {
+    BoundRule result{&rule, application.range, {}};
+    for (auto [type, arg] : llvm::zip_equal(rule.params, application.args))
+      result.args.push_back(arg ? typed(arg, type) : Value{.i = 0});
+    size_t previous = evaluator.pushFrame(rule.numLocals);
+    for (auto [i, arg] : llvm::enumerate(application.args)) {
+      if (!arg)
+        result.args[i] =
+            typed(rule.item->params[i].defaultValue, rule.params[i]);
+      evaluator.local(i) = result.args[i];
+    }
+    evaluator.popFrame(previous);
+    return result;
+  }
+
   /// The settings of `model`.
   void costs() {
     size_t previous = evaluator.pushFrame(schedule.headerLocals);
@@ -502,7 +551,11 @@ private:
   }
 
   Time timeOf(const ast::ModelSetting &setting) {
-    double value = evaluator.evalFloat(setting.value);
+    return timeOf(setting.value);
+  }
+
+  Time timeOf(const ast::Expr *expr) {
+    double value = evaluator.evalFloat(expr);
     if (evaluator.failed())
       return 0;
     Time time = 0;
@@ -510,36 +563,41 @@ private:
     case cost::Fault::None:
       break;
     case cost::Fault::Negative:
-      if (evaluator.fail(diag::NegativeCost, setting.value->range))
-        diags.report<diag::NegativeCost>(setting.value->range, value);
+      if (evaluator.fail(diag::NegativeCost, expr->range))
+        diags.report<diag::NegativeCost>(expr->range, value);
       break;
     case cost::Fault::TooLarge:
-      if (evaluator.fail(diag::CostTooLarge, setting.value->range))
-        diags.report<diag::CostTooLarge>(setting.value->range, value,
+      if (evaluator.fail(diag::CostTooLarge, expr->range))
+        diags.report<diag::CostTooLarge>(expr->range, value,
                                          cost::max / cost::unit);
     }
     return time;
   }
 
   Amount amountOf(const ast::ModelSetting &setting) {
-    double value = evaluator.evalFloat(setting.value);
-    if (evaluator.failed())
-      return 0;
     bool isSigned = setting.name.text == "memory" &&
                     setting.subject.text != "static" &&
                     setting.subject.text != "limit";
+    Amount amount = amountOf(setting.value, nameOf(setting), isSigned);
     SourceRange range = setting.value->range;
+    if (amount == 0 && setting.name.text == "bandwidth" &&
+        !evaluator.failed() && evaluator.fail(diag::NoBandwidth, range))
+      diags.report<diag::NoBandwidth>(range);
+    return amount;
+  }
+
+  Amount amountOf(const ast::Expr *expr, StringRef name, bool isSigned) {
+    double value = evaluator.evalFloat(expr);
+    if (evaluator.failed())
+      return 0;
     auto amount = amount::fromDouble(value);
     if (!amount) {
-      if (evaluator.fail(diag::AmountTooLarge, range))
-        diags.report<diag::AmountTooLarge>(range, nameOf(setting), value,
+      if (evaluator.fail(diag::AmountTooLarge, expr->range))
+        diags.report<diag::AmountTooLarge>(expr->range, name, value,
                                            amount::max / amount::unit);
     } else if (*amount < 0 && !isSigned) {
-      if (evaluator.fail(diag::NegativeAmount, range))
-        diags.report<diag::NegativeAmount>(range, nameOf(setting), value);
-    } else if (*amount == 0 && setting.name.text == "bandwidth") {
-      if (evaluator.fail(diag::NoBandwidth, range))
-        diags.report<diag::NoBandwidth>(range);
+      if (evaluator.fail(diag::NegativeAmount, expr->range))
+        diags.report<diag::NegativeAmount>(expr->range, name, value);
     }
     return amount.value_or(0);
   }

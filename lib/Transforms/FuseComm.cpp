@@ -1,6 +1,7 @@
 // Posts neighbouring sends and receives together.
 #include "ppcc/Transforms/FuseComm.h"
 
+#include "Followers.h"
 #include "Fuse.h"
 
 #include "ppcc/IR/Calls.h"
@@ -54,11 +55,20 @@ public:
     FuseMessages fuse = fuseOf[static_cast<size_t>(options.mode)];
     if (!fuse)
       return PassResult::Unchanged;
-    FusePlan plan{program, options.calls, options.transports, context};
+    Followers followers(program);
+    std::optional<Program> rest;
+    if (!followers.empty()) {
+      rest = followers.taken();
+      context.analyses.clear();
+    }
+    FusePlan plan{rest ? *rest : program, options.calls, options.transports,
+                  context};
     auto result = fuse(plan);
+    if (rest)
+      context.analyses.clear();
     if (!result)
       return PassResult::Failed;
-    program = std::move(*result);
+    program = rest ? followers.putBack(*result) : std::move(*result);
     return PassResult::Changed;
   }
 

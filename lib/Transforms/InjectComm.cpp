@@ -2,6 +2,7 @@
 #include "ppcc/Transforms/InjectComm.h"
 
 #include "CommPlan.h"
+#include "Followers.h"
 
 #include "ppcc/IR/Place.h"
 
@@ -80,10 +81,12 @@ public:
   PassResult run(Program &program, PassContext &context) const override {
     if (options.order == CommOrder::None)
       return PassResult::Unchanged;
-    const auto &index = context.analyses.get<ProgramIndex>(program);
-    auto result = injectComm(program, index, options.order, context.diags,
-                             context.sources, options.latency, options.prefetch,
-                             options.torch);
+    Followers followers(program);
+    auto result =
+        followers.empty()
+            ? place(program, context.analyses.get<ProgramIndex>(program),
+                    context)
+            : placeAround(followers, context);
     if (!result)
       return PassResult::Failed;
     program = std::move(*result);
@@ -91,6 +94,21 @@ public:
   }
 
 private:
+  std::optional<Program> place(const Program &program,
+                               const ProgramIndex &index,
+                               PassContext &context) const {
+    return injectComm(program, index, options.order, context.diags,
+                      context.sources, options.latency, options.prefetch,
+                      options.torch);
+  }
+
+  std::optional<Program> placeAround(const Followers &followers,
+                                     PassContext &context) const {
+    Program rest = followers.taken();
+    auto placed = place(rest, ProgramIndex(rest), context);
+    return placed ? std::optional(followers.putBack(*placed)) : std::nullopt;
+  }
+
   InjectCommOptions options;
 };
 

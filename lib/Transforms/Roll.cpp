@@ -129,7 +129,11 @@ private:
       Key key{action.kind.value, action.pipe.value,  action.stage.value,
               action.peer.value, action.phase.value, siteOf(action),
               action.joined};
-      numbers[i] = numberOf.try_emplace(key, numberOf.size()).first->second;
+      // An action without a microbatch runs once.
+      numbers[i] =
+          action.hasMicrobatch()
+              ? numberOf.try_emplace(key, numberOf.size()).first->second
+              : UINT32_MAX - i;
       uint32_t step = i == 0 ? 0 : action.microbatch - microbatch(i - 1);
       symbols[i] =
           symbolOf

@@ -2,6 +2,7 @@
 #include "Report.h"
 #include "ppcc/Verify/Passes.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -168,6 +169,121 @@ private:
   PassContext &context;
 };
 
+/// Checks what declared actions ask for.
+class DeclaredChecker {
+public:
+  DeclaredChecker(const Program &program, const ProgramIndex &index,
+                  PassContext &context)
+      : program(program), index(index), context(context) {}
+
+  void check() {
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
+      for (ActionId row = program.begin(RankId(rank));
+           row != program.end(RankId(rank)) && !context.diags.saturated();
+           ++row.value)
+        if (program.kindOf(row).isDeclared())
+          enter(row, rank);
+    bool hasMessages = program.firstMessage().has_value();
+    for (const RuleIndex::Lack &lack : index.rules().lacks()) {
+      if (context.diags.saturated())
+        return;
+      checkLack(lack, hasMessages);
+    }
+    for (uint32_t kind = 0; kind != program.kinds.size(); ++kind)
+      if (program.kinds[KindId(kind)].isRequired && !context.diags.saturated())
+        checkRequired(KindId(kind));
+  }
+
+private:
+  using Work = std::tuple<uint32_t, uint32_t, uint32_t>;
+
+  static Work workOf(const Action &action, const KindInfo &info,
+                     uint32_t rank) {
+    return {action.kind.value,
+            info.scope == KindScope::Rank
+                ? rank
+                : action.pipe.value << 16 | action.stage.value,
+            action.microbatch};
+  }
+
+  void enter(ActionId row, uint32_t rank) {
+    Action action = program[row];
+    auto [first, isNew] = rows.try_emplace(
+        workOf(action, program.kinds[action.kind], rank), row.value);
+    if (!isNew)
+      reportAt<diag::RunsTwice>(program, context, row, cell(program, action))
+          .note(placeOf(program, ActionId(first->second), context.sources),
+                "`{}` is here", cell(program, action));
+  }
+
+  void checkLack(const RuleIndex::Lack &lack, bool hasMessages) {
+    Action action = program[lack.row];
+    const KindInfo &info = program.kinds[action.kind];
+    const KindRule &rule = info.rules[lack.rule];
+    llvm::SmallVector<llvm::StringRef> letters;
+    bool areMessages = true, anyByMicrobatch = false;
+    for (KindId kind : rule.kinds) {
+      letters.push_back(program.kinds[kind].letters);
+      areMessages &= !program.kinds[kind].isCompute();
+      anyByMicrobatch |= program.kinds[kind].scope == KindScope::Microbatch;
+    }
+    if (areMessages && !hasMessages)
+      return; // They are placed later.
+    reportAt<diag::LacksOther>(
+        program, context, lack.row, cell(program, action),
+        rule.isBefore ? "before" : "after", quoted(letters, " or "),
+        info.scope == KindScope::Rank ? "none on its rank"
+        : info.scope == KindScope::Microbatch && anyByMicrobatch
+            ? "none of its stage and microbatch"
+            : "none of its stage");
+  }
+
+  /// Reports the first that is missing of a kind that the program has.
+  void checkRequired(KindId kind) {
+    const KindInfo &info = program.kinds[kind];
+    std::optional<ActionId> present;
+    for (uint32_t row = 0; row != program.size() && !present; ++row)
+      if (program[ActionId(row)].kind == kind)
+        present = ActionId(row);
+    if (!present)
+      return;
+    auto has = [&](uint32_t place, uint32_t microbatch) {
+      return rows.contains({kind.value, place, microbatch});
+    };
+    auto report = [&](std::string where) {
+      reportAt<diag::RequiredMissing>(program, context, *present, where,
+                                      info.letters, cell(program, *present));
+    };
+    for (uint32_t p = 0; p != program.pipes.size(); ++p) {
+      const Pipe &pipe = program.pipes[p];
+      std::string ofPipe = program.pipes.size() == 1
+                               ? ""
+                               : fmt::format(" of pipe `{}`", pipe.name);
+      for (uint32_t stage = 0; stage != pipe.numStages(); ++stage) {
+        uint32_t rank = pipe.rankOfStage[stage].value, place = p << 16 | stage;
+        if (info.scope == KindScope::Rank) {
+          if (!has(rank, Action::noMicrobatch))
+            return report(fmt::format("rank {}", rank));
+        } else if (info.scope == KindScope::Stage) {
+          if (!has(place, Action::noMicrobatch))
+            return report(fmt::format("stage {}{}", stage, ofPipe));
+        } else {
+          for (uint32_t mb = pipe.firstMicrobatch; mb != pipe.endMicrobatch();
+               ++mb)
+            if (!has(place, mb))
+              return report(fmt::format("microbatch {} of stage {}{}", mb,
+                                        stage, ofPipe));
+        }
+      }
+    }
+  }
+
+  const Program &program;
+  const ProgramIndex &index;
+  PassContext &context;
+  llvm::DenseMap<Work, uint32_t> rows; ///< The first of each work.
+};
+
 class Completeness final : public CheckPass {
 public:
   bool runsAfterErrors() const override { return true; }
@@ -179,6 +295,8 @@ public:
     Checker checker(program, *index, context);
     checker.checkPresent();
     checker.checkMissing();
+    if (program.kinds.hasDeclared())
+      DeclaredChecker(program, *index, context).check();
   }
 };
 

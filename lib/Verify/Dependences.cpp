@@ -60,7 +60,7 @@ private:
   std::optional<ActionId> firstUnmet(ActionId group, ActionId groupEnd) const {
     std::optional<ActionId> unmet;
     for (ActionId id = group; id != groupEnd && !unmet; ++id.value)
-      forEachDependence(program, index, program[id], [&](ActionId needed) {
+      forEachDependence(program, index, id, [&](ActionId needed) {
         if (!done.test(needed.value))
           unmet = needed;
       });
@@ -93,7 +93,7 @@ private:
       return;
     ActionId groupEnd = program.groupEnd(position, rank);
     for (ActionId id = position; id != groupEnd; ++id.value)
-      forEachDependence(program, index, program[id], [&](ActionId needed) {
+      forEachDependence(program, index, id, [&](ActionId needed) {
         if (!done.test(needed.value))
           waits.push_back({rank, id, program.rankOf(needed), needed});
       });

@@ -29,16 +29,24 @@ public:
   }
 
 private:
+  /// Both are messages, or compute actions of the rank alone.
+  static bool fitTogether(const KindInfo &a, const KindInfo &b) {
+    auto standsAlone = [](const KindInfo &info) {
+      return info.isBeside() || info.meets();
+    };
+    return a.isCompute() == b.isCompute() && !standsAlone(a) && !standsAlone(b);
+  }
+
   static void checkGroup(const Program &program, const ProgramIndex &index,
                          PassContext &context, ActionId begin, ActionId end) {
     for (ActionId id(begin.value + 1); id != end; ++id.value)
-      if (program.kindOf(id).isCompute() != program.kindOf(begin).isCompute()) {
+      if (!fitTogether(program.kindOf(id), program.kindOf(begin))) {
         reportAt<diag::MixedGroup>(program, context, id, cell(program, id),
                                    cell(program, begin));
         return;
       }
     for (ActionId id = begin; id != end; ++id.value) {
-      forEachDependence(program, index, program[id], [&](ActionId needed) {
+      forEachDependence(program, index, id, [&](ActionId needed) {
         if (needed >= begin && needed < end && needed != id)
           reportAt<diag::DependentOverlap>(
               program, context, id, cell(program, id), cell(program, needed))

@@ -19,26 +19,39 @@ public:
     for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
       ActionId end = program.end(RankId(rank));
       for (ActionId id = program.begin(RankId(rank)); id != end; ++id.value) {
-        Action action = program[id];
-        const KindInfo &info = program.kinds[action.kind];
-        if (!info.isCompute())
-          continue;
-        for (unsigned rest = info.needs; rest; rest &= rest - 1) {
-          auto needed = index->definer(action.pipe, action.stage,
-                                       action.microbatch, rest & -rest);
-          if (!needed || *needed <= id || *needed >= end ||
-              inOneGroup(program, id, *needed))
-            continue;
-          reportAt<diag::RunsBefore>(program, context, id,
-                                     cell(program, action),
-                                     cell(program, *needed))
-              .note(placeOf(program, *needed, context.sources), "`{}` is here",
-                    cell(program, *needed));
-          if (context.diags.saturated())
-            return;
-        }
+        forEachOwnNeed(program, *index, id, [&](ActionId needed) {
+          if (needed > id && needed < end && !inOneGroup(program, id, needed))
+            report(program, id, needed, context);
+        });
+        if (context.diags.saturated())
+          return;
       }
     }
+  }
+
+private:
+  /// Calls `visit(ActionId)` for each action that `row` needs of its own stage,
+  /// or of its rank.
+  template <class Visit>
+  static void forEachOwnNeed(const Program &program, const ProgramIndex &index,
+                             ActionId row, Visit visit) {
+    for (ActionId needed : index.rules().neededBy(row))
+      visit(needed);
+    Action action = program[row];
+    const KindInfo &info = program.kinds[action.kind];
+    for (unsigned rest = info.isCompute() ? info.needs : 0; rest;
+         rest &= rest - 1)
+      if (auto needed = index.definer(action.pipe, action.stage,
+                                      action.microbatch, rest & -rest))
+        visit(*needed);
+  }
+
+  static void report(const Program &program, ActionId row, ActionId needed,
+                     PassContext &context) {
+    reportAt<diag::RunsBefore>(program, context, row, cell(program, row),
+                               cell(program, needed))
+        .note(placeOf(program, needed, context.sources), "`{}` is here",
+              cell(program, needed));
   }
 };
 

@@ -20,6 +20,6 @@ schedule s() {
     B;
   }
 }
-// CHECK:      unexpected-token.pp:[[#@LINE+2]]:1: error: unexpected `schedul`, expected the end of the file, {{.*}} or `schedule` [E0204]
+// CHECK:      unexpected-token.pp:[[#@LINE+2]]:1: error: unexpected `schedul`, expected a declaration or the end of the file [E0204]
 // CHECK:      unexpected-token.pp:[[#@LINE+1]]:1: note: did you mean `schedule`?
 schedul t() { }

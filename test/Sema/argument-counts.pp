@@ -40,7 +40,7 @@ schedule s() {
     // CHECK:      argument-counts.pp:[[#@LINE+4]]:5: error: `two` is neither an action nor a block [E0303]
     // CHECK-NEXT:   [[#@LINE+3]] |     two(1, 2);
     // CHECK-NEXT:     |     ^~~
-    // CHECK-NEXT: note: the actions are F, B, I and W; a block is declared before its use: `block NAME() { ... }`
+    // CHECK-NEXT: note: the actions are F, B, I, W and those that are declared; a block is declared before its use: `block NAME() { ... }`
     two(1, 2);
   }
 }

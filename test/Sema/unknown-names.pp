@@ -31,7 +31,7 @@ schedule s(width: int = 2, deep: boool = true) {
     // CHECK:      unknown-names.pp:[[#@LINE+4]]:5: error: `boht` is neither an action nor a block [E0303]
     // CHECK-NEXT:   [[#@LINE+3]] |     boht();
     // CHECK-NEXT:     |     ^~~~
-    // CHECK-NEXT: note: the actions are F, B, I and W; a block is declared before its use: `block NAME() { ... }`
+    // CHECK-NEXT: note: the actions are F, B, I, W and those that are declared; a block is declared before its use: `block NAME() { ... }`
     boht();
     // CHECK:      unknown-names.pp:[[#@LINE+1]]:5: error: `FORWARD` is neither an action nor a block [E0303]
     FORWARD;

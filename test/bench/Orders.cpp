@@ -118,6 +118,8 @@ public:
       ast::Context context;
       std::vector<ast::File> files{*parseFile(source, sources, context, diags)};
       auto module = *sema::check(files, context, commWords(), diags);
+      if (module.schedules.empty())
+        continue;
       const sema::Schedule &schedule = module.schedules.front();
       auto has = [&](llvm::StringRef name) {
         return llvm::any_of(schedule.params, [&](auto &param) {

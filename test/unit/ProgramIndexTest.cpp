@@ -90,7 +90,7 @@ TEST(Dependences, ofABackwardAreItsForwardAndTheReaders) {
   add(program, kind::Backward, 0, 1, 0); // 3
   ProgramIndex index(program);
   std::vector<uint32_t> needed;
-  forEachDependence(program, index, program[ActionId(3)],
+  forEachDependence(program, index, ActionId(3),
                     [&](ActionId id) { needed.push_back(id.value); });
   EXPECT_EQ(needed, (std::vector<uint32_t>{0, 1, 2}));
 }

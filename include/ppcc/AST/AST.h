@@ -292,10 +292,15 @@ enum class ItemKind : uint8_t {
   OnRank,
   Layer,
   StageGraph,
-  Pattern
+  Pattern,
+  Action,
+  Rule,
+  Insert,
+  Apply
 };
 
-/// What stands in a schedule, in a pipe, or (functions and blocks) in a file.
+/// What stands in a schedule, in a pipe, or (functions, blocks, actions, rules
+/// and their applications) in a file.
 struct Item {
   const ItemKind kind;
   SourceRange range; ///< Its first word.
@@ -611,6 +616,72 @@ struct PatternItem : Item {
   static bool classof(const Item *i) { return i->kind == ItemKind::Pattern; }
 };
 
+// ---- Declared actions
+// -------------------------------------------------------------------------------------------
+
+/// `after F, B;` in an action: its name and its values.
+struct ActionProperty {
+  struct Value {
+    Identifier keyword; ///< `stage`, `rank` or `comm`; else empty text.
+    const Expr *expr;   ///< Null for a keyword.
+  };
+  Identifier name;
+  llvm::ArrayRef<Value> values;
+};
+
+/// `action NAME { ... }`: a kind of actions.
+struct ActionItem : Item {
+  Identifier name;
+  llvm::ArrayRef<ActionProperty> properties;
+  ActionItem(SourceRange range, Identifier name,
+             llvm::ArrayRef<ActionProperty> properties)
+      : Item(ItemKind::Action, range), name(name), properties(properties) {}
+  static bool classof(const Item *i) { return i->kind == ItemKind::Action; }
+};
+
+/// `insert R before B, I by n for microbatch m when m % 2 == 0;`
+struct InsertItem : Item {
+  struct Binding {
+    Identifier what, variable;
+  };
+  Identifier action, side;
+  llvm::ArrayRef<Identifier> anchors;
+  Identifier distanceWord; ///< Empty text without a distance.
+  const Expr *distance;    ///< Null without one.
+  llvm::ArrayRef<Binding> bindings;
+  const Expr *condition; ///< Null without `when`.
+  InsertItem(SourceRange range, Identifier action, Identifier side,
+             llvm::ArrayRef<Identifier> anchors, Identifier distanceWord,
+             const Expr *distance, llvm::ArrayRef<Binding> bindings,
+             const Expr *condition)
+      : Item(ItemKind::Insert, range), action(action), side(side),
+        anchors(anchors), distanceWord(distanceWord), distance(distance),
+        bindings(bindings), condition(condition) {}
+  static bool classof(const Item *i) { return i->kind == ItemKind::Insert; }
+};
+
+/// `rule NAME(...) { ... }`: insertions with parameters.
+struct RuleItem : Item {
+  Identifier name;
+  llvm::ArrayRef<Parameter> params;
+  llvm::ArrayRef<const InsertItem *> inserts;
+  RuleItem(SourceRange range, Identifier name, llvm::ArrayRef<Parameter> params,
+           llvm::ArrayRef<const InsertItem *> inserts)
+      : Item(ItemKind::Rule, range), name(name), params(params),
+        inserts(inserts) {}
+  static bool classof(const Item *i) { return i->kind == ItemKind::Rule; }
+};
+
+/// `with NAME(...);`: a rule is followed.
+struct ApplyItem : Item {
+  Identifier rule;
+  llvm::ArrayRef<ActionStmt::Argument> args;
+  ApplyItem(SourceRange range, Identifier rule,
+            llvm::ArrayRef<ActionStmt::Argument> args)
+      : Item(ItemKind::Apply, range), rule(rule), args(args) {}
+  static bool classof(const Item *i) { return i->kind == ItemKind::Apply; }
+};
+
 struct Import {
   llvm::StringRef path;
   SourceRange range; ///< The string.
@@ -626,7 +697,8 @@ struct Schedule {
 struct File {
   uint32_t source = 0; ///< In the SourceManager.
   llvm::ArrayRef<Import> imports;
-  llvm::ArrayRef<const Item *> items; ///< Functions and blocks, in order.
+  llvm::ArrayRef<const Item *> items; ///< All but imports and schedules, in
+                                      ///< order.
   llvm::ArrayRef<Schedule> schedules;
 };
 

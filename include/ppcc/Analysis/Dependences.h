@@ -5,12 +5,16 @@
 
 namespace ppcc {
 
-/// Calls `visit(ActionId)` for each action whose result the compute action
-/// `action` reads: of its own stage, then of the neighbours. Results that no
-/// action produces are passed over. `visit` may be called twice for one action.
+/// Calls `visit(ActionId)` for each action that a row waits for: by the rules
+/// of declared kinds, then, of a compute action, for results of its own stage
+/// and of the neighbours. Results that no action produces are passed over.
+/// `visit` may be called twice for one action.
 template <class Visit>
 void forEachDependence(const Program &program, const ProgramIndex &index,
-                       const Action &action, Visit visit) {
+                       ActionId row, Visit visit) {
+  for (ActionId needed : index.rules().neededBy(row))
+    visit(needed);
+  Action action = program[row];
   const KindInfo &info = program.kinds[action.kind];
   if (!info.isCompute())
     return;

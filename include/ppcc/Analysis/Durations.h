@@ -32,8 +32,8 @@ public:
                       ? 0
                       : firstStage[action.pipe.value] + action.stage.value)];
   }
-  /// The time of the compute actions in the rows from `begin` to `end`, an
-  /// action or a whole group.
+  /// The time that the rank computes for the rows from `begin` to `end`, an
+  /// action or a whole group; what runs beside that takes none of it.
   Time of(const Program &program, ActionId begin, ActionId end) const;
 
   /// The time of a message between two stages of a pipe that are on different

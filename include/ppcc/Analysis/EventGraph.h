@@ -14,7 +14,8 @@ enum class NeedKind : uint8_t {
   Queue, ///< The action before it in its queue must have ended.
   Issue, ///< So must the compute action before it on its rank.
   Data,  ///< So must the action that makes, or receives, what it reads.
-  Start, ///< The other end of its message must have started.
+  Start, ///< The other end of its message, or all that meet with it, must have
+         ///< started.
   Room,  ///< A receive must have ended, so that the send can be stored.
 };
 
@@ -79,6 +80,7 @@ private:
     uint32_t member = 0, need = 0, open = 0;
   };
 
+  void findLanes();
   void findUnits();
   void countSources();
   void linkPartners();
@@ -94,6 +96,12 @@ private:
 
   bool isCompute(uint32_t row) const {
     return program.kindOf(ActionId(row)).isCompute();
+  }
+  /// Whether it waits for the action of the rank before it without standing in
+  /// its queue.
+  bool isIssued(uint32_t row) const {
+    return transport.hasStreams() ||
+           (!lanes.empty() && lanes[row] != lane::Compute);
   }
   bool met(Need need) const;
   /// What has come to a stage and microbatch.
@@ -120,7 +128,8 @@ private:
   };
   StartNeed startNeed(uint32_t row, const Action &action, uint32_t number);
   StartNeed dataNeed(uint32_t row, const Action &action, uint32_t number);
-  std::optional<Need> endNeed(uint32_t row) const;
+  std::optional<Need> endNeed(uint32_t row);
+  void joinMeeting(uint32_t meeting);
   /// The first unmet need from the place that `progress` tells, which is moved
   /// there.
   std::optional<Need> unmetStart(uint32_t unit, Progress &progress);
@@ -137,11 +146,19 @@ private:
   const ProgramIndex &index;
   const MessageIndex &messages;
   const Transport &transport;
+  std::vector<uint8_t> lanes; ///< By row; those with a queue of their own,
+                              ///< else 0. Empty when no action has one.
+  /// Members that have not started: how many, and the first.
+  struct MeetingState {
+    uint32_t open = 0, firstAbsent = 0;
+  };
+  std::vector<MeetingState> meetings;
   std::vector<uint32_t> units;    ///< By row; empty without groups.
   std::vector<uint32_t> previous; ///< By row: the one before it in its queue.
   std::vector<uint32_t> partners; ///< By row: the other end of a message.
   /// By row: on streams the compute action before a send or receive; with a
-  /// capacity the receive that makes room for a send.
+  /// capacity the receive that makes room for a send; the action of the rank
+  /// before one with a queue of its own.
   std::vector<uint32_t> beside;
   std::vector<uint32_t> firstWaiter; ///< By row.
   std::vector<uint32_t> nextWaiter;  ///< By waiter.

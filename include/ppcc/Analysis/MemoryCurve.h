@@ -3,16 +3,17 @@
 
 #include "ppcc/Analysis/Simulation.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace ppcc {
 
 /// The memory of a program, with what its model leaves out filled in: where it
-/// says nothing of actions, one that makes the output of a stage takes one
-/// unit. One that makes the weight gradients gives back all that its microbatch
-/// still holds of the stage, unless the model says what it takes or gives. In a
-/// forward-only program nothing is given back by itself. O(kinds * stages +
-/// settings) to make.
+/// says nothing of built-in actions, one that makes the output of a stage takes
+/// one unit. One that makes the weight gradients gives back all that its
+/// microbatch still holds of the stage, unless the model says what it takes or
+/// gives. In a forward-only program nothing is given back by itself. O(kinds *
+/// stages + settings) to make.
 class MemoryModel {
 public:
   explicit MemoryModel(const Program &program);
@@ -78,7 +79,8 @@ public:
 
   /// Calls `visit` for each change on a rank, in order of time, until it gives
   /// false. The members of a group take when it starts, and give back when it
-  /// ends. O(actions of the rank).
+  /// ends. What another action restores is given back too. O(actions of the
+  /// rank), and a sort of them where some run beside the others.
   void walk(RankId rank, llvm::function_ref<bool(const MemoryStep &)> visit);
   /// What is held at the moment where the last walk over `rank` stopped, by
   /// pipe and stage. O(actions of the rank).
@@ -91,6 +93,17 @@ public:
   const MemoryModel &model() const { return costs; }
 
 private:
+  /// A start or an end.
+  struct Event {
+    Time at;
+    bool isStart;
+    ActionId row;
+  };
+  /// By rank, in order of time.
+  template <class Visit> void forEachEvent(RankId rank, Visit visit) const;
+  void noteRestores(RankId rank);
+  Amount restoredOf(const Action &action) const;
+
   size_t pairOf(const Action &action) const {
     const Pipe &pipe = program.pipes[action.pipe.value];
     return firstPair[action.pipe.value] +
@@ -103,6 +116,10 @@ private:
   MemoryModel costs;
   std::vector<size_t> firstPair;   ///< By pipe.
   std::vector<decimal::Sum> holds; ///< By pair.
+  bool hasRestores = false;
+  /// By kind and pair, of the rank that is walked over: what another action
+  /// takes in its place.
+  llvm::DenseMap<std::pair<uint32_t, uint64_t>, Amount> restores;
 };
 
 } // namespace ppcc

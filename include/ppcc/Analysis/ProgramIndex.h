@@ -2,7 +2,7 @@
 // stage, in constant time.
 #pragma once
 
-#include "ppcc/IR/Program.h"
+#include "ppcc/Analysis/RuleIndex.h"
 
 #include "llvm/ADT/bit.h"
 
@@ -50,6 +50,9 @@ public:
                : edges(slotBit == slot::Output ? above : below, pipe, stage);
   }
 
+  /// What the rules of declared kinds ask for.
+  const RuleIndex &rules() const { return ruleIndex; }
+
 private:
   /// The stages on one side of each stage: those of stage s of all stages are
   /// ends[starts[s]] to ends[starts[s + 1]].
@@ -77,6 +80,7 @@ private:
   std::vector<uint32_t> definers;
   uint64_t pairs = 0;
   bool hasSlots = false;
+  RuleIndex ruleIndex;
 };
 
 /// Calls `visit(slotBit)` for each slot of the set.

@@ -112,8 +112,8 @@ private:
     visitor.item(rank, begin, end);
     for (uint32_t row = begin.value; row != end.value; ++row) {
       Action action = program[ActionId(row)];
-      made[pairOf(action.pipe, action.stage, action.microbatch)] |=
-          program.kinds[action.kind].defines;
+      if (uint8_t slots = program.kinds[action.kind].defines)
+        made[pairOf(action.pipe, action.stage, action.microbatch)] |= slots;
     }
     for (uint32_t row = begin.value; row != end.value; ++row) {
       Action action = program[ActionId(row)];

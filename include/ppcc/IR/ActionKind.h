@@ -4,8 +4,10 @@
 #include "ppcc/Support/Id.h"
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <cassert>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,11 +25,53 @@ inline constexpr unsigned count = 3;
 inline constexpr uint8_t moving = Output | InputGrad; ///< Other stages read it.
 } // namespace slot
 
-/// Where a kind runs and what it moves.
-enum class KindClass : uint8_t { Compute, Send, Recv };
+/// Where a kind runs and what it moves. A declared kind is work whose rules the
+/// program brings with it.
+enum class KindClass : uint8_t { Compute, Send, Recv, Declared };
 
-/// The word for a class in texts and files: `compute`, `send`, `recv`.
+/// The word for a class in texts and files: `compute`, `send`, `recv`,
+/// `declared`.
 llvm::StringRef kindClassName(KindClass kindClass);
+
+/// What has one action of a declared kind.
+enum class KindScope : uint8_t {
+  Microbatch, ///< Each stage and microbatch.
+  Stage,      ///< Each stage.
+  Rank,       ///< Each rank.
+};
+
+/// The words for the scopes: `microbatch`, `stage`, `rank`.
+llvm::ArrayRef<llvm::StringRef> kindScopeNames();
+
+/// The lanes that every program has; see KindTable::lanes().
+namespace lane {
+enum : uint8_t {
+  Compute, ///< The rank's compute actions, in order.
+  Comm,    ///< Its sends and receives.
+  None,    ///< Beside everything, without time of its own.
+};
+} // namespace lane
+
+/// The ranks that do an action together.
+enum class Meeting : uint8_t {
+  None,
+  All,      ///< All ranks of the program.
+  Replicas, ///< Those that host the stage of this number in any pipe.
+  Stages,   ///< Those that host some stages of the pipe.
+  Outside,  ///< The rank, and ranks of other programs.
+};
+
+/// What an action stands behind, or in front of: those of `kinds` that belong
+/// to the same stage and microbatch, as far as both have them. There is one at
+/// least.
+struct KindRule {
+  bool isBefore = false;
+  std::vector<KindId> kinds;
+  bool operator==(const KindRule &) const = default;
+};
+
+/// The word for the ranks that meet; empty for Meeting::None.
+llvm::StringRef meetingName(Meeting meeting);
 
 /// A row of the table of kinds; see ActionKind.def.
 struct KindInfo {
@@ -37,7 +81,34 @@ struct KindInfo {
   uint8_t needs =
       0; ///< The slots of its own stage and microbatch that it reads.
 
-  bool isCompute() const { return kindClass == KindClass::Compute; }
+  // Of a declared kind.
+  KindScope scope = KindScope::Microbatch;
+  uint8_t lane = lane::Compute;
+  bool isRequired = false;        ///< A program with one has all of them.
+  std::optional<KindId> restores; ///< What it takes, one of this kind gives
+                                  ///< back at its end.
+  Meeting meeting = Meeting::None;
+  std::string outside;         ///< The name of Meeting::Outside.
+  std::vector<int32_t> stages; ///< Of Meeting::Stages; those below 0 count from
+                               ///< the last stage up.
+  std::vector<KindRule> rules;
+
+  /// Whether it is work of the rank, and no message.
+  bool isCompute() const {
+    return kindClass == KindClass::Compute || isDeclared();
+  }
+  bool isDeclared() const { return kindClass == KindClass::Declared; }
+  /// Whether it is work that runs beside the compute actions.
+  bool isBeside() const { return lane != lane::Compute; }
+  /// Whether its rank computes nothing else while it runs, groups apart.
+  bool occupiesRank() const { return isCompute() && !isBeside(); }
+  /// Whether its scope tells the meetings of its kind apart: all ranks meet by
+  /// rank or stage, replicas by stage, stages by stage or microbatch.
+  bool canMeet() const;
+  /// Whether ranks of the program do it together.
+  bool meets() const {
+    return meeting != Meeting::None && meeting != Meeting::Outside;
+  }
   /// The slot under which it is counted: the first that it defines.
   uint8_t mainSlot() const { return defines & -defines; }
 };
@@ -69,8 +140,40 @@ public:
   /// Nothing when `whole` does not contain `part`, or is `part`.
   std::optional<KindId> without(KindId whole, KindId part) const;
 
+  /// The largest number of kinds.
+  static constexpr size_t maxKinds = 0x100;
+  /// Adds a declared kind; its letters are new.
+  KindId declare(KindInfo info) {
+    assert(kinds.size() < maxKinds && info.isDeclared());
+    kinds.push_back(std::move(info));
+    return KindId(kinds.size() - 1);
+  }
+  /// To complete a kind that others name before it.
+  KindInfo &declared(KindId id) { return kinds[id.value]; }
+  bool hasDeclared() const { return kinds.size() != numBuiltIn; }
+  llvm::ArrayRef<KindInfo> declaredRows() const {
+    return rows().drop_front(numBuiltIn);
+  }
+
+  /// The names of the lanes: `compute`, `comm`, `none`, and those that
+  /// declarations add.
+  llvm::ArrayRef<std::string> lanes() const { return laneNames; }
+  /// The lane called `name`, added when it is new; nothing when there are too
+  /// many.
+  std::optional<uint8_t> lane(llvm::StringRef name);
+  /// Whether some kind runs beside the compute actions.
+  bool hasBeside() const;
+
+  /// Only the built-in kinds and those declared ones for which `keeps` is true;
+  /// `keeps` has a place for each kind. Also those that these name.
+  /// `renumbered` then has the new number of each kind that is kept.
+  KindTable pruned(llvm::BitVector keeps,
+                   std::vector<KindId> &renumbered) const;
+
 private:
   std::vector<KindInfo> kinds;
+  std::vector<std::string> laneNames{"compute", "comm", "none"};
+  size_t numBuiltIn;
 };
 
 } // namespace ppcc

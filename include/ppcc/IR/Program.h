@@ -76,14 +76,19 @@ struct RankPair {
 struct Action {
   KindId kind;
   PipeId pipe;
-  StageId stage;           ///< The stage that executes it.
-  uint32_t microbatch = 0; ///< Of the pipe's range.
+  StageId stage;           ///< The stage that executes it; where its kind has
+                           ///< one a rank, the first that the rank hosts.
+  uint32_t microbatch = 0; ///< Of the pipe's range; noMicrobatch where its
+                           ///< kind has one a stage or rank.
   StageId peer{noPeer}; ///< Of a send or receive: the stage at the other end,
                         ///< in the same pipe.
   PhaseId phase;
   SiteId site;
   bool joined =
       false; ///< It runs in one group with the action before it on its rank.
+
+  static constexpr uint32_t noMicrobatch = 0xFFFFFFFF;
+  bool hasMicrobatch() const { return microbatch != noMicrobatch; }
 
   static constexpr uint32_t noPeer = 0xFFFF;
   bool hasPeer() const { return peer.value != noPeer; }
@@ -209,12 +214,20 @@ public:
 
   /// The phase called `name`, added when it is new. O(phases).
   PhaseId phase(llvm::StringRef name);
+  /// The file called `name`, added when it is new. O(files).
+  uint32_t file(llvm::StringRef name);
   /// The pipe whose range holds the microbatch.
   std::optional<PipeId> pipeOfMicrobatch(uint32_t microbatch) const;
   /// The rank that hosts a stage.
   RankId rankOfStage(PipeId pipe, StageId stage) const {
     return pipes[pipe.value].rankOfStage[stage.value];
   }
+  /// The first stage that a rank hosts, pipe after pipe. O(stages).
+  std::optional<std::pair<PipeId, StageId>> firstStageOf(RankId rank) const;
+  /// Puts other kinds in the place of the program's: `renumbered` has the new
+  /// number of each, and settings of those that are not in `table` are dropped.
+  /// O(actions).
+  void setKinds(KindTable table, llvm::ArrayRef<KindId> renumbered);
   /// The first row that sends or receives. O(actions).
   std::optional<ActionId> firstMessage() const;
   /// All microbatches of all pipes.
@@ -238,7 +251,8 @@ llvm::SmallVector<StageId, 2> readersOf(const Pipe &pipe, StageId stage,
                                         uint8_t slotBit);
 
 /// `0F3`, or `0SEND_F3>7` for a message along a skip edge (the peer of a
-/// receive stands behind `<`).
+/// receive stands behind `<`); `0REDUCE_GRAD` for an action of a stage, `STEP`
+/// for one of a rank.
 std::string cell(const Program &program, const Action &action);
 void appendCell(const Program &program, const Action &action,
                 llvm::SmallVectorImpl<char> &out);

@@ -73,9 +73,17 @@ private:
         row.phase() >= program.phases.size || row.site >= program.sites.size)
       return false;
     const Pipe &pipe = program.pipes[row.pipe];
-    return row.stage < pipe.numStages() && pipe.hasMicrobatch(row.microbatch) &&
-           (segment.count == 1 || pipe.hasMicrobatch(last(row, segment))) &&
+    return row.stage < pipe.numStages() && hasMicrobatch(row, segment, pipe) &&
            wiring.find(row);
+  }
+
+  bool hasMicrobatch(const Row &row, const Segment &segment,
+                     const Pipe &pipe) const {
+    if (row.microbatch == Row::noMicrobatch)
+      return segment.count == 1 &&
+             program.kinds[row.kind].kindClass == KindClass::Declared;
+    return pipe.hasMicrobatch(row.microbatch) &&
+           (segment.count == 1 || pipe.hasMicrobatch(last(row, segment)));
   }
 
   /// The microbatch of the last time that the row runs; all in between are
@@ -99,9 +107,10 @@ private:
     const Pipe &pipe = program.pipes[row.pipe];
     if (row.stage >= pipe.numStages())
       no("stage", row.stage);
-    for (int64_t microbatch : {int64_t(row.microbatch), last(row, segment)})
-      if (!pipe.hasMicrobatch(microbatch))
-        no("microbatch", microbatch);
+    if (!hasMicrobatch(row, segment, pipe))
+      for (int64_t microbatch : {int64_t(row.microbatch), last(row, segment)})
+        if (!pipe.hasMicrobatch(microbatch))
+          no("microbatch", microbatch);
     if (row.phase() >= program.phases.size)
       no("phase", row.phase());
     if (row.site >= program.sites.size)
@@ -116,7 +125,7 @@ private:
       refuse(what + " runs stage " + std::to_string(row.stage) +
              ", which is on rank " +
              std::to_string(program.pipes[row.pipe].rankOfStage[row.stage]));
-    if (program.kinds[row.kind].kindClass == KindClass::Compute)
+    if (program.kinds[row.kind].isWork())
       refuse(what + " computes, but has a peer");
     if (!row.hasPeer())
       refuse(what + " has no peer");
@@ -172,7 +181,9 @@ inline void checkHead(const Program &program) {
     if (kind.kindClass == KindClass::Compute)
       known |= kind.defines == slot::WeightGrad ||
                kind.defines == (slot::InputGrad | slot::WeightGrad);
-    if (kind.kindClass > KindClass::Recv || !known)
+    if (kind.kindClass == KindClass::Declared)
+      known = kind.defines == 0 && kind.needs == 0;
+    if (kind.kindClass > KindClass::Declared || !known)
       detail::refuse("kind `" + std::string(kind.letters) +
                      "` cannot be executed");
   }

@@ -158,6 +158,7 @@ private:
     bool is(KindClass kindClass) const {
       return does->kind->kindClass == kindClass;
     }
+    bool isWork() const { return does->kind->isWork(); }
   };
 
   /// A rank that sends to this one, and the receives posted for it, in order.
@@ -244,7 +245,7 @@ private:
     item = group;
     ++batches;
     if constexpr (requires { endpoint.beginBatch(); })
-      if (!alone.is(KindClass::Compute)) {
+      if (!alone.isWork()) {
         current = &item.front().row;
         tell([&] { endpoint.beginBatch(); });
       }
@@ -283,6 +284,10 @@ private:
         return false;
       executeHere(calls.front());
       keepResults(calls.front());
+      break;
+    case KindClass::Declared:
+      begin(member);
+      executeHere(calls.front());
     }
     return true;
   }
@@ -291,7 +296,7 @@ private:
   bool runGroup() {
     if (numCalls == 0)
       for (const Member &member : item)
-        if (member.is(KindClass::Compute))
+        if (member.isWork())
           begin(member);
     for (size_t i = 0; i != numCalls; ++i)
       if (!inputsAreHere(calls[i]))
@@ -526,7 +531,7 @@ private:
   bool waitHere() {
     for (const Member &member : item) {
       const Operation &does = *member.does;
-      if (member.is(KindClass::Compute))
+      if (member.isWork())
         continue;
       current = &member.row;
       if (member.is(KindClass::Send)) {
@@ -583,6 +588,8 @@ private:
     call.does = member.does;
     call.inputs.clear();
     const Kind &kind = *member.does->kind;
+    if (kind.kindClass == KindClass::Declared)
+      return;
     const StageWiring &wires = *member.does->stage;
     if (kind.defines & slot::Output) {
       beginActivation(wires, row.microbatch);
@@ -689,6 +696,11 @@ private:
   }
 
   void execute(Call &call) {
+    if (call.does->kind->kindClass == KindClass::Declared) {
+      if constexpr (requires { stage.perform(call.work); })
+        return stage.perform(call.work);
+      throw std::runtime_error("it has no function `perform`");
+    }
     switch (call.does->kind->defines) {
     case slot::Output:
       call.result = stage.forward(call.work, Inputs<Value>(call.inputs));
@@ -741,6 +753,8 @@ private:
   }
 
   void keepResults(Call &call) {
+    if (call.does->kind->kindClass == KindClass::Declared)
+      return;
     current = call.row;
     uint32_t microbatch = call.work.microbatch;
     const StageWiring &made = *call.does->stage;

@@ -66,8 +66,9 @@ struct PeerFailed {
 /// The action as in `0F3`, or `0SEND_F3>7` along a skip edge.
 inline std::string cell(const Program &program, const Row &row) {
   const Kind &kind = program.kinds[row.kind];
-  std::string text =
-      std::to_string(row.stage) + kind.letters + std::to_string(row.microbatch);
+  std::string text = std::to_string(row.stage) + kind.letters;
+  if (row.microbatch != Row::noMicrobatch)
+    text += std::to_string(row.microbatch);
   if (!row.hasPeer())
     return text;
   bool sends = kind.kindClass == KindClass::Send;

@@ -136,7 +136,7 @@ public:
     else if (depth == 2 && section == "columns")
       addColumn(value);
     else if (depth == 3 && section == "kinds" && inner == "letters")
-      loaded.kinds.back() = kindOf(value);
+      loaded.kinds.back().letters = keep(value);
     else if (depth == 3 && section == "kinds" && inner == "class")
       className = value;
     else if (depth == 3 && section == "pipes" && inner == "name")
@@ -387,7 +387,10 @@ private:
     row.kind = uint8_t(within(at(KindOf), UINT8_MAX, "kind"));
     row.pipe = uint8_t(within(at(PipeOf), UINT8_MAX, "pipe"));
     row.stage = uint16_t(within(at(StageOf), Row::noPeer - 1, "stage"));
-    row.microbatch = within(at(MicrobatchOf), UINT32_MAX, "microbatch");
+    row.microbatch =
+        at(MicrobatchOf) == -1
+            ? Row::noMicrobatch
+            : within(at(MicrobatchOf), Row::noMicrobatch - 1, "microbatch");
     row.peer = at(PeerOf) == -1
                    ? Row::noPeer
                    : uint16_t(within(at(PeerOf), Row::noPeer - 1, "peer"));
@@ -492,12 +495,16 @@ private:
   }
 
   void endKind() {
-    static constexpr const char *names[] = {"compute", "send", "recv"};
-    const Kind &kind = loaded.kinds.back();
+    static constexpr const char *names[] = {"compute", "send", "recv",
+                                            "declared"};
+    Kind &kind = loaded.kinds.back();
     require(kind.letters, "a kind has no letters");
     for (size_t i = 0; i + 1 != loaded.kinds.size(); ++i)
       require(std::strcmp(loaded.kinds[i].letters, kind.letters) != 0,
               "kind `" + std::string(kind.letters) + "` is there twice");
+    kind = className == "declared"
+               ? Kind{kind.letters, KindClass::Declared, 0, 0}
+               : kindOf(kind.letters);
     require(className == names[size_t(kind.kindClass)],
             "kind `" + std::string(kind.letters) + "` is of class `" +
                 className + "`");

@@ -38,8 +38,9 @@ enum : uint8_t {
 };
 } // namespace slot
 
-/// Where a kind of action runs and what it moves.
-enum class KindClass : uint8_t { Compute, Send, Recv };
+/// Where a kind of action runs and what it moves. What a declared kind does,
+/// the user's stage knows.
+enum class KindClass : uint8_t { Compute, Send, Recv, Declared };
 
 /// A kind of action.
 struct Kind {
@@ -47,6 +48,11 @@ struct Kind {
   KindClass kindClass;
   uint8_t defines; ///< The slots that it fills or carries.
   uint8_t needs;   ///< The slots of its own stage and microbatch it reads.
+
+  /// Whether the stage does it, not the transport.
+  constexpr bool isWork() const {
+    return kindClass == KindClass::Compute || kindClass == KindClass::Declared;
+  }
 };
 
 /// One action, in 16 bytes.
@@ -54,13 +60,15 @@ struct Row {
   uint8_t kind;        ///< Index into Program::kinds.
   uint8_t pipe;        ///< Index into Program::pipes.
   uint16_t stage;      ///< The stage that executes it, of its pipe.
-  uint32_t microbatch; ///< Of the pipe's range.
+  uint32_t microbatch; ///< Of the pipe's range; noMicrobatch of a declared
+                       ///< action that is not of one.
   uint16_t peer;       ///< Of a message: the stage at the other end, else none.
   uint16_t phaseAndJoined; ///< Index into Program::phases; the highest bit says
                            ///< that it runs in one group with the row before.
   uint32_t site;           ///< Index into Program::sites.
 
   static constexpr uint16_t noPeer = 0xFFFF, joinedBit = 0x8000;
+  static constexpr uint32_t noMicrobatch = 0xFFFFFFFF;
 
   constexpr bool hasPeer() const { return peer != noPeer; }
   constexpr bool joined() const { return phaseAndJoined & joinedBit; }

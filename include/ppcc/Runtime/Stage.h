@@ -22,6 +22,10 @@ struct Work {
   uint32_t site;
   uint16_t lane; ///< Which member of its group it is; 0 when it has none.
 
+  /// The letters of the action, such as `F` or `REDUCE_GRAD`.
+  const char *letters() const { return program->kinds[kind].letters; }
+  /// False of a declared action of a stage or a rank.
+  bool hasMicrobatch() const { return microbatch != Row::noMicrobatch; }
   bool isFirst() const { return stage == 0; }
   bool isLast() const { return stage + 1u == program->pipes[pipe].numStages(); }
 };
@@ -78,13 +82,15 @@ struct StageHooks {
 ///       Value backward(const Work &, Value *outputGrad);
 ///       Value backward_input(const Work &, Value *outputGrad);
 ///       void backward_weight(const Work &);
+///       void perform(const Work &);
 ///       void add(Value &sum, const Value &gradient);
 ///     };
 ///
 /// `outputGrad` is null at the last stage, else the stage's own to change. A
 /// backward returns the gradient of its input, which every stage that it read
 /// gets; where those differ it returns a std::vector<Value>, one for each, in
-/// the order of `inputs`. `add` sums the gradients from several readers
+/// the order of `inputs`. `perform` does what the program declares; the letters
+/// of the work say what. `add` sums the gradients from several readers
 /// (otherwise `sum += gradient`). Functions that a program does not call can be
 /// left out.
 template <class T>

@@ -82,9 +82,7 @@ private:
   }
 
   const Kind &kindOf(const Row &row) const { return program.kinds[row.kind]; }
-  bool isCompute(const Row &row) const {
-    return kindOf(row).kindClass == KindClass::Compute;
-  }
+  bool isCompute(const Row &row) const { return kindOf(row).isWork(); }
   bool sends(const Row &row) const {
     return kindOf(row).kindClass == KindClass::Send;
   }

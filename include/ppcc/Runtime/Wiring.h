@@ -147,7 +147,7 @@ private:
                      const StageWiring &stage, uint32_t rank) {
     size_t number = static_cast<size_t>(&kind - program.kinds.begin());
     const Operation *&first = operations[stage.index * numKinds + number];
-    if (kind.kindClass == KindClass::Compute) {
+    if (kind.isWork()) {
       first = &all.emplace_back(
           Operation{&kind, &stage, Row::noPeer, rank, 0, 0, nullptr});
       return;

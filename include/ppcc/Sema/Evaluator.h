@@ -102,6 +102,8 @@ public:
     return module.stmts[statement].index;
   }
 
+  const Module &checkedModule() const { return module; }
+
   std::vector<Value> globals;
   Counters *counters = nullptr;
   std::optional<LayerCounts> layers; ///< Of the layout, if there is one.

@@ -20,12 +20,20 @@ struct Limits {
   }
 };
 
+/// A rule with values for its parameters.
+struct BoundRule {
+  const Rule *rule = nullptr;
+  SourceRange range; ///< Where it is applied.
+  std::vector<Value> args;
+};
+
 /// A schedule with its parameters bound.
 struct Instance {
   const Schedule *schedule = nullptr;
   Program program;              ///< Without rows.
   std::vector<uint64_t> padded; ///< By pipe: microbatches that the order counts
                                 ///< with, real ones included.
+  std::vector<BoundRule> rules; ///< In the order in which they are followed.
 };
 
 /// Binds the parameters, checks every `require`, and evaluates the header:

@@ -49,6 +49,48 @@ struct Block {
       nullptr; ///< A statement of it that cannot stand in a group.
 };
 
+/// An `insert`.
+struct Insertion {
+  /// What a variable of it stands for.
+  enum class What : uint8_t {
+    Microbatch,
+    Stage,
+    Rank,
+    Ordinal, ///< Of the action of `kind`, among those of its rank.
+  };
+  struct Binding {
+    What what = What::Microbatch;
+    KindId kind;
+    uint32_t slot = 0; ///< Local.
+  };
+  const ast::InsertItem *item = nullptr;
+  KindId action;
+  bool isBefore = false;
+  std::vector<KindId> anchors;
+  std::vector<Binding> bindings;
+};
+
+/// A `rule`, or an `insert` of a schedule, which has no parameters.
+struct Rule {
+  const ast::RuleItem *item = nullptr; ///< Null for an `insert`.
+  std::vector<Type> params;            ///< In local slots 0, 1, ...
+  std::vector<Insertion> inserts;
+  uint32_t numLocals = 0;
+};
+
+/// A rule that a schedule follows.
+struct Application {
+  uint32_t rule = 0; ///< A row of Module::rules.
+  SourceRange range;
+  std::vector<const ast::Expr *> args; ///< By parameter; null for the default.
+};
+
+/// What a declaration says about the costs of an action.
+struct KindCosts {
+  KindId kind;
+  const ast::Expr *time = nullptr, *memory = nullptr; ///< Null when untold.
+};
+
 struct ScheduleParam {
   const ast::Parameter *decl = nullptr;
   Type type = Type::Error;
@@ -86,6 +128,7 @@ struct Schedule {
   const ast::StageGraphItem *graph = nullptr;
   uint32_t graphSlot = 0; ///< Local slot of the variable of `graph`.
   std::vector<const ast::PatternItem *> patterns;
+  std::vector<Application> rules; ///< In the order in which they are followed.
   uint32_t numGlobals = 0;
   uint32_t numLocals = 0;    ///< Of the body of `on rank`; slot 0 is the rank.
   uint32_t headerLocals = 0; ///< Of stage maps and edge loops.
@@ -100,7 +143,11 @@ struct Module {
   std::vector<Function> functions;
   std::vector<Block> blocks;
   std::vector<Schedule> schedules; ///< Those of the file itself.
-  KindTable kinds;
+  std::vector<Rule> rules;
+  std::vector<Application> applications; ///< Those of files: for all schedules,
+                                         ///< behind their own.
+  KindTable kinds;                       ///< Those that some file declares too.
+  std::vector<KindCosts> kindCosts;
 };
 
 /// What the settings of `comm { }` may name.

@@ -116,7 +116,9 @@ function rankIndex(data, row) {
 // ---- Words ----------------------------------------------------------------------------------------------------------
 
 const number = (value) => String(Number(value.toFixed(9)));
-const label = (data, row) => data.kinds[data.kind[row]].letters + data.microbatch[row];
+/// Nothing for an action of a stage or a rank.
+const microbatchText = (data, row) => (data.microbatch[row] === 0xffffffff ? "" : String(data.microbatch[row]));
+const label = (data, row) => data.kinds[data.kind[row]].letters + microbatchText(data, row);
 const cell = (data, row) => data.stage[row] + label(data, row);
 
 function place(data, site) {
@@ -147,10 +149,10 @@ function describe(data, row) {
   const start = data.start[row], end = data.end[row];
   const lines = [
     [cell(data, row) + ": " + kind.words],
-    ["stage " + data.stage[row] + pipe + ", microbatch " + data.microbatch[row] + (phase ? ", phase " + phase : "")],
+    ["stage " + data.stage[row] + pipe + (microbatchText(data, row) && ", microbatch " + microbatchText(data, row)) + (phase ? ", phase " + phase : "")],
     ["rank " + data.ranks[rankIndex(data, row)] + ", from " + number(start) + " to " + number(end) + " (" + number(end - start) + ")"],
   ];
-  if (kind.class !== "compute") lines.push([(kind.class === "send" ? "to" : "from") + " stage " + data.peer[row]]);
+  if (kind.class === "send" || kind.class === "recv") lines.push([(kind.class === "send" ? "to" : "from") + " stage " + data.peer[row]]);
   for (let site = data.site[row], depth = 0; site !== 0 && depth < 8; site = data.sites[4 * site + 3], ++depth) {
     const { text, source } = place(data, site);
     lines.push([(depth ? "called at " : "") + text + (source ? "  " + source : ""), "source"]);
@@ -331,7 +333,7 @@ function drawMessages(strip) {
 
 /// The letters and the microbatch, in one line, else in two, else not at all.
 function drawLabel(data, row, left, right, top, part) {
-  const letters = data.kinds[data.kind[row]].letters, digits = String(data.microbatch[row]);
+  const letters = data.kinds[data.kind[row]].letters, digits = microbatchText(data, row);
   const fits = (text) => right - left >= 6.4 * text.length + 2;
   const center = (left + right) / 2;
   if (part < 9) return;

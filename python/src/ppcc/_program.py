@@ -17,10 +17,12 @@ from ._timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of action: its letters, as in `0F3`, and its class."""
+    """A kind of action: its letters, as in `0F3`, its class, and what has one: each microbatch of a stage, each stage,
+    or each rank."""
 
     letters: str
-    kind_class: Literal["compute", "send", "recv"]
+    kind_class: Literal["compute", "send", "recv", "declared"]
+    per: Literal["microbatch", "stage", "rank"] = "microbatch"
 
     @property
     def is_compute(self) -> bool:
@@ -82,6 +84,7 @@ class Action:
     stage: int
     """The stage that executes it."""
     microbatch: int
+    """-1 for a declared action that is not of one."""
     peer: int | None = None
     """Of a send or receive: the stage at the other end, in the same pipe."""
     phase: str = ""
@@ -96,7 +99,9 @@ class Action:
         return None if self.peer is None else self.pipe.rank_of_stage[self.peer]
 
     def __str__(self) -> str:
-        return f"{self.stage}{self.kind.letters}{self.microbatch}"
+        stage = "" if self.kind.per == "rank" else self.stage
+        microbatch = self.microbatch if self.kind.per == "microbatch" else ""
+        return f"{stage}{self.kind.letters}{microbatch}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +258,7 @@ def _installed_torch() -> str | None:
 
 
 def _read(document: dict[str, Any], text: str) -> Program:
-    kinds = tuple(Kind(row["letters"], row["class"]) for row in document["kinds"])
+    kinds = tuple(Kind(row["letters"], row["class"], row.get("per", "microbatch")) for row in document["kinds"])
     pipes = tuple(
         Pipe(
             index,

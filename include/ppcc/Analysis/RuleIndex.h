@@ -1,0 +1,62 @@
+// What declared actions wait for, what waits for them, and with whom they meet.
+#pragma once
+
+#include "ppcc/IR/Program.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+namespace ppcc {
+
+/// The rules of a program's declared kinds, applied to its rows. All that they
+/// speak of is on one rank; only meetings lead to others. Of several rows for
+/// the same work the first counts. Nothing is stored for a program without
+/// declared kinds; else 4 bytes a row and what the rules ask for. O(actions) to
+/// make. It does not follow changes of the program.
+class RuleIndex {
+public:
+  explicit RuleIndex(const Program &program);
+
+  /// The rows of its rank that must have ended before `row` starts, beside
+  /// those that fill the slots that it reads.
+  llvm::ArrayRef<ActionId> neededBy(ActionId row) const {
+    if (starts.empty())
+      return {};
+    return llvm::ArrayRef(needs).slice(
+        starts[row.value], starts[row.value + 1] - starts[row.value]);
+  }
+
+  /// A row whose rule speaks of actions that the program does not have.
+  struct Lack {
+    ActionId row;
+    uint32_t rule; ///< Of its kind.
+  };
+  /// In the order of their rows.
+  llvm::ArrayRef<Lack> lacks() const { return lackRows; }
+
+  /// The meetings, and whether a row joins one of them.
+  size_t numMeetings() const { return meetingStarts.size() - 1; }
+  std::optional<uint32_t> meetingOf(ActionId row) const {
+    auto found = meetingOfRow.find(row.value);
+    return found == meetingOfRow.end() ? std::nullopt
+                                       : std::optional(found->second);
+  }
+  /// The rows of a meeting, one a rank, ascending.
+  llvm::ArrayRef<ActionId> members(uint32_t meeting) const {
+    return llvm::ArrayRef(memberRows)
+        .slice(meetingStarts[meeting],
+               meetingStarts[meeting + 1] - meetingStarts[meeting]);
+  }
+
+private:
+  void addNeeds(const Program &program);
+  void addMeetings(const Program &program);
+
+  std::vector<uint32_t> starts; ///< Of each row, in `needs`.
+  std::vector<ActionId> needs;
+  std::vector<Lack> lackRows;
+  llvm::DenseMap<uint32_t, uint32_t> meetingOfRow;
+  std::vector<uint32_t> meetingStarts{0};
+  std::vector<ActionId> memberRows;
+};
+
+} // namespace ppcc

@@ -1,0 +1,186 @@
+// What declared actions wait for, what waits for them, and with whom they meet.
+#include "ppcc/Analysis/RuleIndex.h"
+
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <array>
+#include <map>
+#include <numeric>
+
+using namespace ppcc;
+
+namespace {
+
+uint32_t stageOf(const Action &action) {
+  return action.pipe.value << 16 | action.stage.value;
+}
+
+/// The rows of one rank that rules speak of, by the work that they do.
+class RankRows {
+public:
+  explicit RankRows(const Program &program)
+      : program(program), isTracked(program.kinds.size()),
+        ofKind(program.kinds.size()) {
+    for (auto [kind, info] : llvm::enumerate(program.kinds.rows())) {
+      if (info.isDeclared())
+        isTracked.set(kind);
+      for (const KindRule &rule : info.rules)
+        for (KindId named : rule.kinds)
+          isTracked.set(named.value);
+    }
+  }
+
+  void enter(RankId rank) {
+    exact.clear();
+    sameWork.clear();
+    ofStage.clear();
+    for (std::vector<ActionId> &rows : ofKind)
+      rows.clear();
+    firsts.clear();
+    for (ActionId row = program.begin(rank); row != program.end(rank);
+         ++row.value) {
+      Action action = program[row];
+      uint32_t kind = action.kind.value;
+      if (!isTracked.test(kind))
+        continue;
+      auto [known, isNew] =
+          exact.try_emplace(exactKey(action.kind, action), row.value);
+      if (!isNew && !action.hasPeer())
+        continue;
+      // A message along a skip edge is of the same stage and microbatch as that
+      // to the neighbour; both count.
+      if (!isNew)
+        sameWork[row.value] = std::exchange(known->second, row.value);
+      ofStage[stageKey(action.kind, action)].push_back(row);
+      ofKind[kind].push_back(row);
+      if (program.kinds[action.kind].isDeclared())
+        firsts.push_back(row);
+    }
+  }
+
+  /// The first rows of all declared work on the rank.
+  llvm::ArrayRef<ActionId> declared() const { return firsts; }
+
+  /// Calls `visit(row)` for each row of a kind that shares with `action` what
+  /// both have of stage and microbatch.
+  template <class Visit>
+  void forEachOf(KindId kind, const Action &action, Visit visit) const {
+    KindScope own = program.kinds[action.kind].scope,
+              other = program.kinds[kind].scope;
+    if (own == KindScope::Rank || other == KindScope::Rank) {
+      for (ActionId row : ofKind[kind.value])
+        visit(row);
+      return;
+    }
+    if (own == KindScope::Microbatch && other == KindScope::Microbatch) {
+      auto found = exact.find(exactKey(kind, action));
+      if (found == exact.end())
+        return;
+      visit(ActionId(found->second));
+      for (auto next = sameWork.find(found->second); next != sameWork.end();
+           next = sameWork.find(next->second))
+        visit(ActionId(next->second));
+      return;
+    }
+    auto rows = ofStage.find(stageKey(kind, action));
+    if (rows != ofStage.end())
+      for (ActionId row : rows->second)
+        visit(row);
+  }
+
+private:
+  using Key = std::pair<uint64_t, uint32_t>;
+
+  static uint64_t stageKey(KindId kind, const Action &action) {
+    return uint64_t(kind.value) << 32 | stageOf(action);
+  }
+  static Key exactKey(KindId kind, const Action &action) {
+    return {stageKey(kind, action), action.microbatch};
+  }
+
+  const Program &program;
+  llvm::BitVector isTracked;                   ///< By kind.
+  llvm::DenseMap<Key, uint32_t> exact;         ///< The first row, or the last
+                                               ///< of several messages.
+  llvm::DenseMap<uint32_t, uint32_t> sameWork; ///< The message before.
+  llvm::DenseMap<uint64_t, std::vector<ActionId>> ofStage;
+  std::vector<std::vector<ActionId>> ofKind;
+  std::vector<ActionId> firsts;
+};
+
+} // namespace
+
+RuleIndex::RuleIndex(const Program &program) {
+  if (!program.kinds.hasDeclared())
+    return;
+  addNeeds(program);
+  addMeetings(program);
+}
+
+void RuleIndex::addNeeds(const Program &program) {
+  std::vector<std::pair<ActionId, ActionId>> edges; // A row, what it needs.
+  RankRows rows(program);
+  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+    rows.enter(RankId(rank));
+    for (ActionId row : rows.declared()) {
+      Action action = program[row];
+      const KindInfo &info = program.kinds[action.kind];
+      for (auto [number, rule] : llvm::enumerate(info.rules)) {
+        bool found = false;
+        for (KindId kind : rule.kinds)
+          rows.forEachOf(kind, action, [&](ActionId other) {
+            found = true;
+            edges.push_back(rule.isBefore ? std::pair(other, row)
+                                          : std::pair(row, other));
+          });
+        if (!found)
+          lackRows.push_back({row, static_cast<uint32_t>(number)});
+      }
+    }
+  }
+  if (edges.empty())
+    return;
+  starts.resize(program.size() + 1);
+  for (auto [row, need] : edges)
+    ++starts[row.value + 1];
+  std::partial_sum(starts.begin(), starts.end(), starts.begin());
+  needs.resize(edges.size());
+  std::vector<uint32_t> next(starts.begin(), starts.end() - 1);
+  for (auto [row, need] : edges)
+    needs[next[row.value]++] = need;
+}
+
+void RuleIndex::addMeetings(const Program &program) {
+  // Kind, then what tells the meetings of a kind apart.
+  using Key = std::array<uint32_t, 3>;
+  std::map<Key, std::vector<ActionId>> meetings;
+  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+    std::vector<uint32_t> done(program.kinds.size());
+    for (ActionId row = program.begin(RankId(rank));
+         row != program.end(RankId(rank)); ++row.value) {
+      const KindInfo &info = program.kindOf(row);
+      if (!info.meets())
+        continue;
+      Action action = program[row];
+      Key key{action.kind.value, 0, 0};
+      if (info.meeting == Meeting::All)
+        key[1] = done[action.kind.value]++;
+      else if (info.meeting == Meeting::Replicas)
+        key[1] = action.stage.value;
+      else
+        key = {action.kind.value, action.pipe.value, action.microbatch};
+      std::vector<ActionId> &rows = meetings[key];
+      // A rank joins once, whatever number of the stages it hosts.
+      if (rows.empty() || rows.back() < program.begin(RankId(rank)))
+        rows.push_back(row);
+    }
+  }
+  for (const auto &[key, rows] : meetings) {
+    for (ActionId row : rows) {
+      meetingOfRow[row.value] = numMeetings();
+      memberRows.push_back(row);
+    }
+    meetingStarts.push_back(memberRows.size());
+  }
+}

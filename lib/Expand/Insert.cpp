@@ -1,0 +1,283 @@
+// Adds the actions that rules insert.
+#include "Insert.h"
+
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace ppcc;
+using namespace ppcc::sema;
+
+namespace {
+
+/// A stage, and a microbatch of it where both actions have one.
+using Key = std::pair<uint32_t, uint32_t>;
+
+/// Follows one `insert`, rank by rank.
+class Inserter {
+public:
+  Inserter(const Insertion &insertion, const BoundRule &rule, SiteId site,
+           const Limits &limits, Evaluator &evaluator, DiagnosticEngine &diags,
+           const Program &program)
+      : insertion(insertion), rule(rule), site(site), limits(limits),
+        evaluator(evaluator), diags(diags), program(program),
+        info(program.kinds[insertion.action]), isAnchor(program.kinds.size()),
+        isLimit(program.kinds.size()) {
+    for (KindId kind : insertion.anchors)
+      isAnchor.set(kind.value);
+    // Those that it must stay behind, or in front of, when it is moved away
+    // from its anchor.
+    for (const KindRule &rule : info.rules)
+      if (rule.isBefore != insertion.isBefore)
+        for (KindId kind : rule.kinds)
+          isLimit.set(kind.value);
+    isWide = info.scope != KindScope::Microbatch;
+  }
+
+  std::optional<Program> run() {
+    Program result = program.withoutRows(/*keepFacts=*/true);
+    result.reserve(program.size());
+    for (uint32_t r = 0; r != program.ranksBegun(); ++r) {
+      result.beginRank();
+      if (!placeOn(RankId(r)))
+        return std::nullopt;
+      merge(RankId(r), result);
+    }
+    return result;
+  }
+
+private:
+  Key keyOf(const Action &action) const {
+    uint32_t stage = action.pipe.value << 16 | action.stage.value;
+    if (info.scope == KindScope::Rank)
+      return {0, 0};
+    return {stage, isWide ? 0 : action.microbatch};
+  }
+
+  /// Finds what is inserted on a rank, and where.
+  bool placeOn(RankId rank) {
+    scan(rank);
+    placed.clear();
+    for (uint32_t row : anchors) {
+      Action anchor = program[ActionId(row)];
+      if (chosen.lookup(keyOf(anchor)) != row + 1)
+        continue; // Another of the same stage and microbatch is the one.
+      int64_t distance = 0;
+      bool wanted = canStandAt(anchor) && isWanted(anchor, rank, distance);
+      if (evaluator.failed())
+        return false;
+      if (!wanted)
+        continue;
+      placed.push_back({item(row, distance, keyOf(anchor)), row});
+      if (++total + program.size() > limits.maxActions) {
+        diags.report<diag::TooManyActions>(
+            insertion.item->range, total + program.size(), limits.maxActions);
+        return false;
+      }
+    }
+    llvm::stable_sort(placed, [](const Placed &a, const Placed &b) {
+      return a.item < b.item;
+    });
+    return true;
+  }
+
+  /// Notes the items of a rank, its anchors, the one of each key that counts,
+  /// and what limits and variables ask for.
+  void scan(RankId rank) {
+    itemBegins.clear();
+    itemOfRow.clear();
+    anchors.clear();
+    chosen.clear();
+    limitOf.clear();
+    ordinals.clear();
+    ordinals.resize(insertion.bindings.size());
+    firstRow = program.begin(rank).value;
+    std::vector<uint32_t> counts(program.kinds.size());
+    for (uint32_t row = firstRow; row != program.end(rank).value; ++row) {
+      if (!program.joined(ActionId(row)))
+        itemBegins.push_back(row);
+      uint32_t item = itemBegins.size() - 1;
+      itemOfRow.push_back(item);
+      Action action = program[ActionId(row)];
+      uint32_t kind = action.kind.value;
+      if (isAnchor.test(kind)) {
+        anchors.push_back(row);
+        uint32_t &known = chosen[keyOf(action)];
+        if (known == 0 || !insertion.isBefore)
+          known = row + 1;
+      }
+      if (isLimit.test(kind)) {
+        uint32_t &known = limitOf[keyOf(action)];
+        if (insertion.isBefore)
+          known = item + 1;
+        else if (known == 0)
+          known = item + 1;
+      }
+      for (auto [i, binding] : llvm::enumerate(insertion.bindings))
+        if (binding.what == Insertion::What::Ordinal &&
+            binding.kind == action.kind)
+          ordinals[i].try_emplace({stageOf(action), action.microbatch},
+                                  counts[kind]);
+      ++counts[kind];
+    }
+  }
+
+  /// Whether what the action follows, or meets, can be there: a message that
+  /// the stage will send or receive, a stage that meets.
+  bool canStandAt(const Action &anchor) const {
+    const Pipe &pipe = program.pipes[anchor.pipe.value];
+    if (info.meeting == Meeting::Stages &&
+        llvm::none_of(info.stages, [&](int64_t stage) {
+          return anchor.stage.value ==
+                 (stage < 0 ? stage + pipe.numStages() : stage);
+        }))
+      return false;
+    return llvm::all_of(info.rules, [&](const KindRule &rule) {
+      return llvm::any_of(rule.kinds, [&](KindId kind) {
+        return willHave(pipe, anchor.stage, program.kinds[kind]);
+      });
+    });
+  }
+
+  /// Of a message, whether the stage has an edge of the kind to another rank.
+  static bool willHave(const Pipe &pipe, StageId stage, const KindInfo &info) {
+    if (info.isCompute())
+      return true;
+    auto ends = info.kindClass == KindClass::Send
+                    ? readersOf(pipe, stage, info.mainSlot())
+                    : sourcesOf(pipe, stage, info.mainSlot());
+    return llvm::any_of(ends, [&](StageId end) {
+      return pipe.rankOfStage[end.value] != pipe.rankOfStage[stage.value];
+    });
+  }
+
+  static uint32_t stageOf(const Action &action) {
+    return action.pipe.value << 16 | action.stage.value;
+  }
+
+  /// Evaluates the condition and the distance for what an anchor belongs to.
+  bool isWanted(const Action &anchor, RankId rank, int64_t &distance) {
+    const ast::InsertItem &item = *insertion.item;
+    evaluator.clearFailed();
+    if (!evaluator.step(item.range))
+      return false;
+    size_t previous = evaluator.pushFrame(rule.rule->numLocals);
+    for (auto [i, arg] : llvm::enumerate(rule.args))
+      evaluator.local(i) = arg;
+    for (auto [i, binding] : llvm::enumerate(insertion.bindings))
+      evaluator.local(binding.slot) = {.i = valueOf(i, anchor, rank)};
+    bool wanted = !item.condition || evaluator.evalBool(item.condition);
+    if (item.distance && wanted)
+      distance = evaluator.evalInt(item.distance);
+    evaluator.popFrame(previous);
+    return wanted;
+  }
+
+  /// What a variable stands for; -1 for an action that the rank does not have.
+  int64_t valueOf(size_t index, const Action &anchor, RankId rank) const {
+    switch (insertion.bindings[index].what) {
+    case Insertion::What::Microbatch:
+      return anchor.hasMicrobatch() ? int64_t(anchor.microbatch) : -1;
+    case Insertion::What::Stage:
+      return anchor.stage.value;
+    case Insertion::What::Rank:
+      return rank.value;
+    case Insertion::What::Ordinal:
+      auto found = ordinals[index].find({stageOf(anchor), anchor.microbatch});
+      return found == ordinals[index].end() ? -1 : int64_t(found->second);
+    }
+    return -1;
+  }
+
+  /// The item in front of which an action for the anchor `row` stands.
+  uint32_t item(uint32_t row, int64_t distance, Key key) const {
+    int64_t own = itemOfRow[row - firstRow], last = itemBegins.size();
+    uint32_t limit = limitOf.lookup(key); // Its item, and 1.
+    distance = std::clamp<int64_t>(distance, 0, last);
+    if (insertion.isBefore)
+      return std::min<int64_t>(
+          own, std::max<int64_t>({own - distance, 0, int64_t(limit)}));
+    int64_t end = limit == 0 ? last : limit - 1;
+    return std::max<int64_t>(own + 1, std::min(own + 1 + distance, end));
+  }
+
+  /// Appends the rows of a rank with those that are inserted.
+  void merge(RankId rank, Program &result) const {
+    auto next = placed.begin();
+    auto insertUpTo = [&](uint32_t item) {
+      for (; next != placed.end() && next->item <= item; ++next)
+        result.append(inserted(program[ActionId(next->anchor)], rank));
+    };
+    for (uint32_t row = firstRow; row != program.end(rank).value; ++row) {
+      if (!program.joined(ActionId(row)))
+        insertUpTo(itemOfRow[row - firstRow]);
+      result.append(program[ActionId(row)]);
+    }
+    insertUpTo(itemBegins.size());
+  }
+
+  Action inserted(const Action &anchor, RankId rank) const {
+    Action row = anchor;
+    row.kind = insertion.action;
+    row.site = site;
+    row.joined = false;
+    if (isWide)
+      row.microbatch = Action::noMicrobatch;
+    if (info.scope == KindScope::Rank)
+      std::tie(row.pipe, row.stage) = *program.firstStageOf(rank);
+    return row;
+  }
+
+  struct Placed {
+    uint32_t item, anchor;
+  };
+
+  const Insertion &insertion;
+  const BoundRule &rule;
+  SiteId site;
+  const Limits &limits;
+  Evaluator &evaluator;
+  DiagnosticEngine &diags;
+  const Program &program;
+  const KindInfo &info;
+  llvm::BitVector isAnchor, isLimit; ///< By kind.
+  bool isWide = false;               ///< Microbatches do not have one each.
+  uint64_t total = 0;
+
+  // Of the rank that is worked on.
+  uint32_t firstRow = 0;
+  std::vector<uint32_t> itemBegins, itemOfRow, anchors;
+  llvm::DenseMap<Key, uint32_t> chosen;  ///< The row of the anchor, and 1.
+  llvm::DenseMap<Key, uint32_t> limitOf; ///< The item of the limit, and 1.
+  std::vector<llvm::DenseMap<Key, uint32_t>> ordinals; ///< By binding.
+  std::vector<Placed> placed;
+};
+
+SiteId addSite(Program &program, const SourceManager &sources,
+               SourceRange range, SiteId caller) {
+  Position at = sources.position(range.begin);
+  program.sites.push_back({program.file(at.file), at.line, at.column, caller});
+  return SiteId(program.sites.size() - 1);
+}
+
+} // namespace
+
+bool ppcc::followRules(llvm::ArrayRef<BoundRule> rules, const Limits &limits,
+                       Evaluator &evaluator, const SourceManager &sources,
+                       DiagnosticEngine &diags, Program &program) {
+  for (const BoundRule &rule : rules) {
+    SiteId caller;
+    if (rule.rule->item)
+      caller = addSite(program, sources, rule.range, caller);
+    for (const Insertion &insertion : rule.rule->inserts) {
+      SiteId site = addSite(program, sources, insertion.item->range, caller);
+      auto result =
+          Inserter(insertion, rule, site, limits, evaluator, diags, program)
+              .run();
+      if (!result)
+        return false;
+      program = std::move(*result);
+    }
+  }
+  return true;
+}

@@ -1,0 +1,102 @@
+// Actions that follow messages, which are placed once those are.
+#include "Followers.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <map>
+
+using namespace ppcc;
+
+/// What a follower shares with the messages that it follows.
+struct Followers::Key {
+  KindId follower;
+  uint32_t stage, microbatch;
+  auto operator<=>(const Key &) const = default;
+};
+
+static bool followsMessages(const KindRule &rule, const KindTable &kinds) {
+  return !rule.isBefore && llvm::any_of(rule.kinds, [&](KindId kind) {
+    return !kinds[kind].isCompute();
+  });
+}
+
+Followers::Followers(const Program &program)
+    : program(program), rows(program.size()) {
+  for (uint32_t kind = 0; kind != program.kinds.size(); ++kind)
+    if (llvm::any_of(program.kinds[KindId(kind)].rules,
+                     [&](const KindRule &rule) {
+                       return followsMessages(rule, program.kinds);
+                     }))
+      kinds.push_back(KindId(kind));
+  for (uint32_t row = 0; !kinds.empty() && row != program.size(); ++row)
+    if (llvm::is_contained(kinds, program[ActionId(row)].kind) &&
+        !program.joined(ActionId(row)))
+      rows.set(row);
+}
+
+Program Followers::taken() const {
+  Program result = program.withoutRows(/*keepFacts=*/true);
+  result.reserve(program.size());
+  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+    result.beginRank();
+    for (ActionId row = program.begin(RankId(rank));
+         row != program.end(RankId(rank)); ++row.value)
+      if (!rows.test(row.value))
+        result.append(program[row]);
+  }
+  return result;
+}
+
+Followers::Key Followers::keyOf(const Action &action, KindId follower) const {
+  KindScope scope = program.kinds[follower].scope;
+  return {follower,
+          scope == KindScope::Rank
+              ? 0
+              : action.pipe.value << 16 | action.stage.value,
+          scope == KindScope::Microbatch ? action.microbatch
+                                         : Action::noMicrobatch};
+}
+
+Program Followers::putBack(const Program &placed) const {
+  Program result = placed.withoutRows(/*keepFacts=*/true);
+  result.reserve(placed.size() + rows.count());
+  for (uint32_t r = 0; r != placed.ranksBegun(); ++r) {
+    RankId rank(r);
+    result.beginRank();
+    std::map<Key, std::vector<ActionId>> waiting;
+    for (ActionId row = program.begin(rank); row != program.end(rank);
+         ++row.value)
+      if (rows.test(row.value))
+        waiting[keyOf(program[row], program[row].kind)].push_back(row);
+    auto forEachFollower = [&](ActionId row, auto visit) {
+      Action action = placed[row];
+      for (KindId kind : kinds)
+        for (const KindRule &rule : program.kinds[kind].rules)
+          if (followsMessages(rule, program.kinds) &&
+              llvm::is_contained(rule.kinds, action.kind))
+            visit(keyOf(action, kind));
+    };
+    std::map<Key, uint32_t> left; // Messages that it follows.
+    for (ActionId row = placed.begin(rank); row != placed.end(rank);
+         ++row.value)
+      forEachFollower(row, [&](Key key) { ++left[key]; });
+    ActionId end;
+    for (ActionId begin = placed.begin(rank); begin != placed.end(rank);
+         begin = end) {
+      end = placed.groupEnd(begin, rank);
+      for (ActionId row = begin; row != end; ++row.value)
+        result.append(placed[row]);
+      for (ActionId row = begin; row != end; ++row.value)
+        forEachFollower(row, [&](Key key) {
+          if (--left[key] != 0)
+            return;
+          for (ActionId follower : std::exchange(waiting[key], {}))
+            result.append(program[follower]);
+        });
+    }
+    for (const auto &[key, followers] : waiting)
+      for (ActionId follower : followers)
+        result.append(program[follower]);
+  }
+  return result;
+}

@@ -1,0 +1,161 @@
+// Checks that all members of a collective join it, in one order on every rank.
+#include "Report.h"
+#include "ppcc/Analysis/WaitCycle.h"
+#include "ppcc/Verify/Passes.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace ppcc;
+
+namespace {
+
+class Checker {
+public:
+  Checker(const Program &program, const ProgramIndex &index,
+          PassContext &context)
+      : program(program), rules(index.rules()), context(context) {}
+
+  void check() {
+    size_t before = context.diags.errorCount();
+    for (uint32_t meeting = 0;
+         meeting != rules.numMeetings() && !context.diags.saturated();
+         ++meeting)
+      checkMembers(meeting);
+    // The order of a meeting that some rank misses says nothing.
+    if (context.diags.errorCount() == before)
+      for (uint32_t lane = 0; lane != program.kinds.lanes().size(); ++lane)
+        checkOrder(lane);
+  }
+
+private:
+  /// The ranks that have to join, ascending; nothing after a report.
+  std::optional<std::vector<uint32_t>> wantedRanks(ActionId row) {
+    Action action = program[row];
+    const KindInfo &info = program.kinds[action.kind];
+    const Pipe &own = program.pipes[action.pipe.value];
+    std::vector<uint32_t> ranks;
+    if (info.meeting == Meeting::All) {
+      for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
+        ranks.push_back(rank);
+    } else if (info.meeting == Meeting::Replicas) {
+      for (const Pipe &pipe : program.pipes)
+        if (action.stage.value < pipe.numStages())
+          ranks.push_back(pipe.rankOfStage[action.stage.value].value);
+    } else {
+      bool isMember = false;
+      for (int64_t stage : info.stages) {
+        if (stage < 0)
+          stage += own.numStages();
+        if (stage < 0 || stage >= own.numStages())
+          continue; // No pipe of this many stages has it.
+        isMember |= stage == action.stage.value;
+        ranks.push_back(own.rankOfStage[stage].value);
+      }
+      if (!isMember) {
+        reportAt<diag::NotAMember>(program, context, row,
+                                   cell(program, action));
+        return std::nullopt;
+      }
+    }
+    llvm::sort(ranks);
+    ranks.erase(llvm::unique(ranks), ranks.end());
+    return ranks;
+  }
+
+  void checkMembers(uint32_t meeting) {
+    auto members = rules.members(meeting);
+    auto next = members.begin();
+    auto wanted = wantedRanks(members.front());
+    if (!wanted)
+      return;
+    for (uint32_t rank : *wanted) {
+      while (next != members.end() && program.rankOf(*next).value < rank)
+        ++next;
+      if (next != members.end() && program.rankOf(*next).value == rank)
+        continue;
+      reportAt<diag::CollectiveMissing>(program, context, members.front(), rank,
+                                        cell(program, members.front()))
+          .note({}, "rank {} runs it", program.rankOf(members.front()).value);
+      return;
+    }
+    for (ActionId row : members.drop_front())
+      if (!wantedRanks(row))
+        return;
+  }
+
+  /// The rows of a lane that meet, by rank.
+  std::vector<std::vector<ActionId>> rowsOf(uint32_t lane) const {
+    std::vector<std::vector<ActionId>> rows(program.ranksBegun());
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
+      for (ActionId row = program.begin(RankId(rank));
+           row != program.end(RankId(rank)); ++row.value)
+        if (const KindInfo &info = program.kindOf(row);
+            info.meets() && info.lane == lane && rules.meetingOf(row))
+          rows[rank].push_back(row);
+    return rows;
+  }
+
+  /// Lets the ranks join the meetings of a lane one after the other, as far as
+  /// they come.
+  void checkOrder(uint32_t lane) {
+    std::vector<std::vector<ActionId>> rows = rowsOf(lane);
+    std::vector<size_t> next(rows.size());
+    std::vector<uint32_t> joined(rules.numMeetings());
+    llvm::SmallVector<uint32_t> ready;
+    auto arrive = [&](uint32_t rank) {
+      if (next[rank] == rows[rank].size())
+        return;
+      uint32_t meeting = *rules.meetingOf(rows[rank][next[rank]]);
+      if (++joined[meeting] == rules.members(meeting).size())
+        ready.push_back(meeting);
+    };
+    for (uint32_t rank = 0; rank != rows.size(); ++rank)
+      arrive(rank);
+    while (!ready.empty())
+      for (ActionId member : rules.members(ready.pop_back_val())) {
+        uint32_t rank = program.rankOf(member).value;
+        ++next[rank];
+        arrive(rank);
+      }
+
+    std::vector<Wait> waits;
+    for (uint32_t rank = 0; rank != rows.size(); ++rank)
+      if (next[rank] != rows[rank].size())
+        for (ActionId member :
+             rules.members(*rules.meetingOf(rows[rank][next[rank]])))
+          if (uint32_t other = program.rankOf(member).value;
+              rows[other][next[other]] != member)
+            waits.push_back({rank, other});
+    std::vector<uint32_t> circle = shortestCircle(waits);
+    if (circle.empty())
+      return;
+    std::vector<RankId> ranks;
+    for (uint32_t wait : circle)
+      ranks.push_back(RankId(waits[wait].from));
+    auto headOf = [&](RankId rank) {
+      return rows[rank.value][next[rank.value]];
+    };
+    auto builder = reportAt<diag::CollectiveOrder>(
+        program, context, headOf(ranks.front()), rankList(ranks));
+    for (RankId rank : llvm::ArrayRef(ranks).take_front(maxHops))
+      builder.note(placeOf(program, headOf(rank), context.sources),
+                   "rank {} has `{}` first", rank.value,
+                   cell(program, headOf(rank)));
+  }
+
+  const Program &program;
+  const RuleIndex &rules;
+  PassContext &context;
+};
+
+class Collectives final : public CheckPass {
+public:
+  void check(const Program &program, PassContext &context) const override {
+    if (const ProgramIndex *index = indexOf(program, context))
+      Checker(program, *index, context).check();
+  }
+};
+
+} // namespace
+
+PassFactory ppcc::verifyCollectives() { return passFactory<Collectives>(); }

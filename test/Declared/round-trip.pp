@@ -1,0 +1,49 @@
+// Declarations, and actions of stages and ranks of two pipes, survive each way of writing them.
+// RUN: ppcc %s --emit=ir -o %t.ir
+// RUN: FileCheck %s < %t.ir
+// RUN: ppcc-opt %t.ir | diff %t.ir -
+// RUN: ppcc %s -o %t.json
+// RUN: ppcc %t.json --emit=ir | diff %t.ir -
+// RUN: ppcc %s --rolled --emit=ir -o %t.rolled
+// RUN: ppcc-opt %t.rolled --passes=unroll | diff %t.ir -
+// RUN: ppcc %s --emit=ast | FileCheck %s --check-prefix=AST
+action LATER { lane far_away; before SOONER; memory -0.25; }
+action SOONER { after LATER; after F; before B, I; restores F; memory 0.5; }
+action TIED { per stage; after B, W; required; collective stages(0, -1); }
+action OUTSIDE { per stage; lane comm; after B, W; collective others; cost 0.125; }
+action DONE { per rank; after TIED, OUTSIDE; required; collective all; }
+
+rule everything(n: int = 1) {
+  insert LATER after F;
+  insert SOONER before B by n for microbatch m, F k when m >= 0 and k >= 0;
+  insert TIED after B;
+  insert OUTSIDE after B;
+  insert DONE after TIED, OUTSIDE;
+}
+
+schedule both(M: int = 4) {
+  ranks 2;
+  pipe down { placement linear; microbatches 0 .. M; }
+  pipe up { stages 2; stage s on rank 1 - s; microbatches M .. 2 * M; }
+  with everything;
+  on rank r {
+    for m in 0 .. M { F(down); F(up); }
+    for m in 0 .. M { B(down); B(up); }
+  }
+}
+// CHECK: action LATER per microbatch lane far_away before [SOONER]
+// CHECK: action SOONER per microbatch lane compute after [LATER] after [F] before [B I] restores F
+// CHECK: action TIED per stage lane compute after [B W] required meets [0 -1]
+// CHECK: action OUTSIDE per stage lane comm after [B W] meets outside others
+// CHECK: action DONE per rank lane compute after [TIED OUTSIDE] required meets all
+
+// AST: ActionKind TIED
+// AST-NEXT: Property per stage
+// AST-NEXT: Property after B W
+// AST-NEXT: Property required
+// AST-NEXT: Property collective stages(0, -1)
+// AST: Rule everything
+// AST-NEXT: Parameter n: int = 1
+// AST-NEXT: Insert LATER after F
+// AST-NEXT: Insert SOONER before B by n for microbatch m for F k when m >= 0 and k >= 0
+// AST: With everything

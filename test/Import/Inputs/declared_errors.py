@@ -1,0 +1,35 @@
+"""Breaks the declarations of a program in JSON and looks at what ppcc says."""
+import json
+import subprocess
+import sys
+
+ppcc, path = sys.argv[1:]
+program = json.load(open(path))
+number = {kind["letters"]: i for i, kind in enumerate(program["kinds"])}
+
+
+def errors(change):
+    copy = json.loads(json.dumps(program))
+    change(copy)
+    run = subprocess.run([ppcc, "--from=json", "-", "--check"], input=json.dumps(copy), capture_output=True, text=True)
+    assert run.returncode == 1, run.stderr
+    return [line.split("error: ")[1] for line in run.stderr.splitlines() if "error: " in line]
+
+
+def kind(name, **values):
+    return lambda copy: copy["kinds"][number[name]].update(values)
+
+
+def microbatch(letters, value):
+    def change(copy):
+        for row in copy["actions"][0]:
+            if row[0] == number[letters]:
+                row[3] = value
+    return change
+
+
+for change in [kind("R", per="chunk"), kind("R", lane="a b"), kind("R", lane=""), kind("R", after=["F"]),
+               kind("R", after=[["Q"]]), kind("R", required=1), kind("R", restores="Q"), kind("R", collective="outside"),
+               kind("R", collective="all"), kind("R", letters="R1"), kind("STEP", letters="R"),
+               microbatch("STEP", 0), microbatch("R", -1)]:
+    print(errors(change)[0])
