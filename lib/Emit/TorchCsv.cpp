@@ -13,6 +13,8 @@ using namespace ppcc;
 
 namespace {
 
+constexpr llvm::StringLiteral reduceGrad = "REDUCE_GRAD";
+
 /// Finds what the CSV cannot express.
 class TorchCheck {
 public:
@@ -27,7 +29,7 @@ public:
     checkRanks();
     checkMicrobatches();
     checkEdges();
-    checkDeclared();
+    checkDeclared(withMessages);
     for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
       forEachItem(program, RankId(rank), [&](ActionId begin, ActionId end) {
         bool isWritten = withMessages || program.kindOf(begin).isCompute();
@@ -117,23 +119,26 @@ private:
   }
 
   /// Actions of a stage that PyTorch has too have its cells.
-  void checkDeclared() {
+  void checkDeclared(bool withMessages) {
     if (!program.kinds.hasDeclared())
       return;
     for (uint32_t row = 0; row != program.size() && !context.diags.saturated();
          ++row)
       if (const KindInfo &info = program.kindOf(ActionId(row));
-          info.isDeclared() && !isOfTorch(info))
+          info.isDeclared() && !isOfTorch(info, withMessages))
         context.diags.report<diag::TorchNoAction>(
             placeOf(program, ActionId(row), context.sources),
             cell(program, program[ActionId(row)]));
   }
 
-  static bool isOfTorch(const KindInfo &info) {
-    static constexpr llvm::StringRef names[] = {"UNSHARD", "RESHARD",
-                                                "REDUCE_GRAD"};
-    return info.scope == KindScope::Stage &&
-           llvm::is_contained(names, info.letters);
+  /// Releases that reduce by themselves know no cell for it, and need none when
+  /// they place what is no computation.
+  bool isOfTorch(const KindInfo &info, bool withMessages) const {
+    if (info.scope != KindScope::Stage)
+      return false;
+    if (info.letters == reduceGrad)
+      return context.options.torch.reduces() || !withMessages;
+    return info.letters == "UNSHARD" || info.letters == "RESHARD";
   }
 
   std::string groupName(RankId rank, ActionId begin, ActionId end) const {
@@ -302,14 +307,14 @@ private:
     return steps;
   }
 
-  /// A program that declares the steps has them where they stand.
-  bool hasOwnSteps() const {
-    return program.kinds.find("REDUCE_GRAD").has_value();
+  /// A program that declares steps has them where they stand.
+  bool declares(TorchStep::Kind kind) const {
+    bool reduces =
+        kind == TorchStep::ReduceGrad || kind == TorchStep::WaitReduceGrad;
+    return program.kinds.find(reduces ? reduceGrad : "UNSHARD").has_value();
   }
 
   void writeRank(RankId rank, llvm::ArrayRef<TorchStep> steps) {
-    if (hasOwnSteps())
-      steps = {};
     firstCell = true;
     forEachItem(program, rank, [&](ActionId begin, ActionId end) {
       writeSteps(steps, begin);
@@ -318,6 +323,8 @@ private:
       if ((isCompute && !info.isDeclared()) || withMessages) {
         separate();
         putTorchItem(begin, end);
+        if (target.waits() && info.letters == reduceGrad)
+          putStep(TorchStep::WaitReduceGrad, program[begin].stage);
       }
       if (isCompute && withMessages && target.waits())
         endForwardSends(begin, end);
@@ -350,11 +357,15 @@ private:
   /// Writes the steps that stand before `row`, and drops them.
   void writeSteps(llvm::ArrayRef<TorchStep> &steps, ActionId row) {
     for (; !steps.empty() && steps.front().before == row;
-         steps = steps.drop_front()) {
-      separate();
-      writer.number(steps.front().stage.value);
-      writer.put(torchStepName(steps.front().kind));
-    }
+         steps = steps.drop_front())
+      if (!declares(steps.front().kind))
+        putStep(steps.front().kind, steps.front().stage);
+  }
+
+  void putStep(TorchStep::Kind kind, StageId stage) {
+    separate();
+    writer.number(stage.value);
+    writer.put(torchStepName(kind));
   }
 
   /// A stage that has got the gradient of its output knows that the output has
