@@ -50,6 +50,8 @@ def compile(  # noqa: A001 - the word for it
     prefetch: int | None = None,
     preconnect: str | None = None,
     costs: Costs | None = None,
+    rules: str | Sequence[str] | None = None,
+    rules_file: str | os.PathLike[str] | None = None,
     max_actions: int | None = None,
     **more_params: Value,
 ) -> Program:
@@ -58,14 +60,17 @@ def compile(  # noqa: A001 - the word for it
     Its parameters are keyword arguments, `compile("dualpipe", P=8, M=20)`; those whose names are taken here go into
     `params`. `name` chooses among several schedules of a file. The others are options of the compiler: the transports
     to be safe under, the order of the messages, how to fuse them, how many receives to post ahead, whether to list the
-    connections, costs (by name, or the path of a file), and the largest number of actions.
+    connections, costs (by name, or the path of a file), rules to follow (`"recompute(1)"`, of std.pp or of `rules_file`),
+    and the largest number of actions.
 
     Raises CompileError, which carries the diagnostics.
     """
     path = os.fspath(schedule)
     if path.startswith("-"):
         path = os.path.join(os.curdir, path)
-    options = _options(name, transport, comm_order, fuse, prefetch, preconnect, costs, max_actions)
+    options = _options(
+        name, transport, comm_order, fuse, prefetch, preconnect, costs, rules, rules_file, max_actions
+    )
     return Program.from_json(run([path, *_definitions(params, more_params), *options, "--emit=json"]))
 
 
@@ -81,11 +86,15 @@ def compile_source(
     prefetch: int | None = None,
     preconnect: str | None = None,
     costs: Costs | None = None,
+    rules: str | Sequence[str] | None = None,
+    rules_file: str | os.PathLike[str] | None = None,
     max_actions: int | None = None,
     **more_params: Value,
 ) -> Program:
     """Compiles the text of a schedule; otherwise as `compile`. Diagnostics call the text `-`."""
-    options = _options(name, transport, comm_order, fuse, prefetch, preconnect, costs, max_actions)
+    options = _options(
+        name, transport, comm_order, fuse, prefetch, preconnect, costs, rules, rules_file, max_actions
+    )
     return Program.from_json(run(["-", *_definitions(params, more_params), *options, "--emit=json"], text=source))
 
 
@@ -112,6 +121,8 @@ def _options(
     prefetch: int | None,
     preconnect: str | None,
     costs: Costs | None,
+    rules: str | Sequence[str] | None,
+    rules_file: str | os.PathLike[str] | None,
     max_actions: int | None,
 ) -> list[str]:
     return [
@@ -121,6 +132,8 @@ def _options(
         *choice("--fuse", fuse),
         *choice("--prefetch", prefetch),
         *choice("--preconnect", preconnect),
+        *(option for rule in ([rules] if isinstance(rules, str) else rules or []) for option in choice("--with", rule)),
+        *choice("--rules", None if rules_file is None else os.fspath(rules_file)),
         *choice("--max-actions", max_actions),
         *cost_options(costs),
     ]

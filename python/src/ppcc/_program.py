@@ -23,10 +23,17 @@ class Kind:
     letters: str
     kind_class: Literal["compute", "send", "recv", "declared"]
     per: Literal["microbatch", "stage", "rank"] = "microbatch"
+    collective: str | tuple[int, ...] | None = None
+    """Who does it together: `"all"` ranks, the `"replicas"` of the stage, some stages (negative ones from the last), or
+    `"outside NAME"`."""
 
     @property
     def is_compute(self) -> bool:
         return self.kind_class == "compute"
+
+    @property
+    def is_message(self) -> bool:
+        return self.is_send or self.is_recv
 
     @property
     def is_send(self) -> bool:
@@ -257,8 +264,18 @@ def _installed_torch() -> str | None:
         return None
 
 
+def _kind(row: dict[str, Any]) -> Kind:
+    collective = row.get("collective")
+    return Kind(
+        row["letters"],
+        row["class"],
+        row.get("per", "microbatch"),
+        tuple(collective) if isinstance(collective, list) else collective,
+    )
+
+
 def _read(document: dict[str, Any], text: str) -> Program:
-    kinds = tuple(Kind(row["letters"], row["class"], row.get("per", "microbatch")) for row in document["kinds"])
+    kinds = tuple(map(_kind, document["kinds"]))
     pipes = tuple(
         Pipe(
             index,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -14,12 +14,17 @@ from torch import Tensor, nn
 from .._program import Action, Pipe, Program
 from . import _split
 from ._errors import RuntimeMisuse
+from ._fsdp import ShardedStage, is_sharded
+from ._held import Held, Memory, RandomState
+from ._messages import Messages, edges_from, late_receives
+from ._optimizer import Optimizer
+from ._reductions import Reductions, Tie
 from ._shapes import TensorInfo, as_tensors, infer
 
 LossFunction = Callable[[Tensor, Tensor], Tensor]
 Handler = Callable[[Action], None]
-Edge = tuple[int, int, int, int]
-"""Pipe, from stage, to stage, microbatch."""
+Key = tuple[int, int, int]
+"""Pipe, stage, microbatch."""
 
 
 @dataclass(slots=True)
@@ -33,27 +38,13 @@ class StepResult:
     peak_activations: int = 0
     """The most microbatches, counted stage by stage, whose backward was not done."""
 
+    stepped: bool | None = None
+    """Whether the optimizer has stepped: False where VALIDATE has taken it back, None without STEP."""
+
     @property
     def loss(self) -> Tensor | None:
         """The mean of the losses of this rank's microbatches; None where there are none."""
         return torch.stack(list(self.losses.values())).mean() if self.losses else None
-
-
-@dataclass(slots=True)
-class _Held:
-    """What is kept from the forward of a stage and microbatch."""
-
-    inputs: dict[int, tuple[Tensor, ...]]
-    """By the stage that made them; leaves of the graph."""
-    outputs: tuple[Tensor, ...]
-    weights: Callable[[], None] | None = None
-    """What W has to do."""
-
-
-@dataclass(slots=True)
-class _Receive:
-    tensors: tuple[Tensor, ...]
-    works: list[dist.Work]
 
 
 class Runtime:
@@ -66,7 +57,15 @@ class Runtime:
 
     `loss_fn(output, target)` is called at the last stages. With `scale_grads` the gradients are those of the mean of
     all microbatches' losses, without it those of their sum. `split_dim` is the dimension along which batches are cut
-    into microbatches. `handlers` run actions of kinds that a schedule declared, by their letters.
+    into microbatches.
+
+    What a schedule declares is performed by the function of its name in `handlers`, else by what this class has for the
+    names of the library's std.pp: `tied` are weights that several stages have (each by its name in these stages, such as
+    `{0: "embed.weight", -1: "head.weight"}`), `groups` the process groups of collectives outside of the program, such
+    as `data_parallel`, `optimizer` what STEP calls, and `validate` says on each rank at VALIDATE whether that step was
+    right; without it, whether all gradients are finite.
+
+    With `dynamic_shapes` the shape of each message goes ahead of it, so that microbatches may differ.
 
     Every rank of `group` makes its Runtime and calls step() together. Raises RuntimeMisuse when program, stages and
     group do not fit.
@@ -83,23 +82,46 @@ class Runtime:
         scale_grads: bool = True,
         split_dim: int = 0,
         handlers: Mapping[str, Handler] | None = None,
+        tied: Sequence[Tie] = (),
+        groups: Mapping[str, dist.ProcessGroup] | None = None,
+        optimizer: torch.optim.Optimizer | None = None,
+        validate: Callable[[], bool] | None = None,
+        dynamic_shapes: bool = False,
         profile: bool = False,
     ) -> None:
         self.program = program
         self._group = group
-        self._handlers = {**self._compute_handlers(), **(handlers or {})}
+        self._own_handlers = frozenset(handlers or {})
+        self._handlers = {**self._performers(), **(handlers or {})}
         self._loss_fn = loss_fn
         self._scale_grads = scale_grads
         self._split_dim = split_dim
         self._profile = profile
+        self._validate = validate
+        self._dynamic = dynamic_shapes
         self.rank = self._own_rank()
+        self._separate: set[tuple[int, int]] = set()
         self._modules = self._assign(stages)
         self._device = self._find_device(device)
-        self._check_program()
+        self._check_program(optimizer)
         self._items = [group_.actions for group_ in program.groups(self.rank)]
+        self._marked = self._find_marked()
+        self._optimizer = None if optimizer is None else Optimizer(optimizer, self._performs("VALIDATE"))
+        self._sharded = self._find_sharded(bool(tied))
         self._shapes: dict[tuple[int, int], tuple[TensorInfo, ...]] = {}
         self._shapes_for: tuple[object, ...] = ()
-        self._reductions = self._connect_replicas()
+        self._reductions = Reductions(
+            program,
+            self.rank,
+            self._modules,
+            separate=frozenset(self._separate),
+            tied=tied,
+            group=group,
+            outside=groups or {},
+            mean=scale_grads,
+        )
+        self._check_reductions()
+        self._headers = self._make_header_group()
         self._connect()
         self._reset()
 
@@ -132,6 +154,8 @@ class Runtime:
                 raise RuntimeMisuse(f"stage {stage} is {type(module).__name__}, but must be a torch.nn.Module")
             modules[pipe.index, stage] = module
             used.add(key)
+            if key != stage:
+                self._separate.add((pipe.index, stage))
         for key in stages:
             if key not in used:
                 raise RuntimeMisuse(f"rank {self.rank} was given stage {key}, which does not live on it")
@@ -145,11 +169,22 @@ class Runtime:
                 return tensor.device
         return torch.device("cpu")
 
-    def _check_program(self) -> None:
+    def _check_program(self, optimizer: torch.optim.Optimizer | None) -> None:
         program = self.program
         for action in program.actions[self.rank]:
-            if action.kind.is_compute and action.kind.letters not in self._handlers:
+            if not action.kind.is_message and action.kind.letters not in self._handlers:
                 raise RuntimeMisuse(f"nothing runs `{action.kind.letters}`: give the Runtime a handler for it")
+        if self._performs("STEP") and optimizer is None:
+            raise RuntimeMisuse("the program has `STEP`: give the Runtime an optimizer, or a handler")
+        if self._performs("VALIDATE") and not self._performs("STEP"):
+            raise RuntimeMisuse("`VALIDATE` is about a step of the optimizer's, but nothing here runs `STEP`")
+        if self._dynamic and self._device.type != "cpu":
+            late = late_receives(program.actions[self.rank], program.waits[self.rank])
+            if late is not None:
+                raise RuntimeMisuse(
+                    f"with dynamic_shapes each receive has to stand right before the action that reads it, but {late} does "
+                    "not: compile with comm_order='late', and without fuse"
+                )
         crosses = any(
             pipe.rank_of_stage[stage] != pipe.rank_of_stage[reader]
             for pipe in program.pipes
@@ -171,29 +206,58 @@ class Runtime:
     def _global(self, rank: int) -> int:
         return rank if self._group is None else dist.get_global_rank(self._group, rank)
 
-    def _connect_replicas(self) -> list[tuple[dist.ProcessGroup, list[nn.Parameter]]]:
-        """Makes the weights of replicas equal, and the groups over which their gradients are summed."""
-        homes: dict[int, list[int]] = defaultdict(list)
-        for pipe in self.program.pipes:
-            for stage, rank in enumerate(pipe.rank_of_stage):
-                if rank not in homes[stage]:
-                    homes[stage].append(rank)
-        groups: dict[tuple[int, ...], dist.ProcessGroup] = {}
-        reductions: dict[tuple[int, ...], list[nn.Parameter]] = defaultdict(list)
-        for stage, ranks in sorted(homes.items()):
-            key = tuple(sorted(ranks))
-            if len(key) == 1:
+    def _performs(self, letters: str) -> bool:
+        """Whether this class performs an action of that name on this rank."""
+        return letters not in self._own_handlers and any(
+            action.kind.letters == letters for action in self.program.actions[self.rank]
+        )
+
+    def _find_marked(self) -> dict[str, frozenset[Key]]:
+        """The forwards that have to know what will be done with what they keep."""
+        names = ("R", "OFFLOAD")
+        marked: dict[str, set[Key]] = {name: set() for name in names}
+        for action in self.program.actions[self.rank]:
+            if action.kind.letters in marked and action.kind.letters not in self._own_handlers:
+                marked[action.kind.letters].add(self._key(action))
+        return {name: frozenset(keys) for name, keys in marked.items()}
+
+    def _find_sharded(self, has_ties: bool) -> dict[tuple[int, int], ShardedStage]:
+        stays = self._performs("UNSHARD")
+        sharded = {
+            place: ShardedStage(module, f"stage {place[1]}", stays_gathered=stays)
+            for place, module in self._modules.items()
+            if is_sharded(module)
+        }
+        if sharded and (has_ties or len(self.program.pipes) > 1):
+            raise RuntimeMisuse("stages that are sharded cannot have replicas in other pipes, or tied weights")
+        for action in self.program.actions[self.rank]:
+            letters, place = action.kind.letters, (action.pipe.index, action.stage)
+            if letters in ("UNSHARD", "RESHARD") and letters not in self._own_handlers and place not in sharded:
+                raise RuntimeMisuse(f"{action} is for stages that fully_shard has cut up, which stage {action.stage} is not")
+        return sharded
+
+    def _check_reductions(self) -> None:
+        actions = self.program.actions[self.rank]
+        for action in actions:
+            if action.kind.letters in self._own_handlers or action.kind.letters not in _REDUCES:
                 continue
-            if key not in groups:  # All ranks make all groups, in one order.
-                made = dist.new_group([self._global(rank) for rank in key])
-                groups[key] = cast(dist.ProcessGroup, made)  # On other ranks a mark that says so.
-            if self.rank not in key:
-                continue
-            module = next(m for (_, number), m in self._modules.items() if number == stage)
-            for tensor in [*module.parameters(), *module.buffers()]:
-                dist.broadcast(tensor.data, self._global(key[0]), group=groups[key])
-            reductions[key] += [weight for weight in module.parameters() if weight.requires_grad]
-        return [(groups[key], weights) for key, weights in reductions.items()]
+            if action.kind.letters != "REDUCE_GRAD" or (action.pipe.index, action.stage) not in self._sharded:
+                self._reductions.check(action.kind)
+        for position, action in enumerate(actions):
+            if action.kind.letters == "STEP" and self._performs("STEP") and self._reductions.at_end():
+                # Ranks meet in these sums, so nobody may still wait for a message.
+                if any(later.kind.is_message for later in actions[position:]):
+                    raise RuntimeMisuse(
+                        f"rank {self.rank} has messages behind `STEP`, in front of which gradients are summed: "
+                        "let the program say where, with REDUCE_REPLICAS and REDUCE_EMBEDDING"
+                    )
+
+    def _make_header_group(self) -> dist.ProcessGroup | None:
+        """A group of its own for the shapes of messages, which the host has to know."""
+        if not self._dynamic or not dist.is_initialized():
+            return None
+        ranks = [self._global(rank) for rank in range(self.program.ranks)]
+        return cast(dist.ProcessGroup, dist.new_group(ranks, backend="gloo", use_local_synchronization=True))
 
     def _connect(self) -> None:
         """Opens connections where that is done as messages come, in an order in which no rank waits for itself."""
@@ -210,56 +274,70 @@ class Runtime:
 
     def _reset(self) -> None:
         self._result = StepResult()
-        self._held: dict[tuple[int, int, int], _Held] = {}
-        self._here: dict[Edge, tuple[Tensor, ...]] = {}
-        self._arriving: dict[Edge, _Receive] = {}
-        self._sends: list[dist.Work] = []
-        self._sent: list[tuple[Tensor, ...]] = []
+        self._held: dict[Key, Held] = {}
+        self._messages = Messages(self._group, self._device, self._room, self._headers)
         self._args: list[tuple[Tensor, ...]] | None = None
         self._targets: list[Tensor] | None = None
         self._keeps_outputs = False
+        self._reduces = True
+        self._is_reduced = False
 
     def step(
         self,
-        *args: Tensor,
-        target: Tensor | None = None,
+        *args: Tensor | Sequence[Tensor],
+        target: Tensor | Sequence[Tensor] | None = None,
         reduce_grads: bool = True,
         return_outputs: bool = False,
     ) -> StepResult:
         """Runs all microbatches of a batch forward and, unless the program is forward-only, backward.
 
         `args` are needed on the ranks of first stages, `target` on those of last stages: whole batches, of which each
-        pipe takes its microbatches. Gradients are added to `grad`; to add up those of several steps, reduce them over
-        replicas in the last one only (`reduce_grads=False` before).
+        pipe takes its microbatches, or sequences of microbatches, which may differ with `dynamic_shapes`. Gradients are
+        added to `grad`; to add up those of several steps, reduce them in the last one only (`reduce_grads=False`
+        before, which leaves out REDUCE_GRAD and its kin, STEP and VALIDATE).
         """
         self._reset()
         self._args = self._cut(args, "the batch") if args else None
         targets = self._cut((target,), "the target") if target is not None else None
         self._targets = None if targets is None else [microbatch[0] for microbatch in targets]
         self._keeps_outputs = return_outputs
+        self._reduces = reduce_grads and self.program.backward
         self._check_batch()
-        self._infer_shapes()
+        self._reductions.start()
+        if not self._dynamic:
+            self._infer_shapes()
         for item in self._items:
             self._run_item(item)
-        for work in self._sends:
-            work.wait()
-        if reduce_grads and self.program.backward:
-            self._reduce()
+        self._messages.finish()
+        if self._reduces:
+            self._reduce_rest()
         result = self._result
         self._reset()
         return result
 
-    def _cut(self, tensors: Sequence[Tensor], what: str) -> list[tuple[Tensor, ...]]:
+    def module(self, action: Action) -> nn.Module:
+        """The module of the stage of an action, for handlers."""
+        return self._modules[action.pipe.index, action.stage]
+
+    def _cut(self, tensors: Sequence[Tensor | Sequence[Tensor]], what: str) -> list[tuple[Tensor, ...]]:
+        return list(zip(*(self._microbatches(tensor, what) for tensor in tensors), strict=True))
+
+    def _microbatches(self, batch: Tensor | Sequence[Tensor], what: str) -> Sequence[Tensor]:
         count = self.program.microbatches
-        for tensor in tensors:
-            if not isinstance(tensor, Tensor):
-                raise RuntimeMisuse(f"{what} is {type(tensor).__name__}, but must be tensors")
-            if tensor.ndim <= self._split_dim or tensor.shape[self._split_dim] % count != 0:
-                raise RuntimeMisuse(
-                    f"{what} of shape {list(tensor.shape)} cannot be cut into {count} equal microbatches "
-                    f"along dimension {self._split_dim}"
-                )
-        return list(zip(*(tensor.tensor_split(count, self._split_dim) for tensor in tensors), strict=True))
+        if isinstance(batch, (list, tuple)):
+            if len(batch) != count or not all(isinstance(tensor, Tensor) for tensor in batch):
+                raise RuntimeMisuse(f"{what} is a sequence of {len(batch)}, but must be of {count} tensors, one a microbatch")
+            if not self._dynamic and len({TensorInfo.of(tensor) for tensor in batch}) > 1:
+                raise RuntimeMisuse(f"{what} has microbatches of several shapes, which needs dynamic_shapes")
+            return batch
+        if not isinstance(batch, Tensor):
+            raise RuntimeMisuse(f"{what} is {type(batch).__name__}, but must be tensors")
+        if batch.ndim <= self._split_dim or batch.shape[self._split_dim] % count != 0:
+            raise RuntimeMisuse(
+                f"{what} of shape {list(batch.shape)} cannot be cut into {count} equal microbatches "
+                f"along dimension {self._split_dim}"
+            )
+        return batch.tensor_split(count, self._split_dim)
 
     def _check_batch(self) -> None:
         for pipe, stage in self._hosted():
@@ -298,56 +376,94 @@ class Runtime:
         """The outputs of a stage, or what is wrong: all ranks then stop together."""
         sources = pipe.sources(stage)
         inputs = [info for source in sources for info in self._shapes[pipe.index, source]] if sources else list(first)
+        sharded = self._sharded.get((pipe.index, stage))
         try:
-            return infer(self._modules[pipe.index, stage], inputs, self._device, f"stage {stage}")
+            return infer(
+                self._modules[pipe.index, stage],
+                inputs,
+                self._device,
+                f"stage {stage}",
+                really=sharded is not None,
+            )
         except RuntimeMisuse as error:
             return f"rank {self.rank}: {error}"
 
     # Items.
 
     def _run_item(self, item: tuple[Action, ...]) -> None:
-        if item[0].kind.is_compute:
-            for action in item:
-                self._run_compute(action)
-        elif len(item) == 1:
-            self._post(item[0])
-        else:
-            self._post_batch(item)
+        if item[0].kind.is_message:
+            self._messages.post(item)
+            return
+        for action in item:
+            self._perform(action)
 
-    def _run_compute(self, action: Action) -> None:
-        handler = self._handlers[action.kind.letters]
+    def _perform(self, action: Action) -> None:
+        letters = action.kind.letters
+        if letters in _ONCE_A_BATCH and letters not in self._own_handlers and not self._reduces:
+            return
         if not self._profile:
-            handler(action)
+            self._handlers[letters](action)
             return
         with torch.profiler.record_function(str(action)):
-            handler(action)
+            self._handlers[letters](action)
 
-    def _compute_handlers(self) -> dict[str, Handler]:
+    def _performers(self) -> dict[str, Handler]:
+        """What performs actions, by their letters."""
         return {
             "F": self._forward,
             "B": self._backward,
             "I": self._backward_input,
             "W": self._backward_weight,
+            "R": self._recompute,
+            "RELEASE_OUT": self._release_output,
+            "RELEASE_IN": self._release_input,
+            "OFFLOAD": self._offload,
+            "RELOAD": self._reload,
+            "UNSHARD": self._unshard,
+            "RESHARD": self._reshard,
+            **dict.fromkeys(_REDUCES, self.reduce),
+            "STEP": self._step_optimizer,
+            "VALIDATE": self._validate_step,
         }
+
+    @staticmethod
+    def _key(action: Action) -> Key:
+        return action.pipe.index, action.stage, action.microbatch
+
+    # Forward.
 
     def _forward(self, action: Action) -> None:
         pipe, stage, microbatch = action.pipe, action.stage, action.microbatch
+        key = self._key(action)
         sources = pipe.sources(stage)
         if sources:
-            inputs = {source: self._leaves(self._take((pipe.index, source, stage, microbatch))) for source in sources}
+            takes = {source: (pipe.index, source, stage, microbatch) for source in sources}
+            inputs = {source: self._leaves(self._messages.take(edge)) for source, edge in takes.items()}
         else:
             assert self._args is not None
             inputs = {-1: self._args[microbatch]}
-        arguments = [tensor for source in sorted(inputs) for tensor in inputs[source]]
-        with torch.set_grad_enabled(self.program.backward):
-            outputs = as_tensors(self._modules[pipe.index, stage](*arguments), f"stage {stage}")
-            self._check_outputs(action, outputs)
-            self._hand_over(pipe, stage, pipe.readers(stage), microbatch, tuple(t.detach() for t in outputs))
-            if self._is_last(pipe, stage):
-                outputs = self._finish(action, outputs)
+        held = Held(inputs, (), ())
+        recomputed = key in self._marked["R"]
         if self.program.backward:
-            self._held[pipe.index, stage, microbatch] = _Held(inputs, outputs)
+            if place := self._sharded.get(key[:2]):
+                place.before_forward()
+            held.random = RandomState(self._device) if recomputed else None
+            held.memory = self._new_memory(action) if key in self._marked["OFFLOAD"] else None
+            self._held[key] = held
             self._result.peak_activations = max(self._result.peak_activations, len(self._held))
+        watched = held.memory.watched() if held.memory is not None else nullcontext()
+        with torch.set_grad_enabled(self.program.backward and not recomputed), watched:
+            outputs = self._call(action, held)
+            self._check_outputs(action, outputs)
+            for edge in edges_from(pipe, stage, microbatch):
+                self._messages.lay_down(edge, tuple(tensor.detach() for tensor in outputs))
+            held.infos = tuple(map(TensorInfo.of, outputs))
+            outputs = self._finish(action, outputs)
+        if not recomputed:
+            held.outputs = outputs
+
+    def _call(self, action: Action, held: Held) -> tuple[Tensor, ...]:
+        return as_tensors(self.module(action)(*held.arguments()), f"stage {action.stage}")
 
     def _leaves(self, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         return tuple(
@@ -356,6 +472,8 @@ class Runtime:
         )
 
     def _check_outputs(self, action: Action, outputs: tuple[Tensor, ...]) -> None:
+        if self._dynamic:
+            return
         expected = self._shapes[action.pipe.index, action.stage]
         if len(outputs) != len(expected) or not all(map(TensorInfo.fits, expected, outputs)):
             found = ", ".join(str(TensorInfo.of(tensor)) for tensor in outputs)
@@ -363,6 +481,8 @@ class Runtime:
 
     def _finish(self, action: Action, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """At the last stage: the loss takes the place of the outputs."""
+        if not self._is_last(action.pipe, action.stage):
+            return outputs
         if self._keeps_outputs:
             self._result.outputs[action.microbatch] = tuple(tensor.detach() for tensor in outputs)
         if self._loss_fn is None or self._targets is None:
@@ -373,36 +493,23 @@ class Runtime:
         self._result.losses[action.microbatch] = loss.detach()
         return (loss / self.program.microbatches if self._scale_grads else loss,)
 
-    def _hand_over(
-        self, pipe: Pipe, stage: int, readers: Iterable[int], microbatch: int, tensors: tuple[Tensor, ...]
-    ) -> None:
-        """Lays a result down for each stage that reads it; sends take it from there."""
-        for reader in readers:
-            self._here[pipe.index, stage, reader, microbatch] = tensors
+    # Backward.
 
-    def _take(self, edge: Edge) -> tuple[Tensor, ...]:
-        """What came along an edge; waits for it."""
-        receive = self._arriving.pop(edge, None)
-        if receive is None:
-            return self._here.pop(edge)
-        for work in receive.works:
-            work.wait()
-        return receive.tensors
-
-    def _output_gradients(self, action: Action, held: _Held) -> list[Tensor | None]:
+    def _output_gradients(self, action: Action, held: Held) -> list[Tensor | None]:
         pipe, stage, microbatch = action.pipe, action.stage, action.microbatch
         readers = pipe.readers(stage)
         if not readers:
             return [torch.ones_like(tensor) for tensor in held.outputs]
-        wanted = [i for i, info in enumerate(self._shapes[pipe.index, stage]) if info.has_gradient]
+        wanted = [i for i, info in enumerate(held.infos) if info.has_gradient]
         gradients: list[Tensor | None] = [None] * len(held.outputs)
         for reader in readers:
-            for i, tensor in zip(wanted, self._take((pipe.index, reader, stage, microbatch)), strict=True):
+            taken = self._messages.take((pipe.index, reader, stage, microbatch))
+            for i, tensor in zip(wanted, taken, strict=True):
                 before = gradients[i]
                 gradients[i] = tensor if before is None else before + tensor
         return gradients
 
-    def _hand_back(self, action: Action, held: _Held) -> None:
+    def _hand_back(self, action: Action, held: Held) -> None:
         """Lays down the gradients of the inputs for the stages that made them."""
         for source, inputs in held.inputs.items():
             if source >= 0:
@@ -411,75 +518,110 @@ class Runtime:
                     for tensor in inputs
                     if tensor.requires_grad
                 )
-                self._hand_over(action.pipe, action.stage, [source], action.microbatch, gradients)
+                self._messages.lay_down((action.pipe.index, action.stage, source, action.microbatch), gradients)
 
     def _backward(self, action: Action) -> None:
-        held = self._held[action.pipe.index, action.stage, action.microbatch]
+        held = self._held[self._key(action)].ready(action)
         _split.backward(held.outputs, self._output_gradients(action, held))
         self._hand_back(action, held)
-        del self._held[action.pipe.index, action.stage, action.microbatch]
+        del self._held[self._key(action)]
 
     def _backward_input(self, action: Action) -> None:
-        held = self._held[action.pipe.index, action.stage, action.microbatch]
-        inputs = [tensor for tensors in held.inputs.values() for tensor in tensors]
-        module = self._modules[action.pipe.index, action.stage]
-        held.weights = _split.backward_input(module, inputs, held.outputs, self._output_gradients(action, held))
+        held = self._held[self._key(action)].ready(action)
+        gradients = self._output_gradients(action, held)
+        held.weights = _split.backward_input(self.module(action), held.arguments(), held.outputs, gradients)
         self._hand_back(action, held)
 
     def _backward_weight(self, action: Action) -> None:
-        held = self._held.pop((action.pipe.index, action.stage, action.microbatch))
+        held = self._held.pop(self._key(action)).ready(action)
         assert held.weights is not None
         held.weights()
 
+    # What schedules declare, by the names of std.pp.
+
+    def _recompute(self, action: Action) -> None:
+        held = self._held[self._key(action)].ready(action)
+        assert held.random is not None
+        with torch.enable_grad(), held.random.again():
+            held.outputs = self._finish(action, self._call(action, held))
+
+    def _release_output(self, action: Action) -> None:
+        for edge in edges_from(action.pipe, action.stage, action.microbatch):
+            self._messages.release(action, edge)
+        if held := self._held.get(self._key(action)):
+            held.release_outputs()
+
+    def _release_input(self, action: Action) -> None:
+        # The backward has let go of what came from other stages; the first stage reads the batch.
+        if self._key(action) in self._held:
+            raise RuntimeMisuse(f"{action} releases what the backward has still to read")
+        if action.stage == 0 and self._args is not None:
+            self._args[action.microbatch] = ()
+
+    def _new_memory(self, action: Action) -> Memory:
+        module = self.module(action)
+        given = self._args[action.microbatch] if self._args is not None else ()
+        wanted = (self._targets[action.microbatch],) if self._targets is not None else ()
+        return Memory([*module.parameters(), *module.buffers(), *given, *wanted])
+
+    def _offload(self, action: Action) -> None:
+        held = self._held[self._key(action)]
+        assert held.memory is not None
+        held.release_outputs()
+        held.memory.offload(held.arguments())
+
+    def _reload(self, action: Action) -> None:
+        memory = self._held[self._key(action)].memory
+        if memory is None or not memory.is_away:
+            raise RuntimeMisuse(f"{action} finds nothing on the host")
+        memory.reload()
+
+    def _unshard(self, action: Action) -> None:
+        self._sharded[action.pipe.index, action.stage].unshard()
+
+    def _reshard(self, action: Action) -> None:
+        self._sharded[action.pipe.index, action.stage].reshard()
+
+    def reduce(self, action: Action) -> None:
+        """Sums the gradients of an action's stage over those who do it together: what REDUCE_GRAD, REDUCE_EMBEDDING and
+        REDUCE_REPLICAS do, for handlers of other names."""
+        sharded = self._sharded.get((action.pipe.index, action.stage))
+        if sharded is not None and str(action.kind.collective).startswith("outside "):
+            sharded.reduce()
+        else:
+            self._reductions.perform(action)
+
+    def _reduce_rest(self) -> None:
+        """Sums what the program has no action for, once a step."""
+        if self._is_reduced:
+            return
+        self._is_reduced = True
+        for sharded in self._sharded.values():
+            sharded.reduce()
+        self._reductions.finish()
+
+    def _step_optimizer(self, action: Action) -> None:
+        assert self._optimizer is not None
+        self._reduce_rest()
+        self._optimizer.step()
+        self._result.stepped = True
+
+    def _validate_step(self, action: Action) -> None:
+        assert self._optimizer is not None
+        valid = self._optimizer.gradients_are_finite() if self._validate is None else self._validate()
+        self._result.stepped = self._agree(bool(valid))
+        self._optimizer.settle(self._result.stepped)
+
     # Messages.
 
-    def _message(self, action: Action) -> tuple[Edge, tuple[Tensor, ...]]:
-        """The edge of a message, and its tensors: those that are sent, or room for those that come."""
+    def _room(self, action: Action) -> Sequence[TensorInfo]:
+        """What a receive gets."""
         assert action.peer is not None
-        pipe = action.pipe
-        if action.kind.is_send:
-            edge = (pipe.index, action.stage, action.peer, action.microbatch)
-            return edge, tuple(tensor.contiguous() for tensor in self._here.pop(edge))
-        edge = (pipe.index, action.peer, action.stage, action.microbatch)
         forward = action.peer < action.stage
-        infos = self._shapes[pipe.index, action.peer if forward else action.stage]
-        return edge, tuple(info.empty(self._device) for info in infos if forward or info.has_gradient)
+        infos = self._shapes[action.pipe.index, action.peer if forward else action.stage]
+        return [info for info in infos if forward or info.has_gradient]
 
-    def _post(self, action: Action) -> None:
-        edge, tensors = self._message(action)
-        post = dist.isend if action.kind.is_send else dist.irecv
-        works = [post(tensor, self._peer(action), self._group) for tensor in tensors]
-        self._keep(action, edge, tensors, [work for work in works if work is not None])
 
-    def _peer(self, action: Action) -> int:
-        assert action.peer_rank is not None
-        return self._global(action.peer_rank)
-
-    def _post_batch(self, item: tuple[Action, ...]) -> None:
-        messages = [(action, *self._message(action)) for action in item]
-        operations = [
-            dist.P2POp(dist.isend if action.kind.is_send else dist.irecv, tensor, self._peer(action), self._group)
-            for action, _, tensors in messages
-            for tensor in tensors
-        ]
-        works = dist.batch_isend_irecv(operations) if operations else []
-        # Gloo gives a work for each tensor, which may be waited for once; NCCL gives one for all.
-        by_tensor = len(works) == len(operations)
-        first = 0
-        for action, edge, tensors in messages:
-            self._keep(action, edge, tensors, works[first : first + len(tensors)] if by_tensor else works)
-            first += len(tensors)
-
-    def _keep(self, action: Action, edge: Edge, tensors: tuple[Tensor, ...], works: list[dist.Work]) -> None:
-        if action.kind.is_send:
-            self._sends += works
-            self._sent.append(tensors)
-        else:
-            self._arriving[edge] = _Receive(tensors, works)
-
-    def _reduce(self) -> None:
-        for group, weights in self._reductions:
-            for weight in weights:
-                if weight.grad is None:
-                    weight.grad = torch.zeros_like(weight)
-                dist.all_reduce(weight.grad, group=group)
+_REDUCES = ("REDUCE_GRAD", "REDUCE_EMBEDDING", "REDUCE_REPLICAS")
+_ONCE_A_BATCH = (*_REDUCES, "STEP", "VALIDATE")
+"""Left out where the gradients of several steps are added up."""

@@ -74,7 +74,7 @@ def _style(pipe: Pipe, ranks: int) -> ScheduleStyle:
 def _item(actions: tuple[Action, ...]) -> ActionBase:
     if len(actions) == 1:
         return _action(actions[0])
-    if not actions[0].kind.is_compute:
+    if actions[0].kind.is_message:
         raise RuntimeMisuse("d9d posts each message by itself, but the program has batches")
     return ComposeAction(tuple(map(_action, actions)))
 

@@ -1,0 +1,61 @@
+"""Stages whose weights `fully_shard` has cut up among ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+from ._errors import RuntimeMisuse
+
+try:
+    from torch.distributed.fsdp import FSDPModule
+except ImportError:  # Older than the loader's other parts need.
+    FSDPModule = None  # type: ignore[assignment, misc]
+
+
+def is_sharded(module: nn.Module) -> bool:
+    return FSDPModule is not None and isinstance(module, FSDPModule)
+
+
+class ShardedStage:
+    """A stage that is gathered, given up and reduced where a program says so. The module itself must be sharded, as the
+    root of those in it."""
+
+    def __init__(self, module: nn.Module, label: str, *, stays_gathered: bool) -> None:
+        """`stays_gathered` leaves gathering and giving up to calls of this class, else forwards and backwards do it."""
+        if not hasattr(module, "finalize_backward"):
+            raise RuntimeMisuse(f"{label} is sharded, which needs PyTorch 2.15")
+        self._root: Any = module
+        self._parts: list[Any] = [part for part in module.modules() if is_sharded(part)]
+        self._stays_gathered = stays_gathered
+        self._is_reduced = True
+        if stays_gathered:
+            for part in self._parts:
+                part.set_reshard_after_forward(False, recurse=False)
+
+    def unshard(self) -> None:
+        """Begins to gather; the forward waits for it."""
+        for part in self._parts:
+            part.unshard(async_op=True)
+
+    def reshard(self) -> None:
+        for part in self._parts:
+            part.reshard()
+
+    def before_forward(self) -> None:
+        """Lets gradients add up on this rank until reduce()."""
+        self._root.set_manual_backward_finalization(True)
+        self._root.set_requires_gradient_sync(False)
+        self._root.set_reshard_after_backward(not self._stays_gathered)
+        self._is_reduced = False
+
+    def reduce(self) -> None:
+        """Averages the gradients over the ranks that share the weights, and leaves each its own piece, once a step."""
+        if self._is_reduced:
+            return
+        self._root.set_requires_gradient_sync(True)
+        self._root.set_reshard_after_backward(True)
+        self._root.finalize_backward()
+        self._root.set_manual_backward_finalization(False)
+        self._is_reduced = True

@@ -1,0 +1,260 @@
+"""Sums of the gradients of weights that live in several places: replicas, tied weights, data-parallel copies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from .._program import Action, Kind, Program
+from ._errors import RuntimeMisuse
+
+Place = tuple[int, int]
+"""Pipe and stage."""
+
+Tie = Mapping[int, str]
+"""The name of one weight in each stage that has it; stages below 0 count from the last."""
+
+
+@dataclass(slots=True)
+class _Sum:
+    """Weights that are one, on all ranks that host some places."""
+
+    places: frozenset[Place]
+    """In the whole program."""
+    ranks: tuple[int, ...]
+    weights: list[list[nn.Parameter]]
+    """On this rank; each weight with its places, which are not the same Parameter."""
+    kind: Kind | None = None
+    """Whose actions sum them; None for the end of the step."""
+    group: dist.ProcessGroup | None = None
+    """None where one rank has all places."""
+    waits_for: set[Place] = field(default_factory=set)
+    """Places of this rank whose action has not come yet, in this step."""
+
+
+class Reductions:
+    """Finds what has to be summed over which ranks, makes the first values equal, and sums gradients.
+
+    All ranks make it together, and sum in one order.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        rank: int,
+        modules: Mapping[Place, nn.Module],
+        *,
+        separate: frozenset[Place],
+        tied: Sequence[Tie],
+        group: dist.ProcessGroup | None,
+        outside: Mapping[str, dist.ProcessGroup],
+        mean: bool,
+    ) -> None:
+        """`separate` are stages of this rank that have no replicas; `outside` are groups by the names that collectives
+        have for them, over which gradients are averaged with `mean` and else summed."""
+        self._program = program
+        self._rank = rank
+        self._modules = modules
+        self._group = group
+        self._outside = outside
+        self._mean = mean
+        # The table of kinds has those that others are declared to follow, too.
+        found = dict.fromkeys(action.kind for actions in program.actions for action in actions)
+        self._kinds = [kind for kind in found if kind.collective is not None and kind.per == "stage"]
+        ties = [self._tie(tie) for tie in tied]
+        in_ties = {id(weight) for tie in ties for weights in tie.weights for weight in weights}
+        self._sums = [*self._replicas(separate, in_ties), *ties]
+        self._connect()
+        self.start()
+
+    def start(self) -> None:
+        """Forgets what a step that did not end has left."""
+        for found in self._sums:
+            found.waits_for = {place for place in found.places if place in self._modules}
+
+    def at_end(self) -> bool:
+        """Whether something is to be summed that no action of the program sums."""
+        return any(found.kind is None and self._rank in found.ranks for found in self._sums)
+
+    def finish(self) -> None:
+        """Sums what no action of the program sums."""
+        for found in self._sums:
+            if found.kind is None and self._rank in found.ranks:
+                self._reduce(found)
+
+    def perform(self, action: Action) -> None:
+        """Sums the gradients of the action's stage over the ranks that do it together.
+
+        Weights that this rank has in several places are summed with the last of their actions.
+        """
+        collective = action.kind.collective
+        place = (action.pipe.index, action.stage)
+        if isinstance(collective, str) and collective.startswith("outside "):
+            self._reduce_outside(action, self._outside_group(action.kind))
+            return
+        for found in self._sums:
+            if found.kind == action.kind and place in found.waits_for:
+                found.waits_for.remove(place)
+                if not found.waits_for:
+                    self._reduce(found)
+
+    def check(self, kind: Kind) -> None:
+        """Raises RuntimeMisuse where an action of this kind would have nothing to sum, or no group."""
+        if isinstance(kind.collective, str) and kind.collective.startswith("outside "):
+            self._outside_group(kind)
+        elif isinstance(kind.collective, tuple) and not any(found.kind == kind for found in self._sums):
+            raise RuntimeMisuse(f"`{kind.letters}` has nothing to sum: give the Runtime tied=[{{STAGE: NAME, ...}}]")
+
+    # What there is to sum.
+
+    def _home(self, place: Place) -> int:
+        pipe, stage = place
+        return self._program.pipes[pipe].rank_of_stage[stage]
+
+    def _places_of(self, stage: int) -> frozenset[Place]:
+        """A stage in all pipes that have it."""
+        return frozenset((pipe.index, stage) for pipe in self._program.pipes if stage < pipe.num_stages)
+
+    def _hosts(self, places: frozenset[Place]) -> tuple[int, ...]:
+        return tuple(sorted({self._home(place) for place in places}))
+
+    def _replicas(self, separate: frozenset[Place], without: set[int]) -> list[_Sum]:
+        sums = []
+        for stage in range(max(pipe.num_stages for pipe in self._program.pipes)):
+            places = self._places_of(stage)
+            mine = [self._modules[place] for place in sorted(places) if place in self._modules]
+            if len(self._hosts(places)) == 1 or places & separate:
+                continue
+            weights = [[weight] for weight in mine[0].parameters() if id(weight) not in without] if mine else []
+            kind = next((kind for kind in self._kinds if kind.collective == "replicas"), None)
+            sums.append(_Sum(places, self._hosts(places), weights, kind))
+        return sums
+
+    def _tie(self, tie: Tie) -> _Sum:
+        last = max(pipe.num_stages for pipe in self._program.pipes)
+        names = {self._stage_number(stage, last): name for stage, name in tie.items()}
+        places = frozenset(place for stage in names for place in self._places_of(stage))
+        found: dict[int, nn.Parameter] = {}
+        for place in sorted(places):
+            if place in self._modules:
+                weight = self._weight(place, names[place[1]])
+                found[id(weight)] = weight
+        return _Sum(places, self._hosts(places), [list(found.values())] if found else [], self._kind_of(set(names), last))
+
+    @staticmethod
+    def _stage_number(stage: int, count: int) -> int:
+        if not -count <= stage < count:
+            raise RuntimeMisuse(f"a weight is tied to stage {stage}, but there are {count} stages")
+        return stage % count
+
+    def _weight(self, place: Place, name: str) -> nn.Parameter:
+        try:
+            return self._modules[place].get_parameter(name)
+        except AttributeError as error:
+            raise RuntimeMisuse(f"stage {place[1]} has no weight `{name}` to be tied: {error}") from error
+
+    def _kind_of(self, stages: set[int], count: int) -> Kind | None:
+        for kind in self._kinds:
+            if isinstance(kind.collective, tuple) and stages <= {stage % count for stage in kind.collective}:
+                return kind
+        return None
+
+    # Groups and first values.
+
+    def _global(self, rank: int) -> int:
+        return rank if self._group is None else dist.get_global_rank(self._group, rank)
+
+    def _connect(self) -> None:
+        groups: dict[tuple[int, ...], dist.ProcessGroup] = {}
+        for found in self._sums:
+            if self._rank not in found.ranks:
+                continue
+            self._check_order(found)
+            if len(found.ranks) > 1:
+                if found.ranks not in groups:
+                    ranks = [self._global(rank) for rank in found.ranks]
+                    groups[found.ranks] = cast(dist.ProcessGroup, dist.new_group(ranks, use_local_synchronization=True))
+                found.group = groups[found.ranks]
+            self._make_equal(found)
+
+    def _make_equal(self, found: _Sum) -> None:
+        """Gives all places the values of the first one."""
+        source = self._home(min(found.places))
+        for first, *others in found.weights:
+            if found.group is not None:
+                dist.broadcast(first.data, self._global(source), group=found.group)
+            for other in others:
+                other.data.copy_(first.data)
+        if found.group is not None and len({stage for _, stage in found.places}) == 1:
+            module = next(self._modules[place] for place in sorted(found.places) if place in self._modules)
+            for buffer in module.buffers():
+                dist.broadcast(buffer, self._global(source), group=found.group)
+
+    def _check_order(self, found: _Sum) -> None:
+        """Sums over ranks outside of the program come before this one at all places, or behind it at all."""
+        if found.kind is None:
+            return
+        for other in self._kinds:
+            if isinstance(other.collective, str) and other.collective.startswith("outside "):
+                orders = {self._comes_first(other, found, place) for place in found.places} - {None}
+                if len(orders) > 1:
+                    raise RuntimeMisuse(
+                        f"`{other.letters}` comes before `{found.kind.letters}` at one stage of "
+                        f"{sorted({stage for _, stage in found.places})} and behind it at another: sums would differ"
+                    )
+
+    def _comes_first(self, other: Kind, found: _Sum, place: Place) -> bool | None:
+        """Whether `other` of a place comes before the sum on its rank; None where there is no such action."""
+        at, summed = None, None
+        for position, action in enumerate(self._program.actions[self._home(place)]):
+            if action.kind == other and (action.pipe.index, action.stage) == place:
+                at = position
+            if action.kind == found.kind and (action.pipe.index, action.stage) in found.places:
+                summed = position
+        return None if at is None or summed is None else at < summed
+
+    # Sums.
+
+    def _outside_group(self, kind: Kind) -> dist.ProcessGroup:
+        name = str(kind.collective).removeprefix("outside ")
+        if name not in self._outside:
+            raise RuntimeMisuse(f"`{kind.letters}` is done by the group `{name}`: give the Runtime groups={{'{name}': ...}}")
+        return self._outside[name]
+
+    def _reduce_outside(self, action: Action, group: dist.ProcessGroup) -> None:
+        module = self._modules[action.pipe.index, action.stage]
+        gradients = [_gradient(weight) for weight in module.parameters() if weight.requires_grad]
+        _sum_over(group, gradients)
+        if self._mean:
+            for gradient in gradients:
+                gradient.div_(dist.get_world_size(group))
+
+    @staticmethod
+    def _reduce(found: _Sum) -> None:
+        trained = [list(map(_gradient, weights)) for weights in found.weights if weights[0].requires_grad]
+        for first, *others in trained:
+            for other in others:
+                first.add_(other)
+        if found.group is not None:
+            _sum_over(found.group, [first for first, *_ in trained])
+        for first, *others in trained:
+            for other in others:
+                other.copy_(first)
+
+
+def _gradient(weight: nn.Parameter) -> Tensor:
+    if weight.grad is None:
+        weight.grad = torch.zeros_like(weight)
+    return weight.grad
+
+
+def _sum_over(group: dist.ProcessGroup, tensors: Sequence[Tensor]) -> None:
+    works = [dist.all_reduce(tensor, group=group, async_op=True) for tensor in tensors]
+    for work in works:
+        if work is not None:
+            work.wait()

@@ -1,0 +1,492 @@
+"""What schedules declare, on the loader: recomputation, release, offload, reductions, the optimizer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import ppcc
+import pytest
+import torch
+import torch.distributed as dist
+from ppcc.torch import Runtime, RuntimeMisuse
+from torch import Tensor, nn
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from . import spawn
+from .models import (
+    TOLERANCE,
+    WIDTH,
+    Block,
+    Plain,
+    assert_same_gradients,
+    loss_fn,
+    make_batch,
+    make_stages,
+    reference,
+)
+
+RANKS = 2
+KEEPING = [["recompute(1, 1)"], ["recompute"], ["release"], ["offload"], ["recompute", "offload(2)", "release"]]
+
+
+def compiled(name: str, rules: list[str], **params: int) -> ppcc.Program:
+    return ppcc.compile(name, rules=rules, params=params)
+
+
+def letters(program: ppcc.Program) -> set[str]:
+    return {action.kind.letters for actions in program.actions for action in actions}
+
+
+# What is kept of a forward.
+
+
+def run_keeping(rank: int, texts: list[str]) -> None:
+    for text in texts:
+        program = ppcc.Program.from_json(text)
+        count = max(pipe.num_stages for pipe in program.pipes)
+        wanted, losses = reference(count, program.microbatches)
+        modules = make_stages(count)
+        mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
+        batch, target = make_batch(program.microbatches)
+        result = Runtime(program, mine, loss_fn=loss_fn).step(batch, target=target)
+        for stage, module in mine.items():
+            assert_same_gradients(module, wanted[stage], f"{program.name} {letters(program)}, rank {rank}, stage {stage}")
+        for microbatch, loss in result.losses.items():
+            assert abs(float(loss - losses[microbatch])) <= TOLERANCE
+
+
+def test_gradients_do_not_depend_on_what_is_kept() -> None:
+    programs = [
+        compiled(name, rules, P=RANKS, M=6)
+        for name in ("one_f_one_b", "zero_bubble_v", "interleaved_1f1b_overlap", "dualpipe")
+        for rules in KEEPING
+    ]
+    assert {"R", "RELEASE_OUT", "RELEASE_IN", "OFFLOAD", "RELOAD"} <= letters(programs[4])
+    spawn.run(run_keeping, RANKS, [program.json for program in programs])
+
+
+def alone(rules: list[str]) -> ppcc.Program:
+    return compiled("gpipe", rules, P=1, M=4)
+
+
+class Counter:
+    """Counts the bytes that autograd saves and has not let go."""
+
+    def __init__(self) -> None:
+        self.now = self.peak = 0
+
+    def hooks(self) -> torch.autograd.graph.saved_tensors_hooks:
+        return torch.autograd.graph.saved_tensors_hooks(lambda tensor: Saved(self, tensor), lambda saved: saved.tensor)
+
+
+class Saved:
+    def __init__(self, counter: Counter, tensor: Tensor) -> None:
+        self.counter, self.tensor, self.bytes = counter, tensor, 0 if isinstance(tensor, nn.Parameter) else tensor.nbytes
+        counter.now += self.bytes
+        counter.peak = max(counter.peak, counter.now)
+
+    def __del__(self) -> None:
+        self.counter.now -= self.bytes
+
+
+def saved_bytes(rules: list[str]) -> int:
+    """The most that one rank saves in a step."""
+    counter = Counter()
+    runtime = Runtime(alone(rules), {0: make_stages(1)[0]}, loss_fn=loss_fn)
+    batch, target = make_batch(4)
+    with counter.hooks():
+        runtime.step(batch, target=target)
+    assert counter.now == 0
+    return counter.peak
+
+
+def test_recomputation_saves_less() -> None:
+    whole = saved_bytes([])
+    assert whole > 4000
+    # All forwards come first: then everything is saved four times, or once.
+    assert saved_bytes(["recompute"]) * 4 == whole
+    assert saved_bytes(["recompute(1, 1)"]) * 2 == whole
+
+
+class Noisy(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Block()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return nn.functional.dropout(self.inner(x), 0.5)
+
+
+def test_recomputation_draws_the_same_numbers() -> None:
+    def gradients(rules: list[str]) -> list[Tensor]:
+        (module,) = make_stages(1, Noisy)
+        torch.manual_seed(3)
+        batch, target = make_batch(4)
+        Runtime(alone(rules), {0: module}, loss_fn=loss_fn).step(batch, target=target)
+        return [weight.grad for weight in module.parameters() if weight.grad is not None]
+
+    once, again = gradients([]), gradients(["recompute"])
+    assert len(once) > 4 and all(map(torch.equal, once, again))
+
+
+PROBED = """
+import "std.pp";
+action PROBE { after F; before B; }
+schedule probed(P: int = 1, M: int = 2, extra: bool = false) {
+  ranks P; microbatches M; placement linear;
+  on rank r { repeat M { F; } repeat M { PROBE; B; } }
+}
+"""
+
+
+class Watched(nn.Module):
+    """Knows where its output and something that its backward needs are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.saved: list[StorageWeakRef] = []
+        self.outputs: list[StorageWeakRef] = []
+
+    def forward(self, x: Tensor) -> Tensor:
+        between = torch.tanh(self.first(x))
+        output: Tensor = self.second(between)
+        if not isinstance(x, torch._subclasses.FakeTensor):
+            self.saved.append(StorageWeakRef(between.untyped_storage()))
+            self.outputs.append(StorageWeakRef(output.untyped_storage()))
+        return output
+
+
+def is_gone(reference: StorageWeakRef, patience: float) -> bool:
+    """Whether memory is free, or becomes so: a send is waited for beside the step."""
+    end = time.monotonic() + patience
+    while not reference.expired() and time.monotonic() < end:
+        time.sleep(0.01)
+    return bool(reference.expired())
+
+
+def run_releasing(rank: int, texts: list[str], expected: list[bool]) -> None:
+    for text, gone in zip(texts, expected, strict=True):
+        program = ppcc.Program.from_json(text)
+        wanted, _ = reference(RANKS, 2, Watched)
+        module: Any = make_stages(RANKS, Watched)[rank]
+        seen = []
+
+        def probe(action: ppcc.Action, module: Any = module, gone: bool = gone, seen: list[bool] = seen) -> None:
+            seen.append(is_gone(module.outputs[action.microbatch], 20 if gone else 0.2))
+
+        batch, target = make_batch(2)
+        Runtime(program, {rank: module}, loss_fn=loss_fn, handlers={"PROBE": probe}).step(batch, target=target)
+        assert_same_gradients(module, wanted[rank], f"rank {rank}")
+        if rank == 0:
+            assert seen == [gone, gone], f"released: {gone}, but {seen}"
+
+
+def test_released_outputs_leave_memory() -> None:
+    programs = [ppcc.compile_source(PROBED, P=RANKS, rules=rules) for rules in ([], ["release"])]
+    spawn.run(run_releasing, RANKS, [program.json for program in programs], [False, True])
+
+
+def test_offloaded_memory_leaves_the_device() -> None:
+    def step(rules: list[str]) -> list[bool]:
+        wanted, _ = reference(1, 2, Watched)
+        (module,) = make_stages(1, Watched)
+        seen: list[bool] = []
+
+        def probe(action: ppcc.Action) -> None:
+            seen.append(module.saved[action.microbatch].expired())  # type: ignore[index, union-attr]
+
+        batch, target = make_batch(2)
+        program = ppcc.compile_source(PROBED, rules=rules)
+        Runtime(program, {0: module}, loss_fn=loss_fn, handlers={"PROBE": probe}).step(batch, target=target)
+        assert_same_gradients(module, wanted[0], str(rules))
+        return seen
+
+    assert step([]) == [False, False]
+    assert step(["offload"]) == [True, True]
+
+
+def test_what_is_on_the_host_is_not_used() -> None:
+    program = compiled("gpipe", ["offload"], P=1, M=1)
+    late = ppcc.Program.from_json(program.json.replace('"RELOAD"', '"LOADED"'))
+    batch, target = make_batch(1)
+    runtime = Runtime(late, {0: make_stages(1)[0]}, loss_fn=loss_fn, handlers={"LOADED": lambda action: None})
+    with pytest.raises(RuntimeMisuse, match="0B0 needs what is still on the host"):
+        runtime.step(batch, target=target)
+
+
+# Sums.
+
+
+def tied_reference(count: int, microbatches: int) -> list[nn.Module]:
+    """Stages of which the first and the last have one weight."""
+    stages: list[Any] = make_stages(count, Plain)
+    stages[-1].inner.weight = stages[0].inner.weight
+    batch, target = make_batch(microbatches)
+    for x, y in zip(batch.tensor_split(microbatches), target.tensor_split(microbatches), strict=True):
+        for stage in stages:
+            x = stage(x)
+        (loss_fn(x, y) / microbatches).backward()
+    return stages
+
+
+TIE = {0: "inner.weight", -1: "inner.weight"}
+
+
+def run_tied(rank: int, texts: list[str]) -> None:
+    for text in texts:
+        program = ppcc.Program.from_json(text)
+        count = max(pipe.num_stages for pipe in program.pipes)
+        wanted = tied_reference(count, program.microbatches)
+        modules = make_stages(count, Plain)
+        mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
+        runtime = Runtime(program, mine, loss_fn=loss_fn, tied=[TIE])
+        batch, target = make_batch(program.microbatches)
+        runtime.step(batch, target=target)
+        for stage, module in mine.items():
+            assert_same_gradients(module, wanted[stage], f"{program.name} {letters(program)}, rank {rank}, stage {stage}")
+
+
+def test_tied_weights_have_one_gradient() -> None:
+    programs = [
+        compiled(name, rules, P=RANKS, M=4)
+        for name, rules in [
+            ("one_f_one_b", ["reduce_embedding"]),
+            ("one_f_one_b", []),
+            ("zb1p", ["reduce_embedding"]),
+            ("zero_bubble_v", ["reduce_embedding"]),  # Both on one rank.
+            ("zero_bubble_v", []),
+            ("dualpipe", ["reduce_replicas"]),
+            ("dualpipe", []),
+        ]
+    ]
+    spawn.run(run_tied, RANKS, [program.json for program in programs])
+
+
+def pipelines(rank: int) -> tuple[dist.ProcessGroup, dist.ProcessGroup]:
+    """Of four processes: the pipeline of this one, and those with its stages in both pipelines."""
+    made: list[Any] = [dist.new_group(ranks) for ranks in ([0, 1], [2, 3], [0, 2], [1, 3])]
+    return made[rank // 2], made[2 + rank % 2]
+
+
+def halves(rank: int, microbatches: int) -> tuple[Tensor, Tensor]:
+    """What the pipeline of a process trains on, of twice as many microbatches."""
+    batch, target = (tensor.chunk(2)[rank // 2] for tensor in make_batch(2 * microbatches))
+    return batch, target
+
+
+def run_data_parallel(rank: int, texts: list[str]) -> None:
+    pipeline, copies = pipelines(rank)
+    for text in texts:
+        program = ppcc.Program.from_json(text)
+        count = max(pipe.num_stages for pipe in program.pipes)
+        wanted, _ = reference(count, 2 * program.microbatches)
+        modules = make_stages(count)
+        mine = {stage: modules[stage] for _, stage in program.stages_of(rank % 2)}
+        runtime = Runtime(program, mine, loss_fn=loss_fn, group=pipeline, groups={"data_parallel": copies})
+        batch, target = halves(rank, program.microbatches)
+        runtime.step(batch, target=target)
+        for stage, module in mine.items():
+            assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
+
+
+def test_gradients_of_copies_are_averaged() -> None:
+    programs = [
+        compiled("one_f_one_b", ["reduce_grads(1)"], P=RANKS, M=4),
+        compiled("zero_bubble_v", ["reduce_grads"], P=RANKS, M=4),
+        compiled("dualpipe", ["reduce_grads", "reduce_replicas"], P=RANKS, M=4),
+    ]
+    spawn.run(run_data_parallel, 2 * RANKS, [program.json for program in programs])
+
+
+def run_sharded(rank: int, texts: list[str]) -> None:
+    from torch.distributed.device_mesh import DeviceMesh
+    from torch.distributed.fsdp import fully_shard
+
+    pipeline, copies = pipelines(rank)
+    mesh = DeviceMesh.from_group(copies, "cpu")
+    for text in texts:
+        program = ppcc.Program.from_json(text)
+        count = program.pipes[0].num_stages
+        wanted, _ = reference(count, 2 * program.microbatches)
+        modules = make_stages(count)
+        mine = {stage: modules[stage] for _, stage in program.stages_of(rank % 2)}
+        for module in mine.values():
+            for part in (module.up, module.down, module):  # type: ignore[attr-defined]
+                fully_shard(part, mesh=mesh)
+        seen = []
+        runtime = Runtime(
+            program,
+            mine,
+            loss_fn=loss_fn,
+            group=pipeline,
+            groups={"data_parallel": copies},
+            handlers={"PROBE": lambda action, seen=seen: seen.append(is_gathered(runtime.module(action)))},  # type: ignore[misc]
+        )
+        batch, target = halves(rank, program.microbatches)
+        for _ in range(2):
+            for module in mine.values():
+                module.zero_grad()
+            runtime.step(batch, target=target)
+        for stage, module in mine.items():
+            for (name, got), want in zip(module.named_parameters(), wanted[stage].parameters(), strict=True):
+                assert got.grad is not None and want.grad is not None, f"{program.name} {stage} {name}"
+                difference = (got.grad.full_tensor() - want.grad).abs().max()  # type: ignore[attr-defined]
+                assert difference <= TOLERANCE, f"{program.name} {letters(program)}, stage {stage}: {name} is off by {difference}"
+        assert all(seen) and bool(seen) == ("PROBE" in letters(program))
+
+
+def is_gathered(module: nn.Module) -> bool:
+    return not hasattr(module.up.weight, "full_tensor")  # type: ignore[union-attr, arg-type]
+
+
+GATHERED = """
+import "std.pp";
+action PROBE { after F; before B; }
+schedule gathered(P: int = 2, M: int = 4) {
+  ranks P; microbatches M; placement linear;
+  with fsdp; with reduce_grads;
+  on rank r { repeat M { F; } repeat M { PROBE; B; } }
+}
+"""
+
+
+@pytest.mark.skipif(not hasattr(torch.distributed.fsdp.FSDPModule, "finalize_backward"), reason="needs PyTorch 2.15")
+def test_sharded_stages_are_gathered_and_reduced() -> None:
+    programs = [
+        ppcc.compile_source(GATHERED),
+        compiled("one_f_one_b", ["reduce_grads"], P=RANKS, M=4),  # FSDP gathers by itself.
+        compiled("one_f_one_b", ["reduce_grads(2)", "fsdp"], P=RANKS, M=4),  # RESHARD comes first.
+        compiled("zb1p", ["fsdp", "reduce_grads"], P=RANKS, M=4),
+        compiled("interleaved_1f1b", ["fsdp", "recompute"], P=RANKS, M=4),
+    ]
+    spawn.run(run_sharded, 2 * RANKS, [program.json for program in programs])
+
+
+# The optimizer.
+
+
+def run_stepping(rank: int, texts: list[str]) -> None:
+    for text in texts:
+        program = ppcc.Program.from_json(text)
+        count = max(pipe.num_stages for pipe in program.pipes)
+        wanted, _ = reference(count, program.microbatches)
+        modules = make_stages(count)
+        mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
+        weights = [weight for module in mine.values() for weight in module.parameters()]
+        optimizer = torch.optim.Adam(weights)
+        runtime = Runtime(program, mine, loss_fn=loss_fn, optimizer=optimizer)
+        batch, target = make_batch(program.microbatches)
+        assert runtime.step(batch, target=target).stepped is True
+        for stage, module in mine.items():
+            assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
+        for stage, module in mine.items():
+            torch.optim.Adam(wanted[stage].parameters()).step()
+            assert_same_weights(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
+        if "VALIDATE" not in letters(program):
+            continue
+        # A loss that is no number: the ranks that cannot see it take their step back, too.
+        before = [weight.detach().clone() for weight in weights]
+        state = [value.clone() for _, value in sorted_state(optimizer)]
+        optimizer.zero_grad()
+        poisoned = target.clone()
+        poisoned[0] = float("nan")
+        assert runtime.step(batch, target=poisoned).stepped is False
+        assert all(map(torch.equal, before, weights))
+        assert len(state) > 4 and all(map(torch.equal, state, [value for _, value in sorted_state(optimizer)]))
+
+
+def assert_same_weights(module: nn.Module, wanted: nn.Module, label: str) -> None:
+    for (name, got), want in zip(module.named_parameters(), wanted.parameters(), strict=True):
+        difference = float((got - want).abs().max())
+        assert difference <= 1e-9, f"{label}: {name} is off by {difference}"
+
+
+def sorted_state(optimizer: torch.optim.Optimizer) -> list[tuple[tuple[int, str], Tensor]]:
+    states: dict[int, dict[str, Tensor]] = optimizer.state_dict()["state"]
+    return sorted(
+        (((number, name), value) for number, row in states.items() for name, value in row.items()),
+        key=lambda entry: entry[0],
+    )
+
+
+def test_the_optimizer_steps_and_can_take_it_back() -> None:
+    programs = [
+        compiled("one_f_one_b", ["step"], P=RANKS, M=4),
+        compiled("zero_bubble_v", ["step(validate: true)"], P=RANKS, M=4),
+        compiled("dualpipe", ["step(validate: true)"], P=RANKS, M=4),
+        compiled("dualpipe", ["reduce_replicas", "step"], P=RANKS, M=4),
+    ]
+    spawn.run(run_stepping, RANKS, [program.json for program in programs])
+
+
+def test_gradients_of_several_steps_are_reduced_once() -> None:
+    (module,) = make_stages(1)
+    (wanted,), _ = reference(1, 4)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.0)
+    runtime = Runtime(alone(["step(validate: true)"]), {0: module}, loss_fn=loss_fn, optimizer=optimizer)
+    batch, target = make_batch(4)
+    assert runtime.step(batch, target=target, reduce_grads=False).stepped is None
+    assert_same_gradients(module, wanted, "once")
+    assert runtime.step(batch, target=target).stepped is True
+    for got, want in zip(module.parameters(), wanted.parameters(), strict=True):
+        assert got.grad is not None and want.grad is not None and torch.allclose(got.grad, 2 * want.grad)
+
+
+def test_whoever_validates_is_asked() -> None:
+    (module,) = make_stages(1)
+    before = [weight.detach().clone() for weight in module.parameters()]
+    optimizer = torch.optim.SGD(module.parameters(), lr=1.0)
+    program = alone(["step(validate: true)"])
+    runtime = Runtime(program, {0: module}, loss_fn=loss_fn, optimizer=optimizer, validate=lambda: False)
+    batch, target = make_batch(4)
+    assert runtime.step(batch, target=target).stepped is False
+    assert all(map(torch.equal, before, module.parameters()))
+
+
+# Misuse.
+
+
+def refused(reason: str, make: Callable[[], object]) -> None:
+    with pytest.raises(RuntimeMisuse, match=reason):
+        make()
+
+
+def test_what_an_action_needs_is_asked_for() -> None:
+    stages = {0: make_stages(1)[0]}
+
+    def runtime(rules: list[str], **options: Any) -> Runtime:
+        return Runtime(alone(rules), stages, loss_fn=loss_fn, **options)
+
+    refused("nothing runs `PROBE`: give the Runtime a handler", lambda: Runtime(ppcc.compile_source(PROBED), stages, loss_fn=loss_fn))
+    refused("the program has `STEP`: give the Runtime an optimizer", lambda: runtime(["step"]))
+    refused("`REDUCE_GRAD` is done by the group `data_parallel`: give", lambda: runtime(["reduce_grads"]))
+    refused("`REDUCE_EMBEDDING` has nothing to sum: give the Runtime tied", lambda: runtime(["reduce_embedding"]))
+    refused("0UNSHARD is for stages that fully_shard has cut up", lambda: runtime(["fsdp"]))
+    refused("stage 0 has no weight `lost` to be tied", lambda: runtime([], tied=[{0: "lost"}]))
+    refused("tied to stage 1, but there are 1 stages", lambda: runtime([], tied=[{1: "scale"}]))
+    refused("nothing here runs `STEP`", lambda: runtime(["step(validate: true)"], handlers={"STEP": print}))
+    seen: list[str] = []
+    own = {"STEP": lambda action: seen.append(str(action)), "VALIDATE": lambda action: seen.append(str(action))}
+    batch, target = make_batch(4)
+    runtime(["step(validate: true)"], handlers=own).step(batch, target=target)
+    assert seen == ["STEP", "VALIDATE"]
+
+
+CROSSED = """
+import "std.pp";
+schedule crossed() {
+  ranks 1; microbatches 1; placement loop(2);
+  on rank r {
+    F(0); F(1); B(1); REDUCE_GRAD(1); REDUCE_EMBEDDING(1); B(0); REDUCE_EMBEDDING(0); REDUCE_GRAD(0);
+  }
+}
+"""
+
+
+def test_sums_come_in_one_order() -> None:
+    stages = dict(enumerate(make_stages(2, Plain)))
+    program = ppcc.compile_source(CROSSED)
+    refused("`REDUCE_GRAD` comes before `REDUCE_EMBEDDING` at one stage", lambda: Runtime(program, stages, loss_fn=loss_fn, tied=[TIE]))
