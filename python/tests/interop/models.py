@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
 WIDTH, ROWS = 6, 2
@@ -78,3 +81,15 @@ def assert_same_gradients(module: nn.Module, wanted: nn.Module, label: str) -> N
         assert want.grad is not None
         difference = float((got.grad - want.grad).abs().max())
         assert difference <= TOLERANCE, f"{label}: {name} is off by {difference}"
+
+
+def pipelines(rank: int) -> tuple[dist.ProcessGroup, dist.ProcessGroup]:
+    """Of four processes: the pipeline of this one, and those with its stages in both pipelines."""
+    made: list[Any] = [dist.new_group(ranks) for ranks in ([0, 1], [2, 3], [0, 2], [1, 3])]
+    return made[rank // 2], made[2 + rank % 2]
+
+
+def halves(rank: int, microbatches: int) -> tuple[Tensor, Tensor]:
+    """What the pipeline of a process trains on, of twice as many microbatches."""
+    batch, target = (tensor.chunk(2)[rank // 2] for tensor in make_batch(2 * microbatches))
+    return batch, target

@@ -9,7 +9,6 @@ from typing import Any
 import ppcc
 import pytest
 import torch
-import torch.distributed as dist
 from ppcc.torch import Runtime, RuntimeMisuse
 from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -21,9 +20,11 @@ from .models import (
     Block,
     Plain,
     assert_same_gradients,
+    halves,
     loss_fn,
     make_batch,
     make_stages,
+    pipelines,
     reference,
 )
 
@@ -263,18 +264,6 @@ def test_tied_weights_have_one_gradient() -> None:
         ]
     ]
     spawn.run(run_tied, RANKS, [program.json for program in programs])
-
-
-def pipelines(rank: int) -> tuple[dist.ProcessGroup, dist.ProcessGroup]:
-    """Of four processes: the pipeline of this one, and those with its stages in both pipelines."""
-    made: list[Any] = [dist.new_group(ranks) for ranks in ([0, 1], [2, 3], [0, 2], [1, 3])]
-    return made[rank // 2], made[2 + rank % 2]
-
-
-def halves(rank: int, microbatches: int) -> tuple[Tensor, Tensor]:
-    """What the pipeline of a process trains on, of twice as many microbatches."""
-    batch, target = (tensor.chunk(2)[rank // 2] for tensor in make_batch(2 * microbatches))
-    return batch, target
 
 
 def run_data_parallel(rank: int, texts: list[str]) -> None:

@@ -8,10 +8,22 @@ import ppcc
 import pytest
 import torch
 from ppcc.torch import load_torch_runtime
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.pipelining import PipelineStage, schedules
 
 from . import spawn
-from .models import TOLERANCE, Block, Plain, assert_same_gradients, loss_fn, make_batch, make_stages, reference
+from .models import (
+    TOLERANCE,
+    Block,
+    Plain,
+    assert_same_gradients,
+    halves,
+    loss_fn,
+    make_batch,
+    make_stages,
+    pipelines,
+    reference,
+)
 
 Form = Literal["compute_comms", "compute_only"]
 FORMS: list[Form] = ["compute_comms", "compute_only"]
@@ -31,6 +43,14 @@ def programs() -> list[ppcc.Program]:
     if TORCH >= (2, 9):
         found.append(ppcc.compile("dualpipe_v", P=RANKS, M=8))
     return found
+
+
+def declaring() -> list[ppcc.Program]:
+    """What PyTorch has of std.pp, where the schedule says; RESHARD before and behind REDUCE_GRAD."""
+    rules = [["fsdp", "reduce_grads"], ["reduce_grads(2)", "fsdp"], ["fsdp"], ["reduce_grads"]]
+    return [ppcc.compile("interleaved_1f1b", P=RANKS // 2, M=4, V=2, rules=names) for names in rules] + [
+        ppcc.compile("zb1p", P=RANKS // 2, M=4, rules=["fsdp", "reduce_grads"])
+    ]
 
 
 def run_all(rank: int, texts: list[str]) -> None:
@@ -68,6 +88,47 @@ def run_one(rank: int, program: ppcc.Program, form: Form) -> None:
 
 def test_gradients_equal_those_without_a_pipeline() -> None:
     spawn.run(run_all, RANKS, [program.json for program in programs()])
+
+
+def run_sharded(rank: int, texts: list[str]) -> None:
+    """Two pipelines, whose stages share their weights."""
+    from torch.distributed.fsdp import fully_shard
+
+    pipeline, copies = pipelines(rank)
+    mesh = DeviceMesh.from_group(copies, "cpu")
+    for text in texts:
+        program = ppcc.Program.from_json(text)
+        has_steps = "UNSHARD" in program.to_csv()
+        (pipe,) = program.pipes
+        wanted, _ = reference(pipe.num_stages, 2 * program.microbatches, BLOCK)
+        modules = make_stages(pipe.num_stages, BLOCK)
+        mine = [stage for _, stage in program.stages_of(rank % 2)]
+        for stage in mine:
+            fully_shard(modules[stage], mesh=mesh)
+        stages = [
+            PipelineStage(modules[stage], stage, pipe.num_stages, torch.device("cpu"), group=pipeline) for stage in mine
+        ]
+        runtime = load_torch_runtime(program, stages, fsdp=not has_steps, loss_fn=loss_fn, scale_grads=True)
+        batch, target = halves(rank, program.microbatches)
+        options: dict[str, Any] = {"target": target, "losses": []} if rank % 2 == 1 else {}
+        runtime.step(*([batch] if rank % 2 == 0 else []), **options)
+        for stage in mine:
+            for (name, got), want in zip(modules[stage].named_parameters(), wanted[stage].parameters(), strict=True):
+                assert got.grad is not None and want.grad is not None
+                difference = float((got.grad.full_tensor() - want.grad).abs().max())  # type: ignore[attr-defined]
+                assert difference <= TOLERANCE, f"{program.to_csv()}rank {rank}, stage {stage}: {name} is off by {difference}"
+
+
+@pytest.mark.skipif(TORCH < (2, 15), reason="FSDP on gloo is tested with PyTorch 2.15")
+def test_declared_steps_run_where_they_stand() -> None:
+    spawn.run(run_sharded, RANKS, [program.json for program in declaring()])
+
+
+def test_refuses_what_pytorch_has_no_action_for() -> None:
+    for rule, cell in [("recompute", "0R0"), ("step", "STEP"), ("offload", "0OFFLOAD0"), ("reduce_embedding", "0REDUCE_EMBEDDING")]:
+        for form in FORMS:
+            with pytest.raises(ppcc.CompileError, match=f"PyTorch has no action `{cell}`"):
+                ppcc.compile("one_f_one_b", P=2, M=2, rules=rule).to_csv(form)
 
 
 def reads(text: str) -> list[Any]:
