@@ -64,6 +64,18 @@ def test_files_and_their_schedules(tmp_path: Path) -> None:
         ppcc.compile(file)
 
 
+def test_rules_place_declared_actions(tmp_path: Path) -> None:
+    program = ppcc.compile("one_f_one_b", P=1, M=2, rules=["recompute", "step"])
+    assert str(program) == "rank 0: 0F0 0R0 0B0 0F1 0R1 0B1 STEP"
+    recomputation, step = (program.actions[0][position] for position in (1, -1))
+    assert not recomputation.kind.is_compute and not recomputation.kind.is_message
+    assert (step.kind.per, step.microbatch) == ("rank", -1)
+    file = tmp_path / "rules.pp"
+    file.write_text("action LOG { per stage; after B; collective all; } rule logs() { insert LOG after B; }")
+    logged = ppcc.compile("gpipe", P=1, M=1, rules="logs", rules_file=file)
+    assert str(logged).endswith("0B0 0LOG") and logged.actions[0][-1].kind.collective == "all"
+
+
 def test_errors_carry_diagnostics() -> None:
     with pytest.raises(ppcc.CompileError) as caught:
         ppcc.compile_source("schedule s() {\n  ranks 1; microbatches 1; placement linear;\n  on rank r { F; repeat dept { B; } }\n}")

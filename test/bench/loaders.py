@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Measures what an action costs in PyTorch's own runtime, in the Python loader and, if it is there, in the C++ engine.
+"""Compares what an action costs in PyTorch's own runtime, in the Python loader and, if it is there, in the C++ engine.
 
-Usage: loaders.py [BIN]. One process a rank on gloo, stages of no size (Linear 16x16, 4 rows a microbatch, float32), so that
-what remains is the interpreter and the messages. `./dev interop` has made the Python that runs this:
+Usage: loaders.py [BIN]. One program, one process a rank on gloo, stages of no size (Linear 16x16, 4 rows a microbatch,
+float32), so that what remains is the interpreter and the messages. `./dev interop` has made the Python that runs this:
 
     build/interop-2.15.0/bin/python test/bench/loaders.py build/bin
 """
 
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -28,17 +29,18 @@ P, M, WIDTH, ROWS = 4, 32, 16, 4
 WARMUP, STEPS = 2, 10
 
 
-def seconds(step):
-    """The median of some steps; all ranks begin each together."""
-    times = []
+def seconds(steps):
+    """The median of each of some steps; they take turns, so that what else runs meets all, and ranks begin together."""
+    times = [[] for _ in steps]
     for turn in range(WARMUP + STEPS):
-        dist.barrier()
-        start = time.perf_counter()
-        step()
-        dist.barrier()
-        if turn >= WARMUP:
-            times.append(time.perf_counter() - start)
-    return statistics.median(times)
+        for step, found in zip(steps, times, strict=True):
+            dist.barrier()
+            start = time.perf_counter()
+            step()
+            dist.barrier()
+            if turn >= WARMUP:
+                found.append(time.perf_counter() - start)
+    return [statistics.median(found) for found in times]
 
 
 def measure(rank, store, text, results):
@@ -54,19 +56,22 @@ def measure(rank, store, text, results):
     theirs = load_torch_runtime(program, [stage], loss_fn=loss_fn)
     given = [batch] if rank == 0 else []
     asked = {"target": target, "losses": []} if rank == P - 1 else {}
-    found = [seconds(lambda: theirs.step(*given, **asked)), seconds(lambda: ours.step(batch, target=target))]
+    found = seconds([lambda: theirs.step(*given, **asked), lambda: ours.step(batch, target=target)])
     if rank == 0:
         Path(results).write_text("\n".join(map(str, found)))
     dist.destroy_process_group()
 
 
 def engine(folder, program):
-    """What the C++ engine says of the same program, or why it says nothing."""
+    """Seconds an action in the C++ engine, by what carries the messages; or why there are none."""
     binary = folder / "ppcc-bench-torch"
     if not binary.exists():
-        return f"C++ engine: NOT MEASURED because {binary} is not built"
+        return {}, f"{binary} is not built"
     done = subprocess.run([binary, program], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or f"C++ engine: NOT MEASURED because {binary} failed: {done.stderr.strip()[:200]}"
+    rows = re.findall(r"^LibTorch, (\w+) +[\d.]+ s +([\d.]+) ns/action", done.stdout, re.MULTILINE)
+    if done.returncode != 0 or len(rows) != 2:
+        return {}, f"{binary} failed: {(done.stderr or done.stdout).strip()[-200:]}"
+    return {f"C++ engine, {carrier}": float(nanoseconds) * 1e-9 for carrier, nanoseconds in rows}, None
 
 
 def main():
@@ -77,11 +82,15 @@ def main():
         program.save(file)
         arguments = (os.path.join(folder, "store"), program.json, results)
         torch.multiprocessing.spawn(measure, arguments, nprocs=P)
-        theirs, ours = map(float, Path(results).read_text().split())
-        print(f"{program.name}, {actions} actions on {P} processes (gloo), {os.cpu_count()} cores, PyTorch {torch.__version__}")
-        for name, time_of_step in (("PyTorch's runtime", theirs), ("Python loader", ours)):
-            print(f"{name:18} {time_of_step * 1e3:8.1f} ms a step {time_of_step / actions * 1e6:7.1f} us an action")
-        print(engine(Path(sys.argv[1] if len(sys.argv) > 1 else "build/bin"), file))
+        theirs, ours = (float(line) / actions for line in Path(results).read_text().split())
+        found, reason = engine(Path(sys.argv[1] if len(sys.argv) > 1 else "build/bin"), file)
+    load = os.getloadavg()[0]
+    print(f"{program.name}, {actions} actions on {P} processes (gloo), {os.cpu_count()} cores, load {load:.1f}, PyTorch {torch.__version__}")
+    for name, seconds_of_action in {"PyTorch's runtime": theirs, "Python loader": ours, **found}.items():
+        figures = f"{seconds_of_action * actions * 1e3:8.1f} ms a step {seconds_of_action * 1e6:7.1f} us an action"
+        print(f"{name:20} {figures} {theirs / seconds_of_action:7.2f} times as fast as PyTorch's")
+    if reason is not None:
+        print(f"C++ engine: NOT MEASURED because {reason}")
 
 
 if __name__ == "__main__":

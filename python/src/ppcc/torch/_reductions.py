@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 import torch
 import torch.distributed as dist
@@ -12,6 +11,7 @@ from torch import Tensor, nn
 
 from .._program import Action, Kind, Program
 from ._errors import RuntimeMisuse
+from ._groups import Groups
 
 Place = tuple[int, int]
 """Pipe and stage."""
@@ -32,7 +32,7 @@ class _Sum:
     kind: Kind | None = None
     """Whose actions sum them; None for the end of the step."""
     group: dist.ProcessGroup | None = None
-    """None where one rank has all places."""
+    """Of `ranks`; None where one rank has all places."""
     waits_for: set[Place] = field(default_factory=set)
     """Places of this rank whose action has not come yet, in this step."""
 
@@ -51,16 +51,16 @@ class Reductions:
         *,
         separate: frozenset[Place],
         tied: Sequence[Tie],
-        group: dist.ProcessGroup | None,
+        groups: Groups,
         outside: Mapping[str, dist.ProcessGroup],
         mean: bool,
     ) -> None:
-        """`separate` are stages of this rank that have no replicas; `outside` are groups by the names that collectives
+        """`separate` are stages that have no replicas; `outside` are groups by the names that collectives
         have for them, over which gradients are averaged with `mean` and else summed."""
         self._program = program
         self._rank = rank
         self._modules = modules
-        self._group = group
+        self._groups = groups
         self._outside = outside
         self._mean = mean
         # The table of kinds has those that others are declared to follow, too.
@@ -166,34 +166,26 @@ class Reductions:
 
     # Groups and first values.
 
-    def _global(self, rank: int) -> int:
-        return rank if self._group is None else dist.get_global_rank(self._group, rank)
-
     def _connect(self) -> None:
-        groups: dict[tuple[int, ...], dist.ProcessGroup] = {}
         for found in self._sums:
-            if self._rank not in found.ranks:
-                continue
             self._check_order(found)
             if len(found.ranks) > 1:
-                if found.ranks not in groups:
-                    ranks = [self._global(rank) for rank in found.ranks]
-                    groups[found.ranks] = cast(dist.ProcessGroup, dist.new_group(ranks, use_local_synchronization=True))
-                found.group = groups[found.ranks]
-            self._make_equal(found)
+                found.group = self._groups.make(found.ranks)
+            if self._rank in found.ranks:
+                self._make_equal(found)
 
     def _make_equal(self, found: _Sum) -> None:
         """Gives all places the values of the first one."""
-        source = self._home(min(found.places))
+        root = self._groups.world(self._home(min(found.places)))
         for first, *others in found.weights:
             if found.group is not None:
-                dist.broadcast(first.data, self._global(source), group=found.group)
+                dist.broadcast(first.data, root, group=found.group)
             for other in others:
                 other.data.copy_(first.data)
         if found.group is not None and len({stage for _, stage in found.places}) == 1:
             module = next(self._modules[place] for place in sorted(found.places) if place in self._modules)
             for buffer in module.buffers():
-                dist.broadcast(buffer, self._global(source), group=found.group)
+                dist.broadcast(buffer, root, group=found.group)
 
     def _check_order(self, found: _Sum) -> None:
         """Sums over ranks outside of the program come before this one at all places, or behind it at all."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -15,6 +15,7 @@ from .._program import Action, Pipe, Program
 from . import _split
 from ._errors import RuntimeMisuse
 from ._fsdp import ShardedStage, is_sharded
+from ._groups import Groups
 from ._held import Held, Memory, RandomState
 from ._messages import Messages, edges_from, late_receives
 from ._optimizer import Optimizer
@@ -67,7 +68,8 @@ class Runtime:
 
     With `dynamic_shapes` the shape of each message goes ahead of it, so that microbatches may differ.
 
-    Every rank of `group` makes its Runtime and calls step() together. Raises RuntimeMisuse when program, stages and
+    Every rank of `group` makes its Runtime and calls step() together; where the job has several pipelines, all processes
+    make theirs together. Raises RuntimeMisuse when program, stages and
     group do not fit.
     """
 
@@ -110,18 +112,21 @@ class Runtime:
         self._sharded = self._find_sharded(bool(tied))
         self._shapes: dict[tuple[int, int], tuple[TensorInfo, ...]] = {}
         self._shapes_for: tuple[object, ...] = ()
+        self._groups = Groups(group, program.ranks)
         self._reductions = Reductions(
             program,
             self.rank,
             self._modules,
-            separate=frozenset(self._separate),
+            separate=frozenset().union(*self._groups.gather(frozenset(self._separate))),
             tied=tied,
-            group=group,
+            groups=self._groups,
             outside=groups or {},
             mean=scale_grads,
         )
         self._check_reductions()
-        self._headers = self._make_header_group()
+        # The host has to know shapes, so they have a group of their own.
+        has_headers = dynamic_shapes and dist.is_initialized()
+        self._headers = self._groups.make(tuple(range(program.ranks)), "gloo") if has_headers else None
         self._connect()
         self._reset()
 
@@ -203,9 +208,6 @@ class Runtime:
     def _is_last(pipe: Pipe, stage: int) -> bool:
         return stage == pipe.num_stages - 1
 
-    def _global(self, rank: int) -> int:
-        return rank if self._group is None else dist.get_global_rank(self._group, rank)
-
     def _performs(self, letters: str) -> bool:
         """Whether this class performs an action of that name on this rank."""
         return letters not in self._own_handlers and any(
@@ -252,20 +254,13 @@ class Runtime:
                         "let the program say where, with REDUCE_REPLICAS and REDUCE_EMBEDDING"
                     )
 
-    def _make_header_group(self) -> dist.ProcessGroup | None:
-        """A group of its own for the shapes of messages, which the host has to know."""
-        if not self._dynamic or not dist.is_initialized():
-            return None
-        ranks = [self._global(rank) for rank in range(self.program.ranks)]
-        return cast(dist.ProcessGroup, dist.new_group(ranks, backend="gloo", use_local_synchronization=True))
-
     def _connect(self) -> None:
         """Opens connections where that is done as messages come, in an order in which no rank waits for itself."""
         if self._device.type != "cuda":
             return
         for pair in self.program.preconnect:
             if self.rank in pair:
-                peer = self._global(pair[0] + pair[1] - self.rank)
+                peer = self._groups.world(pair[0] + pair[1] - self.rank)
                 token = torch.zeros(1, device=self._device)
                 post = dist.send if self.rank == pair[0] else dist.recv
                 post(token, peer, group=self._group)
@@ -359,7 +354,7 @@ class Runtime:
                 if home == self.rank:
                     infos[0] = self._infer_stage(pipe, stage, first)
                 if dist.is_initialized():
-                    dist.broadcast_object_list(infos, self._global(home), group=self._group, device=self._device)
+                    dist.broadcast_object_list(infos, self._groups.world(home), group=self._group, device=self._device)
                 if isinstance(infos[0], str):
                     raise RuntimeMisuse(infos[0])
                 self._shapes[pipe.index, stage] = infos[0]  # type: ignore[assignment]
@@ -454,10 +449,9 @@ class Runtime:
         watched = held.memory.watched() if held.memory is not None else nullcontext()
         with torch.set_grad_enabled(self.program.backward and not recomputed), watched:
             outputs = self._call(action, held)
-            self._check_outputs(action, outputs)
+            held.infos = self._infos(action, outputs)
             for edge in edges_from(pipe, stage, microbatch):
                 self._messages.lay_down(edge, tuple(tensor.detach() for tensor in outputs))
-            held.infos = tuple(map(TensorInfo.of, outputs))
             outputs = self._finish(action, outputs)
         if not recomputed:
             held.outputs = outputs
@@ -471,13 +465,15 @@ class Runtime:
             for tensor in tensors
         )
 
-    def _check_outputs(self, action: Action, outputs: tuple[Tensor, ...]) -> None:
+    def _infos(self, action: Action, outputs: tuple[Tensor, ...]) -> tuple[TensorInfo, ...]:
+        """What the outputs of an action are, which the other ranks expect."""
         if self._dynamic:
-            return
+            return tuple(map(TensorInfo.of, outputs))
         expected = self._shapes[action.pipe.index, action.stage]
         if len(outputs) != len(expected) or not all(map(TensorInfo.fits, expected, outputs)):
             found = ", ".join(str(TensorInfo.of(tensor)) for tensor in outputs)
             raise RuntimeMisuse(f"rank {self.rank}, {action}: gave {found}, but {', '.join(map(str, expected))} is expected")
+        return expected
 
     def _finish(self, action: Action, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """At the last stage: the loss takes the place of the outputs."""
