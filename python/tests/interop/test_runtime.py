@@ -7,7 +7,7 @@ import pytest
 from ppcc.torch import Runtime
 
 from . import spawn
-from .models import TOLERANCE, assert_same_gradients, loss_fn, make_batch, make_stages, reference
+from .models import TOLERANCE, Block, Plain, assert_same_gradients, loss_fn, make_batch, make_stages, reference
 
 NEWCOMER = """
 // Breadth first over two chunks, the backward split, W after each pair of I.
@@ -73,6 +73,38 @@ def run_one(rank: int, program: ppcc.Program, activations: int) -> None:
     for microbatch, loss in result.losses.items():
         assert abs(float(loss - losses[microbatch])) <= TOLERANCE
     assert result.peak_activations == activations, f"{program.name}, rank {rank}: {result.peak_activations} activations"
+
+
+TWO_MODELS = """
+schedule two_models(M: int = 2) {
+  ranks 2;
+  pipe one   { placement linear; microbatches 0 .. M; }
+  pipe other { stages 2; stage s on rank 1 - s; microbatches M .. 2 * M; }
+  on rank r { repeat M { F(one); } repeat M { F(other); } repeat M { B(one); } repeat M { B(other); } }
+}
+"""
+
+
+def run_two_models(rank: int, text: str) -> None:
+    program = ppcc.Program.from_json(text)
+    half = program.microbatches // 2
+    modules = {"one": make_stages(2), "other": make_stages(2, Plain)}
+    mine = {(pipe.name, stage): modules[pipe.name][stage] for pipe, stage in program.stages_of(rank)}
+    batch, target = make_batch(half)
+    runtime = Runtime(program, mine, loss_fn=loss_fn)
+    runtime.step(batch.repeat(2, 1, 1), target=target.repeat(2, 1, 1))
+    for name, block in (("one", Block), ("other", Plain)):
+        wanted, _ = reference(2, half, block)
+        for stage in range(2):
+            if (name, stage) in mine:
+                for weight in wanted[stage].parameters():
+                    assert weight.grad is not None
+                    weight.grad /= 2  # The mean is over the microbatches of both.
+                assert_same_gradients(mine[name, stage], wanted[stage], f"{name}, rank {rank}, stage {stage}")
+
+
+def test_pipes_may_have_stages_of_their_own() -> None:
+    spawn.run(run_two_models, 2, ppcc.compile_source(TWO_MODELS).json)
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
