@@ -328,6 +328,43 @@ def run_sharded(rank: int, texts: list[str]) -> None:
         assert all(seen) and bool(seen) == ("PROBE" in letters(program))
 
 
+def run_sharded_steps(rank: int, text: str) -> None:
+    from torch.distributed.device_mesh import DeviceMesh
+    from torch.distributed.fsdp import fully_shard
+
+    pipeline, copies = pipelines(rank)
+    program = ppcc.Program.from_json(text)
+    wanted, _ = reference(RANKS, 2 * program.microbatches)
+    stage = rank % 2
+    module = make_stages(RANKS)[stage]
+    fully_shard(module, mesh=DeviceMesh.from_group(copies, "cpu"))
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    runtime = Runtime(
+        program,
+        {stage: module},
+        loss_fn=loss_fn,
+        group=pipeline,
+        groups={"data_parallel": copies},
+        optimizer=optimizer,
+        # A piece of the gradients is wrong, which one process alone has.
+        validate=lambda: rank != 3 or fine,
+    )
+    torch.optim.SGD(wanted[stage].parameters(), lr=0.1).step()
+    batch, target = halves(rank, program.microbatches)
+    for fine, expected in ((True, True), (False, False)):
+        optimizer.zero_grad()
+        assert runtime.step(batch, target=target).stepped is expected
+        for (name, got), want in zip(module.named_parameters(), wanted[stage].parameters(), strict=True):
+            difference = float((got.full_tensor() - want).detach().abs().max())  # type: ignore[attr-defined]
+            assert difference <= TOLERANCE, f"rank {rank}: {name} is off by {difference}"
+
+
+@pytest.mark.skipif(not hasattr(torch.distributed.fsdp.FSDPModule, "finalize_backward"), reason="needs PyTorch 2.15")
+def test_all_copies_take_a_step_back_together() -> None:
+    program = compiled("one_f_one_b", ["fsdp", "reduce_grads", "step(validate: true)"], P=RANKS, M=4)
+    spawn.run(run_sharded_steps, 2 * RANKS, program.json)
+
+
 def is_gathered(module: nn.Module) -> bool:
     return not hasattr(module.up.weight, "full_tensor")  # type: ignore[union-attr, arg-type]
 
@@ -351,6 +388,7 @@ def test_sharded_stages_are_gathered_and_reduced() -> None:
         compiled("one_f_one_b", ["reduce_grads(2)", "fsdp"], P=RANKS, M=4),  # RESHARD comes first.
         compiled("zb1p", ["fsdp", "reduce_grads"], P=RANKS, M=4),
         compiled("interleaved_1f1b", ["fsdp", "recompute"], P=RANKS, M=4),
+        compiled("one_f_one_b", ["fsdp", "offload"], P=RANKS, M=4),
     ]
     spawn.run(run_sharded, 2 * RANKS, [program.json for program in programs])
 

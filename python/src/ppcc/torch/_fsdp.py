@@ -39,6 +39,11 @@ class ShardedStage:
         for part in self._parts:
             part.unshard(async_op=True)
 
+    def gather(self) -> None:
+        """Gathers, and waits for it: the parameters of the module are whole then."""
+        for part in self._parts:
+            part.unshard()
+
     def reshard(self) -> None:
         for part in self._parts:
             part.reshard()

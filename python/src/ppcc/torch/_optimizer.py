@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 
 
 class Optimizer:
@@ -28,7 +29,9 @@ class Optimizer:
 
     def gradients_are_finite(self) -> bool:
         """Whether all gradients of this rank are numbers."""
-        return all(bool(weight.grad.isfinite().all()) for weight in self._weights() if weight.grad is not None)
+        gradients = [weight.grad for weight in self._weights() if weight.grad is not None]
+        pieces = [gradient.to_local() if isinstance(gradient, DTensor) else gradient for gradient in gradients]
+        return all(bool(piece.isfinite().all()) for piece in pieces)
 
     def settle(self, valid: bool) -> None:
         """Keeps the step, or takes it back."""

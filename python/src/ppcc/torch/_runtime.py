@@ -101,6 +101,7 @@ class Runtime:
         self._profile = profile
         self._validate = validate
         self._dynamic = dynamic_shapes
+        self._outside = dict(groups or {})
         self.rank = self._own_rank()
         self._separate: set[tuple[int, int]] = set()
         self._modules = self._assign(stages)
@@ -120,7 +121,7 @@ class Runtime:
             separate=frozenset().union(*self._groups.gather(frozenset(self._separate))),
             tied=tied,
             groups=self._groups,
-            outside=groups or {},
+            outside=self._outside,
             mean=scale_grads,
         )
         self._check_reductions()
@@ -345,7 +346,7 @@ class Runtime:
         """What goes along each edge, told by each stage to all ranks when the shape of a microbatch is new."""
         first = tuple(map(TensorInfo.of, self._args[0])) if self._args is not None else ()
         # Ranks between the ends follow the ends, which know.
-        known = self._agree(self._shapes_for == (first, "known"))
+        known = self._agree(self._shapes_for == (first, "known"), self._group)
         if known:
             return
         for pipe in self.program.pipes:
@@ -360,11 +361,12 @@ class Runtime:
                 self._shapes[pipe.index, stage] = infos[0]  # type: ignore[assignment]
         self._shapes_for = (first, "known")
 
-    def _agree(self, known: bool) -> bool:
+    def _agree(self, known: bool, group: dist.ProcessGroup | None) -> bool:
+        """Whether it is so on all ranks of a group."""
         if not dist.is_initialized():
             return known
         vote = torch.tensor([int(known)], device=self._device)
-        dist.all_reduce(vote, op=dist.ReduceOp.MIN, group=self._group)
+        dist.all_reduce(vote, op=dist.ReduceOp.MIN, group=group)
         return bool(vote.item())
 
     def _infer_stage(self, pipe: Pipe, stage: int, first: Sequence[TensorInfo]) -> object:
@@ -556,6 +558,8 @@ class Runtime:
 
     def _new_memory(self, action: Action) -> Memory:
         module = self.module(action)
+        if sharded := self._sharded.get((action.pipe.index, action.stage)):
+            sharded.gather()  # It is the whole weights that stay.
         given = self._args[action.microbatch] if self._args is not None else ()
         wanted = (self._targets[action.microbatch],) if self._targets is not None else ()
         return Memory([*module.parameters(), *module.buffers(), *given, *wanted])
@@ -605,7 +609,10 @@ class Runtime:
     def _validate_step(self, action: Action) -> None:
         assert self._optimizer is not None
         valid = self._optimizer.gradients_are_finite() if self._validate is None else self._validate()
-        self._result.stepped = self._agree(bool(valid))
+        # Copies of the pipeline have other pieces of the gradients where stages are sharded.
+        for group in (self._group, *self._outside.values()):
+            valid = self._agree(bool(valid), group)
+        self._result.stepped = bool(valid)
         self._optimizer.settle(self._result.stepped)
 
     # Messages.
