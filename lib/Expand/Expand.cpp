@@ -346,7 +346,9 @@ private:
         return false;
       }
       index = *microbatch - pipe.firstMicrobatch;
-    } else if (index >= chunk->padded) {
+    } else if (index < chunk->padded) {
+      index = inOrder(pipe, *info, index);
+    } else {
       if (evaluator.fail(diag::NoMicrobatchLeft, stmt->range))
         diags
             .report<diag::NoMicrobatchLeft>(stmt->range, info->letters,
@@ -361,6 +363,16 @@ private:
       queue.push(chunks, {static_cast<uint32_t>(chunk - chunks.data()),
                           static_cast<uint32_t>(index), owed->second, at});
     return emit(kind, *chunk, index, at, stmt) && (inGroup || takeLate(stmt));
+  }
+
+  /// Of the microbatches that an action takes one after another, the n-th: the
+  /// slices of a sequence come backwards where gradients go from each to the
+  /// one before it.
+  static uint64_t inOrder(const Pipe &pipe, const KindInfo &info, uint64_t n) {
+    if (pipe.slices == 1 || !(info.defines & slot::InputGrad))
+      return n;
+    uint64_t slice = n % pipe.slices;
+    return n - slice + (pipe.slices - 1 - slice);
   }
 
   /// Adds the row, unless the microbatch is only padding.

@@ -2,6 +2,7 @@
 #include "Checker.h"
 #include "GraphCheck.h"
 #include "Settings.h"
+#include "ppcc/IR/Tensors.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -343,7 +344,7 @@ Schedule Checker::schedule(const ast::Schedule &decl) {
       break;
     case ast::ItemKind::Model:
       if (once(result.model, cast<ast::ModelItem>(item), "`model`"))
-        result.modelSlots = model(*result.model);
+        model(result);
       break;
     case ast::ItemKind::Comm:
       if (once(result.comm, cast<ast::CommItem>(item), "`comm`"))
@@ -460,6 +461,10 @@ void Checker::pipeItem(const ast::Item *item, PipeDecl &decl) {
     once(decl.stages, cast<ast::StagesItem>(item), "`stages`");
     return expect(cast<ast::StagesItem>(item)->count, Type::Int,
                   "the number of stages");
+  case ast::ItemKind::Slices:
+    once(decl.slices, cast<ast::SlicesItem>(item), "`slices`");
+    return expect(cast<ast::SlicesItem>(item)->count, Type::Int,
+                  "the number of slices");
   case ast::ItemKind::StageMap: {
     auto *i = cast<ast::StageMapItem>(item);
     once(decl.stageMap, i, "`stage ... on rank`");
@@ -544,24 +549,52 @@ void Checker::graphBody(ast::GraphBody statements) {
 
 // ---- Settings ----
 
-std::vector<uint32_t> Checker::model(const ast::ModelItem &item) {
-  checkModel(item, module.kinds, diags);
-  std::vector<uint32_t> slots;
-  for (const ast::ModelSetting &setting : item.settings) {
+void Checker::model(Schedule &schedule) {
+  checkModel(*schedule.model, module.kinds, diags);
+  for (const ast::ModelSetting &setting : schedule.model->settings) {
     scopes.emplace_back();
-    if (!setting.pipe.text.empty()) {
-      Symbol *symbol = lookup(setting.pipe.text);
-      if (!symbol || symbol->type != Type::Pipe)
-        diags.report<diag::UnknownName>(setting.pipe.range, setting.pipe.text,
-                                        "");
-    }
-    bool byStage = !setting.stageVariable.text.empty();
-    slots.push_back(byStage ? defineLocal(setting.stageVariable, Type::Int)
-                            : 0);
+    pipeName(setting.pipe);
+    const ast::Identifier &variable = setting.microbatchVariable.text.empty()
+                                          ? setting.stageVariable
+                                          : setting.microbatchVariable;
+    schedule.modelSlots.push_back(
+        variable.text.empty() ? 0 : defineLocal(variable, Type::Int));
     expect(setting.value, Type::Float, "a setting of `model`");
     scopes.pop_back();
   }
-  return slots;
+  for (const ast::ModelTensors &clause : schedule.model->tensors)
+    schedule.tensorSlots.push_back(tensors(clause));
+}
+
+void Checker::pipeName(const ast::Identifier &name) {
+  Symbol *symbol = name.text.empty() ? nullptr : lookup(name.text);
+  if (!name.text.empty() && (!symbol || symbol->type != Type::Pipe))
+    diags.report<diag::UnknownName>(name.range, name.text, "");
+}
+
+uint32_t Checker::tensors(const ast::ModelTensors &clause) {
+  pipeName(clause.pipe);
+  for (const ast::Expr *end : {clause.from, clause.to})
+    if (end)
+      expect(end, Type::Int, "a stage");
+  scopes.emplace_back();
+  uint32_t slot = defineLocal(clause.stageVariable, Type::Int);
+  llvm::DenseMap<StringRef, SourceRange> names;
+  for (const ast::TensorDecl &tensor : clause.tensors) {
+    if (auto [first, isNew] =
+            names.try_emplace(tensor.name.text, tensor.name.range);
+        !isNew)
+      redefined(tensor.name, first->second);
+    if (!findElementType(tensor.type.text))
+      diags.report<diag::UnknownElementType>(
+          tensor.type.range, tensor.type.text,
+          didYouMean(tensor.type.text, elementTypeNames()));
+    for (const ast::Expr *dim : tensor.dims)
+      if (dim)
+        expect(dim, Type::Int, "a size");
+  }
+  scopes.pop_back();
+  return slot;
 }
 
 std::optional<Module> sema::check(ArrayRef<ast::File> files,

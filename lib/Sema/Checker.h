@@ -171,8 +171,11 @@ private:
 
   // ---- Settings ----
 
-  /// Checks the values. Gives the local slot of each setting's stage variable.
-  std::vector<uint32_t> model(const ast::ModelItem &item);
+  /// Checks the values, and gives slots to the variables.
+  void model(Schedule &schedule);
+  void pipeName(const ast::Identifier &name);
+  /// The slot of the variable.
+  uint32_t tensors(const ast::ModelTensors &clause);
 
   Module &module;
   const CommWords &words;

@@ -102,6 +102,7 @@ struct PipeDecl {
   SourceRange range;
   const ast::MicrobatchesItem *microbatches = nullptr;
   const ast::PlacementItem *placement = nullptr;
+  const ast::SlicesItem *slices = nullptr;
   const ast::StagesItem *stages = nullptr;
   const ast::StageMapItem *stageMap = nullptr;
   std::vector<const ast::Item *> edges;
@@ -121,8 +122,9 @@ struct Schedule {
                                    ///< number, if it has a name.
   const ast::OnRankItem *onRank = nullptr;
   const ast::ModelItem *model = nullptr;
-  std::vector<uint32_t> modelSlots; ///< By setting of `model`: the local slot
-                                    ///< of its stage variable, if it has one.
+  std::vector<uint32_t> modelSlots;  ///< By setting of `model`: the local slot
+                                     ///< of its variable, if it has one.
+  std::vector<uint32_t> tensorSlots; ///< The same of `input` and `output`.
   const ast::CommItem *comm = nullptr;
   std::vector<const ast::LayerItem *> layers;
   const ast::StageGraphItem *graph = nullptr;

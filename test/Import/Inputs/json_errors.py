@@ -7,8 +7,8 @@ WAITS = '"waits": [\n[5,7],\n[1,3]\n]'
 
 CASES = [  # What is replaced, by what, and what ppcc says.
     ('"ppcc.program"', '"mine"', ['`format` must be "ppcc.program" [E0671]']),
-    ('"version": 1', '"version": 7', ['this is version 7 of the format, ppcc reads versions 1 and 2 [E0674]']),
-    ('"version": 1', '"version": "1"', ['this is version "1" of the format, ppcc reads versions 1 and 2 [E0674]']),
+    ('"version": 1', '"version": 7', ['this is version 7 of the format, ppcc reads versions 1, 2 and 3 [E0674]']),
+    ('"version": 1', '"version": "1"', ['this is version "1" of the format, ppcc reads versions 1, 2 and 3 [E0674]']),
     ('"ranks": 2,', '', ['the program has no `ranks` [E0672]']),
     ('"name": "main", ', '', ['a pipe has no `name` [E0672]']),
     ('"ranks": 2,', '"ranks": 2, "ranks": 3,', ['`ranks` is given twice [E0673]']),
