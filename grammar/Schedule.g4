@@ -25,7 +25,7 @@ type       : ID | 'pipe' ;
 
 // What stands in a schedule, or (the first row) in a pipe.
 item
-  : microbatches | slices | placement | stages | stageMap | edge | edgeLoop
+  : microbatches | slices | placement | stages | stageMap | edge | edgeLoop | module
   | require | ranks | let | function | block | pipe | backward | model | comm | insert | apply | onRank
   | layer | stageGraph | pattern
   ;
@@ -39,8 +39,9 @@ stages       : 'stages' expr ';' ;
 stageMap     : 'stage' ID 'on' 'rank' expr ';' ;
 edge         : 'no'? 'edge' 'stage' expr '->' 'stage' expr ';' ;
 edgeLoop     : 'for' ID 'in' expr '..' expr '{' (edge | edgeLoop)* '}' ;
+module       : 'module' ID 'stages' expr '..' expr ';' ;
 pipe         : 'pipe' ID '{' pipeItem* '}' ;
-pipeItem     : microbatches | slices | placement | stages | stageMap | edge | edgeLoop ;
+pipeItem     : microbatches | slices | placement | stages | stageMap | edge | edgeLoop | module ;
 backward     : 'backward' 'when' expr ';' ;
 onRank       : 'on' 'rank' ID body ;
 

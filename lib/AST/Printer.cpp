@@ -221,6 +221,13 @@ private:
       Indent in(*this);
       return items(i->items);
     }
+    case ItemKind::Module: {
+      auto *i = cast<ModuleItem>(item);
+      line("Module") << ' ' << i->name.text;
+      optional("", i->from);
+      optional("..", i->to);
+      return;
+    }
     case ItemKind::Require: {
       auto *i = cast<RequireItem>(item);
       line("Require");

@@ -71,8 +71,10 @@ const NodeOrder *NodeOrders::of(const Program &program, ActionId begin,
   return &ordered();
 }
 
-const NodeOrder &NodeOrders::of(uint32_t graph) {
-  key.assign(1, {graph, scaling::unit});
+const NodeOrder &NodeOrders::of(llvm::ArrayRef<uint32_t> members) {
+  key.clear();
+  for (uint32_t member : members)
+    key.push_back({member, scaling::unit});
   return ordered();
 }
 

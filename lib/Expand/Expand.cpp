@@ -532,15 +532,18 @@ private:
                   chunks.size() == 1 ? "" : "s");
       return nullptr;
     }
+    const PipePart &part = instance.parts[arg->value];
     Chunk *found = nullptr;
     size_t matches = 0;
     for (Chunk &chunk : chunks)
-      if (chunk.pipe.value == arg->value && ++matches == 1)
+      if (part.has(chunk.pipe, chunk.stage) && ++matches == 1)
         found = &chunk;
     if (matches == 1)
       return found;
-    std::string ofPipe =
-        fmt::format(" of pipe `{}`", program.pipes[arg->value].name);
+    std::string ofPipe = fmt::format(
+        " of {} `{}`",
+        size_t(arg->value) < program.pipes.size() ? "pipe" : "module",
+        part.name);
     if (matches == 0) {
       if (evaluator.fail(diag::NoChunk, arg->range))
         diags.report<diag::NoChunk>(arg->range, rank.value, ofPipe);
@@ -577,7 +580,7 @@ private:
     if (!arg && program.pipes.size() == 1)
       return instance.padded.front();
     if (arg && arg->isPipe)
-      return instance.padded[arg->value];
+      return instance.padded[instance.parts[arg->value].pipe.value];
     Chunk *chunk = resolve(arg, range, "padded");
     if (!chunk)
       return std::nullopt;

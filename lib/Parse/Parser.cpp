@@ -235,6 +235,9 @@ private:
                                         expr(c->expr(0)), expr(c->expr(1)),
                                         copy(items));
     }
+    if (auto *c = dynamic_cast<P::ModuleContext *>(tree))
+      return context.make<ModuleItem>(firstWord(c), identifier(c->ID()),
+                                      expr(c->expr(0)), expr(c->expr(1)));
     if (auto *c = dynamic_cast<P::RequireContext *>(tree))
       return context.make<RequireItem>(firstWord(c), expr(c->expr()),
                                        string(c->STRING()));

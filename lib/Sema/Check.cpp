@@ -373,7 +373,7 @@ Schedule Checker::schedule(const ast::Schedule &decl) {
       break;
     default:
       mainItem = mainItem ? mainItem : item;
-      pipeItem(item, main);
+      pipeItem(item, main, result);
     }
   }
   result.headerLocals = numLocals;
@@ -439,12 +439,22 @@ void Checker::pipe(const ast::PipeItem *item, Schedule &schedule) {
   decl.name = item->name.text;
   decl.range = item->name.range;
   for (const ast::Item *child : item->items)
-    pipeItem(child, decl);
+    pipeItem(child, decl, schedule);
   schedule.pipeSlots.push_back(defineGlobal(item->name, Type::Pipe));
   schedule.pipes.push_back(std::move(decl));
 }
 
-void Checker::pipeItem(const ast::Item *item, PipeDecl &decl) {
+void Checker::moduleItem(const ast::ModuleItem *item, Schedule &schedule) {
+  for (const ast::Expr *end : {item->from, item->to})
+    expect(end, Type::Int, "a stage");
+  // Of the pipe that is entered next.
+  schedule.modules.push_back({item,
+                              static_cast<uint32_t>(schedule.pipes.size()),
+                              defineGlobal(item->name, Type::Pipe)});
+}
+
+void Checker::pipeItem(const ast::Item *item, PipeDecl &decl,
+                       Schedule &schedule) {
   switch (item->kind) {
   case ast::ItemKind::Microbatches: {
     auto *i = cast<ast::MicrobatchesItem>(item);
@@ -465,6 +475,8 @@ void Checker::pipeItem(const ast::Item *item, PipeDecl &decl) {
     once(decl.slices, cast<ast::SlicesItem>(item), "`slices`");
     return expect(cast<ast::SlicesItem>(item)->count, Type::Int,
                   "the number of slices");
+  case ast::ItemKind::Module:
+    return moduleItem(cast<ast::ModuleItem>(item), schedule);
   case ast::ItemKind::StageMap: {
     auto *i = cast<ast::StageMapItem>(item);
     once(decl.stageMap, i, "`stage ... on rank`");
@@ -553,7 +565,7 @@ void Checker::model(Schedule &schedule) {
   checkModel(*schedule.model, module.kinds, diags);
   for (const ast::ModelSetting &setting : schedule.model->settings) {
     scopes.emplace_back();
-    pipeName(setting.pipe);
+    pipeName(setting.pipe, schedule);
     const ast::Identifier &variable = setting.microbatchVariable.text.empty()
                                           ? setting.stageVariable
                                           : setting.microbatchVariable;
@@ -563,17 +575,20 @@ void Checker::model(Schedule &schedule) {
     scopes.pop_back();
   }
   for (const ast::ModelTensors &clause : schedule.model->tensors)
-    schedule.tensorSlots.push_back(tensors(clause));
+    schedule.tensorSlots.push_back(tensors(clause, schedule));
 }
 
-void Checker::pipeName(const ast::Identifier &name) {
-  Symbol *symbol = name.text.empty() ? nullptr : lookup(name.text);
-  if (!name.text.empty() && (!symbol || symbol->type != Type::Pipe))
+void Checker::pipeName(const ast::Identifier &name, const Schedule &schedule) {
+  if (name.text.empty())
+    return;
+  auto isIt = [&](const PipeDecl &pipe) { return pipe.name == name.text; };
+  if (schedule.pipeSlots.empty() || !llvm::any_of(schedule.pipes, isIt))
     diags.report<diag::UnknownName>(name.range, name.text, "");
 }
 
-uint32_t Checker::tensors(const ast::ModelTensors &clause) {
-  pipeName(clause.pipe);
+uint32_t Checker::tensors(const ast::ModelTensors &clause,
+                          const Schedule &schedule) {
+  pipeName(clause.pipe, schedule);
   for (const ast::Expr *end : {clause.from, clause.to})
     if (end)
       expect(end, Type::Int, "a stage");

@@ -126,7 +126,8 @@ private:
   }
   void complete(const PipeDecl &pipe, std::string owner);
   void pipe(const ast::PipeItem *item, Schedule &schedule);
-  void pipeItem(const ast::Item *item, PipeDecl &decl);
+  void pipeItem(const ast::Item *item, PipeDecl &decl, Schedule &schedule);
+  void moduleItem(const ast::ModuleItem *item, Schedule &schedule);
   void edge(const ast::Item *item);
   void placement(const ast::PlacementItem &item);
 
@@ -173,9 +174,10 @@ private:
 
   /// Checks the values, and gives slots to the variables.
   void model(Schedule &schedule);
-  void pipeName(const ast::Identifier &name);
+  /// Reports a name that is no pipe's.
+  void pipeName(const ast::Identifier &name, const Schedule &schedule);
   /// The slot of the variable.
-  uint32_t tensors(const ast::ModelTensors &clause);
+  uint32_t tensors(const ast::ModelTensors &clause, const Schedule &schedule);
 
   Module &module;
   const CommWords &words;

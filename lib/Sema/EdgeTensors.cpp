@@ -10,6 +10,9 @@ using llvm::ArrayRef;
 
 namespace {
 
+/// Tensors that stages give and take, and edges carry.
+constexpr uint64_t maxTensors = 1u << 20;
+
 /// What is said of the tensors of a stage, and where; nothing without a clause.
 struct StageTensors {
   const ast::ModelTensors *clause = nullptr;
@@ -58,32 +61,30 @@ private:
     evaluator.clearFailed();
     int64_t from = 0, to = pipe.numStages();
     if (clause.from) {
-      from = stage(clause.from, 0, pipe);
-      to = stage(clause.to, from, pipe);
+      from = evaluator.evalInRange(clause.from, "a stage", 0, to);
+      to = evaluator.evalInRange(clause.to, "a stage", from, to);
     }
     std::vector<StageTensors> &list =
         clause.name.text == "input" ? inputs : outputs;
     for (int64_t s = from; s < to && !evaluator.failed(); ++s) {
       evaluator.local(slot) = {.i = s};
       list[s] = {&clause, {}};
+      if (!count(clause, clause.tensors.size()))
+        return;
       for (const ast::TensorDecl &decl : clause.tensors)
         list[s].tensors.push_back(tensor(decl));
     }
   }
 
-  /// The end of a range of stages.
-  int64_t stage(const ast::Expr *expr, int64_t least, const Pipe &pipe) {
-    return inRange(expr, "a stage", least, pipe.numStages());
-  }
-
-  int64_t inRange(const ast::Expr *expr, llvm::StringRef what, int64_t least,
-                  int64_t most) {
-    int64_t value = evaluator.evalInt(expr);
-    if (evaluator.failed() || (value >= least && value <= most))
-      return value;
-    if (evaluator.fail(diag::OutOfRange, expr->range))
-      diags.report<diag::OutOfRange>(expr->range, what, value, least, most);
-    return least;
+  /// Counts tensors of stages and edges; false, and reported, when they are too
+  /// many.
+  bool count(const ast::ModelTensors &clause, size_t tensors) {
+    numTensors += tensors;
+    if (numTensors > maxTensors &&
+        evaluator.fail(diag::OutOfRange, clause.name.range))
+      diags.report<diag::OutOfRange>(clause.name.range, "the number of tensors",
+                                     numTensors, 0, maxTensors);
+    return numTensors <= maxTensors;
   }
 
   Tensor tensor(const ast::TensorDecl &decl) {
@@ -91,8 +92,9 @@ private:
     for (const ast::Expr *dim : decl.dims) {
       if (!evaluator.step(decl.name.range))
         break;
-      result.dims.push_back(dim ? inRange(dim, "a size", 0, Tensor::maxDim)
-                                : Tensor::varies);
+      result.dims.push_back(
+          dim ? evaluator.evalInRange(dim, "a size", 0, Tensor::maxDim)
+              : Tensor::varies);
     }
     return result;
   }
@@ -106,14 +108,20 @@ private:
       if (pipe.hasEdgeToNext(StageId(s - 1)))
         sources[s].push_back(StageId(s - 1)); // Behind all that skip some.
     for (uint32_t s = 0; s != pipe.numStages(); ++s)
-      if (inputs[s].clause)
+      if (inputs[s].clause && !sources[s].empty()) // Else the model's input.
         take(pipe, StageId(s), sources[s]);
       else
         for (StageId source : sources[s])
-          add(pipe, source, StageId(s), outputs[source.value].tensors);
+          takeAll(pipe, StageId(s), source);
     llvm::sort(pipe.tensors, [](const EdgeTensors &a, const EdgeTensors &b) {
       return std::pair(a.from, a.to) < std::pair(b.from, b.to);
     });
+  }
+
+  void takeAll(Pipe &pipe, StageId reader, StageId source) {
+    const StageTensors &given = outputs[source.value];
+    if (given.clause && count(*given.clause, given.tensors.size()))
+      add(pipe, source, reader, given.tensors);
   }
 
   /// An edge of which nothing is said is none in the list.
@@ -188,6 +196,7 @@ private:
   Program &program;
   DiagnosticEngine &diags;
   std::vector<StageTensors> outputs, inputs; ///< By stage of the pipe.
+  uint64_t numTensors = 0;
 };
 
 } // namespace

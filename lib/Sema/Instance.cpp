@@ -97,6 +97,9 @@ public:
     evaluator.globals.assign(schedule.numGlobals, Value{.i = 0});
     for (size_t i = 0; i != schedule.pipeSlots.size(); ++i)
       evaluator.globals[schedule.pipeSlots[i]] = {.i = static_cast<int64_t>(i)};
+    for (auto [i, module] : llvm::enumerate(schedule.modules))
+      evaluator.globals[module.slot] = {
+          .i = static_cast<int64_t>(schedule.pipes.size() + i)};
     params(values);
     if (diags.errorCount() == before)
       header();
@@ -227,23 +230,18 @@ private:
   std::string describe(const ast::NameExpr *name) {
     Value value = evaluator.eval(name);
     Type type = evaluator.type(name);
-    return type == Type::Pipe ? schedule.pipes[value.i].name.str()
-                              : text(type, value);
+    if (type != Type::Pipe)
+      return text(type, value);
+    size_t i = value.i, pipes = schedule.pipes.size();
+    return i < pipes ? schedule.pipes[i].name.str()
+                     : schedule.modules[i - pipes].item->name.text.str();
   }
 
-  /// The value of an expression that must lie in low..high, both included; low
-  /// when it does not.
+  /// As Evaluator::evalInRange, whatever failed before.
   int64_t inRange(const ast::Expr *expr, StringRef what, int64_t low,
                   int64_t high) {
     evaluator.clearFailed();
-    int64_t value = evaluator.evalInt(expr);
-    if (evaluator.failed())
-      return low;
-    if (value >= low && value <= high)
-      return value;
-    if (evaluator.fail(diag::OutOfRange, expr->range))
-      diags.report<diag::OutOfRange>(expr->range, what, value, low, high);
-    return low;
+    return evaluator.evalInRange(expr, what, low, high);
   }
 
   void pipes() {
@@ -281,8 +279,24 @@ private:
       evaluator.popFrame(previous);
       program().pipes.push_back(std::move(pipe));
     }
-    if (diags.errorCount() == errorsBefore)
-      checkDisjoint();
+    if (diags.errorCount() != errorsBefore)
+      return;
+    checkDisjoint();
+    parts();
+  }
+
+  /// What values of type `pipe` stand for.
+  void parts() {
+    for (auto [i, pipe] : llvm::enumerate(program().pipes))
+      instance.parts.push_back({pipe.name, PipeId(i), 0, pipe.numStages()});
+    for (const ModuleDecl &module : schedule.modules) {
+      int64_t stages = program().pipes[module.pipe].numStages(),
+              from = inRange(module.item->from, "a stage", 0, stages),
+              to = inRange(module.item->to, "a stage", from, stages);
+      instance.parts.push_back(
+          {module.item->name.text.str(), PipeId(module.pipe),
+           static_cast<uint32_t>(from), static_cast<uint32_t>(to)});
+    }
   }
 
   void microbatches(const PipeDecl &decl, Pipe &pipe) {
@@ -534,6 +548,13 @@ private:
       result.of = MicrobatchScale::Of::Time;
       result.kind = program().kinds.find(subject);
     }
+    numFactors += program().totalMicrobatches();
+    if (numFactors > limits.maxActions) {
+      diags.report<diag::OutOfRange>(setting.name.range,
+                                     "the number of factors of `scale`",
+                                     numFactors, 0, limits.maxActions);
+      return;
+    }
     for (const Pipe &pipe : program().pipes)
       for (uint32_t m = pipe.firstMicrobatch; m != pipe.endMicrobatch(); ++m) {
         evaluator.local(slot) = {.i = m};
@@ -704,6 +725,7 @@ private:
   Place layoutPlace;
   __int128 total = 0;
   uint32_t numEdges = 0;
+  uint64_t numFactors = 0; ///< Of all scales.
   // Of the pipe at hand, by the lower stage.
   llvm::DenseMap<int64_t, SourceRange> neighbourEdges, gapRanges;
 };

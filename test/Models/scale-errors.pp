@@ -3,6 +3,7 @@
 // RUN: not ppcc %t/words.pp 2>&1 | FileCheck %t/words.pp --implicit-check-not=error:
 // RUN: not ppcc %t/values.pp 2>&1 | FileCheck %t/values.pp --implicit-check-not=error:
 // RUN: not ppcc one_f_one_b -D P=1 -D M=2 --costs=%t/bad.json --check 2>&1 | FileCheck %t/values.pp --check-prefix=JSON --implicit-check-not=error:
+// RUN: not ppcc %t/many.pp --max-actions=1999 2>&1 | FileCheck %t/many.pp --implicit-check-not=error:
 // RUN: not ppcc-opt %t/bad.ir 2>&1 | FileCheck %t/bad.ir --implicit-check-not=error:
 
 //--- words.pp
@@ -58,4 +59,16 @@ program {
 // CHECK: bad.ir:[[#@LINE-1]]:9: error: expected the letters of a compute action, or all, time, memory, bytes [E0601]
   scale memory 1
 // CHECK: bad.ir:[[#@LINE-1]]:3: error: expected a factor for each of 2 microbatches [E0601]
+}
+
+//--- many.pp
+schedule many() {
+  ranks 1; microbatches 1000; placement linear;
+  model {
+    scale time microbatch m = 1;
+    // CHECK: many.pp:[[#@LINE+1]]:5: error: the number of factors of `scale` is 2000, but must lie in 0..1999 [E0405]
+    scale bytes microbatch m = 1;
+  }
+  backward when 1 == 2;
+  on rank r { repeat 1000 { F; } }
 }

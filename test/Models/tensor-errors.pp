@@ -3,6 +3,7 @@
 // RUN: not ppcc %t/names.pp 2>&1 | FileCheck %t/names.pp --implicit-check-not=error:
 // RUN: not ppcc %t/sizes.pp 2>&1 | FileCheck %t/sizes.pp --implicit-check-not=error:
 // RUN: not ppcc %t/edges.pp 2>&1 | FileCheck %t/edges.pp --implicit-check-not=error:
+// RUN: not ppcc %t/many.pp 2>&1 | FileCheck %t/many.pp --implicit-check-not=error:
 // RUN: not ppcc-opt %t/bad.ir 2>&1 | FileCheck %t/bad.ir --implicit-check-not=error:
 
 //--- names.pp
@@ -71,4 +72,15 @@ program {
   carry "main" 1 -> 2 x[?, 2] f32
   carry "main" 1 -> 2 y[] f32
 // CHECK: bad.ir:[[#@LINE-1]]:3: error: `carry` of the edge 1 -> 2 {{.*}}twice
+}
+
+//--- many.pp
+schedule many(N: int = 60000) {
+  ranks 1; microbatches 1; stages N; stage s on rank 0;
+  for s in 2 .. N { edge stage 0 -> stage s; }
+  model {
+    // CHECK: many.pp:[[#@LINE+1]]:5: error: the number of tensors is {{[0-9]+}}, but must lie in 0..1048576 [E0405]
+    output stage s = a[] f32, b[] f32, c[] f32, d[] f32, e[] f32, f[] f32, g[] f32, h[] f32, i[] f32, j[] f32;
+  }
+  on rank r { for s in 0 .. N { F(s); } }
 }

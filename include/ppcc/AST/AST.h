@@ -281,6 +281,7 @@ enum class ItemKind : uint8_t {
   StageMap,
   Edge,
   EdgeLoop,
+  Module,
   Require,
   Ranks,
   Let,
@@ -373,6 +374,16 @@ struct EdgeLoopItem : Item {
       : Item(ItemKind::EdgeLoop, range), variable(variable), from(from), to(to),
         items(items) {}
   static bool classof(const Item *i) { return i->kind == ItemKind::EdgeLoop; }
+};
+
+/// `module vision stages 0 .. 3;`
+struct ModuleItem : Item {
+  Identifier name;
+  const Expr *from, *to;
+  ModuleItem(SourceRange range, Identifier name, const Expr *from,
+             const Expr *to)
+      : Item(ItemKind::Module, range), name(name), from(from), to(to) {}
+  static bool classof(const Item *i) { return i->kind == ItemKind::Module; }
 };
 
 struct RequireItem : Item {

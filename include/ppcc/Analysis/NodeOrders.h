@@ -48,8 +48,9 @@ public:
   /// The order for an action or a group; null when a row has no graph. It stays
   /// until the next call.
   const NodeOrder *of(const Program &program, ActionId begin, ActionId end);
-  /// The order for an action of this graph.
-  const NodeOrder &of(uint32_t graph);
+  /// The order for members with these graphs, whose microbatches are scaled by
+  /// nothing.
+  const NodeOrder &of(llvm::ArrayRef<uint32_t> members);
 
   /// What the nodes of a graph take one after another, at most maxTime.
   Time serialTime(uint32_t graph);

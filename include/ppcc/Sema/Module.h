@@ -109,6 +109,14 @@ struct PipeDecl {
   uint32_t stageSlot = 0; ///< Local slot of the variable of the stage map.
 };
 
+/// A name for some stages of a pipe: a value of type `pipe`, numbered behind
+/// the pipes.
+struct ModuleDecl {
+  const ast::ModuleItem *item = nullptr;
+  uint32_t pipe = 0; ///< Index into Schedule::pipes.
+  uint32_t slot = 0; ///< The global slot that holds its number.
+};
+
 struct Schedule {
   const ast::Schedule *decl = nullptr;
   std::vector<ScheduleParam> params; ///< In global slots 0, 1, ...
@@ -120,6 +128,7 @@ struct Schedule {
   std::vector<PipeDecl> pipes;
   std::vector<uint32_t> pipeSlots; ///< The global slot that holds each pipe's
                                    ///< number, if it has a name.
+  std::vector<ModuleDecl> modules;
   const ast::OnRankItem *onRank = nullptr;
   const ast::ModelItem *model = nullptr;
   std::vector<uint32_t> modelSlots;  ///< By setting of `model`: the local slot
