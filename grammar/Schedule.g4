@@ -25,7 +25,7 @@ type       : ID | 'pipe' ;
 
 // What stands in a schedule, or (the first row) in a pipe.
 item
-  : microbatches | placement | stages | stageMap | edge | edgeLoop
+  : microbatches | slices | placement | stages | stageMap | edge | edgeLoop | module
   | require | ranks | let | function | block | pipe | backward | model | comm | insert | apply | onRank
   | layer | stageGraph | pattern
   ;
@@ -33,18 +33,24 @@ item
 require      : 'require' expr (',' STRING)? ';' ;
 ranks        : 'ranks' expr ';' ;
 microbatches : 'microbatches' expr ('..' expr)? ('pad' expr)? ';' ;
+slices       : 'slices' expr ';' ;
 placement    : 'placement' ID ('(' expr ')')? ';' ;
 stages       : 'stages' expr ';' ;
 stageMap     : 'stage' ID 'on' 'rank' expr ';' ;
-edge         : 'edge' 'stage' expr '->' 'stage' expr ';' ;
+edge         : 'no'? 'edge' 'stage' expr '->' 'stage' expr ';' ;
 edgeLoop     : 'for' ID 'in' expr '..' expr '{' (edge | edgeLoop)* '}' ;
+module       : 'module' ID 'stages' expr '..' expr ';' ;
 pipe         : 'pipe' ID '{' pipeItem* '}' ;
-pipeItem     : microbatches | placement | stages | stageMap | edge | edgeLoop ;
+pipeItem     : microbatches | slices | placement | stages | stageMap | edge | edgeLoop | module ;
 backward     : 'backward' 'when' expr ';' ;
 onRank       : 'on' 'rank' ID body ;
 
-model        : 'model' '{' (modelSetting | modelText)* '}' ;
+model        : 'model' '{' (modelSetting | modelScale | modelTensors | modelText)* '}' ;
 modelSetting : ID (ID ('.' ID)? | 'overlap')? ('pipe' ID)? ('stage' ID)? '=' expr ';' ;
+modelScale   : name=ID subject=ID? word=ID variable=ID '=' expr ';' ;
+modelTensors : name=ID ('pipe' pipeName=ID)? 'stage' variable=ID ('in' expr '..' expr)? '=' tensor (',' tensor)* ';' ;
+tensor       : ID '[' (dim (',' dim)*)? ']' ID ;
+dim          : expr | '?' ;
 modelText    : ID STRING ';' ;
 comm         : 'comm' '{' commSetting* '}' ;
 commSetting  : ID commValue (',' commValue)* ';' ;

@@ -197,6 +197,9 @@ private:
     case ItemKind::Stages:
       line("Stages"), optional("", cast<StagesItem>(item)->count);
       return;
+    case ItemKind::Slices:
+      line("Slices"), optional("", cast<SlicesItem>(item)->count);
+      return;
     case ItemKind::StageMap: {
       auto *i = cast<StageMapItem>(item);
       line("StageMap") << ' ' << i->variable.text;
@@ -205,7 +208,7 @@ private:
     }
     case ItemKind::Edge: {
       auto *i = cast<EdgeItem>(item);
-      line("Edge");
+      line(i->isAbsent ? "NoEdge" : "Edge");
       optional("", i->from);
       optional("->", i->to);
       return;
@@ -217,6 +220,13 @@ private:
       optional("..", i->to);
       Indent in(*this);
       return items(i->items);
+    }
+    case ItemKind::Module: {
+      auto *i = cast<ModuleItem>(item);
+      line("Module") << ' ' << i->name.text;
+      optional("", i->from);
+      optional("..", i->to);
+      return;
     }
     case ItemKind::Require: {
       auto *i = cast<RequireItem>(item);
@@ -268,8 +278,11 @@ private:
           out << '.' << setting.node.text;
         optional("pipe", setting.pipe);
         optional("stage", setting.stageVariable);
+        optional(setting.word.text, setting.microbatchVariable);
         optional("=", setting.value);
       }
+      for (const ModelTensors &clause : cast<ModelItem>(item)->tensors)
+        tensors(clause);
       for (const ModelText &text : cast<ModelItem>(item)->texts) {
         line("Setting") << ' ' << text.name.text;
         optional("=", text.text);
@@ -347,6 +360,22 @@ private:
         optional("", action);
       return graph(i->body);
     }
+    }
+  }
+
+  void tensors(const ModelTensors &clause) {
+    line("Tensors") << ' ' << clause.name.text;
+    optional("pipe", clause.pipe);
+    optional("stage", clause.stageVariable);
+    optional("in", clause.from);
+    optional("..", clause.to);
+    for (const TensorDecl &tensor : clause.tensors) {
+      out << ' ' << tensor.name.text << '[';
+      for (const Expr *const &dim : tensor.dims) {
+        out << (&dim == tensor.dims.begin() ? "" : ", ");
+        dim ? print(dim, out) : void(out << '?');
+      }
+      out << "] " << tensor.type.text;
     }
   }
 

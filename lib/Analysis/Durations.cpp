@@ -1,13 +1,15 @@
 // How long each action of a program takes.
 #include "ppcc/Analysis/Durations.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace ppcc;
 
 static constexpr Time untold = -1;
 
 Durations::Durations(const Program &program)
     : overlap(program.costs.overlap), rule(program.costs.groupRule),
-      factor(program.costs.groupFactor) {
+      factor(program.costs.groupFactor), scales(program) {
   for (const Pipe &pipe : program.pipes) {
     firstStage.push_back(stages);
     stages += pipe.numStages();
@@ -64,7 +66,9 @@ void Durations::addNodes(const Program &program) {
 
 Time Durations::longest(const Action &action) const {
   uint32_t graph = nodes ? nodes->graphOf(action) : GraphUse::none;
-  return graph == GraphUse::none ? of(action) : nodes->serialTime(graph);
+  return graph == GraphUse::none
+             ? of(action)
+             : scales.time(action, nodes->serialTime(graph), maxSum);
 }
 
 /// Puts the values of a setting into a row of all stages.
@@ -93,21 +97,59 @@ static Time transferTime(Amount bytes, Amount bandwidth) {
 void Durations::addEdges(const Program &program) {
   const CostModel &costs = program.costs;
   std::vector<int64_t> latencies(stages, costs.latency.value_or(0)),
-      bandwidths(stages), bytes(stages);
+      bandwidths(stages), bytes(stages, untold);
   for (const StageSetting &setting : costs.latencies)
     fill(latencies.begin(), setting.pipe, setting.values, program);
   for (const StageSetting &setting : costs.bandwidths)
     fill(bandwidths.begin(), setting.pipe, setting.values, program);
   for (const StageSetting &setting : costs.bytes)
     fill(bytes.begin(), setting.pipe, setting.values, program);
+  bool isTensor = addTensors(program, bytes, bandwidths);
+  for (int64_t &amount : bytes)
+    amount = std::max<int64_t>(amount, 0);
+  bool isSplit = (isTensor || scales.hasBytes()) &&
+                 llvm::any_of(bandwidths, [](Amount b) { return b != 0; });
+  if (isSplit)
+    for (size_t i = 0; i != stages; ++i)
+      transfers.push_back({bytes[i], bandwidths[i]});
   bool differ = false;
   for (size_t i = 0; i != stages; ++i) {
-    latencies[i] += transferTime(bytes[i], bandwidths[i]);
+    if (!isSplit)
+      latencies[i] += transferTime(bytes[i], bandwidths[i]);
     differ |= latencies[i] != latencies[0];
   }
   latency = stages == 0 ? 0 : latencies[0];
   if (differ)
     edgeTimes = std::move(latencies);
+}
+
+bool Durations::addTensors(const Program &program,
+                           llvm::ArrayRef<int64_t> bytes,
+                           llvm::ArrayRef<int64_t> bandwidths) {
+  for (auto [i, pipe] : llvm::enumerate(program.pipes))
+    for (const EdgeTensors &edge : pipe.tensors) {
+      size_t lower = firstStage[i] + edge.from.value;
+      if (bytes[lower] != untold || bandwidths[lower] == 0)
+        continue;
+      auto add = [&](StageId from, StageId to, bool isGradient) {
+        if (auto sum = edge.bytes(isGradient))
+          tensorBytes[keyOf(PipeId(i), from, to)] =
+              *sum > amount::max / amount::unit ? amount::max
+                                                : *sum * amount::unit;
+      };
+      add(edge.from, edge.to, false);
+      add(edge.to, edge.from, true);
+    }
+  return !tensorBytes.empty();
+}
+
+Time Durations::transfer(PipeId pipe, StageId from, StageId to,
+                         uint32_t microbatch) const {
+  Transfer way = transfers[firstStage[pipe.value] + std::min(from, to).value];
+  if (auto found = tensorBytes.find(keyOf(pipe, from, to));
+      found != tensorBytes.end())
+    way.bytes = found->second;
+  return transferTime(scales.bytes(pipe, microbatch, way.bytes), way.bandwidth);
 }
 
 Time Durations::of(const Program &program, ActionId begin, ActionId end) const {
@@ -139,10 +181,29 @@ Time Durations::ofGroup(Time sum, Time longest) const {
                                  cost::unit);
 }
 
+/// The longest that bytes take on any edge.
+Time Durations::longestTransfer() const {
+  Time longest = 0;
+  auto add = [&](Transfer way) {
+    Amount bytes = scaling::apply(way.bytes, scales.mostBytes(), amount::max);
+    longest = std::max(longest, transferTime(bytes, way.bandwidth));
+  };
+  for (const Transfer &way : transfers)
+    add(way);
+  for (const auto &[key, bytes] : tensorBytes) {
+    auto [pipe, from] = std::pair(key.first >> 32, uint32_t(key.first));
+    if (!transfers.empty())
+      add({bytes,
+           transfers[firstStage[pipe] + std::min(from, key.second)].bandwidth});
+  }
+  return longest;
+}
+
 bool Durations::fits(const Program &program, uint64_t messages) const {
   Time message = latency;
   for (Time time : edgeTimes)
     message = std::max(message, time);
+  message += longestTransfer();
   __int128 sum = __int128(message) * messages, computes = 0;
   for (uint32_t row = 0; row != program.size(); ++row) {
     computes += longest(program[ActionId(row)]);

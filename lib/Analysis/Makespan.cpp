@@ -72,9 +72,10 @@ private:
     forEachReader(program, index, action,
                   [&](uint8_t slotBit, StageId reader, RankId to) {
                     bool away = to != rank;
-                    Time way = away ? durations.ofEdge(action.pipe,
-                                                       action.stage, reader)
-                                    : 0;
+                    Time way = away
+                                   ? durations.ofEdge(action.pipe, action.stage,
+                                                      reader, action.microbatch)
+                                   : 0;
                     heads.deliver(action.pipe, reader, action.microbatch,
                                   slotBit, end + way);
                     if (away)

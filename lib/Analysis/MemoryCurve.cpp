@@ -25,7 +25,7 @@ static void fill(llvm::MutableArrayRef<Amount> row,
 
 MemoryModel::MemoryModel(const Program &program)
     : rests(program.kinds.size()), atRest(program.numRanks),
-      limits(program.costs.memoryLimits) {
+      limits(program.costs.memoryLimits), scales(program) {
   for (const Pipe &pipe : program.pipes) {
     firstStage.push_back(stages);
     stages += pipe.numStages();

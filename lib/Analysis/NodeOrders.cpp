@@ -6,7 +6,8 @@
 
 using namespace ppcc;
 
-NodeOrders::NodeOrders(const Program &program) : tables(program.nodes) {
+NodeOrders::NodeOrders(const Program &program)
+    : tables(program.nodes), scales(program) {
   for (const Pipe &pipe : program.pipes) {
     firstStage.push_back(stages);
     stages += pipe.numStages();
@@ -43,6 +44,14 @@ const std::vector<Time> &NodeOrders::timesOf(uint32_t graph) {
   return result;
 }
 
+std::vector<Time> NodeOrders::timesOf(const Member &member) {
+  std::vector<Time> result = timesOf(member.graph);
+  if (member.factor != scaling::unit)
+    for (Time &time : result)
+      time = scaling::apply(time, member.factor, maxTime);
+  return result;
+}
+
 Time NodeOrders::serialTime(uint32_t graph) {
   Time sum = 0;
   for (Time time : timesOf(graph))
@@ -54,15 +63,18 @@ const NodeOrder *NodeOrders::of(const Program &program, ActionId begin,
                                 ActionId end) {
   key.clear();
   for (; begin != end; ++begin.value) {
-    key.push_back(graphOf(program[begin]));
-    if (key.back() == GraphUse::none)
+    Action action = program[begin];
+    key.push_back({graphOf(action), scales.timeFactor(action)});
+    if (key.back().graph == GraphUse::none)
       return nullptr;
   }
   return &ordered();
 }
 
 const NodeOrder &NodeOrders::of(llvm::ArrayRef<uint32_t> members) {
-  key.assign(members.begin(), members.end());
+  key.clear();
+  for (uint32_t member : members)
+    key.push_back({member, scaling::unit});
   return ordered();
 }
 
@@ -74,8 +86,8 @@ const NodeOrder &NodeOrders::ordered() {
     cached = 0;
   }
   llvm::SmallVector<KindId, 4> kinds;
-  for (uint32_t member : key)
-    kinds.push_back(tables.graphs[member].kind);
+  for (const Member &member : key)
+    kinds.push_back(tables.graphs[member.graph].kind);
   NodeOrder &order = orders[key];
   if (const NodePattern *pattern = tables.patternFor(kinds))
     followPattern(*pattern, order);
@@ -90,12 +102,12 @@ namespace {
 /// Puts nodes on lanes, one after another.
 class Lanes {
 public:
-  Lanes(const NodeGraphs &tables, llvm::ArrayRef<uint32_t> members,
-        NodeOrder &order)
-      : free(tables.lanes.size()), ends(members.size()), order(order) {
-    for (auto [i, member] : llvm::enumerate(members)) {
-      graphs.push_back(&tables.graphs[member]);
-      ends[i].resize(graphs[i]->nodes.size());
+  template <class Members>
+  Lanes(const NodeGraphs &tables, const Members &members, NodeOrder &order)
+      : free(tables.lanes.size()), order(order) {
+    for (const auto &member : members) {
+      graphs.push_back(&tables.graphs[member.graph]);
+      ends.emplace_back(graphs.back()->nodes.size());
     }
   }
 
@@ -177,15 +189,17 @@ private:
 void NodeOrders::followPattern(const NodePattern &pattern, NodeOrder &order) {
   std::vector<NodeIndex> indices;
   std::vector<const NodeIndex *> members;
+  std::vector<std::vector<Time>> times;
   indices.reserve(key.size());
-  for (uint32_t member : key) {
-    indices.emplace_back(tables.graphs[member]);
+  for (const Member &member : key) {
+    indices.emplace_back(tables.graphs[member.graph]);
     members.push_back(&indices.back());
+    times.push_back(timesOf(member));
   }
   Lanes lanes(tables, key, order);
   forEachPlace(pattern, members,
                [&](uint32_t member, uint32_t node, const PatternNode &) {
-                 lanes.launch(member, node, timesOf(key[member])[node]);
+                 lanes.launch(member, node, times[member][node]);
                });
 }
 
@@ -204,12 +218,12 @@ static std::vector<Time> waysToEnd(const NodeGraph &graph,
 void NodeOrders::listSchedule(NodeOrder &order) {
   Lanes lanes(tables, key, order);
   std::vector<LaneQueue> queues(tables.lanes.size());
-  struct Member {
-    std::vector<Time> ways;
+  struct State {
+    std::vector<Time> times, ways;
     std::vector<uint32_t> missing;              ///< Needs that have not run.
     std::vector<std::vector<uint32_t>> readers; ///< By node.
   };
-  std::vector<Member> members(key.size());
+  std::vector<State> members(key.size());
   auto push = [&](uint32_t member, uint32_t node) {
     queues[lanes.node(member, node).lane].push({lanes.readyAt(member, node),
                                                 members[member].ways[node],
@@ -217,7 +231,8 @@ void NodeOrders::listSchedule(NodeOrder &order) {
   };
   for (uint32_t i = 0; i != members.size(); ++i) {
     const NodeGraph &graph = lanes.graph(i);
-    members[i].ways = waysToEnd(graph, timesOf(key[i]));
+    members[i].times = timesOf(key[i]);
+    members[i].ways = waysToEnd(graph, members[i].times);
     members[i].readers.resize(graph.nodes.size());
     for (uint32_t node = 0; node != graph.nodes.size(); ++node) {
       const std::vector<uint32_t> &needs = graph.nodes[node].needs;
@@ -243,7 +258,7 @@ void NodeOrders::listSchedule(NodeOrder &order) {
       return;
     queues[lane].pop();
     auto [ready, way, member, node] = next->second;
-    lanes.launch(member, node, timesOf(key[member])[node]);
+    lanes.launch(member, node, members[member].times[node]);
     for (uint32_t reader : members[member].readers[node])
       if (--members[member].missing[reader] == 0)
         push(member, reader);

@@ -38,6 +38,8 @@ void ProgramIndex::addEdges(const Pipe &pipe, bool upward) {
   std::vector<uint32_t> degrees(numStages);
   for (uint32_t stage = 0; stage != numStages; ++stage)
     degrees[stage] = upward ? stage + 1 < numStages : stage > 0;
+  for (StageId gap : pipe.gaps)
+    --degrees[upward ? gap.value : gap.value + 1];
   for (auto edge : pipe.skipEdges)
     ++degrees[from(edge).value];
   for (uint32_t degree : degrees)
@@ -51,14 +53,22 @@ void ProgramIndex::addEdges(const Pipe &pipe, bool upward) {
   };
   // Ascending: a neighbour above comes before all skip edges, one below after
   // them.
-  if (upward)
+  auto addNeighbours = [&] {
+    auto gap = pipe.gaps.begin();
     for (uint32_t stage = 0; stage + 1 < numStages; ++stage)
-      add(stage, StageId(stage + 1));
+      if (gap != pipe.gaps.end() && gap->value == stage)
+        ++gap;
+      else if (upward)
+        add(stage, StageId(stage + 1));
+      else
+        add(stage + 1, StageId(stage));
+  };
+  if (upward)
+    addNeighbours();
   for (auto edge : pipe.skipEdges)
     add(from(edge).value, to(edge));
   if (!upward)
-    for (uint32_t stage = 1; stage < numStages; ++stage)
-      add(stage, StageId(stage - 1));
+    addNeighbours();
 }
 
 void ProgramIndex::addDefiners(const Program &program) {

@@ -347,9 +347,11 @@ private:
     bool isLocal = program.rankOfStage(action.pipe, source) ==
                    program.rankOfStage(action.pipe, action.stage);
     if (isLocal || !transport)
-      return hasMaker(
-          number, action, source, slotBit,
-          isLocal ? 0 : durations.ofEdge(action.pipe, source, action.stage));
+      return hasMaker(number, action, source, slotBit,
+                      isLocal
+                          ? 0
+                          : durations.ofEdge(action.pipe, source, action.stage,
+                                             action.microbatch));
     auto message = messages->find(action.pipe, source, action.stage,
                                   action.microbatch, slotBit);
     auto recv = message ? messages->recv(*message) : std::nullopt;
@@ -456,7 +458,7 @@ private:
     return Passage{
         send->value, owner(*send, sends ? action.stage : action.peer),
         recv->value, owner(*recv, sends ? action.peer : action.stage),
-        durations.ofMessage(action)};
+        durations.ofMessage(program, action)};
   }
 
   /// Lets a message go on whose send or receive has started.
@@ -598,7 +600,8 @@ private:
       if (!maker)
         return false;
       result.starts[row] = result.ends[maker->value];
-      result.ends[row] = result.starts[row] + durations.ofMessage(action);
+      result.ends[row] =
+          result.starts[row] + durations.ofMessage(program, action);
       result.causes[row] = maker->value;
     }
     return true;

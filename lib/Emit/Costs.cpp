@@ -50,6 +50,8 @@ public:
       key("limit");
       values(costs.memoryLimits, formatAmount);
     }
+    if (!costs.scales.empty())
+      scales();
     writer.put('}');
   }
 
@@ -113,6 +115,37 @@ private:
     isFirst = false;
   }
 
+  /// What the scales come to: each overrides those before it.
+  void scales() {
+    using Of = MicrobatchScale::Of;
+    std::map<Of, const MicrobatchScale *> whole;
+    std::map<KindId, const MicrobatchScale *> kinds;
+    for (const MicrobatchScale &scale : program.costs.scales) {
+      if (scale.kind) {
+        kinds[*scale.kind] = &scale;
+        continue;
+      }
+      for (Of of : {Of::Time, Of::Memory, Of::Bytes})
+        if (scale.of == of || scale.of == Of::All)
+          whole[of] = &scale;
+      if (scale.of == Of::All || scale.of == Of::Time)
+        kinds.clear();
+    }
+    key("scale");
+    writer.put('{');
+    isFirst = true;
+    auto put = [&](StringRef name, const MicrobatchScale &scale) {
+      key(name);
+      list(scale.factors, scaling::format);
+    };
+    for (auto [of, scale] : whole)
+      put(scaling::names()[size_t(of)], *scale);
+    for (auto [kind, scale] : kinds)
+      put(program.kinds[kind].letters, *scale);
+    writer.put('}');
+    isFirst = false;
+  }
+
   void kinds(StringRef name, const std::vector<CostSetting> &settings,
              Format format) {
     if (settings.empty())
@@ -158,6 +191,12 @@ private:
   void values(const std::vector<int64_t> &values, Format format) {
     if (values.size() == 1)
       return writer.put(format(values.front()));
+    list(values, format);
+  }
+
+  void list(const std::vector<int64_t> &values, Format format) {
+    if (values.empty())
+      return writer.put("[]");
     char before = '[';
     for (int64_t value : values) {
       writer.put(before);

@@ -14,7 +14,7 @@ namespace {
 
 /// The layout that include/ppcc/Runtime/Program.h has; the file that is written
 /// refuses to compile with another.
-constexpr uint32_t abiNumber = 2;
+constexpr uint32_t abiNumber = 3;
 /// Compilers take a second for 10^5 structs, and a third of that for as many
 /// rows in a string.
 constexpr size_t maxReadableRows = 50'000;
@@ -159,15 +159,9 @@ private:
       }
       put(pipe.numStages() % numbersPerLine == 0 ? "" : "\n");
       end();
-      if (pipe.skipEdges.empty())
-        continue;
-      begin("SkipEdge", "skipEdges", i);
-      for (auto [from, to] : pipe.skipEdges) {
-        put("    {");
-        numbers({from.value, to.value});
-        put("},\n");
-      }
-      end();
+      skipEdges(i, pipe);
+      gaps(i, pipe);
+      tensors(i, pipe);
     }
     if (program.pipes.empty())
       return;
@@ -179,15 +173,101 @@ private:
       numbers({pipe.firstMicrobatch, pipe.numMicrobatches});
       put(", rankOfStage");
       number(i);
-      if (pipe.skipEdges.empty()) {
-        put(", {}},\n");
-        continue;
+      listOf("skipEdges", i, pipe.skipEdges.empty());
+      if (!pipe.gaps.empty() || pipe.slices != 1 || !pipe.tensors.empty()) {
+        listOf("gaps", i, pipe.gaps.empty());
+        put(", ");
+        number(pipe.slices);
+        listOf("edgeTensors", i, pipe.tensors.empty());
       }
-      put(", skipEdges");
-      number(i);
       put("},\n");
     }
     end();
+  }
+
+  /// `, NAMEi`, or an empty list.
+  void listOf(StringRef name, uint64_t i, bool isEmpty) {
+    if (isEmpty)
+      return put(", {}");
+    put(", ");
+    put(name);
+    number(i);
+  }
+
+  void skipEdges(uint32_t i, const Pipe &pipe) {
+    if (pipe.skipEdges.empty())
+      return;
+    begin("SkipEdge", "skipEdges", i);
+    for (auto [from, to] : pipe.skipEdges) {
+      put("    {");
+      numbers({from.value, to.value});
+      put("},\n");
+    }
+    end();
+  }
+
+  void gaps(uint32_t i, const Pipe &pipe) {
+    if (pipe.gaps.empty())
+      return;
+    begin("uint16_t", "gaps", i);
+    for (StageId gap : pipe.gaps) {
+      put("    ");
+      number(gap.value);
+      put(",\n");
+    }
+    end();
+  }
+
+  /// The sizes of all tensors, the tensors of each edge, the edges.
+  void tensors(uint32_t i, const Pipe &pipe) {
+    if (pipe.tensors.empty())
+      return;
+    uint32_t firstDims = numDims, firstLists = numLists;
+    for (const EdgeTensors &edge : pipe.tensors)
+      for (const Tensor &tensor : edge.tensors)
+        dims(tensor);
+    for (const EdgeTensors &edge : pipe.tensors)
+      firstDims = tensorList(edge, firstDims);
+    begin("EdgeTensors", "edgeTensors", i);
+    for (const EdgeTensors &edge : pipe.tensors) {
+      put("    {");
+      numbers({edge.from.value, edge.to.value});
+      put(edge.needsShapes() ? ", true" : ", false");
+      listOf("tensors", firstLists, edge.tensors.empty());
+      firstLists += !edge.tensors.empty();
+      put("},\n");
+    }
+    end();
+  }
+
+  void dims(const Tensor &tensor) {
+    if (tensor.dims.empty())
+      return;
+    begin("int64_t", "dims", numDims++);
+    for (int64_t dim : tensor.dims) {
+      put("    ");
+      writer.number(dim);
+      put(",\n");
+    }
+    end();
+  }
+
+  /// Gives the number of the next list of sizes.
+  uint32_t tensorList(const EdgeTensors &edge, uint32_t nextDims) {
+    if (edge.tensors.empty())
+      return nextDims;
+    begin("Tensor", "tensors", numLists++);
+    for (const Tensor &tensor : edge.tensors) {
+      put("    {");
+      literal(tensor.name);
+      put(", ");
+      literal(elementTypeName(tensor.type));
+      listOf("dims", nextDims, tensor.dims.empty());
+      nextDims += !tensor.dims.empty();
+      put("},\n");
+    }
+    end();
+    return nextDims;
   }
 
   template <class Range> void texts(StringRef name, const Range &range) {
@@ -358,6 +438,7 @@ private:
   FlatFacts facts;
   Writer writer;
   bool packs;
+  uint32_t numDims = 0, numLists = 0; ///< Of tensors, written so far.
 };
 
 } // namespace

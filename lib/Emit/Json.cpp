@@ -24,7 +24,7 @@ public:
   void emit() {
     writer.put("{\n\"format\": \"ppcc.program\"");
     key("version");
-    writer.number(program.loops.empty() ? 1 : 2);
+    writer.number(version());
     writer.put(",\n\"compiler\": \"ppcc " PPCC_VERSION "\"");
     key("schedule");
     string(program.name);
@@ -226,6 +226,14 @@ private:
                  : meetingName(info.meeting).str());
   }
 
+  /// Readers of an older form would go wrong with loops, and with gaps.
+  int64_t version() const {
+    for (const Pipe &pipe : program.pipes)
+      if (!pipe.gaps.empty())
+        return 3;
+    return program.loops.empty() ? 1 : 2;
+  }
+
   void pipe(const Pipe &pipe) {
     writer.put("{\"name\": ");
     string(pipe.name);
@@ -236,6 +244,36 @@ private:
     writer.put(", \"skip_edges\": ");
     list(pipe.skipEdges, [&](const auto &edge) {
       numbers({edge.first.value, edge.second.value});
+    });
+    if (!pipe.gaps.empty()) {
+      writer.put(", \"gaps\": ");
+      list(pipe.gaps, [&](StageId gap) { writer.number(gap.value); });
+    }
+    if (pipe.slices != 1) {
+      writer.put(", \"slices\": ");
+      writer.number(pipe.slices);
+    }
+    if (!pipe.tensors.empty()) {
+      writer.put(", \"tensors\": ");
+      list(pipe.tensors, [&](const EdgeTensors &edge) { tensors(edge); });
+    }
+    writer.put('}');
+  }
+
+  void tensors(const EdgeTensors &edge) {
+    writer.put("{\"edge\": ");
+    numbers({edge.from.value, edge.to.value});
+    if (edge.needsShapes())
+      writer.put(", \"shapes\": \"each\"");
+    writer.put(", \"carries\": ");
+    list(edge.tensors, [&](const Tensor &tensor) {
+      writer.put("{\"name\": ");
+      string(tensor.name);
+      writer.put(", \"type\": ");
+      string(elementTypeName(tensor.type));
+      writer.put(", \"dims\": ");
+      list(tensor.dims, [&](int64_t dim) { writer.number(dim); });
+      writer.put('}');
     });
     writer.put('}');
   }

@@ -45,11 +45,7 @@ public:
 
 private:
   Place placeOfStage(PipeId pipe, uint32_t stage) {
-    for (uint32_t row = 0; row != program.size(); ++row)
-      if (Action action = program[ActionId(row)];
-          action.pipe == pipe && action.stage.value == stage)
-        return placeOf(program, action.site, context.sources);
-    return {};
+    return ppcc::placeOfStage(program, pipe, StageId(stage), context.sources);
   }
 
   void checkPlacement() {
@@ -108,14 +104,20 @@ private:
   }
 
   void checkEdges() {
-    for (uint32_t p = 0; p != program.pipes.size(); ++p)
-      for (auto [from, to] : program.pipes[p].skipEdges) {
-        if (context.diags.saturated())
-          return;
-        context.diags.report<diag::TorchSkipEdge>(
-            placeOfStage(PipeId(p), to.value), program.pipes[p].name,
-            from.value, to.value);
-      }
+    for (uint32_t p = 0; p != program.pipes.size(); ++p) {
+      for (auto [from, to] : program.pipes[p].skipEdges)
+        reportEdge(PipeId(p), "an", from, to);
+      for (StageId gap : program.pipes[p].gaps)
+        reportEdge(PipeId(p), "no", gap, StageId(gap.value + 1));
+    }
+  }
+
+  void reportEdge(PipeId pipe, llvm::StringRef article, StageId from,
+                  StageId to) {
+    if (!context.diags.saturated())
+      context.diags.report<diag::TorchSkipEdge>(placeOfStage(pipe, to.value),
+                                                program.pipes[pipe.value].name,
+                                                article, from.value, to.value);
   }
 
   /// Actions of a stage that PyTorch has too have its cells.

@@ -346,7 +346,9 @@ private:
         return false;
       }
       index = *microbatch - pipe.firstMicrobatch;
-    } else if (index >= chunk->padded) {
+    } else if (index < chunk->padded) {
+      index = inOrder(pipe, *info, index);
+    } else {
       if (evaluator.fail(diag::NoMicrobatchLeft, stmt->range))
         diags
             .report<diag::NoMicrobatchLeft>(stmt->range, info->letters,
@@ -361,6 +363,16 @@ private:
       queue.push(chunks, {static_cast<uint32_t>(chunk - chunks.data()),
                           static_cast<uint32_t>(index), owed->second, at});
     return emit(kind, *chunk, index, at, stmt) && (inGroup || takeLate(stmt));
+  }
+
+  /// Of the microbatches that an action takes one after another, the n-th: the
+  /// slices of a sequence come backwards where gradients go from each to the
+  /// one before it.
+  static uint64_t inOrder(const Pipe &pipe, const KindInfo &info, uint64_t n) {
+    if (pipe.slices == 1 || !(info.defines & slot::InputGrad))
+      return n;
+    uint64_t slice = n % pipe.slices;
+    return n - slice + (pipe.slices - 1 - slice);
   }
 
   /// Adds the row, unless the microbatch is only padding.
@@ -520,15 +532,18 @@ private:
                   chunks.size() == 1 ? "" : "s");
       return nullptr;
     }
+    const PipePart &part = instance.parts[arg->value];
     Chunk *found = nullptr;
     size_t matches = 0;
     for (Chunk &chunk : chunks)
-      if (chunk.pipe.value == arg->value && ++matches == 1)
+      if (part.has(chunk.pipe, chunk.stage) && ++matches == 1)
         found = &chunk;
     if (matches == 1)
       return found;
-    std::string ofPipe =
-        fmt::format(" of pipe `{}`", program.pipes[arg->value].name);
+    std::string ofPipe = fmt::format(
+        " of {} `{}`",
+        size_t(arg->value) < program.pipes.size() ? "pipe" : "module",
+        part.name);
     if (matches == 0) {
       if (evaluator.fail(diag::NoChunk, arg->range))
         diags.report<diag::NoChunk>(arg->range, rank.value, ofPipe);
@@ -565,7 +580,7 @@ private:
     if (!arg && program.pipes.size() == 1)
       return instance.padded.front();
     if (arg && arg->isPipe)
-      return instance.padded[arg->value];
+      return instance.padded[instance.parts[arg->value].pipe.value];
     Chunk *chunk = resolve(arg, range, "padded");
     if (!chunk)
       return std::nullopt;

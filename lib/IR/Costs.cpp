@@ -31,6 +31,22 @@ std::optional<Amount> amount::fromDouble(double value) {
   return std::llround(scaled);
 }
 
+llvm::ArrayRef<StringRef> scaling::names() {
+  static constexpr StringRef names[] = {"all", "time", "memory", "bytes"};
+  return names;
+}
+
+std::optional<int64_t> scaling::fromDouble(double value) {
+  long double scaled = static_cast<long double>(value) * unit;
+  if (!(scaled >= 0 && scaled <= max))
+    return std::nullopt;
+  return std::llround(scaled);
+}
+
+std::string scaling::format(int64_t factor) {
+  return decimal::format(factor, decimals.places);
+}
+
 std::string amount::format(decimal::Sum amount) {
   return decimal::format(amount, scale.places);
 }

@@ -28,6 +28,15 @@ Place ppcc::placeOf(const Program &program, ActionId id,
   return placeOf(program, program[id].site, sources);
 }
 
+Place ppcc::placeOfStage(const Program &program, PipeId pipe, StageId stage,
+                         SourceManager &sources) {
+  for (uint32_t row = 0; row != program.size(); ++row)
+    if (Action action = program[ActionId(row)];
+        action.pipe == pipe && action.stage == stage)
+      return placeOf(program, action.site, sources);
+  return {};
+}
+
 void ppcc::noteCallers(DiagnosticEngine::Builder &diagnostic,
                        const Program &program, SiteId site,
                        SourceManager &sources) {

@@ -120,6 +120,12 @@ void Program::setKinds(KindTable table, llvm::ArrayRef<KindId> renumbered) {
     for (CostSetting &setting : *settings)
       setting.kind = renumbered[setting.kind.value];
   }
+  llvm::erase_if(costs.scales, [&](MicrobatchScale &scale) {
+    return scale.kind && !table.find(kinds[*scale.kind].letters);
+  });
+  for (MicrobatchScale &scale : costs.scales)
+    if (scale.kind)
+      scale.kind = renumbered[scale.kind->value];
   kinds = std::move(table);
 }
 
@@ -142,7 +148,9 @@ uint64_t Program::totalMicrobatches() const {
 static SmallVector<StageId, 2> neighbours(const Pipe &pipe, StageId stage,
                                           int step) {
   SmallVector<StageId, 2> result;
-  if (step < 0 ? stage.value > 0 : stage.value + 1 < pipe.numStages())
+  bool isInside =
+      step < 0 ? stage.value > 0 : stage.value + 1 < pipe.numStages();
+  if (isInside && pipe.hasEdgeToNext(StageId(stage.value - (step < 0))))
     result.push_back(StageId(stage.value + step));
   for (auto [from, to] : pipe.skipEdges)
     if ((step < 0 ? to : from) == stage)

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 using namespace ppcc;
 using llvm::StringRef;
@@ -223,7 +224,12 @@ private:
       pipe.skipEdges.erase(
           std::unique(pipe.skipEdges.begin(), pipe.skipEdges.end()),
           pipe.skipEdges.end());
+      llvm::sort(pipe.gaps);
+      pipe.gaps.erase(std::unique(pipe.gaps.begin(), pipe.gaps.end()),
+                      pipe.gaps.end());
     }
+    checkTensors();
+    checkScales();
     checkRanks();
   }
 
@@ -240,6 +246,9 @@ private:
         {"site", &Parser::parseSite},
         {"pipe", &Parser::parsePipe},
         {"skip", &Parser::parseSkip},
+        {"gap", &Parser::parseGap},
+        {"carry", &Parser::parseCarry},
+        {"scale", &Parser::parseScale},
         {"layout", &Parser::parseLayers},
         {"cost", &Parser::parseCost},
         {"group", &Parser::parseGroupRule},
@@ -615,10 +624,16 @@ private:
     if (last && *last < *first)
       diags.report<diag::IrExpected>(
           lastRange, fmt::format("a microbatch of at least {}", *first));
-    if (!last || !expectWord("ranks") || !expect("["))
+    if (!last)
       return false;
-    Pipe pipe{
-        std::move(*name), *first, std::max(*first, *last) - *first, {}, {}};
+    Pipe pipe;
+    pipe.name = std::move(*name);
+    pipe.firstMicrobatch = *first;
+    pipe.numMicrobatches = std::max(*first, *last) - *first;
+    if (acceptWord("slices") && !parseSlices(pipe))
+      return false;
+    if (!expectWord("ranks") || !expect("["))
+      return false;
     while (!accept("]")) {
       SourceRange at = here();
       auto rank = number("the rank of a stage", Program::maxRanks - 1);
@@ -653,25 +668,187 @@ private:
     return true;
   }
 
-  bool parseSkip() {
-    auto name = string("the name of a pipe");
-    if (!name)
+  bool parseSlices(Pipe &pipe) {
+    SourceRange at = here();
+    auto slices = number("the slices of a sequence", Program::maxMicrobatches);
+    if (!slices)
       return false;
-    Pipe *pipe = pipeCalled(*name);
-    if (!pipe)
-      return false;
-    auto from = number("a stage", Program::maxStages);
-    if (!from || !expect("->"))
-      return false;
-    auto to = number("a stage", Program::maxStages);
-    if (!to)
-      return false;
-    if (*from + 1 >= *to || *to >= pipe->numStages()) {
-      diags.report<diag::IrBadEdge>(keyRange, *from, *to);
+    if (*slices == 0 || pipe.numMicrobatches % *slices != 0) {
+      diags.report<diag::IrExpected>(
+          at,
+          fmt::format("a divisor of {} microbatches", pipe.numMicrobatches));
       return false;
     }
-    pipe->skipEdges.push_back({StageId(*from), StageId(*to)});
+    pipe.slices = *slices;
     return true;
+  }
+
+  /// `"NAME" FROM -> TO`: a pipe, and what may be stages of it.
+  std::optional<std::pair<StageId, StageId>> edge(Pipe *&pipe) {
+    auto name = string("the name of a pipe");
+    pipe = name ? pipeCalled(*name) : nullptr;
+    auto from = pipe ? number("a stage", Program::maxStages) : std::nullopt;
+    if (!from || !expect("->"))
+      return std::nullopt;
+    auto to = number("a stage", Program::maxStages);
+    return to ? std::optional(std::pair(StageId(*from), StageId(*to)))
+              : std::nullopt;
+  }
+
+  bool parseSkip() {
+    Pipe *pipe = nullptr;
+    auto found = edge(pipe);
+    if (!found)
+      return false;
+    auto [from, to] = *found;
+    if (from.value + 1 >= to.value || to.value >= pipe->numStages()) {
+      diags.report<diag::IrBadEdge>(keyRange, from.value, to.value);
+      return false;
+    }
+    pipe->skipEdges.push_back(*found);
+    return true;
+  }
+
+  bool parseGap() {
+    Pipe *pipe = nullptr;
+    auto found = edge(pipe);
+    if (!found)
+      return false;
+    auto [from, to] = *found;
+    if (from.value + 1 != to.value || to.value >= pipe->numStages()) {
+      diags.report<diag::IrExpected>(keyRange,
+                                     "`gap` between a stage and the next");
+      return false;
+    }
+    pipe->gaps.push_back(from);
+    return true;
+  }
+
+  /// `carry "main" 0 -> 1 hidden[2, ?] bf16 mask[2] i32`
+  bool parseCarry() {
+    Pipe *pipe = nullptr;
+    auto found = edge(pipe);
+    if (!found)
+      return false;
+    EdgeTensors carried{found->first, found->second, {}};
+    while (!peekWord().empty() && line == keyLine)
+      if (!parseTensor(carried.tensors.emplace_back()))
+        return false;
+    pipe->tensors.push_back(std::move(carried));
+    tensorRanges[{uint32_t(pipe - program.pipes.data()), found->first.value,
+                  found->second.value}] = keyRange;
+    return true;
+  }
+
+  bool parseTensor(Tensor &tensor) {
+    tensor.name = peekWord().str();
+    cursor += tensor.name.size();
+    if (!expect("["))
+      return false;
+    if (!accept("]")) {
+      do
+        if (!parseDim(tensor))
+          return false;
+      while (accept(","));
+      if (!expect("]"))
+        return false;
+    }
+    SourceRange at;
+    auto type = findElementType(subject(at));
+    if (!type)
+      diags.report<diag::IrExpected>(
+          at, "a type, one of " + llvm::join(elementTypeNames(), ", "));
+    tensor.type = type.value_or(tensor.type);
+    return type.has_value();
+  }
+
+  bool parseDim(Tensor &tensor) {
+    if (accept("?")) {
+      tensor.dims.push_back(Tensor::varies);
+      return true;
+    }
+    constexpr decimal::Scale whole{0, Tensor::maxDim};
+    SourceRange at = here();
+    StringRef word = peekWord();
+    auto value = decimal::parse(word, whole);
+    if (!value)
+      diags.report<diag::IrExpected>(at, "a size, or `?`");
+    cursor += value ? word.size() : 0;
+    tensor.dims.push_back(value.value_or(0));
+    return value.has_value();
+  }
+
+  /// `carry` may stand before the `skip` or `gap` of its edge.
+  void checkTensors() {
+    for (auto [i, pipe] : llvm::enumerate(program.pipes)) {
+      llvm::sort(pipe.tensors, [](const EdgeTensors &a, const EdgeTensors &b) {
+        return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+      });
+      const EdgeTensors *before = nullptr;
+      for (const EdgeTensors &edge : pipe.tensors) {
+        SourceRange at = tensorRanges.at(
+            {static_cast<uint32_t>(i), edge.from.value, edge.to.value});
+        if (!pipe.hasEdge(edge.from, edge.to))
+          diags.report<diag::IrExpected>(
+              at, fmt::format("`carry` along an edge of `{}`", pipe.name));
+        if (before && before->from == edge.from && before->to == edge.to)
+          diags.report<diag::IrTwice>(
+              at, fmt::format("`carry` of the edge {} -> {}", edge.from.value,
+                              edge.to.value));
+        before = &edge;
+      }
+    }
+  }
+
+  /// `scale memory [1 2 0.5]`
+  bool parseScale() {
+    SourceRange at;
+    StringRef word = subject(at);
+    MicrobatchScale scale;
+    auto *known = llvm::find(scaling::names(), word);
+    if (known != scaling::names().end()) {
+      scale.of = MicrobatchScale::Of(known - scaling::names().begin());
+    } else {
+      scale.of = MicrobatchScale::Of::Time;
+      scale.kind =
+          computeKind(word, at, ", or " + llvm::join(scaling::names(), ", "));
+      if (!scale.kind)
+        return false;
+    }
+    auto factor = [&]() -> std::optional<int64_t> {
+      StringRef text = peekWord();
+      auto value = decimal::parse(text, scaling::decimals);
+      if (value)
+        cursor += text.size();
+      else
+        diags.report<diag::IrExpected>(here(), "a factor from 0 to 10^6");
+      return value;
+    };
+    bool good = accept("[") ? parseList(program.totalMicrobatches(),
+                                        scale.factors, factor)
+                            : parseOne(scale.factors, factor);
+    if (good) {
+      program.costs.scales.push_back(std::move(scale));
+      scaleRanges.push_back(keyRange);
+    }
+    return good;
+  }
+
+  template <class Value>
+  bool parseOne(std::vector<int64_t> &values, Value value) {
+    auto only = value();
+    if (only)
+      values.push_back(*only);
+    return only.has_value();
+  }
+
+  /// Pipes may stand behind `scale`.
+  void checkScales() {
+    uint64_t total = program.totalMicrobatches();
+    for (auto [scale, at] : llvm::zip(program.costs.scales, scaleRanges))
+      if (scale.factors.size() != total)
+        diags.report<diag::IrExpected>(
+            at, fmt::format("a factor for each of {} microbatches", total));
   }
 
   /// The pipe of this name; nothing, and a report, when there is none.
@@ -753,10 +930,7 @@ private:
     }
     if (pipeId && accept("["))
       return parseList(program.pipes[pipeId->value].numStages(), values, value);
-    auto only = value();
-    if (only)
-      values.push_back(*only);
-    return only.has_value();
+    return parseOne(values, value);
   }
 
   template <class Value>
@@ -1487,7 +1661,10 @@ private:
   uint64_t numPlaces = 0; ///< Looked at in patterns, for all graphs.
   std::vector<SourceRange> patternRanges;
   std::vector<SourceRange> siteRanges,
-      pipeRanges;                      ///< The keys of those read so far.
+      pipeRanges; ///< The keys of those read so far.
+  std::vector<SourceRange> scaleRanges;
+  std::map<std::array<uint32_t, 3>, SourceRange>
+      tensorRanges;                    ///< By pipe and stages.
   std::vector<SourceRange> pairRanges; ///< Of `preconnect`.
   SourceRange layoutRange;
   llvm::DenseSet<std::pair<uint32_t, uint32_t>> pairs;

@@ -344,7 +344,10 @@ private:
     head << "pipe ";
     printString(pipe.name, head);
     head << " microbatches " << pipe.firstMicrobatch << ".."
-         << pipe.endMicrobatch() << " ranks [";
+         << pipe.endMicrobatch();
+    if (pipe.slices != 1)
+      head << " slices " << pipe.slices;
+    head << " ranks [";
     Lines lines(out, 2, 2);
     for (uint32_t stage = 0; stage != pipe.numStages(); ++stage) {
       if (stage != 0) {
@@ -355,11 +358,23 @@ private:
     }
     lines.put(item + "]");
     lines.endLine();
-    for (auto [from, to] : pipe.skipEdges) {
-      out << "  skip ";
-      printString(pipe.name, out);
-      out << ' ' << from.value << " -> " << to.value << '\n';
+    for (auto [from, to] : pipe.skipEdges)
+      printEdge("skip", pipe, from, to) << '\n';
+    for (StageId gap : pipe.gaps)
+      printEdge("gap", pipe, gap, StageId(gap.value + 1)) << '\n';
+    for (const EdgeTensors &edge : pipe.tensors) {
+      printEdge("carry", pipe, edge.from, edge.to);
+      for (const Tensor &tensor : edge.tensors)
+        out << ' ' << tensorText(tensor);
+      out << '\n';
     }
+  }
+
+  llvm::raw_ostream &printEdge(StringRef key, const Pipe &pipe, StageId from,
+                               StageId to) {
+    out << "  " << key << ' ';
+    printString(pipe.name, out);
+    return out << ' ' << from.value << " -> " << to.value;
   }
 
   void printCosts() {
@@ -386,6 +401,11 @@ private:
     printStages("memory static", costs.staticMemory, formatAmount);
     if (!costs.memoryLimits.empty())
       printValues("memory limit", {}, costs.memoryLimits, formatAmount);
+    for (const MicrobatchScale &scale : costs.scales)
+      printValues("scale " + (scale.kind
+                                  ? program.kinds[*scale.kind].letters
+                                  : scaling::names()[size_t(scale.of)].str()),
+                  {}, scale.factors, scaling::format);
   }
 
   using Format = std::string (*)(int64_t);

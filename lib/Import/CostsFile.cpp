@@ -23,6 +23,8 @@ constexpr NumberType timeType{cost::scale, "a number from 0 to 10^9"};
 constexpr NumberType amountType{amount::scale, "a number from 0 to 10^12"};
 constexpr NumberType signedType{amount::scale, "a number from -10^12 to 10^12",
                                 true};
+constexpr NumberType factorType{scaling::decimals,
+                                "a list of numbers from 0 to 10^6"};
 constexpr NumberType bandwidthType{amount::scale, "a number above 0, to 10^12",
                                    false, true};
 
@@ -81,6 +83,7 @@ private:
         {"memory", &CostsReader::readMemory},
         {"static", &CostsReader::readStatic},
         {"limit", &CostsReader::readLimit},
+        {"scale", &CostsReader::readScale},
     };
     for (const Key &known : keys)
       if (known.name == key)
@@ -132,6 +135,37 @@ private:
                fmt::format("{} ranks", program.numRanks));
   }
 
+  /// Lists by microbatch, a later one in the place of those before it.
+  void readScale() {
+    object("scale", [&](StringRef name) {
+      MicrobatchScale scale;
+      auto *word = llvm::find(scaling::names(), name);
+      scale.of = word == scaling::names().end()
+                     ? MicrobatchScale::Of::Time
+                     : MicrobatchScale::Of(word - scaling::names().begin());
+      if (word == scaling::names().end() && !(scale.kind = computeKind(name)))
+        return;
+      scale.factors = list(name, factorType);
+      uint64_t microbatches = program.totalMicrobatches();
+      if (checkCount(name, scale.factors.size(), microbatches,
+                     fmt::format("{} microbatches", microbatches)))
+        costs.scales.push_back(std::move(scale));
+    });
+  }
+
+  /// The kind of these letters; nothing, and a report, when none computes.
+  std::optional<KindId> computeKind(StringRef letters) {
+    auto kind = program.kinds.find(letters);
+    if (kind && program.kinds[*kind].isCompute())
+      return kind;
+    std::vector<StringRef> names;
+    for (const KindInfo &info : program.kinds.rows())
+      if (info.isCompute())
+        names.push_back(info.letters);
+    unknown("action", letters, names);
+    return std::nullopt;
+  }
+
   bool checkCount(StringRef what, size_t count, size_t expected,
                   const std::string &things) {
     if (count != expected && !cursor.failed())
@@ -156,14 +190,9 @@ private:
     object(what, [&](StringRef letters) {
       if (&settings == &costs.actions && letters.contains('.'))
         return readNode(letters);
-      auto kind = program.kinds.find(letters);
-      if (!kind || !program.kinds[*kind].isCompute()) {
-        std::vector<StringRef> names;
-        for (const KindInfo &info : program.kinds.rows())
-          if (info.isCompute())
-            names.push_back(info.letters);
-        return unknown("action", letters, names);
-      }
+      auto kind = computeKind(letters);
+      if (!kind)
+        return;
       readValues(
           letters, type,
           [&](std::optional<PipeId> pipe, const std::vector<int64_t> &values) {

@@ -25,6 +25,8 @@ namespace {
 constexpr int64_t formatVersion = 1;
 /// Of programs with loops, which readers that know none would run wrongly.
 constexpr int64_t rolledVersion = 2;
+/// Of programs with stages that have no edge to the next; perhaps with loops.
+constexpr int64_t gapsVersion = 3;
 
 /// The columns of an action in the order of the format, with the numbers that
 /// fit.
@@ -87,7 +89,7 @@ private:
     void (Reader::*read)();
     bool isOptional = false;
   };
-  static const Key topKeys[], kindKeys[], pipeKeys[];
+  static const Key topKeys[], kindKeys[], pipeKeys[], edgeKeys[], tensorKeys[];
 
   // Values.
 
@@ -177,9 +179,9 @@ private:
   void readVersion() {
     auto version = cursor.integer();
     if (version != formatVersion && version != rolledVersion &&
-        !cursor.failed())
+        version != gapsVersion && !cursor.failed())
       diags.report<diag::ImportJsonVersion>(lastPlace(), quote(cursor.last()),
-                                            formatVersion, rolledVersion);
+                                            "1, 2", gapsVersion);
   }
   void readCompiler() { string("compiler"); }
   void readSchedule() { program.name = string("schedule"); }
@@ -309,6 +311,47 @@ private:
       pipe.skipEdges.push_back({StageId(edge[0]), StageId(edge[1])});
     });
   }
+  void readGaps() {
+    list("gaps", [&] {
+      pipe.gaps.push_back(StageId(number("gaps", 0, Program::maxStages)));
+    });
+  }
+  void readSlices() {
+    pipe.slices = number("slices", 1, Program::maxMicrobatches);
+  }
+  void readEdges();
+  void readEdge() {
+    std::array<int64_t, 2> ends;
+    if (!numbers("edge", ends))
+      return;
+    if (ends[0] < 0 || ends[1] > int64_t(Program::maxStages) ||
+        ends[0] >= ends[1])
+      return wrong("edge", "two stages, the second beyond the first");
+    edge.from = StageId(ends[0]);
+    edge.to = StageId(ends[1]);
+  }
+  /// Follows from the tensors.
+  void readShapes() {
+    if (string("shapes") != "each")
+      wrong("shapes", "\"each\"");
+  }
+  void readTensors();
+  void readTensorName() {
+    tensor.name = string("name");
+    if (!isWord(tensor.name))
+      wrong("name", "a word, the name of a tensor");
+  }
+  void readTensorType() {
+    auto type = findElementType(string("type"));
+    if (!type)
+      return wrong("type", "one of " + llvm::join(elementTypeNames(), ", "));
+    tensor.type = *type;
+  }
+  void readTensorDims() {
+    list("dims", [&] {
+      tensor.dims.push_back(number("dims", Tensor::varies, Tensor::maxDim));
+    });
+  }
   void readFiles() {
     list("files", [&] { program.files.push_back({string("files"), false}); });
   }
@@ -384,6 +427,8 @@ private:
       checkPeakActivations();
   }
   void checkPipes();
+  void checkGaps(Pipe &pipe, SourceRange place);
+  void checkTensors(Pipe &pipe, SourceRange place);
   void checkSites();
   void checkPreconnect();
   void checkLayout();
@@ -414,6 +459,8 @@ private:
   };
   std::vector<NamedKind> namedKinds;
   Pipe pipe;
+  EdgeTensors edge;
+  Tensor tensor;
   uint32_t nextGroup = 0;
   int64_t group = -1; ///< Of the row before.
 
@@ -483,6 +530,19 @@ const Reader::Key Reader::pipeKeys[] = {
     {"microbatches", &Reader::readPipeMicrobatches},
     {"rank_of_stage", &Reader::readRankOfStage},
     {"skip_edges", &Reader::readSkipEdges},
+    {"gaps", &Reader::readGaps, /*isOptional=*/true},
+    {"slices", &Reader::readSlices, /*isOptional=*/true},
+    {"tensors", &Reader::readEdges, /*isOptional=*/true},
+};
+const Reader::Key Reader::edgeKeys[] = {
+    {"edge", &Reader::readEdge},
+    {"shapes", &Reader::readShapes, /*isOptional=*/true},
+    {"carries", &Reader::readTensors},
+};
+const Reader::Key Reader::tensorKeys[] = {
+    {"name", &Reader::readTensorName},
+    {"type", &Reader::readTensorType},
+    {"dims", &Reader::readTensorDims},
 };
 void Reader::readTop() {
   object("the program", topKeys);
@@ -535,6 +595,22 @@ void Reader::readPipes() {
       return tooMany(Program::maxPipes, "pipes");
     pipePlaces.push_back(lastPlace());
     program.pipes.push_back(std::move(pipe));
+  });
+}
+
+void Reader::readEdges() {
+  list("tensors", [&] {
+    edge = EdgeTensors();
+    object("an edge", edgeKeys);
+    pipe.tensors.push_back(std::move(edge));
+  });
+}
+
+void Reader::readTensors() {
+  list("carries", [&] {
+    tensor = Tensor();
+    object("a tensor", tensorKeys);
+    edge.tensors.push_back(std::move(tensor));
   });
 }
 
@@ -725,6 +801,11 @@ void Reader::checkPipes() {
     pipe.skipEdges.erase(
         std::unique(pipe.skipEdges.begin(), pipe.skipEdges.end()),
         pipe.skipEdges.end());
+    checkGaps(pipe, place);
+    checkTensors(pipe, place);
+    if (pipe.numMicrobatches % pipe.slices != 0)
+      diags.report<diag::SlicesUneven>(place, pipe.numMicrobatches,
+                                       pipe.slices);
     for (const Pipe &other : llvm::ArrayRef(program.pipes).take_front(i)) {
       uint32_t shared = std::max(pipe.firstMicrobatch, other.firstMicrobatch);
       if (pipe.hasMicrobatch(shared) && other.hasMicrobatch(shared))
@@ -734,6 +815,34 @@ void Reader::checkPipes() {
         diags.report<diag::ImportJsonConflict>(place, other.name, pipe.name,
                                                "their name");
     }
+  }
+}
+
+void Reader::checkGaps(Pipe &pipe, SourceRange place) {
+  llvm::sort(pipe.gaps);
+  pipe.gaps.erase(std::unique(pipe.gaps.begin(), pipe.gaps.end()),
+                  pipe.gaps.end());
+  if (!pipe.gaps.empty() && pipe.gaps.back().value + 1 >= pipe.numStages())
+    diags.report<diag::NoSuchNeighbours>(place, pipe.numStages(),
+                                         pipe.gaps.back().value,
+                                         pipe.gaps.back().value + 1);
+}
+
+void Reader::checkTensors(Pipe &pipe, SourceRange place) {
+  llvm::sort(pipe.tensors, [](const EdgeTensors &a, const EdgeTensors &b) {
+    return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+  });
+  const EdgeTensors *before = nullptr;
+  for (const EdgeTensors &edge : pipe.tensors) {
+    if (diags.saturated())
+      return;
+    std::string name =
+        fmt::format("the edge {} -> {}", edge.from.value, edge.to.value);
+    if (!pipe.hasEdge(edge.from, edge.to))
+      diags.report<diag::ImportNoEdge>(place, pipe.name, name);
+    if (before && before->from == edge.from && before->to == edge.to)
+      diags.report<diag::ImportJsonTwice>(place, name);
+    before = &edge;
   }
 }
 

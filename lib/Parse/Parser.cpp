@@ -216,12 +216,15 @@ private:
                                          optional(c->expr()));
     if (auto *c = dynamic_cast<P::StagesContext *>(tree))
       return context.make<StagesItem>(firstWord(c), expr(c->expr()));
+    if (auto *c = dynamic_cast<P::SlicesContext *>(tree))
+      return context.make<SlicesItem>(firstWord(c), expr(c->expr()));
     if (auto *c = dynamic_cast<P::StageMapContext *>(tree))
       return context.make<StageMapItem>(firstWord(c), identifier(c->ID()),
                                         expr(c->expr()));
     if (auto *c = dynamic_cast<P::EdgeContext *>(tree))
-      return context.make<EdgeItem>(firstWord(c), expr(c->expr(0)),
-                                    expr(c->expr(1)));
+      return context.make<EdgeItem>(firstWord(c),
+                                    c->getStart()->getText() == "no",
+                                    expr(c->expr(0)), expr(c->expr(1)));
     if (auto *c = dynamic_cast<P::EdgeLoopContext *>(tree)) {
       SmallVector<const Item *> items;
       for (antlr4::tree::ParseTree *child : c->children)
@@ -232,6 +235,9 @@ private:
                                         expr(c->expr(0)), expr(c->expr(1)),
                                         copy(items));
     }
+    if (auto *c = dynamic_cast<P::ModuleContext *>(tree))
+      return context.make<ModuleItem>(firstWord(c), identifier(c->ID()),
+                                      expr(c->expr(0)), expr(c->expr(1)));
     if (auto *c = dynamic_cast<P::RequireContext *>(tree))
       return context.make<RequireItem>(firstWord(c), expr(c->expr()),
                                        string(c->STRING()));
@@ -322,10 +328,41 @@ private:
       result.value = expr(setting->expr());
       settings.push_back(result);
     }
+    for (auto *scale : ctx->modelScale())
+      settings.push_back({identifier(scale->name),
+                          identifier(scale->subject),
+                          {},
+                          {},
+                          {},
+                          identifier(scale->word),
+                          identifier(scale->variable),
+                          expr(scale->expr())});
+    SmallVector<ModelTensors> tensors;
+    for (auto *clause : ctx->modelTensors())
+      tensors.push_back(modelTensors(clause));
     SmallVector<ModelText> texts;
     for (auto *text : ctx->modelText())
       texts.push_back(modelText(text));
-    return context.make<ModelItem>(firstWord(ctx), copy(settings), copy(texts));
+    return context.make<ModelItem>(firstWord(ctx), copy(settings),
+                                   copy(tensors), copy(texts));
+  }
+
+  ModelTensors modelTensors(P::ModelTensorsContext *ctx) {
+    SmallVector<TensorDecl> tensors;
+    for (auto *tensor : ctx->tensor()) {
+      SmallVector<const Expr *> dims;
+      for (auto *dim : tensor->dim())
+        dims.push_back(optional(dim->expr()));
+      tensors.push_back(
+          {identifier(tensor->ID(0)), identifier(tensor->ID(1)), copy(dims)});
+    }
+    bool hasRange = !ctx->expr().empty();
+    return {identifier(ctx->name),
+            identifier(ctx->pipeName),
+            identifier(ctx->variable),
+            hasRange ? expr(ctx->expr(0)) : nullptr,
+            hasRange ? expr(ctx->expr(1)) : nullptr,
+            copy(tensors)};
   }
 
   ModelText modelText(P::ModelTextContext *ctx) {

@@ -27,6 +27,18 @@ double Evaluator::evalFloat(const ast::Expr *expr) {
   return type(expr) == Type::Int ? static_cast<double>(value.i) : value.f;
 }
 
+int64_t Evaluator::evalInRange(const ast::Expr *expr, llvm::StringRef what,
+                               int64_t low, int64_t high) {
+  int64_t value = evalInt(expr);
+  if (failed())
+    return low;
+  if (value >= low && value <= high)
+    return value;
+  if (fail(diag::OutOfRange, expr->range))
+    diags.report<diag::OutOfRange>(expr->range, what, value, low, high);
+  return low;
+}
+
 ChunkArg Evaluator::evalChunk(const ast::Expr *expr) {
   return {expr->range, type(expr) == Type::Pipe, eval(expr).i};
 }

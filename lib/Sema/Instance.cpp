@@ -1,9 +1,11 @@
 // Binds parameters and evaluates the header of a schedule.
 #include "ppcc/Sema/Instance.h"
 
+#include "EdgeTensors.h"
 #include "GraphBuilder.h"
 #include "ppcc/Support/Suggest.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/raw_ostream.h"
@@ -95,6 +97,9 @@ public:
     evaluator.globals.assign(schedule.numGlobals, Value{.i = 0});
     for (size_t i = 0; i != schedule.pipeSlots.size(); ++i)
       evaluator.globals[schedule.pipeSlots[i]] = {.i = static_cast<int64_t>(i)};
+    for (auto [i, module] : llvm::enumerate(schedule.modules))
+      evaluator.globals[module.slot] = {
+          .i = static_cast<int64_t>(schedule.pipes.size() + i)};
     params(values);
     if (diags.errorCount() == before)
       header();
@@ -104,6 +109,8 @@ public:
       declaredCosts();
     if (diags.errorCount() == before && schedule.model)
       costs();
+    if (diags.errorCount() == before && schedule.model)
+      addTensors(schedule, evaluator, program(), diags);
     if (diags.errorCount() == before && schedule.graph)
       buildGraphs(schedule, limits, evaluator, program(), diags);
     if (diags.errorCount() == before)
@@ -223,23 +230,18 @@ private:
   std::string describe(const ast::NameExpr *name) {
     Value value = evaluator.eval(name);
     Type type = evaluator.type(name);
-    return type == Type::Pipe ? schedule.pipes[value.i].name.str()
-                              : text(type, value);
+    if (type != Type::Pipe)
+      return text(type, value);
+    size_t i = value.i, pipes = schedule.pipes.size();
+    return i < pipes ? schedule.pipes[i].name.str()
+                     : schedule.modules[i - pipes].item->name.text.str();
   }
 
-  /// The value of an expression that must lie in low..high, both included; low
-  /// when it does not.
+  /// As Evaluator::evalInRange, whatever failed before.
   int64_t inRange(const ast::Expr *expr, StringRef what, int64_t low,
                   int64_t high) {
     evaluator.clearFailed();
-    int64_t value = evaluator.evalInt(expr);
-    if (evaluator.failed())
-      return low;
-    if (value >= low && value <= high)
-      return value;
-    if (evaluator.fail(diag::OutOfRange, expr->range))
-      diags.report<diag::OutOfRange>(expr->range, what, value, low, high);
-    return low;
+    return evaluator.evalInRange(expr, what, low, high);
   }
 
   void pipes() {
@@ -263,17 +265,38 @@ private:
                                          pipe.name, pipe.numStages());
       if (diags.errorCount() == before)
         microbatches(decl, pipe);
+      neighbourEdges.clear();
+      gapRanges.clear();
       for (const ast::Item *item : decl.edges) {
         evaluator.clearFailed();
         edge(item, pipe);
       }
       llvm::sort(pipe.skipEdges);
       pipe.skipEdges.erase(llvm::unique(pipe.skipEdges), pipe.skipEdges.end());
+      llvm::sort(pipe.gaps);
+      pipe.gaps.erase(llvm::unique(pipe.gaps), pipe.gaps.end());
+      checkGaps(pipe);
       evaluator.popFrame(previous);
       program().pipes.push_back(std::move(pipe));
     }
-    if (diags.errorCount() == errorsBefore)
-      checkDisjoint();
+    if (diags.errorCount() != errorsBefore)
+      return;
+    checkDisjoint();
+    parts();
+  }
+
+  /// What values of type `pipe` stand for.
+  void parts() {
+    for (auto [i, pipe] : llvm::enumerate(program().pipes))
+      instance.parts.push_back({pipe.name, PipeId(i), 0, pipe.numStages()});
+    for (const ModuleDecl &module : schedule.modules) {
+      int64_t stages = program().pipes[module.pipe].numStages(),
+              from = inRange(module.item->from, "a stage", 0, stages),
+              to = inRange(module.item->to, "a stage", from, stages);
+      instance.parts.push_back(
+          {module.item->name.text.str(), PipeId(module.pipe),
+           static_cast<uint32_t>(from), static_cast<uint32_t>(to)});
+    }
   }
 
   void microbatches(const PipeDecl &decl, Pipe &pipe) {
@@ -304,6 +327,10 @@ private:
                   first + 1, Program::maxMicrobatches);
     pipe.firstMicrobatch = static_cast<uint32_t>(first);
     pipe.numMicrobatches = static_cast<uint32_t>(end - first);
+    if (decl.slices)
+      pipe.slices = static_cast<uint32_t>(inRange(decl.slices->count,
+                                                  "the number of slices", 1,
+                                                  Program::maxMicrobatches));
     int64_t padded =
         item.pad ? inRange(item.pad, "the padded number of microbatches", 0,
                            Program::maxMicrobatches)
@@ -311,6 +338,11 @@ private:
     if (padded < pipe.numMicrobatches && !evaluator.failed())
       diags.report<diag::PadTooSmall>(item.pad->range, padded,
                                       pipe.numMicrobatches);
+    for (int64_t count : {int64_t(pipe.numMicrobatches), padded})
+      if (count % pipe.slices != 0 &&
+          evaluator.fail(diag::SlicesUneven, decl.slices->range))
+        diags.report<diag::SlicesUneven>(decl.slices->range, count,
+                                         pipe.slices);
     instance.padded.push_back(static_cast<uint64_t>(padded));
   }
 
@@ -372,6 +404,8 @@ private:
             to = evaluator.evalInt(single->to);
     if (evaluator.failed())
       return;
+    if (single->isAbsent)
+      return gap(*single, from, to, pipe);
     if (from < 0 || from >= to || to >= pipe.numStages()) {
       if (evaluator.fail(diag::BadEdge, single->from->range))
         diags.report<diag::BadEdge>(
@@ -385,8 +419,33 @@ private:
                                        numEdges, 0, maxEdges);
       return;
     }
-    if (to != from + 1) // Neighbours have their edge already.
+    if (to == from + 1) // Neighbours have their edge already.
+      neighbourEdges.try_emplace(from, single->range);
+    else
       pipe.skipEdges.push_back({StageId(from), StageId(to)});
+  }
+
+  /// Leaves out the edge from a stage to the next.
+  void gap(const ast::EdgeItem &item, int64_t from, int64_t to, Pipe &pipe) {
+    if (from >= 0 && to < pipe.numStages() && to == from + 1) {
+      pipe.gaps.push_back(StageId(from));
+      gapRanges.try_emplace(from, item.range);
+    } else if (evaluator.fail(diag::NoSuchNeighbours, item.from->range)) {
+      diags.report<diag::NoSuchNeighbours>(
+          SourceRange(item.from->range.begin, item.to->range.end),
+          pipe.numStages(), from, to);
+    }
+  }
+
+  /// Reports edges that are written both with and without `no`.
+  void checkGaps(const Pipe &pipe) {
+    for (StageId gap : pipe.gaps)
+      if (auto added = neighbourEdges.find(gap.value);
+          added != neighbourEdges.end() && !diags.saturated())
+        diags
+            .report<diag::EdgeBothWays>(gapRanges.lookup(gap.value), gap.value,
+                                        gap.value + 1)
+            .note(added->second, "it is added here");
   }
   uint32_t edgeSlot(const ast::EdgeLoopItem *loop) const {
     return evaluator.slotOf(loop->id);
@@ -469,12 +528,54 @@ private:
       byStage(setting, slot, costs.bandwidths);
     else if (name == "bytes")
       byStage(setting, slot, costs.bytes);
+    else if (name == "scale")
+      scale(setting, slot);
     else if (subject == "limit")
       costs.memoryLimits = {isWhole(setting) ? amountOf(setting) : 0};
     else if (subject == "static")
       byStage(setting, slot, costs.staticMemory);
     else
       byAction(setting, slot, costs.memory);
+  }
+
+  void scale(const ast::ModelSetting &setting, uint32_t slot) {
+    StringRef subject = setting.subject.text;
+    MicrobatchScale result;
+    auto *word = llvm::find(scaling::names(), subject);
+    if (word != scaling::names().end())
+      result.of = MicrobatchScale::Of(word - scaling::names().begin());
+    else if (!subject.empty()) {
+      result.of = MicrobatchScale::Of::Time;
+      result.kind = program().kinds.find(subject);
+    }
+    numFactors += program().totalMicrobatches();
+    if (numFactors > limits.maxActions) {
+      diags.report<diag::OutOfRange>(setting.name.range,
+                                     "the number of factors of `scale`",
+                                     numFactors, 0, limits.maxActions);
+      return;
+    }
+    for (const Pipe &pipe : program().pipes)
+      for (uint32_t m = pipe.firstMicrobatch; m != pipe.endMicrobatch(); ++m) {
+        evaluator.local(slot) = {.i = m};
+        if (!evaluator.step(setting.name.range))
+          return;
+        result.factors.push_back(factorOf(setting.value));
+        if (evaluator.failed())
+          return;
+      }
+    program().costs.scales.push_back(std::move(result));
+  }
+
+  int64_t factorOf(const ast::Expr *expr) {
+    double value = evaluator.evalFloat(expr);
+    if (evaluator.failed())
+      return 0;
+    auto factor = scaling::fromDouble(value);
+    if (!factor && evaluator.fail(diag::BadFactor, expr->range))
+      diags.report<diag::BadFactor>(expr->range, value,
+                                    scaling::max / scaling::unit);
+    return factor.value_or(0);
   }
 
   static bool isByStage(const ast::ModelSetting &setting) {
@@ -624,6 +725,9 @@ private:
   Place layoutPlace;
   __int128 total = 0;
   uint32_t numEdges = 0;
+  uint64_t numFactors = 0; ///< Of all scales.
+  // Of the pipe at hand, by the lower stage.
+  llvm::DenseMap<int64_t, SourceRange> neighbourEdges, gapRanges;
 };
 
 } // namespace

@@ -14,7 +14,7 @@ using llvm::StringRef;
 
 namespace {
 
-enum class Subject : uint8_t { None, Kind, Rule, Memory };
+enum class Subject : uint8_t { None, Kind, Rule, Memory, Scale };
 enum class CommValue : uint8_t {
   Transport,
   Order,
@@ -33,6 +33,11 @@ template <class Takes> struct Row {
 
 constexpr Row<Subject> modelRows[] = {
 #define MODEL(Name, Takes) {Name, Subject::Takes},
+#include "Settings.def"
+};
+
+constexpr Row<Subject> modelTensorRows[] = {
+#define MODEL_TENSORS(Name) {Name, Subject::None},
 #include "Settings.def"
 };
 
@@ -92,7 +97,11 @@ void checkSubject(const ast::ModelSetting &setting, Subject takes,
     allowed = {"static", "limit"};
   else if (takes == Subject::Rule)
     allowed = {"sum", "max"};
-  if (takes == Subject::Kind || takes == Subject::Memory)
+  else if (takes == Subject::Scale)
+    allowed = {"time", "memory", "bytes"};
+  if (takes == Subject::Scale && text.empty())
+    return;
+  if (takes != Subject::None && takes != Subject::Rule)
     for (const KindInfo &row : kinds.rows())
       if (row.isCompute())
         allowed.push_back(row.letters);
@@ -104,6 +113,21 @@ void checkSubject(const ast::ModelSetting &setting, Subject takes,
     diags.report<diag::BadSettingValue>(setting.subject.range,
                                         setting.name.text, text,
                                         didYouMean(text, allowed));
+}
+
+/// `scale` differs between microbatches, and nothing else does.
+void checkMicrobatch(const ast::ModelSetting &setting, Subject takes,
+                     DiagnosticEngine &diags) {
+  bool isScale = takes == Subject::Scale, isGiven = !setting.word.text.empty();
+  if (isScale && !isGiven)
+    diags.report<diag::ScaleForm>(setting.name.range, "`microbatch m`",
+                                  setting.name.text);
+  else if (isGiven && !isScale)
+    diags.report<diag::ScaleForm>(setting.word.range, "`=`, `pipe` or `stage`",
+                                  setting.name.text);
+  else if (isGiven && setting.word.text != "microbatch")
+    diags.report<diag::ScaleForm>(setting.word.range, "`microbatch`",
+                                  setting.name.text);
 }
 
 void checkValue(const ast::CommSetting &setting, const ast::Identifier &value,
@@ -134,8 +158,10 @@ void sema::checkModel(const ast::ModelItem &item, const KindTable &kinds,
                       DiagnosticEngine &diags) {
   SectionCheck section("model", diags);
   for (const ast::ModelSetting &setting : item.settings) {
-    if (auto *row = section.find(ArrayRef(modelRows), setting.name))
+    if (auto *row = section.find(ArrayRef(modelRows), setting.name)) {
       checkSubject(setting, row->takes, kinds, diags);
+      checkMicrobatch(setting, row->takes, diags);
+    }
     if (!setting.node.text.empty() && setting.name.text != "cost")
       diags.report<diag::BadSettingValue>(setting.node.range, setting.name.text,
                                           setting.node.text,
@@ -147,6 +173,8 @@ void sema::checkModel(const ast::ModelItem &item, const KindTable &kinds,
                     setting.pipe.text, byStage ? " stage" : "");
     section.once(StringRef(key).rtrim(), setting.name.range);
   }
+  for (const ast::ModelTensors &clause : item.tensors)
+    section.find(ArrayRef(modelTensorRows), clause.name);
   for (const ast::ModelText &text : item.texts)
     if (section.find(ArrayRef(modelTextRows), text.name))
       section.once(text.name.text, text.name.range);

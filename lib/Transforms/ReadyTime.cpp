@@ -141,9 +141,9 @@ private:
     writer.message(producer, message.rank, message.slotBit, message.reader);
     Time &here = ranks[message.rank.value].streamFree;
     Time &there = ranks[to.value].streamFree;
-    here = there =
-        std::max({message.due, here, there}) +
-        plan.durations.ofEdge(producer.pipe, producer.stage, message.reader);
+    here = there = std::max({message.due, here, there}) +
+                   plan.durations.ofEdge(producer.pipe, producer.stage,
+                                         message.reader, producer.microbatch);
     heads.deliver(producer.pipe, message.reader, producer.microbatch,
                   message.slotBit, there);
     start(to);

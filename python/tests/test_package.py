@@ -47,6 +47,17 @@ def test_two_pipes_share_microbatches() -> None:
     assert (down.sources(0), down.sources(2), down.readers(3)) == ((), (1,), ())
 
 
+def test_edges_can_be_left_out() -> None:
+    source = """schedule heads() {
+      ranks 4; microbatches 4; slices 2; placement linear;
+      edge stage 1 -> stage 3; no edge stage 2 -> stage 3;
+      on rank r { repeat 4 { F; } repeat 4 { B; } }
+    }"""
+    (pipe,) = ppcc.compile_source(source).pipes
+    assert (pipe.gaps, pipe.slices) == ((2,), 2)
+    assert (pipe.sources(3), pipe.readers(1), pipe.readers(2)) == ((1,), (2, 3), ())
+
+
 def test_source_text_and_options() -> None:
     source = "schedule one(M: int) { ranks 1; microbatches M; placement linear; on rank r { repeat M { F; B; } } }"
     assert ppcc.compile_source(source, M=3).microbatches == 3

@@ -138,8 +138,9 @@ private:
     return result;
   }
   static size_t numInputs(const rt::Work &work) {
-    size_t count = !work.isFirst();
-    for (rt::SkipEdge edge : work.program->pipes[work.pipe].skipEdges)
+    const rt::Pipe &pipe = work.program->pipes[work.pipe];
+    size_t count = work.stage != 0 && pipe.hasEdgeToNext(work.stage - 1u);
+    for (rt::SkipEdge edge : pipe.skipEdges)
       count += edge.to == work.stage;
     return count;
   }

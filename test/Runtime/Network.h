@@ -1,5 +1,6 @@
-// A small network with real numbers: a layer of tanh a stage, a squared error
-// behind the last. Once as a stage of the engine, once as a plain loop.
+// A small network with real numbers: a layer of tanh a stage, a sample before
+// each stage that reads no other, a squared error behind each that is not read.
+// Once as a stage of the engine, once as a plain loop.
 #pragma once
 
 #include "ppcc/Runtime/Stage.h"
@@ -182,14 +183,14 @@ inline Layers plainLoop(const rt::Program &program) {
       for (const rt::SkipEdge &edge : pipe.skipEdges)
         if (edge.to == stage)
           sources[stage].push_back(edge.from);
-      if (stage != 0)
+      if (stage != 0 && pipe.hasEdgeToNext(stage - 1u))
         sources[stage].push_back(static_cast<uint16_t>(stage - 1));
     }
     uint32_t end = pipe.firstMicrobatch + pipe.numMicrobatches;
     for (uint32_t m = pipe.firstMicrobatch; m != end; ++m) {
       std::vector<Activation> kept(stages);
       for (uint16_t stage = 0; stage != stages; ++stage) {
-        if (stage == 0)
+        if (sources[stage].empty())
           kept[stage].in = sample(m);
         kept[stage].numInputs = sources[stage].size();
         for (size_t i = 0; i != sources[stage].size(); ++i)
@@ -199,8 +200,9 @@ inline Layers plainLoop(const rt::Program &program) {
       if (!program.hasBackward)
         continue;
       std::vector<std::vector<Vector>> grads(stages); // Of its output.
-      grads.back() = {lossGradient(kept.back().out, m)};
       for (uint16_t stage = stages; stage-- != 0;) {
+        if (!pipe.isRead(stage))
+          grads[stage] = {lossGradient(kept[stage].out, m)};
         // They were found from the last reader to the first.
         Vector sum = grads[stage].back();
         for (size_t i = grads[stage].size() - 1; i-- != 0;)

@@ -60,7 +60,7 @@ private:
         raise(start[id.value], std::max(compute, stream));
         uint32_t other = otherEnd(program[id]);
         raise(end[id.value], std::max(start[id.value], start[other]) +
-                                 durations.ofMessage(program[id]));
+                                 durations.ofMessage(program, program[id]));
         stream = end[id.value];
       }
       id = last;
@@ -85,11 +85,11 @@ private:
           if (info.isCompute() && (slots & bit) && other.stage == source) {
             bool away = program.rankOf(ActionId(row)) != rank;
             if (!away || !withMessages)
-              ready = std::max(ready,
-                               end[row] +
-                                   (away ? durations.ofEdge(action.pipe, source,
-                                                            action.stage)
-                                         : 0));
+              ready = std::max(
+                  ready, end[row] + (away ? durations.ofEdge(
+                                                action.pipe, source,
+                                                action.stage, action.microbatch)
+                                          : 0));
           }
     }
     return ready;

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 using namespace ppcc;
 
 static Program twoPipes() {
@@ -49,6 +51,34 @@ TEST(ProgramIndex, edgesAreThoseOfTheProgram) {
         edges += readers.size();
       }
   EXPECT_EQ(edges, 2u * (4 + 2 + 1));
+}
+
+TEST(ProgramIndex, edgesOfAnyGraph) {
+  std::mt19937 random(1);
+  for (unsigned turn = 0; turn != 200; ++turn) {
+    Program program;
+    program.numRanks = 1;
+    Pipe pipe;
+    pipe.rankOfStage.resize(1 + random() % 7);
+    for (uint32_t from = 0; from != pipe.numStages(); ++from)
+      for (uint32_t to = from + 1; to != pipe.numStages(); ++to)
+        if (bool isNext = to == from + 1; random() % 3 == 0)
+          isNext ? pipe.gaps.push_back(StageId(from))
+                 : pipe.skipEdges.push_back({StageId(from), StageId(to)});
+    program.pipes.push_back(pipe);
+    ProgramIndex index(program);
+    for (uint32_t from = 0; from != pipe.numStages(); ++from)
+      for (uint32_t to = 0; to != pipe.numStages(); ++to) {
+        bool isEdge = from < to && pipe.hasEdge(StageId(from), StageId(to));
+        auto readers = index.readersOf(PipeId(0), StageId(from), slot::Output);
+        EXPECT_EQ(llvm::is_contained(readers, StageId(to)), isEdge);
+        EXPECT_TRUE(llvm::is_sorted(readers));
+        auto sources = sourcesOf(pipe, StageId(from), slot::InputGrad);
+        EXPECT_EQ(llvm::ArrayRef(sources), readers);
+        EXPECT_EQ(index.sourcesOf(PipeId(0), StageId(from), slot::InputGrad),
+                  readers);
+      }
+  }
 }
 
 TEST(ProgramIndex, theFirstDefinerCounts) {

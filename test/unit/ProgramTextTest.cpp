@@ -48,9 +48,22 @@ static Program randomProgram(std::mt19937 &random) {
       row.rankOfStage.push_back(RankId(below(program.numRanks)));
     if (below(2))
       row.skipEdges = {{StageId(0), StageId(2)}, {StageId(1), StageId(3)}};
+    if (below(2))
+      row.gaps = {StageId(0), StageId(2)};
+    if (below(2))
+      row.slices = row.numMicrobatches;
+    if (below(2))
+      row.tensors = {{StageId(1),
+                      StageId(2),
+                      {{"x", ElementType::BF16, {2, Tensor::varies}},
+                       {"y_1", ElementType::I64, {}}}}};
     first = row.endMicrobatch() + below(2);
     program.pipes.push_back(std::move(row));
   }
+  if (below(2))
+    program.costs.scales.push_back(
+        {MicrobatchScale::Of::Time, KindId(kind::Forward),
+         std::vector<int64_t>(program.totalMicrobatches(), 1'500'000'000)});
   for (uint32_t rank = 0; rank != program.numRanks; ++rank) {
     program.beginRank();
     PhaseId phase;

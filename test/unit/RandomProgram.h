@@ -8,8 +8,9 @@
 namespace ppcc {
 
 /// Makes programs of a few ranks, stages and microbatches: any placement, one
-/// or two pipes, skip edges, whole or split backwards, overlap groups, random
-/// costs. The same for the same seed.
+/// or two pipes, skip edges, gaps, slices of sequences, scaled microbatches,
+/// whole or split backwards, overlap groups, random costs. The same for the
+/// same seed.
 class RandomProgram {
 public:
   /// Costs of actions and messages lie in `leastCost` to 5.
@@ -29,6 +30,11 @@ public:
         if (pick(4) == 0)
           pipe.skipEdges.push_back({StageId(pick(to - 1)), StageId(to)});
       std::sort(pipe.skipEdges.begin(), pipe.skipEdges.end());
+      for (uint32_t stage = 0; stage + 1 < pipe.numStages(); ++stage)
+        if (pick(5) == 0)
+          pipe.gaps.push_back(StageId(stage));
+      if (pick(3) == 0)
+        pipe.slices = pipe.numMicrobatches;
       program.pipes.push_back(pipe);
     }
     costs(leastCost);
@@ -53,6 +59,14 @@ private:
     program.costs.latency = cost();
     if (pick(2))
       program.costs.overlap = cost();
+    while (pick(2)) {
+      MicrobatchScale scale{MicrobatchScale::Of(pick(4)), {}, {}};
+      if (scale.of == MicrobatchScale::Of::Time && pick(2))
+        scale.kind = KindId(0);
+      for (uint64_t i = 0; i != program.totalMicrobatches(); ++i)
+        scale.factors.push_back((1 + pick(3)) * scaling::unit);
+      program.costs.scales.push_back(scale);
+    }
     for (uint32_t kind = 0; kind != program.kinds.size(); ++kind) {
       if (!program.kinds[KindId(kind)].isCompute())
         continue;
@@ -90,10 +104,11 @@ private:
         }
   }
 
-  bool isDone(const Action &of, StageId stage, uint8_t slotBit) const {
+  bool isDone(const Action &of, StageId stage, uint8_t slotBit,
+              std::optional<uint32_t> microbatch = std::nullopt) const {
     for (const Action &other : done)
       if (other.pipe == of.pipe && other.stage == stage &&
-          other.microbatch == of.microbatch &&
+          other.microbatch == microbatch.value_or(of.microbatch) &&
           (program.kinds[other.kind].defines & slotBit))
         return true;
     return false;
@@ -104,11 +119,15 @@ private:
     for (uint8_t bit : {slot::Output, slot::InputGrad, slot::WeightGrad}) {
       if ((info.needs & bit) && !isDone(action, action.stage, bit))
         return false;
-      if (info.defines & bit)
-        for (StageId source :
-             sourcesOf(program.pipes[action.pipe.value], action.stage, bit))
-          if (!isDone(action, source, bit))
-            return false;
+      if (!(info.defines & bit))
+        continue;
+      const Pipe &pipe = program.pipes[action.pipe.value];
+      for (StageId source : sourcesOf(pipe, action.stage, bit))
+        if (!isDone(action, source, bit))
+          return false;
+      if (auto before = pipe.sliceBefore(action.microbatch, bit))
+        if (!isDone(action, action.stage, bit, before))
+          return false;
     }
     return true;
   }

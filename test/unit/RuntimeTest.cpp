@@ -370,8 +370,8 @@ TEST(Json, SaysWhatIsWrong) {
     text.replace(text.find(from), from.size(), to);
     return judge(text);
   };
-  EXPECT_THAT(after("\"version\": 1", "\"version\": 3"),
-              HasSubstr("version 3, this engine reads versions 1 and 2"));
+  EXPECT_THAT(after("\"version\": 1", "\"version\": 4"),
+              HasSubstr("version 4, this engine reads versions 1, 2 and 3"));
   EXPECT_THAT(after("ppcc.program", "other"), HasSubstr("`other`"));
   EXPECT_THAT(after("\"files\": [\"pair.pp\"], ", ""),
               HasSubstr("no key `files`"));

@@ -132,7 +132,7 @@ TEST(Durations, EdgesHaveTheirOwnTimes) {
   auto edges = [&] {
     Durations durations(program);
     auto edge = [&](uint32_t from, uint32_t to) {
-      return durations.ofEdge(PipeId(0), StageId(from), StageId(to));
+      return durations.ofEdge(PipeId(0), StageId(from), StageId(to), 0);
     };
     EXPECT_EQ(edge(0, 1), edge(1, 0));
     return std::pair(edge(0, 1), edge(1, 2));

@@ -277,9 +277,11 @@ enum class ItemKind : uint8_t {
   Microbatches,
   Placement,
   Stages,
+  Slices,
   StageMap,
   Edge,
   EdgeLoop,
+  Module,
   Require,
   Ranks,
   Let,
@@ -337,6 +339,14 @@ struct StagesItem : Item {
   static bool classof(const Item *i) { return i->kind == ItemKind::Stages; }
 };
 
+/// `slices n;`
+struct SlicesItem : Item {
+  const Expr *count;
+  SlicesItem(SourceRange range, const Expr *count)
+      : Item(ItemKind::Slices, range), count(count) {}
+  static bool classof(const Item *i) { return i->kind == ItemKind::Slices; }
+};
+
 struct StageMapItem : Item {
   Identifier variable;
   const Expr *rank;
@@ -345,10 +355,12 @@ struct StageMapItem : Item {
   static bool classof(const Item *i) { return i->kind == ItemKind::StageMap; }
 };
 
+/// `edge stage a -> stage b;`, or `no edge` to leave out a neighbours' edge.
 struct EdgeItem : Item {
+  bool isAbsent;
   const Expr *from, *to;
-  EdgeItem(SourceRange range, const Expr *from, const Expr *to)
-      : Item(ItemKind::Edge, range), from(from), to(to) {}
+  EdgeItem(SourceRange range, bool isAbsent, const Expr *from, const Expr *to)
+      : Item(ItemKind::Edge, range), isAbsent(isAbsent), from(from), to(to) {}
   static bool classof(const Item *i) { return i->kind == ItemKind::Edge; }
 };
 
@@ -362,6 +374,16 @@ struct EdgeLoopItem : Item {
       : Item(ItemKind::EdgeLoop, range), variable(variable), from(from), to(to),
         items(items) {}
   static bool classof(const Item *i) { return i->kind == ItemKind::EdgeLoop; }
+};
+
+/// `module vision stages 0 .. 3;`
+struct ModuleItem : Item {
+  Identifier name;
+  const Expr *from, *to;
+  ModuleItem(SourceRange range, Identifier name, const Expr *from,
+             const Expr *to)
+      : Item(ItemKind::Module, range), name(name), from(from), to(to) {}
+  static bool classof(const Item *i) { return i->kind == ItemKind::Module; }
 };
 
 struct RequireItem : Item {
@@ -425,14 +447,30 @@ struct BackwardItem : Item {
   static bool classof(const Item *i) { return i->kind == ItemKind::Backward; }
 };
 
-/// `cost F stage s = 1.5;`
+/// `cost F stage s = 1.5;`, or `scale F microbatch m = 2;`
 struct ModelSetting {
   Identifier name;
-  Identifier subject; ///< Empty text when absent, as are the next three.
+  Identifier subject; ///< Empty text when absent, as are the next five.
   Identifier node;    ///< Of the action `subject`: `cost F.mlp = 0.5;`.
   Identifier pipe;
   Identifier stageVariable;
+  Identifier word, microbatchVariable; ///< `microbatch` and its variable.
   const Expr *value;
+};
+
+/// `hidden[B, ?] bf16`
+struct TensorDecl {
+  Identifier name, type;
+  llvm::ArrayRef<const Expr *> dims; ///< Null for `?`.
+};
+
+/// `output pipe p stage s in a .. b = hidden[B, H] bf16, mask[B] i32;`
+struct ModelTensors {
+  Identifier name; ///< `input` or `output`, as written.
+  Identifier pipe; ///< Empty text when absent.
+  Identifier stageVariable;
+  const Expr *from, *to; ///< Null without `in`.
+  llvm::ArrayRef<TensorDecl> tensors;
 };
 
 /// `layout "E|t|t|L";`
@@ -444,10 +482,13 @@ struct ModelText {
 
 struct ModelItem : Item {
   llvm::ArrayRef<ModelSetting> settings;
+  llvm::ArrayRef<ModelTensors> tensors;
   llvm::ArrayRef<ModelText> texts;
   ModelItem(SourceRange range, llvm::ArrayRef<ModelSetting> settings,
+            llvm::ArrayRef<ModelTensors> tensors,
             llvm::ArrayRef<ModelText> texts)
-      : Item(ItemKind::Model, range), settings(settings), texts(texts) {}
+      : Item(ItemKind::Model, range), settings(settings), tensors(tensors),
+        texts(texts) {}
   static bool classof(const Item *i) { return i->kind == ItemKind::Model; }
 };
 

@@ -6,9 +6,9 @@
 namespace ppcc {
 
 /// Calls `visit(ActionId)` for each action that a row waits for: by the rules
-/// of declared kinds, then, of a compute action, for results of its own stage
-/// and of the neighbours. Results that no action produces are passed over.
-/// `visit` may be called twice for one action.
+/// of declared kinds, then, of a compute action, for results of its own stage,
+/// of the neighbours, and of other slices of its sequence. Results that no
+/// action produces are passed over. `visit` may be called twice for one action.
 template <class Visit>
 void forEachDependence(const Program &program, const ProgramIndex &index,
                        ActionId row, Visit visit) {
@@ -25,10 +25,16 @@ void forEachDependence(const Program &program, const ProgramIndex &index,
   };
   for (unsigned rest = info.needs; rest; rest &= rest - 1)
     visitSlot(action.stage, rest & -rest);
-  for (unsigned rest = info.defines; rest; rest &= rest - 1)
-    for (StageId source :
-         index.sourcesOf(action.pipe, action.stage, rest & -rest))
-      visitSlot(source, rest & -rest);
+  const Pipe &pipe = program.pipes[action.pipe.value];
+  for (unsigned rest = info.defines; rest; rest &= rest - 1) {
+    uint8_t slotBit = rest & -rest;
+    for (StageId source : index.sourcesOf(action.pipe, action.stage, slotBit))
+      visitSlot(source, slotBit);
+    if (auto before = pipe.sliceBefore(action.microbatch, slotBit))
+      if (auto definer =
+              index.definer(action.pipe, action.stage, *before, slotBit))
+        visit(*definer);
+  }
 }
 
 /// Calls `visit(slotBit, reader, rank)` for each stage that reads a result of

@@ -3,6 +3,8 @@
 
 #include "ppcc/Analysis/NodeOrders.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -15,9 +17,10 @@ namespace ppcc {
 /// an edge between ranks takes no time. Where nodes have costs, actions and
 /// groups take what their nodes do on the lanes; see NodeOrders. A message
 /// takes the latency of its edge and, where a bandwidth is given, its bytes
-/// divided by that. O(kinds * stages
-/// + settings) to make; it does not follow changes of the program, which stays
-/// where it is.
+/// divided by that; the bytes follow from the tensors of the edge where nobody
+/// told them. What scales say of microbatches is multiplied. O(kinds * stages
+/// + edges with tensors + settings) to make; it does not follow changes of the
+/// program, which stays where it is.
 class Durations {
 public:
   /// No sum of times in a program that fits() is larger.
@@ -27,31 +30,40 @@ public:
 
   /// The time of a compute action by itself; messages take ofEdge() instead.
   Time of(const Action &action) const {
-    return table[action.kind.value * stride +
-                 (stride == 1
-                      ? 0
-                      : firstStage[action.pipe.value] + action.stage.value)];
+    return scales.time(action,
+                       table[action.kind.value * stride +
+                             (stride == 1 ? 0
+                                          : firstStage[action.pipe.value] +
+                                                action.stage.value)],
+                       maxSum);
   }
   /// The time that the rank computes for the rows from `begin` to `end`, an
   /// action or a whole group; what runs beside that takes none of it.
   Time of(const Program &program, ActionId begin, ActionId end) const;
 
-  /// The time of a message between two stages of a pipe that are on different
-  /// ranks.
-  Time ofEdge(PipeId pipe, StageId from, StageId to) const {
-    return edgeTimes.empty()
-               ? latency
-               : edgeTimes[firstStage[pipe.value] + std::min(from, to).value];
+  /// The time of a microbatch's message between two stages of a pipe that are
+  /// on different ranks.
+  Time ofEdge(PipeId pipe, StageId from, StageId to,
+              uint32_t microbatch) const {
+    Time time =
+        edgeTimes.empty()
+            ? latency
+            : edgeTimes[firstStage[pipe.value] + std::min(from, to).value];
+    return transfers.empty() ? time
+                             : time + transfer(pipe, from, to, microbatch);
   }
   /// The same for a send or receive.
-  Time ofMessage(const Action &action) const {
-    return ofEdge(action.pipe, action.stage, action.peer);
+  Time ofMessage(const Program &program, const Action &action) const {
+    bool sends = program.kinds[action.kind].kindClass == KindClass::Send;
+    return ofEdge(action.pipe, sends ? action.stage : action.peer,
+                  sends ? action.peer : action.stage, action.microbatch);
   }
 
   /// Gives every edge between ranks this time.
   void setLatency(Time time) {
     latency = time;
     edgeTimes.clear();
+    transfers.clear();
   }
 
   /// Whether all actions and this many messages, one after another, take at
@@ -64,7 +76,22 @@ private:
   template <class Column>
   void fill(Column row, const std::optional<PipeId> &pipe,
             llvm::ArrayRef<int64_t> values, const Program &program) const;
+  /// What bytes take on an edge.
+  struct Transfer {
+    Amount bytes = 0, bandwidth = 0;
+  };
+  using EdgeKey = std::pair<uint64_t, uint32_t>; ///< Pipe and `from`; `to`.
+
   void addEdges(const Program &program);
+  /// Lets bytes that nobody told follow from tensors. True when some do.
+  bool addTensors(const Program &program, llvm::ArrayRef<int64_t> bytes,
+                  llvm::ArrayRef<int64_t> bandwidths);
+  Time longestTransfer() const;
+  Time transfer(PipeId pipe, StageId from, StageId to,
+                uint32_t microbatch) const;
+  static EdgeKey keyOf(PipeId pipe, StageId from, StageId to) {
+    return {uint64_t(pipe.value) << 32 | from.value, to.value};
+  }
   void addNodes(const Program &program);
   /// What the action takes by itself, or its nodes one after another.
   Time longest(const Action &action) const;
@@ -77,7 +104,12 @@ private:
   std::vector<Time> table;     ///< By kind and stage.
   std::vector<Time> edgeTimes; ///< By the edge's lower stage; empty when they
                                ///< are the same on all edges.
-  Time latency = 0;            ///< Of all edges else.
+  /// By the edge's lower stage, where times differ otherwise too: then the
+  /// times above hold latencies alone.
+  std::vector<Transfer> transfers;
+  llvm::DenseMap<EdgeKey, Amount> tensorBytes; ///< Of edges with tensors.
+  MicrobatchScales scales;
+  Time latency = 0; ///< Of all edges else.
   GroupRule rule;
   Time factor;
   std::shared_ptr<NodeOrders> nodes; ///< Null without costs of nodes.

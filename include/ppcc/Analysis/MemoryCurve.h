@@ -19,7 +19,9 @@ public:
   explicit MemoryModel(const Program &program);
 
   /// What a compute action takes, or gives back when it is negative.
-  Amount of(const Action &action) const { return table[rowOf(action)]; }
+  Amount of(const Action &action) const {
+    return scales.memory(action, table[rowOf(action)]);
+  }
   /// Whether it gives back the rest.
   bool givesRest(const Action &action) const {
     return rests[action.kind.value] != 0;
@@ -41,6 +43,7 @@ private:
   std::vector<char> rests;   ///< By kind.
   std::vector<decimal::Sum> atRest;
   std::vector<Amount> limits;
+  MicrobatchScales scales;
 };
 
 /// A change of what a rank holds.

@@ -1,7 +1,7 @@
 // In which order, and when, the nodes of actions and groups run on their lanes.
 #pragma once
 
-#include "ppcc/IR/Program.h"
+#include "ppcc/Analysis/MicrobatchScales.h"
 
 #include "llvm/ADT/SmallVector.h"
 
@@ -28,7 +28,8 @@ struct NodeOrder {
 /// pattern that speaks of the actions; without one it is made by list
 /// scheduling: of the nodes that could start first, the one from which the
 /// longest way leads to the end. A node without a cost takes no time or, when
-/// no node has one, one unit. Groups of the same graphs are ordered once.
+/// no node has one, one unit. Groups of the same graphs, of microbatches that
+/// are scaled by the same, are ordered once.
 class NodeOrders {
 public:
   /// No time is larger; see Durations::maxSum.
@@ -47,19 +48,27 @@ public:
   /// The order for an action or a group; null when a row has no graph. It stays
   /// until the next call.
   const NodeOrder *of(const Program &program, ActionId begin, ActionId end);
-  /// The order for members with these graphs.
+  /// The order for members with these graphs, whose microbatches are scaled by
+  /// nothing.
   const NodeOrder &of(llvm::ArrayRef<uint32_t> members);
 
   /// What the nodes of a graph take one after another, at most maxTime.
   Time serialTime(uint32_t graph);
 
 private:
-  using Key = llvm::SmallVector<uint32_t, 4>;
+  /// A graph whose times are multiplied by `factor`.
+  struct Member {
+    uint32_t graph;
+    int64_t factor;
+    auto operator<=>(const Member &) const = default;
+  };
+  using Key = llvm::SmallVector<Member, 4>;
   static constexpr size_t maxCached = size_t(1) << 22;
 
   /// The order of the members in `key`.
   const NodeOrder &ordered();
   const std::vector<Time> &timesOf(uint32_t graph);
+  std::vector<Time> timesOf(const Member &member);
   void followPattern(const NodePattern &pattern, NodeOrder &order);
   void listSchedule(NodeOrder &order);
 
@@ -72,6 +81,7 @@ private:
   std::map<Key, NodeOrder> orders;
   size_t cached = 0; ///< Places of all orders.
   Key key;
+  MicrobatchScales scales;
 };
 
 } // namespace ppcc

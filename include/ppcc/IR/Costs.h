@@ -4,6 +4,7 @@
 #include "ppcc/Support/Decimal.h"
 #include "ppcc/Support/Id.h"
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <optional>
@@ -75,6 +76,36 @@ struct StageSetting {
   std::vector<int64_t> values;
 };
 
+/// How much more, or less, the microbatches take than the other settings say.
+struct MicrobatchScale {
+  enum class Of : uint8_t { All, Time, Memory, Bytes };
+  Of of = Of::All;
+  std::optional<KindId> kind; ///< Of Time: for actions of this kind only.
+  /// For each microbatch, pipe after pipe; in units of scaling::unit.
+  std::vector<int64_t> factors;
+};
+
+namespace scaling {
+inline constexpr int64_t unit = 1'000'000'000;
+inline constexpr int64_t max = 1'000'000 * unit;
+inline constexpr decimal::Scale decimals{9, max};
+
+/// The words of MicrobatchScale::Of.
+llvm::ArrayRef<llvm::StringRef> names();
+/// A number as a factor, rounded to nine places; nothing when it is negative
+/// or too large.
+std::optional<int64_t> fromDouble(double value);
+/// The shortest decimal.
+std::string format(int64_t factor);
+/// `value` times `factor`, rounded; `most` when it is more.
+inline int64_t apply(int64_t value, int64_t factor, int64_t most) {
+  if (factor == unit)
+    return value;
+  __int128 product = (__int128(value) * factor + unit / 2) / unit;
+  return product > most ? most : static_cast<int64_t>(product);
+}
+} // namespace scaling
+
 /// What the time of a group follows from.
 enum class GroupRule : uint8_t { Sum, Max };
 
@@ -101,6 +132,8 @@ struct CostModel {
   /// The most that a rank may hold: one for all ranks, or for each rank.
   std::vector<Amount> memoryLimits;
 
+  std::vector<MicrobatchScale> scales;
+
   bool hasOwnRule() const {
     return groupRule != GroupRule::Sum || groupFactor != cost::unit;
   }
@@ -111,7 +144,7 @@ struct CostModel {
   bool empty() const {
     return actions.empty() && nodes.empty() && !overlap && !hasOwnRule() &&
            !hasMessageTimes() && bytes.empty() && memory.empty() &&
-           staticMemory.empty() && memoryLimits.empty();
+           staticMemory.empty() && memoryLimits.empty() && scales.empty();
   }
 };
 

@@ -13,6 +13,10 @@ Place placeOf(const Program &program, SiteId site, SourceManager &sources);
 /// The place of a row.
 Place placeOf(const Program &program, ActionId id, SourceManager &sources);
 
+/// The place of the first row of a stage; none when it has no row. O(rows).
+Place placeOfStage(const Program &program, PipeId pipe, StageId stage,
+                   SourceManager &sources);
+
 /// Adds a note for each call of a block that led to `site`, innermost first, up
 /// to a limit.
 void noteCallers(DiagnosticEngine::Builder &diagnostic, const Program &program,

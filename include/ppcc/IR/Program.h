@@ -5,12 +5,14 @@
 #include "ppcc/IR/ActionKind.h"
 #include "ppcc/IR/Costs.h"
 #include "ppcc/IR/NodeGraphs.h"
+#include "ppcc/IR/Tensors.h"
 #include "ppcc/Support/Id.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/iterator_range.h"
 
+#include <algorithm>
 #include <cassert>
 #include <optional>
 #include <string>
@@ -18,7 +20,8 @@
 
 namespace ppcc {
 
-/// A sequence of stages that some of the microbatches pass through.
+/// Stages that some of the microbatches pass through. Each has an edge to the
+/// next, as far as `gaps` does not take it away; all edges lead up.
 struct Pipe {
   std::string name;
   uint32_t firstMicrobatch = 0;
@@ -27,6 +30,13 @@ struct Pipe {
   /// Edges beside those from each stage to the next: (from, to) with from < to,
   /// sorted, no duplicates, never a neighbour pair.
   std::vector<std::pair<StageId, StageId>> skipEdges;
+  /// Stages without an edge to the next, sorted, no duplicates.
+  std::vector<StageId> gaps;
+  /// So many microbatches in a row are slices of one sequence, the first of
+  /// them its beginning; a divisor of `numMicrobatches`.
+  uint32_t slices = 1;
+  /// What edges carry, by their stages, as far as that is known.
+  std::vector<EdgeTensors> tensors;
 
   uint32_t numStages() const {
     return static_cast<uint32_t>(rankOfStage.size());
@@ -34,6 +44,32 @@ struct Pipe {
   uint32_t endMicrobatch() const { return firstMicrobatch + numMicrobatches; }
   bool hasMicrobatch(uint32_t microbatch) const {
     return microbatch >= firstMicrobatch && microbatch < endMicrobatch();
+  }
+  /// Whether a stage that is not the last has an edge to the next.
+  /// O(log gaps).
+  bool hasEdgeToNext(StageId stage) const {
+    return !std::binary_search(gaps.begin(), gaps.end(), stage);
+  }
+  /// O(log edges).
+  bool hasEdge(StageId from, StageId to) const {
+    return from.value + 1 == to.value
+               ? to.value < numStages() && hasEdgeToNext(from)
+               : std::binary_search(skipEdges.begin(), skipEdges.end(),
+                                    std::pair(from, to));
+  }
+  /// The slice of the same sequence whose `slotBit` must be there before that
+  /// of `microbatch`, on every stage: causal attention reads the keys of
+  /// earlier slices, and hands the gradients of keys back to them.
+  std::optional<uint32_t> sliceBefore(uint32_t microbatch,
+                                      uint8_t slotBit) const {
+    if (slices == 1)
+      return std::nullopt;
+    uint32_t slice = (microbatch - firstMicrobatch) % slices;
+    if (slotBit == slot::Output && slice != 0)
+      return microbatch - 1;
+    if (slotBit == slot::InputGrad && slice + 1 != slices)
+      return microbatch + 1;
+    return std::nullopt;
   }
 };
 

@@ -37,6 +37,16 @@ inline void checkPipe(const Program &program, const Pipe &pipe) {
       refuse("the skip edges of " + name + " are not in order");
     before = &edge;
   }
+  const uint16_t *last = nullptr;
+  for (const uint16_t &gap : pipe.gaps) {
+    if (gap + 1u >= pipe.numStages() || (last && *last >= gap))
+      refuse(name + " has no edge behind stage " + std::to_string(gap) +
+             " to leave out, or its gaps are not in order");
+    last = &gap;
+  }
+  if (pipe.slices == 0 || pipe.numMicrobatches % pipe.slices != 0)
+    refuse(name + " cuts " + std::to_string(pipe.numMicrobatches) +
+           " microbatches into sequences of " + std::to_string(pipe.slices));
 }
 
 inline void checkSites(const Program &program) {

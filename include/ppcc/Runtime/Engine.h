@@ -592,13 +592,16 @@ private:
       return;
     const StageWiring &wires = *member.does->stage;
     if (kind.defines & slot::Output) {
+      checkForwardSlice(row, wires);
       beginActivation(wires, row.microbatch);
       gather(row, wires.inputs, call.inputs, "the output");
       return;
     }
     markWork(kind, wires, row.microbatch);
-    if (kind.defines & slot::InputGrad)
+    if (kind.defines & slot::InputGrad) {
+      checkBackwardSlice(row, wires);
       gather(row, wires.outputGrads, call.inputs, "the gradient");
+    }
   }
 
   void gather(const Row &row, const std::vector<EdgeEnd> &edges,
@@ -610,6 +613,29 @@ private:
              std::to_string(edge.stage) + ", which is not there");
       into.push_back(value);
     }
+  }
+
+  /// Which slice of its sequence a microbatch is.
+  uint32_t sliceOf(const Row &row) const {
+    const Pipe &pipe = program.pipes[row.pipe];
+    return (row.microbatch - pipe.firstMicrobatch) % pipe.slices;
+  }
+
+  /// What a slice attends to must be there: the slices before it, which stay
+  /// until its own backward. Without a backward nothing tells.
+  void checkForwardSlice(const Row &row, const StageWiring &wires) {
+    if (program.hasBackward && sliceOf(row) != 0 &&
+        !activations[wires.index].find(row.microbatch - 1))
+      fail("runs without the slice before it");
+  }
+
+  /// The slices behind it hand back gradients first.
+  void checkBackwardSlice(const Row &row, const StageWiring &wires) {
+    if (sliceOf(row) + 1 == program.pipes[row.pipe].slices)
+      return;
+    uint8_t *next = activations[wires.index].find(row.microbatch + 1);
+    if (next && !(*next & slot::InputGrad))
+      fail("runs before the backward of the slice behind it");
   }
 
   void beginActivation(const StageWiring &wires, uint32_t microbatch) {

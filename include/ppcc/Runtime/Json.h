@@ -36,6 +36,7 @@ private:
   std::vector<Pipe> pipes;
   std::deque<std::vector<uint32_t>> ranksOfStages;
   std::deque<std::vector<SkipEdge>> skipEdges;
+  std::deque<std::vector<uint16_t>> gaps;
   std::vector<const char *> phases, files;
   std::vector<Site> sites;
   std::deque<std::vector<Row>> rows;
@@ -154,9 +155,10 @@ public:
       loaded.kinds.emplace_back();
       className.clear();
     } else if (depth == 3 && section == "pipes") {
-      loaded.pipes.push_back({"", 0, 0, {}, {}});
+      loaded.pipes.push_back({"", 0, 0, {}, {}, {}, 1, {}});
       loaded.ranksOfStages.emplace_back();
       loaded.skipEdges.emplace_back();
+      loaded.gaps.emplace_back();
       numbers.clear();
     } else {
       unexpected(true);
@@ -215,8 +217,8 @@ public:
                                       "sites", "columns", "loops", "buffers",
                                       "peak_activations", "preconnect"});
       bool isInner =
-          depth == 4 &&
-          isOneOf(inner, {"microbatches", "rank_of_stage", "skip_edges"});
+          depth == 4 && isOneOf(inner, {"microbatches", "rank_of_stage",
+                                        "skip_edges", "gaps"});
       unexpected(!isList && !isInner && !inNumbers());
     }
     return true;
@@ -307,7 +309,7 @@ private:
     bool unknown =
         (section == "kinds" || section == "pipes") && depth >= 3 &&
         !isOneOf(inner, {"", "letters", "class", "name", "microbatches",
-                         "rank_of_stage", "skip_edges"});
+                         "rank_of_stage", "skip_edges", "gaps", "slices"});
     require(!wrong || skipping() || unknown,
             "the value of `" + section + "` is of another form");
   }
@@ -324,9 +326,9 @@ private:
       return true;
     }
     if (depth == 1 && section == "version")
-      require(value == 1 || value == 2,
+      require(value >= 1 && value <= 3,
               "it has version " + std::to_string(value) +
-                  ", this engine reads versions 1 and 2");
+                  ", this engine reads versions 1, 2 and 3");
     else if (depth == 1 && section == "ranks")
       loaded.view.numRanks = within(value, 1u << 20, "ranks");
     else if (section == "buffers" && depth == 2)
@@ -338,6 +340,11 @@ private:
     else if (section == "pipes" && inner == "rank_of_stage" && depth == 4)
       loaded.ranksOfStages.back().push_back(
           within(value, UINT32_MAX, "rank_of_stage"));
+    else if (section == "pipes" && inner == "gaps" && depth == 4)
+      loaded.gaps.back().push_back(
+          uint16_t(within(value, Row::noPeer - 1, "gaps")));
+    else if (section == "pipes" && inner == "slices" && depth == 3)
+      loaded.pipes.back().slices = within(value, UINT32_MAX, "slices");
     else
       unexpected(true);
     return true;
@@ -471,6 +478,7 @@ private:
   void endPipe() {
     loaded.pipes.back().rankOfStage = list(loaded.ranksOfStages.back());
     loaded.pipes.back().skipEdges = list(loaded.skipEdges.back());
+    loaded.pipes.back().gaps = list(loaded.gaps.back());
     inner.clear();
   }
 

@@ -11,7 +11,7 @@ namespace ppcc::rt {
 
 /// The layout of the types below. It grows with every change to them; the
 /// engine refuses programs with another number.
-inline constexpr uint32_t abiNumber = 2;
+inline constexpr uint32_t abiNumber = 3;
 
 /// A read-only array that somebody else owns.
 template <class T> struct List {
@@ -128,12 +128,31 @@ struct SkipEdge {
   uint16_t from, to;
 };
 
-/// A sequence of stages that some of the microbatches pass through.
+/// A tensor as a stage gives it to another.
+struct Tensor {
+  const char *name;
+  const char *type;   ///< Of its elements: `f32`, `bf16`, `i64`, ...
+  List<int64_t> dims; ///< -1 for a size that differs between microbatches.
+};
+
+/// What an edge carries, in this order.
+struct EdgeTensors {
+  uint16_t from, to;
+  bool shapesVary; ///< Its receiver learns them with each message only.
+  List<Tensor> tensors;
+};
+
+/// Stages that some of the microbatches pass through. Each has an edge to the
+/// next, as far as `gaps` does not take it away; all edges lead up.
 struct Pipe {
   const char *name;
   uint32_t firstMicrobatch, numMicrobatches;
   List<uint32_t> rankOfStage; ///< One entry a stage.
   List<SkipEdge> skipEdges;   ///< Sorted, no duplicates.
+  List<uint16_t> gaps = {}; ///< Stages without an edge to the next; sorted, no
+                            ///< duplicates.
+  uint32_t slices = 1;      ///< So many microbatches in a row are one sequence.
+  List<EdgeTensors> tensors = {}; ///< By edge, as far as they are known.
 
   constexpr uint32_t numStages() const {
     return static_cast<uint32_t>(rankOfStage.size);
@@ -141,6 +160,31 @@ struct Pipe {
   constexpr bool hasMicrobatch(int64_t microbatch) const {
     return microbatch >= firstMicrobatch &&
            microbatch - firstMicrobatch < numMicrobatches;
+  }
+  /// Whether a stage that is not the last has an edge to the next.
+  constexpr bool hasEdgeToNext(uint32_t stage) const {
+    for (uint16_t gap : gaps)
+      if (gap >= stage)
+        return gap != stage;
+    return true;
+  }
+  /// Whether the stage reads the output of another. O(gaps + skip edges).
+  constexpr bool readsStages(uint32_t stage) const {
+    if (stage == 0 || hasEdgeToNext(stage - 1))
+      return stage != 0;
+    for (SkipEdge edge : skipEdges)
+      if (edge.to == stage)
+        return true;
+    return false;
+  }
+  /// Whether another stage reads its output. O(gaps + skip edges).
+  constexpr bool isRead(uint32_t stage) const {
+    if (stage + 1 == numStages() || hasEdgeToNext(stage))
+      return stage + 1 != numStages();
+    for (SkipEdge edge : skipEdges)
+      if (edge.from == stage)
+        return true;
+    return false;
   }
 };
 

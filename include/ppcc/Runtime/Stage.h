@@ -26,8 +26,11 @@ struct Work {
   const char *letters() const { return program->kinds[kind].letters; }
   /// False of a declared action of a stage or a rank.
   bool hasMicrobatch() const { return microbatch != Row::noMicrobatch; }
-  bool isFirst() const { return stage == 0; }
-  bool isLast() const { return stage + 1u == program->pipes[pipe].numStages(); }
+  /// Whether the stage reads the model's input: it has no other source.
+  bool isFirst() const { return !program->pipes[pipe].readsStages(stage); }
+  /// Whether the loss is behind the stage: no other reads its output. A pipe
+  /// may have several.
+  bool isLast() const { return !program->pipes[pipe].isRead(stage); }
 };
 
 /// What a message carries: an output from stage `from` to stage `to`, or a
@@ -46,7 +49,8 @@ template <class Value> struct Message {
   Value value;
 };
 
-/// The outputs that a forward reads, by stage: one, or more behind skip edges.
+/// The outputs that a forward reads, by stage: one, more behind skip edges, or
+/// none.
 template <class Value> class Inputs {
 public:
   Inputs(std::span<Held<Value> *const> held) : held(held) {}
@@ -86,7 +90,7 @@ struct StageHooks {
 ///       void add(Value &sum, const Value &gradient);
 ///     };
 ///
-/// `outputGrad` is null at the last stage, else the stage's own to change. A
+/// `outputGrad` is null at a last stage, else the stage's own to change. A
 /// backward returns the gradient of its input, which every stage that it read
 /// gets; where those differ it returns a std::vector<Value>, one for each, in
 /// the order of `inputs`. `perform` does what the program declares; the letters

@@ -88,8 +88,12 @@ private:
 
     explicit Neighbours(const Pipe &pipe)
         : sources(pipe.numStages()), readers(pipe.numStages()) {
+      const uint16_t *gap = pipe.gaps.begin();
       for (uint32_t stage = 0; stage + 1 < pipe.numStages(); ++stage)
-        add(static_cast<uint16_t>(stage), static_cast<uint16_t>(stage + 1));
+        if (gap != pipe.gaps.end() && *gap == stage)
+          ++gap;
+        else
+          add(static_cast<uint16_t>(stage), static_cast<uint16_t>(stage + 1));
       for (SkipEdge edge : pipe.skipEdges)
         add(edge.from, edge.to);
       for (auto *lists : {&sources, &readers})

@@ -72,6 +72,10 @@ public:
   bool evalBool(const ast::Expr *expr) { return eval(expr).i != 0; }
   /// The value of an int or float expression.
   double evalFloat(const ast::Expr *expr);
+  /// The value of an expression that must lie in low..high, both included; low,
+  /// and a report about `what`, when it does not.
+  int64_t evalInRange(const ast::Expr *expr, llvm::StringRef what, int64_t low,
+                      int64_t high);
   /// The argument of an action or counter that names a chunk.
   ChunkArg evalChunk(const ast::Expr *expr);
 

@@ -27,12 +27,24 @@ struct BoundRule {
   std::vector<Value> args;
 };
 
+/// What a value of type `pipe` stands for: some stages of a pipe, or all.
+struct PipePart {
+  std::string name;
+  PipeId pipe;
+  uint32_t from = 0, to = 0; ///< Stages; `to` is not one of them.
+
+  bool has(PipeId other, StageId stage) const {
+    return other == pipe && stage.value >= from && stage.value < to;
+  }
+};
+
 /// A schedule with its parameters bound.
 struct Instance {
   const Schedule *schedule = nullptr;
   Program program;              ///< Without rows.
   std::vector<uint64_t> padded; ///< By pipe: microbatches that the order counts
                                 ///< with, real ones included.
+  std::vector<PipePart> parts;  ///< By value: the pipes, then the modules.
   std::vector<BoundRule> rules; ///< In the order in which they are followed.
 };
 

@@ -102,10 +102,19 @@ struct PipeDecl {
   SourceRange range;
   const ast::MicrobatchesItem *microbatches = nullptr;
   const ast::PlacementItem *placement = nullptr;
+  const ast::SlicesItem *slices = nullptr;
   const ast::StagesItem *stages = nullptr;
   const ast::StageMapItem *stageMap = nullptr;
   std::vector<const ast::Item *> edges;
   uint32_t stageSlot = 0; ///< Local slot of the variable of the stage map.
+};
+
+/// A name for some stages of a pipe: a value of type `pipe`, numbered behind
+/// the pipes.
+struct ModuleDecl {
+  const ast::ModuleItem *item = nullptr;
+  uint32_t pipe = 0; ///< Index into Schedule::pipes.
+  uint32_t slot = 0; ///< The global slot that holds its number.
 };
 
 struct Schedule {
@@ -119,10 +128,12 @@ struct Schedule {
   std::vector<PipeDecl> pipes;
   std::vector<uint32_t> pipeSlots; ///< The global slot that holds each pipe's
                                    ///< number, if it has a name.
+  std::vector<ModuleDecl> modules;
   const ast::OnRankItem *onRank = nullptr;
   const ast::ModelItem *model = nullptr;
-  std::vector<uint32_t> modelSlots; ///< By setting of `model`: the local slot
-                                    ///< of its stage variable, if it has one.
+  std::vector<uint32_t> modelSlots;  ///< By setting of `model`: the local slot
+                                     ///< of its variable, if it has one.
+  std::vector<uint32_t> tensorSlots; ///< The same of `input` and `output`.
   const ast::CommItem *comm = nullptr;
   std::vector<const ast::LayerItem *> layers;
   const ast::StageGraphItem *graph = nullptr;

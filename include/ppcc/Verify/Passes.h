@@ -8,6 +8,7 @@ namespace ppcc {
 PassFactory
 verifyCompleteness(); ///< Each stage does its work once for each microbatch.
 PassFactory verifyPlacement(); ///< Each action is on the rank of its stage.
+PassFactory verifyStages();    ///< No stage stands apart from the others.
 PassFactory verifyOrder(); ///< On its rank an action stands behind those of its
                            ///< stage that it needs.
 PassFactory

@@ -46,7 +46,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Pipe:
-    """A sequence of stages that some of the microbatches pass through."""
+    """Stages that some of the microbatches pass through. Each has an edge to the next, unless `gaps` takes it away."""
 
     index: int
     name: str
@@ -54,6 +54,10 @@ class Pipe:
     rank_of_stage: tuple[int, ...]
     skip_edges: tuple[tuple[int, int], ...] = ()
     """Edges beside those between neighbours, each from the lower stage to the higher."""
+    gaps: tuple[int, ...] = ()
+    """Stages without an edge to the next."""
+    slices: int = 1
+    """So many microbatches in a row are slices of one sequence."""
 
     @property
     def num_stages(self) -> int:
@@ -61,12 +65,12 @@ class Pipe:
 
     def sources(self, stage: int) -> tuple[int, ...]:
         """The stages whose outputs this one reads, ascending."""
-        before = [stage - 1] if stage > 0 else []
+        before = [stage - 1] if stage > 0 and stage - 1 not in self.gaps else []
         return tuple(sorted(before + [low for low, high in self.skip_edges if high == stage]))
 
     def readers(self, stage: int) -> tuple[int, ...]:
         """The stages that read the output of this one, ascending."""
-        after = [stage + 1] if stage + 1 < self.num_stages else []
+        after = [stage + 1] if stage + 1 < self.num_stages and stage not in self.gaps else []
         return tuple(sorted(after + [high for low, high in self.skip_edges if low == stage]))
 
 
@@ -153,9 +157,9 @@ class Program:
             raise Error(f"no program: {error}") from error
         if not isinstance(document, dict) or document.get("format") != "ppcc.program":
             raise Error("no program: it has no `format` of `ppcc.program`")
-        if document.get("version") == 2:  # With loops, which the compiler writes out.
+        if document.get("version") in (2, 3) and "loops" in document:  # The compiler writes loops out.
             return Program.from_json(run(["-", "--from=json", "--comm-order=none", "--emit=json"], text=text))
-        if document.get("version") != 1:
+        if document.get("version") not in (1, 3):
             raise Error(f"a program of version {document.get('version')}, which this package does not know")
         return _read(document, text)
 
@@ -283,6 +287,8 @@ def _read(document: dict[str, Any], text: str) -> Program:
             range(*row["microbatches"]),
             tuple(row["rank_of_stage"]),
             tuple((low, high) for low, high in row["skip_edges"]),
+            tuple(row.get("gaps", ())),
+            row.get("slices", 1),
         )
         for index, row in enumerate(document["pipes"])
     )

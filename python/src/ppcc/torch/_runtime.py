@@ -207,7 +207,7 @@ class Runtime:
 
     @staticmethod
     def _is_last(pipe: Pipe, stage: int) -> bool:
-        return stage == pipe.num_stages - 1
+        return not pipe.readers(stage)
 
     def _performs(self, letters: str) -> bool:
         """Whether this class performs an action of that name on this rank."""
@@ -337,10 +337,10 @@ class Runtime:
 
     def _check_batch(self) -> None:
         for pipe, stage in self._hosted():
-            if stage == 0 and self._args is None:
-                raise RuntimeMisuse(f"rank {self.rank} has the first stage of pipe `{pipe.name}`: give step() the batch")
+            if not pipe.sources(stage) and self._args is None:
+                raise RuntimeMisuse(f"rank {self.rank} has a first stage of pipe `{pipe.name}`: give step() the batch")
             if self.program.backward and self._is_last(pipe, stage) and self._targets is None:
-                raise RuntimeMisuse(f"rank {self.rank} has the last stage of pipe `{pipe.name}`: give step() the target")
+                raise RuntimeMisuse(f"rank {self.rank} has a last stage of pipe `{pipe.name}`: give step() the target")
 
     def _infer_shapes(self) -> None:
         """What goes along each edge, told by each stage to all ranks when the shape of a microbatch is new."""

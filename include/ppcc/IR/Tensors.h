@@ -1,0 +1,64 @@
+// What the edges between stages carry.
+#pragma once
+
+#include "ppcc/Support/Id.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ppcc {
+
+/// A type of the elements of tensors; a row of ElementTypes.def.
+enum class ElementType : uint8_t {
+#define ELEMENT_TYPE(Name, Letters, Bytes, HasGradient) Name,
+#include "ppcc/IR/ElementTypes.def"
+};
+
+/// `bf16`
+llvm::StringRef elementTypeName(ElementType type);
+/// The type of this name.
+std::optional<ElementType> findElementType(llvm::StringRef name);
+/// The names of all types.
+llvm::ArrayRef<llvm::StringRef> elementTypeNames();
+
+/// A tensor as a stage gives it to another.
+struct Tensor {
+  /// A size that differs from microbatch to microbatch.
+  static constexpr int64_t varies = -1;
+  static constexpr int64_t maxDim = int64_t(1) << 40;
+
+  std::string name;
+  ElementType type = ElementType::F32;
+  std::vector<int64_t> dims; ///< 0 to maxDim, or `varies`.
+
+  bool operator==(const Tensor &) const = default;
+  /// Whether a size is known only when the message is there.
+  bool hasVaryingShape() const;
+  /// Whether its gradient goes back along the edge: that of whole numbers does
+  /// not exist.
+  bool hasGradient() const;
+  /// Nothing when a size varies, or when they are more than 2^62.
+  std::optional<int64_t> bytes() const;
+};
+
+/// `hidden[2, ?] bf16`
+std::string tensorText(const Tensor &tensor);
+
+/// What an edge carries, in the order of the message.
+struct EdgeTensors {
+  StageId from, to;
+  std::vector<Tensor> tensors;
+
+  /// Whether each message is led by one that says its shapes.
+  bool needsShapes() const;
+  /// Of a message, or of the gradient that comes back; nothing when that is not
+  /// known beforehand.
+  std::optional<int64_t> bytes(bool isGradient) const;
+};
+
+} // namespace ppcc

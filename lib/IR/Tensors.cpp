@@ -1,0 +1,80 @@
+#include "ppcc/IR/Tensors.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <fmt/core.h>
+
+using namespace ppcc;
+using llvm::StringRef;
+
+static constexpr StringRef names[] = {
+#define ELEMENT_TYPE(Name, Letters, Bytes, HasGradient) Letters,
+#include "ppcc/IR/ElementTypes.def"
+};
+static constexpr int64_t sizes[] = {
+#define ELEMENT_TYPE(Name, Letters, Bytes, HasGradient) Bytes,
+#include "ppcc/IR/ElementTypes.def"
+};
+static constexpr bool differentiable[] = {
+#define ELEMENT_TYPE(Name, Letters, Bytes, HasGradient) HasGradient,
+#include "ppcc/IR/ElementTypes.def"
+};
+static constexpr int64_t maxBytes = int64_t(1) << 62;
+
+StringRef ppcc::elementTypeName(ElementType type) {
+  return names[static_cast<unsigned>(type)];
+}
+
+std::optional<ElementType> ppcc::findElementType(StringRef name) {
+  auto *found = llvm::find(names, name);
+  return found == std::end(names)
+             ? std::nullopt
+             : std::optional(static_cast<ElementType>(found - names));
+}
+
+llvm::ArrayRef<StringRef> ppcc::elementTypeNames() { return names; }
+
+bool Tensor::hasVaryingShape() const {
+  return llvm::is_contained(dims, varies);
+}
+
+bool Tensor::hasGradient() const {
+  return differentiable[static_cast<unsigned>(type)];
+}
+
+std::optional<int64_t> Tensor::bytes() const {
+  if (hasVaryingShape())
+    return std::nullopt;
+  if (llvm::is_contained(dims, 0))
+    return 0;
+  __int128 result = sizes[static_cast<unsigned>(type)];
+  for (int64_t dim : dims)
+    if ((result *= dim) > maxBytes)
+      return std::nullopt;
+  return static_cast<int64_t>(result);
+}
+
+std::string ppcc::tensorText(const Tensor &tensor) {
+  std::string text = tensor.name + "[";
+  for (auto [i, dim] : llvm::enumerate(tensor.dims))
+    text += fmt::format("{}{}", i == 0 ? "" : ", ",
+                        dim == Tensor::varies ? "?" : std::to_string(dim));
+  return text + "] " + elementTypeName(tensor.type).str();
+}
+
+bool EdgeTensors::needsShapes() const {
+  return llvm::any_of(
+      tensors, [](const Tensor &tensor) { return tensor.hasVaryingShape(); });
+}
+
+std::optional<int64_t> EdgeTensors::bytes(bool isGradient) const {
+  __int128 sum = 0;
+  for (const Tensor &tensor : tensors) {
+    if (isGradient && !tensor.hasGradient())
+      continue;
+    auto bytes = tensor.bytes();
+    if (!bytes || (sum += *bytes) > maxBytes)
+      return std::nullopt;
+  }
+  return static_cast<int64_t>(sum);
+}

@@ -1,0 +1,208 @@
+#include "EdgeTensors.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <map>
+
+using namespace ppcc;
+using namespace ppcc::sema;
+using llvm::ArrayRef;
+
+namespace {
+
+/// Tensors that stages give and take, and edges carry.
+constexpr uint64_t maxTensors = 1u << 20;
+
+/// What is said of the tensors of a stage, and where; nothing without a clause.
+struct StageTensors {
+  const ast::ModelTensors *clause = nullptr;
+  std::vector<Tensor> tensors;
+
+  /// The place of the tensor in `clause`, or its size.
+  size_t find(llvm::StringRef name) const {
+    return llvm::find_if(
+               tensors,
+               [&](const Tensor &tensor) { return tensor.name == name; }) -
+           tensors.begin();
+  }
+  bool has(llvm::StringRef name) const { return find(name) != tensors.size(); }
+  SourceRange rangeOf(llvm::StringRef name) const {
+    return clause->tensors[find(name)].name.range;
+  }
+};
+
+class TensorBuilder {
+public:
+  TensorBuilder(const Schedule &schedule, Evaluator &evaluator,
+                Program &program, DiagnosticEngine &diags)
+      : schedule(schedule), evaluator(evaluator), program(program),
+        diags(diags) {}
+
+  void build() {
+    for (Pipe &pipe : program.pipes) {
+      size_t before = diags.errorCount();
+      outputs.assign(pipe.numStages(), {});
+      inputs.assign(pipe.numStages(), {});
+      size_t previous = evaluator.pushFrame(schedule.headerLocals);
+      for (auto [clause, slot] :
+           llvm::zip(schedule.model->tensors, schedule.tensorSlots))
+        evaluate(clause, slot, pipe);
+      evaluator.popFrame(previous);
+      if (diags.errorCount() == before)
+        connect(pipe);
+    }
+  }
+
+private:
+  void evaluate(const ast::ModelTensors &clause, uint32_t slot,
+                const Pipe &pipe) {
+    if (!clause.pipe.text.empty() && clause.pipe.text != pipe.name)
+      return;
+    evaluator.clearFailed();
+    int64_t from = 0, to = pipe.numStages();
+    if (clause.from) {
+      from = evaluator.evalInRange(clause.from, "a stage", 0, to);
+      to = evaluator.evalInRange(clause.to, "a stage", from, to);
+    }
+    std::vector<StageTensors> &list =
+        clause.name.text == "input" ? inputs : outputs;
+    for (int64_t s = from; s < to && !evaluator.failed(); ++s) {
+      evaluator.local(slot) = {.i = s};
+      list[s] = {&clause, {}};
+      if (!count(clause, clause.tensors.size()))
+        return;
+      for (const ast::TensorDecl &decl : clause.tensors)
+        list[s].tensors.push_back(tensor(decl));
+    }
+  }
+
+  /// Counts tensors of stages and edges; false, and reported, when they are too
+  /// many.
+  bool count(const ast::ModelTensors &clause, size_t tensors) {
+    numTensors += tensors;
+    if (numTensors > maxTensors &&
+        evaluator.fail(diag::OutOfRange, clause.name.range))
+      diags.report<diag::OutOfRange>(clause.name.range, "the number of tensors",
+                                     numTensors, 0, maxTensors);
+    return numTensors <= maxTensors;
+  }
+
+  Tensor tensor(const ast::TensorDecl &decl) {
+    Tensor result{decl.name.text.str(), *findElementType(decl.type.text), {}};
+    for (const ast::Expr *dim : decl.dims) {
+      if (!evaluator.step(decl.name.range))
+        break;
+      result.dims.push_back(
+          dim ? evaluator.evalInRange(dim, "a size", 0, Tensor::maxDim)
+              : Tensor::varies);
+    }
+    return result;
+  }
+
+  /// Fills `pipe.tensors`.
+  void connect(Pipe &pipe) {
+    std::vector<llvm::SmallVector<StageId, 2>> sources(pipe.numStages());
+    for (auto [from, to] : pipe.skipEdges)
+      sources[to.value].push_back(from);
+    for (uint32_t s = 1; s < pipe.numStages(); ++s)
+      if (pipe.hasEdgeToNext(StageId(s - 1)))
+        sources[s].push_back(StageId(s - 1)); // Behind all that skip some.
+    for (uint32_t s = 0; s != pipe.numStages(); ++s)
+      if (inputs[s].clause && !sources[s].empty()) // Else the model's input.
+        take(pipe, StageId(s), sources[s]);
+      else
+        for (StageId source : sources[s])
+          takeAll(pipe, StageId(s), source);
+    llvm::sort(pipe.tensors, [](const EdgeTensors &a, const EdgeTensors &b) {
+      return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+    });
+  }
+
+  void takeAll(Pipe &pipe, StageId reader, StageId source) {
+    const StageTensors &given = outputs[source.value];
+    if (given.clause && count(*given.clause, given.tensors.size()))
+      add(pipe, source, reader, given.tensors);
+  }
+
+  /// An edge of which nothing is said is none in the list.
+  static void add(Pipe &pipe, StageId from, StageId to,
+                  std::vector<Tensor> tensors) {
+    if (!tensors.empty())
+      pipe.tensors.push_back({from, to, std::move(tensors)});
+  }
+
+  /// Takes the inputs of a stage from its sources.
+  void take(Pipe &pipe, StageId reader, ArrayRef<StageId> sources) {
+    const StageTensors &wanted = inputs[reader.value];
+    std::map<StageId, std::vector<Tensor>> taken;
+    for (const Tensor &tensor : wanted.tensors)
+      if (auto source = sourceOf(tensor.name, sources)) {
+        taken[*source].push_back(tensor);
+        compare(tensor, reader, *source);
+      } else if (evaluator.fail(diag::InputFromNoStage,
+                                wanted.rangeOf(tensor.name))) {
+        reportMissing(tensor, reader, sources);
+      }
+    for (StageId source : sources) {
+      if (outputs[source.value].clause && !taken.count(source) &&
+          evaluator.fail(diag::NothingTaken, wanted.clause->name.range))
+        diags
+            .report<diag::NothingTaken>(wanted.clause->name.range, reader.value,
+                                        source.value)
+            .note(outputs[source.value].clause->name.range,
+                  "what stage {} gives", source.value);
+      add(pipe, source, reader, std::move(taken[source]));
+    }
+  }
+
+  /// The last source that gives the tensor or, when none does, that says
+  /// nothing of what it gives.
+  std::optional<StageId> sourceOf(llvm::StringRef name,
+                                  ArrayRef<StageId> sources) const {
+    for (StageId source : llvm::reverse(sources))
+      if (outputs[source.value].has(name))
+        return source;
+    for (StageId source : llvm::reverse(sources))
+      if (!outputs[source.value].clause)
+        return source;
+    return std::nullopt;
+  }
+
+  void compare(const Tensor &wanted, StageId reader, StageId source) {
+    const StageTensors &given = outputs[source.value];
+    if (!given.clause || given.tensors[given.find(wanted.name)] == wanted)
+      return;
+    SourceRange range = inputs[reader.value].rangeOf(wanted.name);
+    if (evaluator.fail(diag::InputDiffers, range))
+      diags
+          .report<diag::InputDiffers>(
+              range, reader.value, tensorText(wanted), source.value,
+              tensorText(given.tensors[given.find(wanted.name)]))
+          .note(given.rangeOf(wanted.name), "stage {} gives it here",
+                source.value);
+  }
+
+  void reportMissing(const Tensor &tensor, StageId reader,
+                     ArrayRef<StageId> sources) {
+    auto builder = diags.report<diag::InputFromNoStage>(
+        inputs[reader.value].rangeOf(tensor.name), reader.value, tensor.name);
+    for (StageId source : sources.take_back(4))
+      builder.note(outputs[source.value].clause->name.range,
+                   "what stage {} gives", source.value);
+  }
+
+  const Schedule &schedule;
+  Evaluator &evaluator;
+  Program &program;
+  DiagnosticEngine &diags;
+  std::vector<StageTensors> outputs, inputs; ///< By stage of the pipe.
+  uint64_t numTensors = 0;
+};
+
+} // namespace
+
+void sema::addTensors(const Schedule &schedule, Evaluator &evaluator,
+                      Program &program, DiagnosticEngine &diags) {
+  if (!schedule.model->tensors.empty())
+    TensorBuilder(schedule, evaluator, program, diags).build();
+}

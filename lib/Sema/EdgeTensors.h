@@ -1,0 +1,17 @@
+// Finds out what the edges between stages carry.
+#pragma once
+
+#include "ppcc/IR/Program.h"
+#include "ppcc/Sema/Evaluator.h"
+
+namespace ppcc::sema {
+
+/// Evaluates `output` and `input` of the schedule's model and fills
+/// Pipe::tensors: a stage takes each of its inputs, by name, from the last of
+/// the stages it reads that gives it, and all that they give where nothing is
+/// said of its inputs. Reports inputs that nobody gives, or that differ.
+/// O(stages + edges, each times its tensors).
+void addTensors(const Schedule &schedule, Evaluator &evaluator,
+                Program &program, DiagnosticEngine &diags);
+
+} // namespace ppcc::sema

@@ -1,0 +1,44 @@
+// Checks that no stage stands apart from the others of its pipe.
+#include "Report.h"
+#include "ppcc/Verify/Passes.h"
+
+#include "llvm/ADT/BitVector.h"
+
+using namespace ppcc;
+
+namespace {
+
+class Stages final : public CheckPass {
+public:
+  bool runsAfterErrors() const override { return true; }
+
+  void check(const Program &program, PassContext &context) const override {
+    for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe)
+      if (!program.pipes[pipe].gaps.empty())
+        checkPipe(program, PipeId(pipe), context);
+  }
+
+private:
+  static void checkPipe(const Program &program, PipeId pipeId,
+                        PassContext &context) {
+    const Pipe &pipe = program.pipes[pipeId.value];
+    llvm::BitVector joined(pipe.numStages());
+    for (auto [from, to] : pipe.skipEdges) {
+      joined.set(from.value);
+      joined.set(to.value);
+    }
+    for (uint32_t stage = 0; stage + 1 < pipe.numStages(); ++stage)
+      if (pipe.hasEdgeToNext(StageId(stage)))
+        joined.set(stage, stage + 2);
+    for (int stage = joined.find_first_unset();
+         stage != -1 && !context.diags.saturated();
+         stage = joined.find_next_unset(stage))
+      context.diags.report<diag::StageAlone>(
+          placeOfStage(program, pipeId, StageId(stage), context.sources), stage,
+          pipe.name);
+  }
+};
+
+} // namespace
+
+PassFactory ppcc::verifyStages() { return passFactory<Stages>(); }
