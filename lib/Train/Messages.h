@@ -21,9 +21,10 @@ struct Gradient {
   std::vector<double> values;
 };
 
-/// Activations that were alive at one time on a rank.
+/// What was alive at one time on a rank, which is counted over all replicas.
 struct Peak {
   uint32_t rank, activations;
+  uint64_t bytes; ///< Beside weights and their gradients; 0 when not counted.
 };
 
 /// Why a worker has ended early.

@@ -74,6 +74,14 @@ void declare(CLI::App &app, CommandLine &line) {
         ->option_text("N")
         ->check(CLI::Range(uint32_t(1), most));
   };
+  app.add_option("--replicas", train.replicas,
+                 "Copies of the pipeline, each with microbatches of its own; "
+                 "their gradients are summed")
+      ->option_text("N")
+      ->check(CLI::Range(uint32_t(1), uint32_t(1024)));
+  app.add_flag("--memory", train.countsBytes,
+               "Say how many bytes the activations and messages of each rank "
+               "took");
   size("--layers", train.layers,
        "Layers, shared out among the stages; without it, one a stage");
   size("--width", train.width, "Numbers a token");
@@ -92,6 +100,9 @@ std::string checkOptions(const CommandLine &line) {
   if (train.width % train.heads != 0)
     return fmt::format("--heads: {} do not divide a width of {}", train.heads,
                        train.width);
+  if (train.countsBytes && (line.usesThreads || line.isUnpipelined))
+    return "--memory counts the bytes of a process, and needs one for each "
+           "rank: leave --threads and --unpipelined out";
   if (line.programs.size() > 1 && !line.checks)
     return "several programs need --check";
   return "";
@@ -153,6 +164,10 @@ bool readProgram(const std::string &path, const CommandLine &line,
     wrong = "the program has no backward: there is nothing to train";
   else if (countMicrobatches(program) == 0)
     wrong = "the program has no microbatches";
+  else if (uint64_t(microbatchesEnd(program)) * line.train.replicas >
+           UINT32_MAX)
+    wrong = fmt::format("{} replicas have too many microbatches",
+                        line.train.replicas);
   if (wrong.empty())
     return true;
   report(err, fmt::format("`{}`: {}", path, wrong),
@@ -161,32 +176,56 @@ bool readProgram(const std::string &path, const CommandLine &line,
   return false;
 }
 
-/// The file in which ranks meet: in memory, and gone with the processes.
-class MeetingPlace {
+/// The files in which ranks meet, one a replica and one for all: in memory, and
+/// gone with the processes.
+class MeetingPlaces {
 public:
-  MeetingPlace() : file(memfd_create("pprun", 0)) {}
-  ~MeetingPlace() { close(file); }
-  MeetingPlace(const MeetingPlace &) = delete;
-  MeetingPlace &operator=(const MeetingPlace &) = delete;
+  explicit MeetingPlaces(uint32_t replicas) {
+    for (uint32_t i = 0; i != replicas + 1; ++i)
+      files.push_back(memfd_create("pprun", 0));
+  }
+  ~MeetingPlaces() {
+    for (int file : files)
+      close(file);
+  }
+  MeetingPlaces(const MeetingPlaces &) = delete;
+  MeetingPlaces &operator=(const MeetingPlaces &) = delete;
 
   /// For this process and those that it forks.
-  std::string path() const { return fmt::format("/proc/self/fd/{}", file); }
+  MeetingFiles of(uint32_t replica) const {
+    return {path(files[replica]), path(files.back())};
+  }
 
 private:
-  int file;
+  static std::string path(int file) {
+    return fmt::format("/proc/self/fd/{}", file);
+  }
+
+  std::vector<int> files;
 };
+
+/// A rank, of those of all replicas.
+std::string rankName(const rt::Program &program, const CommandLine &line,
+                     uint32_t rank) {
+  if (line.train.replicas == 1)
+    return fmt::format("rank {}", rank);
+  return fmt::format("replica {}, rank {}", rank / program.numRanks,
+                     rank % program.numRanks);
+}
 
 std::vector<Worker> pipelined(const rt::Program &program,
                               const CommandLine &line,
-                              const MeetingPlace &place) {
+                              const MeetingPlaces &places) {
   const TrainOptions &train = line.train;
   if (line.usesThreads)
     return {
         {"all ranks", [&](Reporter &to) { trainThreads(program, train, to); }}};
   std::vector<Worker> workers;
-  for (uint32_t rank = 0; rank != program.numRanks; ++rank)
-    workers.push_back({fmt::format("rank {}", rank), [&, rank](Reporter &to) {
-                         trainRank(program, rank, place.path(), train, to);
+  for (uint32_t rank = 0; rank != train.replicas * program.numRanks; ++rank)
+    workers.push_back({rankName(program, line, rank), [&, rank](Reporter &to) {
+                         trainRank(program, rank,
+                                   places.of(rank / program.numRanks), train,
+                                   to);
                        }});
   return workers;
 }
@@ -202,17 +241,17 @@ constexpr const char *failureHint =
 
 int train(const rt::Program &program, const CommandLine &line, raw_ostream &out,
           raw_ostream &err) {
-  MeetingPlace place;
+  MeetingPlaces places(line.train.replicas);
   std::vector<Worker> workers =
       line.isUnpipelined ? std::vector{unpipelined(program, line.train)}
-                         : pipelined(program, line, place);
+                         : pipelined(program, line, places);
   Progress progress(err, line.train.steps);
   progress.next("starting");
-  LossCurve curve(countMicrobatches(program));
-  std::map<uint32_t, uint32_t> peaks;
+  LossCurve curve(countMicrobatches(program) * line.train.replicas);
+  std::map<uint32_t, Peak> peaks;
   auto hear = [&](size_t, const WorkerMessage &message) {
     if (auto *peak = std::get_if<Peak>(&message))
-      peaks[peak->rank] = peak->activations;
+      peaks[peak->rank] = *peak;
     auto *losses = std::get_if<StepLosses>(&message);
     if (!losses)
       return;
@@ -230,16 +269,21 @@ int train(const rt::Program &program, const CommandLine &line, raw_ostream &out,
   progress.clear();
   if (failure)
     return report(err, *failure, failureHint);
-  for (auto [rank, peak] : peaks)
-    out << fmt::format("rank {}: at most {} activations alive\n", rank, peak);
+  for (const auto &[rank, peak] : peaks) {
+    out << fmt::format("{}: at most {} activations alive",
+                       rankName(program, line, rank), peak.activations);
+    if (line.train.countsBytes)
+      out << fmt::format(", {} bytes", peak.bytes);
+    out << '\n';
+  }
   return Success;
 }
 
 /// Compares a program with the run without a pipeline.
 int check(const std::string &name, const rt::Program &program,
           const CommandLine &line, raw_ostream &out, raw_ostream &err) {
-  MeetingPlace place;
-  std::vector<Worker> workers = pipelined(program, line, place);
+  MeetingPlaces places(line.train.replicas);
+  std::vector<Worker> workers = pipelined(program, line, places);
   size_t reference = workers.size();
   workers.push_back(unpipelined(program, line.train));
   RunResult results[2];
@@ -248,14 +292,20 @@ int check(const std::string &name, const rt::Program &program,
   };
   if (std::optional<std::string> failure = runWorkers(workers, hear))
     return report(err, fmt::format("`{}`: {}", name, *failure), failureHint);
-  Verdict verdict = compare(program, results[0], results[1], line.train.steps);
-  std::string peaks;
-  for (auto [rank, peak] : results[0].peaks)
-    peaks += fmt::format(" {}", peak);
+  Verdict verdict = compare(program, results[0], results[1], line.train.steps,
+                            line.train.replicas);
+  std::string peaks, bytes;
+  for (const auto &[rank, peak] : results[0].peaks) {
+    peaks += fmt::format(" {}", peak.activations);
+    bytes += fmt::format(" {}", peak.bytes);
+  }
   out << fmt::format("{}: gradients differ by at most {:.2g}, losses of {} "
-                     "steps by {:.2g}; activations alive:{}\n",
+                     "steps by {:.2g}; activations alive:{}",
                      name, verdict.gradients, line.train.steps, verdict.losses,
                      peaks);
+  if (line.train.countsBytes)
+    out << "; bytes:" << bytes;
+  out << '\n';
   out.flush();
   for (const std::string &wrong : verdict.wrong)
     report(err, fmt::format("`{}`: {}", name, wrong),

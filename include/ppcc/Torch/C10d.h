@@ -50,6 +50,13 @@ public:
   void finish(std::chrono::milliseconds patience);
   void fail(const std::string &text);
 
+  /// Beside the messages of the program, in an order of their own: each tells
+  /// its types and shapes. They may be sent while a program runs, and
+  /// received; finish() waits for them, too.
+  void sendAside(uint32_t to, Message<Tensors> &&message);
+  Message<Tensors> receiveAside(uint32_t from,
+                                std::chrono::milliseconds patience);
+
   /// What each rank says under a name that is used once, by rank. Collective.
   std::vector<std::string> gather(const std::string &name,
                                   const std::string &text,

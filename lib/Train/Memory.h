@@ -1,0 +1,26 @@
+// How many bytes the tensors of this process take.
+#pragma once
+
+#include "ppcc/Torch/Stage.h"
+
+namespace ppcc {
+
+/// What a rank holds between its actions, beside weights and their gradients:
+/// activations, and messages on their way. Counted by LibTorch's allocator,
+/// which it replaces in the whole process: one rank a process.
+class HeldBytes {
+public:
+  HeldBytes();
+
+  /// A step begins: what is there now does not count.
+  void begin();
+  /// Behind an action.
+  void note(const std::vector<rt::Parameter> &weights);
+  /// The most since the first step.
+  uint64_t peak() const { return most; }
+
+private:
+  uint64_t atBegin = 0, most = 0;
+};
+
+} // namespace ppcc
