@@ -148,6 +148,10 @@ public:
   void send(uint32_t to, Message<Tensors> &&message) {
     ended = false;
     TensorsLayout layout(message.value);
+    if (tellsEach) {
+      postLayout(to, layout, Tag::Message);
+      return post(to, layout.pack(message.label, message.value));
+    }
     auto [known, isNew] =
         sentLayouts.try_emplace(edgeOf(message.label), layout);
     if (isNew) {
@@ -169,10 +173,7 @@ public:
   }
   Message<Tensors> receiveAside(uint32_t from, milliseconds patience) {
     Transfer size = postBytes(from, sizeof(uint64_t), Tag::Aside);
-    TensorsLayout layout = receiveLayout(from, size, patience, Tag::Aside);
-    Transfer message = postBytes(from, layout.numBytes(), Tag::Aside);
-    await(from, message, patience);
-    return layout.unpack(message.buffer);
+    return receiveTold(from, size, patience, Tag::Aside);
   }
 
   void postReceive(uint32_t from, const Label &label) {
@@ -184,6 +185,11 @@ public:
   void receive(uint32_t from, Message<Tensors> &into, milliseconds patience) {
     std::deque<Receive> &receives = sources[from];
     Receive &first = receives.front();
+    if (tellsEach) {
+      into = receiveTold(from, first.transfer, patience, Tag::Message);
+      receives.pop_front();
+      return postAhead(from);
+    }
     auto known = receivedLayouts.find(first.edge);
     if (known == receivedLayouts.end()) {
       TensorsLayout layout =
@@ -295,6 +301,15 @@ private:
         std::string(static_cast<char *>(text.buffer.data_ptr()), size));
   }
 
+  /// A message behind its layout.
+  Message<Tensors> receiveTold(uint32_t from, Transfer &sizeOf,
+                               milliseconds patience, Tag tag) {
+    TensorsLayout layout = receiveLayout(from, sizeOf, patience, tag);
+    Transfer message = postBytes(from, layout.numBytes(), tag);
+    await(from, message, patience);
+    return layout.unpack(message.buffer);
+  }
+
   /// c10d throws one and the same for a wait that was too long and for a
   /// connection that has closed.
   void await(uint32_t from, Transfer &transfer, milliseconds patience) {
@@ -336,6 +351,7 @@ private:
   bool ended = true; ///< Nothing is under way.
 
 public:
+  bool tellsEach = false; ///< Each message tells its layout.
   const uint32_t rank = static_cast<uint32_t>(group->getRank());
 };
 
@@ -361,6 +377,7 @@ C10d::~C10d() = default;
 uint32_t C10d::rank() const { return impl->rank; }
 uint32_t C10d::numRanks() const { return impl->numRanks(); }
 
+void C10d::tellEachLayout() { impl->tellsEach = true; }
 void C10d::send(uint32_t to, Message<Tensors> &&message) {
   impl->send(to, std::move(message));
 }

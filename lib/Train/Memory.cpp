@@ -44,5 +44,6 @@ void HeldBytes::note(const std::vector<rt::Parameter> &weights) {
   for (const rt::Parameter &weight : weights)
     if (const at::Tensor &grad = weight.value.grad(); grad.defined())
       other += grad.nbytes();
+  std::lock_guard lock(mutex);
   most = std::max(most, now > other ? now - other : 0);
 }

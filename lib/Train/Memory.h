@@ -3,6 +3,8 @@
 
 #include "ppcc/Torch/Stage.h"
 
+#include <mutex>
+
 namespace ppcc {
 
 /// What a rank holds between its actions, beside weights and their gradients:
@@ -20,6 +22,7 @@ public:
   uint64_t peak() const { return most; }
 
 private:
+  std::mutex mutex; ///< Members of groups may end at the same time.
   uint64_t atBegin = 0, most = 0;
 };
 

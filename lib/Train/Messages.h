@@ -1,6 +1,8 @@
 // What a worker tells the process that has started it, through a pipe.
 #pragma once
 
+#include "ppcc/Runtime/Recorder.h"
+
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -27,6 +29,14 @@ struct Peak {
   uint64_t bytes; ///< Beside weights and their gradients; 0 when not counted.
 };
 
+/// When a rank did what in the last step. All processes of a machine have one
+/// clock.
+struct Events {
+  uint32_t rank;
+  bool together;
+  std::vector<rt::TraceEvent> events;
+};
+
 /// Why a worker has ended early.
 struct Failure {
   std::string text;
@@ -36,7 +46,8 @@ struct Failure {
 /// The worker has done all it had to.
 struct Done {};
 
-using WorkerMessage = std::variant<StepLosses, Gradient, Peak, Failure, Done>;
+using WorkerMessage =
+    std::variant<StepLosses, Gradient, Peak, Events, Failure, Done>;
 
 /// The worker's end of the pipe.
 class Reporter {

@@ -8,6 +8,7 @@
 
 #include "ppcc/Driver/CommandLine.h"
 #include "ppcc/Runtime/Json.h"
+#include "ppcc/Runtime/Trace.h"
 #include "ppcc/Support/Progress.h"
 
 #include "llvm/Support/MemoryBuffer.h"
@@ -28,7 +29,7 @@ namespace {
 
 struct CommandLine {
   std::vector<std::string> programs;
-  std::string textFile;
+  std::string textFile, traceFile;
   std::optional<uint32_t> ranks;
   std::optional<uint64_t> steps;
   bool usesThreads = false, isUnpipelined = false, checks = false;
@@ -79,6 +80,13 @@ void declare(CLI::App &app, CommandLine &line) {
                  "their gradients are summed")
       ->option_text("N")
       ->check(CLI::Range(uint32_t(1), uint32_t(1024)));
+  app.add_flag("--overlap", train.overlaps,
+               "Run the members of overlap groups at the same time");
+  app.add_option("--trace", line.traceFile,
+                 "Write when each rank did what in the last step, for Perfetto")
+      ->option_text("FILE")
+      ->excludes(alone)
+      ->excludes("--check");
   app.add_flag("--memory", train.countsBytes,
                "Say how many bytes the activations and messages of each rank "
                "took");
@@ -87,6 +95,20 @@ void declare(CLI::App &app, CommandLine &line) {
   size("--width", train.width, "Numbers a token");
   size("--heads", train.heads, "Heads of attention; they divide the width");
   size("--length", train.length, "Tokens a sample");
+  app.add_option_function<std::string>(
+         "--lengths",
+         [&train](const std::string &text) {
+           int end = 0;
+           if (sscanf(text.c_str(), "%u..%u%n", &train.shortest, &train.length,
+                      &end) != 2 ||
+               size_t(end) != text.size() || train.shortest < 1 ||
+               train.shortest > train.length || train.length > most)
+             throw CLI::ValidationError(
+                 "--lengths", "`" + text + "` is no range such as 8..32");
+         },
+         "Tokens a sample, for each microbatch another number of this range")
+      ->option_text("MIN..MAX")
+      ->excludes("--length");
   size("--batch", train.batch, "Samples a microbatch");
   app.add_flag("--double", train.isDouble, "Compute in double precision");
   app.add_flag("--recompute", train.recomputes,
@@ -235,6 +257,20 @@ Worker unpipelined(const rt::Program &program, const TrainOptions &train) {
           [&](Reporter &to) { trainUnpipelined(program, train, to); }};
 }
 
+/// Writes the trace of a run.
+int saveTrace(const std::string &path, const rt::Program &program,
+              const rt::Trace &trace, raw_ostream &err) {
+  std::ofstream file(path, std::ios::binary);
+  if (file)
+    rt::writeTrace(file, program, trace);
+  file.close();
+  if (file)
+    return Success;
+  return report(err,
+                fmt::format("cannot write `{}`: {}", path, strerror(errno)),
+                "give --trace the path of a file that can be written");
+}
+
 constexpr const char *failureHint =
     "every rank stops when one does; the schedule itself can be checked with "
     "`ppcc --check`";
@@ -249,9 +285,13 @@ int train(const rt::Program &program, const CommandLine &line, raw_ostream &out,
   progress.next("starting");
   LossCurve curve(countMicrobatches(program) * line.train.replicas);
   std::map<uint32_t, Peak> peaks;
+  rt::Trace trace(program.numRanks);
   auto hear = [&](size_t, const WorkerMessage &message) {
     if (auto *peak = std::get_if<Peak>(&message))
       peaks[peak->rank] = *peak;
+    if (auto *events = std::get_if<Events>(&message))
+      trace.rank(events->rank)
+          .take(std::vector(events->events), events->together, 0);
     auto *losses = std::get_if<StepLosses>(&message);
     if (!losses)
       return;
@@ -276,7 +316,9 @@ int train(const rt::Program &program, const CommandLine &line, raw_ostream &out,
       out << fmt::format(", {} bytes", peak.bytes);
     out << '\n';
   }
-  return Success;
+  return line.traceFile.empty()
+             ? Success
+             : saveTrace(line.traceFile, program, trace, err);
 }
 
 /// Compares a program with the run without a pipeline.
@@ -330,6 +372,7 @@ int ppcc::runTraining(llvm::ArrayRef<const char *> args, raw_ostream &out,
   line.train.steps = line.steps.value_or(line.checks ? 1 : 50);
   line.train.isDouble |= line.checks;
   line.train.sendsGradients = line.checks;
+  line.train.traces = !line.traceFile.empty();
   if (!readText(line, err))
     return Errors;
 

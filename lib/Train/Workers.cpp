@@ -38,7 +38,8 @@ public:
     return model.tokens(samples.at(step, microbatch));
   }
   at::Tensor input(uint32_t microbatch) const {
-    return tokens(microbatch).narrow(1, 0, options.length);
+    at::Tensor all = tokens(microbatch);
+    return all.narrow(1, 0, all.size(1) - 1);
   }
   at::Tensor loss(const Tensors &scores, uint32_t microbatch) const {
     return model.loss(scores, tokens(microbatch));
@@ -56,6 +57,15 @@ public:
       return loss(scores, before + m);
     };
     return network;
+  }
+  /// `trace`: of the last step, where one is wanted.
+  Options runOptions(Trace &trace) const {
+    Options result;
+    if (options.overlaps)
+      result.overlap = Overlap::Together;
+    if (options.traces && step + 1 == options.steps)
+      result.trace = &trace;
+    return result;
   }
   TorchOptions stageOptions() const {
     TorchOptions result;
@@ -147,18 +157,27 @@ private:
   WeightUpdate update;
 };
 
-/// Runs the step of each replica, all at the same time. Throws the error of
-/// the one that failed first by itself.
+void tellEvents(uint32_t rank, const Recorder &recorder, Reporter &reporter) {
+  reporter.tell(Events{rank, recorder.together(), recorder.all()});
+}
+
+/// Runs the step of each replica, all at the same time; `trace` is of the
+/// first. Throws the error of the one that failed first by itself.
 void runReplicas(const Program &program, std::span<TorchStage> stages,
-                 uint32_t numReplicas) {
+                 const Task &task, Trace &trace) {
   std::mutex mutex;
   std::exception_ptr failure;
   std::vector<std::jthread> threads;
-  for (uint32_t replica = 0; replica != numReplicas; ++replica)
+  for (uint32_t replica = 0; replica != task.options.replicas; ++replica)
     threads.emplace_back([&, replica] {
       try {
-        runThreads(program, stages.subspan(size_t(replica) * program.numRanks,
-                                           program.numRanks));
+        Options options = task.runOptions(trace);
+        if (replica != 0)
+          options.trace = nullptr;
+        runThreads(program,
+                   stages.subspan(size_t(replica) * program.numRanks,
+                                  program.numRanks),
+                   options);
       } catch (...) {
         std::lock_guard lock(mutex);
         if (!failure)
@@ -184,16 +203,19 @@ void ppcc::trainThreads(const Program &program, const TrainOptions &options,
   for (uint32_t rank = 0; rank != numRanks; ++rank)
     trainees.emplace_back(task, rank, stages[rank]);
   SharedWeights shared((std::span(stages)));
+  Trace trace(program.numRanks);
   for (; task.step != options.steps; ++task.step) {
     for (TorchStage &stage : stages)
       stage.beginStep();
-    runReplicas(program, stages, options.replicas);
+    runReplicas(program, stages, task, trace);
     shared.sumGradients();
     for (Trainee &trainee : trainees)
       trainee.endStep(reporter);
   }
   for (Trainee &trainee : trainees)
     trainee.end(0, reporter);
+  for (uint32_t rank = 0; options.traces && rank != program.numRanks; ++rank)
+    tellEvents(rank, trace.rank(rank), reporter);
 }
 
 void ppcc::trainRank(const Program &program, uint32_t rank,
@@ -217,20 +239,25 @@ void ppcc::trainRank(const Program &program, uint32_t rank,
                 stageOptions);
   Trainee trainee(task, rank, *stage);
   C10d network = C10d::gloo(files.replica, ofReplica, program.numRanks);
+  if (options.shortest != 0)
+    network.tellEachLayout();
   std::optional<C10d> all;
   if (options.replicas != 1)
     all.emplace(
         C10d::gloo(files.all, rank, options.replicas * program.numRanks));
   SharedWeights shared(*stage, all ? *all : network);
+  Trace trace(program.numRanks);
   for (; task.step != options.steps; ++task.step) {
     stage->beginStep();
     if (bytes)
       bytes->begin();
-    run(program, ofReplica, *stage, network);
+    run(program, ofReplica, *stage, network, task.runOptions(trace));
     shared.sumGradients();
     trainee.endStep(reporter);
   }
   trainee.end(bytes ? bytes->peak() : 0, reporter);
+  if (options.traces && replica == 0)
+    tellEvents(rank, trace.rank(rank), reporter);
 }
 
 namespace {

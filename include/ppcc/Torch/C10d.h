@@ -14,9 +14,10 @@ class Store;
 namespace ppcc::rt {
 
 /// A rank's end of a process group. The tensors of an edge must have the same
-/// types and shapes for every microbatch: the first message of an edge tells
-/// them, and from then on receives are posted where they stand. Tensors of one
-/// message are packed; those that are received share memory.
+/// types and shapes for every microbatch, unless tellEachLayout() was called:
+/// the first message of an edge tells them, and from then on receives are
+/// posted where they stand. Tensors of one message are packed; those that are
+/// received share memory.
 ///
 /// A send lives until its receive has met it, which a thread waits for. After a
 /// failure the connections close, so that the other ranks hear of it; then, and
@@ -41,6 +42,11 @@ public:
 
   uint32_t rank() const;
   uint32_t numRanks() const;
+
+  /// Ahead of the first message, on all ranks: each message tells its types and
+  /// shapes, which may be others for each microbatch. That takes two small
+  /// messages more, and receives are posted when they are waited for.
+  void tellEachLayout();
 
   void send(uint32_t to, Message<Tensors> &&message);
   void postReceive(uint32_t from, const Label &label, size_t);
