@@ -59,6 +59,7 @@ public:
   void add(uint32_t to, Transfer &&transfer) {
     {
       std::lock_guard lock(mutex);
+      underWay += transfer.buffer.nbytes();
       queue.push_back({to, std::move(transfer)});
       ++open[to];
     }
@@ -71,6 +72,11 @@ public:
   }
   bool waitForAllSends(milliseconds patience) {
     return wait(patience, [&] { return queue.empty(); });
+  }
+
+  uint64_t bytes() {
+    std::lock_guard lock(mutex);
+    return underWay;
   }
 
   /// Ends the waits.
@@ -115,6 +121,7 @@ private:
         return;
       }
       --open[queue.front().to];
+      underWay -= queue.front().transfer.buffer.nbytes();
       queue.pop_front();
       changed.notify_all();
     }
@@ -123,6 +130,7 @@ private:
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Send> queue;
+  uint64_t underWay = 0;    ///< Bytes of the queue.
   std::vector<size_t> open; ///< Sends to each rank that have not ended.
   bool leaving = false, isBroken = false;
   std::thread waiter;
@@ -212,6 +220,15 @@ public:
     if (!sends->waitForAllSends(patience) || !asides->waitForAllSends(patience))
       throw PeerFailed{failureOr("a rank has left")};
     ended = true;
+  }
+
+  uint64_t bytesUnderWay() const {
+    uint64_t bytes = sends->bytes() + asides->bytes();
+    for (const std::deque<Receive> &source : sources)
+      for (const Receive &receive : source)
+        if (receive.transfer.buffer.defined())
+          bytes += receive.transfer.buffer.nbytes();
+    return bytes;
   }
 
   void fail(const std::string &text) {
@@ -401,6 +418,7 @@ void C10d::sendAside(uint32_t to, Message<Tensors> &&message) {
 Message<Tensors> C10d::receiveAside(uint32_t from, milliseconds patience) {
   return impl->receiveAside(from, patience);
 }
+uint64_t C10d::bytesUnderWay() const { return impl->bytesUnderWay(); }
 std::vector<std::string> C10d::gather(const std::string &name,
                                       const std::string &text,
                                       milliseconds patience) {

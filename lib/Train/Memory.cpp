@@ -39,8 +39,9 @@ HeldBytes::HeldBytes() {
 
 void HeldBytes::begin() { atBegin = live; }
 
-void HeldBytes::note(const std::vector<rt::Parameter> &weights) {
-  uint64_t now = live, other = atBegin;
+void HeldBytes::note(const std::vector<rt::Parameter> &weights,
+                     uint64_t messages) {
+  uint64_t now = live, other = atBegin + messages;
   for (const rt::Parameter &weight : weights)
     if (const at::Tensor &grad = weight.value.grad(); grad.defined())
       other += grad.nbytes();

@@ -7,8 +7,8 @@
 
 namespace ppcc {
 
-/// What a rank holds between its actions, beside weights and their gradients:
-/// activations, and messages on their way. Counted by LibTorch's allocator,
+/// What a rank holds between its actions, beside weights, their gradients and
+/// messages on their way. Counted by LibTorch's allocator,
 /// which it replaces in the whole process: one rank a process.
 class HeldBytes {
 public:
@@ -16,8 +16,8 @@ public:
 
   /// A step begins: what is there now does not count.
   void begin();
-  /// Behind an action.
-  void note(const std::vector<rt::Parameter> &weights);
+  /// Behind an action; `messages` are the bytes of those on their way.
+  void note(const std::vector<rt::Parameter> &weights, uint64_t messages);
   /// The most since the first step.
   uint64_t peak() const { return most; }
 

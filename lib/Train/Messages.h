@@ -26,7 +26,8 @@ struct Gradient {
 /// What was alive at one time on a rank, which is counted over all replicas.
 struct Peak {
   uint32_t rank, activations;
-  uint64_t bytes; ///< Beside weights and their gradients; 0 when not counted.
+  uint64_t bytes; ///< Beside weights, their gradients and messages on their
+                  ///< way; 0 when not counted.
 };
 
 /// When a rank did what in the last step. All processes of a machine have one

@@ -88,8 +88,7 @@ void declare(CLI::App &app, CommandLine &line) {
       ->excludes(alone)
       ->excludes("--check");
   app.add_flag("--memory", train.countsBytes,
-               "Say how many bytes the activations and messages of each rank "
-               "took");
+               "Say how many bytes the activations of each rank took");
   size("--layers", train.layers,
        "Layers, shared out among the stages; without it, one a stage");
   size("--width", train.width, "Numbers a token");

@@ -226,32 +226,33 @@ void ppcc::trainRank(const Program &program, uint32_t rank,
            replica = rank / program.numRanks;
   std::optional<HeldBytes> bytes;
   std::optional<TorchStage> stage;
+  std::optional<C10d> network;
   TorchOptions stageOptions = task.stageOptions();
   if (options.countsBytes) {
     bytes.emplace();
     // What a step of the optimizer takes belongs to the weights.
     stageOptions.behindEach = [&](const Work &work) {
       if (work.hasMicrobatch())
-        bytes->note(stage->parameters());
+        bytes->note(stage->parameters(), network->bytesUnderWay());
     };
   }
   stage.emplace(program, ofReplica, task.network(program, replica),
                 stageOptions);
   Trainee trainee(task, rank, *stage);
-  C10d network = C10d::gloo(files.replica, ofReplica, program.numRanks);
+  network.emplace(C10d::gloo(files.replica, ofReplica, program.numRanks));
   if (options.shortest != 0)
-    network.tellEachLayout();
+    network->tellEachLayout();
   std::optional<C10d> all;
   if (options.replicas != 1)
     all.emplace(
         C10d::gloo(files.all, rank, options.replicas * program.numRanks));
-  SharedWeights shared(*stage, all ? *all : network);
+  SharedWeights shared(*stage, all ? *all : *network);
   Trace trace(program.numRanks);
   for (; task.step != options.steps; ++task.step) {
     stage->beginStep();
     if (bytes)
       bytes->begin();
-    run(program, ofReplica, *stage, network, task.runOptions(trace));
+    run(program, ofReplica, *stage, *network, task.runOptions(trace));
     shared.sumGradients();
     trainee.endStep(reporter);
   }

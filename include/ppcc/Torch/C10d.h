@@ -63,6 +63,9 @@ public:
   Message<Tensors> receiveAside(uint32_t from,
                                 std::chrono::milliseconds patience);
 
+  /// What sends that have not ended, and receives that are posted, take.
+  uint64_t bytesUnderWay() const;
+
   /// What each rank says under a name that is used once, by rank. Collective.
   std::vector<std::string> gather(const std::string &name,
                                   const std::string &text,

@@ -57,9 +57,9 @@ def main():
             model, real = predicted(program, costs), measured(program)
             line = " ".join(f"{a / 1e6:6.2f} {b / 1e6:5.2f}" for a, b in zip(model, real))
             print(f"{name:17}{rule:16}{line}")
-            # Up to four messages are on their way. An F that keeps its inputs alone takes all while it runs, which nobody
-            # sees between actions.
-            assert all(0.8 * a <= b <= a + 4 * message for a, b in zip(model, real)), f"{name} {rule}: {real}"
+            # Some messages have come and not been read, or are to be sent. An F that keeps its inputs alone takes all while
+            # it runs, which nobody sees between actions.
+            assert all(0.8 * a <= b <= a + 2 * message for a, b in zip(model, real)), f"{name} {rule}: {real}"
             plain = plain or real
             assert not rule or real[0] < 0.75 * plain[0], f"{name} {rule}: rank 0 holds as much as without"
     print("all as predicted")
