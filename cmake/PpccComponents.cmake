@@ -9,8 +9,8 @@ function(_ppcc_find_torch problem)
   endif()
   set(targets ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/ppccTorchTargets.cmake)
   if(NOT EXISTS ${targets})
-    set(${problem} "this ppcc was built without its component `torch`; build it where LibTorch and Gloo are, in Debian \
-libtorch-dev and libgloo-dev" PARENT_SCOPE)
+    set(${problem} "this ppcc was built without its component `torch`; build it with PPCC_LIBTORCH where LibTorch and Gloo \
+are, in Debian libtorch-dev and libgloo-dev" PARENT_SCOPE)
     return()
   endif()
   find_package(Torch QUIET)

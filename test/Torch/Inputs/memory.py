@@ -43,7 +43,9 @@ def main():
     # What W needs is more once I has run.
     split = measured(compiled("split", "zb1p", "-D", "P=4", "-D", "M=1"))
     read = [batch * length * 8] + 3 * [message]  # The first reads tokens.
-    costs = {"F": whole, "I": [b - a for a, b in zip(whole, split)], "R": [a - b for a, b in zip(whole, read)], "OFFLOAD": [-a for a in whole], "RELOAD": whole}
+    # Of the two tensors that go on, the layers' own; the other is saved.
+    sent = 3 * [-message / 2] + [0]
+    costs = {"RELEASE_OUT": sent, "F": whole, "I": [b - a for a, b in zip(whole, split)], "R": [a - b for a, b in zip(whole, read)], "OFFLOAD": [-a for a in whole], "RELOAD": whole}
     schedules = {
         "one_f_one_b": ["-D", "P=4", "-D", "M=8"],
         "zb1p": ["-D", "P=4", "-D", "M=8"],
@@ -52,7 +54,7 @@ def main():
     }
     for name, options in schedules.items():
         plain = None
-        for rule in ["", "recompute", "recompute(2, 1)", "offload"]:
+        for rule in ["", "release", "recompute", "recompute(2, 1)", "offload"]:
             program = compiled(name, name, *options, *([f"--with={rule}"] if rule else []))
             model, real = predicted(program, costs), measured(program)
             line = " ".join(f"{a / 1e6:6.2f} {b / 1e6:5.2f}" for a, b in zip(model, real))
@@ -61,7 +63,8 @@ def main():
             # it runs, which nobody sees between actions.
             assert all(0.8 * a <= b <= a + 2 * message for a, b in zip(model, real)), f"{name} {rule}: {real}"
             plain = plain or real
-            assert not rule or real[0] < 0.75 * plain[0], f"{name} {rule}: rank 0 holds as much as without"
+            most = 1 if rule == "release" else 0.75
+            assert not rule or real[0] < most * plain[0], f"{name} {rule}: rank 0 holds as much as without"
     print("all as predicted")
 
 
