@@ -10,6 +10,16 @@ install(TARGETS ppcc ppcc-opt ppcc-profile ppccRuntime EXPORT ppccTargets
 install(EXPORT ppccTargets NAMESPACE ppcc:: DESTINATION ${PPCC_CMAKE_DIR})
 install(DIRECTORY include/ppcc/Runtime DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ppcc FILES_MATCHING PATTERN "*.h")
 
+# What needs LibTorch is a component of its own, which the packages of cpack leave out.
+if(PPCC_TORCH)
+  install(TARGETS pprun ppccTorch EXPORT ppccTorchTargets COMPONENT torch
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT torch ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT torch
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT ppccTorchTargets NAMESPACE ppcc:: DESTINATION ${PPCC_CMAKE_DIR} COMPONENT torch)
+  install(DIRECTORY include/ppcc/Torch DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ppcc COMPONENT torch
+    FILES_MATCHING PATTERN "*.h")
+endif()
+
 configure_package_config_file(cmake/ppccConfig.cmake.in ${PROJECT_BINARY_DIR}/ppccConfig.cmake
   INSTALL_DESTINATION ${PPCC_CMAKE_DIR} PATH_VARS PPCC_LIT_DIR PPCC_SCHEDULES_DIR)
 # Nothing in the package is compiled for one architecture but the programs, which are run and not linked.

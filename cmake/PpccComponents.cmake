@@ -1,8 +1,37 @@
-# The parts of the engine that need a package of their own: find_package(ppcc COMPONENTS json mpi).
+# The parts of the engine that need a package of their own: find_package(ppcc COMPONENTS json mpi torch).
 cmake_policy(VERSION 3.20...3.25)
 
-# ppcc_find_component(NAME PROBLEM): makes ppcc::runtime_NAME, or says in PROBLEM why it cannot.
+# Makes ppcc::torch: of this build, or of what is installed beside this file.
+function(_ppcc_find_torch problem)
+  set(${problem} "" PARENT_SCOPE)
+  if(TARGET ppcc::torch)
+    return()
+  endif()
+  set(targets ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/ppccTorchTargets.cmake)
+  if(NOT EXISTS ${targets})
+    set(${problem} "this ppcc was built without its component `torch`; build it with PPCC_LIBTORCH where LibTorch and Gloo \
+are, in Debian libtorch-dev and libgloo-dev" PARENT_SCOPE)
+    return()
+  endif()
+  find_package(Torch QUIET)
+  find_library(PPCC_GLOO gloo)
+  if(NOT Torch_FOUND OR NOT PPCC_GLOO)
+    set(${problem} "the component `torch` of ppcc needs LibTorch and Gloo, in Debian libtorch-dev and libgloo-dev, which \
+were not found" PARENT_SCOPE)
+    return()
+  endif()
+  include(${targets})
+  target_include_directories(ppcc::torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+  target_link_libraries(ppcc::torch INTERFACE ${TORCH_LIBRARIES} ${PPCC_GLOO})
+endfunction()
+
+# ppcc_find_component(NAME PROBLEM): makes ppcc::runtime_NAME, or ppcc::torch, or says in PROBLEM why it cannot.
 function(ppcc_find_component name problem)
+  if(name STREQUAL torch)
+    _ppcc_find_torch(wrong)
+    set(${problem} "${wrong}" PARENT_SCOPE)
+    return()
+  endif()
   if(name STREQUAL json)
     set(package nlohmann_json)
     set(target nlohmann_json::nlohmann_json)
@@ -14,7 +43,7 @@ function(ppcc_find_component name problem)
     set(target MPI::MPI_CXX)
     set(needs "an MPI for C++, in Debian libopenmpi-dev and openmpi-bin")
   else()
-    set(${problem} "ppcc has no component `${name}`; there are json and mpi" PARENT_SCOPE)
+    set(${problem} "ppcc has no component `${name}`; there are json, mpi and torch" PARENT_SCOPE)
     return()
   endif()
   find_package(${package} QUIET)

@@ -134,8 +134,19 @@ private:
   }
 
   void kinds() {
+    for (auto [i, kind] : llvm::enumerate(program.kinds.rows())) {
+      if (kind.stages.empty())
+        continue;
+      begin("int32_t", "meeting", i);
+      for (int32_t stage : kind.stages) {
+        put("    ");
+        numbers({stage});
+        put(",\n");
+      }
+      end();
+    }
     begin("Kind", "kinds");
-    for (const KindInfo &kind : program.kinds.rows()) {
+    for (auto [i, kind] : llvm::enumerate(program.kinds.rows())) {
       put("    {");
       literal(kind.letters);
       static constexpr StringRef classes[] = {"Compute", "Send", "Recv",
@@ -144,9 +155,24 @@ private:
       put(classes[size_t(kind.kindClass)]);
       put(", ");
       numbers({kind.defines, kind.needs});
+      if (kind.isDeclared())
+        declaration(i, kind);
       put("},\n");
     }
     end();
+  }
+  /// What the engine has to know of a declared kind.
+  void declaration(size_t number, const KindInfo &kind) {
+    static constexpr StringRef meetings[] = {"None", "All", "Replicas",
+                                             "Stages", "Outside"};
+    put(", ");
+    this->number(kind.restores ? program.kinds[*kind.restores].defines : 0);
+    put(", Meeting::");
+    put(meetings[size_t(kind.meeting)]);
+    if (kind.stages.empty())
+      return;
+    put(", meeting");
+    this->number(number);
   }
 
   void pipes() {

@@ -59,6 +59,7 @@ public:
   void add(uint32_t to, Transfer &&transfer) {
     {
       std::lock_guard lock(mutex);
+      underWay += transfer.buffer.nbytes();
       queue.push_back({to, std::move(transfer)});
       ++open[to];
     }
@@ -71,6 +72,11 @@ public:
   }
   bool waitForAllSends(milliseconds patience) {
     return wait(patience, [&] { return queue.empty(); });
+  }
+
+  uint64_t bytes() {
+    std::lock_guard lock(mutex);
+    return underWay;
   }
 
   /// Ends the waits.
@@ -115,6 +121,7 @@ private:
         return;
       }
       --open[queue.front().to];
+      underWay -= queue.front().transfer.buffer.nbytes();
       queue.pop_front();
       changed.notify_all();
     }
@@ -123,6 +130,7 @@ private:
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Send> queue;
+  uint64_t underWay = 0;    ///< Bytes of the queue.
   std::vector<size_t> open; ///< Sends to each rank that have not ended.
   bool leaving = false, isBroken = false;
   std::thread waiter;
@@ -136,7 +144,8 @@ public:
        c10::intrusive_ptr<c10d::Store> store)
       : group(std::move(group)), store(std::move(store)),
         sources(static_cast<size_t>(this->group->getSize())),
-        sends(std::make_unique<Sends>(numRanks())) {}
+        sends(std::make_unique<Sends>(numRanks())),
+        asides(std::make_unique<Sends>(numRanks())) {}
   ~Impl() {
     if (!ended)
       fail("rank " + std::to_string(rank) + " has left");
@@ -147,13 +156,14 @@ public:
   void send(uint32_t to, Message<Tensors> &&message) {
     ended = false;
     TensorsLayout layout(message.value);
+    if (tellsEach) {
+      postLayout(to, layout, Tag::Message);
+      return post(to, layout.pack(message.label, message.value));
+    }
     auto [known, isNew] =
         sentLayouts.try_emplace(edgeOf(message.label), layout);
     if (isNew) {
-      std::string text = layout.text();
-      uint64_t size = text.size();
-      post(to, bufferOf({reinterpret_cast<char *>(&size), sizeof size}));
-      post(to, bufferOf(text));
+      postLayout(to, layout, Tag::Message);
     } else if (known->second != layout) {
       throw std::runtime_error(
           "it carries " + layout.words() + ", and the messages before it " +
@@ -161,6 +171,17 @@ public:
           ": all microbatches must have the same types and shapes");
     }
     post(to, layout.pack(message.label, message.value));
+  }
+
+  void sendAside(uint32_t to, Message<Tensors> &&message) {
+    ended = false;
+    TensorsLayout layout(message.value);
+    postLayout(to, layout, Tag::Aside);
+    post(to, layout.pack(message.label, message.value), Tag::Aside);
+  }
+  Message<Tensors> receiveAside(uint32_t from, milliseconds patience) {
+    Transfer size = postBytes(from, sizeof(uint64_t), Tag::Aside);
+    return receiveTold(from, size, patience, Tag::Aside);
   }
 
   void postReceive(uint32_t from, const Label &label) {
@@ -172,11 +193,17 @@ public:
   void receive(uint32_t from, Message<Tensors> &into, milliseconds patience) {
     std::deque<Receive> &receives = sources[from];
     Receive &first = receives.front();
+    if (tellsEach) {
+      into = receiveTold(from, first.transfer, patience, Tag::Message);
+      receives.pop_front();
+      return postAhead(from);
+    }
     auto known = receivedLayouts.find(first.edge);
     if (known == receivedLayouts.end()) {
-      known = receivedLayouts
-                  .emplace(first.edge, receiveLayout(from, first, patience))
-                  .first;
+      TensorsLayout layout =
+          receiveLayout(from, first.transfer, patience, Tag::Message);
+      first.transfer = {};
+      known = receivedLayouts.emplace(first.edge, std::move(layout)).first;
       postAhead(from);
     }
     await(from, first.transfer, patience);
@@ -190,9 +217,18 @@ public:
   }
 
   void finish(milliseconds patience) {
-    if (!sends->waitForAllSends(patience))
+    if (!sends->waitForAllSends(patience) || !asides->waitForAllSends(patience))
       throw PeerFailed{failureOr("a rank has left")};
     ended = true;
+  }
+
+  uint64_t bytesUnderWay() const {
+    uint64_t bytes = sends->bytes() + asides->bytes();
+    for (const std::deque<Receive> &source : sources)
+      for (const Receive &receive : source)
+        if (receive.transfer.buffer.defined())
+          bytes += receive.transfer.buffer.nbytes();
+    return bytes;
   }
 
   void fail(const std::string &text) {
@@ -204,6 +240,7 @@ public:
       // The connections still tell.
     }
     sends.reset();
+    asides.reset();
     for (std::deque<Receive> &source : sources)
       source.clear();
     group.reset();
@@ -232,14 +269,26 @@ private:
     Transfer transfer; ///< The size of the layout, or the message.
   };
 
-  void post(uint32_t to, at::Tensor buffer) {
+  /// Messages with different tags have each an order of their own.
+  enum class Tag : int { Message, Aside };
+
+  void post(uint32_t to, at::Tensor buffer, Tag tag = Tag::Message) {
     std::vector<at::Tensor> tensors{buffer};
-    WorkPtr work = group->send(tensors, static_cast<int>(to), 0);
-    sends->add(to, {std::move(buffer), std::move(work)});
+    WorkPtr work =
+        group->send(tensors, static_cast<int>(to), static_cast<int>(tag));
+    (tag == Tag::Message ? sends : asides)
+        ->add(to, {std::move(buffer), std::move(work)});
   }
-  Transfer postBytes(uint32_t from, int64_t bytes) {
+  void postLayout(uint32_t to, const TensorsLayout &layout, Tag tag) {
+    std::string text = layout.text();
+    uint64_t size = text.size();
+    post(to, bufferOf({reinterpret_cast<char *>(&size), sizeof size}), tag);
+    post(to, bufferOf(text), tag);
+  }
+  Transfer postBytes(uint32_t from, int64_t bytes, Tag tag = Tag::Message) {
     std::vector<at::Tensor> tensors{at::empty({bytes}, at::kByte)};
-    WorkPtr work = group->recv(tensors, static_cast<int>(from), 0);
+    WorkPtr work =
+        group->recv(tensors, static_cast<int>(from), static_cast<int>(tag));
     return {tensors.front(), std::move(work)};
   }
 
@@ -257,16 +306,25 @@ private:
     }
   }
 
-  TensorsLayout receiveLayout(uint32_t from, Receive &receive,
-                              milliseconds patience) {
-    await(from, receive.transfer, patience);
+  /// What postLayout() sent, of which `sizeOf` receives the first.
+  TensorsLayout receiveLayout(uint32_t from, Transfer &sizeOf,
+                              milliseconds patience, Tag tag) {
+    await(from, sizeOf, patience);
     uint64_t size;
-    std::memcpy(&size, receive.transfer.buffer.data_ptr(), sizeof size);
-    Transfer text = postBytes(from, static_cast<int64_t>(size));
+    std::memcpy(&size, sizeOf.buffer.data_ptr(), sizeof size);
+    Transfer text = postBytes(from, static_cast<int64_t>(size), tag);
     await(from, text, patience);
-    receive.transfer = {};
     return TensorsLayout(
         std::string(static_cast<char *>(text.buffer.data_ptr()), size));
+  }
+
+  /// A message behind its layout.
+  Message<Tensors> receiveTold(uint32_t from, Transfer &sizeOf,
+                               milliseconds patience, Tag tag) {
+    TensorsLayout layout = receiveLayout(from, sizeOf, patience, tag);
+    Transfer message = postBytes(from, layout.numBytes(), tag);
+    await(from, message, patience);
+    return layout.unpack(message.buffer);
   }
 
   /// c10d throws one and the same for a wait that was too long and for a
@@ -306,10 +364,11 @@ private:
   c10::intrusive_ptr<c10d::Store> store;
   std::vector<std::deque<Receive>> sources; ///< By rank, in order.
   std::map<EdgeKey, TensorsLayout> sentLayouts, receivedLayouts;
-  std::unique_ptr<Sends> sends;
+  std::unique_ptr<Sends> sends, asides;
   bool ended = true; ///< Nothing is under way.
 
 public:
+  bool tellsEach = false; ///< Each message tells its layout.
   const uint32_t rank = static_cast<uint32_t>(group->getRank());
 };
 
@@ -335,6 +394,7 @@ C10d::~C10d() = default;
 uint32_t C10d::rank() const { return impl->rank; }
 uint32_t C10d::numRanks() const { return impl->numRanks(); }
 
+void C10d::tellEachLayout() { impl->tellsEach = true; }
 void C10d::send(uint32_t to, Message<Tensors> &&message) {
   impl->send(to, std::move(message));
 }
@@ -352,6 +412,13 @@ bool C10d::sendsMet(uint32_t to, milliseconds patience) {
 }
 void C10d::finish(milliseconds patience) { impl->finish(patience); }
 void C10d::fail(const std::string &text) { impl->fail(text); }
+void C10d::sendAside(uint32_t to, Message<Tensors> &&message) {
+  impl->sendAside(to, std::move(message));
+}
+Message<Tensors> C10d::receiveAside(uint32_t from, milliseconds patience) {
+  return impl->receiveAside(from, patience);
+}
+uint64_t C10d::bytesUnderWay() const { return impl->bytesUnderWay(); }
 std::vector<std::string> C10d::gather(const std::string &name,
                                       const std::string &text,
                                       milliseconds patience) {

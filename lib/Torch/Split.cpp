@@ -15,22 +15,21 @@ using torch::autograd::impl::gradient_edge;
 
 namespace {
 
-/// The outputs that have a gradient, as edges into the graph.
-struct Roots {
+/// The edges that have a gradient.
+struct Given {
   edge_list edges;
   Tensors grads;
 
-  explicit Roots(const Backward &backward) {
-    if (backward.outputGrads.size() != backward.outputs.size())
+  explicit Given(const Backward &backward) {
+    if (backward.outputGrads.size() != backward.roots.size())
       throw std::runtime_error(
           std::to_string(backward.outputGrads.size()) + " gradients for " +
-          std::to_string(backward.outputs.size()) + " outputs");
-    for (size_t i = 0; i != backward.outputs.size(); ++i)
-      if (backward.outputs[i].requires_grad() &&
-          backward.outputGrads[i].defined())
-        add(gradient_edge(backward.outputs[i]), backward.outputGrads[i]);
+          std::to_string(backward.roots.size()) + " outputs");
+    for (size_t i = 0; i != backward.roots.size(); ++i)
+      if (backward.roots[i].is_valid() && backward.outputGrads[i].defined())
+        add(backward.roots[i], backward.outputGrads[i]);
   }
-  Roots() = default;
+  Given() = default;
   void add(const Edge &edge, const at::Tensor &grad) {
     edges.push_back(edge);
     grads.push_back(grad);
@@ -95,10 +94,16 @@ private:
 
 } // namespace
 
+Roots::Roots(const Tensors &outputs) {
+  for (const at::Tensor &output : outputs)
+    push_back(output.defined() && output.requires_grad() ? gradient_edge(output)
+                                                         : Edge());
+}
+
 Tensors Backward::whole() const {
-  Roots roots(*this);
-  if (!roots.edges.empty())
-    Engine::get_default_engine().execute(roots.edges, roots.grads,
+  Given given(*this);
+  if (!given.edges.empty())
+    Engine::get_default_engine().execute(given.edges, given.grads,
                                          /*keep_graph=*/false,
                                          /*create_graph=*/false,
                                          /*accumulate_grad=*/true);
@@ -109,7 +114,7 @@ Tensors Backward::whole() const {
 }
 
 Tensors DeferredWeights::splitOff(const Backward &backward) {
-  Roots all(backward), onPath;
+  Given all(backward), onPath;
   Paths paths(all.edges, backward.inputs);
   for (size_t i = 0; i != all.edges.size(); ++i) {
     if (paths.has(all.edges[i])) {

@@ -5,13 +5,22 @@
 #include "ppcc/Torch/Stage.h"
 
 #include <torch/csrc/autograd/edge.h>
+#include <torch/csrc/autograd/function.h>
 
 namespace ppcc::rt {
 
-/// The outputs of a forward, the gradients that came for them, and the leaves
-/// that its inputs are. An output without a gradient counts for nothing.
+/// Where the graph of a forward begins: an edge for each output, invalid for
+/// one that needs no gradient. The outputs themselves are not kept.
+struct Roots : torch::autograd::edge_list {
+  Roots() = default;
+  explicit Roots(const Tensors &outputs);
+};
+
+/// The beginnings of a graph, the gradients that came for them, and the leaves
+/// that the inputs are. An output without a gradient counts for nothing.
 struct Backward {
-  const Tensors &outputs, &outputGrads, &inputs;
+  const Roots &roots;
+  const Tensors &outputGrads, &inputs;
 
   /// Adds to the gradients of all leaves but the inputs, and returns those of
   /// the inputs; undefined where an input has no path to the outputs. Frees

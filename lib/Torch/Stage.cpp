@@ -1,10 +1,15 @@
 #include "ppcc/Torch/Stage.h"
 
+#include "GradientSums.h"
+#include "Saved.h"
 #include "Split.h"
+
+#include "ppcc/Runtime/Error.h"
 
 #include <ATen/Context.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/full_like.h>
+#include <ATen/ops/isfinite.h>
 #include <c10/core/GradMode.h>
 
 #include <atomic>
@@ -111,20 +116,58 @@ template <class Run> auto compute(Run run) {
 struct Activation {
   Tensors inputs;                 ///< Leaves of the graph.
   std::vector<size_t> numTensors; ///< Of each stage that is read.
-  Tensors outputs;                ///< Of the last stage: the loss.
+  Tensors outputs;                ///< Of the last stage: the loss. Until they
+                                  ///< are released.
+  Roots roots;                    ///< Where the graph begins.
   Tensors outputGrads;            ///< Until W, where I had nothing to do.
+  SavedTensors saved;             ///< Where an action moves them.
   DeferredWeights weights;
   bool hasGraph = false, isSplit = false;
+
+  void keepGraph(Tensors &&made) {
+    roots = Roots(made);
+    saved.keepAlive(inputs);
+    outputs = std::move(made);
+    hasGraph = true;
+  }
 };
+
+/// What performs the actions of std.pp.
+const std::map<std::string, TorchAction> &knownActions() {
+  static const std::map<std::string, TorchAction> all = {
+#define TORCH_ACTION(Letters, Function, Role)                                  \
+  {#Letters, {&TorchStage::Function, ActionRole::Role}},
+#include "Actions.def"
+  };
+  return all;
+}
+
+TorchAction actionFor(const std::string &letters, const TorchOptions &options) {
+  if (auto found = options.actions.find(letters);
+      found != options.actions.end())
+    return found->second;
+  if (auto found = knownActions().find(letters); found != knownActions().end())
+    return found->second;
+  throw Error("the program has an action `" + letters +
+              "`, which the stages of LibTorch do not know: name a function "
+              "for it in TorchOptions::actions");
+}
 
 } // namespace
 
 struct TorchStage::State {
+  const Program &program;
+  uint32_t rank;
   Network network;
   TorchOptions options;
   double lossWeight = 1;
   std::map<StageKey, StageModule> modules;
   std::vector<Parameter> parameters;
+  std::vector<TorchAction> actions; ///< By kind.
+  std::shared_ptr<GradientSums> sums;
+  uint32_t rankInSums = 0;
+  WeightUpdate update;
+  Step lastStep = Step::NotYet;
   uint64_t step = 0;
 
   std::mutex mutex; ///< Of what follows.
@@ -132,15 +175,44 @@ struct TorchStage::State {
   uint32_t peak = 0;
   std::vector<Loss> losses;
 
-  State(Network network, const TorchOptions &options)
-      : network(std::move(network)), options(options) {}
+  State(const Program &program, uint32_t rank, Network network,
+        const TorchOptions &options)
+      : program(program), rank(rank), network(std::move(network)),
+        options(options) {
+    for (const Kind &kind : program.kinds)
+      actions.push_back(kind.kindClass == KindClass::Declared
+                            ? actionFor(kind.letters, options)
+                            : TorchAction());
+  }
 
-  Activation &activation(const Work &work) {
+  bool has(ActionRole role) const {
+    return std::any_of(
+        actions.begin(), actions.end(),
+        [&](const TorchAction &action) { return action.role == role; });
+  }
+
+  void keep(const Work &work, Activation &&kept) {
     std::lock_guard lock(mutex);
-    Activation &found =
-        activations[{StageKey(work.pipe, work.stage), work.microbatch}];
+    activations.insert_or_assign(keyOf(work), std::move(kept));
     peak = std::max(peak, static_cast<uint32_t>(activations.size()));
-    return found;
+  }
+  /// Null when it has been released.
+  Activation *find(const Work &work) {
+    std::lock_guard lock(mutex);
+    auto found = activations.find(keyOf(work));
+    return found == activations.end() ? nullptr : &found->second;
+  }
+  Activation &activation(const Work &work) {
+    if (Activation *found = find(work))
+      return *found;
+    throw std::runtime_error("what its forward kept has been released");
+  }
+  static std::pair<StageKey, uint32_t> keyOf(const Work &work) {
+    return {StageKey(work.pipe, work.stage), work.microbatch};
+  }
+  void ended(const Work &work) const {
+    if (options.behindEach)
+      options.behindEach(work);
   }
   const StageModule &module(const Work &work) const {
     return modules.at({work.pipe, work.stage});
@@ -161,13 +233,14 @@ struct TorchStage::State {
     return {loss};
   }
 
-  Tensors draw(const Work &work, const Tensors &inputs) const {
+  /// `runsAgain`: it must be possible to do the same once more.
+  Tensors draw(const Work &work, const Tensors &inputs, bool runsAgain) const {
     if (options.seed) {
       Drawing drawing(
           mix({*options.seed, step, work.pipe, work.stage, work.microbatch}));
       return compute(work, inputs);
     }
-    if (!options.recomputes)
+    if (!runsAgain)
       return compute(work, inputs);
     at::Tensor before = generator().get_state();
     Tensors outputs = compute(work, inputs);
@@ -188,11 +261,25 @@ struct TorchStage::State {
     return result;
   }
 
+  /// Runs the module with a graph.
+  Tensors graphOf(const Work &work, const Tensors &inputs, bool runsAgain,
+                  SavedTensors &saved) const {
+    std::optional<SavedTensors::Noting> noting;
+    if (has(ActionRole::MovesSaved))
+      noting.emplace(saved);
+    return draw(work, inputs, runsAgain);
+  }
   void makeGraph(const Work &work, Activation &kept) const {
-    if (kept.hasGraph)
-      return;
-    kept.outputs = draw(work, kept.inputs);
-    kept.hasGraph = true;
+    if (!kept.hasGraph)
+      kept.keepGraph(graphOf(work, kept.inputs, false, kept.saved));
+  }
+  /// For an action of the backward.
+  void needGraph(const Work &work, Activation &kept) const {
+    if (options.recomputes)
+      makeGraph(work, kept);
+    if (!kept.hasGraph)
+      throw std::runtime_error("its forward kept the inputs alone, and nothing "
+                               "has restored the rest");
   }
 
   /// The gradients for the outputs of a stage; what the loss counts at the
@@ -203,7 +290,7 @@ struct TorchStage::State {
       return std::move(*given);
     if (work.isLast())
       return {at::full_like(kept.outputs.front(), lossWeight)};
-    return Tensors(kept.outputs.size());
+    return Tensors(kept.roots.size());
   }
 
   /// The gradients of the inputs, for each stage that was read.
@@ -222,7 +309,8 @@ struct TorchStage::State {
 
 TorchStage::TorchStage(const Program &program, uint32_t rank, Network network,
                        const TorchOptions &options)
-    : state(std::make_unique<State>(std::move(network), options)) {
+    : state(
+          std::make_unique<State>(program, rank, std::move(network), options)) {
   uint64_t microbatches = 0;
   for (uint8_t p = 0; p != program.pipes.size; ++p) {
     const Pipe &pipe = program.pipes[p];
@@ -238,7 +326,7 @@ TorchStage::TorchStage(const Program &program, uint32_t rank, Network network,
     }
   }
   if (options.averagesLosses)
-    state->lossWeight = 1 / double(microbatches);
+    state->lossWeight = 1 / (double(microbatches) * options.replicas);
 }
 TorchStage::TorchStage(TorchStage &&) noexcept = default;
 TorchStage &TorchStage::operator=(TorchStage &&) noexcept = default;
@@ -256,8 +344,12 @@ Tensors TorchStage::forward(const Work &work, const Inputs<Tensors> &inputs) {
       kept.inputs.push_back(State::leaf(tensor, hasBackward));
   }
 
-  c10::AutoGradMode grads(hasBackward && !state->options.recomputes);
-  Tensors outputs = state->draw(work, kept.inputs);
+  bool runsAgain = state->options.recomputes || work.isRestored;
+  bool keepsGraph = hasBackward && !runsAgain;
+  c10::AutoGradMode grads(keepsGraph);
+  Tensors outputs = keepsGraph
+                        ? state->graphOf(work, kept.inputs, false, kept.saved)
+                        : state->draw(work, kept.inputs, hasBackward);
   if (work.isLast()) {
     std::lock_guard lock(state->mutex);
     state->losses.push_back(
@@ -267,23 +359,25 @@ Tensors TorchStage::forward(const Work &work, const Inputs<Tensors> &inputs) {
   if (!work.isLast())
     for (const at::Tensor &tensor : outputs)
       result.push_back(tensor.defined() ? tensor.detach() : tensor);
-  if (hasBackward) {
-    if (!state->options.recomputes) {
-      kept.outputs = std::move(outputs);
-      kept.hasGraph = true;
-    }
-    state->activation(work) = std::move(kept);
-  }
+  if (keepsGraph)
+    kept.keepGraph(std::move(outputs));
+  outputs.clear();
+  if (hasBackward)
+    state->keep(work, std::move(kept));
+  state->ended(work);
   return result;
 }
 
 std::vector<Tensors> TorchStage::backward(const Work &work,
                                           Tensors *outputGrad) {
   Activation &kept = state->activation(work);
-  state->makeGraph(work, kept);
+  state->needGraph(work, kept);
   Tensors grads = state->outputGrads(work, kept, outputGrad);
-  Backward whole{kept.outputs, grads, kept.inputs};
-  return State::bySource(kept, ::compute([&] { return whole.whole(); }));
+  Backward whole{kept.roots, grads, kept.inputs};
+  std::vector<Tensors> result =
+      State::bySource(kept, ::compute([&] { return whole.whole(); }));
+  state->ended(work);
+  return result;
 }
 
 std::vector<Tensors> TorchStage::backward_input(const Work &work,
@@ -295,28 +389,107 @@ std::vector<Tensors> TorchStage::backward_input(const Work &work,
   if (!hasWork) {
     if (outputGrad)
       kept.outputGrads = std::move(*outputGrad);
+    state->ended(work);
     return State::bySource(kept, Tensors(kept.inputs.size()));
   }
-  state->makeGraph(work, kept);
+  state->needGraph(work, kept);
   Tensors grads = state->outputGrads(work, kept, outputGrad);
-  Tensors result = ::compute([&] {
-    return kept.weights.splitOff({kept.outputs, grads, kept.inputs});
-  });
+  Tensors result = ::compute(
+      [&] { return kept.weights.splitOff({kept.roots, grads, kept.inputs}); });
   kept.isSplit = true;
+  kept.roots = Roots();
   kept.outputs.clear();
-  kept.inputs.clear();
+  kept.saved.release(kept.inputs);
+  state->ended(work);
   return State::bySource(kept, std::move(result));
 }
 
 void TorchStage::backward_weight(const Work &work) {
   Activation &kept = state->activation(work);
-  if (kept.isSplit)
-    return ::compute([&] { kept.weights.run(); });
-  state->makeGraph(work, kept);
+  if (kept.isSplit) {
+    ::compute([&] { kept.weights.run(); });
+    return state->ended(work);
+  }
+  state->needGraph(work, kept);
   Tensors grads = state->outputGrads(
       work, kept, kept.outputGrads.empty() ? nullptr : &kept.outputGrads);
-  Backward whole{kept.outputs, grads, kept.inputs};
+  Backward whole{kept.roots, grads, kept.inputs};
   ::compute([&] { whole.whole(); });
+  state->ended(work);
+}
+
+void TorchStage::perform(const Work &work) {
+  state->actions[work.kind].perform(*this, work);
+  state->ended(work);
+}
+
+void TorchStage::recompute(const Work &work) {
+  state->makeGraph(work, state->activation(work));
+}
+
+void TorchStage::releaseOutput(const Work &work) {
+  if (work.isLast())
+    throw std::runtime_error("the backward begins with the output of the last "
+                             "stage, which is its loss");
+  state->activation(work).outputs.clear();
+}
+
+void TorchStage::releaseInput(const Work &work) { release(work); }
+
+void TorchStage::offload(const Work &work) {
+  Activation &kept = state->activation(work);
+  if (!work.isLast())
+    kept.outputs.clear();
+  Tensors weights;
+  for (const Parameter &parameter : state->module(work).parameters)
+    weights.push_back(parameter.value);
+  kept.saved.moveOut(kept.inputs, weights);
+}
+
+void TorchStage::reload(const Work &work) {
+  state->activation(work).saved.moveBack();
+}
+
+void TorchStage::sumGradients(const Work &work) {
+  if (!state->sums)
+    throw std::runtime_error(
+        "nothing sums gradients here: make SharedWeights of the stages first");
+  state->sums->begin(state->rankInSums, work.pipe, work.stage);
+}
+
+void TorchStage::finishSums() {
+  if (state->sums)
+    state->sums->finish(state->rankInSums);
+}
+
+void TorchStage::step(const Work &) {
+  if (!state->update.step)
+    throw std::runtime_error(
+        "there is nothing to move the weights: call TorchStage::setUpdate");
+  finishSums();
+  if (state->has(ActionRole::ChecksStep))
+    state->update.save();
+  state->update.step();
+  state->lastStep = Step::Done;
+}
+
+void TorchStage::validate(const Work &) {
+  bool isFinite = true;
+  for (const Parameter &parameter : state->parameters)
+    if (const at::Tensor &grad = parameter.value.grad(); grad.defined())
+      isFinite = isFinite && at::isfinite(grad).all().item().toBool();
+  if (state->sums)
+    isFinite = state->sums->agree(state->rankInSums, isFinite);
+  if (isFinite)
+    return;
+  if (state->lastStep == Step::Done)
+    state->update.restore();
+  state->lastStep = Step::TakenBack;
+}
+
+void TorchStage::fail(const std::string &text) {
+  if (state->sums)
+    state->sums->fail(text);
 }
 
 void TorchStage::add(Tensors &sum, const Tensors &gradient) {
@@ -344,8 +517,32 @@ std::vector<Loss> TorchStage::takeLosses() {
   return std::exchange(state->losses, {});
 }
 
+void TorchStage::setUpdate(WeightUpdate update) {
+  state->update = std::move(update);
+}
+
+TorchStage::Step TorchStage::lastStep() const { return state->lastStep; }
+
+const Program &TorchStage::program() const { return state->program; }
+
+uint32_t TorchStage::rank() const { return state->rank; }
+
+const StageModule &TorchStage::module(uint8_t pipe, uint16_t stage) const {
+  return state->modules.at({pipe, stage});
+}
+
+ActionRole TorchStage::roleOf(uint8_t kind) const {
+  return state->actions[kind].role;
+}
+
+void TorchStage::setSums(std::shared_ptr<GradientSums> sums, uint32_t rank) {
+  state->sums = std::move(sums);
+  state->rankInSums = rank;
+}
+
 void TorchStage::beginStep() {
   ++state->step;
+  state->lastStep = Step::NotYet;
   for (const Parameter &parameter : state->parameters)
     parameter.value.mutable_grad() = at::Tensor();
 }

@@ -29,6 +29,11 @@ void write(std::string &out, const Gradient &gradient) {
   putAll(out, gradient.values);
 }
 void write(std::string &out, const Peak &peak) { put(out, peak); }
+void write(std::string &out, const Events &events) {
+  put(out, events.rank);
+  put(out, events.together);
+  putAll(out, events.events);
+}
 void write(std::string &out, const Failure &failure) {
   putAll(out, failure.text);
   put(out, failure.isOwn);
@@ -65,6 +70,11 @@ void read(Cursor &in, Gradient &gradient) {
   in.takeAll(gradient.values);
 }
 void read(Cursor &in, Peak &peak) { in.take(peak); }
+void read(Cursor &in, Events &events) {
+  in.take(events.rank);
+  in.take(events.together);
+  in.takeAll(events.events);
+}
 void read(Cursor &in, Failure &failure) {
   in.takeAll(failure.text);
   in.take(failure.isOwn);

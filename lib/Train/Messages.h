@@ -1,6 +1,8 @@
 // What a worker tells the process that has started it, through a pipe.
 #pragma once
 
+#include "ppcc/Runtime/Recorder.h"
+
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -21,9 +23,19 @@ struct Gradient {
   std::vector<double> values;
 };
 
-/// Activations that were alive at one time on a rank.
+/// What was alive at one time on a rank, which is counted over all replicas.
 struct Peak {
   uint32_t rank, activations;
+  uint64_t bytes; ///< Beside weights, their gradients and messages on their
+                  ///< way; 0 when not counted.
+};
+
+/// When a rank did what in the last step. All processes of a machine have one
+/// clock.
+struct Events {
+  uint32_t rank;
+  bool together;
+  std::vector<rt::TraceEvent> events;
 };
 
 /// Why a worker has ended early.
@@ -35,7 +47,8 @@ struct Failure {
 /// The worker has done all it had to.
 struct Done {};
 
-using WorkerMessage = std::variant<StepLosses, Gradient, Peak, Failure, Done>;
+using WorkerMessage =
+    std::variant<StepLosses, Gradient, Peak, Events, Failure, Done>;
 
 /// The worker's end of the pipe.
 class Reporter {

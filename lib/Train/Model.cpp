@@ -97,7 +97,8 @@ public:
     result.forward = [=](const Tensors &in) mutable -> Tensors {
       at::Tensor x = in[0], embedded;
       if (isFirst) {
-        x = embedded = torch::embedding(words, x) + places;
+        x = embedded =
+            torch::embedding(words, x) + places.narrow(0, 0, x.size(1));
       } else {
         embedded = in[1];
         for (size_t i = 2; i < in.size(); i += 2) {
@@ -191,11 +192,11 @@ Transformer::whole(const std::vector<uint32_t> &numStages) const {
 
 at::Tensor Transformer::loss(const Tensors &scores,
                              const at::Tensor &tokens) const {
-  at::Tensor next = tokens.narrow(1, 1, options.length).reshape({-1});
+  at::Tensor next = tokens.narrow(1, 1, tokens.size(1) - 1).reshape({-1});
   return F::cross_entropy(scores[0].reshape({-1, vocabulary}), next);
 }
 
 at::Tensor Transformer::tokens(std::vector<int64_t> samples) const {
   return torch::tensor(std::move(samples), torch::dtype(torch::kInt64))
-      .view({options.batch, options.length + 1});
+      .view({options.batch, -1});
 }

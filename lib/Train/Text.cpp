@@ -16,11 +16,14 @@ Samples::Samples(const TrainOptions &options) : options(options) {
 std::vector<int64_t> Samples::at(uint64_t step, uint32_t microbatch) const {
   std::seed_seq seed{options.seed, step, uint64_t(microbatch)};
   std::mt19937_64 random(seed);
+  size_t length = options.length;
+  if (options.shortest != 0)
+    length -= random() % (options.length - options.shortest + 1);
   std::vector<int64_t> tokens;
-  tokens.reserve(size_t(options.batch) * (options.length + 1));
+  tokens.reserve(options.batch * (length + 1));
   for (uint32_t sample = 0; sample != options.batch; ++sample) {
-    size_t start = random() % (options.text.size() - options.length);
-    for (size_t i = start; i != start + options.length + 1; ++i)
+    size_t start = random() % (options.text.size() - length);
+    for (size_t i = start; i != start + length + 1; ++i)
       tokens.push_back(tokenOf[static_cast<unsigned char>(options.text[i])]);
   }
   return tokens;

@@ -17,8 +17,8 @@ public:
 
   /// How many different tokens there are.
   uint32_t vocabulary() const { return numTokens; }
-  /// `batch` rows of `length` + 1 tokens: what is read, and one further what is
-  /// to be said.
+  /// `batch` rows of tokens, of one length: what is read, and one further what
+  /// is to be said.
   std::vector<int64_t> at(uint64_t step, uint32_t microbatch) const;
 
 private:

@@ -8,6 +8,7 @@
 
 #include "ppcc/Driver/CommandLine.h"
 #include "ppcc/Runtime/Json.h"
+#include "ppcc/Runtime/Trace.h"
 #include "ppcc/Support/Progress.h"
 
 #include "llvm/Support/MemoryBuffer.h"
@@ -29,7 +30,7 @@ namespace {
 
 struct CommandLine {
   std::vector<std::string> programs;
-  std::string textFile;
+  std::string textFile, traceFile;
   std::optional<uint32_t> ranks;
   std::optional<uint64_t> steps;
   bool usesThreads = false, isUnpipelined = false, checks = false;
@@ -75,11 +76,39 @@ void declare(CLI::App &app, CommandLine &line) {
         ->option_text("N")
         ->check(CLI::Range(uint32_t(1), most));
   };
+  app.add_option("--replicas", train.replicas,
+                 "Copies of the pipeline, each with microbatches of its own; "
+                 "their gradients are summed")
+      ->option_text("N")
+      ->check(CLI::Range(uint32_t(1), uint32_t(1024)));
+  app.add_flag("--overlap", train.overlaps,
+               "Run the members of overlap groups at the same time");
+  app.add_option("--trace", line.traceFile,
+                 "Write when each rank did what in the last step, for Perfetto")
+      ->option_text("FILE")
+      ->excludes(alone)
+      ->excludes("--check");
+  app.add_flag("--memory", train.countsBytes,
+               "Say how many bytes the activations of each rank took");
   size("--layers", train.layers,
        "Layers, shared out among the stages; without it, one a stage");
   size("--width", train.width, "Numbers a token");
   size("--heads", train.heads, "Heads of attention; they divide the width");
   size("--length", train.length, "Tokens a sample");
+  app.add_option_function<std::string>(
+         "--lengths",
+         [&train](const std::string &text) {
+           int end = 0;
+           if (sscanf(text.c_str(), "%u..%u%n", &train.shortest, &train.length,
+                      &end) != 2 ||
+               size_t(end) != text.size() || train.shortest < 1 ||
+               train.shortest > train.length || train.length > most)
+             throw CLI::ValidationError(
+                 "--lengths", "`" + text + "` is no range such as 8..32");
+         },
+         "Tokens a sample, for each microbatch another number of this range")
+      ->option_text("MIN..MAX")
+      ->excludes("--length");
   size("--batch", train.batch, "Samples a microbatch");
   app.add_flag("--double", train.isDouble, "Compute in double precision");
   app.add_flag("--recompute", train.recomputes,
@@ -93,6 +122,9 @@ std::string checkOptions(const CommandLine &line) {
   if (train.width % train.heads != 0)
     return fmt::format("--heads: {} do not divide a width of {}", train.heads,
                        train.width);
+  if (train.countsBytes && (line.usesThreads || line.isUnpipelined))
+    return "--memory counts the bytes of a process, and needs one for each "
+           "rank: leave --threads and --unpipelined out";
   if (line.programs.size() > 1 && !line.checks)
     return "several programs need --check";
   return "";
@@ -161,6 +193,10 @@ bool readProgram(const std::string &path, const CommandLine &line,
     wrong = "stages lack the edge to the next, but the transformer is a chain";
   else if (countMicrobatches(program) == 0)
     wrong = "the program has no microbatches";
+  else if (uint64_t(microbatchesEnd(program)) * line.train.replicas >
+           UINT32_MAX)
+    wrong = fmt::format("{} replicas have too many microbatches",
+                        line.train.replicas);
   if (wrong.empty())
     return true;
   report(err, fmt::format("`{}`: {}", path, wrong),
@@ -169,32 +205,56 @@ bool readProgram(const std::string &path, const CommandLine &line,
   return false;
 }
 
-/// The file in which ranks meet: in memory, and gone with the processes.
-class MeetingPlace {
+/// The files in which ranks meet, one a replica and one for all: in memory, and
+/// gone with the processes.
+class MeetingPlaces {
 public:
-  MeetingPlace() : file(memfd_create("pprun", 0)) {}
-  ~MeetingPlace() { close(file); }
-  MeetingPlace(const MeetingPlace &) = delete;
-  MeetingPlace &operator=(const MeetingPlace &) = delete;
+  explicit MeetingPlaces(uint32_t replicas) {
+    for (uint32_t i = 0; i != replicas + 1; ++i)
+      files.push_back(memfd_create("pprun", 0));
+  }
+  ~MeetingPlaces() {
+    for (int file : files)
+      close(file);
+  }
+  MeetingPlaces(const MeetingPlaces &) = delete;
+  MeetingPlaces &operator=(const MeetingPlaces &) = delete;
 
   /// For this process and those that it forks.
-  std::string path() const { return fmt::format("/proc/self/fd/{}", file); }
+  MeetingFiles of(uint32_t replica) const {
+    return {path(files[replica]), path(files.back())};
+  }
 
 private:
-  int file;
+  static std::string path(int file) {
+    return fmt::format("/proc/self/fd/{}", file);
+  }
+
+  std::vector<int> files;
 };
+
+/// A rank, of those of all replicas.
+std::string rankName(const rt::Program &program, const CommandLine &line,
+                     uint32_t rank) {
+  if (line.train.replicas == 1)
+    return fmt::format("rank {}", rank);
+  return fmt::format("replica {}, rank {}", rank / program.numRanks,
+                     rank % program.numRanks);
+}
 
 std::vector<Worker> pipelined(const rt::Program &program,
                               const CommandLine &line,
-                              const MeetingPlace &place) {
+                              const MeetingPlaces &places) {
   const TrainOptions &train = line.train;
   if (line.usesThreads)
     return {
         {"all ranks", [&](Reporter &to) { trainThreads(program, train, to); }}};
   std::vector<Worker> workers;
-  for (uint32_t rank = 0; rank != program.numRanks; ++rank)
-    workers.push_back({fmt::format("rank {}", rank), [&, rank](Reporter &to) {
-                         trainRank(program, rank, place.path(), train, to);
+  for (uint32_t rank = 0; rank != train.replicas * program.numRanks; ++rank)
+    workers.push_back({rankName(program, line, rank), [&, rank](Reporter &to) {
+                         trainRank(program, rank,
+                                   places.of(rank / program.numRanks), train,
+                                   to);
                        }});
   return workers;
 }
@@ -204,23 +264,41 @@ Worker unpipelined(const rt::Program &program, const TrainOptions &train) {
           [&](Reporter &to) { trainUnpipelined(program, train, to); }};
 }
 
+/// Writes the trace of a run.
+int saveTrace(const std::string &path, const rt::Program &program,
+              const rt::Trace &trace, raw_ostream &err) {
+  std::ofstream file(path, std::ios::binary);
+  if (file)
+    rt::writeTrace(file, program, trace);
+  file.close();
+  if (file)
+    return Success;
+  return report(err,
+                fmt::format("cannot write `{}`: {}", path, strerror(errno)),
+                "give --trace the path of a file that can be written");
+}
+
 constexpr const char *failureHint =
     "every rank stops when one does; the schedule itself can be checked with "
     "`ppcc --check`";
 
 int train(const rt::Program &program, const CommandLine &line, raw_ostream &out,
           raw_ostream &err) {
-  MeetingPlace place;
+  MeetingPlaces places(line.train.replicas);
   std::vector<Worker> workers =
       line.isUnpipelined ? std::vector{unpipelined(program, line.train)}
-                         : pipelined(program, line, place);
+                         : pipelined(program, line, places);
   Progress progress(err, line.train.steps);
   progress.next("starting");
-  LossCurve curve(countMicrobatches(program));
-  std::map<uint32_t, uint32_t> peaks;
+  LossCurve curve(countMicrobatches(program) * line.train.replicas);
+  std::map<uint32_t, Peak> peaks;
+  rt::Trace trace(program.numRanks);
   auto hear = [&](size_t, const WorkerMessage &message) {
     if (auto *peak = std::get_if<Peak>(&message))
-      peaks[peak->rank] = peak->activations;
+      peaks[peak->rank] = *peak;
+    if (auto *events = std::get_if<Events>(&message))
+      trace.rank(events->rank)
+          .take(std::vector(events->events), events->together, 0);
     auto *losses = std::get_if<StepLosses>(&message);
     if (!losses)
       return;
@@ -238,16 +316,23 @@ int train(const rt::Program &program, const CommandLine &line, raw_ostream &out,
   progress.clear();
   if (failure)
     return report(err, *failure, failureHint);
-  for (auto [rank, peak] : peaks)
-    out << fmt::format("rank {}: at most {} activations alive\n", rank, peak);
-  return Success;
+  for (const auto &[rank, peak] : peaks) {
+    out << fmt::format("{}: at most {} activations alive",
+                       rankName(program, line, rank), peak.activations);
+    if (line.train.countsBytes)
+      out << fmt::format(", {} bytes", peak.bytes);
+    out << '\n';
+  }
+  return line.traceFile.empty()
+             ? Success
+             : saveTrace(line.traceFile, program, trace, err);
 }
 
 /// Compares a program with the run without a pipeline.
 int check(const std::string &name, const rt::Program &program,
           const CommandLine &line, raw_ostream &out, raw_ostream &err) {
-  MeetingPlace place;
-  std::vector<Worker> workers = pipelined(program, line, place);
+  MeetingPlaces places(line.train.replicas);
+  std::vector<Worker> workers = pipelined(program, line, places);
   size_t reference = workers.size();
   workers.push_back(unpipelined(program, line.train));
   RunResult results[2];
@@ -256,14 +341,20 @@ int check(const std::string &name, const rt::Program &program,
   };
   if (std::optional<std::string> failure = runWorkers(workers, hear))
     return report(err, fmt::format("`{}`: {}", name, *failure), failureHint);
-  Verdict verdict = compare(program, results[0], results[1], line.train.steps);
-  std::string peaks;
-  for (auto [rank, peak] : results[0].peaks)
-    peaks += fmt::format(" {}", peak);
+  Verdict verdict = compare(program, results[0], results[1], line.train.steps,
+                            line.train.replicas);
+  std::string peaks, bytes;
+  for (const auto &[rank, peak] : results[0].peaks) {
+    peaks += fmt::format(" {}", peak.activations);
+    bytes += fmt::format(" {}", peak.bytes);
+  }
   out << fmt::format("{}: gradients differ by at most {:.2g}, losses of {} "
-                     "steps by {:.2g}; activations alive:{}\n",
+                     "steps by {:.2g}; activations alive:{}",
                      name, verdict.gradients, line.train.steps, verdict.losses,
                      peaks);
+  if (line.train.countsBytes)
+    out << "; bytes:" << bytes;
+  out << '\n';
   out.flush();
   for (const std::string &wrong : verdict.wrong)
     report(err, fmt::format("`{}`: {}", name, wrong),
@@ -288,6 +379,7 @@ int ppcc::runTraining(llvm::ArrayRef<const char *> args, raw_ostream &out,
   line.train.steps = line.steps.value_or(line.checks ? 1 : 50);
   line.train.isDouble |= line.checks;
   line.train.sendsGradients = line.checks;
+  line.train.traces = !line.traceFile.empty();
   if (!readText(line, err))
     return Errors;
 

@@ -22,7 +22,8 @@ double difference(double a, double b) {
 
 class Comparison {
 public:
-  explicit Comparison(const rt::Program &program) : program(program) {}
+  Comparison(const rt::Program &program, uint32_t replicas)
+      : program(program), replicas(replicas) {}
 
   void compareGradients(const RunResult &pipelined,
                         const RunResult &reference) {
@@ -47,8 +48,8 @@ public:
 
   void compareLosses(const RunResult &pipelined, const RunResult &reference,
                      uint64_t steps) {
-    LossCurve curves[2] = {LossCurve(countMicrobatches(program)),
-                           LossCurve(countMicrobatches(program))};
+    uint64_t microbatches = countMicrobatches(program) * replicas;
+    LossCurve curves[2] = {LossCurve(microbatches), LossCurve(microbatches)};
     for (const StepLosses &losses : pipelined.losses)
       curves[0].add(losses);
     for (const StepLosses &losses : reference.losses)
@@ -64,10 +65,11 @@ public:
   }
 
   void comparePeaks(const RunResult &pipelined) {
-    for (uint32_t rank = 0; rank != program.numRanks; ++rank) {
+    for (uint32_t rank = 0; rank != replicas * program.numRanks; ++rank) {
       auto found = pipelined.peaks.find(rank);
-      uint32_t held = found == pipelined.peaks.end() ? 0 : found->second;
-      uint32_t predicted = predictedPeak(rank);
+      uint32_t held =
+          found == pipelined.peaks.end() ? 0 : found->second.activations;
+      uint32_t predicted = predictedPeak(rank % program.numRanks);
       if (held != predicted)
         say("rank {} held {} activations, but its list holds {}", rank, held,
             predicted);
@@ -116,6 +118,7 @@ private:
   }
 
   const rt::Program &program;
+  uint32_t replicas;
 };
 
 } // namespace
@@ -125,6 +128,13 @@ uint64_t ppcc::countMicrobatches(const rt::Program &program) {
   for (const rt::Pipe &pipe : program.pipes)
     count += pipe.numMicrobatches;
   return count;
+}
+
+uint32_t ppcc::microbatchesEnd(const rt::Program &program) {
+  uint32_t end = 0;
+  for (const rt::Pipe &pipe : program.pipes)
+    end = std::max(end, pipe.firstMicrobatch + pipe.numMicrobatches);
+  return end;
 }
 
 void LossCurve::add(const StepLosses &losses) {
@@ -150,12 +160,13 @@ void RunResult::add(const WorkerMessage &message) {
   else if (auto *gradient = std::get_if<Gradient>(&message))
     gradients.push_back(*gradient);
   else if (auto *peak = std::get_if<Peak>(&message))
-    peaks[peak->rank] = peak->activations;
+    peaks[peak->rank] = *peak;
 }
 
 Verdict ppcc::compare(const rt::Program &program, const RunResult &pipelined,
-                      const RunResult &reference, uint64_t steps) {
-  Comparison comparison(program);
+                      const RunResult &reference, uint64_t steps,
+                      uint32_t replicas) {
+  Comparison comparison(program, replicas);
   comparison.compareGradients(pipelined, reference);
   comparison.compareLosses(pipelined, reference, steps);
   comparison.comparePeaks(pipelined);

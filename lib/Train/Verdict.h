@@ -15,6 +15,9 @@ namespace ppcc {
 /// The microbatches of all pipes.
 uint64_t countMicrobatches(const rt::Program &program);
 
+/// The first number behind those of all microbatches.
+uint32_t microbatchesEnd(const rt::Program &program);
+
 /// Puts the losses of microbatches together, from whoever tells them. The loss
 /// of a step is their mean, summed by microbatch, so that it is the same to the
 /// bit whoever told what.
@@ -37,7 +40,7 @@ private:
 struct RunResult {
   std::vector<StepLosses> losses;
   std::vector<Gradient> gradients;
-  std::map<uint32_t, uint32_t> peaks; ///< By rank.
+  std::map<uint32_t, Peak> peaks; ///< By rank.
 
   void add(const WorkerMessage &message);
 };
@@ -50,6 +53,7 @@ struct Verdict {
 /// Gradients of the first step, of every place that has a weight; losses of all
 /// steps; activations against what the lists of the program hold.
 Verdict compare(const rt::Program &program, const RunResult &pipelined,
-                const RunResult &reference, uint64_t steps);
+                const RunResult &reference, uint64_t steps,
+                uint32_t replicas = 1);
 
 } // namespace ppcc

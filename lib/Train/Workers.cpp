@@ -1,10 +1,12 @@
 #include "Workers.h"
 
+#include "Memory.h"
 #include "Model.h"
 #include "Verdict.h"
 
 #include "ppcc/Runtime/Threads.h"
 #include "ppcc/Torch/C10d.h"
+#include "ppcc/Torch/Optimizer.h"
 #include "ppcc/Torch/SharedWeights.h"
 
 #include <ATen/Parallel.h>
@@ -31,29 +33,44 @@ public:
       set(1);
   }
 
+  /// Microbatches are counted over all replicas.
   at::Tensor tokens(uint32_t microbatch) const {
     return model.tokens(samples.at(step, microbatch));
   }
   at::Tensor input(uint32_t microbatch) const {
-    return tokens(microbatch).narrow(1, 0, options.length);
+    at::Tensor all = tokens(microbatch);
+    return all.narrow(1, 0, all.size(1) - 1);
   }
   at::Tensor loss(const Tensors &scores, uint32_t microbatch) const {
     return model.loss(scores, tokens(microbatch));
   }
-  Network network(const Program &program) const {
+  Network network(const Program &program, uint32_t replica) const {
+    uint32_t before = replica * microbatchesEnd(program);
     Network network;
     network.make = [this, &program](uint8_t pipe, uint16_t stage) {
       return model.stage(stage, program.pipes[pipe].numStages());
     };
-    network.input = [this](uint32_t m) { return Tensors{input(m)}; };
-    network.loss = [this](const Tensors &scores, uint32_t m) {
-      return loss(scores, m);
+    network.input = [this, before](uint32_t m) {
+      return Tensors{input(before + m)};
+    };
+    network.loss = [this, before](const Tensors &scores, uint32_t m) {
+      return loss(scores, before + m);
     };
     return network;
+  }
+  /// `trace`: of the last step, where one is wanted.
+  Options runOptions(Trace &trace) const {
+    Options result;
+    if (options.overlaps)
+      result.overlap = Overlap::Together;
+    if (options.traces && step + 1 == options.steps)
+      result.trace = &trace;
+    return result;
   }
   TorchOptions stageOptions() const {
     TorchOptions result;
     result.recomputes = options.recomputes;
+    result.replicas = options.replicas;
     return result;
   }
 
@@ -73,25 +90,16 @@ private:
 };
 
 /// Adam on some weights, each once.
-class Optimizer {
-public:
-  Optimizer(const std::vector<Parameter> &parameters, double rate)
-      : adam(distinct(parameters), torch::optim::AdamOptions(rate)) {}
-  void step() { adam.step(); }
-
-private:
-  static Tensors distinct(const std::vector<Parameter> &parameters) {
-    Tensors result;
-    for (const Parameter &parameter : parameters)
-      if (std::none_of(result.begin(), result.end(), [&](const auto &tensor) {
-            return tensor.is_same(parameter.value);
-          }))
-        result.push_back(parameter.value);
-    return result;
-  }
-
-  torch::optim::Adam adam;
-};
+WeightUpdate adamOn(const std::vector<Parameter> &parameters, double rate) {
+  Tensors weights;
+  for (const Parameter &parameter : parameters)
+    if (std::none_of(weights.begin(), weights.end(), [&](const auto &tensor) {
+          return tensor.is_same(parameter.value);
+        }))
+      weights.push_back(parameter.value);
+  return updateBy(std::make_shared<torch::optim::Adam>(
+      weights, torch::optim::AdamOptions(rate)));
+}
 
 void tellGradients(const std::vector<Parameter> &parameters,
                    Reporter &reporter) {
@@ -107,66 +115,150 @@ void tellGradients(const std::vector<Parameter> &parameters,
   }
 }
 
-void tellLosses(uint64_t step, const std::vector<Loss> &losses,
+/// `before`: the microbatches of the replicas before this one.
+void tellLosses(uint64_t step, const std::vector<Loss> &losses, uint32_t before,
                 Reporter &reporter) {
   StepLosses all{step, {}, {}};
   for (const Loss &loss : losses) {
-    all.microbatches.push_back(loss.microbatch);
+    all.microbatches.push_back(before + loss.microbatch);
     all.values.push_back(loss.value);
   }
   reporter.tell(all);
 }
 
-/// Behind the gradients of a step: shares them, tells what happened, and moves
-/// the weights.
-void endStep(const Task &task, TorchStage &stage, Optimizer &optimizer,
-             Reporter &reporter) {
-  tellLosses(task.step, stage.takeLosses(), reporter);
-  if (task.options.sendsGradients && task.step == 0)
-    tellGradients(stage.parameters(), reporter);
-  optimizer.step();
+/// A stage under training. Ranks are counted over all replicas.
+class Trainee {
+public:
+  Trainee(const Task &task, uint32_t rank, TorchStage &stage)
+      : task(task), rank(rank), stage(stage),
+        update(adamOn(stage.parameters(), task.options.learningRate)) {
+    stage.setUpdate(update);
+  }
+
+  /// Behind the gradients of a step: tells what happened, and moves the weights
+  /// unless the program has.
+  void endStep(Reporter &reporter) {
+    const Program &program = stage.program();
+    tellLosses(task.step, stage.takeLosses(),
+               rank / program.numRanks * microbatchesEnd(program), reporter);
+    if (task.options.sendsGradients && task.step == 0)
+      tellGradients(stage.parameters(), reporter);
+    if (stage.lastStep() == TorchStage::Step::NotYet)
+      update.step();
+  }
+  void end(uint64_t peakBytes, Reporter &reporter) {
+    reporter.tell(Peak{rank, stage.takePeak(), peakBytes});
+  }
+
+private:
+  const Task &task;
+  uint32_t rank;
+  TorchStage &stage;
+  WeightUpdate update;
+};
+
+void tellEvents(uint32_t rank, const Recorder &recorder, Reporter &reporter) {
+  reporter.tell(Events{rank, recorder.together(), recorder.all()});
+}
+
+/// Runs the step of each replica, all at the same time; `trace` is of the
+/// first. Throws the error of the one that failed first by itself.
+void runReplicas(const Program &program, std::span<TorchStage> stages,
+                 const Task &task, Trace &trace) {
+  std::mutex mutex;
+  std::exception_ptr failure;
+  std::vector<std::jthread> threads;
+  for (uint32_t replica = 0; replica != task.options.replicas; ++replica)
+    threads.emplace_back([&, replica] {
+      try {
+        Options options = task.runOptions(trace);
+        if (replica != 0)
+          options.trace = nullptr;
+        runThreads(program,
+                   stages.subspan(size_t(replica) * program.numRanks,
+                                  program.numRanks),
+                   options);
+      } catch (...) {
+        std::lock_guard lock(mutex);
+        if (!failure)
+          failure = std::current_exception();
+      }
+    });
+  threads.clear();
+  if (failure)
+    std::rethrow_exception(failure);
 }
 
 } // namespace
-
 void ppcc::trainThreads(const Program &program, const TrainOptions &options,
                         Reporter &reporter) {
   Task task(program, options);
+  uint32_t numRanks = options.replicas * program.numRanks;
   std::vector<TorchStage> stages;
-  std::vector<Optimizer> optimizers;
-  for (uint32_t rank = 0; rank != program.numRanks; ++rank) {
-    stages.emplace_back(program, rank, task.network(program),
+  std::vector<Trainee> trainees;
+  for (uint32_t rank = 0; rank != numRanks; ++rank)
+    stages.emplace_back(program, rank % program.numRanks,
+                        task.network(program, rank / program.numRanks),
                         task.stageOptions());
-    optimizers.emplace_back(stages.back().parameters(), options.learningRate);
-  }
+  for (uint32_t rank = 0; rank != numRanks; ++rank)
+    trainees.emplace_back(task, rank, stages[rank]);
   SharedWeights shared((std::span(stages)));
+  Trace trace(program.numRanks);
   for (; task.step != options.steps; ++task.step) {
     for (TorchStage &stage : stages)
       stage.beginStep();
-    runThreads(program, std::span(stages));
+    runReplicas(program, stages, task, trace);
     shared.sumGradients();
-    for (uint32_t rank = 0; rank != program.numRanks; ++rank)
-      endStep(task, stages[rank], optimizers[rank], reporter);
+    for (Trainee &trainee : trainees)
+      trainee.endStep(reporter);
   }
-  for (uint32_t rank = 0; rank != program.numRanks; ++rank)
-    reporter.tell(Peak{rank, stages[rank].takePeak()});
+  for (Trainee &trainee : trainees)
+    trainee.end(0, reporter);
+  for (uint32_t rank = 0; options.traces && rank != program.numRanks; ++rank)
+    tellEvents(rank, trace.rank(rank), reporter);
 }
 
 void ppcc::trainRank(const Program &program, uint32_t rank,
-                     const std::string &file, const TrainOptions &options,
+                     const MeetingFiles &files, const TrainOptions &options,
                      Reporter &reporter) {
   Task task(program, options);
-  TorchStage stage(program, rank, task.network(program), task.stageOptions());
-  Optimizer optimizer(stage.parameters(), options.learningRate);
-  C10d network = C10d::gloo(file, rank, program.numRanks);
-  SharedWeights shared(stage, network);
-  for (; task.step != options.steps; ++task.step) {
-    stage.beginStep();
-    run(program, rank, stage, network);
-    shared.sumGradients();
-    endStep(task, stage, optimizer, reporter);
+  uint32_t ofReplica = rank % program.numRanks,
+           replica = rank / program.numRanks;
+  std::optional<HeldBytes> bytes;
+  std::optional<TorchStage> stage;
+  std::optional<C10d> network;
+  TorchOptions stageOptions = task.stageOptions();
+  if (options.countsBytes) {
+    bytes.emplace();
+    // What a step of the optimizer takes belongs to the weights.
+    stageOptions.behindEach = [&](const Work &work) {
+      if (work.hasMicrobatch())
+        bytes->note(stage->parameters(), network->bytesUnderWay());
+    };
   }
-  reporter.tell(Peak{rank, stage.takePeak()});
+  stage.emplace(program, ofReplica, task.network(program, replica),
+                stageOptions);
+  Trainee trainee(task, rank, *stage);
+  network.emplace(C10d::gloo(files.replica, ofReplica, program.numRanks));
+  if (options.shortest != 0)
+    network->tellEachLayout();
+  std::optional<C10d> all;
+  if (options.replicas != 1)
+    all.emplace(
+        C10d::gloo(files.all, rank, options.replicas * program.numRanks));
+  SharedWeights shared(*stage, all ? *all : *network);
+  Trace trace(program.numRanks);
+  for (; task.step != options.steps; ++task.step) {
+    stage->beginStep();
+    if (bytes)
+      bytes->begin();
+    run(program, ofReplica, *stage, *network, task.runOptions(trace));
+    shared.sumGradients();
+    trainee.endStep(reporter);
+  }
+  trainee.end(bytes ? bytes->peak() : 0, reporter);
+  if (options.traces && replica == 0)
+    tellEvents(rank, trace.rank(rank), reporter);
 }
 
 namespace {
@@ -225,24 +317,26 @@ void ppcc::trainUnpipelined(const Program &program, const TrainOptions &options,
                             Reporter &reporter) {
   Task task(program, options);
   Whole whole(program, task);
-  Optimizer optimizer(whole.parameters(), options.learningRate);
-  double weight = 1 / double(countMicrobatches(program));
+  WeightUpdate update = adamOn(whole.parameters(), options.learningRate);
+  double weight = 1 / (double(countMicrobatches(program)) * options.replicas);
   for (; task.step != options.steps; ++task.step) {
     for (const Parameter &parameter : whole.parameters())
       parameter.value.mutable_grad() = at::Tensor();
     std::vector<Loss> losses;
-    for (size_t p = 0; p != program.pipes.size; ++p) {
-      const Pipe &pipe = program.pipes[p];
-      uint32_t end = pipe.firstMicrobatch + pipe.numMicrobatches;
-      for (uint32_t m = pipe.firstMicrobatch; m != end; ++m) {
-        at::Tensor loss = task.loss(whole.forward(p, task.input(m)), m);
-        losses.push_back({m, loss.item().toDouble()});
-        loss.backward(torch::full_like(loss, weight));
-      }
-    }
-    tellLosses(task.step, losses, reporter);
+    auto train = [&](size_t pipe, uint32_t microbatch) {
+      Tensors scores = whole.forward(pipe, task.input(microbatch));
+      at::Tensor loss = task.loss(scores, microbatch);
+      losses.push_back({microbatch, loss.item().toDouble()});
+      loss.backward(torch::full_like(loss, weight));
+    };
+    for (uint32_t replica = 0; replica != options.replicas; ++replica)
+      for (size_t p = 0; p != program.pipes.size; ++p)
+        for (uint32_t m = 0; m != program.pipes[p].numMicrobatches; ++m)
+          train(p, replica * microbatchesEnd(program) +
+                       program.pipes[p].firstMicrobatch + m);
+    tellLosses(task.step, losses, 0, reporter);
     if (options.sendsGradients && task.step == 0)
       tellGradients(whole.parameters(), reporter);
-    optimizer.step();
+    update.step();
   }
 }

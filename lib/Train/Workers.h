@@ -8,18 +8,23 @@
 
 namespace ppcc {
 
-/// A pipelined run in one process, a thread a rank.
+/// A pipelined run in one process, a thread a rank of each replica.
 void trainThreads(const rt::Program &program, const TrainOptions &options,
                   Reporter &reporter);
 
-/// One rank of a pipelined run, in a process of its own. The ranks meet in
-/// `file`.
+/// Where processes meet: those of one replica, and those of all.
+struct MeetingFiles {
+  std::string replica, all;
+};
+
+/// One rank of a pipelined run, in a process of its own; it is counted over all
+/// replicas.
 void trainRank(const rt::Program &program, uint32_t rank,
-               const std::string &file, const TrainOptions &options,
+               const MeetingFiles &files, const TrainOptions &options,
                Reporter &reporter);
 
-/// The same network without a pipeline: one microbatch after another, each with
-/// one graph from its loss to the embedding.
+/// The same network without a pipeline: the microbatches of all replicas one
+/// after another, each with one graph from its loss to the embedding.
 void trainUnpipelined(const rt::Program &program, const TrainOptions &options,
                       Reporter &reporter);
 

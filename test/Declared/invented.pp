@@ -32,7 +32,7 @@
 
 // SAME: equal: 24 actions on 2 ranks
 
-// CPP: {"VOTE", KindClass::Declared, 0, 0},
+// CPP: {"VOTE", KindClass::Declared, 0, 0, 0, Meeting::All},
 // CPP: // 0COMPARE
 // CPP: // VOTE
 

@@ -127,6 +127,46 @@ TEST(C10d, SaysWhichShapesChange) {
   EXPECT_EQ(errors[1], "peer failed: " + errors[0]);
 }
 
+TEST(C10d, TellsEachLayout) {
+  auto shapeOf = [](uint32_t microbatch) {
+    return at::ones({2, 3 + int(microbatch)});
+  };
+  expectNone(onRanks(2, [&](C10d &network) {
+    network.tellEachLayout();
+    for (uint32_t m : {0, 1, 2})
+      if (network.rank() == 0)
+        network.send(1, {label(slot::Output, m), {shapeOf(m), at::Tensor()}});
+      else
+        network.postReceive(0, label(slot::Output, m), 0);
+    for (uint32_t m = 0; network.rank() == 1 && m != 3; ++m) {
+      Message<Tensors> message{};
+      network.receive(0, message, patience);
+      EXPECT_EQ(message.label, label(slot::Output, m));
+      ASSERT_EQ(message.value.size(), 2u);
+      EXPECT_TRUE(message.value[0].equal(shapeOf(m)));
+      EXPECT_FALSE(message.value[1].defined());
+    }
+    network.finish(patience);
+  }));
+}
+
+TEST(C10d, AsidesHaveAnOrderOfTheirOwn) {
+  expectNone(onRanks(2, [&](C10d &network) {
+    if (network.rank() == 0) {
+      network.send(1, {label(slot::Output, 0), {at::ones({2})}});
+      network.sendAside(1, {label(0, 7), {at::ones({5})}});
+    } else {
+      network.postReceive(0, label(slot::Output, 0), 0);
+      Message<Tensors> aside = network.receiveAside(0, patience), message{};
+      EXPECT_EQ(aside.label, label(0, 7));
+      EXPECT_TRUE(aside.value.at(0).equal(at::ones({5})));
+      network.receive(0, message, patience);
+      EXPECT_EQ(message.label, label(slot::Output, 0));
+    }
+    network.finish(patience);
+  }));
+}
+
 TEST(C10d, SendsMeetTheirReceives) {
   std::atomic<bool> posted = false;
   expectNone(onRanks(2, [&](C10d &network) {

@@ -126,7 +126,7 @@ void expectSame(const StageModule &stage, const Tensors &first,
   for (int m : {1, 0}) {
     Tensors in = leaves(*values[m]), out = stage.forward(in);
     Tensors grads = gradsFor(out);
-    wholeInputs[m] = Backward{out, grads, in}.whole();
+    wholeInputs[m] = Backward{Roots(out), grads, in}.whole();
   }
   Tensors whole = takeGrads(stage);
 
@@ -134,7 +134,7 @@ void expectSame(const StageModule &stage, const Tensors &first,
   for (int m : {0, 1}) {
     Tensors in = leaves(*values[m]), out = stage.forward(in);
     Tensors grads = gradsFor(out);
-    splitInputs[m] = weights[m].splitOff({out, grads, in});
+    splitInputs[m] = weights[m].splitOff({Roots(out), grads, in});
   }
   EXPECT_TRUE(same(takeGrads(stage), Tensors(stage.parameters.size())))
       << "I has touched the weights";
@@ -224,7 +224,7 @@ TEST(Split, FreesWhatWDoesNotNeed) {
   between = at::Tensor();
   Tensors grads = gradsFor(out);
   DeferredWeights weights;
-  weights.splitOff({out, grads, in});
+  weights.splitOff({Roots(out), grads, in});
   EXPECT_FALSE(node.expired());
   out.clear();
   EXPECT_TRUE(node.expired());
@@ -235,7 +235,7 @@ TEST(Split, FreesWhatWDoesNotNeed) {
 TEST(Split, WrongNumberOfGradients) {
   StageModule stage = doubles(nn::Linear(8, 8));
   Tensors in = leaves({numbers({4, 8})}), out = stage.forward(in), none;
-  EXPECT_THROW((Backward{out, none, in}.whole()), std::runtime_error);
+  EXPECT_THROW((Backward{Roots(out), none, in}.whole()), std::runtime_error);
 }
 
 TEST(StageOf, SaysHowManyTensorsDoNotFit) {

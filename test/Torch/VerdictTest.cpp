@@ -37,7 +37,7 @@ struct Given {
       result->add(Gradient{"a", {1, 2}});
       result->add(StepLosses{0, {0, 1}, {3, 4}});
     }
-    pipelined.add(Peak{0, 2});
+    pipelined.add(Peak{0, 2, 0});
   }
   static rt::Row row(uint8_t kind, uint32_t microbatch) {
     return {kind, 0, 0, microbatch, rt::Row::noPeer, 0, 0};
@@ -95,7 +95,7 @@ TEST(Verdict, FindsOtherLosses) {
 
 TEST(Verdict, FindsOtherPeaks) {
   Given given;
-  given.pipelined.peaks[0] = 1;
+  given.pipelined.peaks[0].activations = 1;
   EXPECT_THAT(given.wrong(),
               ElementsAre("rank 0 held 1 activations, but its list holds 2"));
 }
@@ -136,7 +136,7 @@ TEST(Messages, ComeInPieces) {
     }
   }
   close(ends[0]);
-  EXPECT_THAT(kinds, ElementsAre(1, 3, 4));
+  EXPECT_THAT(kinds, ElementsAre(1, 4, 5));
 }
 
 } // namespace

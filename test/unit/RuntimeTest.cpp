@@ -313,6 +313,31 @@ TEST(Engine, ConnectsInTheOrderOfTheProgram) {
   EXPECT_THAT(failureOf(program), HasSubstr("connects rank 0 to rank 3"));
 }
 
+TEST(Restored, KnowsRowsAndLoops) {
+  Kind again{"R", KindClass::Declared, 0, 0};
+  again.restores = slot::Output;
+  Kind all[] = {kinds[0], again};
+  // Microbatch 7, then 1, 3 and 5 of stage 0, and 6, 5 of stage 1.
+  constexpr Row rows[] = {{1, 0, 0, 7, none, 0, 0},
+                          {1, 0, 0, 1, none, 0, 0},
+                          {1, 0, 1, 6, none, 0, 0}};
+  constexpr Segment segments[] = {{0, 1, 1, 0}, {1, 1, 3, 2}, {2, 1, 2, -1}};
+  RankProgram rank{rows, {}, segments};
+  Program program{};
+  program.kinds = all;
+  program.ranks = {&rank, 1};
+  Restored restored(program, 0);
+  std::vector<uint32_t> found[2];
+  for (uint16_t stage : {0, 1})
+    for (uint32_t microbatch = 0; microbatch != 10; ++microbatch)
+      if (restored.has({0, 0, stage, microbatch, none, 0, 0}, slot::Output))
+        found[stage].push_back(microbatch);
+  EXPECT_THAT(found[0], ElementsAre(1, 3, 5, 7));
+  EXPECT_THAT(found[1], ElementsAre(5, 6));
+  EXPECT_FALSE(restored.has({0, 0, 0, 7, none, 0, 0}, slot::InputGrad));
+  EXPECT_FALSE(restored.has({0, 1, 0, 7, none, 0, 0}, slot::Output));
+}
+
 TEST(Engine, ReadsPackedRows) {
   // 1RECV_F5 with site 3 of a group: each field has bytes of its own.
   constexpr char bytes[] = "\003\001\002\004\005\006\007\010\011\012"
@@ -379,6 +404,13 @@ TEST(Json, SaysWhatIsWrong) {
               HasSubstr("`ranks` is of another form"));
   EXPECT_THAT(after("\"phases\"", "\"kinds\""), HasSubstr("two keys `kinds`"));
   EXPECT_THAT(after("\"SEND_B\"", "\"FLY\""), HasSubstr("action `FLY`"));
+  EXPECT_THAT(after("\"new\": [{}]", "\"restores\": \"G\""),
+              HasSubstr("no kind `G` to restore"));
+  EXPECT_EQ(after("\"new\": [{}]", "\"collective\": [0, -1]"), "");
+  EXPECT_THAT(after("\"new\": [{}]", "\"collective\": [70000]"),
+              HasSubstr("no action is of stage 70000"));
+  EXPECT_THAT(after("\"new\": [{}]", "\"collective\": \"some\""),
+              HasSubstr("no ranks are called `some`"));
   EXPECT_THAT(after("\"send\"", "\"recv\""), HasSubstr("of class `recv`"));
   EXPECT_THAT(after("\"site\"]", "\"seat\"]"), HasSubstr("column `site`"));
   EXPECT_THAT(after("[0,0,0,0,-1,1,-1,1]", "[0,0,0,0,-1,1,-1]"),

@@ -192,7 +192,8 @@ inline void checkHead(const Program &program) {
       known |= kind.defines == slot::WeightGrad ||
                kind.defines == (slot::InputGrad | slot::WeightGrad);
     if (kind.kindClass == KindClass::Declared)
-      known = kind.defines == 0 && kind.needs == 0;
+      known = kind.defines == 0 && kind.needs == 0 &&
+              kind.meeting <= Meeting::Outside;
     if (kind.kindClass > KindClass::Declared || !known)
       detail::refuse("kind `" + std::string(kind.letters) +
                      "` cannot be executed");

@@ -6,6 +6,7 @@
 #include "ppcc/Runtime/Crew.h"
 #include "ppcc/Runtime/Fifo.h"
 #include "ppcc/Runtime/Recorder.h"
+#include "ppcc/Runtime/Restored.h"
 #include "ppcc/Runtime/Stage.h"
 
 #include <algorithm>
@@ -92,6 +93,7 @@ public:
         list(program.ranks[rank]), rows(list), held(wiring.numValues()),
         activations(wiring.numStages()) {
     checkRows(program, rank, wiring);
+    restored = Restored(program, rank);
     calls.emplace_back();
     for (uint32_t partner : wiring.partners())
       sources.push_back({partner, {}});
@@ -590,6 +592,7 @@ private:
     const Kind &kind = *member.does->kind;
     if (kind.kindClass == KindClass::Declared)
       return;
+    call.work.isRestored = restored.has(row, kind.defines);
     const StageWiring &wires = *member.does->stage;
     if (kind.defines & slot::Output) {
       checkForwardSlice(row, wires);
@@ -713,6 +716,10 @@ private:
       std::rethrow_exception(failure);
     } catch (const Error &) {
       throw;
+    } catch (const PeerFailed &failure) {
+      throw errorHere<PeerError>(failure.text);
+    } catch (const TimedOut &) {
+      throw errorHere<Error>("has waited too long for other ranks");
     } catch (const std::exception &error) {
       std::throw_with_nested(
           errorHere<Error>(std::string("the stage threw: ") + error.what()));
@@ -843,6 +850,7 @@ private:
   std::span<const Member> item; ///< Either.
   const Row *current = nullptr;
 
+  Restored restored;
   ValueTable<Value> held;
   /// By stage: the slots that are done of those whose backward has not ended.
   std::vector<ByMicrobatch<uint8_t>> activations;
@@ -866,6 +874,11 @@ private:
 template <Stage S, Endpoint<typename S::Value> E>
 Stats run(const Program &program, uint32_t rank, S &stage, E &endpoint,
           const Options &options = {}) {
+  auto failBoth = [&](const std::string &text) {
+    endpoint.fail(text);
+    if constexpr (requires { stage.fail(text); })
+      stage.fail(text);
+  };
   try {
     RankRunner<S, E> runner(program, rank, stage, endpoint, options);
     using Progress = typename RankRunner<S, E>::Progress;
@@ -875,10 +888,10 @@ Stats run(const Program &program, uint32_t rank, S &stage, E &endpoint,
     runner.finish();
     return runner.stats();
   } catch (const PeerError &error) {
-    endpoint.fail(error.cause());
+    failBoth(error.cause());
     throw;
   } catch (const std::exception &error) {
-    endpoint.fail(error.what());
+    failBoth(error.what());
     throw;
   }
 }

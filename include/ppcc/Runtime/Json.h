@@ -37,6 +37,7 @@ private:
   std::deque<std::vector<uint32_t>> ranksOfStages;
   std::deque<std::vector<SkipEdge>> skipEdges;
   std::deque<std::vector<uint16_t>> gaps;
+  std::deque<std::vector<int32_t>> meetingStages;
   std::vector<const char *> phases, files;
   std::vector<Site> sites;
   std::deque<std::vector<Row>> rows;
@@ -81,6 +82,7 @@ public:
       if (!activations.empty())
         rank.peakActivations = activations[i];
     }
+    endRestores();
     view.abi = abiNumber;
     view.kinds = list(loaded.kinds);
     view.pipes = list(loaded.pipes);
@@ -140,6 +142,10 @@ public:
       loaded.kinds.back().letters = keep(value);
     else if (depth == 3 && section == "kinds" && inner == "class")
       className = value;
+    else if (depth == 3 && section == "kinds" && inner == "restores")
+      restores.emplace_back(loaded.kinds.size() - 1, value);
+    else if (depth == 3 && section == "kinds" && inner == "collective")
+      loaded.kinds.back().meeting = meetingOf(value);
     else if (depth == 3 && section == "pipes" && inner == "name")
       loaded.pipes.back().name = keep(value);
     else
@@ -218,7 +224,7 @@ public:
                                       "peak_activations", "preconnect"});
       bool isInner =
           depth == 4 && isOneOf(inner, {"microbatches", "rank_of_stage",
-                                        "skip_edges", "gaps"});
+                                        "skip_edges", "gaps", "collective"});
       unexpected(!isList && !isInner && !inNumbers());
     }
     return true;
@@ -238,6 +244,8 @@ public:
         endRange();
       else if (section == "pipes" && depth == 5 && inner == "skip_edges")
         endSkipEdge();
+      else if (inCollective())
+        endCollective();
     }
     --depth;
     return true;
@@ -304,12 +312,17 @@ private:
            (section == "pipes" && depth == 4 && inner == "microbatches") ||
            (section == "pipes" && depth == 5 && inner == "skip_edges");
   }
+  /// In the list of stages that do an action together.
+  bool inCollective() const {
+    return section == "kinds" && depth == 4 && inner == "collective";
+  }
   /// Refuses the value if it is wrong, unless it belongs to an unknown key.
   void unexpected(bool wrong) const {
     bool unknown =
         (section == "kinds" || section == "pipes") && depth >= 3 &&
         !isOneOf(inner, {"", "letters", "class", "name", "microbatches",
-                         "rank_of_stage", "skip_edges", "gaps", "slices"});
+                         "rank_of_stage", "skip_edges", "gaps", "slices",
+                         "restores", "collective"});
     require(!wrong || skipping() || unknown,
             "the value of `" + section + "` is of another form");
   }
@@ -337,6 +350,8 @@ private:
       activations.push_back(within(value, UINT32_MAX, "peak_activations"));
     else if (inNumbers())
       addNumber(value);
+    else if (inCollective())
+      addMember(value);
     else if (section == "pipes" && inner == "rank_of_stage" && depth == 4)
       loaded.ranksOfStages.back().push_back(
           within(value, UINT32_MAX, "rank_of_stage"));
@@ -502,6 +517,40 @@ private:
                 letters + "`");
   }
 
+  static Meeting meetingOf(const std::string &word) {
+    if (word == "all")
+      return Meeting::All;
+    if (word == "replicas")
+      return Meeting::Replicas;
+    require(word.rfind("outside ", 0) == 0,
+            "no ranks are called `" + word + "`");
+    return Meeting::Outside;
+  }
+
+  void addMember(int64_t stage) {
+    if (stage <= -int64_t(Row::noPeer) || stage >= Row::noPeer)
+      refuse("no action is of stage " + std::to_string(stage));
+    members.push_back(static_cast<int32_t>(stage));
+  }
+  void endCollective() {
+    Kind &kind = loaded.kinds.back();
+    kind.meeting = Meeting::Stages;
+    kind.stages =
+        list(loaded.meetingStages.emplace_back(std::exchange(members, {})));
+  }
+
+  /// Kinds may name those behind them.
+  void endRestores() {
+    for (const auto &[number, letters] : restores) {
+      auto found = std::find_if(
+          loaded.kinds.begin(), loaded.kinds.end(),
+          [&](const Kind &kind) { return letters == kind.letters; });
+      require(found != loaded.kinds.end(),
+              "there is no kind `" + letters + "` to restore");
+      loaded.kinds[number].restores = found->defines;
+    }
+  }
+
   void endKind() {
     static constexpr const char *names[] = {"compute", "send", "recv",
                                             "declared"};
@@ -510,9 +559,10 @@ private:
     for (size_t i = 0; i + 1 != loaded.kinds.size(); ++i)
       require(std::strcmp(loaded.kinds[i].letters, kind.letters) != 0,
               "kind `" + std::string(kind.letters) + "` is there twice");
-    kind = className == "declared"
-               ? Kind{kind.letters, KindClass::Declared, 0, 0}
-               : kindOf(kind.letters);
+    if (className == "declared")
+      kind.kindClass = KindClass::Declared;
+    else
+      kind = kindOf(kind.letters);
     require(className == names[size_t(kind.kindClass)],
             "kind `" + std::string(kind.letters) + "` is of class `" +
                 className + "`");
@@ -524,10 +574,12 @@ private:
   LoadedProgram loaded;
   std::string section, inner; ///< The key at the top, and that within it.
   std::string className;
+  std::vector<std::pair<size_t, std::string>> restores; ///< Kind, and which.
   std::vector<std::string> keysSeen;
   size_t depth = 0;
   bool inActions = false, skips = false, closed = false;
   std::vector<int64_t> numbers; ///< Of the list that is being read.
+  std::vector<int32_t> members; ///< The same, of `collective`.
   // By rank; empty where the file has none.
   std::vector<uint32_t> buffers, activations;
   std::vector<std::vector<Segment>> loops;

@@ -42,12 +42,27 @@ enum : uint8_t {
 /// the user's stage knows.
 enum class KindClass : uint8_t { Compute, Send, Recv, Declared };
 
+/// The ranks that do a declared action together.
+enum class Meeting : uint8_t {
+  None,
+  All,      ///< All ranks of the program.
+  Replicas, ///< Those that host the stage of this number in any pipe.
+  Stages,   ///< Those that host some stages of the pipe.
+  Outside,  ///< The rank, and ranks of other programs.
+};
+
 /// A kind of action.
 struct Kind {
   const char *letters; ///< As in `0F3`.
   KindClass kindClass;
   uint8_t defines; ///< The slots that it fills or carries.
   uint8_t needs;   ///< The slots of its own stage and microbatch it reads.
+
+  // Of a declared kind.
+  uint8_t restores = 0; ///< What fills these slots keeps nothing: this does.
+  Meeting meeting = Meeting::None;
+  List<int32_t> stages = {}; ///< Of Meeting::Stages; those below 0 count from
+                             ///< the last.
 
   /// Whether the stage does it, not the transport.
   constexpr bool isWork() const {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct Work {
   uint16_t phase;
   uint32_t site;
   uint16_t lane; ///< Which member of its group it is; 0 when it has none.
+  /// What it makes for the backward, a declared action makes again
+  /// (`restores`): there is no need to keep it.
+  bool isRestored = false;
 
   /// The letters of the action, such as `F` or `REDUCE_GRAD`.
   const char *letters() const { return program->kinds[kind].letters; }
@@ -74,6 +78,9 @@ struct StageHooks {
   /// The backward of the work has ended, both parts of it: what the forward
   /// kept can go.
   void release(const Work &) {}
+  /// The run of this rank ends early, for this reason. What other ranks wait
+  /// for in the stage has to end, too.
+  void fail(const std::string &) {}
 };
 
 /// The computation of the stages of one rank. `Value` is what goes from stage

@@ -186,8 +186,9 @@ private:
     text(cell(program, row));
     key("cat");
     text(kindOf(row).letters);
-    out << ",\"args\":{\"stage\":" << row.stage
-        << ",\"microbatch\":" << row.microbatch;
+    out << ",\"args\":{\"stage\":" << row.stage;
+    if (row.microbatch != Row::noMicrobatch)
+      out << ",\"microbatch\":" << row.microbatch;
     if (program.pipes.size > 1) {
       key("pipe");
       text(program.pipes[row.pipe].name);

@@ -14,9 +14,10 @@ class Store;
 namespace ppcc::rt {
 
 /// A rank's end of a process group. The tensors of an edge must have the same
-/// types and shapes for every microbatch: the first message of an edge tells
-/// them, and from then on receives are posted where they stand. Tensors of one
-/// message are packed; those that are received share memory.
+/// types and shapes for every microbatch, unless tellEachLayout() was called:
+/// the first message of an edge tells them, and from then on receives are
+/// posted where they stand. Tensors of one message are packed; those that are
+/// received share memory.
 ///
 /// A send lives until its receive has met it, which a thread waits for. After a
 /// failure the connections close, so that the other ranks hear of it; then, and
@@ -42,6 +43,11 @@ public:
   uint32_t rank() const;
   uint32_t numRanks() const;
 
+  /// Ahead of the first message, on all ranks: each message tells its types and
+  /// shapes, which may be others for each microbatch. That takes two small
+  /// messages more, and receives are posted when they are waited for.
+  void tellEachLayout();
+
   void send(uint32_t to, Message<Tensors> &&message);
   void postReceive(uint32_t from, const Label &label, size_t);
   bool receive(uint32_t from, Message<Tensors> &into,
@@ -49,6 +55,16 @@ public:
   bool sendsMet(uint32_t to, std::chrono::milliseconds patience);
   void finish(std::chrono::milliseconds patience);
   void fail(const std::string &text);
+
+  /// Beside the messages of the program, in an order of their own: each tells
+  /// its types and shapes. They may be sent while a program runs, and
+  /// received; finish() waits for them, too.
+  void sendAside(uint32_t to, Message<Tensors> &&message);
+  Message<Tensors> receiveAside(uint32_t from,
+                                std::chrono::milliseconds patience);
+
+  /// What sends that have not ended, and receives that are posted, take.
+  uint64_t bytesUnderWay() const;
 
   /// What each rank says under a name that is used once, by rank. Collective.
   std::vector<std::string> gather(const std::string &name,

@@ -1,5 +1,6 @@
 // Weights that several stages have: the replicas of bidirectional schedules,
-// and weights tied between first and last.
+// those tied between first and last, and those of further copies of the
+// pipeline.
 #pragma once
 
 #include "ppcc/Torch/C10d.h"
@@ -8,31 +9,41 @@
 
 namespace ppcc::rt {
 
-/// The weights of one rank that it, or another, has under the same name again.
-/// Each place has a tensor of its own; after every step the sum of their
-/// gradients goes to all, the same to the bit, so that equal optimizers keep
-/// them equal.
+/// The weights that a stage, and another of any rank, have under the same name.
+/// Each place has a tensor of its own; in every step the sum of their gradients
+/// goes to all, the same to the bit, so that equal optimizers keep them equal.
+///
+/// Where the program has actions that sum gradients (ActionRole), a stage hands
+/// its own over behind the last of them. The sums are there ahead of the
+/// program's step, or in sumGradients(). A program that steps must have actions
+/// that connect all places of each weight.
 ///
 /// All functions are collective, and throw Error.
 class SharedWeights {
 public:
-  /// For ranks in threads of one process, from all stages.
-  explicit SharedWeights(std::span<TorchStage> stages);
-  /// For a process a rank. The network must outlive it.
-  SharedWeights(const TorchStage &stage, C10d &network,
+  /// For ranks in threads of one process, from all stages; those of further
+  /// replicas of the pipeline follow those of the first.
+  explicit SharedWeights(
+      std::span<TorchStage> stages,
+      std::chrono::milliseconds patience = std::chrono::minutes(10));
+  /// For a process a rank. The network must outlive it: that of the program, or
+  /// with replicas one of all ranks, those of the first replica first.
+  SharedWeights(TorchStage &stage, C10d &network,
                 std::chrono::milliseconds patience = std::chrono::minutes(10));
   SharedWeights(SharedWeights &&) noexcept;
   ~SharedWeights();
 
-  /// Behind the step of the program: sums the gradients. O(bytes of the shared
-  /// weights).
+  /// Behind each step of the program: sums what it has not summed itself.
+  /// O(bytes of the shared weights).
   void sumGradients();
   /// Names of weights that more than one place has.
   std::vector<std::string> names() const;
 
 private:
   class Impl;
-  std::unique_ptr<Impl> impl;
+  class Threads;
+  class Processes;
+  std::shared_ptr<Impl> impl;
 };
 
 } // namespace ppcc::rt

@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,16 +50,52 @@ struct Network {
   std::function<at::Tensor(const Tensors &output, uint32_t microbatch)> loss;
 };
 
+class GradientSums;
+class TorchStage;
+
+/// What has to be known of an action before it comes.
+enum class ActionRole : uint8_t {
+  Other,
+  MovesSaved,    ///< F lists what autograd saves, so that it can be moved.
+  SumsGradients, ///< Between places that have one weight.
+  Steps,         ///< The gradients of the rank must have been summed.
+  ChecksStep,    ///< Old weights are kept until then.
+};
+
+/// What performs an action that a schedule declares: a function of TorchStage,
+/// such as `&TorchStage::recompute`, or one of the user's.
+struct TorchAction {
+  std::function<void(TorchStage &, const Work &)> perform;
+  ActionRole role = ActionRole::Other;
+};
+
+/// How the weights of a rank move, for the actions of a program; Optimizer.h
+/// makes one of an optimizer of LibTorch.
+struct WeightUpdate {
+  std::function<void()> step;
+  /// Keeps weights and state as they are, and brings them back: where a program
+  /// checks its step.
+  std::function<void()> save, restore;
+};
+
 struct TorchOptions {
   /// Gradients are those of the mean of the losses over all microbatches of the
   /// program; otherwise of their sum.
   bool averagesLosses = true;
+  /// Copies of the pipeline, each with microbatches of its own: the mean is one
+  /// over all.
+  uint32_t replicas = 1;
   /// F keeps its input alone, and the backward runs it again.
   bool recomputes = false;
   /// Where modules draw random numbers (dropout): each forward draws them from
   /// the seed, the step, its pipe, stage and microbatch, whatever the order of
   /// the actions; one at a time in a process. Needed for `recomputes` then.
   std::optional<uint64_t> seed;
+  /// By letters: further actions of the program, or what is to happen in place
+  /// of the stage's own.
+  std::map<std::string, TorchAction> actions;
+  /// Called behind each action that the stage performs.
+  std::function<void(const Work &)> behindEach;
 };
 
 /// The loss of a microbatch.
@@ -71,12 +108,13 @@ struct Loss {
 /// in F, and give together what B gives, to the bit; a stage whose input needs
 /// no gradient does in W what B does. Gradients are summed in `grad()` of the
 /// parameters. Calls for different microbatches or stages may run at the same
-/// time.
+/// time. The program must outlive it.
 class TorchStage : public StageHooks {
 public:
   using Value = Tensors;
 
-  /// Makes the stages of the rank.
+  /// Makes the stages of the rank. Throws Error when the program has an action
+  /// that nothing performs.
   TorchStage(const Program &program, uint32_t rank, Network network,
              const TorchOptions &options = {});
   TorchStage(TorchStage &&) noexcept;
@@ -87,8 +125,40 @@ public:
   std::vector<Tensors> backward(const Work &work, Tensors *outputGrad);
   std::vector<Tensors> backward_input(const Work &work, Tensors *outputGrad);
   void backward_weight(const Work &work);
+  void perform(const Work &work);
   void add(Tensors &sum, const Tensors &gradient);
   void release(const Work &work);
+  void fail(const std::string &text);
+
+  // What performs declared actions, for TorchOptions::actions too.
+
+  /// Runs the forward again, and keeps its graph. Where the action `restores`
+  /// the forward, that keeps its inputs alone.
+  void recompute(const Work &work);
+  /// Lets go of the output; the backward needs none.
+  void releaseOutput(const Work &work);
+  /// Lets go of what the backward has needed, if it is there still.
+  void releaseInput(const Work &work);
+  /// Moves what autograd has saved, the inputs included, to the host.
+  void offload(const Work &work);
+  /// The opposite.
+  void reload(const Work &work);
+  /// Hands the gradients of the stage over, to be summed with those of other
+  /// places of its weights (SharedWeights.h). Does not wait: finishSums() does.
+  void sumGradients(const Work &work);
+  /// Finishes sums, and moves the weights of the rank.
+  void step(const Work &work);
+  /// Takes the step back if a gradient of some rank is not finite.
+  void validate(const Work &work);
+  /// Waits until the gradients of the rank's weights are summed. For actions
+  /// between the sum and the step.
+  void finishSums();
+
+  /// What step() calls, on the parameters() of this rank.
+  void setUpdate(WeightUpdate update);
+  /// Whether the weights have moved since beginStep(), or were moved back.
+  enum class Step : uint8_t { NotYet, Done, TakenBack };
+  Step lastStep() const;
 
   /// Of all stages of the rank, in the order of pipes and stages.
   const std::vector<Parameter> &parameters() const;
@@ -98,6 +168,16 @@ public:
   void beginStep();
   /// Graphs, or kept inputs, that were alive at one time since the last call.
   uint32_t takePeak();
+
+  // For SharedWeights.
+
+  const Program &program() const;
+  uint32_t rank() const;
+  const StageModule &module(uint8_t pipe, uint16_t stage) const;
+  /// The role of a kind of the program.
+  ActionRole roleOf(uint8_t kind) const;
+  /// `rank` counts over all replicas.
+  void setSums(std::shared_ptr<GradientSums> sums, uint32_t rank);
 
 private:
   struct State;

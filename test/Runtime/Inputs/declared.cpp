@@ -1,4 +1,5 @@
-// Runs a program with declared actions and prints what each rank did.
+// Runs a program with declared actions and prints what each rank did; a star
+// behind what is restored.
 #include "ppcc/Runtime/Cooperative.h"
 #include "ppcc/Runtime/Json.h"
 
@@ -24,6 +25,7 @@ struct Layer : StageHooks {
   }
   double forward(const Work &work, const Inputs<double> &in) {
     note(work);
+    done += work.isRestored ? "*" : "";
     inputs[work.microbatch] = in.empty() ? work.microbatch + 1.0 : in[0];
     return (work.stage + 2.0) * inputs[work.microbatch];
   }

@@ -1,0 +1,25 @@
+// What the actions of a rank ask of the other places of its weights.
+#pragma once
+
+#include "ppcc/Torch/Stage.h"
+
+namespace ppcc::rt {
+
+/// Ranks are counted over all replicas of the pipeline. All functions may throw
+/// PeerFailed and TimedOut.
+class GradientSums {
+public:
+  virtual ~GradientSums() = default;
+
+  /// An action that sums the gradients of a stage has been reached: behind the
+  /// last one of the stage, they are handed over. Does not wait.
+  virtual void begin(uint32_t rank, uint8_t pipe, uint16_t stage) = 0;
+  /// Hands over what has not been, and gives the rank's weights their sums.
+  virtual void finish(uint32_t rank) = 0;
+  /// Whether all ranks of all replicas say yes. All ask.
+  virtual bool agree(uint32_t rank, bool says) = 0;
+  /// The rank has failed: whoever waits stops.
+  virtual void fail(const std::string &text) = 0;
+};
+
+} // namespace ppcc::rt

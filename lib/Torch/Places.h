@@ -1,0 +1,53 @@
+// Where the weights of a network are, and what sums them.
+#pragma once
+
+#include "ppcc/Torch/Stage.h"
+
+#include <compare>
+
+namespace ppcc::rt {
+
+/// A stage that has a weight. Ranks are counted over all replicas of the
+/// pipeline.
+struct Place {
+  uint32_t rank;
+  uint8_t pipe;
+  uint16_t stage;
+
+  auto operator<=>(const Place &) const = default;
+};
+
+/// The places of the weights that are in several, by name; ascending. A stage
+/// that has one twice is one place.
+using Places = std::map<std::string, std::vector<Place>>;
+
+/// Collects the weights of all ranks.
+class PlaceFinder {
+public:
+  /// What all places of a weight must agree on, as text.
+  void add(Place place, const std::string &name,
+           const std::string &description);
+  /// Throws Error where the places of a weight differ.
+  Places shared() const;
+
+private:
+  struct Found {
+    Place place;
+    std::string description;
+  };
+  std::map<std::string, std::vector<Found>> all;
+};
+
+/// Type, shape and values of a weight, as text: what its places must agree on.
+/// Equal weights with different beginnings train, but to nothing.
+std::string describe(const at::Tensor &weight);
+
+/// How often the rank of the stage acts on the gradients of each of its stages.
+std::map<std::pair<uint8_t, uint16_t>, uint64_t>
+countSums(const TorchStage &stage);
+
+/// Throws Error when the program of the stage moves weights whose places are
+/// not all connected by its sums. O(actions of all ranks), where it does.
+void checkSums(const TorchStage &stage, const Places &places);
+
+} // namespace ppcc::rt

@@ -1,0 +1,148 @@
+#include "Saved.h"
+
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/saved_variable_hooks.h>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <c10/core/GradMode.h>
+
+#include <map>
+#include <mutex>
+#include <set>
+
+using namespace ppcc::rt;
+using torch::autograd::Engine;
+using torch::autograd::SavedVariableHooks;
+
+namespace {
+
+/// Where this thread notes what is saved, or null.
+thread_local SavedTensors *notes = nullptr;
+
+/// Holds one saved tensor in a slot.
+class Hooks : public SavedVariableHooks {
+public:
+  explicit Hooks(SavedTensors &notes) { notes.add(slot); }
+
+  void call_pack_hook(const at::Tensor &tensor) override {
+    // Without its history: an output holds the node that saves it.
+    slot->tensor = tensor.tensor_data();
+  }
+  at::Tensor call_unpack_hook() override {
+    if (!slot->tensor.defined())
+      throw std::runtime_error("what it needs has been moved to the host, and "
+                               "not back");
+    return slot->tensor;
+  }
+
+private:
+  std::shared_ptr<SavedTensors::Slot> slot =
+      std::make_shared<SavedTensors::Slot>();
+};
+
+/// LibTorch asks its engine what is to be done with what it saves; the default
+/// of C++ cannot be told.
+class NotingEngine : public Engine {
+public:
+  std::unique_ptr<SavedVariableHooks>
+  get_default_saved_variable_hooks() override {
+    return notes ? std::make_unique<Hooks>(*notes) : nullptr;
+  }
+
+  static void install() {
+    // It lives as long as the process, as the one in its place does.
+    static NotingEngine &engine = *new NotingEngine();
+    static std::once_flag once;
+    std::call_once(once, [] {
+      torch::autograd::set_default_engine_stub(
+          []() -> Engine & { return engine; });
+    });
+  }
+};
+
+/// Memory that is none of the device's; for the CPU itself, none of its
+/// tensors'.
+at::Tensor onHost(int64_t bytes) {
+  auto memory = std::make_unique<std::byte[]>(static_cast<size_t>(bytes));
+  std::byte *data = memory.release();
+  return at::from_blob(
+      data, {bytes}, [data](void *) { delete[] data; }, at::kByte);
+}
+
+/// All bytes of a storage.
+at::Tensor bytesOf(const at::Storage &storage) {
+  at::Tensor all =
+      at::empty({0}, at::device(storage.device()).dtype(at::kByte));
+  return all.set_(storage, 0, {static_cast<int64_t>(storage.nbytes())}, {1});
+}
+
+} // namespace
+
+SavedTensors::Noting::Noting(SavedTensors &now) : before(notes) {
+  NotingEngine::install();
+  notes = &now;
+}
+SavedTensors::Noting::~Noting() { notes = before; }
+
+void SavedTensors::release(Tensors &inputs) const {
+  at::NoGradGuard guard;
+  for (at::Tensor &leaf : std::exchange(inputs, {}))
+    if (leaf.defined() && !slots.empty())
+      leaf.set_data(at::empty({0}, leaf.options().requires_grad(false)));
+}
+
+void SavedTensors::moveOut(const Tensors &leaves, const Tensors &staying) {
+  at::NoGradGuard guard;
+  std::set<const void *> stays;
+  for (const at::Tensor &tensor : staying)
+    stays.insert(tensor.storage().unsafeGetStorageImpl());
+  std::map<const void *, size_t> known; // Of storages, in `moved`.
+  auto add = [&](const at::Tensor &tensor, View view) {
+    if (!tensor.defined() || !tensor.has_storage())
+      return;
+    const at::Storage &storage = tensor.storage();
+    if (stays.contains(storage.unsafeGetStorageImpl()))
+      return;
+    auto [found, isNew] =
+        known.try_emplace(storage.unsafeGetStorageImpl(), moved.size());
+    if (isNew) {
+      at::Tensor host = onHost(static_cast<int64_t>(storage.nbytes()));
+      host.copy_(bytesOf(storage));
+      moved.push_back({std::move(host), storage.device(), {}});
+    }
+    view.options = tensor.options();
+    view.sizes = tensor.sizes().vec();
+    view.strides = tensor.strides().vec();
+    view.offset = tensor.storage_offset();
+    moved[found->second].views.push_back(std::move(view));
+  };
+  for (const std::weak_ptr<Slot> &weak : slots)
+    if (std::shared_ptr<Slot> slot = weak.lock())
+      add(slot->tensor, {slot, {}, {}, {}, {}, 0});
+  for (const at::Tensor &leaf : leaves)
+    add(leaf, {nullptr, leaf, {}, {}, {}, 0});
+  for (Memory &memory : moved)
+    for (View &view : memory.views)
+      if (view.slot)
+        view.slot->tensor.reset();
+      else
+        view.leaf.set_data(at::empty({0}, view.options.requires_grad(false)));
+}
+
+void SavedTensors::moveBack() {
+  at::NoGradGuard guard;
+  for (Memory &memory : std::exchange(moved, {})) {
+    at::Tensor bytes = at::empty(memory.host.sizes(),
+                                 at::device(memory.device).dtype(at::kByte));
+    bytes.copy_(memory.host);
+    for (View &view : memory.views) {
+      at::Tensor tensor = at::empty({0}, view.options.requires_grad(false));
+      tensor.set_(bytes.storage(), view.offset, view.sizes, view.strides);
+      if (view.slot)
+        view.slot->tensor = std::move(tensor);
+      else
+        view.leaf.set_data(tensor);
+    }
+  }
+}

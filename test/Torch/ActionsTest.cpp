@@ -1,0 +1,329 @@
+// What stages of LibTorch do for declared actions, in small programs.
+#include "ppcc/Runtime/Json.h"
+#include "ppcc/Runtime/Threads.h"
+#include "ppcc/Torch/Optimizer.h"
+#include "ppcc/Torch/SharedWeights.h"
+
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/adam.h>
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <sstream>
+
+namespace nn = torch::nn;
+using namespace ppcc::rt;
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+
+/// What the letters of the tests are, in the order of their numbers.
+constexpr const char *kinds[] = {
+    R"({"letters": "F", "class": "compute"})",
+    R"({"letters": "B", "class": "compute"})",
+    R"({"letters": "SEND_F", "class": "send"})",
+    R"({"letters": "RECV_F", "class": "recv"})",
+    R"({"letters": "SEND_B", "class": "send"})",
+    R"({"letters": "RECV_B", "class": "recv"})",
+    R"({"letters": "R", "class": "declared", "restores": "F"})",
+    R"({"letters": "RELEASE_OUT", "class": "declared"})",
+    R"({"letters": "RELEASE_IN", "class": "declared"})",
+    R"({"letters": "OFFLOAD", "class": "declared"})",
+    R"({"letters": "RELOAD", "class": "declared"})",
+    R"({"letters": "REDUCE_EMBEDDING", "class": "declared",
+        "collective": [0, -1]})",
+    R"({"letters": "STEP", "class": "declared"})",
+    R"({"letters": "VALIDATE", "class": "declared", "collective": "all"})",
+    R"({"letters": "OWN", "class": "declared"})",
+};
+
+/// An action of the tests: `0F1`, `1SEND_F0>0` to another stage, `0STEP` of
+/// none.
+struct Cell {
+  int stage;
+  std::string letters;
+  int microbatch = -1, peer = -1;
+};
+
+/// One stage a rank; the table has the kinds that the cells use.
+LoadedProgram programOf(const std::vector<std::vector<Cell>> &ranks,
+                        int microbatches) {
+  std::vector<std::string> used;
+  auto numberOf = [&](const std::string &letters) {
+    for (const char *kind : kinds)
+      if (std::string(kind).find("\"" + letters + "\",") != std::string::npos) {
+        auto found = std::find(used.begin(), used.end(), kind);
+        if (found == used.end())
+          found = used.insert(used.end(), kind);
+        return std::to_string(found - used.begin());
+      }
+    throw std::runtime_error("no kind " + letters);
+  };
+  numberOf("F");
+  std::string actions, rankOfStage;
+  for (const std::vector<Cell> &cells : ranks) {
+    std::string rows;
+    for (const Cell &cell : cells)
+      rows += (rows.empty() ? "[" : ",[") + numberOf(cell.letters) + ",0," +
+              std::to_string(cell.stage) + "," +
+              std::to_string(cell.microbatch) + "," +
+              std::to_string(cell.peer) + ",0,-1,0]";
+    rankOfStage +=
+        (actions.empty() ? "" : ",") + std::to_string(&cells - ranks.data());
+    actions += (actions.empty() ? "[" : ",[") + rows + "]";
+  }
+  std::string table;
+  for (const std::string &kind : used)
+    table += (table.empty() ? "" : ",") + kind;
+  return readJson(
+      R"({"format": "ppcc.program", "version": 1, "schedule": "small",
+"ranks": )" +
+      std::to_string(ranks.size()) + R"(, "backward": true, "kinds": [)" +
+      table +
+      R"(], "phases": [""], "files": [], "sites": [[-1,0,0,0]],
+"pipes": [{"name": "main", "microbatches": [0,)" +
+      std::to_string(microbatches) + R"(], "rank_of_stage": [)" + rankOfStage +
+      R"(], "skip_edges": []}],
+"columns": ["kind", "pipe", "stage", "microbatch", "peer", "phase", "group",
+"site"], "actions": [)" +
+      actions + "]}");
+}
+
+/// Layers whose forwards are counted.
+struct Given {
+  std::atomic<int> forwards = 0;
+  double scale = 1; ///< Of the loss of microbatch 0.
+
+  Network network() {
+    Network network;
+    network.make = [this](uint8_t, uint16_t) {
+      torch::manual_seed(1);
+      nn::Sequential layers(nn::Linear(6, 6), nn::Tanh(), nn::Linear(6, 6));
+      layers->to(torch::kFloat64);
+      StageModule stage = stageOf(layers.ptr(), "");
+      stage.forward = [this, inner = stage.forward](const Tensors &in) {
+        ++forwards;
+        return inner(in);
+      };
+      return stage;
+    };
+    network.input = [](uint32_t m) {
+      return Tensors{torch::full({3, 6}, 0.1 * (m + 1), torch::kFloat64)};
+    };
+    network.loss = [this](const Tensors &out, uint32_t m) {
+      return out[0].pow(2).mean() * (m == 0 ? scale : 1);
+    };
+    return network;
+  }
+};
+
+Tensors gradsOf(const TorchStage &stage) {
+  Tensors grads;
+  for (const Parameter &parameter : stage.parameters())
+    grads.push_back(parameter.value.grad());
+  return grads;
+}
+
+bool same(const Tensors &a, const Tensors &b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const auto &x, const auto &y) { return x.equal(y); });
+}
+
+/// The gradients of one rank that runs these actions.
+Tensors gradsWith(Given &given, const std::vector<Cell> &cells,
+                  int microbatches, const TorchOptions &options = {}) {
+  LoadedProgram program = programOf({cells}, microbatches);
+  std::vector<TorchStage> stages;
+  stages.emplace_back(program, 0, given.network(), options);
+  runThreads(program.program(), std::span(stages));
+  return gradsOf(stages[0]);
+}
+
+std::string errorOf(const std::vector<Cell> &cells,
+                    const TorchOptions &options = {}) {
+  Given given;
+  try {
+    gradsWith(given, cells, 1, options);
+    return "";
+  } catch (const Error &error) {
+    return error.what();
+  }
+}
+
+TEST(Actions, RecomputeWhatTheProgramRestores) {
+  Given plain, some;
+  Tensors expected =
+      gradsWith(plain, {{0, "F", 0}, {0, "F", 1}, {0, "B", 0}, {0, "B", 1}}, 2);
+  EXPECT_EQ(plain.forwards, 2);
+  Tensors grads = gradsWith(
+      some, {{0, "F", 0}, {0, "F", 1}, {0, "B", 0}, {0, "R", 1}, {0, "B", 1}},
+      2);
+  EXPECT_EQ(some.forwards, 3);
+  EXPECT_TRUE(same(grads, expected));
+}
+
+TEST(Actions, OffloadsAndReloads) {
+  Given plain, given;
+  Tensors expected = gradsWith(plain, {{0, "F", 0}, {0, "B", 0}}, 1);
+  EXPECT_TRUE(same(
+      gradsWith(given,
+                {{0, "F", 0}, {0, "OFFLOAD", 0}, {0, "RELOAD", 0}, {0, "B", 0}},
+                1),
+      expected));
+}
+
+TEST(Actions, RefuseToUseWhatIsGone) {
+  EXPECT_THAT(errorOf({{0, "F", 0}, {0, "OFFLOAD", 0}, {0, "B", 0}}),
+              HasSubstr("0B0: the stage threw: what it needs has been moved to "
+                        "the host, and not back"));
+  EXPECT_THAT(errorOf({{0, "F", 0}, {0, "RELEASE_IN", 0}, {0, "B", 0}}),
+              HasSubstr("0B0: the stage threw: what its forward kept has been "
+                        "released"));
+  EXPECT_THAT(errorOf({{0, "F", 0}, {0, "B", 0}, {0, "R", 0}}),
+              HasSubstr("0B0: the stage threw: its forward kept the inputs "
+                        "alone, and nothing has restored the rest"));
+  EXPECT_THAT(errorOf({{0, "F", 0}, {0, "RELEASE_OUT", 0}, {0, "B", 0}}),
+              HasSubstr("0RELEASE_OUT0: the stage threw: the backward begins "
+                        "with the output of the last stage"));
+}
+
+TEST(Actions, OfTheUser) {
+  std::vector<Cell> cells{{0, "F", 0}, {0, "OWN", 0}, {0, "B", 0}};
+  EXPECT_THAT(errorOf(cells),
+              HasSubstr("the program has an action `OWN`, which the stages of "
+                        "LibTorch do not know"));
+  std::vector<std::string> seen;
+  TorchOptions options;
+  options.actions["OWN"] = {[&](TorchStage &, const Work &work) {
+    seen.push_back(work.letters() + std::to_string(work.microbatch));
+  }};
+  EXPECT_EQ(errorOf(cells, options), "");
+  EXPECT_THAT(seen, ElementsAre("OWN0"));
+  // By another name, what the stage does itself.
+  options.actions["OWN"] = {&TorchStage::releaseInput};
+  EXPECT_THAT(errorOf(cells, options), HasSubstr("has been released"));
+}
+
+TEST(Actions, NeedWhatMovesWeights) {
+  EXPECT_THAT(errorOf({{0, "F", 0}, {0, "B", 0}, {0, "STEP"}}),
+              HasSubstr("0STEP: the stage threw: there is nothing to move the "
+                        "weights: call TorchStage::setUpdate"));
+  EXPECT_THAT(errorOf({{0, "F", 0}, {0, "B", 0}, {0, "REDUCE_EMBEDDING"}}),
+              HasSubstr("make SharedWeights of the stages first"));
+}
+
+/// The weights after steps in which the loss is scaled by these numbers.
+Tensors trained(const std::vector<double> &scales,
+                std::vector<TorchStage::Step> &ends) {
+  LoadedProgram program =
+      programOf({{{0, "F", 0}, {0, "B", 0}, {0, "STEP"}, {0, "VALIDATE"}}}, 1);
+  Given given;
+  std::vector<TorchStage> stages;
+  stages.emplace_back(program, 0, given.network());
+  Tensors weights;
+  for (const Parameter &parameter : stages[0].parameters())
+    weights.push_back(parameter.value);
+  stages[0].setUpdate(updateBy(std::make_shared<torch::optim::Adam>(
+      weights, torch::optim::AdamOptions(0.1))));
+  for (double scale : scales) {
+    given.scale = scale;
+    stages[0].beginStep();
+    runThreads(program.program(), std::span(stages));
+    ends.push_back(stages[0].lastStep());
+  }
+  for (at::Tensor &weight : weights)
+    weight = weight.detach().clone();
+  return weights;
+}
+
+TEST(Actions, ValidateTakesStepsBack) {
+  using enum TorchStage::Step;
+  std::vector<TorchStage::Step> good, bad;
+  Tensors expected = trained({1, 2}, good);
+  EXPECT_THAT(good, ElementsAre(Done, Done));
+  // Weights, and what Adam remembers.
+  Tensors weights = trained({1, HUGE_VAL, 2}, bad);
+  EXPECT_THAT(bad, ElementsAre(Done, TakenBack, Done));
+  EXPECT_TRUE(same(weights, expected));
+}
+
+/// Two ranks with one weight, which is summed ahead of the step.
+LoadedProgram tied() {
+  return programOf({{{0, "F", 0},
+                     {0, "SEND_F", 0, 1},
+                     {0, "RECV_B", 0, 1},
+                     {0, "B", 0},
+                     {0, "REDUCE_EMBEDDING"},
+                     {0, "STEP"}},
+                    {{1, "RECV_F", 0, 0},
+                     {1, "F", 0},
+                     {1, "B", 0},
+                     {1, "SEND_B", 0, 0},
+                     {1, "REDUCE_EMBEDDING"},
+                     {1, "STEP"}}},
+                   1);
+}
+
+TEST(Actions, SumAheadOfTheStep) {
+  LoadedProgram program = tied();
+  Given given;
+  std::vector<TorchStage> stages;
+  std::vector<Tensors> atStep(2);
+  for (uint32_t rank : {0, 1})
+    stages.emplace_back(program, rank, given.network());
+  for (uint32_t rank : {0, 1}) {
+    WeightUpdate update;
+    update.step = [&, rank] { atStep[rank] = gradsOf(stages[rank]); };
+    stages[rank].setUpdate(update);
+  }
+  SharedWeights shared((std::span(stages)));
+  for (int step : {1, 2}) {
+    for (TorchStage &stage : stages)
+      stage.beginStep();
+    runThreads(program.program(), std::span(stages));
+    shared.sumGradients();
+    ASSERT_EQ(atStep[0].size(), 4u) << step;
+    EXPECT_TRUE(same(atStep[0], atStep[1]));
+    EXPECT_TRUE(same(atStep[0], gradsOf(stages[0])));
+  }
+}
+
+TEST(Actions, HearOfRanksThatFail) {
+  LoadedProgram program = tied();
+  Given given;
+  std::vector<TorchStage> stages;
+  TorchOptions options;
+  // Behind its last message; rank 0 waits in its step.
+  options.actions["STEP"] = {[](TorchStage &stage, const Work &work) {
+                               if (work.rank == 1)
+                                 throw std::runtime_error("out of luck");
+                               stage.step(work);
+                             },
+                             ActionRole::Steps};
+  options.actions["REDUCE_EMBEDDING"] = {
+      [](TorchStage &stage, const Work &work) {
+        if (work.rank == 0)
+          stage.sumGradients(work);
+      },
+      ActionRole::SumsGradients};
+  for (uint32_t rank : {0, 1}) {
+    stages.emplace_back(program, rank, given.network(), options);
+    stages.back().setUpdate({[] {}, [] {}, [] {}});
+  }
+  SharedWeights shared((std::span(stages)));
+  auto start = std::chrono::steady_clock::now();
+  try {
+    runThreads(program.program(), std::span(stages));
+    FAIL();
+  } catch (const Error &error) {
+    EXPECT_THAT(error.what(), HasSubstr("1STEP: the stage threw: out of luck"));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
+}
+
+} // namespace
