@@ -37,6 +37,12 @@ void Bubbles::walk(RankId rank,
     Time start = simulation.starts[row.value];
     if (start > free) {
       uint32_t cause = simulation.causes[row.value];
+      if (cause != none && program.kindOf(ActionId(cause)).isCompute() &&
+          program.kindOf(ActionId(cause)).isBeside()) {
+        put(free, start, BubbleCause::Lane, rank);
+        free = std::max(free, simulation.ends[row.value]);
+        continue;
+      }
       if (cause != none && !program.kindOf(ActionId(cause)).occupiesRank())
         cause = computeBehind(cause);
       RankId awaited = cause == none ? rank : program.rankOf(ActionId(cause));

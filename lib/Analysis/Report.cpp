@@ -27,7 +27,7 @@ static std::vector<PathSegment> segments(const Program &program,
     ++segment.rows;
     // What is not computed is spent on the way to the action, or in a queue.
     Time start =
-        program.kindOf(row).occupiesRank() ? simulation.starts[row.value] : end;
+        program.kindOf(row).isCompute() ? simulation.starts[row.value] : end;
     segment.communication += start - before;
     before = end;
   }

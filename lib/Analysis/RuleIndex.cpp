@@ -119,7 +119,7 @@ RuleIndex::RuleIndex(const Program &program) {
 }
 
 void RuleIndex::addNeeds(const Program &program) {
-  std::vector<std::pair<ActionId, ActionId>> edges; // A row, what it needs.
+  Edges edges; // A row, what it needs.
   RankRows rows(program);
   for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
     rows.enter(RankId(rank));
@@ -139,6 +139,7 @@ void RuleIndex::addNeeds(const Program &program) {
       }
     }
   }
+  addCaps(program, edges);
   if (edges.empty())
     return;
   starts.resize(program.size() + 1);
@@ -149,6 +150,33 @@ void RuleIndex::addNeeds(const Program &program) {
   std::vector<uint32_t> next(starts.begin(), starts.end() - 1);
   for (auto [row, need] : edges)
     needs[next[row.value]++] = need;
+}
+
+/// A rank that has issued as many actions of a kind as may be on their way goes
+/// on once the first of them has ended.
+void RuleIndex::addCaps(const Program &program, Edges &edges) {
+  if (llvm::none_of(program.kinds.declaredRows(),
+                    [](const KindInfo &info) { return info.inFlight != 0; }))
+    return;
+  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+    std::vector<std::vector<ActionId>> issued(program.kinds.size());
+    llvm::SmallVector<ActionId> awaited;
+    for (ActionId row = program.begin(RankId(rank));
+         row != program.end(RankId(rank)); ++row.value) {
+      const KindInfo &info = program.kindOf(row);
+      if (info.occupiesRank()) {
+        for (ActionId other : awaited)
+          edges.emplace_back(row, other);
+        awaited.clear();
+      }
+      if (info.inFlight == 0)
+        continue;
+      std::vector<ActionId> &rows = issued[program[row].kind.value];
+      rows.push_back(row);
+      if (rows.size() > info.inFlight)
+        awaited.push_back(rows[rows.size() - 1 - info.inFlight]);
+    }
+  }
 }
 
 void RuleIndex::addMeetings(const Program &program) {

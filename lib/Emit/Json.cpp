@@ -215,6 +215,10 @@ private:
       writer.put(", \"restores\": ");
       string(program.kinds[*info.restores].letters);
     }
+    if (info.inFlight) {
+      writer.put(", \"in_flight\": ");
+      writer.number(info.inFlight);
+    }
     if (info.meeting == Meeting::None)
       return;
     writer.put(", \"collective\": ");

@@ -38,6 +38,8 @@ std::string causeName(const BubbleKey &key) {
     return fmt::format("rank {}", key.awaited.value);
   case BubbleCause::Communication:
     return "communication";
+  case BubbleCause::Lane:
+    return "lane";
   case BubbleCause::End:
     return "end";
   }
@@ -134,10 +136,16 @@ private:
   }
 
   static std::string causeText(const BubbleKey &key) {
-    if (key.cause == BubbleCause::Rank)
+    switch (key.cause) {
+    case BubbleCause::Communication:
+      return "messages";
+    case BubbleCause::Lane:
+      return "actions on other lanes";
+    case BubbleCause::End:
+      return "nothing: the rank is done";
+    default:
       return causeName(key);
-    return key.cause == BubbleCause::End ? "nothing: the rank is done"
-                                         : "messages";
+    }
   }
 
   void printPath() {

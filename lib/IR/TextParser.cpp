@@ -321,6 +321,11 @@ private:
       } else if (acceptWord("restores")) {
         StringRef restored = subject(at);
         pendingKinds.push_back({kind, std::nullopt, restored, at});
+      } else if (acceptWord("in_flight")) {
+        auto most = number("a number of actions", UINT32_MAX);
+        if (!most)
+          return false;
+        info.inFlight = *most;
       } else if (acceptWord("meets")) {
         if (!parseMeeting(info))
           return false;

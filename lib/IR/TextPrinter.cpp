@@ -319,6 +319,8 @@ private:
       out << " required";
     if (info.restores)
       out << " restores " << program.kinds[*info.restores].letters;
+    if (info.inFlight)
+      out << " in_flight " << info.inFlight;
     switch (info.meeting) {
     case Meeting::None:
       break;

@@ -258,6 +258,9 @@ private:
     std::string name = string("restores");
     namedKinds.push_back({nextKind(), std::nullopt, name, lastPlace()});
   }
+  void readInFlight() {
+    declared.inFlight = number("in_flight", 1, UINT32_MAX);
+  }
   void readCollective();
   KindId nextKind() const { return KindId(program.kinds.size()); }
   void declareKind();
@@ -522,6 +525,7 @@ const Reader::Key Reader::kindKeys[] = {
     {"after", &Reader::readAfter, /*isOptional=*/true},
     {"before", &Reader::readBefore, /*isOptional=*/true},
     {"required", &Reader::readRequired, /*isOptional=*/true},
+    {"in_flight", &Reader::readInFlight, /*isOptional=*/true},
     {"restores", &Reader::readRestores, /*isOptional=*/true},
     {"collective", &Reader::readCollective, /*isOptional=*/true},
 };

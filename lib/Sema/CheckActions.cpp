@@ -101,13 +101,20 @@ void Checker::property(const ast::ActionProperty &property, KindInfo &info,
     info.isRequired = true;
     if (!property.values.empty())
       badProperty(property, "no value");
+  } else if (name == "in_flight") {
+    auto most = property.values.size() == 1 && property.values.front().expr
+                    ? smallInt(property.values.front().expr)
+                    : std::nullopt;
+    if (!most || *most < 1)
+      return badProperty(property, "a number from 1");
+    info.inFlight = *most;
   } else if (name == "collective") {
     collectiveProperty(property, info);
   } else {
     diags.report<diag::UnknownProperty>(
         property.name.range, name,
         didYouMean(name, {"lane", "per", "after", "before", "cost", "memory",
-                          "required", "restores", "collective"}));
+                          "required", "restores", "in_flight", "collective"}));
   }
 }
 

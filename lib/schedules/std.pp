@@ -9,9 +9,9 @@ action R { lane compute; after F; before B, I; cost 1; memory 1; restores F; }
 action RELEASE_OUT { lane none; after SEND_F; }
 action RELEASE_IN  { lane none; after B, W; }
 
-// Activations move to the host and back.
-action OFFLOAD { lane d2h; after F; before RELOAD; cost 0.5; memory -1; }
-action RELOAD  { lane h2d; after OFFLOAD; before B, I; cost 0.5; memory 1; }
+// Activations move to the host and back, two at a time each way.
+action OFFLOAD { lane d2h; after F; before RELOAD; cost 0.5; memory -1; in_flight 2; }
+action RELOAD  { lane h2d; after OFFLOAD; before B, I; cost 0.5; memory 1; in_flight 2; }
 
 // Parameters that ranks share are gathered ahead of their use, and given up behind it.
 action UNSHARD { per stage; lane gather; before F; collective data_parallel; }

@@ -25,6 +25,8 @@ action PROPERTIES {
 // CHECK: :[[#@LINE-1]]:10: error: a number of an action must be float, but this is bool [E0310]
   required 1;
 // CHECK: :[[#@LINE-1]]:3: error: `required` takes no value [E0331]
+  in_flight 0;
+// CHECK: :[[#@LINE-1]]:3: error: `in_flight` takes a number from 1 [E0331]
   collective stages(1.5);
 // CHECK: :[[#@LINE-1]]:3: error: `collective` takes `all`, `replicas`, stages as in `stages(0, -1)`, or the name of a group of ranks outside of the program [E0331]
 }

@@ -17,7 +17,8 @@ public:
   explicit RuleIndex(const Program &program);
 
   /// The rows of its rank that must have ended before `row` starts, beside
-  /// those that fill the slots that it reads.
+  /// those that fill the slots that it reads. Where a
+  /// kind has a cap, those that make room for the ones in front of `row`, too.
   llvm::ArrayRef<ActionId> neededBy(ActionId row) const {
     if (starts.empty())
       return {};
@@ -48,7 +49,10 @@ public:
   }
 
 private:
+  using Edges = std::vector<std::pair<ActionId, ActionId>>;
+
   void addNeeds(const Program &program);
+  void addCaps(const Program &program, Edges &edges);
   void addMeetings(const Program &program);
 
   std::vector<uint32_t> starts; ///< Of each row, in `needs`.

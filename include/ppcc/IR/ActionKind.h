@@ -87,6 +87,9 @@ struct KindInfo {
   bool isRequired = false;        ///< A program with one has all of them.
   std::optional<KindId> restores; ///< What it takes, one of this kind gives
                                   ///< back at its end.
+  /// At most so many are on their way on a rank, which waits with its compute
+  /// actions meanwhile; 0 for any number.
+  uint32_t inFlight = 0;
   Meeting meeting = Meeting::None;
   std::string outside;         ///< The name of Meeting::Outside.
   std::vector<int32_t> stages; ///< Of Meeting::Stages; those below 0 count from
