@@ -17,6 +17,9 @@ Durations::Durations(const Program &program)
   addEdges(program);
   if (!program.nodes.empty() && !program.costs.nodes.empty()) {
     nodes = std::make_shared<NodeOrders>(program);
+    hasHooks = llvm::any_of(program.nodes.names, [](llvm::StringRef name) {
+      return name == hook::recv || name == hook::send;
+    });
     stride = std::max<size_t>(stages, 1);
   }
   for (const CostSetting &setting : program.costs.actions)
@@ -169,6 +172,23 @@ Time Durations::of(const Program &program, ActionId begin, ActionId end) const {
     actions += program.kinds[action.kind].isCompute();
   }
   return actions > 1 ? ofGroup(sum, longest) : sum;
+}
+
+Durations::Slack Durations::slackOf(const Program &program,
+                                    ActionId row) const {
+  if (!hasHooks)
+    return {};
+  ActionId begin = row, end = row;
+  while (program.joined(begin))
+    --begin.value;
+  do
+    ++end.value;
+  while (end.value != program.size() && program.joined(end));
+  const NodeOrder *order = nodes->of(program, begin, end);
+  if (!order)
+    return {};
+  NodeOrder::Member member = order->members[row.value - begin.value];
+  return {order->length - member.gives, member.reads};
 }
 
 Time Durations::ofGroup(Time sum, Time longest) const {

@@ -93,8 +93,21 @@ const NodeOrder &NodeOrders::ordered() {
     followPattern(*pattern, order);
   else
     listSchedule(order);
+  findHooks(order);
   cached += order.places.size();
   return order;
+}
+
+void NodeOrders::findHooks(NodeOrder &order) const {
+  order.members.assign(key.size(), {0, order.length});
+  for (const NodeOrder::Place &place : order.places) {
+    const NodeGraph &graph = tables.graphs[key[place.member].graph];
+    const GraphNode &node = graph.nodes[place.node];
+    if (tables.isHook(graph, node, hook::recv))
+      order.members[place.member].reads = place.start;
+    else if (tables.isHook(graph, node, hook::send))
+      order.members[place.member].gives = place.end;
+  }
 }
 
 namespace {

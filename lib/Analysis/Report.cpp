@@ -1,5 +1,7 @@
 #include "ppcc/Analysis/Report.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 
 using namespace ppcc;
@@ -13,12 +15,17 @@ static Rate idleRate(Time whole, __int128 part, size_t parts) {
 }
 
 static std::vector<PathSegment> segments(const Program &program,
+                                         const Durations &durations,
                                          const Simulation &simulation) {
   std::vector<PathSegment> path;
   Time before = 0;
-  for (ActionId row : criticalPath(simulation)) {
+  std::vector<ActionId> rows = criticalPath(simulation);
+  for (auto [i, row] : llvm::enumerate(rows)) {
     RankId rank = program.rankOf(row);
     Time end = simulation.ends[row.value];
+    if (i + 1 != rows.size() && (program.rankOf(rows[i + 1]) != rank ||
+                                 !program.kindOf(rows[i + 1]).isCompute()))
+      end -= durations.slackOf(program, row).early;
     if (path.empty() || path.back().rank != rank)
       path.push_back({rank, row, row, 0, before, before, 0});
     PathSegment &segment = path.back();
@@ -28,7 +35,7 @@ static std::vector<PathSegment> segments(const Program &program,
     // What is not computed is spent on the way to the action, or in a queue.
     Time start =
         program.kindOf(row).isCompute() ? simulation.starts[row.value] : end;
-    segment.communication += start - before;
+    segment.communication += std::max<Time>(start - before, 0);
     before = end;
   }
   return path;
@@ -65,7 +72,7 @@ Report ppcc::reportOf(const Program &program, const Timing &timing) {
   Report report;
   report.makespan = run.makespan;
   report.bound = timing.bound;
-  report.criticalPath = segments(program, run);
+  report.criticalPath = segments(program, timing.durations, run);
   Bubbles bubbles(program, run);
   MemoryCurve memory(program, run);
   std::vector<RankTimes> times = rankTimes(program, timing.durations, run);

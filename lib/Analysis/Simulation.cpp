@@ -288,15 +288,18 @@ private:
     for (ActionId needed : index.rules().neededBy(row))
       if (!met(number, needed.value))
         return false;
-    return info.kindClass == KindClass::Recv ||
-           hasMaker(number, action, action.stage, info.mainSlot());
+    if (info.kindClass == KindClass::Recv)
+      return true;
+    auto maker = makerOf(action, action.stage, info.mainSlot());
+    return maker &&
+           met(number, maker->value, -durations.slackOf(program, *maker).early);
   }
 
   /// Whether a row outside of the rank's own queue has been issued, and its own
   /// queue is free.
   bool hasTurn(uint32_t number, uint32_t row) {
     uint32_t issued = links->issued[row];
-    if (issued != none && !met(number, issued))
+    if (issued != none && !met(number, issued, -headStart(row, issued)))
       return false;
     if (!hasManyStreams() || isCompute(row) || links->queues[row] == number)
       return true;
@@ -304,6 +307,26 @@ private:
     if (own.begin != queues[number].begin)
       return met(number, own.begin);
     return own.last == none || met(number, own.last);
+  }
+
+  /// How long before the end of the row in front of it, or of its group, a send
+  /// is issued.
+  Time headStart(uint32_t row, uint32_t issued) const {
+    Action action = program[ActionId(row)];
+    const KindInfo &info = program.kinds[action.kind];
+    if (info.kindClass != KindClass::Send)
+      return 0;
+    auto maker = makerOf(action, action.stage, info.mainSlot());
+    return maker && firstOf(maker->value) == firstOf(issued)
+               ? durations.slackOf(program, *maker).early
+               : 0;
+  }
+
+  /// The first row of the group of `row`.
+  uint32_t firstOf(uint32_t row) const {
+    while (hasGroups && program.joined(ActionId(row)))
+      --row;
+    return row;
   }
 
   /// Whether all that a compute action reads is there: of its own stage, then
@@ -314,7 +337,7 @@ private:
     for (unsigned rest = info.needs; rest; rest &= rest - 1, ++counted) {
       if (need != counted)
         continue;
-      if (!hasMaker(number, action, action.stage, rest & -rest))
+      if (!hasMaker(number, action, rest & -rest))
         return false;
       ++need;
     }
@@ -322,7 +345,7 @@ private:
       uint8_t slotBit = rest & -rest;
       auto sources = index.sourcesOf(action.pipe, action.stage, slotBit);
       for (; need - counted < sources.size(); ++need)
-        if (!hasInput(number, action, sources[need - counted], slotBit))
+        if (!hasInput(number, row, action, sources[need - counted], slotBit))
           return false;
       counted += sources.size();
     }
@@ -336,26 +359,34 @@ private:
     return true;
   }
 
-  bool hasMaker(uint32_t number, const Action &action, StageId stage,
-                uint8_t slotBit, Time delay = 0) {
-    auto maker = index.definer(action.pipe, stage, action.microbatch, slotBit);
-    return maker && met(number, maker->value, delay);
+  std::optional<ActionId> makerOf(const Action &action, StageId stage,
+                                  uint8_t slotBit) const {
+    return index.definer(action.pipe, stage, action.microbatch, slotBit);
   }
 
-  bool hasInput(uint32_t number, const Action &action, StageId source,
-                uint8_t slotBit) {
+  bool hasMaker(uint32_t number, const Action &action, uint8_t slotBit) {
+    auto maker = makerOf(action, action.stage, slotBit);
+    return maker && met(number, maker->value);
+  }
+
+  bool hasInput(uint32_t number, ActionId row, const Action &action,
+                StageId source, uint8_t slotBit) {
     bool isLocal = program.rankOfStage(action.pipe, source) ==
                    program.rankOfStage(action.pipe, action.stage);
-    if (isLocal || !transport)
-      return hasMaker(number, action, source, slotBit,
-                      isLocal
-                          ? 0
-                          : durations.ofEdge(action.pipe, source, action.stage,
-                                             action.microbatch));
+    Time late = durations.slackOf(program, row).late;
+    if (isLocal || !transport) {
+      auto maker = makerOf(action, source, slotBit);
+      Time way = isLocal ? 0
+                         : durations.ofEdge(action.pipe, source, action.stage,
+                                            action.microbatch);
+      return maker &&
+             met(number, maker->value,
+                 way - durations.slackOf(program, *maker).early - late);
+    }
     auto message = messages->find(action.pipe, source, action.stage,
                                   action.microbatch, slotBit);
     auto recv = message ? messages->recv(*message) : std::nullopt;
-    return recv && met(number, recv->value);
+    return recv && met(number, recv->value, -late);
   }
 
   void start(uint32_t number) {
@@ -595,11 +626,11 @@ private:
         return false;
       StageId from =
           info.kindClass == KindClass::Send ? action.stage : action.peer;
-      auto maker =
-          index.definer(action.pipe, from, action.microbatch, info.mainSlot());
+      auto maker = makerOf(action, from, info.mainSlot());
       if (!maker)
         return false;
-      result.starts[row] = result.ends[maker->value];
+      result.starts[row] =
+          result.ends[maker->value] - durations.slackOf(program, *maker).early;
       result.ends[row] =
           result.starts[row] + durations.ofMessage(program, action);
       result.causes[row] = maker->value;

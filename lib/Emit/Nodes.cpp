@@ -13,8 +13,9 @@ namespace {
 class NodesEmitter {
 public:
   NodesEmitter(const Program &program, llvm::raw_ostream &out,
-               EmitContext &context)
-      : program(program), context(context), orders(program), writer(out) {}
+               EmitContext &context, bool withMessages)
+      : program(program), context(context), withMessages(withMessages),
+        orders(program), writer(out) {}
 
   /// Whether every action has a graph; reports one that has none.
   bool check() {
@@ -56,6 +57,7 @@ private:
   struct Words {
     llvm::StringRef lane, part;
     std::string path;
+    std::optional<KindClass> hook; ///< The messages that stand in its place.
   };
 
   void describeNodes() {
@@ -65,43 +67,92 @@ private:
       for (const GraphNode &node : graph.nodes)
         list.push_back({tables.lanes[node.lane],
                         program.kinds[node.part].letters,
-                        "." + tables.pathOf(node)});
+                        "." + tables.pathOf(node), hookOf(graph, node)});
     }
   }
 
+  std::optional<KindClass> hookOf(const NodeGraph &graph,
+                                  const GraphNode &node) const {
+    if (program.nodes.isHook(graph, node, hook::recv))
+      return KindClass::Recv;
+    if (program.nodes.isHook(graph, node, hook::send))
+      return KindClass::Send;
+    return std::nullopt;
+  }
+
   void item(ActionId begin, ActionId end) {
-    char before = '{';
+    before = '{';
     writer.put(' ');
     for (const NodeOrder::Place &place :
          orders.of(program, begin, end)->places) {
       Action action = program[ActionId(begin.value + place.member)];
       const Words &node = words[orders.graphOf(action)][place.node];
-      writer.put(before);
-      writer.put(node.lane);
-      writer.put(':');
+      if (node.hook) {
+        if (withMessages)
+          messages(action, *node.hook, node.lane);
+        continue;
+      }
+      beginNode(node.lane);
       writer.number(action.stage.value);
       writer.put(node.part);
       writer.number(action.microbatch);
       writer.put(node.path);
-      before = ' ';
     }
     writer.put(before == '{' ? "{}" : "}");
   }
 
+  void beginNode(llvm::StringRef lane) {
+    writer.put(std::exchange(before, ' '));
+    writer.put(lane);
+    writer.put(':');
+  }
+
+  /// The receives, or the sends, of an action.
+  void messages(const Action &action, KindClass kindClass,
+                llvm::StringRef lane) {
+    const Pipe &pipe = program.pipes[action.pipe.value];
+    for (unsigned rest = program.kinds[action.kind].defines & slot::moving;
+         rest; rest &= rest - 1) {
+      uint8_t slotBit = rest & -rest;
+      Action message = action;
+      message.kind = *program.kinds.find(kindClass, slotBit);
+      for (StageId peer : kindClass == KindClass::Recv
+                              ? sourcesOf(pipe, action.stage, slotBit)
+                              : readersOf(pipe, action.stage, slotBit)) {
+        if (pipe.rankOfStage[peer.value] ==
+            pipe.rankOfStage[action.stage.value])
+          continue;
+        message.peer = peer;
+        beginNode(lane);
+        writer.cell(program, message);
+      }
+    }
+  }
+
   const Program &program;
   EmitContext &context;
+  bool withMessages;
   NodeOrders orders;
   Writer writer;
+  char before = ' '; ///< What the next node of a brace stands behind.
   std::vector<std::vector<Words>> words; ///< By graph and node.
 };
 
 } // namespace
 
-bool ppcc::emitNodes(const Program &program, llvm::raw_ostream &out,
-                     EmitContext &context) {
-  NodesEmitter emitter(program, out, context);
+static bool emitWith(NodesEmitter &&emitter) {
   if (!emitter.check())
     return false;
   emitter.emit();
   return true;
+}
+
+bool ppcc::emitNodes(const Program &program, llvm::raw_ostream &out,
+                     EmitContext &context) {
+  return emitWith(NodesEmitter(program, out, context, /*withMessages=*/false));
+}
+
+bool ppcc::emitNodesComm(const Program &program, llvm::raw_ostream &out,
+                         EmitContext &context) {
+  return emitWith(NodesEmitter(program, out, context, /*withMessages=*/true));
 }

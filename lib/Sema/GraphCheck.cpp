@@ -1,6 +1,7 @@
 // Checks layers, stage graphs and patterns, their expressions apart.
 #include "GraphCheck.h"
 
+#include "ppcc/IR/NodeGraphs.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -172,6 +173,9 @@ private:
         continue;
       StringRef part =
           link.part.text.empty() ? chain.action.text : link.part.text;
+      if ((link.name.text == hook::recv || link.name.text == hook::send) &&
+          (owner == Owner::Layer || part != chain.action.text))
+        diags.report<diag::HookInLayer>(link.range, link.name.text);
       names[chain.action.text].insert({part, link.name.text});
     }
   }

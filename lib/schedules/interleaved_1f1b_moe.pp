@@ -28,17 +28,19 @@ schedule interleaved_1f1b_moe(P: int = 4, M: int = 8, V: int = 2, G: int = min(P
     for i in 0 .. layers {
       if s * layers + i < dense { layer plain; } else { layer moe; }
     }
-    F: pre_process @ comp -> per layer;
+    F: recv @ comp -> pre_process @ comp -> per layer;
     if s < P * V - 1 {
-      B: per layer down -> pre_process @ comp;
+      F: per layer -> send @ comm;
+      B: recv @ comp -> per layer down -> pre_process @ comp;
     } else {
       repeat mtp { layer prediction; }
       F: per layer -> post_process @ comp -> loss @ comp;
       B: loss @ comp -> post_process @ comp -> per layer down -> pre_process @ comp;
     }
+    B: per layer down -> send @ comp;
   }
   overlap (F, B) {
-    B.loss; F.pre_process; B.post_process;
+    B.loss; F.recv; F.pre_process; B.recv; B.post_process;
     per layer {
       B.mtp_post; B.combine; F.pre_dispatch; B.mlp; F.dispatch; W.mlp; B.dispatch;
       if early { B.pre_dispatch; }
@@ -46,7 +48,7 @@ schedule interleaved_1f1b_moe(P: int = 4, M: int = 8, V: int = 2, G: int = min(P
       if not early { B.pre_dispatch; }
       F.mtp_post; W.pre_dispatch;
     }
-    last W.pre_dispatch;                  // behind the send of the gradient
+    F.send; B.send; last W.pre_dispatch;
     F.post_process; B.pre_process; F.loss;
   }
 

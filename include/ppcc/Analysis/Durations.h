@@ -41,6 +41,14 @@ public:
   /// action or a whole group; what runs beside that takes none of it.
   Time of(const Program &program, ActionId begin, ActionId end) const;
 
+  /// How long before the end of its action or group a row gives to other stages
+  /// what it made, and how long after the begin it needs what it reads from
+  /// them; see hook in NodeGraphs.h.
+  struct Slack {
+    Time early = 0, late = 0;
+  };
+  Slack slackOf(const Program &program, ActionId row) const;
+
   /// The time of a microbatch's message between two stages of a pipe that are
   /// on different ranks.
   Time ofEdge(PipeId pipe, StageId from, StageId to,
@@ -113,6 +121,7 @@ private:
   GroupRule rule;
   Time factor;
   std::shared_ptr<NodeOrders> nodes; ///< Null without costs of nodes.
+  bool hasHooks = false;             ///< Of these nodes.
 };
 
 } // namespace ppcc

@@ -19,6 +19,12 @@ struct NodeOrder {
   };
   std::vector<Place> places;
   Time length = 0; ///< Until all nodes have ended.
+  /// When a member needs what it reads from other stages, and when they get
+  /// what it made.
+  struct Member {
+    Time reads = 0, gives = 0;
+  };
+  std::vector<Member> members;
 };
 
 /// Orders the nodes of the actions and groups of a program.
@@ -67,6 +73,7 @@ private:
 
   /// The order of the members in `key`.
   const NodeOrder &ordered();
+  void findHooks(NodeOrder &order) const;
   const std::vector<Time> &timesOf(uint32_t graph);
   std::vector<Time> timesOf(const Member &member);
   void followPattern(const NodePattern &pattern, NodeOrder &order);

@@ -11,7 +11,9 @@ namespace ppcc {
 ///
 /// A message starts when its queue has come to it and ends when its data has
 /// come, or, where sends are stored, when a send has been posted. The rows of a
-/// group that share a queue start at once and end at once.
+/// group that share a queue start at once and end at once. Where nodes say so,
+/// a group gives what it made to other stages before its end, and starts before
+/// all that it reads is there, so that no node waits.
 struct Simulation {
   static constexpr uint32_t none = 0xFFFFFFFF;
 

@@ -27,6 +27,13 @@ struct GraphNode {
                                ///< starts; each stands before it.
 };
 
+/// The names of the nodes at which an action meets other stages: at `recv` what
+/// it reads from them must be there, at `send` they get what it made. Without
+/// them that is its begin and its end.
+namespace hook {
+inline constexpr llvm::StringLiteral recv = "recv", send = "send";
+} // namespace hook
+
 /// What an action of a kind does on a stage. Stages that do the same share one.
 struct NodeGraph {
   KindId kind;
@@ -81,6 +88,12 @@ struct NodeGraphs {
   const NodePattern *patternFor(llvm::ArrayRef<KindId> kinds) const;
   /// `L0.mlp`, or `loss`.
   std::string pathOf(const GraphNode &node) const;
+  /// Whether a node is the hook of this name of its action.
+  bool isHook(const NodeGraph &graph, const GraphNode &node,
+              llvm::StringRef hook) const {
+    return node.layer == GraphNode::noLayer && node.part == graph.kind &&
+           names[node.name] == hook;
+  }
 };
 
 /// Finds the nodes of one graph by their names.
