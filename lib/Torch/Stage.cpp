@@ -207,6 +207,13 @@ struct TorchStage::State {
       return *found;
     throw std::runtime_error("what its forward kept has been released");
   }
+  /// For what ranks do together.
+  GradientSums &needSums() const {
+    if (!sums)
+      throw std::runtime_error("the stage does not know those of other ranks: "
+                               "make SharedWeights of all first");
+    return *sums;
+  }
   static std::pair<StageKey, uint32_t> keyOf(const Work &work) {
     return {StageKey(work.pipe, work.stage), work.microbatch};
   }
@@ -451,10 +458,7 @@ void TorchStage::reload(const Work &work) {
 }
 
 void TorchStage::sumGradients(const Work &work) {
-  if (!state->sums)
-    throw std::runtime_error(
-        "nothing sums gradients here: make SharedWeights of the stages first");
-  state->sums->begin(state->rankInSums, work.pipe, work.stage);
+  state->needSums().begin(state->rankInSums, work.pipe, work.stage);
 }
 
 void TorchStage::finishSums() {
@@ -478,8 +482,8 @@ void TorchStage::validate(const Work &) {
   for (const Parameter &parameter : state->parameters)
     if (const at::Tensor &grad = parameter.value.grad(); grad.defined())
       isFinite = isFinite && at::isfinite(grad).all().item().toBool();
-  if (state->sums)
-    isFinite = state->sums->agree(state->rankInSums, isFinite);
+  if (state->sums || state->program.numRanks != 1)
+    isFinite = state->needSums().agree(state->rankInSums, isFinite);
   if (isFinite)
     return;
   if (state->lastStep == Step::Done)

@@ -214,7 +214,7 @@ TEST(Actions, NeedWhatMovesWeights) {
               HasSubstr("0STEP: the stage threw: there is nothing to move the "
                         "weights: call TorchStage::setUpdate"));
   EXPECT_THAT(errorOf({{0, "F", 0}, {0, "B", 0}, {0, "REDUCE_EMBEDDING"}}),
-              HasSubstr("make SharedWeights of the stages first"));
+              HasSubstr("make SharedWeights of all first"));
 }
 
 /// The weights after steps in which the loss is scaled by these numbers.
