@@ -11,8 +11,8 @@ namespace ppcc {
 enum class BubbleCause : uint8_t {
   Rank,          ///< Another rank computes what it needs.
   Communication, ///< What it needs is computed, and on its way or queued.
-  Lane,          ///< An action on another lane of its own has not ended.
   End,           ///< Nothing: its work is done, others still run.
+  Lane,          ///< An action on another lane of its own has not ended.
 };
 
 /// A time in which a rank computes nothing, for one reason.
