@@ -10,12 +10,13 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "Spin"))
+for folder in ("Spin", "utils"):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / folder))
 from checker import TRANSPORTS, Play  # noqa: E402
+from openmpi import mpirun  # noqa: E402
 from programs import Case, compile_case, fused_cases, late, parse_actions  # noqa: E402
 from run import by_checker, by_ppcc  # noqa: E402
 
-SETTINGS = {"btl": "self,vader", "pml": "ob1", "btl_vader_single_copy_mechanism": "none", "mpi_yield_when_idle": "1"}
 HANG, SECONDS = 4, 60
 STUCK = re.compile(r"^rank (\d+) is stuck in (\S+)$", re.MULTILINE)
 
@@ -45,13 +46,8 @@ def written_cases():
         yield Case(name, head.format(name), parse_actions(text))
 
 
-def replay(mpirun, program, case, path, seconds):
-    command = [mpirun, "--oversubscribe", "--allow-run-as-root", "--timeout", str(seconds)]
-    for name, value in SETTINGS.items():
-        command += ["--mca", name, value]
-    # Two mpirun that start at once quarrel about a folder for both.
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        command += ["--mca", "orte_tmpdir_base", folder, "-np", str(len(case.ranks))]
+def replay(launcher, program, case, path, seconds):
+    with mpirun(len(case.ranks), "--timeout", str(seconds), program=launcher) as command:
         done = subprocess.run([*command, program, path, "2"], capture_output=True, text=True, timeout=2 * SECONDS)
     return done.returncode, done.stdout, done.stderr
 

@@ -13,6 +13,9 @@ import time
 from pathlib import Path
 
 here = Path(__file__).resolve().parent
+sys.path.insert(0, str(here.parent / "utils"))
+from openmpi import mpirun  # noqa: E402
+
 P, V = 128, 2
 
 
@@ -94,9 +97,6 @@ def simulation(bench):
     print(OTHER)
 
 
-SETTINGS = {"btl": "self,vader", "pml": "ob1", "btl_vader_single_copy_mechanism": "none", "mpi_yield_when_idle": "1"}
-
-
 def engine(tools, folder):
     """Runs 10^6 actions on each transport, with stages that compute nothing."""
     M = 22727  # 44 actions a microbatch.
@@ -107,10 +107,8 @@ def engine(tools, folder):
     for what, program in ("", flat), (", with loops", rolled):
         print(f"\nthe engine, one_f_one_b with P=8: 10^6 actions{what}", flush=True)
         subprocess.run([tools / "ppcc-bench-engine", program], check=True)
-        command = ["mpirun", "--oversubscribe", "--allow-run-as-root"]
-        for name, value in SETTINGS.items():
-            command += ["--mca", name, value]
-        subprocess.run([*command, "-np", "8", tools / "ppcc-bench-engine-mpi", program], check=True)
+        with mpirun(8) as command:
+            subprocess.run([*command, tools / "ppcc-bench-engine-mpi", program], check=True)
 
 
 WRITTEN_OUT = "--passes=verify,inject-comm,verify"  # Nothing rolls at its end.

@@ -6,21 +6,18 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 import time
+from pathlib import Path
 
-SETTINGS = {"btl": "self,vader", "pml": "ob1", "btl_vader_single_copy_mechanism": "none", "mpi_yield_when_idle": "1"}
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "utils"))
+from openmpi import mpirun  # noqa: E402
+
 WELL = ("none", "any-size", "wait-here", "together")
 SECONDS = 20  # mpirun itself takes some, on a machine that does other things too.
 
 
-def run(mpirun, program, fault, ranks, words):
-    command = [mpirun, "--oversubscribe", "--allow-run-as-root", "--timeout", "240"]
-    for name, value in SETTINGS.items():
-        command += ["--mca", name, value]
-    # Two mpirun that start at once quarrel about a folder for both.
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        command += ["--mca", "orte_tmpdir_base", folder, "-np", str(ranks)]
+def run(launcher, program, fault, ranks, words):
+    with mpirun(ranks, "--timeout", "240", program=launcher) as command:
         return subprocess.run([*command, program, fault, *words], capture_output=True, text=True, timeout=280)
 
 
@@ -34,10 +31,10 @@ def lives(process):
 
 
 def main():
-    mpirun, program, fault, *words = sys.argv[1:]
+    launcher, program, fault, *words = sys.argv[1:]
     ranks = max(json.load(open(word))["ranks"] for word in words if not word.startswith("--"))
     start = time.monotonic()
-    done = run(mpirun, program, fault, ranks - (fault == "ranks"), words)
+    done = run(launcher, program, fault, ranks - (fault == "ranks"), words)
     seconds = time.monotonic() - start
     if fault in WELL:
         print(done.stdout if done.returncode == 0 else f"status {done.returncode}\n{done.stdout}{done.stderr}")
