@@ -167,8 +167,8 @@ private:
     }
     sema::Limits limits;
     sema::Evaluator evaluator(module, diags, limits.maxSteps());
-    auto instance = sema::instantiate(module.schedules.front(), params, limits,
-                                      evaluator, diags);
+    auto instance = sema::instantiate(module.schedules.front(), params, nullptr,
+                                      limits, evaluator, diags);
     if (!instance) // Not every schedule takes every size.
       return;
     cases.push_back({name, *expand(module, std::move(*instance), limits,

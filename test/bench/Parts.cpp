@@ -41,8 +41,8 @@ public:
 
   Program expanded() {
     sema::Evaluator evaluator(module, diags, limits.maxSteps());
-    auto instance = sema::instantiate(module.schedules.front(), params, limits,
-                                      evaluator, diags);
+    auto instance = sema::instantiate(module.schedules.front(), params, nullptr,
+                                      limits, evaluator, diags);
     return *expand(module, std::move(*instance), limits, evaluator, sources,
                    diags);
   }
