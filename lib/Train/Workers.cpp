@@ -240,7 +240,7 @@ void ppcc::trainRank(const Program &program, uint32_t rank,
                 stageOptions);
   Trainee trainee(task, rank, *stage);
   network.emplace(C10d::gloo(files.replica, ofReplica, program.numRanks));
-  if (options.shortest != 0)
+  if (options.shortest != 0 || program.shapesVary())
     network->tellEachLayout();
   std::optional<C10d> all;
   if (options.replicas != 1)

@@ -441,6 +441,47 @@ TEST(Json, SaysWhatIsWrong) {
   EXPECT_THAT(judge(std::string(100000, '[')), HasSubstr("program.json"));
 }
 
+TEST(Json, ReadsTensors) {
+  auto with = [](const std::string &tensors) {
+    std::string text = pair, before = "\"skip_edges\": []";
+    text.replace(text.find(before), before.size(),
+                 before + ", \"tensors\": " + tensors);
+    return text;
+  };
+  LoadedProgram loaded = readJson(with(
+      R"([{"edge": [0,1], "shapes": "each", "new": {"x": [[1]]}, "carries": [
+ {"name": "hidden", "type": "bf16", "dims": [8, -1]},
+ {"name": "scale", "new": [1, "y"], "type": "f32", "dims": []}]}])"));
+  const Program &program = loaded;
+  EXPECT_TRUE(program.shapesVary());
+  ASSERT_EQ(program.pipes[0].tensors.size, 1u);
+  const EdgeTensors &edge = program.pipes[0].tensors[0];
+  EXPECT_EQ(edge.from, 0);
+  EXPECT_EQ(edge.to, 1);
+  ASSERT_EQ(edge.tensors.size, 2u);
+  EXPECT_STREQ(edge.tensors[0].name, "hidden");
+  EXPECT_STREQ(edge.tensors[0].type, "bf16");
+  EXPECT_THAT(std::vector<int64_t>(edge.tensors[0].dims.begin(),
+                                   edge.tensors[0].dims.end()),
+              ElementsAre(8, -1));
+  EXPECT_EQ(edge.tensors[1].dims.size, 0u);
+  EXPECT_FALSE(readJson(with(R"([{"edge": [0,1], "carries": []}])"))
+                   .program()
+                   .shapesVary());
+
+  EXPECT_THAT(judge(with(R"([{"carries": []}])")), HasSubstr("on no edge"));
+  EXPECT_THAT(judge(with(R"([{"edge": [0]}])")), HasSubstr("no two stages"));
+  EXPECT_THAT(judge(with(R"([{"edge": [1,0]}])")),
+              HasSubstr("no edge from stage 1 to stage 0"));
+  EXPECT_THAT(judge(with(R"([{"edge": [0,1], "shapes": "late"}])")),
+              HasSubstr("cannot be sent `late`"));
+  EXPECT_THAT(judge(with(R"([{"edge": [0,1], "carries": [{"name": "x"}]}])")),
+              HasSubstr("no name, or no type"));
+  EXPECT_THAT(judge(with(R"([{"edge": [0,1], "carries": [{"name": "x",
+ "type": "f32", "dims": [-2]}]}])")),
+              HasSubstr("the size -2"));
+}
+
 TEST(Json, ReadsLoops) {
   // Forward-only, on one rank: the microbatches 0, 1 3 5, 4 2.
   auto with = [](const std::string &keys, const std::string &version = "2") {

@@ -44,6 +44,10 @@ inline void checkPipe(const Program &program, const Pipe &pipe) {
              " to leave out, or its gaps are not in order");
     last = &gap;
   }
+  for (const EdgeTensors &edge : pipe.tensors)
+    if (edge.from >= edge.to || edge.to >= pipe.numStages())
+      refuse(name + " has no edge from stage " + std::to_string(edge.from) +
+             " to stage " + std::to_string(edge.to) + " to carry tensors");
   if (pipe.slices == 0 || pipe.numMicrobatches % pipe.slices != 0)
     refuse(name + " cuts " + std::to_string(pipe.numMicrobatches) +
            " microbatches into sequences of " + std::to_string(pipe.slices));

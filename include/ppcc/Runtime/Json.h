@@ -37,6 +37,9 @@ private:
   std::deque<std::vector<uint32_t>> ranksOfStages;
   std::deque<std::vector<SkipEdge>> skipEdges;
   std::deque<std::vector<uint16_t>> gaps;
+  std::deque<std::vector<EdgeTensors>> edgeTensors;
+  std::deque<std::vector<Tensor>> tensors;
+  std::deque<std::vector<int64_t>> dims;
   std::deque<std::vector<int32_t>> meetingStages;
   std::vector<const char *> phases, files;
   std::vector<Site> sites;
@@ -148,6 +151,8 @@ public:
       loaded.kinds.back().meeting = meetingOf(value);
     else if (depth == 3 && section == "pipes" && inner == "name")
       loaded.pipes.back().name = keep(value);
+    else if (inTensors())
+      addTensorText(value);
     else
       unexpected(true);
     return true;
@@ -165,7 +170,11 @@ public:
       loaded.ranksOfStages.emplace_back();
       loaded.skipEdges.emplace_back();
       loaded.gaps.emplace_back();
+      loaded.edgeTensors.emplace_back();
       numbers.clear();
+    } else if (inTensors()) {
+      beginTensors();
+      return true;
     } else {
       unexpected(true);
       return true;
@@ -188,6 +197,8 @@ public:
       }
     } else if (!skipping() && depth == 3) {
       inner = name;
+    } else if (!skipping() && inTensors()) {
+      (depth == 5 ? edgeKey : tensorKey) = name;
     }
     return true;
   }
@@ -197,6 +208,8 @@ public:
       endKind();
     if (!skipping() && depth == 3 && section == "pipes")
       endPipe();
+    if (!skipping() && inTensors())
+      endTensors();
     closed = --depth == 0;
     return true;
   }
@@ -225,7 +238,7 @@ public:
       bool isInner =
           depth == 4 && isOneOf(inner, {"microbatches", "rank_of_stage",
                                         "skip_edges", "gaps", "collective"});
-      unexpected(!isList && !isInner && !inNumbers());
+      unexpected(!isList && !isInner && !inNumbers() && !inTensors());
     }
     return true;
   }
@@ -246,6 +259,8 @@ public:
         endSkipEdge();
       else if (inCollective())
         endCollective();
+      else if (inTensors())
+        endTensorNumbers();
     }
     --depth;
     return true;
@@ -316,6 +331,16 @@ private:
   bool inCollective() const {
     return section == "kinds" && depth == 4 && inner == "collective";
   }
+  /// In what edges of a pipe carry: a list (depth 4) of objects (5) with a list
+  /// (6) of tensors (7), whose sizes are lists (8).
+  bool inTensors() const {
+    return section == "pipes" && inner == "tensors" && depth >= 4;
+  }
+  /// In the two stages of an edge.
+  bool inEdge() const { return depth == 6 && edgeKey == "edge"; }
+  /// In a tensor, or in its sizes.
+  bool inTensor(size_t at) const { return depth == at && edgeKey == "carries"; }
+  bool inDims() const { return inTensor(8) && tensorKey == "dims"; }
   /// Refuses the value if it is wrong, unless it belongs to an unknown key.
   void unexpected(bool wrong) const {
     bool unknown =
@@ -348,7 +373,7 @@ private:
       buffers.push_back(within(value, UINT32_MAX, "buffers"));
     else if (section == "peak_activations" && depth == 2)
       activations.push_back(within(value, UINT32_MAX, "peak_activations"));
-    else if (inNumbers())
+    else if (inNumbers() || (inTensors() && (inEdge() || inDims())))
       addNumber(value);
     else if (inCollective())
       addMember(value);
@@ -494,7 +519,54 @@ private:
     loaded.pipes.back().rankOfStage = list(loaded.ranksOfStages.back());
     loaded.pipes.back().skipEdges = list(loaded.skipEdges.back());
     loaded.pipes.back().gaps = list(loaded.gaps.back());
+    loaded.pipes.back().tensors = list(loaded.edgeTensors.back());
     inner.clear();
+  }
+
+  void beginTensors() {
+    if (depth == 5) {
+      edge = {0, 0, false, {}};
+      edgeKey.clear();
+      isPlaced = false;
+      loaded.tensors.emplace_back();
+    } else if (inTensor(7)) {
+      loaded.tensors.back().push_back({nullptr, nullptr, {}});
+      tensorKey.clear();
+    }
+  }
+  void addTensorText(const std::string &text) {
+    if (depth == 5 && edgeKey == "shapes") {
+      require(text == "each", "shapes cannot be sent `" + text + "`");
+      edge.shapesVary = true;
+    } else if (inTensor(7) && tensorKey == "name") {
+      loaded.tensors.back().back().name = keep(text);
+    } else if (inTensor(7) && tensorKey == "type") {
+      loaded.tensors.back().back().type = keep(text);
+    }
+  }
+  void endTensorNumbers() {
+    if (inEdge()) {
+      require(numbers.size() == 2, "an edge has no two stages");
+      edge.from = uint16_t(within(numbers[0], Row::noPeer - 1, "edge"));
+      edge.to = uint16_t(within(numbers[1], Row::noPeer - 1, "edge"));
+      isPlaced = true;
+    } else if (inDims()) {
+      for (int64_t dim : numbers)
+        if (dim < -1)
+          refuse("a tensor has the size " + std::to_string(dim));
+      loaded.tensors.back().back().dims =
+          list(loaded.dims.emplace_back(numbers));
+    }
+  }
+  void endTensors() {
+    if (depth == 5) {
+      require(isPlaced, "tensors are on no edge");
+      edge.tensors = list(loaded.tensors.back());
+      loaded.edgeTensors.back().push_back(edge);
+    } else if (inTensor(7)) {
+      const Tensor &tensor = loaded.tensors.back().back();
+      require(tensor.name && tensor.type, "a tensor has no name, or no type");
+    }
   }
 
   /// What the engine knows by these letters.
@@ -574,6 +646,9 @@ private:
   LoadedProgram loaded;
   std::string section, inner; ///< The key at the top, and that within it.
   std::string className;
+  std::string edgeKey, tensorKey; ///< The keys within `tensors`.
+  EdgeTensors edge{};             ///< That which is being read.
+  bool isPlaced = false;          ///< Its stages are known.
   std::vector<std::pair<size_t, std::string>> restores; ///< Kind, and which.
   std::vector<std::string> keysSeen;
   size_t depth = 0;

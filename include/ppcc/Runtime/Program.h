@@ -230,6 +230,16 @@ struct Program {
   /// In this order connections are opened, before the first action; empty when
   /// nobody asked for an order.
   List<RankPair> preconnect;
+
+  /// Whether some message has a tensor whose shape its receiver learns with it
+  /// only.
+  constexpr bool shapesVary() const {
+    for (const Pipe &pipe : pipes)
+      for (const EdgeTensors &edge : pipe.tensors)
+        if (edge.shapesVary)
+          return true;
+    return false;
+  }
 };
 
 } // namespace ppcc::rt
