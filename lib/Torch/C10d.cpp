@@ -7,6 +7,7 @@
 
 #include <ATen/ops/empty.h>
 
+#include <csignal>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -22,6 +23,7 @@ using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 constexpr milliseconds forever = std::chrono::hours(24 * 365);
 
 constexpr const char *failureKey = "ppcc/failure";
+constexpr const char *connectedKey = "ppcc/connected", *allKey = "ppcc/all";
 
 /// The messages of an edge have one layout.
 using EdgeKey = std::array<uint16_t, 4>;
@@ -272,10 +274,22 @@ private:
   /// Messages with different tags have each an order of their own.
   enum class Tag : int { Message, Aside };
 
+  /// Null where the connection has closed already, which a wait will tell.
+  template <class Begin> static WorkPtr begin(Begin begin) {
+    try {
+      return begin();
+    } catch (const std::exception &) {
+      return {};
+    }
+  }
+
   void post(uint32_t to, at::Tensor buffer, Tag tag = Tag::Message) {
     std::vector<at::Tensor> tensors{buffer};
-    WorkPtr work =
-        group->send(tensors, static_cast<int>(to), static_cast<int>(tag));
+    WorkPtr work = begin([&] {
+      return group->send(tensors, static_cast<int>(to), static_cast<int>(tag));
+    });
+    if (!work)
+      throwGone(to);
     (tag == Tag::Message ? sends : asides)
         ->add(to, {std::move(buffer), std::move(work)});
   }
@@ -287,8 +301,10 @@ private:
   }
   Transfer postBytes(uint32_t from, int64_t bytes, Tag tag = Tag::Message) {
     std::vector<at::Tensor> tensors{at::empty({bytes}, at::kByte)};
-    WorkPtr work =
-        group->recv(tensors, static_cast<int>(from), static_cast<int>(tag));
+    WorkPtr work = begin([&] {
+      return group->recv(tensors, static_cast<int>(from),
+                         static_cast<int>(tag));
+    });
     return {tensors.front(), std::move(work)};
   }
 
@@ -330,6 +346,8 @@ private:
   /// c10d throws one and the same for a wait that was too long and for a
   /// connection that has closed.
   void await(uint32_t from, Transfer &transfer, milliseconds patience) {
+    if (!transfer.work)
+      throwGone(from);
     auto start = std::chrono::steady_clock::now();
     try {
       transfer.work->wait(patience);
@@ -374,15 +392,24 @@ public:
 
 C10d C10d::gloo(const std::string &file, uint32_t rank, uint32_t numRanks,
                 milliseconds patience, const std::string &host) {
+  // Gloo writes to connections that may have closed; Python ignores it, too.
+  if (auto old = std::signal(SIGPIPE, SIG_IGN);
+      old != SIG_DFL && old != SIG_ERR)
+    std::signal(SIGPIPE, old);
   auto store = c10::make_intrusive<c10d::FileStore>(file, int(numRanks));
   store->setTimeout(patience);
   auto options = c10d::ProcessGroupGloo::Options::create(patience);
   options->devices.push_back(
       c10d::ProcessGroupGloo::createDeviceForHostname(host));
   options->threads = 1;
-  return C10d(c10::make_intrusive<c10d::ProcessGroupGloo>(
-                  store, int(rank), int(numRanks), options),
-              store);
+  auto group = c10::make_intrusive<c10d::ProcessGroupGloo>(
+      store, int(rank), int(numRanks), options);
+  // A rank that fails at once must not do so while others still connect: they
+  // would not hear why.
+  if (store->add(connectedKey, 1) == int64_t(numRanks))
+    store->set(allKey, bytesOf("connected"));
+  store->wait({allKey}, patience);
+  return C10d(std::move(group), store);
 }
 
 C10d::C10d(c10::intrusive_ptr<c10d::ProcessGroup> group,

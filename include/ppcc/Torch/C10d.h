@@ -27,7 +27,8 @@ public:
   /// A new group of Gloo's on this machine. The ranks meet in `file`, which
   /// must be new and on a disk that all see; `patience` is how long each waits
   /// for the others there. `host` is the address of this rank's machine.
-  /// Throws std::runtime_error.
+  /// Ignores SIGPIPE from then on, unless the process handles it. Throws
+  /// std::runtime_error.
   static C10d gloo(const std::string &file, uint32_t rank, uint32_t numRanks,
                    std::chrono::milliseconds patience = std::chrono::minutes(1),
                    const std::string &host = "127.0.0.1");
