@@ -119,12 +119,14 @@ Distance judge(const rt::Program &program, const std::string &fault) {
 }
 
 void runFaulty(const rt::Program &program, const std::string &fault) {
-  rt::Options options;
-  options.patience = std::chrono::milliseconds(400);
   runRanks(program, fault,
            [&](uint32_t rank, ncclComm_t comm, const rt::NcclOptions &nccl) {
              if (fault == "leave" && rank == 1)
                return true;
+             rt::Options options;
+             options.patience = std::chrono::milliseconds(400);
+             if (fault == "stall" && rank == 1) // Waits too, and must be told.
+               options.patience *= 10;
              rt::NcclOptions limited = nccl;
              limited.patience = options.patience;
              rt::Nccl<DeviceVector> endpoint(comm, limited);
