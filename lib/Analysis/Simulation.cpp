@@ -312,6 +312,8 @@ private:
   /// How long before the end of the row in front of it, or of its group, a send
   /// is issued.
   Time headStart(uint32_t row, uint32_t issued) const {
+    if (!durations.hasSlack())
+      return 0;
     Action action = program[ActionId(row)];
     const KindInfo &info = program.kinds[action.kind];
     if (info.kindClass != KindClass::Send)

@@ -48,6 +48,8 @@ public:
     Time early = 0, late = 0;
   };
   Slack slackOf(const Program &program, ActionId row) const;
+  /// Whether any row has some.
+  bool hasSlack() const { return hasHooks; }
 
   /// The time of a microbatch's message between two stages of a pipe that are
   /// on different ranks.
