@@ -15,7 +15,7 @@ propertyValue : expr | 'stage' | 'rank' | 'comm' | stageSet ;
 stageSet      : 'stages' '(' expr (',' expr)* ')' ;
 ruleDecl      : 'rule' ID '(' parameters? ')' '{' insert* '}' ;
 insert        : 'insert' ID side=ID anchors ('for' binding (',' binding)*)? ('when' expr)? ';' ;
-anchors       : ID (',' ID)* (distance=ID expr)? ;
+anchors       : ID (',' ID)* (per='per' 'rank')? (distance=ID expr)? ;
 binding       : (ID | 'stage' | 'rank') ID ;
 apply         : 'with' ID ('(' (argument (',' argument)*)? ')')? ';' ;
 

@@ -337,6 +337,8 @@ private:
       line("Insert") << ' ' << i->action.text << ' ' << i->side.text;
       for (const Identifier &anchor : i->anchors)
         optional("", anchor);
+      if (i->perRank)
+        out << " per rank";
       optional(i->distanceWord.text, i->distance);
       for (const InsertItem::Binding &binding : i->bindings)
         out << " for " << binding.what.text << ' ' << binding.variable.text;

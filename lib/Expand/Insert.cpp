@@ -58,9 +58,11 @@ private:
   bool placeOn(RankId rank) {
     scan(rank);
     placed.clear();
+    bool perRank = insertion.item->perRank;
     for (uint32_t row : anchors) {
       Action anchor = program[ActionId(row)];
-      if (chosen.lookup(keyOf(anchor)) != row + 1)
+      Key key = keyOf(anchor);
+      if (chosen.lookup(key) != row + 1)
         continue; // Another of the same stage and microbatch is the one.
       int64_t distance = 0;
       bool wanted = canStandAt(anchor) && isWanted(anchor, rank, distance);
@@ -68,15 +70,20 @@ private:
         return false;
       if (!wanted)
         continue;
-      placed.push_back({item(row, distance, keyOf(anchor)), row});
+      uint32_t from = !perRank             ? row
+                      : insertion.isBefore ? anchors.front()
+                                           : anchors.back();
+      placed.push_back({item(from, distance, key), row, key});
       if (++total + program.size() > limits.maxActions) {
         diags.report<diag::TooManyActions>(
             insertion.item->range, total + program.size(), limits.maxActions);
         return false;
       }
     }
-    llvm::stable_sort(placed, [](const Placed &a, const Placed &b) {
-      return a.item < b.item;
+    llvm::stable_sort(placed, [&](const Placed &a, const Placed &b) {
+      if (a.item != b.item || !perRank)
+        return a.item < b.item;
+      return a.key < b.key; // In one order on all ranks.
     });
     return true;
   }
@@ -230,6 +237,7 @@ private:
 
   struct Placed {
     uint32_t item, anchor;
+    Key key;
   };
 
   const Insertion &insertion;

@@ -184,8 +184,8 @@ private:
     whole.end.raw -= 1; // Without the semicolon.
     return context.make<InsertItem>(
         whole, identifier(ctx->ID(0)), identifier(ctx->side), copy(anchors),
-        identifier(anchor->distance), optional(anchor->expr()), copy(bindings),
-        optional(ctx->expr()));
+        anchor->per != nullptr, identifier(anchor->distance),
+        optional(anchor->expr()), copy(bindings), optional(ctx->expr()));
   }
 
   ArrayRef<ActionStmt::Argument>

@@ -139,8 +139,9 @@ private:
         program, context, headOf(ranks.front()), rankList(ranks));
     for (RankId rank : llvm::ArrayRef(ranks).take_front(maxHops))
       builder.note(placeOf(program, headOf(rank), context.sources),
-                   "rank {} has `{}` first", rank.value,
-                   cell(program, headOf(rank)));
+                   "rank {} has `{}`{} first", rank.value,
+                   cell(program, headOf(rank)),
+                   ofPipe(program, program[headOf(rank)].pipe));
   }
 
   const Program &program;

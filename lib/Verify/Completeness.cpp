@@ -139,9 +139,8 @@ private:
   void reportRuns(PipeId pipe, uint32_t firstStage, uint32_t endStage,
                   llvm::ArrayRef<Run> runs) {
     for (const Run &run : runs) {
-      std::string where = span("stage", "stages", firstStage, endStage - 1);
-      if (program.pipes.size() > 1)
-        where += fmt::format(" of pipe `{}`", program.pipes[pipe.value].name);
+      std::string where = span("stage", "stages", firstStage, endStage - 1) +
+                          ofPipe(program, pipe);
       auto present = lastPresent(pipe, StageId(firstStage), run);
       Place place = present ? placeOf(program, *present, context.sources)
                             : Place(program.name);
@@ -256,9 +255,6 @@ private:
     };
     for (uint32_t p = 0; p != program.pipes.size(); ++p) {
       const Pipe &pipe = program.pipes[p];
-      std::string ofPipe = program.pipes.size() == 1
-                               ? ""
-                               : fmt::format(" of pipe `{}`", pipe.name);
       for (uint32_t stage = 0; stage != pipe.numStages(); ++stage) {
         uint32_t rank = pipe.rankOfStage[stage].value, place = p << 16 | stage;
         if (info.scope == KindScope::Rank) {
@@ -266,13 +262,14 @@ private:
             return report(fmt::format("rank {}", rank));
         } else if (info.scope == KindScope::Stage) {
           if (!has(place, Action::noMicrobatch))
-            return report(fmt::format("stage {}{}", stage, ofPipe));
+            return report(
+                fmt::format("stage {}{}", stage, ofPipe(program, PipeId(p))));
         } else {
           for (uint32_t mb = pipe.firstMicrobatch; mb != pipe.endMicrobatch();
                ++mb)
             if (!has(place, mb))
               return report(fmt::format("microbatch {} of stage {}{}", mb,
-                                        stage, ofPipe));
+                                        stage, ofPipe(program, PipeId(p))));
         }
       }
     }

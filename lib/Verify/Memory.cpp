@@ -19,10 +19,7 @@ std::string heldText(const Program &program, llvm::ArrayRef<HeldMemory> held) {
   constexpr size_t most = 8;
   std::vector<std::string> texts;
   for (const HeldMemory &part : held.take_front(most)) {
-    std::string pipe =
-        program.pipes.size() == 1
-            ? ""
-            : fmt::format(" of pipe `{}`", program.pipes[part.pipe.value].name);
+    std::string pipe = ofPipe(program, part.pipe);
     std::string microbatches =
         part.count == 1 ? fmt::format("microbatch {}", part.first)
                         : fmt::format("{} microbatches, {} to {}", part.count,

@@ -5,11 +5,20 @@
 #include "ppcc/IR/Place.h"
 #include "ppcc/Pass/Pass.h"
 
+#include <fmt/format.h>
+
 namespace ppcc {
 
 /// The cell of a row.
 inline std::string cell(const Program &program, ActionId id) {
   return cell(program, program[id]);
+}
+
+/// " of pipe `down`", behind what has a pipe; nothing when there is but one.
+inline std::string ofPipe(const Program &program, PipeId pipe) {
+  return program.pipes.size() == 1
+             ? ""
+             : fmt::format(" of pipe `{}`", program.pipes[pipe.value].name);
 }
 
 /// Reports `id` at a row, with the calls of blocks that led to it; `args` are

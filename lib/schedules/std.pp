@@ -50,7 +50,8 @@ rule reduce_grads(shift: int = 0) {
   insert REDUCE_GRAD after B, W by shift * r for rank r;
 }
 
-rule reduce_embedding() { insert REDUCE_EMBEDDING after B, W; }
+// Behind all backwards of a rank: stages of opposite pipes end in opposite orders at the two ends.
+rule reduce_embedding() { insert REDUCE_EMBEDDING after B, W per rank; }
 rule reduce_replicas()  { insert REDUCE_REPLICAS after B, W; }
 
 rule step(validate: bool = false) {

@@ -687,17 +687,18 @@ struct InsertItem : Item {
   };
   Identifier action, side;
   llvm::ArrayRef<Identifier> anchors;
+  bool perRank;            ///< All that is inserted on a rank stands together.
   Identifier distanceWord; ///< Empty text without a distance.
   const Expr *distance;    ///< Null without one.
   llvm::ArrayRef<Binding> bindings;
   const Expr *condition; ///< Null without `when`.
   InsertItem(SourceRange range, Identifier action, Identifier side,
-             llvm::ArrayRef<Identifier> anchors, Identifier distanceWord,
-             const Expr *distance, llvm::ArrayRef<Binding> bindings,
-             const Expr *condition)
+             llvm::ArrayRef<Identifier> anchors, bool perRank,
+             Identifier distanceWord, const Expr *distance,
+             llvm::ArrayRef<Binding> bindings, const Expr *condition)
       : Item(ItemKind::Insert, range), action(action), side(side),
-        anchors(anchors), distanceWord(distanceWord), distance(distance),
-        bindings(bindings), condition(condition) {}
+        anchors(anchors), perRank(perRank), distanceWord(distanceWord),
+        distance(distance), bindings(bindings), condition(condition) {}
   static bool classof(const Item *i) { return i->kind == ItemKind::Insert; }
 };
 

@@ -261,6 +261,7 @@ def test_tied_weights_have_one_gradient() -> None:
             ("zero_bubble_v", ["reduce_embedding"]),  # Both on one rank.
             ("zero_bubble_v", []),
             ("dualpipe", ["reduce_replicas"]),
+            ("dualpipe", ["reduce_embedding", "reduce_replicas"]),
             ("dualpipe", []),
         ]
     ]

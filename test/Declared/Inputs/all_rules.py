@@ -5,7 +5,6 @@ import sys
 ppcc = sys.argv[1]
 rules = ["recompute", "recompute(2, 1)", "release", "offload(2)", "reduce_grads(1)", "reduce_embedding",
          "reduce_replicas", "step(true)", "fsdp"]
-expected = {(schedule, "reduce_embedding") for schedule in ("chimera", "dualpipe", "dualpipe_moe")}
 listing = subprocess.run([ppcc, "--list-schedules"], capture_output=True, text=True, check=True).stdout
 refused = set()
 for schedule in [line.split()[0] for line in listing.splitlines()]:
@@ -14,4 +13,4 @@ for schedule in [line.split()[0] for line in listing.splitlines()]:
         if run.returncode:
             refused.add((schedule, rule))
             print(schedule, rule, run.stderr.splitlines()[0])
-sys.exit(refused != expected)
+sys.exit(bool(refused))
