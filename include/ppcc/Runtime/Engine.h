@@ -2,16 +2,18 @@
 // carries the messages.
 #pragma once
 
+#include "ppcc/Runtime/Activations.h"
+#include "ppcc/Runtime/Call.h"
 #include "ppcc/Runtime/Check.h"
 #include "ppcc/Runtime/Crew.h"
+#include "ppcc/Runtime/Endpoint.h"
 #include "ppcc/Runtime/Fifo.h"
+#include "ppcc/Runtime/Items.h"
 #include "ppcc/Runtime/Recorder.h"
 #include "ppcc/Runtime/Restored.h"
-#include "ppcc/Runtime/Stage.h"
 
 #include <algorithm>
 #include <chrono>
-#include <concepts>
 #include <exception>
 #include <optional>
 
@@ -53,31 +55,6 @@ struct Stats {
   uint32_t peakReceives = 0;
 };
 
-/// One rank's end of a transport. Messages between two ranks arrive in the
-/// order in which they are sent, in each direction by itself. What it may have
-/// beside these: docs/adding-a-transport.md.
-template <class T, class Value>
-concept Endpoint =
-    requires(T t, uint32_t rank, Message<Value> message, const Label &label,
-             size_t bytes, std::chrono::milliseconds patience,
-             const std::string &text) {
-      { t.numRanks() } -> std::convertible_to<uint32_t>;
-      /// Posts a send, which may end at any later time.
-      t.send(rank, std::move(message));
-      /// Posts the next receive from a rank; `bytes` is 0 when unknown.
-      t.postReceive(rank, label, bytes);
-      /// Ends the oldest posted receive from a rank. False: it is not here yet,
-      /// come back later; only where all ranks share a thread. Throws TimedOut
-      /// or PeerFailed; another exception says what is wrong with the message.
-      { t.receive(rank, message, patience) } -> std::same_as<bool>;
-      /// Waits until all sends to a rank met their receives, as above.
-      { t.sendsMet(rank, patience) } -> std::same_as<bool>;
-      /// Waits until all sends have ended; the rank has nothing more to do.
-      t.finish(patience);
-      /// Tells the other ranks that this one has failed.
-      t.fail(text);
-    };
-
 /// Interprets the list of one rank, item by item: an item is an action or a
 /// group. It can stop at any wait, so that one thread can run all ranks.
 template <Stage S, Endpoint<typename S::Value> E> class RankRunner {
@@ -90,8 +67,8 @@ public:
              const Options &options = {})
       : program(program), rank(rank), stage(stage), endpoint(endpoint),
         options(options), wiring(checked(program, rank, endpoint)),
-        list(program.ranks[rank]), rows(list), held(wiring.numValues()),
-        activations(wiring.numStages()) {
+        list(program.ranks[rank]), items(program, rank, wiring),
+        held(wiring.numValues()), activations(program, rank, wiring) {
     checkRows(program, rank, wiring);
     restored = Restored(program, rank);
     calls.emplace_back();
@@ -99,7 +76,6 @@ public:
       sources.push_back({partner, {}});
     if (options.trace)
       beginTrace();
-    enterSegment();
   }
 
   /// Opens the connections to other ranks, in the order that the program says,
@@ -118,7 +94,7 @@ public:
   /// Runs the next item, or as much of it as goes without a message that is not
   /// here. Throws Error.
   Progress step() {
-    if (segment == list.segments.size)
+    if (items.atEnd())
       return Progress::Done;
     if (!loaded)
       load();
@@ -129,11 +105,16 @@ public:
     }
     if (options.waits == Waits::Here && !waitHere())
       return Progress::Blocked;
-    advance();
-    return segment == list.segments.size ? finished() : Progress::Ran;
+    counts.actions += items.advance();
+    loaded = false;
+    return items.atEnd() ? finished() : Progress::Ran;
   }
 
-  const Stats &stats() const { return counts; }
+  Stats stats() const {
+    Stats all = counts;
+    all.peakActivations = activations.peak();
+    return all;
+  }
 
   /// Waits until the sends have ended. Throws Error.
   void finish() {
@@ -152,16 +133,7 @@ public:
   }
 
 private:
-  /// An action of the item.
-  struct Member {
-    Row row;
-    const Operation *does;
-
-    bool is(KindClass kindClass) const {
-      return does->kind->kindClass == kindClass;
-    }
-    bool isWork() const { return does->kind->isWork(); }
-  };
+  using Call = rt::Call<S>;
 
   /// A rank that sends to this one, and the receives posted for it, in order.
   struct Source {
@@ -171,18 +143,6 @@ private:
     };
     uint32_t rank;
     Fifo<Posted> posted;
-  };
-
-  /// A compute action under way.
-  struct Call {
-    Work work;
-    const Row *row;
-    const Operation *does;
-    std::vector<Held<Value> *> inputs;
-    Value result{};           ///< The output, or the gradient of the input;
-    std::vector<Value> grads; ///< empty, or instead one for each input.
-    std::exception_ptr failure;
-    int64_t start = 0, end = 0; ///< For the trace.
   };
 
   static Wiring checked(const Program &program, uint32_t rank, E &endpoint) {
@@ -219,55 +179,25 @@ private:
     }
   }
 
-  // Where the run stands.
-
-  void enterSegment() {
-    times = shift = 0;
-    if (segment != list.segments.size)
-      at = list.segments[segment].firstRow;
-  }
-
   void load() {
-    const Segment &loop = list.segments[segment];
-    uint64_t end = loop.firstRow + loop.rows;
-    next = at;
-    alone = memberAt(next++);
-    item = {&alone, 1};
-    if (next != end && rows[next].joined())
-      loadGroup(end);
+    item = items.load();
     loaded = true;
     ran = false;
     numCalls = 0;
+    if (item.size() > 1)
+      beginGroup();
   }
 
-  void loadGroup(uint64_t end) {
-    group.assign(1, alone);
-    while (next != end && rows[next].joined())
-      group.push_back(memberAt(next++));
-    item = group;
+  void beginGroup() {
     ++batches;
     if constexpr (requires { endpoint.beginBatch(); })
-      if (!alone.isWork()) {
+      if (!item.front().isWork()) {
         current = &item.front().row;
         tell([&] { endpoint.beginBatch(); });
       }
     for (const Member &member : item)
       if (member.is(KindClass::Recv))
         postReceive(member, batches);
-  }
-
-  /// The place of an action of the item in the list of the rank.
-  uint64_t placeOfRow(const Row &row) const {
-    auto isIt = [&](const Member &member) { return &member.row == &row; };
-    return at +
-           static_cast<uint64_t>(std::find_if(item.begin(), item.end(), isIt) -
-                                 item.begin());
-  }
-
-  Member memberAt(uint64_t i) const {
-    Row row = rows[i];
-    row.microbatch += shift;
-    return {row, wiring.find(row)};
   }
 
   /// False when a message is not here.
@@ -329,30 +259,14 @@ private:
     return true;
   }
 
-  void advance() {
-    const Segment &loop = list.segments[segment];
-    counts.actions += next - at;
-    loaded = false;
-    at = next;
-    if (at != loop.firstRow + loop.rows)
-      return;
-    at = loop.firstRow;
-    // The sum may pass zero on its way; what it is added to may not.
-    shift += static_cast<uint32_t>(loop.advance);
-    if (++times == loop.count) {
-      ++segment;
-      enterSegment();
-    }
-  }
-
   Progress finished() {
-    uint64_t left = held.size() + (program.hasBackward ? numActivations : 0);
+    uint64_t left =
+        held.size() + (program.hasBackward ? activations.size() : 0);
     if (left == 0)
       return Progress::Done;
     uint32_t microbatch = 0;
-    bool found = held.any(microbatch);
-    for (const ByMicrobatch<uint8_t> &stage : activations)
-      found = found || stage.any(microbatch);
+    if (!held.any(microbatch))
+      activations.any(microbatch);
     throw Error(rank, "", "",
                 "the program has ended, but " + std::to_string(left) +
                     " values have not been read, or have no backward; one is "
@@ -412,7 +326,7 @@ private:
       return true;
     });
     if (recorder)
-      recorder->receivePosted(placeOfRow(member.row), microbatch, does.rank);
+      recorder->receivePosted(items.placeOf(member.row), microbatch, does.rank);
     ++counts.receives;
     counts.peakReceives = std::max(counts.peakReceives, ++numReceives);
   }
@@ -496,10 +410,10 @@ private:
     }
   }
 
-  /// Calls a function of the transport that does not wait.
-  template <class Call> void tell(Call call) {
+  /// Calls what does not wait; its errors become ours.
+  template <class Function> void tell(Function function) {
     try {
-      call();
+      function();
     } catch (const std::exception &error) {
       fail(error.what());
     }
@@ -524,8 +438,8 @@ private:
       return true;
     });
     if (recorder)
-      recorder->sent(placeOfRow(member.row), member.row.microbatch, does.rank,
-                     start, options.waits == Waits::Here);
+      recorder->sent(items.placeOf(member.row), member.row.microbatch,
+                     does.rank, start, options.waits == Waits::Here);
     read(*value);
     ++counts.sends;
   }
@@ -595,16 +509,16 @@ private:
     call.work.isRestored = restored.has(row, kind.defines);
     const StageWiring &wires = *member.does->stage;
     if (kind.defines & slot::Output) {
-      checkForwardSlice(row, wires);
-      beginActivation(wires, row.microbatch);
+      // Without a backward the output alone tells.
+      if (!program.hasBackward && held.find(wires.output, row.microbatch))
+        fail("runs twice");
+      tell([&] { activations.beginForward(row, wires); });
       gather(row, wires.inputs, call.inputs, "the output");
       return;
     }
-    markWork(kind, wires, row.microbatch);
-    if (kind.defines & slot::InputGrad) {
-      checkBackwardSlice(row, wires);
+    tell([&] { activations.beginBackward(row, kind, wires); });
+    if (kind.defines & slot::InputGrad)
       gather(row, wires.outputGrads, call.inputs, "the gradient");
-    }
   }
 
   void gather(const Row &row, const std::vector<EdgeEnd> &edges,
@@ -618,61 +532,12 @@ private:
     }
   }
 
-  /// Which slice of its sequence a microbatch is.
-  uint32_t sliceOf(const Row &row) const {
-    const Pipe &pipe = program.pipes[row.pipe];
-    return (row.microbatch - pipe.firstMicrobatch) % pipe.slices;
-  }
-
-  /// What a slice attends to must be there: the slices before it, which stay
-  /// until its own backward. Without a backward nothing tells.
-  void checkForwardSlice(const Row &row, const StageWiring &wires) {
-    if (program.hasBackward && sliceOf(row) != 0 &&
-        !activations[wires.index].find(row.microbatch - 1))
-      fail("runs without the slice before it");
-  }
-
-  /// The slices behind it hand back gradients first.
-  void checkBackwardSlice(const Row &row, const StageWiring &wires) {
-    if (sliceOf(row) + 1 == program.pipes[row.pipe].slices)
-      return;
-    uint8_t *next = activations[wires.index].find(row.microbatch + 1);
-    if (next && !(*next & slot::InputGrad))
-      fail("runs before the backward of the slice behind it");
-  }
-
-  void beginActivation(const StageWiring &wires, uint32_t microbatch) {
-    ByMicrobatch<uint8_t> &done = activations[wires.index];
-    bool isNew = program.hasBackward ? done.insert(microbatch, slot::Output)
-                                     : !held.find(wires.output, microbatch);
-    if (!isNew)
-      fail("runs twice");
-    if (list.peakActivations != 0 && numActivations == list.peakActivations)
-      fail("begins more activations than the " +
-           std::to_string(list.peakActivations) + " that the compiler counted");
-    counts.peakActivations = std::max(counts.peakActivations, ++numActivations);
-  }
-
-  /// Notes what is done with a microbatch, so that nothing runs twice or
-  /// without what it needs.
-  void markWork(const Kind &kind, const StageWiring &wires,
-                uint32_t microbatch) {
-    uint8_t *done = activations[wires.index].find(microbatch);
-    if (!done)
-      fail("runs without its forward");
-    if ((*done & kind.needs) != kind.needs)
-      fail("runs before the gradient of the input");
-    if (*done & kind.defines)
-      fail("runs twice");
-    *done |= kind.defines;
-  }
-
   void executeHere(Call &call) {
     current = call.row;
     if (recorder)
       call.start = Recorder::now();
     try {
-      execute(call);
+      call.run(stage);
     } catch (...) {
       rethrow(std::current_exception());
     }
@@ -690,7 +555,7 @@ private:
       if (recorder)
         call.start = Recorder::now();
       try {
-        execute(call);
+        call.run(stage);
       } catch (...) {
         call.failure = std::current_exception();
       }
@@ -707,8 +572,8 @@ private:
   }
 
   void recordCall(const Call &call) {
-    recorder->computed(placeOfRow(*call.row), call.work.microbatch, call.start,
-                       call.end);
+    recorder->computed(items.placeOf(*call.row), call.work.microbatch,
+                       call.start, call.end);
   }
 
   [[noreturn]] void rethrow(std::exception_ptr failure) const {
@@ -728,65 +593,8 @@ private:
     }
   }
 
-  void execute(Call &call) {
-    if (call.does->kind->kindClass == KindClass::Declared) {
-      if constexpr (requires { stage.perform(call.work); })
-        return stage.perform(call.work);
-      throw std::runtime_error("it has no function `perform`");
-    }
-    switch (call.does->kind->defines) {
-    case slot::Output:
-      call.result = stage.forward(call.work, Inputs<Value>(call.inputs));
-      break;
-    case slot::InputGrad | slot::WeightGrad:
-      if constexpr (requires { stage.backward(call.work, nullptr); })
-        return keepGrads(call, stage.backward(call.work, gradient(call)));
-      throw std::runtime_error("it has no function `backward`");
-    case slot::InputGrad:
-      if constexpr (requires { stage.backward_input(call.work, nullptr); })
-        return keepGrads(call, stage.backward_input(call.work, gradient(call)));
-      throw std::runtime_error("it has no function `backward_input`");
-    case slot::WeightGrad:
-      if constexpr (requires { stage.backward_weight(call.work); })
-        return stage.backward_weight(call.work);
-      throw std::runtime_error("it has no function `backward_weight`");
-    }
-  }
-
-  /// The gradient of the output of a stage, summed over its readers.
-  Value *gradient(Call &call) {
-    if (call.inputs.empty())
-      return nullptr;
-    Value &sum = call.inputs.front()->value;
-    for (size_t i = 1; i < call.inputs.size(); ++i)
-      add(call.work, sum, call.inputs[i]->value);
-    return &sum;
-  }
-
-  void add(const Work &work, Value &sum, const Value &gradient) {
-    if constexpr (requires { stage.add(work, sum, gradient); })
-      stage.add(work, sum, gradient);
-    else if constexpr (requires { stage.add(sum, gradient); })
-      stage.add(sum, gradient);
-    else if constexpr (requires { sum += gradient; })
-      sum += gradient;
-    else
-      throw std::runtime_error("it has no function `add`");
-  }
-
-  static void keepGrads(Call &call, Value &&gradient) {
-    call.result = std::move(gradient);
-  }
-  static void keepGrads(Call &call, std::vector<Value> &&gradients) {
-    if (gradients.size() != call.does->stage->inputGrads.size())
-      throw std::runtime_error(
-          std::to_string(gradients.size()) + " gradients for " +
-          std::to_string(call.does->stage->inputGrads.size()) + " inputs");
-    call.grads = std::move(gradients);
-  }
-
   void keepResults(Call &call) {
-    if (call.does->kind->kindClass == KindClass::Declared)
+    if (call.isDeclared())
       return;
     current = call.row;
     uint32_t microbatch = call.work.microbatch;
@@ -798,28 +606,16 @@ private:
            std::move(call.result));
     if (defines & slot::InputGrad)
       for (size_t i = 0; i != made.inputGrads.size(); ++i)
-        keep(made.inputGrads[i].value, microbatch, 1, gradientFor(call, i));
+        keep(made.inputGrads[i].value, microbatch, 1, call.takeGrad(i));
     call.result = Value();
     call.grads.clear();
     for (Held<Value> *value : call.inputs)
       read(*value);
-    if (defines & slot::WeightGrad)
-      activations[made.index].erase(microbatch);
     // Without a backward nothing ends an activation, but nobody needs it.
-    numActivations -= (defines & slot::WeightGrad) != 0;
+    if (defines & slot::WeightGrad)
+      activations.end(microbatch, made);
     if (defines & slot::WeightGrad || !program.hasBackward)
       stage.release(call.work);
-  }
-
-  /// What the i-th source gets.
-  static Value gradientFor(Call &call, size_t i) {
-    size_t numSources = call.does->stage->inputGrads.size();
-    if (!call.grads.empty())
-      return std::move(call.grads[i]);
-    if constexpr (std::is_copy_constructible_v<Value>)
-      if (i + 1 != numSources)
-        return call.result;
-    return std::move(call.result);
   }
 
   void keep(uint32_t number, uint32_t microbatch, uint32_t readers,
@@ -838,22 +634,16 @@ private:
   Options options;
   Wiring wiring;
   const RankProgram &list;
-  RowReader rows;
   Recorder *recorder = nullptr;
 
-  uint64_t segment = 0, at = 0, next = 0;
-  uint32_t times = 0; ///< How often the rows of the segment have run.
-  uint32_t shift = 0; ///< What that adds to their microbatches.
+  Items items;
   bool loaded = false, ran = false;
-  Member alone{};               ///< The only one of an item,
-  std::vector<Member> group;    ///< or all of them.
-  std::span<const Member> item; ///< Either.
+  std::span<const Member> item;
   const Row *current = nullptr;
 
   Restored restored;
   ValueTable<Value> held;
-  /// By stage: the slots that are done of those whose backward has not ended.
-  std::vector<ByMicrobatch<uint8_t>> activations;
+  Activations activations;
   std::vector<Source> sources; ///< By the number of a partner.
   std::vector<Held<Value> *> openBatches;
   uint32_t batches = 0;
@@ -864,7 +654,7 @@ private:
   std::optional<Crew> crew;
 
   Stats counts;
-  uint32_t numActivations = 0, numReceives = 0;
+  uint32_t numReceives = 0;
   const Label *awaited = nullptr; ///< Null for the receive of a send.
   uint32_t awaitedRank = 0;
 };

@@ -1,0 +1,36 @@
+// What carries messages, as a rank sees it.
+#pragma once
+
+#include "ppcc/Runtime/Stage.h"
+
+#include <chrono>
+#include <concepts>
+
+namespace ppcc::rt {
+
+/// One rank's end of a transport. Messages between two ranks arrive in the
+/// order in which they are sent, in each direction by itself. What it may have
+/// beside these: docs/adding-a-transport.md.
+template <class T, class Value>
+concept Endpoint =
+    requires(T t, uint32_t rank, Message<Value> message, const Label &label,
+             size_t bytes, std::chrono::milliseconds patience,
+             const std::string &text) {
+      { t.numRanks() } -> std::convertible_to<uint32_t>;
+      /// Posts a send, which may end at any later time.
+      t.send(rank, std::move(message));
+      /// Posts the next receive from a rank; `bytes` is 0 when unknown.
+      t.postReceive(rank, label, bytes);
+      /// Ends the oldest posted receive from a rank. False: it is not here yet,
+      /// come back later; only where all ranks share a thread. Throws TimedOut
+      /// or PeerFailed; another exception says what is wrong with the message.
+      { t.receive(rank, message, patience) } -> std::same_as<bool>;
+      /// Waits until all sends to a rank met their receives, as above.
+      { t.sendsMet(rank, patience) } -> std::same_as<bool>;
+      /// Waits until all sends have ended; the rank has nothing more to do.
+      t.finish(patience);
+      /// Tells the other ranks that this one has failed.
+      t.fail(text);
+    };
+
+} // namespace ppcc::rt
