@@ -1,5 +1,6 @@
 // Checks the declarations of actions and of the rules that insert them.
 #include "Checker.h"
+#include "ppcc/IR/Reading.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -23,8 +24,7 @@ void Checker::declareKinds(ArrayRef<const ast::Item *> items) {
 
 void Checker::declareKind(const ast::ActionItem &decl) {
   const ast::Identifier &name = decl.name;
-  if (!llvm::all_of(name.text,
-                    [](char c) { return llvm::isAlpha(c) || c == '_'; })) {
+  if (!isKindName(name.text)) {
     diags.report<diag::BadActionName>(name.range, name.text);
   } else if (auto known = kindRanges.find(name.text);
              known != kindRanges.end()) {
@@ -69,7 +69,7 @@ void Checker::properties(const ast::ActionItem &decl) {
     diags.report<diag::TimeOnNoLane>(costs.time->range);
   if (costs.time || costs.memory)
     module.kindCosts.push_back(costs);
-  checkMeeting(info, seen.lookup("collective"));
+  checkMeeting(info, seen.lookup("collective"), diags);
 }
 
 void Checker::property(const ast::ActionProperty &property, KindInfo &info,
@@ -199,12 +199,6 @@ std::optional<int32_t> Checker::smallInt(const ast::Expr *expr) {
       (negated && negated->op != ast::UnaryOp::Negate))
     return std::nullopt;
   return static_cast<int32_t>(negated ? -literal->value : literal->value);
-}
-
-void Checker::checkMeeting(const KindInfo &info, SourceRange range) {
-  if (!info.canMeet())
-    diags.report<diag::BadCollective>(
-        range, kindScopeNames()[size_t(info.scope)], meetingName(info.meeting));
 }
 
 std::optional<KindId> Checker::kindCalled(const ast::Identifier &name) {

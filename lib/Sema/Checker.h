@@ -155,7 +155,6 @@ private:
   void collectiveProperty(const ast::ActionProperty &property, KindInfo &info);
   /// A literal, perhaps negative.
   static std::optional<int32_t> smallInt(const ast::Expr *expr);
-  void checkMeeting(const KindInfo &info, SourceRange range);
   /// Any kind, messages included.
   std::optional<KindId> kindCalled(const ast::Identifier &name);
 

@@ -1,0 +1,110 @@
+// What the readers of programs share, whatever the format.
+#pragma once
+
+#include "ppcc/Basic/Diagnostics.h"
+#include "ppcc/IR/Program.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace ppcc {
+
+/// Declares kinds, which may name others that are declared behind them.
+class KindDeclarations {
+public:
+  explicit KindDeclarations(KindTable &kinds) : kinds(kinds) {}
+
+  /// Begins a declaration; one that was not declared is given up.
+  void begin() { current.clear(); }
+  /// The kind that is being declared has this name in a rule, or, without one,
+  /// as what it restores.
+  void name(std::optional<size_t> rule, llvm::StringRef name, SourceRange at) {
+    current.push_back({KindId(), rule, name.str(), at});
+  }
+  /// Adds the kind that is being declared; its letters are new.
+  KindId declare(KindInfo info);
+  /// Finds the kinds that were named, when all are declared. `unknown` reports
+  /// a name that no kind has.
+  void resolve(
+      llvm::function_ref<void(llvm::StringRef name, SourceRange at)> unknown);
+
+private:
+  struct Named {
+    KindId by;
+    std::optional<size_t> rule;
+    std::string name;
+    SourceRange at;
+  };
+
+  KindTable &kinds;
+  std::vector<Named> current, all;
+};
+
+/// Gives actions of unknown origin their places in the file that is read.
+class OwnSites {
+public:
+  OwnSites(Program &program, llvm::StringRef fileName)
+      : program(program), fileName(fileName) {}
+
+  /// A new site. Lines and columns count from 1.
+  SiteId add(uint32_t line, uint32_t column);
+  /// Whether the site is of the file that is read.
+  bool isOwn(SiteId site) const {
+    return file && program.sites[site.value].file == *file;
+  }
+
+private:
+  Program &program;
+  llvm::StringRef fileName;
+  std::optional<uint32_t> file; ///< Its entry, when there is a site.
+};
+
+/// Whether a kind may have these letters: letters and underscores, one at
+/// least.
+bool isKindName(llvm::StringRef letters);
+
+/// Reports a kind for which KindInfo::canMeet() is false, and gives that.
+bool checkMeeting(const KindInfo &info, SourceRange at,
+                  DiagnosticEngine &diags);
+
+/// The first microbatch that passes through both pipes.
+std::optional<uint32_t> sharedMicrobatch(const Pipe &a, const Pipe &b);
+
+/// Puts what is said of the edges of a pipe in the order that Pipe has.
+/// O(edges * log edges).
+void sortEdges(Pipe &pipe);
+
+/// What is wrong with one of Pipe::tensors.
+enum class TensorFault : uint8_t { NoEdge, Twice };
+
+/// Calls `report` for each fault of the tensors, whose pipe is sorted.
+/// O(edges * log edges).
+void findTensorFaults(
+    const Pipe &pipe,
+    llvm::function_ref<void(const EdgeTensors &edge, TensorFault fault)>
+        report);
+
+/// Reports at `at` each pipe that has another number of stages than the layout.
+void checkLayout(const Program &program, SourceRange at,
+                 DiagnosticEngine &diags);
+
+/// All patterns may look at so many places of all graphs.
+inline constexpr uint64_t maxPatternPlaces = uint64_t(1) << 28;
+
+/// Reports the first pattern, of those that stand at `places`, that is wrong
+/// for a graph; or calls `tooMany` for the one that goes beyond
+/// maxPatternPlaces.
+void checkPatterns(const Program &program, llvm::ArrayRef<SourceRange> places,
+                   DiagnosticEngine &diags,
+                   llvm::function_ref<void(SourceRange at)> tooMany);
+
+/// Makes an action that is one of its rank stand for the first stage that the
+/// rank hosts; false, and a report, when it hosts none.
+bool placeOnRank(Action &action, const Program &program, RankId rank,
+                 SourceRange at, DiagnosticEngine &diags);
+
+/// Reports an action in a loop whose pipe does not have the microbatch of the
+/// last turn; false then.
+bool checkLastTurn(const Loop &loop, uint32_t microbatch, const Pipe &pipe,
+                   SourceRange at, DiagnosticEngine &diags);
+
+} // namespace ppcc

@@ -1,0 +1,154 @@
+// What the readers of programs share, whatever the format.
+#include "ppcc/IR/Reading.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+
+KindId KindDeclarations::declare(KindInfo info) {
+  KindId kind = kinds.declare(std::move(info));
+  for (Named &named : current) {
+    named.by = kind;
+    all.push_back(std::move(named));
+  }
+  current.clear();
+  return kind;
+}
+
+void KindDeclarations::resolve(
+    llvm::function_ref<void(StringRef name, SourceRange at)> unknown) {
+  for (const Named &named : all) {
+    auto kind = kinds.find(named.name);
+    KindInfo &info = kinds.declared(named.by);
+    if (!kind)
+      unknown(named.name, named.at);
+    else if (named.rule)
+      info.rules[*named.rule].kinds.push_back(*kind);
+    else
+      info.restores = *kind;
+  }
+}
+
+SiteId OwnSites::add(uint32_t line, uint32_t column) {
+  if (!file) {
+    file = static_cast<uint32_t>(program.files.size());
+    program.files.push_back({fileName.str(), true});
+  }
+  program.sites.push_back({*file, line, column, {}});
+  return SiteId(program.sites.size() - 1);
+}
+
+bool ppcc::isKindName(StringRef letters) {
+  return !letters.empty() && llvm::all_of(letters, [](char c) {
+    return llvm::isAlpha(c) || c == '_';
+  });
+}
+
+bool ppcc::checkMeeting(const KindInfo &info, SourceRange at,
+                        DiagnosticEngine &diags) {
+  if (info.canMeet())
+    return true;
+  diags.report<diag::BadCollective>(at, kindScopeNames()[size_t(info.scope)],
+                                    meetingName(info.meeting));
+  return false;
+}
+
+std::optional<uint32_t> ppcc::sharedMicrobatch(const Pipe &a, const Pipe &b) {
+  uint32_t shared = std::max(a.firstMicrobatch, b.firstMicrobatch);
+  return a.hasMicrobatch(shared) && b.hasMicrobatch(shared)
+             ? std::optional(shared)
+             : std::nullopt;
+}
+
+/// Sorts, and leaves one of equal values.
+template <class T> static void sortUnique(std::vector<T> &values) {
+  llvm::sort(values);
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
+void ppcc::sortEdges(Pipe &pipe) {
+  sortUnique(pipe.skipEdges);
+  sortUnique(pipe.gaps);
+  llvm::sort(pipe.tensors, [](const EdgeTensors &a, const EdgeTensors &b) {
+    return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+  });
+}
+
+void ppcc::findTensorFaults(
+    const Pipe &pipe,
+    llvm::function_ref<void(const EdgeTensors &edge, TensorFault fault)>
+        report) {
+  const EdgeTensors *before = nullptr;
+  for (const EdgeTensors &edge : pipe.tensors) {
+    if (!pipe.hasEdge(edge.from, edge.to))
+      report(edge, TensorFault::NoEdge);
+    if (before && before->from == edge.from && before->to == edge.to)
+      report(edge, TensorFault::Twice);
+    before = &edge;
+  }
+}
+
+void ppcc::checkLayout(const Program &program, SourceRange at,
+                       DiagnosticEngine &diags) {
+  size_t stages = program.stageLayers.size();
+  for (const Pipe &pipe : program.pipes)
+    if (stages != 0 && stages != pipe.numStages())
+      diags.report<diag::CostCount>(
+          at, "layout", stages,
+          fmt::format("{} stages in `{}`", pipe.numStages(), pipe.name));
+}
+
+/// Reports the first fault of a pattern for this graph; true then.
+static bool hasFault(const Program &program, const NodePattern &pattern,
+                     size_t number, SourceRange at, DiagnosticEngine &diags) {
+  const NodeGraph &graph = program.nodes.graphs[number];
+  auto fault = findFault(pattern, graph);
+  if (!fault)
+    return false;
+  const GraphNode &node = graph.nodes[fault->node];
+  diags.report<diag::IrPatternFault>(at, fault->words(),
+                                     program.kinds[node.part].letters + "." +
+                                         program.nodes.pathOf(node),
+                                     number);
+  return true;
+}
+
+void ppcc::checkPatterns(const Program &program,
+                         llvm::ArrayRef<SourceRange> places,
+                         DiagnosticEngine &diags,
+                         llvm::function_ref<void(SourceRange at)> tooMany) {
+  uint64_t looked = 0;
+  for (auto [pattern, at] : llvm::zip(program.nodes.patterns, places))
+    for (auto [i, graph] : llvm::enumerate(program.nodes.graphs)) {
+      if (!llvm::is_contained(pattern.kinds, graph.kind))
+        continue;
+      looked += placesOf(pattern, graph);
+      if (looked > maxPatternPlaces)
+        return tooMany(at);
+      if (hasFault(program, pattern, i, at, diags))
+        return;
+    }
+}
+
+bool ppcc::placeOnRank(Action &action, const Program &program, RankId rank,
+                       SourceRange at, DiagnosticEngine &diags) {
+  auto first = program.firstStageOf(rank);
+  if (!first) {
+    diags.report<diag::NoChunk>(at, rank.value, "");
+    return false;
+  }
+  std::tie(action.pipe, action.stage) = *first;
+  return true;
+}
+
+bool ppcc::checkLastTurn(const Loop &loop, uint32_t microbatch,
+                         const Pipe &pipe, SourceRange at,
+                         DiagnosticEngine &diags) {
+  int64_t last = microbatch + int64_t(loop.count - 1) * loop.advance;
+  if (last >= pipe.firstMicrobatch && last < pipe.endMicrobatch())
+    return true;
+  diags.report<diag::IrLoopTooLong>(at, loop.count, last, pipe.name);
+  return false;
+}

@@ -1,0 +1,76 @@
+// Walks over the text of a program: its characters, words, numbers and strings.
+#include "TextCursor.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+
+bool TextCursor::expected(StringRef what) {
+  diags.report<diag::IrExpected>(here(), what);
+  return false;
+}
+
+/// Reports what is no number, or too large.
+std::optional<uint32_t> TextCursor::noNumber(StringRef digits, StringRef what,
+                                             uint32_t max) {
+  if (digits.empty())
+    expected(fmt::format("a number: {}", what));
+  else
+    diags.report<diag::IrNumberTooLarge>(range(digits), digits.take_front(40),
+                                         what, max);
+  return std::nullopt;
+}
+
+std::optional<std::string> TextCursor::string(StringRef what) {
+  if (!peek('"')) {
+    expected(fmt::format("a string: {}", what));
+    return std::nullopt;
+  }
+  const char *from = at++;
+  std::string value;
+  for (; at != end && *at != '\n'; ++at) {
+    char c = *at;
+    if (c == '"') {
+      ++at;
+      return value;
+    }
+    if (c == '\\' && at + 1 != end && at[1] != '\n') {
+      c = *++at;
+      if (c == 'n')
+        c = '\n';
+      else if (c == 't')
+        c = '\t';
+      else if (c != '"' && c != '\\')
+        diags.report<diag::BadEscape>(range(StringRef(at - 1, 2)),
+                                      StringRef(at, 1));
+    }
+    value += c;
+  }
+  diags.report<diag::UnterminatedString>(rangeFrom(from));
+  return std::nullopt;
+}
+
+std::optional<std::string> TextCursor::wordOrString(StringRef what) {
+  if (peek('"'))
+    return string(what);
+  StringRef word = peekWord();
+  if (word.empty()) {
+    expected(what);
+    return std::nullopt;
+  }
+  take(word);
+  return word.str();
+}
+
+void TextCursor::skipPastBrace() {
+  while (at != end && *at != '}') {
+    skipSpace();
+    if (at != end && *at != '}')
+      ++at;
+  }
+  accept("}");
+}
+
+void TextCursor::skipItem() {
+  while (inKeyLine() && at != end && *at != '\n' && *at != '}')
+    ++at;
+}

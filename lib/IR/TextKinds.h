@@ -1,0 +1,33 @@
+// Reads the actions that a program declares, from text.
+#pragma once
+
+#include "TextSection.h"
+#include "ppcc/IR/Reading.h"
+
+namespace ppcc {
+
+class TextKinds : TextSection {
+public:
+  TextKinds(TextCursor &text, Program &program, DiagnosticEngine &diags)
+      : TextSection(text, program, diags), declarations(program.kinds) {}
+
+  /// `action REDUCE per stage lane grads after [B W] required`
+  bool action();
+  /// Finds the actions that others name.
+  void resolve();
+
+private:
+  bool isNewName(llvm::StringRef name, SourceRange at);
+  bool properties(KindInfo &info);
+  bool property(KindInfo &info, bool &isKnown);
+  bool scope(KindScope &scope);
+  bool lane(uint8_t &lane);
+  bool rule(KindInfo &info);
+  bool inFlight(uint32_t &most);
+  bool meeting(KindInfo &info);
+  bool meetingStages(KindInfo &info);
+
+  KindDeclarations declarations;
+};
+
+} // namespace ppcc
