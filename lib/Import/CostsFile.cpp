@@ -57,16 +57,13 @@ private:
 
   /// Calls `visit`, which takes the value, for each key of an object.
   void object(StringRef what, llvm::function_ref<void(StringRef)> visit) {
-    bool isObject = cursor.peek() == '{';
     llvm::StringSet<> seen;
-    cursor.object([&](StringRef key) {
+    JsonReader::object(what, [&](StringRef key) {
       if (seen.insert(key).second)
         return visit(key);
       diags.report<diag::ImportJsonTwice>(lastPlace(), key);
       cursor.skip();
     });
-    if (!isObject)
-      wrong(what, "an object");
   }
 
   void readKey(StringRef key) {

@@ -2,6 +2,7 @@
 #include "NodeTables.h"
 
 #include "JsonReader.h"
+#include "ppcc/IR/Reading.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -10,7 +11,7 @@ using llvm::StringRef;
 
 namespace {
 
-class TablesReader : JsonReader<diag::ImportJsonShape> {
+class TablesReader : ProgramJson {
 public:
   TablesReader(StringRef part, uint32_t file, SourceManager &sources,
                DiagnosticEngine &diags, llvm::ArrayRef<KindId> kinds,
@@ -36,27 +37,13 @@ public:
     });
     if (diags.errorCount() == errorsBefore)
       checkNames();
-    for (size_t i = 0; i != nodes.patterns.size(); ++i)
-      if (diags.errorCount() == errorsBefore)
-        checkPattern(nodes.patterns[i], patternPlaces[i]);
+    if (diags.errorCount() == errorsBefore)
+      checkPatterns(program, patternPlaces, diags, [&](SourceRange) {
+        tooMany(maxPatternPlaces, "places in patterns");
+      });
   }
 
 private:
-  void list(StringRef what, llvm::function_ref<void()> visit) {
-    bool isList = cursor.peek() == '[';
-    cursor.array(visit);
-    if (!isList)
-      wrong(what, "a list");
-  }
-
-  /// An object whose members `visit` takes.
-  void object(StringRef what, llvm::function_ref<void(StringRef)> visit) {
-    bool isObject = cursor.peek() == '{';
-    cursor.object(visit);
-    if (!isObject)
-      wrong(what, "an object");
-  }
-
   void words(StringRef what, std::vector<std::string> &words, size_t most) {
     list(what, [&] {
       auto word = cursor.string();
@@ -67,21 +54,6 @@ private:
       else
         words.push_back(std::move(*word));
     });
-  }
-
-  void tooMany(uint64_t most, StringRef what) {
-    diags.report<diag::ImportTooMany>(lastPlace(), most, what);
-    cursor.stop();
-  }
-
-  int64_t number(StringRef what, int64_t least, int64_t most) {
-    auto value = cursor.integer();
-    if (value && *value >= least && *value <= most)
-      return *value;
-    wrong(what, most < least
-                    ? std::string("absent: there is nothing that it could name")
-                    : fmt::format("an integer from {} to {}", least, most));
-    return least;
   }
 
   KindId kind() {
@@ -241,31 +213,11 @@ private:
           checkName(place.name, 0);
   }
 
-  void checkPattern(const NodePattern &pattern, SourceRange place) {
-    constexpr uint64_t maxPlaces = uint64_t(1) << 28;
-    for (auto [i, graph] : llvm::enumerate(nodes.graphs)) {
-      if (!llvm::is_contained(pattern.kinds, graph.kind))
-        continue;
-      looked += placesOf(pattern, graph);
-      if (looked > maxPlaces)
-        return tooMany(maxPlaces, "places in patterns");
-      auto fault = findFault(pattern, graph);
-      if (!fault)
-        continue;
-      const GraphNode &node = graph.nodes[fault->node];
-      diags.report<diag::IrPatternFault>(
-          place, fault->words(),
-          program.kinds[node.part].letters + "." + nodes.pathOf(node), i);
-      return;
-    }
-  }
-
   llvm::ArrayRef<KindId> kinds;
   Program &program;
   NodeGraphs &nodes;
   std::vector<SourceRange> patternPlaces;
-  uint64_t total = 0;  ///< Layers and nodes of all graphs.
-  uint64_t looked = 0; ///< At places of patterns, for all graphs.
+  uint64_t total = 0; ///< Layers and nodes of all graphs.
 };
 
 } // namespace

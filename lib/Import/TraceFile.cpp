@@ -38,10 +38,7 @@ private:
   }
 
   void readEvents() {
-    bool isList = cursor.peek() == '[';
-    cursor.array([&] { readEvent(); });
-    if (!isList)
-      wrong("traceEvents", "a list");
+    list("traceEvents", [&] { readEvent(); });
   }
 
   void readEvent() {

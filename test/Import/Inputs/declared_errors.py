@@ -8,10 +8,14 @@ program = json.load(open(path))
 number = {kind["letters"]: i for i, kind in enumerate(program["kinds"])}
 
 
-def errors(change):
+def compiled(change, *options):
     copy = json.loads(json.dumps(program))
     change(copy)
-    run = subprocess.run([ppcc, "--from=json", "-", "--check"], input=json.dumps(copy), capture_output=True, text=True)
+    return subprocess.run([ppcc, "--from=json", "-", *options], input=json.dumps(copy), capture_output=True, text=True)
+
+
+def errors(change):
+    run = compiled(change, "--check")
     assert run.returncode == 1, run.stderr
     return [line.split("error: ")[1] for line in run.stderr.splitlines() if "error: " in line]
 
@@ -33,3 +37,8 @@ for change in [kind("R", per="chunk"), kind("R", lane="a b"), kind("R", lane="")
                kind("R", collective="all"), kind("R", letters="R1"), kind("STEP", letters="R"),
                microbatch("STEP", 0), microbatch("R", -1)]:
     print(errors(change)[0])
+
+plain = compiled(lambda copy: None, "--emit=ir")
+ruled = compiled(kind("F", after=[["B"], ["B"], ["B"]], restores="B"), "--emit=ir")
+assert plain.returncode == ruled.returncode == 0, ruled.stderr
+print("the same" if plain.stdout == ruled.stdout else "another program")

@@ -1,0 +1,51 @@
+// Reads pipes, their edges and what these carry, from JSON.
+#pragma once
+
+#include "JsonReader.h"
+#include "ppcc/IR/Program.h"
+
+namespace ppcc {
+
+class JsonPipes {
+public:
+  JsonPipes(ProgramJson &json, Program &program)
+      : json(json), program(program) {}
+
+  /// The key `pipes`.
+  void read();
+  /// Puts the edges in order, and checks what refers to what.
+  void check();
+
+private:
+  static const JsonKey<JsonPipes> keys[], edgeKeys[], tensorKeys[];
+
+  void readName() { pipe.name = json.string("name"); }
+  void readMicrobatches();
+  void readRankOfStage();
+  void readSkipEdges();
+  void readGaps();
+  void readSlices();
+  void readEdges();
+  void readEdge();
+  void readShapes();
+  void readTensors();
+  void readTensorName();
+  void readTensorType();
+  void readTensorDims();
+
+  void checkNumbers(const Pipe &pipe, SourceRange place);
+  void checkGaps(const Pipe &pipe, SourceRange place);
+  void checkTensors(const Pipe &pipe, SourceRange place);
+  void checkOther(const Pipe &pipe, const Pipe &other, SourceRange place);
+
+  ProgramJson &json;
+  Program &program;
+  std::vector<SourceRange> places; ///< Of the pipes.
+
+  // What is being read.
+  Pipe pipe;
+  EdgeTensors edge;
+  Tensor tensor;
+};
+
+} // namespace ppcc
