@@ -1,7 +1,9 @@
-// A queue in a ring, which allocates only while its longest length grows.
+// Queues in rings, which allocate only while their longest length grows.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -45,6 +47,25 @@ private:
   std::vector<T> ring; ///< Empty, or a power of two,
   size_t mask = 0;     ///< less one.
   size_t head = 0, count = 0;
+};
+
+/// A queue for each of a few ranks.
+template <class T> class FifoByRank {
+public:
+  /// The queue of a rank, which keeps its address. O(ranks asked for so far).
+  Fifo<T> &of(uint32_t rank) {
+    for (auto &[other, queue] : queues)
+      if (other == rank)
+        return queue;
+    return queues.emplace_back(rank, Fifo<T>()).second;
+  }
+  template <class Visit> void forEach(Visit visit) {
+    for (auto &[rank, queue] : queues)
+      visit(queue);
+  }
+
+private:
+  std::deque<std::pair<uint32_t, Fifo<T>>> queues;
 };
 
 } // namespace ppcc::rt

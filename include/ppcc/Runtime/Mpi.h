@@ -1,6 +1,7 @@
 // A process a rank, with MPI. Needs libopenmpi-dev or another MPI 3.
 #pragma once
 
+#include "ppcc/Runtime/Await.h"
 #include "ppcc/Runtime/Engine.h"
 
 #include <deque>
@@ -66,7 +67,7 @@ public:
   }
 
   void postReceive(uint32_t from, const Label &, size_t bytes) {
-    Fifo<Transfer> &posted = receivesFrom(from);
+    Fifo<Transfer> &posted = receives.of(from);
     Transfer transfer = fresh();
     transfer->peer = from;
     mostLent = std::max(mostLent, ++lent);
@@ -87,7 +88,7 @@ public:
   bool receive(uint32_t from, Message<Value> &into,
                std::chrono::milliseconds patience) {
     listen();
-    Transfer &transfer = receivesFrom(from).front();
+    Transfer &transfer = receives.of(from).front();
     if (transfer->request == MPI_REQUEST_NULL)
       takeUnposted(*transfer, patience);
     else
@@ -96,7 +97,7 @@ public:
       Bytes<Value>::resize(transfer->message.value, transfer->bytes);
     into.label = transfer->message.label;
     into.value = std::move(transfer->message.value);
-    reuse(receivesFrom(from).pop());
+    reuse(receives.of(from).pop());
     return true;
   }
 
@@ -288,22 +289,10 @@ private:
     return done;
   }
 
-  /// Waits for what `done` tests. MPI has no wait with a limit, and tests are
-  /// what moves its messages: they come often at first, then with pauses.
+  /// MPI has no wait with a limit, and tests are what moves its messages.
   template <class Done>
   void await(std::chrono::milliseconds patience, Done done) {
-    if (done())
-      return;
-    auto start = std::chrono::steady_clock::now();
-    for (unsigned tests = 0; !done(); ++tests) {
-      listen();
-      if (tests < 200)
-        std::this_thread::yield();
-      else
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
-      if (std::chrono::steady_clock::now() - start > patience)
-        throw TimedOut();
-    }
+    rt::await(patience, done, [&] { listen(); });
   }
 
   /// Throws when another rank has said that it failed.
@@ -356,13 +345,6 @@ private:
     await(patience, [&] { return isDone(transfer.request); });
   }
 
-  Fifo<Transfer> &receivesFrom(uint32_t from) {
-    for (auto &[rank, posted] : receives)
-      if (rank == from)
-        return posted;
-    return receives.emplace_back(from, Fifo<Transfer>()).second;
-  }
-
   Transfer fresh() {
     if (unused.empty())
       return std::make_unique<Moving>();
@@ -386,9 +368,10 @@ private:
 
   /// Gives up all that is under way. MPI may still write to it.
   void abandon() {
-    for (auto &[rank, posted] : receives)
+    receives.forEach([](Fifo<Transfer> &posted) {
       while (!posted.empty())
         keepForever(posted.pop());
+    });
     while (!sends.empty())
       keepForever(sends.pop());
   }
@@ -401,8 +384,8 @@ private:
   MPI_Comm comm = MPI_COMM_NULL;
   int ownRank = 0, size = 0;
   bool failed = false, heard = false;
-  Fifo<Transfer> sends;                                     ///< In their order.
-  std::deque<std::pair<uint32_t, Fifo<Transfer>>> receives; ///< By source.
+  Fifo<Transfer> sends;          ///< In their order.
+  FifoByRank<Transfer> receives; ///< By source.
   std::vector<Transfer> unused;
   std::vector<Value> buffers; ///< The pool: memory for receives.
   /// Receives that are posted and not yet read, and the most of them.

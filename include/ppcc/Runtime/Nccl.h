@@ -1,6 +1,7 @@
 // A GPU a rank, with NCCL. Needs the CUDA runtime and NCCL 2.14 or later.
 #pragma once
 
+#include "ppcc/Runtime/Await.h"
 #include "ppcc/Runtime/Engine.h"
 
 #include <cuda_runtime_api.h>
@@ -146,19 +147,19 @@ public:
       return ncclRecv(data.data(), data.size(), ncclInt8, int(from), comm,
                       communication);
     });
-    receivesFrom(from).push(std::move(transfer));
+    receives.of(from).push(std::move(transfer));
   }
 
   bool receive(uint32_t from, Message<Value> &into,
                std::chrono::milliseconds patience) {
-    Moving &transfer = *receivesFrom(from).front();
+    Moving &transfer = *receives.of(from).front();
     if (options.waitsOnHost)
       await(patience, [&] { return isDone(transfer.ended); });
     else
       check(cudaStreamWaitEvent(lanes[0], transfer.ended, 0),
             "cudaStreamWaitEvent");
     into = std::move(transfer.message);
-    unused.push_back(receivesFrom(from).pop());
+    unused.push_back(receives.of(from).pop());
     return true;
   }
 
@@ -304,17 +305,10 @@ private:
 
   template <class Done>
   void await(std::chrono::milliseconds patience, Done done) {
-    auto start = std::chrono::steady_clock::now();
-    for (unsigned tests = 0; !done(); ++tests) {
+    rt::await(patience, done, [&] {
       listen();
       state();
-      if (tests < 200)
-        std::this_thread::yield();
-      else
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
-      if (std::chrono::steady_clock::now() - start > patience)
-        throw TimedOut();
-    }
+    });
   }
 
   /// Throws when another rank has said that it failed.
@@ -325,13 +319,6 @@ private:
       wasTold = true;
       throw PeerFailed{*text};
     }
-  }
-
-  Fifo<Transfer> &receivesFrom(uint32_t from) {
-    for (auto &[rank, posted] : receives)
-      if (rank == from)
-        return posted;
-    return receives.emplace_back(from, Fifo<Transfer>()).second;
   }
 
   Transfer fresh(uint32_t peer) {
@@ -356,8 +343,8 @@ private:
   void *greeting = nullptr;        ///< Two bytes, for connections.
   cudaEvent_t turn = nullptr;      ///< For follow().
   std::vector<cudaEvent_t> events, spareEvents;
-  Fifo<Transfer> sends; ///< In their order.
-  std::vector<std::pair<uint32_t, Fifo<Transfer>>> receives; ///< By source.
+  Fifo<Transfer> sends;          ///< In their order.
+  FifoByRank<Transfer> receives; ///< By source.
   std::vector<Moving *> batch;
   std::vector<Transfer> unused;
   std::vector<Value> buffers; ///< No more than were in use at one time.
