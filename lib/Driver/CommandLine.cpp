@@ -15,6 +15,32 @@ using llvm::ArrayRef;
 using llvm::raw_ostream;
 using llvm::StringRef;
 
+void ppcc::addHelp(CLI::App &app) {
+  app.get_formatter()->column_width(34);
+  app.set_help_flag("-h,--help", "Print this help and exit");
+}
+
+void ppcc::addVersion(CLI::App &app) {
+  app.set_version_flag("--version", app.get_name() + " " PPCC_VERSION,
+                       "Print the version and exit");
+}
+
+void ppcc::addOutput(CLI::App &app, std::string &output) {
+  app.add_option("-o,--output", output,
+                 "The file to write; `-`, the default, is standard output")
+      ->option_text("FILE");
+}
+
+void ppcc::addMaxErrors(CLI::App &app, size_t &maxErrors) {
+  app.add_option("--max-errors", maxErrors, "Stop after this many errors")
+      ->option_text("N")
+      ->check(CLI::Range(uint64_t(0), uint64_t(UINT32_MAX)));
+}
+
+void ppcc::takeEach(CLI::Option *option) {
+  option->expected(1)->take_all()->allow_extra_args(false);
+}
+
 void ppcc::addChoice(CLI::App &app, std::string name, std::string summary,
                      std::vector<std::string> choices,
                      std::function<void(const std::string &)> set) {
@@ -125,10 +151,7 @@ void ppcc::addPassOptions(CLI::App &app, PassCommandLine &options) {
             [&](const std::string &text) {
               return parsePrintMicrobatches(text, watch.print);
             });
-  app.add_option("--max-errors", options.maxErrors,
-                 "Stop after this many errors")
-      ->option_text("N")
-      ->check(CLI::Range(uint64_t(0), uint64_t(UINT32_MAX)));
+  addMaxErrors(app, options.maxErrors);
 }
 
 bool ppcc::runPasses(StringRef text, const PassCommandLine &options,

@@ -46,27 +46,24 @@ struct Row {
 };
 
 void declare(CLI::App &app, CompareOptions &options) {
-  app.set_help_flag("-h,--help", "Print this help and exit");
   app.add_option("INPUT", options.inputs,
                  "The schedules or programs: files, or names of the library")
       ->required();
-  app.add_option_function<std::vector<std::string>>(
-         "--sweep",
-         [&options](const std::vector<std::string> &texts) {
-           for (const std::string &text : texts) {
-             sema::ParamValue given = parseDefinition(text, "--sweep");
-             Sweep sweep{given.name, {}};
-             for (StringRef value : llvm::split(given.value, ','))
-               sweep.values.push_back(value.str());
-             options.sweeps.push_back(std::move(sweep));
-           }
-         },
-         "Give a parameter several values: M=8,16,32; with several of these, "
-         "each with each")
-      ->option_text("NAME=VALUE,...")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  takeEach(app.add_option_function<std::vector<std::string>>(
+                  "--sweep",
+                  [&options](const std::vector<std::string> &texts) {
+                    for (const std::string &text : texts) {
+                      sema::ParamValue given = parseDefinition(text, "--sweep");
+                      Sweep sweep{given.name, {}};
+                      for (StringRef value : llvm::split(given.value, ','))
+                        sweep.values.push_back(value.str());
+                      options.sweeps.push_back(std::move(sweep));
+                    }
+                  },
+                  "Give a parameter several values: M=8,16,32; with several of "
+                  "these, "
+                  "each with each")
+               ->option_text("NAME=VALUE,..."));
   addChoice(app, "--format",
             "How to write the table; html draws the runs instead",
             {"text", "csv", "markdown", "html"}, [&](const std::string &name) {
@@ -75,13 +72,9 @@ void declare(CLI::App &app, CompareOptions &options) {
                               : name == "markdown" ? TableStyle::Markdown
                                                    : TableStyle::Text;
             });
-  app.add_option("-o,--output", options.output,
-                 "The file to write; `-`, the default, is standard output")
-      ->option_text("FILE");
+  addOutput(app, options.output);
   addCompileOptions(app, options);
-  app.add_option("--max-errors", options.maxErrors,
-                 "Stop after this many errors")
-      ->option_text("N");
+  addMaxErrors(app, options.maxErrors);
 }
 
 class Comparison {
@@ -293,7 +286,7 @@ int ppcc::runCompare(llvm::ArrayRef<const char *> args,
   CompareOptions options;
   CLI::App app("Compares schedules by makespan, bubble, memory and messages",
                "ppcc compare");
-  app.get_formatter()->column_width(34);
+  addHelp(app);
   declare(app, options);
   if (std::optional<int> code = parseCommandLine(app, args, out, err))
     return *code;

@@ -19,18 +19,13 @@ struct DiffOptions : Options {
 };
 
 void declare(CLI::App &app, DiffOptions &options) {
-  app.set_help_flag("-h,--help", "Print this help and exit");
   app.add_option("A", options.inputs[0],
                  "A schedule or program: a file, or a name of the library")
       ->required();
   app.add_option("B", options.inputs[1], "Another one")->required();
-  app.add_option("-o,--output", options.output,
-                 "The file to write; `-`, the default, is standard output")
-      ->option_text("FILE");
+  addOutput(app, options.output);
   addCompileOptions(app, options);
-  app.add_option("--max-errors", options.maxErrors,
-                 "Stop after this many errors")
-      ->option_text("N");
+  addMaxErrors(app, options.maxErrors);
 }
 
 /// An action as both programs name it, whatever their pipes are called.
@@ -165,7 +160,7 @@ int ppcc::runDiff(llvm::ArrayRef<const char *> args,
   CLI::App app("Says where the programs of two schedules first differ, rank by "
                "rank; the exit status is 1 when they do different work",
                "ppcc diff");
-  app.get_formatter()->column_width(34);
+  addHelp(app);
   declare(app, options);
   if (std::optional<int> code = parseCommandLine(app, args, out, err))
     return *code;

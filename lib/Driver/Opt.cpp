@@ -23,11 +23,9 @@ struct OptOptions : PassCommandLine {
 
 /// Declares the options. The values land in `options`.
 void declare(CLI::App &app, OptOptions &options) {
-  app.set_help_flag("-h,--help", "Print this help and exit");
   app.add_option("INPUT", options.input,
                  "The program as text; - is standard input");
-  app.add_option("-o,--output", options.output,
-                 "The file to write; - is standard output");
+  addOutput(app, options.output);
   std::vector<std::string> formats;
   for (const Emitter &emitter : emitters())
     formats.push_back(emitter.name.str());
@@ -84,6 +82,7 @@ int ppcc::runOpt(llvm::ArrayRef<const char *> args,
                  raw_ostream &out, raw_ostream &err) {
   OptOptions options;
   CLI::App app("Runs passes over the text of a program", "ppcc-opt");
+  addHelp(app);
   declare(app, options);
   if (std::optional<int> code = parseCommandLine(app, args, out, err))
     return *code;

@@ -49,15 +49,12 @@ static void addTransports(CLI::App &app, Options &options) {
         options.transports.push_back(name);
     }
   };
-  app.add_option_function<std::vector<std::string>>(
-         "--transport", take,
-         "Prove that the program cannot hang on these: " +
-             llvm::join(llvm::split(transportNameList(), '|'), ", "))
-      ->option_text("NAME,...")
-      ->delimiter(',')
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  takeEach(app.add_option_function<std::vector<std::string>>(
+                  "--transport", take,
+                  "Prove that the program cannot hang on these: " +
+                      llvm::join(llvm::split(transportNameList(), '|'), ", "))
+               ->option_text("NAME,...")
+               ->delimiter(','));
 }
 
 static void addCommunication(CLI::App &app, Options &options) {
@@ -95,17 +92,14 @@ sema::ParamValue ppcc::parseDefinition(const std::string &text,
 }
 
 void ppcc::addCompileOptions(CLI::App &app, Options &options) {
-  app.add_option_function<std::vector<std::string>>(
-         "-D",
-         [&options](const std::vector<std::string> &texts) {
-           for (const std::string &text : texts)
-             options.params.push_back(parseDefinition(text, "-D"));
-         },
-         "Give a parameter of the schedule its value")
-      ->option_text("NAME=VALUE")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  takeEach(app.add_option_function<std::vector<std::string>>(
+                  "-D",
+                  [&options](const std::vector<std::string> &texts) {
+                    for (const std::string &text : texts)
+                      options.params.push_back(parseDefinition(text, "-D"));
+                  },
+                  "Give a parameter of the schedule its value")
+               ->option_text("NAME=VALUE"));
   app.add_option("--schedule", options.schedule,
                  "The schedule to compile, when the file declares several")
       ->option_text("NAME");
@@ -113,13 +107,11 @@ void ppcc::addCompileOptions(CLI::App &app, Options &options) {
                  "The layers of each stage, as in `E|(tt|)*3,m|L`; stands for "
                  "that of the schedule")
       ->option_text("LAYERS");
-  app.add_option("--with", options.rules,
-                 "Follow this rule, such as recompute(2, 1), behind those of "
-                 "the schedule")
-      ->option_text("RULE")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  takeEach(app.add_option(
+                  "--with", options.rules,
+                  "Follow this rule, such as recompute(2, 1), behind those of "
+                  "the schedule")
+               ->option_text("RULE"));
   app.add_option("--rules", options.ruleFile,
                  "The file that declares the rules of --with; std.pp")
       ->option_text("FILE");
@@ -140,9 +132,6 @@ void ppcc::addCompileOptions(CLI::App &app, Options &options) {
 }
 
 static void declare(CLI::App &app, Options &options) {
-  app.set_help_flag("-h,--help", "Print this help and exit");
-  app.set_version_flag("--version", "ppcc " PPCC_VERSION,
-                       "Print the version and exit");
   app.add_option(
       "INPUT", options.input,
       "The schedule, or a program of another tool: a file, `-` for standard "
@@ -150,9 +139,7 @@ static void declare(CLI::App &app, Options &options) {
   addCompileOptions(app, options);
   app.footer("`ppcc compare --help` and `ppcc diff --help` tell of these two "
              "commands.");
-  app.add_option("-o,--output", options.output,
-                 "The file to write; `-`, the default, is standard output")
-      ->option_text("FILE");
+  addOutput(app, options.output);
   app.add_option("--depfile", options.depfile,
                  "Write a rule of Make that lists the files that the output "
                  "comes from")
@@ -208,7 +195,8 @@ std::optional<int> ppcc::parseOptions(ArrayRef<const char *> args,
   CLI::App app("Compiles a pipeline-parallel schedule into the program of each "
                "rank: verified, with communication",
                "ppcc");
-  app.get_formatter()->column_width(34);
+  addHelp(app);
+  addVersion(app);
   declare(app, options);
   if (std::optional<int> code = parseCommandLine(app, args, out, err))
     return code;

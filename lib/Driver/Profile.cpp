@@ -32,15 +32,10 @@ struct ProfileOptions {
 };
 
 void declare(CLI::App &app, ProfileOptions &options) {
-  app.set_help_flag("-h,--help", "Print this help and exit");
-  app.set_version_flag("--version", "ppcc-profile " PPCC_VERSION,
-                       "Print the version and exit");
   app.add_option("TRACE", options.inputs,
                  "Traces in Chrome's JSON, one or more a rank")
       ->required();
-  app.add_option("-o,--output", options.output,
-                 "The file to write; `-`, the default, is standard output")
-      ->option_text("FILE");
+  addOutput(app, options.output);
   app.add_option("--match", options.match,
                  "Events whose names match this extended regular expression; "
                  "without it such as 3F12")
@@ -49,30 +44,26 @@ void declare(CLI::App &app, ProfileOptions &options) {
                  "What the groups of the expression are, in order: stage, "
                  "kind, or anything else to pass over; stage,kind without it")
       ->option_text("NAME,...");
-  app.add_option_function<std::vector<std::string>>(
-         "--kind",
-         [&](const std::vector<std::string> &texts) {
-           for (const std::string &text : texts) {
-             auto [name, letters] = StringRef(text).rsplit('=');
-             if (name.empty() || name.size() == text.size())
-               throw CLI::ValidationError(
-                   "--kind", "`" + text + "` is not of the form NAME=LETTERS");
-             options.kindNames[name] = letters.str();
-           }
-         },
-         "The action that a name of the kind stands for: Forward=F")
-      ->option_text("NAME=LETTERS")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  takeEach(app.add_option_function<std::vector<std::string>>(
+                  "--kind",
+                  [&](const std::vector<std::string> &texts) {
+                    for (const std::string &text : texts) {
+                      auto [name, letters] = StringRef(text).rsplit('=');
+                      if (name.empty() || name.size() == text.size())
+                        throw CLI::ValidationError(
+                            "--kind",
+                            "`" + text + "` is not of the form NAME=LETTERS");
+                      options.kindNames[name] = letters.str();
+                    }
+                  },
+                  "The action that a name of the kind stands for: Forward=F")
+               ->option_text("NAME=LETTERS"));
   addChoice(
       app, "--unit", "The unit of time of the costs", {"us", "ms", "s"},
       [&](const std::string &name) {
         options.unit = name == "us" ? 1 : name == "ms" ? 1'000 : 1'000'000;
       });
-  app.add_option("--max-errors", options.maxErrors,
-                 "Stop after this many errors")
-      ->option_text("N");
+  addMaxErrors(app, options.maxErrors);
 }
 
 /// What is wrong with the expression and its groups; finds the groups.
@@ -228,7 +219,8 @@ int ppcc::runProfile(llvm::ArrayRef<const char *> args,
   CLI::App app("Takes the times of actions from the traces of a profiler, and "
                "writes them as a file for `ppcc --costs`",
                "ppcc-profile");
-  app.get_formatter()->column_width(34);
+  addHelp(app);
+  addVersion(app);
   declare(app, options);
   if (std::optional<int> code = parseCommandLine(app, args, out, err))
     return *code;

@@ -40,9 +40,6 @@ struct CommandLine {
 void declare(CLI::App &app, CommandLine &line) {
   constexpr uint32_t most = 1 << 20;
   TrainOptions &train = line.train;
-  app.set_help_flag("-h,--help", "Print this help and exit");
-  app.set_version_flag("--version", "pprun " PPCC_VERSION,
-                       "Print the version and exit");
   app.add_option("PROGRAM", line.programs,
                  "A program.json of ppcc; with --check, any number of them")
       ->required();
@@ -370,7 +367,8 @@ int ppcc::runTraining(llvm::ArrayRef<const char *> args, raw_ostream &out,
   CommandLine line;
   CLI::App app("Trains a small transformer on a text, by a program of ppcc",
                "pprun");
-  app.get_formatter()->column_width(34);
+  addHelp(app);
+  addVersion(app);
   declare(app, line);
   if (std::optional<int> code = parseCommandLine(app, args, out, err))
     return *code;

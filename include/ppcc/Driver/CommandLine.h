@@ -13,6 +13,18 @@ namespace ppcc {
 
 enum ExitCode { Success = 0, Errors = 1, Usage = 2 };
 
+/// Adds `--help`, in the form that all tools have.
+void addHelp(CLI::App &app);
+/// Adds `--version`, which says the name of the app.
+void addVersion(CLI::App &app);
+/// Adds `--output`, whose default is standard output.
+void addOutput(CLI::App &app, std::string &output);
+/// Adds `--max-errors`.
+void addMaxErrors(CLI::App &app, size_t &maxErrors);
+
+/// Lets an option be given several times, each time with one value.
+void takeEach(CLI::Option *option);
+
 /// Adds an option whose value must be one of some names; a misspelt one gets a
 /// suggestion.
 void addChoice(CLI::App &app, std::string name, std::string summary,
