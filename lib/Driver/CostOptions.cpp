@@ -15,6 +15,8 @@ using llvm::StringRef;
 
 namespace {
 
+// ---- What `--cost` takes ----
+
 /// Reads `text` into the costs; gives what it must be when it is not that.
 using SetCost = StringRef (*)(StringRef text, CostModel &costs);
 
@@ -82,9 +84,44 @@ constexpr NamedCost namedCosts[] = {
      }>},
 };
 
-} // namespace
+/// Reads `NAME=VALUE` into the costs, or into those of parts of actions; gives
+/// what is wrong with it.
+std::string setCost(StringRef text, const KindTable &kinds, CostModel &costs,
+                    std::vector<NodeCost> &partCosts) {
+  auto [name, value] = text.split('=');
+  if (name.size() == text.size())
+    return "`" + text.str() + "` is not of the form NAME=VALUE";
+  auto badValue = [&](StringRef words) {
+    return words.empty()
+               ? std::string()
+               : fmt::format("`{}` of `{}` must be {}", value, name, words);
+  };
+  for (const NamedCost &known : namedCosts)
+    if (known.name == name)
+      return badValue(known.set(value, costs));
+  auto [letters, part] = name.split('.');
+  auto kind = kinds.find(letters);
+  if (kind && kinds[*kind].isCompute()) {
+    auto time = decimal::round(value, cost::scale);
+    if (!time || *time < 0)
+      return badValue(timeWords);
+    if (part.empty())
+      costs.actions.push_back({*kind, {}, {*time}});
+    else
+      partCosts.push_back({*kind, part.str(), *time});
+    return "";
+  }
+  std::vector<StringRef> names;
+  for (const KindInfo &info : kinds.rows())
+    if (info.isCompute())
+      names.push_back(info.letters);
+  for (const NamedCost &known : namedCosts)
+    names.push_back(known.name);
+  return fmt::format("`{}` is none of {}{}", name, llvm::join(names, ", "),
+                     didYouMean(name, names));
+}
 
-namespace {
+// ---- Costs of parts of actions ----
 
 /// What `--cost F.t=1` says: of each stage, the sum over its layers.
 struct LayerCost {
@@ -93,11 +130,9 @@ struct LayerCost {
   Time time;
 };
 
-} // namespace
-
 /// The costs by layer as costs by stage.
-static void addLayerCosts(llvm::ArrayRef<LayerCost> settings,
-                          DiagnosticEngine &diags, Program &program) {
+void addLayerCosts(llvm::ArrayRef<LayerCost> settings, DiagnosticEngine &diags,
+                   Program &program) {
   if (settings.empty())
     return;
   if (program.stageLayers.empty()) {
@@ -137,8 +172,8 @@ static void addLayerCosts(llvm::ArrayRef<LayerCost> settings,
 
 /// The costs of `F.mlp` or `F.t`: of nodes where the program has such, else of
 /// layers of the layout.
-static void addPartCosts(llvm::ArrayRef<NodeCost> settings,
-                         DiagnosticEngine &diags, Program &program) {
+void addPartCosts(llvm::ArrayRef<NodeCost> settings, DiagnosticEngine &diags,
+                  Program &program) {
   std::vector<StringRef> nodes(program.nodes.names.begin(),
                                program.nodes.names.end());
   std::vector<LayerCost> layers;
@@ -153,73 +188,35 @@ static void addPartCosts(llvm::ArrayRef<NodeCost> settings,
   addLayerCosts(layers, diags, program);
 }
 
-/// Reads `NAME=VALUE` into the costs, or into those of parts of actions; gives
-/// what is wrong with it.
-static std::string setCost(StringRef text, const KindTable &kinds,
-                           CostModel &costs, std::vector<NodeCost> &partCosts) {
-  auto [name, value] = text.split('=');
-  if (name.size() == text.size())
-    return "`" + text.str() + "` is not of the form NAME=VALUE";
-  auto badValue = [&](StringRef words) {
-    return words.empty()
-               ? std::string()
-               : fmt::format("`{}` of `{}` must be {}", value, name, words);
-  };
-  for (const NamedCost &known : namedCosts)
-    if (known.name == name)
-      return badValue(known.set(value, costs));
-  auto [letters, part] = name.split('.');
-  auto kind = kinds.find(letters);
-  if (kind && kinds[*kind].isCompute()) {
-    auto time = decimal::round(value, cost::scale);
-    if (!time || *time < 0)
-      return badValue(timeWords);
-    if (part.empty())
-      costs.actions.push_back({*kind, {}, {*time}});
-    else
-      partCosts.push_back({*kind, part.str(), *time});
-    return "";
-  }
-  std::vector<StringRef> names;
-  for (const KindInfo &info : kinds.rows())
-    if (info.isCompute())
-      names.push_back(info.letters);
-  for (const NamedCost &known : namedCosts)
-    names.push_back(known.name);
-  return fmt::format("`{}` is none of {}{}", name, llvm::join(names, ", "),
-                     didYouMean(name, names));
-}
+} // namespace
 
 void ppcc::addCostOptions(CLI::App &app, CostOptions &options) {
-  app.add_option_function<std::vector<std::string>>(
-         "--cost",
-         [&](const std::vector<std::string> &texts) {
-           for (const std::string &text : texts) {
-             CostModel unused;
-             std::vector<NodeCost> unusedToo;
-             if (std::string error =
-                     setCost(text, KindTable(), unused, unusedToo);
-                 !error.empty())
-               throw CLI::ValidationError("--cost", error);
-           }
-           options.costs = texts;
-         },
-         "The time of an action kind (F=1.5), of a node (F.mlp=0.5), of a kind "
-         "in a layer of the layout (F.t=0.2: summed over the layers of a "
-         "stage), of a whole group "
-         "(overlap=2.5, overlap=sum*0.8), of a message (comm=0.1; "
-         "bytes and bandwidth); static memory of a stage, limit of a rank")
-      ->option_text("NAME=VALUE")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
-  app.add_option("--costs", options.files,
-                 "Read costs from a JSON file, see docs/reports.md; --cost "
-                 "overrides it")
-      ->option_text("FILE")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  takeEach(
+      app.add_option_function<std::vector<std::string>>(
+             "--cost",
+             [&](const std::vector<std::string> &texts) {
+               for (const std::string &text : texts) {
+                 CostModel unused;
+                 std::vector<NodeCost> unusedToo;
+                 if (std::string error =
+                         setCost(text, KindTable(), unused, unusedToo);
+                     !error.empty())
+                   throw CLI::ValidationError("--cost", error);
+               }
+               options.costs = texts;
+             },
+             "The time of an action kind (F=1.5), of a node (F.mlp=0.5), of a "
+             "kind "
+             "in a layer of the layout (F.t=0.2: summed over the layers of a "
+             "stage), of a whole group "
+             "(overlap=2.5, overlap=sum*0.8), of a message (comm=0.1; "
+             "bytes and bandwidth); static memory of a stage, limit of a rank")
+          ->option_text("NAME=VALUE"));
+  takeEach(
+      app.add_option("--costs", options.files,
+                     "Read costs from a JSON file, see docs/reports.md; --cost "
+                     "overrides it")
+          ->option_text("FILE"));
 }
 
 bool ppcc::applyCosts(const CostOptions &options, SourceManager &sources,
