@@ -54,13 +54,14 @@ public:
                              cost::format(picture.to)));
     }
     key("ranks");
-    list(picture.ranks, [&](RankId rank) { writer.number(rank.value); });
+    writer.list(picture.ranks, [&](RankId rank) { writer.number(rank.value); });
     key("rowStarts");
-    list(rowStarts, [&](uint32_t row) { writer.number(row); });
+    writer.list(rowStarts, [&](uint32_t row) { writer.number(row); });
     key("kinds");
-    list(program.kinds.rows(), [&](const KindInfo &info) { kind(info); });
+    writer.list(program.kinds.rows(),
+                [&](const KindInfo &info) { kind(info); });
     key("phases");
-    list(program.phases, [&](StringRef phase) { string(phase); });
+    writer.list(program.phases, [&](StringRef phase) { string(phase); });
     key("pipes");
     writer.put('[');
     for (uint32_t i = 0; i != program.pipes.size(); ++i)
@@ -77,16 +78,6 @@ private:
     writer.put(",\n\"");
     writer.put(name);
     writer.put("\": ");
-  }
-  template <class Range, class Put> void list(const Range &range, Put put) {
-    writer.put('[');
-    bool first = true;
-    for (const auto &item : range) {
-      if (!std::exchange(first, false))
-        writer.put(',');
-      put(item);
-    }
-    writer.put(']');
   }
   /// A string that cannot end the script element it stands in.
   void string(StringRef text) {
@@ -238,7 +229,7 @@ private:
   void memory() {
     MemoryCurve curve(program, times);
     key("memory");
-    list(picture.ranks, [&](RankId rank) {
+    writer.list(picture.ranks, [&](RankId rank) {
       std::vector<double> at, held;
       curve.walk(rank, [&](const MemoryStep &step) {
         double time = double(step.at) / cost::unit;
@@ -263,7 +254,8 @@ private:
   /// The names of the files, and the lines of text that actions come from.
   void files() {
     key("files");
-    list(program.files, [&](const SiteFile &file) { string(file.name); });
+    writer.list(program.files,
+                [&](const SiteFile &file) { string(file.name); });
     std::set<std::pair<uint32_t, uint32_t>> seen;
     bool first = true;
     key("source");

@@ -12,30 +12,22 @@ public:
 
   void put() {
     writer.put("{\"lanes\": ");
-    list(nodes.lanes, [&](const std::string &lane) { writer.json(lane); });
+    writer.list(nodes.lanes,
+                [&](const std::string &lane) { writer.json(lane); });
     writer.put(", \"names\": ");
-    list(nodes.names, [&](const std::string &name) { writer.json(name); });
+    writer.list(nodes.names,
+                [&](const std::string &name) { writer.json(name); });
     writer.put(",\n\"graphs\": ");
-    list(nodes.graphs, [&](const NodeGraph &graph) { put(graph); });
+    writer.list(nodes.graphs, [&](const NodeGraph &graph) { put(graph); });
     writer.put(",\n\"uses\": ");
-    list(nodes.uses, [&](const GraphUse &use) { put(use); });
+    writer.list(nodes.uses, [&](const GraphUse &use) { put(use); });
     writer.put(",\n\"patterns\": ");
-    list(nodes.patterns, [&](const NodePattern &pattern) { put(pattern); });
+    writer.list(nodes.patterns,
+                [&](const NodePattern &pattern) { put(pattern); });
     writer.put('}');
   }
 
 private:
-  template <class Range, class Put> void list(const Range &range, Put put) {
-    writer.put('[');
-    bool first = true;
-    for (const auto &item : range) {
-      if (!std::exchange(first, false))
-        writer.put(',');
-      put(item);
-    }
-    writer.put(']');
-  }
-
   void field(llvm::StringRef name, int64_t value) {
     writer.put(name);
     writer.number(value);
@@ -46,7 +38,7 @@ private:
     field(", \"layers\": ", graph.layers);
     writer.put(graph.down ? ", \"down\": true" : ", \"down\": false");
     writer.put(", \"nodes\": ");
-    list(graph.nodes, [&](const GraphNode &node) {
+    writer.list(graph.nodes, [&](const GraphNode &node) {
       field("[", node.part.value);
       field(",", node.name);
       field(",", node.lane);
@@ -62,7 +54,7 @@ private:
     field("{\"kind\": ", use.kind.value);
     field(", \"pipe\": ", use.pipe.value);
     writer.put(", \"graphs\": ");
-    list(use.graphs, [&](uint32_t graph) {
+    writer.list(use.graphs, [&](uint32_t graph) {
       writer.number(graph == GraphUse::none ? -1 : int64_t(graph));
     });
     writer.put('}');
@@ -70,7 +62,7 @@ private:
 
   void put(const NodePattern &pattern) {
     writer.put("{\"kinds\": ");
-    list(pattern.kinds, [&](KindId kind) { writer.number(kind.value); });
+    writer.list(pattern.kinds, [&](KindId kind) { writer.number(kind.value); });
     writer.put(", \"before\": ");
     put(pattern.before);
     writer.put(", \"layer\": ");
@@ -81,7 +73,7 @@ private:
   }
 
   void put(const std::vector<PatternNode> &places) {
-    list(places, [&](const PatternNode &node) {
+    writer.list(places, [&](const PatternNode &node) {
       field("[", node.part.value);
       field(",", node.name);
       field(",", node.last);

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 namespace ppcc {
 
@@ -45,6 +46,15 @@ public:
     llvm::raw_string_ostream(quoted)
         << llvm::json::Value(llvm::json::fixUTF8(content));
     put(quoted);
+  }
+  /// A list of JSON, the items of which `put` writes.
+  template <class Range, class Put> void list(const Range &range, Put put) {
+    char before = '[';
+    for (const auto &item : range) {
+      this->put(std::exchange(before, ','));
+      put(item);
+    }
+    this->put(before == '[' ? "[]" : "]");
   }
   /// The action as in `0F3`.
   void cell(const Program &program, const Action &action) {

@@ -18,23 +18,14 @@ class Reader {
 public:
   explicit Reader(ImportContext &context)
       : context(context),
-        cells(context, {/*peers=*/true, "", {}, /*calls=*/true}),
-        text(context.sources.text(context.file)) {}
+        cells(context, {/*peers=*/true, "", {}, /*calls=*/true}) {}
 
   std::optional<Program> read() {
     size_t errorsBefore = context.diags.errorCount();
-    StringRef rest = text;
-    rest.consume_front("\xEF\xBB\xBF");
-    for (uint32_t number = 1; !rest.empty() && !context.diags.saturated();
-         ++number) {
-      size_t length = rest.find('\n');
-      StringRef line = rest.take_front(length);
-      rest = length == StringRef::npos ? "" : rest.substr(length + 1);
-      cells.beginLine(number, number == 1 ? text.begin() : line.begin());
+    cells.forEachLine([&](uint32_t, StringRef line) {
       line = line.take_front(line.find("//")).trim();
-      if (!line.empty() && !readLine(line))
-        break;
-    }
+      return line.empty() || readLine(line);
+    });
     if (context.diags.errorCount() != errorsBefore ||
         !inferPlacement(cells.program, /*severalPipes=*/true, context) ||
         !findStyle())
@@ -146,7 +137,6 @@ private:
 
   ImportContext &context;
   CellReader cells;
-  StringRef text;
 };
 
 } // namespace

@@ -24,6 +24,21 @@ CellReader::CellReader(ImportContext &context, CellRules rules)
   program.sites.reserve(rows + 1);
 }
 
+void CellReader::forEachLine(
+    llvm::function_ref<bool(uint32_t number, StringRef line)> visit) {
+  StringRef rest = text;
+  rest.consume_front("\xEF\xBB\xBF");
+  // Columns count from the mark.
+  lineStart = text.begin();
+  for (line = 1; !rest.empty() && !context.diags.saturated(); ++line) {
+    auto [first, others] = rest.split('\n');
+    if (!visit(line, first))
+      return;
+    rest = others;
+    lineStart = rest.begin();
+  }
+}
+
 bool CellReader::beginRank(StringRef at) {
   if (program.numRanks == Program::maxRanks) {
     context.diags.report<diag::ImportTooMany>(range(at), Program::maxRanks,

@@ -30,11 +30,10 @@ public:
   /// Begins the list of the next rank; false, and a report, when there are too
   /// many.
   bool beginRank(llvm::StringRef at);
-  /// Says that the text behind `start` is line number `line`.
-  void beginLine(uint32_t line, const char *start) {
-    this->line = line;
-    lineStart = start;
-  }
+  /// Calls `visit` for each line of the file, with its number, until that is
+  /// false or no more errors are shown.
+  void forEachLine(
+      llvm::function_ref<bool(uint32_t number, llvm::StringRef line)> visit);
   /// Reads one cell, a part of the file's text without blanks around it.
   void read(llvm::StringRef cell);
 

@@ -30,8 +30,7 @@ class Reader {
 public:
   explicit Reader(ImportContext &context)
       : context(context),
-        cells(context, {/*peers=*/false, "OVERLAP_F_B", foreignWords}),
-        text(context.sources.text(context.file)) {}
+        cells(context, {/*peers=*/false, "OVERLAP_F_B", foreignWords}) {}
 
   std::optional<Program> read(Messages messages) {
     size_t errorsBefore = context.diags.errorCount();
@@ -55,24 +54,18 @@ public:
 
 private:
   void readLines() {
-    StringRef rest = text;
-    rest.consume_front("\xEF\xBB\xBF");
-    for (uint32_t number = 1; !rest.empty() && !context.diags.saturated();
-         ++number) {
-      size_t length = rest.find('\n');
-      StringRef line = rest.take_front(length);
-      rest = length == StringRef::npos ? "" : rest.substr(length + 1);
+    cells.forEachLine([&](uint32_t number, StringRef line) {
       line.consume_back("\r");
       if (!cells.beginRank(line.take_front(1)))
-        return;
-      cells.beginLine(number, number == 1 ? text.begin() : line.begin());
+        return false;
       if (line.trim().empty())
         context.diags.report<diag::ImportEmptyRow>(
             SourceRange(cells.range(line).begin), number,
             cells.program.numRanks - 1);
       else
         readLine(line);
-    }
+      return true;
+    });
   }
 
   void readLine(StringRef line) {
@@ -129,7 +122,7 @@ private:
 
   ImportContext &context;
   CellReader cells;
-  StringRef text, firstEmpty;
+  StringRef firstEmpty;
   size_t emptyCells = 0;
   uint32_t rankOfEmpty = 0;
 };

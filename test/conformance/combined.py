@@ -7,7 +7,8 @@ import pathlib
 import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+
+from cases import conclusion, failures
 
 HERE = pathlib.Path(__file__).resolve().parent
 BRACE = re.compile(r"\{([^}]*)\}")
@@ -86,14 +87,7 @@ def main():
     parser.add_argument("-j", "--jobs", type=int, default=2, help="compilers at a time")
     options = parser.parse_args()
     cases = [json.loads(line) for line in (HERE / "combined.jsonl").read_text().splitlines()]
-    with ThreadPoolExecutor(options.jobs) as pool:
-        verdicts = list(pool.map(lambda case: check(options.ppcc, case), cases))
-    for case, verdict in zip(cases, verdicts):
-        if verdict:
-            print(f"{case['id']}: {verdict}")
-    failed = sum(verdict is not None for verdict in verdicts)
-    print(f"{len(cases) - failed} passed, {failed} failed")
-    return 1 if failed or not cases else 0
+    return conclusion(cases, failures(cases, lambda case: check(options.ppcc, case), options.jobs))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ import re
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+
+from cases import conclusion, failures
 
 HERE = pathlib.Path(__file__).resolve().parent
 CYCLE = re.compile(r"\bwaits? for\b.*\[E07\d\d\]")
@@ -189,6 +190,11 @@ def check(ppcc, case):
     return check_program(ppcc, case) or check_figures(ppcc, case)
 
 
+def title(case):
+    name = case.get("id") or "feasibility of " + case["schedule"]
+    return f"{name} {' '.join(defines(case['params']))}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("ppcc", help="the compiler to test")
@@ -199,20 +205,12 @@ def main():
     files = [HERE / name for name in options.files] or sorted(HERE.glob("*.jsonl"))
     cases = [json.loads(line) for file in files for line in file.read_text().splitlines() if line]
     cases = [case for case in cases if "schedule" in case]
-    with ThreadPoolExecutor(options.jobs) as pool:
-        verdicts = list(pool.map(lambda case: check(options.ppcc, case), cases))
-
-    for case, verdict in zip(cases, verdicts):
-        if verdict:
-            name = case.get("id") or "feasibility of " + case["schedule"]
-            print(f"{name} {' '.join(defines(case['params']))}: {verdict}")
+    failed = failures(cases, lambda case: check(options.ppcc, case), options.jobs, title)
     told = [case for case in cases if "p2p" in case]
     if told:
         left = sum(not has_calls(case) for case in told)
         print(f"calls of {len(told) - left} cases compared; NOT COVERED: {left} cases of Megatron's overlapped mode")
-    failed = sum(verdict is not None for verdict in verdicts)
-    print(f"{len(cases) - failed} passed, {failed} failed")
-    return 1 if failed or not cases else 0
+    return conclusion(cases, failed)
 
 
 if __name__ == "__main__":

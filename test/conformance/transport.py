@@ -7,7 +7,8 @@ import pathlib
 import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+
+from cases import conclusion, failures
 
 HERE = pathlib.Path(__file__).resolve().parent
 CELL = re.compile(r"(\d+)([A-Z_]+)(\d+)")
@@ -65,15 +66,9 @@ def main():
     options = parser.parse_args()
 
     cases = [json.loads(line) for line in options.file.read_text().splitlines() if line]
-    with ThreadPoolExecutor(options.jobs) as pool:
-        problems = list(pool.map(lambda case: check(options.opt, case), cases))
-    for case, problem in zip(cases, problems):
-        if problem:
-            print(f"{case['id']}: {problem}")
-    failed = sum(problem is not None for problem in problems)
+    failed = failures(cases, lambda case: check(options.opt, case), options.jobs)
     verdicts = sum(len(case["verdict"]) for case in cases)
-    print(f"{len(cases) - failed} passed, {failed} failed ({verdicts} verdicts)")
-    return 1 if failed or not cases else 0
+    return conclusion(cases, failed, f" ({verdicts} verdicts)")
 
 
 if __name__ == "__main__":

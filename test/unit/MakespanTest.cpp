@@ -1,11 +1,11 @@
 // Makespans against a relaxation of all constraints, and durations against the
 // settings that they come from.
+#include "Injected.h"
 #include "RandomProgram.h"
 #include "Rows.h"
 
 #include "ppcc/Analysis/Makespan.h"
 #include "ppcc/Analysis/Simulation.h"
-#include "ppcc/Transforms/InjectComm.h"
 
 #include <gtest/gtest.h>
 
@@ -115,14 +115,6 @@ private:
   std::vector<Time> start, end;
   bool changed = false;
 };
-
-Program injected(const Program &program, llvm::StringRef order) {
-  SourceManager sources(llvm::vfs::getRealFileSystem());
-  DiagnosticEngine diags(
-      [](const Diagnostic &found) { ADD_FAILURE() << found.message; });
-  return *injectComm(program, ProgramIndex(program), *findCommOrder(order),
-                     diags, sources);
-}
 
 std::optional<Time> streamMakespan(const Program &program,
                                    const ProgramIndex &index,

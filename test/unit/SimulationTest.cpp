@@ -1,5 +1,6 @@
 // What the simulation gives beside the times, which MakespanTest and
 // test/property compare.
+#include "Injected.h"
 #include "RandomProgram.h"
 #include "Rows.h"
 
@@ -7,7 +8,6 @@
 #include "ppcc/Analysis/Makespan.h"
 #include "ppcc/Analysis/MemoryCurve.h"
 #include "ppcc/Analysis/Timing.h"
-#include "ppcc/Transforms/InjectComm.h"
 
 #include <gtest/gtest.h>
 
@@ -20,14 +20,6 @@ constexpr Time u = cost::unit;
 constexpr const char *transports[] = {
     "buffered", "buffered:1",      "buffered:2",     "rendezvous",
     "stream",   "stream-per-peer", "stream-per-edge"};
-
-Program injected(const Program &program, llvm::StringRef order) {
-  SourceManager sources(llvm::vfs::getRealFileSystem());
-  DiagnosticEngine diags(
-      [](const Diagnostic &found) { ADD_FAILURE() << found.message; });
-  return *injectComm(program, ProgramIndex(program), *findCommOrder(order),
-                     diags, sources);
-}
 
 std::optional<Simulation> simulated(const Program &program,
                                     llvm::StringRef transport) {
