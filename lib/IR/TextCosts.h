@@ -5,6 +5,8 @@
 
 namespace ppcc {
 
+/// Reads the items that fill the cost model, each behind the pipe that it
+/// names.
 class TextCosts : TextSection {
 public:
   TextCosts(TextCursor &text, Program &program, DiagnosticEngine &diags)

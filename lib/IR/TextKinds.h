@@ -6,6 +6,7 @@
 
 namespace ppcc {
 
+/// Reads the items `action` into the table of kinds.
 class TextKinds : TextSection {
 public:
   TextKinds(TextCursor &text, Program &program, DiagnosticEngine &diags)

@@ -7,6 +7,7 @@
 
 namespace ppcc {
 
+/// Reads the items `graph`, `graphs` and `pattern`.
 class TextNodes : TextSection {
 public:
   TextNodes(TextCursor &text, Program &program, DiagnosticEngine &diags)

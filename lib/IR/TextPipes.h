@@ -8,6 +8,8 @@
 
 namespace ppcc {
 
+/// Reads the items `pipe`, `skip`, `gap` and `carry`. An edge stands behind its
+/// pipe.
 class TextPipes : TextSection {
 public:
   TextPipes(TextCursor &text, Program &program, DiagnosticEngine &diags)

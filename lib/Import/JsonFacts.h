@@ -7,6 +7,7 @@
 
 namespace ppcc {
 
+/// Reads the keys `waits` and `peak_activations` of docs/program-format.md.
 class JsonFacts {
 public:
   JsonFacts(ProgramJson &json, size_t maxActions, const Program &program)

@@ -6,6 +6,7 @@
 
 namespace ppcc {
 
+/// Reads the key `kinds` of docs/program-format.md.
 class JsonKinds {
 public:
   JsonKinds(ProgramJson &json, Program &program)

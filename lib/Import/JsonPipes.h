@@ -6,6 +6,7 @@
 
 namespace ppcc {
 
+/// Reads the key `pipes` of docs/program-format.md.
 class JsonPipes {
 public:
   JsonPipes(ProgramJson &json, Program &program)

@@ -6,6 +6,8 @@
 
 namespace ppcc {
 
+/// Reads the keys `columns`, `actions` and `loops` of docs/program-format.md.
+/// Rows may stand before what they refer to.
 class JsonRows {
 public:
   /// The program may have `maxActions` actions, loops written out.
