@@ -46,6 +46,12 @@ private:
   bool failed = false;
 };
 
+/// The limit of a rank's waits while rank 1 stalls, which waits for others,
+/// too, but is to hear that they have given up.
+inline std::chrono::milliseconds patienceOf(uint32_t rank) {
+  return std::chrono::milliseconds(rank == 1 ? 4000 : 400);
+}
+
 /// Reads a program, and damages it. `abi`: it is of another ABI; `cut`: half of
 /// the file is missing; `stage`: a row of rank 1 is of a stage that nobody has;
 /// `order`: rank 1 receives its second message first. Other words do nothing.

@@ -10,9 +10,6 @@ int main(int argc, char **argv) {
   if (argc != 3)
     return 2;
   std::string fault = argv[1];
-  rt::Options options;
-  if (fault == "stall")
-    options.patience = std::chrono::milliseconds(300);
   std::optional<FaultyProgram> faulty;
   try {
     faulty.emplace(fault, argv[2]);
@@ -30,6 +27,9 @@ int main(int argc, char **argv) {
       threads.emplace_back([&, rank] {
         rt::ThreadNetwork<Vector>::Endpoint endpoint(network, rank);
         FaultyStage stage(fault, nullptr);
+        rt::Options options;
+        if (fault == "stall")
+          options.patience = patienceOf(rank);
         if (fault != "leave" || rank != 1)
           report(rank,
                  [&] { rt::run(program, rank, stage, endpoint, options); });

@@ -196,7 +196,7 @@ int main(int argc, char **argv) {
   if (fault == "together")
     options.overlap = rt::Overlap::Together;
   if (fault == "stall")
-    options.patience = std::chrono::milliseconds(300);
+    options.patience = patienceOf(uint32_t(worldRank()));
 
   int status = 0;
   if (fault == "any-size")

@@ -124,9 +124,7 @@ void runFaulty(const rt::Program &program, const std::string &fault) {
              if (fault == "leave" && rank == 1)
                return true;
              rt::Options options;
-             options.patience = std::chrono::milliseconds(400);
-             if (fault == "stall" && rank == 1) // Waits too, and must be told.
-               options.patience *= 10;
+             options.patience = patienceOf(fault == "stall" ? rank : 0);
              rt::NcclOptions limited = nccl;
              limited.patience = options.patience;
              rt::Nccl<DeviceVector> endpoint(comm, limited);
