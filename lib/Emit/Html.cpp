@@ -106,7 +106,7 @@ private:
     writer.put("{\"letters\": ");
     string(info.letters);
     writer.put(", \"words\": ");
-    string(kindWords(info));
+    string(kindWords(program.kinds, info));
     writer.put(", \"class\": ");
     string(info.occupiesRank() ? "compute"
            : info.isDeclared() ? "beside"
@@ -342,8 +342,8 @@ bool ppcc::emitPage(llvm::ArrayRef<PageRun> runs, llvm::raw_ostream &out,
     for (RankId rank : picture->ranks)
       rows += run.program.size(rank);
     if (rows > maxPageRows) {
-      context.diags.report<diag::PictureTooLarge>(Place(run.program.name), rows,
-                                                  maxPageRows, "a page");
+      context.diags.report<diag::PictureTooLarge>(
+          Place(run.program.name), rows, "actions", maxPageRows, "a page");
       return false;
     }
     pictures.push_back(std::move(*picture));
