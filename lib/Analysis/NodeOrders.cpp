@@ -1,6 +1,8 @@
 // In which order, and when, the nodes of actions and groups run on their lanes.
 #include "ppcc/Analysis/NodeOrders.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <queue>
 
@@ -94,6 +96,10 @@ const NodeOrder &NodeOrders::ordered() {
   else
     listSchedule(order);
   findHooks(order);
+  order.number = made++;
+  order.timed = llvm::count_if(order.places, [](const NodeOrder::Place &place) {
+    return place.start != place.end;
+  });
   cached += order.places.size();
   return order;
 }

@@ -180,7 +180,7 @@ private:
     pageRows += program.size();
     if (pageRows > maxPageRows) {
       diags.report<diag::PictureTooLarge>(Place(program.name), pageRows,
-                                          maxPageRows, "a page");
+                                          "actions", maxPageRows, "a page");
       return false;
     }
     programs.push_back(program);

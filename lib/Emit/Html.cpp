@@ -23,12 +23,83 @@ namespace {
 /// Causes that are no row of the page, as viewer.js has them.
 constexpr uint32_t noCause = 0xFFFFFFFF, hiddenCause = 0xFFFFFFFE;
 
+/// When the nodes of the boxes of a page run. Each order of nodes is there
+/// once, however many boxes have it.
+class NodeTable {
+public:
+  static constexpr uint32_t noOrder = 0xFFFFFFFF; ///< As viewer.js has it.
+
+  /// Stops at the box with which it has more than `most` nodes.
+  NodeTable(const Picture &picture, size_t most) {
+    if (picture.lanes().empty())
+      return;
+    for (RankId rank : picture.ranks)
+      picture.forEachAnyBox(rank, [&](const Box &box) {
+        if (size() <= most)
+          orderOfBox.push_back(find(picture, box));
+      });
+  }
+
+  bool empty() const { return orderOfBox.empty(); }
+  size_t size() const { return starts.size(); }
+
+  std::vector<uint32_t> orderOfBox; ///< Of all shown ranks, one after another.
+  std::vector<uint32_t> begins{0};  ///< Of each order, its first node; the end.
+  /// Of each node.
+  std::vector<uint32_t> members, names, layers;
+  std::vector<uint8_t> kinds, lanes;
+  std::vector<double> starts, ends; ///< In units, from the begin of the box.
+
+private:
+  uint32_t find(const Picture &picture, const Box &box) {
+    const NodeOrder *order = picture.orderOf(box);
+    if (!order)
+      return noOrder;
+    if (order->number >= pageNumbers.size())
+      pageNumbers.resize(order->number + 1, noOrder);
+    uint32_t &number = pageNumbers[order->number];
+    if (number == noOrder) {
+      number = static_cast<uint32_t>(begins.size() - 1);
+      add(picture, box, *order);
+    }
+    return number;
+  }
+
+  void add(const Picture &picture, const Box &box, const NodeOrder &order) {
+    for (const NodeOrder::Place &place : order.places) {
+      if (place.start == place.end)
+        continue;
+      const GraphNode &node =
+          picture.nodeOf(ActionId(box.begin.value + place.member), place.node);
+      members.push_back(place.member);
+      names.push_back(node.name);
+      layers.push_back(node.layer);
+      kinds.push_back(static_cast<uint8_t>(node.part.value));
+      lanes.push_back(static_cast<uint8_t>(node.lane));
+      starts.push_back(double(place.start) / cost::unit);
+      ends.push_back(double(place.end) / cost::unit);
+    }
+    begins.push_back(static_cast<uint32_t>(size()));
+  }
+
+  std::vector<uint32_t> pageNumbers; ///< By NodeOrder::number.
+};
+
+/// A run of a page.
+struct PagePicture {
+  PagePicture(Picture &&picture)
+      : picture(std::move(picture)), nodes(this->picture, maxPageRows) {}
+
+  Picture picture;
+  NodeTable nodes;
+};
+
 /// Writes one run as JSON; viewer.js reads it.
 class RunWriter {
 public:
-  RunWriter(const Picture &picture, SourceManager &sources, Writer &writer)
-      : picture(picture), program(picture.program), times(picture.times),
-        sources(sources), writer(writer) {
+  RunWriter(const PagePicture &page, SourceManager &sources, Writer &writer)
+      : picture(page.picture), nodeTable(page.nodes), program(picture.program),
+        times(picture.times), sources(sources), writer(writer) {
     rowStarts.push_back(0);
     for (RankId rank : picture.ranks)
       rowStarts.push_back(rowStarts.back() +
@@ -62,12 +133,15 @@ public:
                 [&](const KindInfo &info) { kind(info); });
     key("phases");
     writer.list(program.phases, [&](StringRef phase) { string(phase); });
+    key("lanes");
+    writer.list(program.kinds.lanes(), [&](StringRef lane) { string(lane); });
     key("pipes");
     writer.put('[');
     for (uint32_t i = 0; i != program.pipes.size(); ++i)
       pipe(PipeId(i));
     writer.put(']');
     columns();
+    nodes();
     memory();
     files();
     writer.put('}');
@@ -97,13 +171,15 @@ private:
     writer.put("{\"letters\": ");
     string(info.letters);
     writer.put(", \"words\": ");
-    string(kindWords(info));
+    string(kindWords(program.kinds, info));
     writer.put(", \"class\": ");
     string(info.occupiesRank() ? "compute"
            : info.isDeclared() ? "beside"
                                : kindClassName(info.kindClass));
     bool moves = info.defines & (slot::Output | slot::InputGrad);
     writer.put(moves ? ", \"moves\": true" : ", \"moves\": false");
+    writer.put(", \"lane\": ");
+    writer.number(info.lane);
     writer.put(", \"colors\": [");
     KindId id = *program.kinds.find(info.letters);
     for (uint32_t chunk = 0; chunk != picture.maxChunks; ++chunk)
@@ -224,6 +300,49 @@ private:
            program.begin(rank).value;
   }
 
+  /// The order of nodes of each row that begins a box, and the orders.
+  void nodes() {
+    if (nodeTable.empty())
+      return;
+    key("nodes");
+    writer.put("{\"lanes\": ");
+    writer.list(program.nodes.lanes, [&](StringRef lane) { string(lane); });
+    key("names");
+    writer.list(program.nodes.names, [&](StringRef name) { string(name); });
+    key("order");
+    array<uint32_t>([&](auto put) { orderColumn(put); });
+    auto values = [&]<class T>(StringRef name, const std::vector<T> &values) {
+      key(name);
+      array<T>([&](auto put) { llvm::for_each(values, put); });
+    };
+    values("begin", nodeTable.begins);
+    values("member", nodeTable.members);
+    values("kind", nodeTable.kinds);
+    values("lane", nodeTable.lanes);
+    values("name", nodeTable.names);
+    values("layer", nodeTable.layers);
+    values("start", nodeTable.starts);
+    values("end", nodeTable.ends);
+    writer.put('}');
+  }
+
+  template <class Put> void orderColumn(Put put) {
+    const uint32_t *order = nodeTable.orderOfBox.data();
+    for (RankId rank : picture.ranks) {
+      ActionId next = program.begin(rank);
+      auto skipTo = [&](ActionId row) {
+        for (; next != row; ++next.value)
+          put(NodeTable::noOrder);
+      };
+      picture.forEachAnyBox(rank, [&](const Box &box) {
+        skipTo(box.begin);
+        put(*order++);
+        ++next.value;
+      });
+      skipTo(program.end(rank));
+    }
+  }
+
   /// For each rank the times at which what it holds changes, in units, and what
   /// it holds from then on.
   void memory() {
@@ -279,6 +398,7 @@ private:
   }
 
   const Picture &picture;
+  const NodeTable &nodeTable;
   const Program &program;
   const Simulation &times;
   SourceManager &sources;
@@ -297,10 +417,10 @@ static StringRef viewerFile(StringRef name) {
   llvm_unreachable("lib/Emit/CMakeLists.txt lists the files");
 }
 
-static void writePage(const std::deque<Picture> &pictures,
+static void writePage(const std::deque<PagePicture> &pages,
                       SourceManager &sources, llvm::raw_ostream &out) {
   Writer writer(out);
-  std::string title = escapedMarkup(pictures.front().title());
+  std::string title = escapedMarkup(pages.front().picture.title());
   // The policy keeps whatever the names are from fetching anything.
   writer.put("<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
              "<meta http-equiv=\"Content-Security-Policy\" content=\""
@@ -311,9 +431,9 @@ static void writePage(const std::deque<Picture> &pictures,
   writer.put(viewerFile("viewer.css"));
   writer.put("</style>\n");
   writer.put(viewerFile("viewer.html"));
-  for (const Picture &picture : pictures) {
+  for (const PagePicture &page : pages) {
     writer.put("<script type=\"application/json\">");
-    RunWriter(picture, sources, writer).write();
+    RunWriter(page, sources, writer).write();
     writer.put("</script>\n");
   }
   writer.put("<script>\n");
@@ -323,8 +443,8 @@ static void writePage(const std::deque<Picture> &pictures,
 
 bool ppcc::emitPage(llvm::ArrayRef<PageRun> runs, llvm::raw_ostream &out,
                     EmitContext &context) {
-  std::deque<Picture> pictures;
-  size_t rows = 0;
+  std::deque<PagePicture> pages;
+  size_t rows = 0, nodes = 0;
   for (const PageRun &run : runs) {
     EmitContext ofRun = context;
     ofRun.options.transport = run.transport;
@@ -334,13 +454,18 @@ bool ppcc::emitPage(llvm::ArrayRef<PageRun> runs, llvm::raw_ostream &out,
     for (RankId rank : picture->ranks)
       rows += run.program.size(rank);
     if (rows > maxPageRows) {
-      context.diags.report<diag::PictureTooLarge>(Place(run.program.name), rows,
-                                                  maxPageRows, "a page");
+      context.diags.report<diag::PictureTooLarge>(
+          Place(run.program.name), rows, "actions", maxPageRows, "a page");
       return false;
     }
-    pictures.push_back(std::move(*picture));
+    nodes += pages.emplace_back(std::move(*picture)).nodes.size();
+    if (nodes > maxPageRows) {
+      context.diags.report<diag::PictureTooLarge>(
+          Place(run.program.name), nodes, "nodes", maxPageRows, "a page");
+      return false;
+    }
   }
-  writePage(pictures, context.sources, out);
+  writePage(pages, context.sources, out);
   return true;
 }
 

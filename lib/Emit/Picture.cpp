@@ -43,9 +43,10 @@ Color ppcc::kindColor(const KindInfo &info) {
   }
 }
 
-std::string ppcc::kindWords(const KindInfo &info) {
+std::string ppcc::kindWords(const KindTable &kinds, const KindInfo &info) {
   if (info.isDeclared())
-    return info.letters;
+    return info.lane == lane::None ? "on no lane"
+                                   : "on " + kinds.lanes()[info.lane];
   if (!info.isCompute())
     return fmt::format("{} of {}", kindClassName(info.kindClass),
                        info.defines == slot::Output ? "an output"
@@ -120,29 +121,33 @@ bool Picture::narrow(EmitContext &context) {
     from = options.times->first;
     to = std::min(to, options.times->second);
   }
-  if (numBoxes() != 0)
+  findLanesBeside();
+  if (numParts() != 0)
     return true;
   context.diags.report<diag::EmptyPicture>(Place(program.name));
   return false;
 }
 
-size_t Picture::numBoxes() const {
+size_t Picture::numParts() const {
   size_t count = 0;
-  for (RankId rank : ranks)
-    forEachBox(rank, [&](const Box &) { ++count; });
+  for (RankId rank : ranks) {
+    forEachBox(rank, [&](const Box &box) {
+      const NodeOrder *order = orderOf(box);
+      count += order ? order->timed : 1;
+    });
+    forEachBoxBeside(rank, [&](const Box &, uint8_t) { ++count; });
+  }
   return count;
 }
 
-std::vector<uint8_t> Picture::lanesBeside() const {
-  std::vector<uint8_t> lanes;
-  for (size_t lane = 1; lane != program.kinds.lanes().size(); ++lane) {
-    bool isUsed = false;
-    for (RankId rank : ranks)
-      forEachBoxBeside(rank, lane, [&](const Box &) { isUsed = true; });
-    if (isUsed)
-      lanes.push_back(lane);
-  }
-  return lanes;
+void Picture::findLanesBeside() {
+  std::vector<bool> isUsed(program.kinds.lanes().size());
+  for (RankId rank : ranks)
+    forEachBoxBeside(rank,
+                     [&](const Box &, uint8_t lane) { isUsed[lane] = true; });
+  for (size_t lane = 0; lane != isUsed.size(); ++lane)
+    if (isUsed[lane])
+      lanesBeside.push_back(lane);
 }
 
 bool Picture::isShown(const Box &box) const {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "Cells.h"
-#include "ppcc/Analysis/NodeOrders.h"
 #include "ppcc/Analysis/Timing.h"
 #include "ppcc/Emit/Emitter.h"
 
@@ -30,8 +29,9 @@ struct Box {
 
 /// A node of a box with its time.
 struct NodeBox {
-  Action action; ///< Whose node it is; the letters are those of the node.
-  uint32_t lane;
+  ActionId row;  ///< Whose node it is.
+  Action action; ///< The same, with the letters of the node.
+  const GraphNode *node;
   Time from, to;
 };
 
@@ -51,9 +51,9 @@ public:
   std::vector<RankId> ranks; ///< Those that are shown, from top to bottom.
   Time from = 0, to = 0;     ///< The span that is shown.
 
-  /// Calls `visit(Box)` for each shown action or group of a rank, in order:
-  /// those that take time within the span and hold a shown microbatch.
-  template <class Visit> void forEachBox(RankId rank, Visit visit) const {
+  /// Calls `visit(Box)` for each action or group of a rank, in order, whether
+  /// shown or not.
+  template <class Visit> void forEachAnyBox(RankId rank, Visit visit) const {
     forEachItem(program, rank, [&](ActionId row, ActionId end) {
       while (row != end) {
         ActionId last = computeEnd(row, end);
@@ -61,11 +61,17 @@ public:
           ++row.value; // A message.
           continue;
         }
-        Box box{row, last, times.starts[row.value], times.ends[row.value]};
-        if (isShown(box))
-          visit(box);
+        visit(Box{row, last, times.starts[row.value], times.ends[row.value]});
         row = last;
       }
+    });
+  }
+  /// Calls `visit(Box)` for each shown action or group of a rank, in order:
+  /// those that take time within the span and hold a shown microbatch.
+  template <class Visit> void forEachBox(RankId rank, Visit visit) const {
+    forEachAnyBox(rank, [&](const Box &box) {
+      if (isShown(box))
+        visit(box);
     });
   }
 
@@ -74,30 +80,37 @@ public:
     return nodes ? llvm::ArrayRef(program.nodes.lanes)
                  : llvm::ArrayRef<std::string>();
   }
+  /// When the nodes of a box run, counted from its begin; null when it has no
+  /// nodes, or no times of them. It stays until the next call.
+  const NodeOrder *orderOf(const Box &box) const {
+    return nodes ? nodes->of(program, box.begin, box.end) : nullptr;
+  }
+  /// A node of a row, which has a graph.
+  const GraphNode &nodeOf(ActionId row, uint32_t node) const {
+    return nodes->graph(nodes->graphOf(program[row])).nodes[node];
+  }
   /// Calls `visit(NodeBox)` for each node of a box that takes time within the
   /// span, in launch order. False when the box has no nodes, or no times of
   /// them.
   template <class Visit> bool forEachNode(const Box &box, Visit visit) const {
-    const NodeOrder *order =
-        nodes ? nodes->of(program, box.begin, box.end) : nullptr;
+    const NodeOrder *order = orderOf(box);
     if (!order)
       return false;
     for (const NodeOrder::Place &place : order->places) {
-      Action action = program[ActionId(box.begin.value + place.member)];
-      const GraphNode &node =
-          nodes->graph(nodes->graphOf(action)).nodes[place.node];
+      ActionId row(box.begin.value + place.member);
+      Action action = program[row];
+      const GraphNode &node = nodeOf(row, place.node);
       action.kind = node.part;
-      NodeBox shown{action, node.lane, box.from + place.start,
+      NodeBox shown{row, action, &node, box.from + place.start,
                     box.from + place.end};
       if (shown.from < shown.to && shown.from < to && shown.to > from)
         visit(shown);
     }
     return true;
   }
-  /// Calls `visit` for each shown action of a rank that runs beside its compute
-  /// actions on this lane, in order, each a box.
-  template <class Visit>
-  void forEachBoxBeside(RankId rank, uint8_t lane, Visit visit) const {
+  /// Calls `visit(Box, lane)` for each shown action of a rank that runs beside
+  /// its compute actions, in order.
+  template <class Visit> void forEachBoxBeside(RankId rank, Visit visit) const {
     if (!program.kinds.hasBeside())
       return;
     for (ActionId row = program.begin(rank); row != program.end(rank);
@@ -105,13 +118,13 @@ public:
       const KindInfo &info = program.kindOf(row);
       Box box{row, ActionId(row.value + 1), times.starts[row.value],
               times.ends[row.value]};
-      if (info.isBeside() && info.lane == lane && isShown(box))
-        visit(box);
+      if (info.isBeside() && isShown(box))
+        visit(box, info.lane);
     }
   }
   /// The lanes beside the compute actions on which something is shown of any
   /// rank.
-  std::vector<uint8_t> lanesBeside() const;
+  std::vector<uint8_t> lanesBeside;
 
   /// Whether a row of a shown rank lies within the span and is of a shown
   /// microbatch.
@@ -121,8 +134,18 @@ public:
     return std::binary_search(ranks.begin(), ranks.end(), rank);
   }
 
-  /// The boxes of all shown ranks.
-  size_t numBoxes() const;
+  /// When other stages get what a row made, and when it needs what it reads
+  /// from them; see hook in NodeGraphs.h.
+  Time givenAt(ActionId row) const {
+    return times.ends[row.value] - durations.slackOf(program, row).early;
+  }
+  Time neededAt(ActionId row) const {
+    return times.starts[row.value] + durations.slackOf(program, row).late;
+  }
+
+  /// What is drawn of the shown ranks: nodes, boxes without nodes, and boxes
+  /// beside the compute actions.
+  size_t numParts() const;
 
   /// Which of its rank's stages a stage is, from 0, and of how many.
   uint32_t chunk(PipeId pipe, StageId stage) const {
@@ -149,7 +172,8 @@ private:
   Picture(const Program &program, Timing timing)
       : program(program), index(program),
         transport(std::move(timing.transport)),
-        times(std::move(timing.simulation)) {
+        times(std::move(timing.simulation)),
+        durations(std::move(timing.durations)) {
     if (!program.nodes.empty() && !program.costs.nodes.empty())
       nodes = std::make_unique<NodeOrders>(program);
   }
@@ -161,10 +185,12 @@ private:
     return row;
   }
   bool narrow(EmitContext &context);
+  void findLanesBeside();
   void numberChunks();
 
   bool isShown(const Box &box) const;
 
+  Durations durations;
   std::unique_ptr<NodeOrders> nodes; ///< Null without times of nodes.
   std::optional<std::pair<uint32_t, uint32_t>> microbatches;
   bool chunksArePipes = false;
@@ -172,9 +198,9 @@ private:
   std::vector<uint32_t> chunks;   ///< By stage of all pipes.
 };
 
-/// What an action of the kind computes, in words for a legend; its letters when
-/// there are none.
-std::string kindWords(const KindInfo &info);
+/// What an action of the kind computes, in words; for a declared one the lane
+/// on which it runs.
+std::string kindWords(const KindTable &kinds, const KindInfo &info);
 
 /// The hue of a kind, without regard to its chunk.
 Color kindColor(const KindInfo &info);

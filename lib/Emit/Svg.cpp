@@ -59,7 +59,8 @@ public:
 private:
   static constexpr Px fontSize = px(9), stripHeight = px(3), top = px(26),
                       edge = px(6), swatch = px(16), axisHeight = px(22),
-                      legendHeight = px(20);
+                      legendHeight = px(20), laneHeight = px(14),
+                      laneStep = laneHeight + px(2);
   /// Beyond this, labels give way.
   static constexpr Px maxDefault = px(6000);
 
@@ -83,6 +84,10 @@ private:
           longest = std::max(longest, textWidth(label(action)));
         }
       });
+    for (RankId rank : picture.ranks)
+      picture.forEachBoxBeside(rank, [&](const Box &box, uint8_t) {
+        kinds[program[box.begin].kind.value] = true;
+      });
   }
 
   void survey(const NodeBox &node) {
@@ -96,8 +101,11 @@ private:
            textWidth(fmt::format("rank {}", picture.ranks.back().value)) + edge;
     for (const std::string &lane : picture.lanes())
       laneNames = std::max(laneNames, textWidth(lane) + edge);
+    for (uint8_t lane : picture.lanesBeside)
+      laneNames =
+          std::max(laneNames, textWidth(program.kinds.lanes()[lane]) + edge);
     left += laneNames;
-    rowHeight = std::max(rowHeight, Px(picture.lanes().size()) * px(14));
+    rowHeight = std::max(rowHeight, Px(picture.lanes().size()) * laneHeight);
     // Wide enough for the longest label in the shortest box.
     __int128 wanted =
         __int128(longest + px(4)) * (picture.to - picture.from) / shortest;
@@ -105,7 +113,11 @@ private:
         std::clamp(wanted, __int128(px(240)), __int128(maxDefault)) / 100 * 100;
     if (options.width)
       plotWidth = std::max(px(options.width) - left - edge, px(10));
-    rowStep = rowHeight + stripHeight + (options.arrows ? px(14) : px(5));
+    rowStep = rowHeight + stripHeight +
+              Px(picture.lanesBeside.size()) * laneStep +
+              (options.arrows                ? px(14)
+               : picture.lanesBeside.empty() ? px(5)
+                                             : px(9));
     bottom = top + Px(picture.ranks.size()) * rowStep;
     width = left + plotWidth + edge;
   }
@@ -114,7 +126,7 @@ private:
   static Px textWidth(StringRef text) {
     Px sum = 0;
     for (char c : text)
-      sum += fontSize * (c == 'W' || c == 'M' ? 100 : 62) / 100;
+      sum += fontSize * (StringRef("MWmw").contains(c) ? 100 : 62) / 100;
     return sum;
   }
 
@@ -191,17 +203,41 @@ private:
     RankId rank = picture.ranks[row];
     tag("<g>\n<text x=\"", left - laneNames - edge, "\" y=\"",
         middle(y(row), rowHeight), "\" text-anchor=\"end\">rank ",
-        fmt::to_string(rank.value), "</text>\n<rect x=\"", left, "\" y=\"",
-        y(row), "\" width=\"", plotWidth, "\" height=\"", rowHeight,
-        "\" fill=\"#f4f4f4\"/>\n");
-    laneLabels(y(row));
+        fmt::to_string(rank.value), "</text>\n");
+    ground(y(row), rowHeight);
+    for (size_t lane = 0; lane != picture.lanes().size(); ++lane) {
+      auto [y, height] = laneAt(this->y(row), lane);
+      laneName(picture.lanes()[lane], y, height);
+    }
+    for (size_t i = 0; i != picture.lanesBeside.size(); ++i) {
+      ground(yBeside(row, i), laneHeight);
+      laneName(program.kinds.lanes()[picture.lanesBeside[i]], yBeside(row, i),
+               laneHeight);
+    }
     tag("<g stroke=\"#333\" stroke-width=\".5\">\n");
-    picture.forEachBox(rank, [&](const Box &box) { boxes(box, y(row)); });
+    forEachPart(row, [&](const Part &part) {
+      fillRect(part.from, part.y, part.to - part.from, part.height,
+               fillName(part.action));
+    });
     tag("</g>\n<g text-anchor=\"middle\">\n");
-    picture.forEachBox(rank, [&](const Box &box) { labels(box, y(row)); });
+    forEachPart(row, [&](const Part &part) { label(part); });
     tag("</g>\n");
     strips(rank, y(row) + rowHeight + px(1));
     tag("</g>\n");
+  }
+
+  /// What is behind the boxes of a row or lane.
+  void ground(Px y, Px height) {
+    tag("<rect x=\"", left, "\" y=\"", y, "\" width=\"", plotWidth,
+        "\" height=\"", height, "\" fill=\"#f4f4f4\"/>\n");
+  }
+  void laneName(StringRef name, Px y, Px height) {
+    tag("<text x=\"", left - edge, "\" y=\"", middle(y, height),
+        "\" text-anchor=\"end\">", escapedMarkup(name), "</text>\n");
+  }
+  /// The top of the i-th lane beside the compute actions of a row.
+  Px yBeside(size_t row, size_t i) const {
+    return y(row) + rowHeight + stripHeight + px(3) + Px(i) * laneStep;
   }
 
   /// The top and height of a lane in a row.
@@ -210,37 +246,39 @@ private:
     return {top + above, rowHeight * (lane + 1) / lanes - above};
   }
 
-  void laneLabels(Px top) {
-    for (size_t lane = 0; lane != picture.lanes().size(); ++lane) {
-      auto [y, height] = laneAt(top, lane);
-      tag("<text x=\"", left - edge, "\" y=\"", middle(y, height),
-          "\" text-anchor=\"end\">", escapedMarkup(picture.lanes()[lane]),
-          "</text>\n");
-    }
-  }
+  /// A node, a member of a group or an action, and where it is drawn.
+  struct Part {
+    Action action;
+    Px from, to, y, height;
+    bool isBeside = false;
+  };
 
-  /// Calls `visit(action, from, to, top, height)` for each node of a box, each
-  /// in its lane, or for each member.
+  /// Calls `visit(Part)` for all that is in a row.
+  template <class Visit> void forEachPart(size_t row, Visit visit) const {
+    RankId rank = picture.ranks[row];
+    picture.forEachBox(
+        rank, [&](const Box &box) { forEachPart(box, y(row), visit); });
+    picture.forEachBoxBeside(rank, [&](const Box &box, uint8_t lane) {
+      size_t i = llvm::lower_bound(picture.lanesBeside, lane) -
+                 picture.lanesBeside.begin();
+      visit(Part{program[box.begin], x(box.from), x(box.to), yBeside(row, i),
+                 laneHeight, /*isBeside=*/true});
+    });
+  }
+  /// For each node of a box, each in its lane, or for each member.
   template <class Visit>
   void forEachPart(const Box &box, Px top, Visit visit) const {
     if (picture.forEachNode(box, [&](const NodeBox &node) {
-          auto [y, height] = laneAt(top, node.lane);
-          visit(node.action, x(node.from), x(node.to), y, height);
+          auto [y, height] = laneAt(top, node.node->lane);
+          visit(Part{node.action, x(node.from), x(node.to), y, height});
         }))
       return;
     for (uint32_t i = 0; i != box.size(); ++i) {
       Px above = rowHeight * i / box.size(),
          below = rowHeight * (i + 1) / box.size();
-      visit(program[ActionId(box.begin.value + i)], x(box.from), x(box.to),
-            top + above, below - above);
+      visit(Part{program[ActionId(box.begin.value + i)], x(box.from), x(box.to),
+                 top + above, below - above});
     }
-  }
-
-  void boxes(const Box &box, Px top) {
-    forEachPart(box, top,
-                [&](const Action &action, Px from, Px to, Px y, Px height) {
-                  fillRect(from, y, to - from, height, fillName(action));
-                });
   }
 
   void fillRect(Px x, Px y, Px width, Px height, StringRef fill) {
@@ -253,25 +291,26 @@ private:
     return y + height / 2 + fontSize * 35 / 100;
   }
 
-  /// In one line, else in two, else the letters alone, else nothing.
-  void labels(const Box &box, Px top) {
-    forEachPart(
-        box, top, [&](const Action &action, Px from, Px to, Px y, Px height) {
-          Px room = to - from, center = (from + to) / 2;
-          llvm::SmallString<16> whole = label(action);
-          StringRef letters = program.kinds[action.kind].letters,
-                    number = StringRef(whole).drop_front(letters.size());
-          if (height < fontSize)
-            return;
-          if (textWidth(whole) <= room)
-            return text(center, middle(y, height), whole);
-          if (textWidth(letters) > room)
-            return;
-          bool twoLines = height >= 2 * fontSize && textWidth(number) <= room;
-          text(center, middle(y, twoLines ? height / 2 : height), letters);
-          if (twoLines)
-            text(center, middle(y + height / 2, height / 2), number);
-        });
+  /// In one line, else in two, else the letters alone, else nothing. On a lane
+  /// beside, whose name tells more than letters, else the number alone.
+  void label(const Part &part) {
+    auto [action, from, to, y, height, isBeside] = part;
+    Px room = to - from, center = (from + to) / 2;
+    llvm::SmallString<16> whole = label(action);
+    StringRef letters = program.kinds[action.kind].letters,
+              number = StringRef(whole).drop_front(letters.size());
+    if (height < fontSize)
+      return;
+    if (textWidth(whole) <= room)
+      return text(center, middle(y, height), whole);
+    StringRef first = isBeside ? number : letters;
+    if (first.empty() || textWidth(first) > room)
+      return;
+    bool twoLines =
+        !isBeside && height >= 2 * fontSize && textWidth(number) <= room;
+    text(center, middle(y, twoLines ? height / 2 : height), first);
+    if (twoLines)
+      text(center, middle(y + height / 2, height / 2), number);
   }
 
   void text(Px x, Px y, StringRef content) {
@@ -306,8 +345,8 @@ private:
         "\"/>\n");
   }
 
-  /// An arrow from the end of each action to the start of what reads its result
-  /// on another rank.
+  /// An arrow from where each action gives its result to where another rank
+  /// needs it: from ends to starts, but for hooks.
   void arrows() {
     std::vector<uint32_t> rowOfRank(program.numRanks, Simulation::none);
     for (size_t row = 0; row != picture.ranks.size(); ++row)
@@ -316,13 +355,15 @@ private:
     for (size_t row = 0; row != picture.ranks.size(); ++row)
       picture.forEachBox(picture.ranks[row], [&](const Box &box) {
         for (ActionId id = box.begin; id != box.end; ++id.value)
-          arrowsFrom(program[id], box.to, row, rowOfRank);
+          arrowsFrom(id, row, rowOfRank);
       });
     tag("</g>\n");
   }
 
-  void arrowsFrom(const Action &action, Time end, size_t row,
+  void arrowsFrom(ActionId maker, size_t row,
                   llvm::ArrayRef<uint32_t> rowOfRank) {
+    Action action = program[maker];
+    Time end = picture.givenAt(maker);
     forEachReader(program, picture.index, action,
                   [&](uint8_t slotBit, StageId reader, RankId to) {
                     auto id = picture.index.definer(action.pipe, reader,
@@ -330,7 +371,7 @@ private:
                     uint32_t target = rowOfRank[to.value];
                     if (!id || target == Simulation::none || target == row)
                       return;
-                    Time start = picture.times.starts[id->value];
+                    Time start = picture.neededAt(*id);
                     if (start >= picture.to || end < picture.from)
                       return;
                     bool down = target > row;
@@ -378,7 +419,7 @@ private:
         sample = sample.value_or(KindId(kind));
         const KindInfo &info = program.kinds[KindId(kind)];
         result.push_back({box(KindId(kind), 0), swatch,
-                          info.letters + " " + kindWords(info)});
+                          info.letters + " " + kindWords(program.kinds, info)});
       }
     if (hasGroups)
       result.push_back({[this](Px x, Px y) {
@@ -462,13 +503,13 @@ private:
 
 bool ppcc::emitSvg(const Program &program, llvm::raw_ostream &out,
                    EmitContext &context) {
-  constexpr size_t maxBoxes = 50'000;
+  constexpr size_t maxParts = 50'000;
   auto picture = Picture::make(program, context);
   if (!picture)
     return false;
-  if (size_t boxes = picture->numBoxes(); boxes > maxBoxes) {
-    context.diags.report<diag::PictureTooLarge>(Place(program.name), boxes,
-                                                maxBoxes, "an svg");
+  if (size_t parts = picture->numParts(); parts > maxParts) {
+    context.diags.report<diag::PictureTooLarge>(Place(program.name), parts,
+                                                "boxes", maxParts, "an svg");
     return false;
   }
   Svg(*picture, context.options.picture, out).emit();

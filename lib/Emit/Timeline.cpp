@@ -51,7 +51,6 @@ public:
            llvm::raw_ostream &out)
       : picture(picture), options(options), program(picture.program),
         glyphs(options.unicode ? unicodeGlyphs : asciiGlyphs), writer(out) {
-    lanes = picture.lanesBeside();
     layout = layOut(extent());
     canvas.resize(layout.lines * layout.columns);
   }
@@ -114,8 +113,8 @@ private:
   /// All boxes of a rank, those of its lanes too.
   template <class Visit> void forEachBox(RankId rank, Visit visit) const {
     picture.forEachBox(rank, visit);
-    for (uint8_t lane : lanes)
-      picture.forEachBoxBeside(rank, lane, visit);
+    picture.forEachBoxBeside(rank,
+                             [&](const Box &box, uint8_t) { visit(box); });
   }
 
   Layout layOut(const Extent &extent) const {
@@ -125,7 +124,7 @@ private:
     for (const std::string &lane : picture.lanes())
       laneNames = std::max(laneNames, lane.size() + 1);
     result.margin += laneNames;
-    for (uint8_t lane : lanes)
+    for (uint8_t lane : picture.lanesBeside)
       result.margin = std::max<uint32_t>(
           result.margin, program.kinds.lanes()[lane].size() + 3);
     uint32_t width = options.width ? options.width : defaultWidth;
@@ -166,23 +165,30 @@ private:
   void rank(RankId rank) {
     std::fill(canvas.begin(), canvas.end(), Cell());
     picture.forEachBox(rank, [&](const Box &box) { draw(box); });
-    put(fmt::format("rank {}", rank.value));
-    for (uint8_t lane : lanes) {
+    put(fmt::format("rank {}", rank.value), picture.lanes(), layout.lines);
+    // Where each node has a line, one is enough for a lane beside.
+    uint32_t lines = picture.lanes().empty() ? layout.lines : 1;
+    for (uint8_t lane : picture.lanesBeside) {
       std::fill(canvas.begin(), canvas.end(), Cell());
-      picture.forEachBoxBeside(rank, lane, [&](const Box &box) { draw(box); });
-      put("  " + program.kinds.lanes()[lane]);
+      picture.forEachBoxBeside(rank, [&](const Box &box, uint8_t ofBox) {
+        if (ofBox == lane)
+          draw(box);
+      });
+      put("  " + program.kinds.lanes()[lane], {}, lines);
     }
   }
 
-  /// Writes the canvas.
-  void put(const std::string &title) {
-    for (uint32_t line = 0; line != layout.lines; ++line) {
+  /// Writes the first `lines` of the canvas, with the names of their lanes if
+  /// they are lanes of nodes.
+  void put(const std::string &title, llvm::ArrayRef<std::string> lanes,
+           uint32_t lines) {
+    for (uint32_t line = 0; line != lines; ++line) {
       std::string name = line == 0 ? title : std::string();
-      if (!picture.lanes().empty())
+      if (!lanes.empty())
         name = fmt::format(
             "{:{}}{}", name,
             fmt::formatted_size("rank {} ", picture.ranks.back().value),
-            picture.lanes()[line]);
+            lanes[line]);
       writer.put(fmt::format("{:{}}{}", name, layout.margin, glyphs.edge));
       put(llvm::ArrayRef(canvas).slice(line * layout.columns, layout.columns));
       writer.put('\n');
@@ -222,7 +228,7 @@ private:
     if (width == 0)
       return;
     shownKinds[node.action.kind.value] = true;
-    Cell *cells = canvas.data() + node.lane * layout.columns + first;
+    Cell *cells = canvas.data() + node.node->lane * layout.columns + first;
     std::fill_n(cells, width, Cell{Cell::fill, color(node.action)});
     label(node.action, width, cells);
   }
@@ -323,7 +329,8 @@ private:
       if (!shownKinds[i])
         continue;
       const KindInfo &info = program.kinds[KindId(i)];
-      writer.put(fmt::format("{} {}, ", info.letters, kindWords(info)));
+      writer.put(
+          fmt::format("{} {}, ", info.letters, kindWords(program.kinds, info)));
     }
     writer.put(
         fmt::format("{} idle; a column is {}\n", glyphs.idle, columnTime()));
@@ -349,8 +356,7 @@ private:
   const Glyphs &glyphs;
   Writer writer;
   Layout layout;
-  std::vector<uint8_t> lanes; ///< Beside the compute actions.
-  std::vector<Cell> canvas;   ///< The lines of one rank, one after another.
+  std::vector<Cell> canvas; ///< The lines of one rank, one after another.
   std::bitset<256> shownKinds;
   bool hasCutNumbers = false, hasHidden = false;
 };

@@ -25,6 +25,10 @@ public:
       phaseNames.push_back(quoted(phase));
     for (const Pipe &pipe : program.pipes)
       pipeNames.push_back(quoted(pipe.name));
+    if (!picture.lanes().empty())
+      for (const NodeGraph &graph : program.nodes.graphs)
+        for (const GraphNode &node : graph.nodes)
+          nodePaths[&node] = quoted("." + program.nodes.pathOf(node));
   }
 
   void emit() {
@@ -35,6 +39,7 @@ public:
     for (RankId rank : picture.ranks) {
       names(rank);
       compute(rank);
+      nodes(rank);
       beside(rank);
       messages(rank);
     }
@@ -44,9 +49,10 @@ public:
   }
 
 private:
-  /// Threads of a rank: one for each member of a group, then those of its
-  /// messages.
-  static constexpr uint32_t firstMessageThread = 1000;
+  /// Threads of a rank: one for each member of a group, those of nodes, those
+  /// of its messages, those beside.
+  static constexpr uint32_t firstNodeThread = 500, firstMessageThread = 1000;
+  static_assert(firstNodeThread + NodeGraphs::maxLanes <= firstMessageThread);
 
   static std::string quoted(StringRef text) {
     std::string result;
@@ -97,23 +103,29 @@ private:
     writer.number(rank.value);
     writer.put("}}");
     std::vector<std::pair<uint32_t, std::string>> threads{{0, "compute"}};
-    uint32_t lanes = 1;
+    uint32_t members = 1;
     picture.forEachBox(
-        rank, [&](const Box &box) { lanes = std::max(lanes, box.size()); });
-    for (uint32_t lane = 1; lane != lanes; ++lane)
-      threads.push_back({lane, fmt::format("compute, overlapped {}", lane)});
+        rank, [&](const Box &box) { members = std::max(members, box.size()); });
+    for (uint32_t i = 1; i <= threadOfMember(members - 1); ++i)
+      threads.push_back({i, fmt::format("compute, overlapped {}", i)});
+    for (auto [lane, name] : llvm::enumerate(picture.lanes()))
+      threads.push_back({threadOfNodes(lane), name});
     forEachMessage(rank, [&](ActionId row) {
       threads.push_back({threadOf(program[row]), threadName(program[row])});
     });
-    for (uint8_t lane : picture.lanesBeside())
+    for (uint8_t lane : picture.lanesBeside)
       threads.push_back({threadOfLane(lane), nameOfLane(lane)});
     llvm::sort(threads);
     threads.erase(std::unique(threads.begin(), threads.end()), threads.end());
     for (const auto &[thread, name] : threads) {
       event("M", rank, thread);
-      writer.put(",\"name\":\"thread_name\",\"args\":{\"name\":\"");
-      writer.put(name);
-      writer.put("\"}}");
+      writer.put(",\"name\":\"thread_name\",\"args\":{\"name\":");
+      writer.json(name);
+      writer.put("}}");
+      event("M", rank, thread);
+      writer.put(",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":");
+      writer.number(thread);
+      writer.put("}}");
     }
   }
 
@@ -132,6 +144,13 @@ private:
     return program.kinds[message.kind].kindClass == KindClass::Send;
   }
 
+  /// Members of a group begin and end together, so many can share a thread.
+  static uint32_t threadOfMember(uint32_t member) {
+    return std::min(member, firstNodeThread - 1);
+  }
+  static uint32_t threadOfNodes(uint32_t lane) {
+    return firstNodeThread + lane;
+  }
   /// The queues of the transport as threads. Where all share one with the
   /// compute actions, messages still have a thread of their own to look at.
   uint32_t threadOf(const Action &message) const {
@@ -178,14 +197,19 @@ private:
   void compute(RankId rank) {
     picture.forEachBox(rank, [&](const Box &box) {
       for (uint32_t i = 0; i != box.size(); ++i)
-        action(rank, ActionId(box.begin.value + i), i);
+        action(rank, ActionId(box.begin.value + i), threadOfMember(i));
+    });
+  }
+  void nodes(RankId rank) {
+    picture.forEachBox(rank, [&](const Box &box) {
+      picture.forEachNode(box,
+                          [&](const NodeBox &shown) { node(rank, shown); });
     });
   }
   void beside(RankId rank) {
-    for (uint8_t lane : picture.lanesBeside())
-      picture.forEachBoxBeside(rank, lane, [&](const Box &box) {
-        action(rank, box.begin, threadOfLane(lane));
-      });
+    picture.forEachBoxBeside(rank, [&](const Box &box, uint8_t lane) {
+      action(rank, box.begin, threadOfLane(lane));
+    });
   }
   void messages(RankId rank) {
     forEachMessage(
@@ -195,12 +219,43 @@ private:
   /// The event of a row, from its start to its end.
   void action(RankId rank, ActionId row, uint32_t thread) {
     Action action = program[row];
+    slice(rank, thread, times.starts[row.value], times.ends[row.value]);
+    writer.cell(program, action);
+    about(action);
+    if (action.phase != PhaseId()) {
+      key("phase");
+      writer.put(phaseNames[action.phase.value]);
+    }
+    if (action.site != SiteId())
+      site(program.sites[action.site.value]);
+    writer.put("}}");
+  }
+
+  /// The event of a node: named as in `0B3.L1.mlp`.
+  void node(RankId rank, const NodeBox &box) {
+    const GraphNode &node = *box.node;
+    slice(rank, threadOfNodes(node.lane), box.from, box.to);
+    writer.cell(program, box.action);
+    writer.put(StringRef(nodePaths.at(&node)).drop_front().drop_back());
+    about(box.action);
+    if (node.layer != GraphNode::noLayer)
+      field("layer", node.layer);
+    key("action");
+    writer.put('"');
+    writer.cell(program, program[box.row]);
+    writer.put("\"}}");
+  }
+
+  /// Begins a slice; its name follows.
+  void slice(RankId rank, uint32_t thread, Time from, Time to) {
     event("X", rank, thread);
-    time("ts", times.starts[row.value]);
-    time("dur", times.ends[row.value] - times.starts[row.value]);
+    time("ts", from);
+    time("dur", to - from);
     key("name");
     writer.put('"');
-    writer.cell(program, action);
+  }
+  /// Ends the name of a slice; more of its arguments may follow.
+  void about(const Action &action) {
     writer.put('"');
     key("cat");
     writer.put('"');
@@ -213,13 +268,6 @@ private:
       key("pipe");
       writer.put(pipeNames[action.pipe.value]);
     }
-    if (action.phase != PhaseId()) {
-      key("phase");
-      writer.put(phaseNames[action.phase.value]);
-    }
-    if (action.site != SiteId())
-      site(program.sites[action.site.value]);
-    writer.put("}}");
   }
 
   void site(const Site &site) {
@@ -251,6 +299,11 @@ private:
         if (!maker || !reader || !picture.shows(peer) ||
             !picture.isShown(*maker) || !picture.isShown(*reader))
           return;
+        // A reader may begin before it needs what it reads; with the last of
+        // its nodes nothing of it is left to point at.
+        Time needed = picture.neededAt(*reader);
+        if (needed >= times.ends[reader->value])
+          return;
         uint32_t number = message->number;
         flow("s", number, *maker, startOf(*maker));
         // A receive may have waited long; its arrow comes with the send.
@@ -259,26 +312,26 @@ private:
             if (Time at = std::max(startOf(*end), startOf(row));
                 at < times.ends[end->value])
               flow("t", number, *end, at);
-        flow("f", number, *reader, startOf(*reader));
+        flow("f", number, *reader, needed);
       });
   }
 
   Time startOf(ActionId row) const { return times.starts[row.value]; }
 
   /// Which member of its group a compute row is.
-  uint32_t laneOf(ActionId row) const {
-    uint32_t lane = 0;
+  uint32_t memberOf(ActionId row) const {
+    uint32_t member = 0;
     for (; program.joined(row) &&
            program.kindOf(ActionId(row.value - 1)).isCompute();
          --row.value)
-      ++lane;
-    return lane;
+      ++member;
+    return member;
   }
 
   void flow(StringRef phase, uint32_t number, ActionId row, Time at) {
     bool isCompute = program.kindOf(row).isCompute();
     event(phase, program.rankOf(row),
-          isCompute ? laneOf(row) : threadOf(program[row]));
+          isCompute ? threadOfMember(memberOf(row)) : threadOf(program[row]));
     time("ts", at);
     field("id", number);
     writer.put(",\"name\":\"message\",\"cat\":\"message\"");
@@ -320,7 +373,9 @@ private:
   const Simulation &times;
   const Transport &transport;
   Writer writer;
-  std::vector<std::string> fileNames, phaseNames, pipeNames; ///< As JSON.
+  /// As JSON.
+  std::vector<std::string> fileNames, phaseNames, pipeNames;
+  llvm::DenseMap<const GraphNode *, std::string> nodePaths;
   bool isFirst = true;
 };
 

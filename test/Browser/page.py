@@ -5,7 +5,7 @@ import sys
 
 import browser
 
-DIMMED = "#e4e4e4"
+DIMMED, GROUND = "#e4e4e4", "#f2f2f2"
 
 
 def near_left(driver, cell, program=0):
@@ -132,6 +132,103 @@ def several(driver):
         assert abs(x - zero - driver.execute_script("return scale()") * length / 2) <= 1
     browser.point(driver, second)
     assert browser.tooltip(driver)[2] == "rank 0, from 0 to 1.5 (1.5)", browser.tooltip(driver)
+
+
+def find_node(driver, cell, kind, path):
+    """The number of a node such as `L0.mlp` of an action, and the row of the action."""
+    row = browser.find(driver, cell)
+    node = driver.execute_script(
+        """const [row, kind, path] = arguments, data = ppcc.programs[0], { nodes } = data;
+        let first = row;
+        while (nodes.order[first] === NONE) --first;
+        const order = nodes.order[first];
+        for (let node = nodes.begin[order]; node < nodes.begin[order + 1]; ++node)
+          if (nodes.member[node] === row - first && nodePath(data, row, node) === kind + data.microbatch[row] + "." + path)
+            return node;
+        return null;""", row, kind, path)
+    assert node is not None, f"{cell} has no {kind}.{path}"
+    return row, node
+
+
+def node_place(driver, cell, kind, path):
+    at = driver.execute_script("return ppcc.screenOf(0, ...arguments)", *find_node(driver, cell, kind, path))
+    return round(at["x"]), round(at["y"])
+
+
+def nodes(driver):
+    """Nodes stand on their lanes, with words and colours of their own; far out there are only actions."""
+    expected = {
+        ("0F1", "F", "L0.a"): ["0F1.L0.a on comp", "from 3 to 5 (2)", "in 0F1: forward", "stage 0, microbatch 1",
+                               "rank 0, from 3 to 11 (8)"],
+        ("0B0", "W", "L0.a"): ["0W0.L0.a on comp", "from 9 to 11 (2)", "in 0B0: backward", "stage 0, microbatch 0",
+                               "rank 0, from 3 to 11 (8)"],
+        ("0B1", "B", "L0.b"): ["0B1.L0.b on comm", "from 11 to 13 (2)", "in 0B1: backward", "stage 0, microbatch 1",
+                               "rank 0, from 11 to 19 (8)"],
+    }
+    for node, lines in expected.items():
+        browser.point(driver, node_place(driver, *node))
+        assert browser.tooltip(driver)[:5] == lines, f"{node}: {browser.tooltip(driver)}"
+    comp, comm = node_place(driver, "0F1", "F", "L0.a"), node_place(driver, "0B0", "B", "L0.b")
+    assert comm[1] - comp[1] == 14, "each lane has its line"
+    # Beside the text in the middle.
+    near = lambda *node: (lambda x, y: (x - 40, y))(*node_place(driver, *node))
+    colors = [browser.color(driver, near(*node)) for node in [("0F1", "F", "L0.a"), ("0B0", "B", "L0.a"), ("0B0", "W", "L0.a")]]
+    assert len(set(colors)) == 3, colors
+    # The computation waits for 0B1.L0.b.
+    x, y = node_place(driver, "0B1", "B", "L0.b")
+    assert browser.color(driver, (x, y - 14)) == GROUND
+    browser.point(driver, (x, y - 14))
+    assert browser.tooltip(driver) == [], "a tooltip where no node is"
+    browser.point(driver, comp, click=True)
+    assert driver.find_element("id", "microbatch").get_attribute("value") == "1"
+    assert browser.color(driver, near("0B0", "W", "L0.a")) == DIMMED
+    assert browser.color(driver, near("0F1", "F", "L0.a")) == colors[0]
+
+
+def hostile_nodes(driver):
+    """Names of nodes and lanes stay names."""
+    name, lane = driver.execute_script("const { names, lanes } = ppcc.programs[0].nodes; return [names[0], lanes[0]]")
+    assert name == lane == '</script>"<b>&amp;0\\', name
+    browser.point(driver, node_place(driver, "0F1", "F", "L0." + name))
+    assert browser.tooltip(driver)[0] == f"0F1.L0.{name} on {lane}", browser.tooltip(driver)
+
+
+def actions(driver):
+    """Where its nodes are too narrow, an action is one box."""
+    browser.point(driver, browser.place(driver, "0F40"))
+    assert browser.tooltip(driver)[0] == "0F40: forward", browser.tooltip(driver)
+    driver.execute_script("ppcc.move(ppcc.programs[0].start[arguments[0]], ppcc.programs[0].end[arguments[0]], 0)",
+                          browser.find(driver, "0F40"))
+    browser.settle(driver)
+    browser.point(driver, node_place(driver, "0F40", "F", "L0.a"))
+    assert browser.tooltip(driver)[0] == "0F40.L0.a on comp", browser.tooltip(driver)
+
+
+def lanes(driver):
+    """What runs beside the compute actions has a line for each lane, without any button."""
+    top = browser.place(driver, "0F0")[1]
+    for cell, name, line in ("0SAVE0", "on d2h", 1), ("0LOAD0", "on h2d", 2):
+        x, y = browser.place(driver, cell)
+        assert y - top == 21 + 16 * (line - 1), f"{cell} is {y - top} below"
+        browser.point(driver, (x, y))
+        assert browser.tooltip(driver)[0] == f"{cell}: {name}", browser.tooltip(driver)
+        assert browser.color(driver, near_left(driver, cell)) != GROUND
+    browser.press(driver, "messages")
+    browser.point(driver, browser.place(driver, "0FREE0"))
+    assert browser.tooltip(driver)[0] == "0FREE0: on no lane", browser.tooltip(driver)
+
+
+def means(driver):
+    """Boxes below a pixel give it the mean of their colours, so that nothing depends on which of them comes first."""
+    forward, backward = driver.execute_script(
+        "return ['F', 'B'].map((letters) => ppcc.programs[0].kinds.find((kind) => kind.letters === letters).colors[0])")
+    rgb = lambda color: [int(color[i:i + 2], 16) for i in (1, 3, 5)]
+    expected = [(f + 2 * b) / 3 for f, b in zip(rgb(forward), rgb(backward))]
+    x, y = browser.place(driver, "0F3000")
+    seen = [rgb(browser.color(driver, (x + 7 * i, y))) for i in range(-40, 40)]
+    worst = max(abs(value - mean) for color in seen for value, mean in zip(color, expected))
+    assert worst < 20, f"{worst} from the mean"
+    assert driver.execute_script("return scale()") < 0.2, "the boxes are not narrow"
 
 
 def hostile(driver):

@@ -46,14 +46,16 @@
 
 // LINE: rank 0 {{.*}}COMPARE{{.*}}VOTE
 // LINE: disk {{.*}}FINGERPRINT{{.*}}FINGERPRINT
-// LINE: FINGERPRINT FINGERPRINT, COMPARE COMPARE, VOTE VOTE
+// LINE: FINGERPRINT on disk, COMPARE on compute, VOTE on compute
 
 // TRACE: "name":"thread_name","args":{"name":"disk"}
 // TRACE: "ts":1000,"dur":3000,"name":"0FINGERPRINT0","cat":"FINGERPRINT"
 
+// DRAWN: >disk</text>
 // DRAWN: >COMPARE<
 // DRAWN: >VOTE<
-// PAGE: {"letters": "FINGERPRINT", "words": "FINGERPRINT", "class": "beside"
+// DRAWN: >FINGERPRINT on disk</text>
+// PAGE: {"letters": "FINGERPRINT", "words": "on disk", "class": "beside"
 
 // The disk's work is no work of the rank.
 // REPORT: 0 9 17 8

@@ -1,7 +1,10 @@
 // With times of nodes a picture has a line for each lane.
-// RUN: ppcc %s --emit=timeline --width=80 -o - | FileCheck %s --match-full-lines --strict-whitespace
-// RUN: ppcc %s --emit=svg -o - | FileCheck %s --check-prefix=SVG
-// RUN: ppcc %s --cost=F=1 --emit=report-json -o - | FileCheck %s --check-prefix=REPORT
+// RUN: ppcc %s --schedule=lanes --emit=timeline --width=80 -o - | FileCheck %s --match-full-lines --strict-whitespace
+// RUN: ppcc %s --schedule=lanes --emit=svg -o - | FileCheck %s --check-prefix=SVG
+// Each node is a box; a page has each order of nodes once, but here each microbatch has its own.
+// RUN: not ppcc %s --schedule=many -D layers=50001 -D M=1 --emit=svg -o - 2>&1 | FileCheck %s --check-prefix=LARGE
+// RUN: not ppcc %s --schedule=many -D layers=40000 -D M=101 --emit=html -o - 2>&1 | FileCheck %s --check-prefix=PAGE
+// RUN: ppcc %s --schedule=lanes --cost=F=1 --emit=report-json -o - | FileCheck %s --check-prefix=REPORT
 schedule lanes() {
   ranks 1; microbatches 2; placement linear;
   layer expert {
@@ -22,6 +25,16 @@ schedule lanes() {
 // SVG:      text-anchor="end">comp</text>
 // SVG-NEXT: text-anchor="end">comm</text>
 // SVG-NEXT: <g stroke
-// SVG-NEXT: <rect x="73.8" y="26" width="32" height="14" fill="url(#k0c0)"/>
-// SVG-NEXT: <rect x="105.8" y="40" width="16" height="14" fill="url(#k0c0)"/>
+// SVG-NEXT: <rect x="80.64" y="26" width="32" height="14" fill="url(#k0c0)"/>
+// SVG-NEXT: <rect x="112.64" y="40" width="16" height="14" fill="url(#k0c0)"/>
 // REPORT: "makespan": 15
+// LARGE: many: error: 50001 boxes are more than the 50000 that an svg can take [E1051]
+// PAGE: many: error: 4040000 nodes are more than the 4000000 that a page can take [E1051]
+schedule many(layers: int, M: int) {
+  ranks 1; microbatches M; placement linear;
+  backward when false;
+  layer plain { F: a @ comp; }
+  stage graph s { repeat layers { layer plain; } F: per layer; }
+  model { cost F.a = 0.001; scale microbatch m = m + 1; }
+  on rank r { repeat M { F; } }
+}

@@ -25,6 +25,8 @@ struct NodeOrder {
     Time reads = 0, gives = 0;
   };
   std::vector<Member> members;
+  uint32_t number = 0; ///< Of the orders that were made before it.
+  size_t timed = 0;    ///< Of the places, those that take time.
 };
 
 /// Orders the nodes of the actions and groups of a program.
@@ -87,6 +89,7 @@ private:
   std::vector<std::vector<Time>> times; ///< By graph and node; made when asked.
   std::map<Key, NodeOrder> orders;
   size_t cached = 0; ///< Places of all orders.
+  uint32_t made = 0; ///< Orders, those that are not kept too.
   Key key;
   MicrobatchScales scales;
 };

@@ -4,9 +4,10 @@
 
 const NONE = 0xffffffff; // A cause: it could start at once.
 const HIDDEN = 0xfffffffe; // A cause: a row of a rank that the page does not have.
-const GUTTER = 78, AXIS = 26, TITLE = 30, BOX = 24, MESSAGE = 8, MEMORY = 30, GAP = 4;
-const DIMMED = "#e4e4e4", DIMMED_PIXEL = 0xffe4e4e4;
+const AXIS = 26, TITLE = 30, BOX = 24, LANE = 14, MESSAGE = 8, MEMORY = 30, GAP = 4;
+const FONT = "11px Helvetica, Arial, sans-serif", DIMMED = "#e4e4e4", GROUND = "#f2f2f2";
 const NARROW = 3; // Boxes below this many pixels have neither border nor label.
+const NODE = 12; // Nodes show once they are this many pixels wide on average, so that most have a label.
 
 // ---- The data -------------------------------------------------------------------------------------------------------
 
@@ -38,34 +39,67 @@ function load(json) {
   for (const time of data.end) data.length = Math.max(data.length, time);
   data.onCritical = new Uint8Array(data.start.length);
   for (const row of data.critical) data.onCritical[row] = 1;
-  for (const kind of data.kinds) kind.pixels = kind.colors.map(pixelOf);
+  data.nodes = json.nodes ? loadNodes(json.nodes) : null;
+  data.box = Math.max(BOX, data.nodes ? LANE * data.nodes.lanes.length : 0);
   data.source = new Map(json.source.map(([file, line, text]) => [file + ":" + line, text]));
   data.tracks = json.ranks.map((rank, i) => {
-    const compute = [], messages = [];
+    const compute = [], messages = [], beside = new Map();
     for (let row = json.rowStarts[i]; row < json.rowStarts[i + 1]; ++row) {
-      if (!isCompute(data, row)) messages.push(row);
-      else if (data.end[row] > data.start[row] && !isMember(data, row, json.rowStarts[i])) compute.push(row);
+      const takesTime = data.end[row] > data.start[row], kind = data.kinds[data.kind[row]];
+      if (isCompute(data, row)) {
+        if (takesTime && !isMember(data, row, json.rowStarts[i])) compute.push(row);
+      } else if (takesTime && kind.class === "beside") {
+        if (!beside.has(kind.lane)) beside.set(kind.lane, []);
+        beside.get(kind.lane).push(row);
+      } else messages.push(row);
     }
     const at = new Float64Array(bytes(json.memory[i].at)), held = new Float64Array(bytes(json.memory[i].held));
     let peak = 0;
     for (const value of held) peak = Math.max(peak, value);
-    return { rank, compute: items(data, compute), messages: items(data, messages), memory: { at, held, peak } };
+    for (const [lane, rows] of beside) beside.set(lane, items(data, rows));
+    return { rank, compute: items(data, compute), beside, messages: items(data, messages), memory: { at, held, peak } };
   });
+  data.beside = [...new Set(data.tracks.flatMap((track) => [...track.beside.keys()]))].sort((a, b) => a - b);
   data.peak = data.tracks.reduce((peak, track) => Math.max(peak, track.memory.peak), 0);
   return data;
 }
 
-/// `#rrggbb` as a pixel of an image.
-function pixelOf(color) {
-  const value = parseInt(color.slice(1), 16);
-  return ((0xff000000 | ((value & 0xff) << 16)) | (value & 0xff00) | (value >> 16)) >>> 0;
+/// The orders of nodes, each with the nodes of each lane in order of time; and what a node takes on average.
+function loadNodes(json) {
+  const column = (name, type) => new type(bytes(json[name]));
+  const nodes = {
+    lanes: json.lanes, names: json.names, order: column("order", Uint32Array), begin: column("begin", Uint32Array),
+    member: column("member", Uint32Array), kind: column("kind", Uint8Array), lane: column("lane", Uint8Array),
+    name: column("name", Uint32Array), layer: column("layer", Uint32Array),
+    start: column("start", Float64Array), end: column("end", Float64Array),
+  };
+  nodes.orders = Array.from({ length: nodes.begin.length - 1 }, (_, order) => {
+    const lanes = json.lanes.map(() => []), first = nodes.begin[order], last = nodes.begin[order + 1];
+    let taken = 0;
+    for (let node = first; node < last; ++node) {
+      lanes[nodes.lane[node]].push(node);
+      taken += nodes.end[node] - nodes.start[node];
+    }
+    return { lanes: lanes.map((list) => items(nodes, list)), taken, count: last - first };
+  });
+  let taken = 0, count = 0;
+  for (const order of nodes.order)
+    if (order !== NONE) {
+      taken += nodes.orders[order].taken;
+      count += nodes.orders[order].count;
+    }
+  nodes.mean = count ? taken / count : 0;
+  return nodes;
 }
+
+/// `#rrggbb` as three numbers.
+const channels = (color) => [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
 
 const isCompute = (data, row) => data.kinds[data.kind[row]].class === "compute";
 /// Whether the row is a later member of a group of compute actions.
 const isMember = (data, row, first) => data.joined[row] === 1 && row > first && isCompute(data, row - 1);
 
-/// Rows in order of their starts, ready for searches by time.
+/// Rows, or nodes, in order of their starts, ready for searches by time.
 function items(data, rows) {
   rows.sort((a, b) => data.start[a] - data.start[b] || a - b);
   const reach = new Float64Array(rows.length); // The latest end so far.
@@ -120,6 +154,12 @@ const number = (value) => String(Number(value.toFixed(9)));
 const microbatchText = (data, row) => (data.microbatch[row] === 0xffffffff ? "" : String(data.microbatch[row]));
 const label = (data, row) => data.kinds[data.kind[row]].letters + microbatchText(data, row);
 const cell = (data, row) => data.stage[row] + label(data, row);
+/// As in `B3.L1.mlp`; the letters are those of the node.
+const nodeLabel = (data, row, node) => data.kinds[data.nodes.kind[node]].letters + microbatchText(data, row);
+function nodePath(data, row, node) {
+  const { layer, name, names } = data.nodes;
+  return nodeLabel(data, row, node) + (layer[node] === NONE ? "" : ".L" + layer[node]) + "." + names[name[node]];
+}
 
 function place(data, site) {
   const [file, line, column] = data.sites.subarray(4 * site, 4 * site + 3);
@@ -141,17 +181,23 @@ function waitedFor(data, row) {
   return names.length ? "waited for " + names.join(", that for ") : "waited for nothing";
 }
 
-/// The lines of the tooltip of a row: [text, class].
-function describe(data, row) {
-  const kind = data.kinds[data.kind[row]];
+const span = (start, end) => "from " + number(start) + " to " + number(end) + " (" + number(end - start) + ")";
+
+/// The lines of the tooltip of a row, or of a node of it: [text, class].
+function describe({ data, row, node, begin }) {
+  const kind = data.kinds[data.kind[row]], { nodes } = data;
   const pipe = data.pipes.length > 1 ? " of pipe " + data.pipes[data.pipe[row]].name : "";
   const phase = data.phases[data.phase[row]];
   const start = data.start[row], end = data.end[row];
   const lines = [
-    [cell(data, row) + ": " + kind.words],
+    [(node === undefined ? "" : "in ") + cell(data, row) + ": " + kind.words],
     ["stage " + data.stage[row] + pipe + (microbatchText(data, row) && ", microbatch " + microbatchText(data, row)) + (phase ? ", phase " + phase : "")],
-    ["rank " + data.ranks[rankIndex(data, row)] + ", from " + number(start) + " to " + number(end) + " (" + number(end - start) + ")"],
+    ["rank " + data.ranks[rankIndex(data, row)] + ", " + span(start, end)],
   ];
+  if (node !== undefined)
+    lines.unshift(
+      [data.stage[row] + nodePath(data, row, node) + " on " + nodes.lanes[nodes.lane[node]]],
+      [span(begin + nodes.start[node], begin + nodes.end[node])]);
   if (kind.class === "send" || kind.class === "recv") lines.push([(kind.class === "send" ? "to" : "from") + " stage " + data.peer[row]]);
   for (let site = data.site[row], depth = 0; site !== 0 && depth < 8; site = data.sites[4 * site + 3], ++depth) {
     const { text, source } = place(data, site);
@@ -170,13 +216,25 @@ const length = Math.max(...programs.map((data) => data.length));
 const shows = { critical: false, messages: false, memory: false };
 let selected = null; // A microbatch.
 let view = { from: 0, to: length, top: 0 };
+const EMPTY = { rows: new Uint32Array(0), reach: new Float64Array(0) };
 let width = 0, height = 0, strips = [], total = 0, pending = false, frames = 0;
 
 const scale = () => (width - GUTTER - 8) / (view.to - view.from); // Pixels a unit of time.
 const xOf = (time) => GUTTER + (time - view.from) * scale();
 const timeOf = (x) => view.from + (x - GUTTER) / scale();
+const showsNodes = (data) => data.nodes !== null && data.nodes.mean * scale() >= NODE;
 
-/// What stands under what: titles, ranks, memory curves.
+function widest(names) {
+  context.font = FONT;
+  return Math.min(Math.max(0, ...names.map((name) => context.measureText(name).width)), 120);
+}
+
+/// Pixels for names: those of ranks, and behind them those of the lanes of nodes; the lanes beside have all of it.
+const NODE_LANES = widest(programs.flatMap((data) => (data.nodes ? data.nodes.lanes : [])));
+const BESIDE = widest(programs.flatMap((data) => data.beside.map((lane) => data.lanes[lane])));
+const GUTTER = Math.ceil(Math.max(78, NODE_LANES && NODE_LANES + 76, BESIDE + 12));
+
+/// What stands under what: titles, ranks, memory curves. Lanes of a rank stand in its strip.
 function layOut() {
   strips = [];
   let y = 0;
@@ -187,7 +245,15 @@ function layOut() {
   for (const data of programs) {
     add({ type: "title", data, height: TITLE });
     for (const track of data.tracks) {
-      add({ type: "rank", data, track, height: BOX + GAP + (shows.messages && track.messages.rows.length ? MESSAGE : 0) });
+      const lines = [{ data, list: track.compute, y: 0, height: data.box, halves: 2 }];
+      let bottom = data.box;
+      for (const lane of data.beside) {
+        lines.push({ data, list: track.beside.get(lane) || EMPTY, lane, y: bottom + 2, height: LANE, halves: 1 });
+        bottom += 2 + LANE;
+      }
+      const messages = shows.messages && track.messages.rows.length ? MESSAGE : 0;
+      const gap = lines.length > 1 ? 2 * GAP : GAP;
+      add({ type: "rank", data, track, lines, messages: bottom + 1, height: bottom + messages + gap });
       if (shows.memory) add({ type: "memory", data, track, height: MEMORY + GAP });
     }
   }
@@ -233,15 +299,9 @@ function resize() {
 const isDimmed = (data, row) =>
   (selected !== null && data.microbatch[row] !== selected) || (shows.critical && !data.onCritical[row]);
 
-function color(data, row) {
+function color(data, row, kind = data.kind[row]) {
   const chunk = data.pipes[data.pipe[row]].chunks[data.stage[row]];
-  const kind = data.kinds[data.kind[row]];
-  return isDimmed(data, row) ? DIMMED : kind.colors[chunk];
-}
-
-function pixel(data, row) {
-  const chunk = data.pipes[data.pipe[row]].chunks[data.stage[row]], { pixels } = data.kinds[data.kind[row]];
-  return isDimmed(data, row) ? DIMMED_PIXEL : pixels[chunk];
+  return isDimmed(data, row) ? DIMMED : data.kinds[kind].colors[chunk];
 }
 
 function draw() {
@@ -263,84 +323,162 @@ function draw() {
 
 const yOf = (strip) => AXIS + strip.y - view.top;
 
-/// The narrow boxes of all visible ranks, two rows of pixels a rank, which are stretched to its height.
-const narrow = { canvas: document.createElement("canvas"), image: null, pixels: null };
-narrow.context = narrow.canvas.getContext("2d");
+/// An image of the visible lines, a row of pixels each, two where members of groups share it: each pixel has the mean of the
+/// colours of its time. It is stretched to the heights of the lines; what is wide enough for a border is drawn over it.
+const means = { canvas: document.createElement("canvas"), image: null };
+means.context = means.canvas.getContext("2d");
 
-function clearNarrow(ranks) {
-  const { canvas: own, context: ownContext } = narrow, columns = Math.max(1, Math.ceil(width - GUTTER)), rows = Math.max(1, 2 * ranks);
-  if (!narrow.image || own.width !== columns || own.height !== rows) {
+function clearMeans(rows) {
+  const columns = Math.max(1, Math.ceil(width - GUTTER)), { canvas: own } = means;
+  if (!means.image || own.width !== columns || own.height !== rows) {
     own.width = columns;
     own.height = rows;
-    narrow.image = ownContext.createImageData(columns, rows);
-    narrow.pixels = new Uint32Array(narrow.image.data.buffer);
+    means.image = means.context.createImageData(columns, rows);
   }
-  narrow.pixels.fill(0xfff2f2f2);
+  new Uint32Array(means.image.data.buffer).fill(0xfff2f2f2);
 }
 
-function paintNarrow(index, data, row, start, end) {
-  const columns = narrow.canvas.width, line = 2 * index * columns;
-  const first = Math.floor(xOf(start) - GUTTER + 0.5), last = Math.max(first + 1, Math.floor(xOf(end) - GUTTER + 0.5));
-  const upper = pixel(data, row), lower = data.joined[row + 1] && isCompute(data, row + 1) ? pixel(data, row + 1) : upper;
-  for (let x = Math.max(first, 0); x < last && x < columns; ++x) {
-    narrow.pixels[line + x] = upper;
-    narrow.pixels[line + columns + x] = lower;
+/// For each half of a line, and each colour channel, the integrals up to each box of how its colour differs from the ground.
+function integralsOf({ data, list, halves }) {
+  const choice = selected + (shows.critical ? " critical" : "");
+  if (list.integrals && list.choice === choice) return list.integrals;
+  const { rows } = list, ground = channels(GROUND), known = new Map();
+  const integrals = Array.from({ length: halves }, () => ground.map(() => new Float64Array(rows.length + 1)));
+  const channelsOf = (name) => {
+    if (!known.has(name)) known.set(name, channels(name).map((value, i) => value - ground[i]));
+    return known.get(name);
+  };
+  for (let i = 0; i < rows.length; ++i) {
+    const row = rows[i], length = data.end[row] - data.start[row];
+    for (let half = 0; half < halves; ++half) {
+      const member = half && data.joined[row + 1] && isCompute(data, row + 1) ? row + 1 : row;
+      channelsOf(color(data, member)).forEach((value, c) => {
+        integrals[half][c][i + 1] = integrals[half][c][i] + value * length;
+      });
+    }
+  }
+  list.choice = choice;
+  return (list.integrals = integrals);
+}
+
+/// Paints a line, from the row `top` of the image on.
+function paintMeans(line, top) {
+  const { data, list } = line, { rows, reach } = list, integrals = integralsOf(line);
+  const ground = channels(GROUND), pixels = means.image.data, columns = means.canvas.width, step = 1 / scale();
+  const before = integrals.map(() => [0, 0, 0]);
+  for (let x = -1; x < columns; ++x) {
+    const time = view.from + (x + 1) * step, i = firstAbove(reach, time); // The end of the column, and the box there.
+    const start = i < rows.length ? data.start[rows[i]] : time;
+    const part = start < time ? (time - start) / (data.end[rows[i]] - start) : 0;
+    for (let half = 0; half < integrals.length; ++half)
+      for (let c = 0; c < 3; ++c) {
+        const integral = integrals[half][c];
+        const sum = part ? integral[i] + (integral[i + 1] - integral[i]) * part : integral[i];
+        if (x >= 0) pixels[4 * ((top + half) * columns + x) + c] = ground[c] + (sum - before[half][c]) / step;
+        before[half][c] = sum;
+      }
   }
 }
 
 function drawRanks(seen) {
-  const ranks = seen.filter((strip) => strip.type === "rank"), least = 1 / scale(), wide = [];
-  clearNarrow(ranks.length);
-  ranks.forEach((strip, i) =>
-    forEachVisible(strip.data, strip.track.compute, view.from, view.to, least, (row, start, end) => {
-      if (end - start < NARROW * least) paintNarrow(i, strip.data, row, start, end);
-      else wide.push({ strip, row, start, end });
-    }));
-  narrow.context.putImageData(narrow.image, 0, 0);
+  const least = 1 / scale(), wide = [], lines = [];
+  for (const strip of seen)
+    if (strip.type === "rank") for (const line of strip.lines) lines.push({ line, top: yOf(strip) + line.y });
+  const halves = lines.reduce((sum, { line }) => sum + line.halves, 0);
+  clearMeans(Math.max(1, halves));
+  let row = 0;
+  for (const { line, top } of lines) {
+    let hasNarrow = false;
+    forEachVisible(line.data, line.list, view.from, view.to, least, (box, start, end) => {
+      if (end - start < NARROW * least) hasNarrow = true;
+      else wide.push({ line, top, row: box });
+    });
+    if (hasNarrow) paintMeans(line, row);
+    row += line.halves;
+  }
+  means.context.putImageData(means.image, 0, 0);
   context.imageSmoothingEnabled = false;
-  ranks.forEach((strip, i) =>
-    context.drawImage(narrow.canvas, 0, 2 * i, narrow.canvas.width, 2, GUTTER, yOf(strip), narrow.canvas.width, BOX));
-  context.font = "11px Helvetica, Arial, sans-serif";
+  row = 0;
+  for (const { line, top } of lines) {
+    context.drawImage(means.canvas, 0, row, means.canvas.width, line.halves, GUTTER, top, means.canvas.width, line.height);
+    row += line.halves;
+  }
+  context.font = FONT;
   context.textAlign = "center";
   context.textBaseline = "middle";
   for (const box of wide) drawBox(box);
-  if (shows.messages) ranks.forEach(drawMessages);
+  if (shows.messages) for (const strip of seen) if (strip.type === "rank") drawMessages(strip);
 }
 
-function drawBox({ strip, row, start, end }) {
-  const { data } = strip, y = yOf(strip), group = members(data, row);
-  const left = Math.max(xOf(start), GUTTER - 2), right = Math.min(xOf(end), width + 2);
+function drawBox({ line, top, row }) {
+  const { data } = line;
+  if (line.lane !== undefined) {
+    const labels = [label(data, row), microbatchText(data, row)];
+    return drawPart(data, row, { start: data.start[row], end: data.end[row], top, height: line.height, labels });
+  }
+  if (showsNodes(data) && data.nodes.order[row] !== NONE) return drawNodes(data, row, top);
+  const group = members(data, row);
   group.forEach((member, i) => {
-    const top = y + (BOX * i) / group.length, part = BOX / group.length;
-    const marked = (shows.critical || selected !== null) && !isDimmed(data, member);
-    context.fillStyle = color(data, member);
-    context.fillRect(left, top, right - left, part);
-    context.strokeStyle = marked ? "#000" : "#555";
-    context.lineWidth = marked ? 1.5 : 0.5;
-    context.strokeRect(left, top, right - left, part);
-    context.fillStyle = isDimmed(data, member) ? "#777" : "#000";
-    drawLabel(data, member, left, right, top, part);
+    const height = line.height / group.length;
+    drawPart(data, member, { start: data.start[row], end: data.end[row], top: top + i * height, height });
   });
 }
 
+/// The top and height of a lane of nodes in the row of its rank.
+function laneAt(data, lane) {
+  const height = data.box / data.nodes.lanes.length;
+  return { top: height * lane, height };
+}
+
+function drawNodes(data, row, top) {
+  const { nodes } = data, begin = data.start[row], left = xOf(begin);
+  context.fillStyle = GROUND;
+  context.fillRect(left, top, xOf(data.end[row]) - left, data.box);
+  nodes.orders[nodes.order[row]].lanes.forEach((list, lane) => {
+    const { top: above, height } = laneAt(data, lane);
+    forEachVisible(nodes, list, view.from - begin, view.to - begin, 1 / scale(), (node, start, end) => {
+      const member = row + nodes.member[node];
+      const labels = [nodePath(data, member, node), nodeLabel(data, member, node)], kind = nodes.kind[node];
+      drawPart(data, member, { start: begin + start, end: begin + end, top: top + above, height, labels, kind });
+    });
+  });
+}
+
+/// A box with the first of its labels that fits; without labels it is that of the row.
+function drawPart(data, row, { start, end, top, height, labels, kind }) {
+  const left = Math.max(xOf(start), GUTTER - 2), right = Math.min(xOf(end), width + 2);
+  const marked = (shows.critical || selected !== null) && !isDimmed(data, row);
+  context.fillStyle = color(data, row, kind);
+  context.fillRect(left, top, right - left, height);
+  if (right - left < NARROW) return;
+  context.strokeStyle = marked ? "#000" : "#555";
+  context.lineWidth = marked ? 1.5 : 0.5;
+  context.strokeRect(left, top, right - left, height);
+  context.fillStyle = isDimmed(data, row) ? "#777" : "#000";
+  if (height < 9) return;
+  if (!labels) return drawLabel(data, row, left, right, top, height);
+  const text = labels.find((candidate) => fits(candidate, left, right));
+  if (text) context.fillText(text, (left + right) / 2, top + height / 2 + 0.5);
+}
+
 function drawMessages(strip) {
-  const { data, track } = strip, top = yOf(strip) + BOX + 1;
+  const { data, track } = strip, top = yOf(strip) + strip.messages;
   forEachVisible(data, track.messages, view.from, view.to, 1 / scale(), (row, start, end) => {
     context.fillStyle = color(data, row);
     context.fillRect(xOf(start), top, Math.max(1, xOf(end) - xOf(start)), MESSAGE - 2);
   });
 }
 
+const fits = (text, left, right) => right - left >= 6.4 * text.length + 2;
+
 /// The letters and the microbatch, in one line, else in two, else not at all.
-function drawLabel(data, row, left, right, top, part) {
+function drawLabel(data, row, left, right, top, height) {
   const letters = data.kinds[data.kind[row]].letters, digits = microbatchText(data, row);
-  const fits = (text) => right - left >= 6.4 * text.length + 2;
   const center = (left + right) / 2;
-  if (part < 9) return;
-  if (fits(letters + digits)) return context.fillText(letters + digits, center, top + part / 2 + 0.5);
-  if (part < 20 || !fits(letters) || !fits(digits)) return;
-  context.fillText(letters, center, top + part / 4 + 1);
-  context.fillText(digits, center, top + (3 * part) / 4);
+  if (fits(letters + digits, left, right)) return context.fillText(letters + digits, center, top + height / 2 + 0.5);
+  if (height < 20 || !fits(letters, left, right) || !fits(digits, left, right)) return;
+  context.fillText(letters, center, top + height / 4 + 1);
+  context.fillText(digits, center, top + (3 * height) / 4);
 }
 
 function drawMemory(strip) {
@@ -388,7 +526,7 @@ function pathOf(data) {
 function drawPath(data, rows) {
   const middles = new Map();
   for (const strip of strips)
-    if (strip.data === data && strip.type === "rank") middles.set(strip.track.rank, yOf(strip) + BOX / 2);
+    if (strip.data === data && strip.type === "rank") middles.set(strip.track.rank, yOf(strip) + data.box / 2);
   context.strokeStyle = "#000";
   context.lineWidth = 1;
   context.beginPath();
@@ -412,11 +550,23 @@ function drawNames(seen) {
   for (const strip of seen) {
     context.fillStyle = "#111";
     context.textAlign = strip.type === "title" ? "left" : "right";
-    context.font = (strip.type === "title" ? "bold 13px" : "11px") + " Helvetica, Arial, sans-serif";
+    context.font = strip.type === "title" ? "bold 13px Helvetica, Arial, sans-serif" : FONT;
     if (strip.type === "title") context.fillText(strip.data.title, 8, yOf(strip) + TITLE / 2);
-    if (strip.type === "rank") context.fillText("rank " + strip.track.rank, GUTTER - 6, yOf(strip) + BOX / 2);
+    if (strip.type === "rank") drawRankNames(strip);
     if (strip.type === "memory") context.fillText("≤ " + number(strip.track.memory.peak), GUTTER - 6, yOf(strip) + MEMORY / 2);
   }
+}
+
+function drawRankNames(strip) {
+  const { data } = strip, top = yOf(strip);
+  context.fillText("rank " + strip.track.rank, GUTTER - 6 - (data.nodes ? NODE_LANES + 8 : 0), top + data.box / 2);
+  if (showsNodes(data))
+    data.nodes.lanes.forEach((name, lane) => {
+      const place = laneAt(data, lane);
+      context.fillText(name, GUTTER - 6, top + place.top + place.height / 2, NODE_LANES);
+    });
+  for (const line of strip.lines)
+    if (line.lane !== undefined) context.fillText(data.lanes[line.lane], GUTTER - 6, top + line.y + LANE / 2, GUTTER - 12);
 }
 
 /// The least of 1, 2 and 5 times a power of ten that is at least `value`.
@@ -431,7 +581,7 @@ function drawAxis() {
   context.fillStyle = "#111";
   context.strokeStyle = "#999";
   context.lineWidth = 1;
-  context.font = "11px Helvetica, Arial, sans-serif";
+  context.font = FONT;
   context.textAlign = "center";
   const step = roundUp(80 / scale());
   context.beginPath();
@@ -448,23 +598,36 @@ function drawAxis() {
 
 // ---- Pointer and keys -----------------------------------------------------------------------------------------------
 
-/// The row at a place of the canvas, with its program; nothing elsewhere.
+/// The row at a place of the canvas, with its program, and where nodes show the node and when its box begins; nothing elsewhere.
 function rowAt(x, y) {
   const strip = strips.find((candidate) => candidate.type === "rank" && y >= yOf(candidate) && y < yOf(candidate) + candidate.height);
   if (!strip || x < GUTTER || y < AXIS) return null;
   const { data, track } = strip, inside = y - yOf(strip), time = timeOf(x);
-  const list = inside < BOX ? track.compute : shows.messages ? track.messages : null;
-  if (!list) return null;
-  // What is drawn at least a pixel wide is found a pixel wide.
+  const line = strip.lines.find((candidate) => inside >= candidate.y && inside < candidate.y + candidate.height);
+  const list = line ? line.list : shows.messages && inside >= strip.messages ? track.messages : EMPTY;
+  const row = itemAt(data, list, time);
+  if (row === null || !line || line.lane !== undefined) return row === null ? null : { data, row };
+  if (showsNodes(data) && data.nodes.order[row] !== NONE) return nodeAt(data, row, time, inside);
+  const group = members(data, row);
+  return { data, row: group[Math.floor((inside / data.box) * group.length)] };
+}
+
+/// The row, or node, of a list at a time. What is drawn at least a pixel wide is found a pixel wide.
+function itemAt(data, list, time) {
   const pixel = 1 / scale();
   for (let i = firstAbove(list.reach, time - pixel); i < list.rows.length; ++i) {
     const row = list.rows[i];
     if (data.start[row] > time) return null;
-    if (Math.max(data.end[row], data.start[row] + pixel) <= time) continue;
-    const group = inside < BOX ? members(data, row) : [row];
-    return { data, row: group[Math.min(Math.floor((inside / BOX) * group.length), group.length - 1)] };
+    if (Math.max(data.end[row], data.start[row] + pixel) > time) return row;
   }
   return null;
+}
+
+function nodeAt(data, row, time, inside) {
+  const { nodes } = data, begin = data.start[row];
+  const lane = Math.floor((inside / data.box) * nodes.lanes.length);
+  const node = itemAt(nodes, nodes.orders[nodes.order[row]].lanes[lane], time - begin);
+  return node === null ? null : { data, row: row + nodes.member[node], node, begin };
 }
 
 function memoryAt(x, y) {
@@ -513,7 +676,7 @@ function listen() {
   window.addEventListener("pointermove", (event) => {
     if (!drag) {
       const [x, y] = at(event), found = event.target === canvas && rowAt(x, y);
-      return showTooltip(found ? describe(found.data, found.row) : event.target === canvas ? memoryAt(x, y) : null, event);
+      return showTooltip(found ? describe(found) : event.target === canvas ? memoryAt(x, y) : null, event);
     }
     const dx = event.clientX - drag.x, dy = event.clientY - drag.y;
     drag.moved ||= Math.abs(dx) + Math.abs(dy) > 4;
@@ -574,9 +737,9 @@ function fit() {
 function legend() {
   const seen = new Map();
   for (const data of programs)
-    for (const index of new Set(data.kind)) {
+    for (const index of new Set([...data.kind, ...(data.nodes ? data.nodes.kind : [])])) {
       const kind = data.kinds[index];
-      if (kind.class === "compute" && !seen.has(kind.letters)) seen.set(kind.letters, kind);
+      if (kind.class !== "send" && kind.class !== "recv" && !seen.has(kind.letters)) seen.set(kind.letters, kind);
     }
   for (const kind of seen.values()) {
     const entry = document.createElement("span"), swatch = document.createElement("i");
@@ -584,6 +747,7 @@ function legend() {
     entry.append(swatch, kind.letters + " " + kind.words);
     byId("legend").append(entry);
   }
+  if (programs.some((data) => data.nodes)) byId("help").append(" · zoomed in: the nodes of actions");
 }
 
 /// For scripts and tests: the programs, and where a row is on the screen.
@@ -592,14 +756,22 @@ window.ppcc = {
   get view() { return { ...view }; },
   get frames() { return frames; },
   move,
-  screenOf(program, row) {
-    const data = programs[program], rank = data.ranks[rankIndex(data, row)];
+  screenOf(program, row, node) {
+    const data = programs[program], { nodes } = data, rank = data.ranks[rankIndex(data, row)], kind = data.kinds[data.kind[row]];
     const strip = strips.find((candidate) => candidate.data === data && candidate.type === "rank" && candidate.track.rank === rank);
     let first = row;
     while (isMember(data, first, data.rowStarts[rankIndex(data, row)])) --first;
     const group = members(data, first), box = canvas.getBoundingClientRect();
-    const part = BOX / group.length, inside = isCompute(data, row) ? part * (row - first + 0.5) : BOX + MESSAGE / 2;
-    return { x: box.left + (xOf(data.start[row]) + xOf(data.end[row])) / 2, y: box.top + yOf(strip) + inside };
+    const line = strip.lines.find((candidate) => candidate.lane === kind.lane);
+    let start = data.start[row], end = data.end[row], inside = (data.box / group.length) * (row - first + 0.5);
+    if (node !== undefined) {
+      const place = laneAt(data, nodes.lane[node]);
+      end = data.start[first] + nodes.end[node];
+      start = data.start[first] + nodes.start[node];
+      inside = place.top + place.height / 2;
+    } else if (kind.class === "beside" && line) inside = line.y + LANE / 2;
+    else if (!isCompute(data, row)) inside = strip.messages - 1 + MESSAGE / 2;
+    return { x: box.left + (xOf(start) + Math.max(xOf(end), xOf(start) + 1)) / 2, y: box.top + yOf(strip) + inside };
   },
 };
 
