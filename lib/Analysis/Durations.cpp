@@ -8,8 +8,8 @@ using namespace ppcc;
 static constexpr Time untold = -1;
 
 Durations::Durations(const Program &program)
-    : overlap(program.costs.overlap), rule(program.costs.groupRule),
-      factor(program.costs.groupFactor), scales(program) {
+    : overlap(program.costs.overlap), scales(program),
+      rule(program.costs.groupRule), factor(program.costs.groupFactor) {
   for (const Pipe &pipe : program.pipes) {
     firstStage.push_back(stages);
     stages += pipe.numStages();

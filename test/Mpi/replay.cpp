@@ -57,7 +57,8 @@ using Rank = std::vector<Item>;
 }
 
 Cell parseCell(const std::string &text) {
-  Cell cell{text};
+  Cell cell;
+  cell.text = text;
   std::istringstream in(text);
   in >> cell.stage;
   while (in.peek() == '_' || std::isalpha(in.peek()))
