@@ -157,6 +157,10 @@ private:
       put(",\"name\":\"thread_name\",\"args\":{\"name\":");
       text(threadName(thread));
       put("}}");
+      event("M", rank, thread);
+      put(",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":");
+      number(thread);
+      put("}}");
     }
   }
   static std::string threadName(uint32_t thread) {
