@@ -87,7 +87,8 @@ private:
   /// next items use, until there are enough; groups are not cut.
   Stages windowFrom(ActionId begin, ActionId end) {
     ++item;
-    for (StageId stage : llvm::reverse(stagesOf(begin, end))) {
+    Stages stages = stagesOf(begin, end);
+    for (StageId stage : llvm::reverse(stages)) {
       llvm::erase_if(uses,
                      [&](const NextUse &use) { return use.stage == stage; });
       uses.insert(uses.begin(), {stage, item});
