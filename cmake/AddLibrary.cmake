@@ -1,3 +1,30 @@
+# ppcc_precompile(NAME LINK target... HEADERS header...): the library NAME, whose headers are compiled once for all targets
+# that reuse them. They are others' headers only: the fence below stands.
+function(ppcc_precompile name)
+  cmake_parse_arguments(ARG "" "" "LINK;HEADERS" ${ARGN})
+  set(source ${PROJECT_BINARY_DIR}/precompiled/${name}.cpp)
+  file(CONFIGURE OUTPUT ${source} CONTENT "")
+  add_library(${name} STATIC ${source})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+endfunction()
+
+# ppcc_reuse(TARGET NAME): TARGET takes the headers of ppcc_precompile(NAME ...). ccache wants the option.
+function(ppcc_reuse target name)
+  target_precompile_headers(${target} REUSE_FROM ${name})
+  target_compile_options(${target} PRIVATE -fpch-preprocess)
+endfunction()
+
+ppcc_precompile(ppccHeaders LINK ppcc_llvm fmt::fmt HEADERS
+  <algorithm> <array> <bit> <charconv> <chrono> <cmath> <cstring> <deque> <functional> <limits> <map> <memory> <numeric>
+  <optional> <queue> <set> <span> <sstream> <string> <string_view> <tuple> <unordered_map> <utility> <variant> <vector>
+  <fmt/format.h>
+  <llvm/ADT/ArrayRef.h> <llvm/ADT/BitVector.h> <llvm/ADT/DenseMap.h> <llvm/ADT/DenseSet.h> <llvm/ADT/STLExtras.h>
+  <llvm/ADT/SmallString.h> <llvm/ADT/SmallVector.h> <llvm/ADT/StringExtras.h> <llvm/ADT/StringMap.h>
+  <llvm/ADT/StringRef.h> <llvm/ADT/StringSwitch.h> <llvm/Support/Error.h> <llvm/Support/FileSystem.h>
+  <llvm/Support/JSON.h> <llvm/Support/MemoryBuffer.h> <llvm/Support/Path.h> <llvm/Support/VirtualFileSystem.h>
+  <llvm/Support/raw_ostream.h>)
+
 # ppcc_library(NAME LINK lib...): the library ppccNAME of all sources in this folder. The link list is the
 # fence between the layers: headers of a library that is not in it are not found.
 function(ppcc_library name)
@@ -10,6 +37,7 @@ function(ppcc_library name)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter
       # False alarms of g++ 12 inside fmt and libstdc++.
       -Wno-stringop-overflow -Wno-restrict)
+    ppcc_reuse(${target} ppccHeaders)
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
