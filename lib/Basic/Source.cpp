@@ -66,11 +66,25 @@ llvm::Expected<uint32_t> SourceManager::open(StringRef path) {
   size_t bytes = (*text)->getBufferSize();
   if (bytes > maxBytes || nextBase + bytes > UINT32_MAX - 1)
     return tooLarge();
-  if (path == "-")
-    return add("<stdin>", std::move(*text));
-  uint32_t id = add(path, std::move(*text));
-  files[id].isRead = true;
+  bool isStdin = path == "-";
+  uint32_t id = add(isStdin ? "<stdin>" : path, std::move(*text));
+  File &file = files[id];
+  file.isRead = !isStdin;
+  llvm::sys::fs::file_status status;
+  if (!isStdin) {
+    if (auto found = fs->status(path); found && found->isRegularFile())
+      file.identity = found->getUniqueID();
+  } else if (!llvm::sys::fs::status(llvm::sys::fs::getStdinHandle(), status) &&
+             llvm::sys::fs::is_regular_file(status)) {
+    file.identity = status.getUniqueID();
+  }
   return id;
+}
+
+bool SourceManager::hasRead(llvm::sys::fs::UniqueID identity) const {
+  return std::any_of(files.begin(), files.end(), [&](const File &file) {
+    return file.identity == identity;
+  });
 }
 
 std::vector<StringRef> SourceManager::filesRead() const {
@@ -84,9 +98,11 @@ std::vector<StringRef> SourceManager::filesRead() const {
 uint32_t SourceManager::add(StringRef name,
                             std::unique_ptr<llvm::MemoryBuffer> text) {
   uint32_t id = static_cast<uint32_t>(files.size());
-  File file{name.str(), std::move(text), static_cast<uint32_t>(nextBase)};
+  File &file = files.emplace_back();
+  file.name = name.str();
+  file.buffer = std::move(text);
+  file.base = static_cast<uint32_t>(nextBase);
   nextBase += file.buffer->getBufferSize() + 1;
-  files.push_back(std::move(file));
   byName.try_emplace(name, id);
   return id;
 }

@@ -1,12 +1,14 @@
-// Reads command lines, and runs passes as they say.
+// Declares and reads the command line of a tool. CLI11, which parses, is seen
+// here alone: it takes compilers longer than all else.
 #include "ppcc/Driver/CommandLine.h"
 
-#include "ppcc/Driver/DumpFilter.h"
-#include "ppcc/Driver/PassRegistry.h"
-#include "ppcc/Pass/PipelineParser.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include <sstream>
 
@@ -15,66 +17,58 @@ using llvm::ArrayRef;
 using llvm::raw_ostream;
 using llvm::StringRef;
 
-void ppcc::addHelp(CLI::App &app) {
-  app.get_formatter()->column_width(34);
-  app.set_help_flag("-h,--help", "Print this help and exit");
+struct OptionParser::Impl {
+  Impl(std::string name, std::string summary)
+      : app(std::move(summary), std::move(name)) {}
+
+  CLI::App app;
+
+  const CLI::Option *optionOf(StringRef arg) const;
+  std::string wrongValue(ArrayRef<const char *> args) const;
+  std::string suggestion(ArrayRef<const char *> args) const;
+};
+
+/// The option that an argument names.
+const CLI::Option *OptionParser::Impl::optionOf(StringRef arg) const {
+  if (!arg.starts_with("-") || arg.size() == 1)
+    return nullptr;
+  return app.get_option_no_throw(
+      (arg.starts_with("--") ? arg.split('=').first : arg.take_front(2)).str());
 }
 
-void ppcc::addVersion(CLI::App &app) {
-  app.set_version_flag("--version", app.get_name() + " " PPCC_VERSION,
-                       "Print the version and exit");
+/// What is wrong with the first value that CLI11 would take otherwise than it
+/// looks: for an empty one the next argument, and an option for a value.
+std::string
+OptionParser::Impl::wrongValue(ArrayRef<const char *> args) const {
+  for (size_t i = 1; i < args.size() && StringRef(args[i]) != "--"; ++i) {
+    StringRef arg = args[i];
+    const CLI::Option *option = optionOf(arg);
+    if (!option)
+      continue;
+    bool isLong = arg.starts_with("--");
+    StringRef name = isLong ? arg.split('=').first : arg.take_front(2);
+    StringRef value = arg.drop_front(name.size());
+    bool isAttached = !value.empty();
+    if (isAttached)
+      value.consume_front("=");
+    else if (option->get_items_expected_max() == 0 || ++i == args.size())
+      continue;
+    else
+      value = args[i];
+    if (value.empty())
+      return fmt::format(
+          "{}: the value is empty; give one, or leave the option out", name);
+    if (!isAttached && optionOf(value))
+      return fmt::format("{0}: its value is missing, `{1}` is an option; if "
+                         "that is the value, write `{2}{1}`",
+                         name, value, (name + (isLong ? "=" : "")).str());
+  }
+  return "";
 }
 
-void ppcc::addOutput(CLI::App &app, std::string &output) {
-  app.add_option("-o,--output", output,
-                 "The file to write; `-`, the default, is standard output")
-      ->option_text("FILE");
-}
-
-void ppcc::addMaxErrors(CLI::App &app, size_t &maxErrors) {
-  app.add_option("--max-errors", maxErrors, "Stop after this many errors")
-      ->option_text("N")
-      ->check(CLI::Range(uint64_t(0), uint64_t(UINT32_MAX)));
-}
-
-void ppcc::takeEach(CLI::Option *option) {
-  option->expected(1)->take_all()->allow_extra_args(false);
-}
-
-void ppcc::addChoice(CLI::App &app, std::string name, std::string summary,
-                     std::vector<std::string> choices,
-                     std::function<void(const std::string &)> set) {
-  std::string list;
-  for (const std::string &choice : choices)
-    list += (list.empty() ? "" : ", ") + choice;
-  auto take = [=](const std::string &value) {
-    if (!llvm::is_contained(choices, value)) {
-      std::vector<StringRef> names(choices.begin(), choices.end());
-      throw CLI::ValidationError(name, "`" + value + "` is none of " + list +
-                                           didYouMean(value, names));
-    }
-    set(value);
-  };
-  app.add_option_function<std::string>(name, take, summary + ": " + list)
-      ->option_text("NAME");
-}
-
-void ppcc::addParsed(CLI::App &app, std::string name, std::string summary,
-                     std::function<std::string(const std::string &)> parse) {
-  app.add_option_function<std::string>(
-         name,
-         [=](const std::string &text) {
-           if (std::string error = parse(text); !error.empty())
-             throw CLI::ValidationError(name, error);
-         },
-         summary)
-      ->option_text("TEXT");
-}
-
-/// What the first option of `args` that `app` does not have was probably meant
-/// to be.
-static std::string suggestOption(const CLI::App &app,
-                                 ArrayRef<const char *> args) {
+/// What the first unknown option was probably meant to be.
+std::string
+OptionParser::Impl::suggestion(ArrayRef<const char *> args) const {
   std::vector<std::string> names;
   for (const CLI::Option *option : app.get_options())
     for (const std::string &name : option->get_lnames())
@@ -88,86 +82,147 @@ static std::string suggestOption(const CLI::App &app,
   return "";
 }
 
-int ppcc::reportUsage(const CLI::App &app, StringRef text, raw_ostream &err) {
-  err << app.get_name() << ": error: " << text << "\nnote: `" << app.get_name()
+OptionParser::OptionParser(std::string name, std::string summary)
+    : impl(std::make_unique<Impl>(std::move(name), std::move(summary))) {
+  impl->app.get_formatter()->column_width(34);
+  impl->app.set_help_flag("-h,--help", "Print this help and exit");
+}
+
+OptionParser::~OptionParser() = default;
+
+void OptionParser::version() {
+  impl->app.set_version_flag("--version",
+                             impl->app.get_name() + " " PPCC_VERSION,
+                             "Print the version and exit");
+}
+
+void OptionParser::footer(std::string text) {
+  impl->app.footer(std::move(text));
+}
+
+void OptionParser::positional(std::string name, std::string &value,
+                              std::string summary, bool isRequired) {
+  impl->app.add_option(std::move(name), value, std::move(summary))
+      ->required(isRequired);
+}
+
+void OptionParser::positional(std::string name,
+                              std::vector<std::string> &values,
+                              std::string summary) {
+  impl->app.add_option(std::move(name), values, std::move(summary))
+      ->required();
+}
+
+void OptionParser::flag(std::string names, bool &value, std::string summary) {
+  impl->app.add_flag(std::move(names), value, std::move(summary));
+}
+
+void OptionParser::value(std::string names, std::string meta,
+                         std::string &value, std::string summary) {
+  impl->app.add_option(std::move(names), value, std::move(summary))
+      ->option_text(std::move(meta));
+}
+
+void OptionParser::numberInto(std::string names, uint64_t least, uint64_t most,
+                              std::string summary,
+                              std::function<void(uint64_t)> set) {
+  impl->app
+      .add_option_function<uint64_t>(std::move(names), std::move(set),
+                                     std::move(summary))
+      ->option_text("N")
+      ->check(CLI::Range(least, most));
+}
+
+void OptionParser::choice(std::string names, std::string summary,
+                          std::vector<std::string> choices,
+                          std::function<void(const std::string &)> set) {
+  std::string list = llvm::join(choices, ", ");
+  auto take = [=](const std::string &value) -> std::string {
+    if (llvm::is_contained(choices, value))
+      return set(value), "";
+    std::vector<StringRef> candidates(choices.begin(), choices.end());
+    return fmt::format("`{}` is none of {}{}", value, list,
+                       didYouMean(value, candidates));
+  };
+  parsed(std::move(names), summary + ": " + list, take, "NAME");
+}
+
+void OptionParser::parsed(std::string names, std::string summary, Take take,
+                          std::string meta) {
+  impl->app
+      .add_option_function<std::string>(
+          names,
+          [=](const std::string &text) {
+            if (std::string error = take(text); !error.empty())
+              throw CLI::ValidationError(names, error);
+          },
+          std::move(summary))
+      ->option_text(std::move(meta));
+}
+
+void OptionParser::each(std::string names, std::string meta,
+                        std::string summary, Take take, char delimiter) {
+  auto takeAll = [=](const std::vector<std::string> &texts) {
+    for (const std::string &text : texts)
+      if (std::string error = take(text); !error.empty())
+        throw CLI::ValidationError(names, error);
+  };
+  impl->app
+      .add_option_function<std::vector<std::string>>(names, takeAll,
+                                                     std::move(summary))
+      ->option_text(std::move(meta))
+      ->delimiter(delimiter)
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+}
+
+void OptionParser::each(std::string names, std::string meta,
+                        std::vector<std::string> &values,
+                        std::string summary) {
+  each(std::move(names), std::move(meta), std::move(summary),
+       [&values](const std::string &value) {
+         return values.push_back(value), "";
+       });
+}
+
+void OptionParser::exclude(const std::string &name, const std::string &other) {
+  impl->app.get_option(name)->excludes(impl->app.get_option(other));
+}
+
+int OptionParser::wrong(StringRef text, raw_ostream &err) const {
+  const std::string &name = impl->app.get_name();
+  err << name << ": error: " << text << "\nnote: `" << name
       << " --help` lists the options\n";
   return Usage;
 }
 
-std::optional<int> ppcc::parseCommandLine(CLI::App &app,
-                                          ArrayRef<const char *> args,
-                                          raw_ostream &out, raw_ostream &err) {
+std::optional<int> OptionParser::parse(ArrayRef<const char *> args,
+                                       raw_ostream &out, raw_ostream &err) {
+  if (std::string text = impl->wrongValue(args); !text.empty())
+    return wrong(text, err);
   try {
-    app.parse(static_cast<int>(args.size()), args.data());
+    impl->app.parse(static_cast<int>(args.size()), args.data());
     return std::nullopt;
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0) { // --help or --version.
       std::ostringstream text, unused;
-      app.exit(error, text, unused);
+      impl->app.exit(error, text, unused);
       out << text.str();
       return Success;
     }
     bool isUnknown =
         error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
-    return reportUsage(
-        app, error.what() + (isUnknown ? suggestOption(app, args) : ""), err);
+    return wrong(error.what() + (isUnknown ? impl->suggestion(args) : ""), err);
   }
 }
 
-void ppcc::addPassOptions(CLI::App &app, PassCommandLine &options) {
-  Instrumentation &watch = options.instrumentation;
-  app.add_option(
-         "--passes", options.passes,
-         "Run these passes, such as verify,inject-comm{order=sweep},verify")
-      ->option_text("PIPELINE");
-  app.add_flag("--print-after-all", watch.printAfterAll,
-               "Print the program after each pass");
-  auto printAfter = [&](const std::vector<std::string> &names) {
-    PassRegistry registry = makePassRegistry();
-    for (const std::string &name : names)
-      if (!registry.find(name))
-        throw CLI::ValidationError("--print-after",
-                                   "`" + name + "` is no pass" +
-                                       didYouMean(name, registry.names()));
-    watch.printAfter = names;
-  };
-  app.add_option_function<std::vector<std::string>>(
-         "--print-after", printAfter, "Print the program after these passes")
-      ->delimiter(',')
-      ->option_text("PASS,...");
-  app.add_flag("--list-passes", options.listPasses,
-               "Print the passes with their options and exit");
-  app.add_flag("--verify-each", options.verifyEach,
-               "Verify after each pass that changes the program");
-  app.add_flag("--time-passes", watch.timePasses,
-               "Print the time that each step took");
-  addParsed(app, "--print-rank",
-            "Print only these ranks of programs, such as 3 or 0,2",
-            [&](const std::string &text) {
-              return parsePrintRanks(text, watch.print);
-            });
-  addParsed(app, "--print-microbatches",
-            "Print only these microbatches of programs, such as 0..4",
-            [&](const std::string &text) {
-              return parsePrintMicrobatches(text, watch.print);
-            });
-  addMaxErrors(app, options.maxErrors);
+void ppcc::addOutput(OptionParser &parser, std::string &output) {
+  parser.value("-o,--output", "FILE", output,
+               "The file to write; `-`, the default, is standard output");
 }
 
-bool ppcc::runPasses(StringRef text, const PassCommandLine &options,
-                     Program &program, SourceManager &sources,
-                     DiagnosticEngine &diags, raw_ostream &err) {
-  PassRegistry registry = makePassRegistry();
-  auto pipeline = parsePipeline(text, registry, sources, diags);
-  if (!pipeline)
-    return false;
-  Pipeline verifier;
-  Instrumentation instrumentation = options.instrumentation;
-  instrumentation.out = &err;
-  if (options.verifyEach) {
-    verifier = *parsePipeline("verify", registry, sources, diags);
-    instrumentation.verifyEach = &verifier;
-  }
-  PassContext context(sources, diags);
-  return runPipeline(*pipeline, program, context, instrumentation);
+void ppcc::addMaxErrors(OptionParser &parser, size_t &maxErrors) {
+  parser.number("--max-errors", maxErrors, 0, UINT32_MAX,
+                "Stop after this many errors");
 }

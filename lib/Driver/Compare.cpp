@@ -45,36 +45,34 @@ struct Row {
   uint64_t messages = 0;
 };
 
-void declare(CLI::App &app, CompareOptions &options) {
-  app.add_option("INPUT", options.inputs,
-                 "The schedules or programs: files, or names of the library")
-      ->required();
-  takeEach(app.add_option_function<std::vector<std::string>>(
-                  "--sweep",
-                  [&options](const std::vector<std::string> &texts) {
-                    for (const std::string &text : texts) {
-                      sema::ParamValue given = parseDefinition(text, "--sweep");
-                      Sweep sweep{given.name, {}};
-                      for (StringRef value : llvm::split(given.value, ','))
-                        sweep.values.push_back(value.str());
-                      options.sweeps.push_back(std::move(sweep));
-                    }
-                  },
-                  "Give a parameter several values: M=8,16,32; with several of "
-                  "these, "
-                  "each with each")
-               ->option_text("NAME=VALUE,..."));
-  addChoice(app, "--format",
-            "How to write the table; html draws the runs instead",
-            {"text", "csv", "markdown", "html"}, [&](const std::string &name) {
-              options.asPage = name == "html";
-              options.style = name == "csv"        ? TableStyle::Csv
-                              : name == "markdown" ? TableStyle::Markdown
-                                                   : TableStyle::Text;
-            });
-  addOutput(app, options.output);
-  addCompileOptions(app, options);
-  addMaxErrors(app, options.maxErrors);
+void declare(OptionParser &parser, CompareOptions &options) {
+  parser.positional("INPUT", options.inputs,
+                    "The schedules or programs: files, or names of the "
+                    "library");
+  parser.each("--sweep", "NAME=VALUE,...",
+              "Give a parameter several values: M=8,16,32; with several of "
+              "these, each with each",
+              [&](const std::string &text) {
+                sema::ParamValue given;
+                std::string wrong = parseDefinition(text, given);
+                Sweep &sweep = options.sweeps.emplace_back();
+                sweep.name = given.name;
+                for (StringRef value : llvm::split(given.value, ','))
+                  sweep.values.push_back(value.str());
+                return wrong;
+              });
+  parser.choice("--format",
+                "How to write the table; html draws the runs instead",
+                {"text", "csv", "markdown", "html"},
+                [&](const std::string &name) {
+                  options.asPage = name == "html";
+                  options.style = name == "csv"        ? TableStyle::Csv
+                                  : name == "markdown" ? TableStyle::Markdown
+                                                       : TableStyle::Text;
+                });
+  addOutput(parser, options.output);
+  addCompileOptions(parser, options);
+  addMaxErrors(parser, options.maxErrors);
 }
 
 class Comparison {
@@ -284,11 +282,11 @@ int ppcc::runCompare(llvm::ArrayRef<const char *> args,
                      llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
                      raw_ostream &out, raw_ostream &err) {
   CompareOptions options;
-  CLI::App app("Compares schedules by makespan, bubble, memory and messages",
-               "ppcc compare");
-  addHelp(app);
-  declare(app, options);
-  if (std::optional<int> code = parseCommandLine(app, args, out, err))
+  OptionParser parser(
+      "ppcc compare",
+      "Compares schedules by makespan, bubble, memory and messages");
+  declare(parser, options);
+  if (std::optional<int> code = parser.parse(args, out, err))
     return *code;
   SourceManager sources(std::move(fs));
   bool color = wantsColor(options.color, err);
@@ -316,12 +314,13 @@ int ppcc::runCompare(llvm::ArrayRef<const char *> args,
   progress.clear();
   if (code != Success)
     return code;
-  bool written = writeOutput(options.output, out, diags, [&](raw_ostream &s) {
-    EmitContext context{diags, sources, {}};
-    if (options.asPage)
-      return emitPage(comparison.runs, s, context);
-    tableOf(options, comparison.rows).print(s, options.style);
-    return true;
-  });
+  bool written =
+      writeOutput(options.output, out, sources, diags, [&](raw_ostream &s) {
+        EmitContext context{diags, sources, {}};
+        if (options.asPage)
+          return emitPage(comparison.runs, s, context);
+        tableOf(options, comparison.rows).print(s, options.style);
+        return true;
+      });
   return written ? Success : Errors;
 }

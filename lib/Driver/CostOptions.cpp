@@ -190,33 +190,22 @@ void addPartCosts(llvm::ArrayRef<NodeCost> settings, DiagnosticEngine &diags,
 
 } // namespace
 
-void ppcc::addCostOptions(CLI::App &app, CostOptions &options) {
-  takeEach(
-      app.add_option_function<std::vector<std::string>>(
-             "--cost",
-             [&](const std::vector<std::string> &texts) {
-               for (const std::string &text : texts) {
-                 CostModel unused;
-                 std::vector<NodeCost> unusedToo;
-                 if (std::string error =
-                         setCost(text, KindTable(), unused, unusedToo);
-                     !error.empty())
-                   throw CLI::ValidationError("--cost", error);
-               }
-               options.costs = texts;
-             },
-             "The time of an action kind (F=1.5), of a node (F.mlp=0.5), of a "
-             "kind "
-             "in a layer of the layout (F.t=0.2: summed over the layers of a "
-             "stage), of a whole group "
-             "(overlap=2.5, overlap=sum*0.8), of a message (comm=0.1; "
-             "bytes and bandwidth); static memory of a stage, limit of a rank")
-          ->option_text("NAME=VALUE"));
-  takeEach(
-      app.add_option("--costs", options.files,
-                     "Read costs from a JSON file, see docs/reports.md; --cost "
-                     "overrides it")
-          ->option_text("FILE"));
+void ppcc::addCostOptions(OptionParser &parser, CostOptions &options) {
+  parser.each(
+      "--cost", "NAME=VALUE",
+      "The time of an action kind (F=1.5), of a node (F.mlp=0.5), of a kind in "
+      "a layer of the layout (F.t=0.2: summed over the layers of a stage), of "
+      "a whole group (overlap=2.5, overlap=sum*0.8), of a message (comm=0.1; "
+      "bytes and bandwidth); static memory of a stage, limit of a rank",
+      [&](const std::string &text) {
+        CostModel unused;
+        std::vector<NodeCost> unusedToo;
+        options.costs.push_back(text);
+        return setCost(text, KindTable(), unused, unusedToo);
+      });
+  parser.each("--costs", "FILE", options.files,
+              "Read costs from a JSON file, see docs/reports.md; --cost "
+              "overrides it");
 }
 
 bool ppcc::applyCosts(const CostOptions &options, SourceManager &sources,

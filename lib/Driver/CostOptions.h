@@ -1,6 +1,7 @@
 // The options `--cost` and `--costs`.
 #pragma once
 
+#include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/Driver/CommandLine.h"
 #include "ppcc/IR/Program.h"
 
@@ -12,7 +13,7 @@ struct CostOptions {
   std::vector<std::string> costs; ///< Of --cost, `NAME=VALUE`, in order.
 };
 
-void addCostOptions(CLI::App &app, CostOptions &options);
+void addCostOptions(OptionParser &parser, CostOptions &options);
 
 /// Puts the costs of the files, then those of the command line, into the
 /// program. False after reports.

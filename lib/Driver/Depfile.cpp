@@ -19,20 +19,32 @@ static void writePath(StringRef path, raw_ostream &out) {
   }
 }
 
-void ppcc::writeDepfile(StringRef output, const SourceManager &sources,
+bool ppcc::writeDepfile(StringRef depfile, StringRef output,
+                        const SourceManager &sources, DiagnosticEngine &diags,
                         raw_ostream &out) {
-  writePath(output, out);
-  out << ':';
-  auto dependOn = [&](StringRef path) { writePath(path, out << " \\\n  "); };
-  // The library is a part of it. Besides, Ninja takes a rule without files for
-  // one that was not written, and would run the command each time.
-  if (std::string self = llvm::sys::fs::getMainExecutable(nullptr, nullptr);
-      !self.empty())
-    dependOn(self);
+  // The library is a part of the program. Besides, Ninja takes a rule without
+  // files for one that was not written, and would run the command each time.
+  std::vector<std::string> paths = {
+      output.str(), llvm::sys::fs::getMainExecutable(nullptr, nullptr)};
   for (StringRef name : sources.filesRead()) {
     llvm::SmallString<256> path(name);
     sources.fileSystem().makeAbsolute(path);
-    dependOn(path);
+    paths.push_back(path.str().str());
+  }
+  for (const std::string &path : paths) {
+    if (StringRef(path).contains('\n')) {
+      diags.report<diag::CannotWrite>(
+          {}, depfile,
+          "Make reads no name with a newline, such as `" + path + "`");
+      return false;
+    }
+    if (path.empty()) // There is no telling what runs.
+      continue;
+    bool isFirst = &path == &paths.front();
+    writePath(path, isFirst ? out : out << " \\\n  ");
+    if (isFirst)
+      out << ':';
   }
   out << '\n';
+  return true;
 }

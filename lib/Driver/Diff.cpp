@@ -18,14 +18,14 @@ struct DiffOptions : Options {
   std::string inputs[2];
 };
 
-void declare(CLI::App &app, DiffOptions &options) {
-  app.add_option("A", options.inputs[0],
-                 "A schedule or program: a file, or a name of the library")
-      ->required();
-  app.add_option("B", options.inputs[1], "Another one")->required();
-  addOutput(app, options.output);
-  addCompileOptions(app, options);
-  addMaxErrors(app, options.maxErrors);
+void declare(OptionParser &parser, DiffOptions &options) {
+  parser.positional("A", options.inputs[0],
+                    "A schedule or program: a file, or a name of the library",
+                    true);
+  parser.positional("B", options.inputs[1], "Another one", true);
+  addOutput(parser, options.output);
+  addCompileOptions(parser, options);
+  addMaxErrors(parser, options.maxErrors);
 }
 
 /// An action as both programs name it, whatever their pipes are called.
@@ -157,12 +157,12 @@ int ppcc::runDiff(llvm::ArrayRef<const char *> args,
                   llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
                   raw_ostream &out, raw_ostream &err) {
   DiffOptions options;
-  CLI::App app("Says where the programs of two schedules first differ, rank by "
-               "rank; the exit status is 1 when they do different work",
-               "ppcc diff");
-  addHelp(app);
-  declare(app, options);
-  if (std::optional<int> code = parseCommandLine(app, args, out, err))
+  OptionParser parser(
+      "ppcc diff", "Says where the programs of two schedules first differ, "
+                   "rank by rank; the exit status is 1 when they do different "
+                   "work");
+  declare(parser, options);
+  if (std::optional<int> code = parser.parse(args, out, err))
     return *code;
   SourceManager sources(std::move(fs));
   bool color = wantsColor(options.color, err);
@@ -185,11 +185,12 @@ int ppcc::runDiff(llvm::ArrayRef<const char *> args,
   if (code != Success)
     return code;
   bool same = false;
-  bool written = writeOutput(options.output, out, diags, [&](raw_ostream &s) {
-    same = Difference(*programs[0], *programs[1], options.inputs[0],
-                      options.inputs[1], sources, s)
-               .print();
-    return true;
-  });
+  bool written =
+      writeOutput(options.output, out, sources, diags, [&](raw_ostream &s) {
+        same = Difference(*programs[0], *programs[1], options.inputs[0],
+                          options.inputs[1], sources, s)
+                   .print();
+        return true;
+      });
   return written && same ? Success : Errors;
 }

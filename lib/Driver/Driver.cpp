@@ -370,14 +370,15 @@ private:
   /// Lets `fill` write the output; then the dependency file, if one is wanted.
   bool write(llvm::function_ref<bool(raw_ostream &)> fill) {
     auto writeMain = [&] {
-      return writeOutput(options.output, out, diags, fill);
+      return writeOutput(options.output, out, sources, diags, fill);
     };
     if (options.depfile.empty())
       return writeMain();
-    return writeOutput(options.depfile, out, diags, [&](raw_ostream &s) {
-      writeDepfile(options.output, sources, s);
-      return writeMain();
-    });
+    auto writeBoth = [&](raw_ostream &s) {
+      return writeDepfile(options.depfile, options.output, sources, diags, s) &&
+             writeMain();
+    };
+    return writeOutput(options.depfile, out, sources, diags, writeBoth);
   }
 
   bool drawTimeline(const Program &program, EmitContext &emitContext,

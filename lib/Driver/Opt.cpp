@@ -1,9 +1,8 @@
 // ppcc-opt: a program as text in, passes, a program as text out.
-#include "ppcc/Driver/Opt.h"
-
 #include "CostOptions.h"
+#include "PassCommandLine.h"
 #include "PictureOptions.h"
-#include "ppcc/Driver/CommandLine.h"
+#include "ppcc/Driver/Driver.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Driver/PassRegistry.h"
 #include "ppcc/IR/Transport.h"
@@ -22,32 +21,32 @@ struct OptOptions : PassCommandLine {
 };
 
 /// Declares the options. The values land in `options`.
-void declare(CLI::App &app, OptOptions &options) {
-  app.add_option("INPUT", options.input,
-                 "The program as text; - is standard input");
-  addOutput(app, options.output);
+void declare(OptionParser &parser, OptOptions &options) {
+  parser.positional("INPUT", options.input,
+                    "The program as text; - is standard input");
+  addOutput(parser, options.output);
   std::vector<std::string> formats;
   for (const Emitter &emitter : emitters())
     formats.push_back(emitter.name.str());
-  addChoice(app, "--emit", "What to write", formats,
-            [&](const std::string &format) { options.emit = format; });
-  addParsed(app, "--transport", "The transport of promela and reports",
-            [&](const std::string &name) -> std::string {
-              auto transport = findTransport(name);
-              if (transport)
-                options.emitOptions.transport = *transport;
-              return transport ? ""
-                               : "`" + name + "` is none of " +
-                                     transportNameList().str() +
-                                     didYouMean(name, transportNames());
-            });
-  addCostOptions(app, options.costs);
-  addPictureOptions(app, options.emitOptions.picture);
-  app.add_flag("--no-print", options.noPrint,
-               "Do not write the program at the end");
-  app.add_flag("--no-sites", options.noSites,
-               "Print programs without the places that actions come from");
-  addPassOptions(app, options);
+  parser.choice("--emit", "What to write", formats,
+                [&](const std::string &format) { options.emit = format; });
+  parser.parsed("--transport", "The transport of promela and reports",
+                [&](const std::string &name) -> std::string {
+                  auto transport = findTransport(name);
+                  if (transport)
+                    options.emitOptions.transport = *transport;
+                  return transport ? ""
+                                   : "`" + name + "` is none of " +
+                                         transportNameList().str() +
+                                         didYouMean(name, transportNames());
+                });
+  addCostOptions(parser, options.costs);
+  addPictureOptions(parser, options.emitOptions.picture);
+  parser.flag("--no-print", options.noPrint,
+              "Do not write the program at the end");
+  parser.flag("--no-sites", options.noSites,
+              "Print programs without the places that actions come from");
+  addPassOptions(parser, options);
 }
 
 int run(const OptOptions &options, SourceManager &sources,
@@ -68,8 +67,8 @@ int run(const OptOptions &options, SourceManager &sources,
       fitted(options.emitOptions.picture,
              options.output == "-" ? out : llvm::nulls(), "auto");
   bool written =
-      writeOutput(options.output, out, diags, [&](raw_ostream &stream) {
-        return emitProgram(*findEmitter(options.emit), *program, stream,
+      writeOutput(options.output, out, sources, diags, [&](raw_ostream &s) {
+        return emitProgram(*findEmitter(options.emit), *program, s,
                            emitContext);
       });
   return written ? Success : Errors;
@@ -81,10 +80,9 @@ int ppcc::runOpt(llvm::ArrayRef<const char *> args,
                  llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
                  raw_ostream &out, raw_ostream &err) {
   OptOptions options;
-  CLI::App app("Runs passes over the text of a program", "ppcc-opt");
-  addHelp(app);
-  declare(app, options);
-  if (std::optional<int> code = parseCommandLine(app, args, out, err))
+  OptionParser parser("ppcc-opt", "Runs passes over the text of a program");
+  declare(parser, options);
+  if (std::optional<int> code = parser.parse(args, out, err))
     return *code;
   if (options.listPasses) {
     makePassRegistry().list(out);

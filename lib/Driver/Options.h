@@ -2,7 +2,8 @@
 #pragma once
 
 #include "CostOptions.h"
-#include "ppcc/Driver/CommandLine.h"
+#include "PassCommandLine.h"
+#include "ppcc/Emit/Emitter.h"
 #include "ppcc/Import/Importer.h"
 #include "ppcc/Sema/Instance.h"
 
@@ -36,11 +37,10 @@ struct Options : PassCommandLine {
 };
 
 /// Adds the options that say how a schedule or program is compiled.
-void addCompileOptions(CLI::App &app, Options &options);
+void addCompileOptions(OptionParser &parser, Options &options);
 
-/// Reads `NAME=VALUE`, for the option `option`.
-sema::ParamValue parseDefinition(const std::string &text,
-                                 const std::string &option);
+/// Takes `NAME=VALUE`; gives what is wrong with the text, or nothing.
+std::string parseDefinition(llvm::StringRef text, sema::ParamValue &value);
 
 /// Reads the command line. Gives the exit code when there is nothing more to
 /// do: help or the version was asked for, or the usage was wrong and has been

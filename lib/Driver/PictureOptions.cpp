@@ -19,16 +19,14 @@ static std::string parseTimeRange(StringRef text, PictureOptions &options) {
   return "";
 }
 
-void ppcc::addPictureOptions(CLI::App &app, PictureOptions &options) {
-  addParsed(
-      app, "--time-range", "Draw only this span of time, such as 0..12.5",
+void ppcc::addPictureOptions(OptionParser &parser, PictureOptions &options) {
+  parser.parsed(
+      "--time-range", "Draw only this span of time, such as 0..12.5",
       [&](const std::string &text) { return parseTimeRange(text, options); });
-  app.add_option("--width", options.width,
-                 "Columns of a timeline, pixels of an svg")
-      ->option_text("N")
-      ->check(CLI::Range(20, 20000));
-  app.add_flag("--arrows", options.arrows,
-               "Draw in an svg what goes from rank to rank");
+  parser.number("--width", options.width, 20, 20000,
+                "Columns of a timeline, pixels of an svg");
+  parser.flag("--arrows", options.arrows,
+              "Draw in an svg what goes from rank to rank");
 }
 
 bool ppcc::wantsColor(StringRef when, const raw_ostream &stream) {

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "ppcc/Driver/CommandLine.h"
+#include "ppcc/Emit/Emitter.h"
 
 namespace ppcc {
 
 /// Adds the options that fill `options`.
-void addPictureOptions(CLI::App &app, PictureOptions &options);
+void addPictureOptions(OptionParser &parser, PictureOptions &options);
 
 /// Whether texts in `stream` are coloured: as `when` (auto, always, never)
 /// says; `auto` means a terminal, unless NO_COLOR is set.

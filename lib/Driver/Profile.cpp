@@ -1,8 +1,7 @@
 // ppcc-profile: traces in, a file of costs out.
-#include "ppcc/Driver/Profile.h"
-
 #include "MessageTimes.h"
 #include "ppcc/Driver/CommandLine.h"
+#include "ppcc/Driver/Driver.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/IR/Program.h"
 #include "ppcc/Import/TraceFile.h"
@@ -31,39 +30,31 @@ struct ProfileOptions {
   size_t maxErrors = 100;
 };
 
-void declare(CLI::App &app, ProfileOptions &options) {
-  app.add_option("TRACE", options.inputs,
-                 "Traces in Chrome's JSON, one or more a rank")
-      ->required();
-  addOutput(app, options.output);
-  app.add_option("--match", options.match,
-                 "Events whose names match this extended regular expression; "
-                 "without it such as 3F12")
-      ->option_text("REGEX");
-  app.add_option("--groups", options.groups,
-                 "What the groups of the expression are, in order: stage, "
-                 "kind, or anything else to pass over; stage,kind without it")
-      ->option_text("NAME,...");
-  takeEach(app.add_option_function<std::vector<std::string>>(
-                  "--kind",
-                  [&](const std::vector<std::string> &texts) {
-                    for (const std::string &text : texts) {
-                      auto [name, letters] = StringRef(text).rsplit('=');
-                      if (name.empty() || name.size() == text.size())
-                        throw CLI::ValidationError(
-                            "--kind",
-                            "`" + text + "` is not of the form NAME=LETTERS");
-                      options.kindNames[name] = letters.str();
-                    }
-                  },
-                  "The action that a name of the kind stands for: Forward=F")
-               ->option_text("NAME=LETTERS"));
-  addChoice(
-      app, "--unit", "The unit of time of the costs", {"us", "ms", "s"},
+void declare(OptionParser &parser, ProfileOptions &options) {
+  parser.positional("TRACE", options.inputs,
+                    "Traces in Chrome's JSON, one or more a rank");
+  addOutput(parser, options.output);
+  parser.value("--match", "REGEX", options.match,
+               "Events whose names match this extended regular expression; "
+               "without it such as 3F12");
+  parser.value("--groups", "NAME,...", options.groups,
+               "What the groups of the expression are, in order: stage, "
+               "kind, or anything else to pass over; stage,kind without it");
+  parser.each("--kind", "NAME=LETTERS",
+              "The action that a name of the kind stands for: Forward=F",
+              [&](const std::string &text) -> std::string {
+                auto [name, letters] = StringRef(text).rsplit('=');
+                options.kindNames[name] = letters.str();
+                return name.empty() || name.size() == text.size()
+                           ? "`" + text + "` is not of the form NAME=LETTERS"
+                           : "";
+              });
+  parser.choice(
+      "--unit", "The unit of time of the costs", {"us", "ms", "s"},
       [&](const std::string &name) {
         options.unit = name == "us" ? 1 : name == "ms" ? 1'000 : 1'000'000;
       });
-  addMaxErrors(app, options.maxErrors);
+  addMaxErrors(parser, options.maxErrors);
 }
 
 /// What is wrong with the expression and its groups; finds the groups.
@@ -216,16 +207,15 @@ int ppcc::runProfile(llvm::ArrayRef<const char *> args,
                      llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
                      raw_ostream &out, raw_ostream &err) {
   ProfileOptions options;
-  CLI::App app("Takes the times of actions from the traces of a profiler, and "
-               "writes them as a file for `ppcc --costs`",
-               "ppcc-profile");
-  addHelp(app);
-  addVersion(app);
-  declare(app, options);
-  if (std::optional<int> code = parseCommandLine(app, args, out, err))
+  OptionParser parser("ppcc-profile",
+                      "Takes the times of actions from the traces of a "
+                      "profiler, and writes them as a file for `ppcc --costs`");
+  parser.version();
+  declare(parser, options);
+  if (std::optional<int> code = parser.parse(args, out, err))
     return *code;
   if (std::string wrong = checkMatch(options); !wrong.empty())
-    return reportUsage(app, wrong, err);
+    return parser.wrong(wrong, err);
 
   SourceManager sources(std::move(fs));
   sources.maxBytes = size_t(2) << 30;
@@ -244,9 +234,10 @@ int ppcc::runProfile(llvm::ArrayRef<const char *> args,
   }
   if (diags.hasErrors() || !profile.isComplete())
     return Errors;
-  bool written = writeOutput(options.output, out, diags, [&](raw_ostream &s) {
-    profile.print(s);
-    return true;
-  });
+  bool written =
+      writeOutput(options.output, out, sources, diags, [&](raw_ostream &s) {
+        profile.print(s);
+        return true;
+      });
   return written ? Success : Errors;
 }

@@ -20,20 +20,20 @@ constexpr uint32_t abiNumber = 3;
 constexpr size_t maxReadableRows = 50'000;
 constexpr unsigned rowsPerLine = 8, numbersPerLine = 16;
 
-/// What cannot be the name of a variable: the keywords of C++20, and two names
-/// that are taken.
+/// What cannot be the name of a variable: the keywords of C++20, and what is
+/// taken by compilers, the standard headers and the file itself.
 constexpr StringRef keywords =
-    " alignas alignof and and_eq asm auto bitand bitor bool break case catch"
-    " char char16_t char32_t char8_t class co_await co_return co_yield compl"
+    " NULL alignas alignof and and_eq asm auto bitand bitor bool break case"
+    " catch char char16_t char32_t char8_t class co_await co_return co_yield compl"
     " concept const const_cast consteval constexpr constinit continue"
     " decltype default delete do double dynamic_cast else enum explicit"
-    " export extern false float for friend goto if inline int long main"
-    " mutable namespace new noexcept not not_eq nullptr operator or or_eq"
+    " export extern false float for friend goto if inline int linux long"
+    " main mutable namespace new noexcept not not_eq nullptr operator or or_eq"
     " ppcc ppcc_data private protected public register reinterpret_cast"
-    " requires return short signed sizeof static static_assert static_cast"
+    " requires return short signed sizeof static static_assert static_cast std"
     " struct switch template this thread_local throw true try typedef typeid"
-    " typename union unsigned using virtual void volatile wchar_t while xor"
-    " xor_eq ";
+    " typename union unix unsigned using virtual void volatile wchar_t while"
+    " xor xor_eq ";
 
 bool isWordChar(char c) { return llvm::isAlnum(c) || c == '_'; }
 
@@ -472,6 +472,8 @@ private:
 bool ppcc::isCppSymbol(StringRef text) {
   return !text.empty() && llvm::isAlpha(text.front()) &&
          llvm::all_of(text, isWordChar) && !text.contains("__") &&
+         !text.ends_with("_t") && !text.ends_with("_MAX") &&
+         !text.ends_with("_MIN") &&
          !keywords.contains((" " + text + " ").str());
 }
 

@@ -11,6 +11,8 @@
 #include "ppcc/Runtime/Trace.h"
 #include "ppcc/Support/Progress.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
@@ -37,80 +39,72 @@ struct CommandLine {
   TrainOptions train;
 };
 
-void declare(CLI::App &app, CommandLine &line) {
+void declare(OptionParser &parser, CommandLine &line) {
   constexpr uint32_t most = 1 << 20;
   TrainOptions &train = line.train;
-  app.add_option("PROGRAM", line.programs,
-                 "A program.json of ppcc; with --check, any number of them")
-      ->required();
-  app.add_option("--ranks", line.ranks,
-                 "How many ranks the program must be for")
-      ->option_text("N");
-  app.add_option("--steps", line.steps,
-                 "How many steps; 50 without it, 1 with --check")
-      ->option_text("N")
-      ->check(CLI::Range(uint64_t(1), uint64_t(UINT32_MAX)));
-  app.add_flag("--threads", line.usesThreads,
-               "Run the ranks as threads of one process, not as processes "
-               "that talk by Gloo");
-  auto *alone = app.add_flag("--unpipelined", line.isUnpipelined,
-                             "Train the same network without a pipeline");
-  app.add_flag("--check", line.checks,
-               "Compare the gradients, losses and activations with a run "
-               "without a pipeline, in double precision")
-      ->excludes(alone);
-  app.add_option("--text", line.textFile,
-                 "The text to learn; without it, ppcc's own documentation")
-      ->option_text("FILE");
-  app.add_option("--seed", train.seed,
-                 "Seed of the first weights and of the choice of samples")
-      ->option_text("N");
-  app.add_option("--lr", train.learningRate, "The learning rate of Adam")
-      ->option_text("RATE")
-      ->check(CLI::Range(0.0, 1e6));
-  auto size = [&](const char *name, uint32_t &value, const char *summary) {
-    app.add_option(name, value, summary)
-        ->option_text("N")
-        ->check(CLI::Range(uint32_t(1), most));
-  };
-  app.add_option("--replicas", train.replicas,
-                 "Copies of the pipeline, each with microbatches of its own; "
-                 "their gradients are summed")
-      ->option_text("N")
-      ->check(CLI::Range(uint32_t(1), uint32_t(1024)));
-  app.add_flag("--overlap", train.overlaps,
-               "Run the members of overlap groups at the same time");
-  app.add_option("--trace", line.traceFile,
-                 "Write when each rank did what in the last step, for Perfetto")
-      ->option_text("FILE")
-      ->excludes(alone)
-      ->excludes("--check");
-  app.add_flag("--memory", train.countsBytes,
-               "Say how many bytes the activations of each rank took");
-  size("--layers", train.layers,
-       "Layers, shared out among the stages; without it, one a stage");
-  size("--width", train.width, "Numbers a token");
-  size("--heads", train.heads, "Heads of attention; they divide the width");
-  size("--length", train.length, "Tokens a sample");
-  app.add_option_function<std::string>(
-         "--lengths",
-         [&train](const std::string &text) {
-           int end = 0;
-           if (sscanf(text.c_str(), "%u..%u%n", &train.shortest, &train.length,
-                      &end) != 2 ||
-               size_t(end) != text.size() || train.shortest < 1 ||
-               train.shortest > train.length || train.length > most)
-             throw CLI::ValidationError(
-                 "--lengths", "`" + text + "` is no range such as 8..32");
-         },
-         "Tokens a sample, for each microbatch another number of this range")
-      ->option_text("MIN..MAX")
-      ->excludes("--length");
-  size("--batch", train.batch, "Samples a microbatch");
-  app.add_flag("--double", train.isDouble, "Compute in double precision");
-  app.add_flag("--recompute", train.recomputes,
-               "Keep only the inputs of stages, and run forwards again for the "
-               "backward");
+  parser.positional("PROGRAM", line.programs,
+                    "A program.json of ppcc; with --check, any number of them");
+  parser.number("--ranks", line.ranks, 0, UINT32_MAX,
+                "How many ranks the program must be for");
+  parser.number("--steps", line.steps, 1, UINT32_MAX,
+                "How many steps; 50 without it, 1 with --check");
+  parser.flag("--threads", line.usesThreads,
+              "Run the ranks as threads of one process, not as processes "
+              "that talk by Gloo");
+  parser.flag("--unpipelined", line.isUnpipelined,
+              "Train the same network without a pipeline");
+  parser.flag("--check", line.checks,
+              "Compare the gradients, losses and activations with a run "
+              "without a pipeline, in double precision");
+  parser.exclude("--check", "--unpipelined");
+  parser.value("--text", "FILE", line.textFile,
+               "The text to learn; without it, ppcc's own documentation");
+  parser.number("--seed", train.seed, 0, UINT64_MAX,
+                "Seed of the first weights and of the choice of samples");
+  parser.parsed("--lr", "The learning rate of Adam",
+                [&](const std::string &text) -> std::string {
+                  return llvm::to_float(text, train.learningRate) &&
+                                 train.learningRate >= 0 &&
+                                 train.learningRate <= 1e6
+                             ? ""
+                             : "`" + text + "` is no number from 0 to 10^6";
+                },
+                "RATE");
+  parser.number("--replicas", train.replicas, 1, 1024,
+                "Copies of the pipeline, each with microbatches of its own; "
+                "their gradients are summed");
+  parser.flag("--overlap", train.overlaps,
+              "Run the members of overlap groups at the same time");
+  parser.value("--trace", "FILE", line.traceFile,
+               "Write when each rank did what in the last step, for Perfetto");
+  parser.exclude("--trace", "--unpipelined");
+  parser.exclude("--trace", "--check");
+  parser.flag("--memory", train.countsBytes,
+              "Say how many bytes the activations of each rank took");
+  parser.number("--layers", train.layers, 1, most,
+                "Layers, shared out among the stages; without it, one a stage");
+  parser.number("--width", train.width, 1, most, "Numbers a token");
+  parser.number("--heads", train.heads, 1, most,
+                "Heads of attention; they divide the width");
+  parser.number("--length", train.length, 1, most, "Tokens a sample");
+  parser.parsed(
+      "--lengths",
+      "Tokens a sample, for each microbatch another number of this range",
+      [&train](const std::string &text) -> std::string {
+        int end = 0;
+        bool isRange = sscanf(text.c_str(), "%u..%u%n", &train.shortest,
+                              &train.length, &end) == 2 &&
+                       size_t(end) == text.size() && train.shortest >= 1 &&
+                       train.shortest <= train.length && train.length <= most;
+        return isRange ? "" : "`" + text + "` is no range such as 8..32";
+      },
+      "MIN..MAX");
+  parser.exclude("--lengths", "--length");
+  parser.number("--batch", train.batch, 1, most, "Samples a microbatch");
+  parser.flag("--double", train.isDouble, "Compute in double precision");
+  parser.flag("--recompute", train.recomputes,
+              "Keep only the inputs of stages, and run forwards again for the "
+              "backward");
 }
 
 /// What is wrong with the options together, or nothing.
@@ -124,6 +118,11 @@ std::string checkOptions(const CommandLine &line) {
            "rank: leave --threads and --unpipelined out";
   if (line.programs.size() > 1 && !line.checks)
     return "several programs need --check";
+  for (const std::string &input : line.programs)
+    if (llvm::sys::fs::equivalent(line.traceFile, input))
+      return "--trace would overwrite the program `" + input + "`";
+  if (llvm::sys::fs::equivalent(line.traceFile, line.textFile))
+    return "--trace would overwrite the text `" + line.textFile + "`";
   return "";
 }
 
@@ -362,18 +361,18 @@ int check(const std::string &name, const rt::Program &program,
 
 } // namespace
 
-int ppcc::runTraining(llvm::ArrayRef<const char *> args, raw_ostream &out,
-                      raw_ostream &err) {
+int ppcc::runTraining(llvm::ArrayRef<const char *> args,
+                      llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>,
+                      raw_ostream &out, raw_ostream &err) {
   CommandLine line;
-  CLI::App app("Trains a small transformer on a text, by a program of ppcc",
-               "pprun");
-  addHelp(app);
-  addVersion(app);
-  declare(app, line);
-  if (std::optional<int> code = parseCommandLine(app, args, out, err))
+  OptionParser parser(
+      "pprun", "Trains a small transformer on a text, by a program of ppcc");
+  parser.version();
+  declare(parser, line);
+  if (std::optional<int> code = parser.parse(args, out, err))
     return *code;
   if (std::string wrong = checkOptions(line); !wrong.empty())
-    return reportUsage(app, wrong, err);
+    return parser.wrong(wrong, err);
   line.train.steps = line.steps.value_or(line.checks ? 1 : 50);
   line.train.isDouble |= line.checks;
   line.train.sendsGradients = line.checks;

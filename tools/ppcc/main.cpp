@@ -1,9 +1,6 @@
 // The compiler.
 #include "ppcc/Driver/Driver.h"
-#include "ppcc/Driver/Output.h"
 
-int main(int argc, const char **argv) {
-  return ppcc::closeStandardOutput(
-      ppcc::runCompiler({argv, size_t(argc)}, llvm::vfs::getRealFileSystem(),
-                        llvm::outs(), llvm::errs()));
+int main(int argc, char **argv) {
+  return ppcc::runTool(argc, argv, ppcc::runCompiler);
 }

@@ -1,8 +1,6 @@
 // The program pprun.
-#include "ppcc/Driver/Output.h"
 #include "ppcc/Train/Train.h"
 
-int main(int argc, const char **argv) {
-  return ppcc::closeStandardOutput(
-      ppcc::runTraining({argv, size_t(argc)}, llvm::outs(), llvm::errs()));
+int main(int argc, char **argv) {
+  return ppcc::runTool(argc, argv, ppcc::runTraining);
 }

@@ -66,6 +66,8 @@ public:
 
   /// The files that were read, in this order, without standard input.
   std::vector<llvm::StringRef> filesRead() const;
+  /// Whether text came from this regular file, be it as standard input.
+  bool hasRead(llvm::sys::fs::UniqueID file) const;
 
   llvm::StringRef text(uint32_t file) const {
     return files[file].buffer->getBuffer();
@@ -97,6 +99,7 @@ private:
     std::unique_ptr<llvm::MemoryBuffer> buffer;
     uint32_t base = 0;
     bool isRead = false; ///< From the file system.
+    std::optional<llvm::sys::fs::UniqueID> identity; ///< Of a regular file.
     mutable std::vector<uint32_t> lineStarts;
   };
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>

@@ -1,67 +1,87 @@
-// What the command lines of the tools share: reading them, and the options of
-// passes.
+// Declares and reads the command line of a tool.
 #pragma once
 
-#include "ppcc/Emit/Emitter.h"
-#include "ppcc/Pass/PassManager.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
 
-#include <CLI/CLI.hpp>
-
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace ppcc {
 
 enum ExitCode { Success = 0, Errors = 1, Usage = 2 };
 
-/// Adds `--help`, in the form that all tools have.
-void addHelp(CLI::App &app);
-/// Adds `--version`, which says the name of the app.
-void addVersion(CLI::App &app);
-/// Adds `--output`, whose default is standard output.
-void addOutput(CLI::App &app, std::string &output);
-/// Adds `--max-errors`.
-void addMaxErrors(CLI::App &app, size_t &maxErrors);
+/// The options of a tool, each bound to what it fills.
+class OptionParser {
+public:
+  /// Takes a value; gives what is wrong with it, or nothing.
+  using Take = std::function<std::string(const std::string &value)>;
 
-/// Lets an option be given several times, each time with one value.
-void takeEach(CLI::Option *option);
+  /// With `--help`.
+  OptionParser(std::string name, std::string summary);
+  ~OptionParser();
 
-/// Adds an option whose value must be one of some names; a misspelt one gets a
-/// suggestion.
-void addChoice(CLI::App &app, std::string name, std::string summary,
-               std::vector<std::string> choices,
-               std::function<void(const std::string &)> set);
+  /// Adds `--version`, which says the name of the tool.
+  void version();
+  /// Text behind that of `--help`.
+  void footer(std::string text);
 
-/// Adds an option that is read by a function which gives what is wrong with the
-/// text, or nothing.
-void addParsed(CLI::App &app, std::string name, std::string summary,
-               std::function<std::string(const std::string &)> parse);
+  void positional(std::string name, std::string &value, std::string summary,
+                  bool isRequired = false);
+  /// One at least.
+  void positional(std::string name, std::vector<std::string> &values,
+                  std::string summary);
+  /// `names` are as in `-o,--output`, here and below; `meta` stands for the
+  /// value in the text of `--help`.
+  void flag(std::string names, bool &value, std::string summary);
+  void value(std::string names, std::string meta, std::string &value,
+             std::string summary);
+  /// A whole number of a range.
+  template <class T>
+  void number(std::string names, T &value, uint64_t least, uint64_t most,
+              std::string summary) {
+    numberInto(std::move(names), least, most, std::move(summary),
+               [&value](uint64_t given) { value = given; });
+  }
+  /// One of some names; a misspelt one gets a suggestion.
+  void choice(std::string names, std::string summary,
+              std::vector<std::string> choices,
+              std::function<void(const std::string &)> set);
+  void parsed(std::string names, std::string summary, Take take,
+              std::string meta = "TEXT");
+  /// An option that may be given several times, and then is taken each time;
+  /// with a delimiter, its value may be several, too.
+  void each(std::string names, std::string meta, std::string summary, Take take,
+            char delimiter = '\0');
+  void each(std::string names, std::string meta,
+            std::vector<std::string> &values, std::string summary);
+  /// Two options that are not given together.
+  void exclude(const std::string &name, const std::string &other);
 
-/// Runs `app` on `args`: the exit code when that already ends the run. Unknown
-/// options get a suggestion.
-std::optional<int> parseCommandLine(CLI::App &app,
-                                    llvm::ArrayRef<const char *> args,
-                                    llvm::raw_ostream &out,
-                                    llvm::raw_ostream &err);
+  /// The exit code when the arguments, which begin with the tool's name, end
+  /// the run: help was asked for, or the usage was wrong and has been
+  /// explained.
+  std::optional<int> parse(llvm::ArrayRef<const char *> args,
+                           llvm::raw_ostream &out, llvm::raw_ostream &err);
+  /// Says what is wrong with a command line, and gives the exit code.
+  int wrong(llvm::StringRef text, llvm::raw_ostream &err) const;
 
-/// Says what is wrong with a command line, and gives the exit code.
-int reportUsage(const CLI::App &app, llvm::StringRef text,
-                llvm::raw_ostream &err);
+private:
+  void numberInto(std::string names, uint64_t least, uint64_t most,
+                  std::string summary, std::function<void(uint64_t)> set);
 
-/// Which passes run, and what is watched meanwhile.
-struct PassCommandLine {
-  std::string passes; ///< The pipeline as text.
-  Instrumentation instrumentation;
-  bool verifyEach = false, listPasses = false;
-  size_t maxErrors = 100;
+  struct Impl;
+  std::unique_ptr<Impl> impl;
 };
 
-/// Adds the options that fill a PassCommandLine.
-void addPassOptions(CLI::App &app, PassCommandLine &options);
-
-/// Runs the pipeline `text` on `program` as `options` wish. False after errors,
-/// which are reported.
-bool runPasses(llvm::StringRef text, const PassCommandLine &options,
-               Program &program, SourceManager &sources,
-               DiagnosticEngine &diags, llvm::raw_ostream &err);
+/// Adds `--output`, whose default is standard output.
+void addOutput(OptionParser &parser, std::string &output);
+/// Adds `--max-errors`.
+void addMaxErrors(OptionParser &parser, size_t &maxErrors);
 
 } // namespace ppcc

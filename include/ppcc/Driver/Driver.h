@@ -1,4 +1,4 @@
-// ppcc: a schedule in, a verified program with communication out.
+// The programs: command lines in, exit codes out.
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
@@ -8,10 +8,18 @@
 
 namespace ppcc {
 
-/// Runs ppcc. `args` begin with the tool's name. Returns the exit code: 0, 1
+/// What runs a program. `args` begin with its name. Returns the exit code: 0, 1
 /// for errors in the input, 2 for wrong usage.
-int runCompiler(llvm::ArrayRef<const char *> args,
-                llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
-                llvm::raw_ostream &out, llvm::raw_ostream &err);
+using ToolMain = int(llvm::ArrayRef<const char *> args,
+                     llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
+                     llvm::raw_ostream &out, llvm::raw_ostream &err);
+
+ToolMain runCompiler; ///< ppcc: a schedule in, a verified program out.
+ToolMain runOpt;      ///< ppcc-opt: a program as text in, passes, one out.
+ToolMain runProfile;  ///< ppcc-profile: traces in, a file of costs out.
+
+/// The whole of main: runs `tool` on the file system and the standard streams.
+/// Too little memory, and a standard output that takes no more, are reported.
+int runTool(int argc, const char *const *argv, ToolMain *tool);
 
 } // namespace ppcc

@@ -8,14 +8,15 @@
 namespace ppcc {
 
 /// Lets `write` fill the file `path`, or `out` for `-`. A regular file is
-/// replaced once all is written, and left alone when `write` gives false. False
-/// when it does or, after a report, when the file cannot be written.
+/// replaced once all is written, links to it and its mode are kept; it is left
+/// alone when `write` gives false, and refused when it is one of those that
+/// `sources` has read. False when `write` gives false or, after a report, when
+/// the file cannot be written.
 bool writeOutput(llvm::StringRef path, llvm::raw_ostream &out,
-                 DiagnosticEngine &diags,
+                 const SourceManager &sources, DiagnosticEngine &diags,
                  llvm::function_ref<bool(llvm::raw_ostream &)> write);
 
-/// Flushes standard output at the end of main. `exitCode`, or 1 and a report
-/// when not all could be written.
-int closeStandardOutput(int exitCode);
+/// Whether two outputs would be written to one file.
+bool isSameOutput(llvm::StringRef a, llvm::StringRef b);
 
 } // namespace ppcc
