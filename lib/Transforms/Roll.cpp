@@ -105,6 +105,7 @@ public:
     if (rows < 2)
       return {};
     numberRows();
+    findGroups();
     findRepeats();
     return choose();
   }
@@ -141,6 +142,15 @@ private:
               .first->second;
     }
     sequence.emplace(std::move(symbols));
+  }
+
+  void findGroups() {
+    groupFrom.resize(rows + 1, rows);
+    groupUpTo.resize(rows + 1, rows);
+    for (uint32_t i = rows; i-- != 0;)
+      groupFrom[i] = program.joined(row(i)) ? groupFrom[i + 1] : i;
+    for (uint32_t i = 0; i != rows; ++i)
+      groupUpTo[i] = program.joined(row(i)) ? groupUpTo[i - 1] : i;
   }
 
   /// Places in the program's own text are no part of it.
@@ -187,10 +197,11 @@ private:
     push({begin, end, period});
   }
 
+  /// A loop holds whole groups, so a joined row behind it would belong to it.
   void push(Repeat repeat) {
-    while (repeat.begin != repeat.end && program.joined(row(repeat.begin)))
-      ++repeat.begin; // A loop holds whole groups.
-    if (repeat.saved() != 0)
+    repeat.begin = groupFrom[repeat.begin];
+    repeat.end = groupUpTo[repeat.end];
+    if (repeat.begin < repeat.end && repeat.saved() != 0)
       repeats.push(repeat);
   }
 
@@ -238,6 +249,9 @@ private:
   ActionId first;
   uint32_t rows;
   std::vector<uint32_t> numbers; ///< By row.
+  /// By row, and behind the last: the first begin of a group from there on, and
+  /// the last up to there.
+  std::vector<uint32_t> groupFrom, groupUpTo;
   std::optional<Sequence> sequence;
   std::priority_queue<Repeat> repeats; ///< What saves most comes first.
 };
