@@ -174,21 +174,18 @@ Time Durations::of(const Program &program, ActionId begin, ActionId end) const {
   return actions > 1 ? ofGroup(sum, longest) : sum;
 }
 
-Durations::Slack Durations::slackOf(const Program &program,
-                                    ActionId row) const {
-  if (!hasHooks)
-    return {};
-  ActionId begin = row, end = row;
-  while (program.joined(begin))
-    --begin.value;
-  do
-    ++end.value;
-  while (end.value != program.size() && program.joined(end));
-  const NodeOrder *order = nodes->of(program, begin, end);
-  if (!order)
-    return {};
-  NodeOrder::Member member = order->members[row.value - begin.value];
-  return {order->length - member.gives, member.reads};
+std::vector<Durations::Slack> Durations::slacks(const Program &program) const {
+  std::vector<Slack> rows(hasHooks ? program.size() : 0);
+  for (uint32_t rank = 0; hasHooks && rank != program.ranksBegun(); ++rank) {
+    ActionId begin = program.begin(RankId(rank)), end;
+    for (; begin != program.end(RankId(rank)); begin = end) {
+      end = program.groupEnd(begin, RankId(rank));
+      if (const NodeOrder *order = nodes->of(program, begin, end))
+        for (auto [i, member] : llvm::enumerate(order->members))
+          rows[begin.value + i] = {order->length - member.gives, member.reads};
+    }
+  }
+  return rows;
 }
 
 Time Durations::ofGroup(Time sum, Time longest) const {

@@ -10,6 +10,7 @@ MessageIndex::MessageIndex(const Program &program, const ProgramIndex &index)
     return;
   for (auto &column : ends)
     column.assign(size(), none);
+  partners.assign(program.size(), none);
   std::vector<uint32_t> done[2]; // By lane: the sends and receives so far.
   for (auto &column : done)
     column.resize(lanes().size());
@@ -28,10 +29,14 @@ MessageIndex::MessageIndex(const Program &program, const ProgramIndex &index)
     ++rows;
     ends[side][message->number] = row;
     uint32_t position = done[side][message->lane]++;
-    if (ends[!side][message->number] == none)
+    uint32_t other = ends[!side][message->number];
+    if (other == none) {
       positions[message->number] = position;
-    else
-      inOrder &= positions[message->number] == position;
+      continue;
+    }
+    inOrder &= positions[message->number] == position;
+    partners[row] = other;
+    partners[other] = row;
   }
   whole &= rows == 2 * size();
 }

@@ -1,4 +1,4 @@
-#include "Queues.h"
+#include "ppcc/Analysis/Queues.h"
 
 #include "llvm/ADT/STLExtras.h"
 

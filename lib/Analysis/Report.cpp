@@ -15,7 +15,6 @@ static Rate idleRate(Time whole, __int128 part, size_t parts) {
 }
 
 static std::vector<PathSegment> segments(const Program &program,
-                                         const Durations &durations,
                                          const Simulation &simulation) {
   std::vector<PathSegment> path;
   Time before = 0;
@@ -25,7 +24,7 @@ static std::vector<PathSegment> segments(const Program &program,
     Time end = simulation.ends[row.value];
     if (i + 1 != rows.size() && (program.rankOf(rows[i + 1]) != rank ||
                                  !program.kindOf(rows[i + 1]).isCompute()))
-      end -= durations.slackOf(program, row).early;
+      end -= simulation.slackOf(row).early;
     if (path.empty() || path.back().rank != rank)
       path.push_back({rank, row, row, 0, before, before, 0});
     PathSegment &segment = path.back();
@@ -72,7 +71,7 @@ Report ppcc::reportOf(const Program &program, const Timing &timing) {
   Report report;
   report.makespan = run.makespan;
   report.bound = timing.bound;
-  report.criticalPath = segments(program, timing.durations, run);
+  report.criticalPath = segments(program, run);
   Bubbles bubbles(program, run);
   MemoryCurve memory(program, run);
   std::vector<RankTimes> times = rankTimes(program, timing.durations, run);

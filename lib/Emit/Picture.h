@@ -137,10 +137,10 @@ public:
   /// When other stages get what a row made, and when it needs what it reads
   /// from them; see hook in NodeGraphs.h.
   Time givenAt(ActionId row) const {
-    return times.ends[row.value] - durations.slackOf(program, row).early;
+    return times.ends[row.value] - times.slackOf(row).early;
   }
   Time neededAt(ActionId row) const {
-    return times.starts[row.value] + durations.slackOf(program, row).late;
+    return times.starts[row.value] + times.slackOf(row).late;
   }
 
   /// What is drawn of the shown ranks: nodes, boxes without nodes, and boxes

@@ -318,10 +318,10 @@ private:
 
   Time startOf(ActionId row) const { return times.starts[row.value]; }
 
-  /// Which member of its group a compute row is.
+  /// Which member of its group a compute row is, as far as it has a thread.
   uint32_t memberOf(ActionId row) const {
     uint32_t member = 0;
-    for (; program.joined(row) &&
+    for (; member != threadOfMember(member + 1) && program.joined(row) &&
            program.kindOf(ActionId(row.value - 1)).isCompute();
          --row.value)
       ++member;

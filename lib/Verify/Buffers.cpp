@@ -44,8 +44,9 @@ public:
 
 private:
   bool isGroup(ActionId item) const {
-    return item != program.end(rank) &&
-           program.groupEnd(item, rank).value - item.value > 1;
+    ActionId next(item.value + 1);
+    return item < program.end(rank) && next != program.end(rank) &&
+           program.joined(next);
   }
   /// Whether no other receive of the edge waits for the item.
   bool enters(uint32_t edge, ActionId item) {
@@ -101,7 +102,7 @@ private:
 
   /// The member of an item that reads the edge.
   ActionId readerIn(ActionId item, uint32_t edge) const {
-    for (ActionId row = item; row != program.groupEnd(item, rank);
+    for (ActionId row = item, end = program.groupEnd(item, rank); row != end;
          ++row.value) {
       bool reads = false;
       edges.forEachInput(program[row], [&](Message message) {

@@ -1,7 +1,7 @@
 // Checks that each edge between ranks has one send and one receive a
 // microbatch, in place.
 #include "Report.h"
-#include "ppcc/Analysis/Dependences.h"
+#include "ppcc/Analysis/GroupIndex.h"
 #include "ppcc/Analysis/MessageIndex.h"
 #include "ppcc/Verify/Passes.h"
 
@@ -15,7 +15,8 @@ class Checker {
 public:
   Checker(const Program &program, const ProgramIndex &index,
           PassContext &context)
-      : program(program), index(index), context(context) {
+      : program(program), index(index),
+        groups(context.analyses.get<GroupIndex>(program)), context(context) {
     for (uint32_t i = 0; i != program.size(); ++i)
       rows += !program.kindOf(ActionId(i)).isCompute();
     for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe)
@@ -118,8 +119,7 @@ private:
         }
         ActionId row = *found;
         bool inOrder = end == SendEnd ? *compute < row : row < *compute;
-        if (inOrder && !inOneGroup(program, std::min(row, *compute),
-                                   std::max(row, *compute)))
+        if (inOrder && groups[row].from != groups[*compute].from)
           continue;
         if (end == SendEnd)
           noteCompute(reportAt<diag::SendBeforeProducer>(
@@ -169,6 +169,7 @@ private:
 
   const Program &program;
   const ProgramIndex &index;
+  const GroupIndex &groups;
   PassContext &context;
   uint64_t rows = 0;   ///< Sends and receives in the program.
   uint64_t needed = 0; ///< Messages that the edges between ranks need.

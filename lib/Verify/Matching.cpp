@@ -134,7 +134,7 @@ private:
     auto place = [&](ActionId row) {
       return placeOf(program, row, context.sources);
     };
-    ActionId itsRecv = *messages.partner(program[send]);
+    ActionId itsRecv = *messages.partner(send);
     if (uint8_t sent = program.kindOf(send).mainSlot(),
         received = program.kindOf(recv).mainSlot();
         sent != received && inBatch(program, send) && inBatch(program, recv)) {

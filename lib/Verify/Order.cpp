@@ -1,7 +1,7 @@
 // Checks that on its rank an action stands behind those of its own stage that
 // it needs.
 #include "Report.h"
-#include "ppcc/Analysis/Dependences.h"
+#include "ppcc/Analysis/ProgramIndex.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;
@@ -17,10 +17,13 @@ public:
     if (!index)
       return;
     for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-      ActionId end = program.end(RankId(rank));
-      for (ActionId id = program.begin(RankId(rank)); id != end; ++id.value) {
+      ActionId end = program.end(RankId(rank)),
+               groupEnd = program.begin(RankId(rank));
+      for (ActionId id = groupEnd; id != end; ++id.value) {
+        if (id == groupEnd)
+          groupEnd = program.groupEnd(id, RankId(rank));
         forEachOwnNeed(program, *index, id, [&](ActionId needed) {
-          if (needed > id && needed < end && !inOneGroup(program, id, needed))
+          if (needed >= groupEnd && needed < end)
             report(program, id, needed, context);
         });
         if (context.diags.saturated())

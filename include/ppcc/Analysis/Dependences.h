@@ -51,13 +51,4 @@ void forEachReader(const Program &program, const ProgramIndex &index,
             program.rankOfStage(action.pipe, reader));
 }
 
-/// Whether rows `first` and `second`, in this order on one rank, belong to one
-/// group.
-inline bool inOneGroup(const Program &program, ActionId first,
-                       ActionId second) {
-  while (first < second && program.joined(ActionId(first.value + 1)))
-    ++first.value;
-  return first >= second;
-}
-
 } // namespace ppcc

@@ -47,7 +47,8 @@ public:
   struct Slack {
     Time early = 0, late = 0;
   };
-  Slack slackOf(const Program &program, ActionId row) const;
+  /// That of each row; empty where none has any. O(actions).
+  std::vector<Slack> slacks(const Program &program) const;
   /// Whether any row has some.
   bool hasSlack() const { return hasHooks; }
 

@@ -23,7 +23,12 @@ struct Simulation {
   /// waited for its other end, what let that one go on. `none` when it could
   /// start at once.
   std::vector<uint32_t> causes;
-  Time makespan = 0; ///< The last end.
+  Time makespan = 0;                    ///< The last end.
+  std::vector<Durations::Slack> slacks; ///< By row; empty where none has any.
+
+  Durations::Slack slackOf(ActionId row) const {
+    return slacks.empty() ? Durations::Slack() : slacks[row.value];
+  }
 };
 
 /// Runs the compute actions in the order of their ranks as soon as their data
@@ -40,8 +45,8 @@ std::optional<Simulation> simulate(const Program &program,
 /// message is on its way for the latency of its edge once its send, and where
 /// that waits for it its receive, has started; with a capacity, once there is
 /// room for it. Nothing when ranks wait for each other, or a message lacks an
-/// end. The times must fit(). O(actions + edges); 20 bytes an action, on
-/// streams 32.
+/// end. The times must fit(). O(actions + edges); 20 bytes an action, and what
+/// EventRun takes; 16 more where sends are stored.
 std::optional<Simulation> simulate(const Program &program,
                                    const ProgramIndex &index,
                                    const MessageIndex &messages,
