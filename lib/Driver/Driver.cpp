@@ -154,9 +154,10 @@ private:
 
   /// The rules of the command line, as a file that follows them.
   uint32_t ruleApplications() {
-    std::string text = "import \"" + options.ruleFile + "\";\n";
+    std::string text; // A rule a line, as on the command line.
     for (const std::string &rule : options.rules)
       text += "with " + rule + ";\n";
+    text += "import \"" + options.ruleFile + "\";\n";
     return sources.add("--with",
                        llvm::MemoryBuffer::getMemBufferCopy(text, "--with"));
   }

@@ -276,12 +276,8 @@ private:
   bool call(const ast::ActionStmt *stmt) {
     const Block &block = module.blocks[module.stmts[stmt->id].index];
     llvm::SmallVector<Value, 4> args;
-    for (size_t i = 0; i != stmt->args.size(); ++i) {
-      const ast::Expr *arg = stmt->args[i].value;
-      args.push_back(block.params[i] == Type::Float
-                         ? Value{.f = evaluator.evalFloat(arg)}
-                         : evaluator.eval(arg));
-    }
+    for (size_t i = 0; i != stmt->args.size(); ++i)
+      args.push_back(evaluator.evalAs(stmt->args[i].value, block.params[i]));
     if (evaluator.failed())
       return false;
     SiteId outer = std::exchange(caller, site(stmt));

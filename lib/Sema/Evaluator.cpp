@@ -92,7 +92,8 @@ Value Evaluator::eval(const ast::Expr *expr) {
     if (type(expr) == Type::Float)
       return {.f = -operand.f};
     auto negated = checkedSub(0, operand.i);
-    return negated ? Value{.i = *negated} : overflow(expr, "-", 0, operand.i);
+    return negated ? Value{.i = *negated}
+                   : overflow<int64_t>(expr, "-", 0, operand.i);
   }
   case ast::ExprKind::Binary:
     return binary(cast<ast::BinaryExpr>(expr));
@@ -101,7 +102,7 @@ Value Evaluator::eval(const ast::Expr *expr) {
     const ast::Expr *side = evalBool(conditional->condition)
                                 ? conditional->then
                                 : conditional->otherwise;
-    return type(expr) == Type::Float ? Value{.f = evalFloat(side)} : eval(side);
+    return evalAs(side, type(expr));
   }
   }
   llvm_unreachable("all kinds are handled");
@@ -114,10 +115,16 @@ Value Evaluator::name(const ast::NameExpr *expr) {
     return globals[info.index];
   case ExprInfo::Ref::Local:
     return stack[base + info.index];
-  default:
+  case ExprInfo::Ref::Builtin:
     return counter(static_cast<Builtin>(info.index), KindId(), nullptr,
                    expr->range);
+  case ExprInfo::Ref::Kind:
+  case ExprInfo::Ref::Letter:
+  case ExprInfo::Ref::Function:
+  case ExprInfo::Ref::None:
+    break;
   }
+  llvm_unreachable("checked names that are evaluated have values");
 }
 
 Value Evaluator::call(const ast::CallExpr *expr) {
@@ -130,12 +137,8 @@ Value Evaluator::call(const ast::CallExpr *expr) {
   // The arguments are evaluated in the caller's frame, above which the new one
   // grows.
   size_t frame = stack.size();
-  for (size_t i = 0; i != expr->args.size(); ++i) {
-    Value arg = function.params[i] == Type::Float
-                    ? Value{.f = evalFloat(expr->args[i])}
-                    : eval(expr->args[i]);
-    stack.push_back(arg);
-  }
+  for (size_t i = 0; i != expr->args.size(); ++i)
+    stack.push_back(evalAs(expr->args[i], function.params[i]));
   size_t previous = std::exchange(base, frame);
   calls.push_back(expr);
   Value result = eval(function.item->value);
@@ -170,7 +173,7 @@ Value Evaluator::builtin(const ast::CallExpr *expr, Builtin id) {
     auto negated = checkedSub(0, value);
     return value >= 0 ? Value{.i = value}
            : negated  ? Value{.i = *negated}
-                      : overflow(expr, "-", 0, value);
+                      : overflow<int64_t>(expr, "-", 0, value);
   }
   case Builtin::Layout:
     return layout(expr);
@@ -223,13 +226,37 @@ Value Evaluator::counter(Builtin id, KindId kind, const ast::Expr *chunk,
   return {.i = value.value_or(0)};
 }
 
-Value Evaluator::overflow(const ast::Expr *expr, StringRef op, int64_t lhs,
-                          int64_t rhs) {
+template <class T>
+Value Evaluator::overflow(const ast::Expr *expr, StringRef op, T lhs, T rhs) {
   if (fail(diag::Overflow, expr->range)) {
     auto builder = diags.report<diag::Overflow>(expr->range, lhs, op, rhs);
     noteCalls(builder);
   }
   return {.i = 0};
+}
+
+Value Evaluator::byZero(const ast::BinaryExpr *expr) {
+  if (fail(diag::DivisionByZero, expr->range)) {
+    auto builder = diags.report<diag::DivisionByZero>(expr->opRange,
+                                                      spelling(expr->op));
+    noteCalls(builder);
+  }
+  return {.i = 0};
+}
+
+void Evaluator::warnOfRemainder(const ast::BinaryExpr *expr, int64_t lhs,
+                                int64_t rhs) {
+  if (!reported.insert({diag::RemainderLost, expr->range.begin.raw}).second)
+    return;
+  std::string better = source(expr);
+  if (llvm::isa<ast::IntExpr>(expr->lhs))
+    better.insert(better.find(' '), ".0");
+  else
+    better.insert(0, "1.0 * ");
+  auto builder = diags.report<diag::RemainderLost>(expr->range, lhs, rhs,
+                                                   *floorDiv(lhs, rhs));
+  builder.note({}, "write `{}`", better);
+  noteCalls(builder);
 }
 
 Value Evaluator::binary(const ast::BinaryExpr *expr) {
@@ -240,51 +267,44 @@ Value Evaluator::binary(const ast::BinaryExpr *expr) {
     return {.i = evalBool(expr->lhs) || evalBool(expr->rhs)};
   if (expr->op >= BinaryOp::Eq && expr->op <= BinaryOp::Ge)
     return {.i = compare(expr)};
+  return type(expr) == Type::Float ? floatBinary(expr) : intBinary(expr);
+}
 
-  if (type(expr) == Type::Float) {
-    double lhs = evalFloat(expr->lhs), rhs = evalFloat(expr->rhs);
-    switch (expr->op) {
-    case BinaryOp::Add:
-      return {.f = lhs + rhs};
-    case BinaryOp::Sub:
-      return {.f = lhs - rhs};
-    case BinaryOp::Mul:
-      return {.f = lhs * rhs};
-    default:
-      if (rhs == 0 && fail(diag::DivisionByZero, expr->range))
-        diags.report<diag::DivisionByZero>(expr->opRange, spelling(expr->op));
-      return {.f = rhs == 0 ? 0 : lhs / rhs};
-    }
-  }
+Value Evaluator::floatBinary(const ast::BinaryExpr *expr) {
+  using ast::BinaryOp;
+  double lhs = evalFloat(expr->lhs), rhs = evalFloat(expr->rhs);
+  if (failed())
+    return {.f = 0};
+  if (expr->op == BinaryOp::Div && rhs == 0)
+    return byZero(expr);
+  double result = expr->op == BinaryOp::Add   ? lhs + rhs
+                  : expr->op == BinaryOp::Sub ? lhs - rhs
+                  : expr->op == BinaryOp::Mul ? lhs * rhs
+                                              : lhs / rhs;
+  return std::isfinite(result) ? Value{.f = result}
+                               : overflow(expr, spelling(expr->op), lhs, rhs);
+}
 
+Value Evaluator::intBinary(const ast::BinaryExpr *expr) {
+  using ast::BinaryOp;
   int64_t lhs = evalInt(expr->lhs), rhs = evalInt(expr->rhs);
   if (failed())
     return {.i = 0};
-  std::optional<int64_t> result;
-  switch (expr->op) {
-  case BinaryOp::Add:
-    result = checkedAdd(lhs, rhs);
-    break;
-  case BinaryOp::Sub:
-    result = checkedSub(lhs, rhs);
-    break;
-  case BinaryOp::Mul:
-    result = checkedMul(lhs, rhs);
-    break;
-  default:
-    if (rhs == 0) {
-      if (fail(diag::DivisionByZero, expr->range)) {
-        auto builder = diags.report<diag::DivisionByZero>(expr->opRange,
-                                                          spelling(expr->op));
-        noteCalls(builder);
-      }
-      return {.i = 0};
-    }
-    result =
-        expr->op == BinaryOp::Div ? floorDiv(lhs, rhs) : floorMod(lhs, rhs);
-  }
-  return result ? Value{.i = *result}
-                : overflow(expr, spelling(expr->op), lhs, rhs);
+  bool isDivision = expr->op == BinaryOp::Div || expr->op == BinaryOp::Mod;
+  if (isDivision && rhs == 0)
+    return byZero(expr);
+  std::optional<int64_t> result =
+      expr->op == BinaryOp::Add   ? checkedAdd(lhs, rhs)
+      : expr->op == BinaryOp::Sub ? checkedSub(lhs, rhs)
+      : expr->op == BinaryOp::Mul ? checkedMul(lhs, rhs)
+      : expr->op == BinaryOp::Div ? floorDiv(lhs, rhs)
+                                  : floorMod(lhs, rhs);
+  if (!result)
+    return overflow(expr, spelling(expr->op), lhs, rhs);
+  if (expr->op == BinaryOp::Div && module.exprs[expr->id].becomesFloat &&
+      floorMod(lhs, rhs) != 0)
+    warnOfRemainder(expr, lhs, rhs);
+  return {.i = *result};
 }
 
 template <class T> static bool holds(ast::BinaryOp op, T lhs, T rhs) {

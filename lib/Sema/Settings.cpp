@@ -1,6 +1,7 @@
 // Checks the settings of `model { }` and `comm { }` against their tables.
 #include "Settings.h"
 
+#include "ppcc/IR/Tensors.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -152,14 +153,61 @@ void checkValue(const ast::CommSetting &setting, const ast::Identifier &value,
                 : didYouMean(value.text, allowed));
 }
 
+/// Reports a name that is no pipe's.
+void checkPipeName(const ast::Identifier &name, const Schedule &schedule,
+                   DiagnosticEngine &diags) {
+  auto isIt = [&](const PipeDecl &pipe) { return pipe.name == name.text; };
+  if (!name.text.empty() &&
+      (schedule.pipeSlots.empty() || llvm::none_of(schedule.pipes, isIt)))
+    diags.report<diag::UnknownName>(name.range, name.text, "");
+}
+
+/// Gives the slot of the variable, 0 without one.
+uint32_t checkSettingValue(const ast::ModelSetting &setting,
+                           ExprChecker &exprs) {
+  Names::Scope scope(exprs.names);
+  const ast::Identifier &variable = setting.microbatchVariable.text.empty()
+                                        ? setting.stageVariable
+                                        : setting.microbatchVariable;
+  uint32_t slot = variable.text.empty()
+                      ? 0
+                      : exprs.names.defineLocal(variable, Type::Int);
+  exprs.expect(setting.value, Type::Float, "a setting of `model`");
+  return slot;
+}
+
+/// Gives the slot of the variable.
+uint32_t checkTensors(const ast::ModelTensors &clause, ExprChecker &exprs) {
+  for (const ast::Expr *end : {clause.from, clause.to})
+    if (end)
+      exprs.expect(end, Type::Int, "a stage");
+  Names::Scope scope(exprs.names);
+  uint32_t slot = exprs.names.defineLocal(clause.stageVariable, Type::Int);
+  llvm::StringMap<SourceRange> names;
+  for (const ast::TensorDecl &tensor : clause.tensors) {
+    auto [first, isNew] =
+        names.try_emplace(tensor.name.text, tensor.name.range);
+    if (!isNew)
+      exprs.names.redefined(tensor.name, first->second);
+    if (!findElementType(tensor.type.text))
+      exprs.diags.report<diag::UnknownElementType>(
+          tensor.type.range, tensor.type.text,
+          didYouMean(tensor.type.text, elementTypeNames()));
+    for (const ast::Expr *dim : tensor.dims)
+      if (dim)
+        exprs.expect(dim, Type::Int, "a size");
+  }
+  return slot;
+}
+
 } // namespace
 
-void sema::checkModel(const ast::ModelItem &item, const KindTable &kinds,
-                      DiagnosticEngine &diags) {
+void sema::checkModel(Schedule &schedule, ExprChecker &exprs) {
+  DiagnosticEngine &diags = exprs.diags;
   SectionCheck section("model", diags);
-  for (const ast::ModelSetting &setting : item.settings) {
+  for (const ast::ModelSetting &setting : schedule.model->settings) {
     if (auto *row = section.find(ArrayRef(modelRows), setting.name)) {
-      checkSubject(setting, row->takes, kinds, diags);
+      checkSubject(setting, row->takes, exprs.module.kinds, diags);
       checkMicrobatch(setting, row->takes, diags);
     }
     if (!setting.node.text.empty() && setting.name.text != "cost")
@@ -172,10 +220,15 @@ void sema::checkModel(const ast::ModelItem &item, const KindTable &kinds,
                     setting.node.text.empty() ? "" : ".", setting.node.text,
                     setting.pipe.text, byStage ? " stage" : "");
     section.once(StringRef(key).rtrim(), setting.name.range);
+    checkPipeName(setting.pipe, schedule, diags);
+    schedule.modelSlots.push_back(checkSettingValue(setting, exprs));
   }
-  for (const ast::ModelTensors &clause : item.tensors)
+  for (const ast::ModelTensors &clause : schedule.model->tensors) {
     section.find(ArrayRef(modelTensorRows), clause.name);
-  for (const ast::ModelText &text : item.texts)
+    checkPipeName(clause.pipe, schedule, diags);
+    schedule.tensorSlots.push_back(checkTensors(clause, exprs));
+  }
+  for (const ast::ModelText &text : schedule.model->texts)
     if (section.find(ArrayRef(modelTextRows), text.name))
       section.once(text.name.text, text.name.range);
 }

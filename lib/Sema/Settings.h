@@ -1,14 +1,13 @@
 // Checks the settings of `model { }` and `comm { }` against their tables.
 #pragma once
 
-#include "ppcc/Sema/Module.h"
+#include "ExprCheck.h"
 
 namespace ppcc::sema {
 
-/// Checks names and subjects, and that no setting of `model` stands twice. The
-/// values are for the caller, who knows their scope.
-void checkModel(const ast::ModelItem &item, const KindTable &kinds,
-                DiagnosticEngine &diags);
+/// Checks names, subjects and values, and that no setting of `model` stands
+/// twice; gives slots to the variables.
+void checkModel(Schedule &schedule, ExprChecker &exprs);
 
 /// Checks names and values, and that no setting of `comm` stands twice.
 void checkComm(const ast::CommItem &item, const CommWords &words,

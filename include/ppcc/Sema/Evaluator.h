@@ -72,6 +72,10 @@ public:
   bool evalBool(const ast::Expr *expr) { return eval(expr).i != 0; }
   /// The value of an int or float expression.
   double evalFloat(const ast::Expr *expr);
+  /// The value where one of type `wanted` is taken.
+  Value evalAs(const ast::Expr *expr, Type wanted) {
+    return wanted == Type::Float ? Value{.f = evalFloat(expr)} : eval(expr);
+  }
   /// The value of an expression that must lie in low..high, both included; low,
   /// and a report about `what`, when it does not.
   int64_t evalInRange(const ast::Expr *expr, llvm::StringRef what, int64_t low,
@@ -124,8 +128,12 @@ private:
                 SourceRange range);
   Value binary(const ast::BinaryExpr *expr);
   bool compare(const ast::BinaryExpr *expr);
-  Value overflow(const ast::Expr *expr, llvm::StringRef op, int64_t lhs,
-                 int64_t rhs);
+  Value floatBinary(const ast::BinaryExpr *expr);
+  Value intBinary(const ast::BinaryExpr *expr);
+  template <class T>
+  Value overflow(const ast::Expr *expr, llvm::StringRef op, T lhs, T rhs);
+  Value byZero(const ast::BinaryExpr *expr);
+  void warnOfRemainder(const ast::BinaryExpr *expr, int64_t lhs, int64_t rhs);
   void noteCalls(DiagnosticEngine::Builder &builder) const;
 
   const Module &module;

@@ -13,7 +13,7 @@ struct ParamValue {
 
 /// What a schedule may expand to.
 struct Limits {
-  uint64_t maxActions = 100'000'000;
+  uint64_t maxActions = 10'000'000;
   /// Turns of loops, statements and calls, counted together.
   uint64_t maxSteps() const {
     return maxActions > UINT64_MAX / 5 ? UINT64_MAX : maxActions * 5;

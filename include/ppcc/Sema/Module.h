@@ -16,14 +16,29 @@ enum class Type : uint8_t { Error, Int, Bool, Float, Pipe };
 /// `int`, `bool`, `float` or `pipe`.
 llvm::StringRef typeName(Type type);
 
+/// An expression as text.
+std::string source(const ast::Expr *expr);
+
 enum class Builtin : uint8_t { Min, Max, Abs, Layout, Issued, Pending, Padded };
 
 /// What an expression means.
 struct ExprInfo {
-  enum class Ref : uint8_t { None, Global, Local, Function, Builtin };
+  /// What a name or a call speaks of. Kinds and letters are no values: they
+  /// stand where a builtin takes them.
+  enum class Ref : uint8_t {
+    None,
+    Global,
+    Local,
+    Function,
+    Builtin,
+    Kind,
+    Letter,
+  };
   Type type = Type::Error;
-  Ref ref = Ref::None; ///< Of a name or a call.
-  uint32_t index = 0;  ///< A slot, a row of Module::functions, or a Builtin.
+  Ref ref = Ref::None;
+  bool becomesFloat = false; ///< An int that is used as a float.
+  uint32_t index = 0; ///< A slot, a row of Module::functions, a Builtin, a
+                      ///< kind or a character.
 };
 
 /// What a statement means.

@@ -1,0 +1,239 @@
+#include "ActionCheck.h"
+
+#include "ppcc/IR/Reading.h"
+#include "ppcc/Support/Suggest.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace ppcc;
+using namespace ppcc::sema;
+using llvm::ArrayRef;
+using llvm::dyn_cast;
+using llvm::StringRef;
+
+namespace {
+
+/// Fills in the properties of one declaration.
+class ActionChecker {
+public:
+  explicit ActionChecker(ExprChecker &exprs)
+      : exprs(exprs), kinds(exprs.module.kinds), diags(exprs.diags) {}
+
+  void declare(const ast::ActionItem &decl) {
+    const ast::Identifier &name = decl.name;
+    if (!isKindName(name.text)) {
+      diags.report<diag::BadActionName>(name.range, name.text);
+    } else if (Symbol *known =
+                   exprs.names.find(Space::Statement, name.text)) {
+      exprs.names.redefined(name, known->range);
+    } else if (kinds.find(name.text)) {
+      diags.report<diag::ReservedName>(name.range, name.text, "an action");
+    } else if (kinds.size() == KindTable::maxKinds) {
+      diags.report<diag::TooManyKinds>(name.range, KindTable::maxKinds);
+    } else {
+      KindInfo info;
+      info.letters = name.text.str();
+      info.kindClass = KindClass::Declared;
+      Symbol symbol;
+      symbol.index = kinds.declare(std::move(info)).value;
+      symbol.isKind = true;
+      exprs.names.define(Space::Statement, name, symbol);
+    }
+  }
+
+  void check(const ast::ActionItem &decl) {
+    Symbol *known = exprs.names.find(Space::Statement, decl.name.text);
+    if (!known || known->range.begin != decl.name.range.begin)
+      return; // The name was reported.
+    KindId kind(known->index);
+    KindCosts costs{kind};
+    llvm::DenseMap<StringRef, SourceRange> seen;
+    for (const ast::ActionProperty &property : decl.properties) {
+      StringRef name = property.name.text;
+      if (name != "after" && name != "before")
+        if (auto [first, isNew] = seen.try_emplace(name, property.name.range);
+            !isNew)
+          diags
+              .report<diag::DuplicateItem>(property.name.range,
+                                           fmt::format("`{}`", name))
+              .note(first->second, "the first is here");
+      this->property(property, kinds.declared(kind), costs);
+    }
+    const KindInfo &info = kinds[kind];
+    if (info.lane == lane::None && costs.time)
+      diags.report<diag::TimeOnNoLane>(costs.time->range);
+    if (costs.time || costs.memory)
+      exprs.module.kindCosts.push_back(costs);
+    checkMeeting(info, seen.lookup("collective"), diags);
+  }
+
+private:
+void property(const ast::ActionProperty &property, KindInfo &info,
+                       KindCosts &costs) {
+  StringRef name = property.name.text;
+  if (name == "lane") {
+    laneProperty(property, info);
+  } else if (name == "per") {
+    perProperty(property, info);
+  } else if (name == "after" || name == "before") {
+    KindRule rule{name == "before", {}};
+    for (const ast::ActionProperty::Value &value : property.values)
+      if (auto kind = kindCalled(word(value), exprs))
+        rule.kinds.push_back(*kind);
+    if (property.values.empty())
+      badProperty(property, "the names of actions");
+    else if (!rule.kinds.empty())
+      info.rules.push_back(std::move(rule));
+  } else if (name == "restores") {
+    if (auto of = onlyWord(property, "the name of an action"))
+      info.restores = kindCalled(*of, exprs);
+  } else if (name == "cost" || name == "memory") {
+    if (property.values.size() != 1 || !property.values.front().expr)
+      return badProperty(property, "a number");
+    const ast::Expr *value = property.values.front().expr;
+    exprs.expect(value, Type::Float, "a number of an action");
+    (name == "cost" ? costs.time : costs.memory) = value;
+  } else if (name == "required") {
+    info.isRequired = true;
+    if (!property.values.empty())
+      badProperty(property, "no value");
+  } else if (name == "in_flight") {
+    auto most = property.values.size() == 1 && property.values.front().expr
+                    ? smallInt(property.values.front().expr)
+                    : std::nullopt;
+    if (!most || *most < 1)
+      return badProperty(property, "a number from 1");
+    info.inFlight = *most;
+  } else if (name == "collective") {
+    collectiveProperty(property, info);
+  } else {
+    diags.report<diag::UnknownProperty>(
+        property.name.range, name,
+        didYouMean(name, {"lane", "per", "after", "before", "cost", "memory",
+                          "required", "restores", "in_flight", "collective"}));
+  }
+}
+
+void badProperty(const ast::ActionProperty &property,
+                          StringRef takes) {
+  diags.report<diag::BadProperty>(property.name.range, property.name.text,
+                                  takes);
+}
+
+static ast::Identifier word(const ast::ActionProperty::Value &value) {
+  if (!value.expr)
+    return value.keyword;
+  auto *name = dyn_cast<ast::NameExpr>(value.expr);
+  return {name ? name->name : "", value.expr->range};
+}
+
+std::optional<ast::Identifier>
+onlyWord(const ast::ActionProperty &property, StringRef takes) {
+  if (property.values.size() == 1)
+    if (ast::Identifier found = word(property.values.front());
+        !found.text.empty())
+      return found;
+  badProperty(property, takes);
+  return std::nullopt;
+}
+
+void laneProperty(const ast::ActionProperty &property,
+                           KindInfo &info) {
+  auto name = onlyWord(property, "the name of a lane");
+  if (!name)
+    return;
+  if (auto lane = kinds.lane(name->text))
+    info.lane = *lane;
+  else
+    diags.report<diag::TooManyKinds>(name->range, KindTable::maxKinds);
+}
+
+void perProperty(const ast::ActionProperty &property, KindInfo &info) {
+  constexpr StringRef takes = "`microbatch`, `stage` or `rank`";
+  auto name = onlyWord(property, takes);
+  if (!name)
+    return;
+  auto scope = llvm::find(kindScopeNames(), name->text);
+  if (scope == kindScopeNames().end())
+    return badProperty(property, takes);
+  info.scope = static_cast<KindScope>(scope - kindScopeNames().begin());
+}
+
+void collectiveProperty(const ast::ActionProperty &property,
+                                 KindInfo &info) {
+  constexpr StringRef takes =
+      "`all`, `replicas`, stages as in `stages(0, -1)`, or the name of a "
+      "group of ranks outside of the program";
+  if (property.values.size() != 1)
+    return badProperty(property, takes);
+  const ast::ActionProperty::Value &value = property.values.front();
+  if (auto *call = llvm::dyn_cast_or_null<ast::CallExpr>(value.expr)) {
+    info.meeting = Meeting::Stages;
+    bool good = call->callee.text == "stages" && !call->args.empty();
+    for (const ast::Expr *arg : call->args) {
+      auto stage = smallInt(arg);
+      good &= stage.has_value();
+      info.stages.push_back(stage.value_or(0));
+    }
+    return good ? void() : badProperty(property, takes);
+  }
+  ast::Identifier name = word(value);
+  if (name.text.empty())
+    return badProperty(property, takes);
+  info.meeting = llvm::StringSwitch<Meeting>(name.text)
+                     .Case("all", Meeting::All)
+                     .Case("replicas", Meeting::Replicas)
+                     .Default(Meeting::Outside);
+  if (info.meeting == Meeting::Outside)
+    info.outside = name.text.str();
+}
+
+static std::optional<int32_t> smallInt(const ast::Expr *expr) {
+  auto *negated = dyn_cast<ast::UnaryExpr>(expr);
+  auto *literal = dyn_cast<ast::IntExpr>(negated ? negated->operand : expr);
+  if (!literal || literal->value > INT32_MAX ||
+      (negated && negated->op != ast::UnaryOp::Negate))
+    return std::nullopt;
+  return static_cast<int32_t>(negated ? -literal->value : literal->value);
+}
+
+  ExprChecker &exprs;
+  KindTable &kinds;
+  DiagnosticEngine &diags;
+};
+
+template <class Fn> void forEachAction(ArrayRef<const ast::Item *> items, Fn fn) {
+  for (const ast::Item *item : items)
+    if (auto *decl = dyn_cast<ast::ActionItem>(item))
+      fn(*decl);
+}
+
+} // namespace
+
+void sema::declareActions(ArrayRef<const ast::Item *> items,
+                          ExprChecker &exprs) {
+  forEachAction(items, [&](const ast::ActionItem &decl) {
+    ActionChecker(exprs).declare(decl);
+  });
+}
+
+void sema::checkActions(ArrayRef<const ast::Item *> items,
+                        ExprChecker &exprs) {
+  forEachAction(items, [&](const ast::ActionItem &decl) {
+    ActionChecker(exprs).check(decl);
+  });
+}
+
+std::optional<KindId> sema::kindCalled(const ast::Identifier &name, const ExprChecker &exprs) {
+  auto kind = exprs.module.kinds.find(name.text);
+  if (!kind) {
+    std::vector<StringRef> letters;
+    for (const KindInfo &info : exprs.module.kinds.rows())
+      letters.push_back(info.letters);
+    exprs.diags.report<diag::UnknownKind>(name.range, name.text,
+                                    didYouMean(name.text, letters));
+  }
+  return kind;
+}
+

@@ -1,0 +1,247 @@
+#include "BodyCheck.h"
+
+#include "ppcc/Support/Suggest.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+using namespace ppcc;
+using namespace ppcc::sema;
+using llvm::cast;
+using llvm::StringRef;
+
+namespace {
+
+class BodyChecker {
+public:
+  explicit BodyChecker(ExprChecker &exprs)
+      : exprs(exprs), module(exprs.module), diags(exprs.diags),
+        names(exprs.names), frame(exprs.names.frame) {}
+
+  void body(ast::Body statements) {
+    frame.evalDepth = std::max(frame.evalDepth, ++frame.nowDepth);
+    Names::Scope scope(names);
+    for (const ast::Stmt *s : statements)
+      statement(s);
+    --frame.nowDepth;
+  }
+
+private:
+  void statement(const ast::Stmt *stmt) {
+    using ast::StmtKind;
+    switch (stmt->kind) {
+    case StmtKind::Let: {
+      auto *s = cast<ast::LetStmt>(stmt);
+      Type type = exprs.check(s->value);
+      module.stmts[s->id].index =
+          names.defineLocal(s->name, type, Symbol::Binder::Let);
+      return;
+    }
+    case StmtKind::Phase:
+      notInOverlap(stmt, "phase");
+      return body(cast<ast::PhaseStmt>(stmt)->body);
+    case StmtKind::Repeat:
+      exprs.expect(cast<ast::RepeatStmt>(stmt)->count, Type::Int,
+                   "the count of `repeat`");
+      return body(cast<ast::RepeatStmt>(stmt)->body);
+    case StmtKind::For: {
+      auto *s = cast<ast::ForStmt>(stmt);
+      for (const ast::Expr *end : {s->from, s->to})
+        exprs.expect(end, Type::Int, "the range of `for`");
+      Names::Scope scope(names);
+      module.stmts[s->id].index =
+          names.defineLocal(s->variable, Type::Int, Symbol::Binder::Loop);
+      return body(s->body);
+    }
+    case StmtKind::While:
+      exprs.expect(cast<ast::WhileStmt>(stmt)->condition, Type::Bool,
+                   "the condition of `while`");
+      return body(cast<ast::WhileStmt>(stmt)->body);
+    case StmtKind::If:
+      for (const ast::IfStmt::Branch &branch :
+           cast<ast::IfStmt>(stmt)->branches) {
+        if (branch.condition)
+          exprs.expect(branch.condition, Type::Bool, "the condition of `if`");
+        body(branch.body);
+      }
+      return;
+    case StmtKind::Overlap: {
+      notInOverlap(stmt, "overlap");
+      llvm::SaveAndRestore inOverlap(frame.inOverlap, true);
+      return body(cast<ast::OverlapStmt>(stmt)->body);
+    }
+    case StmtKind::Defer: {
+      auto *s = cast<ast::DeferStmt>(stmt);
+      notInOverlap(stmt, "defer");
+      module.stmts[s->id].index = deferrable(s->action);
+      if (s->lag)
+        exprs.expect(s->lag, Type::Int, "the lag");
+      return body(s->body);
+    }
+    case StmtKind::Drain: {
+      auto *s = cast<ast::DrainStmt>(stmt);
+      notInOverlap(stmt, "drain");
+      module.stmts[s->id].index = deferrable(s->action);
+      if (s->chunk)
+        exprs.chunkArgument(s->chunk);
+      return;
+    }
+    case StmtKind::Action: {
+      auto *s = cast<ast::ActionStmt>(stmt);
+      if (std::optional<KindId> kind = exprs.computeKind(s->name.text))
+        return action(s, *kind);
+      return call(s);
+    }
+    }
+  }
+
+  void notInOverlap(const ast::Stmt *stmt, StringRef word) {
+    if (!frame.structural)
+      frame.structural = stmt;
+    if (frame.inOverlap)
+      diags.report<diag::NotInOverlap>(stmt->range, word);
+  }
+
+  /// The kind that `defer` and `drain` name: one that some other kind holds as
+  /// a part.
+  uint32_t deferrable(const ast::Identifier &name) {
+    std::optional<KindId> part = exprs.computeKind(name.text);
+    if (!part) {
+      diags.report<diag::UnknownAction>(name.range, name.text, "");
+      return 0;
+    }
+    bool ok = false;
+    for (size_t whole = 0; whole != module.kinds.size(); ++whole)
+      if (auto rest = module.kinds.without(KindId(whole), *part))
+        ok |= (module.kinds[*part].needs & module.kinds[*rest].defines) != 0;
+    if (!ok)
+      diags.report<diag::NotDeferrable>(name.range, name.text);
+    return part->value;
+  }
+
+  void action(const ast::ActionStmt *stmt, KindId kind) {
+    module.stmts[stmt->id] = {false, kind.value};
+    KindScope scope = module.kinds[kind].scope;
+    bool hasChunk = false, hasMicrobatch = false;
+    for (const ast::ActionStmt::Argument &arg : stmt->args) {
+      bool isChunk = arg.label.text.empty();
+      if (isChunk ? scope == KindScope::Rank : scope != KindScope::Microbatch)
+        diags.report<diag::NotByMicrobatch>(
+            arg.value->range, stmt->name.text, kindScopeNames()[size_t(scope)],
+            isChunk ? "chunk" : "microbatch");
+      if (isChunk && hasMicrobatch && !hasChunk) {
+        exprs.check(arg.value);
+        diags.report<diag::ArgumentBehindLabel>(arg.value->range, "mb");
+      } else if (isChunk && !hasChunk) {
+        exprs.chunkArgument(arg.value);
+        hasChunk = true;
+      } else if (arg.label.text == "mb" && !hasMicrobatch) {
+        exprs.expect(arg.value, Type::Int, "the microbatch");
+        hasMicrobatch = true;
+      } else if (isChunk || arg.label.text == "mb") {
+        return exprs.wrongCount(stmt->name, "a chunk and perhaps `mb:`",
+                                stmt->args.size());
+      } else {
+        exprs.check(arg.value);
+        diags.report<diag::UnknownLabel>(arg.label.range, arg.label.text,
+                                         didYouMean(arg.label.text, {"mb"}));
+      }
+    }
+  }
+
+  void call(const ast::ActionStmt *stmt) {
+    bool isReported;
+    Symbol *symbol = names.find(Space::Statement, stmt->name, isReported);
+    if (!symbol || symbol->isKind) {
+      for (const ast::ActionStmt::Argument &arg : stmt->args)
+        exprs.check(arg.value);
+      if (!isReported)
+        unknown(stmt->name);
+      return;
+    }
+    module.stmts[stmt->id] = {true, symbol->index};
+    const Block &callee = module.blocks[symbol->index];
+    llvm::SmallVector<const ast::Expr *> args;
+    for (const ast::ActionStmt::Argument &arg : stmt->args) {
+      if (!arg.label.text.empty())
+        diags.report<diag::UnknownLabel>(arg.label.range, arg.label.text, "");
+      args.push_back(arg.value);
+    }
+    exprs.arguments(stmt->name, callee.params, args);
+    exprs.deepen(callee.depth, stmt->name.range);
+    if (!callee.structural)
+      return;
+    if (frame.inOverlap)
+      diags.report<diag::NotInOverlap>(stmt->range, stmt->name.text)
+          .note(callee.structural->range,
+                "because of this statement of the block");
+    if (!frame.structural)
+      frame.structural = callee.structural;
+  }
+
+  void unknown(const ast::Identifier &name) {
+    std::vector<StringRef> known = names.visible(Space::Statement);
+    for (const KindInfo &kind : module.kinds.rows())
+      if (kind.isCompute())
+        known.push_back(kind.letters);
+    diags.report<diag::UnknownAction>(name.range, name.text,
+                                      didYouMean(name.text, known));
+  }
+
+  ExprChecker &exprs;
+  Module &module;
+  DiagnosticEngine &diags;
+  Names &names;
+  Frame &frame;
+};
+
+std::vector<Type> parameters(llvm::ArrayRef<ast::Parameter> params,
+                             ExprChecker &exprs) {
+  std::vector<Type> types;
+  for (const ast::Parameter &param : params) {
+    types.push_back(exprs.declaredType(param.type, Type::Int));
+    if (param.defaultValue)
+      exprs.diags.report<diag::UnexpectedToken>(
+          param.defaultValue->range, "default value",
+          "`,` or `)`: only schedules have defaults");
+    exprs.names.defineLocal(param.name, types.back());
+  }
+  return types;
+}
+
+} // namespace
+
+void sema::checkFunction(const ast::FunctionItem *item, ExprChecker &exprs) {
+  Function function{item, {}, Type::Error, 0};
+  {
+    Names::FrameScope frame(exprs.names, {Space::Function, item->name});
+    function.params = parameters(item->params, exprs);
+    function.result = exprs.check(item->value);
+    function.depth = frame.depth();
+  }
+  Symbol symbol;
+  symbol.index = static_cast<uint32_t>(exprs.module.functions.size());
+  exprs.module.functions.push_back(std::move(function));
+  exprs.names.define(Space::Function, item->name, symbol);
+}
+
+void sema::checkBlock(const ast::BlockItem *item, ExprChecker &exprs) {
+  Block block{item, {}, 0, 0, nullptr};
+  {
+    Names::FrameScope frame(exprs.names,
+                            {Space::Statement, item->name, /*onRank=*/true});
+    block.params = parameters(item->params, exprs);
+    checkBody(item->body, exprs);
+    block.numLocals = exprs.names.frame.numLocals;
+    block.structural = exprs.names.frame.structural;
+    block.depth = frame.depth();
+  }
+  Symbol symbol;
+  symbol.index = static_cast<uint32_t>(exprs.module.blocks.size());
+  exprs.module.blocks.push_back(std::move(block));
+  exprs.names.define(Space::Statement, item->name, symbol);
+}
+
+void sema::checkBody(ast::Body statements, ExprChecker &exprs) {
+  BodyChecker(exprs).body(statements);
+}

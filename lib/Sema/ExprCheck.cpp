@@ -1,0 +1,362 @@
+#include "ExprCheck.h"
+
+#include "ppcc/Support/Suggest.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace ppcc;
+using namespace ppcc::sema;
+using llvm::ArrayRef;
+using llvm::cast;
+using llvm::dyn_cast;
+using llvm::StringRef;
+
+namespace {
+
+/// Evaluation recurses this deep at most, so that no schedule exhausts the
+/// stack.
+constexpr uint32_t maxDepth = 2000;
+
+struct BuiltinRow {
+  StringRef name;
+  Builtin id;
+};
+constexpr BuiltinRow builtins[] = {
+    {"min", Builtin::Min},       {"max", Builtin::Max},
+    {"abs", Builtin::Abs},       {"layout", Builtin::Layout},
+    {"issued", Builtin::Issued}, {"pending", Builtin::Pending},
+    {"padded", Builtin::Padded},
+};
+
+const BuiltinRow *findBuiltin(StringRef name) {
+  auto *found = llvm::find_if(
+      builtins, [&](const BuiltinRow &row) { return row.name == name; });
+  return found == std::end(builtins) ? nullptr : found;
+}
+
+bool isNumber(Type type) { return type == Type::Int || type == Type::Float; }
+
+} // namespace
+
+bool sema::isBuiltin(StringRef name) { return findBuiltin(name); }
+
+Type ExprChecker::declaredType(const ast::Identifier &name, Type otherwise) {
+  if (name.text.empty())
+    return otherwise;
+  Type found = llvm::StringSwitch<Type>(name.text)
+                   .Case("int", Type::Int)
+                   .Case("bool", Type::Bool)
+                   .Case("float", Type::Float)
+                   .Case("pipe", Type::Pipe)
+                   .Default(Type::Error);
+  if (found == Type::Error)
+    diags.report<diag::UnknownType>(
+        name.range, name.text,
+        didYouMean(name.text, {"int", "bool", "float", "pipe"}));
+  return found;
+}
+
+Type ExprChecker::set(const ast::Expr *expr, Type type, ExprInfo::Ref ref,
+                      uint32_t index) {
+  module.exprs[expr->id] = {type, ref, false, index};
+  return type;
+}
+
+void ExprChecker::expect(const ast::Expr *expr, Type wanted, StringRef what) {
+  Type actual = check(expr);
+  if (actual == wanted || actual == Type::Error || wanted == Type::Error)
+    return;
+  if (actual == Type::Int && wanted == Type::Float)
+    return toFloat(expr);
+  diags.report<diag::TypeMismatch>(expr->range, what, typeName(wanted),
+                                   typeName(actual));
+}
+
+void ExprChecker::toFloat(const ast::Expr *expr) {
+  if (type(expr) != Type::Int)
+    return;
+  module.exprs[expr->id].becomesFloat = true;
+  if (auto *unary = dyn_cast<ast::UnaryExpr>(expr)) {
+    toFloat(unary->operand);
+  } else if (auto *binary = dyn_cast<ast::BinaryExpr>(expr)) {
+    // What is rounded on purpose, `a / b % c`, stays an int.
+    if (binary->op == ast::BinaryOp::Mod)
+      return;
+    toFloat(binary->lhs);
+    toFloat(binary->rhs);
+  } else if (auto *conditional = dyn_cast<ast::ConditionalExpr>(expr)) {
+    toFloat(conditional->then);
+    toFloat(conditional->otherwise);
+  } else if (auto *call = dyn_cast<ast::CallExpr>(expr)) {
+    const ExprInfo &info = module.exprs[expr->id];
+    if (info.ref == ExprInfo::Ref::Builtin &&
+        info.index <= static_cast<uint32_t>(Builtin::Abs))
+      for (const ast::Expr *arg : call->args)
+        toFloat(arg);
+  }
+}
+
+Type ExprChecker::check(const ast::Expr *expr) {
+  Frame &frame = names.frame;
+  frame.evalDepth = std::max(frame.evalDepth, ++frame.nowDepth);
+  Type result = checkNode(expr);
+  --frame.nowDepth;
+  return result;
+}
+
+Type ExprChecker::checkNode(const ast::Expr *expr) {
+  using ast::ExprKind;
+  switch (expr->kind) {
+  case ExprKind::Int:
+    return set(expr, Type::Int);
+  case ExprKind::Float:
+    return set(expr, Type::Float);
+  case ExprKind::Bool:
+    return set(expr, Type::Bool);
+  case ExprKind::Name:
+    return name(cast<ast::NameExpr>(expr));
+  case ExprKind::Call:
+    return call(cast<ast::CallExpr>(expr));
+  case ExprKind::Unary:
+    return unary(cast<ast::UnaryExpr>(expr));
+  case ExprKind::Binary:
+    return binary(cast<ast::BinaryExpr>(expr));
+  case ExprKind::Conditional:
+    return conditional(cast<ast::ConditionalExpr>(expr));
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
+std::optional<Type> ExprChecker::join(const ast::Expr *a, const ast::Expr *b) {
+  Type first = type(a), second = type(b);
+  if (first == Type::Error || second == Type::Error)
+    return Type::Error;
+  if (first == second)
+    return first;
+  if (!isNumber(first) || !isNumber(second))
+    return std::nullopt;
+  toFloat(a);
+  toFloat(b);
+  return Type::Float;
+}
+
+Type ExprChecker::unary(const ast::UnaryExpr *expr) {
+  Type operand = check(expr->operand);
+  bool isNot = expr->op == ast::UnaryOp::Not;
+  if (operand == Type::Error ||
+      (isNot ? operand == Type::Bool : isNumber(operand)))
+    return set(expr, operand);
+  diags.report<diag::BadOperands>(expr->range, spelling(expr->op),
+                                  typeName(operand));
+  return set(expr, isNot ? Type::Bool : Type::Error);
+}
+
+Type ExprChecker::binary(const ast::BinaryExpr *expr) {
+  using ast::BinaryOp;
+  Type lhs = check(expr->lhs), rhs = check(expr->rhs);
+  std::optional<Type> common = join(expr->lhs, expr->rhs);
+  bool isCompare = expr->op >= BinaryOp::Eq && expr->op <= BinaryOp::Ge;
+  bool isLogic = expr->op == BinaryOp::And || expr->op == BinaryOp::Or;
+  bool isEquality = expr->op == BinaryOp::Eq || expr->op == BinaryOp::Ne;
+  Type result =
+      isCompare || isLogic ? Type::Bool : common.value_or(Type::Error);
+  if (common == Type::Error)
+    return set(expr, result);
+  bool ok = common &&
+            (isLogic ? *common == Type::Bool : isEquality || isNumber(*common));
+  if (ok && expr->op == BinaryOp::Mod)
+    ok = *common == Type::Int;
+  if (!ok) {
+    std::string types =
+        lhs == rhs ? typeName(lhs).str()
+                   : fmt::format("{} and {}", typeName(lhs), typeName(rhs));
+    diags.report<diag::BadOperands>(expr->opRange, spelling(expr->op), types);
+    return set(expr, isCompare || isLogic ? Type::Bool : Type::Error);
+  }
+  return set(expr, result);
+}
+
+Type ExprChecker::conditional(const ast::ConditionalExpr *expr) {
+  expect(expr->condition, Type::Bool, "the condition of `?:`");
+  Type then = check(expr->then), otherwise = check(expr->otherwise);
+  std::optional<Type> common = join(expr->then, expr->otherwise);
+  if (!common)
+    diags.report<diag::TypeMismatch>(expr->otherwise->range,
+                                     "the other side of `?:`", typeName(then),
+                                     typeName(otherwise));
+  return set(expr, common.value_or(Type::Error));
+}
+
+Type ExprChecker::name(const ast::NameExpr *expr) {
+  ast::Identifier word{expr->name, expr->range};
+  bool isReported;
+  if (Symbol *symbol = names.find(Space::Value, word, isReported))
+    return set(expr, symbol->type, symbol->ref, symbol->index);
+  const BuiltinRow *row = findBuiltin(expr->name);
+  // `padded` and `pending` stand for all of the rank.
+  if (row && row->id >= Builtin::Pending) {
+    needRank(word);
+    return set(expr, Type::Int, ExprInfo::Ref::Builtin,
+               static_cast<uint32_t>(row->id));
+  }
+  if (row || names.find(Space::Function, expr->name))
+    diags.report<diag::WrongArgumentCount>(expr->range, expr->name, "arguments",
+                                           "none are");
+  else
+    diags.report<diag::UnknownName>(
+        expr->range, expr->name,
+        didYouMean(expr->name, names.visible(Space::Value)));
+  return Type::Error;
+}
+
+void ExprChecker::needRank(const ast::Identifier &name) {
+  if (!names.frame.onRank)
+    diags.report<diag::OnlyOnRank>(name.range, name.text);
+}
+
+void ExprChecker::wrongCount(const ast::Identifier &name, StringRef takes,
+                             size_t given) {
+  diags.report<diag::WrongArgumentCount>(
+      name.range, name.text, takes,
+      fmt::format("{} {}", given, given == 1 ? "is" : "are"));
+}
+
+Type ExprChecker::call(const ast::CallExpr *expr) {
+  if (const BuiltinRow *row = findBuiltin(expr->callee.text))
+    return builtin(expr, row->id);
+  bool isReported;
+  Symbol *symbol = names.find(Space::Function, expr->callee, isReported);
+  if (!symbol) {
+    for (const ast::Expr *arg : expr->args)
+      check(arg);
+    if (!isReported) {
+      std::vector<StringRef> known = names.visible(Space::Function);
+      for (const BuiltinRow &row : builtins)
+        known.push_back(row.name);
+      diags.report<diag::UnknownFunction>(expr->callee.range, expr->callee.text,
+                                          didYouMean(expr->callee.text, known));
+    }
+    return Type::Error;
+  }
+  uint32_t index = symbol->index;
+  const Function &function = module.functions[index];
+  arguments(expr->callee, function.params, expr->args);
+  deepen(function.depth, expr->callee.range);
+  return set(expr, function.result, ExprInfo::Ref::Function, index);
+}
+
+std::string ExprChecker::argumentCount(size_t count) {
+  return fmt::format("{} argument{}", count, count == 1 ? "" : "s");
+}
+
+void ExprChecker::arguments(const ast::Identifier &name, ArrayRef<Type> params,
+                            ArrayRef<const ast::Expr *> args) {
+  if (args.size() != params.size())
+    wrongCount(name, argumentCount(params.size()), args.size());
+  for (size_t i = 0; i != args.size(); ++i)
+    expect(args[i], i < params.size() ? params[i] : Type::Error,
+           "this argument");
+}
+
+void ExprChecker::deepen(uint32_t depth, SourceRange range) {
+  Frame &frame = names.frame;
+  frame.evalDepth = std::max(frame.evalDepth, frame.nowDepth + depth);
+  if (frame.evalDepth > maxDepth) {
+    diags.report<diag::CallsTooDeep>(range, maxDepth);
+    frame.evalDepth = 0;
+  }
+}
+
+Type ExprChecker::builtin(const ast::CallExpr *expr, Builtin id) {
+  ArrayRef<const ast::Expr *> args = expr->args;
+  switch (id) {
+  case Builtin::Min:
+  case Builtin::Max:
+  case Builtin::Abs:
+    return extremum(expr, id);
+  case Builtin::Layout:
+    if (args.empty() || args.size() > 2)
+      wrongCount(expr->callee, "a layer and perhaps a stage", args.size());
+    if (!args.empty())
+      layerArgument(args[0]);
+    for (const ast::Expr *stage : args.drop_front(args.empty() ? 0 : 1))
+      expect(stage, Type::Int, "a stage");
+    break;
+  case Builtin::Issued:
+  case Builtin::Pending:
+  case Builtin::Padded:
+    needRank(expr->callee);
+    size_t chunk = id == Builtin::Issued ? 1 : 0;
+    if (args.size() < chunk || args.size() > chunk + 1) {
+      wrongCount(expr->callee,
+                 chunk ? "an action and perhaps a chunk" : "a chunk or a pipe",
+                 args.size());
+      return set(expr, Type::Int);
+    }
+    if (chunk)
+      actionArgument(args[0]);
+    if (args.size() > chunk)
+      chunkArgument(args[chunk]);
+  }
+  return set(expr, Type::Int, ExprInfo::Ref::Builtin,
+             static_cast<uint32_t>(id));
+}
+
+Type ExprChecker::extremum(const ast::CallExpr *expr, Builtin id) {
+  ArrayRef<const ast::Expr *> args = expr->args;
+  if (id == Builtin::Abs ? args.size() != 1 : args.size() < 2) {
+    wrongCount(expr->callee,
+               id == Builtin::Abs ? "1 argument" : "2 arguments or more",
+               args.size());
+    return set(expr, Type::Error);
+  }
+  Type result = Type::Int;
+  for (const ast::Expr *arg : args) {
+    Type argType = check(arg);
+    if (argType != Type::Error && !isNumber(argType)) {
+      diags.report<diag::TypeMismatch>(arg->range, "this argument", "a number",
+                                       typeName(argType));
+      argType = Type::Error;
+    }
+    if (argType == Type::Error || result == Type::Error)
+      result = Type::Error;
+    else if (argType == Type::Float)
+      result = Type::Float;
+  }
+  if (result == Type::Float)
+    for (const ast::Expr *arg : args)
+      toFloat(arg);
+  return set(expr, result, ExprInfo::Ref::Builtin, static_cast<uint32_t>(id));
+}
+
+void ExprChecker::actionArgument(const ast::Expr *expr) {
+  auto *name = dyn_cast<ast::NameExpr>(expr);
+  if (auto kind = name ? computeKind(name->name) : std::nullopt)
+    set(expr, Type::Int, ExprInfo::Ref::Kind, kind->value);
+  else
+    diags.report<diag::UnknownAction>(expr->range, source(expr), "");
+}
+
+void ExprChecker::layerArgument(const ast::Expr *expr) {
+  auto *name = dyn_cast<ast::NameExpr>(expr);
+  if (name && name->name.size() == 1 && llvm::isAlpha(name->name[0]))
+    set(expr, Type::Int, ExprInfo::Ref::Letter, name->name[0]);
+  else
+    diags.report<diag::TypeMismatch>(expr->range, "the layer of `layout`",
+                                     "a letter", "`" + source(expr) + "`");
+}
+
+void ExprChecker::chunkArgument(const ast::Expr *expr) {
+  Type actual = check(expr);
+  if (actual != Type::Int && actual != Type::Pipe && actual != Type::Error)
+    diags.report<diag::TypeMismatch>(expr->range, "a chunk", "an int or a pipe",
+                                     typeName(actual));
+}
+
+std::optional<KindId> ExprChecker::computeKind(StringRef letters) const {
+  std::optional<KindId> kind = module.kinds.find(letters);
+  return kind && module.kinds[*kind].isCompute() ? kind : std::nullopt;
+}

@@ -1,0 +1,126 @@
+// The names in sight, each in the space that its place in the text chooses.
+#pragma once
+
+#include "ppcc/Sema/Module.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+namespace ppcc::sema {
+
+/// Where a word is looked up: as a value, as what an expression calls, as a
+/// statement (an action or a block), or behind `with`.
+enum class Space : uint8_t { Value, Function, Statement, Rule };
+
+/// What a name stands for.
+struct Symbol {
+  enum class Binder : uint8_t { Declaration, Loop, Let };
+  uint32_t index = 0; ///< A slot, or a row of a table of the module.
+  ExprInfo::Ref ref = ExprInfo::Ref::None; ///< Of a value, as is the type.
+  Type type = Type::Error;
+  Binder binder = Binder::Declaration;
+  bool isKind = false;  ///< Of a statement: an action, and no block.
+  bool isBelow = false; ///< Announced, but not defined yet.
+  bool isUsed = false;
+  SourceRange range;
+};
+
+/// What is checked as a whole and has locals of its own: a function, a block, a
+/// rule, the head of a schedule, the body of `on rank`.
+struct Frame {
+  Space space = Space::Value;
+  ast::Identifier name; ///< Empty text for what cannot be called.
+  bool onRank = false;
+  bool inOverlap = false;
+  uint32_t numLocals = 0;
+  uint32_t nowDepth = 0, evalDepth = 0;
+  const ast::Stmt *structural =
+      nullptr; ///< The first statement that cannot stand in a group.
+};
+
+class Names {
+public:
+  Names(const KindTable &kinds, DiagnosticEngine &diags)
+      : kinds(kinds), diags(diags), scopes(1) {}
+
+  /// Names defined during its life go out of sight at its end.
+  class Scope {
+  public:
+    explicit Scope(Names &names) : names(names) { names.scopes.emplace_back(); }
+    ~Scope() { names.leave(); }
+    Scope(const Scope &) = delete;
+
+  private:
+    Names &names;
+  };
+
+  /// A scope with locals of its own.
+  class FrameScope {
+  public:
+    FrameScope(Names &names, Frame frame)
+        : names(names), outer(std::exchange(names.frame, frame)), scope(names) {
+    }
+    ~FrameScope() { names.frame = outer; }
+    /// Of the evaluation of all that was checked in it.
+    uint32_t depth() const { return names.frame.evalDepth + 1; }
+
+  private:
+    Names &names;
+    Frame outer;
+    Scope scope;
+  };
+
+  /// What a word stands for, from the innermost scope outwards; null, and
+  /// reported, when it is only declared further down, and null when it is
+  /// nothing. `isReported` then tells which.
+  Symbol *find(Space space, const ast::Identifier &name, bool &isReported);
+  /// The same without a report.
+  Symbol *find(Space space, llvm::StringRef name);
+
+  /// Reports a name that its scope has already, or that belongs to the
+  /// language.
+  void define(Space space, const ast::Identifier &name, Symbol symbol);
+  uint32_t
+  defineLocal(const ast::Identifier &name, Type type,
+              Symbol::Binder binder = Symbol::Binder::Declaration) {
+    return defineValue(name, ExprInfo::Ref::Local, frame.numLocals, type,
+                       binder);
+  }
+  uint32_t
+  defineGlobal(const ast::Identifier &name, Type type,
+               Symbol::Binder binder = Symbol::Binder::Declaration) {
+    return defineValue(name, ExprInfo::Ref::Global, numGlobals, type, binder);
+  }
+  void redefined(const ast::Identifier &name, SourceRange first);
+  /// Enters what stands further down in this scope, to say more than "unknown".
+  void announce(llvm::ArrayRef<const ast::Item *> items);
+  /// All names of a space, sorted.
+  std::vector<llvm::StringRef> visible(Space space) const;
+
+  /// Reports what is no error but seems to be none that was meant: hidden and
+  /// unused names.
+  void reportDoubts();
+
+  Frame frame;
+  uint32_t numGlobals = 0;
+
+private:
+  using Key = std::pair<unsigned, llvm::StringRef>;
+  static Key key(Space space, llvm::StringRef name) {
+    return {static_cast<unsigned>(space), name};
+  }
+  uint32_t defineValue(const ast::Identifier &name, ExprInfo::Ref ref,
+                       uint32_t &count, Type type, Symbol::Binder binder);
+  void leave();
+
+  struct Doubt {
+    llvm::StringRef name;
+    SourceRange range, hidden; ///< Nothing is hidden by what is unused.
+  };
+
+  const KindTable &kinds;
+  DiagnosticEngine &diags;
+  std::vector<llvm::DenseMap<Key, Symbol>> scopes;
+  std::vector<Doubt> doubts;
+};
+
+} // namespace ppcc::sema

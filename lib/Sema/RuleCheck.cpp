@@ -1,0 +1,183 @@
+#include "RuleCheck.h"
+
+#include "ActionCheck.h"
+#include "ppcc/Support/Suggest.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace ppcc;
+using namespace ppcc::sema;
+using llvm::StringRef;
+
+namespace {
+
+class InsertChecker {
+public:
+  explicit InsertChecker(ExprChecker &exprs)
+      : exprs(exprs), kinds(exprs.module.kinds), diags(exprs.diags) {}
+
+  Insertion check(const ast::InsertItem *item) {
+    Insertion result;
+    result.item = item;
+    if (auto kind = kindCalled(item->action, exprs)) {
+      result.action = *kind;
+      if (!kinds[*kind].isDeclared())
+        expected("a declared action", item->action);
+    }
+    result.isBefore = item->side.text == "before";
+    if (!result.isBefore && item->side.text != "after")
+      expected("`before` or `after`", item->side);
+    for (const ast::Identifier &name : item->anchors)
+      if (auto kind = kindCalled(name, exprs)) {
+        anchor(name, kinds[*kind], kinds[result.action].scope);
+        result.anchors.push_back(*kind);
+      }
+    if (item->distance && item->distanceWord.text != "by")
+      expected("`by`, `for`, `when` or `;`", item->distanceWord);
+    Names::Scope scope(exprs.names);
+    for (const ast::InsertItem::Binding &binding : item->bindings)
+      result.bindings.push_back(this->binding(binding));
+    if (item->distance)
+      exprs.expect(item->distance, Type::Int, "a distance");
+    if (item->condition)
+      exprs.expect(item->condition, Type::Bool, "the condition of `insert`");
+    return result;
+  }
+
+private:
+  void expected(std::string what, const ast::Identifier &found) {
+    diags.report<diag::BadInsert>(found.range, what, found.text);
+  }
+
+  /// `scope` is that of what is inserted.
+  void anchor(const ast::Identifier &name, const KindInfo &info,
+              KindScope scope) {
+    if (!info.isCompute())
+      diags.report<diag::InsertAtMessage>(name.range, name.text);
+    else if (info.scope > scope)
+      expected(fmt::format("an action of a {}", kindScopeNames()[size_t(scope)]),
+               name);
+  }
+
+  Insertion::Binding binding(const ast::InsertItem::Binding &binding) {
+    using What = Insertion::What;
+    Insertion::Binding result;
+    StringRef what = binding.what.text;
+    if (what == "stage")
+      result.what = What::Stage;
+    else if (what == "rank")
+      result.what = What::Rank;
+    else if (auto kind = exprs.computeKind(what)) {
+      result.what = What::Ordinal;
+      result.kind = *kind;
+    } else if (what != "microbatch")
+      expected("`microbatch`, `stage`, `rank` or an action", binding.what);
+    result.slot = exprs.names.defineLocal(binding.variable, Type::Int);
+    return result;
+  }
+
+  ExprChecker &exprs;
+  const KindTable &kinds;
+  DiagnosticEngine &diags;
+};
+
+/// The place of the parameter that an argument names; reports when there is
+/// none.
+size_t placeOf(const ast::Identifier &label, const ast::RuleItem &rule,
+               DiagnosticEngine &diags) {
+  std::vector<StringRef> names;
+  for (const ast::Parameter &param : rule.params)
+    names.push_back(param.name.text);
+  auto found = llvm::find(names, label.text);
+  if (found == names.end())
+    diags.report<diag::UnknownLabel>(label.range, label.text,
+                                     didYouMean(label.text, names));
+  return found - names.begin();
+}
+
+} // namespace
+
+void sema::checkRule(const ast::RuleItem *item, ExprChecker &exprs) {
+  Rule rule;
+  rule.item = item;
+  {
+    Names::FrameScope frame(exprs.names, {Space::Rule, item->name});
+    for (const ast::Parameter &param : item->params) {
+      rule.params.push_back(exprs.declaredType(param.type, Type::Int));
+      if (param.defaultValue)
+        exprs.expect(param.defaultValue, rule.params.back(),
+                     "the default value");
+      exprs.names.defineLocal(param.name, rule.params.back());
+    }
+    for (const ast::InsertItem *insert : item->inserts)
+      rule.inserts.push_back(InsertChecker(exprs).check(insert));
+    rule.numLocals = exprs.names.frame.numLocals;
+  }
+  Symbol symbol;
+  symbol.index = static_cast<uint32_t>(exprs.module.rules.size());
+  exprs.module.rules.push_back(std::move(rule));
+  exprs.names.define(Space::Rule, item->name, symbol);
+}
+
+Application sema::checkInsert(const ast::InsertItem *item,
+                              ExprChecker &exprs) {
+  Names::FrameScope frame(exprs.names, {});
+  Rule rule;
+  rule.inserts.push_back(InsertChecker(exprs).check(item));
+  rule.numLocals = exprs.names.frame.numLocals;
+  exprs.module.rules.push_back(std::move(rule));
+  return {static_cast<uint32_t>(exprs.module.rules.size() - 1), item->range, {}};
+}
+
+void sema::checkApply(const ast::ApplyItem *item, ExprChecker &exprs,
+                      std::vector<Application> &list) {
+  DiagnosticEngine &diags = exprs.diags;
+  bool isReported;
+  Symbol *symbol = exprs.names.find(Space::Rule, item->rule, isReported);
+  if (!symbol) {
+    for (const ast::ActionStmt::Argument &arg : item->args)
+      exprs.check(arg.value);
+    diags.report<diag::UnknownRule>(
+        item->rule.range, item->rule.text,
+        didYouMean(item->rule.text, exprs.names.visible(Space::Rule)));
+    return;
+  }
+  const Rule &callee = exprs.module.rules[symbol->index];
+  Application result{symbol->index, item->range, {}};
+  result.args.resize(callee.params.size());
+  size_t next = 0;
+  const ast::Identifier *label = nullptr; ///< The last before an argument.
+  bool isComplete = true;
+  for (const ast::ActionStmt::Argument &arg : item->args) {
+    bool isNamed = !arg.label.text.empty();
+    if (!isNamed && label) {
+      exprs.check(arg.value);
+      diags.report<diag::ArgumentBehindLabel>(arg.value->range, label->text);
+      isComplete = false;
+      continue;
+    }
+    if (isNamed)
+      label = &arg.label;
+    size_t place = isNamed ? placeOf(arg.label, *callee.item, diags) : next++;
+    bool isKnown = place < result.args.size();
+    exprs.expect(arg.value, isKnown ? callee.params[place] : Type::Error,
+                 "this argument");
+    if (!isKnown) {
+      isComplete &= !isNamed;
+      continue;
+    }
+    if (result.args[place])
+      diags.report<diag::DuplicateItem>(
+          arg.value->range,
+          fmt::format("value for `{}`", callee.item->params[place].name.text));
+    result.args[place] = arg.value;
+  }
+  bool isMissing = false;
+  for (auto [i, arg] : llvm::enumerate(result.args))
+    isMissing |= !arg && !callee.item->params[i].defaultValue;
+  if (next > callee.params.size() || (isMissing && isComplete))
+    exprs.wrongCount(item->rule,
+                     ExprChecker::argumentCount(callee.params.size()),
+                     item->args.size());
+  list.push_back(std::move(result));
+}

@@ -1,0 +1,353 @@
+#include "ScheduleCheck.h"
+
+#include "BodyCheck.h"
+#include "GraphCheck.h"
+#include "RuleCheck.h"
+#include "Settings.h"
+#include "ppcc/Support/Suggest.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace ppcc;
+using namespace ppcc::sema;
+using ast::ItemKind;
+using llvm::cast;
+using llvm::dyn_cast;
+using llvm::StringRef;
+
+namespace {
+
+/// Reports a second item of a kind that stands once.
+template <class T>
+bool once(const T *&place, const T *item, StringRef what,
+          DiagnosticEngine &diags) {
+  if (!place) {
+    place = item;
+    return true;
+  }
+  diags.report<diag::DuplicateItem>(item->range, what)
+      .note(place->range, "the first is here");
+  return false;
+}
+
+/// Checks what stands in a pipe, or in a schedule with one pipe.
+class PipeChecker {
+public:
+  PipeChecker(Schedule &schedule, ExprChecker &exprs)
+      : schedule(schedule), exprs(exprs), diags(exprs.diags),
+        names(exprs.names) {}
+
+  void pipe(const ast::PipeItem *item) {
+    PipeDecl decl;
+    decl.name = item->name.text;
+    decl.range = item->name.range;
+    for (const ast::Item *child : item->items)
+      this->item(child, decl);
+    schedule.pipeSlots.push_back(names.defineGlobal(item->name, Type::Pipe));
+    schedule.pipes.push_back(std::move(decl));
+  }
+
+  void item(const ast::Item *item, PipeDecl &decl) {
+    switch (item->kind) {
+    case ItemKind::Microbatches: {
+      auto *i = cast<ast::MicrobatchesItem>(item);
+      once(decl.microbatches, i, "`microbatches`", diags);
+      for (const ast::Expr *expr : {i->first, i->end, i->pad})
+        if (expr)
+          exprs.expect(expr, Type::Int, "a number of microbatches");
+      return;
+    }
+    case ItemKind::Placement:
+      once(decl.placement, cast<ast::PlacementItem>(item), "`placement`",
+           diags);
+      return placement(*cast<ast::PlacementItem>(item));
+    case ItemKind::Stages:
+      once(decl.stages, cast<ast::StagesItem>(item), "`stages`", diags);
+      return exprs.expect(cast<ast::StagesItem>(item)->count, Type::Int,
+                          "the number of stages");
+    case ItemKind::Slices:
+      once(decl.slices, cast<ast::SlicesItem>(item), "`slices`", diags);
+      return exprs.expect(cast<ast::SlicesItem>(item)->count, Type::Int,
+                          "the number of slices");
+    case ItemKind::Module:
+      return moduleItem(cast<ast::ModuleItem>(item));
+    case ItemKind::StageMap: {
+      auto *i = cast<ast::StageMapItem>(item);
+      once(decl.stageMap, i, "`stage ... on rank`", diags);
+      Names::Scope scope(names);
+      decl.stageSlot = names.defineLocal(i->variable, Type::Int);
+      return exprs.expect(i->rank, Type::Int, "a rank");
+    }
+    default:
+      edge(item);
+      decl.edges.push_back(item);
+    }
+  }
+
+  /// Reports what a pipe lacks; `owner` is the pipe, or its schedule.
+  void complete(const PipeDecl &pipe, std::string owner) {
+    if (!pipe.microbatches)
+      diags.report<diag::MissingItem>(pipe.range, owner, "`microbatches`");
+    if (pipe.placement && (pipe.stages || pipe.stageMap))
+      diags
+          .report<diag::DuplicateItem>(pipe.placement->range,
+                                       "way to place the stages")
+          .note(pipe.stages ? pipe.stages->range : pipe.stageMap->range,
+                "the first is here");
+    else if (!pipe.placement && !pipe.stageMap)
+      diags.report<diag::MissingItem>(
+          pipe.range, owner,
+          "`placement`, or `stages` with `stage s on rank ...`");
+    else if (!pipe.placement && !pipe.stages)
+      diags.report<diag::MissingItem>(pipe.range, owner,
+                                      "`stages`, the number of them");
+  }
+
+private:
+  void moduleItem(const ast::ModuleItem *item) {
+    for (const ast::Expr *end : {item->from, item->to})
+      exprs.expect(end, Type::Int, "a stage");
+    // Of the pipe that is entered next.
+    schedule.modules.push_back({item,
+                                static_cast<uint32_t>(schedule.pipes.size()),
+                                names.defineGlobal(item->name, Type::Pipe)});
+  }
+
+  void edge(const ast::Item *item) {
+    if (auto *single = dyn_cast<ast::EdgeItem>(item)) {
+      for (const ast::Expr *end : {single->from, single->to})
+        exprs.expect(end, Type::Int, "a stage");
+      return;
+    }
+    auto *loop = cast<ast::EdgeLoopItem>(item);
+    for (const ast::Expr *end : {loop->from, loop->to})
+      exprs.expect(end, Type::Int, "the range of `for`");
+    Names::Scope scope(names);
+    exprs.module.stmts[loop->id].index =
+        names.defineLocal(loop->variable, Type::Int, Symbol::Binder::Loop);
+    for (const ast::Item *child : loop->items)
+      edge(child);
+  }
+
+  void placement(const ast::PlacementItem &item) {
+    int takes = llvm::StringSwitch<int>(item.name.text)
+                    .Cases("linear", "v", 0)
+                    .Cases("loop", "wave", 1)
+                    .Default(-1);
+    if (takes < 0)
+      diags.report<diag::UnknownPlacement>(
+          item.name.range, item.name.text,
+          didYouMean(item.name.text, {"linear", "loop", "v", "wave"}));
+    else if (takes != (item.argument ? 1 : 0))
+      exprs.wrongCount(item.name,
+                       takes ? "the number of chunks a rank" : "no argument",
+                       item.argument ? 1 : 0);
+    if (item.argument)
+      exprs.expect(item.argument, Type::Int, "the number of chunks");
+  }
+
+  Schedule &schedule;
+  ExprChecker &exprs;
+  DiagnosticEngine &diags;
+  Names &names;
+};
+
+class ScheduleChecker {
+public:
+  ScheduleChecker(const ast::Schedule &decl, const CommWords &words,
+                  ExprChecker &exprs)
+      : decl(decl), words(words), exprs(exprs), module(exprs.module),
+        diags(exprs.diags), names(exprs.names) {
+    schedule.decl = &decl;
+  }
+
+  Schedule check() {
+    Names::FrameScope frame(names, {});
+    names.numGlobals = 0;
+    names.announce(decl.items);
+    params();
+    PipeDecl main;
+    main.name = "main";
+    main.range = decl.name.range;
+    PipeChecker pipes(schedule, exprs);
+    const ast::Item *mainItem = nullptr;
+    for (const ast::Item *item : decl.items) {
+      if (auto *pipe = dyn_cast<ast::PipeItem>(item)) {
+        pipes.pipe(pipe);
+      } else if (!this->item(item)) {
+        mainItem = mainItem ? mainItem : item;
+        pipes.item(item, main);
+      }
+    }
+    schedule.headerLocals = names.frame.numLocals;
+    checkGraphs(schedule, module.kinds, diags);
+    if (mainItem && !schedule.pipes.empty())
+      diags
+          .report<diag::MixedPipes>(mainItem->range,
+                                    "stages, placement, microbatches and edges")
+          .note(schedule.pipes.front().range, "the pipe is here");
+    if (schedule.pipes.empty())
+      schedule.pipes.push_back(std::move(main));
+    std::string owner = fmt::format("schedule `{}`", decl.name.text);
+    for (const PipeDecl &pipe : schedule.pipes)
+      pipes.complete(pipe, schedule.pipeSlots.empty()
+                               ? owner
+                               : fmt::format("pipe `{}`", pipe.name));
+    if (!ranks)
+      diags.report<diag::MissingItem>(decl.name.range, owner, "`ranks`");
+    if (schedule.onRank)
+      onRank();
+    else
+      diags.report<diag::MissingItem>(decl.name.range, owner, "`on rank`");
+    schedule.numGlobals = names.numGlobals;
+    return std::move(schedule);
+  }
+
+private:
+  void params() {
+    for (const ast::Parameter &param : decl.params) {
+      Type declared = exprs.declaredType(param.type, Type::Error);
+      if (param.type.text.empty())
+        diags.report<diag::ExpectedToken>(
+            param.name.range,
+            "a type behind the name of a parameter, like `: int`");
+      else if (declared == Type::Pipe)
+        diags.report<diag::TypeMismatch>(param.type.range, "a parameter",
+                                         "int, bool or float", "pipe");
+      if (param.defaultValue)
+        exprs.expect(param.defaultValue, declared, "the default value");
+      schedule.params.push_back({&param, declared});
+      names.defineGlobal(param.name, declared);
+    }
+  }
+
+  /// False for what belongs to a pipe.
+  bool item(const ast::Item *item) {
+    switch (item->kind) {
+    case ItemKind::Let: {
+      auto *let = cast<ast::LetItem>(item);
+      Type type = exprs.check(let->value);
+      schedule.header.push_back(let);
+      schedule.letSlots.push_back(
+          names.defineGlobal(let->name, type, Symbol::Binder::Let));
+      return true;
+    }
+    case ItemKind::Require:
+      exprs.expect(cast<ast::RequireItem>(item)->condition, Type::Bool,
+                   "the condition of `require`");
+      schedule.header.push_back(item);
+      return true;
+    case ItemKind::Ranks:
+      exprs.expect(cast<ast::RanksItem>(item)->count, Type::Int,
+                   "the number of ranks");
+      if (once(ranks, cast<ast::RanksItem>(item), "`ranks`"))
+        schedule.header.push_back(item);
+      return true;
+    case ItemKind::Backward:
+      exprs.expect(cast<ast::BackwardItem>(item)->condition, Type::Bool,
+                   "the condition of `backward`");
+      if (once(backward, cast<ast::BackwardItem>(item), "`backward`"))
+        schedule.header.push_back(item);
+      return true;
+    case ItemKind::Function:
+      checkFunction(cast<ast::FunctionItem>(item), exprs);
+      return true;
+    case ItemKind::Block:
+      checkBlock(cast<ast::BlockItem>(item), exprs);
+      return true;
+    case ItemKind::Model:
+      if (once(schedule.model, cast<ast::ModelItem>(item), "`model`"))
+        checkModel(schedule, exprs);
+      return true;
+    case ItemKind::Comm:
+      if (once(schedule.comm, cast<ast::CommItem>(item), "`comm`"))
+        checkComm(*schedule.comm, words, diags);
+      return true;
+    case ItemKind::Layer:
+      schedule.layers.push_back(cast<ast::LayerItem>(item));
+      graphBody(schedule.layers.back()->body);
+      return true;
+    case ItemKind::StageGraph:
+      if (once(schedule.graph, cast<ast::StageGraphItem>(item),
+               "`stage graph`")) {
+        Names::Scope scope(names);
+        schedule.graphSlot =
+            names.defineLocal(schedule.graph->variable, Type::Int);
+        graphBody(schedule.graph->body);
+      }
+      return true;
+    case ItemKind::Pattern:
+      schedule.patterns.push_back(cast<ast::PatternItem>(item));
+      graphBody(schedule.patterns.back()->body);
+      return true;
+    case ItemKind::Insert:
+      schedule.rules.push_back(
+          checkInsert(cast<ast::InsertItem>(item), exprs));
+      return true;
+    case ItemKind::Apply:
+      checkApply(cast<ast::ApplyItem>(item), exprs, schedule.rules);
+      return true;
+    case ItemKind::OnRank:
+      once(schedule.onRank, cast<ast::OnRankItem>(item), "`on rank`");
+      return true;
+    default:
+      return false;
+    }
+  }
+
+  template <class T>
+  bool once(const T *&place, const T *item, StringRef what) {
+    return ::once(place, item, what, diags);
+  }
+
+  void onRank() {
+    Names::FrameScope frame(names, {Space::Value, {}, /*onRank=*/true});
+    names.defineLocal(schedule.onRank->variable, Type::Int);
+    checkBody(schedule.onRank->body, exprs);
+    schedule.numLocals = names.frame.numLocals;
+  }
+
+  /// Checks the expressions of a layer, a stage graph or a pattern.
+  void graphBody(ast::GraphBody statements) {
+    Names::Scope scope(names);
+    for (const ast::GraphStmt *stmt : statements) {
+      if (auto *perLayer = dyn_cast<ast::PerLayerStmt>(stmt)) {
+        graphBody(perLayer->body);
+      } else if (auto *repeat = dyn_cast<ast::GraphRepeatStmt>(stmt)) {
+        exprs.expect(repeat->count, Type::Int, "the count of `repeat`");
+        graphBody(repeat->body);
+      } else if (auto *loop = dyn_cast<ast::GraphForStmt>(stmt)) {
+        for (const ast::Expr *end : {loop->from, loop->to})
+          exprs.expect(end, Type::Int, "the range of `for`");
+        Names::Scope inner(names);
+        module.stmts[loop->id].index =
+            names.defineLocal(loop->variable, Type::Int, Symbol::Binder::Loop);
+        graphBody(loop->body);
+      } else if (auto *choice = dyn_cast<ast::GraphIfStmt>(stmt)) {
+        for (const ast::GraphIfStmt::Branch &branch : choice->branches) {
+          if (branch.condition)
+            exprs.expect(branch.condition, Type::Bool, "the condition of `if`");
+          graphBody(branch.body);
+        }
+      }
+    }
+  }
+
+  const ast::Schedule &decl;
+  const CommWords &words;
+  ExprChecker &exprs;
+  Module &module;
+  DiagnosticEngine &diags;
+  Names &names;
+  Schedule schedule;
+  const ast::RanksItem *ranks = nullptr;
+  const ast::BackwardItem *backward = nullptr;
+};
+
+} // namespace
+
+Schedule sema::checkSchedule(const ast::Schedule &decl, const CommWords &words,
+                             ExprChecker &exprs) {
+  return ScheduleChecker(decl, words, exprs).check();
+}
