@@ -24,8 +24,8 @@ schedule s() {
     // CHECK-NEXT:     |                   ^~
     // CHECK-NEXT: note: give the rank a stage, or guard the action with `if`
     if r == 3 { F(up); }
-    // CHECK:      chunk-errors.pp:[[#@LINE+2]]:35: error: rank 4 has no chunk -1 [E0501]
+    // CHECK:      chunk-errors.pp:[[#@LINE+2]]:34: error: rank 4 has no chunk -1 [E0501]
     // CHECK:      note: rank 4 has 2 chunks
-    if r == 4 { let c = issued(F, -1); }
+    if r == 4 { repeat issued(F, -1) { } }
   }
 }

@@ -8,12 +8,12 @@ schedule s() {
       if r == 0 or issued(F) < 1 { F; }
     }
     // CHECK:      endless-while.pp:[[#@LINE+7]]:5: error: this `while` never ends: a turn without an action cannot change its condition [E0509]
-    // CHECK-NEXT:   [[#@LINE+6]] |     while true { let x = 1; }
+    // CHECK-NEXT:   [[#@LINE+6]] |     while true { repeat 1 { } }
     // CHECK-NEXT:     |     ^~~~~
     // CHECK-NEXT: note: on rank 0
     // CHECK-NEXT: note: issue an action in each turn, or correct the condition
     // CHECK:      endless-while.pp:[[#@LINE-8]]:5: error: this `while` never ends: a turn without an action cannot change its condition [E0509]
     // CHECK:      note: on rank 1
-    while true { let x = 1; }
+    while true { repeat 1 { } }
   }
 }

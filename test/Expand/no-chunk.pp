@@ -5,8 +5,7 @@ schedule s() {
   ranks 2; microbatches 1;
   stages 1; stage s on rank 0;
   on rank r {
-    let fine = pending + padded;
-    if r == 0 { F; B; }
+    if r == 0 and pending + padded == 1 { F; B; }
     // CHECK:      no-chunk.pp:[[#@LINE+4]]:12: error: rank 1 hosts no stage [E0503]
     // CHECK-NEXT:   [[#@LINE+3]] |     else { F; }
     // CHECK-NEXT:     |            ^

@@ -4,18 +4,17 @@
 // CHECK:      division-by-zero.pp:[[#@LINE+7]]:20: error: `/` by zero [E0407]
 // CHECK-NEXT:   [[#@LINE+6]] | fn share(x, y) = x / y;
 // CHECK-NEXT:     |                    ^
-// CHECK-NEXT: division-by-zero.pp:[[#@LINE+8]]:13: note: in the call of `share` here
-// CHECK-NEXT:   [[#@LINE+7]] |     let w = share(4, P - 1 - r);
-// CHECK-NEXT:     |             ^~~~~~~~~~~~~~~~~~~
+// CHECK-NEXT: division-by-zero.pp:[[#@LINE+8]]:12: note: in the call of `share` here
+// CHECK-NEXT:   [[#@LINE+7]] |     repeat share(2, P - 1 - r) { F; }
+// CHECK-NEXT:     |            ^~~~~~~~~~~~~~~~~~~
 // CHECK-NEXT: note: guard the division with `if`, `?:` or `require`
 fn share(x, y) = x / y;
 schedule s(P: int = 2, f: float = 0) {
   ranks P; microbatches 2; placement linear;
   on rank r {
-    let w = share(4, P - 1 - r);
-    let never = 0;
-    F; B;
+    repeat share(2, P - 1 - r) { F; }
+    B; B;
   }
 }
 // RUN: not ppcc %s -D P=1 2>&1 | FileCheck %s --check-prefix=FIRST
-// FIRST: division-by-zero.pp:[[#@LINE-10]]:20: error: `/` by zero [E0407]
+// FIRST: division-by-zero.pp:[[#@LINE-9]]:20: error: `/` by zero [E0407]

@@ -7,10 +7,10 @@
 // CHECK-NEXT: overflow.pp:[[#@LINE+8]]:16: note: in the call of `square` here
 // CHECK-NEXT:   [[#@LINE+7]] | fn fourth(x) = square(square(x));
 // CHECK-NEXT:     |                ^~~~~~~~~~~~~~~~~
-// CHECK-NEXT: overflow.pp:[[#@LINE+13]]:13: note: in the call of `fourth` here
-// CHECK-NEXT:   [[#@LINE+12]] |     let w = fourth(100000);
-// CHECK-NEXT:     |             ^~~~~~~~~~~~~~
-// CHECK-NEXT: note: integers lie between -2^63 and 2^63 - 1
+// CHECK-NEXT: overflow.pp:[[#@LINE+13]]:12: note: in the call of `fourth` here
+// CHECK-NEXT:   [[#@LINE+12]] |     repeat fourth(100000) { B; }
+// CHECK-NEXT:     |            ^~~~~~~~~~~~~~
+// CHECK-NEXT: note: integers lie between -2^63 and 2^63 - 1, floats below 1.8e308
 fn square(x) = x * x;
 fn fourth(x) = square(square(x));
 schedule s() {
@@ -18,17 +18,16 @@ schedule s() {
   on rank r {
     let most = 9223372036854775807;
     let least = -most - 1;
-    if r == 1 { let unused = most + 1; }
-    let fine = false and most + 1 > 0 or true or most + 1 > 0;
-    let w = fourth(100000);
-    F; B;
+    if r == 1 { repeat most + 1 { } }
+    if least == 0 or false and most + 1 > 0 or true or most + 1 > 0 { F; }
+    repeat fourth(100000) { B; }
   }
 }
-schedule add(max_int: int = 9223372036854775807) { let x = max_int + 1; ranks 1; microbatches 1; placement linear; on rank r { } }
-schedule sub(max_int: int = 9223372036854775807) { let x = -max_int - 2; ranks 1; microbatches 1; placement linear; on rank r { } }
-schedule neg(max_int: int = 9223372036854775807) { let x = -(-max_int - 1); ranks 1; microbatches 1; placement linear; on rank r { } }
-schedule div(max_int: int = 9223372036854775807) { let x = (-max_int - 1) / -1; ranks 1; microbatches 1; placement linear; on rank r { } }
-schedule absolute(max_int: int = 9223372036854775807) { let x = abs(-max_int - 1); ranks 1; microbatches 1; placement linear; on rank r { } }
+schedule add(max_int: int = 9223372036854775807) { ranks max_int + 1; microbatches 1; placement linear; on rank r { } }
+schedule sub(max_int: int = 9223372036854775807) { ranks -max_int - 2; microbatches 1; placement linear; on rank r { } }
+schedule neg(max_int: int = 9223372036854775807) { ranks -(-max_int - 1); microbatches 1; placement linear; on rank r { } }
+schedule div(max_int: int = 9223372036854775807) { ranks (-max_int - 1) / -1; microbatches 1; placement linear; on rank r { } }
+schedule absolute(max_int: int = 9223372036854775807) { ranks abs(-max_int - 1); microbatches 1; placement linear; on rank r { } }
 // RUN: not ppcc %s --schedule=add 2>&1 | FileCheck %s --check-prefix=ADD
 // ADD: error: 9223372036854775807 + 1 does not fit in 64 bits [E0406]
 // RUN: not ppcc %s --schedule=sub 2>&1 | FileCheck %s --check-prefix=SUB

@@ -10,9 +10,10 @@ fn f(x) = x;
 // CHECK-NEXT:     |    ^
 // CHECK-NEXT: note: give one of them another name; `let` binds once
 fn f(y) = y;
-// CHECK:      redefined.pp:[[#@LINE+2]]:7: error: `f` is defined twice [E0308]
-// CHECK:      redefined.pp:[[#@LINE-10]]:4: note: first defined here
 block f() { F; }
+// CHECK:      redefined.pp:[[#@LINE+2]]:7: error: `f` is defined twice [E0308]
+// CHECK:      redefined.pp:[[#@LINE-2]]:7: note: first defined here
+block f() { B; }
 // CHECK:      redefined.pp:[[#@LINE+2]]:24: error: `P` is defined twice [E0308]
 // CHECK:      redefined.pp:[[#@LINE+1]]:12: note: first defined here
 schedule s(P: int = 1, P: int = 2) {

@@ -62,7 +62,7 @@ CASES = [  # What is replaced, by what, and what ppcc says.
     (WAITS, '"loops": [[[7,2,2,1]],[]]', ['`loops` must be in the order of the actions, apart from each other, within the rank']),
     (WAITS, '"loops": [[[0,2,1,1],[1,1,1,1]],[]]', ['`loops` must be in the order of the actions, apart from each other, within the rank']),
     (WAITS, '"loops": [[[0,1,3,1]],[]]', ['turn 3 of this loop is at microbatch 2, which is not in pipe `main` [E0615]']),
-    (WAITS, '"loops": [[[0,1,900000000,0]],[[0,1,900000000,0]]]', ['more than 100000000 actions [E0668]']),
+    (WAITS, '"loops": [[[0,1,900000000,0]],[[0,1,900000000,0]]]', ['more than 10000000 actions [E0668]']),
     ('"peak_activations": [2,2]', '"peak_activations": [2,1]', ['`peak_activations` must be 2 for rank 1, whose list has that many activations at one time [E0671]']),
     ('"peak_activations": [2,2]', '"peak_activations": [2]', ['`peak_activations` must be a list of 2 numbers, one a rank [E0671]']),
     ('"peak_activations": [2,2]', '"peak_activations": [2,-1]', ['`peak_activations` must be an integer from 0 to 4294967295 [E0671]']),
