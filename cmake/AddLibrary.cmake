@@ -15,7 +15,7 @@ function(ppcc_reuse target name)
   target_compile_options(${target} PRIVATE -fpch-preprocess)
 endfunction()
 
-ppcc_precompile(ppccHeaders LINK ppcc_llvm fmt::fmt HEADERS
+set(PPCC_COMMON_HEADERS
   <algorithm> <array> <bit> <charconv> <chrono> <cmath> <cstring> <deque> <functional> <limits> <map> <memory> <numeric>
   <optional> <queue> <set> <span> <sstream> <string> <string_view> <tuple> <unordered_map> <utility> <variant> <vector>
   <fmt/format.h>
@@ -24,11 +24,12 @@ ppcc_precompile(ppccHeaders LINK ppcc_llvm fmt::fmt HEADERS
   <llvm/ADT/StringRef.h> <llvm/ADT/StringSwitch.h> <llvm/Support/Error.h> <llvm/Support/FileSystem.h>
   <llvm/Support/JSON.h> <llvm/Support/MemoryBuffer.h> <llvm/Support/Path.h> <llvm/Support/VirtualFileSystem.h>
   <llvm/Support/raw_ostream.h>)
+ppcc_precompile(ppccHeaders LINK ppcc_llvm fmt::fmt HEADERS ${PPCC_COMMON_HEADERS})
 
-# ppcc_library(NAME LINK lib...): the library ppccNAME of all sources in this folder. The link list is the
-# fence between the layers: headers of a library that is not in it are not found.
+# ppcc_library(NAME LINK lib... [PRECOMPILED name]): the library ppccNAME of all sources in this folder. The link list is
+# the fence between the layers: headers of a library that is not in it are not found.
 function(ppcc_library name)
-  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "PRECOMPILED" "LINK" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   set(target ppcc${name})
   if(sources)
@@ -37,7 +38,10 @@ function(ppcc_library name)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter
       # False alarms of g++ 12 inside fmt and libstdc++.
       -Wno-stringop-overflow -Wno-restrict)
-    ppcc_reuse(${target} ppccHeaders)
+    if(NOT ARG_PRECOMPILED)
+      set(ARG_PRECOMPILED ppccHeaders)
+    endif()
+    ppcc_reuse(${target} ${ARG_PRECOMPILED})
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)

@@ -24,7 +24,7 @@ if not config.sanitized:
     config.available_features.add("address-space-limit")
 
 # The judges that need not be installed.
-if os.path.exists(config.spin):
+if os.path.exists(config.spin) and shutil.which("tcc"):
     config.available_features.add("spin")
 if os.path.exists(config.mpirun):
     config.available_features.add("mpi")
