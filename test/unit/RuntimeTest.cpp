@@ -441,6 +441,263 @@ TEST(Json, SaysWhatIsWrong) {
   EXPECT_THAT(judge(std::string(100000, '[')), HasSubstr("program.json"));
 }
 
+/// What is wrong with `pair` once `from` is `to`.
+std::string judgeWith(const std::string &from, const std::string &to) {
+  std::string text = pair;
+  text.replace(text.find(from), from.size(), to);
+  return judge(text);
+}
+
+TEST(Json, NeedsEachKeyOnce) {
+  for (std::string key :
+       {"format", "version", "schedule", "ranks", "backward", "kinds", "phases",
+        "pipes", "files", "sites", "columns", "actions"}) {
+    EXPECT_THAT(judgeWith("\"" + key + "\":", "\"other\":"),
+                HasSubstr(key == "columns"
+                              ? "`columns` does not come before `actions`"
+                              : "there is no key `" + key + "`"));
+    EXPECT_THAT(judgeWith("\"later\"", "\"" + key + "\""),
+                HasSubstr("there are two keys `" + key + "`"));
+  }
+  for (std::string key : {"loops", "buffers", "peak_activations", "preconnect"})
+    EXPECT_THAT(judgeWith("\"later\"", "\"" + key + "\": [], \"" + key + "\""),
+                HasSubstr("there are two keys `" + key + "`"));
+  EXPECT_EQ(judgeWith("\"skip_edges\": []", "\"rank_of_stage\": [0]"),
+            "program.json: there are two keys `rank_of_stage` in `pipes`");
+  EXPECT_EQ(judgeWith("\"new\": [{}]", "\"letters\": \"B\""),
+            "program.json: there are two keys `letters` in `kinds`");
+  EXPECT_EQ(judgeWith("\"compiler\"", "\"later\""), ""); // Unknown: as often
+                                                         // as it likes.
+}
+
+TEST(Json, HasListsForAllRanks) {
+  EXPECT_THAT(judgeWith("\"ranks\": 2", "\"ranks\": 3"),
+              HasSubstr("there are actions for 2 of 3 ranks"));
+  for (std::string key : {"buffers", "peak_activations"}) {
+    auto with = [&](const std::string &list) {
+      return judgeWith("\"later\"", "\"" + key + "\": " + list + ", \"x\"");
+    };
+    EXPECT_EQ(with("[]"), "");
+    EXPECT_EQ(with("[4, 4]"), "");
+    EXPECT_EQ(with("[0, 4294967295]"), "");
+    EXPECT_EQ(with("[4]"),
+              "program.json: there are `" + key + "` for 1 of 2 ranks");
+    EXPECT_EQ(with("[4, 4, 4]"),
+              "program.json: there are `" + key + "` for 3 of 2 ranks");
+    EXPECT_EQ(with("[4, 4294967296]"),
+              "program.json: " + key + ": 4294967296 is not in 0..4294967295");
+    EXPECT_EQ(with("[-1, 4]"),
+              "program.json: " + key + ": -1 is not in 0..4294967295");
+    EXPECT_EQ(with("[[1], [1]]"),
+              "program.json: the value of `" + key + "` is of another form");
+  }
+}
+
+/// A number of a file, and the largest that it may be.
+struct Field {
+  const char *name;
+  std::string from, to; ///< `@` stands for the number.
+  int64_t least, most;
+  const char *refusal = " is not in 0..";
+};
+
+TEST(Json, HoldsNumbersAsFarAsTheyFit) {
+  const std::string row = "[0,0,0,0,-1,1,-1,1]", site = "[0,8,31,0]",
+                    tensors = "\"skip_edges\": []";
+  constexpr int64_t most32 = 4294967295, mostStage = 65534;
+  Field fields[] = {
+      {"version", "\"version\": 1", "\"version\": @", 1, 3, "it has version "},
+      {"ranks", "\"ranks\": 2", "\"ranks\": @", 0, 1 << 20},
+      {"kind", row, "[@,0,0,0,-1,1,-1,1]", 0, 255},
+      {"pipe", row, "[0,@,0,0,-1,1,-1,1]", 0, 255},
+      {"stage", row, "[0,0,@,0,-1,1,-1,1]", 0, mostStage},
+      {"microbatch", row, "[0,0,0,@,-1,1,-1,1]", -1, most32 - 1},
+      {"peer", row, "[0,0,0,0,@,1,-1,1]", -1, mostStage},
+      {"phase", row, "[0,0,0,0,-1,@,-1,1]", 0, 32767},
+      {"group", row, "[0,0,0,0,-1,1,@,1]", INT64_MIN, INT64_MAX},
+      {"site", row, "[0,0,0,0,-1,1,-1,@]", 0, most32},
+      {"file", site, "[@,8,31,0]", -1, INT32_MAX, "a site has no file"},
+      {"line", site, "[0,@,31,0]", 0, most32},
+      {"column", site, "[0,8,@,0]", 0, most32},
+      {"caller", site, "[0,8,31,@]", 0, most32},
+      {"first microbatch", "[0,2]", "[@,4294967295]", 0, most32},
+      {"last microbatch", "[0,2]", "[0,@]", 0, most32},
+      {"rank of a stage", "[0, 1]", "[0, @]", 0, most32},
+      {"skip from", tensors, "\"skip_edges\": [[@,1]]", 0, mostStage},
+      {"skip to", tensors, "\"skip_edges\": [[0,@]]", 0, mostStage},
+      {"gap", tensors, "\"gaps\": [@]", 0, mostStage},
+      {"slices", tensors, "\"slices\": @", 0, most32},
+      {"edge from", tensors, "\"tensors\": [{\"edge\": [@,1]}]", 0, mostStage},
+      {"edge to", tensors, "\"tensors\": [{\"edge\": [0,@]}]", 0, mostStage},
+      {"dim", tensors,
+       "\"tensors\": [{\"edge\": [0,1], \"carries\": [{\"name\": \"x\", "
+       "\"type\": \"f32\", \"dims\": [@]}]}]",
+       -1, INT64_MAX, "a tensor has the size "},
+      {"member", "\"new\": [{}]", "\"collective\": [@]", -mostStage, mostStage,
+       "no action is of stage "},
+      {"low rank", "\"later\"", "\"preconnect\": [[@,1]], \"x\"", 0, most32},
+      {"high rank", "\"later\"", "\"preconnect\": [[0,@]], \"x\"", 0, most32},
+      {"first row", "\"later\"", "\"loops\": [[[@,1,1,1]],[]], \"x\"", 0,
+       most32},
+      {"rows", "\"later\"", "\"loops\": [[[0,@,1,1]],[]], \"x\"", 0, most32},
+      {"turns", "\"later\"", "\"loops\": [[[0,1,@,1]],[]], \"x\"", 0, most32},
+      {"advance", "\"later\"", "\"loops\": [[[0,1,1,@]],[]], \"x\"", INT32_MIN,
+       INT32_MAX, "adds too much"},
+  };
+  for (const Field &field : fields) {
+    auto with = [&](const std::string &number) {
+      std::string to = field.to;
+      to.replace(to.find('@'), 1, number);
+      return judgeWith(field.from, to);
+    };
+    // What fits may be wrong elsewhere.
+    using testing::Not;
+    for (int64_t fits : {field.least, field.most})
+      EXPECT_THAT(with(std::to_string(fits)), Not(HasSubstr(field.refusal)))
+          << field.name;
+    if (field.least != INT64_MIN) {
+      EXPECT_THAT(with(std::to_string(field.least - 1)),
+                  HasSubstr(field.refusal))
+          << field.name;
+    }
+    EXPECT_THAT(with(std::to_string(uint64_t(field.most) + 1)),
+                HasSubstr(field.most == INT64_MAX ? "a number is too large"
+                                                  : field.refusal))
+        << field.name;
+    for (const char *wrong : {"0.5", "1e0", "null", "true", "\"1\"", "{}"})
+      EXPECT_THAT(with(wrong), HasSubstr("is of another form"))
+          << field.name << " " << wrong;
+  }
+}
+
+TEST(Json, HoldsListsOfTheRightLength) {
+  auto list = [](size_t length, const char *item) {
+    std::string text = "[";
+    for (size_t i = 0; i != length; ++i)
+      text += std::string(i == 0 ? "" : ",") + item;
+    return text + "]";
+  };
+  const std::string row = "[0,0,0,0,-1,1,-1,1]";
+  EXPECT_EQ(judgeWith(row, list(64, "0")),
+            "program.json: an action has 64 numbers for 8 columns");
+  EXPECT_EQ(judgeWith(row, list(65, "0")),
+            "program.json: a list of `actions` is too long");
+  EXPECT_THAT(judgeWith("\"site\"]", "\"site\", \"new\"]"),
+              HasSubstr("8 numbers for 9 columns"));
+  std::string names = "\"site\"";
+  for (int i = 8; i != 64; ++i)
+    names += ", \"new\"";
+  EXPECT_THAT(judgeWith("\"site\"]", names + "]"),
+              HasSubstr("8 numbers for 64 columns"));
+  EXPECT_THAT(judgeWith("\"site\"]", names + ", \"new\"]"),
+              HasSubstr("there are too many columns"));
+  EXPECT_THAT(judgeWith("[0,8,31,0]", "[0,8,31]"),
+              HasSubstr("a site has fewer than 4 numbers"));
+  EXPECT_EQ(judgeWith("[0,8,31,0]", "[0,8,31,0,5]"), "");
+  EXPECT_THAT(judgeWith("[0,2]", "[0]"), HasSubstr("are not two numbers"));
+  EXPECT_THAT(judgeWith("[0,2]", "[0,2,2]"), HasSubstr("are not two numbers"));
+  EXPECT_THAT(judgeWith("[0,2]", "[2,0]"), HasSubstr("end before they begin"));
+  EXPECT_THAT(judgeWith("\"skip_edges\": []", "\"skip_edges\": [[0]]"),
+              HasSubstr("a skip edge is not two numbers"));
+  EXPECT_THAT(judgeWith("\"later\"", "\"preconnect\": [[0,1,1]], \"x\""),
+              HasSubstr("a pair of `preconnect` is not two numbers"));
+  // The program is one level, its unknown key another.
+  EXPECT_EQ(
+      judgeWith("{\"a\": [[1]]}", std::string(63, '[') + std::string(63, ']')),
+      "");
+  EXPECT_THAT(
+      judgeWith("{\"a\": [[1]]}", std::string(64, '[') + std::string(64, ']')),
+      HasSubstr("it is nested too deeply"));
+}
+
+TEST(Json, KeepsWhatTheFileSays) {
+  auto text =
+      [](std::initializer_list<std::pair<const char *, const char *>> changes) {
+        std::string text = pair;
+        for (auto [from, to] : changes)
+          text.replace(text.find(from), std::string(from).size(), to);
+        return text;
+      };
+  LoadedProgram plain = readJson(pair);
+  const Program &program = plain;
+  EXPECT_STREQ(program.name, "pair");
+  EXPECT_STREQ(program.pipes[0].name, "main");
+  auto joined = [](const Program &program) {
+    std::string marks;
+    for (const RankProgram &rank : program.ranks)
+      for (const Row &row : rank.rows)
+        marks += row.joined() ? '+' : '.';
+    return marks;
+  };
+  EXPECT_EQ(joined(program), "....+.......+...");
+  // A group ends with its rank, and where another begins.
+  EXPECT_EQ(
+      joined(readJson(text({{"[1,0,0,1,-1,1,-1,2]]", "[1,0,0,1,-1,1,5,2]]"},
+                            {"[3,0,1,0,0,1,-1,1]", "[3,0,1,0,0,1,5,1]"}}))),
+      "....+.......+...");
+  EXPECT_EQ(
+      joined(readJson(text({{"[3,0,1,1,0,1,3,1]", "[3,0,1,1,0,1,4,1]"}}))),
+      "....+...........");
+
+  LoadedProgram told = readJson(
+      text({{"\"skip_edges\": []", "\"skip_edges\": [], \"slices\": 2"},
+            {"\"later\"", "\"buffers\": [3, 4], \"later\""},
+            {"\"kinds\": [",
+             "\"kinds\": [{\"letters\": \"S\", \"class\": \"declared\", "
+             "\"collective\": [0, -1], \"restores\": \"F\"},"
+             "{\"letters\": \"A\", \"class\": \"declared\", "
+             "\"collective\": \"all\"},"
+             "{\"letters\": \"R\", \"class\": \"declared\", "
+             "\"collective\": \"replicas\"},"
+             "{\"letters\": \"O\", \"class\": \"declared\", "
+             "\"collective\": \"outside data\"},"},
+            {"\"actions\": [", "\"actions\": [[],[]], \"x\": ["}}));
+  const Program &other = told;
+  EXPECT_EQ(other.pipes[0].slices, 2u);
+  EXPECT_EQ(other.ranks[1].receiveBuffers, 4u);
+  EXPECT_EQ(other.kinds[0].kindClass, KindClass::Declared);
+  EXPECT_EQ(other.kinds[0].meeting, Meeting::Stages);
+  EXPECT_EQ(other.kinds[0].restores, slot::Output);
+  EXPECT_THAT(std::vector<int32_t>(other.kinds[0].stages.begin(),
+                                   other.kinds[0].stages.end()),
+              ElementsAre(0, -1));
+  EXPECT_EQ(other.kinds[1].meeting, Meeting::All);
+  EXPECT_EQ(other.kinds[2].meeting, Meeting::Replicas);
+  EXPECT_EQ(other.kinds[3].meeting, Meeting::Outside);
+
+  LoadedProgram edges = readJson(text(
+      {{"\"rank_of_stage\": [0, 1]", "\"rank_of_stage\": [0, 1, 1, 0]"},
+       {"\"skip_edges\": []", "\"skip_edges\": [[0,2],[1,3]], \"gaps\": [0,2]"},
+       {"\"actions\": [", "\"actions\": [[],[]], \"x\": ["}}));
+  const Pipe &pipe = edges.program().pipes[0];
+  ASSERT_EQ(pipe.skipEdges.size, 2u);
+  EXPECT_EQ(pipe.skipEdges[1].from, 1);
+  EXPECT_EQ(pipe.skipEdges[1].to, 3);
+  EXPECT_THAT(std::vector<uint16_t>(pipe.gaps.begin(), pipe.gaps.end()),
+              ElementsAre(0, 2));
+}
+
+TEST(Json, IsAnObjectOfThisForm) {
+  EXPECT_THAT(judge("true"), HasSubstr("is of another form"));
+  EXPECT_THAT(judge("5"), HasSubstr("is of another form"));
+  EXPECT_THAT(judge("\"x\""), HasSubstr("is of another form"));
+  EXPECT_THAT(judge("null"), HasSubstr("is of another form"));
+  EXPECT_THAT(judgeWith("\"backward\": true", "\"backward\": 1"),
+              HasSubstr("the value of `backward` is of another form"));
+  EXPECT_THAT(judgeWith("\"ranks\": 2", "\"ranks\": false"),
+              HasSubstr("the value of `ranks` is of another form"));
+  EXPECT_THAT(judgeWith("\"letters\": \"B\"", "\"letters\": \"F\""),
+              HasSubstr("kind `F` is there twice"));
+  EXPECT_THAT(judgeWith("\"letters\": \"F\", ", ""),
+              HasSubstr("a kind has no letters"));
+  EXPECT_THAT(judgeWith(", \"class\": \"compute\"", ""),
+              HasSubstr("kind `F` is of class ``"));
+  // What was said of a kind is not said of the next.
+  EXPECT_THAT(judgeWith("{\"letters\": \"B\", \"class\": \"compute\"}",
+                        "{\"letters\": \"B\"}"),
+              HasSubstr("kind `B` is of class ``"));
+}
+
 TEST(Json, ReadsTensors) {
   auto with = [](const std::string &tensors) {
     std::string text = pair, before = "\"skip_edges\": []";
@@ -470,12 +727,25 @@ TEST(Json, ReadsTensors) {
                    .shapesVary());
 
   EXPECT_THAT(judge(with(R"([{"carries": []}])")), HasSubstr("on no edge"));
+  EXPECT_THAT(judge(with(R"([{"edge": [0,1]}, {"carries": []}])")),
+              HasSubstr("on no edge"));
+  EXPECT_FALSE(
+      readJson(with(R"([{"edge": [0,1], "shapes": "each"}, {"edge": [0,1]}])"))
+          .program()
+          .pipes[0]
+          .tensors[1]
+          .shapesVary);
   EXPECT_THAT(judge(with(R"([{"edge": [0]}])")), HasSubstr("no two stages"));
+  EXPECT_THAT(judge(with(R"([{"edge": [0,1,1]}])")),
+              HasSubstr("no two stages"));
   EXPECT_THAT(judge(with(R"([{"edge": [1,0]}])")),
               HasSubstr("no edge from stage 1 to stage 0"));
   EXPECT_THAT(judge(with(R"([{"edge": [0,1], "shapes": "late"}])")),
               HasSubstr("cannot be sent `late`"));
   EXPECT_THAT(judge(with(R"([{"edge": [0,1], "carries": [{"name": "x"}]}])")),
+              HasSubstr("no name, or no type"));
+  EXPECT_THAT(judge(with(R"([{"edge": [0,1], "carries": [{"name": "x",
+ "type": "f32"}, {"type": "f32"}]}])")),
               HasSubstr("no name, or no type"));
   EXPECT_THAT(judge(with(R"([{"edge": [0,1], "carries": [{"name": "x",
  "type": "f32", "dims": [-2]}]}])")),

@@ -64,7 +64,6 @@ public:
 
   /// The program, whole. Throws Error.
   LoadedProgram take() {
-    require(closed, "the file is cut off");
     for (const char *name :
          {"format", "version", "schedule", "ranks", "backward", "kinds",
           "phases", "pipes", "files", "sites", "columns", "actions"})
@@ -111,7 +110,7 @@ public:
     if (depth == 1 && section == "backward")
       loaded.view.hasBackward = value;
     else
-      unexpected(depth == 1);
+      unexpected(true);
     return true;
   }
 
@@ -151,10 +150,8 @@ public:
       loaded.kinds.back().meeting = meetingOf(value);
     else if (depth == 3 && section == "pipes" && inner == "name")
       loaded.pipes.back().name = keep(value);
-    else if (inTensors())
-      addTensorText(value);
     else
-      unexpected(true);
+      unexpected(!addTensorText(value));
     return true;
   }
 
@@ -172,13 +169,11 @@ public:
       loaded.gaps.emplace_back();
       loaded.edgeTensors.emplace_back();
       numbers.clear();
-    } else if (inTensors()) {
-      beginTensors();
-      return true;
     } else {
-      unexpected(true);
+      unexpected(!beginTensors());
       return true;
     }
+    innerSeen.clear();
     inner.clear();
     return true;
   }
@@ -196,6 +191,9 @@ public:
         keysSeen.push_back(name);
       }
     } else if (!skipping() && depth == 3) {
+      require(!isAmong(innerSeen, name),
+              "there are two keys `" + name + "` in `" + section + "`");
+      innerSeen.push_back(name);
       inner = name;
     } else if (!skipping() && inTensors()) {
       (depth == 5 ? edgeKey : tensorKey) = name;
@@ -210,7 +208,7 @@ public:
       endPipe();
     if (!skipping() && inTensors())
       endTensors();
-    closed = --depth == 0;
+    --depth;
     return true;
   }
 
@@ -238,7 +236,7 @@ public:
       bool isInner =
           depth == 4 && isOneOf(inner, {"microbatches", "rank_of_stage",
                                         "skip_edges", "gaps", "collective"});
-      unexpected(!isList && !isInner && !inNumbers() && !inTensors());
+      unexpected(!isList && !isInner && !inNumbers() && !isListOfTensors());
     }
     return true;
   }
@@ -313,9 +311,11 @@ private:
                       std::initializer_list<const char *> names) {
     return std::find(names.begin(), names.end(), name) != names.end();
   }
-  bool seen(const std::string &name) const {
-    return std::find(keysSeen.begin(), keysSeen.end(), name) != keysSeen.end();
+  static bool isAmong(const std::vector<std::string> &names,
+                      const std::string &name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
   }
+  bool seen(const std::string &name) const { return isAmong(keysSeen, name); }
   void open() {
     if (++depth > maxDepth)
       refuse("it is nested too deeply");
@@ -341,14 +341,27 @@ private:
   /// In a tensor, or in its sizes.
   bool inTensor(size_t at) const { return depth == at && edgeKey == "carries"; }
   bool inDims() const { return inTensor(8) && tensorKey == "dims"; }
+  /// In one of the lists of what edges carry.
+  bool isListOfTensors() const {
+    return inTensors() && (depth == 4 || inEdge() || inTensor(6) || inDims());
+  }
+  /// Whether the value belongs to a key that this engine does not know.
+  bool isUnknown() const {
+    if (depth < 3 || (section != "kinds" && section != "pipes"))
+      return false;
+    if (!isOneOf(inner, {"", "letters", "class", "name", "microbatches",
+                         "rank_of_stage", "skip_edges", "gaps", "slices",
+                         "restores", "collective", "tensors"}))
+      return true;
+    if (!inTensors() || depth < 5)
+      return false;
+    return !isOneOf(edgeKey, {"", "edge", "shapes", "carries"}) ||
+           (edgeKey == "carries" && depth >= 7 &&
+            !isOneOf(tensorKey, {"", "name", "type", "dims"}));
+  }
   /// Refuses the value if it is wrong, unless it belongs to an unknown key.
   void unexpected(bool wrong) const {
-    bool unknown =
-        (section == "kinds" || section == "pipes") && depth >= 3 &&
-        !isOneOf(inner, {"", "letters", "class", "name", "microbatches",
-                         "rank_of_stage", "skip_edges", "gaps", "slices",
-                         "restores", "collective"});
-    require(!wrong || skipping() || unknown,
+    require(!wrong || skipping() || isUnknown(),
             "the value of `" + section + "` is of another form");
   }
   bool other() {
@@ -523,7 +536,10 @@ private:
     inner.clear();
   }
 
-  void beginTensors() {
+  /// These two are false where nothing of this kind is known.
+  bool beginTensors() {
+    if (!inTensors())
+      return false;
     if (depth == 5) {
       edge = {0, 0, false, {}};
       edgeKey.clear();
@@ -532,9 +548,14 @@ private:
     } else if (inTensor(7)) {
       loaded.tensors.back().push_back({nullptr, nullptr, {}});
       tensorKey.clear();
+    } else {
+      return false;
     }
+    return true;
   }
-  void addTensorText(const std::string &text) {
+  bool addTensorText(const std::string &text) {
+    if (!inTensors())
+      return false;
     if (depth == 5 && edgeKey == "shapes") {
       require(text == "each", "shapes cannot be sent `" + text + "`");
       edge.shapesVary = true;
@@ -542,7 +563,10 @@ private:
       loaded.tensors.back().back().name = keep(text);
     } else if (inTensor(7) && tensorKey == "type") {
       loaded.tensors.back().back().type = keep(text);
+    } else {
+      return false;
     }
+    return true;
   }
   void endTensorNumbers() {
     if (inEdge()) {
@@ -650,9 +674,9 @@ private:
   EdgeTensors edge{};             ///< That which is being read.
   bool isPlaced = false;          ///< Its stages are known.
   std::vector<std::pair<size_t, std::string>> restores; ///< Kind, and which.
-  std::vector<std::string> keysSeen;
+  std::vector<std::string> keysSeen, innerSeen; ///< At the top, and within it.
   size_t depth = 0;
-  bool inActions = false, skips = false, closed = false;
+  bool inActions = false, skips = false;
   std::vector<int64_t> numbers; ///< Of the list that is being read.
   std::vector<int32_t> members; ///< The same, of `collective`.
   // By rank; empty where the file has none.
