@@ -121,7 +121,7 @@ void JsonRows::readLoop() {
   auto [begin, rows, count, advance] = values;
   constexpr int64_t most = UINT32_MAX / 4;
   if (begin < 0 || begin > most || rows < 1 || rows > most || count < 1 ||
-      count > most || std::abs(advance) > INT32_MAX)
+      count > most || advance < -INT32_MAX || advance > INT32_MAX)
     return json.wrong("loops",
                       "the first action, a number of actions, a number of "
                       "turns, and what a turn adds to microbatches");
