@@ -4,6 +4,12 @@
 // RUN: ppcc %s --emit=nodes | FileCheck %s --check-prefix=NODES
 // RUN: ppcc %s --emit=nodes-comm | FileCheck %s --check-prefix=COMM
 // RUN: ppcc %s --cost=comm=1 --emit=report | FileCheck %s --check-prefix=PATH
+// RUN: sed 's/cost F.first/cost F.send = 0.5; cost F.recv = 0.25; cost F.first/' %s > %t.pp
+// RUN: ppcc %t.pp --cost=comm=1 --emit=times | FileCheck %s --check-prefix=TIMED
+// RUN: ppcc %s --cost=comm=1 --emit=svg --arrows -o %t.svg && %python %ppcc_src_root/test/utils/check-svg.py %t.svg arrows=2
+// RUN: ppcc %s --cost=comm=1 --emit=svg --arrows --time-range=1..8 -o %t.svg && %python %ppcc_src_root/test/utils/check-svg.py %t.svg arrows=2
+// RUN: ppcc %s --cost=comm=1 --emit=svg --arrows --time-range=2..8 -o %t.svg && %python %ppcc_src_root/test/utils/check-svg.py %t.svg arrows=1
+// RUN: ppcc %s --cost=comm=1 --emit=svg --arrows --time-range=0..6 -o %t.svg && %python %ppcc_src_root/test/utils/check-svg.py %t.svg arrows=1
 // RUN: ppcc %s --emit=ir -o %t.ir
 // RUN: ppcc-opt %t.ir | diff %t.ir -
 // RUN: ppcc %s -o %t.json
@@ -20,6 +26,11 @@
 // STREAM-DAG: 0,0SEND_F0,,1,2
 // STREAM-DAG: 0,0B0,,6,8
 // STREAM-DAG: 1,1F0,,1.5,3
+
+// Where the hooks take time, the output leaves at the end of `send`, and is needed at the begin of `recv`.
+// TIMED-DAG: 0,0F0,,0,4
+// TIMED-DAG: 0,0SEND_F0,,1.5,2.5
+// TIMED-DAG: 1,1F0,,2,3.75
 
 // NODES: rank 0: {comp:0F0.make comp:0F0.rest} {comp:0B0.make}
 // NODES-NEXT: rank 1: {comp:1F0.first comp:1F0.make} {comp:1B0.make}
