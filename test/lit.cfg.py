@@ -8,7 +8,8 @@ import sys
 sys.path.insert(0, config.ppcc_src_root + "/lib/lit")
 import ppcc_lit
 
-ppcc_lit.configure(config, lit_config, config.ppcc_obj_root + "/bin", config.llvm_tools)
+# Only what hangs takes longer, on a loaded machine too.
+ppcc_lit.configure(config, lit_config, config.ppcc_obj_root + "/bin", config.llvm_tools, timeout=1200)
 config.name = "ppcc"
 config.suffixes += [".ir", ".csv"]
 config.excludes += ["unit", "bench", "fuzz", "utils"]

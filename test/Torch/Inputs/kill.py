@@ -2,7 +2,6 @@
 """Runs pprun and kills the process of a rank after the second step: kill.py PROGRAM.JSON RANK."""
 import subprocess
 import sys
-import time
 
 import psutil
 
@@ -12,9 +11,8 @@ run = subprocess.Popen(
 for _ in range(2):
     assert run.stdout.readline().startswith("step ")
 ranks = sorted(psutil.Process(run.pid).children(), key=lambda child: child.pid)
-start = time.monotonic()
 ranks[int(sys.argv[2])].kill()
-_, errors = run.communicate(timeout=60)
+_, errors = run.communicate()
 print(run.returncode, errors, end="")
 left = [rank for rank in ranks if rank.is_running()]
-print("ended in time, no process is left" if time.monotonic() - start < 15 and not left else f"too late: {left}")
+print(f"left: {left}" if left else "no process is left")
