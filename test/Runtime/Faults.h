@@ -9,19 +9,19 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <string>
-#include <thread>
 
 namespace test {
 
 /// A stage that goes wrong at its first backward. `throw`, `throw-int`:
-/// rank 1 throws; `size`: its gradient has a number too many; `stall`: it does
-/// nothing for a second, which is longer than the others wait; `leave`: it is
-/// gone. Other words do nothing.
+/// rank 1 throws; `size`: its gradient has a number too many; `stall`, `leave`:
+/// it calls `act`, which comes back when the others have given up, or never.
+/// Other words do nothing.
 class FaultyStage : public NetworkStage {
 public:
-  FaultyStage(std::string fault, void (*leave)())
-      : fault(std::move(fault)), leave(leave) {}
+  FaultyStage(std::string fault, std::function<void()> act)
+      : fault(std::move(fault)), act(std::move(act)) {}
 
   std::vector<Value> backward(const rt::Work &work, Value *outputGrad) {
     std::vector<Value> result = NetworkStage::backward(work, outputGrad);
@@ -33,23 +33,21 @@ public:
       throw 42;
     if (fault == "size")
       result.front().push_back(0);
-    if (fault == "stall")
-      std::this_thread::sleep_for(std::chrono::seconds(1));
-    if (fault == "leave")
-      leave();
+    if (fault == "stall" || fault == "leave")
+      act();
     return result;
   }
 
 private:
   std::string fault;
-  void (*leave)();
+  std::function<void()> act;
   bool failed = false;
 };
 
-/// The limit of a rank's waits while rank 1 stalls, which waits for others,
-/// too, but is to hear that they have given up.
+/// The limit of a rank's waits while rank 1 stalls, which is to hear that the
+/// others have given up.
 inline std::chrono::milliseconds patienceOf(uint32_t rank) {
-  return std::chrono::milliseconds(rank == 1 ? 4000 : 400);
+  return rank == 1 ? rt::Options().patience : std::chrono::milliseconds(1000);
 }
 
 /// Reads a program, and damages it. `abi`: it is of another ABI; `cut`: half of

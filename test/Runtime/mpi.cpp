@@ -160,13 +160,15 @@ private:
 };
 
 void die() { std::raise(SIGKILL); }
+/// Longer than another process waits: nothing but time tells it.
+void stall() { std::this_thread::sleep_for(std::chrono::seconds(4)); }
 
 int runFaulty(const std::string &fault, const std::string &name,
               const rt::Options &options) {
   std::printf("process %d\n", int(getpid()));
   std::fflush(stdout);
   rt::Mpi<Vector> mpi;
-  FaultyStage stage(fault, die);
+  FaultyStage stage(fault, fault == "stall" ? stall : die);
   bool good = report(mpi.rank(), [&] {
     FaultyProgram faulty(fault, name);
     rt::run(faulty.program(), mpi.rank(), stage, mpi, options);

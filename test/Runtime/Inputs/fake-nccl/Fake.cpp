@@ -26,6 +26,7 @@ namespace {
 std::mutex mutex;
 std::condition_variable changed;
 std::map<const char *, size_t> deviceMemory; // By its begin.
+thread_local bool eventsFail = false;
 
 [[noreturn]] void die(const char *what) {
   std::fprintf(stderr, "fake NCCL: %s\n", what);
@@ -151,7 +152,10 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   });
   return cudaSuccess;
 }
+void fakeCudaBreak() { eventsFail = true; }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (eventsFail)
+    return cudaErrorLaunchFailure;
   std::lock_guard lock(mutex);
   return *event->done ? cudaSuccess : cudaErrorNotReady;
 }

@@ -7,7 +7,8 @@
 enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
-  cudaErrorNotReady = 600
+  cudaErrorNotReady = 600,
+  cudaErrorLaunchFailure = 719
 };
 using cudaStream_t = struct FakeStream *;
 using cudaEvent_t = struct FakeEvent *;
@@ -28,4 +29,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t);
 cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t);
 cudaError_t cudaEventQuery(cudaEvent_t);
 cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t, void *);
+
+/// Not of CUDA: from now on what this thread asks of an event fails.
+void fakeCudaBreak();
 }
