@@ -8,28 +8,28 @@ using namespace ppcc;
 static constexpr Time untold = -1;
 
 Durations::Durations(const Program &program)
-    : overlap(program.costs.overlap), scales(program),
-      rule(program.costs.groupRule), factor(program.costs.groupFactor) {
-  for (const Pipe &pipe : program.pipes) {
+    : overlap(program.costs().overlap), scales(program),
+      rule(program.costs().groupRule), factor(program.costs().groupFactor) {
+  for (const Pipe &pipe : program.pipes()) {
     firstStage.push_back(stages);
     stages += pipe.numStages();
   }
   addEdges(program);
-  if (!program.nodes.empty() && !program.costs.nodes.empty()) {
+  if (!program.nodes().empty() && !program.costs().nodes.empty()) {
     nodes = std::make_shared<NodeOrders>(program);
-    hasHooks = llvm::any_of(program.nodes.names, [](llvm::StringRef name) {
+    hasHooks = llvm::any_of(program.nodes().names, [](llvm::StringRef name) {
       return name == hook::recv || name == hook::send;
     });
     stride = std::max<size_t>(stages, 1);
   }
-  for (const CostSetting &setting : program.costs.actions)
+  for (const CostSetting &setting : program.costs().actions)
     if (setting.pipe)
       stride = std::max<size_t>(stages, 1);
 
-  llvm::ArrayRef<KindInfo> kinds = program.kinds.rows();
+  llvm::ArrayRef<KindInfo> kinds = program.kinds().rows();
   table.assign(kinds.size() * stride, untold);
   auto row = [&](KindId kind) { return table.begin() + kind.value * stride; };
-  for (const CostSetting &setting : program.costs.actions)
+  for (const CostSetting &setting : program.costs().actions)
     if (stride == 1)
       *row(setting.kind) = setting.times.front();
     else
@@ -48,7 +48,7 @@ Durations::Durations(const Program &program)
         time = 0;
         for (unsigned rest = info.isCompute() ? info.defines : 0; rest;
              rest &= rest - 1) {
-          auto part = program.kinds.find(KindClass::Compute, rest & -rest);
+          auto part = program.kinds().find(KindClass::Compute, rest & -rest);
           time += single || !part ? cost::unit : row(*part)[i];
         }
       }
@@ -58,9 +58,9 @@ Durations::Durations(const Program &program)
 }
 
 void Durations::addNodes(const Program &program) {
-  for (const GraphUse &use : program.nodes.uses) {
+  for (const GraphUse &use : program.nodes().uses) {
     size_t first = use.kind.value * stride + firstStage[use.pipe.value];
-    for (uint32_t i = 0; i != program.pipes[use.pipe.value].numStages(); ++i)
+    for (uint32_t i = 0; i != program.pipes()[use.pipe.value].numStages(); ++i)
       if (uint32_t graph = use.graphs[use.graphs.size() == 1 ? 0 : i];
           graph != GraphUse::none)
         table[first + i] = nodes->of(graph).length;
@@ -83,7 +83,7 @@ void Durations::fill(Column row, const std::optional<PipeId> &pipe,
     std::fill_n(row, stages, values.front());
   else if (values.size() == 1)
     std::fill_n(row + firstStage[pipe->value],
-                program.pipes[pipe->value].numStages(), values.front());
+                program.pipes()[pipe->value].numStages(), values.front());
   else
     std::copy(values.begin(), values.end(), row + firstStage[pipe->value]);
 }
@@ -98,7 +98,7 @@ static Time transferTime(Amount bytes, Amount bandwidth) {
 }
 
 void Durations::addEdges(const Program &program) {
-  const CostModel &costs = program.costs;
+  const CostModel &costs = program.costs();
   std::vector<int64_t> latencies(stages, costs.latency.value_or(0)),
       bandwidths(stages), bytes(stages, untold);
   for (const StageSetting &setting : costs.latencies)
@@ -129,7 +129,7 @@ void Durations::addEdges(const Program &program) {
 bool Durations::addTensors(const Program &program,
                            llvm::ArrayRef<int64_t> bytes,
                            llvm::ArrayRef<int64_t> bandwidths) {
-  for (auto [i, pipe] : llvm::enumerate(program.pipes))
+  for (auto [i, pipe] : llvm::enumerate(program.pipes()))
     for (const EdgeTensors &edge : pipe.tensors) {
       size_t lower = firstStage[i] + edge.from.value;
       if (bytes[lower] != untold || bandwidths[lower] == 0)
@@ -158,7 +158,7 @@ Time Durations::transfer(PipeId pipe, StageId from, StageId to,
 Time Durations::of(const Program &program, ActionId begin, ActionId end) const {
   if (end.value - begin.value == 1) {
     Action action = program[begin];
-    return program.kinds[action.kind].isBeside() ? 0 : of(action);
+    return program.kinds()[action.kind].isBeside() ? 0 : of(action);
   }
   if (const NodeOrder *order = nodes ? nodes->of(program, begin, end) : nullptr)
     return order->length;
@@ -169,7 +169,7 @@ Time Durations::of(const Program &program, ActionId begin, ActionId end) const {
     Time time = of(action);
     sum += time;
     longest = std::max(longest, time);
-    actions += program.kinds[action.kind].isCompute();
+    actions += program.kinds()[action.kind].isCompute();
   }
   return actions > 1 ? ofGroup(sum, longest) : sum;
 }

@@ -17,12 +17,13 @@ EdgeIndex::EdgeIndex(const Program &program, const ProgramIndex &index)
 
 /// Enters the edges in the order of pipe, stage, slot and reader.
 void EdgeIndex::addEdges() {
-  for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe) {
+  for (uint32_t pipe = 0; pipe != program.pipes().size(); ++pipe) {
     firstRow.push_back(edgeStarts.size());
-    for (uint32_t stage = 0; stage != program.pipes[pipe].numStages(); ++stage)
+    for (uint32_t stage = 0; stage != program.pipes()[pipe].numStages();
+         ++stage)
       for (uint8_t slotBit : movingSlots) {
         edgeStarts.push_back(edgeRows.size());
-        if (slotBit == slot::InputGrad && !program.hasBackward)
+        if (slotBit == slot::InputGrad && !program.hasBackward())
           continue;
         for (StageId reader :
              index.readersOf(PipeId(pipe), StageId(stage), slotBit))
@@ -54,7 +55,7 @@ bool EdgeIndex::numberMessages() {
     if (edge.lane == Edge::none)
       continue;
     edge.firstMessage = static_cast<uint32_t>(messages);
-    messages += program.pipes[edge.pipe.value].numMicrobatches;
+    messages += program.pipes()[edge.pipe.value].numMicrobatches;
     if (messages > program.size() + slack)
       return false;
   }
@@ -83,7 +84,7 @@ std::optional<Message> EdgeIndex::find(PipeId pipe, StageId from, StageId to,
   if (edge.lane == Edge::none)
     return std::nullopt;
   return Message{edge.firstMessage + microbatch -
-                     program.pipes[pipe.value].firstMicrobatch,
+                     program.pipes()[pipe.value].firstMicrobatch,
                  number, edge.lane};
 }
 
@@ -93,5 +94,5 @@ std::optional<Message> EdgeIndex::of(const Action &action) const {
   bool out = sends(action);
   return find(action.pipe, out ? action.stage : action.peer,
               out ? action.peer : action.stage, action.microbatch,
-              program.kinds[action.kind].mainSlot());
+              program.kinds()[action.kind].mainSlot());
 }

@@ -6,7 +6,7 @@ using namespace ppcc;
 
 Heads::Heads(const Program &program, const ProgramIndex &index)
     : program(program), index(index), heads(program.ranksBegun()) {
-  for (const Pipe &pipe : program.pipes) {
+  for (const Pipe &pipe : program.pipes()) {
     firstPair.push_back(numPairs);
     numPairs += size_t(pipe.numStages()) * pipe.numMicrobatches;
   }
@@ -36,7 +36,7 @@ std::optional<Time> Heads::ready(RankId rank) {
     return std::nullopt;
   for (; head.member != head.end; ++head.member.value) {
     Action action = program[head.member];
-    const KindInfo &info = program.kinds[action.kind];
+    const KindInfo &info = program.kinds()[action.kind];
     Time last = 0;
     for (unsigned rest = info.isCompute() ? info.defines : 0; rest;
          rest &= rest - 1) {
@@ -55,7 +55,7 @@ std::optional<Time> Heads::ready(RankId rank) {
 std::pair<ActionId, uint8_t> Heads::blocked(RankId rank) const {
   ActionId row = heads[rank.value].member;
   Action action = program[row];
-  uint8_t slots = program.kinds[action.kind].defines;
+  uint8_t slots = program.kinds()[action.kind].defines;
   while (slots && !misses(action, slots & -slots))
     slots &= slots - 1;
   return {row, static_cast<uint8_t>(slots & -slots)};

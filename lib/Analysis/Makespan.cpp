@@ -60,7 +60,7 @@ private:
   }
 
   void noteSlacks(const Action &action, Time start) {
-    for (unsigned rest = program.kinds[action.kind].defines & slot::moving;
+    for (unsigned rest = program.kinds()[action.kind].defines & slot::moving;
          rest; rest &= rest - 1) {
       size_t input = heads.inputOf(action.pipe, action.stage, action.microbatch,
                                    rest & -rest);

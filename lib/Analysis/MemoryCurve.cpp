@@ -16,7 +16,7 @@ static void fill(llvm::MutableArrayRef<Amount> row,
                  llvm::ArrayRef<int64_t> values, const Program &program) {
   if (pipe)
     row = row.slice(firstStage[pipe->value],
-                    program.pipes[pipe->value].numStages());
+                    program.pipes()[pipe->value].numStages());
   if (values.size() == 1)
     std::fill(row.begin(), row.end(), values.front());
   else
@@ -24,22 +24,22 @@ static void fill(llvm::MutableArrayRef<Amount> row,
 }
 
 MemoryModel::MemoryModel(const Program &program)
-    : rests(program.kinds.size()), atRest(program.numRanks),
-      limits(program.costs.memoryLimits), scales(program) {
-  for (const Pipe &pipe : program.pipes) {
+    : rests(program.kinds().size()), atRest(program.numRanks()),
+      limits(program.costs().memoryLimits), scales(program) {
+  for (const Pipe &pipe : program.pipes()) {
     firstStage.push_back(stages);
     stages += pipe.numStages();
   }
-  table.resize(program.kinds.size() * stages);
+  table.resize(program.kinds().size() * stages);
   auto row = [&](uint32_t kind) {
     return llvm::MutableArrayRef(table).slice(kind * stages, stages);
   };
-  const CostModel &costs = program.costs;
+  const CostModel &costs = program.costs();
   bool isTold = llvm::any_of(costs.memory, [&](const CostSetting &setting) {
-    return !program.kinds[setting.kind].isDeclared();
+    return !program.kinds()[setting.kind].isDeclared();
   });
-  for (uint32_t kind = 0; kind != program.kinds.size(); ++kind) {
-    const KindInfo &info = program.kinds[KindId(kind)];
+  for (uint32_t kind = 0; kind != program.kinds().size(); ++kind) {
+    const KindInfo &info = program.kinds()[KindId(kind)];
     rests[kind] = info.isCompute() && (info.defines & slot::WeightGrad);
     if (!isTold && info.isCompute() && (info.defines & slot::Output))
       fill(row(kind), firstStage, {}, {amount::unit}, program);
@@ -52,9 +52,9 @@ MemoryModel::MemoryModel(const Program &program)
   std::vector<Amount> resting(stages);
   for (const StageSetting &setting : costs.staticMemory)
     fill(resting, firstStage, setting.pipe, setting.values, program);
-  for (size_t pipe = 0; pipe != program.pipes.size(); ++pipe)
-    for (size_t stage = 0; stage != program.pipes[pipe].numStages(); ++stage)
-      atRest[program.pipes[pipe].rankOfStage[stage].value] +=
+  for (size_t pipe = 0; pipe != program.pipes().size(); ++pipe)
+    for (size_t stage = 0; stage != program.pipes()[pipe].numStages(); ++stage)
+      atRest[program.pipes()[pipe].rankOfStage[stage].value] +=
           resting[firstStage[pipe] + stage];
 }
 
@@ -67,13 +67,13 @@ std::optional<Amount> MemoryModel::limitOf(RankId rank) const {
 MemoryCurve::MemoryCurve(const Program &program, const Simulation &simulation)
     : program(program), simulation(simulation), costs(program) {
   size_t pairs = 0;
-  for (const Pipe &pipe : program.pipes) {
+  for (const Pipe &pipe : program.pipes()) {
     firstPair.push_back(pairs);
     pairs += size_t(pipe.numStages()) * pipe.numMicrobatches;
   }
   holds.resize(pairs);
   hasRestores =
-      llvm::any_of(program.kinds.declaredRows(), [](const KindInfo &info) {
+      llvm::any_of(program.kinds().declaredRows(), [](const KindInfo &info) {
         return info.restores.has_value();
       });
 }
@@ -81,7 +81,7 @@ MemoryCurve::MemoryCurve(const Program &program, const Simulation &simulation)
 template <class Visit>
 void MemoryCurve::forEachEvent(RankId rank, Visit visit) const {
   std::vector<Event> events;
-  bool isSorted = !program.kinds.hasBeside();
+  bool isSorted = !program.kinds().hasBeside();
   ActionId end;
   for (ActionId begin = program.begin(rank); begin != program.end(rank);
        begin = end) {
@@ -116,7 +116,7 @@ void MemoryCurve::noteRestores(RankId rank) {
   for (ActionId row = program.begin(rank);
        hasRestores && row != program.end(rank); ++row.value) {
     Action action = program[row];
-    if (auto kind = program.kinds[action.kind].restores;
+    if (auto kind = program.kinds()[action.kind].restores;
         kind && action.hasMicrobatch())
       restores.try_emplace({kind->value, pairOf(action)},
                            std::max<Amount>(costs.of(action), 0));
@@ -150,7 +150,7 @@ void MemoryCurve::walk(RankId rank,
   };
   forEachEvent(rank, [&](const Event &event) {
     Action action = program[event.row];
-    const KindInfo &info = program.kinds[action.kind];
+    const KindInfo &info = program.kinds()[action.kind];
     if (event.isStart)
       return change(event, action, std::max<Amount>(costs.of(action), 0),
                     beginsActivation(info));
@@ -168,7 +168,7 @@ std::vector<HeldMemory> MemoryCurve::held(RankId rank) const {
   for (ActionId row = program.begin(rank); row != program.end(rank);
        ++row.value) {
     Action action = program[row];
-    const KindInfo &info = program.kinds[action.kind];
+    const KindInfo &info = program.kinds()[action.kind];
     if (!info.isCompute() || !(info.defines & slot::Output))
       continue;
     decimal::Sum amount = holds[pairOf(action)];

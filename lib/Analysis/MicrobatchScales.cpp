@@ -5,18 +5,18 @@
 using namespace ppcc;
 
 MicrobatchScales::MicrobatchScales(const Program &program) {
-  if (program.costs.scales.empty())
+  if (program.costs().scales.empty())
     return;
   size_t next = 0;
-  for (const Pipe &pipe : program.pipes) {
+  for (const Pipe &pipe : program.pipes()) {
     firstOfPipe.push_back(next - pipe.firstMicrobatch);
     next += pipe.numMicrobatches;
   }
   using Of = MicrobatchScale::Of;
-  for (const MicrobatchScale &scale : program.costs.scales) {
+  for (const MicrobatchScale &scale : program.costs().scales) {
     Column column = scale.factors.data();
     if (scale.of == Of::All || scale.of == Of::Time) {
-      times.resize(program.kinds.size());
+      times.resize(program.kinds().size());
       if (scale.kind)
         times[scale.kind->value] = column;
       else

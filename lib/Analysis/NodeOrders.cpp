@@ -9,22 +9,22 @@
 using namespace ppcc;
 
 NodeOrders::NodeOrders(const Program &program)
-    : tables(program.nodes), scales(program) {
-  for (const Pipe &pipe : program.pipes) {
+    : tables(program.nodes()), scales(program) {
+  for (const Pipe &pipe : program.pipes()) {
     firstStage.push_back(stages);
     stages += pipe.numStages();
   }
-  graphs.assign(program.kinds.size() * stages, GraphUse::none);
+  graphs.assign(program.kinds().size() * stages, GraphUse::none);
   for (const GraphUse &use : tables.uses) {
     size_t first = use.kind.value * stages + firstStage[use.pipe.value];
-    uint32_t count = program.pipes[use.pipe.value].numStages();
+    uint32_t count = program.pipes()[use.pipe.value].numStages();
     for (uint32_t stage = 0; stage != count; ++stage)
       graphs[first + stage] = use.graphs[use.graphs.size() == 1 ? 0 : stage];
   }
   std::map<std::string, uint32_t> nameNumber;
   for (uint32_t i = 0; i != tables.names.size(); ++i)
     nameNumber[tables.names[i]] = i;
-  for (const NodeCost &cost : program.costs.nodes)
+  for (const NodeCost &cost : program.costs().nodes)
     if (auto name = nameNumber.find(cost.name); name != nameNumber.end())
       costs[{cost.part.value, name->second}] = cost.time;
   times.resize(tables.graphs.size());

@@ -8,7 +8,7 @@ using namespace ppcc;
 
 ProgramIndex::ProgramIndex(const Program &program) : ruleIndex(program) {
   uint32_t stages = 0;
-  for (const Pipe &pipe : program.pipes) {
+  for (const Pipe &pipe : program.pipes()) {
     pipes.push_back(
         {pairs, stages, pipe.firstMicrobatch, pipe.numMicrobatches});
     pairs += uint64_t(pipe.numStages()) * pipe.numMicrobatches;

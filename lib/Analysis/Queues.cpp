@@ -13,8 +13,8 @@ Queues::Queues(const Program &program, const MessageIndex *messages,
   else if (layout != QueueLayout::One && messages)
     numberStreams();
   firstLane = count;
-  if (program.kinds.hasBeside())
-    count += program.ranksBegun() * program.kinds.lanes().size();
+  if (program.kinds().hasBeside())
+    count += program.ranksBegun() * program.kinds().lanes().size();
 }
 
 /// A stream belongs to an end of a lane, or to several.
@@ -36,9 +36,9 @@ void Queues::numberStreams() {
 }
 
 uint32_t Queues::of(const Action &action, RankId rank) const {
-  const KindInfo &info = program.kinds[action.kind];
+  const KindInfo &info = program.kinds()[action.kind];
   if (hasOwnQueue(info, layout))
-    return firstLane + rank.value * program.kinds.lanes().size() + info.lane;
+    return firstLane + rank.value * program.kinds().lanes().size() + info.lane;
   if (layout == QueueLayout::One || info.occupiesRank())
     return rank.value;
   if (layout == QueueLayout::Stream)

@@ -8,7 +8,7 @@ using namespace ppcc;
 
 std::vector<TalkingPair> ppcc::talkingPairs(const Program &program) {
   std::vector<TalkingPair> pairs;
-  std::vector<uint32_t> metBy(program.numRanks); // The last, plus 1.
+  std::vector<uint32_t> metBy(program.numRanks()); // The last, plus 1.
   for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
     ActionId end = program.end(RankId(rank));
     for (ActionId row = program.begin(RankId(rank)); row != end; ++row.value) {

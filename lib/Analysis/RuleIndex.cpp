@@ -20,9 +20,9 @@ uint32_t stageOf(const Action &action) {
 class RankRows {
 public:
   explicit RankRows(const Program &program)
-      : program(program), isTracked(program.kinds.size()),
-        ofKind(program.kinds.size()) {
-    for (auto [kind, info] : llvm::enumerate(program.kinds.rows())) {
+      : program(program), isTracked(program.kinds().size()),
+        ofKind(program.kinds().size()) {
+    for (auto [kind, info] : llvm::enumerate(program.kinds().rows())) {
       if (info.isDeclared())
         isTracked.set(kind);
       for (const KindRule &rule : info.rules)
@@ -54,7 +54,7 @@ public:
         sameWork[row.value] = std::exchange(known->second, row.value);
       ofStage[stageKey(action.kind, action)].push_back(row);
       ofKind[kind].push_back(row);
-      if (program.kinds[action.kind].isDeclared())
+      if (program.kinds()[action.kind].isDeclared())
         firsts.push_back(row);
     }
   }
@@ -66,8 +66,8 @@ public:
   /// both have of stage and microbatch.
   template <class Visit>
   void forEachOf(KindId kind, const Action &action, Visit visit) const {
-    KindScope own = program.kinds[action.kind].scope,
-              other = program.kinds[kind].scope;
+    KindScope own = program.kinds()[action.kind].scope,
+              other = program.kinds()[kind].scope;
     if (own == KindScope::Rank || other == KindScope::Rank) {
       for (ActionId row : ofKind[kind.value])
         visit(row);
@@ -112,7 +112,7 @@ private:
 } // namespace
 
 RuleIndex::RuleIndex(const Program &program) {
-  if (!program.kinds.hasDeclared())
+  if (!program.kinds().hasDeclared())
     return;
   addNeeds(program);
   addMeetings(program);
@@ -125,7 +125,7 @@ void RuleIndex::addNeeds(const Program &program) {
     rows.enter(RankId(rank));
     for (ActionId row : rows.declared()) {
       Action action = program[row];
-      const KindInfo &info = program.kinds[action.kind];
+      const KindInfo &info = program.kinds()[action.kind];
       for (auto [number, rule] : llvm::enumerate(info.rules)) {
         bool found = false;
         for (KindId kind : rule.kinds)
@@ -155,11 +155,11 @@ void RuleIndex::addNeeds(const Program &program) {
 /// A rank that has issued as many actions of a kind as may be on their way goes
 /// on once the first of them has ended.
 void RuleIndex::addCaps(const Program &program, Edges &edges) {
-  if (llvm::none_of(program.kinds.declaredRows(),
+  if (llvm::none_of(program.kinds().declaredRows(),
                     [](const KindInfo &info) { return info.inFlight != 0; }))
     return;
   for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-    std::vector<std::vector<ActionId>> issued(program.kinds.size());
+    std::vector<std::vector<ActionId>> issued(program.kinds().size());
     llvm::SmallVector<ActionId> awaited;
     for (ActionId row = program.begin(RankId(rank));
          row != program.end(RankId(rank)); ++row.value) {
@@ -184,7 +184,7 @@ void RuleIndex::addMeetings(const Program &program) {
   using Key = std::array<uint32_t, 3>;
   std::map<Key, std::vector<ActionId>> meetings;
   for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-    std::vector<uint32_t> done(program.kinds.size());
+    std::vector<uint32_t> done(program.kinds().size());
     for (ActionId row = program.begin(RankId(rank));
          row != program.end(RankId(rank)); ++row.value) {
       const KindInfo &info = program.kindOf(row);

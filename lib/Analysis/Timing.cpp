@@ -8,7 +8,7 @@ std::optional<Timing> ppcc::timeProgram(const Program &program,
   Durations durations(program);
   // What ends last waited for each row, and its message, at most once.
   if (!durations.fits(program, program.size())) {
-    diags.report<diag::SimulationTooLong>(Place(program.name));
+    diags.report<diag::SimulationTooLong>(Place(program.name()));
     return std::nullopt;
   }
   ProgramIndex index(program);
@@ -22,7 +22,7 @@ std::optional<Timing> ppcc::timeProgram(const Program &program,
                    transport);
   if (!run) {
     diags.report<diag::CannotSimulate>(
-        Place(program.name),
+        Place(program.name()),
         hasMessages ? "under `" + transport.name + "`" : "by data alone");
     return std::nullopt;
   }

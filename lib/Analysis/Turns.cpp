@@ -8,7 +8,7 @@ Turns::Turns(const Program &program, const ProgramIndex &index,
       heads(program.ranksBegun()), ready(program.ranksBegun()) {
   assert(index.fits());
   size_t pairs = 0;
-  for (const Pipe &pipe : program.pipes) {
+  for (const Pipe &pipe : program.pipes()) {
     firstPair.push_back(pairs);
     pairs += size_t(pipe.numStages()) * pipe.numMicrobatches;
   }
@@ -28,7 +28,7 @@ std::optional<Turns::Stuck> Turns::firstStuck() const {
 std::optional<StageResult> Turns::inputOf(const Action &action,
                                           uint32_t number) const {
   std::optional<StageResult> found;
-  forEachSlot(program.kinds[action.kind].defines, [&](uint8_t slotBit) {
+  forEachSlot(program.kinds()[action.kind].defines, [&](uint8_t slotBit) {
     auto sources = index.sourcesOf(action.pipe, action.stage, slotBit);
     if (!found && number < sources.size())
       found =

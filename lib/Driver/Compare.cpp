@@ -142,7 +142,7 @@ private:
     return compile(one, sources, diags, err,
                    [&](const Program &program, const Transport &transport) {
                      auto known = names.try_emplace(input).first;
-                     for (const ProgramParam &param : program.params)
+                     for (const ProgramParam &param : program.params())
                        known->second.insert(param.name);
                      seen.insert(nameOf(input, number));
                      return measure(input, program, transport);
@@ -157,8 +157,8 @@ private:
     if (!timing)
       return false;
     Report report = reportOf(program, *timing);
-    Row row{program.params.empty() ? input : program.name,
-            program.params,
+    Row row{program.params().empty() ? input : program.name(),
+            program.params(),
             timing->transport,
             report.makespan,
             report.bound,
@@ -177,7 +177,7 @@ private:
   bool keep(const Program &program, const Transport &transport) {
     pageRows += program.size();
     if (pageRows > maxPageRows) {
-      diags.report<diag::PictureTooLarge>(Place(program.name), pageRows,
+      diags.report<diag::PictureTooLarge>(Place(program.name()), pageRows,
                                           "actions", maxPageRows, "a page");
       return false;
     }

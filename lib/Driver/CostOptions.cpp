@@ -135,28 +135,28 @@ void addLayerCosts(llvm::ArrayRef<LayerCost> settings, DiagnosticEngine &diags,
                    Program &program) {
   if (settings.empty())
     return;
-  if (program.stageLayers.empty()) {
+  if (program.stageLayers().empty()) {
     diags.report<diag::NoLayout>(Place("--cost"), "--cost KIND.LAYER");
     return;
   }
   std::map<KindId, std::vector<decimal::Sum>> sums;
   for (const LayerCost &setting : settings) {
     std::vector<decimal::Sum> &sum = sums[setting.kind];
-    sum.resize(program.stageLayers.size());
+    sum.resize(program.stageLayers().size());
     bool isKnown = false;
-    for (auto [layers, time] : llvm::zip(program.stageLayers, sum)) {
+    for (auto [layers, time] : llvm::zip(program.stageLayers(), sum)) {
       auto count = llvm::count(layers, setting.layer);
       isKnown |= count != 0;
       time += decimal::Sum(count) * setting.time;
     }
     if (!isKnown)
-      diags.report<diag::LayoutLacksLayer>(Place("--cost"),
-                                           llvm::join(program.stageLayers, "|"),
-                                           StringRef(&setting.layer, 1));
+      diags.report<diag::LayoutLacksLayer>(
+          Place("--cost"), llvm::join(program.stageLayers(), "|"),
+          StringRef(&setting.layer, 1));
   }
   for (const auto &[kind, sum] : sums)
-    for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe) {
-      CostSetting &setting = program.costs.actions.emplace_back(
+    for (uint32_t pipe = 0; pipe != program.pipes().size(); ++pipe) {
+      CostSetting &setting = program.editHead().costs.actions.emplace_back(
           CostSetting{kind, PipeId(pipe), {}});
       for (decimal::Sum time : sum) {
         if (time > cost::max) {
@@ -174,12 +174,12 @@ void addLayerCosts(llvm::ArrayRef<LayerCost> settings, DiagnosticEngine &diags,
 /// layers of the layout.
 void addPartCosts(llvm::ArrayRef<NodeCost> settings, DiagnosticEngine &diags,
                   Program &program) {
-  std::vector<StringRef> nodes(program.nodes.names.begin(),
-                               program.nodes.names.end());
+  std::vector<StringRef> nodes(program.nodes().names.begin(),
+                               program.nodes().names.end());
   std::vector<LayerCost> layers;
   for (const NodeCost &setting : settings)
     if (llvm::is_contained(nodes, setting.name))
-      program.costs.nodes.push_back(setting);
+      program.editHead().costs.nodes.push_back(setting);
     else if (setting.name.size() == 1 && llvm::isAlpha(setting.name[0]))
       layers.push_back({setting.part, setting.name[0], setting.time});
     else
@@ -219,11 +219,12 @@ bool ppcc::applyCosts(const CostOptions &options, SourceManager &sources,
       diags.report<diag::CannotRead>({}, name,
                                      llvm::toString(file.takeError()));
     else
-      readCosts(sources.text(*file), *file, sources, diags, program);
+      readCosts(sources.text(*file), *file, sources, diags, program.editHead());
   }
   std::vector<NodeCost> partCosts;
   for (const std::string &text : options.costs) {
-    std::string error = setCost(text, program.kinds, program.costs, partCosts);
+    std::string error =
+        setCost(text, program.kinds(), program.editHead().costs, partCosts);
     assert(error.empty() && "the command line was checked");
     (void)error;
   }

@@ -38,7 +38,7 @@ struct Deed {
 
 Deed deedAt(const Program &program, ActionId row) {
   Action action = program[row];
-  return {program.kinds[action.kind].letters, action.stage.value,
+  return {program.kinds()[action.kind].letters, action.stage.value,
           action.microbatch, action.peer.value, action.joined};
 }
 
@@ -137,7 +137,7 @@ private:
       Position at = sources.position(place.range.begin);
       where = fmt::format("{}:{}:{}", at.file, at.line, at.column);
     }
-    const std::string &phase = program.phases[action.phase.value];
+    const std::string &phase = program.phases()[action.phase.value];
     if (!phase.empty())
       where += where.empty() ? phase : ", " + phase;
     return fmt::format("`{}`{}{}", cell(program, action),

@@ -104,7 +104,7 @@ private:
     if (!program)
       return false;
     if (options.preconnect == "off")
-      program->preconnect.clear();
+      program->setFacts({program->provenUnder(), {}});
     return finish(nullptr, *program);
   }
 
@@ -212,7 +212,7 @@ private:
   /// The pipeline, and the check of the memory when that has a limit.
   std::string pipeline(const sema::Schedule *schedule, const Program &program) {
     std::string text = pipelineText(schedule, program);
-    if (options.passes.empty() && !program.costs.memoryLimits.empty())
+    if (options.passes.empty() && !program.costs().memoryLimits.empty())
       text += ",verify-memory{transport=" + transports(schedule).front() + "}";
     if (wantsLoops())
       text += ",roll";
@@ -288,7 +288,7 @@ private:
     else if (auto values = commSetting(schedule, "preconnect"); !values.empty())
       when = values.front().text.str();
     if (when == "auto")
-      return program.preconnect.empty() &&
+      return program.preconnect().empty() &&
              llvm::any_of(transports(schedule), [](const std::string &name) {
                return findTransport(name)->hasStreams();
              });

@@ -34,7 +34,7 @@ public:
       : writer(writer), program(program) {}
 
   void put() {
-    const CostModel &costs = program.costs;
+    const CostModel &costs = program.costs();
     writer.put('{');
     times();
     if (costs.overlap || costs.hasOwnRule()) {
@@ -66,7 +66,7 @@ private:
   void string(StringRef text) { writer.json(text); }
 
   void overlap() {
-    const CostModel &costs = program.costs;
+    const CostModel &costs = program.costs();
     if (costs.overlap)
       return writer.put(cost::format(*costs.overlap));
     writer.put(costs.groupRule == GroupRule::Max ? "{\"max\": " : "{\"sum\": ");
@@ -75,7 +75,7 @@ private:
   }
 
   void latency() {
-    const CostModel &costs = program.costs;
+    const CostModel &costs = program.costs();
     Values all;
     if (costs.latency)
       all.set({}, {*costs.latency});
@@ -96,12 +96,12 @@ private:
 
   /// Of actions, and of nodes.
   void times() {
-    const CostModel &costs = program.costs;
+    const CostModel &costs = program.costs();
     if (costs.actions.empty() && costs.nodes.empty())
       return;
     std::map<std::string, Time> nodes;
     for (const NodeCost &setting : costs.nodes)
-      nodes[program.kinds[setting.part].letters + "." + setting.name] =
+      nodes[program.kinds()[setting.part].letters + "." + setting.name] =
           setting.time;
     key("cost");
     writer.put('{');
@@ -120,7 +120,7 @@ private:
     using Of = MicrobatchScale::Of;
     std::map<Of, const MicrobatchScale *> whole;
     std::map<KindId, const MicrobatchScale *> kinds;
-    for (const MicrobatchScale &scale : program.costs.scales) {
+    for (const MicrobatchScale &scale : program.costs().scales) {
       if (scale.kind) {
         kinds[*scale.kind] = &scale;
         continue;
@@ -141,7 +141,7 @@ private:
     for (auto [of, scale] : whole)
       put(scaling::names()[size_t(of)], *scale);
     for (auto [kind, scale] : kinds)
-      put(program.kinds[kind].letters, *scale);
+      put(program.kinds()[kind].letters, *scale);
     writer.put('}');
     isFirst = false;
   }
@@ -163,7 +163,7 @@ private:
     for (const CostSetting &setting : settings)
       kinds[setting.kind].set(setting.pipe, setting.times);
     for (const auto &[kind, all] : kinds)
-      put(program.kinds[kind].letters, all, format);
+      put(program.kinds()[kind].letters, all, format);
   }
 
   void put(StringRef name, const Values &all, Format format) {
@@ -174,14 +174,14 @@ private:
       return values(all.all, format);
     writer.put('{');
     bool first = true;
-    for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe) {
+    for (uint32_t pipe = 0; pipe != program.pipes().size(); ++pipe) {
       auto own = all.byPipe.find(PipeId(pipe));
       const auto &shown = own == all.byPipe.end() ? all.all : own->second;
       if (shown.empty())
         continue;
       if (!std::exchange(first, false))
         writer.put(", ");
-      string(program.pipes[pipe].name);
+      string(program.pipes()[pipe].name);
       writer.put(": ");
       values(shown, format);
     }

@@ -47,8 +47,8 @@ public:
     head();
     kinds();
     pipes();
-    texts("phases", program.phases);
-    texts("files", llvm::map_range(program.files, [](const SiteFile &file) {
+    texts("phases", program.phases());
+    texts("files", llvm::map_range(program.files(), [](const SiteFile &file) {
             return StringRef(file.name);
           }));
     sites();
@@ -57,16 +57,16 @@ public:
     ranks();
     preconnect();
     put("\nconstexpr Program program = {");
-    numbers({abiNumber, program.numRanks});
+    numbers({abiNumber, program.numRanks()});
     put(", ");
-    literal(program.name);
-    put(program.hasBackward ? ", true, kinds, " : ", false, kinds, ");
-    put(program.pipes.empty() ? "{}, " : "pipes, ");
+    literal(program.name());
+    put(program.hasBackward() ? ", true, kinds, " : ", false, kinds, ");
+    put(program.pipes().empty() ? "{}, " : "pipes, ");
     put("phases, ");
-    put(program.files.empty() ? "{}, " : "files, ");
+    put(program.files().empty() ? "{}, " : "files, ");
     put("sites, ");
     put(program.ranksBegun() == 0 ? "{}, " : "ranks, ");
-    put(program.preconnect.empty() ? "{}" : "preconnect");
+    put(program.preconnect().empty() ? "{}" : "preconnect");
     // The data has a namespace of its own, so that the symbol can be any.
     put("};\n\n} // namespace ppcc_data\n\nextern \"C\" {\nextern const "
         "ppcc::rt::Program ");
@@ -134,7 +134,7 @@ private:
   }
 
   void kinds() {
-    for (auto [i, kind] : llvm::enumerate(program.kinds.rows())) {
+    for (auto [i, kind] : llvm::enumerate(program.kinds().rows())) {
       if (kind.stages.empty())
         continue;
       begin("int32_t", "meeting", i);
@@ -146,7 +146,7 @@ private:
       end();
     }
     begin("Kind", "kinds");
-    for (auto [i, kind] : llvm::enumerate(program.kinds.rows())) {
+    for (auto [i, kind] : llvm::enumerate(program.kinds().rows())) {
       put("    {");
       literal(kind.letters);
       static constexpr StringRef classes[] = {"Compute", "Send", "Recv",
@@ -166,7 +166,7 @@ private:
     static constexpr StringRef meetings[] = {"None", "All", "Replicas",
                                              "Stages", "Outside"};
     put(", ");
-    this->number(kind.restores ? program.kinds[*kind.restores].defines : 0);
+    this->number(kind.restores ? program.kinds()[*kind.restores].defines : 0);
     put(", Meeting::");
     put(meetings[size_t(kind.meeting)]);
     if (kind.stages.empty())
@@ -176,7 +176,7 @@ private:
   }
 
   void pipes() {
-    for (auto [i, pipe] : llvm::enumerate(program.pipes)) {
+    for (auto [i, pipe] : llvm::enumerate(program.pipes())) {
       begin("uint32_t", "rankOfStage", i);
       for (auto [stage, rank] : llvm::enumerate(pipe.rankOfStage)) {
         put(stage % numbersPerLine == 0 ? "    " : " ");
@@ -189,10 +189,10 @@ private:
       gaps(i, pipe);
       tensors(i, pipe);
     }
-    if (program.pipes.empty())
+    if (program.pipes().empty())
       return;
     begin("Pipe", "pipes");
-    for (auto [i, pipe] : llvm::enumerate(program.pipes)) {
+    for (auto [i, pipe] : llvm::enumerate(program.pipes())) {
       put("    {");
       literal(pipe.name);
       put(", ");
@@ -311,8 +311,8 @@ private:
   void sites() {
     put("// File, line, column, the site of the call around it.\n");
     begin("Site", "sites");
-    for (const Site &site : program.sites) {
-      bool known = &site != &program.sites.front();
+    for (const Site &site : program.sites()) {
+      bool known = &site != &program.sites().front();
       put("    {");
       numbers({known ? int64_t(site.file) : -1, site.line, site.column,
                site.caller.value});
@@ -374,7 +374,7 @@ private:
       numbers({action.phase.value, action.site.value});
       put("},");
       // Nothing but letters may stand in a comment.
-      if (llvm::all_of(program.kinds[action.kind].letters, isWordChar)) {
+      if (llvm::all_of(program.kinds()[action.kind].letters, isWordChar)) {
         put(" // ");
         writer.cell(program, action);
       }
@@ -448,15 +448,15 @@ private:
   }
 
   void preconnect() {
-    if (program.preconnect.empty())
+    if (program.preconnect().empty())
       return;
     begin("RankPair", "preconnect");
-    for (auto [i, pair] : llvm::enumerate(program.preconnect)) {
+    for (auto [i, pair] : llvm::enumerate(program.preconnect())) {
       put(i % rowsPerLine == 0 ? "    {" : " {");
       numbers({pair.low.value, pair.high.value});
       put((i + 1) % rowsPerLine == 0 ? "},\n" : "},");
     }
-    put(program.preconnect.size() % rowsPerLine == 0 ? "" : "\n");
+    put(program.preconnect().size() % rowsPerLine == 0 ? "" : "\n");
     end();
   }
 
@@ -491,6 +491,6 @@ bool ppcc::emitCpp(const Program &program, llvm::raw_ostream &out,
                    EmitContext &context) {
   const std::string &symbol = context.options.cppSymbol;
   CppEmitter(program, out)
-      .emit(symbol.empty() ? cppSymbol(program.name) : symbol);
+      .emit(symbol.empty() ? cppSymbol(program.name()) : symbol);
   return true;
 }

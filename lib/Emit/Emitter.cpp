@@ -17,7 +17,7 @@ llvm::ArrayRef<Emitter> ppcc::emitters() { return table; }
 
 bool ppcc::emitProgram(const Emitter &emitter, const Program &program,
                        llvm::raw_ostream &out, EmitContext &context) {
-  if (program.loops.empty() || emitter.programs != Emitter::Flat)
+  if (program.loops().empty() || emitter.programs != Emitter::Flat)
     return emitter.emit(program, out, context);
   return emitter.emit(unrolled(program), out, context);
 }

@@ -14,8 +14,8 @@ class FlatFacts {
 
 public:
   explicit FlatFacts(const Program &given)
-      : writtenOut(given.loops.empty() ? std::nullopt
-                                       : std::optional(unrolled(given))),
+      : writtenOut(given.loops().empty() ? std::nullopt
+                                         : std::optional(unrolled(given))),
         program(writtenOut ? *writtenOut : given), index(program),
         buffers(program, index) {}
   FlatFacts(const FlatFacts &) = delete;

@@ -129,15 +129,15 @@ public:
     key("rowStarts");
     writer.list(rowStarts, [&](uint32_t row) { writer.number(row); });
     key("kinds");
-    writer.list(program.kinds.rows(),
+    writer.list(program.kinds().rows(),
                 [&](const KindInfo &info) { kind(info); });
     key("phases");
-    writer.list(program.phases, [&](StringRef phase) { string(phase); });
+    writer.list(program.phases(), [&](StringRef phase) { string(phase); });
     key("lanes");
-    writer.list(program.kinds.lanes(), [&](StringRef lane) { string(lane); });
+    writer.list(program.kinds().lanes(), [&](StringRef lane) { string(lane); });
     key("pipes");
     writer.put('[');
-    for (uint32_t i = 0; i != program.pipes.size(); ++i)
+    for (uint32_t i = 0; i != program.pipes().size(); ++i)
       pipe(PipeId(i));
     writer.put(']');
     columns();
@@ -171,7 +171,7 @@ private:
     writer.put("{\"letters\": ");
     string(info.letters);
     writer.put(", \"words\": ");
-    string(kindWords(program.kinds, info));
+    string(kindWords(program.kinds(), info));
     writer.put(", \"class\": ");
     string(info.occupiesRank() ? "compute"
            : info.isDeclared() ? "beside"
@@ -181,7 +181,7 @@ private:
     writer.put(", \"lane\": ");
     writer.number(info.lane);
     writer.put(", \"colors\": [");
-    KindId id = *program.kinds.find(info.letters);
+    KindId id = *program.kinds().find(info.letters);
     for (uint32_t chunk = 0; chunk != picture.maxChunks; ++chunk)
       writer.put(fmt::format("{}\"{}\"", chunk ? "," : "",
                              picture.fill(id, chunk).hex()));
@@ -189,7 +189,7 @@ private:
   }
 
   void pipe(PipeId id) {
-    const Pipe &pipe = program.pipes[id.value];
+    const Pipe &pipe = program.pipes()[id.value];
     writer.put(id.value == 0 ? "{\"name\": " : ",{\"name\": ");
     string(pipe.name);
     writer.put(", \"chunks\": [");
@@ -272,7 +272,7 @@ private:
     });
     writer.put(",\n\"sites\": ");
     array<uint32_t>([&](auto put) {
-      for (const Site &site : program.sites) {
+      for (const Site &site : program.sites()) {
         put(site.file);
         put(site.line);
         put(site.column);
@@ -306,9 +306,9 @@ private:
       return;
     key("nodes");
     writer.put("{\"lanes\": ");
-    writer.list(program.nodes.lanes, [&](StringRef lane) { string(lane); });
+    writer.list(program.nodes().lanes, [&](StringRef lane) { string(lane); });
     key("names");
-    writer.list(program.nodes.names, [&](StringRef name) { string(name); });
+    writer.list(program.nodes().names, [&](StringRef name) { string(name); });
     key("order");
     array<uint32_t>([&](auto put) { orderColumn(put); });
     auto values = [&]<class T>(StringRef name, const std::vector<T> &values) {
@@ -373,16 +373,16 @@ private:
   /// The names of the files, and the lines of text that actions come from.
   void files() {
     key("files");
-    writer.list(program.files,
+    writer.list(program.files(),
                 [&](const SiteFile &file) { string(file.name); });
     std::set<std::pair<uint32_t, uint32_t>> seen;
     bool first = true;
     key("source");
     writer.put('[');
-    for (uint32_t i = 1; i < program.sites.size(); ++i) {
-      const Site &site = program.sites[i];
+    for (uint32_t i = 1; i < program.sites().size(); ++i) {
+      const Site &site = program.sites()[i];
       // The line of a cell is a whole rank.
-      if (program.files[site.file].own ||
+      if (program.files()[site.file].own ||
           !seen.insert({site.file, site.line}).second)
         continue;
       Place place = placeOf(program, SiteId(i), sources);
@@ -455,13 +455,13 @@ bool ppcc::emitPage(llvm::ArrayRef<PageRun> runs, llvm::raw_ostream &out,
       rows += run.program.size(rank);
     if (rows > maxPageRows) {
       context.diags.report<diag::PictureTooLarge>(
-          Place(run.program.name), rows, "actions", maxPageRows, "a page");
+          Place(run.program.name()), rows, "actions", maxPageRows, "a page");
       return false;
     }
     nodes += pages.emplace_back(std::move(*picture)).nodes.size();
     if (nodes > maxPageRows) {
       context.diags.report<diag::PictureTooLarge>(
-          Place(run.program.name), nodes, "nodes", maxPageRows, "a page");
+          Place(run.program.name()), nodes, "nodes", maxPageRows, "a page");
       return false;
     }
   }

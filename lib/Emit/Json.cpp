@@ -27,21 +27,21 @@ public:
     writer.number(version());
     writer.put(",\n\"compiler\": \"ppcc " PPCC_VERSION "\"");
     key("schedule");
-    string(program.name);
+    string(program.name());
     key("params");
     params();
     key("ranks");
-    writer.number(program.numRanks);
+    writer.number(program.numRanks());
     key("backward");
-    writer.put(program.hasBackward ? "true" : "false");
-    if (program.calls != CallStyle::None) {
+    writer.put(program.hasBackward() ? "true" : "false");
+    if (program.calls() != CallStyle::None) {
       key("calls");
-      string(callStyleNames()[size_t(program.calls)]);
+      string(callStyleNames()[size_t(program.calls())]);
     }
     key("transports");
-    list(program.provenUnder, [&](StringRef name) { string(name); });
+    list(program.provenUnder(), [&](StringRef name) { string(name); });
     key("preconnect");
-    list(program.preconnect,
+    list(program.preconnect(),
          [&](RankPair pair) { numbers({pair.low.value, pair.high.value}); });
     key("buffers");
     byRank([&](RankId rank) { return buffers.mostOf(rank); });
@@ -49,16 +49,16 @@ public:
     byRank([&](RankId rank) { return peakActivations(facts.program, rank); });
     key("edge_buffers");
     edgeBuffers();
-    if (!program.stageLayers.empty()) {
+    if (!program.stageLayers().empty()) {
       key("layout");
-      list(program.stageLayers, [&](StringRef layers) { string(layers); });
+      list(program.stageLayers(), [&](StringRef layers) { string(layers); });
     }
-    if (!program.costs.empty()) {
+    if (!program.costs().empty()) {
       key("costs");
       putCosts(writer, program);
     }
     key("kinds");
-    list(program.kinds.rows(), [&](const KindInfo &info) {
+    list(program.kinds().rows(), [&](const KindInfo &info) {
       writer.put("{\"letters\": ");
       string(info.letters);
       writer.put(", \"class\": ");
@@ -67,19 +67,19 @@ public:
         declaration(info);
       writer.put('}');
     });
-    if (!program.nodes.empty()) {
+    if (!program.nodes().empty()) {
       key("nodes");
       putNodes(writer, program);
     }
     key("phases");
-    list(program.phases, [&](StringRef phase) { string(phase); });
+    list(program.phases(), [&](StringRef phase) { string(phase); });
     key("pipes");
-    list(program.pipes, [&](const Pipe &info) { pipe(info); });
+    list(program.pipes(), [&](const Pipe &info) { pipe(info); });
     key("files");
-    list(program.files, [&](const SiteFile &file) { string(file.name); });
+    list(program.files(), [&](const SiteFile &file) { string(file.name); });
     key("sites");
-    list(program.sites, [&](const Site &site) {
-      bool known = &site != &program.sites.front();
+    list(program.sites(), [&](const Site &site) {
+      bool known = &site != &program.sites().front();
       numbers({known ? int64_t(site.file) : -1, site.line, site.column,
                site.caller.value});
     });
@@ -93,7 +93,7 @@ public:
       actions(RankId(rank));
     }
     writer.put("\n]");
-    if (program.loops.empty())
+    if (program.loops().empty())
       waits();
     else
       loops();
@@ -176,8 +176,8 @@ private:
 
   void params() {
     writer.put('{');
-    for (const ProgramParam &param : program.params) {
-      if (&param != &program.params.front())
+    for (const ProgramParam &param : program.params()) {
+      if (&param != &program.params().front())
         writer.put(", ");
       string(param.name);
       writer.put(": ");
@@ -192,7 +192,7 @@ private:
   /// What a declared kind has beside its letters and class.
   void declaration(const KindInfo &info) {
     auto names = [&](const std::vector<KindId> &kinds) {
-      list(kinds, [&](KindId kind) { string(program.kinds[kind].letters); });
+      list(kinds, [&](KindId kind) { string(program.kinds()[kind].letters); });
     };
     auto rules = [&](StringRef name, bool isBefore) {
       writer.put(", \"");
@@ -206,14 +206,14 @@ private:
     writer.put(", \"per\": ");
     string(kindScopeNames()[size_t(info.scope)]);
     writer.put(", \"lane\": ");
-    string(program.kinds.lanes()[info.lane]);
+    string(program.kinds().lanes()[info.lane]);
     rules("after", false);
     rules("before", true);
     if (info.isRequired)
       writer.put(", \"required\": true");
     if (info.restores) {
       writer.put(", \"restores\": ");
-      string(program.kinds[*info.restores].letters);
+      string(program.kinds()[*info.restores].letters);
     }
     if (info.inFlight) {
       writer.put(", \"in_flight\": ");
@@ -232,10 +232,10 @@ private:
 
   /// Readers of an older form would go wrong with loops, and with gaps.
   int64_t version() const {
-    for (const Pipe &pipe : program.pipes)
+    for (const Pipe &pipe : program.pipes())
       if (!pipe.gaps.empty())
         return 3;
-    return program.loops.empty() ? 1 : 2;
+    return program.loops().empty() ? 1 : 2;
   }
 
   void pipe(const Pipe &pipe) {
@@ -313,7 +313,7 @@ private:
       if (!first)
         writer.put(", ");
       first = false;
-      auto kindId = program.kinds.find(KindClass::Recv, edge.slotBit);
+      auto kindId = program.kinds().find(KindClass::Recv, edge.slotBit);
       assert(kindId && "every slot that moves has its messages");
       numbers({kindId->value, edge.pipe.value, edge.to.value, edge.from.value,
                buffers.mostOf(i)});

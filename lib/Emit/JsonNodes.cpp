@@ -88,5 +88,5 @@ private:
 } // namespace
 
 void ppcc::putNodes(Writer &writer, const Program &program) {
-  NodesWriter(writer, program.nodes).put();
+  NodesWriter(writer, program.nodes()).put();
 }

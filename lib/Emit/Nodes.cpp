@@ -21,12 +21,12 @@ public:
   bool check() {
     for (uint32_t row = 0; row != program.size(); ++row) {
       Action action = program[ActionId(row)];
-      if (!program.kinds[action.kind].isCompute() ||
+      if (!program.kinds()[action.kind].isCompute() ||
           orders.graphOf(action) != GraphUse::none)
         continue;
       context.diags.report<diag::NoNodeGraph>(
           placeOf(program, ActionId(row), context.sources), action.stage.value,
-          program.kinds[action.kind].letters);
+          program.kinds()[action.kind].letters);
       return false;
     }
     return true;
@@ -61,21 +61,21 @@ private:
   };
 
   void describeNodes() {
-    const NodeGraphs &tables = program.nodes;
+    const NodeGraphs &tables = program.nodes();
     for (const NodeGraph &graph : tables.graphs) {
       std::vector<Words> &list = words.emplace_back();
       for (const GraphNode &node : graph.nodes)
         list.push_back({tables.lanes[node.lane],
-                        program.kinds[node.part].letters,
+                        program.kinds()[node.part].letters,
                         "." + tables.pathOf(node), hookOf(graph, node)});
     }
   }
 
   std::optional<KindClass> hookOf(const NodeGraph &graph,
                                   const GraphNode &node) const {
-    if (program.nodes.isHook(graph, node, hook::recv))
+    if (program.nodes().isHook(graph, node, hook::recv))
       return KindClass::Recv;
-    if (program.nodes.isHook(graph, node, hook::send))
+    if (program.nodes().isHook(graph, node, hook::send))
       return KindClass::Send;
     return std::nullopt;
   }
@@ -110,12 +110,12 @@ private:
   /// The receives, or the sends, of an action.
   void messages(const Action &action, KindClass kindClass,
                 llvm::StringRef lane) {
-    const Pipe &pipe = program.pipes[action.pipe.value];
-    for (unsigned rest = program.kinds[action.kind].defines & slot::moving;
+    const Pipe &pipe = program.pipes()[action.pipe.value];
+    for (unsigned rest = program.kinds()[action.kind].defines & slot::moving;
          rest; rest &= rest - 1) {
       uint8_t slotBit = rest & -rest;
       Action message = action;
-      message.kind = *program.kinds.find(kindClass, slotBit);
+      message.kind = *program.kinds().find(kindClass, slotBit);
       for (StageId peer : kindClass == KindClass::Recv
                               ? sourcesOf(pipe, action.stage, slotBit)
                               : readersOf(pipe, action.stage, slotBit)) {

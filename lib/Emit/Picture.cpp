@@ -67,7 +67,7 @@ std::string ppcc::kindWords(const KindTable &kinds, const KindInfo &info) {
 
 void ppcc::appendLabel(const Program &program, const Action &action,
                        llvm::SmallVectorImpl<char> &out) {
-  llvm::StringRef letters = program.kinds[action.kind].letters;
+  llvm::StringRef letters = program.kinds()[action.kind].letters;
   out.append(letters.begin(), letters.end());
   if (!action.hasMicrobatch())
     return;
@@ -124,7 +124,7 @@ bool Picture::narrow(EmitContext &context) {
   findLanesBeside();
   if (numParts() != 0)
     return true;
-  context.diags.report<diag::EmptyPicture>(Place(program.name));
+  context.diags.report<diag::EmptyPicture>(Place(program.name()));
   return false;
 }
 
@@ -141,7 +141,7 @@ size_t Picture::numParts() const {
 }
 
 void Picture::findLanesBeside() {
-  std::vector<bool> isUsed(program.kinds.lanes().size());
+  std::vector<bool> isUsed(program.kinds().lanes().size());
   for (RankId rank : ranks)
     forEachBoxBeside(rank,
                      [&](const Box &, uint8_t lane) { isUsed[lane] = true; });
@@ -166,11 +166,11 @@ bool Picture::isShown(ActionId row) const {
 }
 
 void Picture::numberChunks() {
-  std::vector<uint32_t> hosted(program.numRanks, 0);
-  chunksArePipes = program.pipes.size() > 1;
-  for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe) {
+  std::vector<uint32_t> hosted(program.numRanks(), 0);
+  chunksArePipes = program.pipes().size() > 1;
+  for (uint32_t pipe = 0; pipe != program.pipes().size(); ++pipe) {
     firstStage.push_back(chunks.size());
-    for (RankId rank : program.pipes[pipe].rankOfStage) {
+    for (RankId rank : program.pipes()[pipe].rankOfStage) {
       chunks.push_back(hosted[rank.value]++);
       maxChunks = std::max(maxChunks, hosted[rank.value]);
       chunksArePipes &= chunks.back() == pipe;
@@ -182,18 +182,18 @@ Color Picture::fill(KindId kind, uint32_t chunk) const {
   // Beyond this the hues are hard to tell from each other.
   constexpr uint32_t percent = 60;
   uint32_t steps = std::max(maxChunks - 1, 2u);
-  return lightened(kindColor(program.kinds[kind]), percent * chunk,
+  return lightened(kindColor(program.kinds()[kind]), percent * chunk,
                    100 * steps);
 }
 
 std::string Picture::chunkWords(uint32_t chunk) const {
-  return chunksArePipes ? program.pipes[chunk].name
+  return chunksArePipes ? program.pipes()[chunk].name
                         : fmt::format("chunk {}", chunk);
 }
 
 std::string Picture::title() const {
-  std::string text = program.name.empty() ? "program" : program.name;
-  for (const ProgramParam &param : program.params)
+  std::string text = program.name().empty() ? "program" : program.name();
+  for (const ProgramParam &param : program.params())
     text += " " + param.name + "=" + param.value;
   return text + ": " + cost::format(times.makespan) +
          (transport == "none" ? " by its data alone" : " on " + transport);

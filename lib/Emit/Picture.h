@@ -77,7 +77,7 @@ public:
 
   /// The lanes on which its nodes run; none when it has no times of nodes.
   llvm::ArrayRef<std::string> lanes() const {
-    return nodes ? llvm::ArrayRef(program.nodes.lanes)
+    return nodes ? llvm::ArrayRef(program.nodes().lanes)
                  : llvm::ArrayRef<std::string>();
   }
   /// When the nodes of a box run, counted from its begin; null when it has no
@@ -111,7 +111,7 @@ public:
   /// Calls `visit(Box, lane)` for each shown action of a rank that runs beside
   /// its compute actions, in order.
   template <class Visit> void forEachBoxBeside(RankId rank, Visit visit) const {
-    if (!program.kinds.hasBeside())
+    if (!program.kinds().hasBeside())
       return;
     for (ActionId row = program.begin(rank); row != program.end(rank);
          ++row.value) {
@@ -174,7 +174,7 @@ private:
         transport(std::move(timing.transport)),
         times(std::move(timing.simulation)),
         durations(std::move(timing.durations)) {
-    if (!program.nodes.empty() && !program.costs.nodes.empty())
+    if (!program.nodes().empty() && !program.costs().nodes.empty())
       nodes = std::make_unique<NodeOrders>(program);
   }
 

@@ -158,7 +158,7 @@ private:
     if (!sends(row))
       std::swap(from, to);
     return {action.pipe, from, to, action.microbatch,
-            program.kinds[action.kind].mainSlot()};
+            program.kinds()[action.kind].mainSlot()};
   }
 
   /// Without its count of sends.
@@ -262,7 +262,7 @@ private:
   template <class Visit>
   void forEachWait(RankId rank, ActionId row, Visit visit) const {
     Action action = program[row];
-    const KindInfo &info = program.kinds[action.kind];
+    const KindInfo &info = program.kinds()[action.kind];
     auto definer = [&](StageId stage, uint8_t slotBit) {
       return index.definer(action.pipe, stage, action.microbatch, slotBit);
     };
@@ -316,7 +316,7 @@ private:
 
   void writeHead(Writer &writer) const {
     writer.put("/* ");
-    for (char c : program.name)
+    for (char c : program.name())
       writer.put(llvm::isAlnum(c) || c == '_' ? c : ' ');
     writer.put(" under ");
     writer.put(transport.name);
@@ -589,14 +589,14 @@ bool ppcc::emitPromela(const Program &program, llvm::raw_ostream &out,
                        EmitContext &context) {
   size_t errorsBefore = context.diags.errorCount();
   auto refuse = [&](size_t count, llvm::StringRef what, size_t limit) {
-    context.diags.report<diag::ModelTooLarge>(Place(program.name), count, what,
-                                              limit);
+    context.diags.report<diag::ModelTooLarge>(Place(program.name()), count,
+                                              what, limit);
   };
   if (program.size() > maxActions) {
     refuse(program.size(), "actions", maxActions);
     return false;
   }
-  for (uint32_t row = 0; program.kinds.hasDeclared() && row != program.size();
+  for (uint32_t row = 0; program.kinds().hasDeclared() && row != program.size();
        ++row)
     if (const KindInfo &info = program.kindOf(ActionId(row));
         info.isBeside() || info.meets()) {

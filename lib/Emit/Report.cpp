@@ -61,8 +61,8 @@ public:
 
 private:
   void printHead() {
-    out << program.name;
-    for (const ProgramParam &param : program.params)
+    out << program.name();
+    for (const ProgramParam &param : program.params())
       out << ' ' << param.name << '=' << param.value;
     out << ": " << plural(report.ranks.size(), "rank") << ", "
         << plural(report.actions, "action") << ", "
@@ -83,7 +83,7 @@ private:
   }
 
   void printRanks() {
-    bool hasLimit = !program.costs.memoryLimits.empty();
+    bool hasLimit = !program.costs().memoryLimits.empty();
     std::vector<std::string> columns = {"rank", "busy",        "span",
                                         "idle", "activations", "memory",
                                         "at",   "action",      "at the end"};
@@ -129,7 +129,7 @@ private:
     TextTable table({"time", "share", "phase", "waiting for"});
     for (auto [key, time] : llvm::ArrayRef(order).take_front(most))
       table.add({cost::format(time), percent(share(time, all)),
-                 program.phases[key.phase.value], causeText(key)});
+                 program.phases()[key.phase.value], causeText(key)});
     table.print(out);
     if (order.size() > most)
       out << "and " << order.size() - most << " more\n";
@@ -190,9 +190,9 @@ public:
     json.object([&] {
       json.attribute("format", "ppcc.report");
       json.attribute("version", 1);
-      json.attribute("schedule", llvm::json::fixUTF8(program.name));
+      json.attribute("schedule", llvm::json::fixUTF8(program.name()));
       json.attributeObject("params", [&] {
-        for (const ProgramParam &param : program.params)
+        for (const ProgramParam &param : program.params())
           if (std::string name = llvm::json::fixUTF8(param.name);
               isJsonLiteral(param))
             raw(name, param.value);
@@ -262,8 +262,8 @@ private:
 
   void printHeld(const HeldMemory &held) {
     json.object([&] {
-      json.attribute("pipe",
-                     llvm::json::fixUTF8(program.pipes[held.pipe.value].name));
+      json.attribute(
+          "pipe", llvm::json::fixUTF8(program.pipes()[held.pipe.value].name));
       json.attribute("stage", held.stage.value);
       json.attribute("microbatches", held.count);
       json.attribute("first", held.first);
@@ -275,7 +275,7 @@ private:
   void printBubble(const BubbleKey &key, Time length) {
     json.object([&] {
       json.attribute("phase",
-                     llvm::json::fixUTF8(program.phases[key.phase.value]));
+                     llvm::json::fixUTF8(program.phases()[key.phase.value]));
       json.attribute("waits_for", causeName(key));
       time("time", length);
     });

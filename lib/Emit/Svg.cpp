@@ -68,8 +68,8 @@ private:
   /// label.
   void survey() {
     shortest = picture.to - picture.from;
-    kinds.resize(program.kinds.size());
-    phases.resize(program.phases.size());
+    kinds.resize(program.kinds().size());
+    phases.resize(program.phases().size());
     for (RankId rank : picture.ranks)
       picture.forEachBox(rank, [&](const Box &box) {
         shortest = std::min(shortest, box.to - box.from);
@@ -103,7 +103,7 @@ private:
       laneNames = std::max(laneNames, textWidth(lane) + edge);
     for (uint8_t lane : picture.lanesBeside)
       laneNames =
-          std::max(laneNames, textWidth(program.kinds.lanes()[lane]) + edge);
+          std::max(laneNames, textWidth(program.kinds().lanes()[lane]) + edge);
     left += laneNames;
     rowHeight = std::max(rowHeight, Px(picture.lanes().size()) * laneHeight);
     // Wide enough for the longest label in the shortest box.
@@ -174,7 +174,7 @@ private:
         "\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"
         "<rect width=\"6\" height=\"6\" fill=\"",
         picture.fill(kind, chunk).hex(), "\"/>");
-    switch (hatchOf(program.kinds[kind])) {
+    switch (hatchOf(program.kinds()[kind])) {
     case Hatch::None:
       break;
     case Hatch::Rising:
@@ -211,7 +211,7 @@ private:
     }
     for (size_t i = 0; i != picture.lanesBeside.size(); ++i) {
       ground(yBeside(row, i), laneHeight);
-      laneName(program.kinds.lanes()[picture.lanesBeside[i]], yBeside(row, i),
+      laneName(program.kinds().lanes()[picture.lanesBeside[i]], yBeside(row, i),
                laneHeight);
     }
     tag("<g stroke=\"#333\" stroke-width=\".5\">\n");
@@ -297,7 +297,7 @@ private:
     auto [action, from, to, y, height, isBeside] = part;
     Px room = to - from, center = (from + to) / 2;
     llvm::SmallString<16> whole = label(action);
-    StringRef letters = program.kinds[action.kind].letters,
+    StringRef letters = program.kinds()[action.kind].letters,
               number = StringRef(whole).drop_front(letters.size());
     if (height < fontSize)
       return;
@@ -348,7 +348,7 @@ private:
   /// An arrow from where each action gives its result to where another rank
   /// needs it: from ends to starts, but for hooks.
   void arrows() {
-    std::vector<uint32_t> rowOfRank(program.numRanks, Simulation::none);
+    std::vector<uint32_t> rowOfRank(program.numRanks(), Simulation::none);
     for (size_t row = 0; row != picture.ranks.size(); ++row)
       rowOfRank[picture.ranks[row].value] = static_cast<uint32_t>(row);
     tag("<g stroke=\"#333\" stroke-width=\".7\" fill=\"none\">\n");
@@ -417,9 +417,10 @@ private:
     for (uint32_t kind = 0; kind != kinds.size(); ++kind)
       if (kinds[kind]) {
         sample = sample.value_or(KindId(kind));
-        const KindInfo &info = program.kinds[KindId(kind)];
-        result.push_back({box(KindId(kind), 0), swatch,
-                          info.letters + " " + kindWords(program.kinds, info)});
+        const KindInfo &info = program.kinds()[KindId(kind)];
+        result.push_back(
+            {box(KindId(kind), 0), swatch,
+             info.letters + " " + kindWords(program.kinds(), info)});
       }
     if (hasGroups)
       result.push_back({[this](Px x, Px y) {
@@ -439,7 +440,7 @@ private:
         result.push_back({[=, this](Px x, Px y) {
                             strip(x, y + px(5), swatch, PhaseId(phase));
                           },
-                          swatch, program.phases[phase]});
+                          swatch, program.phases()[phase]});
     return result;
   }
 
@@ -508,7 +509,7 @@ bool ppcc::emitSvg(const Program &program, llvm::raw_ostream &out,
   if (!picture)
     return false;
   if (size_t parts = picture->numParts(); parts > maxParts) {
-    context.diags.report<diag::PictureTooLarge>(Place(program.name), parts,
+    context.diags.report<diag::PictureTooLarge>(Place(program.name()), parts,
                                                 "boxes", maxParts, "an svg");
     return false;
   }

@@ -103,7 +103,7 @@ private:
         });
       });
     size_t letters = 0;
-    for (const KindInfo &info : program.kinds.rows())
+    for (const KindInfo &info : program.kinds().rows())
       if (info.isCompute())
         letters = std::max(letters, info.letters.size());
     extent.label = letters + fmt::formatted_size("{}", microbatch);
@@ -126,7 +126,7 @@ private:
     result.margin += laneNames;
     for (uint8_t lane : picture.lanesBeside)
       result.margin = std::max<uint32_t>(
-          result.margin, program.kinds.lanes()[lane].size() + 3);
+          result.margin, program.kinds().lanes()[lane].size() + 3);
     uint32_t width = options.width ? options.width : defaultWidth;
     uint64_t room =
         width > result.margin + 1 ? width - (result.margin + 1) : minColumns;
@@ -174,7 +174,7 @@ private:
         if (ofBox == lane)
           draw(box);
       });
-      put("  " + program.kinds.lanes()[lane], {}, lines);
+      put("  " + program.kinds().lanes()[lane], {}, lines);
     }
   }
 
@@ -239,16 +239,16 @@ private:
     appendLabel(program, action, text);
     if (text.size() > width)
       text.truncate(
-          std::min<size_t>(width, program.kinds[action.kind].letters.size()));
+          std::min<size_t>(width, program.kinds()[action.kind].letters.size()));
     write(text, cells);
   }
 
   /// The letters above the number, of which the last digits matter most.
   void label(const Action &action, uint32_t line, uint64_t width, Cell *cells) {
     if (line == 0)
-      return write(
-          llvm::StringRef(program.kinds[action.kind].letters).take_front(width),
-          cells);
+      return write(llvm::StringRef(program.kinds()[action.kind].letters)
+                       .take_front(width),
+                   cells);
     if (line > 1)
       return;
     std::string number =
@@ -325,12 +325,12 @@ private:
   }
 
   void legend() {
-    for (uint32_t i = 0; i != program.kinds.size(); ++i) {
+    for (uint32_t i = 0; i != program.kinds().size(); ++i) {
       if (!shownKinds[i])
         continue;
-      const KindInfo &info = program.kinds[KindId(i)];
-      writer.put(
-          fmt::format("{} {}, ", info.letters, kindWords(program.kinds, info)));
+      const KindInfo &info = program.kinds()[KindId(i)];
+      writer.put(fmt::format("{} {}, ", info.letters,
+                             kindWords(program.kinds(), info)));
     }
     writer.put(
         fmt::format("{} idle; a column is {}\n", glyphs.idle, columnTime()));

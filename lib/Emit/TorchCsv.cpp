@@ -23,8 +23,8 @@ public:
 
   bool check(bool withMessages) {
     size_t before = context.diags.errorCount();
-    if (!program.hasBackward)
-      context.diags.report<diag::TorchForwardOnly>(Place(program.name));
+    if (!program.hasBackward())
+      context.diags.report<diag::TorchForwardOnly>(Place(program.name()));
     checkPlacement();
     checkRanks();
     checkMicrobatches();
@@ -36,7 +36,7 @@ public:
         if (end.value - begin.value > 1 && isWritten)
           checkGroup(RankId(rank), begin, end);
       });
-    if (program.hasBackward)
+    if (program.hasBackward())
       checkLossOrder();
     if (withMessages)
       checkMessages();
@@ -49,8 +49,8 @@ private:
   }
 
   void checkPlacement() {
-    for (uint32_t p = 1; p < program.pipes.size(); ++p) {
-      const Pipe &first = program.pipes.front(), &pipe = program.pipes[p];
+    for (uint32_t p = 1; p < program.pipes().size(); ++p) {
+      const Pipe &first = program.pipes().front(), &pipe = program.pipes()[p];
       uint32_t stage = 0,
                stages = std::max(first.numStages(), pipe.numStages());
       while (stage != stages && rankName(first, stage) == rankName(pipe, stage))
@@ -68,12 +68,12 @@ private:
 
   /// PyTorch's schedule begins with the stages of the rank; there must be one.
   void checkRanks() {
-    llvm::BitVector hasStage(program.numRanks);
-    for (const Pipe &pipe : program.pipes)
+    llvm::BitVector hasStage(program.numRanks());
+    for (const Pipe &pipe : program.pipes())
       for (RankId rank : pipe.rankOfStage)
         hasStage.set(rank.value);
     if (int idle = hasStage.find_first_unset(); idle != -1)
-      context.diags.report<diag::TorchIdleRank>(Place(program.name), idle);
+      context.diags.report<diag::TorchIdleRank>(Place(program.name()), idle);
   }
 
   /// PyTorch cuts a batch into microbatches from 0 on.
@@ -82,7 +82,7 @@ private:
     for (const Pipe &pipe : byMicrobatch()) {
       if (pipe.firstMicrobatch != next) {
         context.diags.report<diag::TorchMicrobatches>(
-            Place(program.name), next, pipe.name, pipe.firstMicrobatch);
+            Place(program.name()), next, pipe.name, pipe.firstMicrobatch);
         return;
       }
       next = pipe.endMicrobatch();
@@ -90,7 +90,7 @@ private:
   }
 
   std::vector<Pipe> byMicrobatch() const {
-    std::vector<Pipe> pipes = program.pipes;
+    std::vector<Pipe> pipes = program.pipes();
     llvm::sort(pipes, [](const Pipe &a, const Pipe &b) {
       return a.firstMicrobatch < b.firstMicrobatch;
     });
@@ -104,10 +104,10 @@ private:
   }
 
   void checkEdges() {
-    for (uint32_t p = 0; p != program.pipes.size(); ++p) {
-      for (auto [from, to] : program.pipes[p].skipEdges)
+    for (uint32_t p = 0; p != program.pipes().size(); ++p) {
+      for (auto [from, to] : program.pipes()[p].skipEdges)
         reportEdge(PipeId(p), "an", from, to);
-      for (StageId gap : program.pipes[p].gaps)
+      for (StageId gap : program.pipes()[p].gaps)
         reportEdge(PipeId(p), "no", gap, StageId(gap.value + 1));
     }
   }
@@ -115,14 +115,14 @@ private:
   void reportEdge(PipeId pipe, llvm::StringRef article, StageId from,
                   StageId to) {
     if (!context.diags.saturated())
-      context.diags.report<diag::TorchSkipEdge>(placeOfStage(pipe, to.value),
-                                                program.pipes[pipe.value].name,
-                                                article, from.value, to.value);
+      context.diags.report<diag::TorchSkipEdge>(
+          placeOfStage(pipe, to.value), program.pipes()[pipe.value].name,
+          article, from.value, to.value);
   }
 
   /// Actions of a stage that PyTorch has too have its cells.
   void checkDeclared(bool withMessages) {
-    if (!program.kinds.hasDeclared())
+    if (!program.kinds().hasDeclared())
       return;
     for (uint32_t row = 0; row != program.size() && !context.diags.saturated();
          ++row)
@@ -175,16 +175,16 @@ private:
   /// PyTorch appends the loss of each microbatch to a list and later takes it
   /// by the microbatch's number.
   void checkLossOrder() {
-    if (program.pipes.empty() || program.pipes.front().rankOfStage.empty())
+    if (program.pipes().empty() || program.pipes().front().rankOfStage.empty())
       return;
-    const Pipe &pipe = program.pipes.front();
+    const Pipe &pipe = program.pipes().front();
     StageId last(pipe.numStages() - 1);
     RankId rank = pipe.rankOfStage.back();
     std::optional<Action> before;
     for (uint32_t row = program.begin(rank).value;
          row != program.end(rank).value; ++row) {
       Action action = program[ActionId(row)];
-      const KindInfo &info = program.kinds[action.kind];
+      const KindInfo &info = program.kinds()[action.kind];
       if (action.stage != last || !info.isCompute() ||
           !(info.defines & slot::Output))
         continue;
@@ -202,8 +202,8 @@ private:
     for (uint32_t row = 0; row != program.size(); ++row)
       if (!program.kindOf(ActionId(row)).isCompute())
         return;
-    for (uint32_t p = 0; p != program.pipes.size(); ++p) {
-      const auto &ranks = program.pipes[p].rankOfStage;
+    for (uint32_t p = 0; p != program.pipes().size(); ++p) {
+      const auto &ranks = program.pipes()[p].rankOfStage;
       auto change =
           std::adjacent_find(ranks.begin(), ranks.end(), std::not_equal_to<>());
       if (change == ranks.end())
@@ -313,7 +313,7 @@ private:
   bool declares(TorchStep::Kind kind) const {
     bool reduces =
         kind == TorchStep::ReduceGrad || kind == TorchStep::WaitReduceGrad;
-    return program.kinds.find(reduces ? reduceGrad : "UNSHARD").has_value();
+    return program.kinds().find(reduces ? reduceGrad : "UNSHARD").has_value();
   }
 
   void writeRank(RankId rank, llvm::ArrayRef<TorchStep> steps) {
@@ -375,13 +375,13 @@ private:
   void endForwardSends(ActionId begin, ActionId end) {
     for (uint32_t row = begin.value; row != end.value; ++row) {
       Action action = program[ActionId(row)];
-      if (!(program.kinds[action.kind].defines & slot::InputGrad))
+      if (!(program.kinds()[action.kind].defines & slot::InputGrad))
         continue;
-      const auto &ranks = program.pipes[action.pipe.value].rankOfStage;
+      const auto &ranks = program.pipes()[action.pipe.value].rankOfStage;
       uint32_t reader = action.stage.value + 1;
       if (reader == ranks.size() || ranks[reader] == ranks[reader - 1])
         continue;
-      action.kind = *program.kinds.find(KindClass::Send, slot::Output);
+      action.kind = *program.kinds().find(KindClass::Send, slot::Output);
       action.peer = StageId(reader);
       wait(action);
     }
@@ -402,7 +402,7 @@ private:
     separate();
     writer.number(send.stage.value);
     writer.put("WAIT_");
-    writer.put(program.kinds[send.kind].letters);
+    writer.put(program.kinds()[send.kind].letters);
     writer.number(send.microbatch);
   }
 
@@ -424,7 +424,7 @@ bool ppcc::emitTorchCsv(const Program &program, llvm::raw_ostream &out,
   if (target.fsdp) {
     auto placed = StepPlacer(program, target).place();
     if (!placed) {
-      context.diags.report<diag::CannotSimulate>(Place(program.name),
+      context.diags.report<diag::CannotSimulate>(Place(program.name()),
                                                  "by data alone");
       return false;
     }

@@ -19,16 +19,16 @@ public:
         llvm::raw_ostream &out)
       : picture(picture), program(picture.program), index(picture.index),
         times(picture.times), transport(transport), writer(out) {
-    for (const SiteFile &file : program.files)
+    for (const SiteFile &file : program.files())
       fileNames.push_back(quoted(file.name));
-    for (const std::string &phase : program.phases)
+    for (const std::string &phase : program.phases())
       phaseNames.push_back(quoted(phase));
-    for (const Pipe &pipe : program.pipes)
+    for (const Pipe &pipe : program.pipes())
       pipeNames.push_back(quoted(pipe.name));
     if (!picture.lanes().empty())
-      for (const NodeGraph &graph : program.nodes.graphs)
+      for (const NodeGraph &graph : program.nodes().graphs)
         for (const GraphNode &node : graph.nodes)
-          nodePaths[&node] = quoted("." + program.nodes.pathOf(node));
+          nodePaths[&node] = quoted("." + program.nodes().pathOf(node));
   }
 
   void emit() {
@@ -141,7 +141,7 @@ private:
     return program.rankOfStage(message.pipe, message.peer);
   }
   bool sends(const Action &message) const {
-    return program.kinds[message.kind].kindClass == KindClass::Send;
+    return program.kinds()[message.kind].kindClass == KindClass::Send;
   }
 
   /// Members of a group begin and end together, so many can share a thread.
@@ -172,12 +172,12 @@ private:
                         transport.layout == QueueLayout::Stream;
     return isOfMessages && lane == lane::Comm
                ? firstMessageThread
-               : firstMessageThread + 2 * program.numRanks + lane;
+               : firstMessageThread + 2 * program.numRanks() + lane;
   }
   std::string nameOfLane(uint8_t lane) const {
     return threadOfLane(lane) == firstMessageThread
                ? "communication"
-               : program.kinds.lanes()[lane];
+               : program.kinds().lanes()[lane];
   }
   std::string threadName(const Action &message) const {
     uint32_t peer = peerRank(message).value;
@@ -227,7 +227,7 @@ private:
       writer.put(phaseNames[action.phase.value]);
     }
     if (action.site != SiteId())
-      site(program.sites[action.site.value]);
+      site(program.sites()[action.site.value]);
     writer.put("}}");
   }
 
@@ -259,12 +259,12 @@ private:
     writer.put('"');
     key("cat");
     writer.put('"');
-    writer.put(program.kinds[action.kind].letters);
+    writer.put(program.kinds()[action.kind].letters);
     writer.put("\",\"args\":{\"stage\":");
     writer.number(action.stage.value);
     if (action.hasMicrobatch())
       field("microbatch", action.microbatch);
-    if (program.pipes.size() > 1) {
+    if (program.pipes().size() > 1) {
       key("pipe");
       writer.put(pipeNames[action.pipe.value]);
     }
@@ -290,7 +290,7 @@ private:
         auto message = messages.of(send);
         if (!sends(send) || !message || messages.send(*message) != row)
           return;
-        uint8_t slotBit = program.kinds[send.kind].mainSlot();
+        uint8_t slotBit = program.kinds()[send.kind].mainSlot();
         auto maker =
             index.definer(send.pipe, send.stage, send.microbatch, slotBit);
         auto reader =

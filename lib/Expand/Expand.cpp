@@ -27,9 +27,9 @@ public:
            Evaluator &evaluator, const SourceManager &sources,
            DiagnosticEngine &diags)
       : module(module), instance(std::move(instance)),
-        program(this->instance.program), limits(limits), evaluator(evaluator),
-        sources(sources), diags(diags), phaseOf(module.stmts.size()),
-        siteOf(module.stmts.size()) {
+        program(std::move(this->instance.program)), limits(limits),
+        evaluator(evaluator), sources(sources), diags(diags),
+        phaseOf(module.stmts.size()), siteOf(module.stmts.size()) {
     for (size_t whole = 0; whole != module.kinds.size(); ++whole)
       for (size_t part = 0; part != module.kinds.size(); ++part)
         if (std::optional<KindId> rest =
@@ -48,10 +48,10 @@ public:
     evaluator.counters = this;
     const ast::OnRankItem &onRank = *instance.schedule->onRank;
     for (uint32_t r = 0;
-         r != program.numRanks && !diags.saturated() && !stopped; ++r) {
+         r != program.numRanks() && !diags.saturated() && !stopped; ++r) {
       rank = RankId(r);
       begin(r);
-      program.beginRank();
+      program.editRows().beginRank();
       evaluator.clearFailed();
       size_t previous = evaluator.pushFrame(instance.schedule->numLocals);
       evaluator.local(0) = {.i = r};
@@ -73,14 +73,14 @@ public:
 private:
   /// Files may declare many kinds; a program has those that it uses.
   void dropUnusedKinds() {
-    llvm::BitVector used(program.kinds.size());
+    llvm::BitVector used(program.kinds().size());
     // Graphs of nodes have numbers of kinds too.
-    if (!program.kinds.hasDeclared() || !program.nodes.empty())
+    if (!program.kinds().hasDeclared() || !program.nodes().empty())
       return;
     for (uint32_t row = 0; row != program.size(); ++row)
       used.set(program[ActionId(row)].kind.value);
     std::vector<KindId> renumbered;
-    KindTable kinds = program.kinds.pruned(std::move(used), renumbered);
+    KindTable kinds = program.kinds().pruned(std::move(used), renumbered);
     program.setKinds(std::move(kinds), renumbered);
   }
 
@@ -90,25 +90,25 @@ private:
   /// touched.
   void reserve() {
     uint64_t rows = 0;
-    for (const Pipe &pipe : program.pipes)
+    for (const Pipe &pipe : program.pipes())
       rows += uint64_t(pipe.numStages()) * pipe.numMicrobatches *
-              (program.hasBackward ? 3 : 1);
-    program.reserve(std::min(rows, limits.maxActions));
+              (program.hasBackward() ? 3 : 1);
+    program.editRows().reserve(std::min(rows, limits.maxActions));
   }
 
   /// The stages of each rank, pipe after pipe, ascending.
   void chunksOfRanks() {
-    chunkStart.assign(program.numRanks + 1, 0);
-    for (const Pipe &pipe : program.pipes)
+    chunkStart.assign(program.numRanks() + 1, 0);
+    for (const Pipe &pipe : program.pipes())
       for (RankId host : pipe.rankOfStage)
         ++chunkStart[host.value + 1];
-    for (uint32_t r = 0; r != program.numRanks; ++r)
+    for (uint32_t r = 0; r != program.numRanks(); ++r)
       chunkStart[r + 1] += chunkStart[r];
     chunkStage.resize(chunkStart.back());
     std::vector<uint32_t> next(chunkStart.begin(), chunkStart.end() - 1);
-    for (size_t p = 0; p != program.pipes.size(); ++p)
-      for (uint32_t s = 0; s != program.pipes[p].numStages(); ++s)
-        chunkStage[next[program.pipes[p].rankOfStage[s].value]++] = {
+    for (size_t p = 0; p != program.pipes().size(); ++p)
+      for (uint32_t s = 0; s != program.pipes()[p].numStages(); ++s)
+        chunkStage[next[program.pipes()[p].rankOfStage[s].value]++] = {
             PipeId(p), StageId(s)};
   }
 
@@ -142,7 +142,7 @@ private:
       return;
     const Chunk &chunk = chunks[entry->chunk];
     StringRef letters = module.kinds[entry->kind].letters;
-    const Pipe &pipe = program.pipes[chunk.pipe.value];
+    const Pipe &pipe = program.pipes()[chunk.pipe.value];
     if (!evaluator.fail(diag::LeftPending, instance.schedule->onRank->range))
       return;
     auto builder = diags.report<diag::LeftPending>(
@@ -307,7 +307,7 @@ private:
       return false;
 
     const KindInfo *info = &module.kinds[kind];
-    if (!program.hasBackward && !info->isDeclared() &&
+    if (!program.hasBackward() && !info->isDeclared() &&
         info->defines != slot::Output) {
       if (evaluator.fail(diag::BackwardOff, stmt->range))
         diags.report<diag::BackwardOff>(stmt->range, info->letters);
@@ -327,7 +327,7 @@ private:
                                  info->letters);
     if (!chunk)
       return false;
-    const Pipe &pipe = program.pipes[chunk->pipe.value];
+    const Pipe &pipe = program.pipes()[chunk->pipe.value];
     uint64_t &issued = issuedOf(*chunk, kind);
     uint64_t index = info->scope == KindScope::Microbatch ? issued : 0;
     if (microbatch) {
@@ -382,7 +382,7 @@ private:
       stopped = true;
       return false;
     }
-    const Pipe &pipe = program.pipes[chunk.pipe.value];
+    const Pipe &pipe = program.pipes()[chunk.pipe.value];
     if (index >= pipe.numMicrobatches)
       return true;
     Action row;
@@ -395,7 +395,7 @@ private:
     row.phase = phase;
     row.site = at;
     row.joined = inGroup && groupRows++ != 0;
-    program.append(row);
+    program.editRows().append(row);
     return true;
   }
 
@@ -410,7 +410,7 @@ private:
                              module.kinds[kind].letters);
       if (!chunk)
         return false;
-      const Pipe &pipe = program.pipes[chunk->pipe.value];
+      const Pipe &pipe = program.pipes()[chunk->pipe.value];
       if (microbatch) {
         entry = *microbatch < pipe.firstMicrobatch
                     ? nullptr
@@ -538,7 +538,7 @@ private:
       return found;
     std::string ofPipe = fmt::format(
         " of {} `{}`",
-        size_t(arg->value) < program.pipes.size() ? "pipe" : "module",
+        size_t(arg->value) < program.pipes().size() ? "pipe" : "module",
         part.name);
     if (matches == 0) {
       if (evaluator.fail(diag::NoChunk, arg->range))
@@ -573,7 +573,7 @@ private:
 
   std::optional<int64_t> padded(const ChunkArg *arg,
                                 SourceRange range) override {
-    if (!arg && program.pipes.size() == 1)
+    if (!arg && program.pipes().size() == 1)
       return instance.padded.front();
     if (arg && arg->isPipe)
       return instance.padded[instance.parts[arg->value].pipe.value];
@@ -588,14 +588,14 @@ private:
   PhaseId phaseOfStatement(const ast::PhaseStmt &stmt) {
     PhaseId &known = phaseOf[stmt.id];
     if (known.value == 0) {
-      if (program.phases.size() > Program::maxPhases) {
+      if (program.phases().size() > Program::maxPhases) {
         if (evaluator.fail(diag::OutOfRange, stmt.name.range))
           diags.report<diag::OutOfRange>(
-              stmt.name.range, "the number of phases", program.phases.size(), 0,
-              Program::maxPhases);
+              stmt.name.range, "the number of phases", program.phases().size(),
+              0, Program::maxPhases);
         return PhaseId();
       }
-      known = program.phase(stmt.name.text);
+      known = program.editHead().phase(stmt.name.text);
     }
     return known;
   }
@@ -607,17 +607,16 @@ private:
       return cache.site;
     SiteId &known = sites[{stmt->id, caller.value}];
     if (known.value == 0) {
-      if (program.sites.size() > maxSites) {
+      if (program.sites().size() > maxSites) {
         diags.report<diag::OutOfRange>(
             stmt->range, "the number of places with their calls of blocks",
-            program.sites.size(), 0, maxSites);
+            program.sites().size(), 0, maxSites);
         stopped = true;
         return SiteId();
       }
       Position at = sources.position(stmt->range.begin);
-      known = SiteId(program.sites.size());
-      program.sites.push_back(
-          {program.file(at.file), at.line, at.column, caller});
+      Head &head = program.editHead();
+      known = head.addSite({head.file(at.file), at.line, at.column, caller});
       siteLoc[known.value] = stmt->range.begin;
     }
     cache = {caller, known};
@@ -635,7 +634,7 @@ private:
 
   const Module &module;
   Instance instance;
-  Program &program;
+  Program program;
   const Limits &limits;
   Evaluator &evaluator;
   const SourceManager &sources;

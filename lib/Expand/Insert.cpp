@@ -21,8 +21,8 @@ public:
            const Program &program)
       : insertion(insertion), rule(rule), site(site), limits(limits),
         evaluator(evaluator), diags(diags), program(program),
-        info(program.kinds[insertion.action]), isAnchor(program.kinds.size()),
-        isLimit(program.kinds.size()) {
+        info(program.kinds()[insertion.action]),
+        isAnchor(program.kinds().size()), isLimit(program.kinds().size()) {
     for (KindId kind : insertion.anchors)
       isAnchor.set(kind.value);
     // Those that it must stay behind, or in front of, when it is moved away
@@ -34,8 +34,8 @@ public:
     isWide = info.scope != KindScope::Microbatch;
   }
 
-  std::optional<Program> run() {
-    Program result = program.withoutRows(/*keepFacts=*/true);
+  std::optional<Rows> run() {
+    Rows result;
     result.reserve(program.size());
     for (uint32_t r = 0; r != program.ranksBegun(); ++r) {
       result.beginRank();
@@ -99,7 +99,7 @@ private:
     ordinals.clear();
     ordinals.resize(insertion.bindings.size());
     firstRow = program.begin(rank).value;
-    std::vector<uint32_t> counts(program.kinds.size());
+    std::vector<uint32_t> counts(program.kinds().size());
     for (uint32_t row = firstRow; row != program.end(rank).value; ++row) {
       if (!program.joined(ActionId(row)))
         itemBegins.push_back(row);
@@ -132,7 +132,7 @@ private:
   /// Whether what the action follows, or meets, can be there: a message that
   /// the stage will send or receive, a stage that meets.
   bool canStandAt(const Action &anchor) const {
-    const Pipe &pipe = program.pipes[anchor.pipe.value];
+    const Pipe &pipe = program.pipes()[anchor.pipe.value];
     if (info.meeting == Meeting::Stages &&
         llvm::none_of(info.stages, [&](int64_t stage) {
           return anchor.stage.value ==
@@ -141,7 +141,7 @@ private:
       return false;
     return llvm::all_of(info.rules, [&](const KindRule &rule) {
       return llvm::any_of(rule.kinds, [&](KindId kind) {
-        return willHave(pipe, anchor.stage, program.kinds[kind]);
+        return willHave(pipe, anchor.stage, program.kinds()[kind]);
       });
     });
   }
@@ -209,7 +209,7 @@ private:
   }
 
   /// Appends the rows of a rank with those that are inserted.
-  void merge(RankId rank, Program &result) const {
+  void merge(RankId rank, Rows &result) const {
     auto next = placed.begin();
     auto insertUpTo = [&](uint32_t item) {
       for (; next != placed.end() && next->item <= item; ++next)
@@ -264,8 +264,8 @@ private:
 SiteId addSite(Program &program, const SourceManager &sources,
                SourceRange range, SiteId caller) {
   Position at = sources.position(range.begin);
-  program.sites.push_back({program.file(at.file), at.line, at.column, caller});
-  return SiteId(program.sites.size() - 1);
+  Head &head = program.editHead();
+  return head.addSite({head.file(at.file), at.line, at.column, caller});
 }
 
 } // namespace
@@ -284,7 +284,7 @@ bool ppcc::followRules(llvm::ArrayRef<BoundRule> rules, const Limits &limits,
               .run();
       if (!result)
         return false;
-      program = std::move(*result);
+      program = program.withRows(std::move(*result));
     }
   }
   return true;

@@ -1,6 +1,7 @@
 // Adds the actions that rules insert.
 #pragma once
 
+#include "ppcc/IR/Program.h"
 #include "ppcc/Sema/Instance.h"
 
 namespace ppcc {

@@ -8,23 +8,23 @@ using namespace ppcc;
 llvm::ArrayRef<Loop> ppcc::loopsOf(const Program &program, RankId rank) {
   auto before = [&](ActionId row) {
     auto found = llvm::partition_point(
-        program.loops, [&](const Loop &loop) { return loop.begin < row; });
-    return static_cast<size_t>(found - program.loops.begin());
+        program.loops(), [&](const Loop &loop) { return loop.begin < row; });
+    return static_cast<size_t>(found - program.loops().begin());
   };
   size_t first = before(program.begin(rank));
-  return llvm::ArrayRef(program.loops)
+  return llvm::ArrayRef(program.loops())
       .slice(first, before(program.end(rank)) - first);
 }
 
 uint64_t ppcc::flatSize(const Program &program) {
   uint64_t size = program.size();
-  for (const Loop &loop : program.loops)
+  for (const Loop &loop : program.loops())
     size += uint64_t(loop.count - 1) * (loop.end.value - loop.begin.value);
   return size;
 }
 
 Program ppcc::unrolled(const Program &program) {
-  Program result = program.withoutRows(/*keepFacts=*/true);
+  Rows result;
   result.reserve(flatSize(program));
   auto append = [&](ActionId begin, ActionId end, int64_t advance) {
     for (; begin != end; ++begin.value) {
@@ -45,5 +45,5 @@ Program ppcc::unrolled(const Program &program) {
     }
     append(row, program.end(RankId(rank)), 0);
   }
-  return result;
+  return program.restated(std::move(result));
 }

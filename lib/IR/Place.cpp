@@ -15,8 +15,8 @@ Place ppcc::placeOf(const Program &program, SiteId siteId,
                     SourceManager &sources) {
   if (siteId == SiteId())
     return {};
-  const Site &site = program.sites[siteId.value];
-  const std::string &name = program.files[site.file].name;
+  const Site &site = program.sites()[siteId.value];
+  const std::string &name = program.files()[site.file].name;
   if (!mayBlock(name, sources.fileSystem()))
     if (SourceLoc at = sources.find(name, site.line, site.column); at.valid())
       return at;
@@ -41,10 +41,10 @@ void ppcc::noteCallers(DiagnosticEngine::Builder &diagnostic,
                        const Program &program, SiteId site,
                        SourceManager &sources) {
   constexpr unsigned maxNotes = 8;
-  SiteId caller = program.sites[site.value].caller;
+  SiteId caller = program.sites()[site.value].caller;
   for (unsigned i = 0; i != maxNotes && caller != SiteId(); ++i) {
     diagnostic.note(placeOf(program, caller, sources),
                     "in the block called here");
-    caller = program.sites[caller.value].caller;
+    caller = program.sites()[caller.value].caller;
   }
 }

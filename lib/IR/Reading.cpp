@@ -32,12 +32,12 @@ void KindDeclarations::resolve(
 }
 
 SiteId OwnSites::add(uint32_t line, uint32_t column) {
+  Head &head = program.editHead();
   if (!file) {
-    file = static_cast<uint32_t>(program.files.size());
-    program.files.push_back({fileName.str(), true});
+    file = static_cast<uint32_t>(head.files.size());
+    head.files.push_back({fileName.str(), true});
   }
-  program.sites.push_back({*file, line, column, {}});
-  return SiteId(program.sites.size() - 1);
+  return head.addSite({*file, line, column, {}});
 }
 
 bool ppcc::isKindName(StringRef letters) {
@@ -90,10 +90,10 @@ void ppcc::findTensorFaults(
   }
 }
 
-void ppcc::checkLayout(const Program &program, SourceRange at,
+void ppcc::checkLayout(const Head &head, SourceRange at,
                        DiagnosticEngine &diags) {
-  size_t stages = program.stageLayers.size();
-  for (const Pipe &pipe : program.pipes)
+  size_t stages = head.stageLayers.size();
+  for (const Pipe &pipe : head.pipes)
     if (stages != 0 && stages != pipe.numStages())
       diags.report<diag::CostCount>(
           at, "layout", stages,
@@ -101,40 +101,38 @@ void ppcc::checkLayout(const Program &program, SourceRange at,
 }
 
 /// Reports the first fault of a pattern for this graph; true then.
-static bool hasFault(const Program &program, const NodePattern &pattern,
+static bool hasFault(const Head &head, const NodePattern &pattern,
                      size_t number, SourceRange at, DiagnosticEngine &diags) {
-  const NodeGraph &graph = program.nodes.graphs[number];
+  const NodeGraph &graph = head.nodes.graphs[number];
   auto fault = findFault(pattern, graph);
   if (!fault)
     return false;
   const GraphNode &node = graph.nodes[fault->node];
-  diags.report<diag::IrPatternFault>(at, fault->words(),
-                                     program.kinds[node.part].letters + "." +
-                                         program.nodes.pathOf(node),
-                                     number);
+  diags.report<diag::IrPatternFault>(
+      at, fault->words(),
+      head.kinds[node.part].letters + "." + head.nodes.pathOf(node), number);
   return true;
 }
 
-void ppcc::checkPatterns(const Program &program,
-                         llvm::ArrayRef<SourceRange> places,
+void ppcc::checkPatterns(const Head &head, llvm::ArrayRef<SourceRange> places,
                          DiagnosticEngine &diags,
                          llvm::function_ref<void(SourceRange at)> tooMany) {
   uint64_t looked = 0;
-  for (auto [pattern, at] : llvm::zip(program.nodes.patterns, places))
-    for (auto [i, graph] : llvm::enumerate(program.nodes.graphs)) {
+  for (auto [pattern, at] : llvm::zip(head.nodes.patterns, places))
+    for (auto [i, graph] : llvm::enumerate(head.nodes.graphs)) {
       if (!llvm::is_contained(pattern.kinds, graph.kind))
         continue;
       looked += placesOf(pattern, graph);
       if (looked > maxPatternPlaces)
         return tooMany(at);
-      if (hasFault(program, pattern, i, at, diags))
+      if (hasFault(head, pattern, i, at, diags))
         return;
     }
 }
 
-bool ppcc::placeOnRank(Action &action, const Program &program, RankId rank,
+bool ppcc::placeOnRank(Action &action, const Head &head, RankId rank,
                        SourceRange at, DiagnosticEngine &diags) {
-  auto first = program.firstStageOf(rank);
+  auto first = head.firstStageOf(rank);
   if (!first) {
     diags.report<diag::NoChunk>(at, rank.value, "");
     return false;

@@ -9,7 +9,7 @@ namespace ppcc {
 /// names.
 class TextCosts : TextSection {
 public:
-  TextCosts(TextCursor &text, Program &program, DiagnosticEngine &diags)
+  TextCosts(TextCursor &text, Head &program, DiagnosticEngine &diags)
       : TextSection(text, program, diags), costs(program.costs) {}
 
   /// `cost F 1`, `cost F "main" [1 2]`, `cost F.mlp 0.5` or `cost overlap 2.5`

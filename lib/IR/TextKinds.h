@@ -9,7 +9,7 @@ namespace ppcc {
 /// Reads the items `action` into the table of kinds.
 class TextKinds : TextSection {
 public:
-  TextKinds(TextCursor &text, Program &program, DiagnosticEngine &diags)
+  TextKinds(TextCursor &text, Head &program, DiagnosticEngine &diags)
       : TextSection(text, program, diags), declarations(program.kinds) {}
 
   /// `action REDUCE per stage lane grads after [B W] required`

@@ -10,7 +10,7 @@ namespace ppcc {
 /// Reads the items `graph`, `graphs` and `pattern`.
 class TextNodes : TextSection {
 public:
-  TextNodes(TextCursor &text, Program &program, DiagnosticEngine &diags)
+  TextNodes(TextCursor &text, Head &program, DiagnosticEngine &diags)
       : TextSection(text, program, diags), nodes(program.nodes) {}
 
   /// `graph F layers 1 [compute:F.L0.attn comm:F.L0.combine<0]`

@@ -21,10 +21,11 @@ namespace {
 /// Everything but the actions.
 class HeadReader : TextSection {
 public:
-  HeadReader(TextCursor &text, Program &program, DiagnosticEngine &diags)
-      : TextSection(text, program, diags), kinds(text, program, diags),
-        pipes(text, program, diags), costs(text, program, diags),
-        nodes(text, program, diags) {}
+  HeadReader(TextCursor &text, Head &program, Facts &facts,
+             DiagnosticEngine &diags)
+      : TextSection(text, program, diags), facts(facts),
+        kinds(text, program, diags), pipes(text, program, diags),
+        costs(text, program, diags), nodes(text, program, diags) {}
 
   void read();
 
@@ -60,6 +61,7 @@ private:
   };
   static const Key keys[];
 
+  Facts &facts;
   TextKinds kinds;
   TextPipes pipes;
   TextCosts costs;
@@ -270,16 +272,16 @@ bool HeadReader::proven() {
       diags.report<diag::IrUnknownTransport>(
           text.range(name), name.take_front(40),
           didYouMean(name, transportNames()));
-    else if (llvm::is_contained(program.provenUnder, name))
+    else if (llvm::is_contained(facts.provenUnder, name))
       diags.report<diag::IrTwice>(text.range(name), fmt::format("`{}`", name));
     else
-      program.provenUnder.push_back(name.str());
+      facts.provenUnder.push_back(name.str());
   }
   return true;
 }
 
 bool HeadReader::preconnect() {
-  if (!program.preconnect.empty())
+  if (!facts.preconnect.empty())
     diags.report<diag::IrTwice>(text.keyRange(), "`preconnect`");
   if (!text.expect("["))
     return false;
@@ -303,7 +305,7 @@ void HeadReader::addPair(RankPair pair, SourceRange at) {
   else if (!pairs.insert({low.value, high.value}).second)
     diags.report<diag::IrTwice>(
         at, fmt::format("the pair {}-{}", low.value, high.value));
-  program.preconnect.push_back(pair);
+  facts.preconnect.push_back(pair);
   pairRanges.push_back(at);
 }
 
@@ -319,7 +321,7 @@ void HeadReader::checkSites() {
 }
 
 void HeadReader::checkPreconnect() {
-  for (auto [pair, at] : llvm::zip(program.preconnect, pairRanges))
+  for (auto [pair, at] : llvm::zip(facts.preconnect, pairRanges))
     if (pair.high.value >= program.numRanks)
       diags.report<diag::IrNoRank>(at, pair.high.value, program.numRanks);
 }
@@ -331,10 +333,12 @@ std::optional<Program> ppcc::parseProgram(uint32_t file,
                                           DiagnosticEngine &diags) {
   size_t errorsBefore = diags.errorCount();
   Program program;
+  Facts facts;
   TextCursor text(file, sources, diags);
-  HeadReader(text, program, diags).read();
+  HeadReader(text, program.editHead(), facts, diags).read();
   TextRows(text, sources.name(file), program, diags).read();
   if (diags.errorCount() != errorsBefore)
     return std::nullopt;
+  program.setFacts(std::move(facts));
   return program;
 }

@@ -12,7 +12,7 @@ namespace ppcc {
 /// pipe.
 class TextPipes : TextSection {
 public:
-  TextPipes(TextCursor &text, Program &program, DiagnosticEngine &diags)
+  TextPipes(TextCursor &text, Head &program, DiagnosticEngine &diags)
       : TextSection(text, program, diags) {}
 
   /// `pipe "main" microbatches 0..4 ranks [0 1 2 3]`

@@ -112,7 +112,7 @@ private:
   /// Numbers the sites that the shown actions use, those in the program's own
   /// text excepted.
   void numberSites() {
-    llvm::BitVector used(program.sites.size());
+    llvm::BitVector used(program.sites().size());
     for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
       if (!shows(RankId(rank)))
         continue;
@@ -123,25 +123,25 @@ private:
           continue;
         for (SiteId site = action.site;
              site != SiteId() && !used.test(site.value);
-             site = program.sites[site.value].caller)
+             site = program.sites()[site.value].caller)
           used.set(site.value);
       }
     }
-    siteNumber.assign(program.sites.size(), 0);
+    siteNumber.assign(program.sites().size(), 0);
     uint32_t next = 0;
     for (unsigned site : used.set_bits())
-      if (!program.files[program.sites[site].file].own)
+      if (!program.files()[program.sites()[site].file].own)
         siteNumber[site] = ++next;
   }
 
   void printHead() {
     out << "program ";
-    if (!program.name.empty()) {
-      printString(program.name, out);
+    if (!program.name().empty()) {
+      printString(program.name(), out);
       out << ' ';
     }
     out << "{\n";
-    for (const ProgramParam &param : program.params) {
+    for (const ProgramParam &param : program.params()) {
       out << "  param ";
       printWord(param.name, out);
       out << ": ";
@@ -150,21 +150,21 @@ private:
       printWord(param.value, out);
       out << '\n';
     }
-    out << "  ranks " << program.numRanks << '\n';
-    out << "  backward " << (program.hasBackward ? "true" : "false") << '\n';
-    if (program.calls != CallStyle::None)
-      out << "  calls " << callStyleNames()[size_t(program.calls)] << '\n';
+    out << "  ranks " << program.numRanks() << '\n';
+    out << "  backward " << (program.hasBackward() ? "true" : "false") << '\n';
+    if (program.calls() != CallStyle::None)
+      out << "  calls " << callStyleNames()[size_t(program.calls())] << '\n';
     printProven();
     printPreconnect();
     if (options.sites)
       printSites();
-    for (const KindInfo &info : program.kinds.declaredRows())
+    for (const KindInfo &info : program.kinds().declaredRows())
       printKind(info);
-    for (const Pipe &pipe : program.pipes)
+    for (const Pipe &pipe : program.pipes())
       printPipe(pipe);
-    if (!program.stageLayers.empty()) {
+    if (!program.stageLayers().empty()) {
       out << "  layout ";
-      printString(llvm::join(program.stageLayers, "|"), out);
+      printString(llvm::join(program.stageLayers(), "|"), out);
       out << '\n';
     }
     printNodes();
@@ -173,7 +173,7 @@ private:
   }
 
   void printNodes() {
-    const NodeGraphs &nodes = program.nodes;
+    const NodeGraphs &nodes = program.nodes();
     for (const NodeGraph &graph : nodes.graphs)
       printGraph(graph);
     for (const GraphUse &use : nodes.uses)
@@ -183,7 +183,7 @@ private:
   }
 
   std::string partAndName(KindId part, uint32_t name) const {
-    return program.kinds[part].letters + "." + program.nodes.names[name];
+    return program.kinds()[part].letters + "." + program.nodes().names[name];
   }
 
   /// `HEAD[ITEM ITEM]`, broken between items.
@@ -204,9 +204,9 @@ private:
   void printGraph(const NodeGraph &graph) {
     std::vector<std::string> items;
     for (const GraphNode &node : graph.nodes) {
-      std::string item = program.nodes.lanes[node.lane] + ":" +
-                         program.kinds[node.part].letters + "." +
-                         program.nodes.pathOf(node);
+      std::string item = program.nodes().lanes[node.lane] + ":" +
+                         program.kinds()[node.part].letters + "." +
+                         program.nodes().pathOf(node);
       for (uint32_t needed : node.needs)
         item +=
             (needed == node.needs.front() ? "<" : ",") + llvm::utostr(needed);
@@ -214,7 +214,7 @@ private:
     }
     Lines lines(out, 2, 2);
     putList(lines,
-            "graph " + program.kinds[graph.kind].letters + " layers " +
+            "graph " + program.kinds()[graph.kind].letters + " layers " +
                 llvm::utostr(graph.layers) + (graph.down ? " down " : " "),
             items);
     lines.endLine();
@@ -224,8 +224,8 @@ private:
   void printUse(const GraphUse &use) {
     std::string item;
     llvm::raw_string_ostream head(item);
-    head << "graphs " << program.kinds[use.kind].letters << ' ';
-    printString(program.pipes[use.pipe.value].name, head);
+    head << "graphs " << program.kinds()[use.kind].letters << ' ';
+    printString(program.pipes()[use.pipe.value].name, head);
     head << ' ';
     std::vector<std::string> items;
     for (uint32_t graph : use.graphs)
@@ -239,7 +239,7 @@ private:
   void printPattern(const NodePattern &pattern) {
     std::string item = "pattern ";
     for (KindId kind : pattern.kinds)
-      item += program.kinds[kind].letters + " ";
+      item += program.kinds()[kind].letters + " ";
     Lines lines(out, 2, 2);
     for (auto [word, nodes] : {std::pair("before ", &pattern.before),
                                std::pair("layer ", &pattern.layer),
@@ -255,22 +255,22 @@ private:
   }
 
   void printProven() {
-    if (program.provenUnder.empty())
+    if (program.provenUnder().empty())
       return;
     out << "  proven [";
-    llvm::interleave(program.provenUnder, out, " ");
+    llvm::interleave(program.provenUnder(), out, " ");
     out << "]\n";
   }
 
   void printPreconnect() {
-    if (program.preconnect.empty())
+    if (program.preconnect().empty())
       return;
     Lines lines(out, 2, 2);
     std::string item = "preconnect [";
-    for (RankPair pair : program.preconnect) {
+    for (RankPair pair : program.preconnect()) {
       item +=
           llvm::utostr(pair.low.value) + '-' + llvm::utostr(pair.high.value);
-      if (pair == program.preconnect.back())
+      if (pair == program.preconnect().back())
         item += ']';
       lines.put(item);
       item.clear();
@@ -279,9 +279,9 @@ private:
   }
 
   void printSites() {
-    std::vector<uint32_t> fileNumber(program.files.size());
+    std::vector<uint32_t> fileNumber(program.files().size());
     uint32_t next = 0;
-    for (auto [file, number] : llvm::zip(program.files, fileNumber)) {
+    for (auto [file, number] : llvm::zip(program.files(), fileNumber)) {
       if (file.own)
         continue;
       number = next++;
@@ -289,7 +289,7 @@ private:
       printString(file.name, out);
       out << '\n';
     }
-    for (auto [site, number] : llvm::zip(program.sites, siteNumber)) {
+    for (auto [site, number] : llvm::zip(program.sites(), siteNumber)) {
       if (number == 0)
         continue;
       out << "  site " << number << ' ' << fileNumber[site.file] << ':'
@@ -304,7 +304,7 @@ private:
   void printKind(const KindInfo &info) {
     out << "  action " << info.letters << " per "
         << kindScopeNames()[size_t(info.scope)] << " lane "
-        << program.kinds.lanes()[info.lane];
+        << program.kinds().lanes()[info.lane];
     for (bool isBefore : {false, true})
       for (const KindRule &rule : info.rules) {
         if (rule.isBefore != isBefore)
@@ -312,13 +312,13 @@ private:
         out << (isBefore ? " before [" : " after [");
         llvm::interleave(
             rule.kinds, out,
-            [&](KindId kind) { out << program.kinds[kind].letters; }, " ");
+            [&](KindId kind) { out << program.kinds()[kind].letters; }, " ");
         out << ']';
       }
     if (info.isRequired)
       out << " required";
     if (info.restores)
-      out << " restores " << program.kinds[*info.restores].letters;
+      out << " restores " << program.kinds()[*info.restores].letters;
     if (info.inFlight)
       out << " in_flight " << info.inFlight;
     switch (info.meeting) {
@@ -380,12 +380,12 @@ private:
   }
 
   void printCosts() {
-    const CostModel &costs = program.costs;
+    const CostModel &costs = program.costs();
     for (const CostSetting &setting : costs.actions)
-      printValues("cost " + program.kinds[setting.kind].letters, setting.pipe,
+      printValues("cost " + program.kinds()[setting.kind].letters, setting.pipe,
                   setting.times, cost::format);
     for (const NodeCost &setting : costs.nodes)
-      out << "  cost " << program.kinds[setting.part].letters << '.'
+      out << "  cost " << program.kinds()[setting.part].letters << '.'
           << setting.name << ' ' << cost::format(setting.time) << '\n';
     if (costs.overlap)
       out << "  cost overlap " << cost::format(*costs.overlap) << '\n';
@@ -398,14 +398,14 @@ private:
     printStages("bandwidth", costs.bandwidths, formatAmount);
     printStages("bytes", costs.bytes, formatAmount);
     for (const CostSetting &setting : costs.memory)
-      printValues("memory " + program.kinds[setting.kind].letters, setting.pipe,
-                  setting.times, formatAmount);
+      printValues("memory " + program.kinds()[setting.kind].letters,
+                  setting.pipe, setting.times, formatAmount);
     printStages("memory static", costs.staticMemory, formatAmount);
     if (!costs.memoryLimits.empty())
       printValues("memory limit", {}, costs.memoryLimits, formatAmount);
     for (const MicrobatchScale &scale : costs.scales)
       printValues("scale " + (scale.kind
-                                  ? program.kinds[*scale.kind].letters
+                                  ? program.kinds()[*scale.kind].letters
                                   : scaling::names()[size_t(scale.of)].str()),
                   {}, scale.factors, scaling::format);
   }
@@ -427,7 +427,7 @@ private:
     item += ' ';
     llvm::raw_string_ostream head(item);
     if (pipe) {
-      printString(program.pipes[pipe->value].name, head);
+      printString(program.pipes()[pipe->value].name, head);
       head << ' ';
     }
     bool isList = values.size() != 1;
@@ -480,7 +480,7 @@ private:
     if (next == phase)
       return;
     out.indent(indent) << "phase ";
-    printString(program.phases[next.value], out);
+    printString(program.phases()[next.value], out);
     out << '\n';
     phase = next;
   }

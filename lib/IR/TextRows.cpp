@@ -13,7 +13,7 @@ TextRows::TextRows(TextCursor cursor, StringRef fileName, Program &program,
     : text(cursor), program(program), diags(diags),
       ownSites(program, fileName) {
   kindOfLetter.fill(noKind);
-  for (auto [i, info] : llvm::enumerate(program.kinds.rows()))
+  for (auto [i, info] : llvm::enumerate(program.kinds().rows()))
     if (info.letters.size() == 1)
       kindOfLetter[static_cast<unsigned char>(info.letters[0])] =
           static_cast<uint16_t>(i);
@@ -24,11 +24,12 @@ TextRows::TextRows(TextCursor cursor, StringRef fileName, Program &program,
 void TextRows::read() {
   // A cell takes three bytes and a space at least; four is near enough to the
   // usual.
-  program.reserve(std::min<size_t>(text.bytesLeft() / 4, UINT32_MAX));
+  program.editRows().reserve(
+      std::min<size_t>(text.bytesLeft() / 4, UINT32_MAX));
   while (!diags.saturated() && !text.atEnd())
     rank();
-  while (program.ranksBegun() < program.numRanks)
-    program.beginRank();
+  while (program.ranksBegun() < program.numRanks())
+    program.editRows().beginRank();
 }
 
 void TextRows::rank() {
@@ -54,8 +55,8 @@ void TextRows::rank() {
 }
 
 bool TextRows::beginRank(uint32_t rank, SourceRange at) {
-  if (rank >= program.numRanks) {
-    diags.report<diag::IrNoRank>(at, rank, program.numRanks);
+  if (rank >= program.numRanks()) {
+    diags.report<diag::IrNoRank>(at, rank, program.numRanks());
     return false;
   }
   if (rank < program.ranksBegun()) {
@@ -65,7 +66,7 @@ bool TextRows::beginRank(uint32_t rank, SourceRange at) {
     return false;
   }
   while (program.ranksBegun() <= rank)
-    program.beginRank();
+    program.editRows().beginRank();
   return true;
 }
 
@@ -97,13 +98,13 @@ void TextRows::phase() {
   auto name = text.string("the name of a phase");
   if (!name)
     return;
-  auto found = llvm::find(program.phases, *name);
-  if (found == program.phases.end() &&
-      program.phases.size() > Program::maxPhases) {
+  auto found = llvm::find(program.phases(), *name);
+  if (found == program.phases().end() &&
+      program.phases().size() > Program::maxPhases) {
     diags.report<diag::IrTooMany>(text.here(), Program::maxPhases, "phases");
     return;
   }
-  nowPhase = program.phase(*name);
+  nowPhase = program.editHead().phase(*name);
 }
 
 /// Behind the bracket.
@@ -181,15 +182,15 @@ void TextRows::endLoop(Loop loop, SourceRange at) {
     return;
   }
   extraRows += rows;
-  program.loops.push_back(loop);
+  program.editRows().loops.push_back(loop);
 }
 
 // ---- Cells ----
 
 /// Whether an action of the rank stands here, which has no number in front.
 bool TextRows::beginsRankCell() const {
-  auto kind = program.kinds.find(text.nextWhile(TextCursor::isKindChar));
-  return kind && program.kinds[*kind].scope == KindScope::Rank;
+  auto kind = program.kinds().find(text.nextWhile(TextCursor::isKindChar));
+  return kind && program.kinds()[*kind].scope == KindScope::Rank;
 }
 
 /// False, and a report, when it is wrong.
@@ -209,7 +210,7 @@ bool TextRows::cell(bool joined) {
     return false;
   }
   if (appending)
-    program.append(action);
+    program.editRows().append(action);
   return true;
 }
 
@@ -222,7 +223,7 @@ bool TextRows::cellParts(Action &action) {
   if (!stage)
     return skippedCell();
   bool hasMicrobatch = text.isDigitNext();
-  KindScope scope = kind ? program.kinds[*kind].scope : KindScope::Microbatch;
+  KindScope scope = kind ? program.kinds()[*kind].scope : KindScope::Microbatch;
   if (!kind || hasMicrobatch != (scope == KindScope::Microbatch) ||
       hasStage == (scope == KindScope::Rank))
     return noAction(from, kind ? StringRef() : letters);
@@ -232,7 +233,7 @@ bool TextRows::cellParts(Action &action) {
   if (!microbatch)
     return skippedCell();
   std::optional<uint32_t> peer, site;
-  const KindInfo &info = program.kinds[*kind];
+  const KindInfo &info = program.kinds()[*kind];
   if (!info.isCompute() &&
       text.acceptNext(info.kindClass == KindClass::Send ? '>' : '<') &&
       !(peer = text.digits("a stage", UINT32_MAX - 1)))
@@ -268,7 +269,7 @@ bool TextRows::atCellEnd() const {
 
 std::optional<KindId> TextRows::kindOf(StringRef letters) const {
   if (letters.size() != 1)
-    return program.kinds.find(letters);
+    return program.kinds().find(letters);
   uint16_t kind = kindOfLetter[static_cast<unsigned char>(letters[0])];
   return kind == noKind ? std::nullopt : std::optional(KindId(kind));
 }
@@ -277,7 +278,7 @@ std::optional<KindId> TextRows::kindOf(StringRef letters) const {
 bool TextRows::noAction(const char *from, StringRef unknownLetters) {
   skipCell();
   llvm::SmallVector<StringRef> letters;
-  for (const KindInfo &info : program.kinds.rows())
+  for (const KindInfo &info : program.kinds().rows())
     letters.push_back(info.letters);
   std::string hint =
       unknownLetters.size() < 2 ? "" : didYouMean(unknownLetters, letters);
@@ -295,8 +296,8 @@ bool TextRows::place(Action &action, KindId kind, uint32_t stage,
   action.microbatch = microbatch;
   if (microbatch == Action::noMicrobatch)
     return placeWhole(action, stage, text.range(cell));
-  if (lastPipe >= program.pipes.size() ||
-      !program.pipes[lastPipe].hasMicrobatch(microbatch)) {
+  if (lastPipe >= program.pipes().size() ||
+      !program.pipes()[lastPipe].hasMicrobatch(microbatch)) {
     auto pipe = program.pipeOfMicrobatch(microbatch);
     if (!pipe) {
       diags.report<diag::IrNoMicrobatch>(text.range(cell), microbatch);
@@ -304,7 +305,7 @@ bool TextRows::place(Action &action, KindId kind, uint32_t stage,
     }
     lastPipe = pipe->value;
   }
-  const Pipe &pipe = program.pipes[lastPipe];
+  const Pipe &pipe = program.pipes()[lastPipe];
   if (inLoop &&
       !checkLastTurn(*inLoop, microbatch, pipe, text.range(cell), diags))
     return false;
@@ -316,14 +317,15 @@ bool TextRows::place(Action &action, KindId kind, uint32_t stage,
   }
   action.pipe = PipeId(lastPipe);
   action.stage = StageId(stage);
-  return program.kinds[kind].isCompute() || placePeer(action, pipe, peer, cell);
+  return program.kinds()[kind].isCompute() ||
+         placePeer(action, pipe, peer, cell);
 }
 
 /// Without a peer the message goes to, or comes from, the stage beside it.
 bool TextRows::placePeer(Action &action, const Pipe &pipe,
                          std::optional<uint32_t> peer, StringRef cell) {
   if (!peer) {
-    const KindInfo &info = program.kinds[action.kind];
+    const KindInfo &info = program.kinds()[action.kind];
     bool toNext = (info.kindClass == KindClass::Send) ==
                   bool(info.defines & slot::Output);
     peer = toNext ? action.stage.value + 1 : action.stage.value - 1;
@@ -341,12 +343,12 @@ bool TextRows::placePeer(Action &action, const Pipe &pipe,
 /// on.
 bool TextRows::placeWhole(Action &action, uint32_t stage, SourceRange at) {
   RankId rank(std::max(program.ranksBegun(), 1u) - 1);
-  if (program.kinds[action.kind].scope == KindScope::Rank)
-    return placeOnRank(action, program, rank, at, diags);
+  if (program.kinds()[action.kind].scope == KindScope::Rank)
+    return placeOnRank(action, program.head(), rank, at, diags);
   std::optional<PipeId> other, host;
   uint32_t &seen = wholeCells[{action.kind.value, stage}];
   uint32_t number = 0;
-  for (auto [i, pipe] : llvm::enumerate(program.pipes)) {
+  for (auto [i, pipe] : llvm::enumerate(program.pipes())) {
     if (stage >= pipe.numStages())
       continue;
     if (!other)
@@ -356,7 +358,7 @@ bool TextRows::placeWhole(Action &action, uint32_t stage, SourceRange at) {
   }
   ++seen;
   if (!other) {
-    const Pipe *pipe = program.pipes.empty() ? nullptr : &program.pipes[0];
+    const Pipe *pipe = program.pipes().empty() ? nullptr : &program.pipes()[0];
     diags.report<diag::IrNoStage>(at, stage, pipe ? pipe->name : "",
                                   pipe ? pipe->numStages() : 0);
     return false;
@@ -368,7 +370,8 @@ bool TextRows::placeWhole(Action &action, uint32_t stage, SourceRange at) {
 
 bool TextRows::setSite(Action &action, uint32_t site, const char *from) {
   action.site = SiteId(site);
-  if (site != 0 && site < program.sites.size() && !ownSites.isOwn(action.site))
+  if (site != 0 && site < program.sites().size() &&
+      !ownSites.isOwn(action.site))
     return true;
   diags.report<diag::IrNoEntry>(text.rangeFrom(from), "site", site);
   return false;

@@ -14,7 +14,7 @@ namespace ppcc {
 /// checked at the end.
 class TextSection {
 protected:
-  TextSection(TextCursor &text, Program &program, DiagnosticEngine &diags)
+  TextSection(TextCursor &text, Head &program, DiagnosticEngine &diags)
       : text(text), program(program), diags(diags) {}
 
   /// Takes a string, the name of a pipe. Nothing, and a report, when there is
@@ -31,7 +31,7 @@ protected:
   }
 
   TextCursor &text;
-  Program &program;
+  Head &program;
   DiagnosticEngine &diags;
 };
 

@@ -37,7 +37,7 @@ private:
   /// False when the lines behind this one cannot be understood.
   bool readLine(StringRef line) {
     StringRef rest = line;
-    uint32_t expected = cells.program.numRanks;
+    uint32_t expected = cells.program.numRanks();
     if (takeRank(rest) != expected) {
       size_t length = line.size() - rest.size();
       context.diags.report<diag::ImportExpected>(
@@ -119,7 +119,7 @@ private:
          {CallStyle::None, CallStyle::Exchange, CallStyle::Ring}) {
       auto found = misnomer(style);
       if (!found) {
-        cells.program.calls = style;
+        cells.program.editHead().calls = style;
         return true;
       }
       if (found->row > latest.row || latest.right.empty())

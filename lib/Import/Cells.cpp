@@ -16,12 +16,13 @@ CellReader::CellReader(ImportContext &context, CellRules rules)
     : context(context), rules(rules), text(context.sources.text(context.file)),
       lineStart(text.begin()) {
   StringRef name = context.sources.name(context.file);
-  program.name = llvm::sys::path::stem(name).str();
-  program.files.push_back({name.str(), /*own=*/true});
+  Head &head = program.editHead();
+  head.name = llvm::sys::path::stem(name).str();
+  head.files.push_back({name.str(), /*own=*/true});
   // A cell takes three bytes and a separator at least.
   size_t rows = std::min<uint64_t>(text.size() / 4, context.options.maxActions);
-  program.reserve(rows);
-  program.sites.reserve(rows + 1);
+  program.editRows().reserve(rows);
+  head.sites.reserve(rows + 1);
 }
 
 void CellReader::forEachLine(
@@ -40,13 +41,13 @@ void CellReader::forEachLine(
 }
 
 bool CellReader::beginRank(StringRef at) {
-  if (program.numRanks == Program::maxRanks) {
+  if (program.numRanks() == Program::maxRanks) {
     context.diags.report<diag::ImportTooMany>(range(at), Program::maxRanks,
                                               "ranks");
     return false;
   }
-  ++program.numRanks;
-  program.beginRank();
+  ++program.editHead().numRanks;
+  program.editRows().beginRank();
   return true;
 }
 
@@ -78,10 +79,10 @@ bool CellReader::readAction(StringRef cell, bool joined) {
       firstLost = cell;
     return false;
   }
-  auto kindId = program.kinds.find(letters);
+  auto kindId = program.kinds().find(letters);
   if (!kindId)
     return notAnAction(cell, letters.str());
-  const KindInfo &info = program.kinds[*kindId];
+  const KindInfo &info = program.kinds()[*kindId];
 
   Action action;
   action.kind = *kindId;
@@ -212,7 +213,7 @@ bool CellReader::notAnAction(StringRef cell, std::string letters) {
   std::string hint;
   if (letters.size() > 1) {
     llvm::SmallVector<StringRef> known;
-    for (const KindInfo &info : program.kinds.rows())
+    for (const KindInfo &info : program.kinds().rows())
       known.push_back(info.letters);
     hint = didYouMean(letters, known);
   }
@@ -231,8 +232,7 @@ bool CellReader::append(Action action, StringRef cell) {
   Site site;
   site.line = line;
   site.column = static_cast<uint32_t>(cell.begin() - lineStart + 1);
-  program.sites.push_back(site);
-  action.site = SiteId(program.sites.size() - 1);
-  program.append(action);
+  action.site = program.editHead().addSite(site);
+  program.editRows().append(action);
   return true;
 }

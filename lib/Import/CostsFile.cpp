@@ -31,7 +31,7 @@ constexpr NumberType bandwidthType{amount::scale, "a number above 0, to 10^12",
 class CostsReader : JsonReader<diag::CostsShape> {
 public:
   CostsReader(StringRef text, uint32_t file, SourceManager &sources,
-              DiagnosticEngine &diags, Program &program)
+              DiagnosticEngine &diags, Head &program)
       : JsonReader(text, file, sources, diags), program(program),
         costs(program.costs) {}
 
@@ -277,13 +277,13 @@ private:
     return type.isPositive;
   }
 
-  Program &program;
+  Head &program;
   CostModel &costs;
 };
 
 } // namespace
 
 bool ppcc::readCosts(StringRef text, uint32_t file, SourceManager &sources,
-                     DiagnosticEngine &diags, Program &program) {
+                     DiagnosticEngine &diags, Head &program) {
   return CostsReader(text, file, sources, diags, program).read();
 }

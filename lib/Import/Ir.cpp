@@ -13,7 +13,7 @@ bool ppcc::beginsIr(llvm::StringRef text) {
 
 std::optional<Program> ppcc::importIr(ImportContext &context) {
   auto program = parseProgram(context.file, context.sources, context.diags);
-  if (!program || program->loops.empty())
+  if (!program || program->loops().empty())
     return program;
   if (flatSize(*program) > context.options.maxActions) {
     context.diags.report<diag::ImportTooMany>({}, context.options.maxActions,

@@ -32,11 +32,11 @@ public:
       : context(context), diags(context.diags),
         json(withoutMark(context.sources.text(context.file)), context.file,
              context.sources, context.diags),
-        kinds(json, program), pipes(json, program),
+        kinds(json, program.editHead()), pipes(json, program.editHead()),
         rows(json, context.options.maxActions, program),
         facts(json, context.options.maxActions, program) {
-    program.sites.clear();
-    program.phases.clear();
+    program.editHead().sites.clear();
+    program.editHead().phases.clear();
   }
 
   std::optional<Program> read();
@@ -52,13 +52,14 @@ private:
   void readFormat();
   void readVersion();
   void readCompiler() { json.string("compiler"); }
-  void readSchedule() { program.name = json.string("schedule"); }
+  void readSchedule() { program.editHead().name = json.string("schedule"); }
   void readParams();
   void readRanks() {
-    program.numRanks = json.number("ranks", 1, Program::maxRanks);
+    program.editHead().numRanks = json.number("ranks", 1, Program::maxRanks);
   }
   void readBackward() {
-    program.hasBackward = json.boolean("backward", /*otherwise=*/true);
+    program.editHead().hasBackward =
+        json.boolean("backward", /*otherwise=*/true);
   }
   void readPreconnect();
   void readCalls();
@@ -90,6 +91,7 @@ private:
   JsonPipes pipes;
   JsonRows rows;
   JsonFacts facts;
+  std::vector<RankPair> preconnect;
   StringRef costsText, nodesText;
   std::vector<SourceRange> sitePlaces, pairPlaces;
   SourceRange layoutPlace;
@@ -150,7 +152,8 @@ void Reader::readParams() {
   json.object("params", [&](StringRef name) {
     std::string key = name.str();
     if (json.cursor.peek() == '"') {
-      program.params.push_back({std::move(key), "text", json.string("params")});
+      program.editHead().params.push_back(
+          {std::move(key), "text", json.string("params")});
       return;
     }
     auto value = json.cursor.scalar();
@@ -159,7 +162,8 @@ void Reader::readParams() {
     StringRef type = *value == "true" || *value == "false"            ? "bool"
                      : value->find_first_of(".eE") == StringRef::npos ? "int"
                                                                       : "float";
-    program.params.push_back({std::move(key), type.str(), value->str()});
+    program.editHead().params.push_back(
+        {std::move(key), type.str(), value->str()});
   });
 }
 
@@ -174,7 +178,7 @@ void Reader::readPreconnect() {
       return json.wrong("preconnect", "pairs of ranks, the smaller first");
     if (!seen.insert({low, high}).second)
       diags.report<diag::ImportJsonPair>(json.lastPlace(), low, high);
-    program.preconnect.push_back({RankId(low), RankId(high)});
+    preconnect.push_back({RankId(low), RankId(high)});
     pairPlaces.push_back(json.lastPlace());
   });
 }
@@ -183,7 +187,7 @@ void Reader::readCalls() {
   auto style = findCallStyle(json.string("calls"));
   if (!style)
     json.wrong("calls", "one of " + llvm::join(callStyleNames(), ", "));
-  program.calls = style.value_or(CallStyle::None);
+  program.editHead().calls = style.value_or(CallStyle::None);
 }
 
 void Reader::readLayout() {
@@ -192,25 +196,26 @@ void Reader::readLayout() {
     layoutPlace = json.lastPlace();
     if (!llvm::all_of(layers, llvm::isAlpha))
       json.wrong("layout", "a list of letters by stage");
-    program.stageLayers.push_back(std::move(layers));
+    program.editHead().stageLayers.push_back(std::move(layers));
   });
 }
 
 void Reader::readPhases() {
   json.list("phases", [&] {
     std::string name = json.string("phases");
-    if (program.phases.size() > Program::maxPhases)
+    if (program.phases().size() > Program::maxPhases)
       json.tooMany(Program::maxPhases, "phases");
     else
-      program.phases.push_back(std::move(name));
+      program.editHead().phases.push_back(std::move(name));
   });
-  if (program.phases.empty() || !program.phases.front().empty())
+  if (program.phases().empty() || !program.phases().front().empty())
     json.wrong("phases", "a list that begins with \"\"");
 }
 
 void Reader::readFiles() {
-  json.list("files",
-            [&] { program.files.push_back({json.string("files"), false}); });
+  json.list("files", [&] {
+    program.editHead().files.push_back({json.string("files"), false});
+  });
 }
 
 void Reader::readSites() {
@@ -218,7 +223,7 @@ void Reader::readSites() {
     std::array<int64_t, 4> site;
     if (!json.numbers("sites", site))
       return;
-    bool isFirst = program.sites.empty();
+    bool isFirst = program.sites().empty();
     bool isUnknown = site == std::array<int64_t, 4>{-1, 0, 0, 0};
     bool fits = llvm::all_of(
         site, [](int64_t n) { return n >= 0 && n < int64_t(UINT32_MAX); });
@@ -228,10 +233,10 @@ void Reader::readSites() {
     if (!isFirst)
       entry = {uint32_t(site[0]), uint32_t(site[1]), uint32_t(site[2]),
                SiteId(site[3])};
-    program.sites.push_back(entry);
+    program.editHead().sites.push_back(entry);
     sitePlaces.push_back(json.lastPlace());
   });
-  if (program.sites.empty())
+  if (program.sites().empty())
     json.wrong("sites", "a list that begins with [-1,0,0,0]");
 }
 
@@ -246,9 +251,10 @@ void Reader::finish() {
     return; // Rows that refer to them would only repeat it.
   if (!nodesText.empty())
     readNodes(nodesText, context.file, context.sources, diags, kinds.numbers(),
-              program);
+              program.editHead());
   if (!costsText.empty())
-    readCosts(costsText, context.file, context.sources, diags, program);
+    readCosts(costsText, context.file, context.sources, diags,
+              program.editHead());
   rows.finish(kinds.numbers());
   if (isGood() && rows.hasLoops())
     facts.checkNoWaits();
@@ -256,6 +262,7 @@ void Reader::finish() {
     rows.finishLoops();
   if (!isGood())
     return;
+  program.setFacts({{}, std::move(preconnect)});
   if (rows.hasLoops())
     program = unrolled(program);
   else
@@ -269,29 +276,29 @@ void Reader::finishHead() {
   pipes.check();
   checkSites();
   checkPreconnect();
-  checkLayout(program, layoutPlace, diags);
+  checkLayout(program.head(), layoutPlace, diags);
 }
 
 void Reader::checkSites() {
-  for (size_t i = 1; i < program.sites.size() && !diags.saturated(); ++i) {
-    const Site &site = program.sites[i];
-    if (site.file >= program.files.size())
+  for (size_t i = 1; i < program.sites().size() && !diags.saturated(); ++i) {
+    const Site &site = program.sites()[i];
+    if (site.file >= program.files().size())
       diags.report<diag::ImportJsonRange>(
           sitePlaces[i], "file", site.file,
-          fmt::format("`files` has {}", program.files.size()));
-    if (site.caller.value >= program.sites.size())
+          fmt::format("`files` has {}", program.files().size()));
+    if (site.caller.value >= program.sites().size())
       diags.report<diag::ImportJsonRange>(
           sitePlaces[i], "site", site.caller.value,
-          fmt::format("`sites` has {}", program.sites.size()));
+          fmt::format("`sites` has {}", program.sites().size()));
   }
 }
 
 void Reader::checkPreconnect() {
-  for (auto [pair, place] : llvm::zip(program.preconnect, pairPlaces))
-    if (pair.high.value >= program.numRanks && !diags.saturated())
+  for (auto [pair, place] : llvm::zip(preconnect, pairPlaces))
+    if (pair.high.value >= program.numRanks() && !diags.saturated())
       diags.report<diag::ImportJsonRange>(
           place, "rank", pair.high.value,
-          fmt::format("the program has {}", program.numRanks));
+          fmt::format("the program has {}", program.numRanks()));
 }
 
 } // namespace

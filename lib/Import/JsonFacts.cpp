@@ -106,7 +106,7 @@ void JsonFacts::checkPeakActivations() {
   if (peaks == truth)
     return;
   std::string what =
-      fmt::format("a list of {} numbers, one a rank", program.numRanks);
+      fmt::format("a list of {} numbers, one a rank", program.numRanks());
   if (peaks.size() == truth.size()) {
     size_t rank =
         std::mismatch(peaks.begin(), peaks.end(), truth.begin()).first -

@@ -9,7 +9,7 @@ namespace ppcc {
 /// Reads the key `kinds` of docs/program-format.md.
 class JsonKinds {
 public:
-  JsonKinds(ProgramJson &json, Program &program)
+  JsonKinds(ProgramJson &json, Head &program)
       : json(json), program(program), declarations(program.kinds) {}
 
   /// The key `kinds`.
@@ -37,7 +37,7 @@ private:
   void declareKind();
 
   ProgramJson &json;
-  Program &program;
+  Head &program;
   KindDeclarations declarations;
   std::vector<KindId> kinds;
 

@@ -9,8 +9,7 @@ namespace ppcc {
 /// Reads the key `pipes` of docs/program-format.md.
 class JsonPipes {
 public:
-  JsonPipes(ProgramJson &json, Program &program)
-      : json(json), program(program) {}
+  JsonPipes(ProgramJson &json, Head &program) : json(json), program(program) {}
 
   /// The key `pipes`.
   void read();
@@ -40,7 +39,7 @@ private:
   void checkOther(const Pipe &pipe, const Pipe &other, SourceRange place);
 
   ProgramJson &json;
-  Program &program;
+  Head &program;
   std::vector<SourceRange> places; ///< Of the pipes.
 
   // What is being read.

@@ -56,7 +56,7 @@ void JsonRows::readActions() {
   json.list("actions", [&] {
     if (program.ranksBegun() == Program::maxRanks)
       return json.tooMany(Program::maxRanks, "ranks");
-    program.beginRank();
+    program.editRows().beginRank();
     nextGroup = 0;
     group = -1;
     json.list("actions", [&] { readAction(); });
@@ -85,7 +85,7 @@ void JsonRows::readAction() {
   action.phase = PhaseId(row[PhaseColumn]);
   action.site = SiteId(row[SiteColumn]);
   action.joined = joinsGroup(row[GroupColumn]);
-  program.append(action);
+  program.editRows().append(action);
   rowOffsets.push_back(json.lastOffset());
 }
 
@@ -135,14 +135,14 @@ void JsonRows::readLoop() {
 // ---- Rows ----
 
 void JsonRows::checkRanks() {
-  if (program.ranksBegun() != program.numRanks)
+  if (program.ranksBegun() != program.numRanks())
     json.diags.report<diag::ImportJsonShape>(
         actionsPlace, "actions",
-        fmt::format("a list of {} lists, one a rank", program.numRanks));
+        fmt::format("a list of {} lists, one a rank", program.numRanks()));
 }
 
 void JsonRows::finish(llvm::ArrayRef<KindId> kinds) {
-  numSites = program.sites.size();
+  numSites = program.sites().size();
   for (uint32_t row = 0; row != program.size() && !json.diags.saturated();
        ++row)
     finishRow(ActionId(row), rowOffsets[row], kinds);
@@ -156,25 +156,26 @@ void JsonRows::finishRow(ActionId id, uint32_t offset,
   action.kind = kinds[action.kind.value];
   checkPeer(action, offset);
   checkMicrobatch(action, offset);
-  if (program.kinds[action.kind].scope == KindScope::Rank)
-    placeOnRank(action, program, program.rankOf(id), placeOf(offset),
+  if (program.kinds()[action.kind].scope == KindScope::Rank)
+    placeOnRank(action, program.head(), program.rankOf(id), placeOf(offset),
                 json.diags);
   if (action.site == SiteId())
     action.site = ownSite(offset);
-  program.set(id, action);
+  program.editRows().set(id, action);
 }
 
 /// Whether the file has what the numbers of a row stand for.
 bool JsonRows::checkTables(const Action &action, uint32_t offset,
                            size_t numKinds) {
   return checkNumber(offset, "kind", action.kind.value, numKinds, "`kinds`") &&
-         checkNumber(offset, "pipe", action.pipe.value, program.pipes.size(),
+         checkNumber(offset, "pipe", action.pipe.value, program.pipes().size(),
                      "`pipes`") &&
-         checkNumber(offset, "phase", action.phase.value, program.phases.size(),
-                     "`phases`") &&
+         checkNumber(offset, "phase", action.phase.value,
+                     program.phases().size(), "`phases`") &&
          checkNumber(offset, "site", action.site.value, numSites, "`sites`") &&
          checkNumber(offset, "stage", action.stage.value,
-                     program.pipes[action.pipe.value].numStages(), "its pipe");
+                     program.pipes()[action.pipe.value].numStages(),
+                     "its pipe");
 }
 
 bool JsonRows::beyond(uint32_t offset, StringRef what, uint64_t number,
@@ -185,7 +186,7 @@ bool JsonRows::beyond(uint32_t offset, StringRef what, uint64_t number,
 }
 
 void JsonRows::checkPeer(const Action &action, uint32_t offset) {
-  bool isMessage = !program.kinds[action.kind].isCompute();
+  bool isMessage = !program.kinds()[action.kind].isCompute();
   if (isMessage != action.hasPeer())
     json.diags.report<diag::ImportJsonShape>(placeOf(offset), "peer",
                                              isMessage
@@ -194,12 +195,12 @@ void JsonRows::checkPeer(const Action &action, uint32_t offset) {
                                                  : "-1 for a compute action");
   else if (isMessage)
     checkNumber(offset, "stage", action.peer.value,
-                program.pipes[action.pipe.value].numStages(), "its pipe");
+                program.pipes()[action.pipe.value].numStages(), "its pipe");
 }
 
 void JsonRows::checkMicrobatch(const Action &action, uint32_t offset) {
-  const Pipe &pipe = program.pipes[action.pipe.value];
-  if (program.kinds[action.kind].scope != KindScope::Microbatch) {
+  const Pipe &pipe = program.pipes()[action.pipe.value];
+  if (program.kinds()[action.kind].scope != KindScope::Microbatch) {
     if (action.hasMicrobatch())
       json.diags.report<diag::ImportJsonShape>(
           placeOf(offset), "microbatch",
@@ -240,7 +241,7 @@ void JsonRows::finishLoops() {
       loop.end.value += program.begin(rank).value;
       if (!checkLoop(loop, free, rank, loopPlaces[next]))
         return;
-      program.loops.push_back(loop);
+      program.editRows().loops.push_back(loop);
       free = loop.end;
     }
   }
@@ -265,7 +266,7 @@ bool JsonRows::checkLoop(const Loop &loop, ActionId free, RankId rank,
     Action action = program[row];
     if (action.hasMicrobatch() &&
         !checkLastTurn(loop, action.microbatch,
-                       program.pipes[action.pipe.value], place, json.diags))
+                       program.pipes()[action.pipe.value], place, json.diags))
       return false;
   }
   return true;

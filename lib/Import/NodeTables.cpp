@@ -15,7 +15,7 @@ class TablesReader : ProgramJson {
 public:
   TablesReader(StringRef part, uint32_t file, SourceManager &sources,
                DiagnosticEngine &diags, llvm::ArrayRef<KindId> kinds,
-               Program &program)
+               Head &program)
       : JsonReader(part, file, sources, diags), kinds(kinds), program(program),
         nodes(program.nodes) {}
 
@@ -214,7 +214,7 @@ private:
   }
 
   llvm::ArrayRef<KindId> kinds;
-  Program &program;
+  Head &program;
   NodeGraphs &nodes;
   std::vector<SourceRange> patternPlaces;
   uint64_t total = 0; ///< Layers and nodes of all graphs.
@@ -224,6 +224,6 @@ private:
 
 void ppcc::readNodes(StringRef text, uint32_t file, SourceManager &sources,
                      DiagnosticEngine &diags, llvm::ArrayRef<KindId> kinds,
-                     Program &program) {
+                     Head &program) {
   TablesReader(text, file, sources, diags, kinds, program).read();
 }

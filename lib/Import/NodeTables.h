@@ -7,10 +7,10 @@
 namespace ppcc {
 
 /// Reads the key `nodes` of docs/program-format.md, `text` of the file, into
-/// Program::nodes. `kinds` are those of the file, by its numbers; pipes have
+/// Head::nodes. `kinds` are those of the file, by its numbers; pipes have
 /// been read. Reports all that is wrong.
 void readNodes(llvm::StringRef text, uint32_t file, SourceManager &sources,
                DiagnosticEngine &diags, llvm::ArrayRef<KindId> kinds,
-               Program &program);
+               Head &program);
 
 } // namespace ppcc

@@ -31,7 +31,7 @@ public:
     pipe.name = "main";
     pipe.numMicrobatches = microbatches;
     if (placeStages(pipe))
-      program.pipes.push_back(std::move(pipe));
+      program.editHead().pipes.push_back(std::move(pipe));
     else if (!severalPipes || !findPipes())
       reportConflicts(pipe);
     if (context.diags.errorCount() != errorsBefore)
@@ -59,13 +59,13 @@ private:
     ActionId lowest;
     uint32_t last = 0;
     std::optional<uint32_t> given = context.options.microbatches;
-    program.hasBackward = false;
+    program.editHead().hasBackward = false;
     forEachRow([&](ActionId row, const Action &action) {
       if (action.microbatch < program[lowest].microbatch)
         lowest = row;
       last = std::max(last, action.microbatch);
       if (program.kindOf(row).defines & ~slot::Output)
-        program.hasBackward = true;
+        program.editHead().hasBackward = true;
       if (given && action.microbatch >= *given && !context.diags.saturated())
         context.diags.report<diag::ImportMicrobatchRange>(
             place(row), cell(program, action), *given);
@@ -175,7 +175,7 @@ private:
       if (llvm::is_contained(pipe.rankOfStage, RankId(none)) ||
           stagesOfRanks(pipe) != load)
         return false;
-    program.pipes = std::move(pipes);
+    program.editHead().pipes = std::move(pipes);
     return true;
   }
 
@@ -192,7 +192,7 @@ private:
   }
 
   std::vector<uint32_t> stagesOfRanks(const Pipe &pipe) const {
-    std::vector<uint32_t> load(program.numRanks);
+    std::vector<uint32_t> load(program.numRanks());
     for (RankId rank : pipe.rankOfStage)
       if (rank.value != none)
         ++load[rank.value];
@@ -205,15 +205,15 @@ private:
     for (uint32_t row = 0; row != program.size() && !context.diags.saturated();
          ++row) {
       Action action = program[ActionId(row)];
-      if (!program.pipes[pipe.value].hasMicrobatch(action.microbatch))
+      if (!program.pipes()[pipe.value].hasMicrobatch(action.microbatch))
         pipe = *program.pipeOfMicrobatch(action.microbatch);
       action.pipe = pipe;
-      const KindInfo &info = program.kinds[action.kind];
+      const KindInfo &info = program.kinds()[action.kind];
       if (!info.isCompute() && !findPeer(ActionId(row), action, info))
         continue;
-      program.set(ActionId(row), action);
+      program.editRows().set(ActionId(row), action);
     }
-    for (Pipe &info : program.pipes) {
+    for (Pipe &info : program.editHead().pipes) {
       llvm::sort(info.skipEdges);
       info.skipEdges.erase(
           std::unique(info.skipEdges.begin(), info.skipEdges.end()),
@@ -237,7 +237,7 @@ private:
     StageId from = toNext ? action.stage : action.peer,
             to = toNext ? action.peer : action.stage;
     if (from.value + 1 < to.value)
-      addEdge(program.pipes[action.pipe.value], {from, to});
+      addEdge(program.editHead().pipes[action.pipe.value], {from, to});
     return true;
   }
 

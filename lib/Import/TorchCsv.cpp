@@ -61,7 +61,7 @@ private:
       if (line.trim().empty())
         context.diags.report<diag::ImportEmptyRow>(
             SourceRange(cells.range(line).begin), number,
-            cells.program.numRanks - 1);
+            cells.program.numRanks() - 1);
       else
         readLine(line);
       return true;
@@ -88,14 +88,14 @@ private:
     }
     if (emptyCells++ == 0) {
       firstEmpty = field.take_front(1);
-      rankOfEmpty = cells.program.numRanks - 1;
+      rankOfEmpty = cells.program.numRanks() - 1;
     }
   }
 
   /// Whether all stages are on one rank; else reports the first edge without
   /// messages.
   bool checkLocal() {
-    const auto &ranks = cells.program.pipes.front().rankOfStage;
+    const auto &ranks = cells.program.pipes().front().rankOfStage;
     auto edge =
         std::adjacent_find(ranks.begin(), ranks.end(), std::not_equal_to<>());
     if (edge == ranks.end())

@@ -42,8 +42,8 @@ private:
   }
 
   void runOne(const NamedPass &pass) {
-    if (!program.loops.empty() && !pass.pass->takesLoops()) {
-      context.diags.report<diag::PassTakesNoLoops>(Place(program.name),
+    if (!program.loops().empty() && !pass.pass->takesLoops()) {
+      context.diags.report<diag::PassTakesNoLoops>(Place(program.name()),
                                                    pass.name);
       return;
     }
@@ -55,10 +55,6 @@ private:
     if (result != PassResult::Unchanged && !pass.pass->keepsRows()) {
       context.analyses.clear();
       judges.clear();
-      if (result != PassResult::Restated) {
-        program.provenUnder.clear();
-        program.preconnect.clear();
-      }
     } else {
       judges.push_back(pass.name);
     }
@@ -66,24 +62,24 @@ private:
     if (instrumentation.printAfterAll ||
         llvm::is_contained(instrumentation.printAfter, pass.name))
       print(pass.name);
-    bool differs =
-        result == PassResult::Changed || result == PassResult::Restated;
-    if (differs && !failed() && !verify())
-      context.diags.report<diag::BrokenByPass>(Place(program.name), pass.name);
+    if (result == PassResult::Changed && !failed() && !verify())
+      context.diags.report<diag::BrokenByPass>(Place(program.name()),
+                                               pass.name);
   }
 
   void recordProofs() {
-    for (std::string &transport : context.proven)
-      if (!llvm::is_contained(program.provenUnder, transport))
-        program.provenUnder.push_back(std::move(transport));
-    context.proven.clear();
+    Facts facts = program.facts();
+    for (std::string &transport : std::exchange(context.proven, {}))
+      if (!llvm::is_contained(facts.provenUnder, transport))
+        facts.provenUnder.push_back(std::move(transport));
+    program.setFacts(std::move(facts));
   }
 
   /// Runs the passes that --verify-each names; false when they found errors.
   bool verify() {
     if (!instrumentation.verifyEach)
       return true;
-    if (program.loops.empty())
+    if (program.loops().empty())
       return verify(program);
     context.analyses.clear();
     Program flat = unrolled(program);

@@ -12,7 +12,7 @@ namespace {
 class CostBuilder {
 public:
   CostBuilder(const Schedule &schedule, const Limits &limits,
-              Evaluator &evaluator, Program &program, DiagnosticEngine &diags)
+              Evaluator &evaluator, Head &program, DiagnosticEngine &diags)
       : schedule(schedule), limits(limits), evaluator(evaluator),
         program(program), costs(program.costs), diags(diags) {}
 
@@ -243,7 +243,7 @@ private:
   const Schedule &schedule;
   const Limits &limits;
   Evaluator &evaluator;
-  Program &program;
+  Head &program;
   CostModel &costs;
   DiagnosticEngine &diags;
   uint64_t numFactors = 0; ///< Of all scales.
@@ -252,7 +252,7 @@ private:
 } // namespace
 
 void sema::evaluateCosts(const Schedule &schedule, const Limits &limits,
-                         Evaluator &evaluator, Program &program,
+                         Evaluator &evaluator, Head &program,
                          DiagnosticEngine &diags) {
   size_t before = diags.errorCount();
   CostBuilder builder(schedule, limits, evaluator, program, diags);

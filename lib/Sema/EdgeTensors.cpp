@@ -33,8 +33,8 @@ struct StageTensors {
 
 class TensorBuilder {
 public:
-  TensorBuilder(const Schedule &schedule, Evaluator &evaluator,
-                Program &program, DiagnosticEngine &diags)
+  TensorBuilder(const Schedule &schedule, Evaluator &evaluator, Head &program,
+                DiagnosticEngine &diags)
       : schedule(schedule), evaluator(evaluator), program(program),
         diags(diags) {}
 
@@ -193,7 +193,7 @@ private:
 
   const Schedule &schedule;
   Evaluator &evaluator;
-  Program &program;
+  Head &program;
   DiagnosticEngine &diags;
   std::vector<StageTensors> outputs, inputs; ///< By stage of the pipe.
   uint64_t numTensors = 0;
@@ -202,7 +202,7 @@ private:
 } // namespace
 
 void sema::addTensors(const Schedule &schedule, Evaluator &evaluator,
-                      Program &program, DiagnosticEngine &diags) {
+                      Head &program, DiagnosticEngine &diags) {
   if (!schedule.model->tensors.empty())
     TensorBuilder(schedule, evaluator, program, diags).build();
 }

@@ -11,7 +11,7 @@ namespace ppcc::sema {
 /// the stages it reads that gives it, and all that they give where nothing is
 /// said of its inputs. Reports inputs that nobody gives, or that differ.
 /// O(stages + edges, each times its tensors).
-void addTensors(const Schedule &schedule, Evaluator &evaluator,
-                Program &program, DiagnosticEngine &diags);
+void addTensors(const Schedule &schedule, Evaluator &evaluator, Head &program,
+                DiagnosticEngine &diags);
 
 } // namespace ppcc::sema

@@ -91,7 +91,7 @@ struct StageParts {
 class GraphBuilder {
 public:
   GraphBuilder(const Schedule &schedule, const Limits &limits,
-               Evaluator &evaluator, Program &program, DiagnosticEngine &diags)
+               Evaluator &evaluator, Head &program, DiagnosticEngine &diags)
       : schedule(schedule), evaluator(evaluator), program(program),
         diags(diags), graphs(program.nodes), names(graphs.names),
         lanes(graphs.lanes),
@@ -599,7 +599,7 @@ private:
 
   const Schedule &schedule;
   Evaluator &evaluator;
-  Program &program;
+  Head &program;
   DiagnosticEngine &diags;
   NodeGraphs &graphs;
   Words names, lanes;
@@ -614,7 +614,7 @@ private:
 } // namespace
 
 void sema::buildGraphs(const Schedule &schedule, const Limits &limits,
-                       Evaluator &evaluator, Program &program,
+                       Evaluator &evaluator, Head &program,
                        DiagnosticEngine &diags) {
   GraphBuilder(schedule, limits, evaluator, program, diags).run();
 }

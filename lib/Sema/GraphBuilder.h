@@ -5,11 +5,10 @@
 
 namespace ppcc::sema {
 
-/// Fills Program::nodes, for each stage of each pipe of `program`, and checks
+/// Fills Head::nodes, for each stage of each pipe of `program`, and checks
 /// that the patterns suit them. Reports every error. O(stages * layers + nodes
 /// of graphs that differ, times the patterns).
 void buildGraphs(const Schedule &schedule, const Limits &limits,
-                 Evaluator &evaluator, Program &program,
-                 DiagnosticEngine &diags);
+                 Evaluator &evaluator, Head &program, DiagnosticEngine &diags);
 
 } // namespace ppcc::sema

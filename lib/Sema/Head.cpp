@@ -96,10 +96,10 @@ private:
   llvm::DenseSet<uint32_t> functions;
 };
 
-class Head {
+class HeadEvaluator {
 public:
-  Head(const Schedule &schedule, Evaluator &evaluator, Program &program,
-       DiagnosticEngine &diags)
+  HeadEvaluator(const Schedule &schedule, Evaluator &evaluator, Head &program,
+                DiagnosticEngine &diags)
       : schedule(schedule), module(evaluator.checkedModule()),
         evaluator(evaluator), program(program), diags(diags),
         unknown(schedule.numGlobals), doubted(schedule.numGlobals) {}
@@ -222,7 +222,7 @@ private:
   const Schedule &schedule;
   const Module &module;
   Evaluator &evaluator;
-  Program &program;
+  Head &program;
   DiagnosticEngine &diags;
   /// Globals without a value, and those that a `require` refuses: what follows
   /// from them would be said twice.
@@ -232,10 +232,10 @@ private:
 } // namespace
 
 void sema::evaluateHead(const Schedule &schedule, ArrayRef<ParamValue> values,
-                        Evaluator &evaluator, Program &program,
+                        Evaluator &evaluator, Head &program,
                         DiagnosticEngine &diags) {
   size_t before = diags.errorCount();
-  Head head(schedule, evaluator, program, diags);
+  HeadEvaluator head(schedule, evaluator, program, diags);
   head.bind(values);
   if (diags.errorCount() == before)
     head.evaluate();

@@ -14,7 +14,7 @@ using llvm::StringRef;
 /// The layout given from outside, or the schedule's; gives its place.
 static Place takeLayout(const Schedule &schedule,
                         const std::vector<std::string> *given,
-                        Evaluator &evaluator, Program &program) {
+                        Evaluator &evaluator, Head &program) {
   Place place;
   if (schedule.model)
     for (const ast::ModelText &text : schedule.model->texts) {
@@ -56,7 +56,7 @@ sema::instantiate(const Schedule &schedule, ArrayRef<ParamValue> values,
   const Module &module = evaluator.checkedModule();
   Instance instance;
   instance.schedule = &schedule;
-  Program &program = instance.program;
+  Head &program = instance.program;
   program.name = schedule.decl->name.text.str();
   program.kinds = module.kinds;
   Place layoutPlace = takeLayout(schedule, layout, evaluator, program);

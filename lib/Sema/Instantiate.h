@@ -8,8 +8,7 @@ namespace ppcc::sema {
 /// Gives the parameters their values, and evaluates what the head says of
 /// itself: `let`, `require`, `ranks` and `backward`.
 void evaluateHead(const Schedule &schedule, llvm::ArrayRef<ParamValue> values,
-                  Evaluator &evaluator, Program &program,
-                  DiagnosticEngine &diags);
+                  Evaluator &evaluator, Head &program, DiagnosticEngine &diags);
 
 /// Evaluates the pipes and the modules: where stages are, their edges, their
 /// microbatches. `layout` is where the layout is given.
@@ -19,7 +18,7 @@ void evaluatePipes(const Schedule &schedule, const Place &layout,
 
 /// Evaluates the costs of declared actions and those of `model`.
 void evaluateCosts(const Schedule &schedule, const Limits &limits,
-                   Evaluator &evaluator, Program &program,
+                   Evaluator &evaluator, Head &program,
                    DiagnosticEngine &diags);
 
 } // namespace ppcc::sema

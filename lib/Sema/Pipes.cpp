@@ -253,7 +253,7 @@ private:
   const Limits &limits;
   Evaluator &evaluator;
   Instance &instance;
-  Program &program;
+  Head &program;
   DiagnosticEngine &diags;
   __int128 total = 0;
   uint32_t numEdges = 0;

@@ -53,7 +53,7 @@ private:
 
   /// Neighbouring messages in batches that end before each row of `apart`.
   Program withBatches(const llvm::BitVector &apart) const {
-    Program result = program;
+    Rows result = program.allRows();
     for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
       PhaseId phase;
       bool afterMessage = false;
@@ -71,7 +71,7 @@ private:
         afterMessage = isMessage;
       }
     }
-    return result;
+    return program.withRows(std::move(result));
   }
 
   /// Whether `fused` hangs; `apart` then gets members of batches on the

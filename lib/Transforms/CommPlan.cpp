@@ -10,7 +10,7 @@ using namespace ppcc;
 /// Rows of a program with communication; 16 bytes each.
 static constexpr uint64_t maxRows = uint64_t(1) << 29;
 
-CommWriter::CommWriter(const Program &program, Program &result)
+CommWriter::CommWriter(const Program &program, Rows &result)
     : program(program), result(result) {
   for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
     nextRow.push_back(program.begin(RankId(rank)).value);
@@ -18,8 +18,8 @@ CommWriter::CommWriter(const Program &program, Program &result)
   }
   forEachSlot(slot::Output | slot::InputGrad, [&](uint8_t slotBit) {
     unsigned i = std::countr_zero(slotBit);
-    sendOf[i] = *program.kinds.find(KindClass::Send, slotBit);
-    recvOf[i] = *program.kinds.find(KindClass::Recv, slotBit);
+    sendOf[i] = *program.kinds().find(KindClass::Send, slotBit);
+    recvOf[i] = *program.kinds().find(KindClass::Recv, slotBit);
   });
 }
 
@@ -83,10 +83,10 @@ countRows(const Program &program, const ProgramIndex &index) {
   return std::vector<uint32_t>(rows.begin(), rows.end());
 }
 
-std::optional<Program> ppcc::roomForMessages(const Program &program,
-                                             const ProgramIndex &index,
-                                             DiagnosticEngine &diags,
-                                             SourceManager &sources) {
+std::optional<Rows> ppcc::roomForMessages(const Program &program,
+                                          const ProgramIndex &index,
+                                          DiagnosticEngine &diags,
+                                          SourceManager &sources) {
   if (auto row = program.firstMessage()) {
     diags.report<diag::HasCommunication>(placeOf(program, *row, sources),
                                          program.rankOf(*row).value,
@@ -102,7 +102,7 @@ std::optional<Program> ppcc::roomForMessages(const Program &program,
     diags.report<diag::TooManyMessages>({}, *total, maxRows);
     return std::nullopt;
   }
-  Program result = program.withoutRows();
+  Rows result;
   result.layout(std::get<0>(rows));
   return result;
 }

@@ -15,7 +15,7 @@ namespace ppcc {
 class CommWriter {
 public:
   /// `result` is laid out with room for the rows and messages of each rank.
-  CommWriter(const Program &program, Program &result);
+  CommWriter(const Program &program, Rows &result);
 
   /// The next row of `rank` that is not copied yet; end(rank) when all are.
   ActionId next(RankId rank) const { return ActionId(nextRow[rank.value]); }
@@ -41,18 +41,18 @@ private:
   void append(RankId rank, Action row, bool joined);
 
   const Program &program;
-  Program &result;
+  Rows &result;
   std::vector<uint32_t> nextRow, cursor;
   KindId sendOf[slot::count], recvOf[slot::count];
 };
 
-/// A copy of `program` with empty rows, as many for each rank as it has with
-/// its messages; nothing, after a diagnostic, when it has some already, is far
-/// too short, or too long.
-std::optional<Program> roomForMessages(const Program &program,
-                                       const ProgramIndex &index,
-                                       DiagnosticEngine &diags,
-                                       SourceManager &sources);
+/// Empty rows, as many for each rank as it has with its messages; nothing,
+/// after a diagnostic, when the program has some already, is far too short, or
+/// too long.
+std::optional<Rows> roomForMessages(const Program &program,
+                                    const ProgramIndex &index,
+                                    DiagnosticEngine &diags,
+                                    SourceManager &sources);
 
 /// What an order works with.
 struct CommPlan {

@@ -22,10 +22,10 @@ static bool followsMessages(const KindRule &rule, const KindTable &kinds) {
 
 Followers::Followers(const Program &program)
     : program(program), rows(program.size()) {
-  for (uint32_t kind = 0; kind != program.kinds.size(); ++kind)
-    if (llvm::any_of(program.kinds[KindId(kind)].rules,
+  for (uint32_t kind = 0; kind != program.kinds().size(); ++kind)
+    if (llvm::any_of(program.kinds()[KindId(kind)].rules,
                      [&](const KindRule &rule) {
-                       return followsMessages(rule, program.kinds);
+                       return followsMessages(rule, program.kinds());
                      }))
       kinds.push_back(KindId(kind));
   for (uint32_t row = 0; !kinds.empty() && row != program.size(); ++row)
@@ -35,7 +35,7 @@ Followers::Followers(const Program &program)
 }
 
 Program Followers::taken() const {
-  Program result = program.withoutRows(/*keepFacts=*/true);
+  Rows result;
   result.reserve(program.size());
   for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
     result.beginRank();
@@ -44,11 +44,11 @@ Program Followers::taken() const {
       if (!rows.test(row.value))
         result.append(program[row]);
   }
-  return result;
+  return program.withRows(std::move(result));
 }
 
 Followers::Key Followers::keyOf(const Action &action, KindId follower) const {
-  KindScope scope = program.kinds[follower].scope;
+  KindScope scope = program.kinds()[follower].scope;
   return {follower,
           scope == KindScope::Rank
               ? 0
@@ -58,7 +58,7 @@ Followers::Key Followers::keyOf(const Action &action, KindId follower) const {
 }
 
 Program Followers::putBack(const Program &placed) const {
-  Program result = placed.withoutRows(/*keepFacts=*/true);
+  Rows result;
   result.reserve(placed.size() + rows.count());
   for (uint32_t r = 0; r != placed.ranksBegun(); ++r) {
     RankId rank(r);
@@ -71,8 +71,8 @@ Program Followers::putBack(const Program &placed) const {
     auto forEachFollower = [&](ActionId row, auto visit) {
       Action action = placed[row];
       for (KindId kind : kinds)
-        for (const KindRule &rule : program.kinds[kind].rules)
-          if (followsMessages(rule, program.kinds) &&
+        for (const KindRule &rule : program.kinds()[kind].rules)
+          if (followsMessages(rule, program.kinds()) &&
               llvm::is_contained(rule.kinds, action.kind))
             visit(keyOf(action, kind));
     };
@@ -98,5 +98,5 @@ Program Followers::putBack(const Program &placed) const {
       for (ActionId follower : followers)
         result.append(program[follower]);
   }
-  return result;
+  return placed.withRows(std::move(result));
 }

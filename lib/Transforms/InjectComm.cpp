@@ -46,7 +46,7 @@ ppcc::injectComm(const Program &program, const ProgramIndex &index,
                  SourceManager &sources, std::optional<Time> latency,
                  std::optional<uint32_t> prefetch,
                  std::optional<TorchTarget> torch) {
-  assert(program.ranksBegun() == program.numRanks);
+  assert(program.ranksBegun() == program.numRanks());
   PlanMessages planMessages = planOf[static_cast<size_t>(order)];
   if (!planMessages)
     return program;
@@ -54,7 +54,7 @@ ppcc::injectComm(const Program &program, const ProgramIndex &index,
   if (!result)
     return std::nullopt;
   Durations durations(program);
-  if (latency || !program.costs.hasMessageTimes())
+  if (latency || !program.costs().hasMessageTimes())
     durations.setLatency(latency.value_or(planLatency));
   CommWriter writer(program, *result);
   uint64_t messages = (result->size() - program.size()) / 2;
@@ -62,7 +62,7 @@ ppcc::injectComm(const Program &program, const ProgramIndex &index,
                 prefetch, torch, diags,     sources};
   if (!planMessages(plan))
     return std::nullopt;
-  return result;
+  return program.withRows(std::move(*result));
 }
 
 namespace {

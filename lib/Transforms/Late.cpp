@@ -40,7 +40,7 @@ private:
   /// The receives of what the action in `row` reads.
   void receive(RankId rank, ActionId row) {
     Action action = program[row];
-    forEachSlot(program.kinds[action.kind].defines, [&](uint8_t slotBit) {
+    forEachSlot(program.kinds()[action.kind].defines, [&](uint8_t slotBit) {
       for (StageId source :
            plan.index.sourcesOf(action.pipe, action.stage, slotBit)) {
         auto from =

@@ -52,17 +52,17 @@ public:
         posting(posting) {}
 
   std::optional<Program> run() {
-    auto result =
-        roomForMessages(program, index, context.diags, context.sources);
-    if (!result)
+    auto rows = roomForMessages(program, index, context.diags, context.sources);
+    if (!rows)
       return std::nullopt;
-    if (posting == Posting::Batch)
-      result->calls = style;
     findSteps();
     findReceives();
-    CommWriter writer(program, *result);
+    CommWriter writer(program, *rows);
     for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
       writeRank(RankId(rank), writer);
+    Program result = program.withRows(std::move(*rows));
+    if (posting == Posting::Batch)
+      result.editHead().calls = style;
     return result;
   }
 

@@ -52,10 +52,10 @@ public:
     std::vector<RankPair> pairs;
     for (const TalkingPair &pair : talkingPairs(program))
       pairs.push_back(pair.ranks);
-    pairs = connectionOrder(program.numRanks, pairs);
-    if (pairs == program.preconnect)
+    pairs = connectionOrder(program.numRanks(), pairs);
+    if (pairs == program.preconnect())
       return PassResult::Unchanged;
-    program.preconnect = std::move(pairs);
+    program.setFacts({program.provenUnder(), std::move(pairs)});
     return PassResult::Changed;
   }
   bool keepsRows() const override { return true; }

@@ -187,6 +187,6 @@ private:
 bool ppcc::planReadyTime(CommPlan &plan) {
   if (plan.durations.fits(plan.program, plan.messages))
     return ReadyTime(plan).run();
-  plan.diags.report<diag::PlanTooLong>(Place(plan.program.name));
+  plan.diags.report<diag::PlanTooLong>(Place(plan.program.name()));
   return false;
 }

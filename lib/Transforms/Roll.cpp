@@ -155,8 +155,8 @@ private:
 
   /// Places in the program's own text are no part of it.
   uint32_t siteOf(const Action &action) const {
-    const Site &site = program.sites[action.site.value];
-    bool own = action.site != SiteId() && program.files[site.file].own;
+    const Site &site = program.sites()[action.site.value];
+    bool own = action.site != SiteId() && program.files()[site.file].own;
     return own ? 0 : action.site.value;
   }
 
@@ -259,8 +259,8 @@ private:
 } // namespace
 
 Program ppcc::rolled(const Program &program) {
-  assert(program.loops.empty() && "the program is flat");
-  Program result = program.withoutRows(/*keepFacts=*/true);
+  assert(program.loops().empty() && "the program is flat");
+  Rows result;
   for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
     result.beginRank();
     ActionId begin = program.begin(RankId(rank)), row = begin;
@@ -282,7 +282,7 @@ Program ppcc::rolled(const Program &program) {
     }
     append(program.end(RankId(rank)));
   }
-  return result;
+  return program.restated(std::move(result));
 }
 
 namespace {
@@ -291,10 +291,10 @@ class Roll final : public Pass {
 public:
   PassResult run(Program &program, PassContext &) const override {
     Program result = rolled(program);
-    if (result.loops.empty())
+    if (result.loops().empty())
       return PassResult::Unchanged;
     program = std::move(result);
-    return PassResult::Restated;
+    return PassResult::Changed;
   }
 };
 
@@ -303,10 +303,10 @@ public:
   bool takesLoops() const override { return true; }
 
   PassResult run(Program &program, PassContext &) const override {
-    if (program.loops.empty())
+    if (program.loops().empty())
       return PassResult::Unchanged;
     program = unrolled(program);
-    return PassResult::Restated;
+    return PassResult::Changed;
   }
 };
 

@@ -23,7 +23,7 @@ public:
       checkMembers(meeting);
     // The order of a meeting that some rank misses says nothing.
     if (context.diags.errorCount() == before)
-      for (uint32_t lane = 0; lane != program.kinds.lanes().size(); ++lane)
+      for (uint32_t lane = 0; lane != program.kinds().lanes().size(); ++lane)
         checkOrder(lane);
   }
 
@@ -31,14 +31,14 @@ private:
   /// The ranks that have to join, ascending; nothing after a report.
   std::optional<std::vector<uint32_t>> wantedRanks(ActionId row) {
     Action action = program[row];
-    const KindInfo &info = program.kinds[action.kind];
-    const Pipe &own = program.pipes[action.pipe.value];
+    const KindInfo &info = program.kinds()[action.kind];
+    const Pipe &own = program.pipes()[action.pipe.value];
     std::vector<uint32_t> ranks;
     if (info.meeting == Meeting::All) {
       for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
         ranks.push_back(rank);
     } else if (info.meeting == Meeting::Replicas) {
-      for (const Pipe &pipe : program.pipes)
+      for (const Pipe &pipe : program.pipes())
         if (action.stage.value < pipe.numStages())
           ranks.push_back(pipe.rankOfStage[action.stage.value].value);
     } else {

@@ -75,9 +75,9 @@ public:
   }
 
   void checkMissing() {
-    for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe) {
+    for (uint32_t pipe = 0; pipe != program.pipes().size(); ++pipe) {
       llvm::SmallVector<Run> previous, runs;
-      uint32_t firstStage = 0, numStages = program.pipes[pipe].numStages();
+      uint32_t firstStage = 0, numStages = program.pipes()[pipe].numStages();
       // Stages that lack the same are reported as one.
       for (uint32_t stage = 0; stage != numStages && !context.diags.saturated();
            ++stage) {
@@ -94,7 +94,7 @@ public:
 
 private:
   uint8_t wantedSlots() const {
-    return program.hasBackward
+    return program.hasBackward()
                ? slot::Output | slot::InputGrad | slot::WeightGrad
                : slot::Output;
   }
@@ -117,7 +117,7 @@ private:
   void findRuns(PipeId pipe, StageId stage,
                 llvm::SmallVectorImpl<Run> &runs) const {
     runs.clear();
-    const Pipe &info = program.pipes[pipe.value];
+    const Pipe &info = program.pipes()[pipe.value];
     uint8_t wanted = wantedSlots();
     for (uint32_t mb = info.firstMicrobatch; mb != info.endMicrobatch(); ++mb) {
       uint8_t missing = 0;
@@ -143,11 +143,11 @@ private:
                           ofPipe(program, pipe);
       auto present = lastPresent(pipe, StageId(firstStage), run);
       Place place = present ? placeOf(program, *present, context.sources)
-                            : Place(program.name);
+                            : Place(program.name());
       auto builder = context.diags.report<diag::MissingWork>(
           place, span("microbatch", "microbatches", run.first, run.last), where,
           run.first == run.last ? "has" : "have",
-          kindsFor(program.kinds, run.missing));
+          kindsFor(program.kinds(), run.missing));
       if (present)
         builder.note({}, "the program has its `{}`", cell(program, *present));
     }
@@ -188,8 +188,9 @@ public:
         return;
       checkLack(lack, hasMessages);
     }
-    for (uint32_t kind = 0; kind != program.kinds.size(); ++kind)
-      if (program.kinds[KindId(kind)].isRequired && !context.diags.saturated())
+    for (uint32_t kind = 0; kind != program.kinds().size(); ++kind)
+      if (program.kinds()[KindId(kind)].isRequired &&
+          !context.diags.saturated())
         checkRequired(KindId(kind));
   }
 
@@ -208,7 +209,7 @@ private:
   void enter(ActionId row, uint32_t rank) {
     Action action = program[row];
     auto [first, isNew] = rows.try_emplace(
-        workOf(action, program.kinds[action.kind], rank), row.value);
+        workOf(action, program.kinds()[action.kind], rank), row.value);
     if (!isNew)
       reportAt<diag::RunsTwice>(program, context, row, cell(program, action))
           .note(placeOf(program, ActionId(first->second), context.sources),
@@ -217,14 +218,14 @@ private:
 
   void checkLack(const RuleIndex::Lack &lack, bool hasMessages) {
     Action action = program[lack.row];
-    const KindInfo &info = program.kinds[action.kind];
+    const KindInfo &info = program.kinds()[action.kind];
     const KindRule &rule = info.rules[lack.rule];
     llvm::SmallVector<llvm::StringRef> letters;
     bool areMessages = true, anyByMicrobatch = false;
     for (KindId kind : rule.kinds) {
-      letters.push_back(program.kinds[kind].letters);
-      areMessages &= !program.kinds[kind].isCompute();
-      anyByMicrobatch |= program.kinds[kind].scope == KindScope::Microbatch;
+      letters.push_back(program.kinds()[kind].letters);
+      areMessages &= !program.kinds()[kind].isCompute();
+      anyByMicrobatch |= program.kinds()[kind].scope == KindScope::Microbatch;
     }
     if (areMessages && !hasMessages)
       return; // They are placed later.
@@ -239,7 +240,7 @@ private:
 
   /// Reports the first that is missing of a kind that the program has.
   void checkRequired(KindId kind) {
-    const KindInfo &info = program.kinds[kind];
+    const KindInfo &info = program.kinds()[kind];
     std::optional<ActionId> present;
     for (uint32_t row = 0; row != program.size() && !present; ++row)
       if (program[ActionId(row)].kind == kind)
@@ -253,8 +254,8 @@ private:
       reportAt<diag::RequiredMissing>(program, context, *present, where,
                                       info.letters, cell(program, *present));
     };
-    for (uint32_t p = 0; p != program.pipes.size(); ++p) {
-      const Pipe &pipe = program.pipes[p];
+    for (uint32_t p = 0; p != program.pipes().size(); ++p) {
+      const Pipe &pipe = program.pipes()[p];
       for (uint32_t stage = 0; stage != pipe.numStages(); ++stage) {
         uint32_t rank = pipe.rankOfStage[stage].value, place = p << 16 | stage;
         if (info.scope == KindScope::Rank) {
@@ -292,7 +293,7 @@ public:
     Checker checker(program, *index, context);
     checker.checkPresent();
     checker.checkMissing();
-    if (program.kinds.hasDeclared())
+    if (program.kinds().hasDeclared())
       DeclaredChecker(program, *index, context).check();
   }
 };

@@ -64,7 +64,7 @@ private:
   }
 
   std::string withPhase(ActionId row) const {
-    const std::string &phase = program.phases[program[row].phase.value];
+    const std::string &phase = program.phases()[program[row].phase.value];
     return fmt::format("`{}`{}", cell(program, row),
                        phase.empty() ? "" : " (phase " + phase + ")");
   }

@@ -16,7 +16,7 @@ const MessageIndex *ppcc::messagesOf(const Program &program,
   if (messages.fits())
     return &messages;
   if (!context.diags.hasErrors())
-    context.diags.report<diag::FarTooFewMessages>(Place(program.name),
+    context.diags.report<diag::FarTooFewMessages>(Place(program.name()),
                                                   program.size());
   return nullptr;
 }
@@ -26,7 +26,7 @@ const MessageIndex *ppcc::messagesOf(const Program &program,
 static bool checkPair(const Program &program, const MessageIndex &messages,
                       ActionId row, PassContext &context) {
   Action action = program[row];
-  bool sends = program.kinds[action.kind].kindClass == KindClass::Send;
+  bool sends = program.kinds()[action.kind].kindClass == KindClass::Send;
   auto message = messages.of(action);
   if (!message ||
       !(sends ? messages.recv(*message) : messages.send(*message))) {

@@ -38,7 +38,7 @@ public:
   explicit VerifyMemory(MemoryOptions options) : options(std::move(options)) {}
 
   void check(const Program &program, PassContext &context) const override {
-    if (program.costs.memoryLimits.empty())
+    if (program.costs().memoryLimits.empty())
       return;
     auto timing = timeProgram(program, options.transport, context.diags);
     if (!timing)
@@ -57,7 +57,7 @@ private:
     decimal::Sum atRest = curve.model().staticOf(rank);
     if (atRest > limit) {
       context.diags.report<diag::MemoryExceeded>(
-          Place(program.name), rank.value, amount::format(atRest), "0",
+          Place(program.name()), rank.value, amount::format(atRest), "0",
           amount::format(limit));
       return;
     }

@@ -41,7 +41,7 @@ private:
     for (ActionId needed : index.rules().neededBy(row))
       visit(needed);
     Action action = program[row];
-    const KindInfo &info = program.kinds[action.kind];
+    const KindInfo &info = program.kinds()[action.kind];
     for (unsigned rest = info.isCompute() ? info.needs : 0; rest;
          rest &= rest - 1)
       if (auto needed = index.definer(action.pipe, action.stage,

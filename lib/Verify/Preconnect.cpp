@@ -13,9 +13,9 @@ namespace {
 class VerifyPreconnect final : public CheckPass {
 public:
   void check(const Program &program, PassContext &context) const override {
-    if (program.preconnect.empty())
+    if (program.preconnect().empty())
       return;
-    std::vector<RankPair> listed = program.preconnect;
+    std::vector<RankPair> listed = program.preconnect();
     llvm::sort(listed);
     for (const TalkingPair &pair : talkingPairs(program)) {
       if (context.diags.saturated())

@@ -16,9 +16,9 @@ inline std::string cell(const Program &program, ActionId id) {
 
 /// " of pipe `down`", behind what has a pipe; nothing when there is but one.
 inline std::string ofPipe(const Program &program, PipeId pipe) {
-  return program.pipes.size() == 1
+  return program.pipes().size() == 1
              ? ""
-             : fmt::format(" of pipe `{}`", program.pipes[pipe.value].name);
+             : fmt::format(" of pipe `{}`", program.pipes()[pipe.value].name);
 }
 
 /// Reports `id` at a row, with the calls of blocks that led to it; `args` are
@@ -41,7 +41,7 @@ inline const ProgramIndex *indexOf(const Program &program,
   if (index.fits())
     return &index;
   if (!context.diags.hasErrors())
-    context.diags.report<diag::TooFewActions>(Place(program.name),
+    context.diags.report<diag::TooFewActions>(Place(program.name()),
                                               program.size(), index.numPairs());
   return nullptr;
 }

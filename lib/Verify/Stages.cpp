@@ -13,15 +13,15 @@ public:
   bool runsAfterErrors() const override { return true; }
 
   void check(const Program &program, PassContext &context) const override {
-    for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe)
-      if (!program.pipes[pipe].gaps.empty())
+    for (uint32_t pipe = 0; pipe != program.pipes().size(); ++pipe)
+      if (!program.pipes()[pipe].gaps.empty())
         checkPipe(program, PipeId(pipe), context);
   }
 
 private:
   static void checkPipe(const Program &program, PipeId pipeId,
                         PassContext &context) {
-    const Pipe &pipe = program.pipes[pipeId.value];
+    const Pipe &pipe = program.pipes()[pipeId.value];
     llvm::BitVector joined(pipe.numStages());
     for (auto [from, to] : pipe.skipEdges) {
       joined.set(from.value);

@@ -74,7 +74,7 @@ private:
   void addHop(DiagnosticEngine::Builder &builder, size_t i) const {
     const Block &block = circle[i];
     const std::string &phase =
-        program.phases[program[block.blocked].phase.value];
+        program.phases()[program[block.blocked].phase.value];
     std::string what =
         fmt::format("`{}`{}", cell(program, block.blocked),
                     phase.empty() ? "" : " (phase " + phase + ")");

@@ -61,12 +61,12 @@ Time timeOf(double value) {
 CostModel modelOf(const Costs &costs, const Program &program) {
   CostModel model;
   auto add = [&](uint8_t slotBit, double value) {
-    KindId kind = *program.kinds.find(KindClass::Compute, slotBit);
+    KindId kind = *program.kinds().find(KindClass::Compute, slotBit);
     if (!costs.uneven) {
       model.actions.push_back({kind, {}, {timeOf(value)}});
       return;
     }
-    for (auto [i, pipe] : llvm::enumerate(program.pipes)) {
+    for (auto [i, pipe] : llvm::enumerate(program.pipes())) {
       CostSetting setting{kind, PipeId(i), {}};
       for (uint32_t stage = 0; stage != pipe.numStages(); ++stage)
         setting.times.push_back(timeOf(stage % 3 == 1 ? 1.5 * value : value));
@@ -179,10 +179,10 @@ private:
   std::optional<double> ratio(const Case &c, const Scenario &scenario,
                               llvm::StringRef order) {
     Program program = c.program;
-    program.costs = modelOf(scenario.plan, program);
+    program.editHead().costs = modelOf(scenario.plan, program);
     program = *injectComm(program, ProgramIndex(program), *findCommOrder(order),
                           diags, sources, std::nullopt, prefetch);
-    program.costs = modelOf(scenario.run, program);
+    program.editHead().costs = modelOf(scenario.run, program);
     ProgramIndex index(program);
     Durations durations(program);
     auto run = simulate(program, index, MessageIndex(program, index), durations,

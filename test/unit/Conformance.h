@@ -11,9 +11,9 @@
 namespace ppcc {
 
 /// The rows that a case holds under a key.
-inline Rows rowsOf(const llvm::json::Object &conformanceCase,
-                   llvm::StringRef key) {
-  Rows rows;
+inline CellRows rowsOf(const llvm::json::Object &conformanceCase,
+                       llvm::StringRef key) {
+  CellRows rows;
   for (const llvm::json::Value &row : *conformanceCase.getArray(key))
     rows.push_back(row.getAsString()->str());
   return rows;

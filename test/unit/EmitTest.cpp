@@ -27,7 +27,7 @@ TEST(Emit, TorchVersions) {
 
 TEST(Emit, ARankWithoutActionsIsALine) {
   Program program = programFromRows({"0F0", ""});
-  program.hasBackward = false;
+  program.editHead().hasBackward = false;
   EXPECT_EQ(emitted("actions", program), "rank 0: 0F0\nrank 1:\n");
   EXPECT_THAT(emitted("torch-csv", program), HasSubstr("E1017"));
 }
@@ -48,7 +48,7 @@ TEST(Emit, ReduceGradFollowsTheSendsOfTheLastBackward) {
 }
 
 /// The cells of each row that are neither messages nor of FSDP.
-std::vector<std::vector<std::string>> computeAndReductions(const Rows &rows,
+std::vector<std::vector<std::string>> computeAndReductions(const CellRows &rows,
                                                            char separator) {
   std::vector<std::vector<std::string>> result;
   for (llvm::StringRef row : rows) {
@@ -67,7 +67,7 @@ TEST(Emit, ReducesGradientsWherePyTorchDoes) {
     ++cases;
     std::string csv = emitted(
         "torch-csv", programFromRows(rowsOf(object, "comms")), {{2, 10}});
-    Rows lines;
+    CellRows lines;
     for (llvm::StringRef line :
          llvm::split(llvm::StringRef(csv).rtrim('\n'), '\n'))
       lines.push_back(line.str());
@@ -93,7 +93,7 @@ TEST(Emit, ALongGroupIsCutInMessages) {
   for (int i = 1; i != 100; ++i)
     group += fmt::format(";0F{}", i);
   Program program = programFromRows({group + ")OVERLAP"});
-  program.hasBackward = false;
+  program.editHead().hasBackward = false;
   std::string text = emitted("torch-csv", program);
   EXPECT_THAT(text, HasSubstr("E0903: PyTorch has no group `(0F0;0F1;"));
   EXPECT_LT(text.size(), 200u);
@@ -101,11 +101,11 @@ TEST(Emit, ALongGroupIsCutInMessages) {
 
 TEST(Emit, JsonKeepsTextThatIsNoNumber) {
   Program program = programFromRows({"0F0"});
-  program.name = "a\"b\n\xff";
-  program.params = {{"A", "int", "-3"},       {"B", "int", "007"},
-                    {"C", "float", "1.5e-3"}, {"D", "float", "inf"},
-                    {"E", "bool", "true"},    {"F", "bool", "maybe"},
-                    {"G", "int", ""}};
+  program.editHead().name = "a\"b\n\xff";
+  program.editHead().params = {{"A", "int", "-3"},       {"B", "int", "007"},
+                               {"C", "float", "1.5e-3"}, {"D", "float", "inf"},
+                               {"E", "bool", "true"},    {"F", "bool", "maybe"},
+                               {"G", "int", ""}};
   std::string text = emitted("json", program);
   EXPECT_THAT(text, HasSubstr("\"schedule\": \"a\\\"b\\n\xEF\xBF\xBD\""));
   EXPECT_THAT(text, HasSubstr("\"params\": {\"A\": -3, \"B\": \"007\", \"C\": "

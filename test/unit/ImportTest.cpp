@@ -18,7 +18,7 @@ using llvm::StringRef;
 namespace {
 
 /// A small program with a group, messages and a split backward.
-const Rows messages = {
+const CellRows messages = {
     "0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0B0 0RECV_B1 0I1 0W1",
     "1RECV_F0 1F0 1RECV_F1 (1F1;1B0)OVERLAP_F_B 1SEND_B0 1B1 "
     "1SEND_B1"};
@@ -47,7 +47,7 @@ Imported import(StringRef format, StringRef text, ImportOptions options = {}) {
 }
 
 /// The text of a program in a format that can be read.
-std::string textOf(StringRef format, const Rows &rows) {
+std::string textOf(StringRef format, const CellRows &rows) {
   auto program = import("actions", actionsText(rows)).program;
   EXPECT_TRUE(program);
   return program ? emitted(format, *program) : "";
@@ -116,7 +116,7 @@ TEST_P(ImportMutation, GivesAProgramOrAReport) {
       continue;
     // What was read is whole enough to be judged and printed.
     judge(*found.program);
-    ASSERT_EQ(found.program->ranksBegun(), found.program->numRanks) << text;
+    ASSERT_EQ(found.program->ranksBegun(), found.program->numRanks()) << text;
     ASSERT_FALSE(emitted("actions", *found.program).empty()) << text;
     ASSERT_FALSE(emitted("ir", *found.program).empty()) << text;
     if (StringRef(GetParam()) == "json") {
@@ -202,7 +202,7 @@ TEST(Import, PipesAreFoundWhereThereAreSome) {
     unsigned ranks = 2, stages = 1 + random() % 3,
              microbatches = 1 + random() % 4;
     std::vector<std::vector<uint32_t>> rankOf(microbatches);
-    Rows rows(ranks);
+    CellRows rows(ranks);
     for (unsigned m = 0; m != microbatches; ++m)
       for (unsigned s = 0; s != stages; ++s) {
         bool same = m != 0 && random() % 2;
@@ -219,7 +219,7 @@ TEST(Import, PipesAreFoundWhereThereAreSome) {
       ASSERT_EQ(program->rankOfStage(action.pipe, action.stage),
                 program->rankOf(ActionId(row)));
       ASSERT_TRUE(
-          program->pipes[action.pipe.value].hasMicrobatch(action.microbatch));
+          program->pipes()[action.pipe.value].hasMicrobatch(action.microbatch));
     }
   }
   EXPECT_GT(found, 100u);

@@ -63,7 +63,7 @@ TEST(InjectComm, StagesOfOneRankHandOverLocally) {
 
 TEST(InjectComm, OneMessageForEachReaderOfASkipEdge) {
   Program program = programFromRows({"0F0 0B0", "1F0 1B0", "2F0 2B0"});
-  program.pipes[0].skipEdges = {{StageId(0), StageId(2)}};
+  program.editHead().pipes[0].skipEdges = {{StageId(0), StageId(2)}};
   EXPECT_EQ(injectedText(program),
             "rank 0: 0F0 0SEND_F0 0SEND_F0>2 0RECV_B0<2 0RECV_B0 0B0\n"
             "rank 1: 1RECV_F0 1F0 1SEND_F0 1RECV_B0 1B0 1SEND_B0\n"
@@ -81,16 +81,17 @@ TEST(InjectComm, AGroupReleasesItsResultsAtItsEnd) {
 
 TEST(InjectComm, MessagesCarryPeerPhaseAndSite) {
   Program program = programFromRows({"0F0", "1F0"});
-  program.hasBackward = false;
-  PhaseId first = program.phase("first"), second = program.phase("second");
-  program.files.push_back({"a.pp"});
-  program.sites.push_back({0, 3, 5, SiteId()});
-  program.sites.push_back({0, 4, 5, SiteId()});
+  program.editHead().hasBackward = false;
+  PhaseId first = program.editHead().phase("first"),
+          second = program.editHead().phase("second");
+  program.editHead().files.push_back({"a.pp"});
+  program.editHead().sites.push_back({0, 3, 5, SiteId()});
+  program.editHead().sites.push_back({0, 4, 5, SiteId()});
   Action producer = program[ActionId(0)], consumer = program[ActionId(1)];
   producer.phase = first, producer.site = SiteId(1);
   consumer.phase = second, consumer.site = SiteId(2);
-  program.set(ActionId(0), producer);
-  program.set(ActionId(1), consumer);
+  program.editRows().set(ActionId(0), producer);
+  program.editRows().set(ActionId(1), consumer);
 
   Injected result = inject(program);
   ASSERT_TRUE(result.program);
@@ -110,8 +111,8 @@ TEST(InjectComm, AReceiveBehindTheLastActionHasItsPhase) {
   // Rank 0 is through before stage 1 sends it the gradient that nothing reads.
   Program program = programFromRows({"0F0", "1F0 1B0"});
   Action last = program[ActionId(0)];
-  last.phase = program.phase("only");
-  program.set(ActionId(0), last);
+  last.phase = program.editHead().phase("only");
+  program.editRows().set(ActionId(0), last);
   Injected result = inject(program);
   ASSERT_TRUE(result.program);
   ActionId recv(result.program->end(RankId(0)).value - 1);
@@ -133,7 +134,7 @@ TEST(InjectComm, RefusesAProgramThatWaitsForItself) {
 
 TEST(InjectComm, RefusesMorePairsThanActions) {
   Program program = programFromRows({"0F0", "1F0"});
-  program.pipes[0].numMicrobatches = Program::maxMicrobatches;
+  program.editHead().pipes[0].numMicrobatches = Program::maxMicrobatches;
   EXPECT_THAT(inject(program).errors,
               ElementsAre(HasSubstr("E0705: 2 actions")));
 }
@@ -141,21 +142,22 @@ TEST(InjectComm, RefusesMorePairsThanActions) {
 TEST(InjectComm, RefusesMoreMessagesThanFit) {
   constexpr uint32_t stages = 1500, microbatches = 300;
   Program program;
-  program.numRanks = stages;
-  program.pipes.emplace_back();
-  program.pipes[0].numMicrobatches = microbatches;
+  program.editHead().numRanks = stages;
+  program.editHead().pipes.emplace_back();
+  program.editHead().pipes[0].numMicrobatches = microbatches;
   for (uint32_t stage = 0; stage != stages; ++stage) {
-    program.pipes[0].rankOfStage.push_back(RankId(stage));
+    program.editHead().pipes[0].rankOfStage.push_back(RankId(stage));
     for (uint32_t to = stage + 2; to < stages; ++to)
-      program.pipes[0].skipEdges.push_back({StageId(stage), StageId(to)});
+      program.editHead().pipes[0].skipEdges.push_back(
+          {StageId(stage), StageId(to)});
   }
   for (uint32_t stage = 0; stage != stages; ++stage) {
-    program.beginRank();
+    program.editRows().beginRank();
     for (uint32_t microbatch = 0; microbatch != microbatches; ++microbatch) {
       Action action;
       action.stage = StageId(stage);
       action.microbatch = microbatch;
-      program.append(action);
+      program.editRows().append(action);
     }
   }
   EXPECT_THAT(inject(program).errors,

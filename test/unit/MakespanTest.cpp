@@ -29,7 +29,7 @@ public:
   std::optional<Time> run(bool withMessages) {
     for (size_t round = 0; round != 2 * program.size() + 2; ++round) {
       changed = false;
-      for (uint32_t rank = 0; rank != program.numRanks; ++rank)
+      for (uint32_t rank = 0; rank != program.numRanks(); ++rank)
         relax(RankId(rank), withMessages);
       if (!changed)
         return program.size() ? *std::max_element(end.begin(), end.end()) : 0;
@@ -81,7 +81,7 @@ private:
         ready = std::max(ready, end[row]);
       for (uint8_t bit : {slot::Output, slot::InputGrad})
         for (StageId source :
-             sourcesOf(program.pipes[action.pipe.value], action.stage, bit))
+             sourcesOf(program.pipes()[action.pipe.value], action.stage, bit))
           if (info.isCompute() && (slots & bit) && other.stage == source) {
             bool away = program.rankOf(ActionId(row)) != rank;
             if (!away || !withMessages)
@@ -96,10 +96,10 @@ private:
   }
 
   uint32_t otherEnd(const Action &message) const {
-    const KindInfo &info = program.kinds[message.kind];
+    const KindInfo &info = program.kinds()[message.kind];
     for (uint32_t row = 0; row != program.size(); ++row) {
       Action other = program[ActionId(row)];
-      const KindInfo &there = program.kinds[other.kind];
+      const KindInfo &there = program.kinds()[other.kind];
       if (!there.isCompute() && there.kindClass != info.kindClass &&
           there.defines == info.defines && other.pipe == message.pipe &&
           other.microbatch == message.microbatch &&
@@ -153,7 +153,7 @@ TEST(Makespan, AgreesWithTheRelaxation) {
 
 TEST(Makespan, StartsAndEndsOfRows) {
   Program program = programFromRows({"0F0 0F1", "1F0 1F1"});
-  program.costs.latency = u / 2;
+  program.editHead().costs.latency = u / 2;
   std::vector<Time> starts, ends;
   EXPECT_EQ(
       dataBound(program, ProgramIndex(program), Durations(program), &starts),
@@ -194,12 +194,14 @@ TEST(Durations, AKindTakesWhatItsPartsTake) {
     return result;
   };
   EXPECT_EQ(times(), (std::vector<Time>{u, u, 2 * u, u, u}));
-  program.costs.actions.push_back({KindId(kind::BackwardInput), {}, {3}});
+  program.editHead().costs.actions.push_back(
+      {KindId(kind::BackwardInput), {}, {3}});
   EXPECT_EQ(times(), (std::vector<Time>{u, u, u + 3, 3, u}));
-  program.costs.actions.push_back(
+  program.editHead().costs.actions.push_back(
       {KindId(kind::BackwardWeight), PipeId(0), {5, 7}});
   EXPECT_EQ(times(), (std::vector<Time>{u, u, 10, 3, 5}));
-  program.costs.actions.push_back({KindId(kind::Backward), PipeId(0), {9}});
+  program.editHead().costs.actions.push_back(
+      {KindId(kind::Backward), PipeId(0), {9}});
   EXPECT_EQ(times(), (std::vector<Time>{u, u, 9, 3, 5}));
 }
 
@@ -209,16 +211,17 @@ TEST(Durations, AGroupTakesItsMembersOrItsOwn) {
     return Durations(program).of(program, ActionId(1), ActionId(3));
   };
   EXPECT_EQ(group(), 3 * u);
-  program.costs.overlap = 5 * u / 2;
+  program.editHead().costs.overlap = 5 * u / 2;
   EXPECT_EQ(group(), 5 * u / 2);
   EXPECT_EQ(Durations(program).of(program, ActionId(0), ActionId(1)), u);
 }
 
 TEST(Durations, TheSumIsBounded) {
   Program program = programFromRows({"0F0 0F1"});
-  program.costs.actions.push_back({KindId(kind::Forward), {}, {cost::max}});
+  program.editHead().costs.actions.push_back(
+      {KindId(kind::Forward), {}, {cost::max}});
   EXPECT_TRUE(Durations(program).fits(program, 1));
-  program.costs.latency = cost::max;
+  program.editHead().costs.latency = cost::max;
   EXPECT_FALSE(Durations(program).fits(program, 1));
 }
 

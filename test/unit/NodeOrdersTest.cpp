@@ -17,9 +17,9 @@ public:
     pipe.name = "main";
     pipe.numMicrobatches = 1;
     pipe.rankOfStage = {RankId(0)};
-    program.pipes.push_back(pipe);
-    program.numRanks = 1;
-    NodeGraphs &tables = program.nodes;
+    program.editHead().pipes.push_back(pipe);
+    program.editHead().numRanks = 1;
+    NodeGraphs &tables = program.editHead().nodes;
     tables.lanes = {"a", "b", "c"};
     for (uint32_t name = 0; name != 12; ++name)
       tables.names.push_back("n" + std::to_string(name));
@@ -27,16 +27,17 @@ public:
       tables.graphs.push_back(graph(KindId(kind)));
       tables.uses.push_back({KindId(kind), PipeId(0), {kind}});
       for (const GraphNode &node : tables.graphs.back().nodes)
-        program.costs.nodes.push_back({node.part, tables.names[node.name],
-                                       Time(random() % 4) * cost::unit});
+        program.editHead().costs.nodes.push_back(
+            {node.part, tables.names[node.name],
+             Time(random() % 4) * cost::unit});
     }
   }
 
   Time cost(uint32_t member, uint32_t node) const {
-    const GraphNode &found = program.nodes.graphs[member].nodes[node];
-    for (const NodeCost &cost : program.costs.nodes)
+    const GraphNode &found = program.nodes().graphs[member].nodes[node];
+    for (const NodeCost &cost : program.costs().nodes)
       if (cost.part == found.part &&
-          cost.name == program.nodes.names[found.name])
+          cost.name == program.nodes().names[found.name])
         return cost.time;
     return 0;
   }
@@ -63,7 +64,7 @@ private:
 
 /// Checks an order of all members of `graphs`.
 void checkOrder(const RandomGraphs &graphs, const NodeOrder &order) {
-  const NodeGraphs &tables = graphs.program.nodes;
+  const NodeGraphs &tables = graphs.program.nodes();
   std::map<std::pair<uint32_t, uint32_t>, Time> ends;
   std::map<uint32_t, Time> busy, lastStart;
   Time serial = 0;
@@ -98,7 +99,7 @@ TEST(NodeOrders, ListSchedulesKeepNeedsAndLanes) {
     RandomGraphs graphs(seed, 1 + seed % 4);
     NodeOrders orders(graphs.program);
     std::vector<uint32_t> members;
-    for (uint32_t i = 0; i != graphs.program.nodes.graphs.size(); ++i)
+    for (uint32_t i = 0; i != graphs.program.nodes().graphs.size(); ++i)
       members.push_back(i);
     checkOrder(graphs, orders.of(members));
   }
@@ -109,7 +110,7 @@ TEST(NodeOrders, ListSchedulesLeaveNoLaneIdleThatCouldRun) {
     RandomGraphs graphs(seed, 2);
     NodeOrders orders(graphs.program);
     const NodeOrder &order = orders.of({0, 1});
-    const NodeGraphs &tables = graphs.program.nodes;
+    const NodeGraphs &tables = graphs.program.nodes();
     std::map<std::pair<uint32_t, uint32_t>, Time> ends;
     for (const NodeOrder::Place &place : order.places)
       ends[{place.member, place.node}] = place.end;
@@ -131,7 +132,7 @@ TEST(NodeOrders, ListSchedulesLeaveNoLaneIdleThatCouldRun) {
 TEST(NodeOrders, PatternsThatFitAGraphGiveTheSameOrderOfIt) {
   for (unsigned seed = 0; seed != 300; ++seed) {
     RandomGraphs graphs(seed, 2);
-    NodeGraphs &tables = graphs.program.nodes;
+    NodeGraphs &tables = graphs.program.editHead().nodes;
     NodePattern pattern;
     pattern.kinds = {KindId(0), KindId(1)};
     // The nodes of a graph stand behind those that they need.
@@ -149,10 +150,10 @@ TEST(NodeOrders, PatternsThatFitAGraphGiveTheSameOrderOfIt) {
 
 TEST(NodeOrders, TimesDoNotOverflow) {
   RandomGraphs graphs(7, 2);
-  for (NodeCost &cost : graphs.program.costs.nodes)
+  for (NodeCost &cost : graphs.program.editHead().costs.nodes)
     cost.time = cost::max;
-  graphs.program.nodes.graphs[0].nodes.resize(1);
-  NodeGraph &graph = graphs.program.nodes.graphs[0];
+  graphs.program.editHead().nodes.graphs[0].nodes.resize(1);
+  NodeGraph &graph = graphs.program.editHead().nodes.graphs[0];
   for (uint32_t i = 1; i != 1000; ++i)
     graph.nodes.push_back(
         {KindId(0), graph.nodes[0].name, 0, GraphNode::noLayer, {i - 1}});

@@ -30,7 +30,7 @@ class RepeatForward final : public Pass {
 public:
   PassResult run(Program &program, PassContext &context) const override {
     Action action = program[ActionId(0)];
-    program.append(action);
+    program.editRows().append(action);
     return PassResult::Changed;
   }
 };
@@ -43,13 +43,13 @@ protected:
           codes.push_back(diagnostic.info().code.str());
         }),
         context(sources, diags), registry(makePassRegistry()) {
-    program.numRanks = 1;
-    program.pipes.push_back({"main", 0, 1, {RankId(0)}, {}});
-    program.beginRank();
+    program.editHead().numRanks = 1;
+    program.editHead().pipes.push_back({"main", 0, 1, {RankId(0)}, {}});
+    program.editRows().beginRank();
     Action action;
-    program.append(action);
+    program.editRows().append(action);
     action.kind = KindId(kind::Backward);
-    program.append(action);
+    program.editRows().append(action);
     registry.add("ask-for-rows", "", passFactory<AskForRows>());
     registry.add("repeat-forward", "", passFactory<RepeatForward>());
     RowCount::made = 0;

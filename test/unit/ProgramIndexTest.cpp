@@ -11,16 +11,16 @@ using namespace ppcc;
 
 static Program twoPipes() {
   Program program;
-  program.numRanks = 1;
-  program.pipes.push_back(
+  program.editHead().numRanks = 1;
+  program.editHead().pipes.push_back(
       {"a",
        0,
        2,
        std::vector<RankId>(5),
        {{StageId(0), StageId(3)}, {StageId(1), StageId(3)}}});
-  program.pipes.push_back({"b", 7, 3, std::vector<RankId>(2), {}});
-  program.pipes.push_back({"empty", 10, 0, {}, {}});
-  program.beginRank();
+  program.editHead().pipes.push_back({"b", 7, 3, std::vector<RankId>(2), {}});
+  program.editHead().pipes.push_back({"empty", 10, 0, {}, {}});
+  program.editRows().beginRank();
   return program;
 }
 
@@ -31,21 +31,24 @@ static void add(Program &program, uint32_t kind, uint32_t pipe, uint32_t stage,
   action.pipe = PipeId(pipe);
   action.stage = StageId(stage);
   action.microbatch = microbatch;
-  program.append(action);
+  program.editRows().append(action);
 }
 
 TEST(ProgramIndex, edgesAreThoseOfTheProgram) {
   Program program = twoPipes();
   ProgramIndex index(program);
   unsigned edges = 0;
-  for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe)
-    for (uint32_t stage = 0; stage != program.pipes[pipe].numStages(); ++stage)
+  for (uint32_t pipe = 0; pipe != program.pipes().size(); ++pipe)
+    for (uint32_t stage = 0; stage != program.pipes()[pipe].numStages();
+         ++stage)
       for (uint8_t slotBit :
            {slot::Output, slot::InputGrad, slot::WeightGrad}) {
-        auto readers = readersOf(program.pipes[pipe], StageId(stage), slotBit);
+        auto readers =
+            readersOf(program.pipes()[pipe], StageId(stage), slotBit);
         EXPECT_EQ(index.readersOf(PipeId(pipe), StageId(stage), slotBit),
                   llvm::ArrayRef(readers));
-        auto sources = sourcesOf(program.pipes[pipe], StageId(stage), slotBit);
+        auto sources =
+            sourcesOf(program.pipes()[pipe], StageId(stage), slotBit);
         EXPECT_EQ(index.sourcesOf(PipeId(pipe), StageId(stage), slotBit),
                   llvm::ArrayRef(sources));
         edges += readers.size();
@@ -57,7 +60,7 @@ TEST(ProgramIndex, edgesOfAnyGraph) {
   std::mt19937 random(1);
   for (unsigned turn = 0; turn != 200; ++turn) {
     Program program;
-    program.numRanks = 1;
+    program.editHead().numRanks = 1;
     Pipe pipe;
     pipe.rankOfStage.resize(1 + random() % 7);
     for (uint32_t from = 0; from != pipe.numStages(); ++from)
@@ -65,7 +68,7 @@ TEST(ProgramIndex, edgesOfAnyGraph) {
         if (bool isNext = to == from + 1; random() % 3 == 0)
           isNext ? pipe.gaps.push_back(StageId(from))
                  : pipe.skipEdges.push_back({StageId(from), StageId(to)});
-    program.pipes.push_back(pipe);
+    program.editHead().pipes.push_back(pipe);
     ProgramIndex index(program);
     for (uint32_t from = 0; from != pipe.numStages(); ++from)
       for (uint32_t to = 0; to != pipe.numStages(); ++to) {
@@ -104,7 +107,7 @@ TEST(ProgramIndex, theFirstDefinerCounts) {
 
 TEST(ProgramIndex, knowsNothingOfAProgramThatIsFarTooShort) {
   Program program = twoPipes();
-  program.pipes.push_back(
+  program.editHead().pipes.push_back(
       {"huge", 1000, 1u << 31, std::vector<RankId>(100), {}});
   ProgramIndex index(program);
   EXPECT_FALSE(index.fits());

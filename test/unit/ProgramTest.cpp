@@ -1,5 +1,7 @@
 // The columns of a program, and the table of kinds.
-#include "ppcc/IR/Program.h"
+#include "ppcc/Analysis/GroupIndex.h"
+
+#include "llvm/ADT/STLExtras.h"
 
 #include <gtest/gtest.h>
 
@@ -40,7 +42,7 @@ static Action randomAction(std::mt19937 &random) {
 
 TEST(Program, rowsHoldTheLargestValues) {
   std::mt19937 random(1);
-  Program appended, set;
+  Rows appended, set;
   std::vector<Action> actions;
   std::vector<uint32_t> rowsOfRank;
   for (uint32_t rows : {3, 0, 7, 1, 0, 0, 20, 0}) {
@@ -55,87 +57,182 @@ TEST(Program, rowsHoldTheLargestValues) {
   for (size_t i = actions.size(); i-- > 0;)
     set.set(ActionId(i), actions[i]);
 
-  for (Program *program : {&appended, &set}) {
-    ASSERT_EQ(program->size(), actions.size());
-    EXPECT_EQ(program->rowBytes(), actions.size() * 16);
-    EXPECT_EQ(program->ranksBegun(), rowsOfRank.size());
-    for (size_t i = 0; i != actions.size(); ++i) {
-      EXPECT_TRUE(same((*program)[ActionId(i)], actions[i])) << i;
-      EXPECT_EQ(program->joined(ActionId(i)), actions[i].joined);
-      EXPECT_EQ(&program->kindOf(ActionId(i)),
-                &program->kinds[actions[i].kind]);
+  for (const Rows &rows : {appended, set}) {
+    ASSERT_EQ(rows.size(), actions.size());
+    EXPECT_EQ(rows.rowBytes(), actions.size() * 16);
+    EXPECT_EQ(rows.ranksBegun(), rowsOfRank.size());
+    for (ActionId row : rows.rows()) {
+      EXPECT_TRUE(same(rows[row], actions[row.value])) << row.value;
+      EXPECT_EQ(rows.joined(row), actions[row.value].joined);
+      EXPECT_EQ(rows.kind(row), actions[row.value].kind);
     }
   }
 }
 
 TEST(Program, ranksAreRangesOfRows) {
-  Program program;
+  Rows rows;
   std::vector<uint32_t> rowsOfRank{0, 2, 0, 0, 3, 1, 0};
-  program.layout(rowsOfRank);
-  for (uint32_t r = 0; r != rowsOfRank.size(); ++r) {
-    RankId rank(r);
-    EXPECT_EQ(program.size(rank), rowsOfRank[r]);
-    for (uint32_t i = program.begin(rank).value; i != program.end(rank).value;
-         ++i)
-      EXPECT_EQ(program.rankOf(ActionId(i)), rank) << i;
+  rows.layout(rowsOfRank);
+  uint32_t ranks = 0, seen = 0;
+  for (RankId rank : rows.ranks()) {
+    EXPECT_EQ(rank.value, ranks++);
+    EXPECT_EQ(rows.size(rank), rowsOfRank[rank.value]);
+    EXPECT_EQ(rows.rows(rank).size(), rowsOfRank[rank.value]);
+    EXPECT_EQ(rows.rows(rank).empty(), rowsOfRank[rank.value] == 0);
+    for (ActionId row : rows.rows(rank)) {
+      EXPECT_EQ(row.value, seen++);
+      EXPECT_EQ(rows.rankOf(row), rank);
+      EXPECT_TRUE(rows.rows(rank).contains(row));
+    }
+    EXPECT_FALSE(rows.rows(rank).contains(rows.end(rank)));
   }
-  EXPECT_EQ(program.end(RankId(6)).value, program.size());
+  EXPECT_EQ(ranks, rowsOfRank.size());
+  EXPECT_EQ(seen, rows.size());
+  EXPECT_EQ(rows.rows().size(), rows.size());
 }
 
-TEST(Program, groupsEndWithTheirRank) {
-  Program program;
-  for (const char *joined : {"01101", "11", "0"}) {
-    program.beginRank();
+TEST(Program, walksBackwards) {
+  std::vector<uint32_t> rows;
+  for (ActionId row : llvm::reverse(RowRange{ActionId(3), ActionId(6)}))
+    rows.push_back(row.value);
+  EXPECT_EQ(rows, (std::vector<uint32_t>{5, 4, 3}));
+}
+
+/// Rows whose ranks have a letter each: 1 for those that are joined.
+static Program rowsJoined(std::initializer_list<const char *> ranks) {
+  Rows rows;
+  for (const char *joined : ranks) {
+    rows.beginRank();
     for (const char *c = joined; *c; ++c) {
       Action action;
       action.joined = *c == '1';
-      program.append(action);
+      rows.append(action);
     }
   }
-  std::vector<uint32_t> ends;
-  for (uint32_t r = 0; r != 3; ++r)
-    for (ActionId id = program.begin(RankId(r)); id != program.end(RankId(r));
-         id = program.groupEnd(id, RankId(r)))
-      ends.push_back(program.groupEnd(id, RankId(r)).value);
-  EXPECT_EQ(ends, (std::vector<uint32_t>{3, 5, 7, 8}));
+  return Program().withRows(std::move(rows));
 }
 
-TEST(Program, everythingButTheRows) {
+TEST(Program, groupsEndWithTheirRank) {
+  Program rows = rowsJoined({"01101", "", "11", "0"});
+  std::vector<std::pair<uint32_t, uint32_t>> items;
+  GroupIndex groups(rows);
+  EXPECT_TRUE(groups.hasGroups());
+  for (RankId rank : rows.ranks())
+    for (RowRange item : rows.items(rank)) {
+      items.push_back({item.from.value, item.to.value});
+      EXPECT_EQ(rows.groupEnd(item.from, rank), item.to);
+      for (ActionId row : item) {
+        EXPECT_EQ(groups[row].from, item.from) << row.value;
+        EXPECT_EQ(groups[row].to, item.to) << row.value;
+      }
+    }
+  EXPECT_EQ(items, (std::vector<std::pair<uint32_t, uint32_t>>{
+                       {0, 3}, {3, 5}, {5, 7}, {7, 8}}));
+}
+
+TEST(Program, itemsOfRows) {
+  Program rows = rowsJoined({"0110", "01"});
+  GroupIndex groups(rows);
+  std::vector<std::pair<uint32_t, uint32_t>> expected{{0, 3}, {0, 3}, {0, 3},
+                                                      {3, 4}, {4, 6}, {4, 6}};
+  for (ActionId row : rows.rows()) {
+    auto [from, to] = expected[row.value];
+    for (RowRange item : {rows.itemOf(row), groups[row]}) {
+      EXPECT_EQ(item.from.value, from) << row.value;
+      EXPECT_EQ(item.to.value, to) << row.value;
+    }
+  }
+  Program apart = rowsJoined({"00"});
+  GroupIndex none(apart);
+  EXPECT_FALSE(none.hasGroups());
+  EXPECT_EQ(none[ActionId(1)].from.value, 1u);
+  EXPECT_EQ(none[ActionId(1)].to.value, 2u);
+}
+
+TEST(Program, stagesOfAllPipesAreNumbered) {
+  Pipe pipes[4];
+  pipes[0].rankOfStage.resize(3);
+  pipes[2].rankOfStage.resize(2);
+  pipes[3].rankOfStage.resize(1);
+  StageNumbering numbers(pipes);
+  EXPECT_EQ(numbers.size(), 6u);
+  EXPECT_EQ(numbers(PipeId(0), StageId(2)), 2u);
+  EXPECT_EQ(numbers(PipeId(2), StageId(0)), 3u);
+  EXPECT_EQ(numbers(PipeId(3), StageId(0)), 5u);
+}
+
+TEST(Program, slotsOfASet) {
+  std::vector<uint8_t> bits;
+  for (uint8_t slotBit : slotsIn(slot::Output | slot::WeightGrad))
+    bits.push_back(slotBit);
+  EXPECT_EQ(bits, (std::vector<uint8_t>{slot::Output, slot::WeightGrad}));
+  for (uint8_t slotBit : slotsIn(0))
+    ADD_FAILURE() << unsigned(slotBit);
+}
+
+TEST(Program, messagesHaveTwoEnds) {
   Program program;
-  program.name = "s";
-  program.numRanks = 2;
-  program.params.push_back({"P", "int", "2"});
-  program.pipes.push_back({"main", 3, 4, {RankId(0), RankId(1)}, {}});
-  program.hasBackward = false;
-  program.phase("warmup");
-  program.files.push_back({"a.pp"});
-  program.sites.push_back({0, 1, 2, SiteId()});
-  program.layout({1, 1});
-  Program copy = program.withoutRows();
-  EXPECT_EQ(copy.size(), 0u);
-  EXPECT_EQ(copy.ranksBegun(), 0u);
-  EXPECT_EQ(copy.name, "s");
-  EXPECT_EQ(copy.numRanks, 2u);
-  EXPECT_EQ(copy.params.size(), 1u);
-  EXPECT_EQ(copy.pipes.front().endMicrobatch(), 7u);
-  EXPECT_FALSE(copy.hasBackward);
-  EXPECT_EQ(copy.phases, program.phases);
-  EXPECT_EQ(copy.files.size(), 1u);
-  EXPECT_EQ(copy.sites.size(), 2u);
+  program.editHead().pipes.push_back(
+      {"main", 0, 1, {RankId(4), RankId(7)}, {}});
+  Action message;
+  message.stage = StageId(0);
+  message.peer = StageId(1);
+  for (auto [kind, up, from] : {std::tuple(kind::SendForward, true, 0),
+                                {kind::RecvBackward, true, 1}}) {
+    message.kind = KindId(kind);
+    EXPECT_EQ(program.kinds()[message.kind].goesUp(), up);
+    EXPECT_EQ(program.wayOf(message).first, StageId(from));
+    EXPECT_EQ(program.wayOf(message).second, StageId(1 - from));
+    EXPECT_EQ(program.otherEnd(message), RankId(7));
+  }
+  for (uint32_t kind : {kind::RecvForward, kind::SendBackward})
+    EXPECT_FALSE(program.kinds()[KindId(kind)].goesUp());
+}
+
+TEST(Program, headsAreSharedUntilSomebodyChangesThem) {
+  Program program;
+  program.editHead().name = "s";
+  const Head *alone = &program.head();
+  EXPECT_EQ(&program.editHead(), alone) << "nobody shares it yet";
+  Program copy = program, other = program.withRows(Rows());
+  EXPECT_EQ(&copy.head(), alone);
+  EXPECT_EQ(&other.head(), alone);
+  copy.editHead().name = "t";
+  EXPECT_EQ(copy.name(), "t");
+  EXPECT_EQ(program.name(), "s");
+  EXPECT_EQ(&other.head(), alone);
+}
+
+TEST(Program, factsEndWithTheRowsThatTheySpeakOf) {
+  Program program;
+  program.editRows().beginRank();
+  auto isKnown = [](const Program &program) {
+    return !program.provenUnder().empty() && !program.preconnect().empty();
+  };
+  auto know = [&] { program.setFacts({{"stream"}, {{RankId(0), RankId(1)}}}); };
+  know();
+  EXPECT_TRUE(isKnown(Program(program)));
+  EXPECT_TRUE(isKnown(program.restated(Rows())));
+  EXPECT_FALSE(isKnown(program.withRows(program.allRows())));
+  program.editHead().name = "s";
+  EXPECT_TRUE(isKnown(program));
+  program.editRows().append({});
+  EXPECT_TRUE(program.provenUnder().empty());
+  EXPECT_TRUE(program.preconnect().empty());
 }
 
 TEST(Program, phasesAreNumberedOnce) {
   Program program;
-  EXPECT_EQ(program.phase("").value, 0u);
-  EXPECT_EQ(program.phase("a").value, 1u);
-  EXPECT_EQ(program.phase("b").value, 2u);
-  EXPECT_EQ(program.phase("a").value, 1u);
+  EXPECT_EQ(program.editHead().phase("").value, 0u);
+  EXPECT_EQ(program.editHead().phase("a").value, 1u);
+  EXPECT_EQ(program.editHead().phase("b").value, 2u);
+  EXPECT_EQ(program.editHead().phase("a").value, 1u);
 }
 
 TEST(Program, microbatchesTellTheirPipe) {
   Program program;
-  program.pipes.push_back({"a", 2, 3, {RankId(0)}, {}});
-  program.pipes.push_back({"b", 7, 1, {RankId(0)}, {}});
+  program.editHead().pipes.push_back({"a", 2, 3, {RankId(0)}, {}});
+  program.editHead().pipes.push_back({"b", 7, 1, {RankId(0)}, {}});
   EXPECT_EQ(program.pipeOfMicrobatch(1), std::nullopt);
   EXPECT_EQ(program.pipeOfMicrobatch(2), PipeId(0));
   EXPECT_EQ(program.pipeOfMicrobatch(4), PipeId(0));

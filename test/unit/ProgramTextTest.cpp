@@ -33,19 +33,19 @@ static Program randomProgram(std::mt19937 &random) {
     return static_cast<uint32_t>(random() % end);
   };
   Program program;
-  program.name = below(2) ? "a \"name\"\\\n\t" : "";
-  program.numRanks = 1 + below(3);
-  program.hasBackward = below(2);
+  program.editHead().name = below(2) ? "a \"name\"\\\n\t" : "";
+  program.editHead().numRanks = 1 + below(3);
+  program.editHead().hasBackward = below(2);
   for (const char *file : {"a.pp", "b c.pp"})
-    program.files.push_back({file, false});
+    program.editHead().files.push_back({file, false});
   for (uint32_t i = 1; i != 6; ++i)
-    program.sites.push_back(
+    program.editHead().sites.push_back(
         {below(2), below(100), below(100), SiteId(below(i + 1))});
   uint32_t numPipes = 1 + below(2), first = below(3);
   for (uint32_t pipe = 0; pipe != numPipes; ++pipe) {
     Pipe row{"pipe " + std::to_string(pipe), first, 1 + below(4), {}, {}};
     for (uint32_t stage = 0; stage != 4; ++stage)
-      row.rankOfStage.push_back(RankId(below(program.numRanks)));
+      row.rankOfStage.push_back(RankId(below(program.numRanks())));
     if (below(2))
       row.skipEdges = {{StageId(0), StageId(2)}, {StageId(1), StageId(3)}};
     if (below(2))
@@ -58,30 +58,30 @@ static Program randomProgram(std::mt19937 &random) {
                       {{"x", ElementType::BF16, {2, Tensor::varies}},
                        {"y_1", ElementType::I64, {}}}}};
     first = row.endMicrobatch() + below(2);
-    program.pipes.push_back(std::move(row));
+    program.editHead().pipes.push_back(std::move(row));
   }
   if (below(2))
-    program.costs.scales.push_back(
+    program.editHead().costs.scales.push_back(
         {MicrobatchScale::Of::Time, KindId(kind::Forward),
          std::vector<int64_t>(program.totalMicrobatches(), 1'500'000'000)});
-  for (uint32_t rank = 0; rank != program.numRanks; ++rank) {
-    program.beginRank();
+  for (uint32_t rank = 0; rank != program.numRanks(); ++rank) {
+    program.editRows().beginRank();
     PhaseId phase;
     for (uint32_t i = 0, rows = below(30); i != rows; ++i) {
       Action action;
-      action.pipe = PipeId(below(program.pipes.size()));
-      const Pipe &pipe = program.pipes[action.pipe.value];
-      action.kind = KindId(below(program.kinds.size()));
+      action.pipe = PipeId(below(program.pipes().size()));
+      const Pipe &pipe = program.pipes()[action.pipe.value];
+      action.kind = KindId(below(program.kinds().size()));
       action.stage = StageId(below(4));
       action.microbatch = pipe.firstMicrobatch + below(pipe.numMicrobatches);
-      if (!program.kinds[action.kind].isCompute())
+      if (!program.kinds()[action.kind].isCompute())
         action.peer = StageId(below(4));
       action.joined = i != 0 && below(4) == 0;
       if (!action.joined && below(3) == 0)
-        phase = program.phase(below(2) ? "warm up" : "");
+        phase = program.editHead().phase(below(2) ? "warm up" : "");
       action.phase = phase;
-      action.site = SiteId(below(program.sites.size()));
-      program.append(action);
+      action.site = SiteId(below(program.sites().size()));
+      program.editRows().append(action);
     }
   }
   return program;
@@ -101,8 +101,8 @@ TEST(ProgramText, printsWhatItParses) {
       ASSERT_EQ(cell(program, before), cell(*again, after));
       ASSERT_EQ(before.pipe, after.pipe);
       ASSERT_EQ(before.joined, after.joined);
-      ASSERT_EQ(program.phases[before.phase.value],
-                again->phases[after.phase.value]);
+      ASSERT_EQ(program.phases()[before.phase.value],
+                again->phases()[after.phase.value]);
       ASSERT_EQ(program.rankOf(ActionId(row)), again->rankOf(ActionId(row)));
     }
   }

@@ -15,8 +15,8 @@ class RandomProgram {
 public:
   /// Costs of actions and messages lie in `leastCost` to 5.
   RandomProgram(unsigned seed, Time leastCost) : random(seed) {
-    program.numRanks = 1 + pick(4);
-    program.hasBackward = pick(4) != 0;
+    program.editHead().numRanks = 1 + pick(4);
+    program.editHead().hasBackward = pick(4) != 0;
     uint32_t first = 0;
     for (uint32_t i = 0, pipes = 1 + pick(2); i != pipes; ++i) {
       Pipe pipe;
@@ -25,7 +25,7 @@ public:
       pipe.numMicrobatches = 1 + pick(4);
       first = pipe.endMicrobatch();
       for (uint32_t stage = 0, stages = 1 + pick(5); stage != stages; ++stage)
-        pipe.rankOfStage.push_back(RankId(pick(program.numRanks)));
+        pipe.rankOfStage.push_back(RankId(pick(program.numRanks())));
       for (uint32_t to = 2; to < pipe.numStages(); ++to)
         if (pick(4) == 0)
           pipe.skipEdges.push_back({StageId(pick(to - 1)), StageId(to)});
@@ -35,17 +35,17 @@ public:
           pipe.gaps.push_back(StageId(stage));
       if (pick(3) == 0)
         pipe.slices = pipe.numMicrobatches;
-      program.pipes.push_back(pipe);
+      program.editHead().pipes.push_back(pipe);
     }
     costs(leastCost);
-    lists.resize(program.numRanks);
+    lists.resize(program.numRanks());
     addWork();
     while (!open.empty())
       run();
     for (const auto &list : lists) {
-      program.beginRank();
+      program.editRows().beginRank();
       for (const Action &action : list)
-        program.append(action);
+        program.editRows().append(action);
     }
   }
 
@@ -56,37 +56,37 @@ private:
 
   void costs(Time least) {
     auto cost = [&] { return (least + pick(5)) * cost::unit; };
-    program.costs.latency = cost();
+    program.editHead().costs.latency = cost();
     if (pick(2))
-      program.costs.overlap = cost();
+      program.editHead().costs.overlap = cost();
     while (pick(2)) {
       MicrobatchScale scale{MicrobatchScale::Of(pick(4)), {}, {}};
       if (scale.of == MicrobatchScale::Of::Time && pick(2))
         scale.kind = KindId(0);
       for (uint64_t i = 0; i != program.totalMicrobatches(); ++i)
         scale.factors.push_back((1 + pick(3)) * scaling::unit);
-      program.costs.scales.push_back(scale);
+      program.editHead().costs.scales.push_back(scale);
     }
-    for (uint32_t kind = 0; kind != program.kinds.size(); ++kind) {
-      if (!program.kinds[KindId(kind)].isCompute())
+    for (uint32_t kind = 0; kind != program.kinds().size(); ++kind) {
+      if (!program.kinds()[KindId(kind)].isCompute())
         continue;
-      program.costs.actions.push_back({KindId(kind), {}, {cost()}});
-      for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe) {
+      program.editHead().costs.actions.push_back({KindId(kind), {}, {cost()}});
+      for (uint32_t pipe = 0; pipe != program.pipes().size(); ++pipe) {
         CostSetting setting{KindId(kind), PipeId(pipe), {}};
-        for (uint32_t i = 0; i != program.pipes[pipe].numStages(); ++i)
+        for (uint32_t i = 0; i != program.pipes()[pipe].numStages(); ++i)
           setting.times.push_back(cost());
-        program.costs.actions.push_back(setting);
+        program.editHead().costs.actions.push_back(setting);
       }
     }
   }
 
   void addWork() {
     uint8_t both = slot::InputGrad | slot::WeightGrad;
-    for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe)
-      for (uint32_t stage = 0; stage != program.pipes[pipe].numStages();
+    for (uint32_t pipe = 0; pipe != program.pipes().size(); ++pipe)
+      for (uint32_t stage = 0; stage != program.pipes()[pipe].numStages();
            ++stage)
-        for (uint32_t mb = program.pipes[pipe].firstMicrobatch;
-             mb != program.pipes[pipe].endMicrobatch(); ++mb) {
+        for (uint32_t mb = program.pipes()[pipe].firstMicrobatch;
+             mb != program.pipes()[pipe].endMicrobatch(); ++mb) {
           Action action;
           action.pipe = PipeId(pipe);
           action.stage = StageId(stage);
@@ -96,9 +96,9 @@ private:
                {uint8_t(slot::Output), both, uint8_t(slot::InputGrad),
                 uint8_t(slot::WeightGrad)}) {
             if (slots != slot::Output &&
-                (!program.hasBackward || split == (slots == both)))
+                (!program.hasBackward() || split == (slots == both)))
               continue;
-            action.kind = *program.kinds.find(KindClass::Compute, slots);
+            action.kind = *program.kinds().find(KindClass::Compute, slots);
             open.push_back(action);
           }
         }
@@ -109,19 +109,19 @@ private:
     for (const Action &other : done)
       if (other.pipe == of.pipe && other.stage == stage &&
           other.microbatch == microbatch.value_or(of.microbatch) &&
-          (program.kinds[other.kind].defines & slotBit))
+          (program.kinds()[other.kind].defines & slotBit))
         return true;
     return false;
   }
 
   bool canRun(const Action &action) const {
-    const KindInfo &info = program.kinds[action.kind];
+    const KindInfo &info = program.kinds()[action.kind];
     for (uint8_t bit : {slot::Output, slot::InputGrad, slot::WeightGrad}) {
       if ((info.needs & bit) && !isDone(action, action.stage, bit))
         return false;
       if (!(info.defines & bit))
         continue;
-      const Pipe &pipe = program.pipes[action.pipe.value];
+      const Pipe &pipe = program.pipes()[action.pipe.value];
       for (StageId source : sourcesOf(pipe, action.stage, bit))
         if (!isDone(action, source, bit))
           return false;

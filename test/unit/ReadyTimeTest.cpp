@@ -27,7 +27,7 @@ Program readyTime(const Program &program, std::optional<uint32_t> prefetch) {
 class OneOrder {
 public:
   explicit OneOrder(const Program &program) : program(program) {
-    for (uint32_t rank = 0; rank != program.numRanks; ++rank)
+    for (uint32_t rank = 0; rank != program.numRanks(); ++rank)
       next.push_back(program.begin(RankId(rank)));
   }
 
@@ -35,11 +35,11 @@ public:
   std::string run() {
     for (bool moved = true; moved;) {
       moved = false;
-      for (uint32_t rank = 0; rank != program.numRanks; ++rank)
+      for (uint32_t rank = 0; rank != program.numRanks(); ++rank)
         moved |= step(RankId(rank));
     }
     std::string stuck;
-    for (uint32_t rank = 0; rank != program.numRanks; ++rank)
+    for (uint32_t rank = 0; rank != program.numRanks(); ++rank)
       if (next[rank] != program.end(RankId(rank)))
         stuck += cell(program, program[next[rank]]) + " ";
     return stuck;
@@ -59,7 +59,7 @@ private:
   /// Whether `reader` has the result of `from`: it made it, was sent it, or has
   /// it from another stage of its rank.
   bool has(const Action &reader, StageId from, uint8_t slotBit) const {
-    const Pipe &pipe = program.pipes[reader.pipe.value];
+    const Pipe &pipe = program.pipes()[reader.pipe.value];
     bool local =
         pipe.rankOfStage[from.value] == pipe.rankOfStage[reader.stage.value];
     return known.count(
@@ -80,7 +80,7 @@ private:
         !has(send, send.stage, info.defines))
       return false;
     Action recv = program[next[peer.value]];
-    const KindInfo &there = program.kinds[recv.kind];
+    const KindInfo &there = program.kinds()[recv.kind];
     if (there.kindClass != KindClass::Recv || there.defines != info.defines ||
         recv.pipe != send.pipe || recv.microbatch != send.microbatch ||
         recv.stage != send.peer || recv.peer != send.stage)
@@ -98,14 +98,14 @@ private:
     ActionId end = program.groupEnd(begin, rank);
     for (ActionId id = begin; id != end; ++id.value) {
       Action action = program[id];
-      const KindInfo &info = program.kinds[action.kind];
+      const KindInfo &info = program.kinds()[action.kind];
       EXPECT_TRUE(info.isCompute()) << "a message in a group";
       for (uint8_t bit : {slot::Output, slot::InputGrad, slot::WeightGrad}) {
         if ((info.needs & bit) && !has(action, action.stage, bit))
           return false;
         if (info.defines & bit)
           for (StageId source :
-               sourcesOf(program.pipes[action.pipe.value], action.stage, bit))
+               sourcesOf(program.pipes()[action.pipe.value], action.stage, bit))
             if (!has(action, source, bit))
               return false;
       }
@@ -133,7 +133,7 @@ void expectOneOrder(Program compute,
   EXPECT_EQ(emitted("actions", readyTime(compute, prefetch)),
             emitted("actions", program));
   // The compute actions are those of before.
-  for (uint32_t rank = 0; rank != program.numRanks; ++rank) {
+  for (uint32_t rank = 0; rank != program.numRanks(); ++rank) {
     ActionId before = compute.begin(RankId(rank));
     for (ActionId id = program.begin(RankId(rank));
          id != program.end(RankId(rank)); ++id.value) {
@@ -159,8 +159,8 @@ TEST(ReadyTime, ListsAreProjectionsOfOneOrderWhenCostsAreNothing) {
     SCOPED_TRACE(seed);
     Program program = RandomProgram(seed, 0).program;
     expectOneOrder(program);
-    program.costs.latency = 0;
-    for (CostSetting &setting : program.costs.actions)
+    program.editHead().costs.latency = 0;
+    for (CostSetting &setting : program.editHead().costs.actions)
       std::fill(setting.times.begin(), setting.times.end(), 0);
     expectOneOrder(program);
   }

@@ -60,7 +60,7 @@ void expectCounted(const Program &program, std::optional<uint32_t> bound) {
   ReceiveBuffers buffers(program, index);
   std::vector<ActionId> waits;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint8_t>, uint32_t> edges;
-  for (uint32_t i = 0; i != program.numRanks; ++i) {
+  for (uint32_t i = 0; i != program.numRanks(); ++i) {
     uint32_t most = 0;
     auto receives = receivesOf(program, RankId(i));
     for (const Receive &last : receives) {
@@ -117,7 +117,7 @@ TEST(Prefetch, KeepsItsBound) {
 
 TEST(ReceiveBuffers, TakeWhatStandsTwiceOrNowhere) {
   Program program = programFromRows({"0F0 0SEND_F0", "1RECV_F0 1RECV_F0 1F0"});
-  program.set(ActionId(1), [&] {
+  program.editRows().set(ActionId(1), [&] {
     Action send = program[ActionId(1)];
     send.peer = StageId(1);
     return send;
@@ -125,7 +125,7 @@ TEST(ReceiveBuffers, TakeWhatStandsTwiceOrNowhere) {
   for (uint32_t row : {2, 3}) {
     Action recv = program[ActionId(row)];
     recv.peer = StageId(0);
-    program.set(ActionId(row), recv);
+    program.editRows().set(ActionId(row), recv);
   }
   ProgramIndex index(program);
   ReceiveBuffers buffers(program, index);

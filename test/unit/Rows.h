@@ -15,17 +15,17 @@
 namespace ppcc {
 
 /// The cells of one rank, with blanks between them.
-using Rows = std::vector<std::string>;
+using CellRows = std::vector<std::string>;
 
 /// A program of one pipe whose stages are on the ranks that run them. Cells as
 /// `--emit=actions` prints them.
-inline Program programFromRows(const Rows &rows) {
+inline Program programFromRows(const CellRows &rows) {
   Program program;
-  program.numRanks = rows.size();
+  program.editHead().numRanks = rows.size();
   std::map<uint32_t, RankId> rankOfStage;
   uint32_t microbatches = 0;
   for (uint32_t rank = 0; rank != rows.size(); ++rank) {
-    program.beginRank();
+    program.editRows().beginRank();
     for (llvm::StringRef item : llvm::split(rows[rank], ' ')) {
       if (item.empty())
         continue;
@@ -41,13 +41,13 @@ inline Program programFromRows(const Rows &rows) {
             cell.take_while([](char c) { return !llvm::isDigit(c); });
         bad |=
             cell.drop_front(letters.size()).getAsInteger(10, action.microbatch);
-        if (bad || !program.kinds.find(letters)) {
+        if (bad || !program.kinds().find(letters)) {
           ADD_FAILURE() << "no cell: " << item.str();
           continue;
         }
-        action.kind = *program.kinds.find(letters);
+        action.kind = *program.kinds().find(letters);
         action.joined = std::exchange(joined, true);
-        program.append(action);
+        program.editRows().append(action);
         rankOfStage[action.stage.value] = RankId(rank);
         microbatches = std::max(microbatches, action.microbatch + 1);
       }
@@ -58,7 +58,7 @@ inline Program programFromRows(const Rows &rows) {
   pipe.numMicrobatches = microbatches;
   for (auto [stage, rank] : rankOfStage)
     pipe.rankOfStage.push_back(rank);
-  program.pipes.push_back(std::move(pipe));
+  program.editHead().pipes.push_back(std::move(pipe));
   return program;
 }
 
@@ -80,7 +80,7 @@ inline std::string emitted(llvm::StringRef format, const Program &program,
 }
 
 /// `--emit=actions` of the rows.
-inline std::string actionsText(const Rows &rows) {
+inline std::string actionsText(const CellRows &rows) {
   std::string text;
   for (size_t rank = 0; rank != rows.size(); ++rank)
     text += fmt::format("rank {}: {}\n", rank, rows[rank]);

@@ -27,22 +27,22 @@ public:
 
   Program program() {
     Program program;
-    program.numRanks = 2 + below(random, 3);
+    program.editHead().numRanks = 2 + below(random, 3);
     Pipe pipe{"main", 0, 1 + below(random, 3), {}, {}};
-    uint32_t stages = program.numRanks + below(random, 3);
+    uint32_t stages = program.numRanks() + below(random, 3);
     for (uint32_t stage = 0; stage != stages; ++stage)
-      pipe.rankOfStage.push_back(RankId(below(random, program.numRanks)));
+      pipe.rankOfStage.push_back(RankId(below(random, program.numRanks())));
     if (stages > 2 && below(random, 3) == 0)
       pipe.skipEdges.push_back({StageId(0), StageId(2)});
-    program.hasBackward = below(random, 2);
-    program.pipes.push_back(pipe);
-    rows.assign(program.numRanks, {});
+    program.editHead().hasBackward = below(random, 2);
+    program.editHead().pipes.push_back(pipe);
+    rows.assign(program.numRanks(), {});
     inOrder(program);
     disturb();
     for (std::vector<Action> &rank : rows) {
-      program.beginRank();
+      program.editRows().beginRank();
       for (const Action &action : rank)
-        program.append(action);
+        program.editRows().append(action);
     }
     return program;
   }
@@ -50,11 +50,11 @@ public:
 private:
   /// Every action in one order that all ranks could follow together.
   void inOrder(const Program &program) {
-    const Pipe &pipe = program.pipes[0];
+    const Pipe &pipe = program.pipes()[0];
     for (uint32_t mb = 0; mb != pipe.numMicrobatches; ++mb) {
       for (uint32_t stage = 0; stage != pipe.numStages(); ++stage)
         add(pipe, kind::Forward, stage, mb);
-      if (program.hasBackward)
+      if (program.hasBackward())
         for (uint32_t stage = pipe.numStages(); stage-- != 0;)
           add(pipe, kind::Backward, stage, mb);
     }
@@ -143,10 +143,10 @@ private:
   };
 
   const KindInfo &info(const Row &row) const {
-    return program.kinds[row.action.kind];
+    return program.kinds()[row.action.kind];
   }
   RankId rankOf(StageId stage) const {
-    return program.pipes[0].rankOfStage[stage.value];
+    return program.pipes()[0].rankOfStage[stage.value];
   }
   bool isOneUnit(const Row &a, const Row &b) const {
     return a.group == b.group && (!transport.hasStreams() ||
@@ -208,7 +208,7 @@ private:
     for (uint8_t slotBit : {slot::Output, slot::InputGrad})
       if ((slots & info(row).defines & slotBit) &&
           rankOf(made.stage) == rankOf(read.stage) &&
-          llvm::is_contained(sourcesOf(program.pipes[0], read.stage, slotBit),
+          llvm::is_contained(sourcesOf(program.pipes()[0], read.stage, slotBit),
                              made.stage))
         return true;
     return false;
@@ -362,10 +362,10 @@ TEST(Transport, proofsAreRecorded) {
   EXPECT_EQ(
       codesOf("verify-transport{transport=buffered:2+rendezvous}", program),
       "");
-  EXPECT_EQ(program.provenUnder,
+  EXPECT_EQ(program.provenUnder(),
             (std::vector<std::string>{"buffered:2", "rendezvous"}));
   codesOf("verify-transport{transport=stream+rendezvous}", program);
-  EXPECT_EQ(program.provenUnder,
+  EXPECT_EQ(program.provenUnder(),
             (std::vector<std::string>{"buffered:2", "rendezvous", "stream"}));
-  EXPECT_TRUE(program.withoutRows().provenUnder.empty());
+  EXPECT_TRUE(program.withRows(program.allRows()).provenUnder().empty());
 }

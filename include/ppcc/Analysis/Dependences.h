@@ -15,7 +15,7 @@ void forEachDependence(const Program &program, const ProgramIndex &index,
   for (ActionId needed : index.rules().neededBy(row))
     visit(needed);
   Action action = program[row];
-  const KindInfo &info = program.kinds[action.kind];
+  const KindInfo &info = program.kinds()[action.kind];
   if (!info.isCompute())
     return;
   auto visitSlot = [&](StageId stage, uint8_t slotBit) {
@@ -25,7 +25,7 @@ void forEachDependence(const Program &program, const ProgramIndex &index,
   };
   for (unsigned rest = info.needs; rest; rest &= rest - 1)
     visitSlot(action.stage, rest & -rest);
-  const Pipe &pipe = program.pipes[action.pipe.value];
+  const Pipe &pipe = program.pipes()[action.pipe.value];
   for (unsigned rest = info.defines; rest; rest &= rest - 1) {
     uint8_t slotBit = rest & -rest;
     for (StageId source : index.sourcesOf(action.pipe, action.stage, slotBit))
@@ -42,7 +42,7 @@ void forEachDependence(const Program &program, const ProgramIndex &index,
 template <class Visit>
 void forEachReader(const Program &program, const ProgramIndex &index,
                    const Action &action, Visit visit) {
-  const KindInfo &info = program.kinds[action.kind];
+  const KindInfo &info = program.kinds()[action.kind];
   for (unsigned rest = info.isCompute() ? info.defines : 0; rest;
        rest &= rest - 1)
     for (StageId reader :

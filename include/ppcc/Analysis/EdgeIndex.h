@@ -59,7 +59,7 @@ public:
   /// Calls `visit(message)` for each message that a compute action reads.
   template <class Visit>
   void forEachInput(const Action &action, Visit visit) const {
-    const KindInfo &info = program.kinds[action.kind];
+    const KindInfo &info = program.kinds()[action.kind];
     for (unsigned rest = info.isCompute() ? info.defines : 0; rest;
          rest &= rest - 1) {
       uint8_t slotBit = rest & -rest;
@@ -72,7 +72,7 @@ public:
 
 protected:
   bool sends(const Action &action) const {
-    return program.kinds[action.kind].kindClass == KindClass::Send;
+    return program.kinds()[action.kind].kindClass == KindClass::Send;
   }
 
   const Program &program;

@@ -240,7 +240,7 @@ EventRun<Clock>::EventRun(const Program &program, const ProgramIndex &index,
              : around.inLine  ? QueueLayout::One
                               : QueueLayout::StreamPerEdge),
       hasStreams(around.transport && around.transport->hasStreams()),
-      hasLanes(!around.inLine && program.kinds.hasBeside()),
+      hasLanes(!around.inLine && program.kinds().hasBeside()),
       splitsGroups(hasStreams || (!around.transport && !around.inLine)),
       clock(std::move(clock)), groups(program),
       numbers(program, around.transport ? messages : nullptr, layout),
@@ -433,8 +433,8 @@ bool EventRun<Clock>::forEachNeed(ActionId row, uint32_t unit, uint32_t &number,
       if (!visitInput(row, action, sources[number - counted], slotBit, visit))
         return false;
     counted += sources.size();
-    auto slice = program.pipes[action.pipe.value].sliceBefore(action.microbatch,
-                                                              slotBit);
+    auto slice = program.pipes()[action.pipe.value].sliceBefore(
+        action.microbatch, slotBit);
     if (!slice)
       continue;
     auto maker = index.definer(action.pipe, action.stage, *slice, slotBit);
@@ -461,7 +461,7 @@ template <class Clock>
 template <class Visit>
 bool EventRun<Clock>::visitInput(ActionId row, const Action &action,
                                  StageId source, uint8_t slotBit, Visit visit) {
-  const Pipe &pipe = program.pipes[action.pipe.value];
+  const Pipe &pipe = program.pipes()[action.pipe.value];
   bool isLocal =
       pipe.rankOfStage[source.value] == pipe.rankOfStage[action.stage.value];
   if (isLocal || !around.transport) {
@@ -488,7 +488,7 @@ Time EventRun<Clock>::headStart(ActionId row, uint32_t issuedAfter) const {
   if (!clock.hasSlack())
     return 0;
   Action action = program[row];
-  const KindInfo &info = program.kinds[action.kind];
+  const KindInfo &info = program.kinds()[action.kind];
   if (info.kindClass != KindClass::Send)
     return 0;
   auto maker = index.definer(action.pipe, action.stage, action.microbatch,

@@ -3,6 +3,8 @@
 
 #include "ppcc/IR/Program.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 namespace ppcc {
 
 /// O(actions) to make, 4 bytes an action where there are groups. It does not
@@ -10,27 +12,22 @@ namespace ppcc {
 class GroupIndex {
 public:
   explicit GroupIndex(const Program &program) {
-    uint32_t size = program.size(), row = 0;
-    while (row != size && !program.joined(ActionId(row)))
-      ++row;
-    if (row == size)
+    if (llvm::none_of(program.rows(),
+                      [&](ActionId row) { return program.joined(row); }))
       return;
-    others.resize(size);
-    for (uint32_t begin = 0, end; begin != size; begin = end) {
-      for (end = begin + 1; end != size && program.joined(ActionId(end)); ++end)
-        others[end] = ActionId(begin);
-      others[begin] = ActionId(end);
-    }
+    others.resize(program.size());
+    for (RankId rank : program.ranks())
+      for (auto [begin, end] : program.items(rank)) {
+        std::fill(others.begin() + begin.value, others.begin() + end.value,
+                  begin);
+        others[begin.value] = end;
+      }
   }
-
-  struct Group {
-    ActionId from, to;
-  };
 
   /// Whether any rows are joined.
   bool hasGroups() const { return !others.empty(); }
   /// The group that holds the row; itself where it is by itself.
-  Group operator[](ActionId row) const {
+  RowRange operator[](ActionId row) const {
     if (!hasGroups())
       return {row, ActionId(row.value + 1)};
     if (others[row.value] <= row)

@@ -77,7 +77,7 @@ private:
   };
 
   size_t pairOf(PipeId pipe, StageId stage, uint32_t microbatch) const {
-    const Pipe &info = program.pipes[pipe.value];
+    const Pipe &info = program.pipes()[pipe.value];
     return firstPair[pipe.value] + size_t(stage.value) * info.numMicrobatches +
            (microbatch - info.firstMicrobatch);
   }
@@ -112,7 +112,7 @@ private:
     visitor.item(rank, begin, end);
     for (uint32_t row = begin.value; row != end.value; ++row) {
       Action action = program[ActionId(row)];
-      if (uint8_t slots = program.kinds[action.kind].defines)
+      if (uint8_t slots = program.kinds()[action.kind].defines)
         made[pairOf(action.pipe, action.stage, action.microbatch)] |= slots;
     }
     for (uint32_t row = begin.value; row != end.value; ++row) {

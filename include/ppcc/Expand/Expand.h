@@ -1,6 +1,7 @@
 // From a schedule with values to the flat program of each rank.
 #pragma once
 
+#include "ppcc/IR/Program.h"
 #include "ppcc/Sema/Instance.h"
 
 namespace ppcc {

@@ -25,6 +25,26 @@ inline constexpr unsigned count = 3;
 inline constexpr uint8_t moving = Output | InputGrad; ///< Other stages read it.
 } // namespace slot
 
+/// The slots of a set, each as its bit, for a `for`.
+class slotsIn {
+public:
+  constexpr explicit slotsIn(unsigned mask) : mask(mask) {}
+
+  struct iterator {
+    unsigned rest;
+    constexpr uint8_t operator*() const {
+      return static_cast<uint8_t>(rest & -rest);
+    }
+    constexpr iterator &operator++() { return rest &= rest - 1, *this; }
+    constexpr bool operator==(const iterator &) const = default;
+  };
+  constexpr iterator begin() const { return {mask}; }
+  constexpr iterator end() const { return {0}; }
+
+private:
+  unsigned mask;
+};
+
 /// Where a kind runs and what it moves. A declared kind is work whose rules the
 /// program brings with it.
 enum class KindClass : uint8_t { Compute, Send, Recv, Declared };
@@ -101,6 +121,10 @@ struct KindInfo {
     return kindClass == KindClass::Compute || isDeclared();
   }
   bool isDeclared() const { return kindClass == KindClass::Declared; }
+  bool isSend() const { return kindClass == KindClass::Send; }
+  bool isRecv() const { return kindClass == KindClass::Recv; }
+  /// Of a message: whether the stage at the other end is above its own.
+  bool goesUp() const { return isSend() == bool(defines & slot::Output); }
   /// Whether it is work that runs beside the compute actions.
   bool isBeside() const { return lane != lane::Compute; }
   /// Whether its rank computes nothing else while it runs, groups apart.
@@ -134,6 +158,7 @@ public:
   const KindInfo &operator[](KindId id) const { return kinds[id.value]; }
   size_t size() const { return kinds.size(); }
   llvm::ArrayRef<KindInfo> rows() const { return kinds; }
+  IdRange<KindId> ids() const { return firstIds<KindId>(size()); }
 
   /// The kind with these letters.
   std::optional<KindId> find(llvm::StringRef letters) const;

@@ -31,7 +31,7 @@ Step stepAt(const Program &program, RankId rank, ActionId row, CallStyle style);
 class CallNames {
 public:
   CallNames(const Program &program, RankId rank)
-      : CallNames(program, rank, program.calls) {}
+      : CallNames(program, rank, program.calls()) {}
   CallNames(const Program &program, RankId rank, CallStyle style)
       : program(program), rank(rank), style(style), behind(program.begin(rank)),
         ahead(program.begin(rank)) {}

@@ -49,7 +49,7 @@ public:
   SiteId add(uint32_t line, uint32_t column);
   /// Whether the site is of the file that is read.
   bool isOwn(SiteId site) const {
-    return file && program.sites[site.value].file == *file;
+    return file && program.sites()[site.value].file == *file;
   }
 
 private:
@@ -84,8 +84,7 @@ void findTensorFaults(
         report);
 
 /// Reports at `at` each pipe that has another number of stages than the layout.
-void checkLayout(const Program &program, SourceRange at,
-                 DiagnosticEngine &diags);
+void checkLayout(const Head &head, SourceRange at, DiagnosticEngine &diags);
 
 /// All patterns may look at so many places of all graphs.
 inline constexpr uint64_t maxPatternPlaces = uint64_t(1) << 28;
@@ -93,14 +92,14 @@ inline constexpr uint64_t maxPatternPlaces = uint64_t(1) << 28;
 /// Reports the first pattern, of those that stand at `places`, that is wrong
 /// for a graph; or calls `tooMany` for the one that goes beyond
 /// maxPatternPlaces.
-void checkPatterns(const Program &program, llvm::ArrayRef<SourceRange> places,
+void checkPatterns(const Head &head, llvm::ArrayRef<SourceRange> places,
                    DiagnosticEngine &diags,
                    llvm::function_ref<void(SourceRange at)> tooMany);
 
 /// Makes an action that is one of its rank stand for the first stage that the
 /// rank hosts; false, and a report, when it hosts none.
-bool placeOnRank(Action &action, const Program &program, RankId rank,
-                 SourceRange at, DiagnosticEngine &diags);
+bool placeOnRank(Action &action, const Head &head, RankId rank, SourceRange at,
+                 DiagnosticEngine &diags);
 
 /// Reports an action in a loop whose pipe does not have the microbatch of the
 /// last turn; false then.

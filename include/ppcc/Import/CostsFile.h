@@ -10,6 +10,6 @@ namespace ppcc {
 /// what it says overrides what was there. False after reports of all that is
 /// wrong with it. O(bytes + stages * settings).
 bool readCosts(llvm::StringRef text, uint32_t file, SourceManager &sources,
-               DiagnosticEngine &diags, Program &program);
+               DiagnosticEngine &diags, Head &program);
 
 } // namespace ppcc

@@ -20,8 +20,8 @@ struct PassContext {
 };
 
 /// What a pass did: `Failed` when it reported errors, else whether the program
-/// differs from before. `Restated`: its rows do, the actions that run do not.
-enum class PassResult : uint8_t { Unchanged, Restated, Changed, Failed };
+/// differs from before.
+enum class PassResult : uint8_t { Unchanged, Changed, Failed };
 
 /// A step over a program. Passes have no state: the same object may run twice.
 class Pass {

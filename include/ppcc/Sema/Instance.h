@@ -1,7 +1,7 @@
 // A schedule with values for its parameters: everything but the actions.
 #pragma once
 
-#include "ppcc/IR/Program.h"
+#include "ppcc/IR/Head.h"
 #include "ppcc/Sema/Evaluator.h"
 
 namespace ppcc::sema {
@@ -41,7 +41,7 @@ struct PipePart {
 /// A schedule with its parameters bound.
 struct Instance {
   const Schedule *schedule = nullptr;
-  Program program;              ///< Without rows.
+  Head program;
   std::vector<uint64_t> padded; ///< By pipe: microbatches that the order counts
                                 ///< with, real ones included.
   std::vector<PipePart> parts;  ///< By value: the pipes, then the modules.

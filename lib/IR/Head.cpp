@@ -1,0 +1,98 @@
+#include "ppcc/IR/Head.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace ppcc;
+using llvm::SmallVector;
+using llvm::StringRef;
+
+PhaseId Head::phase(StringRef name) {
+  auto found = llvm::find(phases, name);
+  if (found == phases.end()) {
+    phases.push_back(name.str());
+    return PhaseId(phases.size() - 1);
+  }
+  return PhaseId(found - phases.begin());
+}
+
+uint32_t Head::file(StringRef name) {
+  auto found = llvm::find_if(
+      files, [&](const SiteFile &file) { return file.name == name; });
+  if (found == files.end()) {
+    files.push_back({name.str(), false});
+    return static_cast<uint32_t>(files.size() - 1);
+  }
+  return static_cast<uint32_t>(found - files.begin());
+}
+
+std::optional<PipeId> Head::pipeOfMicrobatch(uint32_t microbatch) const {
+  for (size_t i = 0; i != pipes.size(); ++i)
+    if (pipes[i].hasMicrobatch(microbatch))
+      return PipeId(i);
+  return std::nullopt;
+}
+
+std::optional<std::pair<PipeId, StageId>>
+Head::firstStageOf(RankId rank) const {
+  for (size_t pipe = 0; pipe != pipes.size(); ++pipe)
+    if (auto stage = llvm::find(pipes[pipe].rankOfStage, rank);
+        stage != pipes[pipe].rankOfStage.end())
+      return std::pair(PipeId(pipe),
+                       StageId(stage - pipes[pipe].rankOfStage.begin()));
+  return std::nullopt;
+}
+
+void Head::setKinds(KindTable table, llvm::ArrayRef<KindId> renumbered) {
+  auto isGone = [&](KindId kind) { return !table.find(kinds[kind].letters); };
+  for (std::vector<CostSetting> *settings : {&costs.actions, &costs.memory}) {
+    llvm::erase_if(*settings, [&](const CostSetting &setting) {
+      return isGone(setting.kind);
+    });
+    for (CostSetting &setting : *settings)
+      setting.kind = renumbered[setting.kind.value];
+  }
+  llvm::erase_if(costs.scales, [&](const MicrobatchScale &scale) {
+    return scale.kind && isGone(*scale.kind);
+  });
+  for (MicrobatchScale &scale : costs.scales)
+    if (scale.kind)
+      scale.kind = renumbered[scale.kind->value];
+  kinds = std::move(table);
+}
+
+uint64_t Head::totalMicrobatches() const {
+  uint64_t total = 0;
+  for (const Pipe &pipe : pipes)
+    total += pipe.numMicrobatches;
+  return total;
+}
+
+/// The stages below (`step` -1) or above (+1) `stage` that share an edge with
+/// it, ascending.
+static SmallVector<StageId, 2> neighbours(const Pipe &pipe, StageId stage,
+                                          int step) {
+  SmallVector<StageId, 2> result;
+  bool isInside =
+      step < 0 ? stage.value > 0 : stage.value + 1 < pipe.numStages();
+  if (isInside && pipe.hasEdgeToNext(StageId(stage.value - (step < 0))))
+    result.push_back(StageId(stage.value + step));
+  for (auto [from, to] : pipe.skipEdges)
+    if ((step < 0 ? to : from) == stage)
+      result.push_back(step < 0 ? from : to);
+  llvm::sort(result);
+  return result;
+}
+
+SmallVector<StageId, 2> ppcc::sourcesOf(const Pipe &pipe, StageId stage,
+                                        uint8_t slotBit) {
+  if (slotBit == slot::WeightGrad)
+    return {};
+  return neighbours(pipe, stage, slotBit == slot::Output ? -1 : 1);
+}
+
+SmallVector<StageId, 2> ppcc::readersOf(const Pipe &pipe, StageId stage,
+                                        uint8_t slotBit) {
+  if (slotBit == slot::WeightGrad)
+    return {};
+  return neighbours(pipe, stage, slotBit == slot::Output ? 1 : -1);
+}
