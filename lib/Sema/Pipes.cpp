@@ -1,6 +1,8 @@
 // Evaluates where stages are, what connects them, and their microbatches.
 #include "Instantiate.h"
 
+#include "ppcc/IR/Program.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace ppcc;
