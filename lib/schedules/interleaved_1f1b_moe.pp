@@ -1,8 +1,12 @@
 // Interleaved 1F1B; the all-to-all of experts runs beside the computation of an overlapped action (Megatron-LM's combined 1F1B).
+import "interleaved_1f1b.pp";
+
 schedule interleaved_1f1b_moe(P: int = 4, M: int = 8, V: int = 2, G: int = min(P, M), layers: int = 2,
                               delay_w: bool = false, early: bool = false, dense: int = 0, mtp: int = 0) {
   require P >= 1 and M >= 1 and V >= 1, "needs a rank, a microbatch and a chunk";
   require G >= 1 and G <= M, "the group size G must lie in 1..M";
+  require flows(2 * P - 2 - G, M, V, G),
+    "ranks would wait in a circle: G must be at least P, and M % G either 0 or above 2 * P - 2 - G";
   require layers >= 0 and dense >= 0 and mtp >= 0, "numbers of layers cannot be negative";
   ranks P;
   microbatches M;

@@ -1,8 +1,12 @@
 // Interleaved 1F1B whose forwards overlap backwards (Megatron-LM's combined 1F1B).
+import "interleaved_1f1b.pp";
+
 schedule interleaved_1f1b_overlap(P: int = 4, M: int = 8, V: int = 2, G: int = min(P, M),
                                   forward_only: bool = false) {
   require P >= 1 and M >= 1 and V >= 1, "needs a rank, a microbatch and a chunk";
   require G >= 1 and G <= M, "the group size G must lie in 1..M";
+  require forward_only or flows(2 * P - 2 - G, M, V, G),
+    "ranks would wait in a circle: G must be at least P, and M % G either 0 or above 2 * P - 2 - G";
   ranks P;
   microbatches M;
   placement loop(V);
