@@ -10,7 +10,8 @@ using namespace ppcc;
 
 PassRegistry ppcc::makePassRegistry() {
   PassRegistry registry;
-#define PASS(Name, Factory, Summary) registry.add(Name, Summary, Factory());
+#define PASS(Name, Factory, Kind, Summary)                                     \
+  registry.add(Name, PassKind::Kind, Summary, Factory());
 #define ALIAS(Name, Sequence, Summary)                                         \
   registry.addAlias(Name, Summary, Sequence);
 #include "ppcc/Driver/Passes.def"

@@ -25,7 +25,8 @@ public:
     context.analyses.clear();
     if (verify())
       for (const NamedPass &pass : pipeline)
-        if (!failed() || (pass.pass->runsAfterErrors() && !hasJudged(pass)))
+        if (!failed() ||
+            (pass.kind == PassKind::CheckAnyway && !hasJudged(pass)))
           runOne(pass);
     if (instrumentation.timePasses)
       printTimes();
@@ -42,7 +43,7 @@ private:
   }
 
   void runOne(const NamedPass &pass) {
-    if (!program.loops().empty() && !pass.pass->takesLoops()) {
+    if (!program.loops().empty() && pass.kind != PassKind::Loops) {
       context.diags.report<diag::PassTakesNoLoops>(Place(program.name()),
                                                    pass.name);
       return;
@@ -50,9 +51,9 @@ private:
     Clock::time_point start = Clock::now();
     PassResult result = pass.pass->run(program, context);
     times.push_back({pass.name, Clock::now() - start});
-    assert((result != PassResult::Changed || !pass.pass->isReadOnly()) &&
-           "a read-only pass changed the program");
-    if (result != PassResult::Unchanged && !pass.pass->keepsRows()) {
+    assert((result != PassResult::Changed || pass.kind > PassKind::Check) &&
+           "a check changed the program");
+    if (result != PassResult::Unchanged && pass.kind > PassKind::Facts) {
       context.analyses.clear();
       judges.clear();
     } else {
@@ -89,7 +90,7 @@ private:
   }
   bool verify(Program &flat) {
     for (const NamedPass &pass : *instrumentation.verifyEach)
-      if (!failed() || pass.pass->runsAfterErrors())
+      if (!failed() || pass.kind == PassKind::CheckAnyway)
         pass.pass->run(flat, context);
     return !failed();
   }

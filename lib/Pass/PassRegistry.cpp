@@ -7,16 +7,17 @@
 using namespace ppcc;
 using llvm::StringRef;
 
-void PassRegistry::add(StringRef name, StringRef summary, PassFactory factory) {
+void PassRegistry::add(StringRef name, PassKind kind, StringRef summary,
+                       PassFactory factory) {
   assert(!find(name) && "two passes with one name");
   entries.push_back(
-      std::make_unique<Entry>(Entry{name, summary, std::move(factory), {}}));
+      std::make_unique<Entry>(Entry{name, summary, kind, std::move(factory), {}}));
 }
 
 void PassRegistry::addAlias(StringRef name, StringRef summary,
                             StringRef passes) {
   assert(!find(name) && "two passes with one name");
-  Entry alias{name, summary, {}, {}};
+  Entry alias{name, summary, {}, {}, {}};
   for (StringRef part : llvm::split(passes, ',')) {
     const Entry *pass = find(part);
     assert(pass && !pass->isAlias() && "an alias names passes");

@@ -58,7 +58,6 @@ public:
     program.setFacts({program.provenUnder(), std::move(pairs)});
     return PassResult::Changed;
   }
-  bool keepsRows() const override { return true; }
 };
 
 } // namespace

@@ -300,8 +300,6 @@ public:
 
 class Unroll final : public Pass {
 public:
-  bool takesLoops() const override { return true; }
-
   PassResult run(Program &program, PassContext &) const override {
     if (program.loops().empty())
       return PassResult::Unchanged;

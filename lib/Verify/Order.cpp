@@ -10,8 +10,6 @@ namespace {
 
 class Order final : public CheckPass {
 public:
-  bool runsAfterErrors() const override { return true; }
-
   void check(const Program &program, PassContext &context) const override {
     const ProgramIndex *index = indexOf(program, context);
     if (!index)

@@ -10,8 +10,6 @@ namespace {
 
 class Placement final : public CheckPass {
 public:
-  bool runsAfterErrors() const override { return true; }
-
   void check(const Program &program, PassContext &context) const override {
     // A stage on the wrong rank brings all its microbatches; one report a rank
     // and stage will do.

@@ -10,8 +10,6 @@ namespace {
 
 class Stages final : public CheckPass {
 public:
-  bool runsAfterErrors() const override { return true; }
-
   void check(const Program &program, PassContext &context) const override {
     for (uint32_t pipe = 0; pipe != program.pipes().size(); ++pipe)
       if (!program.pipes()[pipe].gaps.empty())

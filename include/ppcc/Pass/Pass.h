@@ -23,20 +23,20 @@ struct PassContext {
 /// differs from before.
 enum class PassResult : uint8_t { Unchanged, Changed, Failed };
 
+/// How much of a program a pass changes, from little to much; and what it takes.
+enum class PassKind : uint8_t {
+  CheckAnyway, ///< Nothing; it judges programs in which errors were found, too.
+  Check,       ///< Nothing.
+  Facts,       ///< What is known of the rows, which stay as they are.
+  Rewrite,     ///< Rows.
+  Loops,       ///< The same; it takes programs with loops, too.
+};
+
 /// A step over a program. Passes have no state: the same object may run twice.
 class Pass {
 public:
   virtual ~Pass() = default;
   virtual PassResult run(Program &program, PassContext &context) const = 0;
-  /// Whether it only reads the program.
-  virtual bool isReadOnly() const { return false; }
-  /// Whether it leaves the rows as they are, so that what is known of them
-  /// stays true.
-  virtual bool keepsRows() const { return isReadOnly(); }
-  /// Whether it takes programs with loops; the others take flat ones only.
-  virtual bool takesLoops() const { return false; }
-  /// Whether it can judge a program in which errors were found already.
-  virtual bool runsAfterErrors() const { return false; }
 };
 
 /// A pass that judges the program and leaves it as it is.
@@ -50,7 +50,6 @@ public:
     return context.diags.errorCount() == errorsBefore ? PassResult::Unchanged
                                                       : PassResult::Failed;
   }
-  bool isReadOnly() const final { return true; }
 };
 
 } // namespace ppcc

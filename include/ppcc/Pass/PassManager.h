@@ -11,6 +11,7 @@ namespace ppcc {
 /// A pass under its name.
 struct NamedPass {
   std::string name;
+  PassKind kind;
   std::unique_ptr<Pass> pass;
 };
 

@@ -13,6 +13,7 @@ public:
   /// A pass with its name, or a name for a sequence of passes.
   struct Entry {
     llvm::StringRef name, summary;
+    PassKind kind;
     PassFactory factory;                 ///< Empty for an alias.
     std::vector<const Entry *> sequence; ///< The passes of an alias.
 
@@ -25,7 +26,8 @@ public:
   PassRegistry(PassRegistry &&) = default;
 
   /// Adds a pass. Names are unique.
-  void add(llvm::StringRef name, llvm::StringRef summary, PassFactory factory);
+  void add(llvm::StringRef name, PassKind kind, llvm::StringRef summary,
+           PassFactory factory);
   /// Adds a name for `passes`, names of passes added before, with commas
   /// between them.
   void addAlias(llvm::StringRef name, llvm::StringRef summary,
