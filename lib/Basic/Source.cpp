@@ -1,6 +1,7 @@
 #include "ppcc/Basic/Source.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
 
 #include <algorithm>
 #include <limits>
@@ -8,27 +9,50 @@
 using namespace ppcc;
 using llvm::StringRef;
 
-/// The next `limit + 1` bytes at most of what may have no end: a terminal, a
-/// pipe, a device.
-static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-readStream(llvm::sys::fs::file_t handle, size_t limit, StringRef name) {
-  std::vector<char> text;
-  char chunk[1 << 14];
-  while (text.size() <= limit) {
-    auto bytes = llvm::sys::fs::readNativeFile(handle, chunk);
-    if (!bytes)
-      return bytes.takeError();
-    if (*bytes == 0)
+/// What is read of a file may have no end: a terminal, a pipe, a device.
+static llvm::Error readUpTo(size_t bytes, llvm::sys::fs::file_t handle,
+                            llvm::SmallVector<char, 0> &text) {
+  constexpr size_t chunk = size_t(1) << 16;
+  while (text.size() < bytes) {
+    size_t size = text.size();
+    text.resize_for_overwrite(size + chunk);
+    auto read = llvm::sys::fs::readNativeFile(
+        handle, llvm::MutableArrayRef(text).drop_front(size));
+    text.truncate(size + (read ? *read : 0));
+    if (!read)
+      return read.takeError();
+    if (*read == 0)
       break;
-    text.insert(text.end(), chunk, chunk + *bytes);
   }
-  return llvm::MemoryBuffer::getMemBufferCopy({text.data(), text.size()}, name);
+  return llvm::Error::success();
+}
+
+static llvm::Error tooLarge(size_t limit) {
+  return llvm::createStringError(
+      std::errc::file_too_large,
+      "it is larger than %zu bytes (--max-source-bytes)", limit);
 }
 
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-SourceManager::read(StringRef path) const {
+SourceManager::readStream(llvm::sys::fs::file_t handle, StringRef path,
+                          LimitOf limitOf) const {
+  llvm::SmallVector<char, 0> text;
+  if (llvm::Error error = readUpTo(maxBytes + 1, handle, text))
+    return error;
+  if (text.size() > maxBytes) {
+    size_t limit = limitOf(path, {text.data(), text.size()});
+    if (llvm::Error error = readUpTo(limit + 1, handle, text))
+      return error;
+    if (text.size() > limit)
+      return tooLarge(limit);
+  }
+  return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(text), path);
+}
+
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+SourceManager::read(StringRef path, LimitOf limitOf) const {
   if (path == "-")
-    return readStream(llvm::sys::fs::getStdinHandle(), maxBytes, path);
+    return readStream(llvm::sys::fs::getStdinHandle(), path, limitOf);
   auto status = fs->status(path);
   if (!status)
     return llvm::errorCodeToError(status.getError());
@@ -39,33 +63,34 @@ SourceManager::read(StringRef path) const {
     auto handle = llvm::sys::fs::openNativeFileForRead(path);
     if (!handle)
       return handle.takeError();
-    auto text = readStream(*handle, maxBytes, path);
+    auto text = readStream(*handle, path, limitOf);
     llvm::sys::fs::closeFile(*handle);
     return text;
   }
-  if (status->getSize() > maxBytes)
-    return tooLarge();
+  if (status->getSize() > mostBytes)
+    return tooLarge(mostBytes);
   auto text = fs->getBufferForFile(path);
   if (!text)
     return llvm::errorCodeToError(text.getError());
+  if ((*text)->getBufferSize() > maxBytes)
+    if (size_t limit = limitOf(path, (*text)->getBuffer());
+        (*text)->getBufferSize() > limit)
+      return tooLarge(limit);
   return std::move(*text);
 }
 
-llvm::Error SourceManager::tooLarge() const {
-  return llvm::createStringError(
-      std::errc::file_too_large,
-      "it is larger than %zu bytes (--max-source-bytes)", maxBytes);
-}
-
-llvm::Expected<uint32_t> SourceManager::open(StringRef path) {
+llvm::Expected<uint32_t> SourceManager::open(StringRef path, LimitOf limitOf) {
   if (std::optional<uint32_t> known = lookup(path))
     return *known;
-  auto text = read(path);
+  auto text = read(path, limitOf ? limitOf : [&](StringRef, StringRef) {
+    return maxBytes;
+  });
   if (!text)
     return text.takeError();
-  size_t bytes = (*text)->getBufferSize();
-  if (bytes > maxBytes || nextBase + bytes > UINT32_MAX - 1)
-    return tooLarge();
+  if (nextBase + (*text)->getBufferSize() > mostBytes)
+    return llvm::createStringError(
+        std::errc::file_too_large,
+        "it and the files before it are larger than %zu bytes", mostBytes);
   bool isStdin = path == "-";
   uint32_t id = add(isStdin ? "<stdin>" : path, std::move(*text));
   File &file = files[id];
@@ -118,8 +143,9 @@ const SourceManager::File &SourceManager::fileOf(SourceLoc at) const {
 
 const std::vector<uint32_t> &SourceManager::lineStarts(const File &file) const {
   if (file.lineStarts.empty()) {
-    file.lineStarts.push_back(0);
     StringRef text = file.buffer->getBuffer();
+    // A mark of the encoding is no part of the first line.
+    file.lineStarts.push_back(text.starts_with("\xEF\xBB\xBF") ? 3 : 0);
     for (size_t end = text.find('\n'); end != StringRef::npos;
          end = text.find('\n', end + 1))
       file.lineStarts.push_back(static_cast<uint32_t>(end + 1));
@@ -127,23 +153,26 @@ const std::vector<uint32_t> &SourceManager::lineStarts(const File &file) const {
   return file.lineStarts;
 }
 
-Position SourceManager::position(SourceLoc at) const {
+SourceManager::Line SourceManager::lineOf(SourceLoc at) const {
   const File &file = fileOf(at);
-  uint32_t offset = at.raw - file.base;
   const auto &starts = lineStarts(file);
-  auto line =
-      std::upper_bound(starts.begin(), starts.end(), offset) - starts.begin();
-  return {file.name, static_cast<uint32_t>(line),
-          offset - starts[line - 1] + 1};
+  uint32_t offset = std::max(at.raw - file.base, starts.front());
+  auto next = std::upper_bound(starts.begin(), starts.end(), offset);
+  return {file, static_cast<uint32_t>(next - starts.begin()), *std::prev(next),
+          offset};
+}
+
+Position SourceManager::position(SourceLoc at) const {
+  Line line = lineOf(at);
+  return {line.file.name, line.number, line.offset - line.start + 1};
 }
 
 StringRef SourceManager::lineText(SourceLoc at) const {
-  const File &file = fileOf(at);
-  uint32_t offset = at.raw - file.base;
-  const auto &starts = lineStarts(file);
-  auto next = std::upper_bound(starts.begin(), starts.end(), offset);
-  StringRef text = file.buffer->getBuffer().drop_front(*std::prev(next));
-  return text.take_until([](char c) { return c == '\n' || c == '\r'; });
+  Line line = lineOf(at);
+  StringRef text = line.file.buffer->getBuffer().drop_front(line.start);
+  text = text.take_front(text.find('\n'));
+  text.consume_back("\r");
+  return text;
 }
 
 SourceLoc SourceManager::find(StringRef name, uint32_t line, uint32_t column) {
@@ -163,9 +192,9 @@ SourceLoc SourceManager::find(StringRef name, uint32_t line, uint32_t column) {
   const auto &starts = lineStarts(file);
   if (line == 0 || line > starts.size() || column == 0)
     return {};
-  uint32_t offset = starts[line - 1] + column - 1;
+  uint32_t start = starts[line - 1];
   uint32_t end = line < starts.size()
                      ? starts[line]
                      : static_cast<uint32_t>(file.buffer->getBufferSize() + 1);
-  return offset < end ? loc(id, offset) : SourceLoc{};
+  return column <= end - start ? loc(id, start + column - 1) : SourceLoc{};
 }

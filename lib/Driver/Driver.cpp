@@ -70,9 +70,11 @@ public:
 private:
   ExitCode compile() {
     Loader loader(sources, context, diags);
-    sources.maxBytes = maxInputBytes(options);
-    auto source = loader.open(options.input);
-    sources.maxBytes = maxScheduleBytes(options);
+    sources.maxBytes = options.maxSourceBytes.value_or(sources.maxBytes);
+    auto source =
+        loader.open(options.input, [&](StringRef name, StringRef begin) {
+          return maxInputBytes(options, name, begin);
+        });
     if (!source)
       return Errors;
     StringRef name = sources.name(*source), text = sources.text(*source);
@@ -82,13 +84,6 @@ private:
       err << "ppcc: error: " << wrong
           << "\nnote: `ppcc --help` lists the options\n";
       return Usage;
-    }
-    if (!format && text.size() > maxScheduleBytes(options)) {
-      diags.report<diag::CannotRead>(
-          {}, name,
-          fmt::format("it is larger than {} bytes (--max-source-bytes)",
-                      maxScheduleBytes(options)));
-      return Errors;
     }
     bool good = format ? compileProgram(*source, *format)
                        : compileSchedule(loader, *source);

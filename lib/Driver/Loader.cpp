@@ -31,7 +31,8 @@ std::optional<uint32_t> Loader::openLibrary(StringRef name) {
 /// Opens `name` as a file, at first beside the file that asks for it, else from
 /// the library.
 std::optional<uint32_t> Loader::open(StringRef name, StringRef folder,
-                                     Place place) {
+                                     Place place,
+                                     SourceManager::LimitOf limitOf) {
   llvm::SmallString<128> full(folder);
   bool isImport = place.range.valid();
   if (path::is_absolute(name) || (name == "-" && !isImport))
@@ -41,7 +42,7 @@ std::optional<uint32_t> Loader::open(StringRef name, StringRef folder,
   // Two ways to write a path are one file: an import of itself would not be
   // seen otherwise.
   path::remove_dots(full, /*remove_dot_dot=*/true);
-  auto source = sources.open(full);
+  auto source = sources.open(full, limitOf);
   if (source)
     return *source;
   std::string why = llvm::toString(source.takeError());
@@ -84,7 +85,7 @@ void Loader::visit(uint32_t root) {
     }
     const ast::Import &import = visit.file->imports[visit.nextImport++];
     std::optional<uint32_t> target =
-        open(import.path, visit.folder, import.range);
+        open(import.path, visit.folder, import.range, nullptr);
     if (!target)
       continue;
     auto known = states.find(*target);

@@ -20,8 +20,9 @@ public:
 
   /// Opens a file, or that of the library with this name; reports when there is
   /// none.
-  std::optional<uint32_t> open(llvm::StringRef input) {
-    return open(input, "", Place());
+  std::optional<uint32_t> open(llvm::StringRef input,
+                               SourceManager::LimitOf limitOf) {
+    return open(input, "", Place(), limitOf);
   }
   /// The file with its imports, each after those that it imports itself and the
   /// file last. Reports every error; gives nothing when there was one.
@@ -36,7 +37,7 @@ public:
 
 private:
   std::optional<uint32_t> open(llvm::StringRef path, llvm::StringRef folder,
-                               Place place);
+                               Place place, SourceManager::LimitOf limitOf);
   std::optional<uint32_t> openLibrary(llvm::StringRef name);
   void visit(uint32_t root);
 

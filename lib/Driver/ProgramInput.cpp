@@ -49,12 +49,8 @@ StringRef ppcc::misusedOption(const Options &options, bool isProgram) {
   return "";
 }
 
-size_t ppcc::maxScheduleBytes(const Options &options) {
-  return options.maxSourceBytes.value_or(size_t(1) << 20);
-}
-
-size_t ppcc::maxInputBytes(const Options &options) {
-  bool isSchedule = options.from.empty() && isScheduleName(options.input);
-  return isSchedule ? maxScheduleBytes(options)
-                    : options.maxSourceBytes.value_or(size_t(2) << 30);
+size_t ppcc::maxInputBytes(const Options &options, StringRef fileName,
+                           StringRef begin) {
+  bool isProgram = programFormat(options, fileName, begin) != nullptr;
+  return options.maxSourceBytes.value_or(size_t(1) << (isProgram ? 31 : 20));
 }

@@ -14,10 +14,9 @@ const Importer *programFormat(const Options &options, llvm::StringRef fileName,
 /// schedule; empty when nothing is.
 llvm::StringRef misusedOption(const Options &options, bool isProgram);
 
-/// The size above which schedules are refused.
-size_t maxScheduleBytes(const Options &options);
-/// The size above which the input is refused before it is read: a program is
-/// long, other than a schedule.
-size_t maxInputBytes(const Options &options);
+/// The size above which the input is refused: a program is long, other than a
+/// schedule.
+size_t maxInputBytes(const Options &options, llvm::StringRef fileName,
+                     llvm::StringRef begin);
 
 } // namespace ppcc

@@ -50,6 +50,16 @@ TEST_F(Files, linesEndInEitherWay) {
   EXPECT_EQ(where(sources.loc(a, 5)), "a:2:1");
 }
 
+TEST_F(Files, columnsBeginBehindTheMarkOfUtf8) {
+  uint32_t a = add("a", "\uFEFFone\ntwo");
+  EXPECT_EQ(where(sources.loc(a, 0)), "a:1:1");
+  EXPECT_EQ(where(sources.loc(a, 3)), "a:1:1");
+  EXPECT_EQ(where(sources.loc(a, 5)), "a:1:3");
+  EXPECT_EQ(where(sources.loc(a, 7)), "a:2:1");
+  EXPECT_EQ(sources.lineText(sources.loc(a, 0)), "one");
+  EXPECT_EQ(sources.find("a", 1, 3), sources.loc(a, 5));
+}
+
 TEST_F(Files, emptyFiles) {
   uint32_t a = add("a", ""), b = add("b", ""), c = add("c", "x");
   EXPECT_EQ(where(sources.loc(a, 0)), "a:1:1");
@@ -75,6 +85,7 @@ TEST_F(Files, findReadsFilesAndRefusesPlacesThatAreNot) {
   EXPECT_FALSE(sources.find("/late", 1, 4).valid());
   EXPECT_FALSE(sources.find("/late", 3, 1).valid());
   EXPECT_FALSE(sources.find("/late", UINT32_MAX, UINT32_MAX).valid());
+  EXPECT_FALSE(sources.find("/late", 2, UINT32_MAX).valid());
   EXPECT_FALSE(sources.find("/none", 1, 1).valid());
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "llvm/ADT/IntrusiveRefCntPtr.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -50,10 +51,15 @@ public:
   explicit SourceManager(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs)
       : fs(std::move(fs)) {}
 
+  /// How many bytes a file may have that is larger than `maxBytes`, by its name
+  /// and the beginning of its text.
+  using LimitOf = llvm::function_ref<size_t(llvm::StringRef, llvm::StringRef)>;
+
   /// Reads `path` (`-` is standard input), once: a second call gives the same
   /// file. Errors: what the file system says, or that the file is larger than
-  /// the limit.
-  llvm::Expected<uint32_t> open(llvm::StringRef path);
+  /// `maxBytes` and, if given, the limit for such files.
+  llvm::Expected<uint32_t> open(llvm::StringRef path,
+                                LimitOf limitOf = nullptr);
 
   /// Adds text under a name of the caller's choice.
   uint32_t add(llvm::StringRef name, std::unique_ptr<llvm::MemoryBuffer> text);
@@ -102,9 +108,21 @@ private:
     std::optional<llvm::sys::fs::UniqueID> identity; ///< Of a regular file.
     mutable std::vector<uint32_t> lineStarts;
   };
+  struct Line {
+    const File &file;
+    uint32_t number; ///< From 1.
+    uint32_t start, offset;
+  };
+  /// For all files together: their places are 32 bits, and what is added has
+  /// room behind them.
+  static constexpr size_t mostBytes = UINT32_MAX - (uint32_t(1) << 24);
+
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-  read(llvm::StringRef path) const;
-  llvm::Error tooLarge() const;
+  read(llvm::StringRef path, LimitOf limitOf) const;
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+  readStream(llvm::sys::fs::file_t handle, llvm::StringRef path,
+             LimitOf limitOf) const;
+  Line lineOf(SourceLoc at) const;
   const File &fileOf(SourceLoc at) const;
   const std::vector<uint32_t> &lineStarts(const File &file) const;
 
