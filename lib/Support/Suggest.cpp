@@ -8,6 +8,8 @@ using llvm::StringRef;
 
 /// A longer name is nobody's; the distance takes the product of two lengths.
 static constexpr size_t longestName = 200;
+/// The sum of these products for one name.
+static constexpr size_t mostWork = size_t(1) << 20;
 
 StringRef ppcc::nearestName(StringRef name, ArrayRef<StringRef> candidates) {
   if (name.size() > longestName)
@@ -15,10 +17,13 @@ StringRef ppcc::nearestName(StringRef name, ArrayRef<StringRef> candidates) {
   unsigned limit = std::max<unsigned>(1, name.size() / 3);
   StringRef best;
   unsigned bestDistance = limit + 1;
+  size_t work = 0;
   for (StringRef candidate : candidates) {
     if (candidate.empty() || candidate.size() > name.size() + limit ||
         name.size() > candidate.size() + limit)
       continue;
+    if ((work += name.size() * candidate.size()) > mostWork)
+      break;
     unsigned distance = name.edit_distance_insensitive(candidate, true, limit);
     // One letter is as near to every other letter as to none.
     if (distance < bestDistance && distance < candidate.size()) {

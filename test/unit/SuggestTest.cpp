@@ -43,7 +43,20 @@ TEST(Suggest, veryLongNamesHaveNone) {
             name.substr(99850));
 }
 
+TEST(Suggest, manyCandidatesTakeNoLongerThanSome) {
+  std::string name(100, 'a');
+  std::vector<std::string> names(100'000, std::string(100, 'b'));
+  std::vector<llvm::StringRef> candidates(names.begin(), names.end());
+  candidates[10] = name;
+  EXPECT_EQ(nearestName(name, candidates), name);
+  std::swap(candidates[10], candidates.back());
+  EXPECT_EQ(nearestName(name, candidates), "");
+}
+
 TEST(Suggest, theEndOfAMessage) {
   EXPECT_EQ(didYouMean("liner", {"linear"}), "; did you mean `linear`?");
   EXPECT_EQ(didYouMean("x", {"linear"}), "");
+  auto list = [] { return std::vector<llvm::StringRef>{"linear"}; };
+  EXPECT_EQ(fmt::format("{}", didYouMean("liner", list)),
+            "; did you mean `linear`?");
 }

@@ -85,12 +85,12 @@ public:
   /// statement.
   class Builder {
   public:
-    Builder(DiagnosticEngine &engine, Diagnostic diagnostic)
-        : engine(&engine), diagnostic(std::move(diagnostic)) {}
+    Builder(DiagnosticEngine &engine, diag::Id id, Place place)
+        : engine(&engine), diagnostic{id, std::move(place), {}, {}},
+          isShown(engine.shows(id)) {}
     Builder(Builder &&other)
-        : engine(other.engine), diagnostic(std::move(other.diagnostic)) {
-      other.engine = nullptr;
-    }
+        : engine(std::exchange(other.engine, nullptr)),
+          diagnostic(std::move(other.diagnostic)), isShown(other.isShown) {}
     ~Builder() {
       if (engine)
         engine->take(std::move(diagnostic));
@@ -100,26 +100,29 @@ public:
     template <class... Args>
     Builder &note(Place place, fmt::format_string<Args...> text,
                   Args &&...args) {
-      diagnostic.notes.push_back(
-          {std::move(place), fmt::format(text, std::forward<Args>(args)...)});
+      if (isShown)
+        diagnostic.notes.push_back(
+            {std::move(place), fmt::format(text, std::forward<Args>(args)...)});
       return *this;
     }
 
   private:
+    friend DiagnosticEngine;
     DiagnosticEngine *engine;
     Diagnostic diagnostic;
+    bool isShown; ///< Else nobody reads its texts, and there are none.
   };
 
   /// Reports the diagnostic `id` at `place`: report<diag::UnknownName>(range,
   /// name).
   template <diag::Id id, class... Args>
   Builder report(Place place, Args &&...args) {
-    return Builder(*this, Diagnostic{id,
-                                     std::move(place),
-                                     fmt::format(fmt::format_string<Args...>(
-                                                     diag::Text<id>::value),
-                                                 std::forward<Args>(args)...),
-                                     {}});
+    Builder builder(*this, id, std::move(place));
+    if (builder.isShown)
+      builder.diagnostic.message =
+          fmt::format(fmt::format_string<Args...>(diag::Text<id>::value),
+                      std::forward<Args>(args)...);
+    return builder;
   }
 
   /// Errors taken so far, those above the limit included.
@@ -133,6 +136,9 @@ public:
   size_t maxErrors = 100;
 
 private:
+  bool shows(diag::Id id) const {
+    return diagTable()[id].severity != Severity::Error || errors < maxErrors;
+  }
   void take(Diagnostic diagnostic);
 
   Consumer consumer;

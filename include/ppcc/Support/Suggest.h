@@ -4,14 +4,17 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <fmt/core.h>
+
+#include <concepts>
 #include <string>
 
 namespace ppcc {
 
 /// The candidate nearest to `name`, or an empty one when none is near (a third
 /// of its letters, at least one, may differ; case counts for nothing). The
-/// first of equals wins; a name of more than 200 letters has none. O(letters of
-/// the name and of those candidates that are about as long).
+/// first of equals wins; a name of more than 200 letters has none. Of thousands
+/// of candidates only the first are looked at, so that the work is bounded.
 llvm::StringRef nearestName(llvm::StringRef name,
                             llvm::ArrayRef<llvm::StringRef> candidates);
 
@@ -20,4 +23,24 @@ llvm::StringRef nearestName(llvm::StringRef name,
 std::string didYouMean(llvm::StringRef name,
                        llvm::ArrayRef<llvm::StringRef> candidates);
 
+/// The same for candidates that `list` gives, made when the message is written:
+/// for names of the input, which may be many.
+template <std::invocable List> struct Suggestion {
+  llvm::StringRef name;
+  List list;
+};
+template <std::invocable List>
+Suggestion<List> didYouMean(llvm::StringRef name, List list) {
+  return {name, std::move(list)};
+}
+
 } // namespace ppcc
+
+template <class List>
+struct fmt::formatter<ppcc::Suggestion<List>> : fmt::formatter<std::string> {
+  auto format(const ppcc::Suggestion<List> &suggestion,
+              fmt::format_context &context) const {
+    return fmt::formatter<std::string>::format(
+        ppcc::didYouMean(suggestion.name, suggestion.list()), context);
+  }
+};
