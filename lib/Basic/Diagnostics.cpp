@@ -1,4 +1,5 @@
 #include "ppcc/Basic/Diagnostics.h"
+#include "ppcc/Support/Printable.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include <fmt/format.h>
@@ -40,19 +41,21 @@ public:
 
   void line(const Place &place, StringRef label, Color color, StringRef text,
             StringRef code) {
+    std::string where = printable(place.words);
     if (place.range.valid()) {
       Position at = sources.position(place.range.begin);
-      bold() << at.file << ':' << at.line << ':' << at.column << ": ";
-      reset();
-    } else if (!place.words.empty()) {
-      bold() << place.words << ": ";
+      where =
+          fmt::format("{}:{}:{}", printable(at.file), at.line, at.column);
+    }
+    if (!where.empty()) {
+      bold() << where << ": ";
       reset();
     }
     if (options.color)
       out.changeColor(color, true);
     out << label << ": ";
     reset();
-    out << text;
+    out << printable(text);
     if (!code.empty())
       out << " [" << code << ']';
     out << '\n';
@@ -63,47 +66,46 @@ public:
 private:
   /// The line of text, cut to a window around the range when it is long, and
   /// the caret below it.
-  void snippet(SourceRange range) {
+  void snippet(SourceRange place) {
     constexpr size_t window = 120;
-    StringRef text = sources.lineText(range.begin);
-    Position at = sources.position(range.begin);
+    StringRef text = sources.lineText(place.begin);
+    Position at = sources.position(place.begin);
     size_t column = std::min<size_t>(at.column - 1, text.size());
-    size_t length =
-        range.end.raw > range.begin.raw ? range.end.raw - range.begin.raw : 1;
+    size_t length = place.end.raw > place.begin.raw
+                        ? place.end.raw - place.begin.raw
+                        : 1;
+    auto partsLetter = [&](size_t at) {
+      return at < text.size() && (text[at] & 0xC0) == 0x80;
+    };
     size_t from = column > window * 3 / 4 ? column - window / 2 : 0;
-    while (from > 0 && isContinuation(text[from]))
-      --from;
     size_t to = std::min(text.size(), from + window);
-    while (to < text.size() && isContinuation(text[to]))
-      ++to;
-    StringRef shown = text.slice(from, to);
-    length = std::clamp<size_t>(length, 1,
-                                std::max<size_t>(1, to - std::min(to, column)));
-
+    for (int i = 0; i != 3; ++i) {
+      from -= partsLetter(from);
+      to += partsLetter(to);
+    }
+    StringRef before = text.slice(from, column),
+              range = text.slice(column, std::min(column + length, to)),
+              behind = text.slice(column + range.size(), to);
     std::string number = std::to_string(at.line);
-    out << "  " << number << " | " << (from ? "..." : "");
-    for (char c : shown)
-      out << (static_cast<unsigned char>(c) < 0x20 && c != '\t' ? ' ' : c);
-    out << (to < text.size() ? "..." : "") << '\n';
-    out.indent(2 + number.size()) << " | ";
-    if (from)
-      out.indent(3);
-    for (char c : text.slice(from, column))
-      if (!isContinuation(c))
-        out << (c == '\t' ? '\t' : ' ');
+    out << "  " << number << " | " << (from ? "..." : "") << shown(before)
+        << shown(range) << shown(behind) << (to < text.size() ? "..." : "")
+        << '\n';
+    out.indent(2 + number.size()) << " | " << (from ? "   " : "");
+    for (StringRef part : llvm::split(before, '\t'))
+      (part.begin() == before.begin() ? out : out << '\t')
+          .indent(columnsOf(printable(part)));
     if (options.color)
       out.changeColor(Color::GREEN, true);
-    out << '^';
-    for (char c :
-         text.slice(column, column + length).drop_front(column < text.size()))
-      if (!isContinuation(c))
-        out << '~';
+    size_t columns = columnsOf(shown(range));
+    out << '^' << std::string(std::max<size_t>(columns, 1) - 1, '~');
     reset();
     out << '\n';
   }
 
-  static bool isContinuation(char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+  /// Part of a line of text; its tabs stay.
+  static std::string shown(StringRef part) {
+    return llvm::join(
+        llvm::map_range(llvm::split(part, '\t'), printable), "\t");
   }
 
   raw_ostream &bold() {

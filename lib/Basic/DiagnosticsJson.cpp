@@ -1,4 +1,5 @@
 #include "ppcc/Basic/DiagnosticsJson.h"
+#include "ppcc/Support/Printable.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -29,7 +30,9 @@ static void putPlace(llvm::json::OStream &json, const Place &place,
 
 void ppcc::renderJson(const Diagnostic &diagnostic,
                       const SourceManager &sources, llvm::raw_ostream &out) {
-  llvm::json::OStream json(out);
+  std::string line;
+  llvm::raw_string_ostream stream(line);
+  llvm::json::OStream json(stream);
   const DiagInfo &info = diagnostic.info();
   json.object([&] {
     putText(json, "code", info.code);
@@ -46,5 +49,5 @@ void ppcc::renderJson(const Diagnostic &diagnostic,
         });
     });
   });
-  out << '\n';
+  out << printableJson(line) << '\n';
 }

@@ -2,6 +2,7 @@
 // here alone: it takes compilers longer than all else.
 #include "ppcc/Driver/CommandLine.h"
 
+#include "ppcc/Support/Printable.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -192,7 +193,7 @@ void OptionParser::exclude(const std::string &name, const std::string &other) {
 
 int OptionParser::wrong(StringRef text, raw_ostream &err) const {
   const std::string &name = impl->app.get_name();
-  err << name << ": error: " << text << "\nnote: `" << name
+  err << name << ": error: " << printable(text) << "\nnote: `" << name
       << " --help` lists the options\n";
   return Usage;
 }

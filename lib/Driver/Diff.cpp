@@ -3,6 +3,7 @@
 #include "PictureOptions.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/IR/Place.h"
+#include "ppcc/Support/Printable.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -52,8 +53,9 @@ public:
   bool print() {
     const Program &a = *programs[0], &b = *programs[1];
     if (a.ranksBegun() != b.ranksBegun()) {
-      out << fmt::format("`{}` has {} ranks, `{}` has {}\n", names[0],
-                         a.ranksBegun(), names[1], b.ranksBegun());
+      out << fmt::format("`{}` has {} ranks, `{}` has {}\n",
+                         printable(names[0]), a.ranksBegun(),
+                         printable(names[1]), b.ranksBegun());
       return false;
     }
     uint32_t reordered = 0, different = 0;
@@ -120,7 +122,8 @@ private:
 
   void printRank(RankId rank, uint32_t number, bool isOrder) {
     out << fmt::format("rank {}, action {}: {} and {}{}\n", rank.value, number,
-                       text(0, rank, number), text(1, rank, number),
+                       printable(text(0, rank, number)),
+                       printable(text(1, rank, number)),
                        isOrder ? " (another order)" : "");
   }
 

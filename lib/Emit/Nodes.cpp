@@ -3,6 +3,7 @@
 #include "Emitters.h"
 #include "ppcc/Analysis/NodeOrders.h"
 #include "ppcc/IR/Place.h"
+#include "ppcc/Support/Printable.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -55,8 +56,8 @@ public:
 private:
   /// The words around the numbers of a node: `comm:`0`W`3`.L1.mlp`.
   struct Words {
-    llvm::StringRef lane, part;
-    std::string path;
+    llvm::StringRef part;
+    std::string lane, path;
     std::optional<KindClass> hook; ///< The messages that stand in its place.
   };
 
@@ -65,9 +66,10 @@ private:
     for (const NodeGraph &graph : tables.graphs) {
       std::vector<Words> &list = words.emplace_back();
       for (const GraphNode &node : graph.nodes)
-        list.push_back({tables.lanes[node.lane],
-                        program.kinds()[node.part].letters,
-                        "." + tables.pathOf(node), hookOf(graph, node)});
+        list.push_back({program.kinds()[node.part].letters,
+                        printable(tables.lanes[node.lane]),
+                        "." + printable(tables.pathOf(node)),
+                        hookOf(graph, node)});
     }
   }
 

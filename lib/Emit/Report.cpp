@@ -2,6 +2,7 @@
 #include "ppcc/Analysis/Report.h"
 #include "Emitters.h"
 #include "JsonParams.h"
+#include "ppcc/Support/Printable.h"
 #include "ppcc/Support/TextTable.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -61,9 +62,9 @@ public:
 
 private:
   void printHead() {
-    out << program.name();
+    out << printable(program.name());
     for (const ProgramParam &param : program.params())
-      out << ' ' << param.name << '=' << param.value;
+      out << ' ' << printable(param.name + "=" + param.value);
     out << ": " << plural(report.ranks.size(), "rank") << ", "
         << plural(report.actions, "action") << ", "
         << plural(report.messages, "message");
@@ -319,8 +320,10 @@ bool ppcc::emitReport(const Program &program, raw_ostream &out,
 
 bool ppcc::emitReportJson(const Program &program, raw_ostream &out,
                           EmitContext &context) {
-  if (!emitTimed<ReportJson>(program, out, context))
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (!emitTimed<ReportJson>(program, stream, context))
     return false;
-  out << '\n';
+  out << printableJson(text) << '\n';
   return true;
 }

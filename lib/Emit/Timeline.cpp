@@ -1,6 +1,7 @@
 // Draws a program with characters: a few lines a rank, a column a span of time.
 #include "Emitters.h"
 #include "Picture.h"
+#include "ppcc/Support/Printable.h"
 
 #include "llvm/ADT/SmallString.h"
 
@@ -51,12 +52,14 @@ public:
            llvm::raw_ostream &out)
       : picture(picture), options(options), program(picture.program),
         glyphs(options.unicode ? unicodeGlyphs : asciiGlyphs), writer(out) {
+    for (const std::string &lane : picture.lanes())
+      lanes.push_back(printable(lane));
     layout = layOut(extent());
     canvas.resize(layout.lines * layout.columns);
   }
 
   void emit() {
-    writer.put(picture.title());
+    writer.put(printable(picture.title()));
     writer.put('\n');
     // More ranks than anybody reads: the first and the last of them.
     size_t count = picture.ranks.size();
@@ -121,8 +124,8 @@ private:
     Layout result;
     result.margin = fmt::formatted_size("rank {} ", picture.ranks.back().value);
     size_t laneNames = 0;
-    for (const std::string &lane : picture.lanes())
-      laneNames = std::max(laneNames, lane.size() + 1);
+    for (const std::string &lane : lanes)
+      laneNames = std::max(laneNames, columnsOf(lane) + 1);
     result.margin += laneNames;
     for (uint8_t lane : picture.lanesBeside)
       result.margin = std::max<uint32_t>(
@@ -146,9 +149,9 @@ private:
     result.numbersBelow = result.exact && shortest < extent.label;
     result.lines =
         std::clamp(extent.members, result.numbersBelow ? 2u : 1u, maxLines);
-    if (!picture.lanes().empty()) {
+    if (!lanes.empty()) {
       result.numbersBelow = false;
-      result.lines = static_cast<uint32_t>(picture.lanes().size());
+      result.lines = static_cast<uint32_t>(lanes.size());
     }
     return result;
   }
@@ -165,9 +168,9 @@ private:
   void rank(RankId rank) {
     std::fill(canvas.begin(), canvas.end(), Cell());
     picture.forEachBox(rank, [&](const Box &box) { draw(box); });
-    put(fmt::format("rank {}", rank.value), picture.lanes(), layout.lines);
+    put(fmt::format("rank {}", rank.value), lanes, layout.lines);
     // Where each node has a line, one is enough for a lane beside.
-    uint32_t lines = picture.lanes().empty() ? layout.lines : 1;
+    uint32_t lines = lanes.empty() ? layout.lines : 1;
     for (uint8_t lane : picture.lanesBeside) {
       std::fill(canvas.begin(), canvas.end(), Cell());
       picture.forEachBoxBeside(rank, [&](const Box &box, uint8_t ofBox) {
@@ -355,6 +358,7 @@ private:
   const Program &program;
   const Glyphs &glyphs;
   Writer writer;
+  std::vector<std::string> lanes; ///< Of nodes; may be empty.
   Layout layout;
   std::vector<Cell> canvas; ///< The lines of one rank, one after another.
   std::bitset<256> shownKinds;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ppcc/IR/Program.h"
+#include "ppcc/Support/Printable.h"
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -45,7 +46,7 @@ public:
     std::string quoted;
     llvm::raw_string_ostream(quoted)
         << llvm::json::Value(llvm::json::fixUTF8(content));
-    put(quoted);
+    put(printableJson(quoted));
   }
   /// A list of JSON, the items of which `put` writes.
   template <class Range, class Put> void list(const Range &range, Put put) {

@@ -1,5 +1,6 @@
 // Walks over the text of a program: its characters, words, numbers and strings.
 #include "TextCursor.h"
+#include "ppcc/Support/Printable.h"
 
 using namespace ppcc;
 using llvm::StringRef;
@@ -33,17 +34,17 @@ std::optional<std::string> TextCursor::string(StringRef what) {
       ++at;
       return value;
     }
-    if (c == '\\' && at + 1 != end && at[1] != '\n') {
-      c = *++at;
-      if (c == 'n')
-        c = '\n';
-      else if (c == 't')
-        c = '\t';
-      else if (c != '"' && c != '\\')
-        diags.report<diag::BadEscape>(range(StringRef(at - 1, 2)),
-                                      StringRef(at, 1));
+    if (c != '\\' || at + 1 == end || at[1] == '\n') {
+      value += c;
+      continue;
     }
-    value += c;
+    StringRef rest(at + 1, end - at - 1);
+    if (auto character = takeEscape(rest))
+      value += *character;
+    else
+      diags.report<diag::BadEscape>(range(StringRef(at, 2)),
+                                    StringRef(at + 1, 1));
+    at = rest.data() - 1;
   }
   diags.report<diag::UnterminatedString>(rangeFrom(from));
   return std::nullopt;

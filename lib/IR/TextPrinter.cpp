@@ -2,6 +2,7 @@
 #include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Loops.h"
 #include "ppcc/IR/Text.h"
+#include "ppcc/Support/Printable.h"
 
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -15,24 +16,10 @@ using llvm::raw_ostream;
 using llvm::StringRef;
 
 static void printString(StringRef text, raw_ostream &out) {
-  out << '"';
-  for (char c : text) {
-    switch (c) {
-    case '\n':
-      out << "\\n";
-      break;
-    case '\t':
-      out << "\\t";
-      break;
-    case '"':
-    case '\\':
-      out << '\\';
-      [[fallthrough]];
-    default:
-      out << c;
-    }
-  }
-  out << '"';
+  std::string escaped;
+  for (char c : text)
+    escaped += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+  out << '"' << printable(escaped) << '"';
 }
 
 static bool isWord(StringRef text) {

@@ -7,7 +7,7 @@
 
 namespace ppcc {
 
-/// The beginning of `text`, with what is not printable ASCII as `\xNN`.
+/// The beginning of `text`.
 std::string quote(llvm::StringRef text, size_t longest = 40);
 
 } // namespace ppcc

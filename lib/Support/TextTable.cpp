@@ -1,4 +1,5 @@
 #include "ppcc/Support/TextTable.h"
+#include "ppcc/Support/Printable.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -11,13 +12,15 @@ using llvm::raw_ostream;
 using llvm::StringRef;
 
 void TextTable::add(std::vector<std::string> cells) {
-  assert(cells.size() == rows.front().size());
+  assert(rows.empty() || cells.size() == rows.front().size());
+  for (std::string &cell : cells)
+    cell = printable(cell);
   rows.push_back(std::move(cells));
 }
 
 /// Quotes what would end a cell early.
 static void printCsvCell(StringRef cell, raw_ostream &out) {
-  if (cell.find_first_of(",\"\n\r") == StringRef::npos) {
+  if (cell.find_first_of(",\"") == StringRef::npos) {
     out << cell;
     return;
   }
@@ -52,7 +55,7 @@ void TextTable::printAligned(raw_ostream &out, bool isMarkdown) const {
   std::vector<char> numeric(widths.size(), true);
   for (const std::vector<std::string> &row : rows)
     for (size_t i = 0; i != row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
+      widths[i] = std::max(widths[i], columnsOf(row[i]));
       numeric[i] &=
           &row == &rows.front() || isNumeric(row[i]) || row[i].empty();
     }
@@ -63,7 +66,7 @@ void TextTable::printAligned(raw_ostream &out, bool isMarkdown) const {
     std::string text = before.str();
     for (size_t i = 0; i != widths.size(); ++i) {
       std::string cell = cellOf(i);
-      std::string blanks(widths[i] - cell.size(), ' ');
+      std::string blanks(widths[i] - columnsOf(cell), ' ');
       text += numeric[i] ? blanks + cell : cell + blanks;
       if (i + 1 != widths.size())
         text += between;

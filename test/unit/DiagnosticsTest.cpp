@@ -13,6 +13,22 @@ using llvm::StringRef;
 
 namespace {
 
+/// Counts how often it is written.
+struct Written {
+  unsigned &times;
+};
+
+} // namespace
+
+template <> struct fmt::formatter<Written> : fmt::formatter<std::string> {
+  auto format(const Written &written, fmt::format_context &context) const {
+    ++written.times;
+    return context.out();
+  }
+};
+
+namespace {
+
 struct Rendered : testing::Test {
   SourceManager sources{llvm::vfs::getRealFileSystem()};
   std::string text;
@@ -83,8 +99,46 @@ TEST_F(Rendered, endsOfLinesAndFiles) {
   EXPECT_EQ(snippet("abc\ndef", 1, 6), "  1 | abc\n    |  ^~");
 }
 
-TEST_F(Rendered, controlCharactersAreBlanks) {
-  EXPECT_EQ(snippet("a\033[1mb", 5, 6), "  1 | a [1mb\n    |      ^");
+TEST_F(Rendered, whatTerminalsWouldObeyIsEscaped) {
+  EXPECT_EQ(snippet("a\033[1mb", 5, 6), "  1 | a\\x1B[1mb\n    |         ^");
+  // The escape is underlined where it is to blame.
+  EXPECT_EQ(snippet("a\u202Eb", 1, 4), "  1 | a\\u{202E}b\n"
+                                        "    |  ^~~~~~~~");
+  // A line ends where editors say so; what is no UTF-8 is shown byte by byte.
+  EXPECT_EQ(snippet("a\rb\xFF!", 4, 5), "  1 | a\\rb\\xFF!\n"
+                                        "    |         ^");
+  EXPECT_EQ(snippet("\x80\x80\x80\x80\x80", 3, 4),
+            "  1 | \\x80\\x80\\x80\\x80\\x80\n    |             ^~~~");
+}
+
+TEST_F(Rendered, wideLettersAreTwoColumns) {
+  EXPECT_EQ(snippet("\u6F22 x \u6F22", 4, 5), "  1 | \u6F22 x \u6F22\n    |    ^");
+  EXPECT_EQ(snippet("\u6F22", 0, 3), "  1 | \u6F22\n    | ^~");
+}
+
+TEST_F(Rendered, theMarkOfUtf8IsNoPartOfALine) {
+  EXPECT_EQ(snippet("\uFEFFone", 3, 6), "  1 | one\n    | ^~~");
+  EXPECT_EQ(snippet("\uFEFFone", 0, 0), "  1 | one\n    | ^");
+}
+
+TEST_F(Rendered, noNameForgesADiagnostic) {
+  SourceRange at = range("a\nb.pp: error: no", "x", 0, 1);
+  diags.report<diag::UnknownName>(at, "\nf.pp:1:1: error: forged", "")
+      .note(Place("-D \x07"), "\u2066");
+  EXPECT_TRUE(StringRef(text).starts_with(
+      "a\\nb.pp: error: no:1:1: error: unknown name "
+      "`\\nf.pp:1:1: error: forged` [E0301]\n"));
+  EXPECT_NE(text.find("\n-D \\x07: note: \\u{2066}\n"), std::string::npos);
+}
+
+TEST(DiagnosticEngine, writesNothingThatIsNotShown) {
+  unsigned times = 0;
+  DiagnosticEngine diags([](const Diagnostic &) {});
+  diags.maxErrors = 2;
+  for (unsigned i = 0; i != 5; ++i)
+    diags.report<diag::RequireFailed>({}, Written{times})
+        .note({}, "{}", Written{times});
+  EXPECT_EQ(times, 4u);
 }
 
 TEST_F(Rendered, longLinesAreCutAroundThePlace) {

@@ -1,5 +1,6 @@
 // Decimals, tables, and the progress line.
 #include "ppcc/Support/Decimal.h"
+#include "ppcc/Support/Printable.h"
 #include "ppcc/Support/Progress.h"
 #include "ppcc/Support/TextTable.h"
 
@@ -90,6 +91,45 @@ TEST(TextTable, HasThreeStyles) {
                                                   "| ---- | ---: | ------ |\n"
                                                   "| a    |  1.5 | x, \"y\" |\n"
                                                   "| long |  -10 |        |\n");
+}
+
+TEST(TextTable, AlignsWhatIsShown) {
+  TextTable table({"name", "n"});
+  table.add({"\u6F22\x1B", "1"});
+  table.add({"\u00E4", "2"});
+  EXPECT_EQ(printed(table, TableStyle::Text), "name    n\n"
+                                              "\u6F22\\x1B  1\n"
+                                              "\u00E4       2\n");
+}
+
+TEST(Printable, EscapesWhatIsNotSeenAsItIs) {
+  for (auto [text, shown] : std::initializer_list<std::pair<const char *, const char *>>{
+           {"plain \\ \u00E4\u6F22\U0001F600", "plain \\ \u00E4\u6F22\U0001F600"},
+           {"\n\r\t\x1B\x7F", "\\n\\r\\t\\x1B\\x7F"},
+           {"\xC2\x85\xC2\x9B", "\\u{85}\\u{9B}"},
+           {"\u061C\u200E\u200F\u2028\u202A\u202E\u2066\u2069\uFEFF",
+            "\\u{61C}\\u{200E}\\u{200F}\\u{2028}\\u{202A}\\u{202E}\\u{2066}"
+            "\\u{2069}\\u{FEFF}"},
+           {"\U000E0001", "\\u{E0001}"},
+           {"\x9B\xE2\x80", "\\x9B\\xE2\\x80"}}) {
+    EXPECT_EQ(printable(text), shown);
+    EXPECT_EQ(printable(shown), shown);
+  }
+  EXPECT_EQ(printable(llvm::StringRef("\0", 1)), "\\x00");
+  EXPECT_EQ(printableJson("{\n\t\"\u00E4\u202E\x7F\U000E0001\"}"),
+            "{\n\t\"\u00E4\\u202e\\u007f\\udb40\\udc01\"}");
+}
+
+TEST(Printable, EscapesAreReadBack) {
+  for (std::string text : {"\n", "\r", "\t", "\x1B", "\x9B", "\u202E", "\U000E0001"}) {
+    std::string escape = printable(text);
+    llvm::StringRef rest = llvm::StringRef(escape).drop_front();
+    EXPECT_EQ(takeEscape(rest), text);
+    EXPECT_EQ(rest, "");
+  }
+  for (llvm::StringRef wrong : {"q", "x", "x1", "xg0", "u", "u{", "u{}", "u{g}",
+                                "u{D800}", "u{110000}", "u{100000000}"})
+    EXPECT_EQ(takeEscape(wrong), std::nullopt);
 }
 
 /// A stream that says that it is a terminal, or not.

@@ -16,9 +16,9 @@ enum class TableStyle : uint8_t { Text, Csv, Markdown };
 class TextTable {
 public:
   explicit TextTable(std::vector<std::string> columns)
-      : rows{std::move(columns)} {}
+      { add(std::move(columns)); }
 
-  /// Adds a row with a cell for each column.
+  /// Adds a row with a cell for each column; what is not printable is escaped.
   void add(std::vector<std::string> cells);
   void print(llvm::raw_ostream &out, TableStyle style = TableStyle::Text) const;
 
