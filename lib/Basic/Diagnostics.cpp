@@ -44,8 +44,7 @@ public:
     std::string where = printable(place.words);
     if (place.range.valid()) {
       Position at = sources.position(place.range.begin);
-      where =
-          fmt::format("{}:{}:{}", printable(at.file), at.line, at.column);
+      where = fmt::format("{}:{}:{}", printable(at.file), at.line, at.column);
     }
     if (!where.empty()) {
       bold() << where << ": ";
@@ -71,9 +70,8 @@ private:
     StringRef text = sources.lineText(place.begin);
     Position at = sources.position(place.begin);
     size_t column = std::min<size_t>(at.column - 1, text.size());
-    size_t length = place.end.raw > place.begin.raw
-                        ? place.end.raw - place.begin.raw
-                        : 1;
+    size_t length =
+        place.end.raw > place.begin.raw ? place.end.raw - place.begin.raw : 1;
     auto partsLetter = [&](size_t at) {
       return at < text.size() && (text[at] & 0xC0) == 0x80;
     };
@@ -104,8 +102,8 @@ private:
 
   /// Part of a line of text; its tabs stay.
   static std::string shown(StringRef part) {
-    return llvm::join(
-        llvm::map_range(llvm::split(part, '\t'), printable), "\t");
+    return llvm::join(llvm::map_range(llvm::split(part, '\t'), printable),
+                      "\t");
   }
 
   raw_ostream &bold() {

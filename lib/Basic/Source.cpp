@@ -80,19 +80,19 @@ SourceManager::read(StringRef path, LimitOf limitOf) const {
 }
 
 llvm::Expected<uint32_t> SourceManager::open(StringRef path, LimitOf limitOf) {
-  if (std::optional<uint32_t> known = lookup(path))
+  bool isStdin = path == "-";
+  StringRef name = isStdin ? "<stdin>" : path;
+  if (std::optional<uint32_t> known = lookup(name))
     return *known;
-  auto text = read(path, limitOf ? limitOf : [&](StringRef, StringRef) {
-    return maxBytes;
-  });
+  auto text = read(
+      path, limitOf ? limitOf : [&](StringRef, StringRef) { return maxBytes; });
   if (!text)
     return text.takeError();
   if (nextBase + (*text)->getBufferSize() > mostBytes)
     return llvm::createStringError(
         std::errc::file_too_large,
         "it and the files before it are larger than %zu bytes", mostBytes);
-  bool isStdin = path == "-";
-  uint32_t id = add(isStdin ? "<stdin>" : path, std::move(*text));
+  uint32_t id = add(name, std::move(*text));
   File &file = files[id];
   file.isRead = !isStdin;
   llvm::sys::fs::file_status status;

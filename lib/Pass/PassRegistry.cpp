@@ -10,8 +10,8 @@ using llvm::StringRef;
 void PassRegistry::add(StringRef name, PassKind kind, StringRef summary,
                        PassFactory factory) {
   assert(!find(name) && "two passes with one name");
-  entries.push_back(
-      std::make_unique<Entry>(Entry{name, summary, kind, std::move(factory), {}}));
+  entries.push_back(std::make_unique<Entry>(
+      Entry{name, summary, kind, std::move(factory), {}}));
 }
 
 void PassRegistry::addAlias(StringRef name, StringRef summary,

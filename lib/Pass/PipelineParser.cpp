@@ -58,8 +58,8 @@ private:
       pipeline.push_back({name.str(), entry->kind, draft->finish()});
     else if (entry)
       for (const Entry *pass : entry->sequence)
-        pipeline.push_back({pass->name.str(), pass->kind,
-                            pass->factory.draft()->finish()});
+        pipeline.push_back(
+            {pass->name.str(), pass->kind, pass->factory.draft()->finish()});
   }
 
   /// Reads options up to the closing brace; without a draft only for their

@@ -88,7 +88,8 @@ std::string ppcc::printableJson(StringRef json) {
     };
     if (character < 0x10000)
       return unit(character);
-    return unit(0xD7C0 + (character >> 10)) + unit(0xDC00 + (character & 0x3FF));
+    return unit(0xD7C0 + (character >> 10)) +
+           unit(0xDC00 + (character & 0x3FF));
   });
 }
 

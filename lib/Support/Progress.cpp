@@ -13,7 +13,8 @@ void Progress::next(llvm::StringRef what) {
   constexpr size_t width = 24, mostText = 40;
   size_t filled = width * std::min(done, total) / std::max<size_t>(total, 1);
   out << '[' << std::string(filled, '#') << std::string(width - filled, ' ')
-      << "] " << done++ << '/' << total << ' ' << printable(what.take_front(mostText));
+      << "] " << done++ << '/' << total << ' '
+      << printable(what.take_front(mostText));
   out.flush();
 }
 

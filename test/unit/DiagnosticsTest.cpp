@@ -103,7 +103,7 @@ TEST_F(Rendered, whatTerminalsWouldObeyIsEscaped) {
   EXPECT_EQ(snippet("a\033[1mb", 5, 6), "  1 | a\\x1B[1mb\n    |         ^");
   // The escape is underlined where it is to blame.
   EXPECT_EQ(snippet("a\u202Eb", 1, 4), "  1 | a\\u{202E}b\n"
-                                        "    |  ^~~~~~~~");
+                                       "    |  ^~~~~~~~");
   // A line ends where editors say so; what is no UTF-8 is shown byte by byte.
   EXPECT_EQ(snippet("a\rb\xFF!", 4, 5), "  1 | a\\rb\\xFF!\n"
                                         "    |         ^");
@@ -112,7 +112,8 @@ TEST_F(Rendered, whatTerminalsWouldObeyIsEscaped) {
 }
 
 TEST_F(Rendered, wideLettersAreTwoColumns) {
-  EXPECT_EQ(snippet("\u6F22 x \u6F22", 4, 5), "  1 | \u6F22 x \u6F22\n    |    ^");
+  EXPECT_EQ(snippet("\u6F22 x \u6F22", 4, 5),
+            "  1 | \u6F22 x \u6F22\n    |    ^");
   EXPECT_EQ(snippet("\u6F22", 0, 3), "  1 | \u6F22\n    | ^~");
 }
 

@@ -103,8 +103,10 @@ TEST(TextTable, AlignsWhatIsShown) {
 }
 
 TEST(Printable, EscapesWhatIsNotSeenAsItIs) {
-  for (auto [text, shown] : std::initializer_list<std::pair<const char *, const char *>>{
-           {"plain \\ \u00E4\u6F22\U0001F600", "plain \\ \u00E4\u6F22\U0001F600"},
+  for (auto [text, shown] :
+       std::initializer_list<std::pair<const char *, const char *>>{
+           {"plain \\ \u00E4\u6F22\U0001F600",
+            "plain \\ \u00E4\u6F22\U0001F600"},
            {"\n\r\t\x1B\x7F", "\\n\\r\\t\\x1B\\x7F"},
            {"\xC2\x85\xC2\x9B", "\\u{85}\\u{9B}"},
            {"\u061C\u200E\u200F\u2028\u202A\u202E\u2066\u2069\uFEFF",
@@ -121,7 +123,8 @@ TEST(Printable, EscapesWhatIsNotSeenAsItIs) {
 }
 
 TEST(Printable, EscapesAreReadBack) {
-  for (std::string text : {"\n", "\r", "\t", "\x1B", "\x9B", "\u202E", "\U000E0001"}) {
+  for (std::string text :
+       {"\n", "\r", "\t", "\x1B", "\x9B", "\u202E", "\U000E0001"}) {
     std::string escape = printable(text);
     llvm::StringRef rest = llvm::StringRef(escape).drop_front();
     EXPECT_EQ(takeEscape(rest), text);

@@ -23,7 +23,8 @@ struct PassContext {
 /// differs from before.
 enum class PassResult : uint8_t { Unchanged, Changed, Failed };
 
-/// How much of a program a pass changes, from little to much; and what it takes.
+/// How much of a program a pass changes, from little to much; and what it
+/// takes.
 enum class PassKind : uint8_t {
   CheckAnyway, ///< Nothing; it judges programs in which errors were found, too.
   Check,       ///< Nothing.

@@ -13,8 +13,8 @@ namespace ppcc {
 /// direction of what follows, `\xFF` for bytes that are no UTF-8.
 std::string printable(llvm::StringRef text);
 
-/// What such an escape stands for, or `\\` or `\"`, taken off the text behind its
-/// backslash; nothing, and a letter taken, where it is none.
+/// What such an escape stands for, or `\\` or `\"`, taken off the text behind
+/// its backslash; nothing, and a letter taken, where it is none.
 std::optional<std::string> takeEscape(llvm::StringRef &text);
 
 /// Text of JSON, with such characters of its strings as `\u202E`.

@@ -4,7 +4,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <concepts>
 #include <string>

@@ -15,8 +15,9 @@ enum class TableStyle : uint8_t { Text, Csv, Markdown };
 /// Rows of cells under names of columns.
 class TextTable {
 public:
-  explicit TextTable(std::vector<std::string> columns)
-      { add(std::move(columns)); }
+  explicit TextTable(std::vector<std::string> columns) {
+    add(std::move(columns));
+  }
 
   /// Adds a row with a cell for each column; what is not printable is escaped.
   void add(std::vector<std::string> cells);
