@@ -78,7 +78,7 @@ private:
     size_t from = column > window * 3 / 4 ? column - window / 2 : 0;
     size_t to = std::min(text.size(), from + window);
     for (int i = 0; i != 3; ++i) {
-      from -= partsLetter(from);
+      from -= from > 0 && partsLetter(from);
       to += partsLetter(to);
     }
     StringRef before = text.slice(from, column),

@@ -8,14 +8,17 @@ using namespace ppcc;
 using llvm::raw_ostream;
 using llvm::StringRef;
 
-/// Writes a path as compilers do for Make: what ends a word there is escaped.
+/// Writes a path as compilers do for Make: what ends a word there is escaped,
+/// and backslashes in front of that count twice.
 static void writePath(StringRef path, raw_ostream &out) {
+  size_t backslashes = 0;
   for (char c : path) {
-    if (c == ' ' || c == '#')
-      out << '\\';
+    if (StringRef(" #:").contains(c))
+      out << std::string(backslashes + 1, '\\');
     if (c == '$')
       out << '$';
     out << c;
+    backslashes = c == '\\' ? backslashes + 1 : 0;
   }
 }
 

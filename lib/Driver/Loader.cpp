@@ -34,14 +34,16 @@ std::optional<uint32_t> Loader::open(StringRef name, StringRef folder,
                                      Place place,
                                      SourceManager::LimitOf limitOf) {
   llvm::SmallString<128> full(folder);
-  bool isImport = place.range.valid();
-  if (path::is_absolute(name) || (name == "-" && !isImport))
+  bool isInput = name == "-" && !place.range.valid();
+  if (path::is_absolute(name))
     full = name;
   else
     path::append(full, name);
   // Two ways to write a path are one file: an import of itself would not be
   // seen otherwise.
   path::remove_dots(full, /*remove_dot_dot=*/true);
+  if (full.empty() || (full == "-" && !isInput))
+    full = ("./" + full).str();
   auto source = sources.open(full, limitOf);
   if (source)
     return *source;

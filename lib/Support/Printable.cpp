@@ -4,6 +4,8 @@
 #include "llvm/Support/ConvertUTF.h"
 #include "llvm/Support/Unicode.h"
 
+#include <fmt/format.h>
+
 using namespace ppcc;
 using llvm::StringRef;
 
@@ -43,8 +45,8 @@ std::string ppcc::printable(StringRef text) {
     case '\t':
       return "\\t";
     }
-    return character < 0x80 ? "\\x" + llvm::utohexstr(uint8_t(byte), false, 2)
-                            : "\\u{" + llvm::utohexstr(character) + "}";
+    return character < 0x80 ? fmt::format("\\x{:02X}", uint8_t(byte))
+                            : fmt::format("\\u{{{:X}}}", character);
   });
 }
 
@@ -83,9 +85,7 @@ std::string ppcc::printableJson(StringRef json) {
   return escaped(json, [](uint32_t character, char byte) -> std::string {
     if (character == 0 || llvm::isSpace(byte))
       return std::string(1, byte);
-    auto unit = [](uint32_t unit) {
-      return "\\u" + llvm::utohexstr(unit, true, 4);
-    };
+    auto unit = [](uint32_t unit) { return fmt::format("\\u{:04x}", unit); };
     if (character < 0x10000)
       return unit(character);
     return unit(0xD7C0 + (character >> 10)) +
