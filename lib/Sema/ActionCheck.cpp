@@ -228,9 +228,13 @@ void sema::checkActions(ArrayRef<const ast::Item *> items,
 std::optional<KindId> sema::kindCalled(const ast::Identifier &name, const ExprChecker &exprs) {
   auto kind = exprs.module.kinds.find(name.text);
   if (!kind) {
-    std::vector<StringRef> letters;
-    for (const KindInfo &info : exprs.module.kinds.rows())
-      letters.push_back(info.letters);
+    auto letters = [&] {
+      return llvm::to_vector(
+          llvm::map_range(exprs.module.kinds.rows(),
+                          [](const KindInfo &info) -> StringRef {
+                            return info.letters;
+                          }));
+    };
     exprs.diags.report<diag::UnknownKind>(name.range, name.text,
                                     didYouMean(name.text, letters));
   }

@@ -126,9 +126,9 @@ private:
     for (const ast::ActionStmt::Argument &arg : stmt->args) {
       bool isChunk = arg.label.text.empty();
       if (isChunk ? scope == KindScope::Rank : scope != KindScope::Microbatch)
-        diags.report<diag::NotByMicrobatch>(
-            arg.value->range, stmt->name.text, kindScopeNames()[size_t(scope)],
-            isChunk ? "chunk" : "microbatch");
+        diags.report<diag::NotByMicrobatch>(arg.value->range, stmt->name.text,
+                                            kindScopeNames()[size_t(scope)],
+                                            isChunk ? "chunk" : "microbatch");
       if (isChunk && hasMicrobatch && !hasChunk) {
         exprs.check(arg.value);
         diags.report<diag::ArgumentBehindLabel>(arg.value->range, "mb");
@@ -180,10 +180,13 @@ private:
   }
 
   void unknown(const ast::Identifier &name) {
-    std::vector<StringRef> known = names.visible(Space::Statement);
-    for (const KindInfo &kind : module.kinds.rows())
-      if (kind.isCompute())
-        known.push_back(kind.letters);
+    auto known = [&] {
+      std::vector<StringRef> known = names.visible(Space::Statement);
+      for (const KindInfo &kind : module.kinds.rows())
+        if (kind.isCompute())
+          known.push_back(kind.letters);
+      return known;
+    };
     diags.report<diag::UnknownAction>(name.range, name.text,
                                       didYouMean(name.text, known));
   }

@@ -208,7 +208,7 @@ Type ExprChecker::name(const ast::NameExpr *expr) {
   else
     diags.report<diag::UnknownName>(
         expr->range, expr->name,
-        didYouMean(expr->name, names.visible(Space::Value)));
+        didYouMean(expr->name, [&] { return names.visible(Space::Value); }));
   return Type::Error;
 }
 
@@ -233,9 +233,12 @@ Type ExprChecker::call(const ast::CallExpr *expr) {
     for (const ast::Expr *arg : expr->args)
       check(arg);
     if (!isReported) {
-      std::vector<StringRef> known = names.visible(Space::Function);
-      for (const BuiltinRow &row : builtins)
-        known.push_back(row.name);
+      auto known = [&] {
+        std::vector<StringRef> known = names.visible(Space::Function);
+        for (const BuiltinRow &row : builtins)
+          known.push_back(row.name);
+        return known;
+      };
       diags.report<diag::UnknownFunction>(expr->callee.range, expr->callee.text,
                                           didYouMean(expr->callee.text, known));
     }

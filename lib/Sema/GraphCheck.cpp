@@ -146,10 +146,13 @@ private:
     auto kind = kinds.find(name.text);
     if (kind && kinds[*kind].isCompute())
       return true;
-    std::vector<StringRef> letters;
-    for (const KindInfo &info : kinds.rows())
-      if (info.isCompute())
-        letters.push_back(info.letters);
+    auto letters = [&] {
+      std::vector<StringRef> letters;
+      for (const KindInfo &info : kinds.rows())
+        if (info.isCompute())
+          letters.push_back(info.letters);
+      return letters;
+    };
     diags.report<diag::UnknownAction>(name.range, name.text,
                                       didYouMean(name.text, letters));
     return false;
@@ -183,9 +186,12 @@ private:
   void useLayer(const ast::Identifier &name) {
     if (layerNames.count(name.text))
       return;
-    std::vector<StringRef> names;
-    for (const ast::LayerItem *layer : schedule.layers)
-      names.push_back(layer->name.text);
+    auto names = [&] {
+      std::vector<StringRef> names;
+      for (const ast::LayerItem *layer : schedule.layers)
+        names.push_back(layer->name.text);
+      return names;
+    };
     diags.report<diag::UnknownLayer>(name.range, name.text,
                                      didYouMean(name.text, names));
   }

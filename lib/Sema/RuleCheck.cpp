@@ -55,8 +55,9 @@ private:
     if (!info.isCompute())
       diags.report<diag::InsertAtMessage>(name.range, name.text);
     else if (info.scope > scope)
-      expected(fmt::format("an action of a {}", kindScopeNames()[size_t(scope)]),
-               name);
+      expected(
+          fmt::format("an action of a {}", kindScopeNames()[size_t(scope)]),
+          name);
   }
 
   Insertion::Binding binding(const ast::InsertItem::Binding &binding) {
@@ -119,14 +120,14 @@ void sema::checkRule(const ast::RuleItem *item, ExprChecker &exprs) {
   exprs.names.define(Space::Rule, item->name, symbol);
 }
 
-Application sema::checkInsert(const ast::InsertItem *item,
-                              ExprChecker &exprs) {
+Application sema::checkInsert(const ast::InsertItem *item, ExprChecker &exprs) {
   Names::FrameScope frame(exprs.names, {});
   Rule rule;
   rule.inserts.push_back(InsertChecker(exprs).check(item));
   rule.numLocals = exprs.names.frame.numLocals;
   exprs.module.rules.push_back(std::move(rule));
-  return {static_cast<uint32_t>(exprs.module.rules.size() - 1), item->range, {}};
+  return {
+      static_cast<uint32_t>(exprs.module.rules.size() - 1), item->range, {}};
 }
 
 void sema::checkApply(const ast::ApplyItem *item, ExprChecker &exprs,
@@ -137,9 +138,10 @@ void sema::checkApply(const ast::ApplyItem *item, ExprChecker &exprs,
   if (!symbol) {
     for (const ast::ActionStmt::Argument &arg : item->args)
       exprs.check(arg.value);
-    diags.report<diag::UnknownRule>(
-        item->rule.range, item->rule.text,
-        didYouMean(item->rule.text, exprs.names.visible(Space::Rule)));
+    diags.report<diag::UnknownRule>(item->rule.range, item->rule.text,
+                                    didYouMean(item->rule.text, [&] {
+                                      return exprs.names.visible(Space::Rule);
+                                    }));
     return;
   }
   const Rule &callee = exprs.module.rules[symbol->index];
