@@ -1,109 +1,107 @@
 // The schedule language: syntax only. docs/language.md says what each construct means.
 grammar Schedule;
 
+// lib/Parse/Parser.cpp keeps rules in the tree, and of the tokens those that have a name here.
 file : (importDecl | function | block | actionDecl | ruleDecl | apply | schedule)* EOF ;
 
-importDecl : 'import' STRING ';' ;
-function   : 'fn' ID '(' parameters? ')' '=' expr ';' ;
-block      : 'block' ID '(' parameters? ')' body ;
-schedule   : 'schedule' ID '(' parameters? ')' '{' item* '}' ;
+importDecl : 'import' path=STRING ';' ;
+function   : 'fn' name=ID '(' parameters ')' '=' expr ';' ;
+block      : 'block' name=ID '(' parameters ')' body ;
+schedule   : 'schedule' name=ID '(' parameters ')' '{' item* '}' ;
 
 // What else happens in a step, and where.
-actionDecl    : 'action' ID '{' property* '}' ;
+actionDecl    : 'action' name=ID '{' property* '}' ;
 property      : name=(ID | 'per') (propertyValue (',' propertyValue)*)? ';' ;
-propertyValue : expr | 'stage' | 'rank' | 'comm' | stageSet ;
-stageSet      : 'stages' '(' expr (',' expr)* ')' ;
-ruleDecl      : 'rule' ID '(' parameters? ')' '{' insert* '}' ;
-insert        : 'insert' ID side=ID anchors ('for' binding (',' binding)*)? ('when' expr)? ';' ;
-anchors       : ID (',' ID)* (per='per' 'rank')? (distance=ID expr)? ;
-binding       : (ID | 'stage' | 'rank') ID ;
-apply         : 'with' ID ('(' (argument (',' argument)*)? ')')? ';' ;
+propertyValue : expr | keyword=('stage' | 'rank' | 'comm') | stageSet ;
+stageSet      : name='stages' '(' expr (',' expr)* ')' ;
+ruleDecl      : 'rule' name=ID '(' parameters ')' '{' insert* '}' ;
+insert        : 'insert' name=ID side=ID anchors ('for' binding (',' binding)*)? (when='when' expr)? ';' ;
+anchors       : names+=ID (',' names+=ID)* (per='per' 'rank')? (distance=ID expr)? ;
+binding       : what=(ID | 'stage' | 'rank') variable=ID ;
+apply         : 'with' name=ID arguments ';' ;
 
-parameters : parameter (',' parameter)* ','? ;
-parameter  : ID (':' type)? ('=' expr)? ;
-type       : ID | 'pipe' ;
+parameters : (parameter (',' parameter)* ','?)? ;
+parameter  : name=ID (':' type=(ID | 'pipe'))? ('=' expr)? ;
 
-// What stands in a schedule, or (the first row) in a pipe.
+// What stands in a schedule, or (the first two rows) in a pipe.
 item
-  : microbatches | slices | placement | stages | stageMap | edge | edgeLoop | module
-  | require | ranks | let | function | block | pipe | backward | model | comm | insert | apply | onRank
+  : microbatches | slices | placement | stages | stageMap | module
+  | edge | let | ifElse | forLoop | repeat | whileLoop
+  | require | ranks | function | block | pipe | backward | model | comm | insert | apply | onRank
   | layer | stageGraph | pattern
   ;
 
-require      : 'require' expr (',' STRING)? ';' ;
+require      : 'require' expr (',' message=STRING)? ';' ;
 ranks        : 'ranks' expr ';' ;
-microbatches : 'microbatches' expr ('..' expr)? ('pad' expr)? ';' ;
+microbatches : 'microbatches' expr (range='..' expr)? (pad='pad' expr)? ';' ;
 slices       : 'slices' expr ';' ;
-placement    : 'placement' ID ('(' expr ')')? ';' ;
+placement    : 'placement' name=ID ('(' expr ')')? ';' ;
 stages       : 'stages' expr ';' ;
-stageMap     : 'stage' ID 'on' 'rank' expr ';' ;
-edge         : 'no'? 'edge' 'stage' expr '->' 'stage' expr ';' ;
-edgeLoop     : 'for' ID 'in' expr '..' expr '{' (edge | edgeLoop)* '}' ;
-module       : 'module' ID 'stages' expr '..' expr ';' ;
-pipe         : 'pipe' ID '{' pipeItem* '}' ;
-pipeItem     : microbatches | slices | placement | stages | stageMap | edge | edgeLoop | module ;
+stageMap     : 'stage' name=ID 'on' 'rank' expr ';' ;
+module       : 'module' name=ID 'stages' expr '..' expr ';' ;
+pipe         : 'pipe' name=ID '{' pipeItem* '}' ;
+pipeItem
+  : microbatches | slices | placement | stages | stageMap | module
+  | edge | let | ifElse | forLoop | repeat | whileLoop
+  ;
 backward     : 'backward' 'when' expr ';' ;
-onRank       : 'on' 'rank' ID body ;
+onRank       : 'on' 'rank' name=ID body ;
+layer        : 'layer' name=ID body ;
+stageGraph   : 'stage' 'graph' name=ID body ;
+pattern      : 'overlap' '(' names+=ID (',' names+=ID)* ')' body ;
 
 model        : 'model' '{' (modelSetting | modelScale | modelTensors | modelText)* '}' ;
-modelSetting : ID (ID ('.' ID)? | 'overlap')? ('pipe' ID)? ('stage' ID)? '=' expr ';' ;
+modelSetting
+  : name=ID (subject=ID ('.' node=ID)? | subject='overlap')? ('pipe' inPipe=ID)? ('stage' variable=ID)? '=' expr ';' ;
 modelScale   : name=ID subject=ID? word=ID variable=ID '=' expr ';' ;
-modelTensors : name=ID ('pipe' pipeName=ID)? 'stage' variable=ID ('in' expr '..' expr)? '=' tensor (',' tensor)* ';' ;
-tensor       : ID '[' (dim (',' dim)*)? ']' ID ;
+modelTensors : name=ID ('pipe' inPipe=ID)? 'stage' variable=ID ('in' expr '..' expr)? '=' tensor (',' tensor)* ';' ;
+tensor       : name=ID '[' (dim (',' dim)*)? ']' type=ID ;
 dim          : expr | '?' ;
-modelText    : ID STRING ';' ;
+modelText    : name=ID text=STRING ';' ;
 comm         : 'comm' '{' commSetting* '}' ;
-commSetting  : ID commValue (',' commValue)* ';' ;
-commValue    : ID ('-' (ID | 'edge' | 'per'))* (':' INT)? | INT | 'on' ;
+commSetting  : name=ID commValue (',' commValue)* ';' ;
+commValue
+  : words+=ID (words+='-' words+=(ID | 'edge' | 'per'))* (words+=':' words+=INT)? | words+=(INT | 'on') ;
 
-// What a stage is made of: the nodes of its layers, and how those of overlapped actions take turns.
-layer        : 'layer' ID graphBody ;
-stageGraph   : 'stage' 'graph' ID graphBody ;
-pattern      : 'overlap' '(' ID (',' ID)* ')' graphBody ;
-graphBody    : '{' graphStatement* '}' ;
-graphStatement : chain | useLayer | perLayer | place | graphIf | graphRepeat | graphFor ;
-chain        : ID ':' link ('->' link)* ';' ;
-link         : 'per' 'layer' ID? | (ID '.')? ID ('@' lane)? ;
-lane         : ID | 'comm' ;
-useLayer     : 'layer' ID ';' ;
-perLayer     : 'per' 'layer' graphBody ;
-place        : ID? ID '.' ID ';' ;
-graphIf      : 'if' expr graphBody ('else' 'if' expr graphBody)* ('else' graphBody)? ;
-graphRepeat  : 'repeat' expr graphBody ;
-graphFor     : 'for' ID 'in' expr '..' expr graphBody ;
+// One language of statements for what ranks do, for layers, stage graphs and patterns, and for loops over edges. Which of
+// them a body can hold, lib/Sema/Bodies.def says.
+body
+  : '{' ( action | let | ifElse | forLoop | repeat | whileLoop
+        | phase | overlap | defer | drain
+        | useLayer | perLayer | edge )* '}' ;
 
-body : '{' statement* '}' ;
-
-statement
-  : let | phase | repeat | forLoop | whileLoop | ifElse | overlap | defer | drain | action ;
-
-let       : 'let' ID '=' expr ';' ;
-phase     : 'phase' ID body ;
-repeat    : 'repeat' expr body ;
-forLoop   : 'for' ID 'in' expr '..' expr body ;
-whileLoop : 'while' expr body ;
+let       : 'let' name=ID '=' expr ';' ;
 ifElse    : 'if' expr body ('else' 'if' expr body)* ('else' body)? ;
+forLoop   : 'for' name=ID 'in' expr '..' expr body ;
+repeat    : 'repeat' expr body ;
+whileLoop : 'while' expr body ;
+
+phase     : 'phase' name=ID body ;
 overlap   : 'overlap' body ;
-defer     : 'defer' ID ('lag' expr)? body ;
-drain     : 'drain' ID ('(' expr ')')? ';' ;
-action    : ID ('(' (argument (',' argument)*)? ')')? ';' ;
-argument  : (ID ':')? expr ;
+defer     : 'defer' name=ID ('lag' expr)? body ;
+drain     : 'drain' name=ID ('(' expr ')')? ';' ;
+useLayer  : 'layer' name=ID ';' ;
+perLayer  : 'per' 'layer' body ;
+edge      : no='no'? 'edge' 'stage' expr '->' 'stage' expr ';' ;
+
+// What begins with a name: an action or the call of a block, a chain of nodes, the place of a node.
+action    : name=ID (arguments | ':' link ('->' link)* | part=ID? '.' node=ID) ';' ;
+arguments : ('(' (argument (',' argument)*)? ')')? ;
+argument  : (label=ID ':')? expr ;
+link      : isLayers='per' 'layer' direction=ID? | (part=ID '.')? name=ID ('@' lane=(ID | 'comm'))? ;
 
 expr
-  : INT                                                   # Int
-  | FLOAT                                                 # Float
-  | value=('true' | 'false')                              # Bool
-  | ID '(' (expr (',' expr)*)? ')'                        # Call
-  | ID                                                    # Name
-  | '(' expr ')'                                          # Group
-  | '-' expr                                              # Negate
-  | expr op=('*' | '/' | '%') expr                        # Binary
-  | expr op=('+' | '-') expr                              # Binary
-  | expr op=('==' | '!=' | '<' | '<=' | '>' | '>=') expr  # Binary
-  | 'not' expr                                            # Not
-  | expr op='and' expr                                    # Binary
-  | expr op='or' expr                                     # Binary
-  | <assoc=right> expr '?' expr ':' expr                  # Conditional
+  : atom=(INT | FLOAT | 'true' | 'false' | ID)
+  | callee=ID '(' (expr (',' expr)*)? ')'
+  | '(' expr ')'
+  | op='-' expr
+  | expr op=('*' | '/' | '%') expr
+  | expr op=('+' | '-') expr
+  | expr op=('==' | '!=' | '<' | '<=' | '>' | '>=') expr
+  | op='not' expr
+  | expr op='and' expr
+  | expr op='or' expr
+  | <assoc=right> expr op='?' expr ':' expr
   ;
 
 INT     : [0-9]+ ;

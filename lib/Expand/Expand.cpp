@@ -3,6 +3,7 @@
 
 #include "Insert.h"
 #include "RankState.h"
+#include "ppcc/Sema/Walk.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
@@ -47,8 +48,9 @@ public:
     chunksOfRanks();
     evaluator.counters = this;
     const ast::OnRankItem &onRank = *instance.schedule->onRank;
-    for (uint32_t r = 0;
-         r != program.numRanks() && !diags.saturated() && !stopped; ++r) {
+    for (uint32_t r = 0; r != program.numRanks() && !diags.saturated() &&
+                         !stopped && evaluator.hasSteps();
+         ++r) {
       rank = RankId(r);
       begin(r);
       program.editRows().beginRank();
@@ -157,25 +159,13 @@ private:
 
   /// Runs statements in order; false when the rank cannot go on.
   bool body(ast::Body statements) {
-    for (const ast::Stmt *s : statements)
-      if (!statement(s))
-        return false;
-    return true;
+    return walk(evaluator, statements,
+                [this](const ast::Stmt *stmt) { return statement(stmt); });
   }
 
   bool statement(const ast::Stmt *stmt) {
     using ast::StmtKind;
-    if (!evaluator.step(stmt->range)) {
-      stopped = true;
-      return false;
-    }
     switch (stmt->kind) {
-    case StmtKind::Let: {
-      auto *s = cast<ast::LetStmt>(stmt);
-      Value value = evaluator.eval(s->value);
-      evaluator.local(evaluator.slotOf(s->id)) = value;
-      return !evaluator.failed();
-    }
     case StmtKind::Phase: {
       auto *s = cast<ast::PhaseStmt>(stmt);
       PhaseId outer = std::exchange(phase, phaseOfStatement(*s));
@@ -183,28 +173,8 @@ private:
       phase = outer;
       return ok;
     }
-    case StmtKind::Repeat: {
-      auto *s = cast<ast::RepeatStmt>(stmt);
-      return loop(0, evaluator.evalInt(s->count), nullptr, s, s->body);
-    }
-    case StmtKind::For: {
-      auto *s = cast<ast::ForStmt>(stmt);
-      int64_t from = evaluator.evalInt(s->from), to = evaluator.evalInt(s->to);
-      uint32_t slot = evaluator.slotOf(s->id);
-      return loop(from, to, &slot, s, s->body);
-    }
     case StmtKind::While:
       return whileLoop(cast<ast::WhileStmt>(stmt));
-    case StmtKind::If:
-      for (const ast::IfStmt::Branch &branch :
-           cast<ast::IfStmt>(stmt)->branches) {
-        bool chosen = !branch.condition || evaluator.evalBool(branch.condition);
-        if (evaluator.failed())
-          return false;
-        if (chosen)
-          return body(branch.body);
-      }
-      return true;
     case StmtKind::Overlap: {
       inGroup = true;
       groupRows = 0;
@@ -231,25 +201,9 @@ private:
       return module.stmts[stmt->id].isBlock
                  ? call(cast<ast::ActionStmt>(stmt))
                  : action(cast<ast::ActionStmt>(stmt));
+    default:
+      llvm_unreachable("the check refuses it among what ranks do");
     }
-    llvm_unreachable("all kinds are handled");
-  }
-
-  bool loop(int64_t from, int64_t to, const uint32_t *slot,
-            const ast::Stmt *stmt, ast::Body statements) {
-    if (evaluator.failed())
-      return false;
-    for (int64_t i = from; i < to; ++i) {
-      if (!evaluator.step(stmt->range)) {
-        stopped = true;
-        return false;
-      }
-      if (slot)
-        evaluator.local(*slot) = {.i = i};
-      if (!body(statements))
-        return false;
-    }
-    return true;
   }
 
   bool whileLoop(const ast::WhileStmt *stmt) {
@@ -298,7 +252,7 @@ private:
     KindId kind = KindId(module.stmts[stmt->id].index);
     std::optional<ChunkArg> chunkArg;
     std::optional<int64_t> microbatch;
-    for (const ast::ActionStmt::Argument &arg : stmt->args)
+    for (const ast::Argument &arg : stmt->args)
       if (arg.label.text.empty())
         chunkArg = evaluator.evalChunk(arg.value);
       else

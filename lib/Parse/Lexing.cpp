@@ -8,20 +8,28 @@ using namespace ppcc;
 using grammar::ScheduleLexer;
 using llvm::StringRef;
 
-Offsets::Offsets(uint32_t source, const SourceManager &sources)
-    : sources(sources), source(source), length(sources.text(source).size()) {
-  StringRef text = sources.text(source);
+TokenOrigin::TokenOrigin(uint32_t source, const SourceManager &sources,
+                         antlr4::TokenSource &lexer)
+    : text(sources.text(source)), begin(sources.loc(source, 0)), lexer(lexer) {
   for (size_t i = text.starts_with("\xEF\xBB\xBF") ? 3 : 0; i < text.size();
        ++i)
     if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80)
       starts.push_back(static_cast<uint32_t>(i));
 }
 
-SourceRange Offsets::range(const antlr4::Token *token) const {
-  if (token->getType() == antlr4::Token::EOF)
-    return loc(starts.size());
-  return {loc(token->getStartIndex()), loc(token->getStopIndex() + 1)};
+static SourceRange rangeIn(const TokenOrigin &origin,
+                           const antlr4::Token &token) {
+  if (token.getType() == antlr4::Token::EOF)
+    return origin.loc(SIZE_MAX);
+  return {origin.loc(token.getStartIndex()),
+          origin.loc(token.getStopIndex() + 1)};
 }
+
+SourceToken::SourceToken(const TokenOrigin &origin, size_t index,
+                         const antlr4::Token &token)
+    : range(rangeIn(origin, token)), origin(origin),
+      index(static_cast<uint32_t>(index)),
+      line(static_cast<uint32_t>(token.getLine())), type(token.getType()) {}
 
 namespace {
 
@@ -77,29 +85,37 @@ private:
   unsigned depth = 0;
 };
 
+void reportUnknown(const SourceToken &token, DiagnosticEngine &diags) {
+  auto builder = diags.report<diag::UnknownCharacter>(
+      token.range, fmt::format("`{}`", token.text()));
+  StringRef meant = llvm::StringSwitch<StringRef>(token.text())
+                        .Case("!", "not")
+                        .Case("&", "and")
+                        .Case("|", "or")
+                        .Default("");
+  if (!meant.empty())
+    builder.note({}, "did you mean `{}`?", meant);
+}
+
 } // namespace
 
-TokenList ppcc::lex(antlr4::Lexer &lexer, const Offsets &offsets,
-                    StringRef text, DiagnosticEngine &diags) {
+TokenList ppcc::lex(antlr4::Lexer &lexer, const TokenOrigin &origin,
+                    DiagnosticEngine &diags) {
   TokenList tokens;
   NestingMeter meter;
-  SourceLoc fileStart = offsets.loc(0);
-  size_t skipped = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
   SourceLoc endOfUnknown;
   while (true) {
-    std::unique_ptr<antlr4::Token> token = lexer.nextToken();
-    SourceRange range = offsets.range(token.get());
+    auto token = std::make_unique<SourceToken>(origin, tokens.size(),
+                                               *lexer.nextToken());
+    SourceRange range = token->range;
     size_t type = token->getType();
     if (type == antlr4::Token::EOF) {
       tokens.push_back(std::move(token));
       return tokens;
     }
-    StringRef spelling = text.substr(range.begin.raw - fileStart.raw + skipped,
-                                     range.end.raw - range.begin.raw);
     if (type == ScheduleLexer::UNKNOWN) {
       if (range.begin != endOfUnknown) // One message for a run of them.
-        diags.report<diag::UnknownCharacter>(range,
-                                             fmt::format("`{}`", spelling));
+        reportUnknown(*token, diags);
       endOfUnknown = range.end;
       continue;
     }
@@ -107,7 +123,7 @@ TokenList ppcc::lex(antlr4::Lexer &lexer, const Offsets &offsets,
       diags.report<diag::UnterminatedString>(range);
       continue;
     }
-    if (meter.take(spelling) > maxNesting) {
+    if (meter.take(token->text()) > maxNesting) {
       diags.report<diag::TooDeep>(range, maxNesting);
       return {};
     }

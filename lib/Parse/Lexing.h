@@ -10,23 +10,63 @@
 
 namespace ppcc {
 
-/// Translates ANTLR's code points to bytes of a source file.
-class Offsets {
+/// The file that tokens come from. ANTLR counts in code points, we in bytes.
+class TokenOrigin {
 public:
-  Offsets(uint32_t source, const SourceManager &sources);
+  TokenOrigin(uint32_t source, const SourceManager &sources,
+              antlr4::TokenSource &lexer);
 
   SourceLoc loc(size_t codePoint) const {
-    return sources.loc(source,
-                       codePoint < starts.size() ? starts[codePoint] : length);
+    return begin.advanced(codePoint < starts.size() ? starts[codePoint]
+                                                    : text.size());
   }
-  SourceRange range(const antlr4::Token *token) const;
+
+  const llvm::StringRef text;
+  const SourceLoc begin;
+  antlr4::TokenSource &lexer;
 
 private:
-  const SourceManager &sources;
-  uint32_t source;
-  size_t length;
   std::vector<uint32_t> starts; ///< The byte of each code point.
 };
+
+/// A token that knows its bytes; a third of the size of ANTLR's.
+class SourceToken final : public antlr4::Token {
+public:
+  SourceToken(const TokenOrigin &origin, size_t index,
+              const antlr4::Token &token);
+
+  llvm::StringRef text() const {
+    return origin.text.slice(range.begin.raw - origin.begin.raw,
+                             range.end.raw - origin.begin.raw);
+  }
+
+  std::string getText() const override { return text().str(); }
+  size_t getType() const override { return type; }
+  size_t getLine() const override { return line; }
+  size_t getCharPositionInLine() const override { return 0; }
+  size_t getChannel() const override { return 0; }
+  size_t getTokenIndex() const override { return index; }
+  size_t getStartIndex() const override { return range.begin.raw; }
+  size_t getStopIndex() const override { return range.end.raw; }
+  antlr4::TokenSource *getTokenSource() const override { return &origin.lexer; }
+  antlr4::CharStream *getInputStream() const override { return nullptr; }
+  std::string toString() const override { return getText(); }
+
+  const SourceRange range; ///< Empty at the end of the file.
+
+private:
+  const TokenOrigin &origin;
+  uint32_t index, line;
+  size_t type; ///< Token::EOF, too.
+};
+
+/// Of a token of lex().
+inline SourceRange rangeOf(const antlr4::Token *token) {
+  return static_cast<const SourceToken *>(token)->range;
+}
+inline llvm::StringRef textOf(const antlr4::Token *token) {
+  return static_cast<const SourceToken *>(token)->text();
+}
 
 using TokenList = std::vector<std::unique_ptr<antlr4::Token>>;
 
@@ -36,7 +76,7 @@ inline constexpr unsigned maxNesting = 256;
 
 /// Lexes the file. Reports what no token begins with, and nesting that is too
 /// deep: then the list is empty.
-TokenList lex(antlr4::Lexer &lexer, const Offsets &offsets,
-              llvm::StringRef text, DiagnosticEngine &diags);
+TokenList lex(antlr4::Lexer &lexer, const TokenOrigin &origin,
+              DiagnosticEngine &diags);
 
 } // namespace ppcc

@@ -22,57 +22,104 @@ using llvm::StringRef;
 
 namespace {
 
+/// Keeps no tokens among the children of a rule: those that mean something have
+/// a name in the grammar.
+class LeanParser final : public ScheduleParser {
+public:
+  using ScheduleParser::ScheduleParser;
+
+  antlr4::Token *consume() override {
+    antlr4::Token *token = getCurrentToken();
+    if (token->getType() != antlr4::Token::EOF)
+      getInputStream()->consume();
+    return token;
+  }
+};
+
+/// What stands in a rule: rules alone.
+auto children(antlr4::ParserRuleContext *tree) {
+  return llvm::map_range(tree->children, [](antlr4::tree::ParseTree *child) {
+    return static_cast<antlr4::ParserRuleContext *>(child);
+  });
+}
+
 /// Builds nodes from the parse tree of a file without syntax errors.
 class TreeBuilder {
   using P = ScheduleParser;
   using Tree = antlr4::ParserRuleContext;
 
 public:
-  TreeBuilder(const Offsets &offsets, Context &context, DiagnosticEngine &diags)
-      : offsets(offsets), context(context), diags(diags) {}
+  TreeBuilder(Context &context, DiagnosticEngine &diags)
+      : context(context), diags(diags) {}
 
-  File file(P::FileContext *ctx) {
+  File file(uint32_t source, P::FileContext *ctx) {
     SmallVector<Import> imports;
-    for (auto *decl : ctx->importDecl())
-      imports.push_back(
-          {string(decl->STRING()), range(decl->STRING()->getSymbol())});
-    SmallVector<const Item *> items;
+    SmallVector<const Stmt *> declarations;
     SmallVector<Schedule> schedules;
-    for (antlr4::tree::ParseTree *child : ctx->children) {
-      if (auto *fn = dynamic_cast<P::FunctionContext *>(child))
-        items.push_back(function(fn));
-      else if (auto *b = dynamic_cast<P::BlockContext *>(child))
-        items.push_back(block(b));
-      else if (auto *a = dynamic_cast<P::ActionDeclContext *>(child))
-        items.push_back(actionKind(a));
-      else if (auto *r = dynamic_cast<P::RuleDeclContext *>(child))
-        items.push_back(rule(r));
-      else if (auto *w = dynamic_cast<P::ApplyContext *>(child))
-        items.push_back(apply(w));
-      else if (auto *s = dynamic_cast<P::ScheduleContext *>(child))
-        schedules.push_back(schedule(s));
-    }
-    return {0, copy(imports), copy(items), copy(schedules)};
+    for (Tree *child : children(ctx))
+      if (auto *import = as<P::ImportDeclContext>(child, P::RuleImportDecl))
+        imports.push_back({string(import->path), rangeOf(import->path)});
+      else if (auto *s = as<P::ScheduleContext>(child, P::RuleSchedule))
+        schedules.push_back(
+            {identifier(s->name), parameters(s), items(s->item())});
+      else
+        declarations.push_back(statement(child));
+    return {source, copy(imports), copy(declarations), copy(schedules)};
   }
 
 private:
+  // ---- Trees ----
+
+  /// The rule that `tree` is, or null.
+  template <class Rule> static Rule *as(Tree *tree, size_t index) {
+    return tree->getRuleIndex() == index ? static_cast<Rule *>(tree) : nullptr;
+  }
+  template <class Rule> static Rule *to(Tree *tree) {
+    return static_cast<Rule *>(tree);
+  }
+
+  /// The expressions of a rule in order, null behind the last, and its last
+  /// body.
+  struct Parts {
+    SmallVector<const Expr *, 3> exprs;
+    Body body;
+    const Expr *operator[](size_t i) const {
+      return i < exprs.size() ? exprs[i] : nullptr;
+    }
+  };
+  Parts partsOf(Tree *tree) {
+    Parts parts;
+    for (Tree *child : children(tree))
+      if (child->getRuleIndex() == P::RuleExpr)
+        parts.exprs.push_back(expr(to<P::ExprContext>(child)));
+      else if (child->getRuleIndex() == P::RuleBody)
+        parts.body = body(child);
+    return parts;
+  }
+
   template <class T> ArrayRef<T> copy(const llvm::SmallVectorImpl<T> &values) {
     return context.copy(ArrayRef<T>(values));
   }
-  SourceRange range(antlr4::Token *token) { return offsets.range(token); }
-  SourceRange range(Tree *tree) {
-    return {offsets.range(tree->getStart()).begin,
-            offsets.range(tree->getStop()).end};
+  /// What `make` makes of each of `from`.
+  template <class From, class Make> auto list(const From &from, Make make) {
+    SmallVector<decltype(make(*std::begin(from)))> values;
+    for (auto *each : from)
+      values.push_back(make(each));
+    return copy(values);
   }
-  SourceRange firstWord(Tree *tree) { return offsets.range(tree->getStart()); }
 
-  Identifier identifier(antlr4::Token *token) {
-    return token ? Identifier{context.copy(StringRef(token->getText())),
-                              range(token)}
-                 : Identifier{};
+  // ---- Tokens ----
+
+  static SourceRange rangeOf(Tree *tree) {
+    return {ppcc::rangeOf(tree->getStart()).begin,
+            ppcc::rangeOf(tree->getStop()).end};
   }
-  Identifier identifier(antlr4::tree::TerminalNode *node) {
-    return identifier(node ? node->getSymbol() : nullptr);
+  static SourceRange rangeOf(antlr4::Token *token) {
+    return ppcc::rangeOf(token);
+  }
+
+  static Identifier identifier(antlr4::Token *token) {
+    return token ? Identifier{textOf(token), rangeOf(token)} : Identifier{};
   }
 
   static StringRef firstCharacter(StringRef text) {
@@ -80,11 +127,10 @@ private:
         llvm::getNumBytesForUTF8(static_cast<llvm::UTF8>(text.front())));
   }
 
-  StringRef string(antlr4::tree::TerminalNode *node) {
-    if (!node)
+  StringRef string(antlr4::Token *token) {
+    if (!token)
       return "";
-    std::string quoted = node->getText();
-    StringRef text = StringRef(quoted).drop_front().drop_back();
+    StringRef text = textOf(token).drop_front().drop_back();
     std::string value;
     for (size_t i = 0; i < text.size(); ++i) {
       if (text[i] != '\\') {
@@ -103,275 +149,274 @@ private:
         value += text[i];
         break;
       default:
-        diags.report<diag::BadEscape>(range(node->getSymbol()),
+        diags.report<diag::BadEscape>(rangeOf(token),
                                       firstCharacter(text.drop_front(i)));
       }
     }
     return context.copy(StringRef(value));
   }
 
-  // ---- Declarations ----
+  // ---- Statements ----
 
-  ArrayRef<Parameter> parameters(P::ParametersContext *ctx) {
-    if (!ctx)
-      return {};
-    SmallVector<Parameter> params;
-    for (auto *param : ctx->parameter())
-      params.push_back(
-          {identifier(param->ID()),
-           param->type() ? identifier(param->type()->getStart()) : Identifier{},
-           optional(param->expr())});
-    return copy(params);
+  Body body(Tree *ctx) {
+    return list(children(ctx), [&](Tree *child) { return statement(child); });
   }
 
-  const FunctionItem *function(P::FunctionContext *ctx) {
-    return context.make<FunctionItem>(firstWord(ctx), identifier(ctx->ID()),
-                                      parameters(ctx->parameters()),
-                                      expr(ctx->expr()));
-  }
-  const BlockItem *block(P::BlockContext *ctx) {
-    return context.make<BlockItem>(firstWord(ctx), identifier(ctx->ID()),
-                                   parameters(ctx->parameters()),
-                                   body(ctx->body()));
+  template <class Item> Body items(const std::vector<Item *> &items) {
+    return list(items,
+                [&](Item *item) { return statement(*children(item).begin()); });
   }
 
-  const ActionItem *actionKind(P::ActionDeclContext *ctx) {
-    SmallVector<ActionProperty> properties;
-    for (auto *property : ctx->property()) {
-      SmallVector<ActionProperty::Value> values;
-      for (auto *value : property->propertyValue())
-        values.push_back(propertyValue(value));
-      properties.push_back({identifier(property->name), copy(values)});
+  template <class T, class... Fields>
+  const T *make(Tree *tree, const Fields &...fields) {
+    return context.make<T>(rangeOf(tree->getStart()), fields...);
+  }
+  /// The name that a statement gives or takes.
+  template <class Rule> static Identifier name(Tree *tree) {
+    return identifier(to<Rule>(tree)->name);
+  }
+
+  const Stmt *statement(Tree *tree) {
+    switch (tree->getRuleIndex()) {
+    case P::RuleAction:
+      return action(to<P::ActionContext>(tree));
+    case P::RuleIfElse:
+      return ifElse(tree);
+    case P::RuleInsert:
+      return insert(to<P::InsertContext>(tree));
+    case P::RuleModel:
+      return model(to<P::ModelContext>(tree));
+    default:
+      return statement(tree, partsOf(tree));
     }
-    return context.make<ActionItem>(firstWord(ctx), identifier(ctx->ID()),
-                                    copy(properties));
   }
 
-  ActionProperty::Value propertyValue(P::PropertyValueContext *ctx) {
-    if (auto *set = ctx->stageSet()) {
-      SmallVector<const Expr *> stages;
-      for (auto *stage : set->expr())
-        stages.push_back(expr(stage));
-      return {{},
-              context.make<CallExpr>(range(set), identifier(set->getStart()),
-                                     copy(stages))};
+  const Stmt *statement(Tree *tree, const Parts &parts) {
+    const Expr *first = parts[0], *second = parts[1];
+    Body body = parts.body;
+    switch (tree->getRuleIndex()) {
+    case P::RuleLet:
+      return make<LetStmt>(tree, name<P::LetContext>(tree), first);
+    case P::RuleForLoop:
+      return make<ForStmt>(tree, name<P::ForLoopContext>(tree), first, second,
+                           body);
+    case P::RuleRepeat:
+      return make<RepeatStmt>(tree, first, body);
+    case P::RuleWhileLoop:
+      return make<WhileStmt>(tree, first, body);
+    case P::RulePhase:
+      return make<PhaseStmt>(tree, name<P::PhaseContext>(tree), body);
+    case P::RuleOverlap:
+      return make<OverlapStmt>(tree, body);
+    case P::RuleDefer:
+      return make<DeferStmt>(tree, name<P::DeferContext>(tree), first, body);
+    case P::RuleDrain:
+      return make<DrainStmt>(tree, name<P::DrainContext>(tree), first);
+    case P::RuleUseLayer:
+      return make<UseLayerStmt>(tree, name<P::UseLayerContext>(tree));
+    case P::RulePerLayer:
+      return make<PerLayerStmt>(tree, body);
+    case P::RuleEdge:
+      return make<EdgeStmt>(tree, to<P::EdgeContext>(tree)->no != nullptr,
+                            first, second);
+
+    case P::RuleMicrobatches:
+      if (to<P::MicrobatchesContext>(tree)->range)
+        return make<MicrobatchesItem>(tree, first, second, parts[2]);
+      return make<MicrobatchesItem>(tree, nullptr, first, second);
+    case P::RuleSlices:
+      return make<SlicesItem>(tree, first);
+    case P::RulePlacement:
+      return make<PlacementItem>(tree, name<P::PlacementContext>(tree), first);
+    case P::RuleStages:
+      return make<StagesItem>(tree, first);
+    case P::RuleStageMap:
+      return make<StageMapItem>(tree, name<P::StageMapContext>(tree), first);
+    case P::RuleModule:
+      return make<ModuleItem>(tree, name<P::ModuleContext>(tree), first,
+                              second);
+    case P::RuleRequire:
+      return make<RequireItem>(tree, first,
+                               string(to<P::RequireContext>(tree)->message));
+    case P::RuleRanks:
+      return make<RanksItem>(tree, first);
+    case P::RuleFunction:
+      return make<FunctionItem>(tree, name<P::FunctionContext>(tree), first,
+                                parameters(tree));
+    case P::RuleBlock:
+      return make<BlockItem>(tree, name<P::BlockContext>(tree),
+                             parameters(tree), body);
+    case P::RulePipe:
+      return make<PipeItem>(tree, name<P::PipeContext>(tree),
+                            items(to<P::PipeContext>(tree)->pipeItem()));
+    case P::RuleBackward:
+      return make<BackwardItem>(tree, first);
+    case P::RuleOnRank:
+      return make<OnRankItem>(tree, name<P::OnRankContext>(tree), body);
+    case P::RuleLayer:
+      return make<LayerItem>(tree, name<P::LayerContext>(tree), body);
+    case P::RuleStageGraph:
+      return make<StageGraphItem>(tree, name<P::StageGraphContext>(tree), body);
+    case P::RulePattern:
+      return make<PatternItem>(
+          tree, list(to<P::PatternContext>(tree)->names, identifier), body);
+    case P::RuleComm:
+      return make<CommItem>(
+          tree, list(children(tree), [&](Tree *c) { return commSetting(c); }));
+    case P::RuleActionDecl:
+      return make<ActionKindItem>(
+          tree, name<P::ActionDeclContext>(tree),
+          list(children(tree), [&](Tree *c) { return property(c); }));
+    case P::RuleRuleDecl:
+      return make<RuleItem>(
+          tree, name<P::RuleDeclContext>(tree), parameters(tree),
+          list(to<P::RuleDeclContext>(tree)->insert(),
+               [&](P::InsertContext *c) { return insert(c); }));
+    default:
+      assert(tree->getRuleIndex() == P::RuleApply && "an unknown statement");
+      return make<ApplyItem>(tree, name<P::ApplyContext>(tree),
+                             arguments(*children(tree).begin()));
     }
-    if (ctx->expr())
-      return {{}, expr(ctx->expr())};
-    return {identifier(ctx->getStart()), nullptr};
   }
 
-  const RuleItem *rule(P::RuleDeclContext *ctx) {
-    SmallVector<const InsertItem *> inserts;
-    for (auto *child : ctx->insert())
-      inserts.push_back(insert(child));
-    return context.make<RuleItem>(firstWord(ctx), identifier(ctx->ID()),
-                                  parameters(ctx->parameters()), copy(inserts));
+  const Stmt *ifElse(Tree *tree) {
+    SmallVector<Branch> branches;
+    const Expr *condition = nullptr;
+    for (Tree *child : children(tree))
+      if (auto *c = as<P::ExprContext>(child, P::RuleExpr))
+        condition = expr(c);
+      else
+        branches.push_back({std::exchange(condition, nullptr), body(child)});
+    return make<IfStmt>(tree, copy(branches));
+  }
+
+  /// What begins with a name.
+  const Stmt *action(P::ActionContext *ctx) {
+    Identifier name = identifier(ctx->name);
+    SourceRange whole = rangeOf(ctx);
+    whole.end.raw -= 1; // Without the semicolon.
+    if (auto *args = ctx->arguments())
+      return context.make<ActionStmt>(whole, name, arguments(args));
+    if (ctx->node)
+      return context.make<PlaceStmt>(whole, ctx->part ? name : Identifier{},
+                                     ctx->part ? identifier(ctx->part) : name,
+                                     identifier(ctx->node));
+    return context.make<ChainStmt>(
+        name.range, name, list(ctx->link(), [](P::LinkContext *link) {
+          return GraphLink{rangeOf(link),
+                           link->isLayers != nullptr,
+                           identifier(link->direction),
+                           identifier(link->part),
+                           identifier(link->name),
+                           identifier(link->lane)};
+        }));
+  }
+
+  ArrayRef<Argument> arguments(Tree *ctx) {
+    return list(children(ctx), [&](Tree *child) {
+      auto *argument = to<P::ArgumentContext>(child);
+      return Argument{identifier(argument->label), expr(argument->expr())};
+    });
+  }
+
+  /// Of a declaration, whose first child they are.
+  ArrayRef<Parameter> parameters(Tree *declaration) {
+    return list(children(*children(declaration).begin()), [&](Tree *tree) {
+      auto *parameter = to<P::ParameterContext>(tree);
+      return Parameter{identifier(parameter->name), identifier(parameter->type),
+                       partsOf(parameter)[0]};
+    });
   }
 
   const InsertItem *insert(P::InsertContext *ctx) {
-    SmallVector<Identifier> anchors;
-    P::AnchorsContext *anchor = ctx->anchors();
-    for (auto *name : anchor->ID())
-      anchors.push_back(identifier(name));
-    if (anchor->distance)
-      anchors.pop_back();
-    SmallVector<InsertItem::Binding> bindings;
-    for (auto *binding : ctx->binding())
-      bindings.push_back(
-          {identifier(binding->getStart()), identifier(binding->getStop())});
-    SourceRange whole = range(ctx);
-    whole.end.raw -= 1; // Without the semicolon.
-    return context.make<InsertItem>(
-        whole, identifier(ctx->ID(0)), identifier(ctx->side), copy(anchors),
-        anchor->per != nullptr, identifier(anchor->distance),
-        optional(anchor->expr()), copy(bindings), optional(ctx->expr()));
+    P::AnchorsContext *anchors = ctx->anchors();
+    const Expr *distance = partsOf(anchors)[0];
+    return make<InsertItem>(
+        ctx, identifier(ctx->name), identifier(ctx->side),
+        list(anchors->names, identifier), anchors->per != nullptr,
+        identifier(anchors->distance), distance,
+        list(ctx->binding(),
+             [](P::BindingContext *binding) {
+               return InsertBinding{identifier(binding->what),
+                                    identifier(binding->variable)};
+             }),
+        partsOf(ctx)[0]);
   }
 
-  ArrayRef<ActionStmt::Argument>
-  arguments(const std::vector<P::ArgumentContext *> &list) {
-    SmallVector<ActionStmt::Argument> args;
-    for (auto *arg : list)
-      args.push_back({identifier(arg->ID()), expr(arg->expr())});
-    return copy(args);
-  }
-
-  const ApplyItem *apply(P::ApplyContext *ctx) {
-    return context.make<ApplyItem>(firstWord(ctx), identifier(ctx->ID()),
-                                   arguments(ctx->argument()));
-  }
-
-  Schedule schedule(P::ScheduleContext *ctx) {
-    SmallVector<const Item *> items;
-    for (auto *child : ctx->item())
-      items.push_back(item(child->children[0]));
-    return {identifier(ctx->ID()), parameters(ctx->parameters()), copy(items)};
-  }
-
-  const Item *item(antlr4::tree::ParseTree *tree) {
-    if (auto *c = dynamic_cast<P::MicrobatchesContext *>(tree))
-      return microbatches(c);
-    if (auto *c = dynamic_cast<P::PlacementContext *>(tree))
-      return context.make<PlacementItem>(firstWord(c), identifier(c->ID()),
-                                         optional(c->expr()));
-    if (auto *c = dynamic_cast<P::StagesContext *>(tree))
-      return context.make<StagesItem>(firstWord(c), expr(c->expr()));
-    if (auto *c = dynamic_cast<P::SlicesContext *>(tree))
-      return context.make<SlicesItem>(firstWord(c), expr(c->expr()));
-    if (auto *c = dynamic_cast<P::StageMapContext *>(tree))
-      return context.make<StageMapItem>(firstWord(c), identifier(c->ID()),
-                                        expr(c->expr()));
-    if (auto *c = dynamic_cast<P::EdgeContext *>(tree))
-      return context.make<EdgeItem>(firstWord(c),
-                                    c->getStart()->getText() == "no",
-                                    expr(c->expr(0)), expr(c->expr(1)));
-    if (auto *c = dynamic_cast<P::EdgeLoopContext *>(tree)) {
-      SmallVector<const Item *> items;
-      for (antlr4::tree::ParseTree *child : c->children)
-        if (dynamic_cast<P::EdgeContext *>(child) ||
-            dynamic_cast<P::EdgeLoopContext *>(child))
-          items.push_back(item(child));
-      return context.make<EdgeLoopItem>(firstWord(c), identifier(c->ID()),
-                                        expr(c->expr(0)), expr(c->expr(1)),
-                                        copy(items));
-    }
-    if (auto *c = dynamic_cast<P::ModuleContext *>(tree))
-      return context.make<ModuleItem>(firstWord(c), identifier(c->ID()),
-                                      expr(c->expr(0)), expr(c->expr(1)));
-    if (auto *c = dynamic_cast<P::RequireContext *>(tree))
-      return context.make<RequireItem>(firstWord(c), expr(c->expr()),
-                                       string(c->STRING()));
-    if (auto *c = dynamic_cast<P::RanksContext *>(tree))
-      return context.make<RanksItem>(firstWord(c), expr(c->expr()));
-    if (auto *c = dynamic_cast<P::LetContext *>(tree))
-      return context.make<LetItem>(firstWord(c), identifier(c->ID()),
-                                   expr(c->expr()));
-    if (auto *c = dynamic_cast<P::FunctionContext *>(tree))
-      return function(c);
-    if (auto *c = dynamic_cast<P::BlockContext *>(tree))
-      return block(c);
-    if (auto *c = dynamic_cast<P::PipeContext *>(tree)) {
-      SmallVector<const Item *> items;
-      for (auto *child : c->pipeItem())
-        items.push_back(item(child->children[0]));
-      return context.make<PipeItem>(firstWord(c), identifier(c->ID()),
-                                    copy(items));
-    }
-    if (auto *c = dynamic_cast<P::BackwardContext *>(tree))
-      return context.make<BackwardItem>(firstWord(c), expr(c->expr()));
-    if (auto *c = dynamic_cast<P::ModelContext *>(tree))
-      return model(c);
-    if (auto *c = dynamic_cast<P::CommContext *>(tree))
-      return comm(c);
-    if (auto *c = dynamic_cast<P::LayerContext *>(tree))
-      return context.make<LayerItem>(firstWord(c), identifier(c->ID()),
-                                     graphBody(c->graphBody()));
-    if (auto *c = dynamic_cast<P::StageGraphContext *>(tree))
-      return context.make<StageGraphItem>(firstWord(c), identifier(c->ID()),
-                                          graphBody(c->graphBody()));
-    if (auto *c = dynamic_cast<P::PatternContext *>(tree)) {
-      SmallVector<Identifier> actions;
-      for (auto *name : c->ID())
-        actions.push_back(identifier(name));
-      return context.make<PatternItem>(firstWord(c), copy(actions),
-                                       graphBody(c->graphBody()));
-    }
-    if (auto *c = dynamic_cast<P::InsertContext *>(tree))
-      return insert(c);
-    if (auto *c = dynamic_cast<P::ApplyContext *>(tree))
-      return apply(c);
-    auto *c = dynamic_cast<P::OnRankContext *>(tree);
-    assert(c && "an item that the builder does not know");
-    return context.make<OnRankItem>(firstWord(c), identifier(c->ID()),
-                                    body(c->body()));
-  }
-
-  const Item *microbatches(P::MicrobatchesContext *ctx) {
-    const Expr *first = nullptr, *pad = nullptr;
-    size_t next = 0;
-    bool hasRange = false, hasPad = false;
-    for (antlr4::tree::ParseTree *child : ctx->children) {
-      hasRange |= child->getText() == "..";
-      hasPad |= child->getText() == "pad";
-    }
-    if (hasRange)
-      first = expr(ctx->expr(next++));
-    const Expr *end = expr(ctx->expr(next++));
-    if (hasPad)
-      pad = expr(ctx->expr(next));
-    return context.make<MicrobatchesItem>(firstWord(ctx), first, end, pad);
-  }
-
-  const Item *model(P::ModelContext *ctx) {
-    SmallVector<ModelSetting> settings;
-    for (auto *setting : ctx->modelSetting()) {
-      // The names in order: the setting, perhaps its subject, then each behind
-      // its keyword.
-      ModelSetting result{};
-      Identifier *next = &result.name;
-      for (antlr4::tree::ParseTree *child : setting->children) {
-        auto *token = dynamic_cast<antlr4::tree::TerminalNode *>(child);
-        if (!token || token->getText() == "=")
-          break;
-        bool isKeyword =
-            token->getText() == "pipe" || token->getText() == "stage";
-        if (token->getText() == ".") {
-          next = &result.node;
-        } else if (!isKeyword) {
-          *next = identifier(token);
-          next = &result.subject;
-        } else {
-          next =
-              token->getText() == "pipe" ? &result.pipe : &result.stageVariable;
-        }
-      }
-      result.value = expr(setting->expr());
-      settings.push_back(result);
-    }
-    for (auto *scale : ctx->modelScale())
-      settings.push_back({identifier(scale->name),
-                          identifier(scale->subject),
-                          {},
-                          {},
-                          {},
-                          identifier(scale->word),
-                          identifier(scale->variable),
-                          expr(scale->expr())});
-    SmallVector<ModelTensors> tensors;
-    for (auto *clause : ctx->modelTensors())
-      tensors.push_back(modelTensors(clause));
-    SmallVector<ModelText> texts;
-    for (auto *text : ctx->modelText())
-      texts.push_back(modelText(text));
-    return context.make<ModelItem>(firstWord(ctx), copy(settings),
-                                   copy(tensors), copy(texts));
-  }
-
-  ModelTensors modelTensors(P::ModelTensorsContext *ctx) {
-    SmallVector<TensorDecl> tensors;
-    for (auto *tensor : ctx->tensor()) {
-      SmallVector<const Expr *> dims;
-      for (auto *dim : tensor->dim())
-        dims.push_back(optional(dim->expr()));
-      tensors.push_back(
-          {identifier(tensor->ID(0)), identifier(tensor->ID(1)), copy(dims)});
-    }
-    bool hasRange = !ctx->expr().empty();
+  ActionProperty property(Tree *tree) {
+    auto *ctx = to<P::PropertyContext>(tree);
     return {identifier(ctx->name),
-            identifier(ctx->pipeName),
-            identifier(ctx->variable),
-            hasRange ? expr(ctx->expr(0)) : nullptr,
-            hasRange ? expr(ctx->expr(1)) : nullptr,
-            copy(tensors)};
+            list(ctx->propertyValue(), [&](P::PropertyValueContext *value) {
+              if (auto *set = value->stageSet())
+                return PropertyValue{
+                    {},
+                    context.make<CallExpr>(rangeOf(set), identifier(set->name),
+                                           copy(partsOf(set).exprs))};
+              return PropertyValue{identifier(value->keyword),
+                                   partsOf(value)[0]};
+            })};
+  }
+
+  CommSetting commSetting(Tree *tree) {
+    auto *ctx = to<P::CommSettingContext>(tree);
+    return {identifier(ctx->name),
+            list(ctx->commValue(), [&](P::CommValueContext *value) {
+              std::string text;
+              for (antlr4::Token *word : value->words)
+                text += textOf(word);
+              return Identifier{context.copy(StringRef(text)), rangeOf(value)};
+            })};
+  }
+
+  const Stmt *model(P::ModelContext *ctx) {
+    SmallVector<ModelSetting> settings;
+    for (auto *c : ctx->modelSetting())
+      settings.push_back({identifier(c->name),
+                          identifier(c->subject),
+                          identifier(c->node),
+                          identifier(c->inPipe),
+                          identifier(c->variable),
+                          {},
+                          {},
+                          expr(c->expr())});
+    for (auto *c : ctx->modelScale())
+      settings.push_back({identifier(c->name),
+                          identifier(c->subject),
+                          {},
+                          {},
+                          {},
+                          identifier(c->word),
+                          identifier(c->variable),
+                          expr(c->expr())});
+    auto tensor = [&](P::TensorContext *c) {
+      return TensorDecl{
+          identifier(c->name),
+          list(c->dim(), [&](Tree *dim) { return partsOf(dim)[0]; }),
+          identifier(c->type)};
+    };
+    auto tensors = [&](P::ModelTensorsContext *c) {
+      Parts parts = partsOf(c);
+      return ModelTensors{identifier(c->name),
+                          identifier(c->inPipe),
+                          identifier(c->variable),
+                          parts[0],
+                          parts[1],
+                          list(c->tensor(), tensor)};
+    };
+    return make<ModelItem>(ctx, copy(settings),
+                           list(ctx->modelTensors(), tensors),
+                           list(ctx->modelText(), [&](P::ModelTextContext *c) {
+                             return modelText(c);
+                           }));
   }
 
   ModelText modelText(P::ModelTextContext *ctx) {
-    ModelText result{identifier(ctx->ID()), {}, {}};
-    SourceRange quoted = range(ctx->STRING()->getSymbol());
-    result.text.range = {quoted.begin.advanced(1),
-                         SourceLoc{quoted.end.raw - 1}};
-    result.text.text = context.copy(
-        StringRef(ctx->STRING()->getText()).drop_front().drop_back());
+    SourceRange quoted = rangeOf(ctx->text);
+    ModelText result{
+        identifier(ctx->name),
+        {textOf(ctx->text).drop_front().drop_back(),
+         {quoted.begin.advanced(1), SourceLoc{quoted.end.raw - 1}}},
+        {}};
     if (result.name.text != "layout")
       return result;
     SmallVector<StringRef> stages;
@@ -383,210 +428,55 @@ private:
     return result;
   }
 
-  const Item *comm(P::CommContext *ctx) {
-    SmallVector<CommSetting> settings;
-    for (auto *setting : ctx->commSetting()) {
-      SmallVector<Identifier> values;
-      for (auto *value : setting->commValue())
-        values.push_back(
-            {context.copy(StringRef(value->getText())), range(value)});
-      settings.push_back({identifier(setting->ID()), copy(values)});
-    }
-    return context.make<CommItem>(firstWord(ctx), copy(settings));
-  }
-
-  // ---- Graphs ----
-
-  GraphBody graphBody(P::GraphBodyContext *ctx) {
-    SmallVector<const GraphStmt *> statements;
-    for (auto *child : ctx->graphStatement())
-      statements.push_back(graphStatement(child->children[0]));
-    return copy(statements);
-  }
-
-  const GraphStmt *graphStatement(antlr4::tree::ParseTree *tree) {
-    if (auto *c = dynamic_cast<P::ChainContext *>(tree)) {
-      SmallVector<GraphLink> links;
-      for (auto *child : c->link())
-        links.push_back(link(child));
-      return context.make<ChainStmt>(firstWord(c), identifier(c->ID()),
-                                     copy(links));
-    }
-    if (auto *c = dynamic_cast<P::UseLayerContext *>(tree))
-      return context.make<UseLayerStmt>(firstWord(c), identifier(c->ID()));
-    if (auto *c = dynamic_cast<P::PerLayerContext *>(tree))
-      return context.make<PerLayerStmt>(firstWord(c),
-                                        graphBody(c->graphBody()));
-    if (auto *c = dynamic_cast<P::PlaceContext *>(tree)) {
-      auto names = c->ID();
-      SourceRange whole = range(c);
-      whole.end.raw -= 1; // Without the semicolon.
-      return context.make<PlaceStmt>(
-          whole, names.size() == 3 ? identifier(names[0]) : Identifier{},
-          identifier(names[names.size() - 2]), identifier(names.back()));
-    }
-    if (auto *c = dynamic_cast<P::GraphIfContext *>(tree)) {
-      SmallVector<GraphIfStmt::Branch> branches;
-      auto conditions = c->expr();
-      auto bodies = c->graphBody();
-      for (size_t i = 0; i != bodies.size(); ++i)
-        branches.push_back(
-            {i < conditions.size() ? expr(conditions[i]) : nullptr,
-             graphBody(bodies[i])});
-      return context.make<GraphIfStmt>(firstWord(c), copy(branches));
-    }
-    if (auto *c = dynamic_cast<P::GraphRepeatContext *>(tree))
-      return context.make<GraphRepeatStmt>(firstWord(c), expr(c->expr()),
-                                           graphBody(c->graphBody()));
-    auto *c = dynamic_cast<P::GraphForContext *>(tree);
-    assert(c && "a statement of a graph that the builder does not know");
-    return context.make<GraphForStmt>(firstWord(c), identifier(c->ID()),
-                                      expr(c->expr(0)), expr(c->expr(1)),
-                                      graphBody(c->graphBody()));
-  }
-
-  /// The names in order: perhaps the part, the node, perhaps the lane; or the
-  /// direction of the layers.
-  GraphLink link(P::LinkContext *ctx) {
-    GraphLink result{range(ctx), false, {}, {}, {}, {}};
-    Identifier *place = &result.name;
-    for (antlr4::tree::ParseTree *child : ctx->children) {
-      std::string text = child->getText();
-      if (text == "layer") {
-        result.isLayers = true;
-        place = &result.direction;
-      } else if (text == ".") {
-        result.part = result.name;
-      } else if (auto *lane = dynamic_cast<P::LaneContext *>(child)) {
-        result.lane = {context.copy(StringRef(text)), range(lane)};
-      } else if (text != "per" && text != "@") {
-        *place = identifier(dynamic_cast<antlr4::tree::TerminalNode *>(child));
-      }
-    }
-    return result;
-  }
-
-  // ---- Statements ----
-
-  Body body(P::BodyContext *ctx) {
-    SmallVector<const Stmt *> statements;
-    for (auto *child : ctx->statement())
-      statements.push_back(statement(child->children[0]));
-    return copy(statements);
-  }
-
-  const Stmt *statement(antlr4::tree::ParseTree *tree) {
-    if (auto *c = dynamic_cast<P::ActionContext *>(tree)) {
-      SourceRange whole = range(c);
-      whole.end.raw -= 1; // Without the semicolon.
-      return context.make<ActionStmt>(whole, identifier(c->ID()),
-                                      arguments(c->argument()));
-    }
-    if (auto *c = dynamic_cast<P::LetContext *>(tree))
-      return context.make<LetStmt>(firstWord(c), identifier(c->ID()),
-                                   expr(c->expr()));
-    if (auto *c = dynamic_cast<P::PhaseContext *>(tree))
-      return context.make<PhaseStmt>(firstWord(c), identifier(c->ID()),
-                                     body(c->body()));
-    if (auto *c = dynamic_cast<P::RepeatContext *>(tree))
-      return context.make<RepeatStmt>(firstWord(c), expr(c->expr()),
-                                      body(c->body()));
-    if (auto *c = dynamic_cast<P::ForLoopContext *>(tree))
-      return context.make<ForStmt>(firstWord(c), identifier(c->ID()),
-                                   expr(c->expr(0)), expr(c->expr(1)),
-                                   body(c->body()));
-    if (auto *c = dynamic_cast<P::WhileLoopContext *>(tree))
-      return context.make<WhileStmt>(firstWord(c), expr(c->expr()),
-                                     body(c->body()));
-    if (auto *c = dynamic_cast<P::IfElseContext *>(tree)) {
-      SmallVector<IfStmt::Branch> branches;
-      auto conditions = c->expr();
-      auto bodies = c->body();
-      for (size_t i = 0; i != bodies.size(); ++i)
-        branches.push_back(
-            {i < conditions.size() ? expr(conditions[i]) : nullptr,
-             body(bodies[i])});
-      return context.make<IfStmt>(firstWord(c), copy(branches));
-    }
-    if (auto *c = dynamic_cast<P::OverlapContext *>(tree))
-      return context.make<OverlapStmt>(firstWord(c), body(c->body()));
-    if (auto *c = dynamic_cast<P::DeferContext *>(tree))
-      return context.make<DeferStmt>(firstWord(c), identifier(c->ID()),
-                                     optional(c->expr()), body(c->body()));
-    auto *c = dynamic_cast<P::DrainContext *>(tree);
-    assert(c && "a statement that the builder does not know");
-    return context.make<DrainStmt>(firstWord(c), identifier(c->ID()),
-                                   optional(c->expr()));
-  }
-
   // ---- Expressions ----
 
-  const Expr *optional(P::ExprContext *ctx) {
-    return ctx ? expr(ctx) : nullptr;
+  const Expr *expr(P::ExprContext *ctx) {
+    SourceRange where = rangeOf(ctx);
+    if (ctx->atom)
+      return atom(where, ctx->atom);
+    SmallVector<const Expr *, 3> parts = partsOf(ctx).exprs;
+    if (ctx->callee)
+      return context.make<CallExpr>(where, identifier(ctx->callee),
+                                    copy(parts));
+    if (!ctx->op)
+      return parts[0]; // In parentheses.
+    if (parts.size() == 3)
+      return context.make<ConditionalExpr>(where, parts[0], parts[1], parts[2]);
+    StringRef op = textOf(ctx->op);
+    if (parts.size() == 1)
+      return context.make<UnaryExpr>(
+          where, op == "-" ? UnaryOp::Negate : UnaryOp::Not, parts[0]);
+    return context.make<BinaryExpr>(where, binaryOp(op), rangeOf(ctx->op),
+                                    parts[0], parts[1]);
   }
 
-  const Expr *expr(P::ExprContext *ctx) {
-    SourceRange where = range(ctx);
-    if (auto *c = dynamic_cast<P::GroupContext *>(ctx))
-      return expr(c->expr());
-    if (auto *c = dynamic_cast<P::IntContext *>(ctx)) {
-      std::string text = c->getText();
-      int64_t value = 0;
-      if (StringRef(text).getAsInteger(10, value))
+  const Expr *atom(SourceRange where, antlr4::Token *token) {
+    StringRef text = textOf(token);
+    int64_t integer = 0;
+    double number = 0;
+    switch (token->getType()) {
+    case P::INT:
+      if (text.getAsInteger(10, integer))
         diags.report<diag::BadNumber>(where, text);
-      return context.make<IntExpr>(where, value);
-    }
-    if (auto *c = dynamic_cast<P::FloatContext *>(ctx)) {
-      std::string text = c->getText();
-      double value = 0;
-      if (StringRef(text).getAsDouble(value) || std::isinf(value))
+      return context.make<IntExpr>(where, integer);
+    case P::FLOAT:
+      if (text.getAsDouble(number) || std::isinf(number))
         diags.report<diag::BadNumber>(where, text);
-      return context.make<FloatExpr>(where, value);
+      return context.make<FloatExpr>(where, number);
+    case P::ID:
+      return context.make<NameExpr>(where, text);
+    default:
+      return context.make<BoolExpr>(where, text == "true");
     }
-    if (auto *c = dynamic_cast<P::BoolContext *>(ctx))
-      return context.make<BoolExpr>(where, c->value->getText() == "true");
-    if (auto *c = dynamic_cast<P::NameContext *>(ctx))
-      return context.make<NameExpr>(where, identifier(c->ID()).text);
-    if (auto *c = dynamic_cast<P::CallContext *>(ctx)) {
-      SmallVector<const Expr *> args;
-      for (auto *arg : c->expr())
-        args.push_back(expr(arg));
-      return context.make<CallExpr>(where, identifier(c->ID()), copy(args));
-    }
-    if (auto *c = dynamic_cast<P::NegateContext *>(ctx))
-      return context.make<UnaryExpr>(where, UnaryOp::Negate, expr(c->expr()));
-    if (auto *c = dynamic_cast<P::NotContext *>(ctx))
-      return context.make<UnaryExpr>(where, UnaryOp::Not, expr(c->expr()));
-    if (auto *c = dynamic_cast<P::BinaryContext *>(ctx)) {
-      const Expr *lhs = expr(c->expr(0)), *rhs = expr(c->expr(1));
-      return context.make<BinaryExpr>(where, binaryOp(c->op->getText()),
-                                      range(c->op), lhs, rhs);
-    }
-    auto *c = dynamic_cast<P::ConditionalContext *>(ctx);
-    assert(c && "an expression that the builder does not know");
-    const Expr *condition = expr(c->expr(0)), *then = expr(c->expr(1)),
-               *otherwise = expr(c->expr(2));
-    return context.make<ConditionalExpr>(where, condition, then, otherwise);
   }
 
   static BinaryOp binaryOp(StringRef text) {
-    return llvm::StringSwitch<BinaryOp>(text)
-        .Case("+", BinaryOp::Add)
-        .Case("-", BinaryOp::Sub)
-        .Case("*", BinaryOp::Mul)
-        .Case("/", BinaryOp::Div)
-        .Case("%", BinaryOp::Mod)
-        .Case("==", BinaryOp::Eq)
-        .Case("!=", BinaryOp::Ne)
-        .Case("<", BinaryOp::Lt)
-        .Case("<=", BinaryOp::Le)
-        .Case(">", BinaryOp::Gt)
-        .Case(">=", BinaryOp::Ge)
-        .Case("and", BinaryOp::And)
-        .Case("or", BinaryOp::Or);
+    BinaryOp op = BinaryOp::Add;
+    while (spelling(op) != text)
+      op = BinaryOp(unsigned(op) + 1);
+    return op;
   }
 
-  const Offsets &offsets;
   Context &context;
   DiagnosticEngine &diags;
 };
@@ -616,26 +506,23 @@ std::optional<File> ppcc::parseFile(uint32_t source,
   if (!checkText(source, sources, diags))
     return std::nullopt;
   size_t before = diags.errorCount();
-  StringRef text = sources.text(source);
-  Offsets offsets(source, sources);
-
-  antlr4::ANTLRInputStream input(text.str());
+  antlr4::ANTLRInputStream input(sources.text(source).str());
   ScheduleLexer lexer(&input);
   lexer.removeErrorListeners();
-  TokenList tokens = lex(lexer, offsets, text, diags);
+  TokenOrigin origin(source, sources, lexer);
+  TokenList tokens = lex(lexer, origin, diags);
   if (tokens.empty())
     return std::nullopt;
 
   antlr4::ListTokenSource list(std::move(tokens));
   antlr4::CommonTokenStream stream(&list);
-  ScheduleParser parser(&stream);
+  LeanParser parser(&stream);
   parser.removeErrorListeners();
-  parser.setErrorHandler(std::make_shared<SyntaxErrors>(offsets, diags));
+  parser.setErrorHandler(std::make_shared<SyntaxErrors>(diags));
   auto *tree = parser.file();
   if (diags.errorCount() != before)
     return std::nullopt;
-  File file = TreeBuilder(offsets, context, diags).file(tree);
-  file.source = source;
+  File file = TreeBuilder(context, diags).file(source, tree);
   if (diags.errorCount() != before)
     return std::nullopt;
   return file;

@@ -90,33 +90,62 @@ static std::string describe(const antlr4::Parser *parser,
   return texts.empty() ? last : llvm::join(texts, ", ") + " or " + last;
 }
 
+static bool isInGraph(antlr4::RuleContext *context) {
+  for (; context; context = static_cast<antlr4::RuleContext *>(context->parent))
+    if (context->getRuleIndex() == ScheduleParser::RuleLayer ||
+        context->getRuleIndex() == ScheduleParser::RuleStageGraph ||
+        context->getRuleIndex() == ScheduleParser::RulePattern)
+      return true;
+  return false;
+}
+
+/// What may stand behind the name that begins a statement, in the body around.
+static std::string describeName(antlr4::Parser *parser) {
+  return isInGraph(parser->getRuleContext()) ? "`:` or `.`" : "`;` or `(`";
+}
+
 static std::string found(const Token *token) {
   return token->getType() == Token::EOF ? "end of the file"
                                         : "`" + token->getText() + "`";
 }
 
+/// The action, or what else begins with a name, that the parser is in.
+static const ScheduleParser::ActionContext *
+actionAround(antlr4::Parser *parser) {
+  antlr4::RuleContext *context = parser->getRuleContext();
+  return context->getRuleIndex() == ScheduleParser::RuleAction
+             ? static_cast<ScheduleParser::ActionContext *>(context)
+             : nullptr;
+}
+
 void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
                               const IntervalSet &expected) {
+  if (diags.saturated()) { // Nothing that follows is shown.
+    while (parser->getCurrentToken()->getType() != Token::EOF)
+      parser->consume();
+    return;
+  }
   Token *before = parser->getTokenStream()->LT(-1);
+  std::string wanted =
+      expected.isEmpty() ? "something else" : describe(parser, expected);
+  auto *action = actionAround(parser);
+  if (action && before == action->part) // `F B;`, or `last W.mlp` to be.
+    token = std::exchange(before, action->name);
+  bool isBehindName = action && before == action->name;
+  if (isBehindName)
+    wanted = describeName(parser);
   // A line without its semicolon: the mistake is at the end of that line.
   if (before && token->getLine() > before->getLine() &&
-      describe(parser, expected).find("`;`") != std::string::npos) {
-    diags.report<diag::ExpectedToken>(SourceRange(offsets.range(before).end),
-                                      describe(parser, expected));
+      wanted.find("`;`") != std::string::npos) {
+    diags.report<diag::ExpectedToken>(SourceRange(rangeOf(before).end), wanted);
     return;
   }
   std::vector<std::string> words = keywords(parser);
   std::vector<StringRef> candidates(words.begin(), words.end());
-  auto report = [&]() -> DiagnosticEngine::Builder {
-    if (expected.isEmpty())
-      return diags.report<diag::UnexpectedToken>(
-          offsets.range(token), found(token), "something else");
-    return diags.report<diag::UnexpectedToken>(
-        offsets.range(token), found(token), describe(parser, expected));
-  };
-  auto builder = report();
+  auto builder =
+      diags.report<diag::UnexpectedToken>(rangeOf(token), found(token), wanted);
   std::string text = token->getText();
-  if (contains(expected, ScheduleLexer::ID) &&
+  if (contains(expected, ScheduleLexer::ID) && !isBehindName &&
       llvm::is_contained(words, text)) {
     builder.note({}, "`{}` is a keyword and cannot be a name", text);
     return;
@@ -131,7 +160,7 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
       continue;
     StringRef near = nearestName(suspect->getText(), candidates);
     if (!near.empty()) {
-      builder.note(offsets.range(suspect), "did you mean `{}`?", near);
+      builder.note(rangeOf(suspect), "did you mean `{}`?", near);
       return;
     }
   }
@@ -147,8 +176,6 @@ static bool isList(size_t rule) {
   case ScheduleParser::RulePipe:
   case ScheduleParser::RuleModel:
   case ScheduleParser::RuleComm:
-  case ScheduleParser::RuleEdgeLoop:
-  case ScheduleParser::RuleGraphBody:
   case ScheduleParser::RuleActionDecl:
   case ScheduleParser::RuleRuleDecl:
     return true;
@@ -214,7 +241,11 @@ void SyntaxErrors::recover(antlr4::Parser *parser, std::exception_ptr error) {
 Token *SyntaxErrors::singleTokenDeletion(antlr4::Parser *parser) {
   // Brackets, semicolons and `..` carry the structure that recovery relies on.
   std::string text = parser->getCurrentToken()->getText();
-  return text == "{" || text == "}" || text == ";" || text == ".."
+  auto *action = actionAround(parser);
+  bool isBehindName =
+      action && parser->getTokenStream()->LT(-1) == action->name;
+  return isBehindName || text == "{" || text == "}" || text == ";" ||
+                 text == ".."
              ? nullptr
              : DefaultErrorStrategy::singleTokenDeletion(parser);
 }
@@ -242,8 +273,10 @@ void SyntaxErrors::reportMissingToken(antlr4::Parser *parser) {
   beginErrorCondition(parser);
   // Where the token belongs: right after the one before.
   Token *before = parser->getTokenStream()->LT(-1);
-  SourceRange at = before ? SourceRange(offsets.range(before).end)
-                          : offsets.range(parser->getCurrentToken());
+  if (auto *action = actionAround(parser); action && before == action->part)
+    return unexpected(parser, parser->getCurrentToken(), {});
+  SourceRange at = before ? SourceRange(rangeOf(before).end)
+                          : rangeOf(parser->getCurrentToken());
   diags.report<diag::ExpectedToken>(
       at, describe(parser, getExpectedTokens(parser)));
 }

@@ -10,8 +10,7 @@ namespace ppcc {
 /// mistake is one message.
 class SyntaxErrors : public antlr4::DefaultErrorStrategy {
 public:
-  SyntaxErrors(const Offsets &offsets, DiagnosticEngine &diags)
-      : offsets(offsets), diags(diags) {}
+  explicit SyntaxErrors(DiagnosticEngine &diags) : diags(diags) {}
 
   void sync(antlr4::Parser *parser) override;
   void recover(antlr4::Parser *parser, std::exception_ptr error) override;
@@ -31,7 +30,6 @@ private:
   void unexpected(antlr4::Parser *parser, antlr4::Token *token,
                   const antlr4::misc::IntervalSet &expected);
 
-  const Offsets &offsets;
   DiagnosticEngine &diags;
 };
 

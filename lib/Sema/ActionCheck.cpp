@@ -20,7 +20,7 @@ public:
   explicit ActionChecker(ExprChecker &exprs)
       : exprs(exprs), kinds(exprs.module.kinds), diags(exprs.diags) {}
 
-  void declare(const ast::ActionItem &decl) {
+  void declare(const ast::ActionKindItem &decl) {
     const ast::Identifier &name = decl.name;
     if (!isKindName(name.text)) {
       diags.report<diag::BadActionName>(name.range, name.text);
@@ -42,7 +42,7 @@ public:
     }
   }
 
-  void check(const ast::ActionItem &decl) {
+  void check(const ast::ActionKindItem &decl) {
     Symbol *known = exprs.names.find(Space::Statement, decl.name.text);
     if (!known || known->range.begin != decl.name.range.begin)
       return; // The name was reported.
@@ -78,7 +78,7 @@ void property(const ast::ActionProperty &property, KindInfo &info,
     perProperty(property, info);
   } else if (name == "after" || name == "before") {
     KindRule rule{name == "before", {}};
-    for (const ast::ActionProperty::Value &value : property.values)
+    for (const ast::PropertyValue &value : property.values)
       if (auto kind = kindCalled(word(value), exprs))
         rule.kinds.push_back(*kind);
     if (property.values.empty())
@@ -121,7 +121,7 @@ void badProperty(const ast::ActionProperty &property,
                                   takes);
 }
 
-static ast::Identifier word(const ast::ActionProperty::Value &value) {
+static ast::Identifier word(const ast::PropertyValue &value) {
   if (!value.expr)
     return value.keyword;
   auto *name = dyn_cast<ast::NameExpr>(value.expr);
@@ -167,7 +167,7 @@ void collectiveProperty(const ast::ActionProperty &property,
       "group of ranks outside of the program";
   if (property.values.size() != 1)
     return badProperty(property, takes);
-  const ast::ActionProperty::Value &value = property.values.front();
+  const ast::PropertyValue &value = property.values.front();
   if (auto *call = llvm::dyn_cast_or_null<ast::CallExpr>(value.expr)) {
     info.meeting = Meeting::Stages;
     bool good = call->callee.text == "stages" && !call->args.empty();
@@ -203,24 +203,24 @@ static std::optional<int32_t> smallInt(const ast::Expr *expr) {
   DiagnosticEngine &diags;
 };
 
-template <class Fn> void forEachAction(ArrayRef<const ast::Item *> items, Fn fn) {
-  for (const ast::Item *item : items)
-    if (auto *decl = dyn_cast<ast::ActionItem>(item))
+template <class Fn> void forEachAction(ArrayRef<const ast::Stmt *> items, Fn fn) {
+  for (const ast::Stmt *item : items)
+    if (auto *decl = dyn_cast<ast::ActionKindItem>(item))
       fn(*decl);
 }
 
 } // namespace
 
-void sema::declareActions(ArrayRef<const ast::Item *> items,
+void sema::declareActions(ArrayRef<const ast::Stmt *> items,
                           ExprChecker &exprs) {
-  forEachAction(items, [&](const ast::ActionItem &decl) {
+  forEachAction(items, [&](const ast::ActionKindItem &decl) {
     ActionChecker(exprs).declare(decl);
   });
 }
 
-void sema::checkActions(ArrayRef<const ast::Item *> items,
+void sema::checkActions(ArrayRef<const ast::Stmt *> items,
                         ExprChecker &exprs) {
-  forEachAction(items, [&](const ast::ActionItem &decl) {
+  forEachAction(items, [&](const ast::ActionKindItem &decl) {
     ActionChecker(exprs).check(decl);
   });
 }

@@ -18,17 +18,21 @@ public:
       : exprs(exprs), module(exprs.module), diags(exprs.diags),
         names(exprs.names), frame(exprs.names.frame) {}
 
-  void body(ast::Body statements) {
+  void body(ast::Body statements, BodyOf of) {
     frame.evalDepth = std::max(frame.evalDepth, ++frame.nowDepth);
     Names::Scope scope(names);
     for (const ast::Stmt *s : statements)
-      statement(s);
+      statement(s, of);
     --frame.nowDepth;
   }
 
-private:
-  void statement(const ast::Stmt *stmt) {
+  void statement(const ast::Stmt *stmt, BodyOf of) {
     using ast::StmtKind;
+    if (!holds(of, stmt->kind)) {
+      if (of < BodyOf::Layer) // In graphs, checkGraphs() says it.
+        reportMisplaced(stmt, of, diags);
+      return;
+    }
     switch (stmt->kind) {
     case StmtKind::Let: {
       auto *s = cast<ast::LetStmt>(stmt);
@@ -39,11 +43,11 @@ private:
     }
     case StmtKind::Phase:
       notInOverlap(stmt, "phase");
-      return body(cast<ast::PhaseStmt>(stmt)->body);
+      return body(cast<ast::PhaseStmt>(stmt)->body, of);
     case StmtKind::Repeat:
       exprs.expect(cast<ast::RepeatStmt>(stmt)->count, Type::Int,
                    "the count of `repeat`");
-      return body(cast<ast::RepeatStmt>(stmt)->body);
+      return body(cast<ast::RepeatStmt>(stmt)->body, of);
     case StmtKind::For: {
       auto *s = cast<ast::ForStmt>(stmt);
       for (const ast::Expr *end : {s->from, s->to})
@@ -51,24 +55,31 @@ private:
       Names::Scope scope(names);
       module.stmts[s->id].index =
           names.defineLocal(s->variable, Type::Int, Symbol::Binder::Loop);
-      return body(s->body);
+      bool isHead = of == BodyOf::Schedule || of == BodyOf::Pipe;
+      return body(s->body, isHead ? BodyOf::Edges : of);
     }
     case StmtKind::While:
       exprs.expect(cast<ast::WhileStmt>(stmt)->condition, Type::Bool,
                    "the condition of `while`");
-      return body(cast<ast::WhileStmt>(stmt)->body);
+      return body(cast<ast::WhileStmt>(stmt)->body, of);
     case StmtKind::If:
-      for (const ast::IfStmt::Branch &branch :
-           cast<ast::IfStmt>(stmt)->branches) {
+      for (const ast::Branch &branch : cast<ast::IfStmt>(stmt)->branches) {
         if (branch.condition)
           exprs.expect(branch.condition, Type::Bool, "the condition of `if`");
-        body(branch.body);
+        body(branch.body, of);
       }
+      return;
+    case StmtKind::PerLayer:
+      return body(cast<ast::PerLayerStmt>(stmt)->body, BodyOf::LayersOfPattern);
+    case StmtKind::Edge:
+      for (const ast::Expr *end :
+           {cast<ast::EdgeStmt>(stmt)->from, cast<ast::EdgeStmt>(stmt)->to})
+        exprs.expect(end, Type::Int, "a stage");
       return;
     case StmtKind::Overlap: {
       notInOverlap(stmt, "overlap");
       llvm::SaveAndRestore inOverlap(frame.inOverlap, true);
-      return body(cast<ast::OverlapStmt>(stmt)->body);
+      return body(cast<ast::OverlapStmt>(stmt)->body, of);
     }
     case StmtKind::Defer: {
       auto *s = cast<ast::DeferStmt>(stmt);
@@ -76,7 +87,7 @@ private:
       module.stmts[s->id].index = deferrable(s->action);
       if (s->lag)
         exprs.expect(s->lag, Type::Int, "the lag");
-      return body(s->body);
+      return body(s->body, of);
     }
     case StmtKind::Drain: {
       auto *s = cast<ast::DrainStmt>(stmt);
@@ -92,9 +103,12 @@ private:
         return action(s, *kind);
       return call(s);
     }
+    default: // The names in chains and places: see checkGraphs().
+      return;
     }
   }
 
+private:
   void notInOverlap(const ast::Stmt *stmt, StringRef word) {
     if (!frame.structural)
       frame.structural = stmt;
@@ -123,7 +137,7 @@ private:
     module.stmts[stmt->id] = {false, kind.value};
     KindScope scope = module.kinds[kind].scope;
     bool hasChunk = false, hasMicrobatch = false;
-    for (const ast::ActionStmt::Argument &arg : stmt->args) {
+    for (const ast::Argument &arg : stmt->args) {
       bool isChunk = arg.label.text.empty();
       if (isChunk ? scope == KindScope::Rank : scope != KindScope::Microbatch)
         diags.report<diag::NotByMicrobatch>(arg.value->range, stmt->name.text,
@@ -153,7 +167,7 @@ private:
     bool isReported;
     Symbol *symbol = names.find(Space::Statement, stmt->name, isReported);
     if (!symbol || symbol->isKind) {
-      for (const ast::ActionStmt::Argument &arg : stmt->args)
+      for (const ast::Argument &arg : stmt->args)
         exprs.check(arg.value);
       if (!isReported)
         unknown(stmt->name);
@@ -162,7 +176,7 @@ private:
     module.stmts[stmt->id] = {true, symbol->index};
     const Block &callee = module.blocks[symbol->index];
     llvm::SmallVector<const ast::Expr *> args;
-    for (const ast::ActionStmt::Argument &arg : stmt->args) {
+    for (const ast::Argument &arg : stmt->args) {
       if (!arg.label.text.empty())
         diags.report<diag::UnknownLabel>(arg.label.range, arg.label.text, "");
       args.push_back(arg.value);
@@ -234,7 +248,7 @@ void sema::checkBlock(const ast::BlockItem *item, ExprChecker &exprs) {
     Names::FrameScope frame(exprs.names,
                             {Space::Statement, item->name, /*onRank=*/true});
     block.params = parameters(item->params, exprs);
-    checkBody(item->body, exprs);
+    checkBody(item->body, BodyOf::Rank, exprs);
     block.numLocals = exprs.names.frame.numLocals;
     block.structural = exprs.names.frame.structural;
     block.depth = frame.depth();
@@ -245,6 +259,11 @@ void sema::checkBlock(const ast::BlockItem *item, ExprChecker &exprs) {
   exprs.names.define(Space::Statement, item->name, symbol);
 }
 
-void sema::checkBody(ast::Body statements, ExprChecker &exprs) {
-  BodyChecker(exprs).body(statements);
+void sema::checkBody(ast::Body statements, BodyOf of, ExprChecker &exprs) {
+  BodyChecker(exprs).body(statements, of);
+}
+
+void sema::checkStatement(const ast::Stmt *statement, BodyOf of,
+                          ExprChecker &exprs) {
+  BodyChecker(exprs).statement(statement, of);
 }

@@ -1,6 +1,7 @@
 // Checks statements, and the functions and blocks that they call.
 #pragma once
 
+#include "Bodies.h"
 #include "ExprCheck.h"
 
 namespace ppcc::sema {
@@ -9,7 +10,8 @@ namespace ppcc::sema {
 void checkFunction(const ast::FunctionItem *item, ExprChecker &exprs);
 void checkBlock(const ast::BlockItem *item, ExprChecker &exprs);
 
-/// Checks the body of `on rank`.
-void checkBody(ast::Body statements, ExprChecker &exprs);
+/// Checks what stands in a body, but for the names in graphs.
+void checkBody(ast::Body statements, BodyOf of, ExprChecker &exprs);
+void checkStatement(const ast::Stmt *statement, BodyOf of, ExprChecker &exprs);
 
 } // namespace ppcc::sema

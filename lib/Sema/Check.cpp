@@ -29,7 +29,7 @@ std::string sema::source(const ast::Expr *expr) {
 
 template <class T, class Fn>
 static void forEach(const ast::File &file, Fn check) {
-  for (const ast::Item *item : file.items)
+  for (const ast::Stmt *item : file.items)
     if (auto *decl = dyn_cast<T>(item))
       check(decl);
 }

@@ -1,6 +1,8 @@
 // Evaluates the stage graph of a schedule.
 #include "GraphBuilder.h"
 
+#include "ppcc/Sema/Walk.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -122,61 +124,9 @@ private:
 
   // ---- What stands in graphs ----
 
-  /// Goes through the statements that count, and calls `visit` for each that is
-  /// no `if` or loop. False when an expression has no value, or at a limit.
-  template <class Visit> bool walk(ast::GraphBody body, Visit visit) {
-    for (const ast::GraphStmt *stmt : body) {
-      if (!evaluator.step(stmt->range))
-        return false;
-      if (auto *choice = dyn_cast<ast::GraphIfStmt>(stmt)) {
-        if (!branch(*choice, visit))
-          return false;
-      } else if (auto *repeat = dyn_cast<ast::GraphRepeatStmt>(stmt)) {
-        int64_t count = evaluator.evalInt(repeat->count);
-        if (!loop(stmt, 0, count, nullptr, repeat->body, visit))
-          return false;
-      } else if (auto *each = dyn_cast<ast::GraphForStmt>(stmt)) {
-        int64_t from = evaluator.evalInt(each->from),
-                to = evaluator.evalInt(each->to);
-        uint32_t slot = evaluator.slotOf(each->id);
-        if (!loop(stmt, from, to, &slot, each->body, visit))
-          return false;
-      } else if (!visit(stmt)) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  template <class Visit>
-  bool branch(const ast::GraphIfStmt &choice, Visit visit) {
-    for (const ast::GraphIfStmt::Branch &branch : choice.branches) {
-      bool holds = !branch.condition || evaluator.evalBool(branch.condition);
-      if (evaluator.failed())
-        return false;
-      if (holds)
-        return walk(branch.body, visit);
-    }
-    return true;
-  }
-
-  template <class Visit>
-  bool loop(const ast::GraphStmt *stmt, int64_t from, int64_t to,
-            const uint32_t *slot, ast::GraphBody body, Visit visit) {
-    for (int64_t i = from; i < to && !evaluator.failed(); ++i) {
-      if (!evaluator.step(stmt->range))
-        return false;
-      if (slot)
-        evaluator.local(*slot) = {.i = i};
-      if (!walk(body, visit))
-        return false;
-    }
-    return !evaluator.failed();
-  }
-
   /// The layers and chains of a body.
-  bool collect(ast::GraphBody body, StageParts &parts) {
-    return walk(body, [&](const ast::GraphStmt *stmt) {
+  bool collect(ast::Body body, StageParts &parts) {
+    return walk(evaluator, body, [&](const ast::Stmt *stmt) {
       if (auto *chain = dyn_cast<ast::ChainStmt>(stmt))
         parts.chains.push_back(chain);
       else
@@ -517,11 +467,11 @@ private:
     size_t before = diags.errorCount();
     std::vector<PatternNode> *part = &pattern.before;
     std::vector<SourceRange> *partRanges = &places.before;
-    bool whole = walk(item.body, [&](const ast::GraphStmt *stmt) {
+    bool whole = walk(evaluator, item.body, [&](const ast::Stmt *stmt) {
       if (auto *perLayer = dyn_cast<ast::PerLayerStmt>(stmt)) {
         part = &pattern.after;
         partRanges = &places.after;
-        return walk(perLayer->body, [&](const ast::GraphStmt *inner) {
+        return walk(evaluator, perLayer->body, [&](const ast::Stmt *inner) {
           addPlace(*cast<ast::PlaceStmt>(inner), pattern.layer, places.layer,
                    places);
           return true;

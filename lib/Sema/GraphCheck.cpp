@@ -1,6 +1,7 @@
 // Checks layers, stage graphs and patterns, their expressions apart.
 #include "GraphCheck.h"
 
+#include "Bodies.h"
 #include "ppcc/IR/NodeGraphs.h"
 #include "ppcc/Support/Suggest.h"
 
@@ -12,65 +13,12 @@
 
 using namespace ppcc;
 using namespace ppcc::sema;
-using ast::GraphStmtKind;
 using llvm::ArrayRef;
 using llvm::cast;
 using llvm::dyn_cast;
 using llvm::StringRef;
 
 namespace {
-
-enum class Owner : uint8_t { Layer, Stage, Pattern, PerLayer };
-
-StringRef nameOf(Owner owner) {
-  static constexpr StringRef names[] = {"a layer", "a stage graph", "a pattern",
-                                        "`per layer` of a pattern"};
-  return names[static_cast<unsigned>(owner)];
-}
-
-StringRef nameOf(GraphStmtKind kind) {
-  static constexpr StringRef names[] = {"the chain of an action",
-                                        "layer",
-                                        "per layer",
-                                        "the place of a node",
-                                        "if",
-                                        "repeat",
-                                        "for"};
-  return names[static_cast<unsigned>(kind)];
-}
-
-bool allows(Owner owner, GraphStmtKind kind) {
-  bool isPattern = owner == Owner::Pattern || owner == Owner::PerLayer;
-  switch (kind) {
-  case GraphStmtKind::If:
-    return true;
-  case GraphStmtKind::Chain:
-    return !isPattern;
-  case GraphStmtKind::Place:
-    return isPattern;
-  case GraphStmtKind::PerLayer:
-    return owner == Owner::Pattern;
-  case GraphStmtKind::UseLayer:
-  case GraphStmtKind::Repeat:
-  case GraphStmtKind::For:
-    return owner == Owner::Stage;
-  }
-  llvm_unreachable("all kinds are handled");
-}
-
-/// Calls `visit` for each body that stands in a statement.
-template <class Visit>
-void forEachBody(const ast::GraphStmt *stmt, Visit visit) {
-  if (auto *repeat = dyn_cast<ast::GraphRepeatStmt>(stmt))
-    visit(repeat->body);
-  else if (auto *loop = dyn_cast<ast::GraphForStmt>(stmt))
-    visit(loop->body);
-  else if (auto *perLayer = dyn_cast<ast::PerLayerStmt>(stmt))
-    visit(perLayer->body);
-  else if (auto *choice = dyn_cast<ast::GraphIfStmt>(stmt))
-    for (const ast::GraphIfStmt::Branch &branch : choice->branches)
-      visit(branch.body);
-}
 
 class GraphChecker {
 public:
@@ -85,17 +33,17 @@ public:
       if (!isNew)
         diags.report<diag::Redefined>(layer->name.range, layer->name.text)
             .note(first->second, "first defined here");
-      body(layer->body, Owner::Layer);
+      body(layer->body, BodyOf::Layer);
     }
     if (!schedule.graph) {
-      if (const ast::Item *needs = firstInNeed())
+      if (const ast::Stmt *needs = firstInNeed())
         diags.report<diag::MissingItem>(
             needs->range,
             fmt::format("schedule `{}`", schedule.decl->name.text),
             "`stage graph`, which says what the layers of each stage are");
       return;
     }
-    body(schedule.graph->body, Owner::Stage);
+    body(schedule.graph->body, BodyOf::StageGraph);
     for (const ast::PatternItem *item : schedule.patterns)
       pattern(*item);
   }
@@ -114,31 +62,30 @@ private:
   using NodeName = std::pair<StringRef, StringRef>;
   using NodeNames = std::map<StringRef, std::set<NodeName>>;
 
-  const ast::Item *firstInNeed() const {
+  const ast::Stmt *firstInNeed() const {
     if (!schedule.layers.empty())
       return schedule.layers.front();
     return schedule.patterns.empty() ? nullptr : schedule.patterns.front();
   }
 
-  void body(ast::GraphBody statements, Owner owner) {
-    for (const ast::GraphStmt *stmt : statements) {
-      if (!allows(owner, stmt->kind)) {
-        diags.report<diag::NotInGraph>(stmt->range, nameOf(stmt->kind),
-                                       nameOf(owner));
+  void body(ast::Body statements, BodyOf of) {
+    for (const ast::Stmt *stmt : statements) {
+      if (!holds(of, stmt->kind)) {
+        reportMisplaced(stmt, of, diags);
         continue;
       }
+      BodyOf inner = of;
       if (auto *chain = dyn_cast<ast::ChainStmt>(stmt))
-        this->chain(*chain, owner);
+        this->chain(*chain, of);
       else if (auto *use = dyn_cast<ast::UseLayerStmt>(stmt))
         useLayer(use->name);
       else if (auto *place = dyn_cast<ast::PlaceStmt>(stmt))
-        this->place(*place, owner);
-      else if (stmt->kind == GraphStmtKind::PerLayer)
+        this->place(*place, of);
+      else if (llvm::isa<ast::PerLayerStmt>(stmt)) {
         perLayer(stmt);
-      forEachBody(stmt, [&](ast::GraphBody inner) {
-        body(inner,
-             stmt->kind == GraphStmtKind::PerLayer ? Owner::PerLayer : owner);
-      });
+        inner = BodyOf::LayersOfPattern;
+      }
+      forEachBody(stmt, [&](ast::Body nested) { body(nested, inner); });
     }
   }
 
@@ -158,15 +105,14 @@ private:
     return false;
   }
 
-  void chain(const ast::ChainStmt &chain, Owner owner) {
+  void chain(const ast::ChainStmt &chain, BodyOf of) {
     if (!action(chain.action))
       return;
-    NodeNames &names = owner == Owner::Layer ? ofLayers : ofStage;
+    NodeNames &names = of == BodyOf::Layer ? ofLayers : ofStage;
     for (const ast::GraphLink &link : chain.links) {
       if (link.isLayers) {
-        if (owner == Owner::Layer)
-          diags.report<diag::NotInGraph>(link.range, "per layer",
-                                         nameOf(owner));
+        if (of == BodyOf::Layer)
+          diags.report<diag::NotInBody>(link.range, "per layer", nameOf(of));
         StringRef direction = link.direction.text;
         if (!direction.empty() && direction != "up" && direction != "down")
           diags.report<diag::UnknownDirection>(link.direction.range, direction);
@@ -177,7 +123,7 @@ private:
       StringRef part =
           link.part.text.empty() ? chain.action.text : link.part.text;
       if ((link.name.text == hook::recv || link.name.text == hook::send) &&
-          (owner == Owner::Layer || part != chain.action.text))
+          (of == BodyOf::Layer || part != chain.action.text))
         diags.report<diag::HookInLayer>(link.range, link.name.text);
       names[chain.action.text].insert({part, link.name.text});
     }
@@ -206,29 +152,29 @@ private:
       if (action(name) && !seen.insert(name.text).second)
         diags.report<diag::DuplicateItem>(name.range,
                                           fmt::format("`{}`", name.text));
-    body(item.body, Owner::Pattern);
+    body(item.body, BodyOf::Pattern);
   }
 
-  void perLayer(const ast::GraphStmt *stmt) {
+  void perLayer(const ast::Stmt *stmt) {
     if (layerBlock)
       diags.report<diag::DuplicateItem>(stmt->range, "`per layer`")
           .note(layerBlock->range, "the first is here");
     layerBlock = stmt;
   }
 
-  void place(const ast::PlaceStmt &stmt, Owner owner) {
+  void place(const ast::PlaceStmt &stmt, BodyOf of) {
     bool isLast = !stmt.modifier.text.empty();
-    if (isLast && (stmt.modifier.text != "last" || owner == Owner::PerLayer ||
-                   !layerBlock)) {
-      diags.report<diag::NotInGraph>(stmt.modifier.range, stmt.modifier.text,
-                                     owner == Owner::PerLayer || layerBlock
-                                         ? nameOf(owner)
-                                         : "front of `per layer`");
+    if (isLast && (stmt.modifier.text != "last" ||
+                   of == BodyOf::LayersOfPattern || !layerBlock)) {
+      diags.report<diag::NotInBody>(stmt.modifier.range, stmt.modifier.text,
+                                    of == BodyOf::LayersOfPattern || layerBlock
+                                        ? nameOf(of)
+                                        : "front of `per layer`");
       return;
     }
     if (!action(stmt.part))
       return;
-    bool inLayer = isLast || owner == Owner::PerLayer;
+    bool inLayer = isLast || of == BodyOf::LayersOfPattern;
     NodeNames &names = inLayer ? ofLayers : ofStage;
     NodeName wanted{stmt.part.text, stmt.name.text};
     std::vector<StringRef> owners;
@@ -285,7 +231,7 @@ private:
   llvm::DenseMap<StringRef, SourceRange> layerNames;
   NodeNames ofLayers, ofStage; ///< By action.
   const ast::PatternItem *current = nullptr;
-  const ast::GraphStmt *layerBlock = nullptr; ///< Of the current pattern.
+  const ast::Stmt *layerBlock = nullptr; ///< Of the current pattern.
 };
 
 } // namespace

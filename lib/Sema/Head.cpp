@@ -67,29 +67,17 @@ public:
 
 private:
   void collect(const ast::Expr *expr) {
-    if (auto *name = dyn_cast<ast::NameExpr>(expr)) {
+    if (auto *name = dyn_cast<ast::NameExpr>(expr))
       if (module.exprs[name->id].ref == ExprInfo::Ref::Global &&
           llvm::none_of(names, [&](const ast::NameExpr *known) {
             return slotOf(known) == slotOf(name);
           }))
         names.push_back(name);
-    } else if (auto *unary = dyn_cast<ast::UnaryExpr>(expr)) {
-      collect(unary->operand);
-    } else if (auto *binary = dyn_cast<ast::BinaryExpr>(expr)) {
-      for (const ast::Expr *side : {binary->lhs, binary->rhs})
-        collect(side);
-    } else if (auto *conditional = dyn_cast<ast::ConditionalExpr>(expr)) {
-      for (const ast::Expr *child :
-           {conditional->condition, conditional->then, conditional->otherwise})
-        collect(child);
-    } else if (auto *call = dyn_cast<ast::CallExpr>(expr)) {
-      for (const ast::Expr *arg : call->args)
-        collect(arg);
-      const ExprInfo &info = module.exprs[expr->id];
-      if (intoCalls && info.ref == ExprInfo::Ref::Function &&
-          functions.insert(info.index).second)
-        collect(module.functions[info.index].item->value);
-    }
+    forEachChild(expr, [this](const ast::Expr *child) { collect(child); });
+    const ExprInfo &info = module.exprs[expr->id];
+    if (intoCalls && info.ref == ExprInfo::Ref::Function &&
+        functions.insert(info.index).second)
+      collect(module.functions[info.index].item->value);
   }
 
   const Module &module;
@@ -135,9 +123,9 @@ public:
 
   void evaluate() {
     size_t before = diags.errorCount(), nextLet = 0;
-    for (const ast::Item *item : schedule.header) {
+    for (const ast::Stmt *item : schedule.header) {
       evaluator.clearFailed();
-      if (auto *l = dyn_cast<ast::LetItem>(item)) {
+      if (auto *l = dyn_cast<ast::LetStmt>(item)) {
         let(*l, schedule.letSlots[nextLet++]);
       } else if (auto *r = dyn_cast<ast::RequireItem>(item)) {
         require(*r);
@@ -178,7 +166,7 @@ private:
     return evaluator.failed() ? std::nullopt : std::optional(value);
   }
 
-  void let(const ast::LetItem &item, uint32_t slot) {
+  void let(const ast::LetStmt &item, uint32_t slot) {
     GlobalNames names(module, item.value, true);
     if (!names.anyOf(unknown) && !names.anyOf(doubted))
       evaluator.globals[slot] = evaluator.eval(item.value);

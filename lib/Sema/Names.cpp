@@ -83,14 +83,14 @@ uint32_t Names::defineValue(const ast::Identifier &name, ExprInfo::Ref ref,
   return count++;
 }
 
-void Names::announce(llvm::ArrayRef<const ast::Item *> items) {
+void Names::announce(llvm::ArrayRef<const ast::Stmt *> items) {
   auto enter = [&](Space space, const ast::Identifier &name) {
     Symbol symbol;
     symbol.isBelow = true;
     symbol.range = name.range;
     scopes.back().try_emplace(key(space, name.text), symbol);
   };
-  for (const ast::Item *item : items)
+  for (const ast::Stmt *item : items)
     if (auto *function = dyn_cast<ast::FunctionItem>(item))
       enter(Space::Function, function->name);
     else if (auto *block = dyn_cast<ast::BlockItem>(item))

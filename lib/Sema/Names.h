@@ -92,7 +92,7 @@ public:
   }
   void redefined(const ast::Identifier &name, SourceRange first);
   /// Enters what stands further down in this scope, to say more than "unknown".
-  void announce(llvm::ArrayRef<const ast::Item *> items);
+  void announce(llvm::ArrayRef<const ast::Stmt *> items);
   /// All names of a space, sorted.
   std::vector<llvm::StringRef> visible(Space space) const;
 

@@ -2,6 +2,9 @@
 #include "Instantiate.h"
 
 #include "ppcc/IR/Program.h"
+#include "ppcc/Sema/Walk.h"
+
+#include "ppcc/IR/Program.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -48,9 +51,12 @@ public:
         microbatches(decl, pipe);
       neighbourEdges.clear();
       gapRanges.clear();
-      for (const ast::Item *item : decl.edges) {
+      for (const ast::Stmt *item : decl.edges) {
         evaluator.clearFailed();
-        edge(item, pipe);
+        walk(evaluator, item, [&](const ast::Stmt *stmt) {
+          edge(cast<ast::EdgeStmt>(stmt), pipe);
+          return !evaluator.failed();
+        });
       }
       llvm::sort(pipe.skipEdges);
       pipe.skipEdges.erase(llvm::unique(pipe.skipEdges), pipe.skipEdges.end());
@@ -176,19 +182,7 @@ private:
             RankId(folds && chunk % 2 ? ranks - 1 - r : r));
   }
 
-  void edge(const ast::Item *item, Pipe &pipe) {
-    if (auto *loop = dyn_cast<ast::EdgeLoopItem>(item)) {
-      int64_t from = evaluator.evalInt(loop->from),
-              to = evaluator.evalInt(loop->to);
-      for (int64_t i = from;
-           i < to && !evaluator.failed() && evaluator.step(loop->range); ++i) {
-        evaluator.local(evaluator.slotOf(loop->id)) = {.i = i};
-        for (const ast::Item *child : loop->items)
-          edge(child, pipe);
-      }
-      return;
-    }
-    auto *single = cast<ast::EdgeItem>(item);
+  void edge(const ast::EdgeStmt *single, Pipe &pipe) {
     int64_t from = evaluator.evalInt(single->from),
             to = evaluator.evalInt(single->to);
     if (evaluator.failed())
@@ -215,7 +209,7 @@ private:
   }
 
   /// Leaves out the edge from a stage to the next.
-  void gap(const ast::EdgeItem &item, int64_t from, int64_t to, Pipe &pipe) {
+  void gap(const ast::EdgeStmt &item, int64_t from, int64_t to, Pipe &pipe) {
     if (from >= 0 && to < pipe.numStages() && to == from + 1) {
       pipe.gaps.push_back(StageId(from));
       gapRanges.try_emplace(from, item.range);

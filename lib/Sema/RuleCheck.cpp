@@ -35,7 +35,7 @@ public:
     if (item->distance && item->distanceWord.text != "by")
       expected("`by`, `for`, `when` or `;`", item->distanceWord);
     Names::Scope scope(exprs.names);
-    for (const ast::InsertItem::Binding &binding : item->bindings)
+    for (const ast::InsertBinding &binding : item->bindings)
       result.bindings.push_back(this->binding(binding));
     if (item->distance)
       exprs.expect(item->distance, Type::Int, "a distance");
@@ -60,7 +60,7 @@ private:
           name);
   }
 
-  Insertion::Binding binding(const ast::InsertItem::Binding &binding) {
+  Insertion::Binding binding(const ast::InsertBinding &binding) {
     using What = Insertion::What;
     Insertion::Binding result;
     StringRef what = binding.what.text;
@@ -136,7 +136,7 @@ void sema::checkApply(const ast::ApplyItem *item, ExprChecker &exprs,
   bool isReported;
   Symbol *symbol = exprs.names.find(Space::Rule, item->rule, isReported);
   if (!symbol) {
-    for (const ast::ActionStmt::Argument &arg : item->args)
+    for (const ast::Argument &arg : item->args)
       exprs.check(arg.value);
     diags.report<diag::UnknownRule>(item->rule.range, item->rule.text,
                                     didYouMean(item->rule.text, [&] {
@@ -150,7 +150,7 @@ void sema::checkApply(const ast::ApplyItem *item, ExprChecker &exprs,
   size_t next = 0;
   const ast::Identifier *label = nullptr; ///< The last before an argument.
   bool isComplete = true;
-  for (const ast::ActionStmt::Argument &arg : item->args) {
+  for (const ast::Argument &arg : item->args) {
     bool isNamed = !arg.label.text.empty();
     if (!isNamed && label) {
       exprs.check(arg.value);

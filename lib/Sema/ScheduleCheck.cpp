@@ -11,7 +11,7 @@
 
 using namespace ppcc;
 using namespace ppcc::sema;
-using ast::ItemKind;
+using ast::StmtKind;
 using llvm::cast;
 using llvm::dyn_cast;
 using llvm::StringRef;
@@ -42,15 +42,15 @@ public:
     PipeDecl decl;
     decl.name = item->name.text;
     decl.range = item->name.range;
-    for (const ast::Item *child : item->items)
-      this->item(child, decl);
+    for (const ast::Stmt *child : item->items)
+      this->item(child, decl, BodyOf::Pipe);
     schedule.pipeSlots.push_back(names.defineGlobal(item->name, Type::Pipe));
     schedule.pipes.push_back(std::move(decl));
   }
 
-  void item(const ast::Item *item, PipeDecl &decl) {
+  void item(const ast::Stmt *item, PipeDecl &decl, BodyOf of) {
     switch (item->kind) {
-    case ItemKind::Microbatches: {
+    case StmtKind::Microbatches: {
       auto *i = cast<ast::MicrobatchesItem>(item);
       once(decl.microbatches, i, "`microbatches`", diags);
       for (const ast::Expr *expr : {i->first, i->end, i->pad})
@@ -58,21 +58,21 @@ public:
           exprs.expect(expr, Type::Int, "a number of microbatches");
       return;
     }
-    case ItemKind::Placement:
+    case StmtKind::Placement:
       once(decl.placement, cast<ast::PlacementItem>(item), "`placement`",
            diags);
       return placement(*cast<ast::PlacementItem>(item));
-    case ItemKind::Stages:
+    case StmtKind::Stages:
       once(decl.stages, cast<ast::StagesItem>(item), "`stages`", diags);
       return exprs.expect(cast<ast::StagesItem>(item)->count, Type::Int,
                           "the number of stages");
-    case ItemKind::Slices:
+    case StmtKind::Slices:
       once(decl.slices, cast<ast::SlicesItem>(item), "`slices`", diags);
       return exprs.expect(cast<ast::SlicesItem>(item)->count, Type::Int,
                           "the number of slices");
-    case ItemKind::Module:
+    case StmtKind::Module:
       return moduleItem(cast<ast::ModuleItem>(item));
-    case ItemKind::StageMap: {
+    case StmtKind::StageMap: {
       auto *i = cast<ast::StageMapItem>(item);
       once(decl.stageMap, i, "`stage ... on rank`", diags);
       Names::Scope scope(names);
@@ -80,7 +80,7 @@ public:
       return exprs.expect(i->rank, Type::Int, "a rank");
     }
     default:
-      edge(item);
+      checkStatement(item, of, exprs);
       decl.edges.push_back(item);
     }
   }
@@ -112,22 +112,6 @@ private:
     schedule.modules.push_back({item,
                                 static_cast<uint32_t>(schedule.pipes.size()),
                                 names.defineGlobal(item->name, Type::Pipe)});
-  }
-
-  void edge(const ast::Item *item) {
-    if (auto *single = dyn_cast<ast::EdgeItem>(item)) {
-      for (const ast::Expr *end : {single->from, single->to})
-        exprs.expect(end, Type::Int, "a stage");
-      return;
-    }
-    auto *loop = cast<ast::EdgeLoopItem>(item);
-    for (const ast::Expr *end : {loop->from, loop->to})
-      exprs.expect(end, Type::Int, "the range of `for`");
-    Names::Scope scope(names);
-    exprs.module.stmts[loop->id].index =
-        names.defineLocal(loop->variable, Type::Int, Symbol::Binder::Loop);
-    for (const ast::Item *child : loop->items)
-      edge(child);
   }
 
   void placement(const ast::PlacementItem &item) {
@@ -171,13 +155,13 @@ public:
     main.name = "main";
     main.range = decl.name.range;
     PipeChecker pipes(schedule, exprs);
-    const ast::Item *mainItem = nullptr;
-    for (const ast::Item *item : decl.items) {
+    const ast::Stmt *mainItem = nullptr;
+    for (const ast::Stmt *item : decl.items) {
       if (auto *pipe = dyn_cast<ast::PipeItem>(item)) {
         pipes.pipe(pipe);
       } else if (!this->item(item)) {
         mainItem = mainItem ? mainItem : item;
-        pipes.item(item, main);
+        pipes.item(item, main, BodyOf::Schedule);
       }
     }
     schedule.headerLocals = names.frame.numLocals;
@@ -223,72 +207,71 @@ private:
   }
 
   /// False for what belongs to a pipe.
-  bool item(const ast::Item *item) {
+  bool item(const ast::Stmt *item) {
     switch (item->kind) {
-    case ItemKind::Let: {
-      auto *let = cast<ast::LetItem>(item);
+    case StmtKind::Let: {
+      auto *let = cast<ast::LetStmt>(item);
       Type type = exprs.check(let->value);
       schedule.header.push_back(let);
       schedule.letSlots.push_back(
           names.defineGlobal(let->name, type, Symbol::Binder::Let));
       return true;
     }
-    case ItemKind::Require:
+    case StmtKind::Require:
       exprs.expect(cast<ast::RequireItem>(item)->condition, Type::Bool,
                    "the condition of `require`");
       schedule.header.push_back(item);
       return true;
-    case ItemKind::Ranks:
+    case StmtKind::Ranks:
       exprs.expect(cast<ast::RanksItem>(item)->count, Type::Int,
                    "the number of ranks");
       if (once(ranks, cast<ast::RanksItem>(item), "`ranks`"))
         schedule.header.push_back(item);
       return true;
-    case ItemKind::Backward:
+    case StmtKind::Backward:
       exprs.expect(cast<ast::BackwardItem>(item)->condition, Type::Bool,
                    "the condition of `backward`");
       if (once(backward, cast<ast::BackwardItem>(item), "`backward`"))
         schedule.header.push_back(item);
       return true;
-    case ItemKind::Function:
+    case StmtKind::Function:
       checkFunction(cast<ast::FunctionItem>(item), exprs);
       return true;
-    case ItemKind::Block:
+    case StmtKind::Block:
       checkBlock(cast<ast::BlockItem>(item), exprs);
       return true;
-    case ItemKind::Model:
+    case StmtKind::Model:
       if (once(schedule.model, cast<ast::ModelItem>(item), "`model`"))
         checkModel(schedule, exprs);
       return true;
-    case ItemKind::Comm:
+    case StmtKind::Comm:
       if (once(schedule.comm, cast<ast::CommItem>(item), "`comm`"))
         checkComm(*schedule.comm, words, diags);
       return true;
-    case ItemKind::Layer:
+    case StmtKind::Layer:
       schedule.layers.push_back(cast<ast::LayerItem>(item));
-      graphBody(schedule.layers.back()->body);
+      checkBody(schedule.layers.back()->body, BodyOf::Layer, exprs);
       return true;
-    case ItemKind::StageGraph:
+    case StmtKind::StageGraph:
       if (once(schedule.graph, cast<ast::StageGraphItem>(item),
                "`stage graph`")) {
         Names::Scope scope(names);
         schedule.graphSlot =
             names.defineLocal(schedule.graph->variable, Type::Int);
-        graphBody(schedule.graph->body);
+        checkBody(schedule.graph->body, BodyOf::StageGraph, exprs);
       }
       return true;
-    case ItemKind::Pattern:
+    case StmtKind::Pattern:
       schedule.patterns.push_back(cast<ast::PatternItem>(item));
-      graphBody(schedule.patterns.back()->body);
+      checkBody(schedule.patterns.back()->body, BodyOf::Pattern, exprs);
       return true;
-    case ItemKind::Insert:
-      schedule.rules.push_back(
-          checkInsert(cast<ast::InsertItem>(item), exprs));
+    case StmtKind::Insert:
+      schedule.rules.push_back(checkInsert(cast<ast::InsertItem>(item), exprs));
       return true;
-    case ItemKind::Apply:
+    case StmtKind::Apply:
       checkApply(cast<ast::ApplyItem>(item), exprs, schedule.rules);
       return true;
-    case ItemKind::OnRank:
+    case StmtKind::OnRank:
       once(schedule.onRank, cast<ast::OnRankItem>(item), "`on rank`");
       return true;
     default:
@@ -296,42 +279,15 @@ private:
     }
   }
 
-  template <class T>
-  bool once(const T *&place, const T *item, StringRef what) {
+  template <class T> bool once(const T *&place, const T *item, StringRef what) {
     return ::once(place, item, what, diags);
   }
 
   void onRank() {
     Names::FrameScope frame(names, {Space::Value, {}, /*onRank=*/true});
     names.defineLocal(schedule.onRank->variable, Type::Int);
-    checkBody(schedule.onRank->body, exprs);
+    checkBody(schedule.onRank->body, BodyOf::Rank, exprs);
     schedule.numLocals = names.frame.numLocals;
-  }
-
-  /// Checks the expressions of a layer, a stage graph or a pattern.
-  void graphBody(ast::GraphBody statements) {
-    Names::Scope scope(names);
-    for (const ast::GraphStmt *stmt : statements) {
-      if (auto *perLayer = dyn_cast<ast::PerLayerStmt>(stmt)) {
-        graphBody(perLayer->body);
-      } else if (auto *repeat = dyn_cast<ast::GraphRepeatStmt>(stmt)) {
-        exprs.expect(repeat->count, Type::Int, "the count of `repeat`");
-        graphBody(repeat->body);
-      } else if (auto *loop = dyn_cast<ast::GraphForStmt>(stmt)) {
-        for (const ast::Expr *end : {loop->from, loop->to})
-          exprs.expect(end, Type::Int, "the range of `for`");
-        Names::Scope inner(names);
-        module.stmts[loop->id].index =
-            names.defineLocal(loop->variable, Type::Int, Symbol::Binder::Loop);
-        graphBody(loop->body);
-      } else if (auto *choice = dyn_cast<ast::GraphIfStmt>(stmt)) {
-        for (const ast::GraphIfStmt::Branch &branch : choice->branches) {
-          if (branch.condition)
-            exprs.expect(branch.condition, Type::Bool, "the condition of `if`");
-          graphBody(branch.body);
-        }
-      }
-    }
   }
 
   const ast::Schedule &decl;

@@ -88,6 +88,7 @@ public:
   bool step(SourceRange range) {
     return ++steps <= maxSteps || outOfSteps(range);
   }
+  bool hasSteps() const { return steps <= maxSteps; }
 
   /// Begins a frame of `size` locals; end it with popFrame(the value given
   /// back).

@@ -120,7 +120,7 @@ struct PipeDecl {
   const ast::SlicesItem *slices = nullptr;
   const ast::StagesItem *stages = nullptr;
   const ast::StageMapItem *stageMap = nullptr;
-  std::vector<const ast::Item *> edges;
+  std::vector<const ast::Stmt *> edges;
   uint32_t stageSlot = 0; ///< Local slot of the variable of the stage map.
 };
 
@@ -137,7 +137,7 @@ struct Schedule {
   std::vector<ScheduleParam> params; ///< In global slots 0, 1, ...
   /// The items that are evaluated, in order: `let`, `require`, `ranks`,
   /// `backward`.
-  std::vector<const ast::Item *> header;
+  std::vector<const ast::Stmt *> header;
   std::vector<uint32_t>
       letSlots; ///< The global slot of each `let` of the header, in order.
   std::vector<PipeDecl> pipes;

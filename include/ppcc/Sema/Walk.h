@@ -1,0 +1,65 @@
+// Goes through statements as they are evaluated.
+#pragma once
+
+#include "ppcc/Sema/Evaluator.h"
+
+namespace ppcc::sema {
+
+/// Follows the control flow that all bodies share, `let`, `if`, `for` and
+/// `repeat`, and calls `visit` for each other statement. Ends with false when
+/// `visit` gives it, when an expression has no value, and at the limit of
+/// steps: each statement and each turn of a loop is one.
+template <class Visit>
+bool walk(Evaluator &evaluator, ast::Body body, const Visit &visit) {
+  using ast::StmtKind;
+  using llvm::cast;
+  auto loop = [&](const ast::Stmt *stmt, int64_t from, int64_t to, bool isFor,
+                  ast::Body turn) {
+    if (evaluator.failed())
+      return false;
+    for (int64_t i = from; i < to; ++i) {
+      if (!evaluator.step(stmt->range))
+        return false;
+      if (isFor)
+        evaluator.local(evaluator.slotOf(stmt->id)) = {.i = i};
+      if (!walk(evaluator, turn, visit))
+        return false;
+    }
+    return true;
+  };
+  auto statement = [&](const ast::Stmt *stmt) {
+    switch (stmt->kind) {
+    case StmtKind::Let: {
+      Value value = evaluator.eval(cast<ast::LetStmt>(stmt)->value);
+      evaluator.local(evaluator.slotOf(stmt->id)) = value;
+      return !evaluator.failed();
+    }
+    case StmtKind::If:
+      for (const ast::Branch &branch : cast<ast::IfStmt>(stmt)->branches) {
+        bool chosen = !branch.condition || evaluator.evalBool(branch.condition);
+        if (evaluator.failed())
+          return false;
+        if (chosen)
+          return walk(evaluator, branch.body, visit);
+      }
+      return true;
+    case StmtKind::For: {
+      auto *s = cast<ast::ForStmt>(stmt);
+      int64_t from = evaluator.evalInt(s->from), to = evaluator.evalInt(s->to);
+      return loop(stmt, from, to, true, s->body);
+    }
+    case StmtKind::Repeat: {
+      auto *s = cast<ast::RepeatStmt>(stmt);
+      return loop(stmt, 0, evaluator.evalInt(s->count), false, s->body);
+    }
+    default:
+      return visit(stmt);
+    }
+  };
+  for (const ast::Stmt *stmt : body)
+    if (!evaluator.step(stmt->range) || !statement(stmt))
+      return false;
+  return true;
+}
+
+} // namespace ppcc::sema

@@ -1,0 +1,62 @@
+#include "Bodies.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace ppcc;
+using namespace ppcc::sema;
+using llvm::StringRef;
+
+namespace {
+
+/// Bits, for Bodies.def.
+enum : unsigned {
+#define BODY(Body, Name) Body = 1u << unsigned(BodyOf::Body),
+#include "Bodies.def"
+};
+
+struct Row {
+  ast::StmtKind statement;
+  StringRef name;
+  unsigned bodies;
+};
+constexpr Row rows[] = {
+#define HOLDS(Statement, Name, Bodies) {ast::StmtKind::Statement, Name, Bodies},
+#include "Bodies.def"
+};
+
+const Row &rowOf(ast::StmtKind statement) {
+  return *llvm::find_if(
+      rows, [&](const Row &row) { return row.statement == statement; });
+}
+
+bool holds(BodyOf body, const Row &row) {
+  return row.bodies & (1u << unsigned(body));
+}
+
+} // namespace
+
+StringRef sema::nameOf(BodyOf body) {
+  static constexpr StringRef names[] = {
+#define BODY(Body, Name) Name,
+#include "Bodies.def"
+  };
+  return names[unsigned(body)];
+}
+
+bool sema::holds(BodyOf body, ast::StmtKind statement) {
+  return ::holds(body, rowOf(statement));
+}
+
+void sema::reportMisplaced(const ast::Stmt *statement, BodyOf body,
+                           DiagnosticEngine &diags) {
+  std::vector<StringRef> held;
+  for (const Row &row : rows)
+    if (::holds(body, row))
+      held.push_back(row.name);
+  diags
+      .report<diag::NotInBody>(statement->range, rowOf(statement->kind).name,
+                               nameOf(body))
+      .note({}, "of statements, {} holds: {}", nameOf(body),
+            llvm::join(held, ", "));
+}

@@ -1,0 +1,24 @@
+// Which statements can stand where.
+#pragma once
+
+#include "ppcc/AST/AST.h"
+#include "ppcc/Basic/Diagnostics.h"
+
+namespace ppcc::sema {
+
+enum class BodyOf : uint8_t {
+#define BODY(Body, Name) Body,
+#include "Bodies.def"
+};
+
+/// `a layer`
+llvm::StringRef nameOf(BodyOf body);
+
+/// Whether the statement can stand in the body, apart from declarations.
+bool holds(BodyOf body, ast::StmtKind statement);
+
+/// Reports a statement that the body cannot hold, and what it can.
+void reportMisplaced(const ast::Stmt *statement, BodyOf body,
+                     DiagnosticEngine &diags);
+
+} // namespace ppcc::sema
