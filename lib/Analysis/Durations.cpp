@@ -8,32 +8,35 @@ using namespace ppcc;
 static constexpr Time untold = -1;
 
 Durations::Durations(const Program &program)
-    : overlap(program.costs().overlap), scales(program),
-      rule(program.costs().groupRule), factor(program.costs().groupFactor) {
+    : scales(program) {
+  if (const CostSetting *told = program.costs().group()) {
+    group = told->what;
+    ofGroups = told->values.front();
+  }
   for (const Pipe &pipe : program.pipes()) {
     firstStage.push_back(stages);
     stages += pipe.numStages();
   }
   addEdges(program);
-  if (!program.nodes().empty() && !program.costs().nodes.empty()) {
+  if (!program.nodes().empty() && program.costs().has({Cost::Node})) {
     nodes = std::make_shared<NodeOrders>(program);
     hasHooks = llvm::any_of(program.nodes().names, [](llvm::StringRef name) {
       return name == hook::recv || name == hook::send;
     });
     stride = std::max<size_t>(stages, 1);
   }
-  for (const CostSetting &setting : program.costs().actions)
+  for (const CostSetting &setting : program.costs().of(Cost::Action))
     if (setting.pipe)
       stride = std::max<size_t>(stages, 1);
 
   llvm::ArrayRef<KindInfo> kinds = program.kinds().rows();
   table.assign(kinds.size() * stride, untold);
   auto row = [&](KindId kind) { return table.begin() + kind.value * stride; };
-  for (const CostSetting &setting : program.costs().actions)
+  for (const CostSetting &setting : program.costs().of(Cost::Action))
     if (stride == 1)
-      *row(setting.kind) = setting.times.front();
+      *row(setting.kind) = setting.values.front();
     else
-      fill(row(setting.kind), setting.pipe, setting.times, program);
+      fill(row(setting.kind), setting.pipe, setting.values, program);
   for (bool single : {true, false})
     for (uint32_t kind = 0; kind != kinds.size(); ++kind) {
       const KindInfo &info = kinds[kind];
@@ -99,13 +102,13 @@ static Time transferTime(Amount bytes, Amount bandwidth) {
 
 void Durations::addEdges(const Program &program) {
   const CostModel &costs = program.costs();
-  std::vector<int64_t> latencies(stages, costs.latency.value_or(0)),
+  std::vector<int64_t> latencies(stages),
       bandwidths(stages), bytes(stages, untold);
-  for (const StageSetting &setting : costs.latencies)
+  for (const CostSetting &setting : costs.of(Cost::Latency))
     fill(latencies.begin(), setting.pipe, setting.values, program);
-  for (const StageSetting &setting : costs.bandwidths)
+  for (const CostSetting &setting : costs.of(Cost::Bandwidth))
     fill(bandwidths.begin(), setting.pipe, setting.values, program);
-  for (const StageSetting &setting : costs.bytes)
+  for (const CostSetting &setting : costs.of(Cost::Bytes))
     fill(bytes.begin(), setting.pipe, setting.values, program);
   bool isTensor = addTensors(program, bytes, bandwidths);
   for (int64_t &amount : bytes)
@@ -189,12 +192,12 @@ std::vector<Durations::Slack> Durations::slacks(const Program &program) const {
 }
 
 Time Durations::ofGroup(Time sum, Time longest) const {
-  if (overlap)
-    return *overlap;
-  Time whole = rule == GroupRule::Max ? longest : sum;
-  return factor == cost::unit
+  if (group == Cost::Overlap)
+    return ofGroups;
+  Time whole = group == Cost::GroupMax ? longest : sum;
+  return ofGroups == cost::unit
              ? whole
-             : static_cast<Time>((__int128(whole) * factor + cost::unit / 2) /
+             : static_cast<Time>((__int128(whole) * ofGroups + cost::unit / 2) /
                                  cost::unit);
 }
 
@@ -224,8 +227,8 @@ bool Durations::fits(const Program &program, uint64_t messages) const {
   __int128 sum = __int128(message) * messages, computes = 0;
   for (uint32_t row = 0; row != program.size(); ++row) {
     computes += longest(program[ActionId(row)]);
-    sum += overlap.value_or(1); // A group is rounded up by less than that.
+    sum += (group == Cost::Overlap ? ofGroups : 1); // A group is rounded up by less than that.
   }
   // A group takes no more than this, whatever its rule.
-  return sum + computes * std::max(factor, cost::unit) / cost::unit <= maxSum;
+  return sum + computes * std::max(group == Cost::Overlap ? 0 : ofGroups, cost::unit) / cost::unit <= maxSum;
 }

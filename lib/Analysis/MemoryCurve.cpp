@@ -25,7 +25,9 @@ static void fill(llvm::MutableArrayRef<Amount> row,
 
 MemoryModel::MemoryModel(const Program &program)
     : rests(program.kinds().size()), atRest(program.numRanks()),
-      limits(program.costs().memoryLimits), scales(program) {
+      scales(program) {
+  if (const CostSetting *limit = program.costs().last({Cost::MemoryLimit}))
+    limits = limit->values;
   for (const Pipe &pipe : program.pipes()) {
     firstStage.push_back(stages);
     stages += pipe.numStages();
@@ -35,22 +37,23 @@ MemoryModel::MemoryModel(const Program &program)
     return llvm::MutableArrayRef(table).slice(kind * stages, stages);
   };
   const CostModel &costs = program.costs();
-  bool isTold = llvm::any_of(costs.memory, [&](const CostSetting &setting) {
-    return !program.kinds()[setting.kind].isDeclared();
-  });
+  bool isTold = llvm::any_of(
+      costs.of(Cost::Memory), [&](const CostSetting &setting) {
+        return !program.kinds()[setting.kind].isDeclared();
+      });
   for (uint32_t kind = 0; kind != program.kinds().size(); ++kind) {
     const KindInfo &info = program.kinds()[KindId(kind)];
     rests[kind] = info.isCompute() && (info.defines & slot::WeightGrad);
     if (!isTold && info.isCompute() && (info.defines & slot::Output))
       fill(row(kind), firstStage, {}, {amount::unit}, program);
   }
-  for (const CostSetting &setting : costs.memory) {
-    fill(row(setting.kind.value), firstStage, setting.pipe, setting.times,
+  for (const CostSetting &setting : costs.of(Cost::Memory)) {
+    fill(row(setting.kind.value), firstStage, setting.pipe, setting.values,
          program);
     rests[setting.kind.value] = false;
   }
   std::vector<Amount> resting(stages);
-  for (const StageSetting &setting : costs.staticMemory)
+  for (const CostSetting &setting : costs.of(Cost::StaticMemory))
     fill(resting, firstStage, setting.pipe, setting.values, program);
   for (size_t pipe = 0; pipe != program.pipes().size(); ++pipe)
     for (size_t stage = 0; stage != program.pipes()[pipe].numStages(); ++stage)

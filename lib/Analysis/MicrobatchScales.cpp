@@ -5,30 +5,28 @@
 using namespace ppcc;
 
 MicrobatchScales::MicrobatchScales(const Program &program) {
-  if (program.costs().scales.empty())
+  if (!program.costs().has({Cost::Scale, Cost::ScaleTime, Cost::ScaleMemory,
+                          Cost::ScaleBytes, Cost::ScaleAction}))
     return;
   size_t next = 0;
   for (const Pipe &pipe : program.pipes()) {
     firstOfPipe.push_back(next - pipe.firstMicrobatch);
     next += pipe.numMicrobatches;
   }
-  using Of = MicrobatchScale::Of;
-  for (const MicrobatchScale &scale : program.costs().scales) {
-    Column column = scale.factors.data();
-    if (scale.of == Of::All || scale.of == Of::Time) {
+  for (const CostSetting &scale : program.costs().settings) {
+    Column column = scale.values.data();
+    bool isAll = scale.what == Cost::Scale;
+    if (isAll || scale.what == Cost::ScaleTime)
+      times.assign(program.kinds().size(), column);
+    if (scale.what == Cost::ScaleAction) {
       times.resize(program.kinds().size());
-      if (scale.kind)
-        times[scale.kind->value] = column;
-      else
-        std::fill(times.begin(), times.end(), column);
+      times[scale.kind.value] = column;
     }
-    if (scale.of == Of::All || scale.of == Of::Memory)
+    if (isAll || scale.what == Cost::ScaleMemory)
       memoryColumn = column;
-    if (scale.of == Of::All || scale.of == Of::Bytes) {
+    if (isAll || scale.what == Cost::ScaleBytes) {
       bytesColumn = column;
-      largestBytes = 0;
-      for (int64_t factor : scale.factors)
-        largestBytes = std::max(largestBytes, factor);
+      largestBytes = *llvm::max_element(scale.values);
     }
   }
 }

@@ -24,9 +24,9 @@ NodeOrders::NodeOrders(const Program &program)
   std::map<std::string, uint32_t> nameNumber;
   for (uint32_t i = 0; i != tables.names.size(); ++i)
     nameNumber[tables.names[i]] = i;
-  for (const NodeCost &cost : program.costs().nodes)
-    if (auto name = nameNumber.find(cost.name); name != nameNumber.end())
-      costs[{cost.part.value, name->second}] = cost.time;
+  for (const CostSetting &cost : program.costs().of(Cost::Node))
+    if (auto name = nameNumber.find(cost.node); name != nameNumber.end())
+      costs[{cost.kind.value, name->second}] = cost.values.front();
   times.resize(tables.graphs.size());
 }
 

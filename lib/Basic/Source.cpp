@@ -175,20 +175,12 @@ StringRef SourceManager::lineText(SourceLoc at) const {
   return text;
 }
 
-SourceLoc SourceManager::find(StringRef name, uint32_t line, uint32_t column) {
-  auto found = byName.find(name);
-  uint32_t id;
-  if (found != byName.end()) {
-    id = found->second;
-  } else {
-    auto opened = open(name);
-    if (!opened) {
-      llvm::consumeError(opened.takeError());
-      return {};
-    }
-    id = *opened;
-  }
-  const File &file = files[id];
+SourceLoc SourceManager::find(StringRef name, uint32_t line,
+                              uint32_t column) const {
+  auto id = lookup(name);
+  if (!id)
+    return {};
+  const File &file = files[*id];
   const auto &starts = lineStarts(file);
   if (line == 0 || line > starts.size() || column == 0)
     return {};
@@ -196,5 +188,5 @@ SourceLoc SourceManager::find(StringRef name, uint32_t line, uint32_t column) {
   uint32_t end = line < starts.size()
                      ? starts[line]
                      : static_cast<uint32_t>(file.buffer->getBufferSize() + 1);
-  return column <= end - start ? loc(id, start + column - 1) : SourceLoc{};
+  return column <= end - start ? loc(*id, start + column - 1) : SourceLoc{};
 }

@@ -17,108 +17,69 @@ namespace {
 
 // ---- What `--cost` takes ----
 
-/// Reads `text` into the costs; gives what it must be when it is not that.
-using SetCost = StringRef (*)(StringRef text, CostModel &costs);
-
-constexpr StringRef timeWords = "a number from 0 to 10^9",
-                    amountWords = "a number from 0 to 10^12";
-
-template <auto Set> StringRef setTime(StringRef text, CostModel &costs) {
-  auto time = decimal::round(text, cost::scale);
-  if (!time || *time < 0)
-    return timeWords;
-  Set(costs, *time);
-  return "";
+/// What a name stands for: `F`, `latency`, `memory.static`, `cost.F.mlp`, where
+/// `cost` may be left out.
+std::optional<CostSetting> findNamed(StringRef name, const KindTable &kinds) {
+  auto [item, subject] = name.split('.');
+  auto found = findCost(item, subject, kinds);
+  if (!found)
+    found = findCost("cost", name, kinds);
+  // There is no list here.
+  return found && rowOf(found->what).spread != CostSpread::Microbatches
+             ? std::move(found)
+             : std::nullopt;
 }
 
-template <auto Set, int64_t Least = 0>
-StringRef setAmount(StringRef text, CostModel &costs) {
-  auto value = decimal::round(text, amount::scale);
-  if (!value || *value < Least)
-    return Least ? "a number above 0, to 10^12" : amountWords;
-  Set(costs, *value);
-  return "";
-}
-
-/// `2.5`, or `sum` or `max`, perhaps with a factor: `sum*0.8`.
-StringRef setOverlap(StringRef text, CostModel &costs) {
-  auto [rule, factor] = text.split('*');
-  auto time = decimal::round(
-      rule == "sum" || rule == "max" ? factor.empty() ? "1" : factor : text,
-      cost::scale);
-  if (!time || *time < 0 || text.ends_with("*"))
-    return "a number from 0 to 10^9, `sum`, `max`, or one of these with a "
-           "factor, as in `sum*0.8`";
-  costs.overlap.reset();
-  if (rule != "sum" && rule != "max") {
-    costs.overlap = *time;
-    return "";
+/// All that there is, for suggestions.
+std::vector<std::string> costNames(const KindTable &kinds) {
+  std::vector<std::string> names;
+  for (StringRef item : costItems()) {
+    auto subjects = costSubjects(item, kinds);
+    if (subjects.empty())
+      names.push_back(item.str());
+    for (StringRef subject : subjects)
+      names.push_back((item == "cost" ? "" : item.str() + ".") + subject.str());
   }
-  costs.groupRule = rule == "max" ? GroupRule::Max : GroupRule::Sum;
-  costs.groupFactor = *time;
-  return "";
+  llvm::erase_if(names, [&](const std::string &name) {
+    return !findNamed(name, kinds);
+  });
+  return names;
 }
 
-struct NamedCost {
-  StringRef name;
-  SetCost set;
-};
-constexpr NamedCost namedCosts[] = {
-    {"overlap", setOverlap},
-    {"comm", setTime<[](CostModel &costs, Time time) {
-       costs.latency = time;
-       costs.latencies.clear();
-     }>},
-    {"bandwidth", setAmount<[](CostModel &costs, Amount value) {
-       costs.bandwidths.push_back({{}, {value}});
-     },
-                            1>},
-    {"bytes", setAmount<[](CostModel &costs, Amount value) {
-       costs.bytes.push_back({{}, {value}});
-     }>},
-    {"static", setAmount<[](CostModel &costs, Amount value) {
-       costs.staticMemory.push_back({{}, {value}});
-     }>},
-    {"limit", setAmount<[](CostModel &costs, Amount value) {
-       costs.memoryLimits = {value};
-     }>},
-};
-
-/// Reads `NAME=VALUE` into the costs, or into those of parts of actions; gives
-/// what is wrong with it.
-std::string setCost(StringRef text, const KindTable &kinds, CostModel &costs,
-                    std::vector<NodeCost> &partCosts) {
+/// What is wrong with `NAME=VALUE` whatever the program is; actions that it
+/// declares are not known yet.
+std::string faultOf(StringRef text) {
   auto [name, value] = text.split('=');
   if (name.size() == text.size())
     return "`" + text.str() + "` is not of the form NAME=VALUE";
-  auto badValue = [&](StringRef words) {
-    return words.empty()
-               ? std::string()
-               : fmt::format("`{}` of `{}` must be {}", value, name, words);
-  };
-  for (const NamedCost &known : namedCosts)
-    if (known.name == name)
-      return badValue(known.set(value, costs));
-  auto [letters, part] = name.split('.');
-  auto kind = kinds.find(letters);
-  if (kind && kinds[*kind].isCompute()) {
-    auto time = decimal::round(value, cost::scale);
-    if (!time || *time < 0)
-      return badValue(timeWords);
-    if (part.empty())
-      costs.actions.push_back({*kind, {}, {*time}});
-    else
-      partCosts.push_back({*kind, part.str(), *time});
+  auto found = findNamed(name, KindTable());
+  if (!found || rowOf(found->what).number.parse(value))
     return "";
+  return fmt::format("`{}` of `{}` must be {}", value, name,
+                     rowOf(found->what).number.words);
+}
+
+/// Adds `NAME=VALUE` to the costs, or to those of parts of actions.
+void addCost(StringRef text, DiagnosticEngine &diags, Program &program,
+             std::vector<CostSetting> &parts) {
+  auto [name, value] = text.split('=');
+  auto setting = findNamed(name, program.kinds());
+  if (!setting) {
+    std::vector<std::string> names = costNames(program.kinds());
+    diags.report<diag::CostsUnknown>(
+        Place("--cost"), "cost", name,
+        didYouMean(name, std::vector<StringRef>(names.begin(), names.end())));
+    return;
   }
-  std::vector<StringRef> names;
-  for (const KindInfo &info : kinds.rows())
-    if (info.isCompute())
-      names.push_back(info.letters);
-  for (const NamedCost &known : namedCosts)
-    names.push_back(known.name);
-  return fmt::format("`{}` is none of {}{}", name, llvm::join(names, ", "),
-                     didYouMean(name, names));
+  const CostRow &row = rowOf(setting->what);
+  auto number = row.number.parse(value);
+  if (!number) {
+    diags.report<diag::CostsShape>(Place("--cost"), name, row.number.words);
+    return;
+  }
+  setting->values = {*number};
+  (row.isOfNode() ? parts : program.editHead().costs.settings)
+      .push_back(std::move(*setting));
 }
 
 // ---- Costs of parts of actions ----
@@ -156,8 +117,8 @@ void addLayerCosts(llvm::ArrayRef<LayerCost> settings, DiagnosticEngine &diags,
   }
   for (const auto &[kind, sum] : sums)
     for (uint32_t pipe = 0; pipe != program.pipes().size(); ++pipe) {
-      CostSetting &setting = program.editHead().costs.actions.emplace_back(
-          CostSetting{kind, PipeId(pipe), {}});
+      CostSetting &setting = program.editHead().costs.settings.emplace_back(
+          CostSetting{Cost::Action, kind, "", PipeId(pipe), {}});
       for (decimal::Sum time : sum) {
         if (time > cost::max) {
           diags.report<diag::CostTooLarge>(
@@ -165,26 +126,26 @@ void addLayerCosts(llvm::ArrayRef<LayerCost> settings, DiagnosticEngine &diags,
               cost::max / cost::unit);
           return;
         }
-        setting.times.push_back(static_cast<Time>(time));
+        setting.values.push_back(static_cast<Time>(time));
       }
     }
 }
 
 /// The costs of `F.mlp` or `F.t`: of nodes where the program has such, else of
 /// layers of the layout.
-void addPartCosts(llvm::ArrayRef<NodeCost> settings, DiagnosticEngine &diags,
+void addPartCosts(llvm::ArrayRef<CostSetting> settings, DiagnosticEngine &diags,
                   Program &program) {
   std::vector<StringRef> nodes(program.nodes().names.begin(),
                                program.nodes().names.end());
   std::vector<LayerCost> layers;
-  for (const NodeCost &setting : settings)
-    if (llvm::is_contained(nodes, setting.name))
-      program.editHead().costs.nodes.push_back(setting);
-    else if (setting.name.size() == 1 && llvm::isAlpha(setting.name[0]))
-      layers.push_back({setting.part, setting.name[0], setting.time});
+  for (const CostSetting &setting : settings)
+    if (llvm::is_contained(nodes, setting.node))
+      program.editHead().costs.settings.push_back(setting);
+    else if (setting.node.size() == 1 && llvm::isAlpha(setting.node[0]))
+      layers.push_back({setting.kind, setting.node[0], setting.values.front()});
     else
-      diags.report<diag::CostsUnknown>(Place("--cost"), "node", setting.name,
-                                       didYouMean(setting.name, nodes));
+      diags.report<diag::CostsUnknown>(Place("--cost"), "node", setting.node,
+                                       didYouMean(setting.node, nodes));
   addLayerCosts(layers, diags, program);
 }
 
@@ -195,13 +156,12 @@ void ppcc::addCostOptions(OptionParser &parser, CostOptions &options) {
       "--cost", "NAME=VALUE",
       "The time of an action kind (F=1.5), of a node (F.mlp=0.5), of a kind in "
       "a layer of the layout (F.t=0.2: summed over the layers of a stage), of "
-      "a whole group (overlap=2.5, overlap=sum*0.8), of a message (comm=0.1; "
-      "bytes and bandwidth); static memory of a stage, limit of a rank",
+      "a whole group (overlap=2.5, group.sum=0.8), of a message (latency=0.1; "
+      "bytes and bandwidth); the memory of an action (memory.F=2), "
+      "memory.static of a stage, memory.limit of a rank",
       [&](const std::string &text) {
-        CostModel unused;
-        std::vector<NodeCost> unusedToo;
         options.costs.push_back(text);
-        return setCost(text, KindTable(), unused, unusedToo);
+        return faultOf(text);
       });
   parser.each("--costs", "FILE", options.files,
               "Read costs from a JSON file, see docs/reports.md; --cost "
@@ -221,13 +181,9 @@ bool ppcc::applyCosts(const CostOptions &options, SourceManager &sources,
     else
       readCosts(sources.text(*file), *file, sources, diags, program.editHead());
   }
-  std::vector<NodeCost> partCosts;
-  for (const std::string &text : options.costs) {
-    std::string error =
-        setCost(text, program.kinds(), program.editHead().costs, partCosts);
-    assert(error.empty() && "the command line was checked");
-    (void)error;
-  }
-  addPartCosts(partCosts, diags, program);
+  std::vector<CostSetting> parts;
+  for (const std::string &text : options.costs)
+    addCost(text, diags, program, parts);
+  addPartCosts(parts, diags, program);
   return diags.errorCount() == errorsBefore;
 }

@@ -207,7 +207,7 @@ private:
   /// The pipeline, and the check of the memory when that has a limit.
   std::string pipeline(const sema::Schedule *schedule, const Program &program) {
     std::string text = pipelineText(schedule, program);
-    if (options.passes.empty() && !program.costs().memoryLimits.empty())
+    if (options.passes.empty() && program.costs().has({Cost::MemoryLimit}))
       text += ",verify-memory{transport=" + transports(schedule).front() + "}";
     if (wantsLoops())
       text += ",roll";

@@ -113,92 +113,68 @@ public:
   }
 
   void write() {
-    writer.put("{\"title\": ");
-    string(picture.title());
-    key("tick");
-    writer.number(tick);
-    key("wide");
-    writer.put(isWide ? "true" : "false");
-    if (picture.from != 0 || picture.to != times.makespan) {
-      key("span");
-      writer.put(fmt::format("[{},{}]", cost::format(picture.from),
-                             cost::format(picture.to)));
-    }
-    key("ranks");
-    writer.list(picture.ranks, [&](RankId rank) { writer.number(rank.value); });
-    key("rowStarts");
-    writer.list(rowStarts, [&](uint32_t row) { writer.number(row); });
-    key("kinds");
-    writer.list(program.kinds().rows(),
-                [&](const KindInfo &info) { kind(info); });
-    key("phases");
-    writer.list(program.phases(), [&](StringRef phase) { string(phase); });
-    key("lanes");
-    writer.list(program.kinds().lanes(), [&](StringRef lane) { string(lane); });
-    key("pipes");
-    writer.put('[');
-    for (uint32_t i = 0; i != program.pipes().size(); ++i)
-      pipe(PipeId(i));
-    writer.put(']');
-    columns();
-    nodes();
-    memory();
-    files();
-    writer.put('}');
+    writer.object([&](JsonFields &fields) { write(fields); }, ",\n");
   }
 
 private:
-  void key(StringRef name) {
-    writer.put(",\n\"");
-    writer.put(name);
-    writer.put("\": ");
-  }
-  /// A string that cannot end the script element it stands in.
-  void string(StringRef text) {
-    std::string quoted;
-    llvm::raw_string_ostream stream(quoted);
-    {
-      Writer(stream).json(text);
+  void write(JsonFields &fields) {
+    fields("title", picture.title());
+    fields("tick", tick);
+    fields("wide", isWide);
+    if (picture.from != 0 || picture.to != times.makespan) {
+      fields.key("span");
+      writer.put(fmt::format("[{},{}]", cost::format(picture.from),
+                             cost::format(picture.to)));
     }
-    for (char c : quoted)
-      if (c == '<')
-        writer.put("\\u003c");
-      else
-        writer.put(c);
+    fields.list(
+        "ranks", picture.ranks, [&](RankId rank) { writer.json(rank.value); },
+        ",");
+    fields.values("rowStarts", rowStarts, ",");
+    fields.list(
+        "kinds", program.kinds().rows(),
+        [&](const KindInfo &info) { kind(info); }, ",");
+    fields.values("phases", program.phases(), ",");
+    fields.values("lanes", program.kinds().lanes(), ",");
+    fields.list(
+        "pipes", program.pipes(), [&](const Pipe &info) { pipe(info); }, ",");
+    fields.key("columns");
+    writer.object([&](JsonFields &columns) { columnsOf(columns); }, ",\n",
+                  "{\n");
+    if (!nodeTable.empty()) {
+      fields.key("nodes");
+      writer.object([&](JsonFields &ofNodes) { nodes(ofNodes); }, ",\n");
+    }
+    fields.key("memory");
+    memory();
+    files(fields);
   }
 
   void kind(const KindInfo &info) {
-    writer.put("{\"letters\": ");
-    string(info.letters);
-    writer.put(", \"words\": ");
-    string(kindWords(program.kinds(), info));
-    writer.put(", \"class\": ");
-    string(info.occupiesRank() ? "compute"
-           : info.isDeclared() ? "beside"
-                               : kindClassName(info.kindClass));
-    bool moves = info.defines & (slot::Output | slot::InputGrad);
-    writer.put(moves ? ", \"moves\": true" : ", \"moves\": false");
-    writer.put(", \"lane\": ");
-    writer.number(info.lane);
-    writer.put(", \"colors\": [");
     KindId id = *program.kinds().find(info.letters);
-    for (uint32_t chunk = 0; chunk != picture.maxChunks; ++chunk)
-      writer.put(fmt::format("{}\"{}\"", chunk ? "," : "",
-                             picture.fill(id, chunk).hex()));
-    writer.put("]}");
+    writer.object([&](JsonFields &fields) {
+      fields("letters", info.letters);
+      fields("words", kindWords(program.kinds(), info));
+      fields("class", info.occupiesRank() ? "compute"
+                      : info.isDeclared() ? "beside"
+                                          : kindClassName(info.kindClass));
+      fields("moves", (info.defines & slot::moving) != 0);
+      fields("lane", info.lane);
+      std::vector<std::string> colors;
+      for (uint32_t chunk = 0; chunk != picture.maxChunks; ++chunk)
+        colors.push_back(picture.fill(id, chunk).hex());
+      fields.values("colors", colors, ",");
+    });
   }
 
-  void pipe(PipeId id) {
-    const Pipe &pipe = program.pipes()[id.value];
-    writer.put(id.value == 0 ? "{\"name\": " : ",{\"name\": ");
-    string(pipe.name);
-    writer.put(", \"chunks\": [");
-    for (uint32_t stage = 0; stage != pipe.numStages(); ++stage) {
-      if (stage != 0)
-        writer.put(',');
-      writer.number(picture.chunk(id, StageId(stage)));
-    }
-    writer.put("]}");
+  void pipe(const Pipe &pipe) {
+    PipeId id(&pipe - program.pipes().data());
+    writer.object([&](JsonFields &fields) {
+      fields("name", pipe.name);
+      std::vector<uint32_t> chunks;
+      for (uint32_t stage = 0; stage != pipe.numStages(); ++stage)
+        chunks.push_back(picture.chunk(id, StageId(stage)));
+      fields.values("chunks", chunks, ",");
+    });
   }
 
   /// Numbers as the bytes of a little-endian array of T, in base 64.
@@ -226,10 +202,9 @@ private:
   }
 
   /// An array with `value(row)` for each row of the shown ranks.
-  template <class T, class Value> void column(StringRef name, Value value) {
-    writer.put(name == "start" ? "\n\"" : ",\n\"");
-    writer.put(name);
-    writer.put("\": ");
+  template <class T, class Value>
+  void column(JsonFields &fields, StringRef name, Value value) {
+    fields.key(name);
     array<T>([&](auto put) {
       for (RankId rank : picture.ranks)
         for (ActionId row = program.begin(rank); row != program.end(rank);
@@ -238,39 +213,39 @@ private:
     });
   }
 
-  void columns() {
-    key("columns");
-    writer.put('{');
+  void columnsOf(JsonFields &fields) {
     auto timeColumn = [&](StringRef name, const std::vector<Time> &values) {
       auto ticks = [&](ActionId row) { return values[row.value] / tick; };
-      isWide ? column<double>(name, ticks) : column<uint32_t>(name, ticks);
+      isWide ? column<double>(fields, name, ticks) 
+             : column<uint32_t>(fields, name, ticks);
     };
     timeColumn("start", times.starts);
     timeColumn("end", times.ends);
-    column<uint32_t>("cause", [&](ActionId row) { return pageCause(row); });
-    column<uint8_t>("kind",
-                    [&](ActionId row) { return program[row].kind.value; });
-    column<uint8_t>("pipe",
-                    [&](ActionId row) { return program[row].pipe.value; });
-    column<uint16_t>("stage",
-                     [&](ActionId row) { return program[row].stage.value; });
-    column<uint16_t>("peer",
-                     [&](ActionId row) { return program[row].peer.value; });
-    column<uint32_t>("microbatch",
-                     [&](ActionId row) { return program[row].microbatch; });
-    column<uint16_t>("phase",
-                     [&](ActionId row) { return program[row].phase.value; });
-    column<uint8_t>("joined",
-                    [&](ActionId row) { return program.joined(row); });
-    column<uint32_t>("site",
-                     [&](ActionId row) { return program[row].site.value; });
-    writer.put(",\n\"critical\": ");
+    column<uint32_t>(fields, "cause",
+               [&](ActionId row) { return pageCause(row); });
+    column<uint8_t>(fields, "kind",
+               [&](ActionId row) { return program[row].kind.value; });
+    column<uint8_t>(fields, "pipe",
+               [&](ActionId row) { return program[row].pipe.value; });
+    column<uint16_t>(fields, "stage",
+               [&](ActionId row) { return program[row].stage.value; });
+    column<uint16_t>(fields, "peer",
+               [&](ActionId row) { return program[row].peer.value; });
+    column<uint32_t>(fields, "microbatch",
+               [&](ActionId row) { return program[row].microbatch; });
+    column<uint16_t>(fields, "phase",
+               [&](ActionId row) { return program[row].phase.value; });
+    column<uint8_t>(fields, "joined",
+               [&](ActionId row) { return program.joined(row); });
+    column<uint32_t>(fields, "site",
+               [&](ActionId row) { return program[row].site.value; });
+    fields.key("critical");
     array<uint32_t>([&](auto put) {
       for (ActionId row : criticalPath(times))
         if (uint32_t at = pageRow(row.value); at != hiddenCause)
           put(at);
     });
-    writer.put(",\n\"sites\": ");
+    fields.key("sites");
     array<uint32_t>([&](auto put) {
       for (const Site &site : program.sites()) {
         put(site.file);
@@ -279,7 +254,6 @@ private:
         put(site.caller.value);
       }
     });
-    writer.put('}');
   }
 
   uint32_t pageCause(ActionId row) const {
@@ -301,18 +275,13 @@ private:
   }
 
   /// The order of nodes of each row that begins a box, and the orders.
-  void nodes() {
-    if (nodeTable.empty())
-      return;
-    key("nodes");
-    writer.put("{\"lanes\": ");
-    writer.list(program.nodes().lanes, [&](StringRef lane) { string(lane); });
-    key("names");
-    writer.list(program.nodes().names, [&](StringRef name) { string(name); });
-    key("order");
+  void nodes(JsonFields &fields) {
+    fields.values("lanes", program.nodes().lanes, ",");
+    fields.values("names", program.nodes().names, ",");
+    fields.key("order");
     array<uint32_t>([&](auto put) { orderColumn(put); });
     auto values = [&]<class T>(StringRef name, const std::vector<T> &values) {
-      key(name);
+      fields.key(name);
       array<T>([&](auto put) { llvm::for_each(values, put); });
     };
     values("begin", nodeTable.begins);
@@ -323,7 +292,6 @@ private:
     values("layer", nodeTable.layers);
     values("start", nodeTable.starts);
     values("end", nodeTable.ends);
-    writer.put('}');
   }
 
   template <class Put> void orderColumn(Put put) {
@@ -347,7 +315,6 @@ private:
   /// it holds from then on.
   void memory() {
     MemoryCurve curve(program, times);
-    key("memory");
     writer.list(picture.ranks, [&](RankId rank) {
       std::vector<double> at, held;
       curve.walk(rank, [&](const MemoryStep &step) {
@@ -359,25 +326,24 @@ private:
         held.back() = double(step.memory) / amount::unit;
         return true;
       });
-      auto all = [](const std::vector<double> &values) {
-        return [&](auto put) { llvm::for_each(values, put); };
-      };
-      writer.put("\n{\"at\": ");
-      array<double>(all(at));
-      writer.put(", \"held\": ");
-      array<double>(all(held));
-      writer.put('}');
+      writer.put('\n');
+      writer.object([&](JsonFields &fields) {
+        fields.key("at");
+        array<double>([&](auto put) { llvm::for_each(at, put); });
+        fields.key("held");
+        array<double>([&](auto put) { llvm::for_each(held, put); });
+      });
     });
   }
 
   /// The names of the files, and the lines of text that actions come from.
-  void files() {
-    key("files");
-    writer.list(program.files(),
-                [&](const SiteFile &file) { string(file.name); });
+  void files(JsonFields &fields) {
+    fields.list(
+        "files", program.files(),
+        [&](const SiteFile &file) { writer.json(file.name); }, ",");
     std::set<std::pair<uint32_t, uint32_t>> seen;
     bool first = true;
-    key("source");
+    fields.key("source");
     writer.put('[');
     for (uint32_t i = 1; i < program.sites().size(); ++i) {
       const Site &site = program.sites()[i];
@@ -391,7 +357,8 @@ private:
       writer.put(fmt::format("{}[{},{},",
                              std::exchange(first, false) ? "" : ",", site.file,
                              site.line));
-      string(sources.lineText(place.range.begin).trim().take_front(200));
+      writer.json(
+          sources.lineText(place.range.begin).trim().take_front(200));
       writer.put(']');
     }
     writer.put(']');
@@ -419,7 +386,7 @@ static StringRef viewerFile(StringRef name) {
 
 static void writePage(const std::deque<PagePicture> &pages,
                       SourceManager &sources, llvm::raw_ostream &out) {
-  Writer writer(out);
+  Writer writer(out, /*inMarkup=*/true);
   std::string title = escapedMarkup(pages.front().picture.title());
   // The policy keeps whatever the names are from fetching anything.
   writer.put("<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"

@@ -22,212 +22,161 @@ public:
       : program(program), facts(program), buffers(facts.buffers), writer(out) {}
 
   void emit() {
-    writer.put("{\n\"format\": \"ppcc.program\"");
-    key("version");
-    writer.number(version());
-    writer.put(",\n\"compiler\": \"ppcc " PPCC_VERSION "\"");
-    key("schedule");
-    string(program.name());
-    key("params");
-    params();
-    key("ranks");
-    writer.number(program.numRanks());
-    key("backward");
-    writer.put(program.hasBackward() ? "true" : "false");
-    if (program.calls() != CallStyle::None) {
-      key("calls");
-      string(callStyleNames()[size_t(program.calls())]);
-    }
-    key("transports");
-    list(program.provenUnder(), [&](StringRef name) { string(name); });
-    key("preconnect");
-    list(program.preconnect(),
-         [&](RankPair pair) { numbers({pair.low.value, pair.high.value}); });
-    key("buffers");
-    byRank([&](RankId rank) { return buffers.mostOf(rank); });
-    key("peak_activations");
-    byRank([&](RankId rank) { return peakActivations(facts.program, rank); });
-    key("edge_buffers");
-    edgeBuffers();
-    if (!program.stageLayers().empty()) {
-      key("layout");
-      list(program.stageLayers(), [&](StringRef layers) { string(layers); });
-    }
-    if (!program.costs().empty()) {
-      key("costs");
-      putCosts(writer, program);
-    }
-    key("kinds");
-    list(program.kinds().rows(), [&](const KindInfo &info) {
-      writer.put("{\"letters\": ");
-      string(info.letters);
-      writer.put(", \"class\": ");
-      string(kindClassName(info.kindClass));
-      if (info.isDeclared())
-        declaration(info);
-      writer.put('}');
-    });
-    if (!program.nodes().empty()) {
-      key("nodes");
-      putNodes(writer, program);
-    }
-    key("phases");
-    list(program.phases(), [&](StringRef phase) { string(phase); });
-    key("pipes");
-    list(program.pipes(), [&](const Pipe &info) { pipe(info); });
-    key("files");
-    list(program.files(), [&](const SiteFile &file) { string(file.name); });
-    key("sites");
-    list(program.sites(), [&](const Site &site) {
-      bool known = &site != &program.sites().front();
-      numbers({known ? int64_t(site.file) : -1, site.line, site.column,
-               site.caller.value});
-    });
-    key("columns");
-    writer.put("[\"kind\", \"pipe\", \"stage\", \"microbatch\", \"peer\", "
-               "\"phase\", \"group\", \"site\"]");
-    key("actions");
-    writer.put('[');
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-      writer.put(rank == 0 ? "\n" : ",\n");
-      actions(RankId(rank));
-    }
-    writer.put("\n]");
-    if (program.loops().empty())
-      waits();
-    else
-      loops();
-    writer.put("\n}\n");
+    writer.object([&](JsonFields &fields) { head(fields); }, ",\n", "{\n");
+    writer.put('\n');
   }
 
 private:
-  void waits() {
-    key("waits");
-    writer.put('[');
-    llvm::ArrayRef<ActionId> waits = buffers.waits();
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-      writer.put(rank == 0 ? "\n" : ",\n");
-      waits = putWaits(RankId(rank), waits);
+  void head(JsonFields &fields) {
+    fields("format", "ppcc.program");
+    fields("version", version());
+    fields("compiler", "ppcc " PPCC_VERSION);
+    fields("schedule", program.name());
+    fields.key("params");
+    params();
+    fields("ranks", program.numRanks());
+    fields("backward", program.hasBackward());
+    if (program.calls() != CallStyle::None)
+      fields("calls", callStyleNames()[size_t(program.calls())]);
+    fields.values("transports", program.provenUnder());
+    fields.list("preconnect", program.preconnect(), [&](RankPair pair) {
+      writer.numbers({pair.low.value, pair.high.value});
+    });
+    fields.key("buffers");
+    byRank([&](RankId rank) { return buffers.mostOf(rank); });
+    fields.key("peak_activations");
+    byRank([&](RankId rank) { return peakActivations(facts.program, rank); });
+    fields.key("edge_buffers");
+    edgeBuffers();
+    if (!program.stageLayers().empty())
+      fields.values("layout", program.stageLayers());
+    if (!program.costs().settings.empty()) {
+      fields.key("costs");
+      putCosts(writer, program);
     }
-    writer.put("\n]");
+    fields.list("kinds", program.kinds().rows(),
+                [&](const KindInfo &info) { kind(info); });
+    if (!program.nodes().empty()) {
+      fields.key("nodes");
+      putNodes(writer, program);
+    }
+    fields.values("phases", program.phases());
+    fields.list("pipes", program.pipes(), [&](const Pipe &info) { pipe(info); });
+    fields.list("files", program.files(),
+                [&](const SiteFile &file) { writer.json(file.name); });
+    fields.list("sites", program.sites(), [&](const Site &site) {
+      bool known = &site != &program.sites().front();
+      writer.numbers({known ? int64_t(site.file) : -1, site.line, site.column,
+                      site.caller.value});
+    });
+    static constexpr StringRef columns[] = {
+        "kind", "pipe", "stage", "microbatch", "peer", "phase", "group", "site"};
+    fields.values("columns", columns);
+    fields.key("actions");
+    onLines([&](RankId rank) { actions(rank); });
+    if (program.loops().empty()) {
+      llvm::ArrayRef<ActionId> waits = buffers.waits();
+      fields.key("waits");
+      onLines([&](RankId rank) { waits = putWaits(rank, waits); });
+    } else {
+      fields.key("loops");
+      onLines([&](RankId rank) { loops(rank); });
+    }
+    writer.put('\n');
   }
 
-  /// Of each rank: the first row, counted on the rank, the rows, how often they
-  /// run, and what each time adds to their microbatches.
-  void loops() {
-    key("loops");
-    writer.put('[');
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-      writer.put(rank == 0 ? "\n[" : ",\n[");
-      uint32_t begin = program.begin(RankId(rank)).value;
-      bool first = true;
-      for (const Loop &loop : loopsOf(program, RankId(rank))) {
-        if (!first)
-          writer.put(',');
-        first = false;
-        numbers({loop.begin.value - begin, loop.end.value - loop.begin.value,
-                 loop.count, loop.advance});
-      }
-      writer.put(']');
-    }
-    writer.put("\n]");
-  }
-
-  void key(StringRef name) {
-    writer.put(",\n\"");
-    writer.put(name);
-    writer.put("\": ");
-  }
-
-  void string(StringRef text) { writer.json(text); }
-
-  template <class Range, class Put> void list(const Range &range, Put put) {
-    writer.put('[');
-    bool first = true;
-    for (const auto &item : range) {
-      if (!first)
-        writer.put(", ");
-      first = false;
-      put(item);
-    }
-    writer.put(']');
-  }
-
-  void numbers(std::initializer_list<int64_t> row) {
-    char before = '[';
-    for (int64_t number : row) {
-      writer.put(before);
-      writer.number(number);
-      before = ',';
-    }
-    writer.put(']');
+  std::vector<RankId> ranks() const {
+    std::vector<RankId> ranks;
+    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
+      ranks.push_back(RankId(rank));
+    return ranks;
   }
 
   /// A number for each rank.
   template <class Number> void byRank(Number number) {
-    writer.put('[');
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-      if (rank != 0)
-        writer.put(',');
-      writer.number(number(RankId(rank)));
+    writer.list(ranks(), [&](RankId rank) { writer.json(number(rank)); });
+  }
+
+  /// A list with a line for each rank.
+  template <class Put> void onLines(Put put) {
+    StringRef before = "[\n";
+    for (RankId rank : ranks()) {
+      writer.put(std::exchange(before, ",\n"));
+      put(rank);
     }
-    writer.put(']');
+    writer.put(before == "[\n" ? "[\n]" : "\n]");
+  }
+
+  /// Of each: the first row, counted on the rank, the rows, how often they run,
+  /// and what each time adds to their microbatches.
+  void loops(RankId rank) {
+    uint32_t begin = program.begin(rank).value;
+    writer.list(loopsOf(program, rank), [&](const Loop &loop) {
+      writer.numbers({loop.begin.value - begin,
+                      loop.end.value - loop.begin.value, loop.count,
+                      loop.advance});
+    });
   }
 
   void params() {
-    writer.put('{');
+    StringRef before = "{";
     for (const ProgramParam &param : program.params()) {
-      if (&param != &program.params().front())
-        writer.put(", ");
-      string(param.name);
+      writer.put(std::exchange(before, ", "));
+      writer.json(param.name);
       writer.put(": ");
       if (isJsonLiteral(param))
         writer.put(param.value);
       else
-        string(param.value);
+        writer.json(param.value);
     }
-    writer.put('}');
+    writer.put(before == "{" ? "{}" : "}");
+  }
+
+  void kind(const KindInfo &info) {
+    writer.object([&](JsonFields &fields) {
+      fields("letters", info.letters);
+      fields("class", kindClassName(info.kindClass));
+      if (info.isDeclared())
+        declaration(info, fields);
+    });
   }
 
   /// What a declared kind has beside its letters and class.
-  void declaration(const KindInfo &info) {
-    auto names = [&](const std::vector<KindId> &kinds) {
-      list(kinds, [&](KindId kind) { string(program.kinds()[kind].letters); });
-    };
-    auto rules = [&](StringRef name, bool isBefore) {
-      writer.put(", \"");
-      writer.put(name);
-      writer.put("\": ");
-      list(llvm::make_filter_range(
-               info.rules,
-               [&](const KindRule &rule) { return rule.isBefore == isBefore; }),
-           [&](const KindRule &rule) { names(rule.kinds); });
-    };
-    writer.put(", \"per\": ");
-    string(kindScopeNames()[size_t(info.scope)]);
-    writer.put(", \"lane\": ");
-    string(program.kinds().lanes()[info.lane]);
-    rules("after", false);
-    rules("before", true);
-    if (info.isRequired)
-      writer.put(", \"required\": true");
-    if (info.restores) {
-      writer.put(", \"restores\": ");
-      string(program.kinds()[*info.restores].letters);
-    }
-    if (info.inFlight) {
-      writer.put(", \"in_flight\": ");
-      writer.number(info.inFlight);
-    }
-    if (info.meeting == Meeting::None)
-      return;
-    writer.put(", \"collective\": ");
-    if (info.meeting == Meeting::Stages)
-      list(info.stages, [&](int32_t stage) { writer.number(stage); });
-    else
-      string(info.meeting == Meeting::Outside
-                 ? "outside " + info.outside
-                 : meetingName(info.meeting).str());
+  void declaration(const KindInfo &info, JsonFields &fields) {
+#define KIND_SCOPE(Name, Member)                                               \
+  fields(Name, kindScopeNames()[size_t(info.Member)]);
+#define KIND_LANE(Name, Member)                                                \
+  fields(Name, program.kinds().lanes()[info.Member]);
+#define KIND_RULE(Name, IsBefore) rules(Name, info, IsBefore, fields);
+#define KIND_FLAG(Name, Member)                                                \
+  if (info.Member)                                                             \
+    fields(Name, true);
+#define KIND_KIND(Name, Member)                                                \
+  if (info.Member)                                                             \
+    fields(Name, program.kinds()[*info.Member].letters);
+#define KIND_COUNT(Name, Member)                                               \
+  if (info.Member)                                                             \
+    fields(Name, info.Member);
+#define KIND_MEETING(Name, Member)                                             \
+  if (info.Member == Meeting::Stages)                                          \
+    fields.values(Name, info.stages);                                          \
+  else if (info.Member == Meeting::Outside)                                    \
+    fields(Name, "outside " + info.outside);                                   \
+  else if (info.Member != Meeting::None)                                       \
+    fields(Name, meetingName(info.Member));
+#include "ppcc/IR/KindProperties.def"
+  }
+
+  void rules(StringRef name, const KindInfo &info, bool isBefore,
+             JsonFields &fields) {
+    auto rules = llvm::make_filter_range(info.rules, [&](const KindRule &rule) {
+      return rule.isBefore == isBefore;
+    });
+    fields.list(name, rules, [&](const KindRule &rule) {
+      writer.list(
+          rule.kinds,
+          [&](KindId kind) { writer.json(program.kinds()[kind].letters); }, ", ");
+    });
   }
 
   /// Readers of an older form would go wrong with loops, and with gaps.
@@ -239,47 +188,39 @@ private:
   }
 
   void pipe(const Pipe &pipe) {
-    writer.put("{\"name\": ");
-    string(pipe.name);
-    writer.put(", \"microbatches\": ");
-    numbers({pipe.firstMicrobatch, pipe.endMicrobatch()});
-    writer.put(", \"rank_of_stage\": ");
-    list(pipe.rankOfStage, [&](RankId rank) { writer.number(rank.value); });
-    writer.put(", \"skip_edges\": ");
-    list(pipe.skipEdges, [&](const auto &edge) {
-      numbers({edge.first.value, edge.second.value});
+    auto value = [&](auto id) { writer.json(id.value); };
+    writer.object([&](JsonFields &fields) {
+      fields("name", pipe.name);
+      fields.key("microbatches");
+      writer.numbers({pipe.firstMicrobatch, pipe.endMicrobatch()});
+      fields.list("rank_of_stage", pipe.rankOfStage, value);
+      fields.list("skip_edges", pipe.skipEdges, [&](const auto &edge) {
+        writer.numbers({edge.first.value, edge.second.value});
+      });
+      if (!pipe.gaps.empty())
+        fields.list("gaps", pipe.gaps, value);
+      if (pipe.slices != 1)
+        fields("slices", pipe.slices);
+      if (!pipe.tensors.empty())
+        fields.list("tensors", pipe.tensors,
+                    [&](const EdgeTensors &edge) { tensors(edge); });
     });
-    if (!pipe.gaps.empty()) {
-      writer.put(", \"gaps\": ");
-      list(pipe.gaps, [&](StageId gap) { writer.number(gap.value); });
-    }
-    if (pipe.slices != 1) {
-      writer.put(", \"slices\": ");
-      writer.number(pipe.slices);
-    }
-    if (!pipe.tensors.empty()) {
-      writer.put(", \"tensors\": ");
-      list(pipe.tensors, [&](const EdgeTensors &edge) { tensors(edge); });
-    }
-    writer.put('}');
   }
 
   void tensors(const EdgeTensors &edge) {
-    writer.put("{\"edge\": ");
-    numbers({edge.from.value, edge.to.value});
-    if (edge.needsShapes())
-      writer.put(", \"shapes\": \"each\"");
-    writer.put(", \"carries\": ");
-    list(edge.tensors, [&](const Tensor &tensor) {
-      writer.put("{\"name\": ");
-      string(tensor.name);
-      writer.put(", \"type\": ");
-      string(elementTypeName(tensor.type));
-      writer.put(", \"dims\": ");
-      list(tensor.dims, [&](int64_t dim) { writer.number(dim); });
-      writer.put('}');
+    writer.object([&](JsonFields &fields) {
+      fields.key("edge");
+      writer.numbers({edge.from.value, edge.to.value});
+      if (edge.needsShapes())
+        fields("shapes", "each");
+      fields.list("carries", edge.tensors, [&](const Tensor &tensor) {
+        writer.object([&](JsonFields &fields) {
+          fields("name", tensor.name);
+          fields("type", elementTypeName(tensor.type));
+          fields.values("dims", tensor.dims);
+        });
+      });
     });
-    writer.put('}');
   }
 
   void actions(RankId rank) {
@@ -293,10 +234,11 @@ private:
       bool grouped = action.joined || !last;
       if (!first)
         writer.put(',');
-      numbers({action.kind.value, action.pipe.value, action.stage.value,
-               action.hasMicrobatch() ? int64_t(action.microbatch) : -1,
-               action.hasPeer() ? int64_t(action.peer.value) : -1,
-               action.phase.value, grouped ? groups : -1, action.site.value});
+      writer.numbers({action.kind.value, action.pipe.value, action.stage.value,
+                      action.hasMicrobatch() ? int64_t(action.microbatch) : -1,
+                      action.hasPeer() ? int64_t(action.peer.value) : -1,
+                      action.phase.value, grouped ? groups : -1,
+                      action.site.value});
       groups += grouped && last;
     }
     writer.put(']');
@@ -305,39 +247,30 @@ private:
   /// Of each edge on which something is received: the receive's kind, pipe,
   /// stage and peer, and the buffers.
   void edgeBuffers() {
-    writer.put('[');
-    bool first = true;
+    StringRef before = "[";
     for (auto [i, edge] : llvm::enumerate(buffers.edges().edges())) {
       if (buffers.mostOf(i) == 0)
         continue;
-      if (!first)
-        writer.put(", ");
-      first = false;
       auto kindId = program.kinds().find(KindClass::Recv, edge.slotBit);
       assert(kindId && "every slot that moves has its messages");
-      numbers({kindId->value, edge.pipe.value, edge.to.value, edge.from.value,
-               buffers.mostOf(i)});
+      writer.put(std::exchange(before, ", "));
+      writer.numbers({kindId->value, edge.pipe.value, edge.to.value,
+                      edge.from.value, buffers.mostOf(i)});
     }
-    writer.put(']');
+    writer.put(before == "[" ? "[]" : "]");
   }
 
   /// Writes those of one rank, which begin `waits`; the others remain.
   llvm::ArrayRef<ActionId> putWaits(RankId rank,
                                     llvm::ArrayRef<ActionId> waits) {
-    uint32_t begin = program.begin(rank).value, end = program.end(rank).value;
-    writer.put('[');
-    bool first = true;
-    for (uint32_t row = begin; row != end; ++row) {
-      if (program.kindOf(ActionId(row)).kindClass != KindClass::Recv)
-        continue;
-      if (!first)
-        writer.put(',');
-      first = false;
-      writer.number(waits.front().value - begin);
-      waits = waits.drop_front();
-    }
-    writer.put(']');
-    return waits;
+    uint32_t begin = program.begin(rank).value;
+    size_t count = 0;
+    for (uint32_t row = begin; row != program.end(rank).value; ++row)
+      count += program.kindOf(ActionId(row)).kindClass == KindClass::Recv;
+    writer.list(waits.take_front(count), [&](ActionId reader) {
+      writer.number(reader.value - begin);
+    });
+    return waits.drop_front(count);
   }
 
   const Program &program;

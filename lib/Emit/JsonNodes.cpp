@@ -3,90 +3,62 @@
 
 using namespace ppcc;
 
-namespace {
+static int64_t orNone(uint32_t number, uint32_t none) {
+  return number == none ? -1 : int64_t(number);
+}
 
-class NodesWriter {
-public:
-  NodesWriter(Writer &writer, const NodeGraphs &nodes)
-      : writer(writer), nodes(nodes) {}
+static void putGraph(Writer &writer, const NodeGraph &graph) {
+  writer.put('\n');
+  writer.object([&](JsonFields &fields) {
+    fields("kind", graph.kind.value);
+    fields("layers", graph.layers);
+    fields("down", graph.down);
+    auto put = [&](const GraphNode &node) {
+      std::vector<int64_t> row{node.part.value, node.name, node.lane,
+                               orNone(node.layer, GraphNode::noLayer)};
+      row.insert(row.end(), node.needs.begin(), node.needs.end());
+      writer.list(row, [&](int64_t number) { writer.number(number); });
+    };
+    fields.list("nodes", graph.nodes, put, ",");
+  });
+}
 
-  void put() {
-    writer.put("{\"lanes\": ");
-    writer.list(nodes.lanes,
-                [&](const std::string &lane) { writer.json(lane); });
-    writer.put(", \"names\": ");
-    writer.list(nodes.names,
-                [&](const std::string &name) { writer.json(name); });
-    writer.put(",\n\"graphs\": ");
-    writer.list(nodes.graphs, [&](const NodeGraph &graph) { put(graph); });
-    writer.put(",\n\"uses\": ");
-    writer.list(nodes.uses, [&](const GraphUse &use) { put(use); });
-    writer.put(",\n\"patterns\": ");
-    writer.list(nodes.patterns,
-                [&](const NodePattern &pattern) { put(pattern); });
-    writer.put('}');
-  }
+static void putUse(Writer &writer, const GraphUse &use) {
+  writer.object([&](JsonFields &fields) {
+    fields("kind", use.kind.value);
+    fields("pipe", use.pipe.value);
+    auto put = [&](uint32_t graph) {
+      writer.number(orNone(graph, GraphUse::none));
+    };
+    fields.list("graphs", use.graphs, put, ",");
+  });
+}
 
-private:
-  void field(llvm::StringRef name, int64_t value) {
-    writer.put(name);
-    writer.number(value);
-  }
-
-  void put(const NodeGraph &graph) {
-    field("\n{\"kind\": ", graph.kind.value);
-    field(", \"layers\": ", graph.layers);
-    writer.put(graph.down ? ", \"down\": true" : ", \"down\": false");
-    writer.put(", \"nodes\": ");
-    writer.list(graph.nodes, [&](const GraphNode &node) {
-      field("[", node.part.value);
-      field(",", node.name);
-      field(",", node.lane);
-      field(",", node.layer == GraphNode::noLayer ? -1 : int64_t(node.layer));
-      for (uint32_t needed : node.needs)
-        field(",", needed);
-      writer.put(']');
-    });
-    writer.put('}');
-  }
-
-  void put(const GraphUse &use) {
-    field("{\"kind\": ", use.kind.value);
-    field(", \"pipe\": ", use.pipe.value);
-    writer.put(", \"graphs\": ");
-    writer.list(use.graphs, [&](uint32_t graph) {
-      writer.number(graph == GraphUse::none ? -1 : int64_t(graph));
-    });
-    writer.put('}');
-  }
-
-  void put(const NodePattern &pattern) {
-    writer.put("{\"kinds\": ");
-    writer.list(pattern.kinds, [&](KindId kind) { writer.number(kind.value); });
-    writer.put(", \"before\": ");
-    put(pattern.before);
-    writer.put(", \"layer\": ");
-    put(pattern.layer);
-    writer.put(", \"after\": ");
-    put(pattern.after);
-    writer.put('}');
-  }
-
-  void put(const std::vector<PatternNode> &places) {
-    writer.list(places, [&](const PatternNode &node) {
-      field("[", node.part.value);
-      field(",", node.name);
-      field(",", node.last);
-      writer.put(']');
-    });
-  }
-
-  Writer &writer;
-  const NodeGraphs &nodes;
-};
-
-} // namespace
+static void putPattern(Writer &writer, const NodePattern &pattern) {
+  writer.object([&](JsonFields &fields) {
+    fields.list(
+        "kinds", pattern.kinds, [&](KindId kind) { writer.number(kind.value); },
+        ",");
+    auto put = [&](const PatternNode &node) {
+      writer.numbers({node.part.value, node.name, node.last});
+    };
+    fields.list("before", pattern.before, put, ",");
+    fields.list("layer", pattern.layer, put, ",");
+    fields.list("after", pattern.after, put, ",");
+  });
+}
 
 void ppcc::putNodes(Writer &writer, const Program &program) {
-  NodesWriter(writer, program.nodes()).put();
+  const NodeGraphs &nodes = program.nodes();
+  writer.object([&](JsonFields &fields) {
+    fields.values("lanes", nodes.lanes, ",");
+    fields.values("names", nodes.names, ",");
+    fields.onLines();
+    auto with = [&](auto put) {
+      return [&, put](const auto &item) { put(writer, item); };
+    };
+    fields.list("graphs", nodes.graphs, with(putGraph), ",");
+    fields.list("uses", nodes.uses, with(putUse), ",");
+    fields.list("patterns", nodes.patterns, with(putPattern), ",");
+  });
 }

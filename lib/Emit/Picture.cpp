@@ -77,16 +77,24 @@ void ppcc::appendLabel(const Program &program, const Action &action,
 }
 
 std::string ppcc::escapedMarkup(llvm::StringRef text) {
-  std::string result;
-  for (char c : llvm::json::fixUTF8(text))
-    if (c == '&')
+  std::string result, valid = llvm::json::fixUTF8(text);
+  // XML has no place for control characters, U+FFFE and U+FFFF.
+  for (llvm::StringRef rest = valid; !rest.empty();) {
+    if (rest.consume_front("&"))
       result += "&amp;";
-    else if (c == '<')
+    else if (rest.consume_front("<"))
       result += "&lt;";
-    else if (c == '>')
+    else if (rest.consume_front(">"))
       result += "&gt;";
-    else // XML has no place for control characters.
-      result += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+    else if (rest.consume_front("\xEF\xBF\xBE") ||
+             rest.consume_front("\xEF\xBF\xBF"))
+      result += "\xEF\xBF\xBD";
+    else {
+      unsigned char c = rest.front();
+      result += c < ' ' || c == 0x7F ? ' ' : char(c);
+      rest = rest.drop_front();
+    }
+  }
   return result;
 }
 

@@ -174,7 +174,7 @@ private:
         transport(std::move(timing.transport)),
         times(std::move(timing.simulation)),
         durations(std::move(timing.durations)) {
-    if (!program.nodes().empty() && !program.costs().nodes.empty())
+    if (!program.nodes().empty() && program.costs().has({Cost::Node}))
       nodes = std::make_unique<NodeOrders>(program);
   }
 

@@ -84,7 +84,7 @@ private:
   }
 
   void printRanks() {
-    bool hasLimit = !program.costs().memoryLimits.empty();
+    bool hasLimit = program.costs().has({Cost::MemoryLimit});
     std::vector<std::string> columns = {"rank", "busy",        "span",
                                         "idle", "activations", "memory",
                                         "at",   "action",      "at the end"};

@@ -4,11 +4,14 @@
 #include "ppcc/IR/Program.h"
 #include "ppcc/Support/Printable.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <charconv>
+#include <concepts>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <utility>
 
@@ -16,8 +19,9 @@ namespace ppcc {
 
 class Writer {
 public:
-  explicit Writer(llvm::raw_ostream &out)
-      : out(out), buffer(std::make_unique_for_overwrite<char[]>(capacity)),
+  /// Strings of JSON `inMarkup` cannot end the element that they stand in.
+  explicit Writer(llvm::raw_ostream &out, bool inMarkup = false)
+      : out(out), inMarkup(inMarkup), buffer(std::make_unique_for_overwrite<char[]>(capacity)),
         at(buffer.get()) {}
   ~Writer() { flush(); }
   Writer(const Writer &) = delete;
@@ -41,22 +45,55 @@ public:
     need(20);
     at = std::to_chars(at, at + 20, value).ptr;
   }
-  /// The text as a string of JSON.
-  void json(llvm::StringRef content) {
+
+  // ---- JSON ----
+
+  void json(llvm::StringRef text) {
+    if (llvm::all_of(text, [](char c) {
+          return c >= ' ' && c <= '~' && c != '"' && c != '\\' && c != '<';
+        })) {
+      put('"');
+      put(text);
+      return put('"');
+    }
     std::string quoted;
     llvm::raw_string_ostream(quoted)
-        << llvm::json::Value(llvm::json::fixUTF8(content));
-    put(printableJson(quoted));
+        << llvm::json::Value(llvm::json::fixUTF8(text));
+    for (char c : printableJson(quoted))
+      if (c == '<' && inMarkup)
+        put("\\u003c");
+      else
+        put(c);
   }
-  /// A list of JSON, the items of which `put` writes.
-  template <class Range, class Put> void list(const Range &range, Put put) {
-    char before = '[';
+  void json(const std::string &text) { json(llvm::StringRef(text)); }
+  void json(const char *text) { json(llvm::StringRef(text)); }
+  void json(bool value) { put(value ? "true" : "false"); }
+  template <std::integral Number> void json(Number value) {
+    number(static_cast<int64_t>(value));
+  }
+  /// A list, the items of which `put` writes.
+  template <class Range, class Put>
+  void list(const Range &range, Put put, llvm::StringRef between = ",") {
+    llvm::StringRef before = "[";
     for (const auto &item : range) {
-      this->put(std::exchange(before, ','));
+      this->put(std::exchange(before, between));
       put(item);
     }
-    this->put(before == '[' ? "[]" : "]");
+    this->put(before == "[" ? "[]" : "]");
   }
+  void numbers(std::initializer_list<int64_t> row) {
+    char before = '[';
+    for (int64_t number : row) {
+      put(std::exchange(before, ','));
+      this->number(number);
+    }
+    put(']');
+  }
+  /// An object; `visit` gets what writes its members.
+  template <class Visit>
+  void object(Visit visit, llvm::StringRef between = ", ",
+              llvm::StringRef open = "{");
+
   /// The action as in `0F3`.
   void cell(const Program &program, const Action &action) {
     text.clear();
@@ -77,9 +114,54 @@ private:
   }
 
   llvm::raw_ostream &out;
+  bool inMarkup;
   std::unique_ptr<char[]> buffer;
   char *at;
   llvm::SmallVector<char, 32> text;
 };
+
+/// Writes the members of an object: a key, and behind it its value.
+class JsonFields {
+public:
+  JsonFields(Writer &writer, llvm::StringRef between, llvm::StringRef open)
+      : writer(writer), before(open), between(between) {}
+
+  void key(llvm::StringRef name) {
+    writer.put(std::exchange(before, between));
+    writer.json(name);
+    writer.put(": ");
+  }
+  template <class Value> void operator()(llvm::StringRef name, Value &&value) {
+    key(name);
+    writer.json(std::forward<Value>(value));
+  }
+  /// Those that follow stand on lines of their own.
+  void onLines() { before = between = ",\n"; }
+  /// A list, the items of which `put` writes, or of texts and numbers.
+  template <class Range, class Put>
+  void list(llvm::StringRef name, const Range &range, Put put,
+            llvm::StringRef between = ", ") {
+    key(name);
+    writer.list(range, put, between);
+  }
+  template <class Range>
+  void values(llvm::StringRef name, const Range &range,
+              llvm::StringRef between = ", ") {
+    list(
+        name, range, [&](const auto &item) { writer.json(item); }, between);
+  }
+
+private:
+  Writer &writer;
+  llvm::StringRef before, between;
+};
+
+template <class Visit>
+void Writer::object(Visit visit, llvm::StringRef between,
+                    llvm::StringRef open) {
+  JsonFields fields(*this, between, open);
+  visit(fields);
+  put('}');
+}
 
 } // namespace ppcc

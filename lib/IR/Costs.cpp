@@ -1,7 +1,11 @@
 // Converts costs between numbers, text and exact whole numbers.
 #include "ppcc/IR/Costs.h"
 
+#include "ppcc/IR/ActionKind.h"
+
 #include <cmath>
+#include <map>
+#include <tuple>
 
 using namespace ppcc;
 using llvm::StringRef;
@@ -31,11 +35,6 @@ std::optional<Amount> amount::fromDouble(double value) {
   return std::llround(scaled);
 }
 
-llvm::ArrayRef<StringRef> scaling::names() {
-  static constexpr StringRef names[] = {"all", "time", "memory", "bytes"};
-  return names;
-}
-
 std::optional<int64_t> scaling::fromDouble(double value) {
   long double scaled = static_cast<long double>(value) * unit;
   if (!(scaled >= 0 && scaled <= max))
@@ -43,10 +42,120 @@ std::optional<int64_t> scaling::fromDouble(double value) {
   return std::llround(scaled);
 }
 
-std::string scaling::format(int64_t factor) {
-  return decimal::format(factor, decimals.places);
-}
-
 std::string amount::format(decimal::Sum amount) {
   return decimal::format(amount, scale.places);
+}
+
+// ---- The table ----
+
+namespace {
+
+constexpr CostNumber Time{cost::scale, "a number from 0 to 10^9"},
+    Amount{amount::scale, "a number from 0 to 10^12"},
+    Rate{amount::scale, "a number above 0, to 10^12", false, true},
+    Change{amount::scale, "a number from -10^12 to 10^12", true},
+    Factor{scaling::decimals, "a number from 0 to 10^6"};
+
+constexpr CostRow rows[] = {
+#define COST(Name, Item, Subject, Number, Spread)                              \
+  {Cost::Name, Item, Subject, Number, CostSpread::Spread},
+#include "ppcc/IR/Costs.def"
+};
+
+} // namespace
+
+llvm::ArrayRef<CostRow> ppcc::costRows() { return rows; }
+
+llvm::ArrayRef<StringRef> ppcc::costItems() {
+  static const std::vector<StringRef> items = [] {
+    std::vector<StringRef> items;
+    for (const CostRow &row : rows)
+      items.push_back(row.item);
+    items.erase(std::unique(items.begin(), items.end()), items.end());
+    return items;
+  }();
+  return items;
+}
+
+bool ppcc::isCostWord(StringRef word) {
+  return llvm::any_of(rows, [&](const CostRow &row) {
+    return row.item == word || row.subject == word;
+  });
+}
+
+std::optional<CostSetting> ppcc::findCost(StringRef item, StringRef subject,
+                                          const KindTable &kinds) {
+  auto [letters, node] = subject.split('.');
+  bool hasNode = subject.contains('.');
+  auto kind = kinds.find(letters);
+  bool isKind = kind && kinds[*kind].isCompute();
+  for (const CostRow &row : rows) {
+    if (row.item != item)
+      continue;
+    if (row.subject == subject)
+      return CostSetting{row.what, {}, {}, {}, {}};
+    if (isKind && (hasNode ? row.isOfNode() : row.isOfKind()))
+      return CostSetting{row.what, *kind, node.str(), {}, {}};
+  }
+  return std::nullopt;
+}
+
+std::vector<StringRef> ppcc::costSubjects(StringRef item,
+                                          const KindTable &kinds) {
+  std::vector<StringRef> subjects;
+  for (const CostRow &row : rows) {
+    if (row.item != item || row.subject.empty())
+      continue;
+    if (!row.isOfKind() && !row.isOfNode())
+      subjects.push_back(row.subject);
+    for (const KindInfo &info : kinds.rows())
+      if (row.isOfKind() && info.isCompute())
+        subjects.push_back(info.letters);
+  }
+  return subjects;
+}
+
+std::string ppcc::subjectOf(const CostSetting &setting,
+                            const KindTable &kinds) {
+  if (!setting.speaksOfKind())
+    return rowOf(setting.what).subject.str();
+  return kinds[setting.kind].letters +
+         (setting.node.empty() ? "" : "." + setting.node);
+}
+
+const CostSetting *CostModel::last(std::initializer_list<Cost> of) const {
+  for (const CostSetting &setting : llvm::reverse(settings))
+    if (llvm::is_contained(of, setting.what))
+      return &setting;
+  return nullptr;
+}
+
+std::vector<const CostSetting *> CostModel::inEffect() const {
+  using Key = std::tuple<Cost, KindId, StringRef, std::optional<PipeId>>;
+  std::map<Key, const CostSetting *> kept;
+  auto first = [](Cost what) { return Key(what, KindId(), "", std::nullopt); };
+  auto forget = [&](Cost from, Cost to) {
+    kept.erase(kept.lower_bound(first(from)), kept.lower_bound(first(to)));
+  };
+  for (const CostSetting &setting : settings) {
+    const auto &[what, kind, node, pipe, values] = setting;
+    if (what == Cost::GroupSum || what == Cost::GroupMax) {
+      forget(Cost::GroupSum, Cost::Action);
+      forget(Cost::Overlap, Cost::Latency);
+    } else if (what == Cost::Scale) {
+      kept.erase(kept.lower_bound(first(Cost::Scale)), kept.end());
+    } else if (what == Cost::ScaleTime) {
+      kept.erase(kept.lower_bound(first(Cost::ScaleAction)), kept.end());
+    } else if (!pipe) {
+      auto own = kept.lower_bound(Key(what, kind, node, std::nullopt));
+      while (own != kept.end() && std::get<0>(own->first) == what &&
+             std::get<1>(own->first) == kind && std::get<2>(own->first) == node)
+        own = kept.erase(own);
+    }
+    kept[Key(what, kind, node, pipe)] = &setting;
+  }
+  std::vector<const CostSetting *> result;
+  for (const auto &[key, setting] : kept)
+    result.push_back(setting);
+  return result;
 }

@@ -43,20 +43,12 @@ Head::firstStageOf(RankId rank) const {
 }
 
 void Head::setKinds(KindTable table, llvm::ArrayRef<KindId> renumbered) {
-  auto isGone = [&](KindId kind) { return !table.find(kinds[kind].letters); };
-  for (std::vector<CostSetting> *settings : {&costs.actions, &costs.memory}) {
-    llvm::erase_if(*settings, [&](const CostSetting &setting) {
-      return isGone(setting.kind);
-    });
-    for (CostSetting &setting : *settings)
-      setting.kind = renumbered[setting.kind.value];
-  }
-  llvm::erase_if(costs.scales, [&](const MicrobatchScale &scale) {
-    return scale.kind && isGone(*scale.kind);
+  llvm::erase_if(costs.settings, [&](const CostSetting &setting) {
+    return setting.speaksOfKind() && !table.find(kinds[setting.kind].letters);
   });
-  for (MicrobatchScale &scale : costs.scales)
-    if (scale.kind)
-      scale.kind = renumbered[scale.kind->value];
+  for (CostSetting &setting : costs.settings)
+    if (setting.speaksOfKind())
+      setting.kind = renumbered[setting.kind.value];
   kinds = std::move(table);
 }
 

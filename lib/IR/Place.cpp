@@ -3,23 +3,14 @@
 
 using namespace ppcc;
 
-/// Whether opening `name` could wait for input, as a terminal or a pipe does.
-static bool mayBlock(llvm::StringRef name, llvm::vfs::FileSystem &fs) {
-  if (name == "-")
-    return true;
-  auto status = fs.status(name);
-  return status && !status->isRegularFile();
-}
-
 Place ppcc::placeOf(const Program &program, SiteId siteId,
                     SourceManager &sources) {
   if (siteId == SiteId())
     return {};
   const Site &site = program.sites()[siteId.value];
   const std::string &name = program.files()[site.file].name;
-  if (!mayBlock(name, sources.fileSystem()))
-    if (SourceLoc at = sources.find(name, site.line, site.column); at.valid())
-      return at;
+  if (SourceLoc at = sources.find(name, site.line, site.column); at.valid())
+    return at;
   return Place(fmt::format("{}:{}:{}", name, site.line, site.column));
 }
 

@@ -22,8 +22,7 @@ bool TextKinds::action() {
 }
 
 bool TextKinds::isNewName(StringRef name, SourceRange at) {
-  if (!isKindName(name) || name == "phase" || name == "loop" ||
-      name == "rank") {
+  if (!canNameKind(name)) {
     diags.report<diag::BadActionName>(at, name.take_front(40));
     return false;
   }
@@ -52,25 +51,29 @@ bool TextKinds::properties(KindInfo &info) {
 }
 
 bool TextKinds::property(KindInfo &info, bool &isKnown) {
-  if (text.acceptWord("per"))
-    return scope(info.scope);
-  if (text.acceptWord("lane"))
-    return lane(info.lane);
-  if (text.peekWord() == "after" || text.peekWord() == "before")
-    return rule(info);
-  if (text.acceptWord("in_flight"))
-    return inFlight(info.inFlight);
-  if (text.acceptWord("meets"))
+#define KIND_SCOPE(Name, Member)                                               \
+  if (text.acceptWord(Name))                                                   \
+    return scope(info.Member);
+#define KIND_LANE(Name, Member)                                                \
+  if (text.acceptWord(Name))                                                   \
+    return lane(info.Member);
+#define KIND_RULE(Name, IsBefore)                                              \
+  if (text.acceptWord(Name))                                                   \
+    return rule(info, IsBefore);
+#define KIND_FLAG(Name, Member)                                                \
+  if (text.acceptWord(Name))                                                   \
+    return info.Member = true;
+#define KIND_KIND(Name, Member)                                                \
+  if (text.acceptWord(Name))                                                   \
+    return kind(&KindInfo::Member);
+#define KIND_COUNT(Name, Member)                                               \
+  if (text.acceptWord(Name))                                                   \
+    return count(info.Member);
+#define KIND_MEETING(Name, Member)                                             \
+  if (text.acceptWord(Name))                                                   \
     return meeting(info);
-  if (text.acceptWord("required")) {
-    info.isRequired = true;
-  } else if (text.acceptWord("restores")) {
-    SourceRange at;
-    StringRef restored = text.takeWord(at);
-    declarations.name(std::nullopt, restored, at);
-  } else {
-    isKnown = false;
-  }
+#include "ppcc/IR/KindProperties.def"
+  isKnown = false;
   return true;
 }
 
@@ -84,21 +87,17 @@ bool TextKinds::scope(KindScope &scope) {
 }
 
 bool TextKinds::lane(uint8_t &lane) {
-  SourceRange at;
-  StringRef name = text.takeWord(at);
-  if (name.empty())
-    return text.expected("the name of a lane");
-  auto known = program.kinds.lane(name);
+  auto name = takeName("the name of a lane");
+  if (!name)
+    return false;
+  auto known = program.kinds.lane(*name);
   if (!known)
-    diags.report<diag::TooManyKinds>(at, KindTable::maxKinds);
+    diags.report<diag::TooManyKinds>(text.range(*name), KindTable::maxKinds);
   lane = known.value_or(0);
   return known.has_value();
 }
 
-bool TextKinds::rule(KindInfo &info) {
-  bool isBefore = text.acceptWord("before");
-  if (!isBefore)
-    text.expectWord("after");
+bool TextKinds::rule(KindInfo &info, bool isBefore) {
   if (!text.expect("["))
     return false;
   while (!text.accept("]")) {
@@ -112,9 +111,16 @@ bool TextKinds::rule(KindInfo &info) {
   return true;
 }
 
-bool TextKinds::inFlight(uint32_t &most) {
+bool TextKinds::kind(std::optional<KindId> KindInfo::*member) {
+  SourceRange at;
+  StringRef name = text.takeWord(at);
+  declarations.name(member, name, at);
+  return true;
+}
+
+bool TextKinds::count(uint32_t &count) {
   auto number = text.number("a number of actions", UINT32_MAX);
-  most = number.value_or(0);
+  count = number.value_or(0);
   return number.has_value();
 }
 
@@ -124,9 +130,10 @@ bool TextKinds::meeting(KindInfo &info) {
   } else if (text.acceptWord("replicas")) {
     info.meeting = Meeting::Replicas;
   } else if (text.acceptWord("outside")) {
-    SourceRange at;
+    auto name = takeName("a name for the ranks of other programs");
     info.meeting = Meeting::Outside;
-    info.outside = text.takeWord(at).str();
+    info.outside = name.value_or("").str();
+    return name.has_value();
   } else {
     return meetingStages(info);
   }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "TextSection.h"
-#include "ppcc/IR/Reading.h"
+#include "ppcc/IR/HeadChecks.h"
 
 namespace ppcc {
 
@@ -23,8 +23,9 @@ private:
   bool property(KindInfo &info, bool &isKnown);
   bool scope(KindScope &scope);
   bool lane(uint8_t &lane);
-  bool rule(KindInfo &info);
-  bool inFlight(uint32_t &most);
+  bool rule(KindInfo &info, bool isBefore);
+  bool kind(std::optional<KindId> KindInfo::*member);
+  bool count(uint32_t &count);
   bool meeting(KindInfo &info);
   bool meetingStages(KindInfo &info);
 

@@ -1,7 +1,7 @@
 // Reads the graphs of nodes of a program from text.
 #include "TextNodes.h"
 
-#include "ppcc/IR/Reading.h"
+#include "ppcc/IR/HeadChecks.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -48,8 +48,11 @@ static uint32_t numberOf(StringRef word, std::vector<std::string> &table,
 /// `comm:F.L0.combine<2,3`
 bool TextNodes::node(NodeGraph &graph) {
   GraphNode node;
-  SourceRange at = text.here(), laneRange;
-  node.lane = numberOf(text.takeWord(laneRange), nodes.lanes, laneNumbers);
+  SourceRange at = text.here();
+  auto lane = takeName("the name of a lane");
+  if (!lane)
+    return false;
+  node.lane = numberOf(*lane, nodes.lanes, laneNumbers);
   if (node.lane >= NodeGraphs::maxLanes) {
     diags.report<diag::IrTooMany>(at, NodeGraphs::maxLanes, "lanes");
     return false;
@@ -80,7 +83,12 @@ bool TextNodes::nodeName(KindId &part, uint32_t &name, uint32_t *layer) {
     diags.report<diag::IrExpected>(at, "a layer, as in `F.L0.mlp`");
     return false;
   }
-  name = numberOf(tail.empty() ? path : tail, nodes.names, nameNumbers);
+  StringRef last = tail.empty() ? path : tail;
+  if (!isName(last)) {
+    diags.report<diag::IrExpected>(at, "the name of a node, as in `F.mlp`");
+    return false;
+  }
+  name = numberOf(last, nodes.names, nameNumbers);
   return true;
 }
 

@@ -83,14 +83,7 @@ const HeadReader::Key HeadReader::keys[] = {
     {"skip", in<&HeadReader::pipes, &TextPipes::skip>},
     {"gap", in<&HeadReader::pipes, &TextPipes::gap>},
     {"carry", in<&HeadReader::pipes, &TextPipes::carry>},
-    {"scale", in<&HeadReader::costs, &TextCosts::scale>},
     {"layout", own<&HeadReader::layout>},
-    {"cost", in<&HeadReader::costs, &TextCosts::cost>},
-    {"group", in<&HeadReader::costs, &TextCosts::group>},
-    {"latency", in<&HeadReader::costs, &TextCosts::latency>},
-    {"bandwidth", in<&HeadReader::costs, &TextCosts::bandwidth>},
-    {"bytes", in<&HeadReader::costs, &TextCosts::bytes>},
-    {"memory", in<&HeadReader::costs, &TextCosts::memory>},
     {"proven", own<&HeadReader::proven>},
     {"preconnect", own<&HeadReader::preconnect>},
     {"calls", own<&HeadReader::calls>},
@@ -101,6 +94,8 @@ const HeadReader::Key HeadReader::keys[] = {
 };
 
 void HeadReader::read() {
+  size_t errorsBefore = diags.errorCount();
+  SourceRange nameRange = text.range(text.peekWord());
   if (!text.expectWord("program"))
     return text.stop();
   if (text.peek('"'))
@@ -114,7 +109,11 @@ void HeadReader::read() {
       text.skipItem();
   if (!closed && !diags.saturated())
     text.expected("`}`, the end of `program`");
+  bool isGood = diags.errorCount() == errorsBefore;
   check();
+  if (isGood && program.numRanks == 0)
+    diags.report<diag::IrExpected>(
+        nameRange, "a rank at least: say `ranks` or give stages a place");
 }
 
 bool HeadReader::item() {
@@ -127,8 +126,11 @@ bool HeadReader::item() {
   for (const Key &key : keys)
     if (key.name == word)
       return key.read(*this);
-  StringRef names[std::size(keys)];
-  llvm::transform(keys, names, [](const Key &key) { return key.name; });
+  if (llvm::is_contained(costItems(), word))
+    return costs.setting(word);
+  std::vector<StringRef> names = costItems();
+  for (const Key &key : keys)
+    names.push_back(key.name);
   diags.report<diag::IrUnknownKey>(text.keyRange(), word,
                                    didYouMean(word, names));
   return false;
@@ -168,7 +170,11 @@ bool HeadReader::ranks() {
     return false;
   }
   ranksGiven = true;
+  text.skipSpace();
+  SourceRange at = text.here();
   auto ranks = text.number("the number of ranks", Program::maxRanks);
+  if (ranks == 0)
+    diags.report<diag::IrExpected>(at, "a rank at least");
   if (!ranks)
     return false;
   program.numRanks = *ranks;
@@ -260,7 +266,9 @@ bool HeadReader::calls() {
   return true;
 }
 
+/// Whoever wrote the text could write this too: passes prove it, nothing else.
 bool HeadReader::proven() {
+  std::vector<StringRef> seen;
   if (!text.expect("["))
     return false;
   while (!text.accept("]")) {
@@ -272,10 +280,9 @@ bool HeadReader::proven() {
       diags.report<diag::IrUnknownTransport>(
           text.range(name), name.take_front(40),
           didYouMean(name, transportNames()));
-    else if (llvm::is_contained(facts.provenUnder, name))
+    else if (llvm::is_contained(seen, name))
       diags.report<diag::IrTwice>(text.range(name), fmt::format("`{}`", name));
-    else
-      facts.provenUnder.push_back(name.str());
+    seen.push_back(name);
   }
   return true;
 }

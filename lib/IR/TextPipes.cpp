@@ -1,7 +1,7 @@
 // Reads pipes, their edges and what these carry, from text.
 #include "TextPipes.h"
 
-#include "ppcc/IR/Reading.h"
+#include "ppcc/IR/HeadChecks.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -147,9 +147,10 @@ bool TextPipes::carry() {
 /// `hidden[2, ?] bf16`
 bool TextPipes::tensor(Tensor &tensor) {
   SourceRange at;
-  tensor.name = text.takeWord(at).str();
-  if (!text.expect("["))
+  auto name = takeName("the name of a tensor");
+  if (!name || !text.expect("["))
     return false;
+  tensor.name = name->str();
   if (!text.accept("]")) {
     do
       if (!dim(tensor))

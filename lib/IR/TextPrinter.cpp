@@ -9,6 +9,8 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 using namespace ppcc;
@@ -252,16 +254,11 @@ private:
   void printPreconnect() {
     if (program.preconnect().empty())
       return;
+    std::vector<std::string> pairs;
+    for (RankPair pair : program.preconnect())
+      pairs.push_back(fmt::format("{}-{}", pair.low.value, pair.high.value));
     Lines lines(out, 2, 2);
-    std::string item = "preconnect [";
-    for (RankPair pair : program.preconnect()) {
-      item +=
-          llvm::utostr(pair.low.value) + '-' + llvm::utostr(pair.high.value);
-      if (pair == program.preconnect().back())
-        item += ']';
-      lines.put(item);
-      item.clear();
-    }
+    putList(lines, "preconnect ", pairs);
     lines.endLine();
   }
 
@@ -289,42 +286,50 @@ private:
 
   /// `action R per microbatch lane compute after [F] before [B I]`.
   void printKind(const KindInfo &info) {
-    out << "  action " << info.letters << " per "
-        << kindScopeNames()[size_t(info.scope)] << " lane "
-        << program.kinds().lanes()[info.lane];
-    for (bool isBefore : {false, true})
-      for (const KindRule &rule : info.rules) {
-        if (rule.isBefore != isBefore)
-          continue;
-        out << (isBefore ? " before [" : " after [");
-        llvm::interleave(
-            rule.kinds, out,
-            [&](KindId kind) { out << program.kinds()[kind].letters; }, " ");
-        out << ']';
-      }
-    if (info.isRequired)
-      out << " required";
-    if (info.restores)
-      out << " restores " << program.kinds()[*info.restores].letters;
-    if (info.inFlight)
-      out << " in_flight " << info.inFlight;
-    switch (info.meeting) {
-    case Meeting::None:
-      break;
-    case Meeting::All:
-    case Meeting::Replicas:
-      out << " meets " << meetingName(info.meeting);
-      break;
-    case Meeting::Stages:
-      out << " meets [";
-      llvm::interleave(info.stages, out, " ");
-      out << ']';
-      break;
-    case Meeting::Outside:
-      out << " meets outside " << info.outside;
-      break;
-    }
+    out << "  action " << info.letters;
+#define KIND_SCOPE(Name, Member)                                               \
+  out << ' ' << Name << ' ' << kindScopeNames()[size_t(info.Member)];
+#define KIND_LANE(Name, Member)                                                \
+  out << ' ' << Name << ' ' << program.kinds().lanes()[info.Member];
+#define KIND_RULE(Name, IsBefore)                                              \
+  for (const KindRule &rule : info.rules)                                      \
+    if (rule.isBefore == IsBefore)                                             \
+      printRule(Name, rule);
+#define KIND_FLAG(Name, Member)                                                \
+  if (info.Member)                                                             \
+    out << ' ' << Name;
+#define KIND_KIND(Name, Member)                                                \
+  if (info.Member)                                                             \
+    out << ' ' << Name << ' ' << program.kinds()[*info.Member].letters;
+#define KIND_COUNT(Name, Member)                                               \
+  if (info.Member)                                                             \
+    out << ' ' << Name << ' ' << info.Member;
+#define KIND_MEETING(Name, Member)                                             \
+  if (info.Member != Meeting::None)                                            \
+    printMeeting(Name, info);
+#include "ppcc/IR/KindProperties.def"
     out << '\n';
+  }
+
+  void printRule(StringRef name, const KindRule &rule) {
+    out << ' ' << name << " [";
+    llvm::interleave(
+        rule.kinds, out,
+        [&](KindId kind) { out << program.kinds()[kind].letters; }, " ");
+    out << ']';
+  }
+
+  void printMeeting(StringRef name, const KindInfo &info) {
+    out << ' ' << name << ' ';
+    if (info.meeting != Meeting::Stages) {
+      out << meetingName(info.meeting);
+      if (info.meeting == Meeting::Outside)
+        out << ' ' << info.outside;
+      return;
+    }
+    out << '[';
+    llvm::interleave(info.stages, out, " ");
+    out << ']';
   }
 
   void printPipe(const Pipe &pipe) {
@@ -336,16 +341,12 @@ private:
          << pipe.endMicrobatch();
     if (pipe.slices != 1)
       head << " slices " << pipe.slices;
-    head << " ranks [";
+    head << " ranks ";
+    std::vector<std::string> ranks;
+    for (RankId rank : pipe.rankOfStage)
+      ranks.push_back(llvm::utostr(rank.value));
     Lines lines(out, 2, 2);
-    for (uint32_t stage = 0; stage != pipe.numStages(); ++stage) {
-      if (stage != 0) {
-        lines.put(item);
-        item.clear();
-      }
-      head << pipe.rankOfStage[stage].value;
-    }
-    lines.put(item + "]");
+    putList(lines, item, ranks);
     lines.endLine();
     for (auto [from, to] : pipe.skipEdges)
       printEdge("skip", pipe, from, to) << '\n';
@@ -367,65 +368,30 @@ private:
   }
 
   void printCosts() {
-    const CostModel &costs = program.costs();
-    for (const CostSetting &setting : costs.actions)
-      printValues("cost " + program.kinds()[setting.kind].letters, setting.pipe,
-                  setting.times, cost::format);
-    for (const NodeCost &setting : costs.nodes)
-      out << "  cost " << program.kinds()[setting.part].letters << '.'
-          << setting.name << ' ' << cost::format(setting.time) << '\n';
-    if (costs.overlap)
-      out << "  cost overlap " << cost::format(*costs.overlap) << '\n';
-    if (costs.hasOwnRule())
-      out << "  group " << (costs.groupRule == GroupRule::Max ? "max" : "sum")
-          << ' ' << cost::format(costs.groupFactor) << '\n';
-    if (costs.latency)
-      out << "  latency " << cost::format(*costs.latency) << '\n';
-    printStages("latency", costs.latencies, cost::format);
-    printStages("bandwidth", costs.bandwidths, formatAmount);
-    printStages("bytes", costs.bytes, formatAmount);
-    for (const CostSetting &setting : costs.memory)
-      printValues("memory " + program.kinds()[setting.kind].letters,
-                  setting.pipe, setting.times, formatAmount);
-    printStages("memory static", costs.staticMemory, formatAmount);
-    if (!costs.memoryLimits.empty())
-      printValues("memory limit", {}, costs.memoryLimits, formatAmount);
-    for (const MicrobatchScale &scale : costs.scales)
-      printValues("scale " + (scale.kind
-                                  ? program.kinds()[*scale.kind].letters
-                                  : scaling::names()[size_t(scale.of)].str()),
-                  {}, scale.factors, scaling::format);
-  }
-
-  using Format = std::string (*)(int64_t);
-  static std::string formatAmount(Amount value) {
-    return amount::format(value);
-  }
-
-  void printStages(StringRef what, const std::vector<StageSetting> &settings,
-                   Format format) {
-    for (const StageSetting &setting : settings)
-      printValues(what.str(), setting.pipe, setting.values, format);
+    for (const CostSetting *setting : program.costs().inEffect())
+      printCost(*setting);
   }
 
   /// `cost F "down" [1 2]`.
-  void printValues(std::string item, std::optional<PipeId> pipe,
-                   const std::vector<int64_t> &values, Format format) {
-    item += ' ';
+  void printCost(const CostSetting &setting) {
+    const CostRow &row = rowOf(setting.what);
+    std::string item = row.item.str() + ' ';
     llvm::raw_string_ostream head(item);
-    if (pipe) {
-      printString(program.pipes()[pipe->value].name, head);
+    if (std::string subject = subjectOf(setting, program.kinds());
+        !subject.empty())
+      head << subject << ' ';
+    if (setting.pipe) {
+      printString(program.pipes()[setting.pipe->value].name, head);
       head << ' ';
     }
-    bool isList = values.size() != 1;
-    if (isList)
-      head << '[';
+    std::vector<std::string> values;
+    for (int64_t value : setting.values)
+      values.push_back(row.number.format(value));
     Lines lines(out, 2, 2);
-    for (int64_t value : llvm::ArrayRef(values).drop_back()) {
-      lines.put(item + format(value));
-      item.clear();
-    }
-    lines.put(item + format(values.back()) + (isList ? "]" : ""));
+    if (values.size() == 1)
+      lines.put(item + values.front());
+    else
+      putList(lines, item, values);
     lines.endLine();
   }
 

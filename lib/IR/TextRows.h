@@ -2,7 +2,7 @@
 #pragma once
 
 #include "TextCursor.h"
-#include "ppcc/IR/Reading.h"
+#include "ppcc/IR/HeadChecks.h"
 
 #include "llvm/ADT/DenseMap.h"
 

@@ -1,6 +1,8 @@
 // What the readers of the sections of a program's head share.
 #include "TextSection.h"
 
+#include "ppcc/IR/HeadChecks.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace ppcc;
@@ -16,6 +18,16 @@ std::optional<PipeId> TextSection::pipeName() {
     return PipeId(pipe - program.pipes.begin());
   diags.report<diag::IrNoEntry>(text.keyRange(), "pipe",
                                 fmt::format("`{}`", *name));
+  return std::nullopt;
+}
+
+std::optional<StringRef> TextSection::takeName(StringRef what) {
+  SourceRange at;
+  StringRef name = text.takeWord(at);
+  if (isName(name))
+    return name;
+  diags.report<diag::IrExpected>(at.valid() && !name.empty() ? at : text.here(),
+                                 what);
   return std::nullopt;
 }
 

@@ -20,6 +20,9 @@ protected:
   /// Takes a string, the name of a pipe. Nothing, and a report, when there is
   /// no such pipe.
   std::optional<PipeId> pipeName();
+  /// Takes a name; nothing, and a report that `what` should stand there, for
+  /// anything else.
+  std::optional<llvm::StringRef> takeName(llvm::StringRef what);
   /// The kind with these letters; nothing, and a report that adds `others` to
   /// what there may be, when it does not compute.
   std::optional<KindId> computeKind(llvm::StringRef letters, SourceRange at,

@@ -47,36 +47,15 @@ private:
     return text;
   }
 
-  static const JsonKey<Reader> keys[];
-
-  void readFormat();
+  void readHead();
   void readVersion();
-  void readCompiler() { json.string("compiler"); }
-  void readSchedule() { program.editHead().name = json.string("schedule"); }
   void readParams();
-  void readRanks() {
-    program.editHead().numRanks = json.number("ranks", 1, Program::maxRanks);
-  }
-  void readBackward() {
-    program.editHead().hasBackward =
-        json.boolean("backward", /*otherwise=*/true);
-  }
   void readPreconnect();
   void readCalls();
   void readLayout();
-  // Only passed over at first: they speak of pipes, ranks and kinds.
-  void readCostsText() { costsText = json.skipObject("costs"); }
-  void readNodesText() { nodesText = json.skipObject("nodes"); }
-  void readKinds() { kinds.read(); }
   void readPhases();
-  void readPipes() { pipes.read(); }
   void readFiles();
   void readSites();
-  void readColumns() { rows.readColumns(); }
-  void readActions() { rows.readActions(); }
-  void readLoops() { rows.readLoops(); }
-  void readWaits() { facts.readWaits(); }
-  void readPeakActivations() { facts.readPeakActivations(); }
 
   void finish();
   void finishHead();
@@ -97,34 +76,9 @@ private:
   SourceRange layoutPlace;
 };
 
-const JsonKey<Reader> Reader::keys[] = {
-    {"format", &Reader::readFormat},
-    {"version", &Reader::readVersion},
-    {"compiler", &Reader::readCompiler, /*isOptional=*/true},
-    {"schedule", &Reader::readSchedule},
-    {"params", &Reader::readParams},
-    {"ranks", &Reader::readRanks},
-    {"backward", &Reader::readBackward},
-    {"preconnect", &Reader::readPreconnect, /*isOptional=*/true},
-    {"calls", &Reader::readCalls, /*isOptional=*/true},
-    {"layout", &Reader::readLayout, /*isOptional=*/true},
-    {"costs", &Reader::readCostsText, /*isOptional=*/true},
-    {"kinds", &Reader::readKinds},
-    {"nodes", &Reader::readNodesText, /*isOptional=*/true},
-    {"phases", &Reader::readPhases},
-    {"pipes", &Reader::readPipes},
-    {"files", &Reader::readFiles},
-    {"sites", &Reader::readSites},
-    {"columns", &Reader::readColumns},
-    {"actions", &Reader::readActions},
-    {"loops", &Reader::readLoops, /*isOptional=*/true},
-    {"waits", &Reader::readWaits, /*isOptional=*/true},
-    {"peak_activations", &Reader::readPeakActivations, /*isOptional=*/true},
-};
-
 std::optional<Program> Reader::read() {
   size_t errorsBefore = diags.errorCount();
-  json.object<Reader>("the program", keys, *this);
+  readHead();
   json.expectEnd();
   if (diags.errorCount() == errorsBefore)
     finish();
@@ -133,12 +87,50 @@ std::optional<Program> Reader::read() {
   return std::move(program);
 }
 
-// ---- Keys ----
-
-void Reader::readFormat() {
-  if (json.cursor.string() != "ppcc.program")
-    json.wrong("format", "\"ppcc.program\"");
+void Reader::readHead() {
+  constexpr bool isOptional = true;
+  auto readFormat = [&] {
+    if (json.cursor.string() != "ppcc.program")
+      json.wrong("format", "\"ppcc.program\"");
+  };
+  auto readRanks = [&] {
+    program.editHead().numRanks = json.number("ranks", 1, Program::maxRanks);
+  };
+  auto readBackward = [&] {
+    program.editHead().hasBackward =
+        json.boolean("backward", /*otherwise=*/true);
+  };
+  auto readName = [&] {
+    program.editHead().name = json.string("schedule");
+  };
+  // Costs and nodes are only passed over: they speak of pipes, ranks and kinds.
+  json.object(
+      "the program",
+      {{"format", readFormat},
+       {"version", [&] { readVersion(); }},
+       {"compiler", [&] { json.string("compiler"); }, isOptional},
+       {"schedule", readName},
+       {"params", [&] { readParams(); }},
+       {"ranks", readRanks},
+       {"backward", readBackward},
+       {"preconnect", [&] { readPreconnect(); }, isOptional},
+       {"calls", [&] { readCalls(); }, isOptional},
+       {"layout", [&] { readLayout(); }, isOptional},
+       {"costs", [&] { costsText = json.skipObject("costs"); }, isOptional},
+       {"kinds", [&] { kinds.read(); }},
+       {"nodes", [&] { nodesText = json.skipObject("nodes"); }, isOptional},
+       {"phases", [&] { readPhases(); }},
+       {"pipes", [&] { pipes.read(); }},
+       {"files", [&] { readFiles(); }},
+       {"sites", [&] { readSites(); }},
+       {"columns", [&] { rows.readColumns(); }},
+       {"actions", [&] { rows.readActions(); }},
+       {"loops", [&] { rows.readLoops(); }, isOptional},
+       {"waits", [&] { facts.readWaits(); }, isOptional},
+       {"peak_activations", [&] { facts.readPeakActivations(); }, isOptional}});
 }
+
+// ---- Keys ----
 
 void Reader::readVersion() {
   auto version = json.cursor.integer();

@@ -4,56 +4,75 @@
 using namespace ppcc;
 using llvm::StringRef;
 
-const JsonKey<JsonKinds> JsonKinds::keys[] = {
-    {"letters", &JsonKinds::readLetters},
-    {"class", &JsonKinds::readClass},
-    {"per", &JsonKinds::readPer, /*isOptional=*/true},
-    {"lane", &JsonKinds::readLane, /*isOptional=*/true},
-    {"after", &JsonKinds::readAfter, /*isOptional=*/true},
-    {"before", &JsonKinds::readBefore, /*isOptional=*/true},
-    {"required", &JsonKinds::readRequired, /*isOptional=*/true},
-    {"in_flight", &JsonKinds::readInFlight, /*isOptional=*/true},
-    {"restores", &JsonKinds::readRestores, /*isOptional=*/true},
-    {"collective", &JsonKinds::readCollective, /*isOptional=*/true},
-};
-
 void JsonKinds::read() {
-  json.list("kinds", [&] {
-    letters.clear();
-    kindClass.clear();
-    declared = KindInfo();
-    declarations.begin();
-    size_t errorsBefore = json.diags.errorCount();
-    json.object<JsonKinds>("a kind", keys, *this);
-    if (json.diags.errorCount() == errorsBefore && !json.cursor.failed())
-      addKind();
-  });
+  json.list("kinds", [&] { readKind(); });
 }
 
-// ---- Keys ----
-
-void JsonKinds::readPer() {
-  std::string per = json.string("per");
-  auto scope = llvm::find(kindScopeNames(), per);
-  if (scope == kindScopeNames().end())
-    return json.wrong("per", "\"microbatch\", \"stage\" or \"rank\"");
-  declared.scope = static_cast<KindScope>(scope - kindScopeNames().begin());
+void JsonKinds::readKind() {
+  KindInfo info;
+  std::string kindClass;
+  declarations.begin();
+  size_t errorsBefore = json.diags.errorCount();
+  json.object(
+      "a kind",
+      {
+          {"letters", [&] { info.letters = json.string("letters"); }},
+          {"class", [&] { kindClass = json.string("class"); }},
+#define KIND_SCOPE(Name, Member)                                               \
+  {Name, [&] { readScope(Name, info.Member); }, /*isOptional=*/true},
+#define KIND_LANE(Name, Member)                                                \
+  {Name, [&] { readLane(Name, info.Member); }, /*isOptional=*/true},
+#define KIND_RULE(Name, IsBefore)                                              \
+  {Name, [&] { readRules(Name, IsBefore, info); }, /*isOptional=*/true},
+#define KIND_FLAG(Name, Member)                                                \
+  {Name, [&] { info.Member = json.boolean(Name, /*otherwise=*/false); },       \
+   /*isOptional=*/true},
+#define KIND_KIND(Name, Member)                                                \
+  {Name,                                                                       \
+   [&] {                                                                       \
+     std::string name = json.string(Name);                                     \
+     declarations.name(&KindInfo::Member, name, json.lastPlace());             \
+   },                                                                          \
+   /*isOptional=*/true},
+#define KIND_COUNT(Name, Member)                                               \
+  {Name, [&] { info.Member = json.number(Name, 1, UINT32_MAX); },              \
+   /*isOptional=*/true},
+#define KIND_MEETING(Name, Member)                                             \
+  {Name, [&] { readMeeting(Name, info); }, /*isOptional=*/true},
+#include "ppcc/IR/KindProperties.def"
+      });
+  if (json.diags.errorCount() != errorsBefore || json.cursor.failed())
+    return;
+  if (kindClass == kindClassName(KindClass::Declared))
+    declare(std::move(info));
+  else
+    addBuiltIn(info, kindClass);
 }
 
-void JsonKinds::readLane() {
-  std::string name = json.string("lane");
-  auto lane = isWord(name) ? program.kinds.lane(name) : std::nullopt;
-  if (!lane)
-    return json.wrong("lane",
+// ---- Properties ----
+
+void JsonKinds::readScope(StringRef key, KindScope &scope) {
+  std::string per = json.string(key);
+  auto found = llvm::find(kindScopeNames(), per);
+  if (found == kindScopeNames().end())
+    return json.wrong(key, "\"microbatch\", \"stage\" or \"rank\"");
+  scope = static_cast<KindScope>(found - kindScopeNames().begin());
+}
+
+void JsonKinds::readLane(StringRef key, uint8_t &lane) {
+  std::string name = json.string(key);
+  auto found = isName(name) ? program.kinds.lane(name) : std::nullopt;
+  if (!found)
+    return json.wrong(key,
                       fmt::format("a word, the name of one of at most {} lanes",
                                   KindTable::maxKinds));
-  declared.lane = *lane;
+  lane = *found;
 }
 
-void JsonKinds::readRules(StringRef key, bool isBefore) {
+void JsonKinds::readRules(StringRef key, bool isBefore, KindInfo &info) {
   json.list(key, [&] {
-    size_t rule = declared.rules.size();
-    declared.rules.push_back({isBefore, {}});
+    size_t rule = info.rules.size();
+    info.rules.push_back({isBefore, {}});
     json.list(key, [&] {
       std::string name = json.string(key);
       declarations.name(rule, name, json.lastPlace());
@@ -61,72 +80,55 @@ void JsonKinds::readRules(StringRef key, bool isBefore) {
   });
 }
 
-void JsonKinds::readRequired() {
-  declared.isRequired = json.boolean("required", /*otherwise=*/false);
-}
-
-void JsonKinds::readInFlight() {
-  declared.inFlight = json.number("in_flight", 1, UINT32_MAX);
-}
-
-void JsonKinds::readRestores() {
-  std::string name = json.string("restores");
-  declarations.name(std::nullopt, name, json.lastPlace());
-}
-
-void JsonKinds::readCollective() {
+void JsonKinds::readMeeting(StringRef key, KindInfo &info) {
   if (json.cursor.peek() == '[') {
-    declared.meeting = Meeting::Stages;
+    info.meeting = Meeting::Stages;
     int64_t most = Program::maxStages;
-    json.list("collective", [&] {
-      declared.stages.push_back(json.number("collective", -most, most));
-    });
+    json.list(key,
+              [&] { info.stages.push_back(json.number(key, -most, most)); });
     return;
   }
-  std::string text = json.string("collective");
+  std::string text = json.string(key);
   StringRef name = text;
   bool isOutside = name.consume_front("outside ");
-  if (isOutside && isWord(name)) {
-    declared.meeting = Meeting::Outside;
-    declared.outside = name.str();
+  if (isOutside && isName(name)) {
+    info.meeting = Meeting::Outside;
+    info.outside = name.str();
   } else if (!isOutside && (name == "all" || name == "replicas")) {
-    declared.meeting = name == "all" ? Meeting::All : Meeting::Replicas;
+    info.meeting = name == "all" ? Meeting::All : Meeting::Replicas;
   } else {
-    json.wrong("collective",
+    json.wrong(key,
                "\"all\", \"replicas\", \"outside NAME\" or a list of stages");
   }
 }
 
 // ---- Kinds ----
 
-void JsonKinds::addKind() {
-  if (kindClass == kindClassName(KindClass::Declared))
-    return declareKind();
-  auto id = program.kinds.find(letters);
-  if (!id || kindClassName(program.kinds[*id].kindClass) != kindClass) {
-    std::string known;
-    const KindTable builtIn;
-    for (const KindInfo &info : builtIn.rows())
-      known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", info.letters,
-                           kindClassName(info.kindClass));
-    return json.wrong("kinds", "among " + known);
-  }
-  kinds.push_back(*id);
+void JsonKinds::addBuiltIn(const KindInfo &info, StringRef kindClass) {
+  auto id = program.kinds.find(info.letters);
+  if (id && kindClassName(program.kinds[*id].kindClass) == kindClass)
+    return kinds.push_back(*id);
+  std::string known;
+  const KindTable builtIn;
+  for (const KindInfo &info : builtIn.rows())
+    known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", info.letters,
+                         kindClassName(info.kindClass));
+  json.wrong("kinds", "among " + known);
 }
 
-void JsonKinds::declareKind() {
-  if (!isKindName(letters))
-    return json.wrong("letters", "letters and underscores");
-  if (program.kinds.find(letters))
-    return json.wrong("kinds",
-                      fmt::format("told apart: `{}` is there twice", letters));
+void JsonKinds::declare(KindInfo info) {
+  if (!canNameKind(info.letters))
+    return json.wrong("letters", "letters and underscores, and no word of the "
+                                 "text of programs");
+  if (program.kinds.find(info.letters))
+    return json.wrong(
+        "kinds", fmt::format("told apart: `{}` is there twice", info.letters));
   if (program.kinds.size() == KindTable::maxKinds)
     return json.tooMany(KindTable::maxKinds, "kinds of actions");
-  if (!checkMeeting(declared, json.lastPlace(), json.diags))
+  if (!checkMeeting(info, json.lastPlace(), json.diags))
     return;
-  declared.letters = letters;
-  declared.kindClass = KindClass::Declared;
-  kinds.push_back(declarations.declare(std::move(declared)));
+  info.kindClass = KindClass::Declared;
+  kinds.push_back(declarations.declare(std::move(info)));
 }
 
 void JsonKinds::resolve() {

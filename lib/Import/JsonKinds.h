@@ -2,7 +2,7 @@
 #pragma once
 
 #include "JsonReader.h"
-#include "ppcc/IR/Reading.h"
+#include "ppcc/IR/HeadChecks.h"
 
 namespace ppcc {
 
@@ -20,30 +20,18 @@ public:
   llvm::ArrayRef<KindId> numbers() const { return kinds; }
 
 private:
-  static const JsonKey<JsonKinds> keys[];
-
-  void readLetters() { letters = json.string("letters"); }
-  void readClass() { kindClass = json.string("class"); }
-  void readPer();
-  void readLane();
-  void readAfter() { readRules("after", false); }
-  void readBefore() { readRules("before", true); }
-  void readRules(llvm::StringRef key, bool isBefore);
-  void readRequired();
-  void readInFlight();
-  void readRestores();
-  void readCollective();
-  void addKind();
-  void declareKind();
+  void readKind();
+  void readScope(llvm::StringRef key, KindScope &scope);
+  void readLane(llvm::StringRef key, uint8_t &lane);
+  void readRules(llvm::StringRef key, bool isBefore, KindInfo &info);
+  void readMeeting(llvm::StringRef key, KindInfo &info);
+  void addBuiltIn(const KindInfo &info, llvm::StringRef kindClass);
+  void declare(KindInfo info);
 
   ProgramJson &json;
   Head &program;
   KindDeclarations declarations;
   std::vector<KindId> kinds;
-
-  // Of the kind that is being read.
-  std::string letters, kindClass;
-  KindInfo declared;
 };
 
 } // namespace ppcc

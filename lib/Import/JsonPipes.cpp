@@ -1,35 +1,32 @@
 // Reads pipes, their edges and what these carry, from JSON.
 #include "JsonPipes.h"
 
-#include "ppcc/IR/Reading.h"
+#include "ppcc/IR/HeadChecks.h"
 
 using namespace ppcc;
 using llvm::StringRef;
 
-const JsonKey<JsonPipes> JsonPipes::keys[] = {
-    {"name", &JsonPipes::readName},
-    {"microbatches", &JsonPipes::readMicrobatches},
-    {"rank_of_stage", &JsonPipes::readRankOfStage},
-    {"skip_edges", &JsonPipes::readSkipEdges},
-    {"gaps", &JsonPipes::readGaps, /*isOptional=*/true},
-    {"slices", &JsonPipes::readSlices, /*isOptional=*/true},
-    {"tensors", &JsonPipes::readEdges, /*isOptional=*/true},
-};
-const JsonKey<JsonPipes> JsonPipes::edgeKeys[] = {
-    {"edge", &JsonPipes::readEdge},
-    {"shapes", &JsonPipes::readShapes, /*isOptional=*/true},
-    {"carries", &JsonPipes::readTensors},
-};
-const JsonKey<JsonPipes> JsonPipes::tensorKeys[] = {
-    {"name", &JsonPipes::readTensorName},
-    {"type", &JsonPipes::readTensorType},
-    {"dims", &JsonPipes::readTensorDims},
-};
-
 void JsonPipes::read() {
   json.list("pipes", [&] {
-    pipe = Pipe();
-    json.object<JsonPipes>("a pipe", keys, *this);
+    Pipe pipe;
+    auto readGap = [&] {
+      pipe.gaps.push_back(StageId(json.number("gaps", 0, Program::maxStages)));
+    };
+    auto readTensors = [&] { readEdge(pipe.tensors.emplace_back()); };
+    json.object(
+        "a pipe",
+        {{"name", [&] { pipe.name = json.string("name"); }},
+         {"microbatches", [&] { readMicrobatches(pipe); }},
+         {"rank_of_stage", [&] { readRankOfStage(pipe); }},
+         {"skip_edges", [&] { readSkipEdges(pipe); }},
+         {"gaps", [&] { json.list("gaps", readGap); }, /*isOptional=*/true},
+         {"slices",
+          [&] {
+            pipe.slices = json.number("slices", 1, Program::maxMicrobatches);
+          },
+          /*isOptional=*/true},
+         {"tensors", [&] { json.list("tensors", readTensors); },
+          /*isOptional=*/true}});
     if (program.pipes.size() == Program::maxPipes)
       return json.tooMany(Program::maxPipes, "pipes");
     places.push_back(json.lastPlace());
@@ -39,7 +36,7 @@ void JsonPipes::read() {
 
 // ---- Keys of a pipe ----
 
-void JsonPipes::readMicrobatches() {
+void JsonPipes::readMicrobatches(Pipe &pipe) {
   std::array<int64_t, 2> ends;
   if (!json.numbers("microbatches", ends))
     return;
@@ -50,7 +47,7 @@ void JsonPipes::readMicrobatches() {
   pipe.numMicrobatches = ends[1] - ends[0];
 }
 
-void JsonPipes::readRankOfStage() {
+void JsonPipes::readRankOfStage(Pipe &pipe) {
   json.list("rank_of_stage", [&] {
     int64_t rank = json.number("rank_of_stage", 0, Program::maxRanks - 1);
     if (pipe.numStages() == Program::maxStages)
@@ -59,7 +56,7 @@ void JsonPipes::readRankOfStage() {
   });
 }
 
-void JsonPipes::readSkipEdges() {
+void JsonPipes::readSkipEdges(Pipe &pipe) {
   json.list("skip_edges", [&] {
     std::array<int64_t, 2> edge;
     if (!json.numbers("skip_edges", edge))
@@ -73,68 +70,49 @@ void JsonPipes::readSkipEdges() {
   });
 }
 
-void JsonPipes::readGaps() {
-  json.list("gaps", [&] {
-    pipe.gaps.push_back(StageId(json.number("gaps", 0, Program::maxStages)));
-  });
-}
-
-void JsonPipes::readSlices() {
-  pipe.slices = json.number("slices", 1, Program::maxMicrobatches);
-}
-
 // ---- Tensors ----
 
-void JsonPipes::readEdges() {
-  json.list("tensors", [&] {
-    edge = EdgeTensors();
-    json.object<JsonPipes>("an edge", edgeKeys, *this);
-    pipe.tensors.push_back(std::move(edge));
-  });
+void JsonPipes::readEdge(EdgeTensors &edge) {
+  auto readStages = [&] {
+    std::array<int64_t, 2> ends;
+    if (!json.numbers("edge", ends))
+      return;
+    if (ends[0] < 0 || ends[1] > int64_t(Program::maxStages) ||
+        ends[0] >= ends[1])
+      return json.wrong("edge", "two stages, the second beyond the first");
+    edge.from = StageId(ends[0]);
+    edge.to = StageId(ends[1]);
+  };
+  auto readShapes = [&] { // Follows from the tensors.
+    if (json.string("shapes") != "each")
+      json.wrong("shapes", "\"each\"");
+  };
+  auto readTensors = [&] { readTensor(edge.tensors.emplace_back()); };
+  json.object("an edge",
+              {{"edge", readStages},
+               {"shapes", readShapes, /*isOptional=*/true},
+               {"carries", [&] { json.list("carries", readTensors); }}});
 }
 
-void JsonPipes::readEdge() {
-  std::array<int64_t, 2> ends;
-  if (!json.numbers("edge", ends))
-    return;
-  if (ends[0] < 0 || ends[1] > int64_t(Program::maxStages) ||
-      ends[0] >= ends[1])
-    return json.wrong("edge", "two stages, the second beyond the first");
-  edge.from = StageId(ends[0]);
-  edge.to = StageId(ends[1]);
-}
-
-/// Follows from the tensors.
-void JsonPipes::readShapes() {
-  if (json.string("shapes") != "each")
-    json.wrong("shapes", "\"each\"");
-}
-
-void JsonPipes::readTensors() {
-  json.list("carries", [&] {
-    tensor = Tensor();
-    json.object<JsonPipes>("a tensor", tensorKeys, *this);
-    edge.tensors.push_back(std::move(tensor));
-  });
-}
-
-void JsonPipes::readTensorName() {
-  tensor.name = json.string("name");
-  if (!isWord(tensor.name))
-    json.wrong("name", "a word, the name of a tensor");
-}
-
-void JsonPipes::readTensorType() {
-  auto type = findElementType(json.string("type"));
-  if (!type)
-    return json.wrong("type", "one of " + llvm::join(elementTypeNames(), ", "));
-  tensor.type = *type;
-}
-
-void JsonPipes::readTensorDims() {
-  json.list("dims", [&] {
+void JsonPipes::readTensor(Tensor &tensor) {
+  auto readName = [&] {
+    tensor.name = json.string("name");
+    if (!isName(tensor.name))
+      json.wrong("name", "a word, the name of a tensor");
+  };
+  auto readType = [&] {
+    auto type = findElementType(json.string("type"));
+    if (!type)
+      return json.wrong("type",
+                        "one of " + llvm::join(elementTypeNames(), ", "));
+    tensor.type = *type;
+  };
+  auto readDim = [&] {
     tensor.dims.push_back(json.number("dims", Tensor::varies, Tensor::maxDim));
-  });
+  };
+  json.object("a tensor", {{"name", readName},
+                           {"type", readType},
+                           {"dims", [&] { json.list("dims", readDim); }}});
 }
 
 // ---- Checks ----

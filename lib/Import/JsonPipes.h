@@ -17,21 +17,11 @@ public:
   void check();
 
 private:
-  static const JsonKey<JsonPipes> keys[], edgeKeys[], tensorKeys[];
-
-  void readName() { pipe.name = json.string("name"); }
-  void readMicrobatches();
-  void readRankOfStage();
-  void readSkipEdges();
-  void readGaps();
-  void readSlices();
-  void readEdges();
-  void readEdge();
-  void readShapes();
-  void readTensors();
-  void readTensorName();
-  void readTensorType();
-  void readTensorDims();
+  void readMicrobatches(Pipe &pipe);
+  void readRankOfStage(Pipe &pipe);
+  void readSkipEdges(Pipe &pipe);
+  void readEdge(EdgeTensors &edge);
+  void readTensor(Tensor &tensor);
 
   void checkNumbers(const Pipe &pipe, SourceRange place);
   void checkGaps(const Pipe &pipe, SourceRange place);
@@ -41,11 +31,6 @@ private:
   ProgramJson &json;
   Head &program;
   std::vector<SourceRange> places; ///< Of the pipes.
-
-  // What is being read.
-  Pipe pipe;
-  EdgeTensors edge;
-  Tensor tensor;
 };
 
 } // namespace ppcc

@@ -12,11 +12,10 @@
 
 namespace ppcc {
 
-/// A key of an object, what of `Owner` reads its value, and whether it may be
-/// absent.
-template <class Owner> struct JsonKey {
+/// A key of an object, what takes its value, and whether it may be absent.
+struct JsonField {
   llvm::StringRef name;
-  void (Owner::*read)();
+  llvm::function_ref<void()> read;
   bool isOptional = false;
 };
 
@@ -128,26 +127,24 @@ public:
       wrong(what, "an object");
     return isObject;
   }
-  /// Reads an object by a table of its keys; others are passed over.
-  template <class Owner>
-  void object(llvm::StringRef what, llvm::ArrayRef<JsonKey<Owner>> keys,
-              Owner &owner) {
+  /// Reads the fields of an object; others are passed over.
+  void object(llvm::StringRef what, llvm::ArrayRef<JsonField> fields) {
     uint32_t seen = 0;
     bool isObject = object(what, [&](llvm::StringRef name) {
-      auto *key = llvm::find_if(
-          keys, [&](const JsonKey<Owner> &key) { return key.name == name; });
-      if (key == keys.end())
+      auto *field = llvm::find_if(
+          fields, [&](const JsonField &field) { return field.name == name; });
+      if (field == fields.end())
         return cursor.skip();
-      uint32_t bit = 1u << (key - keys.begin());
+      uint32_t bit = 1u << (field - fields.begin());
       if (seen & bit) {
-        diags.report<diag::ImportJsonTwice>(lastPlace(), key->name);
+        diags.report<diag::ImportJsonTwice>(lastPlace(), field->name);
         return cursor.skip();
       }
       seen |= bit;
-      (owner.*key->read)();
+      field->read();
     });
     if (isObject && !cursor.failed() && !diags.saturated())
-      reportMissing(what, keys, seen);
+      reportMissing(what, fields, seen);
   }
   /// Passes over an object; its text, or nothing and a report.
   llvm::StringRef skipObject(llvm::StringRef what) {
@@ -166,24 +163,17 @@ public:
   JsonCursor cursor;
 
 private:
-  template <class Owner>
-  void reportMissing(llvm::StringRef what, llvm::ArrayRef<JsonKey<Owner>> keys,
+  void reportMissing(llvm::StringRef what, llvm::ArrayRef<JsonField> fields,
                      uint32_t seen) {
     std::string missing;
-    for (auto [i, key] : llvm::enumerate(keys))
-      if (!key.isOptional && !(seen & 1u << i))
-        missing += fmt::format("{}`{}`", missing.empty() ? "" : ", ", key.name);
+    for (auto [i, field] : llvm::enumerate(fields))
+      if (!field.isOptional && !(seen & 1u << i))
+        missing +=
+            fmt::format("{}`{}`", missing.empty() ? "" : ", ", field.name);
     if (!missing.empty())
       diags.report<diag::ImportJsonMissing>(lastPlace(), what, missing);
   }
 };
-
-/// Whether it is made of letters, digits and underscores, one at least.
-inline bool isWord(llvm::StringRef text) {
-  return !text.empty() && llvm::all_of(text, [](char c) {
-    return llvm::isAlnum(c) || c == '_';
-  });
-}
 
 /// Walks over a program.
 using ProgramJson = JsonReader<diag::ImportJsonShape>;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "JsonReader.h"
-#include "ppcc/IR/Reading.h"
+#include "ppcc/IR/HeadChecks.h"
 
 namespace ppcc {
 

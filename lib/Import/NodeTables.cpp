@@ -2,7 +2,7 @@
 #include "NodeTables.h"
 
 #include "JsonReader.h"
-#include "ppcc/IR/Reading.h"
+#include "ppcc/IR/HeadChecks.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -21,20 +21,14 @@ public:
 
   void read() {
     size_t errorsBefore = diags.errorCount();
-    cursor.object([&](StringRef key) {
-      if (key == "lanes")
-        words("lanes", nodes.lanes, NodeGraphs::maxLanes);
-      else if (key == "names")
-        words("names", nodes.names, NodeGraphs::maxNodes);
-      else if (key == "graphs")
-        list("graphs", [&] { graph(); });
-      else if (key == "uses")
-        list("uses", [&] { use(); });
-      else if (key == "patterns")
-        list("patterns", [&] { pattern(); });
-      else
-        cursor.skip();
-    });
+    object("nodes",
+           {{"lanes",
+             [&] { words("lanes", nodes.lanes, NodeGraphs::maxLanes); }},
+            {"names",
+             [&] { words("names", nodes.names, NodeGraphs::maxNodes); }},
+            {"graphs", [&] { list("graphs", [&] { graph(); }); }},
+            {"uses", [&] { list("uses", [&] { use(); }); }},
+            {"patterns", [&] { list("patterns", [&] { pattern(); }); }}});
     if (diags.errorCount() == errorsBefore)
       checkNames();
     if (diags.errorCount() == errorsBefore)
@@ -47,8 +41,8 @@ private:
   void words(StringRef what, std::vector<std::string> &words, size_t most) {
     list(what, [&] {
       auto word = cursor.string();
-      if (!word || word->empty() || llvm::is_contained(*word, ' '))
-        wrong(what, "a list of words");
+      if (!word || !isName(*word))
+        wrong(what, "a list of words: letters, digits and underscores");
       else if (words.size() == most)
         tooMany(most, what);
       else
@@ -84,24 +78,20 @@ private:
     return index >= 0 && index < int64_t(kinds.size()) &&
            program.kinds[kinds[index]].isCompute();
   }
-  bool isName(int64_t index) const {
+  bool isNameNumber(int64_t index) const {
     return index >= 0 && index < NodeGraphs::maxNodes;
   }
 
   void graph() {
     NodeGraph graph;
-    object("graphs", [&](StringRef key) {
-      if (key == "kind")
-        graph.kind = kind();
-      else if (key == "layers")
-        graph.layers = number("layers", 0, NodeGraphs::maxNodes);
-      else if (key == "down")
-        graph.down = cursor.boolean().value_or(false);
-      else if (key == "nodes")
-        list("nodes", [&] { node(graph); });
-      else
-        cursor.skip();
-    });
+    auto readLayers = [&] {
+      graph.layers = number("layers", 0, NodeGraphs::maxNodes);
+    };
+    object("graphs",
+           {{"kind", [&] { graph.kind = kind(); }},
+            {"layers", readLayers},
+            {"down", [&] { graph.down = boolean("down", false); }},
+            {"nodes", [&] { list("nodes", [&] { node(graph); }); }}});
     for (const GraphNode &node : graph.nodes)
       if (node.layer != GraphNode::noLayer && node.layer >= graph.layers)
         return wrong("layer", fmt::format("below the {} layers of the graph",
@@ -118,7 +108,7 @@ private:
     auto values = row("nodes", 4, form);
     if (values.empty())
       return;
-    bool good = isKind(values[0]) && isName(values[1]) && values[2] >= 0 &&
+    bool good = isKind(values[0]) && isNameNumber(values[1]) && values[2] >= 0 &&
                 values[2] < NodeGraphs::maxLanes && values[3] >= -1 &&
                 values[3] < int64_t(NodeGraphs::maxNodes);
     for (int64_t needed : llvm::drop_begin(values, 4))
@@ -135,20 +125,16 @@ private:
 
   void use() {
     GraphUse use;
-    object("uses", [&](StringRef key) {
-      if (key == "kind")
-        use.kind = kind();
-      else if (key == "pipe")
-        use.pipe = PipeId(number("pipe", 0, int64_t(program.pipes.size()) - 1));
-      else if (key == "graphs")
-        list("graphs", [&] {
-          int64_t graph =
-              number("graphs", -1, int64_t(nodes.graphs.size()) - 1);
-          use.graphs.push_back(graph < 0 ? GraphUse::none : uint32_t(graph));
-        });
-      else
-        cursor.skip();
-    });
+    auto readPipe = [&] {
+      use.pipe = PipeId(number("pipe", 0, int64_t(program.pipes.size()) - 1));
+    };
+    auto readGraph = [&] {
+      int64_t graph = number("graphs", -1, int64_t(nodes.graphs.size()) - 1);
+      use.graphs.push_back(graph < 0 ? GraphUse::none : uint32_t(graph));
+    };
+    object("uses", {{"kind", [&] { use.kind = kind(); }},
+                    {"pipe", readPipe},
+                    {"graphs", [&] { list("graphs", readGraph); }}});
     if (program.pipes.empty())
       return wrong("uses", "empty: there is no pipe");
     uint32_t stages = program.pipes[use.pipe.value].numStages();
@@ -166,18 +152,11 @@ private:
 
   void pattern() {
     NodePattern pattern;
-    object("patterns", [&](StringRef key) {
-      if (key == "kinds")
-        list("kinds", [&] { pattern.kinds.push_back(kind()); });
-      else if (key == "before")
-        places(pattern.before);
-      else if (key == "layer")
-        places(pattern.layer);
-      else if (key == "after")
-        places(pattern.after);
-      else
-        cursor.skip();
-    });
+    auto readKind = [&] { pattern.kinds.push_back(kind()); };
+    object("patterns", {{"kinds", [&] { list("kinds", readKind); }},
+                        {"before", [&] { places(pattern.before); }},
+                        {"layer", [&] { places(pattern.layer); }},
+                        {"after", [&] { places(pattern.after); }}});
     patternPlaces.push_back(lastPlace());
     nodes.patterns.push_back(std::move(pattern));
   }
@@ -188,7 +167,7 @@ private:
       auto values = row("a pattern", 3, form);
       if (values.empty())
         return;
-      if (!isKind(values[0]) || !isName(values[1]))
+      if (!isKind(values[0]) || !isNameNumber(values[1]))
         return wrong("a pattern", form);
       places.push_back({kinds[values[0]], uint32_t(values[1]), values[2] != 0});
     });

@@ -1,6 +1,6 @@
 #include "ActionCheck.h"
 
-#include "ppcc/IR/Reading.h"
+#include "ppcc/IR/HeadChecks.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -27,8 +27,11 @@ public:
     } else if (Symbol *known =
                    exprs.names.find(Space::Statement, name.text)) {
       exprs.names.redefined(name, known->range);
-    } else if (kinds.find(name.text)) {
-      diags.report<diag::ReservedName>(name.range, name.text, "an action");
+    } else if (kinds.find(name.text) || isCostWord(name.text)) {
+      diags.report<diag::ReservedName>(name.range, name.text,
+                                       kinds.find(name.text)
+                                           ? "an action"
+                                           : "a word of `model`");
     } else if (kinds.size() == KindTable::maxKinds) {
       diags.report<diag::TooManyKinds>(name.range, KindTable::maxKinds);
     } else {
@@ -69,15 +72,63 @@ public:
   }
 
 private:
-void property(const ast::ActionProperty &property, KindInfo &info,
-                       KindCosts &costs) {
-  StringRef name = property.name.text;
-  if (name == "lane") {
-    laneProperty(property, info);
-  } else if (name == "per") {
-    perProperty(property, info);
-  } else if (name == "after" || name == "before") {
-    KindRule rule{name == "before", {}};
+  void property(const ast::ActionProperty &property, KindInfo &info,
+                KindCosts &costs) {
+    StringRef name = property.name.text;
+#define KIND_SCOPE(Name, Member)                                               \
+  if (name == Name)                                                            \
+    return perProperty(property, info);
+#define KIND_LANE(Name, Member)                                                \
+  if (name == Name)                                                            \
+    return laneProperty(property, info);
+#define KIND_RULE(Name, IsBefore)                                              \
+  if (name == Name)                                                            \
+    return ruleProperty(property, IsBefore, info);
+#define KIND_FLAG(Name, Member)                                                \
+  if (name == Name) {                                                          \
+    info.Member = true;                                                        \
+    return property.values.empty() ? void()                                    \
+                                   : badProperty(property, "no value");        \
+  }
+#define KIND_KIND(Name, Member)                                                \
+  if (name == Name) {                                                          \
+    if (auto of = onlyWord(property, "the name of an action"))                 \
+      info.Member = kindCalled(*of, exprs);                                    \
+    return;                                                                    \
+  }
+#define KIND_COUNT(Name, Member)                                               \
+  if (name == Name)                                                            \
+    return countProperty(property, info.Member);
+#define KIND_MEETING(Name, Member)                                             \
+  if (name == Name)                                                            \
+    return collectiveProperty(property, info);
+#include "ppcc/IR/KindProperties.def"
+    if (name == "cost" || name == "memory") {
+      if (property.values.size() != 1 || !property.values.front().expr)
+        return badProperty(property, "a number");
+      const ast::Expr *value = property.values.front().expr;
+      exprs.expect(value, Type::Float, "a number of an action");
+      (name == "cost" ? costs.time : costs.memory) = value;
+      return;
+    }
+    static constexpr StringRef names[] = {
+        "cost", "memory",
+#define KIND_SCOPE(Name, Member) Name,
+#define KIND_LANE(Name, Member) Name,
+#define KIND_RULE(Name, IsBefore) Name,
+#define KIND_FLAG(Name, Member) Name,
+#define KIND_KIND(Name, Member) Name,
+#define KIND_COUNT(Name, Member) Name,
+#define KIND_MEETING(Name, Member) Name,
+#include "ppcc/IR/KindProperties.def"
+    };
+    diags.report<diag::UnknownProperty>(property.name.range, name,
+                                        didYouMean(name, names));
+  }
+
+  void ruleProperty(const ast::ActionProperty &property, bool isBefore,
+                    KindInfo &info) {
+    KindRule rule{isBefore, {}};
     for (const ast::PropertyValue &value : property.values)
       if (auto kind = kindCalled(word(value), exprs))
         rule.kinds.push_back(*kind);
@@ -85,35 +136,16 @@ void property(const ast::ActionProperty &property, KindInfo &info,
       badProperty(property, "the names of actions");
     else if (!rule.kinds.empty())
       info.rules.push_back(std::move(rule));
-  } else if (name == "restores") {
-    if (auto of = onlyWord(property, "the name of an action"))
-      info.restores = kindCalled(*of, exprs);
-  } else if (name == "cost" || name == "memory") {
-    if (property.values.size() != 1 || !property.values.front().expr)
-      return badProperty(property, "a number");
-    const ast::Expr *value = property.values.front().expr;
-    exprs.expect(value, Type::Float, "a number of an action");
-    (name == "cost" ? costs.time : costs.memory) = value;
-  } else if (name == "required") {
-    info.isRequired = true;
-    if (!property.values.empty())
-      badProperty(property, "no value");
-  } else if (name == "in_flight") {
-    auto most = property.values.size() == 1 && property.values.front().expr
-                    ? smallInt(property.values.front().expr)
-                    : std::nullopt;
-    if (!most || *most < 1)
-      return badProperty(property, "a number from 1");
-    info.inFlight = *most;
-  } else if (name == "collective") {
-    collectiveProperty(property, info);
-  } else {
-    diags.report<diag::UnknownProperty>(
-        property.name.range, name,
-        didYouMean(name, {"lane", "per", "after", "before", "cost", "memory",
-                          "required", "restores", "in_flight", "collective"}));
   }
-}
+
+  void countProperty(const ast::ActionProperty &property, uint32_t &count) {
+    auto found = property.values.size() == 1 && property.values.front().expr
+                     ? smallInt(property.values.front().expr)
+                     : std::nullopt;
+    if (!found || *found < 1)
+      return badProperty(property, "a number from 1");
+    count = *found;
+  }
 
 void badProperty(const ast::ActionProperty &property,
                           StringRef takes) {

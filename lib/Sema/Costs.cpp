@@ -1,5 +1,6 @@
 // Evaluates costs.
 #include "Instantiate.h"
+#include "Settings.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -21,14 +22,12 @@ public:
     for (const KindCosts &kind : evaluator.checkedModule().kindCosts) {
       evaluator.clearFailed();
       if (kind.time)
-        costs.actions.push_back({kind.kind, {}, {timeOf(kind.time)}});
+        costs.add(Cost::Action, kind.kind, timeOf(kind.time));
       if (kind.memory)
-        costs.memory.push_back(
-            {kind.kind,
-             {},
-             {amountOf(kind.memory,
-                       "memory " + program.kinds[kind.kind].letters,
-                       /*isSigned=*/true)}});
+        costs.add(Cost::Memory, kind.kind,
+                  amountOf(kind.memory,
+                           "memory " + program.kinds[kind.kind].letters,
+                           rowOf(Cost::Memory).number));
     }
   }
 
@@ -45,46 +44,23 @@ public:
 
 private:
   void modelSetting(const ast::ModelSetting &setting, uint32_t slot) {
-    StringRef name = setting.name.text, subject = setting.subject.text;
-    if (!setting.node.text.empty())
-      costs.nodes.push_back({*program.kinds.find(subject),
-                             setting.node.text.str(), wholeCost(setting)});
-    else if (name == "cost" && subject == "overlap")
-      costs.overlap = wholeCost(setting);
-    else if (name == "cost")
-      byAction(setting, slot, costs.actions);
-    else if (name == "group") {
-      costs.groupRule = subject == "max" ? GroupRule::Max : GroupRule::Sum;
-      costs.groupFactor = wholeCost(setting);
-    } else if (name == "latency" && !isByStage(setting)) {
-      costs.latency = timeOf(setting);
-      costs.latencies.clear();
-    } else if (name == "latency")
-      byStage(setting, slot, costs.latencies);
-    else if (name == "bandwidth")
-      byStage(setting, slot, costs.bandwidths);
-    else if (name == "bytes")
-      byStage(setting, slot, costs.bytes);
-    else if (name == "scale")
-      scale(setting, slot);
-    else if (subject == "limit")
-      costs.memoryLimits = {isWhole(setting) ? amountOf(setting) : 0};
-    else if (subject == "static")
-      byStage(setting, slot, costs.staticMemory);
-    else
-      byAction(setting, slot, costs.memory);
+    CostSetting result = *findSetting(setting, program.kinds);
+    const CostRow &row = rowOf(result.what);
+    if (row.spread == CostSpread::Stages)
+      return forEachPipe(setting, slot, std::move(result));
+    if (row.spread == CostSpread::Microbatches)
+      return scale(setting, slot, std::move(result));
+    if (isWhole(setting))
+      add(std::move(result), {valueOf(setting, row.number)});
   }
 
-  void scale(const ast::ModelSetting &setting, uint32_t slot) {
-    StringRef subject = setting.subject.text;
-    MicrobatchScale result;
-    auto *word = llvm::find(scaling::names(), subject);
-    if (word != scaling::names().end())
-      result.of = MicrobatchScale::Of(word - scaling::names().begin());
-    else if (!subject.empty()) {
-      result.of = MicrobatchScale::Of::Time;
-      result.kind = program.kinds.find(subject);
-    }
+  void add(CostSetting setting, std::vector<int64_t> values) {
+    setting.values = std::move(values);
+    costs.settings.push_back(std::move(setting));
+  }
+
+  void scale(const ast::ModelSetting &setting, uint32_t slot,
+             CostSetting result) {
     numFactors += program.totalMicrobatches();
     if (numFactors > limits.maxActions) {
       diags.report<diag::OutOfRange>(setting.name.range,
@@ -97,11 +73,11 @@ private:
         evaluator.local(slot) = {.i = m};
         if (!evaluator.step(setting.name.range))
           return;
-        result.factors.push_back(factorOf(setting.value));
+        result.values.push_back(factorOf(setting.value));
         if (evaluator.failed())
           return;
       }
-    costs.scales.push_back(std::move(result));
+    costs.settings.push_back(std::move(result));
   }
 
   int64_t factorOf(const ast::Expr *expr) {
@@ -137,32 +113,14 @@ private:
     return name;
   }
 
-  Time wholeCost(const ast::ModelSetting &setting) {
-    return isWhole(setting) ? timeOf(setting) : 0;
-  }
-
-  void byAction(const ast::ModelSetting &setting, uint32_t slot,
-                std::vector<CostSetting> &settings) {
-    KindId kind = *program.kinds.find(setting.subject.text);
-    forEachPipe(setting, slot, [&](std::optional<PipeId> pipe, auto values) {
-      settings.push_back({kind, pipe, std::move(values)});
-    });
-  }
-
-  void byStage(const ast::ModelSetting &setting, uint32_t slot,
-               std::vector<StageSetting> &settings) {
-    forEachPipe(setting, slot, [&](std::optional<PipeId> pipe, auto values) {
-      settings.push_back({pipe, std::move(values)});
-    });
-  }
-
-  /// Calls `add` with the values of a setting: one for all, or for each pipe
-  /// that it speaks of one or as many as there are stages.
-  template <class Add>
-  void forEachPipe(const ast::ModelSetting &setting, uint32_t slot, Add add) {
+  /// Adds the values of a setting: one for all, or for each pipe that it speaks
+  /// of one or as many as there are stages.
+  void forEachPipe(const ast::ModelSetting &setting, uint32_t slot,
+                   CostSetting result) {
+    const CostNumber &number = rowOf(result.what).number;
     bool byStage = !setting.stageVariable.text.empty();
     if (!isByStage(setting))
-      return add(std::nullopt, std::vector<int64_t>{valueOf(setting)});
+      return add(std::move(result), {valueOf(setting, number)});
     for (auto [i, pipe] : llvm::enumerate(program.pipes)) {
       if (!setting.pipe.text.empty() && setting.pipe.text != pipe.name)
         continue;
@@ -173,23 +131,21 @@ private:
           evaluator.local(slot) = {.i = stage};
         if (!evaluator.step(setting.name.range))
           return;
-        values.push_back(valueOf(setting));
+        values.push_back(valueOf(setting, number));
         if (evaluator.failed())
           return;
       }
+      result.pipe = PipeId(i);
       if (!values.empty())
-        add(PipeId(i), std::move(values));
+        add(result, std::move(values));
     }
   }
 
   /// The value of a setting; 0, and a report, when it is none.
-  int64_t valueOf(const ast::ModelSetting &setting) {
-    bool isTime = setting.name.text == "cost" || setting.name.text == "latency";
-    return isTime ? timeOf(setting) : amountOf(setting);
-  }
-
-  Time timeOf(const ast::ModelSetting &setting) {
-    return timeOf(setting.value);
+  int64_t valueOf(const ast::ModelSetting &setting, const CostNumber &number) {
+    return number.scale.places == cost::scale.places
+               ? timeOf(setting.value)
+               : amountOf(setting.value, nameOf(setting), number);
   }
 
   Time timeOf(const ast::Expr *expr) {
@@ -212,19 +168,8 @@ private:
     return time;
   }
 
-  Amount amountOf(const ast::ModelSetting &setting) {
-    bool isSigned = setting.name.text == "memory" &&
-                    setting.subject.text != "static" &&
-                    setting.subject.text != "limit";
-    Amount amount = amountOf(setting.value, nameOf(setting), isSigned);
-    SourceRange range = setting.value->range;
-    if (amount == 0 && setting.name.text == "bandwidth" &&
-        !evaluator.failed() && evaluator.fail(diag::NoBandwidth, range))
-      diags.report<diag::NoBandwidth>(range);
-    return amount;
-  }
-
-  Amount amountOf(const ast::Expr *expr, StringRef name, bool isSigned) {
+  Amount amountOf(const ast::Expr *expr, StringRef name,
+                  const CostNumber &number) {
     double value = evaluator.evalFloat(expr);
     if (evaluator.failed())
       return 0;
@@ -233,9 +178,12 @@ private:
       if (evaluator.fail(diag::AmountTooLarge, expr->range))
         diags.report<diag::AmountTooLarge>(expr->range, name, value,
                                            amount::max / amount::unit);
-    } else if (*amount < 0 && !isSigned) {
+    } else if (*amount < 0 && !number.isSigned) {
       if (evaluator.fail(diag::NegativeAmount, expr->range))
         diags.report<diag::NegativeAmount>(expr->range, name, value);
+    } else if (*amount == 0 && number.isPositive) {
+      if (evaluator.fail(diag::NoBandwidth, expr->range))
+        diags.report<diag::NoBandwidth>(expr->range);
     }
     return amount.value_or(0);
   }

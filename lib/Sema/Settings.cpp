@@ -15,7 +15,6 @@ using llvm::StringRef;
 
 namespace {
 
-enum class Subject : uint8_t { None, Kind, Rule, Memory, Scale };
 enum class CommValue : uint8_t {
   Transport,
   Order,
@@ -27,28 +26,22 @@ enum class CommValue : uint8_t {
 
 constexpr StringRef switchWords[] = {"auto", "on", "off"};
 
-template <class Takes> struct Row {
-  StringRef name;
-  Takes takes;
-};
-
-constexpr Row<Subject> modelRows[] = {
-#define MODEL(Name, Takes) {Name, Subject::Takes},
+constexpr StringRef modelTensors[] = {
+#define MODEL_TENSORS(Name) Name,
 #include "Settings.def"
 };
 
-constexpr Row<Subject> modelTensorRows[] = {
-#define MODEL_TENSORS(Name) {Name, Subject::None},
+constexpr StringRef modelTexts[] = {
+#define MODEL_TEXT(Name) Name,
 #include "Settings.def"
 };
 
-constexpr Row<Subject> modelTextRows[] = {
-#define MODEL_TEXT(Name) {Name, Subject::None},
+constexpr StringRef commNames[] = {
+#define COMM(Name, Takes) Name,
 #include "Settings.def"
 };
-
-constexpr Row<CommValue> commRows[] = {
-#define COMM(Name, Takes) {Name, CommValue::Takes},
+constexpr CommValue commValues[] = {
+#define COMM(Name, Takes) CommValue::Takes,
 #include "Settings.def"
 };
 
@@ -58,20 +51,15 @@ public:
   SectionCheck(StringRef section, DiagnosticEngine &diags)
       : section(section), diags(diags) {}
 
-  /// The row of a setting; null after reporting that there is none.
-  template <class Takes>
-  const Row<Takes> *find(ArrayRef<Row<Takes>> rows,
-                         const ast::Identifier &name) {
-    auto *row = llvm::find_if(
-        rows, [&](const Row<Takes> &r) { return r.name == name.text; });
-    if (row != rows.end())
-      return row;
-    std::vector<StringRef> names;
-    for (const Row<Takes> &r : rows)
-      names.push_back(r.name);
+  /// The number of a setting; nothing, and a report, when there is none.
+  std::optional<size_t> find(ArrayRef<StringRef> names,
+                             const ast::Identifier &name) {
+    auto *found = llvm::find(names, name.text);
+    if (found != names.end())
+      return found - names.begin();
     diags.report<diag::UnknownSetting>(name.range, section, name.text,
                                        didYouMean(name.text, names));
-    return nullptr;
+    return std::nullopt;
   }
 
   /// Reports `key` when it has come before.
@@ -88,38 +76,34 @@ private:
   llvm::StringMap<SourceRange> seen;
 };
 
-void checkSubject(const ast::ModelSetting &setting, Subject takes,
-                  const KindTable &kinds, DiagnosticEngine &diags) {
-  StringRef text = setting.subject.text;
-  std::vector<StringRef> allowed;
-  if (takes == Subject::Kind)
-    allowed = {"overlap"};
-  else if (takes == Subject::Memory)
-    allowed = {"static", "limit"};
-  else if (takes == Subject::Rule)
-    allowed = {"sum", "max"};
-  else if (takes == Subject::Scale)
-    allowed = {"time", "memory", "bytes"};
-  if (takes == Subject::Scale && text.empty())
+void checkSubject(const ast::ModelSetting &setting, const KindTable &kinds,
+                  DiagnosticEngine &diags) {
+  if (findSetting(setting, kinds))
     return;
-  if (takes != Subject::None && takes != Subject::Rule)
-    for (const KindInfo &row : kinds.rows())
-      if (row.isCompute())
-        allowed.push_back(row.letters);
-  if (!allowed.empty() && text.empty())
+  StringRef text = setting.subject.text;
+  std::vector<StringRef> allowed = costSubjects(setting.name.text, kinds);
+  if (!setting.node.text.empty() && kinds.find(text))
+    diags.report<diag::BadSettingValue>(setting.node.range, setting.name.text,
+                                        setting.node.text,
+                                        "; only `cost` takes nodes");
+  else if (text.empty())
     diags.report<diag::WrongArgumentCount>(
         setting.name.range, setting.name.text,
         "one of " + llvm::join(allowed, ", "), "none is");
-  else if (allowed.empty() ? !text.empty() : !llvm::is_contained(allowed, text))
+  else
     diags.report<diag::BadSettingValue>(setting.subject.range,
                                         setting.name.text, text,
                                         didYouMean(text, allowed));
 }
 
 /// `scale` differs between microbatches, and nothing else does.
-void checkMicrobatch(const ast::ModelSetting &setting, Subject takes,
+void checkMicrobatch(const ast::ModelSetting &setting,
                      DiagnosticEngine &diags) {
-  bool isScale = takes == Subject::Scale, isGiven = !setting.word.text.empty();
+  bool isScale = llvm::any_of(costRows(), [&](const CostRow &row) {
+    return row.item == setting.name.text &&
+           row.spread == CostSpread::Microbatches;
+  });
+  bool isGiven = !setting.word.text.empty();
   if (isScale && !isGiven)
     diags.report<diag::ScaleForm>(setting.name.range, "`microbatch m`",
                                   setting.name.text);
@@ -202,18 +186,25 @@ uint32_t checkTensors(const ast::ModelTensors &clause, ExprChecker &exprs) {
 
 } // namespace
 
+std::optional<CostSetting> sema::findSetting(const ast::ModelSetting &setting,
+                                             const KindTable &kinds) {
+  std::string subject = setting.subject.text.str();
+  if (!setting.node.text.empty())
+    subject += "." + setting.node.text.str();
+  auto found = findCost(setting.name.text, subject, kinds);
+  return found || !subject.empty()
+             ? std::move(found)
+             : findCost(setting.name.text, "all", kinds);
+}
+
 void sema::checkModel(Schedule &schedule, ExprChecker &exprs) {
   DiagnosticEngine &diags = exprs.diags;
   SectionCheck section("model", diags);
   for (const ast::ModelSetting &setting : schedule.model->settings) {
-    if (auto *row = section.find(ArrayRef(modelRows), setting.name)) {
-      checkSubject(setting, row->takes, exprs.module.kinds, diags);
-      checkMicrobatch(setting, row->takes, diags);
+    if (section.find(costItems(), setting.name)) {
+      checkSubject(setting, exprs.module.kinds, diags);
+      checkMicrobatch(setting, diags);
     }
-    if (!setting.node.text.empty() && setting.name.text != "cost")
-      diags.report<diag::BadSettingValue>(setting.node.range, setting.name.text,
-                                          setting.node.text,
-                                          "; only `cost` takes nodes");
     bool byStage = !setting.stageVariable.text.empty();
     std::string key =
         fmt::format("{} {}{}{} {}{}", setting.name.text, setting.subject.text,
@@ -224,12 +215,12 @@ void sema::checkModel(Schedule &schedule, ExprChecker &exprs) {
     schedule.modelSlots.push_back(checkSettingValue(setting, exprs));
   }
   for (const ast::ModelTensors &clause : schedule.model->tensors) {
-    section.find(ArrayRef(modelTensorRows), clause.name);
+    section.find(modelTensors, clause.name);
     checkPipeName(clause.pipe, schedule, diags);
     schedule.tensorSlots.push_back(checkTensors(clause, exprs));
   }
   for (const ast::ModelText &text : schedule.model->texts)
-    if (section.find(ArrayRef(modelTextRows), text.name))
+    if (section.find(modelTexts, text.name))
       section.once(text.name.text, text.name.range);
 }
 
@@ -237,15 +228,16 @@ void sema::checkComm(const ast::CommItem &item, const CommWords &words,
                      DiagnosticEngine &diags) {
   SectionCheck section("comm", diags);
   for (const ast::CommSetting &setting : item.settings) {
-    auto *row = section.find(ArrayRef(commRows), setting.name);
+    auto row = section.find(commNames, setting.name);
     if (!row)
       continue;
+    CommValue takes = commValues[*row];
     section.once(setting.name.text, setting.name.range);
-    if (setting.values.size() > 1 && row->takes != CommValue::Transport)
+    if (setting.values.size() > 1 && takes != CommValue::Transport)
       diags.report<diag::WrongArgumentCount>(
           setting.name.range, setting.name.text, "1 value",
           fmt::format("{} are", setting.values.size()));
     for (const ast::Identifier &value : setting.values)
-      checkValue(setting, value, row->takes, words, diags);
+      checkValue(setting, value, takes, words, diags);
   }
 }

@@ -2,8 +2,14 @@
 #pragma once
 
 #include "ExprCheck.h"
+#include "ppcc/IR/Costs.h"
 
 namespace ppcc::sema {
+
+/// What a setting of `model` sets, without values; nothing when its name and
+/// subject name nothing.
+std::optional<CostSetting> findSetting(const ast::ModelSetting &setting,
+                                       const KindTable &kinds);
 
 /// Checks names, subjects and values, and that no setting of `model` stands
 /// twice; gives slots to the variables.

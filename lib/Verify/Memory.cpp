@@ -38,7 +38,7 @@ public:
   explicit VerifyMemory(MemoryOptions options) : options(std::move(options)) {}
 
   void check(const Program &program, PassContext &context) const override {
-    if (program.costs().memoryLimits.empty())
+    if (!program.costs().has({Cost::MemoryLimit}))
       return;
     auto timing = timeProgram(program, options.transport, context.diags);
     if (!timing)

@@ -126,7 +126,7 @@ def test_reports_are_typed() -> None:
     assert (report.makespan, report.bound, report.messages) == (9, 9, 4)
     assert [rank.peak_activations for rank in report.ranks] == [2, 1]
     assert report.ranks[0].bubble == 3 and report.peak_activations == 2
-    slow = program.simulate({"F": 2, "B": 4, "comm": 0.5}, transport="buffered")
+    slow = program.simulate({"F": 2, "B": 4, "latency": 0.5}, transport="buffered")
     assert slow.makespan > 18 and slow.transport == "buffered"
 
 

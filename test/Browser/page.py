@@ -185,14 +185,6 @@ def nodes(driver):
     assert browser.color(driver, near("0F1", "F", "L0.a")) == colors[0]
 
 
-def hostile_nodes(driver):
-    """Names of nodes and lanes stay names."""
-    name, lane = driver.execute_script("const { names, lanes } = ppcc.programs[0].nodes; return [names[0], lanes[0]]")
-    assert name == lane == '</script>"<b>&amp;0\\', name
-    browser.point(driver, node_place(driver, "0F1", "F", "L0." + name))
-    assert browser.tooltip(driver)[0] == f"0F1.L0.{name} on {lane}", browser.tooltip(driver)
-
-
 def actions(driver):
     """Where its nodes are too narrow, an action is one box."""
     browser.point(driver, browser.place(driver, "0F40"))

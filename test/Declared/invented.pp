@@ -2,7 +2,7 @@
 // RUN: ppcc %s --emit=actions | FileCheck %s --check-prefix=CELLS
 // RUN: ppcc %s --emit=ir -o %t.ir
 // RUN: FileCheck %s --check-prefix=IR < %t.ir
-// RUN: ppcc-opt %t.ir | diff %t.ir -
+// RUN: ppcc-opt %t.ir --passes=verify-transport | diff %t.ir -
 // RUN: ppcc-opt %t.ir --passes=verify,verify-transport > /dev/null
 // RUN: ppcc %s -o %t.json
 // RUN: FileCheck %s --check-prefix=JSON < %t.json
@@ -22,7 +22,7 @@
 
 // IR: action FINGERPRINT per microbatch lane disk after [F] before [B] required
 // IR: action COMPARE per stage lane compute after [FINGERPRINT]
-// IR: action VOTE per rank lane compute after [COMPARE] required meets all
+// IR: action VOTE per rank lane compute after [COMPARE] required collective all
 // IR: cost FINGERPRINT 3
 // IR: 0FINGERPRINT1@{{[0-9]+}} 0COMPARE@{{[0-9]+}} VOTE@
 

@@ -1,11 +1,11 @@
 // Declarations, and actions of stages and ranks of two pipes, survive each way of writing them.
 // RUN: ppcc %s --emit=ir -o %t.ir
 // RUN: FileCheck %s < %t.ir
-// RUN: ppcc-opt %t.ir | diff %t.ir -
+// RUN: ppcc-opt %t.ir --passes=verify-transport | diff %t.ir -
 // RUN: ppcc %s -o %t.json
 // RUN: ppcc %t.json --emit=ir | diff %t.ir -
 // RUN: ppcc %s --rolled --emit=ir -o %t.rolled
-// RUN: ppcc-opt %t.rolled --passes=unroll | diff %t.ir -
+// RUN: ppcc-opt %t.rolled --passes=unroll,verify-transport | diff %t.ir -
 // RUN: ppcc %s --emit=ast | FileCheck %s --check-prefix=AST
 action LATER { lane far_away; before SOONER; memory -0.25; }
 action SOONER { after LATER; after F; before B, I; restores F; memory 0.5; }
@@ -33,9 +33,9 @@ schedule both(M: int = 4) {
 }
 // CHECK: action LATER per microbatch lane far_away before [SOONER]
 // CHECK: action SOONER per microbatch lane compute after [LATER] after [F] before [B I] restores F
-// CHECK: action TIED per stage lane compute after [B W] required meets [0 -1]
-// CHECK: action OUTSIDE per stage lane comm after [B W] meets outside others
-// CHECK: action DONE per rank lane compute after [TIED OUTSIDE] required meets all
+// CHECK: action TIED per stage lane compute after [B W] required collective [0 -1]
+// CHECK: action OUTSIDE per stage lane comm after [B W] collective outside others
+// CHECK: action DONE per rank lane compute after [TIED OUTSIDE] required collective all
 
 // AST: ActionKind TIED
 // AST-NEXT: Property per stage

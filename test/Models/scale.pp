@@ -16,7 +16,7 @@
 // CHECK: makespan 25
 // IR: bandwidth 2
 // IR: scale all [1 3]
-// JSON: "scale": {"time": [1,3], "memory": [1,3], "bytes": [1,3]}
+// JSON: "scale": {"all": [1,3]}
 schedule all() {
   ranks 2; microbatches 2; placement linear;
   model {

@@ -1,20 +1,20 @@
 // What an action made leaves at its `send`, and what it reads is needed at its `recv`: nodes beside these overlap the way between.
-// RUN: ppcc %s --cost=comm=1 --emit=times | FileCheck %s --check-prefix=DATA
-// RUN: ppcc %s --cost=comm=1 --transport=stream --emit=times | FileCheck %s --check-prefix=STREAM
+// RUN: ppcc %s --cost=latency=1 --emit=times | FileCheck %s --check-prefix=DATA
+// RUN: ppcc %s --cost=latency=1 --transport=stream --emit=times | FileCheck %s --check-prefix=STREAM
 // RUN: ppcc %s --emit=nodes | FileCheck %s --check-prefix=NODES
 // RUN: ppcc %s --emit=nodes-comm | FileCheck %s --check-prefix=COMM
-// RUN: ppcc %s --cost=comm=1 --emit=report | FileCheck %s --check-prefix=PATH
+// RUN: ppcc %s --cost=latency=1 --emit=report | FileCheck %s --check-prefix=PATH
 // RUN: sed 's/cost F.first/cost F.send = 0.5; cost F.recv = 0.25; cost F.first/' %s > %t.pp
-// RUN: ppcc %t.pp --cost=comm=1 --emit=times | FileCheck %s --check-prefix=TIMED
-// RUN: ppcc %s --cost=comm=1 --emit=svg --arrows -o %t.svg && %python %ppcc_src_root/test/utils/check-svg.py %t.svg arrows=2
-// RUN: ppcc %s --cost=comm=1 --emit=svg --arrows --time-range=1..8 -o %t.svg && %python %ppcc_src_root/test/utils/check-svg.py %t.svg arrows=2
-// RUN: ppcc %s --cost=comm=1 --emit=svg --arrows --time-range=2..8 -o %t.svg && %python %ppcc_src_root/test/utils/check-svg.py %t.svg arrows=1
-// RUN: ppcc %s --cost=comm=1 --emit=svg --arrows --time-range=0..6 -o %t.svg && %python %ppcc_src_root/test/utils/check-svg.py %t.svg arrows=1
+// RUN: ppcc %t.pp --cost=latency=1 --emit=times | FileCheck %s --check-prefix=TIMED
+// RUN: ppcc %s --cost=latency=1 --emit=svg --arrows -o %t.svg && %python %ppcc_src_root/test/utils/check-svg.py %t.svg arrows=2
+// RUN: ppcc %s --cost=latency=1 --emit=svg --arrows --time-range=1..8 -o %t.svg && %python %ppcc_src_root/test/utils/check-svg.py %t.svg arrows=2
+// RUN: ppcc %s --cost=latency=1 --emit=svg --arrows --time-range=2..8 -o %t.svg && %python %ppcc_src_root/test/utils/check-svg.py %t.svg arrows=1
+// RUN: ppcc %s --cost=latency=1 --emit=svg --arrows --time-range=0..6 -o %t.svg && %python %ppcc_src_root/test/utils/check-svg.py %t.svg arrows=1
 // RUN: ppcc %s --emit=ir -o %t.ir
-// RUN: ppcc-opt %t.ir | diff %t.ir -
+// RUN: ppcc-opt %t.ir --passes=verify-transport | diff %t.ir -
 // RUN: ppcc %s -o %t.json
 // RUN: ppcc %t.json --emit=nodes-comm | FileCheck %s --check-prefix=COMM
-// RUN: ppcc %t.ir --from=ir --cost=comm=1 --emit=times | FileCheck %s --check-prefix=DATA
+// RUN: ppcc %t.ir --from=ir --cost=latency=1 --emit=times | FileCheck %s --check-prefix=DATA
 
 // Rank 0 gives its output at 1 and ends at 4; rank 1 needs it half a unit after its begin, so it begins at 1.5. Its gradient leaves at
 // the end, for want of a `send`, and is there at 6.

@@ -63,20 +63,20 @@ CostModel modelOf(const Costs &costs, const Program &program) {
   auto add = [&](uint8_t slotBit, double value) {
     KindId kind = *program.kinds().find(KindClass::Compute, slotBit);
     if (!costs.uneven) {
-      model.actions.push_back({kind, {}, {timeOf(value)}});
+      model.add(Cost::Action, kind, timeOf(value));
       return;
     }
     for (auto [i, pipe] : llvm::enumerate(program.pipes())) {
-      CostSetting setting{kind, PipeId(i), {}};
+      CostSetting setting{Cost::Action, kind, {}, PipeId(i), {}};
       for (uint32_t stage = 0; stage != pipe.numStages(); ++stage)
-        setting.times.push_back(timeOf(stage % 3 == 1 ? 1.5 * value : value));
-      model.actions.push_back(std::move(setting));
+        setting.values.push_back(timeOf(stage % 3 == 1 ? 1.5 * value : value));
+      model.settings.push_back(std::move(setting));
     }
   };
   add(slot::Output, costs.forward);
   add(slot::InputGrad, costs.inputGrad);
   add(slot::WeightGrad, costs.weightGrad);
-  model.latency = timeOf(costs.latency);
+  model.add(Cost::Latency, timeOf(costs.latency));
   return model;
 }
 

@@ -31,7 +31,7 @@ def check_tables(ppcc, paper):
     agreed, wrong = 0, []
     for times, rates in zip(rows(paper["times"]), rows(paper["bubble_rates"])):
         params = {"P": times["p"], "M": times["m"]}
-        costs = {"F": times["T_F"], "I": times["T_B"], "W": times["T_W"], "comm": times["T_comm"]}
+        costs = {"F": times["T_F"], "I": times["T_B"], "W": times["T_W"], "latency": times["T_comm"]}
         for name, schedule in SCHEDULES.items():
             got = report(ppcc, schedule, params, costs)["bubble_rate"]
             if f"{float(got):.4f}" == f"{rates[name]:.4f}":

@@ -107,10 +107,7 @@ def costs_of(sim, stages):
     for name, value in sim["cost"].items():
         if isinstance(value, dict):
             value = [value[str(stage)] for stage in range(stages)]
-        if name in KINDS:
-            costs["cost"][KINDS[name]] = value
-        else:
-            costs["overlap"] = value
+        costs["cost"][KINDS.get(name, "overlap")] = value
     return costs
 
 

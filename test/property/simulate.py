@@ -24,9 +24,11 @@ def random_costs(rng, stages):
         return rng.choice([rng.randint(least, 5), [rng.randint(least, 5) for _ in range(stages)]])
 
     costs = {"cost": {kind: value(0) for kind in "FBIW" if rng.random() < 0.7}, "latency": value(0)}
-    overlap = rng.choice([None, rng.randint(0, 9), {"sum": rng.randint(0, 2)}, {"max": rng.randint(1, 2)}])
-    if overlap is not None:
-        costs["overlap"] = overlap
+    group = rng.choice([None, rng.randint(0, 9), {"sum": rng.randint(0, 2)}, {"max": rng.randint(1, 2)}])
+    if isinstance(group, dict):
+        costs["group"] = group
+    elif group is not None:
+        costs["cost"]["overlap"] = group
     return costs
 
 

@@ -26,9 +26,9 @@ class Costs:
         times = [self.kind(cell.kind, cell.stage) for cell in cells]
         if len(times) < 2:
             return sum(times)
-        rule = self.table.get("overlap", {"sum": 1})
-        if not isinstance(rule, dict):
-            return rule
+        if "overlap" in self.table.get("cost", {}):
+            return self.table["cost"]["overlap"]
+        rule = self.table.get("group", {"sum": 1})
         return rule["sum"] * sum(times) if "sum" in rule else rule["max"] * max(times)
 
     def message(self, one, other):

@@ -153,7 +153,7 @@ TEST(Makespan, AgreesWithTheRelaxation) {
 
 TEST(Makespan, StartsAndEndsOfRows) {
   Program program = programFromRows({"0F0 0F1", "1F0 1F1"});
-  program.editHead().costs.latency = u / 2;
+  program.editHead().costs.add(Cost::Latency, u / 2);
   std::vector<Time> starts, ends;
   EXPECT_EQ(
       dataBound(program, ProgramIndex(program), Durations(program), &starts),
@@ -194,14 +194,13 @@ TEST(Durations, AKindTakesWhatItsPartsTake) {
     return result;
   };
   EXPECT_EQ(times(), (std::vector<Time>{u, u, 2 * u, u, u}));
-  program.editHead().costs.actions.push_back(
-      {KindId(kind::BackwardInput), {}, {3}});
+  program.editHead().costs.add(Cost::Action, KindId(kind::BackwardInput), 3);
   EXPECT_EQ(times(), (std::vector<Time>{u, u, u + 3, 3, u}));
-  program.editHead().costs.actions.push_back(
-      {KindId(kind::BackwardWeight), PipeId(0), {5, 7}});
+  program.editHead().costs.settings.push_back(
+      {Cost::Action, KindId(kind::BackwardWeight), {}, PipeId(0), {5, 7}});
   EXPECT_EQ(times(), (std::vector<Time>{u, u, 10, 3, 5}));
-  program.editHead().costs.actions.push_back(
-      {KindId(kind::Backward), PipeId(0), {9}});
+  program.editHead().costs.settings.push_back(
+      {Cost::Action, KindId(kind::Backward), {}, PipeId(0), {9}});
   EXPECT_EQ(times(), (std::vector<Time>{u, u, 9, 3, 5}));
 }
 
@@ -211,17 +210,16 @@ TEST(Durations, AGroupTakesItsMembersOrItsOwn) {
     return Durations(program).of(program, ActionId(1), ActionId(3));
   };
   EXPECT_EQ(group(), 3 * u);
-  program.editHead().costs.overlap = 5 * u / 2;
+  program.editHead().costs.add(Cost::Overlap, 5 * u / 2);
   EXPECT_EQ(group(), 5 * u / 2);
   EXPECT_EQ(Durations(program).of(program, ActionId(0), ActionId(1)), u);
 }
 
 TEST(Durations, TheSumIsBounded) {
   Program program = programFromRows({"0F0 0F1"});
-  program.editHead().costs.actions.push_back(
-      {KindId(kind::Forward), {}, {cost::max}});
+  program.editHead().costs.add(Cost::Action, KindId(kind::Forward), cost::max);
   EXPECT_TRUE(Durations(program).fits(program, 1));
-  program.editHead().costs.latency = cost::max;
+  program.editHead().costs.add(Cost::Latency, cost::max);
   EXPECT_FALSE(Durations(program).fits(program, 1));
 }
 

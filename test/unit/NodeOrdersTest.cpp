@@ -27,18 +27,20 @@ public:
       tables.graphs.push_back(graph(KindId(kind)));
       tables.uses.push_back({KindId(kind), PipeId(0), {kind}});
       for (const GraphNode &node : tables.graphs.back().nodes)
-        program.editHead().costs.nodes.push_back(
-            {node.part, tables.names[node.name],
-             Time(random() % 4) * cost::unit});
+        program.editHead().costs.settings.push_back({Cost::Node,
+                                          node.part,
+                                          tables.names[node.name],
+                                          {},
+                                          {Time(random() % 4) * cost::unit}});
     }
   }
 
   Time cost(uint32_t member, uint32_t node) const {
     const GraphNode &found = program.nodes().graphs[member].nodes[node];
-    for (const NodeCost &cost : program.costs().nodes)
-      if (cost.part == found.part &&
-          cost.name == program.nodes().names[found.name])
-        return cost.time;
+    for (const CostSetting &cost : program.costs().of(Cost::Node))
+      if (cost.kind == found.part &&
+          cost.node == program.nodes().names[found.name])
+        return cost.values.front();
     return 0;
   }
 
@@ -150,10 +152,10 @@ TEST(NodeOrders, PatternsThatFitAGraphGiveTheSameOrderOfIt) {
 
 TEST(NodeOrders, TimesDoNotOverflow) {
   RandomGraphs graphs(7, 2);
-  for (NodeCost &cost : graphs.program.editHead().costs.nodes)
-    cost.time = cost::max;
-  graphs.program.editHead().nodes.graphs[0].nodes.resize(1);
-  NodeGraph &graph = graphs.program.editHead().nodes.graphs[0];
+  for (CostSetting &cost : graphs.program.editHead().costs.settings)
+    cost.values = {cost::max};
+  graphs.program.nodes().graphs[0].nodes.resize(1);
+  NodeGraph &graph = graphs.program.nodes().graphs[0];
   for (uint32_t i = 1; i != 1000; ++i)
     graph.nodes.push_back(
         {KindId(0), graph.nodes[0].name, 0, GraphNode::noLayer, {i - 1}});

@@ -61,8 +61,11 @@ static Program randomProgram(std::mt19937 &random) {
     program.editHead().pipes.push_back(std::move(row));
   }
   if (below(2))
-    program.editHead().costs.scales.push_back(
-        {MicrobatchScale::Of::Time, KindId(kind::Forward),
+    program.editHead().costs.settings.push_back(
+        {Cost::ScaleAction,
+         KindId(kind::Forward),
+         {},
+         {},
          std::vector<int64_t>(program.totalMicrobatches(), 1'500'000'000)});
   for (uint32_t rank = 0; rank != program.numRanks(); ++rank) {
     program.editRows().beginRank();

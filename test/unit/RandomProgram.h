@@ -56,26 +56,25 @@ private:
 
   void costs(Time least) {
     auto cost = [&] { return (least + pick(5)) * cost::unit; };
-    program.editHead().costs.latency = cost();
+    program.editHead().costs.add(Cost::Latency, cost());
     if (pick(2))
-      program.editHead().costs.overlap = cost();
+      program.editHead().costs.add(Cost::Overlap, cost());
     while (pick(2)) {
-      MicrobatchScale scale{MicrobatchScale::Of(pick(4)), {}, {}};
-      if (scale.of == MicrobatchScale::Of::Time && pick(2))
-        scale.kind = KindId(0);
+      CostSetting scale{Cost(size_t(Cost::Scale) + pick(5)), {}, {}, {}, {}};
       for (uint64_t i = 0; i != program.totalMicrobatches(); ++i)
-        scale.factors.push_back((1 + pick(3)) * scaling::unit);
-      program.editHead().costs.scales.push_back(scale);
+        scale.values.push_back((1 + pick(3)) * scaling::unit);
+      program.editHead().costs.settings.push_back(scale);
     }
     for (uint32_t kind = 0; kind != program.kinds().size(); ++kind) {
       if (!program.kinds()[KindId(kind)].isCompute())
         continue;
-      program.editHead().costs.actions.push_back({KindId(kind), {}, {cost()}});
+      program.editHead().costs.add(Cost::Action, KindId(kind), cost());
       for (uint32_t pipe = 0; pipe != program.pipes().size(); ++pipe) {
-        CostSetting setting{KindId(kind), PipeId(pipe), {}};
+        CostSetting setting{
+            Cost::Action, KindId(kind), {}, PipeId(pipe), {}};
         for (uint32_t i = 0; i != program.pipes()[pipe].numStages(); ++i)
-          setting.times.push_back(cost());
-        program.editHead().costs.actions.push_back(setting);
+          setting.values.push_back(cost());
+        program.editHead().costs.settings.push_back(setting);
       }
     }
   }

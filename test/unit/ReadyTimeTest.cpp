@@ -159,9 +159,9 @@ TEST(ReadyTime, ListsAreProjectionsOfOneOrderWhenCostsAreNothing) {
     SCOPED_TRACE(seed);
     Program program = RandomProgram(seed, 0).program;
     expectOneOrder(program);
-    program.editHead().costs.latency = 0;
-    for (CostSetting &setting : program.editHead().costs.actions)
-      std::fill(setting.times.begin(), setting.times.end(), 0);
+    for (CostSetting &setting : program.editHead().costs.settings)
+      if (setting.what == Cost::Action || setting.what == Cost::Latency)
+        std::fill(setting.values.begin(), setting.values.end(), 0);
     expectOneOrder(program);
   }
 }

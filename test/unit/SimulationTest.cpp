@@ -95,7 +95,7 @@ TEST(Simulation, WorkAndBubblesFillTheMakespan) {
 
 TEST(Simulation, BubblesSayWhatIsWaitedFor) {
   Program program = programFromRows({"0F0 0B0", "1F0 1B0"});
-  program.editHead().costs.latency = u / 2;
+  program.editHead().costs.add(Cost::Latency, u / 2);
   ProgramIndex index(program);
   auto run = simulate(program, index, Durations(program));
   std::vector<std::string> texts;
@@ -130,17 +130,21 @@ TEST(Durations, EdgesHaveTheirOwnTimes) {
     return std::pair(edge(0, 1), edge(1, 2));
   };
   EXPECT_EQ(edges(), std::pair(Time(0), Time(0)));
-  program.editHead().costs.latency = 3;
+  program.editHead().costs.add(Cost::Latency, 3);
   EXPECT_EQ(edges(), std::pair(Time(3), Time(3)));
-  program.editHead().costs.latencies.push_back({PipeId(0), {5, 7, 0}});
+  program.editHead().costs.settings.push_back(
+      {Cost::Latency, {}, {}, PipeId(0), {5, 7, 0}});
   EXPECT_EQ(edges(), std::pair(Time(5), Time(7)));
-  program.editHead().costs.bytes.push_back({{}, {10 * amount::unit}});
+  program.editHead().costs.add(Cost::Bytes, 10 * amount::unit);
   EXPECT_EQ(edges(), std::pair(Time(5), Time(7))) << "without a bandwidth";
-  program.editHead().costs.bandwidths.push_back(
-      {PipeId(0), {4 * amount::unit}});
+  program.editHead().costs.settings.push_back(
+      {Cost::Bandwidth, {}, {}, PipeId(0), {4 * amount::unit}});
   EXPECT_EQ(edges(), std::pair(5 * u / 2 + 5, 5 * u / 2 + 7));
-  program.editHead().costs.bandwidths.push_back(
-      {PipeId(0), {3 * amount::unit, amount::unit, 1}});
+  program.editHead().costs.settings.push_back({Cost::Bandwidth,
+                                    {},
+                                    {},
+                                    PipeId(0),
+                                    {3 * amount::unit, amount::unit, 1}});
   EXPECT_EQ(edges(), std::pair(Time(3'333'333'333) + 5, 10 * u + 7))
       << "rounded";
 }
@@ -150,14 +154,13 @@ TEST(Durations, GroupsFollowTheirRule) {
   auto group = [&] {
     return Durations(program).of(program, ActionId(0), ActionId(2));
   };
-  program.editHead().costs.groupRule = GroupRule::Max;
+  program.editHead().costs.add(Cost::GroupMax, u);
   EXPECT_EQ(group(), 2 * u);
-  program.editHead().costs.groupFactor = u / 10 * 11;
+  program.editHead().costs.add(Cost::GroupMax, u / 10 * 11);
   EXPECT_EQ(group(), u / 10 * 22);
-  program.editHead().costs.groupRule = GroupRule::Sum;
-  program.editHead().costs.groupFactor = u / 3;
+  program.editHead().costs.add(Cost::GroupSum, u / 3);
   EXPECT_EQ(group(), Time(999'999'999));
-  program.editHead().costs.overlap = 7;
+  program.editHead().costs.add(Cost::Overlap, 7);
   EXPECT_EQ(group(), 7);
   EXPECT_EQ(Durations(program).of(program, ActionId(2), ActionId(3)), u);
 }
@@ -181,14 +184,13 @@ TEST(MemoryCurve, ActionsTakeAndGiveBack) {
   EXPECT_EQ(steps(), (std::vector<std::string>{"0 0F0: 1 1", "1 0F1: 2 2",
                                                "5 0B1: 1 1", "6 0W0: 0 0"}));
   Amount one = amount::unit;
-  program.editHead().costs.memory = {{KindId(kind::Forward), {}, {3 * one}},
-                                     {KindId(kind::BackwardInput), {}, {-one}}};
-  program.editHead().costs.staticMemory = {{{}, {10 * one}}};
+  program.editHead().costs.add(Cost::Memory, KindId(kind::Forward), 3 * one);
+  program.editHead().costs.add(Cost::Memory, KindId(kind::BackwardInput), -one);
+  program.editHead().costs.add(Cost::StaticMemory, 10 * one);
   EXPECT_EQ(steps(), (std::vector<std::string>{"0 0F0: 13 1", "1 0F1: 16 2",
                                                "3 0I0: 15 2", "5 0B1: 12 1",
                                                "6 0W0: 10 0"}));
-  program.editHead().costs.memory.push_back(
-      {KindId(kind::BackwardWeight), {}, {-one / 2}});
+  program.editHead().costs.add(Cost::Memory, KindId(kind::BackwardWeight), -one / 2);
   EXPECT_EQ(steps().back(), "6 0W0: 11.5 0");
 }
 

@@ -81,7 +81,6 @@ public:
   /// most maxSum, so that times can be added without a check. O(actions).
   bool fits(const Program &program, uint64_t messages) const;
 
-  std::optional<Time> overlap; ///< Of a whole group; else its rule's.
 
 private:
   template <class Column>
@@ -121,8 +120,8 @@ private:
   llvm::DenseMap<EdgeKey, Amount> tensorBytes; ///< Of edges with tensors.
   MicrobatchScales scales;
   Time latency = 0; ///< Of all edges else.
-  GroupRule rule;
-  Time factor;
+  Cost group = Cost::GroupSum; ///< Or GroupMax, or Overlap.
+  Time ofGroups = cost::unit;  ///< The factor of the rule, or the time.
   std::shared_ptr<NodeOrders> nodes; ///< Null without costs of nodes.
   bool hasHooks = false;             ///< Of these nodes.
 };

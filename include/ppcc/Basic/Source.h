@@ -85,10 +85,10 @@ public:
     return {files[file].base + static_cast<uint32_t>(offset)};
   }
 
-  /// The place of line and column (both from 1) of the file called `name`;
-  /// reads the file when it is not here yet, and gives nowhere when that fails
-  /// or the file has no such place.
-  SourceLoc find(llvm::StringRef name, uint32_t line, uint32_t column);
+  /// The place of line and column (both from 1) of the file called `name`, if
+  /// it is here already and has such a place; else nowhere. Nothing is read:
+  /// the name may come from a program that somebody sent.
+  SourceLoc find(llvm::StringRef name, uint32_t line, uint32_t column) const;
 
   /// O(log lines). `at` must be valid.
   Position position(SourceLoc at) const;

@@ -5,13 +5,17 @@
 #include "ppcc/Support/Id.h"
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace ppcc {
+
+class KindTable;
 
 /// A time in units of 10^-9 of the unit that the user thinks in.
 using Time = int64_t;
@@ -53,50 +57,14 @@ std::optional<Amount> fromDouble(double value);
 std::string format(decimal::Sum amount);
 } // namespace amount
 
-/// The time, or the memory, of an action kind.
-struct CostSetting {
-  KindId kind;
-  std::optional<PipeId> pipe; ///< Of this pipe only; else of every pipe.
-  /// For each stage of the pipe, or one for all of them. Of memory, what the
-  /// action takes, or gives back when it is negative.
-  std::vector<int64_t> times;
-};
-
-/// The time of the nodes of a name, on every stage.
-struct NodeCost {
-  KindId part; ///< The letters before the name.
-  std::string name;
-  Time time;
-};
-
-/// A property of stages, or of the edges that lead up from them.
-struct StageSetting {
-  std::optional<PipeId> pipe; ///< Of this pipe only; else of every pipe.
-  /// For each stage of the pipe, or one for all of them.
-  std::vector<int64_t> values;
-};
-
-/// How much more, or less, the microbatches take than the other settings say.
-struct MicrobatchScale {
-  enum class Of : uint8_t { All, Time, Memory, Bytes };
-  Of of = Of::All;
-  std::optional<KindId> kind; ///< Of Time: for actions of this kind only.
-  /// For each microbatch, pipe after pipe; in units of scaling::unit.
-  std::vector<int64_t> factors;
-};
-
 namespace scaling {
 inline constexpr int64_t unit = 1'000'000'000;
 inline constexpr int64_t max = 1'000'000 * unit;
 inline constexpr decimal::Scale decimals{9, max};
 
-/// The words of MicrobatchScale::Of.
-llvm::ArrayRef<llvm::StringRef> names();
 /// A number as a factor, rounded to nine places; nothing when it is negative
 /// or too large.
 std::optional<int64_t> fromDouble(double value);
-/// The shortest decimal.
-std::string format(int64_t factor);
 /// `value` times `factor`, rounded; `most` when it is more.
 inline int64_t apply(int64_t value, int64_t factor, int64_t most) {
   if (factor == unit)
@@ -106,46 +74,109 @@ inline int64_t apply(int64_t value, int64_t factor, int64_t most) {
 }
 } // namespace scaling
 
-/// What the time of a group follows from.
-enum class GroupRule : uint8_t { Sum, Max };
+/// A row of the table of costs.
+enum class Cost : uint8_t {
+#define COST(Name, Item, Subject, Number, Spread) Name,
+#include "ppcc/IR/Costs.def"
+};
+
+/// What a number of a cost may be.
+struct CostNumber {
+  decimal::Scale scale;
+  llvm::StringRef words; ///< For messages.
+  bool isSigned = false, isPositive = false;
+
+  /// Any number that JSON knows, rounded to the last place; nothing for what is
+  /// none, or not allowed.
+  std::optional<int64_t> parse(llvm::StringRef text) const {
+    auto value = decimal::round(text, scale);
+    return value && (isSigned || *value >= isPositive) ? value : std::nullopt;
+  }
+  /// The shortest decimal.
+  std::string format(int64_t value) const {
+    return decimal::format(value, scale.places);
+  }
+};
+
+/// Between what a cost may differ.
+enum class CostSpread : uint8_t { One, Stages, Ranks, Microbatches };
+
+/// See Costs.def.
+struct CostRow {
+  Cost what;
+  llvm::StringRef item, subject;
+  const CostNumber &number;
+  CostSpread spread;
+
+  bool isOfKind() const { return subject == "<kind>"; }
+  bool isOfNode() const { return subject == "<node>"; }
+};
+
+llvm::ArrayRef<CostRow> costRows();
+inline const CostRow &rowOf(Cost what) { return costRows()[size_t(what)]; }
+/// The items, each once.
+llvm::ArrayRef<llvm::StringRef> costItems();
+/// Whether it is a word of the table, which can be no action's name.
+bool isCostWord(llvm::StringRef word);
+
+/// What is said of one thing.
+struct CostSetting {
+  Cost what;
+  KindId kind;                ///< Of an action or a node.
+  std::string node;           ///< The name of a node.
+  std::optional<PipeId> pipe; ///< Of this pipe only; else of every pipe.
+  /// One for all, or for each of what the costs differ between: the stages of
+  /// the pipe, the ranks, the microbatches of one pipe after another.
+  std::vector<int64_t> values;
+
+  bool speaksOfKind() const {
+    return rowOf(what).isOfKind() || rowOf(what).isOfNode();
+  }
+};
+
+/// What a subject of an item names, without values; nothing when there is no
+/// such thing.
+std::optional<CostSetting> findCost(llvm::StringRef item,
+                                    llvm::StringRef subject,
+                                    const KindTable &kinds);
+/// The subjects that an item has, nodes left out.
+std::vector<llvm::StringRef> costSubjects(llvm::StringRef item,
+                                          const KindTable &kinds);
+/// The subject of a setting, as in `F`, `F.mlp` or `static`.
+std::string subjectOf(const CostSetting &setting, const KindTable &kinds);
 
 /// The costs of a program, as far as they are given; see Durations and
 /// MemoryModel for the rest. A later setting overrides earlier ones.
 struct CostModel {
-  std::vector<CostSetting> actions;
-  /// With any, what an action or group takes follows from its nodes, where it
-  /// has some.
-  std::vector<NodeCost> nodes;
-  std::optional<Time> overlap; ///< Of a whole group; else the rule says it.
-  GroupRule groupRule = GroupRule::Sum;
-  Time groupFactor =
-      cost::unit; ///< The sum, or the largest, is taken so often.
+  std::vector<CostSetting> settings;
 
-  std::optional<Time> latency; ///< Of an edge between ranks.
-  // By edge, which the stage at its lower end names; for both directions.
-  std::vector<StageSetting> latencies;  ///< Times.
-  std::vector<StageSetting> bandwidths; ///< Amounts a unit of time, above 0.
-  std::vector<StageSetting> bytes;      ///< Amounts, of a message.
+  /// One value, for all.
+  void add(Cost what, int64_t value) { add(what, KindId(), value); }
+  void add(Cost what, KindId kind, int64_t value) {
+    settings.push_back({what, kind, {}, {}, {value}});
+  }
 
-  std::vector<CostSetting> memory;
-  std::vector<StageSetting> staticMemory;
-  /// The most that a rank may hold: one for all ranks, or for each rank.
-  std::vector<Amount> memoryLimits;
-
-  std::vector<MicrobatchScale> scales;
-
-  bool hasOwnRule() const {
-    return groupRule != GroupRule::Sum || groupFactor != cost::unit;
+  auto of(Cost what) const {
+    return llvm::make_filter_range(
+        settings,
+        [what](const CostSetting &setting) { return setting.what == what; });
+  }
+  /// The one that overrides the others; null when there is none.
+  const CostSetting *last(std::initializer_list<Cost> of) const;
+  bool has(std::initializer_list<Cost> of) const { return last(of); }
+  /// Of a group: the time of whole groups, or a rule; null for the sum of its
+  /// members.
+  const CostSetting *group() const {
+    return last({Cost::Overlap, Cost::GroupSum, Cost::GroupMax});
   }
   /// Whether anything is said about the time of messages.
   bool hasMessageTimes() const {
-    return latency || !latencies.empty() || !bandwidths.empty();
+    return has({Cost::Latency, Cost::Bandwidth});
   }
-  bool empty() const {
-    return actions.empty() && nodes.empty() && !overlap && !hasOwnRule() &&
-           !hasMessageTimes() && bytes.empty() && memory.empty() &&
-           staticMemory.empty() && memoryLimits.empty() && scales.empty();
-  }
+  /// Those that no later one overrides, in the order of the table, kinds,
+  /// nodes and pipes; what is said of all pipes stands first.
+  /// O(settings * log settings).
+  std::vector<const CostSetting *> inEffect() const;
 };
 
 } // namespace ppcc

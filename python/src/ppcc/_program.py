@@ -207,7 +207,7 @@ class Program:
     def simulate(self, costs: Costs | None = None, *, transport: str | None = None) -> Report:
         """Runs the program by the clock: makespan, bubbles, memory (docs/reports.md).
 
-        `costs` are by name, `{"F": 1, "B": 2, "comm": 0.1}`, or the path of a file; they stand above the program's own.
+        `costs` are by name, `{"F": 1, "B": 2, "latency": 0.1}`, or the path of a file; they stand above the program's own.
         """
         text = self._emit("report-json", *cost_options(costs), *choice("--transport", transport))
         return Report.from_json(json.loads(text))

@@ -38,6 +38,7 @@ CASES = [  # What is replaced, by what, and what ppcc says.
     ('"skip_edges": []', '"skip_edges": [], "tensors": [{}]', ['an edge has no `edge`, `carries` [E0672]']),
     ('"pipes": [', '"pipes": [7, ', ['`a pipe` must be an object [E0671]']),
     ('[[-1,0,0,0], ', '[', ['`sites` must be [-1,0,0,0], and then file, line, column, caller [E0671]']),
+    ('[-1,0,0,0], [0,', '[-1,0,0,0], [1,', ['file 1 does not exist: `files` has 1 [E0675]']),
     ('[-1,0,0,0], [0,', '[-1,0,0,0], [9,', ['file 9 does not exist: `files` has 1 [E0675]']),
     ('[[-1,0,0,0], ', '[[-1,0,0,0], [0,1,1,99], ', ['site 99 does not exist: `sites` has']),
     ('"preconnect": [[0,1]]', '"preconnect": [[1,0]]', ['`preconnect` must be pairs of ranks, the smaller first [E0671]']),

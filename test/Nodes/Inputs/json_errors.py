@@ -10,7 +10,10 @@ CASES = [  # What is replaced, by what, and what ppcc says.
     ('"nodes": {"lanes"', '"nodes": 7, "x": {"lanes"', "`nodes` must be an object [E0671]"),
     ('"lanes": ["comp","comm"]', '"lanes": ["comp"]', "`nodes` must be made of the 1 lanes [E0671]"),
     ('"lanes": ["comp","comm"]', '"lanes": []', "`nodes` must be made of the 0 lanes [E0671]"),
-    ('"lanes": ["comp","comm"]', '"lanes": ["comp", "a b"]', "`lanes` must be a list of words [E0671]"),
+    ('"lanes": ["comp","comm"]', '"lanes": ["comp", "a b"]', "`lanes` must be a list of words: letters, digits and underscores [E0671]"),
+    ('"lanes": ["comp","comm"]', '"lanes": ["comp", "a:b"]', "`lanes` must be a list of words: letters, digits and underscores [E0671]"),
+    ('"names": ["a","b","loss"]', '"names": ["a","b.c","loss"]', "`names` must be a list of words: letters, digits and underscores [E0671]"),
+    ("[0,0,0,0]", "[0,4294967296,0,0]", ROW),
     ('"lanes": ["comp","comm"]', '"lanes": {}', "`lanes` must be a list [E0671]"),
     ('"names": ["a","b","loss"]', '"names": ["a","b"]', "`nodes` must be made of the 2 names [E0671]"),
     ('{"kind": 0, "layers": 2', '{"kind": 99, "layers": 2', "`kind` must be an integer from 0 to 7 [E0671]"),
@@ -33,6 +36,7 @@ CASES = [  # What is replaced, by what, and what ppcc says.
     ('"after": [[0,2,0]]', '"after": []', "the pattern has no place for `F.loss` of graph 0 [E0707]"),
     ('"after": [[0,2,0]]', '"after": [[0,2]]', PLACE),
     ('"after": [[0,2,0]]', '"after": [[9,2,0]]', PLACE),
+    ('"after": [[0,2,0]]', '"after": [[0,4294967298,0]]', PLACE),
     ('"patterns": [', '"patterns": [7,', "`patterns` must be an object [E0671]"),
 ]
 

@@ -1,4 +1,4 @@
-// What the readers of programs share, whatever the format.
+// Checks of what programs say in their heads, and names and places that their readers make, whatever the format.
 #pragma once
 
 #include "ppcc/Basic/Diagnostics.h"
@@ -15,10 +15,13 @@ public:
 
   /// Begins a declaration; one that was not declared is given up.
   void begin() { current.clear(); }
-  /// The kind that is being declared has this name in a rule, or, without one,
-  /// as what it restores.
-  void name(std::optional<size_t> rule, llvm::StringRef name, SourceRange at) {
-    current.push_back({KindId(), rule, name.str(), at});
+  /// The kind that is being declared has this name in a rule, or in a member.
+  void name(size_t rule, llvm::StringRef name, SourceRange at) {
+    current.push_back({KindId(), rule, nullptr, name.str(), at});
+  }
+  void name(std::optional<KindId> KindInfo::*member, llvm::StringRef name,
+            SourceRange at) {
+    current.push_back({KindId(), 0, member, name.str(), at});
   }
   /// Adds the kind that is being declared; its letters are new.
   KindId declare(KindInfo info);
@@ -30,7 +33,8 @@ public:
 private:
   struct Named {
     KindId by;
-    std::optional<size_t> rule;
+    size_t rule;
+    std::optional<KindId> KindInfo::*member; ///< Null in a rule.
     std::string name;
     SourceRange at;
   };
@@ -58,9 +62,16 @@ private:
   std::optional<uint32_t> file; ///< Its entry, when there is a site.
 };
 
+/// Whether it can name a lane, a node, a tensor: letters, digits and
+/// underscores, one at least.
+bool isName(llvm::StringRef text);
+
 /// Whether a kind may have these letters: letters and underscores, one at
 /// least.
 bool isKindName(llvm::StringRef letters);
+/// Whether a program may declare a kind of this name: texts have no other
+/// meaning for it.
+bool canNameKind(llvm::StringRef letters);
 
 /// Reports a kind for which KindInfo::canMeet() is false, and gives that.
 bool checkMeeting(const KindInfo &info, SourceRange at,

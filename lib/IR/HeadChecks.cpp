@@ -1,5 +1,5 @@
-// What the readers of programs share, whatever the format.
-#include "ppcc/IR/Reading.h"
+// Checks of what programs say in their heads, and names and places that their readers make, whatever the format.
+#include "ppcc/IR/HeadChecks.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -24,10 +24,10 @@ void KindDeclarations::resolve(
     KindInfo &info = kinds.declared(named.by);
     if (!kind)
       unknown(named.name, named.at);
-    else if (named.rule)
-      info.rules[*named.rule].kinds.push_back(*kind);
+    else if (named.member)
+      info.*named.member = *kind;
     else
-      info.restores = *kind;
+      info.rules[named.rule].kinds.push_back(*kind);
   }
 }
 
@@ -40,10 +40,21 @@ SiteId OwnSites::add(uint32_t line, uint32_t column) {
   return head.addSite({*file, line, column, {}});
 }
 
+bool ppcc::isName(StringRef text) {
+  return !text.empty() && llvm::all_of(text, [](char c) {
+    return llvm::isAlnum(c) || c == '_';
+  });
+}
+
 bool ppcc::isKindName(StringRef letters) {
   return !letters.empty() && llvm::all_of(letters, [](char c) {
     return llvm::isAlpha(c) || c == '_';
   });
+}
+
+bool ppcc::canNameKind(StringRef letters) {
+  return isKindName(letters) && !isCostWord(letters) && letters != "phase" &&
+         letters != "loop" && letters != "rank";
 }
 
 bool ppcc::checkMeeting(const KindInfo &info, SourceRange at,
