@@ -154,8 +154,8 @@ TEST(NodeOrders, TimesDoNotOverflow) {
   RandomGraphs graphs(7, 2);
   for (CostSetting &cost : graphs.program.editHead().costs.settings)
     cost.values = {cost::max};
-  graphs.program.nodes().graphs[0].nodes.resize(1);
-  NodeGraph &graph = graphs.program.nodes().graphs[0];
+  graphs.program.editHead().nodes.graphs[0].nodes.resize(1);
+  NodeGraph &graph = graphs.program.editHead().nodes.graphs[0];
   for (uint32_t i = 1; i != 1000; ++i)
     graph.nodes.push_back(
         {KindId(0), graph.nodes[0].name, 0, GraphNode::noLayer, {i - 1}});
