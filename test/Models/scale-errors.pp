@@ -39,8 +39,8 @@ schedule values() {
   on rank r { repeat 2 { F; B; } }
 }
 // JSON: bad.json:2:{{[0-9]+}}: error: `time` has 1 values, but there are 2 microbatches [E1005]
-// JSON: bad.json:3:{{[0-9]+}}: error: `memory` must be a list of numbers from 0 to 10^6 [E1006]
-// JSON: bad.json:4:{{[0-9]+}}: error: action `G` does not exist
+// JSON: bad.json:3:{{[0-9]+}}: error: `memory` must be a number from 0 to 10^6 [E1006]
+// JSON: bad.json:4:{{[0-9]+}}: error: scale `G` does not exist
 
 //--- bad.json
 {"scale": {

@@ -3,13 +3,12 @@
 // RUN: FileCheck %s --input-file=%t.ir
 // RUN: ppcc-opt %t.ir -o - | FileCheck %s
 
-// CHECK:      cost F 1
+// CHECK:      group max 1.25
+// CHECK-NEXT: cost F 1
+// CHECK-NEXT: cost B "up" [3 3.1]
 // CHECK-NEXT: cost I "down" [0.5 1.000000001]
 // CHECK-NEXT: cost I "up" [0.5 1.000000001]
 // CHECK-NEXT: cost W "up" 0.8
-// CHECK-NEXT: cost B "up" [3 3.1]
-// CHECK-NEXT: cost overlap 2.5
-// CHECK-NEXT: group max 1.25
 // CHECK-NEXT: latency 0.05
 // CHECK-NEXT: latency "up" [0.05 0.15]
 // CHECK-NEXT: bandwidth 5
