@@ -2,6 +2,8 @@
 // data allows.
 #include "ppcc/Analysis/Heads.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace ppcc;
 
 Heads::Heads(const Program &program, const ProgramIndex &index)
@@ -10,7 +12,10 @@ Heads::Heads(const Program &program, const ProgramIndex &index)
     firstPair.push_back(numPairs);
     numPairs += size_t(pipe.numStages()) * pipe.numMicrobatches;
   }
-  inboxes.resize(numPairs * 2);
+  lasts.assign(numPairs * 2, -1);
+  if (llvm::any_of(program.pipes(),
+                   [](const Pipe &pipe) { return !pipe.skipEdges.empty(); }))
+    come.resize(lasts.size());
   for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
     set(RankId(rank), program.begin(RankId(rank)));
 }
@@ -26,8 +31,11 @@ void Heads::set(RankId rank, ActionId begin) {
 void Heads::advance(RankId rank) { set(rank, end(rank)); }
 
 bool Heads::misses(const Action &action, uint8_t slotBit) const {
-  return inboxes[inputOf(action.pipe, action.stage, action.microbatch, slotBit)]
-             .come < index.sourcesOf(action.pipe, action.stage, slotBit).size();
+  size_t sources = index.sourcesOf(action.pipe, action.stage, slotBit).size();
+  if (sources == 0)
+    return false;
+  size_t input = inputOf(action.pipe, action.stage, action.microbatch, slotBit);
+  return come.empty() ? lasts[input] < 0 : come[input] < sources;
 }
 
 std::optional<Time> Heads::ready(RankId rank) {
@@ -43,9 +51,8 @@ std::optional<Time> Heads::ready(RankId rank) {
       uint8_t slotBit = rest & -rest;
       if (misses(action, slotBit))
         return std::nullopt;
-      last = std::max(last, inboxes[inputOf(action.pipe, action.stage,
-                                            action.microbatch, slotBit)]
-                                .last);
+      last = std::max(last, lasts[inputOf(action.pipe, action.stage,
+                                          action.microbatch, slotBit)]);
     }
     head.ready = std::max(head.ready, last);
   }

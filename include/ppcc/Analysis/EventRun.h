@@ -190,6 +190,14 @@ private:
   Time headStart(ActionId row, uint32_t issuedAfter) const;
   std::optional<ActionId> makerOf(const Action &action, StageId stage,
                                   uint8_t slotBit);
+  bool surelyHasData(ActionId row);
+  void handOn(ActionId row);
+  uint8_t &pairOf(const Action &action, StageId stage) {
+    const Pipe &pipe = program.pipes()[action.pipe.value];
+    return pairs[firstPair[action.pipe.value] +
+                 size_t(stage.value) * pipe.numMicrobatches +
+                 (action.microbatch - pipe.firstMicrobatch)];
+  }
   template <class Visit>
   bool visitInput(ActionId row, const Action &action, StageId source,
                   uint8_t slotBit, Visit visit);
@@ -224,6 +232,10 @@ private:
   };
   std::vector<MeetingState> meetings;
   std::vector<Queue> queues;
+  /// Without a clock. By stage and microbatch: the slots whose action has
+  /// ended, and, shifted, those that were received.
+  std::vector<uint8_t> pairs;
+  std::vector<size_t> firstPair; ///< Of each pipe, in the numbering of all.
   llvm::SmallVector<uint32_t> awake;
   llvm::SmallVector<ActionId> posted;
   uint32_t running = none;
@@ -264,6 +276,12 @@ EventRun<Clock>::EventRun(const Program &program, const ProgramIndex &index,
     queues.resize(numbers.size());
   bool isSimple = layout == QueueLayout::One || layout == QueueLayout::Stream ||
                   !around.transport;
+  for (const Pipe &pipe : program.pipes()) {
+    firstPair.push_back(pairs.size());
+    if (!Clock::isOn && !program.kinds().hasDeclared())
+      pairs.resize(pairs.size() +
+                   size_t(pipe.numStages()) * pipe.numMicrobatches);
+  }
   if (hasLanes || !isSimple)
     linkQueues();
   else
@@ -396,6 +414,8 @@ bool EventRun<Clock>::forEachNeed(ActionId row, uint32_t unit, uint32_t &number,
     if (uint32_t other = before(row, unit);
         other != none && !visit(Need{NeedKind::Queue, ActionId(other)}, 0))
       return false;
+  if (number == 0 && !pairs.empty() && surelyHasData(row))
+    return true;
   auto rules = index.rules().neededBy(row);
   uint32_t counted = 0;
   auto visitRules = [&] {
@@ -446,6 +466,45 @@ bool EventRun<Clock>::forEachNeed(ActionId row, uint32_t unit, uint32_t &number,
     ++counted;
   }
   return visitRules();
+}
+
+/// Whether the data that a row reads is there; false where that takes a closer
+/// look.
+template <class Clock> bool EventRun<Clock>::surelyHasData(ActionId row) {
+  const KindInfo &info = program.kindOf(row);
+  if (info.kindClass == KindClass::Recv ||
+      (!around.transport && !info.isCompute()))
+    return true;
+  Action action = program[row];
+  uint8_t own = pairOf(action, action.stage);
+  if (!info.isCompute())
+    return own & info.defines;
+  const Pipe &pipe = program.pipes()[action.pipe.value];
+  if ((own & info.needs) != info.needs || pipe.slices != 1)
+    return false;
+  for (unsigned rest = info.defines & slot::moving; rest; rest &= rest - 1) {
+    auto sources = index.sourcesOf(action.pipe, action.stage, rest & -rest);
+    if (sources.empty())
+      continue;
+    bool isLocal =
+        !around.transport || pipe.rankOfStage[sources[0].value] ==
+                                 pipe.rankOfStage[action.stage.value];
+    uint8_t come = isLocal ? pairOf(action, sources[0]) : own >> slot::count;
+    if (sources.size() != 1 || !(come & rest & -rest))
+      return false;
+  }
+  return true;
+}
+
+/// Notes what a row that ended leaves for others.
+template <class Clock> void EventRun<Clock>::handOn(ActionId row) {
+  const KindInfo &info = program.kindOf(row);
+  if (info.kindClass == KindClass::Send ||
+      (!info.isCompute() && !around.transport))
+    return;
+  Action action = program[row];
+  pairOf(action, action.stage) |=
+      info.isCompute() ? info.defines : info.defines << slot::count;
 }
 
 /// Who makes a slot for `action`; nothing, and noted, when nobody does.
@@ -652,6 +711,8 @@ template <class Clock> void EventRun<Clock>::finish(uint32_t number) {
 template <class Clock> void EventRun<Clock>::end(ActionId row, Moment at) {
   clock.end(row, at);
   states[row.value] = Ended;
+  if (!pairs.empty())
+    handOn(row);
   for (uint32_t number = firstWaiter[row.value]; number != 0;
        number = queues[number - 1].nextWaiter) {
     queues[number - 1].waits = false;

@@ -8,8 +8,9 @@ namespace ppcc {
 
 /// The next item of each rank, an action or a group, and the time at which the
 /// last of its inputs from other stages came. What an action needs of its own
-/// stage runs before it on its rank, which is not checked here. 32 bytes a pair
-/// of stage and microbatch; O(actions + messages) over the whole run.
+/// stage runs before it on its rank, which is not checked here. 16 bytes a pair
+/// of stage and microbatch, 24 with skip edges; O(actions + messages) over the
+/// whole run.
 class Heads {
 public:
   Heads(const Program &program, const ProgramIndex &index);
@@ -28,7 +29,7 @@ public:
 
   /// Counts the inputs of all stages and microbatches, Output and InputGrad
   /// apart; those of one slot share a number.
-  size_t numInputs() const { return inboxes.size(); }
+  size_t numInputs() const { return lasts.size(); }
   size_t inputOf(PipeId pipe, StageId reader, uint32_t microbatch,
                  uint8_t slotBit) const {
     const Pipe &info = program.pipes()[pipe.value];
@@ -46,13 +47,13 @@ public:
   }
   /// The same for the input with this number.
   void deliver(size_t input, Time at) {
-    Inbox &inbox = inboxes[input];
-    ++inbox.come;
-    inbox.last = std::max(inbox.last, at);
+    lasts[input] = std::max(lasts[input], at);
+    if (!come.empty())
+      ++come[input];
   }
 
   /// When the last of an input came; 0 before any did.
-  Time lastOf(size_t input) const { return inboxes[input].last; }
+  Time lastOf(size_t input) const { return std::max<Time>(lasts[input], 0); }
 
   /// The row of the next item whose inputs have not all come, and the slot that
   /// is missing; no slot when all have come since ready() was last asked. Call
@@ -65,11 +66,6 @@ private:
     ActionId member; ///< The first row whose inputs have not all come.
     Time ready = 0;  ///< When those of the rows before it had.
   };
-  struct Inbox {
-    uint32_t come = 0; ///< Inputs.
-    Time last = 0;
-  };
-
   /// Whether inputs of the slot have not come yet. WeightGrad has none.
   bool misses(const Action &action, uint8_t slotBit) const;
   void set(RankId rank, ActionId begin);
@@ -78,7 +74,10 @@ private:
   const ProgramIndex &index;
   std::vector<size_t> firstPair; ///< Of each pipe, in the numbering of all.
   size_t numPairs = 0;           ///< Of stage and microbatch.
-  std::vector<Inbox> inboxes;    ///< By inputOf().
+  /// By inputOf(): when the last came, or -1, and, where stages have several,
+  /// how many did.
+  std::vector<Time> lasts;
+  std::vector<uint32_t> come;
   std::vector<Head> heads;
 };
 
