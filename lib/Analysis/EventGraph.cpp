@@ -20,6 +20,8 @@ void EventGraph::linkUnits() {
       while (!isMember(row, first))
         ++first.value;
       units[row.value] = first.value;
+      if (!isInQueues(row))
+        continue;
       uint32_t &before = last[queueOf(row, RankId(rank))];
       if (before != none && units[before] != first.value)
         previous[row.value] = before;
@@ -48,7 +50,7 @@ std::vector<EventGraph::Block> EventGraph::blocks() {
   std::vector<uint32_t> heads;
   for (uint32_t row = 0; row != program.size(); ++row) {
     uint32_t unit = units[row], before = previous[unit];
-    if (state(ActionId(row)) == Ended)
+    if (state(ActionId(row)) == Ended || !isInQueues(ActionId(row)))
       continue;
     if (state(ActionId(unit)) != Waiting || before == none ||
         state(ActionId(before)) == Ended)

@@ -139,7 +139,7 @@ protected:
         visit(row);
   }
   bool isInQueues(ActionId row) const {
-    return around.transport || around.inLine || isCompute(row);
+    return !skipsMessages || isCompute(row);
   }
   uint32_t queueOf(ActionId row, RankId rank) const {
     return around.inLine ? rank.value : numbers.of(program[row], rank);
@@ -157,6 +157,8 @@ protected:
   const Surroundings around;
   const QueueLayout layout;
   const bool hasStreams, hasLanes;
+  /// Messages keep no action waiting, nor are there rules that name them.
+  const bool skipsMessages;
   const bool splitsGroups; ///< The compute actions of a group from its
                            ///< messages.
   Clock clock;
@@ -253,8 +255,10 @@ EventRun<Clock>::EventRun(const Program &program, const ProgramIndex &index,
                               : QueueLayout::StreamPerEdge),
       hasStreams(around.transport && around.transport->hasStreams()),
       hasLanes(!around.inLine && program.kinds().hasBeside()),
-      splitsGroups(hasStreams || (!around.transport && !around.inLine)),
-      clock(std::move(clock)), groups(program),
+      skipsMessages(!around.transport &&
+                    (!around.inLine || !program.kinds().hasDeclared())),
+      splitsGroups(hasStreams || skipsMessages), clock(std::move(clock)),
+      groups(program),
       numbers(program, around.transport ? messages : nullptr, layout),
       states(program.size(), Waiting), firstWaiter(program.size()) {
   if (!around.inLine)
