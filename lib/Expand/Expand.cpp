@@ -3,11 +3,11 @@
 
 #include "Insert.h"
 #include "RankState.h"
+#include "Sites.h"
 #include "ppcc/Sema/Walk.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/bit.h"
 
 #include <set>
 
@@ -18,11 +18,7 @@ using llvm::StringRef;
 
 namespace {
 
-/// Places that actions may come from; each way of calls that leads to one
-/// counts.
-constexpr uint32_t maxSites = 1u << 22;
-
-class Expander final : Counters {
+class Expander {
 public:
   Expander(const Module &module, Instance instance, const Limits &limits,
            Evaluator &evaluator, const SourceManager &sources,
@@ -30,7 +26,8 @@ public:
       : module(module), instance(std::move(instance)),
         program(std::move(this->instance.program)), limits(limits),
         evaluator(evaluator), sources(sources), diags(diags),
-        phaseOf(module.stmts.size()), siteOf(module.stmts.size()) {
+        state(module.kinds, this->instance, program, evaluator, diags),
+        sites(module.stmts.size(), program, evaluator, sources, diags) {
     for (size_t whole = 0; whole != module.kinds.size(); ++whole)
       for (size_t part = 0; part != module.kinds.size(); ++part)
         if (std::optional<KindId> rest =
@@ -45,14 +42,16 @@ public:
   std::optional<Program> run() {
     size_t before = diags.errorCount();
     reserve();
-    chunksOfRanks();
-    evaluator.counters = this;
+    evaluator.counters = &state;
     const ast::OnRankItem &onRank = *instance.schedule->onRank;
     for (uint32_t r = 0; r != program.numRanks() && !diags.saturated() &&
-                         !stopped && evaluator.hasSteps();
+                         !isStopped() && evaluator.hasSteps();
          ++r) {
-      rank = RankId(r);
-      begin(r);
+      state.begin(r);
+      phase = PhaseId();
+      sites.caller = SiteId();
+      defer = {};
+      inGroup = false;
       program.editRows().beginRank();
       evaluator.clearFailed();
       size_t previous = evaluator.pushFrame(instance.schedule->numLocals);
@@ -98,60 +97,21 @@ private:
     program.editRows().reserve(std::min(rows, limits.maxActions));
   }
 
-  /// The stages of each rank, pipe after pipe, ascending.
-  void chunksOfRanks() {
-    chunkStart.assign(program.numRanks() + 1, 0);
-    for (const Pipe &pipe : program.pipes())
-      for (RankId host : pipe.rankOfStage)
-        ++chunkStart[host.value + 1];
-    for (uint32_t r = 0; r != program.numRanks(); ++r)
-      chunkStart[r + 1] += chunkStart[r];
-    chunkStage.resize(chunkStart.back());
-    std::vector<uint32_t> next(chunkStart.begin(), chunkStart.end() - 1);
-    for (size_t p = 0; p != program.pipes().size(); ++p)
-      for (uint32_t s = 0; s != program.pipes()[p].numStages(); ++s)
-        chunkStage[next[program.pipes()[p].rankOfStage[s].value]++] = {
-            PipeId(p), StageId(s)};
-  }
-
-  void begin(uint32_t r) {
-    chunks.resize(chunkStart[r + 1] - chunkStart[r]);
-    for (size_t i = 0; i != chunks.size(); ++i) {
-      auto [pipe, stage] = chunkStage[chunkStart[r] + i];
-      Chunk &chunk = chunks[i];
-      chunk.pipe = pipe;
-      chunk.stage = stage;
-      chunk.padded = instance.padded[pipe.value];
-      std::fill(std::begin(chunk.issued), std::end(chunk.issued), 0);
-      chunk.queued.clear();
-      chunk.firstQueued = 0;
-      chunk.placeOf.clear();
-      chunk.pending = 0;
-      if (module.kinds.hasDeclared())
-        chunk.issuedDeclared.assign(module.kinds.size(), 0);
-    }
-    issuedOfRank.assign(module.kinds.size(), 0);
-    queue.clear();
-    phase = PhaseId();
-    caller = SiteId();
-    defer = {};
-    inGroup = false;
-  }
-
   void checkLeftPending() {
-    const DeferredQueue::Entry *entry = queue.oldest();
+    const DeferredQueue::Entry *entry = state.queue.oldest();
     if (!entry)
       return;
-    const Chunk &chunk = chunks[entry->chunk];
+    const Chunk &chunk = state.chunks[entry->chunk];
     StringRef letters = module.kinds[entry->kind].letters;
     const Pipe &pipe = program.pipes()[chunk.pipe.value];
     if (!evaluator.fail(diag::LeftPending, instance.schedule->onRank->range))
       return;
     auto builder = diags.report<diag::LeftPending>(
-        instance.schedule->onRank->range, rank.value, queue.size(), letters,
+        instance.schedule->onRank->range, state.rank.value, state.queue.size(),
+        letters,
         fmt::format("{}{}{}", chunk.stage.value, letters,
                     pipe.firstMicrobatch + entry->microbatch));
-    if (SourceLoc at = siteLoc.lookup(entry->site.value); at.valid())
+    if (SourceLoc at = sites.locOf(entry->site); at.valid())
       builder.note(at, "it was left by this action");
   }
 
@@ -168,7 +128,7 @@ private:
     switch (stmt->kind) {
     case StmtKind::Phase: {
       auto *s = cast<ast::PhaseStmt>(stmt);
-      PhaseId outer = std::exchange(phase, phaseOfStatement(*s));
+      PhaseId outer = std::exchange(phase, sites.phase(*s));
       bool ok = !evaluator.failed() && body(s->body);
       phase = outer;
       return ok;
@@ -221,7 +181,7 @@ private:
       if (progress == before) {
         if (evaluator.fail(diag::EndlessWhile, stmt->range))
           diags.report<diag::EndlessWhile>(stmt->range)
-              .note({}, "on rank {}", rank.value);
+              .note({}, "on rank {}", state.rank.value);
         return false;
       }
     }
@@ -234,15 +194,15 @@ private:
       args.push_back(evaluator.evalAs(stmt->args[i].value, block.params[i]));
     if (evaluator.failed())
       return false;
-    SiteId outer = std::exchange(caller, site(stmt));
-    if (stopped)
+    SiteId outer = std::exchange(sites.caller, sites.site(stmt));
+    if (isStopped())
       return false;
     size_t previous = evaluator.pushFrame(block.numLocals);
     for (size_t i = 0; i != args.size(); ++i)
       evaluator.local(i) = args[i];
     bool ok = body(block.item->body);
     evaluator.popFrame(previous);
-    caller = outer;
+    sites.caller = outer;
     return ok;
   }
 
@@ -276,13 +236,13 @@ private:
       }
 
     Chunk *chunk = info->scope == KindScope::Rank
-                       ? anyChunk(stmt->range)
-                       : resolve(chunkArg ? &*chunkArg : nullptr, stmt->range,
-                                 info->letters);
+                       ? state.anyChunk(stmt->range)
+                       : state.resolve(chunkArg ? &*chunkArg : nullptr,
+                                       stmt->range, info->letters);
     if (!chunk)
       return false;
     const Pipe &pipe = program.pipes()[chunk->pipe.value];
-    uint64_t &issued = issuedOf(*chunk, kind);
+    uint64_t &issued = state.issuedOf(*chunk, kind);
     uint64_t index = info->scope == KindScope::Microbatch ? issued : 0;
     if (microbatch) {
       if (*microbatch < pipe.firstMicrobatch ||
@@ -292,7 +252,7 @@ private:
               .report<diag::MicrobatchOutOfRange>(
                   stmt->range, *microbatch, chunk->stage.value,
                   pipe.firstMicrobatch, pipe.firstMicrobatch + chunk->padded)
-              .note({}, "on rank {}", rank.value);
+              .note({}, "on rank {}", state.rank.value);
         return false;
       }
       index = *microbatch - pipe.firstMicrobatch;
@@ -303,15 +263,16 @@ private:
         diags
             .report<diag::NoMicrobatchLeft>(stmt->range, info->letters,
                                             chunk->padded, chunk->stage.value)
-            .note({}, "on rank {}", rank.value);
+            .note({}, "on rank {}", state.rank.value);
       return false;
     }
     ++issued;
     ++progress;
-    SiteId at = site(stmt);
+    SiteId at = sites.site(stmt);
     if (auto owed = leaves.find(kind.value); owed != leaves.end())
-      queue.push(chunks, {static_cast<uint32_t>(chunk - chunks.data()),
-                          static_cast<uint32_t>(index), owed->second, at});
+      state.queue.push(state.chunks,
+                       {static_cast<uint32_t>(chunk - state.chunks.data()),
+                        static_cast<uint32_t>(index), owed->second, at});
     return emit(kind, *chunk, index, at, stmt) && (inGroup || takeLate(stmt));
   }
 
@@ -328,7 +289,7 @@ private:
   /// Adds the row, unless the microbatch is only padding.
   bool emit(KindId kind, const Chunk &chunk, uint64_t index, SiteId at,
             const ast::Stmt *stmt) {
-    if (stopped)
+    if (isStopped())
       return false;
     if (++laidOut > limits.maxActions) {
       diags.report<diag::TooManyActions>(stmt->range, laidOut,
@@ -360,15 +321,16 @@ private:
     const DeferredQueue::Entry *entry;
     std::string where;
     if (chunkArg || microbatch) {
-      Chunk *chunk = resolve(chunkArg ? &*chunkArg : nullptr, stmt->range,
-                             module.kinds[kind].letters);
+      Chunk *chunk = state.resolve(chunkArg ? &*chunkArg : nullptr, stmt->range,
+                                   module.kinds[kind].letters);
       if (!chunk)
         return false;
       const Pipe &pipe = program.pipes()[chunk->pipe.value];
       if (microbatch) {
         entry = *microbatch < pipe.firstMicrobatch
                     ? nullptr
-                    : queue.find(*chunk, *microbatch - pipe.firstMicrobatch);
+                    : state.queue.find(*chunk,
+                                       *microbatch - pipe.firstMicrobatch);
         if (!entry) {
           if (evaluator.fail(diag::NotPending, stmt->range))
             diags
@@ -376,23 +338,23 @@ private:
                     stmt->range,
                     fmt::format("{}{}{}", chunk->stage.value,
                                 module.kinds[kind].letters, *microbatch))
-                .note({}, "on rank {}", rank.value);
+                .note({}, "on rank {}", state.rank.value);
           evaluator.clearFailed();
           return true;
         }
       } else {
-        entry = queue.oldest(*chunk);
+        entry = state.queue.oldest(*chunk);
         where = fmt::format(" of stage {}", chunk->stage.value);
       }
     } else {
-      entry = queue.oldest();
+      entry = state.queue.oldest();
     }
     if (!entry) {
       if (evaluator.fail(diag::EmptyQueue, stmt->range))
         diags
             .report<diag::EmptyQueue>(stmt->range, module.kinds[kind].letters,
                                       where)
-            .note({}, "on rank {}", rank.value);
+            .note({}, "on rank {}", state.rank.value);
       evaluator.clearFailed();
       return true;
     }
@@ -402,19 +364,20 @@ private:
   bool take(KindId kind, const DeferredQueue::Entry *entry,
             const ast::Stmt *stmt) {
     DeferredQueue::Entry taken = *entry;
-    queue.take(chunks, entry);
-    Chunk &chunk = chunks[taken.chunk];
-    ++issuedOf(chunk, kind);
+    state.queue.take(state.chunks, entry);
+    Chunk &chunk = state.chunks[taken.chunk];
+    ++state.issuedOf(chunk, kind);
     ++progress;
-    return emit(kind, chunk, taken.microbatch, site(stmt), stmt);
+    return emit(kind, chunk, taken.microbatch, sites.site(stmt), stmt);
   }
 
   /// The deferred actions above the lag.
   bool takeLate(const ast::Stmt *stmt) {
     if (!defer.active || !defer.lag)
       return true;
-    while (queue.size() != 0 && static_cast<int64_t>(queue.size()) > *defer.lag)
-      if (!take(defer.kind, queue.oldest(), stmt))
+    while (state.queue.size() != 0 &&
+           static_cast<int64_t>(state.queue.size()) > *defer.lag)
+      if (!take(defer.kind, state.queue.oldest(), stmt))
         return false;
     return true;
   }
@@ -426,164 +389,25 @@ private:
       ChunkArg arg = evaluator.evalChunk(stmt->chunk);
       chunk = evaluator.failed()
                   ? nullptr
-                  : resolve(&arg, stmt->range, module.kinds[kind].letters);
+                  : state.resolve(&arg, stmt->range,
+                                  module.kinds[kind].letters);
       if (!chunk)
         return false;
     }
     while (const DeferredQueue::Entry *entry =
-               chunk ? queue.oldest(*chunk) : queue.oldest())
+               chunk ? state.queue.oldest(*chunk) : state.queue.oldest())
       if (!take(kind, entry, stmt))
         return false;
     return true;
   }
 
-  // ---- Chunks and counters ----
-
-  /// Counts the actions of a kind that a chunk, or its rank, has issued.
-  uint64_t &issuedOf(Chunk &chunk, KindId kind) {
-    const KindInfo &info = module.kinds[kind];
-    if (info.scope == KindScope::Rank)
-      return issuedOfRank[kind.value];
-    if (info.isDeclared())
-      return chunk.issuedDeclared[kind.value];
-    return chunk.issued[llvm::countr_zero(unsigned(info.mainSlot()))];
-  }
-
-  /// The chunk that an action of the rank stands with.
-  Chunk *anyChunk(SourceRange range) {
-    if (!chunks.empty())
-      return &chunks.front();
-    if (evaluator.fail(diag::NoChunk, range))
-      diags.report<diag::NoChunk>(range, rank.value, "");
-    return nullptr;
-  }
-
-  /// The chunk that an argument, or its absence, names on this rank; null after
-  /// reporting that there is none.
-  Chunk *resolve(const ChunkArg *arg, SourceRange range, StringRef letters) {
-    if (!arg) {
-      if (chunks.size() == 1)
-        return &chunks.front();
-      if (chunks.empty()) {
-        if (evaluator.fail(diag::NoChunk, range))
-          diags.report<diag::NoChunk>(range, rank.value, "");
-      } else if (evaluator.fail(diag::WhichChunk, range)) {
-        diags.report<diag::WhichChunk>(range, rank.value, chunks.size(), "",
-                                       letters);
-      }
-      return nullptr;
-    }
-    if (!arg->isPipe) {
-      if (arg->value >= 0 && uint64_t(arg->value) < chunks.size())
-        return &chunks[arg->value];
-      if (evaluator.fail(diag::ChunkOutOfRange, arg->range))
-        diags.report<diag::ChunkOutOfRange>(arg->range, rank.value, arg->value)
-            .note({}, "rank {} has {} chunk{}", rank.value, chunks.size(),
-                  chunks.size() == 1 ? "" : "s");
-      return nullptr;
-    }
-    const PipePart &part = instance.parts[arg->value];
-    Chunk *found = nullptr;
-    size_t matches = 0;
-    for (Chunk &chunk : chunks)
-      if (part.has(chunk.pipe, chunk.stage) && ++matches == 1)
-        found = &chunk;
-    if (matches == 1)
-      return found;
-    std::string ofPipe = fmt::format(
-        " of {} `{}`",
-        size_t(arg->value) < program.pipes().size() ? "pipe" : "module",
-        part.name);
-    if (matches == 0) {
-      if (evaluator.fail(diag::NoChunk, arg->range))
-        diags.report<diag::NoChunk>(arg->range, rank.value, ofPipe);
-    } else if (evaluator.fail(diag::WhichChunk, arg->range)) {
-      diags.report<diag::WhichChunk>(arg->range, rank.value, matches, ofPipe,
-                                     letters);
-    }
-    return nullptr;
-  }
-
-  std::optional<int64_t> issued(KindId kind, const ChunkArg *arg,
-                                SourceRange range) override {
-    const KindInfo &info = module.kinds[kind];
-    Chunk *chunk = info.scope == KindScope::Rank && !arg
-                       ? anyChunk(range)
-                       : resolve(arg, range, info.letters);
-    if (!chunk)
-      return std::nullopt;
-    return issuedOf(*chunk, kind);
-  }
-
-  std::optional<int64_t> pending(const ChunkArg *arg,
-                                 SourceRange range) override {
-    if (!arg)
-      return queue.size();
-    Chunk *chunk = resolve(arg, range, "pending");
-    if (!chunk)
-      return std::nullopt;
-    return chunk->pending;
-  }
-
-  std::optional<int64_t> padded(const ChunkArg *arg,
-                                SourceRange range) override {
-    if (!arg && program.pipes().size() == 1)
-      return instance.padded.front();
-    if (arg && arg->isPipe)
-      return instance.padded[instance.parts[arg->value].pipe.value];
-    Chunk *chunk = resolve(arg, range, "padded");
-    if (!chunk)
-      return std::nullopt;
-    return chunk->padded;
-  }
-
-  // ---- Phases and sites ----
-
-  PhaseId phaseOfStatement(const ast::PhaseStmt &stmt) {
-    PhaseId &known = phaseOf[stmt.id];
-    if (known.value == 0) {
-      if (program.phases().size() > Program::maxPhases) {
-        if (evaluator.fail(diag::OutOfRange, stmt.name.range))
-          diags.report<diag::OutOfRange>(
-              stmt.name.range, "the number of phases", program.phases().size(),
-              0, Program::maxPhases);
-        return PhaseId();
-      }
-      known = program.editHead().phase(stmt.name.text);
-    }
-    return known;
-  }
-
-  /// The site of a statement in the block call that is being laid out.
-  SiteId site(const ast::Stmt *stmt) {
-    SiteCache &cache = siteOf[stmt->id];
-    if (cache.site.value != 0 && cache.caller == caller)
-      return cache.site;
-    SiteId &known = sites[{stmt->id, caller.value}];
-    if (known.value == 0) {
-      if (program.sites().size() > maxSites) {
-        diags.report<diag::OutOfRange>(
-            stmt->range, "the number of places with their calls of blocks",
-            program.sites().size(), 0, maxSites);
-        stopped = true;
-        return SiteId();
-      }
-      Position at = sources.position(stmt->range.begin);
-      Head &head = program.editHead();
-      known = head.addSite({head.file(at.file), at.line, at.column, caller});
-      siteLoc[known.value] = stmt->range.begin;
-    }
-    cache = {caller, known};
-    return known;
-  }
+  /// Whether a limit was reached: no rank goes on.
+  bool isStopped() const { return stopped || sites.isFull; }
 
   struct Defer {
     bool active = false;
     KindId kind;
     std::optional<int64_t> lag;
-  };
-  struct SiteCache {
-    SiteId caller, site;
   };
 
   const Module &module;
@@ -593,31 +417,20 @@ private:
   Evaluator &evaluator;
   const SourceManager &sources;
   DiagnosticEngine &diags;
+  RankState state;
+  SiteTable sites;
 
   llvm::DenseMap<uint32_t, KindId>
       leaves;                    ///< By kind: what it leaves on the queue.
   std::set<uint32_t> isDeferred; ///< Kinds that are taken from the queue.
 
-  std::vector<uint32_t> chunkStart; ///< By rank, into chunkStage.
-  std::vector<std::pair<PipeId, StageId>> chunkStage;
-
-  RankId rank;
-  std::vector<Chunk> chunks;
-  std::vector<uint64_t> issuedOfRank; ///< By kind; of those with one a rank.
-  DeferredQueue queue;
   PhaseId phase;
-  SiteId caller;
   Defer defer;
   bool inGroup = false;
   uint32_t groupRows = 0;
   uint64_t progress = 0;
   uint64_t laidOut = 0; ///< Actions of all ranks, those for padding included.
-  bool stopped = false; ///< A limit was reached: no rank goes on.
-
-  std::vector<PhaseId> phaseOf;
-  std::vector<SiteCache> siteOf;
-  llvm::DenseMap<std::pair<uint32_t, uint32_t>, SiteId> sites;
-  llvm::DenseMap<uint32_t, SourceLoc> siteLoc;
+  bool stopped = false;
 };
 
 } // namespace

@@ -1,6 +1,7 @@
 // What a rank has issued so far, and which weight gradients it still owes.
 #pragma once
 
+#include "ppcc/IR/Program.h"
 #include "ppcc/Sema/Instance.h"
 
 #include <optional>
@@ -54,6 +55,53 @@ private:
   std::vector<Entry> entries;
   size_t first = 0;
   uint64_t count = 0;
+};
+
+/// The rank that is laid out, as counters see it. Chunks that do not exist are
+/// reported.
+class RankState final : public sema::Counters {
+public:
+  RankState(const KindTable &kinds, const sema::Instance &instance,
+            const Program &program, sema::Evaluator &evaluator,
+            DiagnosticEngine &diags)
+      : kinds(kinds), instance(instance), program(program),
+        evaluator(evaluator), diags(diags) {
+    placeChunks();
+  }
+  void begin(uint32_t r);
+
+  /// Counts the actions of a kind that a chunk, or its rank, has issued.
+  uint64_t &issuedOf(Chunk &chunk, KindId kind);
+  /// The chunk that an action of the rank stands with.
+  Chunk *anyChunk(SourceRange range);
+  /// The chunk that an argument, or its absence, names on this rank; null after
+  /// reporting that there is none.
+  Chunk *resolve(const sema::ChunkArg *arg, SourceRange range,
+                 llvm::StringRef letters);
+
+  std::optional<int64_t> issued(KindId kind, const sema::ChunkArg *arg,
+                                SourceRange range) override;
+  std::optional<int64_t> pending(const sema::ChunkArg *arg,
+                                 SourceRange range) override;
+  std::optional<int64_t> padded(const sema::ChunkArg *arg,
+                                SourceRange range) override;
+
+  RankId rank;
+  std::vector<Chunk> chunks;
+  DeferredQueue queue;
+
+private:
+  /// Finds the stages of each rank, pipe after pipe, ascending.
+  void placeChunks();
+
+  const KindTable &kinds;
+  const sema::Instance &instance;
+  const Program &program;
+  sema::Evaluator &evaluator;
+  DiagnosticEngine &diags;
+  std::vector<uint32_t> chunkStart; ///< By rank, into chunkStage.
+  std::vector<std::pair<PipeId, StageId>> chunkStage;
+  std::vector<uint64_t> issuedOfRank; ///< By kind; of those with one a rank.
 };
 
 } // namespace ppcc

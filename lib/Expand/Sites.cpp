@@ -1,0 +1,42 @@
+#include "Sites.h"
+
+using namespace ppcc;
+using namespace ppcc::sema;
+
+/// Places that actions may come from; each way of calls that leads to one
+/// counts.
+constexpr uint32_t maxSites = 1u << 22;
+
+PhaseId SiteTable::phase(const ast::PhaseStmt &stmt) {
+  PhaseId &known = phaseOf[stmt.id];
+  if (known.value == 0) {
+    if (program.phases().size() > Program::maxPhases) {
+      if (evaluator.fail(diag::OutOfRange, stmt.name.range))
+        diags.report<diag::OutOfRange>(
+            stmt.name.range, "the number of phases", program.phases().size(),
+            0, Program::maxPhases);
+      return PhaseId();
+    }
+    known = program.editHead().phase(stmt.name.text);
+  }
+  return known;
+}
+
+SiteId SiteTable::find(const ast::Stmt *stmt) {
+  SiteId &known = sites[{stmt->id, caller.value}];
+  if (known.value == 0) {
+    if (program.sites().size() > maxSites) {
+      diags.report<diag::OutOfRange>(
+          stmt->range, "the number of places with their calls of blocks",
+          program.sites().size(), 0, maxSites);
+      isFull = true;
+      return SiteId();
+    }
+    Position at = sources.position(stmt->range.begin);
+    Head &head = program.editHead();
+    known = head.addSite({head.file(at.file), at.line, at.column, caller});
+    siteLoc[known.value] = stmt->range.begin;
+  }
+  siteOf[stmt->id] = {caller, known};
+  return known;
+}
