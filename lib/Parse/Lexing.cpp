@@ -85,7 +85,9 @@ private:
   unsigned depth = 0;
 };
 
-void reportUnknown(const SourceToken &token, DiagnosticEngine &diags) {
+/// Reports a character that no token begins with. The operator that is meant,
+/// if it is one of other languages; else nothing.
+StringRef reportUnknown(const SourceToken &token, DiagnosticEngine &diags) {
   auto builder = diags.report<diag::UnknownCharacter>(
       token.range, fmt::format("`{}`", token.text()));
   StringRef meant = llvm::StringSwitch<StringRef>(token.text())
@@ -95,6 +97,7 @@ void reportUnknown(const SourceToken &token, DiagnosticEngine &diags) {
                         .Default("");
   if (!meant.empty())
     builder.note({}, "did you mean `{}`?", meant);
+  return meant;
 }
 
 } // namespace
@@ -113,17 +116,20 @@ TokenList ppcc::lex(antlr4::Lexer &lexer, const TokenOrigin &origin,
       tokens.push_back(std::move(token));
       return tokens;
     }
+    StringRef text = token->text();
     if (type == ScheduleLexer::UNKNOWN) {
-      if (range.begin != endOfUnknown) // One message for a run of them.
-        reportUnknown(*token, diags);
+      bool isFirst = range.begin != endOfUnknown; // Of a run: one message.
+      text = isFirst ? reportUnknown(*token, diags) : "";
       endOfUnknown = range.end;
-      continue;
+      if (text.empty())
+        continue;
+      token->setType(lexer.getTokenType(fmt::format("'{}'", text)));
     }
     if (type == ScheduleLexer::OPEN_STRING) {
       diags.report<diag::UnterminatedString>(range);
       continue;
     }
-    if (meter.take(token->text()) > maxNesting) {
+    if (meter.take(text) > maxNesting) {
       diags.report<diag::TooDeep>(range, maxNesting);
       return {};
     }

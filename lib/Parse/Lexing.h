@@ -42,6 +42,7 @@ public:
 
   std::string getText() const override { return text().str(); }
   size_t getType() const override { return type; }
+  void setType(size_t newType) { type = newType; }
   size_t getLine() const override { return line; }
   size_t getCharPositionInLine() const override { return 0; }
   size_t getChannel() const override { return 0; }
