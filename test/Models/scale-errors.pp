@@ -54,11 +54,11 @@ program {
   ranks 1
   pipe "main" microbatches 0..2 ranks [0]
   scale time [1 2000000]
-// CHECK: bad.ir:[[#@LINE-1]]:17: error: expected a factor from 0 to 10^6 [E0601]
+// CHECK: bad.ir:[[#@LINE-1]]:17: error: expected a number from 0 to 10^6 [E0601]
   scale G [1 1]
-// CHECK: bad.ir:[[#@LINE-1]]:9: error: expected the letters of a compute action, or all, time, memory, bytes [E0601]
+// CHECK: bad.ir:[[#@LINE-1]]:9: error: expected one of all, time, memory, bytes, F, B, I, W [E0601]
   scale memory 1
-// CHECK: bad.ir:[[#@LINE-1]]:3: error: expected a factor for each of 2 microbatches [E0601]
+// CHECK: bad.ir:[[#@LINE-1]]:3: error: `scale memory` has 1 values, but there are 2 microbatches [E1005]
 }
 
 //--- many.pp

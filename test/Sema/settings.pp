@@ -14,7 +14,7 @@ schedule s() {
     // CHECK-NEXT:     |          ^~~~~~~
     // CHECK-NEXT: note: docs/language.md lists the settings of `model` and of `comm`
     cost Forward = 1;
-    // CHECK:      settings.pp:[[#@LINE+4]]:5: error: `cost` takes one of overlap, F, B, I, W, but none is given [E0312]
+    // CHECK:      settings.pp:[[#@LINE+4]]:5: error: `cost` takes one of F, B, I, W, overlap, but none is given [E0312]
     // CHECK-NEXT:   [[#@LINE+3]] |     cost = 1;
     // CHECK-NEXT:     |     ^~~~
     // CHECK-NEXT: note: docs/language.md lists what each function, placement and action takes
