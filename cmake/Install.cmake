@@ -20,6 +20,20 @@ if(PPCC_TORCH)
     FILES_MATCHING PATTERN "*.h")
 endif()
 
+# The compiler as a library, in one archive, is a component that the packages of cpack leave out, too.
+add_library(ppccArchive STATIC)
+set_target_properties(ppccArchive PROPERTIES OUTPUT_NAME ppcc EXPORT_NAME compiler LINKER_LANGUAGE CXX)
+target_compile_features(ppccArchive INTERFACE cxx_std_20)
+foreach(part Support Basic AST IR Import Grammar Parse Sema Expand Pass Analysis Verify Transforms Emit Schedules Compiler)
+  target_sources(ppccArchive PRIVATE $<TARGET_OBJECTS:ppcc${part}>)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/include/ppcc/${part})
+    install(DIRECTORY include/ppcc/${part} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ppcc COMPONENT compiler)
+  endif()
+endforeach()
+install(TARGETS ppccArchive EXPORT ppccCompilerTargets COMPONENT compiler
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT compiler INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT ppccCompilerTargets NAMESPACE ppcc:: DESTINATION ${PPCC_CMAKE_DIR} COMPONENT compiler)
+
 configure_package_config_file(cmake/ppccConfig.cmake.in ${PROJECT_BINARY_DIR}/ppccConfig.cmake
   INSTALL_DESTINATION ${PPCC_CMAKE_DIR} PATH_VARS PPCC_LIT_DIR PPCC_SCHEDULES_DIR)
 # Nothing in the package is compiled for one architecture but the programs, which are run and not linked.

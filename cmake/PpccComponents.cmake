@@ -1,4 +1,4 @@
-# The parts of the engine that need a package of their own: find_package(ppcc COMPONENTS json mpi torch).
+# The parts of ppcc that need packages of their own: find_package(ppcc COMPONENTS compiler json mpi torch).
 cmake_policy(VERSION 3.20...3.25)
 
 # Makes ppcc::torch: of this build, or of what is installed beside this file.
@@ -25,8 +25,44 @@ were not found" PARENT_SCOPE)
   target_link_libraries(ppcc::torch INTERFACE ${TORCH_LIBRARIES} ${PPCC_GLOO})
 endfunction()
 
-# ppcc_find_component(NAME PROBLEM): makes ppcc::runtime_NAME, or ppcc::torch, or says in PROBLEM why it cannot.
+# Makes ppcc::compiler: of this build, or of what is installed beside this file.
+function(_ppcc_find_compiler problem)
+  set(${problem} "" PARENT_SCOPE)
+  if(TARGET ppcc::compiler)
+    return()
+  endif()
+  set(targets ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/ppccCompilerTargets.cmake)
+  if(NOT EXISTS ${targets})
+    set(${problem} "this ppcc was installed without its component `compiler`; `cmake --install` brings it, packages do not"
+      PARENT_SCOPE)
+    return()
+  endif()
+  find_package(Threads QUIET)
+  find_package(ZLIB QUIET)
+  find_package(fmt QUIET)
+  find_package(LLVM 19.1 QUIET CONFIG PATHS /usr/lib/llvm-19)
+  find_package(antlr4-runtime QUIET CONFIG)
+  find_library(PPCC_ZSTD zstd)
+  if(NOT Threads_FOUND OR NOT ZLIB_FOUND OR NOT fmt_FOUND OR NOT LLVM_FOUND OR NOT antlr4-runtime_FOUND OR NOT PPCC_ZSTD)
+    set(${problem} "the component `compiler` of ppcc needs LLVM 19, fmt, ANTLR, zlib and zstd, in Debian llvm-19-dev \
+libfmt-dev libantlr4-runtime-dev uuid-dev zlib1g-dev libzstd-dev, which were not found" PARENT_SCOPE)
+    return()
+  endif()
+  include(${targets})
+  target_include_directories(ppcc::compiler SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
+  # As files: what LLVM's package says that they need names targets that Debian does not install.
+  target_link_libraries(ppcc::compiler INTERFACE antlr4_static fmt::fmt $<TARGET_FILE:LLVMSupport>
+    $<TARGET_FILE:LLVMDemangle> ZLIB::ZLIB ${PPCC_ZSTD} Threads::Threads ${CMAKE_DL_LIBS} rt m)
+endfunction()
+
+# ppcc_find_component(NAME PROBLEM): makes ppcc::compiler, ppcc::torch or ppcc::runtime_NAME, or says in PROBLEM why it
+# cannot.
 function(ppcc_find_component name problem)
+  if(name STREQUAL compiler)
+    _ppcc_find_compiler(wrong)
+    set(${problem} "${wrong}" PARENT_SCOPE)
+    return()
+  endif()
   if(name STREQUAL torch)
     _ppcc_find_torch(wrong)
     set(${problem} "${wrong}" PARENT_SCOPE)
@@ -43,7 +79,7 @@ function(ppcc_find_component name problem)
     set(target MPI::MPI_CXX)
     set(needs "an MPI for C++, in Debian libopenmpi-dev and openmpi-bin")
   else()
-    set(${problem} "ppcc has no component `${name}`; there are json, mpi and torch" PARENT_SCOPE)
+    set(${problem} "ppcc has no component `${name}`; there are compiler, json, mpi and torch" PARENT_SCOPE)
     return()
   endif()
   find_package(${package} QUIET)

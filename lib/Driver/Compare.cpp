@@ -1,6 +1,5 @@
 // `ppcc compare`: a table of the figures of several schedules.
-#include "Compile.h"
-#include "PictureOptions.h"
+#include "Options.h"
 #include "ppcc/Analysis/Report.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Support/Progress.h"
@@ -72,18 +71,18 @@ void declare(OptionParser &parser, CompareOptions &options) {
                 });
   addOutput(parser, options.output);
   addCompileOptions(parser, options);
-  addMaxErrors(parser, options.maxErrors);
+  addMaxErrors(parser, options.console.maxErrors);
 }
 
 class Comparison {
 public:
-  Comparison(const CompareOptions &options, SourceManager &sources,
-             DiagnosticEngine &diags, raw_ostream &err, Progress &progress)
-      : options(options), sources(sources), diags(diags), err(err),
-        progress(progress) {}
+  Comparison(const CompareOptions &options, raw_ostream &err,
+             Progress &progress)
+      : options(options), err(err), progress(progress) {}
 
   /// Compiles everything; what went wrong is reported for each.
-  ExitCode run() {
+  ExitCode run(Session &compiler) {
+    session = &compiler;
     ExitCode code = Success;
     for (const std::string &input : options.inputs)
       for (size_t number = 0; number != combinations(options.sweeps); ++number)
@@ -134,26 +133,28 @@ private:
     // Sweeps over parameters of other schedules do not change it.
     if (names.count(input) && !seen.insert(running).second)
       return Success;
-    Options one = options;
-    one.input = input;
-    one.sharesParams = true;
+    Request request = options.request;
+    request.input = input;
+    request.sharesParams = true;
     for (sema::ParamValue &value : valuesOf(number))
-      one.params.push_back(std::move(value));
-    return compile(one, sources, diags, err,
-                   [&](const Program &program, const Transport &transport) {
-                     auto known = names.try_emplace(input).first;
-                     for (const ProgramParam &param : program.params())
-                       known->second.insert(param.name);
-                     seen.insert(nameOf(input, number));
-                     return measure(input, program, transport);
-                   });
+      request.params.push_back(std::move(value));
+    Compiled compiled = compile(request, *session);
+    if (!compiled)
+      return exitCodeOf(compiled, err);
+    auto known = names.try_emplace(input).first;
+    for (const ProgramParam &param : compiled.program.params())
+      known->second.insert(param.name);
+    seen.insert(nameOf(input, number));
+    const Transport &transport = compiled.comm.transports.front();
+    bool good = options.asPage
+                    ? keep(std::move(compiled.program), transport)
+                    : measure(input, compiled.program, transport);
+    return good ? Success : Errors;
   }
 
   bool measure(const std::string &input, const Program &program,
                const Transport &transport) {
-    if (options.asPage)
-      return keep(program, transport);
-    auto timing = timeProgram(program, transport, diags);
+    auto timing = timeProgram(program, transport, session->diags);
     if (!timing)
       return false;
     Report report = reportOf(program, *timing);
@@ -174,14 +175,14 @@ private:
   }
 
   /// Keeps a program for the page; all of them must fit it.
-  bool keep(const Program &program, const Transport &transport) {
+  bool keep(Program program, const Transport &transport) {
     pageRows += program.size();
     if (pageRows > maxPageRows) {
-      diags.report<diag::PictureTooLarge>(Place(program.name()), pageRows,
-                                          "actions", maxPageRows, "a page");
+      session->diags.report<diag::PictureTooLarge>(
+          Place(program.name()), pageRows, "actions", maxPageRows, "a page");
       return false;
     }
-    programs.push_back(program);
+    programs.push_back(std::move(program));
     runs.push_back({programs.back(), transport});
     return true;
   }
@@ -202,11 +203,11 @@ private:
     auto check = [&](const std::string &name) {
       if (all.count(name))
         return;
-      diags.report<diag::NoSuchParameter>({}, name,
-                                          didYouMean(name, candidates));
+      session->diags.report<diag::NoSuchParameter>(
+          {}, name, didYouMean(name, candidates));
       code = Errors;
     };
-    for (const sema::ParamValue &param : options.params)
+    for (const sema::ParamValue &param : options.request.params)
       check(param.name);
     for (const Sweep &sweep : options.sweeps)
       check(sweep.name);
@@ -214,8 +215,7 @@ private:
   }
 
   const CompareOptions &options;
-  SourceManager &sources;
-  DiagnosticEngine &diags;
+  Session *session = nullptr;
   raw_ostream &err;
   Progress &progress;
   size_t pageRows = 0;
@@ -231,7 +231,7 @@ std::vector<std::string> shownParams(const CompareOptions &options,
     if (!llvm::is_contained(shown, name))
       shown.push_back(name);
   };
-  for (const sema::ParamValue &param : options.params)
+  for (const sema::ParamValue &param : options.request.params)
     show(param.name);
   for (const Sweep &sweep : options.sweeps)
     show(sweep.name);
@@ -288,39 +288,34 @@ int ppcc::runCompare(llvm::ArrayRef<const char *> args,
   declare(parser, options);
   if (std::optional<int> code = parser.parse(args, out, err))
     return *code;
-  SourceManager sources(std::move(fs));
-  bool color = wantsColor(options.color, err);
-  err.enable_colors(color);
   size_t runs =
       options.inputs.size() * Comparison::combinations(options.sweeps);
   Progress progress(err, runs);
-  const std::string *running = nullptr;
-  DiagnosticEngine diags([&](const Diagnostic &found) {
-    progress.clear();
-    Diagnostic told = found;
-    if (running && !running->empty())
-      told.notes.push_back({{}, "while comparing " + *running});
-    render(told, sources, err, {color});
-  });
-  diags.maxErrors = options.maxErrors;
+  Comparison comparison(options, err, progress);
+  auto session = consoleSession(
+      std::move(fs), options.console, err, [&](Diagnostic &found) {
+        progress.clear();
+        if (!comparison.running.empty())
+          found.notes.push_back({{}, "while comparing " + comparison.running});
+      });
   constexpr size_t mostRuns = 100'000;
   if (runs > mostRuns) {
-    diags.report<diag::TooManyRuns>({}, runs, mostRuns);
+    session->diags.report<diag::TooManyRuns>({}, runs, mostRuns);
     return Errors;
   }
-  Comparison comparison(options, sources, diags, err, progress);
-  running = &comparison.running;
-  ExitCode code = comparison.run();
+  ExitCode code = comparison.run(*session);
   progress.clear();
   if (code != Success)
     return code;
-  bool written =
-      writeOutput(options.output, out, sources, diags, [&](raw_ostream &s) {
-        EmitContext context{diags, sources, {}};
-        if (options.asPage)
-          return emitPage(comparison.runs, s, context);
-        tableOf(options, comparison.rows).print(s, options.style);
-        return true;
-      });
-  return written ? Success : Errors;
+  auto write = [&](raw_ostream &s) {
+    EmitContext context{session->diags, session->sources, {}};
+    if (options.asPage)
+      return emitPage(comparison.runs, s, context);
+    tableOf(options, comparison.rows).print(s, options.style);
+    return true;
+  };
+  return writeOutput(options.output, out, session->sources, session->diags,
+                     write)
+             ? Success
+             : Errors;
 }

@@ -1,6 +1,5 @@
 // `ppcc diff`: where two programs first differ.
-#include "Compile.h"
-#include "PictureOptions.h"
+#include "Options.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/IR/Place.h"
 #include "ppcc/Support/Printable.h"
@@ -26,7 +25,7 @@ void declare(OptionParser &parser, DiffOptions &options) {
   parser.positional("B", options.inputs[1], "Another one", true);
   addOutput(parser, options.output);
   addCompileOptions(parser, options);
-  addMaxErrors(parser, options.maxErrors);
+  addMaxErrors(parser, options.console.maxErrors);
 }
 
 /// An action as both programs name it, whatever their pipes are called.
@@ -167,33 +166,25 @@ int ppcc::runDiff(llvm::ArrayRef<const char *> args,
   declare(parser, options);
   if (std::optional<int> code = parser.parse(args, out, err))
     return *code;
-  SourceManager sources(std::move(fs));
-  bool color = wantsColor(options.color, err);
-  err.enable_colors(color);
-  DiagnosticEngine diags(
-      [&](const Diagnostic &found) { render(found, sources, err, {color}); });
-  diags.maxErrors = options.maxErrors;
-  std::optional<Program> programs[2];
+  auto session = consoleSession(std::move(fs), options.console, err);
+  std::optional<Compiled> sides[2];
   ExitCode code = Success;
-  options.sharesParams = true;
+  options.request.sharesParams = true;
   for (size_t side : {0, 1}) {
-    options.input = options.inputs[side];
-    code =
-        std::max(code, compile(options, sources, diags, err,
-                               [&](const Program &program, const Transport &) {
-                                 programs[side] = program;
-                                 return true;
-                               }));
+    options.request.input = options.inputs[side];
+    sides[side] = compile(options.request, *session);
+    code = std::max(code, exitCodeOf(*sides[side], err));
   }
   if (code != Success)
     return code;
   bool same = false;
-  bool written =
-      writeOutput(options.output, out, sources, diags, [&](raw_ostream &s) {
-        same = Difference(*programs[0], *programs[1], options.inputs[0],
-                          options.inputs[1], sources, s)
-                   .print();
-        return true;
-      });
+  auto write = [&](raw_ostream &s) {
+    same = Difference(sides[0]->program, sides[1]->program, options.inputs[0],
+                      options.inputs[1], session->sources, s)
+               .print();
+    return true;
+  };
+  bool written = writeOutput(options.output, out, session->sources,
+                             session->diags, write);
   return written && same ? Success : Errors;
 }

@@ -1,11 +1,8 @@
 // ppcc-opt: a program as text in, passes, a program as text out.
-#include "CostOptions.h"
-#include "PassCommandLine.h"
+#include "Options.h"
 #include "PictureOptions.h"
-#include "ppcc/Driver/Driver.h"
+#include "ppcc/Compiler/PassRegistry.h"
 #include "ppcc/Driver/Output.h"
-#include "ppcc/Driver/PassRegistry.h"
-#include "ppcc/IR/Transport.h"
 #include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
@@ -13,11 +10,13 @@ using llvm::raw_ostream;
 
 namespace {
 
-struct OptOptions : PassCommandLine {
+struct OptOptions {
   std::string input = "-", output = "-", emit = "ir";
-  CostOptions costs;
+  CostRequest costs;
+  PassRequest passes;
   EmitOptions emitOptions;
-  bool noPrint = false, noSites = false;
+  ConsoleOptions console;
+  bool noPrint = false, noSites = false, listPasses = false;
 };
 
 /// Declares the options. The values land in `options`.
@@ -46,32 +45,33 @@ void declare(OptionParser &parser, OptOptions &options) {
               "Do not write the program at the end");
   parser.flag("--no-sites", options.noSites,
               "Print programs without the places that actions come from");
-  addPassOptions(parser, options);
+  addPassOptions(parser, options.passes, options.listPasses);
+  addMaxErrors(parser, options.console.maxErrors);
 }
 
-int run(const OptOptions &options, SourceManager &sources,
-        DiagnosticEngine &diags, raw_ostream &out, raw_ostream &err) {
-  auto file = sources.open(options.input);
+int run(const OptOptions &options, Session &session, raw_ostream &out) {
+  auto file = session.sources.open(options.input);
   if (!file)
-    diags.report<diag::CannotRead>({}, options.input,
-                                   llvm::toString(file.takeError()));
-  auto program = file ? parseProgram(*file, sources, diags) : std::nullopt;
-  if (!program || !applyCosts(options.costs, sources, diags, *program) ||
-      !runPasses(options.passes, options, *program, sources, diags, err))
+    session.diags.report<diag::CannotRead>({}, options.input,
+                                           llvm::toString(file.takeError()));
+  auto program = file ? parseProgram(*file, session.sources, session.diags)
+                      : std::nullopt;
+  if (!program || !applyCosts(options.costs, session, *program) ||
+      !runPasses(options.passes, session, *program))
     return Errors;
   if (options.noPrint)
     return Success;
-  EmitContext emitContext{diags, sources, options.emitOptions};
-  emitContext.options.print = options.instrumentation.print;
+  EmitContext emitContext{session.diags, session.sources, options.emitOptions};
+  emitContext.options.print = options.passes.instrumentation.print;
   emitContext.options.picture =
       fitted(options.emitOptions.picture,
              options.output == "-" ? out : llvm::nulls(), "auto");
-  bool written =
-      writeOutput(options.output, out, sources, diags, [&](raw_ostream &s) {
-        return emitProgram(*findEmitter(options.emit), *program, s,
-                           emitContext);
-      });
-  return written ? Success : Errors;
+  auto write = [&](raw_ostream &s) {
+    return emitProgram(*findEmitter(options.emit), *program, s, emitContext);
+  };
+  return writeOutput(options.output, out, session.sources, session.diags, write)
+             ? Success
+             : Errors;
 }
 
 } // namespace
@@ -88,13 +88,10 @@ int ppcc::runOpt(llvm::ArrayRef<const char *> args,
     makePassRegistry().list(out);
     return Success;
   }
-  options.instrumentation.print.sites = !options.noSites;
-
-  SourceManager sources(std::move(fs));
-  DiagnosticEngine diags(
-      [&](const Diagnostic &diagnostic) { render(diagnostic, sources, err); });
-  diags.maxErrors = options.maxErrors;
+  options.passes.instrumentation.print.sites = !options.noSites;
+  options.passes.instrumentation.out = &err;
+  auto session = consoleSession(std::move(fs), options.console, err);
   // The text of a large program is long, other than that of a schedule.
-  sources.maxBytes = size_t(2) << 30;
-  return run(options, sources, diags, out, err);
+  session->sources.maxBytes = size_t(2) << 30;
+  return run(options, *session, out);
 }

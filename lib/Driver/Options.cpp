@@ -2,11 +2,11 @@
 #include "Options.h"
 
 #include "PictureOptions.h"
+#include "ppcc/Compiler/PassRegistry.h"
+#include "ppcc/Driver/DumpFilter.h"
 #include "ppcc/Driver/Output.h"
-#include "ppcc/IR/Transport.h"
+#include "ppcc/Import/Importer.h"
 #include "ppcc/Support/Suggest.h"
-#include "ppcc/Transforms/FuseComm.h"
-#include "ppcc/Transforms/InjectComm.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -16,61 +16,121 @@ using llvm::ArrayRef;
 using llvm::raw_ostream;
 using llvm::StringRef;
 
+/// The names of the rows of a table.
+template <class Table> static std::vector<std::string> namesOf(Table table) {
+  std::vector<std::string> names;
+  for (const auto &row : table)
+    names.push_back(row.name.str());
+  return names;
+}
+
 static std::vector<std::string> emitKinds() {
-  std::vector<std::string> kinds;
-  for (const Emitter &emitter : emitters())
-    kinds.push_back(emitter.name.str());
+  std::vector<std::string> kinds = namesOf(emitters());
   kinds.push_back("ast");
   return kinds;
 }
 
-static void addProgramOptions(OptionParser &parser, Options &options) {
-  std::vector<std::string> formats;
-  for (const Importer &importer : importers())
-    formats.push_back(importer.name.str());
-  parser.choice("--from", "The input is a program in this format", formats,
-                [&](const std::string &format) { options.from = format; });
-  parser.number("--microbatches", options.importOptions.microbatches, 1,
+static void addProgramOptions(OptionParser &parser, Request &request) {
+  parser.choice("--from", "The input is a program in this format",
+                namesOf(importers()),
+                [&](const std::string &format) { request.from = format; });
+  parser.number("--microbatches", request.microbatches, 1,
                 Program::maxMicrobatches,
                 "How many microbatches a program has that does not say so");
 }
 
-static void addTransports(OptionParser &parser, Options &options) {
+static void addTransports(OptionParser &parser, CommRequest &comm) {
   std::string list = llvm::join(llvm::split(transportNameList(), '|'), ", ");
   parser.each(
       "--transport", "NAME,...",
       "Prove that the program cannot hang on these: " + list,
-      [&options, list](const std::string &name) -> std::string {
-        if (!llvm::is_contained(options.transports, name))
-          options.transports.push_back(name);
-        return findTransport(name) ? ""
-                                   : "`" + name + "` is none of " + list +
-                                         didYouMean(name, transportNames());
+      [&comm, list](const std::string &name) -> std::string {
+        auto transport = findTransport(name);
+        if (!transport)
+          return "`" + name + "` is none of " + list +
+                 didYouMean(name, transportNames());
+        if (llvm::none_of(comm.transports, [&](const Transport &known) {
+              return known.name == name;
+            }))
+          comm.transports.push_back(*transport);
+        return "";
       },
       ',');
 }
 
-static void addCommunication(OptionParser &parser, Options &options) {
-  std::vector<std::string> orders;
-  for (const CommOrderInfo &order : commOrders())
-    orders.push_back(order.name.str());
-  parser.choice("--comm-order", "How to order sends and receives", orders,
-                [&](const std::string &order) { options.commOrder = order; });
-  std::vector<std::string> fusionNames;
-  for (const FusionInfo &fusion : fusions())
-    fusionNames.push_back(fusion.name.str());
-  parser.choice("--fuse", "How to post neighbouring messages together",
-                fusionNames,
-                [&](const std::string &fusion) { options.fusion = fusion; });
-  parser.number("--prefetch", options.prefetch, 1, UINT32_MAX,
+static void addCommunication(OptionParser &parser, CommRequest &comm) {
+  parser.choice("--comm-order", "How to order sends and receives",
+                namesOf(commOrders()), [&](const std::string &order) {
+                  comm.order = findCommOrder(order);
+                });
+  parser.choice(
+      "--fuse", "How to post neighbouring messages together",
+      namesOf(fusions()),
+      [&](const std::string &fusion) { comm.fusion = findFusion(fusion); });
+  parser.number("--prefetch", comm.prefetch, 1, UINT32_MAX,
                 "Post at most this many receives of an edge ahead of their "
                 "readers");
   parser.choice("--preconnect",
                 "List the connections to open first: auto, the default, does "
                 "on streams",
                 {"auto", "on", "off"},
-                [&](const std::string &when) { options.preconnect = when; });
-  addTransports(parser, options);
+                [&](const std::string &when) {
+                  comm.preconnect = findPreconnect(when);
+                });
+  addTransports(parser, comm);
+}
+
+void ppcc::addCostOptions(OptionParser &parser, CostRequest &request) {
+  parser.each(
+      "--cost", "NAME=VALUE",
+      "The time of an action kind (F=1.5), of a node (F.mlp=0.5), of a kind in "
+      "a layer of the layout (F.t=0.2: summed over the layers of a stage), of "
+      "a whole group (overlap=2.5, group.sum=0.8), of a message (latency=0.1; "
+      "bytes and bandwidth); the memory of an action (memory.F=2), "
+      "memory.static of a stage, memory.limit of a rank",
+      [&](const std::string &text) {
+        request.settings.push_back(text);
+        return checkCost(text);
+      });
+  parser.each("--costs", "FILE", request.files,
+              "Read costs from a JSON file, see docs/reports.md; --cost "
+              "overrides it");
+}
+
+void ppcc::addPassOptions(OptionParser &parser, PassRequest &request,
+                          bool &listPasses) {
+  Instrumentation &watch = request.instrumentation;
+  parser.value("--passes", "PIPELINE", request.passes,
+               "Run these passes, such as "
+               "verify,inject-comm{order=sweep},verify");
+  parser.flag("--print-after-all", watch.printAfterAll,
+              "Print the program after each pass");
+  parser.each(
+      "--print-after", "PASS,...", "Print the program after these passes",
+      [&](const std::string &name) -> std::string {
+        PassRegistry registry = makePassRegistry();
+        watch.printAfter.push_back(name);
+        return registry.find(name) ? ""
+                                   : "`" + name + "` is no pass" +
+                                         didYouMean(name, registry.names());
+      },
+      ',');
+  parser.flag("--list-passes", listPasses,
+              "Print the passes with their options and exit");
+  parser.flag("--verify-each", request.verifiesEach,
+              "Verify after each pass that changes the program");
+  parser.flag("--time-passes", watch.timePasses,
+              "Print the time that each step took");
+  parser.parsed("--print-rank",
+                "Print only these ranks of programs, such as 3 or 0,2",
+                [&](const std::string &text) {
+                  return parsePrintRanks(text, watch.print);
+                });
+  parser.parsed("--print-microbatches",
+                "Print only these microbatches of programs, such as 0..4",
+                [&](const std::string &text) {
+                  return parsePrintMicrobatches(text, watch.print);
+                });
 }
 
 std::string ppcc::parseDefinition(StringRef text, sema::ParamValue &value) {
@@ -83,34 +143,35 @@ std::string ppcc::parseDefinition(StringRef text, sema::ParamValue &value) {
 }
 
 void ppcc::addCompileOptions(OptionParser &parser, Options &options) {
+  Request &request = options.request;
   parser.each("-D", "NAME=VALUE", "Give a parameter of the schedule its value",
               [&](const std::string &text) {
-                return parseDefinition(text, options.params.emplace_back());
+                return parseDefinition(text, request.params.emplace_back());
               });
-  parser.value("--schedule", "NAME", options.schedule,
+  parser.value("--schedule", "NAME", request.schedule,
                "The schedule to compile, when the file declares several");
-  parser.value("--layout", "LAYERS", options.layout,
+  parser.value("--layout", "LAYERS", request.layout,
                "The layers of each stage, as in `E|(tt|)*3,m|L`; stands for "
                "that of the schedule");
-  parser.each("--with", "RULE", options.rules,
+  parser.each("--with", "RULE", request.rules,
               "Follow this rule, such as recompute(2, 1), behind those of the "
               "schedule");
-  parser.value("--rules", "FILE", options.ruleFile,
+  parser.value("--rules", "FILE", request.ruleFile,
                "The file that declares the rules of --with; std.pp");
-  addCommunication(parser, options);
-  addCostOptions(parser, options.costs);
-  addProgramOptions(parser, options);
-  parser.number("--max-actions", options.limits.maxActions, 1, UINT32_MAX / 4,
+  addCommunication(parser, request.comm);
+  addCostOptions(parser, request.costs);
+  addProgramOptions(parser, request);
+  parser.number("--max-actions", request.limits.maxActions, 1, UINT32_MAX / 4,
                 "Refuse schedules with more actions");
-  parser.number("--max-source-bytes", options.maxSourceBytes, 0, UINT32_MAX,
+  parser.number("--max-source-bytes", request.maxSourceBytes, 0, UINT32_MAX,
                 "Refuse larger source files");
   parser.choice("--color", "Colour in diagnostics and timelines",
                 {"auto", "always", "never"},
-                [&](const std::string &when) { options.color = when; });
+                [&](const std::string &when) { options.console.color = when; });
 }
 
 static void declare(OptionParser &parser, Options &options) {
-  parser.positional("INPUT", options.input,
+  parser.positional("INPUT", options.request.input,
                     "The schedule, or a program of another tool: a file, `-` "
                     "for standard input, or a name of the library");
   addCompileOptions(parser, options);
@@ -125,7 +186,7 @@ static void declare(OptionParser &parser, Options &options) {
   parser.flag("--timeline", options.timeline,
               "Draw a timeline on standard error, beside the output");
   addPictureOptions(parser, options.emitOptions.picture);
-  parser.flag("--rolled", options.rolled,
+  parser.flag("--rolled", options.request.rolled,
               "Write what repeats itself on a rank as loops (json, ir; "
               "cpp always has them)");
   parser.flag("--check", options.check, "Verify only, write nothing");
@@ -152,7 +213,7 @@ static void declare(OptionParser &parser, Options &options) {
   parser.choice("--diagnostics-format",
                 "How errors and warnings are written: text, json (a line each)",
                 {"text", "json"}, [&](const std::string &format) {
-                  options.jsonDiagnostics = format == "json";
+                  options.console.asJson = format == "json";
                 });
 
   parser.flag("--list-schedules", options.listSchedules,
@@ -162,7 +223,8 @@ static void declare(OptionParser &parser, Options &options) {
   parser.flag("--list-diagnostics", options.listDiagnostics,
               "Print the table of diagnostics as Markdown and exit");
 
-  addPassOptions(parser, options);
+  addPassOptions(parser, options.request.passes, options.listPasses);
+  addMaxErrors(parser, options.console.maxErrors);
 }
 
 std::optional<int> ppcc::parseOptions(ArrayRef<const char *> args,
@@ -175,6 +237,9 @@ std::optional<int> ppcc::parseOptions(ArrayRef<const char *> args,
   declare(parser, options);
   if (std::optional<int> code = parser.parse(args, out, err))
     return code;
+  Request &request = options.request;
+  const CommRequest &comm = request.comm;
+  bool hasPasses = !request.passes.passes.empty();
   auto wrong = [&](StringRef text) { return parser.wrong(text, err); };
   bool isList =
       options.listSchedules || options.listPasses || options.listDiagnostics;
@@ -190,35 +255,44 @@ std::optional<int> ppcc::parseOptions(ArrayRef<const char *> args,
   if (options.emitOptions.torch.fsdp && options.emit != "torch-csv")
     return wrong("--torch-fsdp is for --emit=torch-csv; PyTorch moves "
                  "parameters by itself when it places the messages");
-  if (options.input.empty() && !isList)
+  if (request.input.empty() && !isList)
     return wrong(
         "no input: give a schedule file, or the name of one of the library");
-  if (options.commOrder && !options.passes.empty())
-    return wrong("--comm-order and --passes exclude each other; write "
-                 "inject-comm{order=...} into the pipeline");
-  if (options.fusion && !options.passes.empty())
-    return wrong("--fuse and --passes exclude each other; write "
-                 "fuse-comm{mode=...} into the pipeline");
-  if (options.fusion && options.commOrder &&
-      findFusion(*options.fusion)->places)
-    return wrong("--comm-order and --fuse=" + *options.fusion +
+  if (comm.fusion && comm.order && !hasPasses && comm.fusion->places)
+    return wrong("--comm-order and --fuse=" + comm.fusion->name.str() +
                  " exclude each other: that fusion places the messages itself");
-  if (!options.transports.empty() && !options.passes.empty())
-    return wrong("--transport and --passes exclude each other; write "
-                 "verify-transport{transport=...} into the pipeline");
-  if (options.prefetch && !options.passes.empty())
-    return wrong("--prefetch and --passes exclude each other; write "
-                 "inject-comm{prefetch=...} and verify-buffers{prefetch=...} "
-                 "into the pipeline");
-  if (options.preconnect && !options.passes.empty())
-    return wrong("--preconnect and --passes exclude each other; write "
-                 "preconnect into the pipeline");
-  if (options.rolled && !options.passes.empty())
-    return wrong("--rolled and --passes exclude each other; end the pipeline "
-                 "with roll");
+  struct Decided {
+    bool isGiven;
+    const char *option, *instead;
+  };
+  const Decided decided[] = {
+      {comm.order.has_value(), "--comm-order",
+       "write inject-comm{order=...} into the pipeline"},
+      {comm.fusion != nullptr, "--fuse",
+       "write fuse-comm{mode=...} into the pipeline"},
+      {!comm.transports.empty(), "--transport",
+       "write verify-transport{transport=...} into the pipeline"},
+      {comm.prefetch.has_value(), "--prefetch",
+       "write inject-comm{prefetch=...} and verify-buffers{prefetch=...} into "
+       "the pipeline"},
+      {comm.preconnect.has_value(), "--preconnect",
+       "write preconnect into the pipeline"},
+      {request.rolled, "--rolled", "end the pipeline with roll"},
+  };
+  for (const Decided &one : decided)
+    if (one.isGiven && hasPasses)
+      return wrong(fmt::format("{} and --passes exclude each other; {}",
+                               one.option, one.instead));
   const Emitter *emitter = findEmitter(options.emit);
-  if (options.rolled && (!emitter || emitter->programs == Emitter::Flat))
+  if (request.rolled && (!emitter || emitter->programs == Emitter::Flat))
     return wrong("--rolled is for formats that have loops; --emit=" +
                  options.emit + " has none");
+  if (options.emit == "ast")
+    request.until = Request::Until::Parsed;
+  else if (options.listParams)
+    request.until = Request::Until::Checked;
+  request.torch = options.emitOptions.torch;
+  request.rolled |=
+      !hasPasses && emitter && emitter->programs == Emitter::Rolled;
   return std::nullopt;
 }

@@ -1,43 +1,31 @@
 // The command line of ppcc, as values.
 #pragma once
 
-#include "CostOptions.h"
-#include "PassCommandLine.h"
-#include "ppcc/Emit/Emitter.h"
-#include "ppcc/Import/Importer.h"
-#include "ppcc/Sema/Instance.h"
-
-#include <optional>
+#include "Console.h"
+#include "ppcc/Compiler/Compiler.h"
+#include "ppcc/Driver/CommandLine.h"
+#include "ppcc/Driver/Driver.h"
 
 namespace ppcc {
 
 /// What ppcc is asked to do.
-struct Options : PassCommandLine {
-  std::string input, output = "-", emit = "json", schedule, color = "auto";
+struct Options {
+  Request request;
+  std::string output = "-", emit = "json";
   std::string depfile; ///< Empty for none.
-  std::optional<std::string> commOrder, fusion;
-  std::vector<std::string> transports; ///< Those asked for; may be empty.
-  std::optional<uint32_t> prefetch;
-  std::optional<std::string> preconnect; ///< `auto`, `on` or `off`.
-  std::vector<sema::ParamValue> params;
-  std::vector<std::string> rules; ///< To follow, as behind `with`.
-  std::string ruleFile = "std.pp";
-  bool sharesParams = false; ///< Some may be for other schedules.
-  std::string layout; ///< Stands for that of the schedule; empty for none.
-  sema::Limits limits;
-  CostOptions costs;
   EmitOptions emitOptions;
-  std::string from; ///< The format of a program; empty to tell by the file.
-  ImportOptions importOptions;
-  std::optional<size_t> maxSourceBytes;
-  bool check = false, timeline = false;
-  bool jsonDiagnostics = false; ///< Not for people.
-  bool rolled = false;          ///< Write loops for what repeats itself.
-  bool listSchedules = false, listParams = false, listDiagnostics = false;
+  ConsoleOptions console;
+  bool check = false, timeline = false, listParams = false;
+  bool listSchedules = false, listPasses = false, listDiagnostics = false;
 };
 
 /// Adds the options that say how a schedule or program is compiled.
 void addCompileOptions(OptionParser &parser, Options &options);
+/// Adds `--cost` and `--costs`.
+void addCostOptions(OptionParser &parser, CostRequest &request);
+/// Adds the options that say which passes run, and `--list-passes`.
+void addPassOptions(OptionParser &parser, PassRequest &request,
+                    bool &listPasses);
 
 /// Takes `NAME=VALUE`; gives what is wrong with the text, or nothing.
 std::string parseDefinition(llvm::StringRef text, sema::ParamValue &value);
@@ -48,5 +36,8 @@ std::string parseDefinition(llvm::StringRef text, sema::ParamValue &value);
 std::optional<int> parseOptions(llvm::ArrayRef<const char *> args,
                                 Options &options, llvm::raw_ostream &out,
                                 llvm::raw_ostream &err);
+
+ToolMain runCompare; ///< `ppcc compare`: a table of the figures of schedules.
+ToolMain runDiff;    ///< `ppcc diff`: where two programs first differ.
 
 } // namespace ppcc

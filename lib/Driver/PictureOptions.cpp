@@ -1,6 +1,8 @@
 // The options of pictures, and what the terminal adds to them.
 #include "PictureOptions.h"
 
+#include "Console.h"
+
 #include "llvm/Support/Process.h"
 
 #include <sys/ioctl.h>
@@ -27,11 +29,6 @@ void ppcc::addPictureOptions(OptionParser &parser, PictureOptions &options) {
                 "Columns of a timeline, pixels of an svg");
   parser.flag("--arrows", options.arrows,
               "Draw in an svg what goes from rank to rank");
-}
-
-bool ppcc::wantsColor(StringRef when, const raw_ostream &stream) {
-  return when == "always" || (when == "auto" && stream.has_colors() &&
-                              !llvm::sys::Process::GetEnv("NO_COLOR"));
 }
 
 /// The columns of the terminal behind `stream`; 0 when there is none.

@@ -9,10 +9,6 @@ namespace ppcc {
 /// Adds the options that fill `options`.
 void addPictureOptions(OptionParser &parser, PictureOptions &options);
 
-/// Whether texts in `stream` are coloured: as `when` (auto, always, never)
-/// says; `auto` means a terminal, unless NO_COLOR is set.
-bool wantsColor(llvm::StringRef when, const llvm::raw_ostream &stream);
-
 /// The options for a timeline in `stream`: its colours, the characters of the
 /// locale and, where no width is asked for, that of the terminal.
 PictureOptions fitted(PictureOptions options, const llvm::raw_ostream &stream,

@@ -1,4 +1,5 @@
 // ppcc-profile: traces in, a file of costs out.
+#include "Console.h"
 #include "MessageTimes.h"
 #include "ppcc/Driver/CommandLine.h"
 #include "ppcc/Driver/Driver.h"
@@ -27,7 +28,7 @@ struct ProfileOptions {
   int stageGroup = 1, kindGroup = 2; ///< 0 where there is none.
   llvm::StringMap<std::string> kindNames;
   Time unit = 1'000; ///< Microseconds.
-  size_t maxErrors = 100;
+  ConsoleOptions console;
 };
 
 void declare(OptionParser &parser, ProfileOptions &options) {
@@ -54,7 +55,7 @@ void declare(OptionParser &parser, ProfileOptions &options) {
       [&](const std::string &name) {
         options.unit = name == "us" ? 1 : name == "ms" ? 1'000 : 1'000'000;
       });
-  addMaxErrors(parser, options.maxErrors);
+  addMaxErrors(parser, options.console.maxErrors);
 }
 
 /// What is wrong with the expression and its groups; finds the groups.
@@ -217,11 +218,10 @@ int ppcc::runProfile(llvm::ArrayRef<const char *> args,
   if (std::string wrong = checkMatch(options); !wrong.empty())
     return parser.wrong(wrong, err);
 
-  SourceManager sources(std::move(fs));
+  auto session = consoleSession(std::move(fs), options.console, err);
+  SourceManager &sources = session->sources;
+  DiagnosticEngine &diags = session->diags;
   sources.maxBytes = size_t(2) << 30;
-  DiagnosticEngine diags(
-      [&](const Diagnostic &found) { render(found, sources, err); });
-  diags.maxErrors = options.maxErrors;
   Profile profile(options, diags);
   for (const std::string &input : options.inputs) {
     auto file = sources.open(input);
@@ -234,10 +234,10 @@ int ppcc::runProfile(llvm::ArrayRef<const char *> args,
   }
   if (diags.hasErrors() || !profile.isComplete())
     return Errors;
-  bool written =
-      writeOutput(options.output, out, sources, diags, [&](raw_ostream &s) {
-        profile.print(s);
-        return true;
-      });
-  return written ? Success : Errors;
+  auto write = [&](raw_ostream &s) {
+    profile.print(s);
+    return true;
+  };
+  return writeOutput(options.output, out, sources, diags, write) ? Success
+                                                                 : Errors;
 }

@@ -146,3 +146,16 @@ std::optional<Pipeline> ppcc::parsePipeline(StringRef text,
       "<passes>", llvm::MemoryBuffer::getMemBufferCopy(text, "<passes>"));
   return Parser(file, registry, sources, diags).parse();
 }
+
+void ppcc::append(StringRef name, const PassRegistry &registry,
+                  Pipeline &pipeline) {
+  const PassRegistry::Entry *found = registry.find(name);
+  auto one = [&](const PassRegistry::Entry *entry) {
+    pipeline.push_back(
+        {entry->name.str(), entry->kind, entry->factory.draft()->finish()});
+  };
+  if (found->isAlias())
+    llvm::for_each(found->sequence, one);
+  else
+    one(found);
+}

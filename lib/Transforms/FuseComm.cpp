@@ -41,12 +41,6 @@ const FusionInfo *ppcc::findFusion(StringRef name) {
 
 namespace {
 
-struct FuseOptions {
-  Fusion mode = Fusion::Batch;
-  CallStyle calls = CallStyle::Exchange;
-  std::vector<Transport> transports{*findTransport("stream")};
-};
-
 class FuseComm final : public Pass {
 public:
   explicit FuseComm(FuseOptions options) : options(std::move(options)) {}
@@ -102,4 +96,8 @@ const PassOption<FuseOptions> optionTable[] = {
 
 PassFactory ppcc::fuseComm() {
   return passFactory<FuseComm, FuseOptions>(optionTable);
+}
+
+std::unique_ptr<Pass> ppcc::fuseComm(FuseOptions options) {
+  return std::make_unique<FuseComm>(std::move(options));
 }

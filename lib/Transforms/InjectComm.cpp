@@ -67,13 +67,6 @@ ppcc::injectComm(const Program &program, const ProgramIndex &index,
 
 namespace {
 
-struct InjectCommOptions {
-  CommOrder order = CommOrder::ReadyTime;
-  std::optional<Time> latency;
-  std::optional<uint32_t> prefetch;
-  std::optional<TorchTarget> torch;
-};
-
 class InjectComm final : public Pass {
 public:
   explicit InjectComm(InjectCommOptions options) : options(options) {}
@@ -147,4 +140,8 @@ constexpr PassOption<InjectCommOptions> optionTable[] = {
 
 PassFactory ppcc::injectComm() {
   return passFactory<InjectComm, InjectCommOptions>(optionTable);
+}
+
+std::unique_ptr<Pass> ppcc::injectComm(InjectCommOptions options) {
+  return std::make_unique<InjectComm>(options);
 }

@@ -159,3 +159,7 @@ constexpr PassOption<BufferOptions> optionTable[] = {
 PassFactory ppcc::verifyBuffers() {
   return passFactory<VerifyBuffers, BufferOptions>(optionTable);
 }
+
+std::unique_ptr<Pass> ppcc::verifyBuffers(uint32_t prefetch) {
+  return std::make_unique<VerifyBuffers>(BufferOptions{prefetch});
+}

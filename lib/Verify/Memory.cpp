@@ -94,3 +94,7 @@ const PassOption<MemoryOptions> optionTable[] = {
 PassFactory ppcc::verifyMemory() {
   return passFactory<VerifyMemory, MemoryOptions>(optionTable);
 }
+
+std::unique_ptr<Pass> ppcc::verifyMemory(Transport transport) {
+  return std::make_unique<VerifyMemory>(MemoryOptions{std::move(transport)});
+}

@@ -176,3 +176,7 @@ const PassOption<TransportOptions> optionTable[] = {
 PassFactory ppcc::verifyTransport() {
   return passFactory<VerifyTransport, TransportOptions>(optionTable);
 }
+
+std::unique_ptr<Pass> ppcc::verifyTransport(std::vector<Transport> transports) {
+  return std::make_unique<VerifyTransport>(TransportOptions{std::move(transports)});
+}

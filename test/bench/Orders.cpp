@@ -4,11 +4,8 @@
 // receives of an edge are posted ahead.
 #include "ppcc/Analysis/Makespan.h"
 #include "ppcc/Analysis/Simulation.h"
-#include "ppcc/Driver/CommWords.h"
-#include "ppcc/Driver/ScheduleLibrary.h"
-#include "ppcc/Expand/Expand.h"
-#include "ppcc/Parse/Parser.h"
-#include "ppcc/Transforms/InjectComm.h"
+#include "ppcc/Compiler/Compiler.h"
+#include "ppcc/Compiler/ScheduleLibrary.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Path.h"
@@ -108,29 +105,23 @@ class Comparison {
 public:
   Comparison(bool details, std::optional<uint32_t> prefetch)
       : details(details), prefetch(prefetch),
-        sources(llvm::vfs::getRealFileSystem()),
-        diags([](const Diagnostic &) {}) {}
+        session(llvm::vfs::getRealFileSystem()) {}
 
   void addSchedules() {
     for (const LibraryFile &file : scheduleLibrary()) {
-      uint32_t source =
-          sources.add(file.name, llvm::MemoryBuffer::getMemBuffer(file.text));
-      ast::Context context;
-      std::vector<ast::File> files{*parseFile(source, sources, context, diags)};
-      auto module = *sema::check(files, context, commWords(), diags);
-      if (module.schedules.empty())
+      Request request;
+      request.input = file.name.str();
+      request.until = Request::Until::Checked;
+      Compiled checked = compile(request, session);
+      if (!checked) // It has no schedule.
         continue;
-      const sema::Schedule &schedule = module.schedules.front();
-      auto has = [&](llvm::StringRef name) {
-        return llvm::any_of(schedule.params, [&](auto &param) {
-          return param.decl->name.text == name;
-        });
-      };
+      bool hasV = llvm::any_of(checked.params, [](const ParameterText &param) {
+        return param.name == "V";
+      });
       for (int P : {4, 8, 16})
-        for (int V : has("V") ? std::vector{2, 4} : std::vector{0})
+        for (int V : hasV ? std::vector{2, 4} : std::vector{0})
           for (int factor : {2, 4, 8})
-            addCase(module, P, V, factor * P,
-                    llvm::sys::path::stem(file.name).str());
+            addCase(request, P, V, factor * P);
     }
   }
 
@@ -156,23 +147,20 @@ private:
     Program program;
   };
 
-  void addCase(const sema::Module &module, int P, int V, int M,
-               std::string name) {
-    std::vector<sema::ParamValue> params{{"P", std::to_string(P)},
-                                         {"M", std::to_string(M)}};
-    name += fmt::format(" P={} M={}", P, M);
-    if (V != 0) {
-      params.push_back({"V", std::to_string(V)});
-      name += fmt::format(" V={}", V);
-    }
-    sema::Limits limits;
-    sema::Evaluator evaluator(module, diags, limits.maxSteps());
-    auto instance = sema::instantiate(module.schedules.front(), params, nullptr,
-                                      limits, evaluator, diags);
-    if (!instance) // Not every schedule takes every size.
-      return;
-    cases.push_back({name, *expand(module, std::move(*instance), limits,
-                                   evaluator, sources, diags)});
+  void addCase(Request request, int P, int V, int M) {
+    std::string name = llvm::sys::path::stem(request.input).str();
+    auto give = [&](const char *param, int value) {
+      request.params.push_back({param, std::to_string(value)});
+      name += fmt::format(" {}={}", param, value);
+    };
+    give("P", P);
+    give("M", M);
+    if (V != 0)
+      give("V", V);
+    request.until = Request::Until::Expanded;
+    Compiled compiled = compile(request, session);
+    if (compiled) // Not every schedule takes every size.
+      cases.push_back({name, std::move(compiled.program)});
   }
 
   /// Nothing when it never ends.
@@ -181,7 +169,8 @@ private:
     Program program = c.program;
     program.editHead().costs = modelOf(scenario.plan, program);
     program = *injectComm(program, ProgramIndex(program), *findCommOrder(order),
-                          diags, sources, std::nullopt, prefetch);
+                          session.diags, session.sources, std::nullopt,
+                          prefetch);
     program.editHead().costs = modelOf(scenario.run, program);
     ProgramIndex index(program);
     Durations durations(program);
@@ -233,8 +222,7 @@ private:
 
   bool details;
   std::optional<uint32_t> prefetch;
-  SourceManager sources;
-  DiagnosticEngine diags;
+  Session session;
   std::vector<Case> cases;
 };
 

@@ -2,16 +2,8 @@
 // chunks: 512 M compute actions.
 #include "ppcc/Analysis/Makespan.h"
 #include "ppcc/Analysis/Simulation.h"
-#include "ppcc/Driver/CommWords.h"
-#include "ppcc/Driver/PassRegistry.h"
-#include "ppcc/Driver/ScheduleLibrary.h"
-#include "ppcc/Emit/Emitter.h"
-#include "ppcc/Expand/Expand.h"
-#include "ppcc/Parse/Parser.h"
-#include "ppcc/Pass/PipelineParser.h"
+#include "ppcc/Compiler/Compiler.h"
 #include "ppcc/Transforms/Preconnect.h"
-
-#include "llvm/ADT/STLExtras.h"
 
 #include <benchmark/benchmark.h>
 
@@ -21,49 +13,32 @@ using namespace ppcc;
 
 namespace {
 
-/// A compilation of the schedule that can be stopped behind each phase.
+/// Compilations of the schedule that end behind some phase.
 class Fixture {
 public:
   explicit Fixture(int64_t microbatches)
-      : sources(llvm::vfs::getRealFileSystem()),
-        diags([&](const Diagnostic &found) {
-          render(found, sources, llvm::errs()), std::abort();
-        }),
-        registry(makePassRegistry()) {
-    auto *file = llvm::find_if(scheduleLibrary(), [](const LibraryFile &f) {
-      return f.name == "interleaved_1f1b.pp";
-    });
-    source =
-        sources.add(file->name, llvm::MemoryBuffer::getMemBuffer(file->text));
-    files.push_back(*parseFile(source, sources, context, diags));
-    module = *sema::check(files, context, commWords(), diags);
-    params = {{"P", "128"}, {"V", "2"}, {"M", std::to_string(microbatches)}};
+      : session(llvm::vfs::getRealFileSystem(),
+                [](const Diagnostic &found, const SourceManager &sources) {
+                  render(found, sources, llvm::errs()), std::abort();
+                }) {
+    request.input = "interleaved_1f1b";
+    request.params = {
+        {"P", "128"}, {"V", "2"}, {"M", std::to_string(microbatches)}};
   }
 
-  Program expanded() {
-    sema::Evaluator evaluator(module, diags, limits.maxSteps());
-    auto instance = sema::instantiate(module.schedules.front(), params, nullptr,
-                                      limits, evaluator, diags);
-    return *expand(module, std::move(*instance), limits, evaluator, sources,
-                   diags);
+  Compiled compiled(Request::Until until) {
+    request.until = until;
+    return compile(request, session);
   }
+  Program expanded() { return compiled(Request::Until::Expanded).program; }
 
   void run(llvm::StringRef pipeline, Program &program) {
-    PassContext passContext(sources, diags);
-    if (!runPipeline(*parsePipeline(pipeline, registry, sources, diags),
-                     program, passContext))
+    if (!runPasses({pipeline.str()}, session, program))
       std::abort();
   }
 
-  SourceManager sources;
-  DiagnosticEngine diags;
-  ast::Context context;
-  std::vector<ast::File> files;
-  sema::Module module;
-  std::vector<sema::ParamValue> params;
-  sema::Limits limits;
-  PassRegistry registry;
-  uint32_t source = 0;
+  Session session;
+  Request request;
 };
 
 void setRate(benchmark::State &state, size_t actions) {
@@ -73,13 +48,8 @@ void setRate(benchmark::State &state, size_t actions) {
 
 void parseAndCheck(benchmark::State &state) {
   Fixture fixture(1);
-  for (auto _ : state) {
-    ast::Context context;
-    std::vector<ast::File> files{
-        *parseFile(fixture.source, fixture.sources, context, fixture.diags)};
-    benchmark::DoNotOptimize(
-        sema::check(files, context, commWords(), fixture.diags));
-  }
+  for (auto _ : state)
+    benchmark::DoNotOptimize(fixture.compiled(Request::Until::Checked));
 }
 
 void expandProgram(benchmark::State &state) {
@@ -138,7 +108,7 @@ void emit(benchmark::State &state, const char *name) {
   Fixture fixture(state.range(0));
   Program program = fixture.expanded();
   fixture.run("inject-comm", program);
-  EmitContext context{fixture.diags, fixture.sources, {}};
+  EmitContext context{fixture.session.diags, fixture.session.sources, {}};
   for (auto _ : state) {
     llvm::raw_null_ostream out;
     findEmitter(name)->emit(program, out, context);
@@ -153,11 +123,12 @@ void readIr(benchmark::State &state) {
   std::string text;
   llvm::raw_string_ostream out(text);
   printProgram(program, out);
+  Session &session = fixture.session;
   uint32_t file =
-      fixture.sources.add("bench.ir", llvm::MemoryBuffer::getMemBuffer(text));
+      session.sources.add("bench.ir", llvm::MemoryBuffer::getMemBuffer(text));
   for (auto _ : state)
     benchmark::DoNotOptimize(
-        parseProgram(file, fixture.sources, fixture.diags));
+        parseProgram(file, session.sources, session.diags));
   setRate(state, program.size());
 }
 

@@ -1,7 +1,7 @@
 // Whatever the bytes of a file are, a reader gives a program or a report.
 #include "Rows.h"
 
-#include "ppcc/Driver/PassRegistry.h"
+#include "ppcc/Compiler/Compiler.h"
 #include "ppcc/Import/Importer.h"
 #include "ppcc/Pass/PipelineParser.h"
 
@@ -86,19 +86,11 @@ std::string mutated(std::string text, std::mt19937 &random) {
 
 /// Runs every check over a copy of the program, whatever they say.
 void judge(Program program) {
-  static const PassRegistry registry = makePassRegistry();
-  SourceManager sources(new llvm::vfs::InMemoryFileSystem);
-  DiagnosticEngine diags([](const Diagnostic &) {});
-  auto pipeline =
-      parsePipeline("verify,inject-comm,verify,verify-matching,"
-                    "verify-transport{transport=buffered+rendezvous+stream}",
-                    registry, sources, diags);
-  ASSERT_TRUE(pipeline);
-  PassContext context(sources, diags);
-  runPipeline(*pipeline, program, context);
-  auto checks = parsePipeline("verify-matching,verify-transport", registry,
-                              sources, diags);
-  runPipeline(*checks, program, context);
+  Session session(new llvm::vfs::InMemoryFileSystem);
+  runPasses({"verify,inject-comm,verify,verify-matching,"
+             "verify-transport{transport=buffered+rendezvous+stream}"},
+            session, program);
+  runPasses({"verify-matching,verify-transport"}, session, program);
 }
 
 class ImportMutation : public testing::TestWithParam<const char *> {};

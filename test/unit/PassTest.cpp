@@ -1,5 +1,5 @@
 // The pass manager: what runs, what is forgotten, who is blamed.
-#include "ppcc/Driver/PassRegistry.h"
+#include "ppcc/Compiler/PassRegistry.h"
 #include "ppcc/Pass/PipelineParser.h"
 
 #include "llvm/Support/raw_ostream.h"

@@ -1,7 +1,7 @@
 // verify-transport agrees with a simulator that scans all actions again and
 // again.
 #include "ppcc/IR/Transport.h"
-#include "ppcc/Driver/PassRegistry.h"
+#include "ppcc/Compiler/Compiler.h"
 #include "ppcc/IR/Text.h"
 #include "ppcc/Pass/PipelineParser.h"
 
@@ -275,14 +275,10 @@ private:
 /// The codes of what a pipeline reports, with a space behind each.
 std::string codesOf(llvm::StringRef pipeline, Program &program) {
   std::string codes;
-  SourceManager sources(llvm::vfs::getRealFileSystem());
-  DiagnosticEngine diags([&](const Diagnostic &diagnostic) {
-    codes.append(diagnostic.info().code).append(" ");
-  });
-  PassRegistry registry = makePassRegistry();
-  PassContext context(sources, diags);
-  runPipeline(*parsePipeline(pipeline, registry, sources, diags), program,
-              context);
+  Session session(llvm::vfs::getRealFileSystem());
+  runPasses({pipeline.str()}, session, program);
+  for (const Diagnostic &found : session.found)
+    codes.append(found.info().code).append(" ");
   return codes;
 }
 

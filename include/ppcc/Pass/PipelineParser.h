@@ -15,4 +15,9 @@ std::optional<Pipeline> parsePipeline(llvm::StringRef text,
                                       SourceManager &sources,
                                       DiagnosticEngine &diags);
 
+/// Appends the pass called `name`, with its default options, or the passes of
+/// that alias.
+void append(llvm::StringRef name, const PassRegistry &registry,
+            Pipeline &pipeline);
+
 } // namespace ppcc

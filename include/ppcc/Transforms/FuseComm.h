@@ -1,6 +1,7 @@
 // Posts neighbouring sends and receives together.
 #pragma once
 
+#include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Transport.h"
 #include "ppcc/Pass/PassOptions.h"
 
@@ -27,7 +28,15 @@ llvm::ArrayRef<FusionInfo> fusions();
 /// The row of the fusion called `name`; null when there is none.
 const FusionInfo *findFusion(llvm::StringRef name);
 
+/// What `fuse-comm` does.
+struct FuseOptions {
+  Fusion mode = Fusion::Batch;
+  CallStyle calls = CallStyle::Exchange;
+  std::vector<Transport> transports{*findTransport("stream")};
+};
+
 /// The pass `fuse-comm`, with the options `mode`, `calls` and `transport`.
 PassFactory fuseComm();
+std::unique_ptr<Pass> fuseComm(FuseOptions options);
 
 } // namespace ppcc

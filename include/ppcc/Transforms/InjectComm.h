@@ -45,8 +45,17 @@ injectComm(const Program &program, const ProgramIndex &index, CommOrder order,
            std::optional<uint32_t> prefetch = std::nullopt,
            std::optional<TorchTarget> torch = std::nullopt);
 
+/// The arguments of injectComm(), by the options of the pass.
+struct InjectCommOptions {
+  CommOrder order = CommOrder::ReadyTime;
+  std::optional<Time> latency;
+  std::optional<uint32_t> prefetch;
+  std::optional<TorchTarget> torch;
+};
+
 /// The pass `inject-comm`, with the options `order`, `latency`, `prefetch` and
 /// `torch-fsdp`.
 PassFactory injectComm();
+std::unique_ptr<Pass> injectComm(InjectCommOptions options);
 
 } // namespace ppcc

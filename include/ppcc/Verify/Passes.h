@@ -1,6 +1,7 @@
 // The passes that judge programs.
 #pragma once
 
+#include "ppcc/IR/Transport.h"
 #include "ppcc/Pass/PassOptions.h"
 
 namespace ppcc {
@@ -28,5 +29,10 @@ PassFactory verifyPreconnect(); ///< Ranks that exchange messages have connected
                                 ///< before, where any have.
 PassFactory verifyMemory();     ///< No rank holds more memory than it may; the
                                 ///< option `transport` says what it runs on.
+
+/// These with their options.
+std::unique_ptr<Pass> verifyTransport(std::vector<Transport> transports);
+std::unique_ptr<Pass> verifyBuffers(uint32_t prefetch);
+std::unique_ptr<Pass> verifyMemory(Transport transport);
 
 } // namespace ppcc

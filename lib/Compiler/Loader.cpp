@@ -1,6 +1,6 @@
 #include "Loader.h"
 
-#include "ppcc/Driver/ScheduleLibrary.h"
+#include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Parse/Parser.h"
 #include "ppcc/Support/Suggest.h"
 

@@ -1,5 +1,5 @@
 // The passes of ppcc.
-#include "ppcc/Driver/PassRegistry.h"
+#include "ppcc/Compiler/PassRegistry.h"
 #include "ppcc/Transforms/FuseComm.h"
 #include "ppcc/Transforms/InjectComm.h"
 #include "ppcc/Transforms/Preconnect.h"
@@ -14,7 +14,7 @@ PassRegistry ppcc::makePassRegistry() {
   registry.add(Name, PassKind::Kind, Summary, Factory());
 #define ALIAS(Name, Sequence, Summary)                                         \
   registry.addAlias(Name, Summary, Sequence);
-#include "ppcc/Driver/Passes.def"
+#include "ppcc/Compiler/Passes.def"
 #undef PASS
 #undef ALIAS
   return registry;

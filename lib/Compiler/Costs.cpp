@@ -1,6 +1,5 @@
-// The options `--cost` and `--costs`.
-#include "CostOptions.h"
-
+// Costs that stand above those of a program.
+#include "ppcc/Compiler/Compiler.h"
 #include "ppcc/Import/CostsFile.h"
 #include "ppcc/Support/Suggest.h"
 
@@ -44,19 +43,6 @@ std::vector<std::string> costNames(const KindTable &kinds) {
     return !findNamed(name, kinds);
   });
   return names;
-}
-
-/// What is wrong with `NAME=VALUE` whatever the program is; actions that it
-/// declares are not known yet.
-std::string faultOf(StringRef text) {
-  auto [name, value] = text.split('=');
-  if (name.size() == text.size())
-    return "`" + text.str() + "` is not of the form NAME=VALUE";
-  auto found = findNamed(name, KindTable());
-  if (!found || rowOf(found->what).number.parse(value))
-    return "";
-  return fmt::format("`{}` of `{}` must be {}", value, name,
-                     rowOf(found->what).number.words);
 }
 
 /// Adds `NAME=VALUE` to the costs, or to those of parts of actions.
@@ -151,29 +137,26 @@ void addPartCosts(llvm::ArrayRef<CostSetting> settings, DiagnosticEngine &diags,
 
 } // namespace
 
-void ppcc::addCostOptions(OptionParser &parser, CostOptions &options) {
-  parser.each(
-      "--cost", "NAME=VALUE",
-      "The time of an action kind (F=1.5), of a node (F.mlp=0.5), of a kind in "
-      "a layer of the layout (F.t=0.2: summed over the layers of a stage), of "
-      "a whole group (overlap=2.5, group.sum=0.8), of a message (latency=0.1; "
-      "bytes and bandwidth); the memory of an action (memory.F=2), "
-      "memory.static of a stage, memory.limit of a rank",
-      [&](const std::string &text) {
-        options.costs.push_back(text);
-        return faultOf(text);
-      });
-  parser.each("--costs", "FILE", options.files,
-              "Read costs from a JSON file, see docs/reports.md; --cost "
-              "overrides it");
+// Actions that the program declares are not known yet.
+std::string ppcc::checkCost(StringRef text) {
+  auto [name, value] = text.split('=');
+  if (name.size() == text.size())
+    return "`" + text.str() + "` is not of the form NAME=VALUE";
+  auto found = findNamed(name, KindTable());
+  if (!found || rowOf(found->what).number.parse(value))
+    return "";
+  return fmt::format("`{}` of `{}` must be {}", value, name,
+                     rowOf(found->what).number.words);
 }
 
-bool ppcc::applyCosts(const CostOptions &options, SourceManager &sources,
-                      DiagnosticEngine &diags, Program &program) {
+bool ppcc::applyCosts(const CostRequest &request, Session &session,
+                      Program &program) {
+  SourceManager &sources = session.sources;
+  DiagnosticEngine &diags = session.diags;
   size_t errorsBefore = diags.errorCount();
   // Lists by stage are longer than schedules.
   llvm::SaveAndRestore limit(sources.maxBytes, size_t(64) << 20);
-  for (const std::string &name : options.files) {
+  for (const std::string &name : request.files) {
     auto file = sources.open(name);
     if (!file)
       diags.report<diag::CannotRead>({}, name,
@@ -182,7 +165,7 @@ bool ppcc::applyCosts(const CostOptions &options, SourceManager &sources,
       readCosts(sources.text(*file), *file, sources, diags, program.editHead());
   }
   std::vector<CostSetting> parts;
-  for (const std::string &text : options.costs)
+  for (const std::string &text : request.settings)
     addCost(text, diags, program, parts);
   addPartCosts(parts, diags, program);
   return diags.errorCount() == errorsBefore;

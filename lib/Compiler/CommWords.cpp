@@ -1,4 +1,4 @@
-#include "ppcc/Driver/CommWords.h"
+#include "ppcc/Compiler/CommWords.h"
 
 #include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Transport.h"

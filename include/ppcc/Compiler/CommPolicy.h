@@ -1,0 +1,53 @@
+// What is decided about the messages of a program, and the passes that do it.
+#pragma once
+
+#include "ppcc/IR/Calls.h"
+#include "ppcc/IR/Transport.h"
+#include "ppcc/Pass/PassManager.h"
+#include "ppcc/Sema/Module.h"
+#include "ppcc/Transforms/FuseComm.h"
+#include "ppcc/Transforms/InjectComm.h"
+
+namespace ppcc {
+
+/// When the connections of a program are listed: `Auto` does where they may be
+/// made as messages come, on streams, and keeps the list that a program has.
+enum class Preconnect : uint8_t { Auto, On, Off };
+/// That called `auto`, `on` or `off`.
+std::optional<Preconnect> findPreconnect(llvm::StringRef name);
+
+/// What is asked for; the schedule decides about the rest.
+struct CommRequest {
+  std::optional<CommOrder> order;
+  const FusionInfo *fusion = nullptr;
+  std::optional<uint32_t> prefetch;
+  std::optional<Preconnect> preconnect;
+  std::vector<Transport> transports; ///< Each once.
+};
+
+/// What was decided.
+struct CommPolicy {
+  CommOrder order = CommOrder::ReadyTime;
+  const FusionInfo *fusion = nullptr; ///< Never null once decided.
+  CallStyle calls = CallStyle::Exchange;
+  std::optional<uint32_t> prefetch; ///< Receives of an edge; any number.
+  std::vector<Transport> transports{*findTransport("stream")};
+  std::optional<TorchTarget> torch; ///< Whose steps take turns, if any.
+  bool proves = true;     ///< That the program cannot hang on the transports.
+  bool preconnects = true;
+
+  /// The passes that see to it.
+  Pipeline pipeline() const;
+};
+
+/// Decides for `program`, made by `schedule` or, when that is null, read: what
+/// is requested stands above what the schedule says. An order that is requested
+/// stands above a fusion of the schedule that would place the messages itself.
+/// Messages that a program has stay where they are. Nothing after a report that
+/// the schedule says twice who places its messages.
+std::optional<CommPolicy> decideComm(const CommRequest &request,
+                                     const sema::Schedule *schedule,
+                                     const Program &program,
+                                     DiagnosticEngine &diags);
+
+} // namespace ppcc

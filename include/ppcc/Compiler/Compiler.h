@@ -1,0 +1,127 @@
+// The compiler as a library: a schedule or program in, a verified program and
+// diagnostics out.
+#pragma once
+
+#include "ppcc/AST/AST.h"
+#include "ppcc/Compiler/CommPolicy.h"
+#include "ppcc/Emit/Emitter.h"
+#include "ppcc/Sema/Instance.h"
+
+#include <chrono>
+
+namespace ppcc {
+
+/// The sources of compilations, and what was found wrong with them. Files come
+/// from the file system of the session and from the library of schedules; no
+/// process is started.
+class Session {
+public:
+  using Files = llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>;
+  using Consumer =
+      std::function<void(const Diagnostic &, const SourceManager &)>;
+  /// Without a consumer, diagnostics are collected in `found`.
+  explicit Session(Files files, Consumer consumer = nullptr);
+  Session(const Session &) = delete;
+
+  /// The diagnostics that were collected, as they are shown in a terminal.
+  std::string text() const;
+
+  SourceManager sources;
+  std::vector<Diagnostic> found;
+  DiagnosticEngine diags;
+};
+
+/// Costs that stand above those of the program.
+struct CostRequest {
+  std::vector<std::string> files;    ///< Of JSON, see docs/reports.md.
+  std::vector<std::string> settings; ///< `NAME=VALUE`, above those of files.
+};
+
+/// What is wrong with a setting, whatever the program, or nothing.
+std::string checkCost(llvm::StringRef setting);
+/// Puts costs into the program. False after reports.
+bool applyCosts(const CostRequest &request, Session &session, Program &program);
+
+/// Which passes run, and what is watched meanwhile.
+struct PassRequest {
+  std::string passes; ///< A pipeline as text.
+  Instrumentation instrumentation;
+  bool verifiesEach = false; ///< After each pass that changes the program.
+};
+
+/// Runs the passes on the program. False after reports.
+bool runPasses(const PassRequest &request, Session &session, Program &program);
+
+/// What to compile, and how.
+struct Request {
+  /// Where a compilation ends: after its files are parsed, checked, expanded
+  /// into a program, or through all passes.
+  enum class Until : uint8_t { Parsed, Checked, Expanded, Done };
+
+  std::string input; ///< A file, `-` for standard input, or a library's name.
+  std::string from;  ///< The format of a program; empty to tell by the file.
+  Until until = Until::Done;
+  std::string schedule; ///< Which of the file's; empty when there is one.
+  std::vector<sema::ParamValue> params;
+  bool sharesParams = false;      ///< Some may be for other schedules.
+  std::vector<std::string> rules; ///< To follow, as behind `with`.
+  std::string ruleFile = "std.pp";
+  std::string layout; ///< Stands for that of the schedule; empty for none.
+  CommRequest comm;
+  TorchTarget torch;  ///< Whose steps a sweep has, when it is for FSDP.
+  PassRequest passes; ///< Their text, if any, stands for what `comm` leads to.
+  bool rolled = false; ///< Write loops for what repeats itself.
+  CostRequest costs;
+  std::optional<uint32_t> microbatches; ///< Of a program that does not say it.
+  sema::Limits limits;
+  std::optional<size_t> maxSourceBytes;
+};
+
+/// How long each phase took.
+class PhaseTimes {
+public:
+  template <class Fn> auto measure(llvm::StringRef phase, Fn run) {
+    auto start = std::chrono::steady_clock::now();
+    auto result = run();
+    std::chrono::duration<double> took =
+        std::chrono::steady_clock::now() - start;
+    rows.push_back({phase, took.count()});
+    return result;
+  }
+  void print(llvm::raw_ostream &out) const;
+
+  std::vector<std::pair<llvm::StringRef, double>> rows; ///< In seconds.
+};
+
+/// A parameter of a schedule.
+struct ParameterText {
+  std::string name, type, defaultValue; ///< Empty when there is none.
+};
+
+/// What became of a request.
+struct Compiled {
+  /// Misused: part of the request is not for such an input.
+  enum class Status : uint8_t { Good, Errors, Misused };
+
+  Status status = Status::Errors;
+  std::string misuse; ///< What is wrong with the request.
+  /// The tree of the input, and what owns it; empty for a program.
+  std::unique_ptr<ast::Context> context;
+  std::vector<ast::File> files;
+  std::vector<ParameterText> params;
+  CommPolicy comm;
+  Program program; ///< Empty before it was expanded.
+  PhaseTimes times;
+
+  explicit operator bool() const { return status == Status::Good; }
+};
+
+/// Compiles. Errors are reported to the session.
+Compiled compile(const Request &request, Session &session);
+
+/// Writes the program in one of the formats of emitters(), for the first of its
+/// transports. False after reports.
+bool emit(const Compiled &compiled, const Emitter &format,
+          llvm::raw_ostream &out, Session &session, EmitOptions options = {});
+
+} // namespace ppcc

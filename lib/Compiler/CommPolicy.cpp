@@ -1,0 +1,126 @@
+// What is decided about the messages of a program, and the passes that do it.
+#include "ppcc/Compiler/CommPolicy.h"
+
+#include "ppcc/Compiler/PassRegistry.h"
+#include "ppcc/Pass/PipelineParser.h"
+#include "ppcc/Sema/Instance.h"
+#include "ppcc/Verify/Passes.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+
+std::optional<Preconnect> ppcc::findPreconnect(StringRef name) {
+  return llvm::StringSwitch<std::optional<Preconnect>>(name)
+      .Case("auto", Preconnect::Auto)
+      .Case("on", Preconnect::On)
+      .Case("off", Preconnect::Off)
+      .Default(std::nullopt);
+}
+
+std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
+                                           const sema::Schedule *schedule,
+                                           const Program &program,
+                                           DiagnosticEngine &diags) {
+  auto settings = [&](StringRef name) -> llvm::ArrayRef<ast::Identifier> {
+    if (!schedule)
+      return {};
+    return sema::commSetting(*schedule, name);
+  };
+  auto setting = [&](StringRef name) -> const ast::Identifier * {
+    return settings(name).empty() ? nullptr : &settings(name).front();
+  };
+  const ast::Identifier *order = setting("order"), *fuse = setting("fuse");
+  const FusionInfo *fusion = fuse ? findFusion(fuse->text) : nullptr;
+  if (fusion && fusion->places && order) {
+    diags.report<diag::FusionWithOrder>(fuse->range, fuse->text)
+        .note(order->range, "the order is here");
+    return std::nullopt;
+  }
+
+  CommPolicy policy;
+  if (request.fusion)
+    fusion = request.fusion;
+  else if (!fusion || (fusion->places && request.order))
+    fusion = findFusion("none");
+  policy.fusion = fusion;
+  if (const ast::Identifier *calls = setting("calls"))
+    policy.calls = *findCallStyle(calls->text);
+
+  bool hasMessages = program.firstMessage().has_value();
+  if (request.order)
+    policy.order = *request.order;
+  else if (order)
+    policy.order = *findCommOrder(order->text);
+  else if (hasMessages)
+    policy.order = CommOrder::None;
+  policy.proves = fusion->places || policy.order != CommOrder::None ||
+                  !request.transports.empty() || hasMessages;
+
+  policy.prefetch = request.prefetch;
+  uint32_t bound;
+  if (const ast::Identifier *prefetch = setting("prefetch");
+      prefetch && !policy.prefetch && !prefetch->text.getAsInteger(10, bound))
+    policy.prefetch = bound;
+
+  std::vector<Transport> transports = request.transports;
+  if (transports.empty())
+    for (const ast::Identifier &name : settings("transport"))
+      transports.push_back(*findTransport(name.text));
+  if (!transports.empty())
+    policy.transports = std::move(transports);
+
+  Preconnect when = Preconnect::Auto;
+  if (request.preconnect)
+    when = *request.preconnect;
+  else if (const ast::Identifier *said = setting("preconnect"))
+    when = *findPreconnect(said->text);
+  policy.preconnects =
+      when == Preconnect::Auto
+          ? program.preconnect().empty() &&
+                llvm::any_of(policy.transports,
+                             [](const Transport &transport) {
+                               return transport.hasStreams();
+                             })
+          : when == Preconnect::On;
+  return policy;
+}
+
+Pipeline CommPolicy::pipeline() const {
+  Pipeline pipeline;
+  PassRegistry registry = makePassRegistry();
+  auto add = [&](StringRef name) { append(name, registry, pipeline); };
+  auto addPass = [&](StringRef name, std::unique_ptr<Pass> pass) {
+    pipeline.push_back(
+        {name.str(), registry.find(name)->kind, std::move(pass)});
+  };
+  add("verify");
+  if (!proves)
+    return pipeline;
+  if (fusion->places) {
+    FuseOptions options{fusion->fusion, calls};
+    addPass("fuse-comm", fuseComm(std::move(options)));
+    add("verify");
+  } else {
+    if (order != CommOrder::None) {
+      addPass("inject-comm", injectComm({order, {}, prefetch, torch}));
+      add("verify");
+    }
+    if (fusion->fusion != Fusion::None) {
+      FuseOptions options;
+      options.mode = fusion->fusion;
+      options.transports = transports;
+      addPass("fuse-comm", fuseComm(std::move(options)));
+      add("verify");
+    }
+  }
+  add("verify-matching");
+  addPass("verify-transport", verifyTransport(transports));
+  if (prefetch)
+    addPass("verify-buffers", verifyBuffers(*prefetch));
+  if (preconnects)
+    add("preconnect");
+  return pipeline;
+}

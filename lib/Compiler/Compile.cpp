@@ -1,0 +1,305 @@
+// Leads a schedule through the phases.
+#include "ppcc/Compiler/Compiler.h"
+
+#include "Loader.h"
+#include "ppcc/Compiler/CommWords.h"
+#include "ppcc/Compiler/PassRegistry.h"
+#include "ppcc/Expand/Expand.h"
+#include "ppcc/Import/Importer.h"
+#include "ppcc/Parse/Parser.h"
+#include "ppcc/Pass/PipelineParser.h"
+#include "ppcc/Verify/Passes.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Path.h"
+
+using namespace ppcc;
+using llvm::raw_ostream;
+using llvm::StringRef;
+
+Session::Session(Files files, Consumer consumer)
+    : sources(std::move(files)),
+      diags([this, consumer = std::move(consumer)](const Diagnostic &reported) {
+        if (consumer)
+          consumer(reported, sources);
+        else
+          found.push_back(reported);
+      }) {}
+
+std::string Session::text() const {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  for (const Diagnostic &diagnostic : found)
+    render(diagnostic, sources, out);
+  return text;
+}
+
+void PhaseTimes::print(raw_ostream &out) const {
+  out << "  seconds  phase\n";
+  for (const auto &[phase, seconds] : rows)
+    out << fmt::format("{:9.4f}  {}\n", seconds, phase);
+}
+
+static bool run(const Pipeline &pipeline, const PassRequest &request,
+                Session &session, Program &program) {
+  Pipeline verifier;
+  Instrumentation instrumentation = request.instrumentation;
+  if (request.verifiesEach) {
+    append("verify", makePassRegistry(), verifier);
+    instrumentation.verifyEach = &verifier;
+  }
+  PassContext context(session.sources, session.diags);
+  return runPipeline(pipeline, program, context, instrumentation);
+}
+
+bool ppcc::runPasses(const PassRequest &request, Session &session,
+                     Program &program) {
+  auto pipeline = parsePipeline(request.passes, makePassRegistry(),
+                                session.sources, session.diags);
+  return pipeline && run(*pipeline, request, session, program);
+}
+
+namespace {
+
+using Until = Request::Until;
+
+class Compilation {
+public:
+  Compilation(const Request &request, Session &session, Compiled &compiled)
+      : request(request), session(session), sources(session.sources),
+        diags(session.diags), compiled(compiled),
+        context(*compiled.context), times(compiled.times) {}
+
+  bool run() {
+    Loader loader(sources, context, diags);
+    sources.maxBytes = request.maxSourceBytes.value_or(sources.maxBytes);
+    auto source =
+        loader.open(request.input, [&](StringRef name, StringRef begin) {
+          return maxInputBytes(name, begin);
+        });
+    if (!source)
+      return false;
+    StringRef name = sources.name(*source), text = sources.text(*source);
+    const Importer *format = programFormat(name, text);
+    compiled.misuse = misuse(format != nullptr);
+    if (!compiled.misuse.empty())
+      return false;
+    return format ? compileProgram(*source, *format)
+                  : compileSchedule(loader, *source);
+  }
+
+private:
+  /// The size above which the input is refused: a program is long, other than a
+  /// schedule.
+  size_t maxInputBytes(StringRef fileName, StringRef begin) const {
+    bool isProgram = programFormat(fileName, begin) != nullptr;
+    return request.maxSourceBytes.value_or(size_t(1) << (isProgram ? 31 : 20));
+  }
+
+  /// The format of the program that is the input, or null for a schedule: that
+  /// which is asked for, of the file's extension, or of how its text begins.
+  const Importer *programFormat(StringRef fileName, StringRef text) const {
+    if (!request.from.empty())
+      return findImporter(request.from);
+    if (llvm::sys::path::extension(fileName) == ".pp")
+      return nullptr;
+    const Importer *byName = importerOfName(fileName);
+    return byName ? byName : importerOfText(text);
+  }
+
+  /// What of the request is not for an input that is a program, or a schedule,
+  /// in the words of the command line.
+  std::string misuse(bool isProgram) const {
+    struct Rule {
+      bool isGiven, forProgram;
+      StringRef text;
+    };
+    const Rule rules[] = {
+        {!request.params.empty() && !request.sharesParams, false,
+         "-D gives parameters of a schedule values; the input is a program"},
+        {!request.layout.empty(), false,
+         "--layout gives the stages of a schedule layers; the input is a "
+         "program"},
+        {!request.schedule.empty(), false,
+         "--schedule chooses a schedule; the input is a program"},
+        {!request.rules.empty(), false,
+         "--with gives a schedule rules to follow; the input is a program"},
+        {request.until == Until::Checked, false,
+         "--list-params is for schedules; the input is a program"},
+        {request.until == Until::Parsed, false,
+         "--emit=ast is for schedules; the input is a program"},
+        {request.microbatches.has_value(), true,
+         "--microbatches is for programs; give the parameter of the schedule "
+         "with -D"},
+    };
+    for (const Rule &rule : rules)
+      if (rule.isGiven && rule.forProgram != isProgram)
+        return rule.text.str();
+    if (!request.from.empty() && !findImporter(request.from))
+      return "--from: `" + request.from + "` is no format of programs";
+    for (const std::string &setting : request.costs.settings)
+      if (std::string wrong = checkCost(setting); !wrong.empty())
+        return "--cost: " + wrong;
+    return "";
+  }
+
+  /// Verifies what somebody else wrote; adds messages when it has none.
+  bool compileProgram(uint32_t source, const Importer &format) {
+    ImportContext importContext{
+        source, sources, diags, {request.microbatches,
+                                 request.limits.maxActions}};
+    auto program = times.measure(
+        "import", [&] { return importProgram(format, importContext); });
+    if (!program)
+      return false;
+    if (request.comm.preconnect == Preconnect::Off)
+      program->setFacts({program->provenUnder(), {}});
+    compiled.program = std::move(*program);
+    return finish(nullptr);
+  }
+
+  bool compileSchedule(Loader &loader, uint32_t source) {
+    auto files = times.measure("parse", [&] {
+      if (!request.rules.empty())
+        loader.loadBefore(ruleApplications());
+      return loader.load(source);
+    });
+    if (!files)
+      return false;
+    compiled.files = std::move(*files);
+    if (request.until == Until::Parsed)
+      return true;
+    auto module = times.measure("check", [&] {
+      return sema::check(compiled.files, context, commWords(), diags);
+    });
+    if (!module)
+      return false;
+    const sema::Schedule *schedule = sema::selectSchedule(
+        *module, request.schedule, sources.name(source), diags);
+    if (!schedule)
+      return false;
+    for (const sema::ScheduleParam &param : schedule->params)
+      compiled.params.push_back(textOf(param));
+    if (request.until == Until::Checked)
+      return true;
+    auto program =
+        times.measure("expand", [&] { return layOut(*module, *schedule); });
+    if (!program)
+      return false;
+    compiled.program = std::move(*program);
+    return finish(schedule);
+  }
+
+  /// The rules that are requested, as a file that follows them.
+  uint32_t ruleApplications() {
+    std::string text; // A rule a line, as on the command line.
+    for (const std::string &rule : request.rules)
+      text += "with " + rule + ";\n";
+    text += "import \"" + request.ruleFile + "\";\n";
+    return sources.add("--with",
+                       llvm::MemoryBuffer::getMemBufferCopy(text, "--with"));
+  }
+
+  static ParameterText textOf(const sema::ScheduleParam &param) {
+    ParameterText text{param.decl->name.text.str(), typeName(param.type).str(),
+                       ""};
+    llvm::raw_string_ostream out(text.defaultValue);
+    if (param.decl->defaultValue)
+      print(param.decl->defaultValue, out);
+    return text;
+  }
+
+  std::optional<Program> layOut(const sema::Module &module,
+                                const sema::Schedule &schedule) {
+    std::optional<std::vector<std::string>> layout;
+    if (!request.layout.empty() && !(layout = givenLayout()))
+      return std::nullopt;
+    sema::Evaluator evaluator(module, diags, request.limits.maxSteps());
+    auto instance = sema::instantiate(schedule, params(schedule),
+                                      layout ? &*layout : nullptr,
+                                      request.limits, evaluator, diags);
+    if (!instance)
+      return std::nullopt;
+    return expand(module, std::move(*instance), request.limits, evaluator,
+                  sources, diags);
+  }
+
+  std::optional<std::vector<std::string>> givenLayout() {
+    constexpr StringRef name = "--layout";
+    auto known = sources.lookup(name);
+    uint32_t file = known ? *known
+                          : sources.add(name, llvm::MemoryBuffer::getMemBuffer(
+                                                  request.layout, name));
+    return parseLayout(request.layout, sources.loc(file, 0), diags);
+  }
+
+  /// The values for the parameters of a schedule.
+  std::vector<sema::ParamValue> params(const sema::Schedule &schedule) const {
+    std::vector<sema::ParamValue> values = request.params;
+    if (request.sharesParams)
+      llvm::erase_if(values, [&](const sema::ParamValue &value) {
+        return llvm::none_of(schedule.params,
+                             [&](const sema::ScheduleParam &param) {
+                               return param.decl->name.text == value.name;
+                             });
+      });
+    return values;
+  }
+
+  /// Gives the program its costs, and runs the passes; `schedule` is null for
+  /// one that was read.
+  bool finish(const sema::Schedule *schedule) {
+    if (request.until == Until::Expanded)
+      return true;
+    if (!applyCosts(request.costs, session, compiled.program))
+      return false;
+    auto policy = decideComm(request.comm, schedule, compiled.program, diags);
+    if (!policy)
+      return false;
+    compiled.comm = std::move(*policy);
+    if (request.torch.fsdp)
+      compiled.comm.torch = request.torch;
+    return times.measure("passes", [&] { return transform(); });
+  }
+
+  bool transform() {
+    Program &program = compiled.program;
+    if (!request.passes.passes.empty())
+      return runPasses(request.passes, session, program);
+    Pipeline pipeline = compiled.comm.pipeline();
+    if (program.costs().has({Cost::MemoryLimit}))
+      pipeline.push_back(
+          {"verify-memory", PassKind::Check,
+           verifyMemory(compiled.comm.transports.front())});
+    if (request.rolled)
+      append("roll", makePassRegistry(), pipeline);
+    return ::run(pipeline, request.passes, session, program);
+  }
+
+  const Request &request;
+  Session &session;
+  SourceManager &sources;
+  DiagnosticEngine &diags;
+  Compiled &compiled;
+  ast::Context &context;
+  PhaseTimes &times;
+};
+
+} // namespace
+
+Compiled ppcc::compile(const Request &request, Session &session) {
+  Compiled compiled;
+  compiled.context = std::make_unique<ast::Context>();
+  if (Compilation(request, session, compiled).run())
+    compiled.status = Compiled::Status::Good;
+  else if (!compiled.misuse.empty())
+    compiled.status = Compiled::Status::Misused;
+  return compiled;
+}
+
+bool ppcc::emit(const Compiled &compiled, const Emitter &format,
+                raw_ostream &out, Session &session, EmitOptions options) {
+  options.transport = compiled.comm.transports.front();
+  EmitContext context{session.diags, session.sources, std::move(options)};
+  return emitProgram(format, compiled.program, out, context);
+}
