@@ -49,17 +49,11 @@ protected:
     Action action;
     program.editRows().append(action);
     action.kind = KindId(kind::Backward);
-<<<<<<< HEAD
     program.editRows().append(action);
-    registry.add("ask-for-rows", "", passFactory<AskForRows>());
-    registry.add("repeat-forward", "", passFactory<RepeatForward>());
-=======
-    program.append(action);
     registry.add("ask-for-rows", PassKind::Check, "",
                  passFactory<AskForRows>());
     registry.add("repeat-forward", PassKind::Rewrite, "",
                  passFactory<RepeatForward>());
->>>>>>> 8d04fbf (Say in Passes.def how much of a program a pass changes)
     RowCount::made = 0;
     AskForRows::seen.clear();
   }
