@@ -57,7 +57,7 @@ LIMITS = [
      "the end of the microbatches is at most 4294967294"),
     ("kinds", 248, lambda n: "".join(f"action {name} {{ }}" for name in NAMES[:n]) + schedule("ranks 1; " + LINEAR),
      "more than 256 kinds of actions"),
-    ("kinds of IR", 248, lambda n: ir("".join(f"action {name} per stage lane compute\n" for name in NAMES[:n])),
+    ("kinds of IR", 248, lambda n: ir("ranks 1\n" + "".join(f"action {name} per stage lane compute\n" for name in NAMES[:n])),
      "more than 256 kinds of actions"),
     ("nested brackets", 256, lambda n: f"fn f() = {'(' * n}1{')' * n};" + schedule("ranks 1; " + LINEAR),
      "nested more than 256 deep"),
