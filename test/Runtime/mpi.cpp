@@ -143,7 +143,7 @@ private:
       }
     } catch (const rt::Error &error) {
       std::puts(error.what());
-      mpi.abort(1);
+      mpi.abort(1, std::chrono::seconds(30));
     }
     programs += mpi.rank() == 0;
     distance.exact += found.exact, distance.reordered += found.reordered;
@@ -174,7 +174,7 @@ int runFaulty(const std::string &fault, const std::string &name,
     rt::run(faulty.program(), mpi.rank(), stage, mpi, options);
   });
   if (!good)
-    mpi.abort(1);
+    mpi.abort(1, std::chrono::seconds(30));
   return 0;
 }
 

@@ -77,8 +77,10 @@ TEST_F(Files, findIsTheInverseOfPosition) {
   }
 }
 
-TEST_F(Files, findReadsFilesAndRefusesPlacesThatAreNot) {
+TEST_F(Files, findKnowsWhatWasReadAndRefusesPlacesThatAreNot) {
   write("/late", "ab\nc");
+  EXPECT_FALSE(sources.find("/late", 2, 1).valid());
+  ASSERT_TRUE(bool(sources.open("/late")));
   EXPECT_EQ(where(sources.find("/late", 2, 1)), "/late:2:1");
   EXPECT_FALSE(sources.find("/late", 0, 1).valid());
   EXPECT_FALSE(sources.find("/late", 1, 0).valid());

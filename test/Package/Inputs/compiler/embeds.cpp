@@ -26,7 +26,8 @@ int main() {
   add("/here/parts.pp",
       "block step(n: int) { repeat n { F; } repeat n { B; } }");
   add("/here/wrong.pp",
-      "schedule wrong() {\n  ranks x;\n  on rank r { G; }\n}\n");
+      "schedule wrong() {\n  ranks x; microbatches 1; placement linear;\n"
+      "  on rank r { G; }\n}\n");
   Session session(files);
 
   Request request;
