@@ -10,10 +10,10 @@ uint32_t ppcc::peakActivations(const Program &program, RankId rank) {
   for (ActionId begin = program.begin(rank), end; begin != program.end(rank);
        begin = end) {
     end = program.groupEnd(begin, rank);
-    for (ActionId row = begin; row != end; ++row.value)
+    for (ActionId row : RowRange{begin, end})
       held += beginsActivation(program.kindOf(row));
     most = std::max(most, held);
-    for (ActionId row = begin; row != end; ++row.value)
+    for (ActionId row : RowRange{begin, end})
       held -= endsActivation(program.kindOf(row));
   }
   return static_cast<uint32_t>(most);

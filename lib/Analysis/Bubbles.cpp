@@ -29,8 +29,7 @@ void Bubbles::walk(RankId rank,
     if (begin < end)
       visit({begin, end, cause, awaited, phase});
   };
-  for (ActionId row = program.begin(rank); row != program.end(rank);
-       ++row.value) {
+  for (ActionId row : program.rows(rank)) {
     if (!program.kindOf(row).occupiesRank())
       continue;
     phase = program[row].phase;

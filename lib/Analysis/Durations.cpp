@@ -49,9 +49,8 @@ Durations::Durations(const Program &program)
         if (time != untold)
           continue;
         time = 0;
-        for (unsigned rest = info.isCompute() ? info.defines : 0; rest;
-             rest &= rest - 1) {
-          auto part = program.kinds().find(KindClass::Compute, rest & -rest);
+        for (uint8_t slotBit : slotsIn(info.isCompute() ? info.defines : 0)) {
+          auto part = program.kinds().find(KindClass::Compute, slotBit);
           time += single || !part ? cost::unit : row(*part)[i];
         }
       }
@@ -63,7 +62,7 @@ Durations::Durations(const Program &program)
 void Durations::addNodes(const Program &program) {
   for (const GraphUse &use : program.nodes().uses) {
     size_t first = use.kind.value * stride + firstStage[use.pipe.value];
-    for (uint32_t i = 0; i != program.pipes()[use.pipe.value].numStages(); ++i)
+    for (uint32_t i = 0; i != program.pipe(use.pipe).numStages(); ++i)
       if (uint32_t graph = use.graphs[use.graphs.size() == 1 ? 0 : i];
           graph != GraphUse::none)
         table[first + i] = nodes->of(graph).length;
@@ -161,7 +160,7 @@ Time Durations::transfer(PipeId pipe, StageId from, StageId to,
 Time Durations::of(const Program &program, ActionId begin, ActionId end) const {
   if (end.value - begin.value == 1) {
     Action action = program[begin];
-    return program.kinds()[action.kind].isBeside() ? 0 : of(action);
+    return program.kindOf(action).isBeside() ? 0 : of(action);
   }
   if (const NodeOrder *order = nodes ? nodes->of(program, begin, end) : nullptr)
     return order->length;
@@ -172,7 +171,7 @@ Time Durations::of(const Program &program, ActionId begin, ActionId end) const {
     Time time = of(action);
     sum += time;
     longest = std::max(longest, time);
-    actions += program.kinds()[action.kind].isCompute();
+    actions += program.kindOf(action).isCompute();
   }
   return actions > 1 ? ofGroup(sum, longest) : sum;
 }
@@ -225,8 +224,8 @@ bool Durations::fits(const Program &program, uint64_t messages) const {
     message = std::max(message, time);
   message += longestTransfer();
   __int128 sum = __int128(message) * messages, computes = 0;
-  for (uint32_t row = 0; row != program.size(); ++row) {
-    computes += longest(program[ActionId(row)]);
+  for (ActionId row : program.rows()) {
+    computes += longest(program[row]);
     sum += (group == Cost::Overlap ? ofGroups : 1); // A group is rounded up by less than that.
   }
   // A group takes no more than this, whatever its rule.

@@ -17,17 +17,15 @@ EdgeIndex::EdgeIndex(const Program &program, const ProgramIndex &index)
 
 /// Enters the edges in the order of pipe, stage, slot and reader.
 void EdgeIndex::addEdges() {
-  for (uint32_t pipe = 0; pipe != program.pipes().size(); ++pipe) {
+  for (PipeId pipe : program.pipeIds()) {
     firstRow.push_back(edgeStarts.size());
-    for (uint32_t stage = 0; stage != program.pipes()[pipe].numStages();
-         ++stage)
+    for (uint32_t stage = 0; stage != program.pipe(pipe).numStages(); ++stage)
       for (uint8_t slotBit : movingSlots) {
         edgeStarts.push_back(edgeRows.size());
         if (slotBit == slot::InputGrad && !program.hasBackward())
           continue;
-        for (StageId reader :
-             index.readersOf(PipeId(pipe), StageId(stage), slotBit))
-          edgeRows.push_back({PipeId(pipe), StageId(stage), reader, slotBit});
+        for (StageId reader : index.readersOf(pipe, StageId(stage), slotBit))
+          edgeRows.push_back({pipe, StageId(stage), reader, slotBit});
       }
   }
   edgeStarts.push_back(edgeRows.size());
@@ -55,7 +53,7 @@ bool EdgeIndex::numberMessages() {
     if (edge.lane == Edge::none)
       continue;
     edge.firstMessage = static_cast<uint32_t>(messages);
-    messages += program.pipes()[edge.pipe.value].numMicrobatches;
+    messages += program.pipe(edge.pipe).numMicrobatches;
     if (messages > program.size() + slack)
       return false;
   }
@@ -84,7 +82,7 @@ std::optional<Message> EdgeIndex::find(PipeId pipe, StageId from, StageId to,
   if (edge.lane == Edge::none)
     return std::nullopt;
   return Message{edge.firstMessage + microbatch -
-                     program.pipes()[pipe.value].firstMicrobatch,
+                     program.pipe(pipe).firstMicrobatch,
                  number, edge.lane};
 }
 
@@ -94,5 +92,5 @@ std::optional<Message> EdgeIndex::of(const Action &action) const {
   bool out = sends(action);
   return find(action.pipe, out ? action.stage : action.peer,
               out ? action.peer : action.stage, action.microbatch,
-              program.kinds()[action.kind].mainSlot());
+              program.kindOf(action).mainSlot());
 }

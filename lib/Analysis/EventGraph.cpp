@@ -13,16 +13,15 @@ void EventGraph::linkUnits() {
   previous.resize(program.size(), none);
   std::vector<uint32_t> last(
       around.inLine ? program.ranksBegun() : numbers.size(), none);
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-    for (ActionId row = program.begin(RankId(rank));
-         row != program.end(RankId(rank)); ++row.value) {
+  for (RankId rank : program.ranks())
+    for (ActionId row : program.rows(rank)) {
       ActionId first = groups[row].from;
       while (!isMember(row, first))
         ++first.value;
       units[row.value] = first.value;
       if (!isInQueues(row))
         continue;
-      uint32_t &before = last[queueOf(row, RankId(rank))];
+      uint32_t &before = last[queueOf(row, rank)];
       if (before != none && units[before] != first.value)
         previous[row.value] = before;
       before = row.value;
@@ -48,16 +47,16 @@ std::vector<EventGraph::Block> EventGraph::blocks() {
   std::vector<uint32_t> headOf(program.size(), none);
   std::vector<Block> found;
   std::vector<uint32_t> heads;
-  for (uint32_t row = 0; row != program.size(); ++row) {
-    uint32_t unit = units[row], before = previous[unit];
-    if (state(ActionId(row)) == Ended || !isInQueues(ActionId(row)))
+  for (ActionId row : program.rows()) {
+    uint32_t unit = units[row.value], before = previous[unit];
+    if (state(row) == Ended || !isInQueues(row))
       continue;
     if (state(ActionId(unit)) != Waiting || before == none ||
         state(ActionId(before)) == Ended)
-      headOf[row] = unit;
+      headOf[row.value] = unit;
     else
-      headOf[row] = headOf[before];
-    if (row == unit && headOf[row] == unit)
+      headOf[row.value] = headOf[before];
+    if (row.value == unit && headOf[row.value] == unit)
       heads.push_back(unit);
   }
   for (uint32_t unit : heads)

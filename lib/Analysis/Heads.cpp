@@ -16,8 +16,8 @@ Heads::Heads(const Program &program, const ProgramIndex &index)
   if (llvm::any_of(program.pipes(),
                    [](const Pipe &pipe) { return !pipe.skipEdges.empty(); }))
     come.resize(lasts.size());
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-    set(RankId(rank), program.begin(RankId(rank)));
+  for (RankId rank : program.ranks())
+    set(rank, program.begin(rank));
 }
 
 void Heads::set(RankId rank, ActionId begin) {
@@ -44,11 +44,9 @@ std::optional<Time> Heads::ready(RankId rank) {
     return std::nullopt;
   for (; head.member != head.end; ++head.member.value) {
     Action action = program[head.member];
-    const KindInfo &info = program.kinds()[action.kind];
+    const KindInfo &info = program.kindOf(action);
     Time last = 0;
-    for (unsigned rest = info.isCompute() ? info.defines : 0; rest;
-         rest &= rest - 1) {
-      uint8_t slotBit = rest & -rest;
+    for (uint8_t slotBit : slotsIn(info.isCompute() ? info.defines : 0)) {
       if (misses(action, slotBit))
         return std::nullopt;
       last = std::max(last, lasts[inputOf(action.pipe, action.stage,
@@ -62,7 +60,7 @@ std::optional<Time> Heads::ready(RankId rank) {
 std::pair<ActionId, uint8_t> Heads::blocked(RankId rank) const {
   ActionId row = heads[rank.value].member;
   Action action = program[row];
-  uint8_t slots = program.kinds()[action.kind].defines;
+  uint8_t slots = program.kindOf(action).defines;
   while (slots && !misses(action, slots & -slots))
     slots &= slots - 1;
   return {row, static_cast<uint8_t>(slots & -slots)};

@@ -26,16 +26,16 @@ public:
   }
 
   std::optional<Time> run() {
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-      work.push_back(RankId(rank));
+    for (RankId rank : program.ranks()) {
+      work.push_back(rank);
       while (!work.empty())
         runRank(work.pop_back_val());
     }
     Time makespan = 0;
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-      if (!heads.done(RankId(rank)))
+    for (RankId rank : program.ranks()) {
+      if (!heads.done(rank))
         return std::nullopt;
-      makespan = std::max(makespan, free[rank]);
+      makespan = std::max(makespan, free[rank.value]);
     }
     return makespan;
   }
@@ -48,7 +48,7 @@ private:
       Time start = std::max(end, *ready);
       end = start + durations.of(program, first, last);
       heads.advance(rank);
-      for (ActionId row = first; row != last; ++row.value) {
+      for (ActionId row : RowRange{first, last}) {
         if (starts)
           (*starts)[row.value] = start;
         Action action = program[row];
@@ -60,10 +60,10 @@ private:
   }
 
   void noteSlacks(const Action &action, Time start) {
-    for (unsigned rest = program.kinds()[action.kind].defines & slot::moving;
-         rest; rest &= rest - 1) {
-      size_t input = heads.inputOf(action.pipe, action.stage, action.microbatch,
-                                   rest & -rest);
+    for (uint8_t slotBit :
+         slotsIn(program.kindOf(action).defines & slot::moving)) {
+      size_t input =
+          heads.inputOf(action.pipe, action.stage, action.microbatch, slotBit);
       (*slacks)[input] = start - heads.lastOf(input);
     }
   }

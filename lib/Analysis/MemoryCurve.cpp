@@ -41,11 +41,11 @@ MemoryModel::MemoryModel(const Program &program)
       costs.of(Cost::Memory), [&](const CostSetting &setting) {
         return !program.kinds()[setting.kind].isDeclared();
       });
-  for (uint32_t kind = 0; kind != program.kinds().size(); ++kind) {
-    const KindInfo &info = program.kinds()[KindId(kind)];
-    rests[kind] = info.isCompute() && (info.defines & slot::WeightGrad);
+  for (KindId kind : program.kinds().ids()) {
+    const KindInfo &info = program.kinds()[kind];
+    rests[kind.value] = info.isCompute() && (info.defines & slot::WeightGrad);
     if (!isTold && info.isCompute() && (info.defines & slot::Output))
-      fill(row(kind), firstStage, {}, {amount::unit}, program);
+      fill(row(kind.value), firstStage, {}, {amount::unit}, program);
   }
   for (const CostSetting &setting : costs.of(Cost::Memory)) {
     fill(row(setting.kind.value), firstStage, setting.pipe, setting.values,
@@ -55,10 +55,10 @@ MemoryModel::MemoryModel(const Program &program)
   std::vector<Amount> resting(stages);
   for (const CostSetting &setting : costs.of(Cost::StaticMemory))
     fill(resting, firstStage, setting.pipe, setting.values, program);
-  for (size_t pipe = 0; pipe != program.pipes().size(); ++pipe)
-    for (size_t stage = 0; stage != program.pipes()[pipe].numStages(); ++stage)
-      atRest[program.pipes()[pipe].rankOfStage[stage].value] +=
-          resting[firstStage[pipe] + stage];
+  for (PipeId pipe : program.pipeIds())
+    for (size_t stage = 0; stage != program.pipe(pipe).numStages(); ++stage)
+      atRest[program.pipe(pipe).rankOfStage[stage].value] +=
+          resting[firstStage[pipe.value] + stage];
 }
 
 std::optional<Amount> MemoryModel::limitOf(RankId rank) const {
@@ -90,7 +90,7 @@ void MemoryCurve::forEachEvent(RankId rank, Visit visit) const {
        begin = end) {
     end = program.groupEnd(begin, rank);
     for (bool isStart : {true, false})
-      for (ActionId row = begin; row != end; ++row.value) {
+      for (ActionId row : RowRange{begin, end}) {
         if (!program.kindOf(row).isCompute())
           continue;
         Event event{(isStart ? simulation.starts : simulation.ends)[row.value],
@@ -119,7 +119,7 @@ void MemoryCurve::noteRestores(RankId rank) {
   for (ActionId row = program.begin(rank);
        hasRestores && row != program.end(rank); ++row.value) {
     Action action = program[row];
-    if (auto kind = program.kinds()[action.kind].restores;
+    if (auto kind = program.kindOf(action).restores;
         kind && action.hasMicrobatch())
       restores.try_emplace({kind->value, pairOf(action)},
                            std::max<Amount>(costs.of(action), 0));
@@ -134,8 +134,7 @@ Amount MemoryCurve::restoredOf(const Action &action) const {
 
 void MemoryCurve::walk(RankId rank,
                        llvm::function_ref<bool(const MemoryStep &)> visit) {
-  for (ActionId row = program.begin(rank); row != program.end(rank);
-       ++row.value)
+  for (ActionId row : program.rows(rank))
     if (Action action = program[row]; action.hasMicrobatch())
       holds[pairOf(action)] = 0;
   noteRestores(rank);
@@ -153,7 +152,7 @@ void MemoryCurve::walk(RankId rank,
   };
   forEachEvent(rank, [&](const Event &event) {
     Action action = program[event.row];
-    const KindInfo &info = program.kinds()[action.kind];
+    const KindInfo &info = program.kindOf(action);
     if (event.isStart)
       return change(event, action, std::max<Amount>(costs.of(action), 0),
                     beginsActivation(info));
@@ -168,10 +167,9 @@ void MemoryCurve::walk(RankId rank,
 
 std::vector<HeldMemory> MemoryCurve::held(RankId rank) const {
   std::map<std::pair<PipeId, StageId>, HeldMemory> stages;
-  for (ActionId row = program.begin(rank); row != program.end(rank);
-       ++row.value) {
+  for (ActionId row : program.rows(rank)) {
     Action action = program[row];
-    const KindInfo &info = program.kinds()[action.kind];
+    const KindInfo &info = program.kindOf(action);
     if (!info.isCompute() || !(info.defines & slot::Output))
       continue;
     decimal::Sum amount = holds[pairOf(action)];

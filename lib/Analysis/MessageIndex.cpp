@@ -16,10 +16,10 @@ MessageIndex::MessageIndex(const Program &program, const ProgramIndex &index)
     column.resize(lanes().size());
   std::vector<uint32_t> positions(size()); // Of the end met first, on its lane.
   size_t rows = 0;
-  for (uint32_t row = 0; row != program.size(); ++row) {
-    if (program.kindOf(ActionId(row)).isCompute())
+  for (ActionId row : program.rows()) {
+    if (program.kindOf(row).isCompute())
       continue;
-    Action action = program[ActionId(row)];
+    Action action = program[row];
     auto message = of(action);
     bool side = !sends(action);
     if (!message || ends[side][message->number] != none) {
@@ -27,7 +27,7 @@ MessageIndex::MessageIndex(const Program &program, const ProgramIndex &index)
       continue;
     }
     ++rows;
-    ends[side][message->number] = row;
+    ends[side][message->number] = row.value;
     uint32_t position = done[side][message->lane]++;
     uint32_t other = ends[!side][message->number];
     if (other == none) {
@@ -35,8 +35,8 @@ MessageIndex::MessageIndex(const Program &program, const ProgramIndex &index)
       continue;
     }
     inOrder &= positions[message->number] == position;
-    partners[row] = other;
-    partners[other] = row;
+    partners[row.value] = other;
+    partners[other] = row.value;
   }
   whole &= rows == 2 * size();
 }
@@ -45,10 +45,10 @@ MessageIndex::MessageIndex(const Program &program, const ProgramIndex &index)
 template <class Visit>
 static void forEachReceive(const Program &program, const MessageIndex &messages,
                            Visit visit) {
-  for (uint32_t row = 0; row != program.size(); ++row)
-    if (program.kindOf(ActionId(row)).kindClass == KindClass::Recv)
-      if (auto message = messages.of(program[ActionId(row)]))
-        visit(ActionId(row), message->lane);
+  for (ActionId row : program.rows())
+    if (program.kindOf(row).isRecv())
+      if (auto message = messages.of(program[row]))
+        visit(row, message->lane);
 }
 
 LaneReceives::LaneReceives(const Program &program, const MessageIndex &messages)

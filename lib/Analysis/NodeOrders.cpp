@@ -17,7 +17,7 @@ NodeOrders::NodeOrders(const Program &program)
   graphs.assign(program.kinds().size() * stages, GraphUse::none);
   for (const GraphUse &use : tables.uses) {
     size_t first = use.kind.value * stages + firstStage[use.pipe.value];
-    uint32_t count = program.pipes()[use.pipe.value].numStages();
+    uint32_t count = program.pipe(use.pipe).numStages();
     for (uint32_t stage = 0; stage != count; ++stage)
       graphs[first + stage] = use.graphs[use.graphs.size() == 1 ? 0 : stage];
   }

@@ -73,20 +73,20 @@ void ProgramIndex::addEdges(const Pipe &pipe, bool upward) {
 
 void ProgramIndex::addDefiners(const Program &program) {
   definers.assign(pairs * slot::count, none);
-  for (uint32_t id = 0; id != program.size(); ++id) {
-    const KindInfo &info = program.kindOf(ActionId(id));
+  for (ActionId id : program.rows()) {
+    const KindInfo &info = program.kindOf(id);
     if (!info.isCompute())
       continue;
-    Action action = program[ActionId(id)];
+    Action action = program[id];
     const PipeRow &row = pipes[action.pipe.value];
     uint64_t pair = row.firstPair +
                     uint64_t(action.stage.value) * row.numMicrobatches +
                     (action.microbatch - row.firstMicrobatch);
-    for (unsigned rest = info.defines; rest; rest &= rest - 1) {
+    for (uint8_t slotBit : slotsIn(info.defines)) {
       uint32_t &definer =
-          definers[pair * slot::count + llvm::countr_zero(rest)];
+          definers[pair * slot::count + llvm::countr_zero(slotBit)];
       if (definer == none)
-        definer = id;
+        definer = id.value;
     }
   }
 }

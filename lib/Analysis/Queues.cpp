@@ -36,7 +36,7 @@ void Queues::numberStreams() {
 }
 
 uint32_t Queues::of(const Action &action, RankId rank) const {
-  const KindInfo &info = program.kinds()[action.kind];
+  const KindInfo &info = program.kindOf(action);
   if (hasOwnQueue(info, layout))
     return firstLane + rank.value * program.kinds().lanes().size() + info.lane;
   if (layout == QueueLayout::One || info.occupiesRank())
@@ -46,8 +46,8 @@ uint32_t Queues::of(const Action &action, RankId rank) const {
   auto message = messages->of(action);
   if (!message)
     return rank.value;
-  return info.kindClass == KindClass::Send ? streamOfSends[message->lane]
-                                           : streamOfReceives[message->lane];
+  return info.isSend() ? streamOfSends[message->lane]
+                       : streamOfReceives[message->lane];
 }
 
 std::vector<uint32_t> ppcc::issuedBehind(const Program &program,
@@ -58,10 +58,9 @@ std::vector<uint32_t> ppcc::issuedBehind(const Program &program,
     return layout == QueueLayout::One ? !hasOwnQueue(info, layout)
                                       : info.occupiesRank();
   };
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+  for (RankId rank : program.ranks()) {
     uint32_t before = noRow, beforeGroup = noRow;
-    for (ActionId row = program.begin(RankId(rank));
-         row != program.end(RankId(rank)); ++row.value) {
+    for (ActionId row : program.rows(rank)) {
       if (!program.joined(row))
         beforeGroup = before;
       if (isInOwnQueue(row))
@@ -79,16 +78,16 @@ std::vector<uint32_t> ppcc::roomMakers(const Program &program,
   std::vector<uint32_t> rows(program.size(), noRow);
   LaneReceives receives(program, messages);
   std::vector<uint32_t> sent(messages.lanes().size());
-  for (uint32_t row = 0; row != program.size(); ++row) {
-    if (program.kindOf(ActionId(row)).kindClass != KindClass::Send)
+  for (ActionId row : program.rows()) {
+    if (!program.kindOf(row).isSend())
       continue;
-    auto message = messages.of(program[ActionId(row)]);
+    auto message = messages.of(program[row]);
     if (!message)
       continue;
     auto received = receives.of(message->lane);
     uint32_t position = sent[message->lane]++;
     if (position >= capacity && position - capacity < received.size())
-      rows[row] = received[position - capacity].value;
+      rows[row.value] = received[position - capacity].value;
   }
   return rows;
 }

@@ -9,19 +9,19 @@ using namespace ppcc;
 std::vector<TalkingPair> ppcc::talkingPairs(const Program &program) {
   std::vector<TalkingPair> pairs;
   std::vector<uint32_t> metBy(program.numRanks()); // The last, plus 1.
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-    ActionId end = program.end(RankId(rank));
-    for (ActionId row = program.begin(RankId(rank)); row != end; ++row.value) {
+  for (RankId rank : program.ranks()) {
+    ActionId end = program.end(rank);
+    for (ActionId row = program.begin(rank); row != end; ++row.value) {
       if (program.kindOf(row).isCompute())
         continue;
       Action action = program[row];
       if (!action.hasPeer())
         continue;
-      uint32_t peer = program.rankOfStage(action.pipe, action.peer).value;
-      if (peer == rank || metBy[peer] == rank + 1)
+      uint32_t peer = program.otherEnd(action).value;
+      if (peer == rank.value || metBy[peer] == rank.value + 1)
         continue;
-      metBy[peer] = rank + 1;
-      auto [low, high] = std::minmax(rank, peer);
+      metBy[peer] = rank.value + 1;
+      auto [low, high] = std::minmax(rank.value, peer);
       pairs.push_back({{RankId(low), RankId(high)}, row});
     }
   }

@@ -7,8 +7,7 @@ ReceiveBuffers::ReceiveBuffers(const Program &program,
     : edgeIndex(program, index), mostOfEdge(edgeIndex.edges().size()) {
   ReceiveWalk walk(program, edgeIndex);
   std::vector<uint32_t> held(mostOfEdge.size());
-  for (uint32_t i = 0; i != program.ranksBegun(); ++i) {
-    RankId rank(i);
+  for (RankId rank : program.ranks()) {
     uint32_t heldByRank = 0, most = 0;
     walk.run(
         rank,

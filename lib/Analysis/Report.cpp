@@ -45,11 +45,10 @@ static RankReport rankReport(const Program &program, RankId rank,
                              MemoryCurve &memory) {
   RankReport report;
   report.times = times;
-  for (ActionId row = program.begin(rank); row != program.end(rank);
-       ++row.value) {
+  for (ActionId row : program.rows(rank)) {
     const KindInfo &info = program.kindOf(row);
     report.actions += info.occupiesRank();
-    report.sends += info.kindClass == KindClass::Send;
+    report.sends += info.isSend();
   }
   report.memory = memory.peak(rank);
   report.heldAtPeak = memory.heldAt(report.memory, rank);

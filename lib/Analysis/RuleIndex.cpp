@@ -38,8 +38,7 @@ public:
     for (std::vector<ActionId> &rows : ofKind)
       rows.clear();
     firsts.clear();
-    for (ActionId row = program.begin(rank); row != program.end(rank);
-         ++row.value) {
+    for (ActionId row : program.rows(rank)) {
       Action action = program[row];
       uint32_t kind = action.kind.value;
       if (!isTracked.test(kind))
@@ -54,7 +53,7 @@ public:
         sameWork[row.value] = std::exchange(known->second, row.value);
       ofStage[stageKey(action.kind, action)].push_back(row);
       ofKind[kind].push_back(row);
-      if (program.kinds()[action.kind].isDeclared())
+      if (program.kindOf(action).isDeclared())
         firsts.push_back(row);
     }
   }
@@ -66,7 +65,7 @@ public:
   /// both have of stage and microbatch.
   template <class Visit>
   void forEachOf(KindId kind, const Action &action, Visit visit) const {
-    KindScope own = program.kinds()[action.kind].scope,
+    KindScope own = program.kindOf(action).scope,
               other = program.kinds()[kind].scope;
     if (own == KindScope::Rank || other == KindScope::Rank) {
       for (ActionId row : ofKind[kind.value])
@@ -121,11 +120,11 @@ RuleIndex::RuleIndex(const Program &program) {
 void RuleIndex::addNeeds(const Program &program) {
   Edges edges; // A row, what it needs.
   RankRows rows(program);
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-    rows.enter(RankId(rank));
+  for (RankId rank : program.ranks()) {
+    rows.enter(rank);
     for (ActionId row : rows.declared()) {
       Action action = program[row];
-      const KindInfo &info = program.kinds()[action.kind];
+      const KindInfo &info = program.kindOf(action);
       for (auto [number, rule] : llvm::enumerate(info.rules)) {
         bool found = false;
         for (KindId kind : rule.kinds)
@@ -158,11 +157,10 @@ void RuleIndex::addCaps(const Program &program, Edges &edges) {
   if (llvm::none_of(program.kinds().declaredRows(),
                     [](const KindInfo &info) { return info.inFlight != 0; }))
     return;
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+  for (RankId rank : program.ranks()) {
     std::vector<std::vector<ActionId>> issued(program.kinds().size());
     llvm::SmallVector<ActionId> awaited;
-    for (ActionId row = program.begin(RankId(rank));
-         row != program.end(RankId(rank)); ++row.value) {
+    for (ActionId row : program.rows(rank)) {
       const KindInfo &info = program.kindOf(row);
       if (info.occupiesRank()) {
         for (ActionId other : awaited)
@@ -183,10 +181,9 @@ void RuleIndex::addMeetings(const Program &program) {
   // Kind, then what tells the meetings of a kind apart.
   using Key = std::array<uint32_t, 3>;
   std::map<Key, std::vector<ActionId>> meetings;
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+  for (RankId rank : program.ranks()) {
     std::vector<uint32_t> done(program.kinds().size());
-    for (ActionId row = program.begin(RankId(rank));
-         row != program.end(RankId(rank)); ++row.value) {
+    for (ActionId row : program.rows(rank)) {
       const KindInfo &info = program.kindOf(row);
       if (!info.meets())
         continue;
@@ -200,7 +197,7 @@ void RuleIndex::addMeetings(const Program &program) {
         key = {action.kind.value, action.pipe.value, action.microbatch};
       std::vector<ActionId> &rows = meetings[key];
       // A rank joins once, whatever number of the stages it hosts.
-      if (rows.empty() || rows.back() < program.begin(RankId(rank)))
+      if (rows.empty() || rows.back() < program.begin(rank))
         rows.push_back(row);
     }
   }

@@ -96,24 +96,23 @@ private:
 /// none.
 static bool placeMessages(const Program &program, const ProgramIndex &index,
                           const Durations &durations, Simulation &result) {
-  for (uint32_t row = 0; row != program.size(); ++row) {
-    const KindInfo &info = program.kindOf(ActionId(row));
+  for (ActionId row : program.rows()) {
+    const KindInfo &info = program.kindOf(row);
     if (info.isCompute())
       continue;
-    Action action = program[ActionId(row)];
+    Action action = program[row];
     if (!action.hasPeer())
       return false;
-    StageId from =
-        info.kindClass == KindClass::Send ? action.stage : action.peer;
+    StageId from = info.isSend() ? action.stage : action.peer;
     auto maker =
         index.definer(action.pipe, from, action.microbatch, info.mainSlot());
     if (!maker)
       return false;
-    result.starts[row] =
+    result.starts[row.value] =
         result.ends[maker->value] - result.slackOf(*maker).early;
-    result.ends[row] =
-        result.starts[row] + durations.ofMessage(program, action);
-    result.causes[row] = maker->value;
+    result.ends[row.value] =
+        result.starts[row.value] + durations.ofMessage(program, action);
+    result.causes[row.value] = maker->value;
   }
   return true;
 }

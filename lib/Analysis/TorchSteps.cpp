@@ -77,9 +77,9 @@ private:
   Stages stagesOf(ActionId begin, ActionId end) const {
     Stages stages;
     for (uint8_t wanted : {uint8_t(slot::Output), uint8_t(0)})
-      for (uint32_t row = begin.value; row != end.value; ++row)
-        if ((program.kindOf(ActionId(row)).defines & slot::Output) == wanted)
-          stages.push_back(program[ActionId(row)].stage);
+      for (ActionId row : RowRange{begin, end})
+        if ((program.kindOf(row).defines & slot::Output) == wanted)
+          stages.push_back(program[row].stage);
     return stages;
   }
 

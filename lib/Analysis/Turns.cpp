@@ -16,10 +16,10 @@ Turns::Turns(const Program &program, const ProgramIndex &index,
 }
 
 std::optional<Turns::Stuck> Turns::firstStuck() const {
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-    if (!atEnd(RankId(rank)))
-      return Stuck{RankId(rank), ActionId(heads[rank].member),
-                   heads[rank].waitsFor};
+  for (RankId rank : program.ranks())
+    if (!atEnd(rank))
+      return Stuck{rank, ActionId(heads[rank.value].member),
+                   heads[rank.value].waitsFor};
   return std::nullopt;
 }
 
@@ -28,7 +28,7 @@ std::optional<Turns::Stuck> Turns::firstStuck() const {
 std::optional<StageResult> Turns::inputOf(const Action &action,
                                           uint32_t number) const {
   std::optional<StageResult> found;
-  forEachSlot(program.kinds()[action.kind].defines, [&](uint8_t slotBit) {
+  forEachSlot(program.kindOf(action).defines, [&](uint8_t slotBit) {
     auto sources = index.sourcesOf(action.pipe, action.stage, slotBit);
     if (!found && number < sources.size())
       found =

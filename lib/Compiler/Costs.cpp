@@ -102,9 +102,9 @@ void addLayerCosts(llvm::ArrayRef<LayerCost> settings, DiagnosticEngine &diags,
           StringRef(&setting.layer, 1));
   }
   for (const auto &[kind, sum] : sums)
-    for (uint32_t pipe = 0; pipe != program.pipes().size(); ++pipe) {
+    for (PipeId pipe : program.pipeIds()) {
       CostSetting &setting = program.editHead().costs.settings.emplace_back(
-          CostSetting{Cost::Action, kind, "", PipeId(pipe), {}});
+          CostSetting{Cost::Action, kind, "", pipe, {}});
       for (decimal::Sum time : sum) {
         if (time > cost::max) {
           diags.report<diag::CostTooLarge>(

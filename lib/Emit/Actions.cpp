@@ -10,14 +10,14 @@ bool ppcc::emitActions(const Program &program, llvm::raw_ostream &out,
                        EmitContext &context) {
   const PrintOptions &print = context.options.print;
   Writer writer(out);
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-    if (!print.ranks.empty() && !llvm::is_contained(print.ranks, RankId(rank)))
+  for (RankId rank : program.ranks()) {
+    if (!print.ranks.empty() && !llvm::is_contained(print.ranks, rank))
       continue;
     writer.put("rank ");
-    writer.number(rank);
+    writer.number(rank.value);
     writer.put(':');
-    CallNames calls(program, RankId(rank));
-    forEachItem(program, RankId(rank), [&](ActionId begin, ActionId end) {
+    CallNames calls(program, rank);
+    forEachItem(program, rank, [&](ActionId begin, ActionId end) {
       if (print.microbatches &&
           !holdsMicrobatch(program, begin, end, *print.microbatches))
         return;

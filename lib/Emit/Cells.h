@@ -23,8 +23,8 @@ void forEachItem(const Program &program, RankId rank, Visit visit) {
 inline bool holdsMicrobatch(const Program &program, ActionId begin,
                             ActionId end,
                             std::pair<uint32_t, uint32_t> microbatches) {
-  for (uint32_t row = begin.value; row != end.value; ++row)
-    if (uint32_t microbatch = program[ActionId(row)].microbatch;
+  for (ActionId row : RowRange{begin, end})
+    if (uint32_t microbatch = program[row].microbatch;
         microbatch >= microbatches.first && microbatch < microbatches.second)
       return true;
   return false;
@@ -40,18 +40,18 @@ inline void putItem(Writer &writer, const Program &program, ActionId begin,
     return;
   }
   writer.put(call);
-  for (uint32_t row = begin.value; row != end.value; ++row) {
-    writer.put(row != begin.value ? ';' : call.empty() ? '(' : '[');
-    writer.cell(program, program[ActionId(row)]);
+  for (ActionId row : RowRange{begin, end}) {
+    writer.put(row.value != begin.value ? ';' : call.empty() ? '(' : '[');
+    writer.cell(program, program[row]);
   }
   if (!call.empty()) {
     writer.put(']');
     return;
   }
   writer.put(")OVERLAP");
-  for (uint32_t row = begin.value; row != end.value; ++row) {
+  for (ActionId row : RowRange{begin, end}) {
     writer.put('_');
-    writer.put(program.kindOf(ActionId(row)).letters);
+    writer.put(program.kindOf(row).letters);
   }
 }
 

@@ -52,8 +52,8 @@ public:
             return StringRef(file.name);
           }));
     sites();
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-      rows(RankId(rank));
+    for (RankId rank : program.ranks())
+      rows(rank);
     ranks();
     preconnect();
     put("\nconstexpr Program program = {");
@@ -359,9 +359,8 @@ private:
     number(rank.value);
     put(": kind, pipe, stage, microbatch, peer, phase, site.\n");
     begin("Row", "rows", rank.value);
-    for (uint32_t row = program.begin(rank).value;
-         row != program.end(rank).value; ++row) {
-      Action action = program[ActionId(row)];
+    for (ActionId row : program.rows(rank)) {
+      Action action = program[row];
       put("    {");
       numbers({action.kind.value, action.pipe.value, action.stage.value,
                action.microbatch});
@@ -374,7 +373,7 @@ private:
       numbers({action.phase.value, action.site.value});
       put("},");
       // Nothing but letters may stand in a comment.
-      if (llvm::all_of(program.kinds()[action.kind].letters, isWordChar)) {
+      if (llvm::all_of(program.kindOf(action).letters, isWordChar)) {
         put(" // ");
         writer.cell(program, action);
       }
@@ -386,10 +385,9 @@ private:
   void packedRows(RankId rank) {
     begin("char", "packed", rank.value);
     unsigned inLine = 0;
-    for (uint32_t row = program.begin(rank).value;
-         row != program.end(rank).value; ++row) {
+    for (ActionId row : program.rows(rank)) {
       put(inLine == 0 ? "    \"" : "");
-      packed(program[ActionId(row)]);
+      packed(program[row]);
       inLine = (inLine + 1) % rowsPerLine;
       put(inLine == 0 ? "\"\n" : "");
     }
@@ -423,25 +421,25 @@ private:
       return;
     put("\n");
     begin("RankProgram", "ranks");
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-      if (program.size(RankId(rank)) == 0) {
+    for (RankId rank : program.ranks()) {
+      if (program.size(rank) == 0) {
         put("    {},\n");
         continue;
       }
       put(packs ? "    {{}, {packed" : "    {rows");
-      number(rank);
+      number(rank.value);
       if (packs) {
         put(", ");
-        number(program.size(RankId(rank)) * 16);
+        number(program.size(rank) * 16);
         put("}");
       } else {
         put(", {}");
       }
       put(", segments");
-      number(rank);
+      number(rank.value);
       put(", ");
-      numbers({facts.buffers.mostOf(RankId(rank)),
-               peakActivations(facts.program, RankId(rank))});
+      numbers(
+          {facts.buffers.mostOf(rank), peakActivations(facts.program, rank)});
       put("},\n");
     }
     end();

@@ -171,8 +171,8 @@ private:
     writer.object([&](JsonFields &fields) {
       fields("name", pipe.name);
       std::vector<uint32_t> chunks;
-      for (uint32_t stage = 0; stage != pipe.numStages(); ++stage)
-        chunks.push_back(picture.chunk(id, StageId(stage)));
+      for (StageId stage : pipe.stages())
+        chunks.push_back(picture.chunk(id, stage));
       fields.values("chunks", chunks, ",");
     });
   }
@@ -207,8 +207,7 @@ private:
     fields.key(name);
     array<T>([&](auto put) {
       for (RankId rank : picture.ranks)
-        for (ActionId row = program.begin(rank); row != program.end(rank);
-             ++row.value)
+        for (ActionId row : program.rows(rank))
           put(static_cast<T>(value(row)));
     });
   }

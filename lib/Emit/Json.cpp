@@ -87,8 +87,8 @@ private:
 
   std::vector<RankId> ranks() const {
     std::vector<RankId> ranks;
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-      ranks.push_back(RankId(rank));
+    for (RankId rank : program.ranks())
+      ranks.push_back(rank);
     return ranks;
   }
 
@@ -266,7 +266,7 @@ private:
     uint32_t begin = program.begin(rank).value;
     size_t count = 0;
     for (uint32_t row = begin; row != program.end(rank).value; ++row)
-      count += program.kindOf(ActionId(row)).kindClass == KindClass::Recv;
+      count += program.kindOf(ActionId(row)).isRecv();
     writer.list(waits.take_front(count), [&](ActionId reader) {
       writer.number(reader.value - begin);
     });

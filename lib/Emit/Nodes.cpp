@@ -20,14 +20,14 @@ public:
 
   /// Whether every action has a graph; reports one that has none.
   bool check() {
-    for (uint32_t row = 0; row != program.size(); ++row) {
-      Action action = program[ActionId(row)];
-      if (!program.kinds()[action.kind].isCompute() ||
+    for (ActionId row : program.rows()) {
+      Action action = program[row];
+      if (!program.kindOf(action).isCompute() ||
           orders.graphOf(action) != GraphUse::none)
         continue;
       context.diags.report<diag::NoNodeGraph>(
-          placeOf(program, ActionId(row), context.sources), action.stage.value,
-          program.kinds()[action.kind].letters);
+          placeOf(program, row, context.sources), action.stage.value,
+          program.kindOf(action).letters);
       return false;
     }
     return true;
@@ -36,14 +36,13 @@ public:
   void emit() {
     describeNodes();
     const PrintOptions &print = context.options.print;
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-      if (!print.ranks.empty() &&
-          !llvm::is_contained(print.ranks, RankId(rank)))
+    for (RankId rank : program.ranks()) {
+      if (!print.ranks.empty() && !llvm::is_contained(print.ranks, rank))
         continue;
       writer.put("rank ");
-      writer.number(rank);
+      writer.number(rank.value);
       writer.put(':');
-      forEachItem(program, RankId(rank), [&](ActionId begin, ActionId end) {
+      forEachItem(program, rank, [&](ActionId begin, ActionId end) {
         if (program.kindOf(begin).isCompute() &&
             (!print.microbatches ||
              holdsMicrobatch(program, begin, end, *print.microbatches)))
@@ -112,10 +111,9 @@ private:
   /// The receives, or the sends, of an action.
   void messages(const Action &action, KindClass kindClass,
                 llvm::StringRef lane) {
-    const Pipe &pipe = program.pipes()[action.pipe.value];
-    for (unsigned rest = program.kinds()[action.kind].defines & slot::moving;
-         rest; rest &= rest - 1) {
-      uint8_t slotBit = rest & -rest;
+    const Pipe &pipe = program.pipe(action.pipe);
+    for (uint8_t slotBit :
+         slotsIn(program.kindOf(action).defines & slot::moving)) {
       Action message = action;
       message.kind = *program.kinds().find(kindClass, slotBit);
       for (StageId peer : kindClass == KindClass::Recv

@@ -67,7 +67,7 @@ std::string ppcc::kindWords(const KindTable &kinds, const KindInfo &info) {
 
 void ppcc::appendLabel(const Program &program, const Action &action,
                        llvm::SmallVectorImpl<char> &out) {
-  llvm::StringRef letters = program.kinds()[action.kind].letters;
+  llvm::StringRef letters = program.kindOf(action).letters;
   out.append(letters.begin(), letters.end());
   if (!action.hasMicrobatch())
     return;
@@ -121,9 +121,9 @@ bool Picture::narrow(EmitContext &context) {
   const PrintOptions &print = context.options.print;
   const PictureOptions &options = context.options.picture;
   microbatches = print.microbatches;
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-    if (print.ranks.empty() || llvm::is_contained(print.ranks, RankId(rank)))
-      ranks.push_back(RankId(rank));
+  for (RankId rank : program.ranks())
+    if (print.ranks.empty() || llvm::is_contained(print.ranks, rank))
+      ranks.push_back(rank);
   to = times.makespan;
   if (options.times) {
     from = options.times->first;
@@ -176,12 +176,12 @@ bool Picture::isShown(ActionId row) const {
 void Picture::numberChunks() {
   std::vector<uint32_t> hosted(program.numRanks(), 0);
   chunksArePipes = program.pipes().size() > 1;
-  for (uint32_t pipe = 0; pipe != program.pipes().size(); ++pipe) {
+  for (PipeId pipe : program.pipeIds()) {
     firstStage.push_back(chunks.size());
-    for (RankId rank : program.pipes()[pipe].rankOfStage) {
+    for (RankId rank : program.pipe(pipe).rankOfStage) {
       chunks.push_back(hosted[rank.value]++);
       maxChunks = std::max(maxChunks, hosted[rank.value]);
-      chunksArePipes &= chunks.back() == pipe;
+      chunksArePipes &= chunks.back() == pipe.value;
     }
   }
 }

@@ -113,8 +113,7 @@ public:
   template <class Visit> void forEachBoxBeside(RankId rank, Visit visit) const {
     if (!program.kinds().hasBeside())
       return;
-    for (ActionId row = program.begin(rank); row != program.end(rank);
-         ++row.value) {
+    for (ActionId row : program.rows(rank)) {
       const KindInfo &info = program.kindOf(row);
       Box box{row, ActionId(row.value + 1), times.starts[row.value],
               times.ends[row.value]};

@@ -81,10 +81,9 @@ class Model {
 public:
   Model(const Program &program, const Transport &transport)
       : program(program), transport(transport), index(program) {
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-      for (ActionId row = program.begin(RankId(rank));
-           row != program.end(RankId(rank)); ++row.value)
-        enter(RankId(rank), row);
+    for (RankId rank : program.ranks())
+      for (ActionId row : program.rows(rank))
+        enter(rank, row);
     llvm::sort(messages);
     llvm::sort(queues);
     queues.erase(llvm::unique(queues), queues.end());
@@ -128,13 +127,11 @@ private:
     return !program.kindOf(row).isCompute();
   }
 
-  bool sends(ActionId row) const {
-    return program.kindOf(row).kindClass == KindClass::Send;
-  }
+  bool sends(ActionId row) const { return program.kindOf(row).isSend(); }
 
   RankId peerOf(const Action &action) const {
     assert(action.hasPeer() && "a message without its other end");
-    return program.rankOfStage(action.pipe, action.peer);
+    return program.otherEnd(action);
   }
 
   Queue queueOf(RankId rank, ActionId row) const {
@@ -158,7 +155,7 @@ private:
     if (!sends(row))
       std::swap(from, to);
     return {action.pipe, from, to, action.microbatch,
-            program.kinds()[action.kind].mainSlot()};
+            program.kindOf(action).mainSlot()};
   }
 
   /// Without its count of sends.
@@ -193,22 +190,21 @@ private:
     slots.resize(program.size());
     std::vector<uint32_t> counts(queues.size());
     std::vector<std::optional<ActionId>> last(queues.size());
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+    for (RankId rank : program.ranks()) {
       std::optional<ActionId> lastCompute;
-      forEachItem(program, RankId(rank), [&](ActionId begin, ActionId end) {
+      forEachItem(program, rank, [&](ActionId begin, ActionId end) {
         // Of the compute actions, and of the messages.
         std::optional<uint32_t> leaders[2];
-        for (ActionId row = begin; row != end; ++row.value) {
+        for (ActionId row : RowRange{begin, end}) {
           uint32_t queue =
-              llvm::lower_bound(queues, queueOf(RankId(rank), row)) -
-              queues.begin();
+              llvm::lower_bound(queues, queueOf(rank, row)) - queues.begin();
           auto &leader = leaders[transport.hasStreams() && isMessage(row)];
           if (!leader)
             ++counts[*(leader = queue)];
           slots[row.value] = {queue, *leader, counts[*leader], lastCompute,
                               last[queue]};
         }
-        for (ActionId row = begin; row != end; ++row.value) {
+        for (ActionId row : RowRange{begin, end}) {
           last[slots[row.value].queue] = row;
           if (!isMessage(row))
             lastCompute = row;
@@ -219,12 +215,11 @@ private:
 
   void findAwaited() {
     awaited.resize(program.size());
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-      for (ActionId row = program.begin(RankId(rank));
-           row != program.end(RankId(rank)); ++row.value) {
+    for (RankId rank : program.ranks())
+      for (ActionId row : program.rows(rank)) {
         if (isLedElsewhere(row))
           awaited[row.value] = true;
-        forEachWait(RankId(rank), row, [&](std::optional<ActionId> on) {
+        forEachWait(rank, row, [&](std::optional<ActionId> on) {
           if (on && !isPassed(*on, row))
             awaited[on->value] = true;
         });
@@ -262,7 +257,7 @@ private:
   template <class Visit>
   void forEachWait(RankId rank, ActionId row, Visit visit) const {
     Action action = program[row];
-    const KindInfo &info = program.kinds()[action.kind];
+    const KindInfo &info = program.kindOf(action);
     auto definer = [&](StageId stage, uint8_t slotBit) {
       return index.definer(action.pipe, stage, action.microbatch, slotBit);
     };
@@ -282,10 +277,9 @@ private:
     }
     for (ActionId needed : index.rules().neededBy(row))
       visit(needed);
-    for (unsigned rest = info.needs; rest; rest &= rest - 1)
-      visitLocal(action.stage, rest & -rest);
-    for (unsigned rest = info.defines; rest; rest &= rest - 1) {
-      uint8_t slotBit = rest & -rest;
+    for (uint8_t slotBit : slotsIn(info.needs))
+      visitLocal(action.stage, slotBit);
+    for (uint8_t slotBit : slotsIn(info.defines)) {
       for (StageId source : index.sourcesOf(action.pipe, action.stage, slotBit))
         if (program.rankOfStage(action.pipe, source) == rank)
           visitLocal(source, slotBit);
@@ -383,7 +377,7 @@ private:
     forEachItem(program, queues[queue].rank, [&](ActionId begin, ActionId end) {
       led.clear();
       held.clear();
-      for (ActionId row = begin; row != end; ++row.value)
+      for (ActionId row : RowRange{begin, end})
         if (slots[row.value].leader == queue)
           led.push_back(row);
         else if (slots[row.value].queue == queue)

@@ -263,8 +263,7 @@ private:
 
   void printHeld(const HeldMemory &held) {
     json.object([&] {
-      json.attribute(
-          "pipe", llvm::json::fixUTF8(program.pipes()[held.pipe.value].name));
+      json.attribute("pipe", llvm::json::fixUTF8(program.pipe(held.pipe).name));
       json.attribute("stage", held.stage.value);
       json.attribute("microbatches", held.count);
       json.attribute("first", held.first);

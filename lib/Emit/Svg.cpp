@@ -77,7 +77,7 @@ private:
                                 [&](const NodeBox &node) { survey(node); }))
           return void(phases[program[box.begin].phase.value] = true);
         hasGroups |= box.size() > 1;
-        for (ActionId row = box.begin; row != box.end; ++row.value) {
+        for (ActionId row : RowRange{box.begin, box.end}) {
           Action action = program[row];
           kinds[action.kind.value] = true;
           phases[action.phase.value] = true;
@@ -297,7 +297,7 @@ private:
     auto [action, from, to, y, height, isBeside] = part;
     Px room = to - from, center = (from + to) / 2;
     llvm::SmallString<16> whole = label(action);
-    StringRef letters = program.kinds()[action.kind].letters,
+    StringRef letters = program.kindOf(action).letters,
               number = StringRef(whole).drop_front(letters.size());
     if (height < fontSize)
       return;
@@ -354,7 +354,7 @@ private:
     tag("<g stroke=\"#333\" stroke-width=\".7\" fill=\"none\">\n");
     for (size_t row = 0; row != picture.ranks.size(); ++row)
       picture.forEachBox(picture.ranks[row], [&](const Box &box) {
-        for (ActionId id = box.begin; id != box.end; ++id.value)
+        for (ActionId id : RowRange{box.begin, box.end})
           arrowsFrom(id, row, rowOfRank);
       });
     tag("</g>\n");

@@ -96,7 +96,7 @@ private:
         divide(std::min(box.to, picture.to) - picture.from);
         extent.shortest = std::min(extent.shortest, box.to - box.from);
         extent.members = std::max(extent.members, box.size());
-        for (ActionId row = box.begin; row != box.end; ++row.value)
+        for (ActionId row : RowRange{box.begin, box.end})
           if (Action action = program[row]; action.hasMicrobatch())
             microbatch = std::max(microbatch, action.microbatch);
         picture.forEachNode(box, [&](const NodeBox &node) {
@@ -242,16 +242,16 @@ private:
     appendLabel(program, action, text);
     if (text.size() > width)
       text.truncate(
-          std::min<size_t>(width, program.kinds()[action.kind].letters.size()));
+          std::min<size_t>(width, program.kindOf(action).letters.size()));
     write(text, cells);
   }
 
   /// The letters above the number, of which the last digits matter most.
   void label(const Action &action, uint32_t line, uint64_t width, Cell *cells) {
     if (line == 0)
-      return write(llvm::StringRef(program.kinds()[action.kind].letters)
-                       .take_front(width),
-                   cells);
+      return write(
+          llvm::StringRef(program.kindOf(action).letters).take_front(width),
+          cells);
     if (line > 1)
       return;
     std::string number =
@@ -328,10 +328,10 @@ private:
   }
 
   void legend() {
-    for (uint32_t i = 0; i != program.kinds().size(); ++i) {
-      if (!shownKinds[i])
+    for (KindId i : program.kinds().ids()) {
+      if (!shownKinds[i.value])
         continue;
-      const KindInfo &info = program.kinds()[KindId(i)];
+      const KindInfo &info = program.kinds()[i];
       writer.put(fmt::format("{} {}, ", info.letters,
                              kindWords(program.kinds(), info)));
     }

@@ -12,20 +12,20 @@ bool ppcc::emitTimes(const Program &program, llvm::raw_ostream &out,
     return false;
   Writer writer(out);
   writer.put("rank,action,group,start,end\n");
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+  for (RankId rank : program.ranks()) {
     int64_t group = -1;
-    forEachItem(program, RankId(rank), [&](ActionId begin, ActionId end) {
+    forEachItem(program, rank, [&](ActionId begin, ActionId end) {
       bool isGroup = end.value - begin.value > 1;
       group += isGroup;
-      for (uint32_t row = begin.value; row != end.value; ++row) {
-        writer.number(rank);
+      for (ActionId row : RowRange{begin, end}) {
+        writer.number(rank.value);
         writer.put(',');
-        writer.cell(program, program[ActionId(row)]);
+        writer.cell(program, program[row]);
         writer.put(',');
         if (isGroup)
           writer.number(group);
-        for (Time time :
-             {timing->simulation.starts[row], timing->simulation.ends[row]}) {
+        for (Time time : {timing->simulation.starts[row.value],
+                          timing->simulation.ends[row.value]}) {
           writer.put(',');
           writer.put(cost::format(time));
         }

@@ -30,11 +30,11 @@ public:
     checkMicrobatches();
     checkEdges();
     checkDeclared(withMessages);
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-      forEachItem(program, RankId(rank), [&](ActionId begin, ActionId end) {
+    for (RankId rank : program.ranks())
+      forEachItem(program, rank, [&](ActionId begin, ActionId end) {
         bool isWritten = withMessages || program.kindOf(begin).isCompute();
         if (end.value - begin.value > 1 && isWritten)
-          checkGroup(RankId(rank), begin, end);
+          checkGroup(rank, begin, end);
       });
     if (program.hasBackward())
       checkLossOrder();
@@ -104,20 +104,20 @@ private:
   }
 
   void checkEdges() {
-    for (uint32_t p = 0; p != program.pipes().size(); ++p) {
-      for (auto [from, to] : program.pipes()[p].skipEdges)
-        reportEdge(PipeId(p), "an", from, to);
-      for (StageId gap : program.pipes()[p].gaps)
-        reportEdge(PipeId(p), "no", gap, StageId(gap.value + 1));
+    for (PipeId p : program.pipeIds()) {
+      for (auto [from, to] : program.pipe(p).skipEdges)
+        reportEdge(p, "an", from, to);
+      for (StageId gap : program.pipe(p).gaps)
+        reportEdge(p, "no", gap, StageId(gap.value + 1));
     }
   }
 
   void reportEdge(PipeId pipe, llvm::StringRef article, StageId from,
                   StageId to) {
     if (!context.diags.saturated())
-      context.diags.report<diag::TorchSkipEdge>(
-          placeOfStage(pipe, to.value), program.pipes()[pipe.value].name,
-          article, from.value, to.value);
+      context.diags.report<diag::TorchSkipEdge>(placeOfStage(pipe, to.value),
+                                                program.pipe(pipe).name,
+                                                article, from.value, to.value);
   }
 
   /// Actions of a stage that PyTorch has too have its cells.
@@ -181,17 +181,16 @@ private:
     StageId last(pipe.numStages() - 1);
     RankId rank = pipe.rankOfStage.back();
     std::optional<Action> before;
-    for (uint32_t row = program.begin(rank).value;
-         row != program.end(rank).value; ++row) {
-      Action action = program[ActionId(row)];
-      const KindInfo &info = program.kinds()[action.kind];
+    for (ActionId row : program.rows(rank)) {
+      Action action = program[row];
+      const KindInfo &info = program.kindOf(action);
       if (action.stage != last || !info.isCompute() ||
           !(info.defines & slot::Output))
         continue;
       if (before && before->microbatch > action.microbatch) {
         context.diags.report<diag::TorchLossOrder>(
-            placeOf(program, ActionId(row), context.sources),
-            cell(program, action), cell(program, *before));
+            placeOf(program, row, context.sources), cell(program, action),
+            cell(program, *before));
         return;
       }
       before = action;
@@ -199,18 +198,18 @@ private:
   }
 
   void checkMessages() {
-    for (uint32_t row = 0; row != program.size(); ++row)
-      if (!program.kindOf(ActionId(row)).isCompute())
+    for (ActionId row : program.rows())
+      if (!program.kindOf(row).isCompute())
         return;
-    for (uint32_t p = 0; p != program.pipes().size(); ++p) {
-      const auto &ranks = program.pipes()[p].rankOfStage;
+    for (PipeId p : program.pipeIds()) {
+      const auto &ranks = program.pipe(p).rankOfStage;
       auto change =
           std::adjacent_find(ranks.begin(), ranks.end(), std::not_equal_to<>());
       if (change == ranks.end())
         continue;
       uint32_t stage = change - ranks.begin();
-      context.diags.report<diag::TorchNoMessages>(
-          placeOfStage(PipeId(p), stage), stage, stage + 1);
+      context.diags.report<diag::TorchNoMessages>(placeOfStage(p, stage), stage,
+                                                  stage + 1);
       return;
     }
   }
@@ -225,9 +224,9 @@ class StepPlacer {
 public:
   StepPlacer(const Program &program, const TorchTarget &target)
       : program(program) {
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-      steps.push_back(torchSteps(program, RankId(rank), target));
-      reached.push_back(program.begin(RankId(rank)).value);
+    for (RankId rank : program.ranks()) {
+      steps.push_back(torchSteps(program, rank, target));
+      reached.push_back(program.begin(rank).value);
     }
   }
 
@@ -262,10 +261,9 @@ private:
   bool wasPosted(ActionId id) const {
     const KindInfo &info = program.kindOf(id);
     Action action = program[id];
-    return info.kindClass == KindClass::Send ||
-           (info.kindClass == KindClass::Recv &&
-            turns->has({action.pipe, action.peer, action.microbatch,
-                        info.mainSlot()}));
+    return info.isSend() ||
+           (info.isRecv() && turns->has({action.pipe, action.peer,
+                                         action.microbatch, info.mainSlot()}));
   }
 
   const Program &program;
@@ -282,13 +280,13 @@ public:
         target(target) {}
 
   void write(llvm::ArrayRef<std::vector<TorchStep>> steps) {
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+    for (RankId rank : program.ranks()) {
       if (!withMessages)
-        writeRank(RankId(rank), {});
+        writeRank(rank, {});
       else if (steps.empty())
-        writeRank(RankId(rank), stepsBehindSends(RankId(rank)));
+        writeRank(rank, stepsBehindSends(rank));
       else
-        writeRank(RankId(rank), steps[rank]);
+        writeRank(rank, steps[rank.value]);
     }
   }
 
@@ -301,8 +299,7 @@ private:
       uint32_t row = step.before.value;
       while (!program.kindOf(ActionId(row - 1)).isCompute())
         --row;
-      while (row != step.before.value &&
-             program.kindOf(ActionId(row)).kindClass == KindClass::Send)
+      while (row != step.before.value && program.kindOf(ActionId(row)).isSend())
         ++row;
       step.before = ActionId(row);
     }
@@ -373,11 +370,11 @@ private:
   /// A stage that has got the gradient of its output knows that the output has
   /// been read.
   void endForwardSends(ActionId begin, ActionId end) {
-    for (uint32_t row = begin.value; row != end.value; ++row) {
-      Action action = program[ActionId(row)];
-      if (!(program.kinds()[action.kind].defines & slot::InputGrad))
+    for (ActionId row : RowRange{begin, end}) {
+      Action action = program[row];
+      if (!(program.kindOf(action).defines & slot::InputGrad))
         continue;
-      const auto &ranks = program.pipes()[action.pipe.value].rankOfStage;
+      const auto &ranks = program.pipe(action.pipe).rankOfStage;
       uint32_t reader = action.stage.value + 1;
       if (reader == ranks.size() || ranks[reader] == ranks[reader - 1])
         continue;
@@ -389,12 +386,10 @@ private:
 
   /// Nothing on the rank tells that a gradient has been read.
   void endBackwardSends(RankId rank) {
-    for (uint32_t row = program.begin(rank).value;
-         row != program.end(rank).value; ++row) {
-      const KindInfo &info = program.kindOf(ActionId(row));
-      if (info.kindClass == KindClass::Send &&
-          info.mainSlot() == slot::InputGrad)
-        wait(program[ActionId(row)]);
+    for (ActionId row : program.rows(rank)) {
+      const KindInfo &info = program.kindOf(row);
+      if (info.isSend() && info.mainSlot() == slot::InputGrad)
+        wait(program[row]);
     }
   }
 
@@ -402,7 +397,7 @@ private:
     separate();
     writer.number(send.stage.value);
     writer.put("WAIT_");
-    writer.put(program.kinds()[send.kind].letters);
+    writer.put(program.kindOf(send).letters);
     writer.number(send.microbatch);
   }
 

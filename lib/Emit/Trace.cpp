@@ -130,18 +130,17 @@ private:
   }
 
   template <class Visit> void forEachMessage(RankId rank, Visit visit) const {
-    for (ActionId row = program.begin(rank); row != program.end(rank);
-         ++row.value)
+    for (ActionId row : program.rows(rank))
       if (!program.kindOf(row).isCompute() && program[row].hasPeer() &&
           picture.isShown(row))
         visit(row);
   }
 
   RankId peerRank(const Action &message) const {
-    return program.rankOfStage(message.pipe, message.peer);
+    return program.otherEnd(message);
   }
   bool sends(const Action &message) const {
-    return program.kinds()[message.kind].kindClass == KindClass::Send;
+    return program.kindOf(message).isSend();
   }
 
   /// Members of a group begin and end together, so many can share a thread.
@@ -259,7 +258,7 @@ private:
     writer.put('"');
     key("cat");
     writer.put('"');
-    writer.put(program.kinds()[action.kind].letters);
+    writer.put(program.kindOf(action).letters);
     writer.put("\",\"args\":{\"stage\":");
     writer.number(action.stage.value);
     if (action.hasMicrobatch())
@@ -290,7 +289,7 @@ private:
         auto message = messages.of(send);
         if (!sends(send) || !message || messages.send(*message) != row)
           return;
-        uint8_t slotBit = program.kinds()[send.kind].mainSlot();
+        uint8_t slotBit = program.kindOf(send).mainSlot();
         auto maker =
             index.definer(send.pipe, send.stage, send.microbatch, slotBit);
         auto reader =

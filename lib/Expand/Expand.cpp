@@ -78,8 +78,8 @@ private:
     // Graphs of nodes have numbers of kinds too.
     if (!program.kinds().hasDeclared() || !program.nodes().empty())
       return;
-    for (uint32_t row = 0; row != program.size(); ++row)
-      used.set(program[ActionId(row)].kind.value);
+    for (ActionId row : program.rows())
+      used.set(program[row].kind.value);
     std::vector<KindId> renumbered;
     KindTable kinds = program.kinds().pruned(std::move(used), renumbered);
     program.setKinds(std::move(kinds), renumbered);
@@ -103,7 +103,7 @@ private:
       return;
     const Chunk &chunk = state.chunks[entry->chunk];
     StringRef letters = module.kinds[entry->kind].letters;
-    const Pipe &pipe = program.pipes()[chunk.pipe.value];
+    const Pipe &pipe = program.pipe(chunk.pipe);
     if (!evaluator.fail(diag::LeftPending, instance.schedule->onRank->range))
       return;
     auto builder = diags.report<diag::LeftPending>(
@@ -297,7 +297,7 @@ private:
       stopped = true;
       return false;
     }
-    const Pipe &pipe = program.pipes()[chunk.pipe.value];
+    const Pipe &pipe = program.pipe(chunk.pipe);
     if (index >= pipe.numMicrobatches)
       return true;
     Action row;

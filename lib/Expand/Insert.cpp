@@ -37,11 +37,11 @@ public:
   std::optional<Rows> run() {
     Rows result;
     result.reserve(program.size());
-    for (uint32_t r = 0; r != program.ranksBegun(); ++r) {
+    for (RankId r : program.ranks()) {
       result.beginRank();
-      if (!placeOn(RankId(r)))
+      if (!placeOn(r))
         return std::nullopt;
-      merge(RankId(r), result);
+      merge(r, result);
     }
     return result;
   }
@@ -132,7 +132,7 @@ private:
   /// Whether what the action follows, or meets, can be there: a message that
   /// the stage will send or receive, a stage that meets.
   bool canStandAt(const Action &anchor) const {
-    const Pipe &pipe = program.pipes()[anchor.pipe.value];
+    const Pipe &pipe = program.pipe(anchor.pipe);
     if (info.meeting == Meeting::Stages &&
         llvm::none_of(info.stages, [&](int64_t stage) {
           return anchor.stage.value ==
@@ -150,9 +150,8 @@ private:
   static bool willHave(const Pipe &pipe, StageId stage, const KindInfo &info) {
     if (info.isCompute())
       return true;
-    auto ends = info.kindClass == KindClass::Send
-                    ? readersOf(pipe, stage, info.mainSlot())
-                    : sourcesOf(pipe, stage, info.mainSlot());
+    auto ends = info.isSend() ? readersOf(pipe, stage, info.mainSlot())
+                              : sourcesOf(pipe, stage, info.mainSlot());
     return llvm::any_of(ends, [&](StageId end) {
       return pipe.rankOfStage[end.value] != pipe.rankOfStage[stage.value];
     });

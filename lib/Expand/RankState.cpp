@@ -60,10 +60,10 @@ void RankState::placeChunks() {
     chunkStart[r + 1] += chunkStart[r];
   chunkStage.resize(chunkStart.back());
   std::vector<uint32_t> next(chunkStart.begin(), chunkStart.end() - 1);
-  for (size_t p = 0; p != program.pipes().size(); ++p)
-    for (uint32_t s = 0; s != program.pipes()[p].numStages(); ++s)
-      chunkStage[next[program.pipes()[p].rankOfStage[s].value]++] = {
-          PipeId(p), StageId(s)};
+  for (PipeId p : program.pipeIds())
+    for (uint32_t s = 0; s != program.pipe(p).numStages(); ++s)
+      chunkStage[next[program.pipe(p).rankOfStage[s].value]++] = {p,
+                                                                  StageId(s)};
 }
 
 void RankState::begin(uint32_t r) {

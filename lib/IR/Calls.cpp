@@ -21,7 +21,7 @@ static constexpr uint8_t moving = slot::Output | slot::InputGrad;
 
 static Step itemAt(const Program &program, RankId rank, ActionId row) {
   Step step{row, program.groupEnd(row, rank)};
-  for (ActionId member = row; member != step.end; ++member.value)
+  for (ActionId member : RowRange{row, step.end})
     if (const KindInfo &info = program.kindOf(member); info.isCompute())
       step.slots |= info.defines & moving;
   return step;
@@ -113,12 +113,12 @@ StringRef CallNames::of(ActionId begin, ActionId end) {
     return "";
   unsigned contents = 0;
   bool isPlain = true;
-  for (ActionId row = begin; row != end; ++row.value) {
+  for (ActionId row : RowRange{begin, end}) {
     const KindInfo &info = program.kindOf(row);
     if (info.isCompute())
       return "";
     unsigned bit = info.mainSlot() == slot::Output ? SendF : SendB;
-    if (info.kindClass == KindClass::Recv)
+    if (info.isRecv())
       bit *= RecvF / SendF;
     isPlain &= !(contents & bit);
     contents |= bit;

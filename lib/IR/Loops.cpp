@@ -34,16 +34,16 @@ Program ppcc::unrolled(const Program &program) {
       result.append(action);
     }
   };
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+  for (RankId rank : program.ranks()) {
     result.beginRank();
-    ActionId row = program.begin(RankId(rank));
-    for (const Loop &loop : loopsOf(program, RankId(rank))) {
+    ActionId row = program.begin(rank);
+    for (const Loop &loop : loopsOf(program, rank)) {
       append(row, loop.begin, 0);
       for (uint32_t turn = 0; turn != loop.count; ++turn)
         append(loop.begin, loop.end, int64_t(turn) * loop.advance);
       row = loop.end;
     }
-    append(row, program.end(RankId(rank)), 0);
+    append(row, program.end(rank), 0);
   }
   return program.restated(std::move(result));
 }

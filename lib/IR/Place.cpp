@@ -21,8 +21,8 @@ Place ppcc::placeOf(const Program &program, ActionId id,
 
 Place ppcc::placeOfStage(const Program &program, PipeId pipe, StageId stage,
                          SourceManager &sources) {
-  for (uint32_t row = 0; row != program.size(); ++row)
-    if (Action action = program[ActionId(row)];
+  for (ActionId row : program.rows())
+    if (Action action = program[row];
         action.pipe == pipe && action.stage == stage)
       return placeOf(program, action.site, sources);
   return {};

@@ -23,7 +23,7 @@ static void appendNumber(uint32_t number, SmallVectorImpl<char> &out) {
 
 void ppcc::appendCell(const Program &program, const Action &action,
                       SmallVectorImpl<char> &out) {
-  const KindInfo &info = program.kinds()[action.kind];
+  const KindInfo &info = program.kindOf(action);
   if (info.scope != KindScope::Rank)
     appendNumber(action.stage.value, out);
   out.append(info.letters.begin(), info.letters.end());

@@ -83,9 +83,9 @@ public:
     if (options.sites)
       numberSites();
     printHead();
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-      if (shows(RankId(rank)))
-        printRank(RankId(rank));
+    for (RankId rank : program.ranks())
+      if (shows(rank))
+        printRank(rank);
   }
 
 private:
@@ -102,12 +102,11 @@ private:
   /// text excepted.
   void numberSites() {
     llvm::BitVector used(program.sites().size());
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-      if (!shows(RankId(rank)))
+    for (RankId rank : program.ranks()) {
+      if (!shows(rank))
         continue;
-      for (uint32_t i = program.begin(RankId(rank)).value;
-           i != program.end(RankId(rank)).value; ++i) {
-        Action action = program[ActionId(i)];
+      for (ActionId i : program.rows(rank)) {
+        Action action = program[i];
         if (!shows(action))
           continue;
         for (SiteId site = action.site;
@@ -214,7 +213,7 @@ private:
     std::string item;
     llvm::raw_string_ostream head(item);
     head << "graphs " << program.kinds()[use.kind].letters << ' ';
-    printString(program.pipes()[use.pipe.value].name, head);
+    printString(program.pipe(use.pipe).name, head);
     head << ' ';
     std::vector<std::string> items;
     for (uint32_t graph : use.graphs)

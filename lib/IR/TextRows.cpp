@@ -234,8 +234,7 @@ bool TextRows::cellParts(Action &action) {
     return skippedCell();
   std::optional<uint32_t> peer, site;
   const KindInfo &info = program.kinds()[*kind];
-  if (!info.isCompute() &&
-      text.acceptNext(info.kindClass == KindClass::Send ? '>' : '<') &&
+  if (!info.isCompute() && text.acceptNext(info.isSend() ? '>' : '<') &&
       !(peer = text.digits("a stage", UINT32_MAX - 1)))
     return skippedCell();
   StringRef withoutSite = text.textFrom(from);
@@ -325,9 +324,8 @@ bool TextRows::place(Action &action, KindId kind, uint32_t stage,
 bool TextRows::placePeer(Action &action, const Pipe &pipe,
                          std::optional<uint32_t> peer, StringRef cell) {
   if (!peer) {
-    const KindInfo &info = program.kinds()[action.kind];
-    bool toNext = (info.kindClass == KindClass::Send) ==
-                  bool(info.defines & slot::Output);
+    const KindInfo &info = program.kindOf(action);
+    bool toNext = (info.isSend()) == bool(info.defines & slot::Output);
     peer = toNext ? action.stage.value + 1 : action.stage.value - 1;
     if (*peer >= pipe.numStages()) {
       diags.report<diag::IrNoPeer>(text.range(cell), cell);
@@ -343,7 +341,7 @@ bool TextRows::placePeer(Action &action, const Pipe &pipe,
 /// on.
 bool TextRows::placeWhole(Action &action, uint32_t stage, SourceRange at) {
   RankId rank(std::max(program.ranksBegun(), 1u) - 1);
-  if (program.kinds()[action.kind].scope == KindScope::Rank)
+  if (program.kindOf(action).scope == KindScope::Rank)
     return placeOnRank(action, program.head(), rank, at, diags);
   std::optional<PipeId> other, host;
   uint32_t &seen = wholeCells[{action.kind.value, stage}];

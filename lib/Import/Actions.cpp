@@ -91,11 +91,11 @@ private:
     const Program &program = cells.program;
     const CellReader::Call *call = cells.calls.begin().base();
     const CellReader::Call *last = cells.calls.end().base();
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-      CallNames names(program, RankId(rank), style);
-      ActionId end = program.end(RankId(rank));
-      for (ActionId row = program.begin(RankId(rank)); row != end;) {
-        ActionId next = program.groupEnd(row, RankId(rank));
+    for (RankId rank : program.ranks()) {
+      CallNames names(program, rank, style);
+      ActionId end = program.end(rank);
+      for (ActionId row = program.begin(rank); row != end;) {
+        ActionId next = program.groupEnd(row, rank);
         StringRef right = names.of(row, next), given;
         if (call != last && call->row == row.value)
           given = call++->name;

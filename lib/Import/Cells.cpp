@@ -99,7 +99,7 @@ bool CellReader::readAction(StringRef cell, bool joined) {
                                             Program::maxMicrobatches - 1);
   if (!digits.empty() && !microbatch)
     return false;
-  StringRef peerSign = info.kindClass == KindClass::Send ? ">" : "<";
+  StringRef peerSign = info.isSend() ? ">" : "<";
   if (rules.peers && !info.isCompute() && rest.consume_front(peerSign)) {
     StringRef peerDigits = rest.take_while(llvm::isDigit);
     rest = rest.drop_front(peerDigits.size());

@@ -48,11 +48,10 @@ void JsonFacts::checkWaits() {
   if (!buffers.edges().fits())
     return; // It has far too few actions, as `verify` will say.
   size_t next = 0;
-  for (uint32_t i = 0; i != program.ranksBegun(); ++i) {
-    RankId rank(i);
+  for (RankId rank : program.ranks()) {
     uint32_t begin = program.begin(rank).value, end = program.end(rank).value;
     for (uint32_t row = begin; row != end && !json.diags.saturated(); ++row) {
-      if (program.kindOf(ActionId(row)).kindClass != KindClass::Recv)
+      if (!program.kindOf(ActionId(row)).isRecv())
         continue;
       ActionId reader = buffers.waits()[next];
       if (waits[next] != reader.value - begin)
@@ -65,10 +64,8 @@ void JsonFacts::checkWaits() {
 std::vector<uint32_t> JsonFacts::receivesOfRank() const {
   std::vector<uint32_t> receives(program.ranksBegun());
   for (uint32_t rank = 0; rank != receives.size(); ++rank)
-    for (uint32_t row = program.begin(RankId(rank)).value;
-         row != program.end(RankId(rank)).value; ++row)
-      receives[rank] +=
-          program.kindOf(ActionId(row)).kindClass == KindClass::Recv;
+    for (ActionId row : program.rows(RankId(rank)))
+      receives[rank] += program.kindOf(row).isRecv();
   return receives;
 }
 
@@ -101,8 +98,8 @@ void JsonFacts::checkPeakActivations() {
   if (!peaksPlace)
     return;
   std::vector<uint32_t> truth;
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-    truth.push_back(peakActivations(program, RankId(rank)));
+  for (RankId rank : program.ranks())
+    truth.push_back(peakActivations(program, rank));
   if (peaks == truth)
     return;
   std::string what =

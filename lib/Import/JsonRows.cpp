@@ -156,7 +156,7 @@ void JsonRows::finishRow(ActionId id, uint32_t offset,
   action.kind = kinds[action.kind.value];
   checkPeer(action, offset);
   checkMicrobatch(action, offset);
-  if (program.kinds()[action.kind].scope == KindScope::Rank)
+  if (program.kindOf(action).scope == KindScope::Rank)
     placeOnRank(action, program.head(), program.rankOf(id), placeOf(offset),
                 json.diags);
   if (action.site == SiteId())
@@ -174,8 +174,7 @@ bool JsonRows::checkTables(const Action &action, uint32_t offset,
                      program.phases().size(), "`phases`") &&
          checkNumber(offset, "site", action.site.value, numSites, "`sites`") &&
          checkNumber(offset, "stage", action.stage.value,
-                     program.pipes()[action.pipe.value].numStages(),
-                     "its pipe");
+                     program.pipe(action.pipe).numStages(), "its pipe");
 }
 
 bool JsonRows::beyond(uint32_t offset, StringRef what, uint64_t number,
@@ -186,7 +185,7 @@ bool JsonRows::beyond(uint32_t offset, StringRef what, uint64_t number,
 }
 
 void JsonRows::checkPeer(const Action &action, uint32_t offset) {
-  bool isMessage = !program.kinds()[action.kind].isCompute();
+  bool isMessage = !program.kindOf(action).isCompute();
   if (isMessage != action.hasPeer())
     json.diags.report<diag::ImportJsonShape>(placeOf(offset), "peer",
                                              isMessage
@@ -195,12 +194,12 @@ void JsonRows::checkPeer(const Action &action, uint32_t offset) {
                                                  : "-1 for a compute action");
   else if (isMessage)
     checkNumber(offset, "stage", action.peer.value,
-                program.pipes()[action.pipe.value].numStages(), "its pipe");
+                program.pipe(action.pipe).numStages(), "its pipe");
 }
 
 void JsonRows::checkMicrobatch(const Action &action, uint32_t offset) {
-  const Pipe &pipe = program.pipes()[action.pipe.value];
-  if (program.kinds()[action.kind].scope != KindScope::Microbatch) {
+  const Pipe &pipe = program.pipe(action.pipe);
+  if (program.kindOf(action).scope != KindScope::Microbatch) {
     if (action.hasMicrobatch())
       json.diags.report<diag::ImportJsonShape>(
           placeOf(offset), "microbatch",
@@ -262,11 +261,11 @@ bool JsonRows::checkLoop(const Loop &loop, ActionId free, RankId rank,
         "list, and not across a group");
     return false;
   }
-  for (ActionId row = loop.begin; row != loop.end; ++row.value) {
+  for (ActionId row : RowRange{loop.begin, loop.end}) {
     Action action = program[row];
     if (action.hasMicrobatch() &&
-        !checkLastTurn(loop, action.microbatch,
-                       program.pipes()[action.pipe.value], place, json.diags))
+        !checkLastTurn(loop, action.microbatch, program.pipe(action.pipe),
+                       place, json.diags))
       return false;
   }
   return true;

@@ -42,16 +42,15 @@ public:
 
 private:
   template <class Visit> void forEachRow(Visit visit) const {
-    for (uint32_t row = 0; row != program.size(); ++row)
-      visit(ActionId(row), program[ActionId(row)]);
+    for (ActionId row : program.rows())
+      visit(row, program[row]);
   }
   /// Calls `visit(row, action, rank)` for each compute action.
   template <class Visit> void forEachCompute(Visit visit) const {
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-      for (uint32_t row = program.begin(RankId(rank)).value;
-           row != program.end(RankId(rank)).value; ++row)
-        if (program.kindOf(ActionId(row)).isCompute())
-          visit(ActionId(row), program[ActionId(row)], RankId(rank));
+    for (RankId rank : program.ranks())
+      for (ActionId row : program.rows(rank))
+        if (program.kindOf(row).isCompute())
+          visit(row, program[row], rank);
   }
   Place place(ActionId row) { return placeOf(program, row, context.sources); }
 
@@ -205,10 +204,10 @@ private:
     for (uint32_t row = 0; row != program.size() && !context.diags.saturated();
          ++row) {
       Action action = program[ActionId(row)];
-      if (!program.pipes()[pipe.value].hasMicrobatch(action.microbatch))
+      if (!program.pipe(pipe).hasMicrobatch(action.microbatch))
         pipe = *program.pipeOfMicrobatch(action.microbatch);
       action.pipe = pipe;
-      const KindInfo &info = program.kinds()[action.kind];
+      const KindInfo &info = program.kindOf(action);
       if (!info.isCompute() && !findPeer(ActionId(row), action, info))
         continue;
       program.editRows().set(ActionId(row), action);
@@ -224,7 +223,7 @@ private:
   /// The neighbour at the other end, if the cell names no stage; a stage that
   /// it names makes an edge. False after a report that there is none.
   bool findPeer(ActionId row, Action &action, const KindInfo &info) {
-    bool sends = info.kindClass == KindClass::Send;
+    bool sends = info.isSend();
     bool toNext = sends == bool(info.defines & slot::Output);
     if (!action.hasPeer())
       // Stage 0 has no stage before it: that number is beyond the last.

@@ -54,11 +54,10 @@ private:
   /// Neighbouring messages in batches that end before each row of `apart`.
   Program withBatches(const llvm::BitVector &apart) const {
     Rows result = program.allRows();
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+    for (RankId rank : program.ranks()) {
       PhaseId phase;
       bool afterMessage = false;
-      for (ActionId row = program.begin(RankId(rank));
-           row != program.end(RankId(rank)); ++row.value) {
+      for (ActionId row : program.rows(rank)) {
         bool isMessage = !program.kindOf(row).isCompute();
         if (isMessage) {
           Action action = program[row];

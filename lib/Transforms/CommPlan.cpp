@@ -12,9 +12,9 @@ static constexpr uint64_t maxRows = uint64_t(1) << 29;
 
 CommWriter::CommWriter(const Program &program, Rows &result)
     : program(program), result(result) {
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-    nextRow.push_back(program.begin(RankId(rank)).value);
-    cursor.push_back(result.begin(RankId(rank)).value);
+  for (RankId rank : program.ranks()) {
+    nextRow.push_back(program.begin(rank).value);
+    cursor.push_back(result.begin(rank).value);
   }
   forEachSlot(slot::Output | slot::InputGrad, [&](uint8_t slotBit) {
     unsigned i = std::countr_zero(slotBit);
@@ -66,13 +66,12 @@ static std::variant<std::vector<uint32_t>, uint64_t>
 countRows(const Program &program, const ProgramIndex &index) {
   std::vector<uint64_t> rows(program.ranksBegun());
   uint64_t total = program.size();
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-    rows[rank] += program.size(RankId(rank));
-    for (uint32_t row = program.begin(RankId(rank)).value;
-         row != program.end(RankId(rank)).value; ++row) {
-      Action action = program[ActionId(row)];
+  for (RankId rank : program.ranks()) {
+    rows[rank.value] += program.size(rank);
+    for (ActionId row : program.rows(rank)) {
+      Action action = program[row];
       forEachMessage(program, index, action, [&](uint8_t, StageId reader) {
-        ++rows[rank];
+        ++rows[rank.value];
         ++rows[program.rankOfStage(action.pipe, reader).value];
         total += 2;
       });

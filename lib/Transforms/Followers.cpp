@@ -22,12 +22,11 @@ static bool followsMessages(const KindRule &rule, const KindTable &kinds) {
 
 Followers::Followers(const Program &program)
     : program(program), rows(program.size()) {
-  for (uint32_t kind = 0; kind != program.kinds().size(); ++kind)
-    if (llvm::any_of(program.kinds()[KindId(kind)].rules,
-                     [&](const KindRule &rule) {
-                       return followsMessages(rule, program.kinds());
-                     }))
-      kinds.push_back(KindId(kind));
+  for (KindId kind : program.kinds().ids())
+    if (llvm::any_of(program.kinds()[kind].rules, [&](const KindRule &rule) {
+          return followsMessages(rule, program.kinds());
+        }))
+      kinds.push_back(kind);
   for (uint32_t row = 0; !kinds.empty() && row != program.size(); ++row)
     if (llvm::is_contained(kinds, program[ActionId(row)].kind) &&
         !program.joined(ActionId(row)))
@@ -37,10 +36,9 @@ Followers::Followers(const Program &program)
 Program Followers::taken() const {
   Rows result;
   result.reserve(program.size());
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+  for (RankId rank : program.ranks()) {
     result.beginRank();
-    for (ActionId row = program.begin(RankId(rank));
-         row != program.end(RankId(rank)); ++row.value)
+    for (ActionId row : program.rows(rank))
       if (!rows.test(row.value))
         result.append(program[row]);
   }
@@ -60,12 +58,10 @@ Followers::Key Followers::keyOf(const Action &action, KindId follower) const {
 Program Followers::putBack(const Program &placed) const {
   Rows result;
   result.reserve(placed.size() + rows.count());
-  for (uint32_t r = 0; r != placed.ranksBegun(); ++r) {
-    RankId rank(r);
+  for (RankId rank : placed.ranks()) {
     result.beginRank();
     std::map<Key, std::vector<ActionId>> waiting;
-    for (ActionId row = program.begin(rank); row != program.end(rank);
-         ++row.value)
+    for (ActionId row : program.rows(rank))
       if (rows.test(row.value))
         waiting[keyOf(program[row], program[row].kind)].push_back(row);
     auto forEachFollower = [&](ActionId row, auto visit) {
@@ -77,16 +73,15 @@ Program Followers::putBack(const Program &placed) const {
             visit(keyOf(action, kind));
     };
     std::map<Key, uint32_t> left; // Messages that it follows.
-    for (ActionId row = placed.begin(rank); row != placed.end(rank);
-         ++row.value)
+    for (ActionId row : placed.rows(rank))
       forEachFollower(row, [&](Key key) { ++left[key]; });
     ActionId end;
     for (ActionId begin = placed.begin(rank); begin != placed.end(rank);
          begin = end) {
       end = placed.groupEnd(begin, rank);
-      for (ActionId row = begin; row != end; ++row.value)
+      for (ActionId row : RowRange{begin, end})
         result.append(placed[row]);
-      for (ActionId row = begin; row != end; ++row.value)
+      for (ActionId row : RowRange{begin, end})
         forEachFollower(row, [&](Key key) {
           if (--left[key] != 0)
             return;

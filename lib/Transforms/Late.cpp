@@ -12,17 +12,17 @@ public:
       : plan(plan), program(plan.program), writer(plan.writer) {}
 
   void run() {
-    for (uint32_t i = 0; i != program.ranksBegun(); ++i)
-      for (RankId rank(i); !writer.done(rank);) {
+    for (RankId i : program.ranks())
+      for (RankId rank(i.value); !writer.done(rank);) {
         ActionId begin = writer.next(rank), end = program.groupEnd(begin, rank);
-        for (ActionId row = begin; row != end; ++row.value)
+        for (ActionId row : RowRange{begin, end})
           receive(rank, row);
         writer.copyItem(rank);
-        for (ActionId row = begin; row != end; ++row.value)
+        for (ActionId row : RowRange{begin, end})
           send(rank, program[row]);
       }
-    for (uint32_t row = 0; row != program.size(); ++row)
-      receiveUnused(ActionId(row));
+    for (ActionId row : program.rows())
+      receiveUnused(row);
   }
 
 private:
@@ -40,7 +40,7 @@ private:
   /// The receives of what the action in `row` reads.
   void receive(RankId rank, ActionId row) {
     Action action = program[row];
-    forEachSlot(program.kinds()[action.kind].defines, [&](uint8_t slotBit) {
+    forEachSlot(program.kindOf(action).defines, [&](uint8_t slotBit) {
       for (StageId source :
            plan.index.sourcesOf(action.pipe, action.stage, slotBit)) {
         auto from =

@@ -58,8 +58,8 @@ public:
     findSteps();
     findReceives();
     CommWriter writer(program, *rows);
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-      writeRank(RankId(rank), writer);
+    for (RankId rank : program.ranks())
+      writeRank(rank, writer);
     Program result = program.withRows(std::move(*rows));
     if (posting == Posting::Batch)
       result.editHead().calls = style;
@@ -86,13 +86,12 @@ private:
   void findSteps() {
     stepOf.resize(program.size());
     numberOf.resize(program.size());
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+    for (RankId rank : program.ranks()) {
       firstStep.push_back(steps.size());
       for (unsigned side : {0, 1})
         firstOf[side].push_back(stepsOf[side].size());
-      for (ActionId row = program.begin(RankId(rank));
-           row != program.end(RankId(rank));) {
-        Step step = stepAt(program, RankId(rank), row, style);
+      for (ActionId row = program.begin(rank); row != program.end(rank);) {
+        Step step = stepAt(program, rank, row, style);
         for (; row != step.end; ++row.value)
           addRow(row);
         if (step.slots)
@@ -140,15 +139,14 @@ private:
 
   /// Calls `visit(step, receive)` for each message.
   template <class Visit> void forEachReceive(Visit visit) const {
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-      for (ActionId row = program.begin(RankId(rank));
-           row != program.end(RankId(rank)); ++row.value) {
+    for (RankId rank : program.ranks())
+      for (ActionId row : program.rows(rank)) {
         Action action = program[row];
         forEachMessage(
             program, index, action, [&](uint8_t slotBit, StageId reader) {
               RankId to = program.rankOfStage(action.pipe, reader);
-              visit(stepOfReceive(row, RankId(rank), reader, to, slotBit),
-                    Receive{row, reader, RankId(rank), slotBit});
+              visit(stepOfReceive(row, rank, reader, to, slotBit),
+                    Receive{row, reader, rank, slotBit});
             });
       }
   }

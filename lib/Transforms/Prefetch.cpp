@@ -14,12 +14,12 @@ Prefetch::Prefetch(const Program &program, const ProgramIndex &index,
     if (edges.edges()[edge].lane != Edge::none)
       progress[edge].next = progress[edge].end =
           edges.edges()[edge].firstMessage;
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-    ActionId item = program.begin(RankId(rank));
-    for (ActionId row = item; row != program.end(RankId(rank)); ++row.value) {
+  for (RankId rank : program.ranks()) {
+    ActionId item = program.begin(rank);
+    for (ActionId row = item; row != program.end(rank); ++row.value) {
       if (!program.joined(row))
         item = row;
-      forEachInput(RankId(rank), row, [&](Message message) {
+      forEachInput(rank, row, [&](Message message) {
         if (itemOf[message.number] != nobody)
           return;
         itemOf[message.number] = item;

@@ -27,7 +27,7 @@ public:
   /// that, of those that were kept back.
   template <class Go>
   void hasRun(RankId rank, ActionId begin, ActionId end, Go go) {
-    for (ActionId row = begin; row != end; ++row.value)
+    for (ActionId row : RowRange{begin, end})
       forEachInput(rank, row, [&](Message message) {
         Progress &state = progress[message.edge];
         // A group may read several messages of an edge.

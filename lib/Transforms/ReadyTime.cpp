@@ -35,17 +35,17 @@ public:
   }
 
   bool run() {
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-      start(RankId(rank));
+    for (RankId rank : program.ranks())
+      start(rank);
     while (!running.empty() || !messages.empty())
       if (messages.empty() ||
           (!running.empty() && running.top().end <= messages.top().due))
         finishItem();
       else
         sendMessage();
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-      if (!heads.done(RankId(rank))) {
-        reportStuck(RankId(rank));
+    for (RankId rank : program.ranks())
+      if (!heads.done(rank)) {
+        reportStuck(rank);
         return false;
       }
     return true;
@@ -97,7 +97,7 @@ private:
     writer.copyItem(rank);
     heads.advance(rank);
     ranks[rank.value].runs = false;
-    for (ActionId row = first; row != last; ++row.value)
+    for (ActionId row : RowRange{first, last})
       handOn(rank, row, end);
     if (prefetch)
       prefetch->hasRun(

@@ -261,15 +261,15 @@ private:
 Program ppcc::rolled(const Program &program) {
   assert(program.loops().empty() && "the program is flat");
   Rows result;
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
+  for (RankId rank : program.ranks()) {
     result.beginRank();
-    ActionId begin = program.begin(RankId(rank)), row = begin;
+    ActionId begin = program.begin(rank), row = begin;
     auto append = [&](ActionId end) {
       for (; row != end; ++row.value)
         result.append(program[row]);
       return ActionId(result.size());
     };
-    for (const Repeat &repeat : RankRoller(program, RankId(rank)).run()) {
+    for (const Repeat &repeat : RankRoller(program, rank).run()) {
       Loop loop;
       loop.count = repeat.turns();
       loop.begin = append(ActionId(begin.value + repeat.begin));
@@ -280,7 +280,7 @@ Program ppcc::rolled(const Program &program) {
       result.loops.push_back(loop);
       row = ActionId(begin.value + repeat.end);
     }
-    append(program.end(RankId(rank)));
+    append(program.end(rank));
   }
   return program.restated(std::move(result));
 }

@@ -21,8 +21,8 @@ public:
   bool run() {
     std::vector<std::vector<TorchStep>> steps;
     if (plan.torch)
-      for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-        steps.push_back(torchSteps(program, RankId(rank), *plan.torch));
+      for (RankId rank : program.ranks())
+        steps.push_back(torchSteps(program, rank, *plan.torch));
     Turns turns(program, plan.index, std::move(steps));
     if (turns.run(*this))
       return true;

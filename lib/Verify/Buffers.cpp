@@ -24,10 +24,10 @@ public:
 
   void check() {
     ReceiveWalk walk(program, edges);
-    for (uint32_t i = 0; i != program.ranksBegun(); ++i) {
+    for (RankId i : program.ranks()) {
       if (context.diags.saturated())
         return;
-      rank = RankId(i);
+      rank = i;
       firstReceive += receives;
       receives = 0;
       walk.run(
@@ -88,7 +88,7 @@ private:
     ActionId first = row, nextItem = program.end(rank);
     uint32_t receive = firstReceive;
     for (ActionId id = program.begin(rank); id != row; ++id.value) {
-      if (program.kindOf(id).kindClass != KindClass::Recv)
+      if (!program.kindOf(id).isRecv())
         continue;
       ActionId item = buffers.waits()[receive++];
       auto message = edges.of(program[id]);

@@ -31,12 +31,12 @@ private:
   /// The ranks that have to join, ascending; nothing after a report.
   std::optional<std::vector<uint32_t>> wantedRanks(ActionId row) {
     Action action = program[row];
-    const KindInfo &info = program.kinds()[action.kind];
-    const Pipe &own = program.pipes()[action.pipe.value];
+    const KindInfo &info = program.kindOf(action);
+    const Pipe &own = program.pipe(action.pipe);
     std::vector<uint32_t> ranks;
     if (info.meeting == Meeting::All) {
-      for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-        ranks.push_back(rank);
+      for (RankId rank : program.ranks())
+        ranks.push_back(rank.value);
     } else if (info.meeting == Meeting::Replicas) {
       for (const Pipe &pipe : program.pipes())
         if (action.stage.value < pipe.numStages())
@@ -86,12 +86,11 @@ private:
   /// The rows of a lane that meet, by rank.
   std::vector<std::vector<ActionId>> rowsOf(uint32_t lane) const {
     std::vector<std::vector<ActionId>> rows(program.ranksBegun());
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-      for (ActionId row = program.begin(RankId(rank));
-           row != program.end(RankId(rank)); ++row.value)
+    for (RankId rank : program.ranks())
+      for (ActionId row : program.rows(rank))
         if (const KindInfo &info = program.kindOf(row);
             info.meets() && info.lane == lane && rules.meetingOf(row))
-          rows[rank].push_back(row);
+          rows[rank.value].push_back(row);
     return rows;
   }
 

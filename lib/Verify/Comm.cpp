@@ -17,12 +17,12 @@ public:
           PassContext &context)
       : program(program), index(index),
         groups(context.analyses.get<GroupIndex>(program)), context(context) {
-    for (uint32_t i = 0; i != program.size(); ++i)
-      rows += !program.kindOf(ActionId(i)).isCompute();
-    for (uint32_t pipe = 0; pipe != program.pipes().size(); ++pipe)
+    for (ActionId i : program.rows())
+      rows += !program.kindOf(i).isCompute();
+    for (PipeId pipe : program.pipeIds())
       for (uint8_t slotBit : {slot::Output, slot::InputGrad})
         if (slotBit == slot::Output || program.hasBackward())
-          addEdges(PipeId(pipe), slotBit);
+          addEdges(pipe, slotBit);
   }
 
   void check() {
@@ -48,7 +48,7 @@ private:
   enum End { SendEnd, RecvEnd };
 
   void addEdges(PipeId pipe, uint8_t slotBit) {
-    const Pipe &info = program.pipes()[pipe.value];
+    const Pipe &info = program.pipe(pipe);
     for (uint32_t stage = 0; stage != info.numStages(); ++stage)
       for (StageId reader : index.readersOf(pipe, StageId(stage), slotBit))
         if (info.rankOfStage[stage] != info.rankOfStage[reader.value]) {
@@ -65,7 +65,7 @@ private:
   /// Reports a send or receive that is not needed.
   void checkRow(ActionId row, const MessageIndex &messages) {
     Action action = program[row];
-    bool sends = program.kinds()[action.kind].kindClass == KindClass::Send;
+    bool sends = program.kindOf(action).isSend();
     auto message = messages.of(action);
     if (!message) {
       reportStray(row, action, sends ? action.stage : action.peer,
@@ -81,8 +81,8 @@ private:
   /// Reports a send or receive that no edge between ranks asks for.
   void reportStray(ActionId row, const Action &action, StageId from,
                    StageId to) {
-    const Pipe &pipe = program.pipes()[action.pipe.value];
-    uint8_t slotBit = program.kinds()[action.kind].mainSlot();
+    const Pipe &pipe = program.pipe(action.pipe);
+    uint8_t slotBit = program.kindOf(action).mainSlot();
     if (action.hasPeer() &&
         llvm::is_contained(index.readersOf(action.pipe, from, slotBit), to) &&
         pipe.rankOfStage[from.value] == pipe.rankOfStage[to.value])
@@ -95,7 +95,7 @@ private:
   }
 
   void checkEdge(const Edge &edge, const MessageIndex &messages) {
-    const Pipe &pipe = program.pipes()[edge.pipe.value];
+    const Pipe &pipe = program.pipe(edge.pipe);
     Message first = *messages.find(edge.pipe, edge.from, edge.to,
                                    pipe.firstMicrobatch, edge.slotBit);
     auto endAt = [&](End end, uint32_t mb) {

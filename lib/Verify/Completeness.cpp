@@ -63,9 +63,9 @@ public:
       if (info.defines & ~wanted)
         reportAt<diag::BackwardInForwardOnly>(program, context, ActionId(i),
                                               cell(program, action));
-      for (unsigned rest = info.defines; rest; rest &= rest - 1) {
+      for (uint8_t slotBit : slotsIn(info.defines)) {
         ActionId first = *index.definer(action.pipe, action.stage,
-                                        action.microbatch, rest & -rest);
+                                        action.microbatch, slotBit);
         if (first == ActionId(i))
           continue;
         reportSecond(ActionId(i), first);
@@ -75,20 +75,20 @@ public:
   }
 
   void checkMissing() {
-    for (uint32_t pipe = 0; pipe != program.pipes().size(); ++pipe) {
+    for (PipeId pipe : program.pipeIds()) {
       llvm::SmallVector<Run> previous, runs;
-      uint32_t firstStage = 0, numStages = program.pipes()[pipe].numStages();
+      uint32_t firstStage = 0, numStages = program.pipe(pipe).numStages();
       // Stages that lack the same are reported as one.
       for (uint32_t stage = 0; stage != numStages && !context.diags.saturated();
            ++stage) {
-        findRuns(PipeId(pipe), StageId(stage), runs);
+        findRuns(pipe, StageId(stage), runs);
         if (runs != previous) {
-          reportRuns(PipeId(pipe), firstStage, stage, previous);
+          reportRuns(pipe, firstStage, stage, previous);
           std::swap(runs, previous);
           firstStage = stage;
         }
       }
-      reportRuns(PipeId(pipe), firstStage, numStages, previous);
+      reportRuns(pipe, firstStage, numStages, previous);
     }
   }
 
@@ -117,13 +117,13 @@ private:
   void findRuns(PipeId pipe, StageId stage,
                 llvm::SmallVectorImpl<Run> &runs) const {
     runs.clear();
-    const Pipe &info = program.pipes()[pipe.value];
+    const Pipe &info = program.pipe(pipe);
     uint8_t wanted = wantedSlots();
     for (uint32_t mb = info.firstMicrobatch; mb != info.endMicrobatch(); ++mb) {
       uint8_t missing = 0;
-      for (unsigned rest = wanted; rest; rest &= rest - 1)
-        if (!index.definer(pipe, stage, mb, rest & -rest))
-          missing |= rest & -rest;
+      for (uint8_t slotBit : slotsIn(wanted))
+        if (!index.definer(pipe, stage, mb, slotBit))
+          missing |= slotBit;
       if (!missing)
         continue;
       if (!runs.empty() && runs.back().last + 1 == mb &&
@@ -158,8 +158,8 @@ private:
   std::optional<ActionId> lastPresent(PipeId pipe, StageId stage,
                                       const Run &run) const {
     std::optional<ActionId> last;
-    for (unsigned rest = wantedSlots() & ~run.missing; rest; rest &= rest - 1)
-      last = index.definer(pipe, stage, run.first, rest & -rest);
+    for (uint8_t slotBit : slotsIn(wantedSlots() & ~run.missing))
+      last = index.definer(pipe, stage, run.first, slotBit);
     return last;
   }
 
@@ -176,22 +176,20 @@ public:
       : program(program), index(index), context(context) {}
 
   void check() {
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-      for (ActionId row = program.begin(RankId(rank));
-           row != program.end(RankId(rank)) && !context.diags.saturated();
-           ++row.value)
+    for (RankId rank : program.ranks())
+      for (ActionId row = program.begin(rank);
+           row != program.end(rank) && !context.diags.saturated(); ++row.value)
         if (program.kindOf(row).isDeclared())
-          enter(row, rank);
+          enter(row, rank.value);
     bool hasMessages = program.firstMessage().has_value();
     for (const RuleIndex::Lack &lack : index.rules().lacks()) {
       if (context.diags.saturated())
         return;
       checkLack(lack, hasMessages);
     }
-    for (uint32_t kind = 0; kind != program.kinds().size(); ++kind)
-      if (program.kinds()[KindId(kind)].isRequired &&
-          !context.diags.saturated())
-        checkRequired(KindId(kind));
+    for (KindId kind : program.kinds().ids())
+      if (program.kinds()[kind].isRequired && !context.diags.saturated())
+        checkRequired(kind);
   }
 
 private:
@@ -209,7 +207,7 @@ private:
   void enter(ActionId row, uint32_t rank) {
     Action action = program[row];
     auto [first, isNew] = rows.try_emplace(
-        workOf(action, program.kinds()[action.kind], rank), row.value);
+        workOf(action, program.kindOf(action), rank), row.value);
     if (!isNew)
       reportAt<diag::RunsTwice>(program, context, row, cell(program, action))
           .note(placeOf(program, ActionId(first->second), context.sources),
@@ -218,7 +216,7 @@ private:
 
   void checkLack(const RuleIndex::Lack &lack, bool hasMessages) {
     Action action = program[lack.row];
-    const KindInfo &info = program.kinds()[action.kind];
+    const KindInfo &info = program.kindOf(action);
     const KindRule &rule = info.rules[lack.rule];
     llvm::SmallVector<llvm::StringRef> letters;
     bool areMessages = true, anyByMicrobatch = false;
@@ -254,23 +252,24 @@ private:
       reportAt<diag::RequiredMissing>(program, context, *present, where,
                                       info.letters, cell(program, *present));
     };
-    for (uint32_t p = 0; p != program.pipes().size(); ++p) {
-      const Pipe &pipe = program.pipes()[p];
-      for (uint32_t stage = 0; stage != pipe.numStages(); ++stage) {
-        uint32_t rank = pipe.rankOfStage[stage].value, place = p << 16 | stage;
+    for (PipeId p : program.pipeIds()) {
+      const Pipe &pipe = program.pipe(p);
+      for (StageId stage : pipe.stages()) {
+        uint32_t rank = pipe.rankOfStage[stage.value].value,
+                 place = p.value << 16 | stage.value;
         if (info.scope == KindScope::Rank) {
           if (!has(rank, Action::noMicrobatch))
             return report(fmt::format("rank {}", rank));
         } else if (info.scope == KindScope::Stage) {
           if (!has(place, Action::noMicrobatch))
             return report(
-                fmt::format("stage {}{}", stage, ofPipe(program, PipeId(p))));
+                fmt::format("stage {}{}", stage.value, ofPipe(program, p)));
         } else {
           for (uint32_t mb = pipe.firstMicrobatch; mb != pipe.endMicrobatch();
                ++mb)
             if (!has(place, mb))
               return report(fmt::format("microbatch {} of stage {}{}", mb,
-                                        stage, ofPipe(program, PipeId(p))));
+                                        stage.value, ofPipe(program, p)));
         }
       }
     }

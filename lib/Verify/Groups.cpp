@@ -14,11 +14,11 @@ public:
     const ProgramIndex *index = indexOf(program, context);
     if (!index)
       return;
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-      ActionId end = program.end(RankId(rank));
-      for (ActionId group = program.begin(RankId(rank));
+    for (RankId rank : program.ranks()) {
+      ActionId end = program.end(rank);
+      for (ActionId group = program.begin(rank);
            group != end && !context.diags.saturated();) {
-        ActionId groupEnd = program.groupEnd(group, RankId(rank));
+        ActionId groupEnd = program.groupEnd(group, rank);
         if (groupEnd.value - group.value > 1)
           checkGroup(program, *index, context, group, groupEnd);
         group = groupEnd;
@@ -43,7 +43,7 @@ private:
                                    cell(program, begin));
         return;
       }
-    for (ActionId id = begin; id != end; ++id.value) {
+    for (ActionId id : RowRange{begin, end}) {
       forEachDependence(program, index, id, [&](ActionId needed) {
         if (needed >= begin && needed < end && needed != id)
           reportAt<diag::DependentOverlap>(

@@ -26,14 +26,13 @@ const MessageIndex *ppcc::messagesOf(const Program &program,
 static bool checkPair(const Program &program, const MessageIndex &messages,
                       ActionId row, PassContext &context) {
   Action action = program[row];
-  bool sends = program.kinds()[action.kind].kindClass == KindClass::Send;
+  bool sends = program.kindOf(action).isSend();
   auto message = messages.of(action);
   if (!message ||
       !(sends ? messages.recv(*message) : messages.send(*message))) {
     reportAt<diag::MessageUnpaired>(
         program, context, row, cell(program, action),
-        sends ? "receive" : "send",
-        program.rankOfStage(action.pipe, action.peer).value);
+        sends ? "receive" : "send", program.otherEnd(action).value);
     return false;
   }
   ActionId first = sends ? *messages.send(*message) : *messages.recv(*message);
@@ -64,10 +63,10 @@ std::vector<Mismatch> ppcc::firstMismatches(const Program &program,
   LaneReceives receives(program, messages);
   std::vector<uint32_t> sent(messages.lanes().size());
   std::vector<Mismatch> found;
-  for (uint32_t row = 0; row != program.size(); ++row) {
-    if (program.kindOf(ActionId(row)).kindClass != KindClass::Send)
+  for (ActionId row : program.rows()) {
+    if (!program.kindOf(row).isSend())
       continue;
-    auto message = messages.of(program[ActionId(row)]);
+    auto message = messages.of(program[row]);
     assert(message && messages.recv(*message) && "the messages are paired");
     uint32_t &position = sent[message->lane];
     if (position == mismatched)
@@ -77,8 +76,7 @@ std::vector<Mismatch> ppcc::firstMismatches(const Program &program,
       ++position;
       continue;
     }
-    found.push_back(
-        {ActionId(row), recv, position, messages.lanes()[message->lane]});
+    found.push_back({row, recv, position, messages.lanes()[message->lane]});
     position = mismatched;
   }
   return found;
@@ -119,7 +117,7 @@ private:
       --row.value;
     ActionId end = program.groupEnd(row, rank);
     std::string text = CallNames(program, rank).of(row, end).str();
-    for (ActionId next = row; next != end; ++next.value) {
+    for (ActionId next : RowRange{row, end}) {
       text += next == row ? "[" : ";";
       if (next.value - row.value == longest)
         return text + "...]";

@@ -14,12 +14,11 @@ public:
     const ProgramIndex *index = indexOf(program, context);
     if (!index)
       return;
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-      ActionId end = program.end(RankId(rank)),
-               groupEnd = program.begin(RankId(rank));
-      for (ActionId id = groupEnd; id != end; ++id.value) {
+    for (RankId rank : program.ranks()) {
+      ActionId end = program.end(rank), groupEnd = program.begin(rank);
+      for (ActionId id : RowRange{groupEnd, end}) {
         if (id == groupEnd)
-          groupEnd = program.groupEnd(id, RankId(rank));
+          groupEnd = program.groupEnd(id, rank);
         forEachOwnNeed(program, *index, id, [&](ActionId needed) {
           if (needed >= groupEnd && needed < end)
             report(program, id, needed, context);
@@ -39,11 +38,10 @@ private:
     for (ActionId needed : index.rules().neededBy(row))
       visit(needed);
     Action action = program[row];
-    const KindInfo &info = program.kinds()[action.kind];
-    for (unsigned rest = info.isCompute() ? info.needs : 0; rest;
-         rest &= rest - 1)
+    const KindInfo &info = program.kindOf(action);
+    for (uint8_t slotBit : slotsIn(info.isCompute() ? info.needs : 0))
       if (auto needed = index.definer(action.pipe, action.stage,
-                                      action.microbatch, rest & -rest))
+                                      action.microbatch, slotBit))
         visit(*needed);
   }
 

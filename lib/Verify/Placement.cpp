@@ -14,17 +14,16 @@ public:
     // A stage on the wrong rank brings all its microbatches; one report a rank
     // and stage will do.
     llvm::DenseSet<std::pair<uint64_t, uint32_t>> reported;
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank) {
-      for (uint32_t i = program.begin(RankId(rank)).value;
-           i != program.end(RankId(rank)).value; ++i) {
-        Action action = program[ActionId(i)];
+    for (RankId rank : program.ranks()) {
+      for (ActionId i : program.rows(rank)) {
+        Action action = program[i];
         RankId host = program.rankOfStage(action.pipe, action.stage);
-        if (host.value == rank)
+        if (host.value == rank.value)
           continue;
         uint64_t stage = uint64_t(action.pipe.value) << 32 | action.stage.value;
-        if (!reported.insert({stage, rank}).second)
+        if (!reported.insert({stage, rank.value}).second)
           continue;
-        reportAt<diag::WrongRank>(program, context, ActionId(i), rank,
+        reportAt<diag::WrongRank>(program, context, i, rank.value,
                                   cell(program, action), action.stage.value,
                                   host.value);
         if (context.diags.saturated())

@@ -18,7 +18,7 @@ inline std::string cell(const Program &program, ActionId id) {
 inline std::string ofPipe(const Program &program, PipeId pipe) {
   return program.pipes().size() == 1
              ? ""
-             : fmt::format(" of pipe `{}`", program.pipes()[pipe.value].name);
+             : fmt::format(" of pipe `{}`", program.pipe(pipe).name);
 }
 
 /// Reports `id` at a row, with the calls of blocks that led to it; `args` are

@@ -11,15 +11,15 @@ namespace {
 class Stages final : public CheckPass {
 public:
   void check(const Program &program, PassContext &context) const override {
-    for (uint32_t pipe = 0; pipe != program.pipes().size(); ++pipe)
-      if (!program.pipes()[pipe].gaps.empty())
-        checkPipe(program, PipeId(pipe), context);
+    for (PipeId pipe : program.pipeIds())
+      if (!program.pipe(pipe).gaps.empty())
+        checkPipe(program, pipe, context);
   }
 
 private:
   static void checkPipe(const Program &program, PipeId pipeId,
                         PassContext &context) {
-    const Pipe &pipe = program.pipes()[pipeId.value];
+    const Pipe &pipe = program.pipe(pipeId);
     llvm::BitVector joined(pipe.numStages());
     for (auto [from, to] : pipe.skipEdges) {
       joined.set(from.value);

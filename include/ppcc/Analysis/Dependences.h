@@ -15,7 +15,7 @@ void forEachDependence(const Program &program, const ProgramIndex &index,
   for (ActionId needed : index.rules().neededBy(row))
     visit(needed);
   Action action = program[row];
-  const KindInfo &info = program.kinds()[action.kind];
+  const KindInfo &info = program.kindOf(action);
   if (!info.isCompute())
     return;
   auto visitSlot = [&](StageId stage, uint8_t slotBit) {
@@ -23,11 +23,10 @@ void forEachDependence(const Program &program, const ProgramIndex &index,
             index.definer(action.pipe, stage, action.microbatch, slotBit))
       visit(*definer);
   };
-  for (unsigned rest = info.needs; rest; rest &= rest - 1)
-    visitSlot(action.stage, rest & -rest);
-  const Pipe &pipe = program.pipes()[action.pipe.value];
-  for (unsigned rest = info.defines; rest; rest &= rest - 1) {
-    uint8_t slotBit = rest & -rest;
+  for (uint8_t slotBit : slotsIn(info.needs))
+    visitSlot(action.stage, slotBit);
+  const Pipe &pipe = program.pipe(action.pipe);
+  for (uint8_t slotBit : slotsIn(info.defines)) {
     for (StageId source : index.sourcesOf(action.pipe, action.stage, slotBit))
       visitSlot(source, slotBit);
     if (auto before = pipe.sliceBefore(action.microbatch, slotBit))
@@ -42,12 +41,10 @@ void forEachDependence(const Program &program, const ProgramIndex &index,
 template <class Visit>
 void forEachReader(const Program &program, const ProgramIndex &index,
                    const Action &action, Visit visit) {
-  const KindInfo &info = program.kinds()[action.kind];
-  for (unsigned rest = info.isCompute() ? info.defines : 0; rest;
-       rest &= rest - 1)
-    for (StageId reader :
-         index.readersOf(action.pipe, action.stage, rest & -rest))
-      visit(static_cast<uint8_t>(rest & -rest), reader,
+  const KindInfo &info = program.kindOf(action);
+  for (uint8_t slotBit : slotsIn(info.isCompute() ? info.defines : 0))
+    for (StageId reader : index.readersOf(action.pipe, action.stage, slotBit))
+      visit(static_cast<uint8_t>(slotBit), reader,
             program.rankOfStage(action.pipe, reader));
 }
 

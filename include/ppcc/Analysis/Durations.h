@@ -65,7 +65,7 @@ public:
   }
   /// The same for a send or receive.
   Time ofMessage(const Program &program, const Action &action) const {
-    bool sends = program.kinds()[action.kind].kindClass == KindClass::Send;
+    bool sends = program.kindOf(action).isSend();
     return ofEdge(action.pipe, sends ? action.stage : action.peer,
                   sends ? action.peer : action.stage, action.microbatch);
   }

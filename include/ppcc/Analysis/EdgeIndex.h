@@ -59,10 +59,8 @@ public:
   /// Calls `visit(message)` for each message that a compute action reads.
   template <class Visit>
   void forEachInput(const Action &action, Visit visit) const {
-    const KindInfo &info = program.kinds()[action.kind];
-    for (unsigned rest = info.isCompute() ? info.defines : 0; rest;
-         rest &= rest - 1) {
-      uint8_t slotBit = rest & -rest;
+    const KindInfo &info = program.kindOf(action);
+    for (uint8_t slotBit : slotsIn(info.isCompute() ? info.defines : 0)) {
       for (StageId source : index.sourcesOf(action.pipe, action.stage, slotBit))
         if (auto message = find(action.pipe, source, action.stage,
                                 action.microbatch, slotBit))
@@ -72,7 +70,7 @@ public:
 
 protected:
   bool sends(const Action &action) const {
-    return program.kinds()[action.kind].kindClass == KindClass::Send;
+    return program.kindOf(action).isSend();
   }
 
   const Program &program;

@@ -195,7 +195,7 @@ private:
   bool surelyHasData(ActionId row);
   void handOn(ActionId row);
   uint8_t &pairOf(const Action &action, StageId stage) {
-    const Pipe &pipe = program.pipes()[action.pipe.value];
+    const Pipe &pipe = program.pipe(action.pipe);
     return pairs[firstPair[action.pipe.value] +
                  size_t(stage.value) * pipe.numMicrobatches +
                  (action.microbatch - pipe.firstMicrobatch)];
@@ -270,9 +270,9 @@ EventRun<Clock>::EventRun(const Program &program, const ProgramIndex &index,
   if (around.transport && around.transport->sendWait == SendWait::Capacity) {
     rooms = roomMakers(program, *messages, around.transport->capacity);
     roomFor.resize(program.size(), none);
-    for (uint32_t row = 0; row != program.size(); ++row)
-      if (rooms[row] != none)
-        roomFor[rooms[row]] = row;
+    for (ActionId row : program.rows())
+      if (rooms[row.value] != none)
+        roomFor[rooms[row.value]] = row.value;
   }
   if (around.inLine)
     queues.resize(program.ranksBegun());
@@ -299,13 +299,12 @@ template <class Clock> void EventRun<Clock>::linkQueues() {
   std::vector<uint32_t> heads(queues.size(), none);
   next.assign(program.size(), none);
   queueOfRow.assign(program.size(), none);
-  for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-    for (ActionId row = program.end(RankId(rank));
-         row != program.begin(RankId(rank));) {
+  for (RankId rank : program.ranks())
+    for (ActionId row = program.end(rank); row != program.begin(rank);) {
       --row.value;
       if (!isInQueues(row))
         continue;
-      uint32_t number = queueOf(row, RankId(rank));
+      uint32_t number = queueOf(row, rank);
       queueOfRow[row.value] = number;
       next[row.value] = std::exchange(heads[number], row.value);
     }
@@ -434,8 +433,7 @@ bool EventRun<Clock>::forEachNeed(ActionId row, uint32_t unit, uint32_t &number,
   const KindInfo &info = program.kindOf(row);
   if (!info.isCompute() && !visitRules())
     return false;
-  if (info.kindClass == KindClass::Recv ||
-      (!info.isCompute() && !around.transport))
+  if (info.isRecv() || (!info.isCompute() && !around.transport))
     return true;
   Action action = program[row];
   if (!info.isCompute()) {
@@ -450,15 +448,14 @@ bool EventRun<Clock>::forEachNeed(ActionId row, uint32_t unit, uint32_t &number,
       return false;
     ++number;
   }
-  for (unsigned rest = info.defines; rest; rest &= rest - 1) {
-    uint8_t slotBit = rest & -rest;
+  for (uint8_t slotBit : slotsIn(info.defines)) {
     auto sources = index.sourcesOf(action.pipe, action.stage, slotBit);
     for (; number - counted < sources.size(); ++number)
       if (!visitInput(row, action, sources[number - counted], slotBit, visit))
         return false;
     counted += sources.size();
-    auto slice = program.pipes()[action.pipe.value].sliceBefore(
-        action.microbatch, slotBit);
+    auto slice =
+        program.pipe(action.pipe).sliceBefore(action.microbatch, slotBit);
     if (!slice)
       continue;
     auto maker = index.definer(action.pipe, action.stage, *slice, slotBit);
@@ -476,25 +473,24 @@ bool EventRun<Clock>::forEachNeed(ActionId row, uint32_t unit, uint32_t &number,
 /// look.
 template <class Clock> bool EventRun<Clock>::surelyHasData(ActionId row) {
   const KindInfo &info = program.kindOf(row);
-  if (info.kindClass == KindClass::Recv ||
-      (!around.transport && !info.isCompute()))
+  if (info.isRecv() || (!around.transport && !info.isCompute()))
     return true;
   Action action = program[row];
   uint8_t own = pairOf(action, action.stage);
   if (!info.isCompute())
     return own & info.defines;
-  const Pipe &pipe = program.pipes()[action.pipe.value];
+  const Pipe &pipe = program.pipe(action.pipe);
   if ((own & info.needs) != info.needs || pipe.slices != 1)
     return false;
-  for (unsigned rest = info.defines & slot::moving; rest; rest &= rest - 1) {
-    auto sources = index.sourcesOf(action.pipe, action.stage, rest & -rest);
+  for (uint8_t slotBit : slotsIn(info.defines & slot::moving)) {
+    auto sources = index.sourcesOf(action.pipe, action.stage, slotBit);
     if (sources.empty())
       continue;
     bool isLocal =
         !around.transport || pipe.rankOfStage[sources[0].value] ==
                                  pipe.rankOfStage[action.stage.value];
     uint8_t come = isLocal ? pairOf(action, sources[0]) : own >> slot::count;
-    if (sources.size() != 1 || !(come & rest & -rest))
+    if (sources.size() != 1 || !(come & slotBit))
       return false;
   }
   return true;
@@ -503,8 +499,7 @@ template <class Clock> bool EventRun<Clock>::surelyHasData(ActionId row) {
 /// Notes what a row that ended leaves for others.
 template <class Clock> void EventRun<Clock>::handOn(ActionId row) {
   const KindInfo &info = program.kindOf(row);
-  if (info.kindClass == KindClass::Send ||
-      (!info.isCompute() && !around.transport))
+  if (info.isSend() || (!info.isCompute() && !around.transport))
     return;
   Action action = program[row];
   pairOf(action, action.stage) |=
@@ -524,7 +519,7 @@ template <class Clock>
 template <class Visit>
 bool EventRun<Clock>::visitInput(ActionId row, const Action &action,
                                  StageId source, uint8_t slotBit, Visit visit) {
-  const Pipe &pipe = program.pipes()[action.pipe.value];
+  const Pipe &pipe = program.pipe(action.pipe);
   bool isLocal =
       pipe.rankOfStage[source.value] == pipe.rankOfStage[action.stage.value];
   if (isLocal || !around.transport) {
@@ -551,8 +546,8 @@ Time EventRun<Clock>::headStart(ActionId row, uint32_t issuedAfter) const {
   if (!clock.hasSlack())
     return 0;
   Action action = program[row];
-  const KindInfo &info = program.kinds()[action.kind];
-  if (info.kindClass != KindClass::Send)
+  const KindInfo &info = program.kindOf(action);
+  if (!info.isSend())
     return 0;
   auto maker = index.definer(action.pipe, action.stage, action.microbatch,
                              info.mainSlot());
@@ -569,8 +564,7 @@ EventRun<Clock>::endsOf(ActionId row) const {
   auto other = messages->partner(row);
   if (!other)
     return std::nullopt;
-  return program.kindOf(row).kindClass == KindClass::Send ? Ends{row, *other}
-                                                          : Ends{*other, row};
+  return program.kindOf(row).isSend() ? Ends{row, *other} : Ends{*other, row};
 }
 
 /// What a message waits for that has started.

@@ -32,7 +32,7 @@ public:
   size_t numInputs() const { return lasts.size(); }
   size_t inputOf(PipeId pipe, StageId reader, uint32_t microbatch,
                  uint8_t slotBit) const {
-    const Pipe &info = program.pipes()[pipe.value];
+    const Pipe &info = program.pipe(pipe);
     size_t pair = firstPair[pipe.value] +
                   size_t(reader.value) * info.numMicrobatches +
                   (microbatch - info.firstMicrobatch);

@@ -108,7 +108,7 @@ private:
   Amount restoredOf(const Action &action) const;
 
   size_t pairOf(const Action &action) const {
-    const Pipe &pipe = program.pipes()[action.pipe.value];
+    const Pipe &pipe = program.pipe(action.pipe);
     return firstPair[action.pipe.value] +
            size_t(action.stage.value) * pipe.numMicrobatches +
            (action.microbatch - pipe.firstMicrobatch);

@@ -94,9 +94,9 @@ template <class Visit> void forEachSlot(uint8_t slots, Visit visit) {
 template <class Visit>
 void forEachMessage(const Program &program, const ProgramIndex &index,
                     const Action &producer, Visit visit) {
-  const Pipe &pipe = program.pipes()[producer.pipe.value];
+  const Pipe &pipe = program.pipe(producer.pipe);
   RankId home = pipe.rankOfStage[producer.stage.value];
-  forEachSlot(program.kinds()[producer.kind].defines, [&](uint8_t slotBit) {
+  forEachSlot(program.kindOf(producer).defines, [&](uint8_t slotBit) {
     for (StageId reader :
          index.readersOf(producer.pipe, producer.stage, slotBit))
       if (pipe.rankOfStage[reader.value] != home)

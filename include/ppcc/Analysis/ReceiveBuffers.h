@@ -29,8 +29,8 @@ public:
     for (ActionId item = program.begin(rank); item != end;) {
       ActionId itemEnd = program.groupEnd(item, rank);
       uint32_t before = receives;
-      for (ActionId row = item; row != itemEnd; ++row.value) {
-        if (program.kindOf(row).kindClass != KindClass::Recv)
+      for (ActionId row : RowRange{item, itemEnd}) {
+        if (!program.kindOf(row).isRecv())
           continue;
         uint32_t receive = receives++;
         posted(receive, row);
@@ -40,7 +40,7 @@ public:
           taken(receive, row, *message);
         }
       }
-      for (ActionId row = item; row != itemEnd; ++row.value) {
+      for (ActionId row : RowRange{item, itemEnd}) {
         if (!program.kindOf(row).isCompute())
           continue;
         edges.forEachInput(program[row], [&](Message message) {

@@ -37,8 +37,8 @@ public:
   /// begin, end)`; and `visitor.step(rank, number)` for each step, by its
   /// position.
   template <class Visitor> bool run(Visitor &visitor) {
-    for (uint32_t rank = 0; rank != program.ranksBegun(); ++rank)
-      start(RankId(rank));
+    for (RankId rank : program.ranks())
+      start(rank);
     // One pass over the set is one sweep: a rank that becomes ready behind the
     // scan waits for the next.
     for (int rank = ready.find_first(); rank != -1;) {
@@ -77,7 +77,7 @@ private:
   };
 
   size_t pairOf(PipeId pipe, StageId stage, uint32_t microbatch) const {
-    const Pipe &info = program.pipes()[pipe.value];
+    const Pipe &info = program.pipe(pipe);
     return firstPair[pipe.value] + size_t(stage.value) * info.numMicrobatches +
            (microbatch - info.firstMicrobatch);
   }
@@ -110,16 +110,16 @@ private:
     ActionId begin(heads[rank.value].begin);
     ActionId end = program.groupEnd(begin, rank);
     visitor.item(rank, begin, end);
-    for (uint32_t row = begin.value; row != end.value; ++row) {
-      Action action = program[ActionId(row)];
-      if (uint8_t slots = program.kinds()[action.kind].defines)
+    for (ActionId row : RowRange{begin, end}) {
+      Action action = program[row];
+      if (uint8_t slots = program.kindOf(action).defines)
         made[pairOf(action.pipe, action.stage, action.microbatch)] |= slots;
     }
-    for (uint32_t row = begin.value; row != end.value; ++row) {
-      Action action = program[ActionId(row)];
+    for (ActionId row : RowRange{begin, end}) {
+      Action action = program[row];
       forEachMessage(
           program, index, action, [&](uint8_t slotBit, StageId reader) {
-            visitor.result(ActionId(row), rank, slotBit, reader);
+            visitor.result(row, rank, slotBit, reader);
             RankId to = program.rankOfStage(action.pipe, reader);
             if (to != rank && heads[to.value].waitsFor ==
                                   StageResult{action.pipe, action.stage,
