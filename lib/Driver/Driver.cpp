@@ -125,10 +125,11 @@ static void listParams(llvm::ArrayRef<ParameterText> params, raw_ostream &out) {
 
 int ppcc::runCompiler(llvm::ArrayRef<const char *> args, Session::Files fs,
                       raw_ostream &out, raw_ostream &err) {
-  if (args.size() > 1 && StringRef(args[1]) == "compare")
-    return runCompare(args.drop_front(), std::move(fs), out, err);
-  if (args.size() > 1 && StringRef(args[1]) == "diff")
-    return runDiff(args.drop_front(), std::move(fs), out, err);
+  StringRef word = args.size() > 1 ? args[1] : "";
+#define COMMAND(name, function, summary)                                       \
+  if (word == name)                                                            \
+    return function(args.drop_front(), std::move(fs), out, err);
+#include "Commands.def"
   Options options;
   if (std::optional<int> code = parseOptions(args, options, out, err))
     return *code;

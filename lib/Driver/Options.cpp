@@ -175,8 +175,11 @@ static void declare(OptionParser &parser, Options &options) {
                     "The schedule, or a program of another tool: a file, `-` "
                     "for standard input, or a name of the library");
   addCompileOptions(parser, options);
-  parser.footer("`ppcc compare --help` and `ppcc diff --help` tell of these "
-                "two commands.");
+  std::string commands = "Commands (`ppcc COMMAND --help`):";
+#define COMMAND(name, function, summary)                                       \
+  commands += fmt::format("\n  {:<12}{}", name, summary);
+#include "Commands.def"
+  parser.footer(std::move(commands));
   addOutput(parser, options.output);
   parser.value("--depfile", "FILE", options.depfile,
                "Write a rule of Make that lists the files that the output "

@@ -37,7 +37,7 @@ std::optional<int> parseOptions(llvm::ArrayRef<const char *> args,
                                 Options &options, llvm::raw_ostream &out,
                                 llvm::raw_ostream &err);
 
-ToolMain runCompare; ///< `ppcc compare`: a table of the figures of schedules.
-ToolMain runDiff;    ///< `ppcc diff`: where two programs first differ.
+#define COMMAND(name, function, summary) ToolMain function;
+#include "Commands.def"
 
 } // namespace ppcc
