@@ -45,6 +45,6 @@ install(FILES ${PROJECT_BINARY_DIR}/ppccConfig.cmake ${PROJECT_BINARY_DIR}/ppccC
 # To be read: ppcc holds them itself.
 install(DIRECTORY lib/schedules/ DESTINATION ${PPCC_SCHEDULES_DIR} FILES_MATCHING PATTERN "*.pp")
 install(FILES lib/lit/ppcc_lit.py DESTINATION ${PPCC_LIT_DIR})
-install(FILES README.md DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/ppcc)
+install(FILES README.md CHANGELOG.md LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/ppcc)
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/ppcc
   PATTERN make-gallery.py EXCLUDE PATTERN __pycache__ EXCLUDE)

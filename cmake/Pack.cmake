@@ -4,6 +4,7 @@ set(PPCC_PACKAGE_CONTACT "ppcc maintainers <ppcc@packages.invalid>" CACHE STRING
 set(CPACK_PACKAGE_NAME ppcc)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGE_VENDOR ppcc)
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGE_CONTACT ${PPCC_PACKAGE_CONTACT})
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "compiler for pipeline-parallel schedules")
 set(CPACK_PACKAGE_DESCRIPTION "ppcc compiles the schedule of a pipeline, forwards and backwards of each rank,\

@@ -93,7 +93,7 @@ OptionParser::~OptionParser() = default;
 
 void OptionParser::version() {
   impl->app.set_version_flag("--version",
-                             impl->app.get_name() + " " PPCC_VERSION,
+                             impl->app.get_name() + " " + versionText().str(),
                              "Print the version and exit");
 }
 

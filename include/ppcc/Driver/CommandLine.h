@@ -16,6 +16,9 @@ namespace ppcc {
 
 enum ExitCode { Success = 0, Errors = 1, Usage = 2 };
 
+/// Such as `0.1.0 (0123456789ab)`: the version, and the commit if it is known.
+llvm::StringRef versionText();
+
 /// The options of a tool, each bound to what it fills.
 class OptionParser {
 public:
