@@ -2,7 +2,7 @@
 #include "ppcc/Analysis/Makespan.h"
 
 #include "ppcc/Analysis/Dependences.h"
-#include "ppcc/Analysis/Heads.h"
+#include "ppcc/Analysis/Inboxes.h"
 
 #include "llvm/ADT/SmallVector.h"
 
@@ -17,12 +17,12 @@ public:
           const Durations &durations, std::vector<Time> *starts,
           std::vector<Time> *slacks)
       : program(program), index(index), durations(durations),
-        heads(program, index), free(program.ranksBegun()), starts(starts),
+        inboxes(program, index), free(program.ranksBegun()), starts(starts),
         slacks(slacks) {
     if (starts)
       starts->assign(program.size(), 0);
     if (slacks)
-      slacks->assign(heads.numInputs(), 0);
+      slacks->assign(inboxes.numInputs(), 0);
   }
 
   std::optional<Time> run() {
@@ -33,7 +33,7 @@ public:
     }
     Time makespan = 0;
     for (RankId rank : program.ranks()) {
-      if (!heads.done(rank))
+      if (!inboxes.done(rank))
         return std::nullopt;
       makespan = std::max(makespan, free[rank.value]);
     }
@@ -42,12 +42,12 @@ public:
 
 private:
   void runRank(RankId rank) {
-    while (auto ready = heads.ready(rank)) {
+    while (auto ready = inboxes.ready(rank)) {
       Time &end = free[rank.value];
-      ActionId first = heads.begin(rank), last = heads.end(rank);
+      ActionId first = inboxes.begin(rank), last = inboxes.end(rank);
       Time start = std::max(end, *ready);
       end = start + durations.of(program, first, last);
-      heads.advance(rank);
+      inboxes.advance(rank);
       for (ActionId row : RowRange{first, last}) {
         if (starts)
           (*starts)[row.value] = start;
@@ -62,9 +62,9 @@ private:
   void noteSlacks(const Action &action, Time start) {
     for (uint8_t slotBit :
          slotsIn(program.kindOf(action).defines & slot::moving)) {
-      size_t input =
-          heads.inputOf(action.pipe, action.stage, action.microbatch, slotBit);
-      (*slacks)[input] = start - heads.lastOf(input);
+      size_t input = inboxes.inputOf(action.pipe, action.stage,
+                                     action.microbatch, slotBit);
+      (*slacks)[input] = start - inboxes.lastOf(input);
     }
   }
 
@@ -76,8 +76,8 @@ private:
                                    ? durations.ofEdge(action.pipe, action.stage,
                                                       reader, action.microbatch)
                                    : 0;
-                    heads.deliver(action.pipe, reader, action.microbatch,
-                                  slotBit, end + way);
+                    inboxes.deliver(action.pipe, reader, action.microbatch,
+                                    slotBit, end + way);
                     if (away)
                       work.push_back(to);
                   });
@@ -86,7 +86,7 @@ private:
   const Program &program;
   const ProgramIndex &index;
   const Durations &durations;
-  Heads heads;
+  Inboxes inboxes;
   std::vector<Time> free; ///< Of each rank, the end of what it ran last.
   std::vector<Time> *starts, *slacks;
   llvm::SmallVector<RankId> work;

@@ -65,15 +65,15 @@ static RankReport rankReport(const Program &program, RankId rank,
   return report;
 }
 
-Report ppcc::reportOf(const Program &program, const Timing &timing) {
-  const Simulation &run = timing.simulation;
+Report ppcc::reportOf(const Program &program, const TimedRun &timed) {
+  const Simulation &run = timed.simulation;
   Report report;
   report.makespan = run.makespan;
-  report.bound = timing.bound;
+  report.bound = timed.bound;
   report.criticalPath = segments(program, run);
   Bubbles bubbles(program, run);
   MemoryCurve memory(program, run);
-  std::vector<RankTimes> times = rankTimes(program, timing.durations, run);
+  std::vector<RankTimes> times = rankTimes(program, timed.durations, run);
   Time longest = 0;
   __int128 busy = 0;
   for (uint32_t rank = 0; rank != times.size(); ++rank) {

@@ -1,5 +1,6 @@
 // `ppcc compare`: a table of the figures of several schedules.
 #include "Options.h"
+#include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/Report.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Support/Progress.h"
@@ -154,13 +155,14 @@ private:
 
   bool measure(const std::string &input, const Program &program,
                const Transport &transport) {
-    auto timing = timeProgram(program, transport, session->diags);
-    if (!timing)
+    const TimedRun *timed =
+        Analyses(program).timedRun(transport, session->diags);
+    if (!timed)
       return false;
-    Report report = reportOf(program, *timing);
+    Report report = reportOf(program, *timed);
     Row row{program.params().empty() ? input : program.name(),
             program.params(),
-            timing->transport,
+            timed->transport,
             report.makespan,
             report.bound,
             report.bubbleRate,

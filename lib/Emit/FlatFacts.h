@@ -1,7 +1,7 @@
 // What is known of a program with its loops written out.
 #pragma once
 
-#include "ppcc/Analysis/ReceiveBuffers.h"
+#include "ppcc/Analysis/Analyses.h"
 #include "ppcc/IR/Loops.h"
 
 #include <optional>
@@ -16,13 +16,12 @@ public:
   explicit FlatFacts(const Program &given)
       : writtenOut(given.loops().empty() ? std::nullopt
                                          : std::optional(unrolled(given))),
-        program(writtenOut ? *writtenOut : given), index(program),
-        buffers(program, index) {}
+        program(writtenOut ? *writtenOut : given),
+        buffers(Analyses(program).buffers()) {}
   FlatFacts(const FlatFacts &) = delete;
 
   const Program &program;
-  const ProgramIndex index;
-  const ReceiveBuffers buffers;
+  const ReceiveBuffers &buffers;
 };
 
 } // namespace ppcc

@@ -107,10 +107,11 @@ Time ppcc::tickStep(Time span, uint64_t count) {
 
 std::optional<Picture> Picture::make(const Program &program,
                                      EmitContext &context) {
-  auto timing = timeProgram(program, context.options.transport, context.diags);
-  if (!timing)
+  const TimedRun *timed =
+      Analyses(program).timedRun(context.options.transport, context.diags);
+  if (!timed)
     return std::nullopt;
-  Picture picture(program, std::move(*timing));
+  Picture picture(program, *timed);
   if (!picture.narrow(context))
     return std::nullopt;
   picture.numberChunks();

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "Cells.h"
-#include "ppcc/Analysis/Timing.h"
+#include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Emit/Emitter.h"
 
 #include <array>
@@ -45,9 +45,9 @@ public:
                                      EmitContext &context);
 
   const Program &program;
-  ProgramIndex index;
-  std::string transport; ///< On which it ran; `none` by data alone.
-  Simulation times;
+  const ProgramIndex &index;
+  const std::string &transport; ///< On which it ran; `none` by data alone.
+  const Simulation &times;
   std::vector<RankId> ranks; ///< Those that are shown, from top to bottom.
   Time from = 0, to = 0;     ///< The span that is shown.
 
@@ -168,11 +168,9 @@ public:
   std::string title() const;
 
 private:
-  Picture(const Program &program, Timing timing)
-      : program(program), index(program),
-        transport(std::move(timing.transport)),
-        times(std::move(timing.simulation)),
-        durations(std::move(timing.durations)) {
+  Picture(const Program &program, const TimedRun &timed)
+      : program(program), index(Analyses(program).index()),
+        transport(timed.transport), times(timed.simulation) {
     if (!program.nodes().empty() && program.costs().has({Cost::Node}))
       nodes = std::make_unique<NodeOrders>(program);
   }
@@ -189,7 +187,6 @@ private:
 
   bool isShown(const Box &box) const;
 
-  Durations durations;
   std::unique_ptr<NodeOrders> nodes; ///< Null without times of nodes.
   std::optional<std::pair<uint32_t, uint32_t>> microbatches;
   bool chunksArePipes = false;

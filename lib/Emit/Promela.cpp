@@ -3,7 +3,7 @@
 #include "Cells.h"
 #include "Emitters.h"
 
-#include "ppcc/Analysis/ProgramIndex.h"
+#include "ppcc/Analysis/Analyses.h"
 #include "ppcc/IR/Place.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -80,7 +80,8 @@ struct Waits {
 class Model {
 public:
   Model(const Program &program, const Transport &transport)
-      : program(program), transport(transport), index(program) {
+      : program(program), transport(transport),
+        index(Analyses(program).index()) {
     for (RankId rank : program.ranks())
       for (ActionId row : program.rows(rank))
         enter(rank, row);
@@ -569,7 +570,7 @@ private:
 
   const Program &program;
   const Transport &transport;
-  ProgramIndex index;
+  const ProgramIndex &index;
   std::vector<Queue> queues;     ///< By rank; no duplicates.
   std::vector<Channel> channels; ///< By ranks; no duplicates.
   std::vector<Message> messages; ///< By label.

@@ -2,6 +2,7 @@
 #include "ppcc/Analysis/Report.h"
 #include "Emitters.h"
 #include "JsonParams.h"
+#include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Support/Printable.h"
 #include "ppcc/Support/TextTable.h"
 
@@ -49,8 +50,8 @@ std::string causeName(const BubbleKey &key) {
 
 class ReportText {
 public:
-  ReportText(const Program &program, const Timing &timing, raw_ostream &out)
-      : program(program), timing(timing), report(reportOf(program, timing)),
+  ReportText(const Program &program, const TimedRun &timed, raw_ostream &out)
+      : program(program), timed(timed), report(reportOf(program, timed)),
         out(out) {}
 
   void print() {
@@ -68,10 +69,10 @@ private:
     out << ": " << plural(report.ranks.size(), "rank") << ", "
         << plural(report.actions, "action") << ", "
         << plural(report.messages, "message");
-    if (timing.transport == "none")
+    if (timed.transport == "none")
       out << ", by data alone\n\n";
     else
-      out << ", on " << timing.transport << "\n\n";
+      out << ", on " << timed.transport << "\n\n";
     out << "makespan     " << cost::format(report.makespan) << '\n'
         << "bound        " << cost::format(report.bound)
         << " (by data alone; the makespan is "
@@ -176,15 +177,15 @@ private:
   }
 
   const Program &program;
-  const Timing &timing;
+  const TimedRun &timed;
   Report report;
   raw_ostream &out;
 };
 
 class ReportJson {
 public:
-  ReportJson(const Program &program, const Timing &timing, raw_ostream &out)
-      : program(program), timing(timing), report(reportOf(program, timing)),
+  ReportJson(const Program &program, const TimedRun &timed, raw_ostream &out)
+      : program(program), timed(timed), report(reportOf(program, timed)),
         json(out, 1) {}
 
   void print() {
@@ -200,7 +201,7 @@ public:
           else
             json.attribute(name, llvm::json::fixUTF8(param.value));
       });
-      json.attribute("transport", timing.transport);
+      json.attribute("transport", timed.transport);
       json.attribute("actions", report.actions);
       json.attribute("messages", report.messages);
       time("makespan", report.makespan);
@@ -294,7 +295,7 @@ private:
   }
 
   const Program &program;
-  const Timing &timing;
+  const TimedRun &timed;
   Report report;
   llvm::json::OStream json;
 };
@@ -305,10 +306,11 @@ private:
 template <class Printer>
 static bool emitTimed(const Program &program, raw_ostream &out,
                       EmitContext &context) {
-  auto timing = timeProgram(program, context.options.transport, context.diags);
-  if (!timing)
+  const TimedRun *timed =
+      Analyses(program).timedRun(context.options.transport, context.diags);
+  if (!timed)
     return false;
-  Printer(program, *timing, out).print();
+  Printer(program, *timed, out).print();
   return true;
 }
 

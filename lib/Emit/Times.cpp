@@ -1,14 +1,15 @@
 // Writes when each action of a program runs, as CSV.
 #include "Cells.h"
 #include "Emitters.h"
-#include "ppcc/Analysis/Timing.h"
+#include "ppcc/Analysis/Analyses.h"
 
 using namespace ppcc;
 
 bool ppcc::emitTimes(const Program &program, llvm::raw_ostream &out,
                      EmitContext &context) {
-  auto timing = timeProgram(program, context.options.transport, context.diags);
-  if (!timing)
+  const TimedRun *timed =
+      Analyses(program).timedRun(context.options.transport, context.diags);
+  if (!timed)
     return false;
   Writer writer(out);
   writer.put("rank,action,group,start,end\n");
@@ -24,8 +25,8 @@ bool ppcc::emitTimes(const Program &program, llvm::raw_ostream &out,
         writer.put(',');
         if (isGroup)
           writer.number(group);
-        for (Time time : {timing->simulation.starts[row.value],
-                          timing->simulation.ends[row.value]}) {
+        for (Time time : {timed->simulation.starts[row.value],
+                          timed->simulation.ends[row.value]}) {
           writer.put(',');
           writer.put(cost::format(time));
         }

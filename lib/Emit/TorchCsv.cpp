@@ -3,6 +3,7 @@
 #include "Cells.h"
 #include "Emitters.h"
 
+#include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/Turns.h"
 #include "ppcc/IR/Place.h"
 
@@ -233,7 +234,7 @@ public:
   /// Gives each step the row before which it is written; nothing when the
   /// program cannot be run.
   std::optional<std::vector<std::vector<TorchStep>>> place() {
-    ProgramIndex index(program);
+    const ProgramIndex &index = Analyses(program).index();
     if (!index.fits())
       return std::nullopt;
     Turns run(program, index, steps);

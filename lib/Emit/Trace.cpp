@@ -282,7 +282,7 @@ private:
   /// An arrow from each action through the message that carries its result,
   /// where that takes time, to the action that reads it.
   void flows() {
-    MessageIndex messages(program, index);
+    const MessageIndex &messages = Analyses(program).messages();
     for (RankId rank : picture.ranks)
       forEachMessage(rank, [&](ActionId row) {
         Action send = program[row];

@@ -22,7 +22,6 @@ public:
         errorsBefore(context.diags.errorCount()) {}
 
   bool run() {
-    context.analyses.clear();
     if (verify())
       for (const NamedPass &pass : pipeline)
         if (!failed() ||
@@ -53,12 +52,10 @@ private:
     times.push_back({pass.name, Clock::now() - start});
     assert((result != PassResult::Changed || pass.kind > PassKind::Check) &&
            "a check changed the program");
-    if (result != PassResult::Unchanged && pass.kind > PassKind::Facts) {
-      context.analyses.clear();
+    if (result != PassResult::Unchanged && pass.kind > PassKind::Facts)
       judges.clear();
-    } else {
+    else
       judges.push_back(pass.name);
-    }
     recordProofs();
     if (instrumentation.printAfterAll ||
         llvm::is_contained(instrumentation.printAfter, pass.name))
@@ -82,11 +79,8 @@ private:
       return true;
     if (program.loops().empty())
       return verify(program);
-    context.analyses.clear();
     Program flat = unrolled(program);
-    bool good = verify(flat);
-    context.analyses.clear();
-    return good;
+    return verify(flat);
   }
   bool verify(Program &flat) {
     for (const NamedPass &pass : *instrumentation.verifyEach)

@@ -2,6 +2,7 @@
 // safe.
 #include "Fuse.h"
 
+#include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/EventGraph.h"
 
 #include "llvm/ADT/BitVector.h"
@@ -18,8 +19,8 @@ class Batches {
 public:
   explicit Batches(const FusePlan &plan)
       : program(plan.program), transports(plan.transports),
-        index(plan.context.analyses.get<ProgramIndex>(program)),
-        messages(plan.context.analyses.get<MessageIndex>(program)) {}
+        index(Analyses(program).index()),
+        messages(Analyses(program).messages()) {}
 
   /// What cannot be judged, or hangs whatever is taken apart, stays as it is
   /// for Verify to report.

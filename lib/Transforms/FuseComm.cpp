@@ -51,15 +51,11 @@ public:
       return PassResult::Unchanged;
     Followers followers(program);
     std::optional<Program> rest;
-    if (!followers.empty()) {
+    if (!followers.empty())
       rest = followers.taken();
-      context.analyses.clear();
-    }
     FusePlan plan{rest ? *rest : program, options.calls, options.transports,
                   context};
     auto result = fuse(plan);
-    if (rest)
-      context.analyses.clear();
     if (!result)
       return PassResult::Failed;
     program = rest ? followers.putBack(*result) : std::move(*result);

@@ -4,6 +4,7 @@
 #include "CommPlan.h"
 #include "Followers.h"
 
+#include "ppcc/Analysis/Analyses.h"
 #include "ppcc/IR/Place.h"
 
 using namespace ppcc;
@@ -40,16 +41,17 @@ std::optional<CommOrder> ppcc::findCommOrder(llvm::StringRef name) {
   return std::nullopt;
 }
 
-std::optional<Program>
-ppcc::injectComm(const Program &program, const ProgramIndex &index,
-                 CommOrder order, DiagnosticEngine &diags,
-                 SourceManager &sources, std::optional<Time> latency,
-                 std::optional<uint32_t> prefetch,
-                 std::optional<TorchTarget> torch) {
+std::optional<Program> ppcc::injectComm(const Program &program, CommOrder order,
+                                        DiagnosticEngine &diags,
+                                        SourceManager &sources,
+                                        std::optional<Time> latency,
+                                        std::optional<uint32_t> prefetch,
+                                        std::optional<TorchTarget> torch) {
   assert(program.ranksBegun() == program.numRanks());
   PlanMessages planMessages = planOf[static_cast<size_t>(order)];
   if (!planMessages)
     return program;
+  const ProgramIndex &index = Analyses(program).index();
   auto result = roomForMessages(program, index, diags, sources);
   if (!result)
     return std::nullopt;
@@ -75,11 +77,8 @@ public:
     if (options.order == CommOrder::None)
       return PassResult::Unchanged;
     Followers followers(program);
-    auto result =
-        followers.empty()
-            ? place(program, context.analyses.get<ProgramIndex>(program),
-                    context)
-            : placeAround(followers, context);
+    auto result = followers.empty() ? place(program, context)
+                                    : placeAround(followers, context);
     if (!result)
       return PassResult::Failed;
     program = std::move(*result);
@@ -88,17 +87,15 @@ public:
 
 private:
   std::optional<Program> place(const Program &program,
-                               const ProgramIndex &index,
                                PassContext &context) const {
-    return injectComm(program, index, options.order, context.diags,
-                      context.sources, options.latency, options.prefetch,
-                      options.torch);
+    return injectComm(program, options.order, context.diags, context.sources,
+                      options.latency, options.prefetch, options.torch);
   }
 
   std::optional<Program> placeAround(const Followers &followers,
                                      PassContext &context) const {
     Program rest = followers.taken();
-    auto placed = place(rest, ProgramIndex(rest), context);
+    auto placed = place(rest, context);
     return placed ? std::optional(followers.putBack(*placed)) : std::nullopt;
   }
 

@@ -2,6 +2,7 @@
 // what the one made is sent, and what the other reads is received.
 #include "CommPlan.h"
 #include "Fuse.h"
+#include "ppcc/Analysis/Analyses.h"
 
 #include "ppcc/IR/Calls.h"
 
@@ -48,8 +49,7 @@ class Megatron {
 public:
   Megatron(const FusePlan &plan, Posting posting)
       : program(plan.program), context(plan.context),
-        index(context.analyses.get<ProgramIndex>(program)), style(plan.calls),
-        posting(posting) {}
+        index(Analyses(program).index()), style(plan.calls), posting(posting) {}
 
   std::optional<Program> run() {
     auto rows = roomForMessages(program, index, context.diags, context.sources);
@@ -142,12 +142,12 @@ private:
     for (RankId rank : program.ranks())
       for (ActionId row : program.rows(rank)) {
         Action action = program[row];
-        forEachMessage(
-            program, index, action, [&](uint8_t slotBit, StageId reader) {
-              RankId to = program.rankOfStage(action.pipe, reader);
-              visit(stepOfReceive(row, rank, reader, to, slotBit),
-                    Receive{row, reader, rank, slotBit});
-            });
+        forEachMessage(program, index, action,
+                       [&](uint8_t slotBit, StageId reader) {
+                         RankId to = program.rankOfStage(action.pipe, reader);
+                         visit(stepOfReceive(row, rank, reader, to, slotBit),
+                               Receive{row, reader, rank, slotBit});
+                       });
       }
   }
 

@@ -14,7 +14,7 @@
 #include "Prefetch.h"
 
 #include "ppcc/Analysis/Dependences.h"
-#include "ppcc/Analysis/Heads.h"
+#include "ppcc/Analysis/Inboxes.h"
 #include "ppcc/Analysis/Makespan.h"
 #include "ppcc/IR/Place.h"
 
@@ -28,7 +28,7 @@ class ReadyTime {
 public:
   explicit ReadyTime(CommPlan &plan)
       : plan(plan), program(plan.program), writer(plan.writer),
-        heads(program, plan.index), ranks(program.ranksBegun()) {
+        inboxes(program, plan.index), ranks(program.ranksBegun()) {
     dataBound(program, plan.index, plan.durations, nullptr, &slacks);
     if (plan.prefetch)
       prefetch.emplace(program, plan.index, *plan.prefetch);
@@ -44,7 +44,7 @@ public:
       else
         sendMessage();
     for (RankId rank : program.ranks())
-      if (!heads.done(rank)) {
+      if (!inboxes.done(rank)) {
         reportStuck(rank);
         return false;
       }
@@ -78,13 +78,13 @@ private:
   /// come.
   void start(RankId rank) {
     Rank &state = ranks[rank.value];
-    auto ready = state.runs ? std::nullopt : heads.ready(rank);
+    auto ready = state.runs ? std::nullopt : inboxes.ready(rank);
     if (!ready)
       return;
     // Even what costs nothing ends behind its inputs, so that the order of the
     // ends is one in which the items can run.
     Time time = std::max<Time>(
-        plan.durations.of(program, heads.begin(rank), heads.end(rank)), 1);
+        plan.durations.of(program, inboxes.begin(rank), inboxes.end(rank)), 1);
     state.computeFree = std::max(state.computeFree, *ready) + time;
     state.runs = true;
     running.push({state.computeFree, rank});
@@ -93,9 +93,9 @@ private:
   void finishItem() {
     auto [end, rank] = running.top();
     running.pop();
-    ActionId first = heads.begin(rank), last = heads.end(rank);
+    ActionId first = inboxes.begin(rank), last = inboxes.end(rank);
     writer.copyItem(rank);
-    heads.advance(rank);
+    inboxes.advance(rank);
     ranks[rank.value].runs = false;
     for (ActionId row : RowRange{first, last})
       handOn(rank, row, end);
@@ -104,8 +104,8 @@ private:
           rank, first, last,
           [&](ActionId producer, uint8_t slotBit, StageId reader, Time due) {
             Action action = program[producer];
-            size_t input =
-                heads.inputOf(action.pipe, reader, action.microbatch, slotBit);
+            size_t input = inboxes.inputOf(action.pipe, reader,
+                                           action.microbatch, slotBit);
             messages.push({std::max(due, end), slacks[input],
                            program.rankOf(producer), producer, slotBit,
                            reader});
@@ -121,9 +121,9 @@ private:
         program, plan.index, action,
         [&](uint8_t slotBit, StageId reader, RankId to) {
           size_t input =
-              heads.inputOf(action.pipe, reader, action.microbatch, slotBit);
+              inboxes.inputOf(action.pipe, reader, action.microbatch, slotBit);
           if (to == home) {
-            heads.deliver(input, end);
+            inboxes.deliver(input, end);
             start(to);
             return;
           }
@@ -144,13 +144,13 @@ private:
     here = there = std::max({message.due, here, there}) +
                    plan.durations.ofEdge(producer.pipe, producer.stage,
                                          message.reader, producer.microbatch);
-    heads.deliver(producer.pipe, message.reader, producer.microbatch,
-                  message.slotBit, there);
+    inboxes.deliver(producer.pipe, message.reader, producer.microbatch,
+                    message.slotBit, there);
     start(to);
   }
 
   void reportStuck(RankId rank) {
-    auto [row, slotBit] = heads.blocked(rank);
+    auto [row, slotBit] = inboxes.blocked(rank);
     Action action = program[row];
     if (!slotBit) { // What came went to the rank that hosts the stage.
       plan.diags.report<diag::WrongRank>(
@@ -163,7 +163,7 @@ private:
          plan.index.sourcesOf(action.pipe, action.stage, slotBit)) {
       auto maker =
           plan.index.definer(action.pipe, source, action.microbatch, slotBit);
-      if (maker && *maker < heads.begin(program.rankOf(*maker)))
+      if (maker && *maker < inboxes.begin(program.rankOf(*maker)))
         continue;
       reportStuckOn(plan, rank, row, slotBit, source);
       return;
@@ -173,7 +173,7 @@ private:
   CommPlan &plan;
   const Program &program;
   CommWriter &writer;
-  Heads heads;
+  Inboxes inboxes;
   std::vector<Rank> ranks;
   /// How long each input lies ready when messages never wait for each other.
   std::vector<Time> slacks;

@@ -1,7 +1,6 @@
 // Checks that no more receives of an edge wait for their readers than asked
 // for.
 #include "Report.h"
-#include "ppcc/Analysis/ReceiveBuffers.h"
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/BitVector.h"
@@ -138,8 +137,8 @@ public:
   void check(const Program &program, PassContext &context) const override {
     if (!indexOf(program, context))
       return;
-    const auto &buffers = context.analyses.get<ReceiveBuffers>(program);
-    Checker(program, buffers, options.prefetch, context).check();
+    Checker(program, Analyses(program).buffers(), options.prefetch, context)
+        .check();
   }
 
 private:

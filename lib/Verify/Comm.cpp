@@ -1,8 +1,6 @@
 // Checks that each edge between ranks has one send and one receive a
 // microbatch, in place.
 #include "Report.h"
-#include "ppcc/Analysis/GroupIndex.h"
-#include "ppcc/Analysis/MessageIndex.h"
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -15,8 +13,8 @@ class Checker {
 public:
   Checker(const Program &program, const ProgramIndex &index,
           PassContext &context)
-      : program(program), index(index),
-        groups(context.analyses.get<GroupIndex>(program)), context(context) {
+      : program(program), index(index), groups(Analyses(program).groups()),
+        context(context) {
     for (ActionId i : program.rows())
       rows += !program.kindOf(i).isCompute();
     for (PipeId pipe : program.pipeIds())
@@ -33,7 +31,7 @@ public:
                                                  2 * needed);
       return;
     }
-    const auto &messages = context.analyses.get<MessageIndex>(program);
+    const MessageIndex &messages = Analyses(program).messages();
     assert(messages.size() == needed && "both count the edges between ranks");
     if (!messages.isWhole())
       for (uint32_t i = 0; i != program.size() && !context.diags.saturated();

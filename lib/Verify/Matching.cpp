@@ -12,7 +12,7 @@ const MessageIndex *ppcc::messagesOf(const Program &program,
                                      PassContext &context) {
   if (!indexOf(program, context))
     return nullptr;
-  const auto &messages = context.analyses.get<MessageIndex>(program);
+  const auto &messages = Analyses(program).messages();
   if (messages.fits())
     return &messages;
   if (!context.diags.hasErrors())

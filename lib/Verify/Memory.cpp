@@ -1,7 +1,6 @@
 // Checks that no rank holds more memory than it may.
 #include "Report.h"
 #include "ppcc/Analysis/MemoryCurve.h"
-#include "ppcc/Analysis/Timing.h"
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -40,10 +39,11 @@ public:
   void check(const Program &program, PassContext &context) const override {
     if (!program.costs().has({Cost::MemoryLimit}))
       return;
-    auto timing = timeProgram(program, options.transport, context.diags);
-    if (!timing)
+    const TimedRun *timed =
+        Analyses(program).timedRun(options.transport, context.diags);
+    if (!timed)
       return;
-    MemoryCurve curve(program, timing->simulation);
+    MemoryCurve curve(program, timed->simulation);
     for (uint32_t rank = 0;
          rank != program.ranksBegun() && !context.diags.saturated(); ++rank)
       checkRank(program, RankId(rank), curve, context);

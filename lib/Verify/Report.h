@@ -1,7 +1,7 @@
 // What the checks share in speaking of actions.
 #pragma once
 
-#include "ppcc/Analysis/ProgramIndex.h"
+#include "ppcc/Analysis/Analyses.h"
 #include "ppcc/IR/Place.h"
 #include "ppcc/Pass/Pass.h"
 
@@ -37,7 +37,7 @@ DiagnosticEngine::Builder reportAt(const Program &program, PassContext &context,
 /// program is far too short for one.
 inline const ProgramIndex *indexOf(const Program &program,
                                    PassContext &context) {
-  const ProgramIndex &index = context.analyses.get<ProgramIndex>(program);
+  const ProgramIndex &index = Analyses(program).index();
   if (index.fits())
     return &index;
   if (!context.diags.hasErrors())

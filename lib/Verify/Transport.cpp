@@ -137,8 +137,7 @@ public:
 private:
   static bool isSafe(const Program &program, const MessageIndex &messages,
                      const Transport &transport, PassContext &context) {
-    EventGraph graph(program, context.analyses.get<ProgramIndex>(program),
-                     messages, transport);
+    EventGraph graph(program, Analyses(program).index(), messages, transport);
     bool done = graph.run();
     if (auto lack = graph.lack()) {
       reportLack(program, *lack, context);
@@ -178,5 +177,6 @@ PassFactory ppcc::verifyTransport() {
 }
 
 std::unique_ptr<Pass> ppcc::verifyTransport(std::vector<Transport> transports) {
-  return std::make_unique<VerifyTransport>(TransportOptions{std::move(transports)});
+  return std::make_unique<VerifyTransport>(
+      TransportOptions{std::move(transports)});
 }

@@ -20,7 +20,8 @@ struct RowCount {
 class AskForRows final : public CheckPass {
 public:
   void check(const Program &program, PassContext &context) const override {
-    seen.push_back(context.analyses.get<RowCount>(program).rows);
+    seen.push_back(
+        program.derived.get("", [&] { return RowCount(program); }).rows);
   }
   static inline std::vector<size_t> seen;
 };

@@ -7,7 +7,6 @@
 #include "ppcc/Analysis/Bubbles.h"
 #include "ppcc/Analysis/Makespan.h"
 #include "ppcc/Analysis/MemoryCurve.h"
-#include "ppcc/Analysis/Timing.h"
 
 #include <gtest/gtest.h>
 

@@ -36,7 +36,6 @@ struct Edge {
 /// the program.
 class EdgeIndex {
 public:
-  using Needs = ProgramIndex;
   EdgeIndex(const Program &program, const ProgramIndex &index);
 
   /// False when the program is far too short for its messages; nothing is found

@@ -11,7 +11,7 @@ namespace ppcc {
 /// edge between ranks takes its latency, sends and receives in the program
 /// count for nothing. A bound for every placement of messages. When each row
 /// starts is left in `starts`, if given; in `slacks` how long each input lies
-/// there before its reader starts, by Heads::inputOf. Nothing when the ranks
+/// there before its reader starts, by Inboxes::inputOf. Nothing when the ranks
 /// wait for each other. The times must fit(). O(actions + messages). It is
 /// simulate() for planning: it tells slacks, not causes.
 std::optional<Time> dataBound(const Program &program, const ProgramIndex &index,

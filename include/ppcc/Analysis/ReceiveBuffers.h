@@ -68,7 +68,6 @@ private:
 /// O(actions + messages) to make. It does not follow changes of the program.
 class ReceiveBuffers {
 public:
-  using Needs = ProgramIndex;
   ReceiveBuffers(const Program &program, const ProgramIndex &index);
 
   const EdgeIndex &edges() const { return edgeIndex; }

@@ -3,7 +3,7 @@
 
 #include "ppcc/Analysis/Bubbles.h"
 #include "ppcc/Analysis/MemoryCurve.h"
-#include "ppcc/Analysis/Timing.h"
+#include "ppcc/Analysis/TimedRun.h"
 
 #include <map>
 
@@ -57,6 +57,6 @@ struct Report {
 };
 
 /// Sums a run up. O(actions).
-Report reportOf(const Program &program, const Timing &timing);
+Report reportOf(const Program &program, const TimedRun &timed);
 
 } // namespace ppcc

@@ -2,6 +2,7 @@
 // every emitter prints.
 #pragma once
 
+#include "ppcc/IR/Derived.h"
 #include "ppcc/IR/Head.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -47,6 +48,7 @@ public:
   const Head &head() const { return *sharedHead; }
   /// The head, to be changed; no other program sees it.
   Head &editHead() {
+    derived.clear();
     if (sharedHead.use_count() != 1)
       sharedHead = std::make_shared<Head>(*sharedHead);
     return const_cast<Head &>(*sharedHead);
@@ -108,6 +110,7 @@ public:
   /// The rows, to be changed.
   Rows &editRows() {
     known = {};
+    derived.clear();
     return *this;
   }
   /// The same head over other rows.
@@ -133,6 +136,10 @@ public:
   const std::vector<RankPair> &preconnect() const { return known.preconnect; }
   /// For those who found them out.
   void setFacts(Facts facts) { known = std::move(facts); }
+
+  /// What is worked out about head and rows, as Analyses does; gone when those
+  /// change.
+  mutable Derived derived;
 
 private:
   Program(std::shared_ptr<const Head> head, Rows rows, Facts facts)

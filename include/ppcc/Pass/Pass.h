@@ -3,7 +3,6 @@
 
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/IR/Program.h"
-#include "ppcc/Pass/AnalysisCache.h"
 
 namespace ppcc {
 
@@ -11,7 +10,6 @@ namespace ppcc {
 struct PassContext {
   SourceManager &sources;
   DiagnosticEngine &diags;
-  AnalysisCache analyses;
   /// The transports under which the running pass has proven the program.
   std::vector<std::string> proven;
 

@@ -1,7 +1,6 @@
 // Inserts a send and a receive on every edge that leaves a rank.
 #pragma once
 
-#include "ppcc/Analysis/ProgramIndex.h"
 #include "ppcc/Analysis/TorchSteps.h"
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/Pass/PassOptions.h"
@@ -39,9 +38,8 @@ std::optional<CommOrder> findCommOrder(llvm::StringRef name);
 /// diagnostic, when the program has communication already or waits for itself.
 /// O(actions + messages).
 std::optional<Program>
-injectComm(const Program &program, const ProgramIndex &index, CommOrder order,
-           DiagnosticEngine &diags, SourceManager &sources,
-           std::optional<Time> latency = std::nullopt,
+injectComm(const Program &program, CommOrder order, DiagnosticEngine &diags,
+           SourceManager &sources, std::optional<Time> latency = std::nullopt,
            std::optional<uint32_t> prefetch = std::nullopt,
            std::optional<TorchTarget> torch = std::nullopt);
 

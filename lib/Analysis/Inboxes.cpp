@@ -1,12 +1,12 @@
 // Runs the compute actions of all ranks side by side, in any order that the
 // data allows.
-#include "ppcc/Analysis/Heads.h"
+#include "ppcc/Analysis/Inboxes.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 using namespace ppcc;
 
-Heads::Heads(const Program &program, const ProgramIndex &index)
+Inboxes::Inboxes(const Program &program, const ProgramIndex &index)
     : program(program), index(index), heads(program.ranksBegun()) {
   for (const Pipe &pipe : program.pipes()) {
     firstPair.push_back(numPairs);
@@ -20,7 +20,7 @@ Heads::Heads(const Program &program, const ProgramIndex &index)
     set(rank, program.begin(rank));
 }
 
-void Heads::set(RankId rank, ActionId begin) {
+void Inboxes::set(RankId rank, ActionId begin) {
   ActionId end = program.end(rank);
   while (begin != end && !program.kindOf(begin).isCompute())
     ++begin.value;
@@ -28,9 +28,9 @@ void Heads::set(RankId rank, ActionId begin) {
   heads[rank.value] = {begin, itemEnd, begin, 0};
 }
 
-void Heads::advance(RankId rank) { set(rank, end(rank)); }
+void Inboxes::advance(RankId rank) { set(rank, end(rank)); }
 
-bool Heads::misses(const Action &action, uint8_t slotBit) const {
+bool Inboxes::misses(const Action &action, uint8_t slotBit) const {
   size_t sources = index.sourcesOf(action.pipe, action.stage, slotBit).size();
   if (sources == 0)
     return false;
@@ -38,7 +38,7 @@ bool Heads::misses(const Action &action, uint8_t slotBit) const {
   return come.empty() ? lasts[input] < 0 : come[input] < sources;
 }
 
-std::optional<Time> Heads::ready(RankId rank) {
+std::optional<Time> Inboxes::ready(RankId rank) {
   Head &head = heads[rank.value];
   if (head.begin == head.end)
     return std::nullopt;
@@ -57,7 +57,7 @@ std::optional<Time> Heads::ready(RankId rank) {
   return head.ready;
 }
 
-std::pair<ActionId, uint8_t> Heads::blocked(RankId rank) const {
+std::pair<ActionId, uint8_t> Inboxes::blocked(RankId rank) const {
   ActionId row = heads[rank.value].member;
   Action action = program[row];
   uint8_t slots = program.kindOf(action).defines;

@@ -11,9 +11,9 @@ namespace ppcc {
 /// stage runs before it on its rank, which is not checked here. 16 bytes a pair
 /// of stage and microbatch, 24 with skip edges; O(actions + messages) over the
 /// whole run.
-class Heads {
+class Inboxes {
 public:
-  Heads(const Program &program, const ProgramIndex &index);
+  Inboxes(const Program &program, const ProgramIndex &index);
 
   /// The item that `rank` runs next: its rows, messages between items passed
   /// over. Both are end(rank) when there is none.
