@@ -31,6 +31,8 @@ if os.path.exists(config.mpirun):
     config.available_features.add("mpi")
 if shutil.which("dpkg-shlibdeps"):
     config.available_features.add("dpkg")
+if config.python_module:
+    config.available_features.add("python-module")
 if config.nccl:
     config.available_features.add("nccl")
 if config.torch:

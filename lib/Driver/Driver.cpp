@@ -158,3 +158,33 @@ int ppcc::runCompiler(llvm::ArrayRef<const char *> args, Session::Files fs,
     compiled.times.print(err);
   return code;
 }
+
+CompiledCommand ppcc::compileCommand(llvm::ArrayRef<const char *> args,
+                                     Session::Files fs, raw_ostream &out,
+                                     raw_ostream &err) {
+  CompiledCommand command{Usage, nullptr, {}};
+  Options options;
+  if (std::optional<int> code = parseOptions(args, options, out, err)) {
+    command.code = *code == Success ? Usage : *code; // Help is no program.
+    return command;
+  }
+  options.request.until = Request::Until::Done;
+  command.session = consoleSession(std::move(fs), options.console, err);
+  command.compiled = compile(options.request, *command.session);
+  command.code = exitCodeOf(command.compiled, err);
+  return command;
+}
+
+bool ppcc::emitJsonOf(const CompiledCommand &command, bool hasRows,
+                      raw_ostream &out) {
+  const Program &program = command.compiled.program;
+  if (hasRows)
+    return emit(command.compiled, *findEmitter("json"), out, *command.session);
+  Rows none;
+  for ([[maybe_unused]] RankId rank : program.ranks())
+    none.beginRank();
+  Compiled head;
+  head.comm = command.compiled.comm;
+  head.program = program.restated(std::move(none));
+  return emit(head, *findEmitter("json"), out, *command.session);
+}

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import subprocess
+import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import ppcc
@@ -186,7 +190,43 @@ def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
         ppcc.Program.load(file)
 
 
-def test_a_missing_compiler_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PPCC", "/nowhere/ppcc")
-    with pytest.raises(ppcc.Error, match="cannot run /nowhere/ppcc"):
-        ppcc.schedules()
+def test_rows_are_arrays() -> None:
+    program = ppcc.compile("zero_bubble_v", P=4, M=8)
+    for source in (program, ppcc.Program.from_json(program.json)):
+        for rank, actions in enumerate(source.actions):
+            columns = source.columns(rank)
+            assert [column.format for column in columns] == ["i"] * 8 and columns.stage.readonly
+            assert list(columns.stage) == [action.stage for action in actions]
+            assert list(columns.microbatch) == [action.microbatch for action in actions]
+            assert [source.kinds[kind] for kind in columns.kind] == [action.kind for action in actions]
+            assert list(columns.peer) == [-1 if action.peer is None else action.peer for action in actions]
+            assert list(columns.group) == [-1 if action.group is None else action.group for action in actions]
+    assert ppcc.Program.from_json(program.json).actions == program.actions != ppcc.compile("gpipe", P=4, M=8).actions
+
+
+def test_columns_outlive_their_program() -> None:
+    stage = ppcc.compile("gpipe", P=2, M=3).columns(1).stage
+    gc.collect()
+    assert set(stage) == {1}
+
+
+def test_one_rank_is_read_alone() -> None:
+    program = ppcc.compile("gpipe", P=64, M=64)
+    assert program.actions[-1][0].stage == 63 and list(program.actions._made) == [63]
+    with pytest.raises(IndexError):
+        program.actions[64]
+
+
+def test_threads_compile_side_by_side() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda m: ppcc.compile("dualpipe", P=4, M=m).json, [8, 10, 12, 14] * 4))
+    assert made == [ppcc.compile("dualpipe", P=4, M=m).json for m in [8, 10, 12, 14]] * 4
+
+
+def test_the_command_line_comes_along(tmp_path: Path) -> None:
+    def ppcc_command(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", "from ppcc._run import main; main()", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert ppcc_command("gpipe", "-D", "P=1", "-D", "M=1", "--emit=actions").stdout == "rank 0: 0F0 0B0\n"
+    assert ppcc_command("gpip").returncode == 1 and ppcc_command("--emt").returncode == 2

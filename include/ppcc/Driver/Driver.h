@@ -1,6 +1,8 @@
 // The programs: command lines in, exit codes out.
 #pragma once
 
+#include "ppcc/Compiler/Compiler.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/IntrusiveRefCntPtr.h"
 #include "llvm/Support/VirtualFileSystem.h"
@@ -17,6 +19,21 @@ using ToolMain = int(llvm::ArrayRef<const char *> args,
 ToolMain runCompiler; ///< ppcc: a schedule in, a verified program out.
 ToolMain runOpt;      ///< ppcc-opt: a program as text in, passes, one out.
 ToolMain runProfile;  ///< ppcc-profile: traces in, a file of costs out.
+
+/// What a command line of `ppcc` would write, instead of writing it.
+struct CompiledCommand {
+  int code; ///< As of runCompiler; 0 where there is a program.
+  std::unique_ptr<Session> session;
+  Compiled compiled;
+};
+CompiledCommand
+compileCommand(llvm::ArrayRef<const char *> args,
+               llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
+               llvm::raw_ostream &out, llvm::raw_ostream &err);
+/// Writes the program as JSON, or only its head, over no rows. False after
+/// reports to the session.
+bool emitJsonOf(const CompiledCommand &command, bool hasRows,
+                llvm::raw_ostream &out);
 
 /// The whole of main: runs `tool` on the file system and the standard streams.
 /// Too little memory, and a standard output that takes no more, are reported.

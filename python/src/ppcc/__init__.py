@@ -10,15 +10,17 @@
 `ppcc.torch` runs programs on torch.distributed; it is imported by itself, since it needs PyTorch.
 """
 
-from ._compiler import ScheduleInfo, compile, compile_source, compiler, load, schedules, version
+from ._compiler import ScheduleInfo, compile, compile_source, load, schedules, version
 from ._diagnostics import CompileError, Diagnostic, Error, Note, UsageError
 from ._program import Action, Group, Kind, Pipe, Program, Site
 from ._report import Bubble, CriticalSection, Held, RankReport, Report
+from ._rows import Columns
 from ._timeline import Timeline
 
 __all__ = [
     "Action",
     "Bubble",
+    "Columns",
     "CompileError",
     "CriticalSection",
     "Diagnostic",
@@ -37,7 +39,6 @@ __all__ = [
     "UsageError",
     "compile",
     "compile_source",
-    "compiler",
     "load",
     "schedules",
     "version",

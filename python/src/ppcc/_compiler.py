@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from ._program import Program
-from ._run import Costs, Value, choice, compiler, cost_options, definition, run
+from ._run import Costs, Value, choice, compiled, cost_options, definition, run
 
-__all__ = ["ScheduleInfo", "compile", "compile_source", "compiler", "load", "schedules", "version"]
+__all__ = ["ScheduleInfo", "compile", "compile_source", "load", "schedules", "version"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ def schedules() -> list[ScheduleInfo]:
 
 def version() -> str:
     """The version of the compiler."""
-    return run(["--version"]).split()[-1]
+    return run(["--version"]).split()[1]
 
 
 def compile(  # noqa: A001 - the word for it
@@ -71,7 +70,7 @@ def compile(  # noqa: A001 - the word for it
     options = _options(
         name, transport, comm_order, fuse, prefetch, preconnect, costs, rules, rules_file, max_actions
     )
-    return Program.from_json(run([path, *_definitions(params, more_params), *options, "--emit=json"]))
+    return Program.of_native(compiled([path, *_definitions(params, more_params), *options]))
 
 
 def compile_source(
@@ -95,7 +94,7 @@ def compile_source(
     options = _options(
         name, transport, comm_order, fuse, prefetch, preconnect, costs, rules, rules_file, max_actions
     )
-    return Program.from_json(run(["-", *_definitions(params, more_params), *options, "--emit=json"], text=source))
+    return Program.of_native(compiled(["-", *_definitions(params, more_params), *options], source))
 
 
 def load(path: str | os.PathLike[str], /, *, microbatches: int | None = None) -> Program:
@@ -104,9 +103,7 @@ def load(path: str | os.PathLike[str], /, *, microbatches: int | None = None) ->
     The compiler checks it, and adds messages if it has none. `microbatches` is for formats that do not tell their
     number.
     """
-    file = Path(path)
-    options = choice("--microbatches", microbatches)
-    return Program.from_json(run([str(file if file.is_absolute() else Path.cwd() / file), *options, "--emit=json"]))
+    return Program.of_native(compiled([os.path.abspath(path), *choice("--microbatches", microbatches)]))
 
 
 def _definitions(params: Mapping[str, Value] | None, more_params: Mapping[str, Value]) -> list[str]:

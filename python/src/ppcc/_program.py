@@ -6,12 +6,16 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+import _ppcc
+
 from ._diagnostics import Error
 from ._report import Report
-from ._run import Costs, Value, choice, cost_options, run
+from ._rows import Actions, Columns, Rows
+from ._run import Costs, Value, choice, compiled, cost_options, run
 from ._timeline import Timeline
 
 
@@ -126,7 +130,7 @@ class Group:
         return cells if len(self.actions) == 1 else f"({cells})"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Program:
     """A schedule with values for its parameters: the list of actions of each rank, and where its stages live."""
 
@@ -135,18 +139,22 @@ class Program:
     ranks: int
     pipes: tuple[Pipe, ...]
     kinds: tuple[Kind, ...]
-    actions: tuple[tuple[Action, ...], ...]
-    """By rank, in order."""
+    actions: Sequence[tuple[Action, ...]]
+    """By rank, in order; those of a rank are made when they are asked for."""
+    _rows: Rows = field(repr=False)
+    _native: _ppcc.Program | None = field(repr=False)
+    _text: str = field(repr=False)
     backward: bool = True
     """False for a forward-only program."""
     transports: tuple[str, ...] = ()
     """Those under which it is proven not to hang."""
     preconnect: tuple[tuple[int, int], ...] = ()
     """Pairs of ranks in the order in which they connect first."""
-    waits: tuple[tuple[int, ...], ...] = ()
-    """By rank, for each of its receives the position of the action before which it must have ended."""
-    json: str = field(default="", repr=False)
-    """The program as the compiler wrote it (docs/program-format.md)."""
+
+    @staticmethod
+    def of_native(native: _ppcc.Program) -> Program:
+        """What the compiler holds."""
+        return _read(json.loads(native.head()), Rows.of_native(native), native)
 
     @staticmethod
     def from_json(text: str) -> Program:
@@ -158,21 +166,35 @@ class Program:
         if not isinstance(document, dict) or document.get("format") != "ppcc.program":
             raise Error("no program: it has no `format` of `ppcc.program`")
         if document.get("version") in (2, 3) and "loops" in document:  # The compiler writes loops out.
-            return Program.from_json(run(["-", "--from=json", "--comm-order=none", "--emit=json"], text=text))
+            return Program.of_native(compiled(["-", "--from=json", "--comm-order=none"], text))
         if document.get("version") not in (1, 3):
             raise Error(f"a program of version {document.get('version')}, which this package does not know")
-        return _read(document, text)
+        return _read(document, Rows.of_lists(document["columns"], document["actions"]), None, text)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Program:
         """Reads a file that save() or the compiler wrote, and lets the compiler check it."""
-        text = Path(path).read_text(encoding="utf-8")
-        Program.from_json(text)._emit("json")
-        return Program.from_json(text)
+        program = Program.from_json(Path(path).read_text(encoding="utf-8"))
+        program._emit("json")
+        return program
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the program as JSON, for the compiler, the engine and load()."""
         Path(path).write_text(self.json, encoding="utf-8")
+
+    @cached_property
+    def json(self) -> str:
+        """The program as the compiler writes it (docs/program-format.md)."""
+        return self._text if self._native is None else self._native.json()
+
+    @cached_property
+    def waits(self) -> tuple[tuple[int, ...], ...]:
+        """By rank, for each of its receives the position of the action before which it must have ended."""
+        return tuple(map(tuple, json.loads(self.json).get("waits", ())))
+
+    def columns(self, rank: int) -> Columns:
+        """The rows of a rank as arrays, without a copy."""
+        return self._rows.rank(rank)
 
     @property
     def microbatches(self) -> int:
@@ -202,7 +224,7 @@ class Program:
 
     def has_messages(self) -> bool:
         """Whether anything is sent."""
-        return any(action.kind.is_send for actions in self.actions for action in actions)
+        return any(self.kinds[kind].is_send for kind in self._rows.kinds())
 
     def simulate(self, costs: Costs | None = None, *, transport: str | None = None) -> Report:
         """Runs the program by the clock: makespan, bubbles, memory (docs/reports.md).
@@ -253,7 +275,7 @@ class Program:
         return "\n".join(f"rank {rank}: {row}" for rank, row in enumerate(rows))
 
     def __repr__(self) -> str:
-        return f"<Program {self.name}: {self.ranks} ranks, {sum(map(len, self.actions))} actions>"
+        return f"<Program {self.name}: {self.ranks} ranks, {len(self._rows)} actions>"
 
     def _repr_html_(self) -> str:
         return self.timeline()._repr_html_()
@@ -278,7 +300,7 @@ def _kind(row: dict[str, Any]) -> Kind:
     )
 
 
-def _read(document: dict[str, Any], text: str) -> Program:
+def _read(document: dict[str, Any], rows: Rows, native: _ppcc.Program | None, text: str = "") -> Program:
     kinds = tuple(map(_kind, document["kinds"]))
     pipes = tuple(
         Pipe(
@@ -296,21 +318,19 @@ def _read(document: dict[str, Any], text: str) -> Program:
         None if file < 0 else Site(document["files"][file], line, column) for file, line, column, _ in document["sites"]
     ]
     phases: Sequence[str] = document["phases"]
-    columns: list[str] = document["columns"]
-    order = [columns.index(name) for name in ("kind", "pipe", "stage", "microbatch", "peer", "phase", "group", "site")]
 
-    def action(row: Sequence[int]) -> Action:
-        kind, pipe, stage, microbatch, peer, phase, group, site = (row[position] for position in order)
-        return Action(
-            kinds[kind],
-            pipes[pipe],
-            stage,
-            microbatch,
-            None if peer < 0 else peer,
-            phases[phase],
-            None if group < 0 else group,
-            sites[site],
-        )
+    def actions(columns: Columns) -> Iterator[Action]:
+        for kind, pipe, stage, microbatch, peer, phase, group, site in zip(*columns, strict=True):
+            yield Action(
+                kinds[kind],
+                pipes[pipe],
+                stage,
+                microbatch,
+                None if peer < 0 else peer,
+                phases[phase],
+                None if group < 0 else group,
+                sites[site],
+            )
 
     return Program(
         schedule=document["schedule"],
@@ -318,10 +338,11 @@ def _read(document: dict[str, Any], text: str) -> Program:
         ranks=document["ranks"],
         pipes=pipes,
         kinds=kinds,
-        actions=tuple(tuple(action(row) for row in rows) for rows in document["actions"]),
+        actions=Actions(rows, actions),
+        _rows=rows,
+        _native=native,
+        _text=text,
         backward=document["backward"],
         transports=tuple(document.get("transports", ())),
         preconnect=tuple((low, high) for low, high in document.get("preconnect", ())),
-        waits=tuple(tuple(row) for row in document.get("waits", ())),
-        json=text,
     )

@@ -1,56 +1,55 @@
-"""Finds the compiler and runs it."""
+"""Runs the compiler, which is a module of this process."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
+import signal
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from importlib import resources
-from pathlib import Path
 from typing import TypeAlias
 
-from ._diagnostics import CompileError, Error, UsageError, parse_diagnostics
+import _ppcc
+
+from ._diagnostics import CompileError, UsageError, parse_diagnostics
 
 Value: TypeAlias = "bool | int | float | str"
 Costs: TypeAlias = "Mapping[str, Value] | str | os.PathLike[str]"
 """Costs by name, as `--cost NAME=VALUE` takes them, or the path of a file of costs (docs/reports.md)."""
 
 
-def compiler() -> Path:
-    """The compiler that is used: `$PPCC` if it is set, else that of the package, else `ppcc` on the PATH."""
-    if chosen := os.environ.get("PPCC"):
-        return Path(chosen)
-    packaged = resources.files("ppcc") / "bin" / "ppcc"
-    if packaged.is_file():
-        return Path(str(packaged))
-    if found := shutil.which("ppcc"):
-        return Path(found)
-    raise Error("the compiler is not there: install the package (pip install .), or set PPCC to its path")
-
-
 def run(arguments: Sequence[str], text: str | None = None) -> str:
-    """Runs the compiler with `text` as its standard input and gives its standard output.
+    """Runs a command line of the compiler, in this process; `-` in it stands for `text`. Gives what it prints.
 
     Raises CompileError for errors in the input, UsageError for wrong options. Warnings become Python warnings.
     """
-    command = [str(compiler()), "--diagnostics-format=json", *arguments]
-    try:
-        done = subprocess.run(
-            command, input="" if text is None else text, capture_output=True, text=True, encoding="utf-8", check=False
-        )
-    except OSError as error:
-        raise Error(f"cannot run {command[0]}: {error}") from error
-    diagnostics, rest = parse_diagnostics(done.stderr)
-    if done.returncode == 2:
+    code, output, errors = _ppcc.run([*arguments, "--diagnostics-format=json"], text)
+    _report(code, errors)
+    return output
+
+
+def compiled(arguments: Sequence[str], text: str | None = None) -> _ppcc.Program:
+    """What a command line compiles; otherwise as `run`."""
+    code, _, errors, program = _ppcc.compile([*arguments, "--diagnostics-format=json"], text)
+    _report(code, errors)
+    assert program is not None
+    return program
+
+
+def main() -> None:
+    """The command `ppcc`."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(_ppcc.main(sys.argv[1:], None))
+
+
+def _report(code: int, errors: str) -> None:
+    diagnostics, rest = parse_diagnostics(errors)
+    if code == 2:
         raise UsageError(rest.removeprefix("ppcc: error: "))
-    if done.returncode != 0:
-        raise CompileError(diagnostics, rest or f"ppcc ended with exit status {done.returncode}")
+    if code != 0:
+        raise CompileError(diagnostics, rest or f"ppcc ended with exit status {code}")
     for found in diagnostics:
         warnings.warn(str(found), stacklevel=_frames_of_package())
-    return done.stdout
 
 
 def _frames_of_package() -> int:
