@@ -1,6 +1,8 @@
 // Checks of what programs say in their heads, and names and places that their readers make, whatever the format.
 #include "ppcc/IR/HeadChecks.h"
 
+#include "ppcc/Support/Suggest.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -55,6 +57,13 @@ bool ppcc::isKindName(StringRef letters) {
 bool ppcc::canNameKind(StringRef letters) {
   return isKindName(letters) && !isCostWord(letters) && letters != "phase" &&
          letters != "loop" && letters != "rank";
+}
+
+std::string ppcc::kindHint(const KindTable &kinds, StringRef letters) {
+  std::vector<StringRef> known;
+  for (const KindInfo &info : kinds.rows())
+    known.push_back(info.letters);
+  return letters.size() < 2 ? "" : didYouMean(letters, known);
 }
 
 bool ppcc::checkMeeting(const KindInfo &info, SourceRange at,

@@ -1,5 +1,6 @@
-// Reads what a program says about time and memory, from text.
-#include "TextCosts.h"
+// Reads what a program says about time and memory, from text: items that stand
+// behind the pipe and the action that they name.
+#include "TextSection.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -7,86 +8,89 @@
 using namespace ppcc;
 using llvm::StringRef;
 
-bool TextCosts::setting(StringRef item) {
-  auto setting = subject(item);
-  if (!setting)
-    return false;
-  CostSpread spread = rowOf(setting->what).spread;
-  if (spread == CostSpread::Stages && text.peek('"') &&
-      !(setting->pipe = pipeName()))
-    return false;
-  bool isList = false;
-  if (!values(*setting, isList))
-    return false;
-  if (setting->pipe && isList) {
-    const Pipe &pipe = program.pipes[setting->pipe->value];
-    if (!checkCount(*setting, pipe.numStages(),
-                    fmt::format("stages in pipe `{}`", pipe.name),
-                    text.keyRange()))
-      return false;
-    if (setting->values.empty())
+namespace {
+
+class TextCosts : public TextSection {
+public:
+  explicit TextCosts(HeadText &in) : TextSection(in) {
+    for (StringRef item : costItems())
+      keys.push_back({item, [this, item] { setting(item); }});
+  }
+
+  /// Checks the lists that have a value for each rank or microbatch.
+  void check() override {
+    for (auto [number, at] : counted) {
+      const CostSetting &setting = head.costs.settings[number];
+      if (rowOf(setting.what).spread == CostSpread::Microbatches)
+        checkCount(setting, head.totalMicrobatches(), "microbatches", at);
+      else if (setting.values.size() != 1)
+        checkCount(setting, head.numRanks, "ranks", at);
+    }
+  }
+
+private:
+  /// `cost F 1`, `cost F "main" [1 2]`, `cost F.mlp 0.5`, `memory limit 80`:
+  /// see Costs.def.
+  void setting(StringRef item) {
+    std::vector<StringRef> subjects = costSubjects(item, head.kinds);
+    SourceRange at;
+    StringRef word = subjects.empty() ? "" : text.takeWord(at);
+    auto setting = findCost(item, word, head.kinds);
+    if (!setting)
+      return expected(at, "one of " + llvm::join(subjects, ", "));
+    const CostRow &row = rowOf(setting->what);
+    bool isOfStages = row.spread == CostSpread::Stages;
+    if (isOfStages && text.peek('"'))
+      setting->pipe = pipeName();
+    // One value; or a list, where it is known what the values are of.
+    bool isList = row.spread != CostSpread::One &&
+                  (!isOfStages || setting->pipe) && accept("[");
+    if (!isList)
+      value(row.number, setting->values);
+    while (isList && going && !text.accept("]"))
+      value(row.number, setting->values);
+    if (going && isOfStages && isList) {
+      const Pipe &pipe = head.pipes[setting->pipe->value];
+      going = checkCount(*setting, pipe.numStages(),
+                         fmt::format("stages in pipe `{}`", pipe.name),
+                         text.keyRange());
+    }
+    if (!going || (setting->values.empty() && isOfStages))
+      return;
+    if (row.spread == CostSpread::Ranks ||
+        row.spread == CostSpread::Microbatches)
+      counted.push_back({head.costs.settings.size(), text.keyRange()});
+    head.costs.settings.push_back(std::move(*setting));
+  }
+
+  void value(const CostNumber &number, std::vector<int64_t> &values) {
+    StringRef word = text.peekWord();
+    auto value = number.parse(word);
+    if (!value)
+      return expected(number.words);
+    text.take(word);
+    values.push_back(*value);
+  }
+
+  bool checkCount(const CostSetting &setting, uint64_t expected,
+                  std::string_view things, SourceRange at) {
+    if (setting.values.size() == expected)
       return true;
+    std::string subject = subjectOf(setting, head.kinds);
+    diags.report<diag::CostCount>(
+        at,
+        fmt::format("{}{}{}", rowOf(setting.what).item,
+                    subject.empty() ? "" : " ", subject),
+        setting.values.size(), fmt::format("{} {}", expected, things));
+    return false;
   }
-  if (spread == CostSpread::Ranks || spread == CostSpread::Microbatches)
-    counted.push_back({program.costs.settings.size(), text.keyRange()});
-  program.costs.settings.push_back(std::move(*setting));
-  return true;
-}
 
-std::optional<CostSetting> TextCosts::subject(StringRef item) {
-  std::vector<StringRef> subjects = costSubjects(item, program.kinds);
-  SourceRange at;
-  StringRef word = subjects.empty() ? "" : text.takeWord(at);
-  auto found = findCost(item, word, program.kinds);
-  if (!found)
-    diags.report<diag::IrExpected>(at, "one of " + llvm::join(subjects, ", "));
-  return found;
-}
+  /// The settings whose lists are checked at the end, and their places.
+  std::vector<std::pair<size_t, SourceRange>> counted;
+};
 
-bool TextCosts::one(const CostNumber &number, std::vector<int64_t> &values) {
-  StringRef word = text.peekWord();
-  auto value = number.parse(word);
-  if (!value)
-    return text.expected(number.words);
-  text.take(word);
-  values.push_back(*value);
-  return true;
-}
+} // namespace
 
-/// One value; or a list, where it is known what the values are of.
-bool TextCosts::values(CostSetting &setting, bool &isList) {
-  const CostRow &row = rowOf(setting.what);
-  bool mayBeList = row.spread == CostSpread::Stages
-                       ? setting.pipe.has_value()
-                       : row.spread != CostSpread::One;
-  isList = mayBeList && text.accept("[");
-  if (!isList)
-    return one(row.number, setting.values);
-  while (!text.accept("]"))
-    if (!one(row.number, setting.values))
-      return false;
-  return true;
-}
-
-bool TextCosts::checkCount(const CostSetting &setting, uint64_t expected,
-                           std::string_view things, SourceRange at) {
-  if (setting.values.size() == expected)
-    return true;
-  std::string subject = subjectOf(setting, program.kinds);
-  diags.report<diag::CostCount>(
-      at,
-      fmt::format("{}{}{}", rowOf(setting.what).item,
-                  subject.empty() ? "" : " ", subject),
-      setting.values.size(), fmt::format("{} {}", expected, things));
-  return false;
-}
-
-void TextCosts::check() {
-  for (auto [number, at] : counted) {
-    const CostSetting &setting = program.costs.settings[number];
-    if (rowOf(setting.what).spread == CostSpread::Microbatches)
-      checkCount(setting, program.totalMicrobatches(), "microbatches", at);
-    else if (setting.values.size() != 1)
-      checkCount(setting, program.numRanks, "ranks", at);
-  }
+std::unique_ptr<TextSection> ppcc::textCosts(HeadText &in) {
+  return std::make_unique<TextCosts>(in);
 }

@@ -1,200 +1,180 @@
 // Reads the graphs of nodes of a program from text.
-#include "TextNodes.h"
-
-#include "ppcc/IR/HeadChecks.h"
+#include "TextSection.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace ppcc;
 using llvm::StringRef;
 
-bool TextNodes::graph() {
-  SourceRange at;
-  NodeGraph graph;
-  auto kind = takeComputeKind(at);
-  if (!kind || !text.expectWord("layers"))
-    return false;
-  graph.kind = *kind;
-  auto layers = text.number("the layers of a graph", NodeGraphs::maxNodes);
-  if (!layers)
-    return false;
-  graph.layers = *layers;
-  graph.down = text.acceptWord("down");
-  if (!text.expect("["))
-    return false;
-  while (!text.accept("]"))
-    if (!node(graph))
-      return false;
-  numNodes += graph.nodes.size() + graph.layers;
-  if (numNodes > NodeGraphs::maxNodes) {
-    diags.report<diag::IrTooMany>(text.keyRange(), NodeGraphs::maxNodes,
-                                  "layers and nodes of graphs");
-    return false;
-  }
-  nodes.graphs.push_back(std::move(graph));
-  return true;
-}
+namespace {
 
-/// The number of a word in a table, where it is added when it is new.
-static uint32_t numberOf(StringRef word, std::vector<std::string> &table,
-                         llvm::StringMap<uint32_t> &numbers) {
-  auto [found, isNew] =
-      numbers.try_emplace(word, static_cast<uint32_t>(table.size()));
-  if (isNew)
-    table.push_back(word.str());
-  return found->second;
-}
+/// A table of words, where they are added when they are new.
+struct Numbering {
+  std::vector<std::string> &table;
+  llvm::StringMap<uint32_t> numbers = {};
 
-/// `comm:F.L0.combine<2,3`
-bool TextNodes::node(NodeGraph &graph) {
-  GraphNode node;
-  SourceRange at = text.here();
-  auto lane = takeName("the name of a lane");
-  if (!lane)
-    return false;
-  node.lane = numberOf(*lane, nodes.lanes, laneNumbers);
-  if (node.lane >= NodeGraphs::maxLanes) {
-    diags.report<diag::IrTooMany>(at, NodeGraphs::maxLanes, "lanes");
-    return false;
+  uint32_t operator()(StringRef word) {
+    auto [found, isNew] =
+        numbers.try_emplace(word, static_cast<uint32_t>(table.size()));
+    if (isNew)
+      table.push_back(word.str());
+    return found->second;
   }
-  if (!text.expect(":") || !nodeName(node.part, node.name, &node.layer))
-    return false;
-  if (node.layer != GraphNode::noLayer && node.layer >= graph.layers) {
-    diags.report<diag::IrNoEntry>(at, "layer", node.layer);
-    return false;
-  }
-  if (!needs(node, graph, at))
-    return false;
-  graph.nodes.push_back(std::move(node));
-  return true;
-}
+};
 
-/// `F.mlp`, or `F.L2.mlp` where nodes have layers.
-bool TextNodes::nodeName(KindId &part, uint32_t &name, uint32_t *layer) {
-  SourceRange at;
-  auto [letters, path] = text.takeWord(at).split('.');
-  auto kind = computeKind(letters, at, ", and the name of a node");
-  if (!kind)
-    return false;
-  part = *kind;
-  auto [head, tail] = path.split('.');
-  if (layer && !tail.empty() &&
-      (!head.consume_front("L") || head.getAsInteger(10, *layer))) {
-    diags.report<diag::IrExpected>(at, "a layer, as in `F.L0.mlp`");
-    return false;
+class TextNodes : public TextSection {
+public:
+  explicit TextNodes(HeadText &in) : TextSection(in), nodes(in.head.nodes) {
+    keys = {{"graph", [this] { graph(); }},
+            {"graphs", [this] { use(); }},
+            {"pattern", [this] { pattern(); }}};
   }
-  StringRef last = tail.empty() ? path : tail;
-  if (!isName(last)) {
-    diags.report<diag::IrExpected>(at, "the name of a node, as in `F.mlp`");
-    return false;
-  }
-  name = numberOf(last, nodes.names, nameNumbers);
-  return true;
-}
 
-/// `<2,3`, or nothing.
-bool TextNodes::needs(GraphNode &node, const NodeGraph &graph, SourceRange at) {
-  for (bool more = text.accept("<"); more; more = text.accept(",")) {
-    auto needed = text.number("a node", NodeGraphs::maxNodes);
-    if (!needed)
-      return false;
-    if (*needed >= graph.nodes.size()) {
-      diags.report<diag::IrNodeNeeds>(at, graph.nodes.size(), *needed);
-      return false;
-    }
-    node.needs.push_back(*needed);
+  /// Checks the patterns, which may stand before the graphs that they order.
+  void check() override {
+    checkPatterns(head, patternRanges, diags, [&](SourceRange at) {
+      diags.report<diag::IrTooMany>(at, maxPatternPlaces, "places in patterns");
+    });
   }
-  return true;
-}
 
-bool TextNodes::use() {
-  SourceRange at;
-  auto kind = takeComputeKind(at);
-  auto pipe = kind ? pipeName() : std::nullopt;
-  if (!pipe || !text.expect("["))
-    return false;
-  GraphUse use{*kind, *pipe, {}};
-  while (!text.accept("]"))
-    if (!graphOfStage(use))
-      return false;
-  if (!checkUse(use))
-    return false;
-  nodes.uses.push_back(std::move(use));
-  return true;
-}
-
-/// The number of a graph, or `-`.
-bool TextNodes::graphOfStage(GraphUse &use) {
-  if (text.accept("-")) {
-    use.graphs.push_back(GraphUse::none);
-    return true;
-  }
-  SourceRange at = text.here();
-  auto graph = text.number("a graph", NodeGraphs::maxNodes);
-  if (!graph)
-    return false;
-  if (*graph >= nodes.graphs.size() || nodes.graphs[*graph].kind != use.kind) {
-    diags.report<diag::IrNoEntry>(
-        at, fmt::format("graph of `{}`", program.kinds[use.kind].letters),
-        *graph);
-    return false;
-  }
-  use.graphs.push_back(*graph);
-  return true;
-}
-
-bool TextNodes::checkUse(const GraphUse &use) {
-  const Pipe &pipe = program.pipes[use.pipe.value];
-  if (use.graphs.size() != 1 && use.graphs.size() != pipe.numStages()) {
-    diags.report<diag::IrGraphCount>(text.keyRange(), use.graphs.size(),
-                                     pipe.numStages(), pipe.name);
-    return false;
-  }
-  for (const GraphUse &other : nodes.uses)
-    if (other.kind == use.kind && other.pipe == use.pipe)
-      diags.report<diag::IrTwice>(text.keyRange(),
-                                  fmt::format("`graphs {}` of pipe `{}`",
-                                              program.kinds[use.kind].letters,
-                                              pipe.name));
-  return true;
-}
-
-bool TextNodes::pattern() {
-  NodePattern pattern;
-  while (!text.acceptWord("before")) {
+private:
+  /// `graph F layers 1 [compute:F.L0.attn comm:F.L0.combine<0]`
+  void graph() {
     SourceRange at;
-    auto kind = takeComputeKind(at);
-    if (!kind)
-      return false;
-    if (llvm::is_contained(pattern.kinds, *kind))
-      diags.report<diag::IrTwice>(
-          at, fmt::format("`{}`", program.kinds[*kind].letters));
-    pattern.kinds.push_back(*kind);
+    NodeGraph graph;
+    graph.kind = takeComputeKind(at);
+    expectWord("layers");
+    graph.layers = number("the layers of a graph", NodeGraphs::maxNodes);
+    graph.down = acceptWord("down");
+    list([&] { node(graph); });
+    if (!going)
+      return;
+    numNodes += graph.nodes.size() + graph.layers;
+    if (numNodes > NodeGraphs::maxNodes)
+      return refuse<diag::IrTooMany>(text.keyRange(), NodeGraphs::maxNodes,
+                                     "layers and nodes of graphs");
+    nodes.graphs.push_back(std::move(graph));
   }
-  if (!places(pattern.before) || !text.expectWord("layer") ||
-      !places(pattern.layer) || !text.expectWord("after") ||
-      !places(pattern.after))
-    return false;
-  nodes.patterns.push_back(std::move(pattern));
-  patternRanges.push_back(text.keyRange());
-  return true;
-}
 
-bool TextNodes::places(std::vector<PatternNode> &places) {
-  if (!text.expect("["))
-    return false;
-  while (!text.accept("]")) {
-    PatternNode place;
-    place.last = text.accept("last:");
-    if (!nodeName(place.part, place.name, nullptr))
-      return false;
-    places.push_back(place);
+  /// `comm:F.L0.combine<2,3`
+  void node(NodeGraph &graph) {
+    GraphNode node;
+    SourceRange at = text.here();
+    StringRef lane = name("the name of a lane");
+    if (!going)
+      return;
+    node.lane = laneNumber(lane);
+    if (node.lane >= NodeGraphs::maxLanes)
+      return refuse<diag::IrTooMany>(at, NodeGraphs::maxLanes, "lanes");
+    expect(":");
+    nodeName(node.part, node.name, &node.layer);
+    if (node.layer != GraphNode::noLayer && node.layer >= graph.layers)
+      refuse<diag::IrNoEntry>(at, "layer", node.layer);
+    for (bool more = accept("<"); more; more = accept(",")) {
+      uint32_t needed = number("a node", NodeGraphs::maxNodes);
+      if (needed >= graph.nodes.size())
+        refuse<diag::IrNodeNeeds>(at, graph.nodes.size(), needed);
+      node.needs.push_back(needed);
+    }
+    if (going)
+      graph.nodes.push_back(std::move(node));
   }
-  return true;
-}
 
-void TextNodes::check() {
-  checkPatterns(program, patternRanges, diags, [&](SourceRange at) {
-    diags.report<diag::IrTooMany>(at, maxPatternPlaces, "places in patterns");
-  });
+  /// `F.mlp`, or `F.L2.mlp` where nodes have layers.
+  void nodeName(KindId &part, uint32_t &name, uint32_t *layer) {
+    if (!going)
+      return;
+    SourceRange at;
+    auto [letters, path] = text.takeWord(at).split('.');
+    part = computeKind(letters, at, ", and the name of a node");
+    auto [first, tail] = path.split('.');
+    if (layer && !tail.empty() &&
+        (!first.consume_front("L") || first.getAsInteger(10, *layer)))
+      expected(at, "a layer, as in `F.L0.mlp`");
+    StringRef last = tail.empty() ? path : tail;
+    if (!isName(last))
+      expected(at, "the name of a node, as in `F.mlp`");
+    if (going)
+      name = nameNumber(last);
+  }
+
+  /// `graphs F "main" [0 0 1 -]`
+  void use() {
+    SourceRange at;
+    GraphUse use;
+    use.kind = takeComputeKind(at);
+    use.pipe = pipeName();
+    list([&] { use.graphs.push_back(graphOfStage(use.kind)); });
+    if (going)
+      checkUse(use);
+    if (going)
+      nodes.uses.push_back(std::move(use));
+  }
+
+  /// The number of a graph, or `-`.
+  uint32_t graphOfStage(KindId kind) {
+    if (text.accept("-"))
+      return GraphUse::none;
+    SourceRange at = text.here();
+    uint32_t graph = number("a graph", NodeGraphs::maxNodes);
+    if (graph >= nodes.graphs.size() || nodes.graphs[graph].kind != kind)
+      refuse<diag::IrNoEntry>(
+          at, fmt::format("graph of `{}`", head.kinds[kind].letters), graph);
+    return graph;
+  }
+
+  void checkUse(const GraphUse &use) {
+    const Pipe &pipe = head.pipes[use.pipe.value];
+    if (use.graphs.size() != 1 && use.graphs.size() != pipe.numStages())
+      return refuse<diag::IrGraphCount>(text.keyRange(), use.graphs.size(),
+                                        pipe.numStages(), pipe.name);
+    for (const GraphUse &other : nodes.uses)
+      if (other.kind == use.kind && other.pipe == use.pipe)
+        report<diag::IrTwice>(text.keyRange(),
+                              fmt::format("`graphs {}` of pipe `{}`",
+                                          head.kinds[use.kind].letters,
+                                          pipe.name));
+  }
+
+  /// `pattern F B before [F.embed] layer [F.attn B.mlp] after [last:F.mlp]`
+  void pattern() {
+    NodePattern pattern;
+    while (going && !text.acceptWord("before")) {
+      SourceRange at;
+      KindId kind = takeComputeKind(at);
+      if (llvm::is_contained(pattern.kinds, kind))
+        report<diag::IrTwice>(at,
+                              fmt::format("`{}`", head.kinds[kind].letters));
+      pattern.kinds.push_back(kind);
+    }
+    places(pattern.before);
+    expectWord("layer");
+    places(pattern.layer);
+    expectWord("after");
+    places(pattern.after);
+    if (!going)
+      return;
+    nodes.patterns.push_back(std::move(pattern));
+    patternRanges.push_back(text.keyRange());
+  }
+
+  void places(std::vector<PatternNode> &places) {
+    list([&] {
+      PatternNode &place = places.emplace_back();
+      place.last = text.accept("last:");
+      nodeName(place.part, place.name, nullptr);
+    });
+  }
+
+  NodeGraphs &nodes;
+  Numbering laneNumber{nodes.lanes}, nameNumber{nodes.names};
+  uint64_t numNodes = 0; ///< Of all graphs, and layers.
+  std::vector<SourceRange> patternRanges;
+};
+
+} // namespace
+
+std::unique_ptr<TextSection> ppcc::textNodes(HeadText &in) {
+  return std::make_unique<TextNodes>(in);
 }

@@ -17,24 +17,19 @@ using namespace ppcc;
 using llvm::raw_ostream;
 using llvm::StringRef;
 
-static void printString(StringRef text, raw_ostream &out) {
+static std::string quoted(StringRef text) {
   std::string escaped;
   for (char c : text)
     escaped += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
-  out << '"' << printable(escaped) << '"';
+  return '"' + printable(escaped) + '"';
 }
 
-static bool isWord(StringRef text) {
-  return !text.empty() && llvm::all_of(text, [](char c) {
+/// Without quotes where it needs none.
+static std::string word(StringRef text) {
+  bool isPlain = !text.empty() && llvm::all_of(text, [](char c) {
     return llvm::isAlnum(c) || StringRef("_.+-").contains(c);
   });
-}
-
-static void printWord(StringRef text, raw_ostream &out) {
-  if (isWord(text))
-    out << text;
-  else
-    printString(text, out);
+  return isPlain ? text.str() : quoted(text);
 }
 
 namespace {
@@ -122,164 +117,118 @@ private:
         siteNumber[site] = ++next;
   }
 
+  template <class... Args>
+  void line(fmt::format_string<Args...> item, Args &&...args) {
+    out << "  " << fmt::format(item, std::forward<Args>(args)...) << '\n';
+  }
+  /// `ITEM[VALUE VALUE]`, broken between values.
+  template <class Range, class Text>
+  static void put(Lines &lines, std::string item, const Range &range,
+                  Text textOf) {
+    StringRef open = "[";
+    for (const auto &value : range) {
+      if (open.empty())
+        lines.put(std::exchange(item, ""));
+      item += std::exchange(open, "").str() + textOf(value);
+    }
+    lines.put(item + open.str() + "]");
+  }
+  template <class Range, class Text>
+  void list(std::string item, const Range &range, Text textOf) {
+    Lines lines(out, 2, 2);
+    put(lines, std::move(item), range, textOf);
+    lines.endLine();
+  }
+
   void printHead() {
-    out << "program ";
-    if (!program.name().empty()) {
-      printString(program.name(), out);
-      out << ' ';
-    }
-    out << "{\n";
-    for (const ProgramParam &param : program.params()) {
-      out << "  param ";
-      printWord(param.name, out);
-      out << ": ";
-      printWord(param.type, out);
-      out << " = ";
-      printWord(param.value, out);
-      out << '\n';
-    }
-    out << "  ranks " << program.numRanks() << '\n';
-    out << "  backward " << (program.hasBackward() ? "true" : "false") << '\n';
+    out << "program " << (program.name().empty() ? "" : quoted(program.name()))
+        << (program.name().empty() ? "{\n" : " {\n");
+    for (const auto &[name, type, value] : program.params())
+      line("param {}: {} = {}", word(name), word(type), word(value));
+    line("ranks {}", program.numRanks());
+    line("backward {}", program.hasBackward());
     if (program.calls() != CallStyle::None)
-      out << "  calls " << callStyleNames()[size_t(program.calls())] << '\n';
-    printProven();
-    printPreconnect();
+      line("calls {}", callStyleNames()[size_t(program.calls())]);
+    if (!program.provenUnder().empty())
+      line("proven [{}]", llvm::join(program.provenUnder(), " "));
+    if (!program.preconnect().empty())
+      list("preconnect ", program.preconnect(), [](RankPair pair) {
+        return fmt::format("{}-{}", pair.low.value, pair.high.value);
+      });
     if (options.sites)
       printSites();
     for (const KindInfo &info : program.kinds().declaredRows())
       printKind(info);
     for (const Pipe &pipe : program.pipes())
       printPipe(pipe);
-    if (!program.stageLayers().empty()) {
-      out << "  layout ";
-      printString(llvm::join(program.stageLayers(), "|"), out);
-      out << '\n';
-    }
+    if (!program.stageLayers().empty())
+      line("layout {}", quoted(llvm::join(program.stageLayers(), "|")));
     printNodes();
-    printCosts();
+    for (const CostSetting *setting : program.costs().inEffect())
+      printCost(*setting);
     out << "}\n";
+  }
+
+  const std::string &letters(KindId kind) const {
+    return program.kinds()[kind].letters;
+  }
+  std::string pipeName(PipeId pipe) const {
+    return quoted(program.pipe(pipe).name);
   }
 
   void printNodes() {
     const NodeGraphs &nodes = program.nodes();
     for (const NodeGraph &graph : nodes.graphs)
-      printGraph(graph);
+      list(fmt::format("graph {} layers {} {}", letters(graph.kind),
+                       graph.layers, graph.down ? "down " : ""),
+           graph.nodes, [&](const GraphNode &node) { return nodeText(node); });
     for (const GraphUse &use : nodes.uses)
-      printUse(use);
+      list(fmt::format("graphs {} {} ", letters(use.kind), pipeName(use.pipe)),
+           use.graphs, [](uint32_t graph) {
+             return graph == GraphUse::none ? "-" : llvm::utostr(graph);
+           });
     for (const NodePattern &pattern : nodes.patterns)
       printPattern(pattern);
   }
 
-  std::string partAndName(KindId part, uint32_t name) const {
-    return program.kinds()[part].letters + "." + program.nodes().names[name];
-  }
-
-  /// `HEAD[ITEM ITEM]`, broken between items.
-  static void putList(Lines &lines, const std::string &head,
-                      llvm::ArrayRef<std::string> items) {
-    std::string text = head + "[";
-    for (const std::string &item : items) {
-      text += item;
-      if (&item == &items.back())
-        break;
-      lines.put(text);
-      text.clear();
-    }
-    lines.put(text + "]");
-  }
-
-  /// `graph F layers 2 down [comp:F.L1.mlp comm:F.L1.combine<0 ...]`.
-  void printGraph(const NodeGraph &graph) {
-    std::vector<std::string> items;
-    for (const GraphNode &node : graph.nodes) {
-      std::string item = program.nodes().lanes[node.lane] + ":" +
-                         program.kinds()[node.part].letters + "." +
-                         program.nodes().pathOf(node);
-      for (uint32_t needed : node.needs)
-        item +=
-            (needed == node.needs.front() ? "<" : ",") + llvm::utostr(needed);
-      items.push_back(std::move(item));
-    }
-    Lines lines(out, 2, 2);
-    putList(lines,
-            "graph " + program.kinds()[graph.kind].letters + " layers " +
-                llvm::utostr(graph.layers) + (graph.down ? " down " : " "),
-            items);
-    lines.endLine();
-  }
-
-  /// `graphs F "main" [0 0 1 -]`, or one number for all stages.
-  void printUse(const GraphUse &use) {
-    std::string item;
-    llvm::raw_string_ostream head(item);
-    head << "graphs " << program.kinds()[use.kind].letters << ' ';
-    printString(program.pipe(use.pipe).name, head);
-    head << ' ';
-    std::vector<std::string> items;
-    for (uint32_t graph : use.graphs)
-      items.push_back(graph == GraphUse::none ? "-" : llvm::utostr(graph));
-    Lines lines(out, 2, 2);
-    putList(lines, item, items);
-    lines.endLine();
+  /// `comm:F.L1.combine<0,2`
+  std::string nodeText(const GraphNode &node) const {
+    return fmt::format("{}:{}.{}{}{}", program.nodes().lanes[node.lane],
+                       letters(node.part), program.nodes().pathOf(node),
+                       node.needs.empty() ? "" : "<",
+                       fmt::join(node.needs, ","));
   }
 
   /// `pattern F B before [...] layer [...] after [... last:W.mlp]`.
   void printPattern(const NodePattern &pattern) {
     std::string item = "pattern ";
     for (KindId kind : pattern.kinds)
-      item += program.kinds()[kind].letters + " ";
+      item += letters(kind) + " ";
     Lines lines(out, 2, 2);
     for (auto [word, nodes] : {std::pair("before ", &pattern.before),
                                std::pair("layer ", &pattern.layer),
-                               std::pair("after ", &pattern.after)}) {
-      std::vector<std::string> items;
-      for (const PatternNode &node : *nodes)
-        items.push_back((node.last ? "last:" : "") +
-                        partAndName(node.part, node.name));
-      putList(lines, item + word, items);
-      item.clear();
-    }
-    lines.endLine();
-  }
-
-  void printProven() {
-    if (program.provenUnder().empty())
-      return;
-    out << "  proven [";
-    llvm::interleave(program.provenUnder(), out, " ");
-    out << "]\n";
-  }
-
-  void printPreconnect() {
-    if (program.preconnect().empty())
-      return;
-    std::vector<std::string> pairs;
-    for (RankPair pair : program.preconnect())
-      pairs.push_back(fmt::format("{}-{}", pair.low.value, pair.high.value));
-    Lines lines(out, 2, 2);
-    putList(lines, "preconnect ", pairs);
+                               std::pair("after ", &pattern.after)})
+      put(lines, std::exchange(item, "") + word, *nodes,
+          [&](const PatternNode &node) {
+            return fmt::format("{}{}.{}", node.last ? "last:" : "",
+                               letters(node.part),
+                               program.nodes().names[node.name]);
+          });
     lines.endLine();
   }
 
   void printSites() {
     std::vector<uint32_t> fileNumber(program.files().size());
     uint32_t next = 0;
-    for (auto [file, number] : llvm::zip(program.files(), fileNumber)) {
-      if (file.own)
-        continue;
-      number = next++;
-      out << "  file " << number << ' ';
-      printString(file.name, out);
-      out << '\n';
-    }
+    for (auto [file, number] : llvm::zip(program.files(), fileNumber))
+      if (!file.own)
+        line("file {} {}", number = next++, quoted(file.name));
     for (auto [site, number] : llvm::zip(program.sites(), siteNumber)) {
       if (number == 0)
         continue;
-      out << "  site " << number << ' ' << fileNumber[site.file] << ':'
-          << site.line << ':' << site.column;
-      if (uint32_t caller = siteNumber[site.caller.value])
-        out << " in " << caller;
-      out << '\n';
+      uint32_t caller = siteNumber[site.caller.value];
+      line("site {} {}:{}:{}{}", number, fileNumber[site.file], site.line,
+           site.column, caller ? fmt::format(" in {}", caller) : "");
     }
   }
 
@@ -299,13 +248,13 @@ private:
     out << ' ' << Name;
 #define KIND_KIND(Name, Member)                                                \
   if (info.Member)                                                             \
-    out << ' ' << Name << ' ' << program.kinds()[*info.Member].letters;
+    out << ' ' << Name << ' ' << letters(*info.Member);
 #define KIND_COUNT(Name, Member)                                               \
   if (info.Member)                                                             \
     out << ' ' << Name << ' ' << info.Member;
 #define KIND_MEETING(Name, Member)                                             \
   if (info.Member != Meeting::None)                                            \
-    printMeeting(Name, info);
+    out << ' ' << Name << ' ' << meetingText(info);
 #include "ppcc/IR/KindProperties.def"
     out << '\n';
   }
@@ -313,85 +262,50 @@ private:
   void printRule(StringRef name, const KindRule &rule) {
     out << ' ' << name << " [";
     llvm::interleave(
-        rule.kinds, out,
-        [&](KindId kind) { out << program.kinds()[kind].letters; }, " ");
+        rule.kinds, out, [&](KindId kind) { out << letters(kind); }, " ");
     out << ']';
   }
 
-  void printMeeting(StringRef name, const KindInfo &info) {
-    out << ' ' << name << ' ';
-    if (info.meeting != Meeting::Stages) {
-      out << meetingName(info.meeting);
-      if (info.meeting == Meeting::Outside)
-        out << ' ' << info.outside;
-      return;
-    }
-    out << '[';
-    llvm::interleave(info.stages, out, " ");
-    out << ']';
+  static std::string meetingText(const KindInfo &info) {
+    if (info.meeting == Meeting::Stages)
+      return fmt::format("[{}]", fmt::join(info.stages, " "));
+    return meetingName(info.meeting).str() +
+           (info.meeting == Meeting::Outside ? " " + info.outside : "");
   }
 
   void printPipe(const Pipe &pipe) {
-    std::string item;
-    llvm::raw_string_ostream head(item);
-    head << "pipe ";
-    printString(pipe.name, head);
-    head << " microbatches " << pipe.firstMicrobatch << ".."
-         << pipe.endMicrobatch();
-    if (pipe.slices != 1)
-      head << " slices " << pipe.slices;
-    head << " ranks ";
-    std::vector<std::string> ranks;
-    for (RankId rank : pipe.rankOfStage)
-      ranks.push_back(llvm::utostr(rank.value));
-    Lines lines(out, 2, 2);
-    putList(lines, item, ranks);
-    lines.endLine();
+    std::string name = quoted(pipe.name);
+    list(fmt::format("pipe {} microbatches {}..{}{} ranks ", name,
+                     pipe.firstMicrobatch, pipe.endMicrobatch(),
+                     pipe.slices == 1 ? ""
+                                      : fmt::format(" slices {}", pipe.slices)),
+         pipe.rankOfStage,
+         [](RankId rank) { return llvm::utostr(rank.value); });
     for (auto [from, to] : pipe.skipEdges)
-      printEdge("skip", pipe, from, to) << '\n';
+      line("skip {} {} -> {}", name, from.value, to.value);
     for (StageId gap : pipe.gaps)
-      printEdge("gap", pipe, gap, StageId(gap.value + 1)) << '\n';
-    for (const EdgeTensors &edge : pipe.tensors) {
-      printEdge("carry", pipe, edge.from, edge.to);
-      for (const Tensor &tensor : edge.tensors)
-        out << ' ' << tensorText(tensor);
-      out << '\n';
+      line("gap {} {} -> {}", name, gap.value, gap.value + 1);
+    for (const auto &[from, to, tensors] : pipe.tensors) {
+      std::string carried;
+      for (const Tensor &tensor : tensors)
+        carried += " " + tensorText(tensor);
+      line("carry {} {} -> {}{}", name, from.value, to.value, carried);
     }
-  }
-
-  llvm::raw_ostream &printEdge(StringRef key, const Pipe &pipe, StageId from,
-                               StageId to) {
-    out << "  " << key << ' ';
-    printString(pipe.name, out);
-    return out << ' ' << from.value << " -> " << to.value;
-  }
-
-  void printCosts() {
-    for (const CostSetting *setting : program.costs().inEffect())
-      printCost(*setting);
   }
 
   /// `cost F "down" [1 2]`.
   void printCost(const CostSetting &setting) {
     const CostRow &row = rowOf(setting.what);
     std::string item = row.item.str() + ' ';
-    llvm::raw_string_ostream head(item);
     if (std::string subject = subjectOf(setting, program.kinds());
         !subject.empty())
-      head << subject << ' ';
-    if (setting.pipe) {
-      printString(program.pipes()[setting.pipe->value].name, head);
-      head << ' ';
-    }
-    std::vector<std::string> values;
-    for (int64_t value : setting.values)
-      values.push_back(row.number.format(value));
-    Lines lines(out, 2, 2);
-    if (values.size() == 1)
-      lines.put(item + values.front());
-    else
-      putList(lines, item, values);
-    lines.endLine();
+      item += subject + ' ';
+    if (setting.pipe)
+      item += pipeName(*setting.pipe) + ' ';
+    if (setting.values.size() == 1)
+      return line("{}{}", item, row.number.format(setting.values.front()));
+    list(item, setting.values,
+         [&](int64_t value) { return row.number.format(value); });
   }
 
   void printRank(RankId rank) {
@@ -399,31 +313,28 @@ private:
     PhaseId phase;
     ActionId row = program.begin(rank);
     for (const Loop &loop : loopsOf(program, rank)) {
-      printRows(rank, row, loop.begin, 2, phase);
+      printRows({row, loop.begin}, 2, phase);
       enterPhase(program[loop.begin].phase, 2, phase);
       out << "  loop " << loop.count << " advance " << loop.advance << " {\n";
-      printRows(rank, loop.begin, loop.end, 4, phase);
+      printRows({loop.begin, loop.end}, 4, phase);
       out << "  }\n";
       row = loop.end;
     }
-    printRows(rank, row, program.end(rank), 2, phase);
+    printRows({row, program.end(rank)}, 2, phase);
     out << "}\n";
   }
 
   /// Prints phases at an indent, rows deeper; `phase` is the one to be in.
-  void printRows(RankId rank, ActionId begin, ActionId end, unsigned indent,
-                 PhaseId &phase) {
+  void printRows(RowRange rows, unsigned indent, PhaseId &phase) {
     Lines lines(out, indent + 2);
-    for (uint32_t row = begin.value; row != end.value;) {
-      uint32_t groupEnd = program.groupEnd(ActionId(row), rank).value;
-      PhaseId groupPhase = program[ActionId(row)].phase;
-      if (appendGroup(row, groupEnd)) {
-        if (groupPhase != phase)
-          lines.endLine();
-        enterPhase(groupPhase, indent, phase);
-        lines.put(cells);
-      }
-      row = groupEnd;
+    for (RowRange group : Rows::Items(program.allRows(), rows)) {
+      if (!appendGroup(group))
+        continue;
+      PhaseId groupPhase = program[group.from].phase;
+      if (groupPhase != phase)
+        lines.endLine();
+      enterPhase(groupPhase, indent, phase);
+      lines.put(cells);
     }
     lines.endLine();
   }
@@ -431,18 +342,17 @@ private:
   void enterPhase(PhaseId next, unsigned indent, PhaseId &phase) {
     if (next == phase)
       return;
-    out.indent(indent) << "phase ";
-    printString(program.phases()[next.value], out);
-    out << '\n';
+    out.indent(indent) << "phase " << quoted(program.phases()[next.value])
+                       << '\n';
     phase = next;
   }
 
   /// Leaves the shown actions of a group in `cells`; false when there are none.
-  bool appendGroup(uint32_t row, uint32_t end) {
+  bool appendGroup(RowRange group) {
     unsigned shown = 0;
     cells.clear();
-    for (; row != end; ++row) {
-      Action action = program[ActionId(row)];
+    for (ActionId row : group) {
+      Action action = program[row];
       if (!shows(action))
         continue;
       if (++shown == 2)

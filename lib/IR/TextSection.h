@@ -2,40 +2,125 @@
 #pragma once
 
 #include "TextCursor.h"
-#include "ppcc/IR/Program.h"
+#include "ppcc/IR/HeadChecks.h"
 
-#include "llvm/ADT/STLFunctionalExtras.h"
+#include <functional>
+#include <memory>
 
 namespace ppcc {
 
-/// Reads items of one subject into a program. A function that reads an item
-/// starts behind its key, and gives false after a report, when the rest of the
-/// line cannot be read. What refers to items that may stand behind it is
-/// checked at the end.
-class TextSection {
-protected:
-  TextSection(TextCursor &text, Head &program, DiagnosticEngine &diags)
-      : text(text), program(program), diags(diags) {}
+/// A head in text, and what is read from it.
+struct HeadText {
+  TextCursor &text;
+  Head &head;
+  Facts &facts;
+  DiagnosticEngine &diags;
+  bool ranksGiven = false; ///< The text has the key `ranks`.
+};
 
-  /// Takes a string, the name of a pipe. Nothing, and a report, when there is
-  /// no such pipe.
-  std::optional<PipeId> pipeName();
-  /// Takes a name; nothing, and a report that `what` should stand there, for
-  /// anything else.
-  std::optional<llvm::StringRef> takeName(llvm::StringRef what);
-  /// The kind with these letters; nothing, and a report that adds `others` to
-  /// what there may be, when it does not compute.
-  std::optional<KindId> computeKind(llvm::StringRef letters, SourceRange at,
-                                    llvm::StringRef others = "");
+/// Reads items of one subject. When the rest of an item cannot be read it is
+/// given up: nothing more of it is taken or reported, and what is asked for is
+/// 0 or empty. What refers to items that may stand behind it is checked at the
+/// end.
+class TextSection {
+public:
+  struct Key {
+    llvm::StringRef name;
+    std::function<void()> read; ///< Starts behind the key.
+  };
+
+  explicit TextSection(HeadText &in)
+      : in(in), text(in.text), head(in.head), diags(in.diags) {}
+  virtual ~TextSection() = default;
+
+  /// Reads the rest of an item; false, after a report, when it was given up.
+  bool read(const Key &key) {
+    going = true;
+    key.read();
+    return going;
+  }
+  /// Checks what may refer to items behind it.
+  virtual void check() {}
+
+  std::vector<Key> keys;
+
+protected:
+  template <diag::Id id, class... Args>
+  void report(SourceRange at, Args &&...args) {
+    if (going)
+      diags.report<id>(at, std::forward<Args>(args)...);
+  }
+  /// Reports, and gives the item up.
+  template <diag::Id id, class... Args>
+  void refuse(SourceRange at, Args &&...args) {
+    report<id>(at, std::forward<Args>(args)...);
+    going = false;
+  }
+  void expected(SourceRange at, llvm::StringRef what) {
+    refuse<diag::IrExpected>(at, what);
+  }
+  void expected(llvm::StringRef what) { expected(text.here(), what); }
+
+  void expect(llvm::StringRef token) { going = going && text.expect(token); }
+  void expectWord(llvm::StringRef word) {
+    going = going && text.expectWord(word);
+  }
+  bool accept(llvm::StringRef token) { return going && text.accept(token); }
+  bool acceptWord(llvm::StringRef word) {
+    return going && text.acceptWord(word);
+  }
+  uint32_t number(llvm::StringRef what, uint32_t max = UINT32_MAX - 1) {
+    return taken(going ? text.number(what, max) : std::nullopt);
+  }
+  std::string string(llvm::StringRef what) {
+    return taken(going ? text.string(what) : std::nullopt);
+  }
+  std::string wordOrString(llvm::StringRef what) {
+    return taken(going ? text.wordOrString(what) : std::nullopt);
+  }
+  /// Calls `element`, which takes one, for each that stands in brackets.
+  template <class Element> void list(Element element) {
+    expect("[");
+    while (going && !text.accept("]"))
+      element();
+  }
+  /// A string, the name of a pipe.
+  PipeId pipeName();
+  /// A name, or a report that `what` should stand there.
+  llvm::StringRef name(llvm::StringRef what);
+  /// The kind with these letters; when it does not compute, the report adds
+  /// `others` to what there may be.
+  KindId computeKind(llvm::StringRef letters, SourceRange at,
+                     llvm::StringRef others = "");
   /// Takes the letters of a kind that computes.
-  std::optional<KindId> takeComputeKind(SourceRange &at) {
+  KindId takeComputeKind(SourceRange &at) {
     llvm::StringRef letters = text.takeWord(at);
     return computeKind(letters, at);
   }
 
+  HeadText &in;
   TextCursor &text;
-  Head &program;
+  Head &head;
   DiagnosticEngine &diags;
+  bool going = true; ///< The item has not been given up.
+
+private:
+  template <class Value> Value taken(std::optional<Value> value) {
+    going = value.has_value();
+    return value.value_or(Value());
+  }
 };
+
+/// The sections of the subjects that have a file of their own.
+std::unique_ptr<TextSection> textCosts(HeadText &in);
+std::unique_ptr<TextSection> textKinds(HeadText &in);
+std::unique_ptr<TextSection> textNodes(HeadText &in);
+std::unique_ptr<TextSection> textPipes(HeadText &in);
+
+/// Reads what stands behind the head, into a program whose head is complete.
+/// `text` is behind the head of a program that stands in a file called
+/// `fileName`. O(bytes).
+void readRows(TextCursor text, llvm::StringRef fileName, Program &program,
+              DiagnosticEngine &diags);
 
 } // namespace ppcc

@@ -73,6 +73,10 @@ bool isKindName(llvm::StringRef letters);
 /// meaning for it.
 bool canNameKind(llvm::StringRef letters);
 
+/// The end of a message about unknown letters: what they may have been meant
+/// to be.
+std::string kindHint(const KindTable &kinds, llvm::StringRef letters);
+
 /// Reports a kind for which KindInfo::canMeet() is false, and gives that.
 bool checkMeeting(const KindInfo &info, SourceRange at,
                   DiagnosticEngine &diags);
