@@ -14,7 +14,7 @@ bool ppcc::emitActions(const Program &program, llvm::raw_ostream &out,
     if (!print.ranks.empty() && !llvm::is_contained(print.ranks, rank))
       continue;
     writer.put("rank ");
-    writer.number(rank.value);
+    writer.put(rank.value);
     writer.put(':');
     CallNames calls(program, rank);
     forEachItem(program, rank, [&](ActionId begin, ActionId end) {

@@ -24,7 +24,8 @@ constexpr unsigned rowsPerLine = 8, numbersPerLine = 16;
 /// taken by compilers, the standard headers and the file itself.
 constexpr StringRef keywords =
     " NULL alignas alignof and and_eq asm auto bitand bitor bool break case"
-    " catch char char16_t char32_t char8_t class co_await co_return co_yield compl"
+    " catch char char16_t char32_t char8_t class co_await co_return co_yield "
+    "compl"
     " concept const const_cast consteval constexpr constinit continue"
     " decltype default delete do double dynamic_cast else enum explicit"
     " export extern false float for friend goto if inline int linux long"
@@ -46,280 +47,209 @@ public:
   void emit(StringRef symbol) {
     head();
     kinds();
-    pipes();
-    texts("phases", program.phases());
-    texts("files", llvm::map_range(program.files(), [](const SiteFile &file) {
-            return StringRef(file.name);
-          }));
-    sites();
+    for (PipeId id : program.pipeIds())
+      arraysOf(program.pipe(id), id.value);
+    table("Pipe", "pipes", program.pipeIds(), [&](PipeId id) { pipe(id); });
+    table("const char *", "phases", program.phases(),
+          [&](StringRef name) { literal(name); });
+    table("const char *", "files", program.files(),
+          [&](const SiteFile &file) { literal(file.name); });
+    put("// File, line, column, the site of the call around it.\n");
+    table("Site", "sites", program.sites(), [&](const Site &site) {
+      bool known = &site != &program.sites().front();
+      braces({known ? int64_t(site.file) : -1, site.line, site.column,
+              site.caller.value});
+    });
     for (RankId rank : program.ranks())
       rows(rank);
-    ranks();
-    preconnect();
+    put(program.ranksBegun() == 0 ? "" : "\n");
+    table("RankProgram", "ranks", program.ranks(),
+          [&](RankId rank) { rankProgram(rank); });
+    table(
+        "RankPair", "preconnect", program.preconnect(),
+        [&](RankPair pair) { braces({pair.low.value, pair.high.value}); },
+        rowsPerLine);
     put("\nconstexpr Program program = {");
     numbers({abiNumber, program.numRanks()});
     put(", ");
     literal(program.name());
-    put(program.hasBackward() ? ", true, kinds, " : ", false, kinds, ");
-    put(program.pipes().empty() ? "{}, " : "pipes, ");
-    put("phases, ");
-    put(program.files().empty() ? "{}, " : "files, ");
-    put("sites, ");
-    put(program.ranksBegun() == 0 ? "{}, " : "ranks, ");
-    put(program.preconnect().empty() ? "{}" : "preconnect");
     // The data has a namespace of its own, so that the symbol can be any.
-    put("};\n\n} // namespace ppcc_data\n\nextern \"C\" {\nextern const "
-        "ppcc::rt::Program ");
-    put(symbol);
-    put(";\n}\nconst ppcc::rt::Program ");
-    put(symbol);
-    put(" = ppcc_data::program;\n");
+    put(program.hasBackward() ? ", true, kinds, " : ", false, kinds, ",
+        program.pipes().empty() ? "{}, " : "pipes, ", "phases, ",
+        program.files().empty() ? "{}, " : "files, ", "sites, ",
+        program.ranksBegun() == 0 ? "{}, " : "ranks, ",
+        program.preconnect().empty() ? "{}" : "preconnect",
+        "};\n\n} // namespace ppcc_data\n\nextern \"C\" {\nextern const "
+        "ppcc::rt::Program ",
+        symbol, ";\n}\nconst ppcc::rt::Program ", symbol,
+        " = ppcc_data::program;\n");
   }
 
 private:
-  void put(StringRef text) { writer.put(text); }
-  void number(uint64_t value) { writer.number(static_cast<int64_t>(value)); }
+  template <class... Parts> void put(const Parts &...parts) {
+    writer.put(parts...);
+  }
   void numbers(std::initializer_list<int64_t> values) {
-    for (const int64_t &value : values) {
-      if (&value != values.begin())
-        put(", ");
-      writer.number(value);
-    }
+    StringRef before;
+    for (int64_t value : values)
+      put(std::exchange(before, ", "), value);
+  }
+  void braces(std::initializer_list<int64_t> values) {
+    put('{');
+    numbers(values);
+    put('}');
   }
 
   /// A byte of a string literal. An octal escape takes up to three digits: it
   /// has all of them unless what comes next is known to be no digit. A question
   /// mark might begin a trigraph.
   void escaped(unsigned char byte, bool beforeNoDigit = false) {
-    if (llvm::isPrint(byte) && byte != '"' && byte != '\\' && byte != '?') {
-      writer.put(static_cast<char>(byte));
-      return;
-    }
-    writer.put('\\');
+    if (llvm::isPrint(byte) && byte != '"' && byte != '\\' && byte != '?')
+      return put(static_cast<char>(byte));
+    put('\\');
     for (int shift : {6, 3, 0})
       if (shift == 0 || !beforeNoDigit || byte >> shift != 0)
-        writer.put(static_cast<char>('0' + (byte >> shift & 7)));
+        put(static_cast<char>('0' + (byte >> shift & 7)));
   }
   void literal(StringRef text) {
-    writer.put('"');
+    put('"');
     for (char c : text)
       escaped(static_cast<unsigned char>(c));
-    writer.put('"');
+    put('"');
   }
 
-  void begin(StringRef type, StringRef name,
-             std::optional<uint32_t> index = std::nullopt) {
-    put("constexpr ");
-    put(type);
-    put(type.ends_with("*") ? "" : " ");
-    put(name);
-    if (index)
-      number(*index);
-    put("[] = {\n");
+  // ---- Arrays ----
+
+  static std::string named(StringRef name, uint32_t number) {
+    return (name + llvm::Twine(number)).str();
+  }
+  void begin(StringRef type, StringRef name) {
+    put("constexpr ", type, type.ends_with("*") ? "" : " ", name, "[] = {\n");
   }
   void end() { put("};\n"); }
+  /// An array of what `item` writes; none without items, which C++ has not.
+  template <class Range, class Item>
+  void table(StringRef type, StringRef name, const Range &range, Item item,
+             unsigned perLine = 1) {
+    if (range.begin() == range.end())
+      return;
+    begin(type, name);
+    unsigned inLine = 0;
+    for (const auto &value : range) {
+      put(inLine == 0 ? "    " : " ");
+      item(value);
+      inLine = (inLine + 1) % perLine;
+      put(inLine == 0 ? ",\n" : ",");
+    }
+    put(inLine == 0 ? "" : "\n");
+    end();
+  }
+  /// `, NAMEi`, or an empty list.
+  void listOf(StringRef name, uint32_t i, bool isEmpty) {
+    if (isEmpty)
+      put(", {}");
+    else
+      put(", ", name, i);
+  }
 
   void head() {
     put("// The program of a pipeline schedule, as data. Written by "
         "ppcc " PPCC_VERSION ".\n#include \"ppcc/Runtime/Program.h\"\n\n"
-        "static_assert(ppcc::rt::abiNumber == ");
-    number(abiNumber);
-    put(", \"compile the schedule again, with the ppcc of these "
-        "headers\");\n");
-    if (packs)
-      put("#ifdef __GNUC__\n"
-          "#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n"
-          "#endif\n");
-    put("\nnamespace ppcc_data {\n\nusing namespace ppcc::rt;\n\n");
+        "static_assert(ppcc::rt::abiNumber == ",
+        abiNumber,
+        ", \"compile the schedule again, with the ppcc of these "
+        "headers\");\n",
+        packs ? "#ifdef __GNUC__\n"
+                "#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n"
+                "#endif\n"
+              : "",
+        "\nnamespace ppcc_data {\n\nusing namespace ppcc::rt;\n\n");
   }
 
   void kinds() {
-    for (auto [i, kind] : llvm::enumerate(program.kinds().rows())) {
-      if (kind.stages.empty())
-        continue;
-      begin("int32_t", "meeting", i);
-      for (int32_t stage : kind.stages) {
-        put("    ");
-        numbers({stage});
-        put(",\n");
-      }
-      end();
-    }
-    begin("Kind", "kinds");
-    for (auto [i, kind] : llvm::enumerate(program.kinds().rows())) {
-      put("    {");
-      literal(kind.letters);
+    const KindTable &kinds = program.kinds();
+    for (KindId id : kinds.ids())
+      table("int32_t", named("meeting", id.value), kinds[id].stages,
+            [&](int32_t stage) { put(stage); });
+    table("Kind", "kinds", kinds.ids(), [&](KindId id) {
       static constexpr StringRef classes[] = {"Compute", "Send", "Recv",
                                               "Declared"};
-      put(", KindClass::");
-      put(classes[size_t(kind.kindClass)]);
-      put(", ");
-      numbers({kind.defines, kind.needs});
+      const KindInfo &kind = kinds[id];
+      put('{');
+      literal(kind.letters);
+      put(", KindClass::", classes[size_t(kind.kindClass)], ", ", kind.defines,
+          ", ", kind.needs);
       if (kind.isDeclared())
-        declaration(i, kind);
-      put("},\n");
-    }
-    end();
+        declaration(id, kind);
+      put('}');
+    });
   }
   /// What the engine has to know of a declared kind.
-  void declaration(size_t number, const KindInfo &kind) {
+  void declaration(KindId id, const KindInfo &kind) {
     static constexpr StringRef meetings[] = {"None", "All", "Replicas",
                                              "Stages", "Outside"};
-    put(", ");
-    this->number(kind.restores ? program.kinds()[*kind.restores].defines : 0);
-    put(", Meeting::");
-    put(meetings[size_t(kind.meeting)]);
-    if (kind.stages.empty())
-      return;
-    put(", meeting");
-    this->number(number);
+    put(", ", kind.restores ? program.kinds()[*kind.restores].defines : 0,
+        ", Meeting::", meetings[size_t(kind.meeting)]);
+    if (!kind.stages.empty())
+      put(", meeting", id);
   }
 
-  void pipes() {
-    for (auto [i, pipe] : llvm::enumerate(program.pipes())) {
-      begin("uint32_t", "rankOfStage", i);
-      for (auto [stage, rank] : llvm::enumerate(pipe.rankOfStage)) {
-        put(stage % numbersPerLine == 0 ? "    " : " ");
-        number(rank.value);
-        put((stage + 1) % numbersPerLine == 0 ? ",\n" : ",");
-      }
-      put(pipe.numStages() % numbersPerLine == 0 ? "" : "\n");
-      end();
-      skipEdges(i, pipe);
-      gaps(i, pipe);
-      tensors(i, pipe);
-    }
-    if (program.pipes().empty())
-      return;
-    begin("Pipe", "pipes");
-    for (auto [i, pipe] : llvm::enumerate(program.pipes())) {
-      put("    {");
-      literal(pipe.name);
-      put(", ");
-      numbers({pipe.firstMicrobatch, pipe.numMicrobatches});
-      put(", rankOfStage");
-      number(i);
-      listOf("skipEdges", i, pipe.skipEdges.empty());
-      if (!pipe.gaps.empty() || pipe.slices != 1 || !pipe.tensors.empty()) {
-        listOf("gaps", i, pipe.gaps.empty());
-        put(", ");
-        number(pipe.slices);
-        listOf("edgeTensors", i, pipe.tensors.empty());
-      }
-      put("},\n");
-    }
-    end();
+  void arraysOf(const Pipe &pipe, uint32_t i) {
+    auto id = [&](auto id) { put(id); };
+    table("uint32_t", named("rankOfStage", i), pipe.rankOfStage, id,
+          numbersPerLine);
+    table("SkipEdge", named("skipEdges", i), pipe.skipEdges,
+          [&](auto edge) { braces({edge.first.value, edge.second.value}); });
+    table("uint16_t", named("gaps", i), pipe.gaps, id);
+    tensors(pipe, i);
   }
 
-  /// `, NAMEi`, or an empty list.
-  void listOf(StringRef name, uint64_t i, bool isEmpty) {
-    if (isEmpty)
-      return put(", {}");
-    put(", ");
-    put(name);
-    number(i);
-  }
-
-  void skipEdges(uint32_t i, const Pipe &pipe) {
-    if (pipe.skipEdges.empty())
-      return;
-    begin("SkipEdge", "skipEdges", i);
-    for (auto [from, to] : pipe.skipEdges) {
-      put("    {");
-      numbers({from.value, to.value});
-      put("},\n");
+  void pipe(PipeId id) {
+    const Pipe &pipe = program.pipe(id);
+    put('{');
+    literal(pipe.name);
+    put(", ", pipe.firstMicrobatch, ", ", pipe.numMicrobatches);
+    listOf("rankOfStage", id.value, pipe.rankOfStage.empty());
+    listOf("skipEdges", id.value, pipe.skipEdges.empty());
+    if (!pipe.gaps.empty() || pipe.slices != 1 || !pipe.tensors.empty()) {
+      listOf("gaps", id.value, pipe.gaps.empty());
+      put(", ", pipe.slices);
+      listOf("edgeTensors", id.value, pipe.tensors.empty());
     }
-    end();
-  }
-
-  void gaps(uint32_t i, const Pipe &pipe) {
-    if (pipe.gaps.empty())
-      return;
-    begin("uint16_t", "gaps", i);
-    for (StageId gap : pipe.gaps) {
-      put("    ");
-      number(gap.value);
-      put(",\n");
-    }
-    end();
+    put('}');
   }
 
   /// The sizes of all tensors, the tensors of each edge, the edges.
-  void tensors(uint32_t i, const Pipe &pipe) {
-    if (pipe.tensors.empty())
-      return;
-    uint32_t firstDims = numDims, firstLists = numLists;
+  void tensors(const Pipe &pipe, uint32_t i) {
+    uint32_t nextDims = numDims, nextList = numLists;
     for (const EdgeTensors &edge : pipe.tensors)
       for (const Tensor &tensor : edge.tensors)
-        dims(tensor);
+        if (!tensor.dims.empty())
+          table("int64_t", named("dims", numDims++), tensor.dims,
+                [&](int64_t dim) { put(dim); });
     for (const EdgeTensors &edge : pipe.tensors)
-      firstDims = tensorList(edge, firstDims);
-    begin("EdgeTensors", "edgeTensors", i);
-    for (const EdgeTensors &edge : pipe.tensors) {
-      put("    {");
-      numbers({edge.from.value, edge.to.value});
-      put(edge.needsShapes() ? ", true" : ", false");
-      listOf("tensors", firstLists, edge.tensors.empty());
-      firstLists += !edge.tensors.empty();
-      put("},\n");
-    }
-    end();
+      if (!edge.tensors.empty())
+        table("Tensor", named("tensors", numLists++), edge.tensors,
+              [&](const Tensor &tensor) {
+                put('{');
+                literal(tensor.name);
+                put(", ");
+                literal(elementTypeName(tensor.type));
+                listOf("dims", nextDims, tensor.dims.empty());
+                nextDims += !tensor.dims.empty();
+                put('}');
+              });
+    table("EdgeTensors", named("edgeTensors", i), pipe.tensors,
+          [&](const EdgeTensors &edge) {
+            put('{', edge.from, ", ", edge.to,
+                edge.needsShapes() ? ", true" : ", false");
+            listOf("tensors", nextList, edge.tensors.empty());
+            nextList += !edge.tensors.empty();
+            put('}');
+          });
   }
 
-  void dims(const Tensor &tensor) {
-    if (tensor.dims.empty())
-      return;
-    begin("int64_t", "dims", numDims++);
-    for (int64_t dim : tensor.dims) {
-      put("    ");
-      writer.number(dim);
-      put(",\n");
-    }
-    end();
-  }
-
-  /// Gives the number of the next list of sizes.
-  uint32_t tensorList(const EdgeTensors &edge, uint32_t nextDims) {
-    if (edge.tensors.empty())
-      return nextDims;
-    begin("Tensor", "tensors", numLists++);
-    for (const Tensor &tensor : edge.tensors) {
-      put("    {");
-      literal(tensor.name);
-      put(", ");
-      literal(elementTypeName(tensor.type));
-      listOf("dims", nextDims, tensor.dims.empty());
-      nextDims += !tensor.dims.empty();
-      put("},\n");
-    }
-    end();
-    return nextDims;
-  }
-
-  template <class Range> void texts(StringRef name, const Range &range) {
-    if (range.begin() == range.end())
-      return;
-    begin("const char *", name);
-    for (StringRef text : range) {
-      put("    ");
-      literal(text);
-      put(",\n");
-    }
-    end();
-  }
-
-  void sites() {
-    put("// File, line, column, the site of the call around it.\n");
-    begin("Site", "sites");
-    for (const Site &site : program.sites()) {
-      bool known = &site != &program.sites().front();
-      put("    {");
-      numbers({known ? int64_t(site.file) : -1, site.line, site.column,
-               site.caller.value});
-      put("},\n");
-    }
-    end();
-  }
+  // ---- Ranks ----
 
   void rows(RankId rank) {
     if (program.size(rank) == 0)
@@ -335,30 +265,30 @@ private:
   void segments(RankId rank) {
     put("// First row, rows, how often they run, what each time adds to the "
         "microbatches.\n");
-    begin("Segment", "segments", rank.value);
+    std::vector<Loop> segments;
     ActionId next = program.begin(rank);
-    auto segment = [&](ActionId end, uint32_t count, int32_t advance) {
-      if (next == end)
-        return;
-      put("    {");
-      numbers({next.value - program.begin(rank).value, end.value - next.value,
-               count, advance});
-      put("},\n");
+    auto add = [&](ActionId end, uint32_t count, int32_t advance) {
+      if (next != end)
+        segments.push_back({next, end, count, advance});
       next = end;
     };
     for (const Loop &loop : loopsOf(program, rank)) {
-      segment(loop.begin, 1, 0);
-      segment(loop.end, loop.count, loop.advance);
+      add(loop.begin, 1, 0);
+      add(loop.end, loop.count, loop.advance);
     }
-    segment(program.end(rank), 1, 0);
-    end();
+    add(program.end(rank), 1, 0);
+    table("Segment", named("segments", rank.value), segments,
+          [&](const Loop &part) {
+            braces({part.begin.value - program.begin(rank).value,
+                    part.end.value - part.begin.value, part.count,
+                    part.advance});
+          });
   }
 
   void readableRows(RankId rank) {
-    put("\n// Rank ");
-    number(rank.value);
-    put(": kind, pipe, stage, microbatch, peer, phase, site.\n");
-    begin("Row", "rows", rank.value);
+    put("\n// Rank ", rank,
+        ": kind, pipe, stage, microbatch, peer, phase, site.\n");
+    begin("Row", named("rows", rank.value));
     for (ActionId row : program.rows(rank)) {
       Action action = program[row];
       put("    {");
@@ -366,24 +296,23 @@ private:
                action.microbatch});
       put(", ");
       if (action.hasPeer())
-        number(action.peer.value);
+        put(action.peer);
       else
         put("Row::noPeer");
-      put(action.joined ? ", Row::joinedBit | " : ", ");
-      numbers({action.phase.value, action.site.value});
-      put("},");
+      put(action.joined ? ", Row::joinedBit | " : ", ", action.phase, ", ",
+          action.site, "},");
       // Nothing but letters may stand in a comment.
       if (llvm::all_of(program.kindOf(action).letters, isWordChar)) {
         put(" // ");
         writer.cell(program, action);
       }
-      put("\n");
+      put('\n');
     }
     end();
   }
 
   void packedRows(RankId rank) {
-    begin("char", "packed", rank.value);
+    begin("char", named("packed", rank.value));
     unsigned inLine = 0;
     for (ActionId row : program.rows(rank)) {
       put(inLine == 0 ? "    \"" : "");
@@ -416,46 +345,15 @@ private:
       escaped(*byte, byte + 1 != at && !llvm::isDigit(byte[1]));
   }
 
-  void ranks() {
-    if (program.ranksBegun() == 0)
-      return;
-    put("\n");
-    begin("RankProgram", "ranks");
-    for (RankId rank : program.ranks()) {
-      if (program.size(rank) == 0) {
-        put("    {},\n");
-        continue;
-      }
-      put(packs ? "    {{}, {packed" : "    {rows");
-      number(rank.value);
-      if (packs) {
-        put(", ");
-        number(program.size(rank) * 16);
-        put("}");
-      } else {
-        put(", {}");
-      }
-      put(", segments");
-      number(rank.value);
-      put(", ");
-      numbers(
-          {facts.buffers.mostOf(rank), peakActivations(facts.program, rank)});
-      put("},\n");
-    }
-    end();
-  }
-
-  void preconnect() {
-    if (program.preconnect().empty())
-      return;
-    begin("RankPair", "preconnect");
-    for (auto [i, pair] : llvm::enumerate(program.preconnect())) {
-      put(i % rowsPerLine == 0 ? "    {" : " {");
-      numbers({pair.low.value, pair.high.value});
-      put((i + 1) % rowsPerLine == 0 ? "},\n" : "},");
-    }
-    put(program.preconnect().size() % rowsPerLine == 0 ? "" : "\n");
-    end();
+  void rankProgram(RankId rank) {
+    if (program.size(rank) == 0)
+      return put("{}");
+    if (packs)
+      put("{{}, {packed", rank, ", ", program.size(rank) * 16, '}');
+    else
+      put("{rows", rank, ", {}");
+    put(", segments", rank, ", ", facts.buffers.mostOf(rank), ", ",
+        peakActivations(facts.program, rank), '}');
   }
 
   const Program &program;

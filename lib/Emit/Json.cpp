@@ -268,7 +268,7 @@ private:
     for (uint32_t row = begin; row != program.end(rank).value; ++row)
       count += program.kindOf(ActionId(row)).isRecv();
     writer.list(waits.take_front(count), [&](ActionId reader) {
-      writer.number(reader.value - begin);
+      writer.put(reader.value - begin);
     });
     return waits.drop_front(count);
   }

@@ -17,7 +17,7 @@ static void putGraph(Writer &writer, const NodeGraph &graph) {
       std::vector<int64_t> row{node.part.value, node.name, node.lane,
                                orNone(node.layer, GraphNode::noLayer)};
       row.insert(row.end(), node.needs.begin(), node.needs.end());
-      writer.list(row, [&](int64_t number) { writer.number(number); });
+      writer.list(row, [&](int64_t number) { writer.put(number); });
     };
     fields.list("nodes", graph.nodes, put, ",");
   });
@@ -28,7 +28,7 @@ static void putUse(Writer &writer, const GraphUse &use) {
     fields("kind", use.kind.value);
     fields("pipe", use.pipe.value);
     auto put = [&](uint32_t graph) {
-      writer.number(orNone(graph, GraphUse::none));
+      writer.put(orNone(graph, GraphUse::none));
     };
     fields.list("graphs", use.graphs, put, ",");
   });
@@ -37,7 +37,7 @@ static void putUse(Writer &writer, const GraphUse &use) {
 static void putPattern(Writer &writer, const NodePattern &pattern) {
   writer.object([&](JsonFields &fields) {
     fields.list(
-        "kinds", pattern.kinds, [&](KindId kind) { writer.number(kind.value); },
+        "kinds", pattern.kinds, [&](KindId kind) { writer.put(kind.value); },
         ",");
     auto put = [&](const PatternNode &node) {
       writer.numbers({node.part.value, node.name, node.last});

@@ -40,7 +40,7 @@ public:
       if (!print.ranks.empty() && !llvm::is_contained(print.ranks, rank))
         continue;
       writer.put("rank ");
-      writer.number(rank.value);
+      writer.put(rank.value);
       writer.put(':');
       forEachItem(program, rank, [&](ActionId begin, ActionId end) {
         if (program.kindOf(begin).isCompute() &&
@@ -94,9 +94,9 @@ private:
         continue;
       }
       beginNode(node.lane);
-      writer.number(action.stage.value);
+      writer.put(action.stage.value);
       writer.put(node.part);
-      writer.number(action.microbatch);
+      writer.put(action.microbatch);
       writer.put(node.path);
     }
     writer.put(before == '{' ? "{}" : "}");

@@ -332,7 +332,7 @@ private:
       writer.put("chan ");
       writeName(writer, channel);
       writer.put(" = [");
-      writer.number(capacityOf(channel));
+      writer.put(capacityOf(channel));
       writer.put("] of { int };\n");
     }
     for (const Queue &queue : queues) {
@@ -356,19 +356,19 @@ private:
 
   static void writeName(Writer &writer, const Channel &channel) {
     writer.put("from");
-    writer.number(channel.from.value);
+    writer.put(channel.from.value);
     writer.put("to");
-    writer.number(channel.to.value);
+    writer.put(channel.to.value);
   }
 
   static void writeName(Writer &writer, const Queue &queue) {
     static constexpr llvm::StringLiteral names[] = {"", "_comm", "_peer", "_to",
                                                     "_from"};
     writer.put("rank");
-    writer.number(queue.rank.value);
+    writer.put(queue.rank.value);
     writer.put(names[queue.part]);
     if (queue.part > Queue::Comm)
-      writer.number(queue.peer.value);
+      writer.put(queue.peer.value);
   }
 
   /// Calls `visit(rows)` for the rows of each item that the queue's process
@@ -409,7 +409,7 @@ private:
     if (size_t widest = widestBatch(queue); widest > 1)
       for (size_t member = 0; member != widest; ++member) {
         writer.put("  chan open");
-        writer.number(member);
+        writer.put(member);
         writer.put(";\n");
       }
     forEachPart(queue, [&](llvm::ArrayRef<ActionId> rows) {
@@ -490,7 +490,7 @@ private:
       writer.put(before);
       writeName(writer, queues[queue]);
       writer.put("_done >= ");
-      writer.number(count);
+      writer.put(count);
       before = " && ";
     }
     if (!waits.counts.empty())
@@ -502,7 +502,7 @@ private:
     writer.put(' ');
     writeName(writer, queues[slot.leader]);
     writer.put("_done = ");
-    writer.number(slot.count);
+    writer.put(slot.count);
     writer.put(';');
   }
 
@@ -510,7 +510,7 @@ private:
   void writeTransfer(Writer &writer, ActionId row) const {
     size_t number = numberOf(labelOf(row));
     writer.put(sends(row) ? "!" : "?got; assert(got == ");
-    writer.number(number);
+    writer.put(number);
     writer.put(sends(row) ? ";" : ");");
   }
 
@@ -533,7 +533,7 @@ private:
     };
     auto open = [&](size_t member, bool opens) {
       writer.put(" open");
-      writer.number(member);
+      writer.put(member);
       writer.put(" = ");
       if (opens)
         writeName(writer, channelOf(rank, rows[member]));
@@ -548,7 +548,7 @@ private:
     writer.put("\n    do\n");
     for (size_t i = 0; i != rows.size(); ++i) {
       writer.put("    :: open");
-      writer.number(i);
+      writer.put(i);
       writeTransfer(writer, rows[i]);
       open(i, false);
       auto next = llvm::find_if(rows.drop_front(i + 1), [&](ActionId row) {
@@ -561,7 +561,7 @@ private:
     writer.put("    ::");
     for (size_t i = 0; i != rows.size(); ++i) {
       writer.put(i == 0 ? " (open" : " && open");
-      writer.number(i);
+      writer.put(i);
       writer.put(" == ");
       writer.put(closed(rows[i]));
     }

@@ -474,7 +474,7 @@ private:
   }
 
   void put(Px length) {
-    writer.number(length / 100);
+    writer.put(length / 100);
     if (Px part = length % 100) {
       writer.put('.');
       writer.put(static_cast<char>('0' + part / 10));

@@ -19,12 +19,12 @@ bool ppcc::emitTimes(const Program &program, llvm::raw_ostream &out,
       bool isGroup = end.value - begin.value > 1;
       group += isGroup;
       for (ActionId row : RowRange{begin, end}) {
-        writer.number(rank.value);
+        writer.put(rank.value);
         writer.put(',');
         writer.cell(program, program[row]);
         writer.put(',');
         if (isGroup)
-          writer.number(group);
+          writer.put(group);
         for (Time time : {timed->simulation.starts[row.value],
                           timed->simulation.ends[row.value]}) {
           writer.put(',');

@@ -364,7 +364,7 @@ private:
 
   void putStep(TorchStep::Kind kind, StageId stage) {
     separate();
-    writer.number(stage.value);
+    writer.put(stage.value);
     writer.put(torchStepName(kind));
   }
 
@@ -396,10 +396,10 @@ private:
 
   void wait(const Action &send) {
     separate();
-    writer.number(send.stage.value);
+    writer.put(send.stage.value);
     writer.put("WAIT_");
     writer.put(program.kindOf(send).letters);
-    writer.number(send.microbatch);
+    writer.put(send.microbatch);
   }
 
   const Program &program;

@@ -67,13 +67,13 @@ private:
     isFirst = false;
     writer.put(phase);
     writer.put("\",\"pid\":");
-    writer.number(rank.value);
+    writer.put(rank.value);
     writer.put(",\"tid\":");
-    writer.number(thread);
+    writer.put(thread);
   }
   void field(StringRef name, int64_t value) {
     key(name);
-    writer.number(value);
+    writer.put(value);
   }
   void key(StringRef name) {
     writer.put(",\"");
@@ -85,7 +85,7 @@ private:
     constexpr Time microsecond = cost::unit / 1000;
     static_assert(microsecond == 1'000'000);
     key(name);
-    writer.number(value / microsecond);
+    writer.put(value / microsecond);
     if (Time rest = value % microsecond) {
       std::string digits = fmt::format(".{:06}", rest);
       digits.erase(digits.find_last_not_of('0') + 1);
@@ -96,11 +96,11 @@ private:
   void names(RankId rank) {
     event("M", rank, 0);
     writer.put(",\"name\":\"process_name\",\"args\":{\"name\":\"rank ");
-    writer.number(rank.value);
+    writer.put(rank.value);
     writer.put("\"}}");
     event("M", rank, 0);
     writer.put(",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":");
-    writer.number(rank.value);
+    writer.put(rank.value);
     writer.put("}}");
     std::vector<std::pair<uint32_t, std::string>> threads{{0, "compute"}};
     uint32_t members = 1;
@@ -124,7 +124,7 @@ private:
       writer.put("}}");
       event("M", rank, thread);
       writer.put(",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":");
-      writer.number(thread);
+      writer.put(thread);
       writer.put("}}");
     }
   }
@@ -260,7 +260,7 @@ private:
     writer.put('"');
     writer.put(program.kindOf(action).letters);
     writer.put("\",\"args\":{\"stage\":");
-    writer.number(action.stage.value);
+    writer.put(action.stage.value);
     if (action.hasMicrobatch())
       field("microbatch", action.microbatch);
     if (program.pipes().size() > 1) {
@@ -273,9 +273,9 @@ private:
     key("source");
     writer.put(llvm::StringRef(fileNames[site.file]).drop_back());
     writer.put(':');
-    writer.number(site.line);
+    writer.put(site.line);
     writer.put(':');
-    writer.number(site.column);
+    writer.put(site.column);
     writer.put('"');
   }
 
@@ -362,7 +362,7 @@ private:
     event("C", rank, 0);
     time("ts", step.at);
     writer.put(",\"name\":\"activations\",\"args\":{\"activations\":");
-    writer.number(step.activations);
+    writer.put(step.activations);
     writer.put("}}");
   }
 

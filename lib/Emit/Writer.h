@@ -21,7 +21,8 @@ class Writer {
 public:
   /// Strings of JSON `inMarkup` cannot end the element that they stand in.
   explicit Writer(llvm::raw_ostream &out, bool inMarkup = false)
-      : out(out), inMarkup(inMarkup), buffer(std::make_unique_for_overwrite<char[]>(capacity)),
+      : out(out), inMarkup(inMarkup),
+        buffer(std::make_unique_for_overwrite<char[]>(capacity)),
         at(buffer.get()) {}
   ~Writer() { flush(); }
   Writer(const Writer &) = delete;
@@ -41,9 +42,16 @@ public:
     std::memcpy(at, text.data(), text.size());
     at += text.size();
   }
-  void number(int64_t value) {
+  template <std::integral Number> void put(Number value) {
     need(20);
     at = std::to_chars(at, at + 20, value).ptr;
+  }
+  template <class Tag> void put(Id<Tag> id) { put(id.value); }
+  /// Texts, characters and numbers, one after another.
+  template <class... Parts>
+    requires(sizeof...(Parts) > 1)
+  void put(const Parts &...parts) {
+    (put(parts), ...);
   }
 
   // ---- JSON ----
@@ -68,9 +76,8 @@ public:
   void json(const std::string &text) { json(llvm::StringRef(text)); }
   void json(const char *text) { json(llvm::StringRef(text)); }
   void json(bool value) { put(value ? "true" : "false"); }
-  template <std::integral Number> void json(Number value) {
-    number(static_cast<int64_t>(value));
-  }
+  template <std::integral Number> void json(Number value) { put(value); }
+  template <class Tag> void json(Id<Tag> id) { put(id); }
   /// A list, the items of which `put` writes.
   template <class Range, class Put>
   void list(const Range &range, Put put, llvm::StringRef between = ",") {
@@ -84,8 +91,7 @@ public:
   void numbers(std::initializer_list<int64_t> row) {
     char before = '[';
     for (int64_t number : row) {
-      put(std::exchange(before, ','));
-      this->number(number);
+      put(std::exchange(before, ','), number);
     }
     put(']');
   }
@@ -137,6 +143,14 @@ public:
   }
   /// Those that follow stand on lines of their own.
   void onLines() { before = between = ",\n"; }
+  void numbers(llvm::StringRef name, std::initializer_list<int64_t> row) {
+    key(name);
+    writer.numbers(row);
+  }
+  template <class Visit> void object(llvm::StringRef name, Visit visit) {
+    key(name);
+    writer.object(visit);
+  }
   /// A list, the items of which `put` writes, or of texts and numbers.
   template <class Range, class Put>
   void list(llvm::StringRef name, const Range &range, Put put,
@@ -147,8 +161,7 @@ public:
   template <class Range>
   void values(llvm::StringRef name, const Range &range,
               llvm::StringRef between = ", ") {
-    list(
-        name, range, [&](const auto &item) { writer.json(item); }, between);
+    list(name, range, [&](const auto &item) { writer.json(item); }, between);
   }
 
 private:

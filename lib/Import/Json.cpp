@@ -9,7 +9,6 @@
 #include "ppcc/Import/CostsFile.h"
 
 #include "ppcc/IR/Calls.h"
-#include "ppcc/IR/Loops.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -18,28 +17,36 @@ using llvm::StringRef;
 
 namespace {
 
-constexpr int64_t formatVersion = 1;
-/// Of programs with loops, which readers that know none would run wrongly.
-constexpr int64_t rolledVersion = 2;
-/// Of programs with stages that have no edge to the next; perhaps with loops.
-constexpr int64_t gapsVersion = 3;
+/// Those that are read: of programs; of those with loops, which readers that
+/// know none would run wrongly; of those with stages that have no edge to the
+/// next, perhaps with loops.
+constexpr int64_t formatVersion = 1, gapsVersion = 3;
 
 /// Builds the program as its parts come, in whatever order, and checks at the
 /// end what refers to what.
 class Reader {
 public:
   explicit Reader(ImportContext &context)
-      : context(context), diags(context.diags),
+      : context(context), diags(context.diags), head(program.editHead()),
         json(withoutMark(context.sources.text(context.file)), context.file,
              context.sources, context.diags),
-        kinds(json, program.editHead()), pipes(json, program.editHead()),
+        kinds(json, head), pipes(json, head),
         rows(json, context.options.maxActions, program),
         facts(json, context.options.maxActions, program) {
-    program.editHead().sites.clear();
-    program.editHead().phases.clear();
+    head.sites.clear();
+    head.phases.clear();
   }
 
-  std::optional<Program> read();
+  std::optional<Program> read() {
+    size_t errorsBefore = diags.errorCount();
+    readHead();
+    json.expectEnd();
+    if (diags.errorCount() == errorsBefore)
+      finish();
+    if (diags.errorCount() != errorsBefore)
+      return std::nullopt;
+    return std::move(program);
+  }
 
 private:
   static StringRef withoutMark(StringRef text) {
@@ -47,251 +54,205 @@ private:
     return text;
   }
 
-  void readHead();
-  void readVersion();
-  void readParams();
-  void readPreconnect();
-  void readCalls();
-  void readLayout();
-  void readPhases();
-  void readFiles();
-  void readSites();
+  void readHead() {
+    std::string ignored;
+    // Costs and nodes are only passed over: they speak of pipes, ranks, kinds.
+    json.object(
+        "the program",
+        {{"format", [&] { readFormat(); }},
+         {"version", [&] { readVersion(); }},
+         optional(json.textField("compiler", ignored)),
+         json.textField("schedule", head.name),
+         {"params", [&] { readParams(); }},
+         json.numberField("ranks", head.numRanks, 1, Program::maxRanks),
+         json.flagField("backward", head.hasBackward, /*otherwise=*/true),
+         optional(json.listField("preconnect", [&] { readPair(); })),
+         optional({"calls", [&] { readCalls(); }}),
+         optional(json.listField("layout", [&] { readLayers(); })),
+         optional(json.laterField("costs", costsText)),
+         json.listField("kinds", [&] { kinds.read(); }),
+         optional(json.laterField("nodes", nodesText)),
+         {"phases", [&] { readPhases(); }},
+         json.listField("pipes", [&] { pipes.read(); }),
+         json.listField(
+             "files",
+             [&] { head.files.push_back({json.string("files"), false}); }),
+         {"sites", [&] { readSites(); }},
+         {"columns", [&] { rows.readColumns(); }},
+         {"actions", [&] { rows.readActions(); }},
+         optional({"loops", [&] { rows.readLoops(); }}),
+         optional({"waits", [&] { facts.readWaits(); }}),
+         optional({"peak_activations", [&] { facts.readPeakActivations(); }})});
+  }
 
-  void finish();
-  void finishHead();
-  void checkSites();
-  void checkPreconnect();
+  // ---- Keys ----
 
-  ImportContext &context;
-  DiagnosticEngine &diags;
-  Program program;
-  ProgramJson json;
-  JsonKinds kinds;
-  JsonPipes pipes;
-  JsonRows rows;
-  JsonFacts facts;
-  std::vector<RankPair> preconnect;
-  StringRef costsText, nodesText;
-  std::vector<SourceRange> sitePlaces, pairPlaces;
-  SourceRange layoutPlace;
-};
-
-std::optional<Program> Reader::read() {
-  size_t errorsBefore = diags.errorCount();
-  readHead();
-  json.expectEnd();
-  if (diags.errorCount() == errorsBefore)
-    finish();
-  if (diags.errorCount() != errorsBefore)
-    return std::nullopt;
-  return std::move(program);
-}
-
-void Reader::readHead() {
-  constexpr bool isOptional = true;
-  auto readFormat = [&] {
+  void readFormat() {
     if (json.cursor.string() != "ppcc.program")
       json.wrong("format", "\"ppcc.program\"");
-  };
-  auto readRanks = [&] {
-    program.editHead().numRanks = json.number("ranks", 1, Program::maxRanks);
-  };
-  auto readBackward = [&] {
-    program.editHead().hasBackward =
-        json.boolean("backward", /*otherwise=*/true);
-  };
-  auto readName = [&] {
-    program.editHead().name = json.string("schedule");
-  };
-  // Costs and nodes are only passed over: they speak of pipes, ranks and kinds.
-  json.object(
-      "the program",
-      {{"format", readFormat},
-       {"version", [&] { readVersion(); }},
-       {"compiler", [&] { json.string("compiler"); }, isOptional},
-       {"schedule", readName},
-       {"params", [&] { readParams(); }},
-       {"ranks", readRanks},
-       {"backward", readBackward},
-       {"preconnect", [&] { readPreconnect(); }, isOptional},
-       {"calls", [&] { readCalls(); }, isOptional},
-       {"layout", [&] { readLayout(); }, isOptional},
-       {"costs", [&] { costsText = json.skipObject("costs"); }, isOptional},
-       {"kinds", [&] { kinds.read(); }},
-       {"nodes", [&] { nodesText = json.skipObject("nodes"); }, isOptional},
-       {"phases", [&] { readPhases(); }},
-       {"pipes", [&] { pipes.read(); }},
-       {"files", [&] { readFiles(); }},
-       {"sites", [&] { readSites(); }},
-       {"columns", [&] { rows.readColumns(); }},
-       {"actions", [&] { rows.readActions(); }},
-       {"loops", [&] { rows.readLoops(); }, isOptional},
-       {"waits", [&] { facts.readWaits(); }, isOptional},
-       {"peak_activations", [&] { facts.readPeakActivations(); }, isOptional}});
-}
+  }
 
-// ---- Keys ----
+  void readVersion() {
+    auto version = json.cursor.integer();
+    if ((!version || *version < formatVersion || *version > gapsVersion) &&
+        !json.cursor.failed())
+      diags.report<diag::ImportJsonVersion>(
+          json.lastPlace(), quote(json.cursor.last()), "1, 2", gapsVersion);
+  }
 
-void Reader::readVersion() {
-  auto version = json.cursor.integer();
-  if (version != formatVersion && version != rolledVersion &&
-      version != gapsVersion && !json.cursor.failed())
-    diags.report<diag::ImportJsonVersion>(
-        json.lastPlace(), quote(json.cursor.last()), "1, 2", gapsVersion);
-}
+  void readParams() {
+    json.object("params", [&](StringRef key) {
+      ProgramParam param{key.str(), "text", ""};
+      if (json.cursor.peek() == '"') {
+        param.value = json.string("params");
+        return head.params.push_back(std::move(param));
+      }
+      auto value = json.cursor.scalar();
+      if (!value || *value == "null")
+        return json.wrong("params",
+                          "an object of numbers, booleans and strings");
+      param.type = *value == "true" || *value == "false"            ? "bool"
+                   : value->find_first_of(".eE") == StringRef::npos ? "int"
+                                                                    : "float";
+      param.value = value->str();
+      head.params.push_back(std::move(param));
+    });
+  }
 
-void Reader::readParams() {
-  json.object("params", [&](StringRef name) {
-    std::string key = name.str();
-    if (json.cursor.peek() == '"') {
-      program.editHead().params.push_back(
-          {std::move(key), "text", json.string("params")});
-      return;
-    }
-    auto value = json.cursor.scalar();
-    if (!value || *value == "null")
-      return json.wrong("params", "an object of numbers, booleans and strings");
-    StringRef type = *value == "true" || *value == "false"            ? "bool"
-                     : value->find_first_of(".eE") == StringRef::npos ? "int"
-                                                                      : "float";
-    program.editHead().params.push_back(
-        {std::move(key), type.str(), value->str()});
-  });
-}
-
-void Reader::readPreconnect() {
-  llvm::DenseSet<std::pair<int64_t, int64_t>> seen;
-  json.list("preconnect", [&] {
+  /// Of the key `preconnect`.
+  void readPair() {
     std::array<int64_t, 2> pair;
     if (!json.numbers("preconnect", pair))
       return;
     auto [low, high] = pair;
     if (low < 0 || low >= high || high >= int64_t(Program::maxRanks))
       return json.wrong("preconnect", "pairs of ranks, the smaller first");
-    if (!seen.insert({low, high}).second)
+    if (!pairs.insert({low, high}).second)
       diags.report<diag::ImportJsonPair>(json.lastPlace(), low, high);
     preconnect.push_back({RankId(low), RankId(high)});
     pairPlaces.push_back(json.lastPlace());
-  });
-}
+  }
 
-void Reader::readCalls() {
-  auto style = findCallStyle(json.string("calls"));
-  if (!style)
-    json.wrong("calls", "one of " + llvm::join(callStyleNames(), ", "));
-  program.editHead().calls = style.value_or(CallStyle::None);
-}
+  void readCalls() {
+    head.calls = json.word("calls", findCallStyle,
+                           "one of " + llvm::join(callStyleNames(), ", "))
+                     .value_or(CallStyle::None);
+  }
 
-void Reader::readLayout() {
-  json.list("layout", [&] {
+  /// Of the key `layout`.
+  void readLayers() {
     std::string layers = json.string("layout");
     layoutPlace = json.lastPlace();
     if (!llvm::all_of(layers, llvm::isAlpha))
       json.wrong("layout", "a list of letters by stage");
-    program.editHead().stageLayers.push_back(std::move(layers));
-  });
-}
-
-void Reader::readPhases() {
-  json.list("phases", [&] {
-    std::string name = json.string("phases");
-    if (program.phases().size() > Program::maxPhases)
-      json.tooMany(Program::maxPhases, "phases");
-    else
-      program.editHead().phases.push_back(std::move(name));
-  });
-  if (program.phases().empty() || !program.phases().front().empty())
-    json.wrong("phases", "a list that begins with \"\"");
-}
-
-void Reader::readFiles() {
-  json.list("files", [&] {
-    program.editHead().files.push_back({json.string("files"), false});
-  });
-}
-
-void Reader::readSites() {
-  json.list("sites", [&] {
-    std::array<int64_t, 4> site;
-    if (!json.numbers("sites", site))
-      return;
-    bool isFirst = program.sites().empty();
-    bool isUnknown = site == std::array<int64_t, 4>{-1, 0, 0, 0};
-    bool fits = llvm::all_of(
-        site, [](int64_t n) { return n >= 0 && n < int64_t(UINT32_MAX); });
-    if (isFirst ? !isUnknown : !fits)
-      json.wrong("sites", "[-1,0,0,0], and then file, line, column, caller");
-    Site entry;
-    if (!isFirst)
-      entry = {uint32_t(site[0]), uint32_t(site[1]), uint32_t(site[2]),
-               SiteId(site[3])};
-    program.editHead().sites.push_back(entry);
-    sitePlaces.push_back(json.lastPlace());
-  });
-  if (program.sites().empty())
-    json.wrong("sites", "a list that begins with [-1,0,0,0]");
-}
-
-// ---- The end ----
-
-void Reader::finish() {
-  auto isGood = [&, errorsBefore = diags.errorCount()] {
-    return diags.errorCount() == errorsBefore;
-  };
-  finishHead();
-  if (!isGood())
-    return; // Rows that refer to them would only repeat it.
-  if (!nodesText.empty())
-    readNodes(nodesText, context.file, context.sources, diags, kinds.numbers(),
-              program.editHead());
-  if (!costsText.empty())
-    readCosts(costsText, context.file, context.sources, diags,
-              program.editHead());
-  rows.finish(kinds.numbers());
-  if (isGood() && rows.hasLoops())
-    facts.checkNoWaits();
-  if (isGood())
-    rows.finishLoops();
-  if (!isGood())
-    return;
-  program.setFacts({{}, std::move(preconnect)});
-  if (rows.hasLoops())
-    program = unrolled(program);
-  else
-    facts.checkWaits();
-  facts.checkPeakActivations();
-}
-
-void Reader::finishHead() {
-  rows.checkRanks();
-  kinds.resolve();
-  pipes.check();
-  checkSites();
-  checkPreconnect();
-  checkLayout(program.head(), layoutPlace, diags);
-}
-
-void Reader::checkSites() {
-  for (size_t i = 1; i < program.sites().size() && !diags.saturated(); ++i) {
-    const Site &site = program.sites()[i];
-    if (site.file >= program.files().size())
-      diags.report<diag::ImportJsonRange>(
-          sitePlaces[i], "file", site.file,
-          fmt::format("`files` has {}", program.files().size()));
-    if (site.caller.value >= program.sites().size())
-      diags.report<diag::ImportJsonRange>(
-          sitePlaces[i], "site", site.caller.value,
-          fmt::format("`sites` has {}", program.sites().size()));
+    head.stageLayers.push_back(std::move(layers));
   }
-}
 
-void Reader::checkPreconnect() {
-  for (auto [pair, place] : llvm::zip(preconnect, pairPlaces))
-    if (pair.high.value >= program.numRanks() && !diags.saturated())
-      diags.report<diag::ImportJsonRange>(
-          place, "rank", pair.high.value,
-          fmt::format("the program has {}", program.numRanks()));
-}
+  void readPhases() {
+    json.list("phases", [&] {
+      std::string name = json.string("phases");
+      if (head.phases.size() > Program::maxPhases)
+        json.tooMany(Program::maxPhases, "phases");
+      else
+        head.phases.push_back(std::move(name));
+    });
+    if (head.phases.empty() || !head.phases.front().empty())
+      json.wrong("phases", "a list that begins with \"\"");
+  }
+
+  void readSites() {
+    json.list("sites", [&] {
+      std::array<int64_t, 4> site;
+      if (!json.numbers("sites", site))
+        return;
+      bool isFirst = head.sites.empty();
+      bool isUnknown = site == std::array<int64_t, 4>{-1, 0, 0, 0};
+      bool fits = llvm::all_of(
+          site, [](int64_t n) { return n >= 0 && n < int64_t(UINT32_MAX); });
+      if (isFirst ? !isUnknown : !fits)
+        json.wrong("sites", "[-1,0,0,0], and then file, line, column, caller");
+      auto [file, line, column, caller] = site;
+      head.sites.push_back(isFirst ? Site()
+                                   : Site{uint32_t(file), uint32_t(line),
+                                          uint32_t(column), SiteId(caller)});
+      sitePlaces.push_back(json.lastPlace());
+    });
+    if (head.sites.empty())
+      json.wrong("sites", "a list that begins with [-1,0,0,0]");
+  }
+
+  // ---- The end ----
+
+  void finish() {
+    auto isGood = [&, errorsBefore = diags.errorCount()] {
+      return diags.errorCount() == errorsBefore;
+    };
+    rows.checkRanks();
+    kinds.resolve();
+    pipes.check();
+    checkSites();
+    checkPreconnect();
+    checkLayout(head, layoutPlace, diags);
+    if (!isGood())
+      return; // Rows that refer to them would only repeat it.
+    if (!nodesText.empty())
+      readNodes(nodesText, context.file, context.sources, diags,
+                kinds.numbers(), head);
+    if (!costsText.empty())
+      readCosts(costsText, context.file, context.sources, diags, head);
+    rows.finish(kinds.numbers());
+    if (isGood() && rows.hasLoops())
+      facts.checkNoWaits();
+    if (isGood())
+      rows.finishLoops();
+    if (!isGood())
+      return;
+    program.setFacts({{}, std::move(preconnect)});
+    if (rows.hasLoops())
+      program = unrolled(program);
+    else
+      facts.checkWaits();
+    facts.checkPeakActivations();
+  }
+
+  void checkSites() {
+    for (auto [site, place] : llvm::zip(head.sites, sitePlaces)) {
+      if (&site == &head.sites.front() || diags.saturated())
+        continue;
+      if (site.file >= head.files.size())
+        diags.report<diag::ImportJsonRange>(
+            place, "file", site.file,
+            fmt::format("`files` has {}", head.files.size()));
+      if (site.caller.value >= head.sites.size())
+        diags.report<diag::ImportJsonRange>(
+            place, "site", site.caller.value,
+            fmt::format("`sites` has {}", head.sites.size()));
+    }
+  }
+
+  void checkPreconnect() {
+    for (auto [pair, place] : llvm::zip(preconnect, pairPlaces))
+      if (pair.high.value >= head.numRanks && !diags.saturated())
+        diags.report<diag::ImportJsonRange>(
+            place, "rank", pair.high.value,
+            fmt::format("the program has {}", head.numRanks));
+  }
+
+  ImportContext &context;
+  DiagnosticEngine &diags;
+  Program program;
+  Head &head;
+  ProgramJson json;
+  JsonKinds kinds;
+  JsonPipes pipes;
+  JsonRows rows;
+  JsonFacts facts;
+  std::vector<RankPair> preconnect;
+  llvm::DenseSet<std::pair<int64_t, int64_t>> pairs; ///< The same.
+  StringRef costsText, nodesText;
+  std::vector<SourceRange> sitePlaces, pairPlaces;
+  SourceRange layoutPlace;
+};
 
 } // namespace
 

@@ -3,7 +3,8 @@
 #pragma once
 
 #include "JsonReader.h"
-#include "ppcc/IR/Program.h"
+#include "ppcc/Analysis/Activations.h"
+#include "ppcc/Analysis/ReceiveBuffers.h"
 
 namespace ppcc {
 
@@ -14,23 +15,111 @@ public:
       : json(json), maxActions(maxActions), program(program) {}
 
   /// The key `waits`.
-  void readWaits();
+  void readWaits() {
+    json.list("waits", [&] {
+      if (waitsOfRank.size() == Program::maxRanks)
+        return json.tooMany(Program::maxRanks, "ranks");
+      waitsOfRank.push_back(0);
+      json.list("waits", [&] {
+        if (waits.size() >= maxActions)
+          return json.tooMany(maxActions, "waits");
+        waits.push_back(json.number("waits", 0, UINT32_MAX - 1));
+        waitOffsets.push_back(json.lastOffset());
+        ++waitsOfRank.back();
+      });
+    });
+    waitsPlace = json.lastPlace();
+  }
+
   /// The key `peak_activations`.
-  void readPeakActivations();
+  void readPeakActivations() {
+    json.list("peak_activations", [&] {
+      if (peaks.size() == Program::maxRanks)
+        return json.tooMany(Program::maxRanks, "ranks");
+      peaks.push_back(json.number("peak_activations", 0, UINT32_MAX));
+    });
+    peaksPlace = json.lastPlace();
+  }
 
   /// Checks that there are no waits, whose positions are those of actions
   /// written out, beside loops.
-  void checkNoWaits();
+  void checkNoWaits() {
+    if (waitsPlace)
+      json.diags.report<diag::ImportJsonShape>(
+          *waitsPlace, "waits",
+          "absent where there are loops: its positions are those of actions "
+          "written out");
+  }
+
   /// Checks that each receive of a program without loops waits where its data
   /// is read first.
-  void checkWaits();
+  void checkWaits() {
+    if (!waitsPlace)
+      return;
+    std::vector<uint32_t> receives;
+    for (RankId rank : program.ranks())
+      receives.push_back(llvm::count_if(program.rows(rank), [&](ActionId row) {
+        return program.kindOf(row).isRecv();
+      }));
+    if (receives != waitsOfRank) {
+      json.diags.report<diag::ImportJsonShape>(
+          *waitsPlace, "waits",
+          "a list for each rank, with a number for each of its receives");
+      return;
+    }
+    ProgramIndex index(program);
+    ReceiveBuffers buffers(program, index);
+    if (!buffers.edges().fits())
+      return; // It has far too few actions, as `verify` will say.
+    size_t next = 0;
+    for (RankId rank : program.ranks())
+      for (ActionId row : program.rows(rank))
+        if (program.kindOf(row).isRecv() && !json.diags.saturated()) {
+          checkWait(row, next, rank, buffers.waits()[next]);
+          ++next;
+        }
+  }
+
   /// Checks that each peak is what the list of its rank, loops written out,
   /// amounts to.
-  void checkPeakActivations();
+  void checkPeakActivations() {
+    if (!peaksPlace)
+      return;
+    std::vector<uint32_t> truth;
+    for (RankId rank : program.ranks())
+      truth.push_back(peakActivations(program, rank));
+    if (peaks == truth)
+      return;
+    std::string what =
+        fmt::format("a list of {} numbers, one a rank", program.numRanks());
+    if (peaks.size() == truth.size()) {
+      size_t rank =
+          std::mismatch(peaks.begin(), peaks.end(), truth.begin()).first -
+          peaks.begin();
+      what = fmt::format("{} for rank {}, whose list has that many activations "
+                         "at one time",
+                         truth[rank], rank);
+    }
+    json.diags.report<diag::ImportJsonShape>(*peaksPlace, "peak_activations",
+                                             what);
+  }
 
 private:
-  std::vector<uint32_t> receivesOfRank() const;
-  void reportWait(ActionId receive, size_t wait, RankId rank, ActionId reader);
+  void checkWait(ActionId receive, size_t wait, RankId rank, ActionId reader) {
+    uint32_t truth = reader.value - program.begin(rank).value;
+    if (waits[wait] == truth)
+      return;
+    std::string why =
+        reader == program.end(rank)
+            ? fmt::format("no action reads it, so it waits at the end, {}",
+                          truth)
+            : fmt::format("it is read first at {}, `{}`", truth,
+                          cell(program, program[reader]));
+    llvm::StringRef digits =
+        json.text.substr(waitOffsets[wait], 20).take_while(llvm::isDigit);
+    json.diags.report<diag::ImportJsonWait>(
+        json.range(digits), cell(program, program[receive]), waits[wait], why);
+  }
 
   ProgramJson &json;
   size_t maxActions;

@@ -9,27 +9,135 @@ namespace ppcc {
 /// Reads the key `kinds` of docs/program-format.md.
 class JsonKinds {
 public:
-  JsonKinds(ProgramJson &json, Head &program)
-      : json(json), program(program), declarations(program.kinds) {}
+  JsonKinds(ProgramJson &json, Head &head)
+      : json(json), head(head), declarations(head.kinds) {}
 
-  /// The key `kinds`.
-  void read();
+  /// Takes one kind.
+  void read() {
+    KindInfo info;
+    std::string kindClass;
+    declarations.begin();
+    size_t errorsBefore = json.diags.errorCount();
+    json.object("a kind", {
+                              json.textField("letters", info.letters),
+                              json.textField("class", kindClass),
+#define KIND_SCOPE(Name, Member)                                               \
+  {Name, [&] { readScope(Name, info.Member); }, /*isOptional=*/true},
+#define KIND_LANE(Name, Member)                                                \
+  {Name, [&] { readLane(Name, info.Member); }, /*isOptional=*/true},
+#define KIND_RULE(Name, IsBefore)                                              \
+  optional(json.listField(Name, [&] { readRule(Name, IsBefore, info); })),
+#define KIND_FLAG(Name, Member)                                                \
+  optional(json.flagField(Name, info.Member, /*otherwise=*/false)),
+#define KIND_KIND(Name, Member)                                                \
+  {Name,                                                                       \
+   [&] {                                                                       \
+     std::string name = json.string(Name);                                     \
+     declarations.name(&KindInfo::Member, name, json.lastPlace());             \
+   },                                                                          \
+   /*isOptional=*/true},
+#define KIND_COUNT(Name, Member)                                               \
+  optional(json.numberField(Name, info.Member, 1, UINT32_MAX)),
+#define KIND_MEETING(Name, Member)                                             \
+  {Name, [&] { readMeeting(Name, info); }, /*isOptional=*/true},
+#include "ppcc/IR/KindProperties.def"
+                          });
+    if (json.diags.errorCount() != errorsBefore || json.cursor.failed())
+      return;
+    if (kindClass == kindClassName(KindClass::Declared))
+      declare(std::move(info));
+    else
+      addBuiltIn(info, kindClass);
+  }
+
   /// Finds the kinds that others name, when all have been read.
-  void resolve();
+  void resolve() {
+    declarations.resolve([&](llvm::StringRef name, SourceRange at) {
+      json.diags.report<diag::UnknownKind>(at, name, "");
+    });
+  }
+
   /// The kinds by the file's numbers.
   llvm::ArrayRef<KindId> numbers() const { return kinds; }
 
 private:
-  void readKind();
-  void readScope(llvm::StringRef key, KindScope &scope);
-  void readLane(llvm::StringRef key, uint8_t &lane);
-  void readRules(llvm::StringRef key, bool isBefore, KindInfo &info);
-  void readMeeting(llvm::StringRef key, KindInfo &info);
-  void addBuiltIn(const KindInfo &info, llvm::StringRef kindClass);
-  void declare(KindInfo info);
+  void readScope(llvm::StringRef key, KindScope &scope) {
+    std::string per = json.string(key);
+    auto found = llvm::find(kindScopeNames(), per);
+    if (found == kindScopeNames().end())
+      return json.wrong(key, "\"microbatch\", \"stage\" or \"rank\"");
+    scope = static_cast<KindScope>(found - kindScopeNames().begin());
+  }
+
+  void readLane(llvm::StringRef key, uint8_t &lane) {
+    auto find = [&](llvm::StringRef name) {
+      return isName(name) ? head.kinds.lane(name) : std::nullopt;
+    };
+    lane = json.word(key, find,
+                     fmt::format("a word, the name of one of at most {} lanes",
+                                 KindTable::maxKinds))
+               .value_or(lane);
+  }
+
+  void readRule(llvm::StringRef key, bool isBefore, KindInfo &info) {
+    size_t rule = info.rules.size();
+    info.rules.push_back({isBefore, {}});
+    json.list(key, [&] {
+      std::string name = json.string(key);
+      declarations.name(rule, name, json.lastPlace());
+    });
+  }
+
+  void readMeeting(llvm::StringRef key, KindInfo &info) {
+    if (json.cursor.peek() == '[') {
+      info.meeting = Meeting::Stages;
+      constexpr int64_t most = Program::maxStages;
+      return json.list(
+          key, [&] { info.stages.push_back(json.number(key, -most, most)); });
+    }
+    std::string text = json.string(key);
+    llvm::StringRef name = text;
+    bool isOutside = name.consume_front("outside ");
+    if (isOutside && isName(name)) {
+      info.meeting = Meeting::Outside;
+      info.outside = name.str();
+    } else if (!isOutside && (name == "all" || name == "replicas")) {
+      info.meeting = name == "all" ? Meeting::All : Meeting::Replicas;
+    } else {
+      json.wrong(key,
+                 "\"all\", \"replicas\", \"outside NAME\" or a list of stages");
+    }
+  }
+
+  void addBuiltIn(const KindInfo &info, llvm::StringRef kindClass) {
+    auto id = head.kinds.find(info.letters);
+    if (id && kindClassName(head.kinds[*id].kindClass) == kindClass)
+      return kinds.push_back(*id);
+    std::string known;
+    const KindTable builtIn;
+    for (const KindInfo &info : builtIn.rows())
+      known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", info.letters,
+                           kindClassName(info.kindClass));
+    json.wrong("kinds", "among " + known);
+  }
+
+  void declare(KindInfo info) {
+    if (!canNameKind(info.letters))
+      return json.wrong("letters", "letters and underscores, and no word of "
+                                   "the text of programs");
+    if (head.kinds.find(info.letters))
+      return json.wrong("kinds", fmt::format("told apart: `{}` is there twice",
+                                             info.letters));
+    if (head.kinds.size() == KindTable::maxKinds)
+      return json.tooMany(KindTable::maxKinds, "kinds of actions");
+    if (!checkMeeting(info, json.lastPlace(), json.diags))
+      return;
+    info.kindClass = KindClass::Declared;
+    kinds.push_back(declarations.declare(std::move(info)));
+  }
 
   ProgramJson &json;
-  Head &program;
+  Head &head;
   KindDeclarations declarations;
   std::vector<KindId> kinds;
 };

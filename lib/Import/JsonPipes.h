@@ -2,34 +2,175 @@
 #pragma once
 
 #include "JsonReader.h"
-#include "ppcc/IR/Program.h"
+#include "ppcc/IR/HeadChecks.h"
 
 namespace ppcc {
 
 /// Reads the key `pipes` of docs/program-format.md.
 class JsonPipes {
 public:
-  JsonPipes(ProgramJson &json, Head &program) : json(json), program(program) {}
+  JsonPipes(ProgramJson &json, Head &head) : json(json), head(head) {}
 
-  /// The key `pipes`.
-  void read();
+  /// Takes one pipe.
+  void read() {
+    Pipe pipe;
+    json.object(
+        "a pipe",
+        {json.textField("name", pipe.name),
+         {"microbatches", [&] { readMicrobatches(pipe); }},
+         json.listField("rank_of_stage", [&] { readRank(pipe); }),
+         json.listField("skip_edges",
+                        [&] {
+                          if (auto edge =
+                                  readStages("skip_edges", 2,
+                                             "pairs of stages, the second more "
+                                             "than one beyond the first"))
+                            pipe.skipEdges.push_back(*edge);
+                        }),
+         optional(json.listField("gaps",
+                                 [&] {
+                                   pipe.gaps.push_back(StageId(json.number(
+                                       "gaps", 0, Program::maxStages)));
+                                 })),
+         optional(json.numberField("slices", pipe.slices, 1,
+                                   Program::maxMicrobatches)),
+         optional(json.listField(
+             "tensors", [&] { readEdge(pipe.tensors.emplace_back()); }))});
+    if (head.pipes.size() == Program::maxPipes)
+      return json.tooMany(Program::maxPipes, "pipes");
+    places.push_back(json.lastPlace());
+    head.pipes.push_back(std::move(pipe));
+  }
+
   /// Puts the edges in order, and checks what refers to what.
-  void check();
+  void check() {
+    for (auto [i, place] : llvm::enumerate(places)) {
+      Pipe &pipe = head.pipes[i];
+      checkNumbers(pipe, place);
+      sortEdges(pipe);
+      if (!pipe.gaps.empty() && pipe.gaps.back().value + 1 >= pipe.numStages())
+        json.diags.report<diag::NoSuchNeighbours>(place, pipe.numStages(),
+                                                  pipe.gaps.back().value,
+                                                  pipe.gaps.back().value + 1);
+      checkTensors(pipe, place);
+      if (pipe.numMicrobatches % pipe.slices != 0)
+        json.diags.report<diag::SlicesUneven>(place, pipe.numMicrobatches,
+                                              pipe.slices);
+      for (const Pipe &other : llvm::ArrayRef(head.pipes).take_front(i))
+        checkOther(pipe, other, place);
+    }
+  }
 
 private:
-  void readMicrobatches(Pipe &pipe);
-  void readRankOfStage(Pipe &pipe);
-  void readSkipEdges(Pipe &pipe);
-  void readEdge(EdgeTensors &edge);
-  void readTensor(Tensor &tensor);
+  void readMicrobatches(Pipe &pipe) {
+    std::array<int64_t, 2> ends;
+    if (!json.numbers("microbatches", ends))
+      return;
+    if (ends[0] < 0 || ends[1] < ends[0] ||
+        ends[1] > int64_t(Program::maxMicrobatches))
+      return json.wrong("microbatches", "the first, and one past the last");
+    pipe.firstMicrobatch = ends[0];
+    pipe.numMicrobatches = ends[1] - ends[0];
+  }
 
-  void checkNumbers(const Pipe &pipe, SourceRange place);
-  void checkGaps(const Pipe &pipe, SourceRange place);
-  void checkTensors(const Pipe &pipe, SourceRange place);
-  void checkOther(const Pipe &pipe, const Pipe &other, SourceRange place);
+  void readRank(Pipe &pipe) {
+    RankId rank(json.number("rank_of_stage", 0, Program::maxRanks - 1));
+    if (pipe.numStages() == Program::maxStages)
+      return json.tooMany(Program::maxStages, "stages in a pipe");
+    pipe.rankOfStage.push_back(rank);
+  }
+
+  /// Two stages that are so far apart at least.
+  std::optional<std::pair<StageId, StageId>>
+  readStages(llvm::StringRef what, int64_t apart, llvm::StringRef form) {
+    std::array<int64_t, 2> ends;
+    if (!json.numbers(what, ends))
+      return std::nullopt;
+    if (ends[0] >= 0 && ends[0] < ends[1] &&
+        ends[1] <= int64_t(Program::maxStages) && ends[1] - ends[0] >= apart)
+      return std::pair(StageId(ends[0]), StageId(ends[1]));
+    json.wrong(what, form);
+    return std::nullopt;
+  }
+
+  void readEdge(EdgeTensors &edge) {
+    auto readEnds = [&] {
+      if (auto ends =
+              readStages("edge", 1, "two stages, the second beyond the first"))
+        std::tie(edge.from, edge.to) = *ends;
+    };
+    auto readShapes = [&] { // Follows from the tensors.
+      if (json.string("shapes") != "each")
+        json.wrong("shapes", "\"each\"");
+    };
+    json.object("an edge", {{"edge", readEnds},
+                            {"shapes", readShapes, /*isOptional=*/true},
+                            json.listField("carries", [&] {
+                              readTensor(edge.tensors.emplace_back());
+                            })});
+  }
+
+  void readTensor(Tensor &tensor) {
+    auto readName = [&] {
+      tensor.name = json.string("name");
+      if (!isName(tensor.name))
+        json.wrong("name", "a word, the name of a tensor");
+    };
+    auto readType = [&] {
+      tensor.type = json.word("type", findElementType,
+                              "one of " + llvm::join(elementTypeNames(), ", "))
+                        .value_or(tensor.type);
+    };
+    json.object(
+        "a tensor",
+        {{"name", readName}, {"type", readType}, json.listField("dims", [&] {
+           tensor.dims.push_back(
+               json.number("dims", Tensor::varies, Tensor::maxDim));
+         })});
+  }
+
+  /// Checks that the ranks and stages exist.
+  void checkNumbers(const Pipe &pipe, SourceRange place) {
+    auto noRank = llvm::find_if(pipe.rankOfStage, [&](RankId rank) {
+      return rank.value >= head.numRanks;
+    });
+    if (noRank != pipe.rankOfStage.end())
+      json.diags.report<diag::ImportJsonRange>(
+          place, "rank", noRank->value,
+          fmt::format("the program has {}", head.numRanks));
+    auto noStage = llvm::find_if(pipe.skipEdges, [&](auto edge) {
+      return edge.second.value >= pipe.numStages();
+    });
+    if (noStage != pipe.skipEdges.end())
+      json.diags.report<diag::ImportJsonRange>(
+          place, "stage", noStage->second.value,
+          fmt::format("pipe `{}` has {}", pipe.name, pipe.numStages()));
+  }
+
+  void checkTensors(const Pipe &pipe, SourceRange place) {
+    findTensorFaults(pipe, [&](const EdgeTensors &edge, TensorFault fault) {
+      if (json.diags.saturated())
+        return;
+      std::string name =
+          fmt::format("the edge {} -> {}", edge.from.value, edge.to.value);
+      if (fault == TensorFault::NoEdge)
+        json.diags.report<diag::ImportNoEdge>(place, pipe.name, name);
+      else
+        json.diags.report<diag::ImportJsonTwice>(place, name);
+    });
+  }
+
+  void checkOther(const Pipe &pipe, const Pipe &other, SourceRange place) {
+    if (auto shared = sharedMicrobatch(pipe, other))
+      json.diags.report<diag::ImportJsonConflict>(
+          place, other.name, pipe.name, fmt::format("microbatch {}", *shared));
+    if (pipe.name == other.name)
+      json.diags.report<diag::ImportJsonConflict>(place, other.name, pipe.name,
+                                                  "their name");
+  }
 
   ProgramJson &json;
-  Head &program;
+  Head &head;
   std::vector<SourceRange> places; ///< Of the pipes.
 };
 

@@ -9,15 +9,22 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <array>
+#include <functional>
 
 namespace ppcc {
 
 /// A key of an object, what takes its value, and whether it may be absent.
 struct JsonField {
   llvm::StringRef name;
-  llvm::function_ref<void()> read;
+  std::function<void()> read;
   bool isOptional = false;
 };
+
+/// The same field, which may be absent.
+inline JsonField optional(JsonField field) {
+  field.isOptional = true;
+  return field;
+}
 
 /// Walks over `part` of a file; `shape` is what it reports for a value of
 /// another form, with the name of the value and what it must be.
@@ -93,6 +100,14 @@ public:
       wrong(what, "true or false");
     return value.value_or(otherwise);
   }
+  /// What `find` makes of a string; a report when that is nothing.
+  template <class Find>
+  auto word(llvm::StringRef what, Find find, llvm::StringRef form) {
+    auto found = find(string(what));
+    if (!found)
+      wrong(what, form);
+    return found;
+  }
   /// A list of `N` integers; false, and a report, for another value.
   template <size_t N>
   bool numbers(llvm::StringRef what, std::array<int64_t, N> &values) {
@@ -146,6 +161,37 @@ public:
     if (isObject && !cursor.failed() && !diags.saturated())
       reportMissing(what, fields, seen);
   }
+
+  // ---- Fields, which put what they take into a variable ----
+
+  JsonField textField(llvm::StringRef name, std::string &value) {
+    return {name, [=, this, &value] { value = string(name); }};
+  }
+  JsonField flagField(llvm::StringRef name, bool &value, bool otherwise) {
+    return {name, [=, this, &value] { value = boolean(name, otherwise); }};
+  }
+  template <class Number>
+  JsonField numberField(llvm::StringRef name, Number &value, int64_t least,
+                        int64_t most) {
+    return {name, [=, this, &value] {
+              value = static_cast<Number>(number(name, least, most));
+            }};
+  }
+  JsonField listField(llvm::StringRef name, std::function<void()> element) {
+    return {name, [=, this] { list(name, element); }};
+  }
+  /// Passes over an object, and keeps its text.
+  JsonField laterField(llvm::StringRef name, llvm::StringRef &value) {
+    return {name, [=, this, &value] { value = skipObject(name); }, true};
+  }
+
+  uint32_t file;
+  SourceManager &sources;
+  DiagnosticEngine &diags;
+  llvm::StringRef text; ///< Of the whole file.
+  JsonCursor cursor;
+
+private:
   /// Passes over an object; its text, or nothing and a report.
   llvm::StringRef skipObject(llvm::StringRef what) {
     bool isObject = cursor.peek() == '{';
@@ -156,13 +202,6 @@ public:
     return "";
   }
 
-  uint32_t file;
-  SourceManager &sources;
-  DiagnosticEngine &diags;
-  llvm::StringRef text; ///< Of the whole file.
-  JsonCursor cursor;
-
-private:
   void reportMissing(llvm::StringRef what, llvm::ArrayRef<JsonField> fields,
                      uint32_t seen) {
     std::string missing;

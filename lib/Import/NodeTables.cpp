@@ -15,31 +15,29 @@ class TablesReader : ProgramJson {
 public:
   TablesReader(StringRef part, uint32_t file, SourceManager &sources,
                DiagnosticEngine &diags, llvm::ArrayRef<KindId> kinds,
-               Head &program)
-      : JsonReader(part, file, sources, diags), kinds(kinds), program(program),
-        nodes(program.nodes) {}
+               Head &head)
+      : JsonReader(part, file, sources, diags), kinds(kinds), head(head),
+        nodes(head.nodes) {}
 
   void read() {
     size_t errorsBefore = diags.errorCount();
-    object("nodes",
-           {{"lanes",
-             [&] { words("lanes", nodes.lanes, NodeGraphs::maxLanes); }},
-            {"names",
-             [&] { words("names", nodes.names, NodeGraphs::maxNodes); }},
-            {"graphs", [&] { list("graphs", [&] { graph(); }); }},
-            {"uses", [&] { list("uses", [&] { use(); }); }},
-            {"patterns", [&] { list("patterns", [&] { pattern(); }); }}});
+    object("nodes", {wordsField("lanes", nodes.lanes, NodeGraphs::maxLanes),
+                     wordsField("names", nodes.names, NodeGraphs::maxNodes),
+                     listField("graphs", [&] { graph(); }),
+                     listField("uses", [&] { use(); }),
+                     listField("patterns", [&] { pattern(); })});
     if (diags.errorCount() == errorsBefore)
       checkNames();
     if (diags.errorCount() == errorsBefore)
-      checkPatterns(program, patternPlaces, diags, [&](SourceRange) {
+      checkPatterns(head, patternPlaces, diags, [&](SourceRange) {
         tooMany(maxPatternPlaces, "places in patterns");
       });
   }
 
 private:
-  void words(StringRef what, std::vector<std::string> &words, size_t most) {
-    list(what, [&] {
+  JsonField wordsField(StringRef what, std::vector<std::string> &words,
+                       size_t most) {
+    return listField(what, [=, this, &words] {
       auto word = cursor.string();
       if (!word || !isName(*word))
         wrong(what, "a list of words: letters, digits and underscores");
@@ -53,7 +51,7 @@ private:
   KindId kind() {
     int64_t index = number("kind", 0, int64_t(kinds.size()) - 1);
     KindId id = index < int64_t(kinds.size()) ? kinds[index] : KindId();
-    if (!program.kinds[id].isCompute())
+    if (!head.kinds[id].isCompute())
       wrong("kind", "a compute action");
     return id;
   }
@@ -76,7 +74,7 @@ private:
 
   bool isKind(int64_t index) const {
     return index >= 0 && index < int64_t(kinds.size()) &&
-           program.kinds[kinds[index]].isCompute();
+           head.kinds[kinds[index]].isCompute();
   }
   bool isNameNumber(int64_t index) const {
     return index >= 0 && index < NodeGraphs::maxNodes;
@@ -84,14 +82,11 @@ private:
 
   void graph() {
     NodeGraph graph;
-    auto readLayers = [&] {
-      graph.layers = number("layers", 0, NodeGraphs::maxNodes);
-    };
     object("graphs",
            {{"kind", [&] { graph.kind = kind(); }},
-            {"layers", readLayers},
-            {"down", [&] { graph.down = boolean("down", false); }},
-            {"nodes", [&] { list("nodes", [&] { node(graph); }); }}});
+            numberField("layers", graph.layers, 0, NodeGraphs::maxNodes),
+            flagField("down", graph.down, /*otherwise=*/false),
+            listField("nodes", [&] { node(graph); })});
     for (const GraphNode &node : graph.nodes)
       if (node.layer != GraphNode::noLayer && node.layer >= graph.layers)
         return wrong("layer", fmt::format("below the {} layers of the graph",
@@ -108,9 +103,9 @@ private:
     auto values = row("nodes", 4, form);
     if (values.empty())
       return;
-    bool good = isKind(values[0]) && isNameNumber(values[1]) && values[2] >= 0 &&
-                values[2] < NodeGraphs::maxLanes && values[3] >= -1 &&
-                values[3] < int64_t(NodeGraphs::maxNodes);
+    bool good = isKind(values[0]) && isNameNumber(values[1]) &&
+                values[2] >= 0 && values[2] < NodeGraphs::maxLanes &&
+                values[3] >= -1 && values[3] < int64_t(NodeGraphs::maxNodes);
     for (int64_t needed : llvm::drop_begin(values, 4))
       good &= needed >= 0 && needed < int64_t(graph.nodes.size());
     if (!good)
@@ -125,19 +120,18 @@ private:
 
   void use() {
     GraphUse use;
-    auto readPipe = [&] {
-      use.pipe = PipeId(number("pipe", 0, int64_t(program.pipes.size()) - 1));
-    };
-    auto readGraph = [&] {
-      int64_t graph = number("graphs", -1, int64_t(nodes.graphs.size()) - 1);
-      use.graphs.push_back(graph < 0 ? GraphUse::none : uint32_t(graph));
-    };
-    object("uses", {{"kind", [&] { use.kind = kind(); }},
-                    {"pipe", readPipe},
-                    {"graphs", [&] { list("graphs", readGraph); }}});
-    if (program.pipes.empty())
+    object("uses",
+           {{"kind", [&] { use.kind = kind(); }},
+            numberField("pipe", use.pipe, 0, int64_t(head.pipes.size()) - 1),
+            listField("graphs", [&] {
+              int64_t graph =
+                  number("graphs", -1, int64_t(nodes.graphs.size()) - 1);
+              use.graphs.push_back(graph < 0 ? GraphUse::none
+                                             : uint32_t(graph));
+            })});
+    if (head.pipes.empty())
       return wrong("uses", "empty: there is no pipe");
-    uint32_t stages = program.pipes[use.pipe.value].numStages();
+    uint32_t stages = head.pipes[use.pipe.value].numStages();
     if (use.graphs.size() != 1 && use.graphs.size() != stages)
       return wrong("graphs",
                    fmt::format("one graph, or {}, one a stage", stages));
@@ -152,11 +146,11 @@ private:
 
   void pattern() {
     NodePattern pattern;
-    auto readKind = [&] { pattern.kinds.push_back(kind()); };
-    object("patterns", {{"kinds", [&] { list("kinds", readKind); }},
-                        {"before", [&] { places(pattern.before); }},
-                        {"layer", [&] { places(pattern.layer); }},
-                        {"after", [&] { places(pattern.after); }}});
+    object("patterns",
+           {listField("kinds", [&] { pattern.kinds.push_back(kind()); }),
+            {"before", [&] { places(pattern.before); }},
+            {"layer", [&] { places(pattern.layer); }},
+            {"after", [&] { places(pattern.after); }}});
     patternPlaces.push_back(lastPlace());
     nodes.patterns.push_back(std::move(pattern));
   }
@@ -193,7 +187,7 @@ private:
   }
 
   llvm::ArrayRef<KindId> kinds;
-  Head &program;
+  Head &head;
   NodeGraphs &nodes;
   std::vector<SourceRange> patternPlaces;
   uint64_t total = 0; ///< Layers and nodes of all graphs.
@@ -203,6 +197,6 @@ private:
 
 void ppcc::readNodes(StringRef text, uint32_t file, SourceManager &sources,
                      DiagnosticEngine &diags, llvm::ArrayRef<KindId> kinds,
-                     Head &program) {
-  TablesReader(text, file, sources, diags, kinds, program).read();
+                     Head &head) {
+  TablesReader(text, file, sources, diags, kinds, head).read();
 }

@@ -11,6 +11,6 @@ namespace ppcc {
 /// been read. Reports all that is wrong.
 void readNodes(llvm::StringRef text, uint32_t file, SourceManager &sources,
                DiagnosticEngine &diags, llvm::ArrayRef<KindId> kinds,
-               Head &program);
+               Head &head);
 
 } // namespace ppcc

@@ -23,10 +23,10 @@ def check(name, known, needed):
         wrong.append(f"{name} needs {strange}, which the schema does not")
 
 
-head = text("lib/Import/Json.cpp").split("void Reader::readHead()")[1].split("\n}\n")[0]
-keys = re.findall(r'\{"(\w+)",(.*)', head)
+head = text("lib/Import/Json.cpp").split("void readHead()")[1].split("\n  }\n")[0]
+keys = re.findall(r'(optional\()?\s*(?:\{|json\.\w+Field\()"(\w+)"', head)
 assert len(keys) > 15, keys
-check("lib/Import", {key for key, _ in keys}, {key for key, rest in keys if "isOptional" not in rest})
+check("lib/Import", {key for _, key in keys}, {key for absent, key in keys if not absent})
 keys = re.findall(r'\{"(\w+)", (?:&JsonReader::\w+|nullptr)(, false)?\}', text("include/ppcc/Runtime/Json.h"))
 assert len(keys) > 12, keys
 check("the runtime", {key for key, _ in keys}, {key for key, optional in keys if not optional})
