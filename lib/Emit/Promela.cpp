@@ -7,7 +7,10 @@
 #include "ppcc/IR/Place.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringExtras.h"
+
+#include <fmt/format.h>
 
 #include <tuple>
 
@@ -79,9 +82,10 @@ struct Waits {
 /// The queues, channels and waits of a program under a transport.
 class Model {
 public:
-  Model(const Program &program, const Transport &transport)
+  Model(const Program &program, const Transport &transport,
+        llvm::raw_ostream &out)
       : program(program), transport(transport),
-        index(Analyses(program).index()) {
+        index(Analyses(program).index()), writer(out) {
     for (RankId rank : program.ranks())
       for (ActionId row : program.rows(rank))
         enter(rank, row);
@@ -100,9 +104,9 @@ public:
     for (const Channel &channel : channels)
       capacity = std::max(capacity, capacityOf(channel));
     size_t widest = 0;
-    if (queues.size() <= maxPerByte)
-      for (uint32_t queue = 0; queue != queues.size(); ++queue)
-        widest = std::max(widest, widestBatch(queue));
+    for (size_t queue = 0;
+         queue != queues.size() && queues.size() <= maxPerByte; ++queue)
+      widest = std::max(widest, widestBatch(queue));
     std::pair<size_t, llvm::StringRef> counts[] = {
         {queues.size(), "queues"},
         {channels.size(), "pairs of ranks"},
@@ -113,14 +117,14 @@ public:
         refuse(count, what);
   }
 
-  void write(Writer &writer) {
-    writeHead(writer);
+  void write() {
+    writeHead();
     // A process goes only when all younger ones have gone, and the first is the
     // oldest.
     if (transport.sendWait != SendWait::Receive || queues.empty())
-      writeEnd(writer);
+      writeEnd();
     for (uint32_t queue = 0; queue != queues.size(); ++queue)
-      writeProcess(writer, queue);
+      writeProcess(queue);
   }
 
 private:
@@ -130,11 +134,6 @@ private:
 
   bool sends(ActionId row) const { return program.kindOf(row).isSend(); }
 
-  RankId peerOf(const Action &action) const {
-    assert(action.hasPeer() && "a message without its other end");
-    return program.otherEnd(action);
-  }
-
   Queue queueOf(RankId rank, ActionId row) const {
     bool isCompute = program.kindOf(row).isCompute();
     switch (isCompute ? QueueLayout::One : transport.layout) {
@@ -143,25 +142,24 @@ private:
     case QueueLayout::Stream:
       return {rank, Queue::Comm, {}};
     case QueueLayout::StreamPerPeer:
-      return {rank, Queue::Peer, peerOf(program[row])};
+      return {rank, Queue::Peer, program.otherEnd(program[row])};
     case QueueLayout::StreamPerEdge:
-      return {rank, sends(row) ? Queue::To : Queue::From, peerOf(program[row])};
+      return {rank, sends(row) ? Queue::To : Queue::From,
+              program.otherEnd(program[row])};
     }
     llvm_unreachable("a layout that the model does not know");
   }
 
   Label labelOf(ActionId row) const {
     Action action = program[row];
-    StageId from = action.stage, to = action.peer;
-    if (!sends(row))
-      std::swap(from, to);
+    auto [from, to] = program.wayOf(action);
     return {action.pipe, from, to, action.microbatch,
             program.kindOf(action).mainSlot()};
   }
 
   /// Without its count of sends.
   Channel channelOf(RankId rank, ActionId row) const {
-    RankId peer = peerOf(program[row]);
+    RankId peer = program.otherEnd(program[row]);
     return sends(row) ? Channel{rank, peer} : Channel{peer, rank};
   }
 
@@ -309,66 +307,48 @@ private:
            messages.begin();
   }
 
-  void writeHead(Writer &writer) const {
-    writer.put("/* ");
+  void writeHead() {
+    put("/* ");
     for (char c : program.name())
-      writer.put(llvm::isAlnum(c) || c == '_' ? c : ' ');
-    writer.put(" under ");
-    writer.put(transport.name);
-    writer.put(".\n"
-               "   spin -a FILE && gcc -DSAFETY -o pan pan.c && ./pan\n"
-               "   An invalid end state is a deadlock, a failed assertion a "
-               "message that its\n"
-               "   receiver does not expect. */\n"
-               "hidden int got;\n");
-    for (uint32_t queue = 0; queue != queues.size(); ++queue)
-      if (widestBatch(queue) > 1) {
-        // Two, so that nothing goes from one batch to another through them.
-        writer.put("chan nowhere = [0] of { int };\n"
-                   "chan nothing = [0] of { int };\n");
-        break;
-      }
-    for (const Channel &channel : channels) {
-      writer.put("chan ");
-      writeName(writer, channel);
-      writer.put(" = [");
-      writer.put(capacityOf(channel));
-      writer.put("] of { int };\n");
-    }
-    for (const Queue &queue : queues) {
-      writer.put("short ");
-      writeName(writer, queue);
-      writer.put("_done;\n");
-    }
+      put(llvm::isAlnum(c) || c == '_' ? c : ' ');
+    put(" under ", transport.name,
+        ".\n"
+        "   spin -a FILE && gcc -DSAFETY -o pan pan.c && ./pan\n"
+        "   An invalid end state is a deadlock, a failed assertion a message "
+        "that its\n"
+        "   receiver does not expect. */\n"
+        "hidden int got;\n");
+    if (llvm::any_of(llvm::seq<uint32_t>(0, queues.size()),
+                     [&](uint32_t queue) { return widestBatch(queue) > 1; }))
+      // Two, so that nothing goes from one batch to another through them.
+      put("chan nowhere = [0] of { int };\n"
+          "chan nothing = [0] of { int };\n");
+    for (const Channel &channel : channels)
+      put("chan ", nameOf(channel), " = [", capacityOf(channel),
+          "] of { int };\n");
+    for (const Queue &queue : queues)
+      put("short ", nameOf(queue), "_done;\n");
   }
 
   /// Nothing may be left in a channel once all have ended.
-  void writeEnd(Writer &writer) const {
-    writer.put("\ninit {\n  (_nr_pr == 1);\n");
+  void writeEnd() {
+    put("\ninit {\n  (_nr_pr == 1);\n");
     for (const Channel &channel : channels)
-      if (capacityOf(channel) != 0) {
-        writer.put("  assert(empty(");
-        writeName(writer, channel);
-        writer.put("));\n");
-      }
-    writer.put("}\n");
+      if (capacityOf(channel) != 0)
+        put("  assert(empty(", nameOf(channel), "));\n");
+    put("}\n");
   }
 
-  static void writeName(Writer &writer, const Channel &channel) {
-    writer.put("from");
-    writer.put(channel.from.value);
-    writer.put("to");
-    writer.put(channel.to.value);
+  static std::string nameOf(const Channel &channel) {
+    return fmt::format("from{}to{}", channel.from.value, channel.to.value);
   }
 
-  static void writeName(Writer &writer, const Queue &queue) {
+  static std::string nameOf(const Queue &queue) {
     static constexpr llvm::StringLiteral names[] = {"", "_comm", "_peer", "_to",
                                                     "_from"};
-    writer.put("rank");
-    writer.put(queue.rank.value);
-    writer.put(names[queue.part]);
-    if (queue.part > Queue::Comm)
-      writer.put(queue.peer.value);
+    return fmt::format(
+        "rank{}{}{}", queue.rank.value, llvm::StringRef(names[queue.part]),
+        queue.part > Queue::Comm ? fmt::to_string(queue.peer.value) : "");
   }
 
   /// Calls `visit(rows)` for the rows of each item that the queue's process
@@ -402,64 +382,54 @@ private:
     return widest;
   }
 
-  void writeProcess(Writer &writer, uint32_t queue) const {
-    writer.put("\nactive proctype ");
-    writeName(writer, queues[queue]);
-    writer.put("() {\n");
+  void writeProcess(uint32_t queue) {
+    put("\nactive proctype ", nameOf(queues[queue]), "() {\n");
     if (size_t widest = widestBatch(queue); widest > 1)
-      for (size_t member = 0; member != widest; ++member) {
-        writer.put("  chan open");
-        writer.put(member);
-        writer.put(";\n");
-      }
+      for (size_t member = 0; member != widest; ++member)
+        put("  chan open", member, ";\n");
     forEachPart(queue, [&](llvm::ArrayRef<ActionId> rows) {
-      writeComment(writer, rows);
+      put("  /*");
+      for (ActionId row : rows) {
+        put(' ');
+        writer.cell(program, program[row]);
+      }
+      put(" */\n");
       if (slots[rows.front().value].leader == queue)
-        writePart(writer, queues[queue].rank, rows);
+        writePart(queues[queue].rank, rows);
       else
-        writeHeld(writer, rows.front());
+        writeHeld(rows.front());
     });
-    writer.put("  skip\n}\n");
+    put("  skip\n}\n");
   }
 
-  void writePart(Writer &writer, RankId rank,
-                 llvm::ArrayRef<ActionId> rows) const {
+  void writePart(RankId rank, llvm::ArrayRef<ActionId> rows) {
     llvm::SmallVector<ActionId, 8> members;
-    for (ActionId row : rows)
-      if (isMessage(row))
-        members.push_back(row);
+    llvm::copy_if(rows, std::back_inserter(members),
+                  [&](ActionId row) { return isMessage(row); });
     bool isAwaited =
         llvm::any_of(rows, [&](ActionId row) { return awaited[row.value]; });
     Waits waits = waitsOf(rank, rows);
     if (waits.isEmpty() && members.empty() && !isAwaited)
       return;
-    writer.put("  atomic {");
-    writeWaits(writer, waits);
+    put("  atomic {");
+    writeWaits(waits);
     if (members.size() == 1)
-      writeMessage(writer, rank, members.front());
+      put(' ', nameOf(channelOf(rank, members.front())),
+          transfer(members.front()));
     else if (!members.empty())
-      writeBatch(writer, rank, members);
+      writeBatch(rank, members);
+    const Slot &slot = slots[rows.front().value];
     if (isAwaited)
-      writeDone(writer, rows.front());
-    writer.put(" }\n");
+      put(' ', nameOf(queues[slot.leader]), "_done = ", slot.count, ';');
+    put(" }\n");
   }
 
   /// The queue of a row that another process runs waits for it.
-  void writeHeld(Writer &writer, ActionId row) const {
-    Waits waits;
-    waits.counts.emplace_back(slots[row.value].leader, slots[row.value].count);
-    writer.put("  atomic {");
-    writeWaits(writer, waits);
-    writer.put(" }\n");
-  }
-
-  void writeComment(Writer &writer, llvm::ArrayRef<ActionId> rows) const {
-    writer.put("  /*");
-    for (ActionId row : rows) {
-      writer.put(' ');
-      writer.cell(program, program[row]);
-    }
-    writer.put(" */\n");
+  void writeHeld(ActionId row) {
+    const Slot &slot = slots[row.value];
+    put("  atomic {");
+    writeWaits({.counts = {{slot.leader, slot.count}}});
+    put(" }\n");
   }
 
   Waits waitsOf(RankId rank, llvm::ArrayRef<ActionId> rows) const {
@@ -476,101 +446,70 @@ private:
   }
 
   /// `(rank0_comm_done >= 2 && rank0_done >= 1);`
-  void writeWaits(Writer &writer, const Waits &waits) const {
-    if (waits.never) {
-      writer.put(" false;");
-      return;
-    }
+  void writeWaits(const Waits &waits) {
+    if (waits.never)
+      return put(" false;");
     llvm::StringRef before = " (";
-    for (size_t i = 0; i != waits.counts.size(); ++i) {
-      auto [queue, count] = waits.counts[i];
-      bool isLast = i + 1 == waits.counts.size();
-      if (!isLast && waits.counts[i + 1].first == queue)
+    for (auto [i, wait] : llvm::enumerate(waits.counts)) {
+      auto [queue, count] = wait;
+      if (i + 1 != waits.counts.size() && waits.counts[i + 1].first == queue)
         continue; // The next one is the larger.
-      writer.put(before);
-      writeName(writer, queues[queue]);
-      writer.put("_done >= ");
-      writer.put(count);
-      before = " && ";
+      put(std::exchange(before, " && "), nameOf(queues[queue]),
+          "_done >= ", count);
     }
     if (!waits.counts.empty())
-      writer.put(");");
-  }
-
-  void writeDone(Writer &writer, ActionId row) const {
-    const Slot &slot = slots[row.value];
-    writer.put(' ');
-    writeName(writer, queues[slot.leader]);
-    writer.put("_done = ");
-    writer.put(slot.count);
-    writer.put(';');
+      put(");");
   }
 
   /// What stands behind the channel: `!17;`, `?got; assert(got == 17);`.
-  void writeTransfer(Writer &writer, ActionId row) const {
-    size_t number = numberOf(labelOf(row));
-    writer.put(sends(row) ? "!" : "?got; assert(got == ");
-    writer.put(number);
-    writer.put(sends(row) ? ";" : ");");
-  }
-
-  void writeMessage(Writer &writer, RankId rank, ActionId row) const {
-    writer.put(' ');
-    writeName(writer, channelOf(rank, row));
-    writeTransfer(writer, row);
+  std::string transfer(ActionId row) const {
+    return fmt::format(
+        fmt::runtime(sends(row) ? "!{};" : "?got; assert(got == {});"),
+        numberOf(labelOf(row)));
   }
 
   /// Messages that begin together and end in any order, but in theirs where
   /// they share a channel.
-  void writeBatch(Writer &writer, RankId rank,
-                  llvm::ArrayRef<ActionId> rows) const {
-    auto sameChannel = [&](ActionId a, ActionId b) {
-      return sends(a) == sends(b) &&
-             channelOf(rank, a).ends() == channelOf(rank, b).ends();
+  void writeBatch(RankId rank, llvm::ArrayRef<ActionId> rows) {
+    auto sameChannel = [&](ActionId a) {
+      return [&, a](ActionId b) {
+        return sends(a) == sends(b) &&
+               channelOf(rank, a).ends() == channelOf(rank, b).ends();
+      };
     };
-    auto closed = [&](ActionId row) -> llvm::StringRef {
+    auto closed = [&](ActionId row) {
       return sends(row) ? "nowhere" : "nothing";
     };
     auto open = [&](size_t member, bool opens) {
-      writer.put(" open");
-      writer.put(member);
-      writer.put(" = ");
-      if (opens)
-        writeName(writer, channelOf(rank, rows[member]));
-      else
-        writer.put(closed(rows[member]));
-      writer.put(';');
+      ActionId row = rows[member];
+      put(" open", member, " = ",
+          opens ? nameOf(channelOf(rank, row)) : closed(row), ';');
     };
-    for (size_t i = 0; i != rows.size(); ++i)
-      open(i, llvm::none_of(rows.take_front(i), [&](ActionId row) {
-             return sameChannel(row, rows[i]);
-           }));
-    writer.put("\n    do\n");
-    for (size_t i = 0; i != rows.size(); ++i) {
-      writer.put("    :: open");
-      writer.put(i);
-      writeTransfer(writer, rows[i]);
+    for (auto [i, row] : llvm::enumerate(rows))
+      open(i, llvm::none_of(rows.take_front(i), sameChannel(row)));
+    put("\n    do\n");
+    for (auto [i, row] : llvm::enumerate(rows)) {
+      put("    :: open", i, transfer(row));
       open(i, false);
-      auto next = llvm::find_if(rows.drop_front(i + 1), [&](ActionId row) {
-        return sameChannel(row, rows[i]);
-      });
+      auto next = llvm::find_if(rows.drop_front(i + 1), sameChannel(row));
       if (next != rows.end())
         open(next - rows.begin(), true);
-      writer.put('\n');
+      put('\n');
     }
-    writer.put("    ::");
-    for (size_t i = 0; i != rows.size(); ++i) {
-      writer.put(i == 0 ? " (open" : " && open");
-      writer.put(i);
-      writer.put(" == ");
-      writer.put(closed(rows[i]));
-    }
-    writer.put("); break\n    od;");
+    put("    ::");
+    for (auto [i, row] : llvm::enumerate(rows))
+      put(i == 0 ? " (open" : " && open", i, " == ", closed(row));
+    put("); break\n    od;");
+  }
+
+  template <class... Parts> void put(const Parts &...parts) {
+    writer.put(parts...);
   }
 
   const Program &program;
   const Transport &transport;
   const ProgramIndex &index;
+  Writer writer;
   std::vector<Queue> queues;     ///< By rank; no duplicates.
   std::vector<Channel> channels; ///< By ranks; no duplicates.
   std::vector<Message> messages; ///< By label.
@@ -591,22 +530,19 @@ bool ppcc::emitPromela(const Program &program, llvm::raw_ostream &out,
     refuse(program.size(), "actions", maxActions);
     return false;
   }
-  for (uint32_t row = 0; program.kinds().hasDeclared() && row != program.size();
-       ++row)
-    if (const KindInfo &info = program.kindOf(ActionId(row));
+  for (ActionId row : program.rows())
+    if (const KindInfo &info = program.kindOf(row);
         info.isBeside() || info.meets()) {
       context.diags.report<diag::SpinNoLane>(
-          placeOf(program, ActionId(row), context.sources),
-          cell(program, program[ActionId(row)]));
+          placeOf(program, row, context.sources), cell(program, program[row]));
       return false;
     }
-  Model model(program, context.options.transport);
+  Model model(program, context.options.transport, out);
   model.checkLimits([&](size_t count, llvm::StringRef what) {
     refuse(count, what, maxPerByte);
   });
   if (context.diags.errorCount() != errorsBefore)
     return false;
-  Writer writer(out);
-  model.write(writer);
+  model.write();
   return true;
 }
