@@ -44,7 +44,7 @@ class Held:
 
     def release_outputs(self) -> None:
         """Lets go of the outputs; the backward starts from stand-ins that have no memory."""
-        self.outputs = tuple(map(_stand_in, self.outputs))
+        self.outputs = tuple(map(stand_in, self.outputs))
 
 
 class RandomState:
@@ -180,6 +180,7 @@ class _StandIn(torch.autograd.Function):
         return gradient
 
 
-def _stand_in(tensor: Tensor) -> Tensor:
+def stand_in(tensor: Tensor) -> Tensor:
+    """A tensor without memory of its own that has the place of another one in the graph."""
     apply: Any = _StandIn.apply
     return cast(Tensor, apply(tensor))

@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from .._program import Action, Pipe
+from .._program import Action, Pipe, Program
 from ._errors import RuntimeMisuse
 from ._shapes import TensorInfo
 
@@ -200,6 +200,18 @@ class Messages:
         tensors = tuple(info.empty(self._device) for info in TensorInfo.of_header(header))
         works = [dist.irecv(tensor, peer, self._group) for tensor in tensors]
         self._arriving[edge] = _Message(tensors, [work for work in works if work is not None])
+
+
+def connect(program: Program, rank: int, group: dist.ProcessGroup | None, device: torch.device) -> None:
+    """Opens connections where that is done as messages come, in an order in which no rank waits for itself."""
+    if device.type != "cuda":
+        return
+    for pair in program.preconnect:
+        if rank in pair:
+            peer = pair[0] + pair[1] - rank
+            token = torch.zeros(1, device=device)
+            post = dist.send if rank == pair[0] else dist.recv
+            post(token, peer if group is None else dist.get_global_rank(group, peer), group=group)
 
 
 def late_receives(actions: Sequence[Action], waits: Sequence[int]) -> str | None:

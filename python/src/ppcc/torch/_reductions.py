@@ -54,9 +54,12 @@ class Reductions:
         groups: Groups,
         outside: Mapping[str, dist.ProcessGroup],
         mean: bool,
+        by_actions: bool = True,
+        make_equal: bool = True,
     ) -> None:
         """`separate` are stages that have no replicas; `outside` are groups by the names that collectives
-        have for them, over which gradients are averaged with `mean` and else summed."""
+        have for them, over which gradients are averaged with `mean` and else summed. Without `by_actions` all is summed in
+        finish(), without `make_equal` the first values are left as they are."""
         self._program = program
         self._rank = rank
         self._modules = modules
@@ -65,11 +68,11 @@ class Reductions:
         self._mean = mean
         # The table of kinds has those that others are declared to follow, too.
         found = dict.fromkeys(action.kind for actions in program.actions for action in actions)
-        self._kinds = [kind for kind in found if kind.collective is not None and kind.per == "stage"]
+        self._kinds = [kind for kind in found if by_actions and kind.collective is not None and kind.per == "stage"]
         ties = [self._tie(tie) for tie in tied]
         in_ties = {id(weight) for tie in ties for weights in tie.weights for weight in weights}
         self._sums = [*self._replicas(separate, in_ties), *ties]
-        self._connect()
+        self._connect(make_equal)
         self.start()
 
     def start(self) -> None:
@@ -166,12 +169,12 @@ class Reductions:
 
     # Groups and first values.
 
-    def _connect(self) -> None:
+    def _connect(self, make_equal: bool) -> None:
         for found in self._sums:
             self._check_order(found)
             if len(found.ranks) > 1:
                 found.group = self._groups.make(found.ranks)
-            if self._rank in found.ranks:
+            if make_equal and self._rank in found.ranks:
                 self._make_equal(found)
 
     def _make_equal(self, found: _Sum) -> None:
@@ -240,6 +243,9 @@ class Reductions:
 
 
 def _gradient(weight: nn.Parameter) -> Tensor:
+    main: Tensor | None = getattr(weight, "main_grad", None)  # Where Megatron-LM adds gradients up.
+    if main is not None:
+        return main
     if weight.grad is None:
         weight.grad = torch.zeros_like(weight)
     return weight.grad

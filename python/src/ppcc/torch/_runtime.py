@@ -17,7 +17,7 @@ from ._errors import RuntimeMisuse
 from ._fsdp import ShardedStage, is_sharded
 from ._groups import Groups
 from ._held import Held, Memory, RandomState
-from ._messages import Messages, edges_from, late_receives
+from ._messages import Messages, connect, edges_from, late_receives
 from ._optimizer import Optimizer
 from ._reductions import Reductions, Tie
 from ._shapes import TensorInfo, as_tensors, infer
@@ -128,7 +128,7 @@ class Runtime:
         # The host has to know shapes, so they have a group of their own.
         has_headers = dynamic_shapes and dist.is_initialized()
         self._headers = self._groups.make(tuple(range(program.ranks)), "gloo") if has_headers else None
-        self._connect()
+        connect(program, self.rank, group, self._device)
         self._reset()
 
     # Fitting program, process group and stages together.
@@ -254,17 +254,6 @@ class Runtime:
                         f"rank {self.rank} has messages behind `STEP`, in front of which gradients are summed: "
                         "let the program say where, with REDUCE_REPLICAS and REDUCE_EMBEDDING"
                     )
-
-    def _connect(self) -> None:
-        """Opens connections where that is done as messages come, in an order in which no rank waits for itself."""
-        if self._device.type != "cuda":
-            return
-        for pair in self.program.preconnect:
-            if self.rank in pair:
-                peer = self._groups.world(pair[0] + pair[1] - self.rank)
-                token = torch.zeros(1, device=self._device)
-                post = dist.send if self.rank == pair[0] else dist.recv
-                post(token, peer, group=self._group)
 
     # A step.
 

@@ -1,0 +1,47 @@
+"""The data of a chunk whose microbatches do not come in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+
+class Microbatches:
+    """An iterator that gives the microbatch of the forward that runs, whatever came before."""
+
+    def __init__(self, iterator: Iterator[Any], count: int) -> None:
+        self._iterator = iterator
+        self._count = count
+        self._read = 0
+        self._kept: dict[int, Any] = {}
+        self._now = 0
+
+    @staticmethod
+    def of(iterator: Any, order: Sequence[int], count: int) -> Any:
+        """The iterator itself where a chunk takes all microbatches one after the other."""
+        if iterator is None or list(order) == list(range(count)):
+            return iterator
+        return Microbatches(iterator, count)
+
+    def go_to(self, microbatch: int) -> None:
+        """The next one that is asked for."""
+        self._now = microbatch
+
+    def finish(self) -> None:
+        """Passes over what other chunks take of this step, if anything was read."""
+        if self._read > 0:
+            while self._read < self._count:
+                self._advance()
+        self._read, self._kept = 0, {}
+
+    def __iter__(self) -> Microbatches:
+        return self
+
+    def __next__(self) -> Any:
+        while self._read <= self._now:
+            self._advance()
+        return self._kept.pop(self._now)
+
+    def _advance(self) -> None:
+        self._kept[self._read] = next(self._iterator)
+        self._read += 1

@@ -1,0 +1,548 @@
+"""A program in the place of Megatron's forward_backward_pipelining functions."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from megatron.core import parallel_state
+from megatron.core.pipeline_parallel import schedules
+from megatron.core.process_groups_config import ProcessGroupCollection
+from megatron.core.utils import get_model_config
+from torch import Tensor, nn
+from torch.utils._pytree import tree_map
+
+from .._program import Action, Pipe, Program
+from ..torch import _split
+from ..torch._errors import RuntimeMisuse
+from ..torch._groups import Groups
+from ..torch._held import stand_in
+from ..torch._messages import Edge, Messages, connect
+from ..torch._reductions import Reductions
+from ..torch._shapes import TensorInfo
+from ._data import Microbatches
+from ._grad_sync import GradSync, accumulate_in_main
+from ._placement import Placement, Programs
+
+Key = tuple[int, int, int]
+"""Pipe, stage, microbatch."""
+
+# By default Megatron does these with orders of its own.
+_REFUSED = {
+    "overlap_moe_expert_parallel_comm": "it interleaves the layers of two microbatches by a schedule of its own",
+    "hybrid_context_parallel": "it has a schedule of its own",
+    "fine_grained_activation_offloading": "it counts on the order of Megatron's schedules",
+    "mtp_standalone": "its stages hand over more than one tensor",
+}
+# What the end of a step does: there Megatron reduces over copies first.
+_AT_END = ("REDUCE_EMBEDDING", "REDUCE_REPLICAS", "RELEASE_OUT", "RELEASE_IN")
+
+
+class ForwardBackward:
+    """Runs programs with the arguments of Megatron's forward_backward functions, and gives what they give.
+
+    `programs` is a program, or a function that makes the one for a number of microbatches. `model` is the list of this
+    rank's chunks, chunk i its i-th stage, as build_chunks() makes them; with several chunks `data_iterator` is a list,
+    too. Raises RuntimeMisuse for what a program cannot do in Megatron.
+    """
+
+    def __init__(self, programs: Programs) -> None:
+        self._programs = programs
+        self._plans: dict[int, _Plan] = {}
+        self._shared: dict[tuple[int, ...], Reductions | None] = {}
+        self._headers: dist.ProcessGroup | None = None
+        self._connected = False
+        self.peak_activations = 0
+        """The most microbatches, counted stage by stage, whose backward was not done in the last call."""
+
+    def __call__(
+        self,
+        *,
+        forward_step_func: Callable[..., Any],
+        data_iterator: Any,
+        model: nn.Module | list[nn.Module],
+        num_microbatches: int,
+        seq_length: int,
+        micro_batch_size: int,
+        decoder_seq_length: int | None = None,
+        forward_only: bool = False,
+        collect_non_loss_data: bool = False,
+        first_val_step: bool | None = None,
+        adjust_tensor_shapes_fn: Callable[..., Any] | None = None,
+        p2p_communicator: Any = None,
+        pg_collection: Any = None,
+        force_all_reduce: bool | None = False,
+    ) -> list[Any]:
+        chunks = model if isinstance(model, list) else [model]
+        config = get_model_config(chunks[0])
+        groups = _groups(pg_collection)
+        plan = self._plan(num_microbatches, groups.pp, forward_only)
+        plan.check(config, chunks, data_iterator)
+        if adjust_tensor_shapes_fn is not None and len(chunks) > 1:
+            raise RuntimeMisuse("adjust_tensor_shapes_fn is for ranks with one chunk")
+        length = (decoder_seq_length or seq_length) // groups.cp.size()
+        if config.sequence_parallel:
+            length //= groups.tp.size()
+        step = _Step(
+            plan=plan,
+            config=config,
+            chunks=chunks,
+            data=[
+                Microbatches.of(iterator, plan.order(chunk), num_microbatches)
+                for chunk, iterator in enumerate(data_iterator if isinstance(data_iterator, list) else [data_iterator])
+            ],
+            shapes=_shapes((length, micro_batch_size, config.hidden_size), adjust_tensor_shapes_fn),
+            headers=self._header_group(config, groups.pp),
+            groups=groups,
+            forward_step_func=forward_step_func,
+            collect_non_loss_data=collect_non_loss_data,
+            first_val_step=first_val_step,
+            forward_only=forward_only,
+        )
+        if not self._connected:
+            connect(plan.program, plan.rank, groups.pp, step.device)
+            self._connected = True
+        with _timed(config, "forward-backward", level=1, barrier=config.barrier_with_L1_time):
+            step.run()
+            self.peak_activations = step.peak_activations
+            if not forward_only:
+                self._finalize(step, force_all_reduce)
+        return step.losses(everywhere=not plan.placement.is_megatrons)
+
+    def _plan(self, microbatches: int, group: dist.ProcessGroup, forward_only: bool) -> _Plan:
+        if microbatches not in self._plans:
+            program = self._programs if isinstance(self._programs, Program) else self._programs(microbatches)
+            if program.microbatches != microbatches:
+                raise RuntimeMisuse(
+                    f"the program is for {program.microbatches} microbatches, but Megatron runs {microbatches}: give a "
+                    "function that makes the program for a number of microbatches"
+                )
+            if program.ranks != group.size():
+                raise RuntimeMisuse(f"the program is for {program.ranks} ranks, but the pipeline has {group.size()}")
+            self._plans[microbatches] = _Plan(program, group.rank())
+        return self._plans[microbatches]
+
+    def _header_group(self, config: Any, group: dist.ProcessGroup) -> dist.ProcessGroup | None:
+        """Where the shapes of messages go ahead of them, if they differ."""
+        if config.variable_seq_lengths and self._headers is None:
+            ranks = group.size()
+            self._headers = Groups(group, ranks).make(tuple(range(ranks)), "gloo")
+        return self._headers if config.variable_seq_lengths else None
+
+    def _finalize(self, step: _Step, force_all_reduce: bool | None) -> None:
+        """What Megatron does behind the last backward: sums over copies, then over the stages that share weights."""
+        config, chunks, groups = step.config, step.chunks, step.groups
+        if config.finalize_model_grads_func is not None:
+            tokens = step.tokens if config.calculate_per_token_loss else None
+            if not step.plan.placement.is_megatrons:
+                # There the last rank has the tokens, which Megatron sends to the others.
+                if tokens is not None:
+                    dist.all_reduce(tokens, group=groups.pp)
+                groups = copy.copy(groups)
+                groups.embd = groups.pos_embd = None
+            for chunk, module in step.embeddings.items():
+                schedules.finish_embedding_wgrad_compute(config, module, True, groups.tp)
+            _call(
+                config.finalize_model_grads_func,
+                chunks,
+                tokens,
+                pg_collection=groups,
+                force_all_reduce=force_all_reduce,
+            )
+        key = tuple(map(id, chunks))
+        if key not in self._shared:
+            self._shared[key] = step.plan.placement.share(chunks, groups.pp, make_equal=False)
+        if (shared := self._shared[key]) is not None:
+            shared.finish()
+
+
+class _Plan:
+    """What a rank has to know of a program before its steps."""
+
+    def __init__(self, program: Program, rank: int) -> None:
+        self.program = program
+        self.placement = Placement(program)
+        self.rank = rank
+        self.items = [group.actions for group in program.groups(rank)]
+        self.places = program.stages_of(rank)
+        self.chunk_of = {(pipe.index, stage): chunk for chunk, (pipe, stage) in enumerate(self.places)}
+        self.actions = program.actions[rank]
+        self.letters = {action.kind.letters for action in self.actions}
+        self.splits = "I" in self.letters
+        self.last_gradient = {
+            self.chunk(action): (action.stage, action.microbatch)
+            for action in self.actions
+            if action.kind.letters in ("B", "W")
+        }
+        """By chunk, the stage and microbatch of the last action that adds gradients of its weights."""
+        self.reduces = {self.chunk(action) for action in self.actions if action.kind.letters == "REDUCE_GRAD"}
+        self.in_flight = self._in_flight()
+        self._check_program()
+
+    def chunk(self, action: Action) -> int:
+        return self.chunk_of[action.pipe.index, action.stage]
+
+    def order(self, chunk: int) -> list[int]:
+        """The microbatches of a chunk as its forwards come."""
+        pipe, stage = self.places[chunk]
+        return [
+            action.microbatch
+            for action in self.actions
+            if action.kind.letters == "F" and (action.pipe.index, action.stage) == (pipe.index, stage)
+        ]
+
+    def _in_flight(self) -> dict[int, int]:
+        """How many microbatches each chunk keeps at most."""
+        now: Counter[int] = Counter()
+        most: Counter[int] = Counter()
+        for action in self.actions:
+            if action.kind.letters == "F":
+                now[self.chunk(action)] += 1
+                most[self.chunk(action)] = max(most[self.chunk(action)], now[self.chunk(action)])
+            elif action.kind.letters in ("B", "W"):
+                now[self.chunk(action)] -= 1
+        return dict(most)
+
+    def _check_program(self) -> None:
+        program = self.program
+        for pipe in program.pipes:
+            if pipe.skip_edges or pipe.gaps:
+                raise RuntimeMisuse("Megatron hands outputs from each stage to the next: the program has other edges")
+            if pipe.slices > 1:
+                raise RuntimeMisuse("Megatron has no slices of sequences in its pipeline, but the program has")
+        for letters in sorted(self.letters):
+            kind = next(action.kind for action in self.actions if action.kind.letters == letters)
+            if not kind.is_message and letters not in ("F", "B", "I", "W", "REDUCE_GRAD", *_AT_END):
+                raise RuntimeMisuse(f"nothing in Megatron is told to do `{letters}` by its schedule")
+        if program.ranks > 1 and not program.has_messages():
+            raise RuntimeMisuse("the program has no messages: compile it with a comm_order other than `none`")
+
+    def check(self, config: Any, chunks: Sequence[nn.Module], data: Any) -> None:
+        """Whether Megatron's settings leave the order to a program."""
+        if len(chunks) != len(self.places):
+            raise RuntimeMisuse(f"rank {self.rank} has {len(self.places)} stages, but the model {len(chunks)} chunks")
+        if data is not None and len(chunks) != (len(data) if isinstance(data, list) else 1):
+            raise RuntimeMisuse(f"data_iterator must be a list of {len(chunks)}, one for each chunk")
+        for name, reason in _REFUSED.items():
+            if getattr(config, name, False):
+                raise RuntimeMisuse(f"`{name}` does not go with a program: {reason}")
+        if getattr(config, "cuda_graph_impl", "none") == "local":
+            raise RuntimeMisuse("`cuda_graph_impl=local` does not go with a program: it counts on Megatron's schedules")
+        if self.splits and config.gradient_accumulation_fusion and not config.delay_wgrad_compute:
+            raise RuntimeMisuse(
+                "gradient_accumulation_fusion adds the gradients of weights in `I` and again in `W`: turn it off, use a "
+                "program with B, or let TransformerEngine's layers keep W (delay_wgrad_compute)"
+            )
+        if self.splits and config.delay_wgrad_compute:
+            for chunk in range(len(chunks)):
+                self._check_order_of_weights(chunk)
+        if len(self.program.pipes) > 1 and getattr(config, "moe_router_enable_expert_bias", False):
+            raise RuntimeMisuse("moe_router_enable_expert_bias counts tokens on one copy of a stage, the program has two")
+        if config.pipeline_dtype is None:
+            raise RuntimeMisuse("pipeline_dtype must be set: it is the type of messages")
+
+    def _check_order_of_weights(self, chunk: int) -> None:
+        orders = [
+            [a.microbatch for a in self.actions if a.kind.letters == letters and self.chunk(a) == chunk]
+            for letters in ("I", "W")
+        ]
+        if orders[0] != orders[1]:
+            raise RuntimeMisuse(
+                "TransformerEngine does the W of a layer in the order of its I, but the program in another: "
+                f"chunk {chunk} of rank {self.rank}"
+            )
+
+
+@dataclass(slots=True)
+class _Held:
+    """What a stage keeps of a microbatch between its forward and its backward."""
+
+    input: Tensor | None
+    output: Tensor
+    weights: Callable[[], None] | None = None
+    """What W has to do."""
+
+
+@dataclass
+class _Step:
+    """One call."""
+
+    plan: _Plan
+    config: Any
+    chunks: list[nn.Module]
+    data: list[Any]
+    shapes: tuple[tuple[int, ...], tuple[int, ...]]
+    """Of what is received and of what is sent, forward."""
+    headers: dist.ProcessGroup | None
+    groups: Any
+    forward_step_func: Callable[..., Any]
+    collect_non_loss_data: bool
+    first_val_step: bool | None
+    forward_only: bool
+    peak_activations: int = 0
+    embeddings: dict[int, Any] = field(default_factory=dict)
+    """Modules of last stages that do the gradients of their embeddings at the end."""
+
+    def __post_init__(self) -> None:
+        weight = next((weight for chunk in self.chunks for weight in chunk.parameters()), None)
+        self.device = torch.device("cpu") if weight is None else weight.device
+        self.tokens = torch.zeros([], dtype=torch.int, device=self.device)
+        self._stores: dict[int, list[Any]] = {}
+        self._held: dict[Key, _Held] = {}
+        self._started: Counter[int] = Counter()
+        self._messages = Messages(self.groups.pp, self.device, self._room, self.headers)
+        self._sync = GradSync(self.config, self.chunks, self.plan.reduces)
+        self._perform: dict[str, Callable[[Action], None]] = {
+            "F": self._forward,
+            "B": self._backward,
+            "I": self._backward_input,
+            "W": self._backward_weight,
+            "REDUCE_GRAD": lambda action: self._sync.reduce(self.plan.chunk(action)),
+            **dict.fromkeys(_AT_END, lambda action: None),
+        }
+
+    def run(self) -> None:
+        """All items of the rank; forward only, those of the forward: a part of an order that ends, which ends."""
+        if not self.forward_only:
+            for chunk, (pipe, stage) in enumerate(self.plan.places):
+                if stage == pipe.num_stages - 1 and self.config.finalize_model_grads_func is not None:
+                    module = schedules.clear_embedding_activation_buffer(self.config, self.chunks[chunk], True)
+                    if module is not None:
+                        self.embeddings[chunk] = module
+            self._sync.hold_back()
+        with contextlib.nullcontext() if not self.forward_only else torch.no_grad():
+            for item in self.plan.items:
+                wanted = tuple(filter(_is_forward, item)) if self.forward_only else item
+                if wanted and wanted[0].kind.is_message:
+                    self._post(wanted)
+                else:
+                    for action in wanted:
+                        self._perform[action.kind.letters](action)
+        self._messages.finish()
+        self._sync.finish()
+        for data in self.data:
+            if isinstance(data, Microbatches):
+                data.finish()
+
+    def losses(self, *, everywhere: bool) -> list[Any]:
+        """What the loss function gave, by microbatch; on the last stage's rank, or where Megatron looks for it, too."""
+        stores = self._stores
+        if everywhere:
+            found: list[Any] = [None] * self.plan.program.ranks
+            dist.all_gather_object(found, tree_map(_to_host, stores), group=self.groups.pp)
+            stores = {microbatch: store for there in found for microbatch, store in there.items()}
+            stores = tree_map(lambda leaf: leaf.to(self.device) if isinstance(leaf, Tensor) else leaf, stores)
+        return [given for microbatch in sorted(stores) for given in stores[microbatch]]
+
+    # Messages.
+
+    def _post(self, item: tuple[Action, ...]) -> None:
+        direction = "forward" if _is_forward(item[0]) else "backward"
+        with _timed(self.config, f"{direction}-{'send' if item[0].kind.is_send else 'recv'}"):
+            self._messages.post(item)
+        for action in item:
+            if action.kind.is_send:
+                assert action.peer is not None
+                self._messages.release(action, (action.pipe.index, action.stage, action.peer, action.microbatch))
+
+    def _room(self, action: Action) -> list[TensorInfo]:
+        """What a receive gets."""
+        return [TensorInfo(self.shapes[0 if _is_forward(action) else 1], self.config.pipeline_dtype)]
+
+    def _take(self, edge: Edge, direction: str) -> Tensor:
+        with _timed(self.config, f"{direction}-recv"):
+            (tensor,) = self._messages.take(edge)
+        return tensor
+
+    def _output_gradient(self, action: Action) -> Tensor | None:
+        if _is_last(action):
+            return None
+        return self._take((action.pipe.index, action.stage + 1, action.stage, action.microbatch), "backward")
+
+    def _hand_back(self, action: Action, held: _Held, gradient: Tensor | None) -> None:
+        if held.input is not None:
+            edge = (action.pipe.index, action.stage, action.stage - 1, action.microbatch)
+            self._messages.lay_down(edge, (torch.zeros_like(held.input) if gradient is None else gradient,))
+
+    # Actions.
+
+    def _forward(self, action: Action) -> None:
+        pipe, stage, microbatch = action.pipe, action.stage, action.microbatch
+        chunk = self.plan.chunk(action)
+        input_tensor = None
+        if stage > 0:
+            received = self._take((pipe.index, stage - 1, stage, microbatch), "forward")
+            input_tensor = received.detach().requires_grad_(not self.forward_only)
+        is_first = self._started[chunk] == 0
+        output, tokens = _call(
+            schedules.forward_step,
+            self.forward_step_func,
+            self._data(chunk, microbatch),
+            self.chunks[chunk],
+            self.plan.program.microbatches,
+            input_tensor,
+            self._stores.setdefault(microbatch, []) if _is_last(action) else [],
+            self.config,
+            cp_group_size=self.groups.cp.size(),
+            collect_non_loss_data=self.collect_non_loss_data,
+            checkpoint_activations_microbatch=self._checkpoints(chunk),
+            is_first_microbatch=is_first and bool(self.first_val_step is None or not self.forward_only or self.first_val_step),
+            current_microbatch=microbatch,
+            vp_stage=chunk if len(self.chunks) > 1 else None,
+            is_last_stage=_is_last(action),
+        )
+        self._started[chunk] += 1
+        self.tokens += tokens.to(self.device)
+        if not _is_last(action):
+            if not isinstance(output, Tensor):
+                raise RuntimeMisuse(f"rank {self.plan.rank}, {action}: gave {type(output).__name__}, but stages give a tensor")
+            self._messages.lay_down((pipe.index, stage, stage + 1, microbatch), (output.detach(),))
+        if self.forward_only:
+            return
+        if not _is_last(action) and self.config.deallocate_pipeline_outputs:
+            # The message has the memory; the backward needs only the place in the graph.
+            if self.plan.splits:
+                output = stand_in(output)
+            else:
+                schedules.deallocate_output_tensor(output, True)
+        self._held[_key(action)] = _Held(input_tensor, output)
+        self.peak_activations = max(self.peak_activations, len(self._held))
+
+    def _data(self, chunk: int, microbatch: int) -> Any:
+        data = self.data[chunk] if chunk < len(self.data) else None
+        if isinstance(data, Microbatches):
+            data.go_to(microbatch)
+        return data
+
+    def _checkpoints(self, chunk: int) -> bool | None:
+        """Whether a forward keeps little, where Megatron is asked to keep much of some microbatches only."""
+        kept = self.config.num_microbatches_with_partial_activation_checkpoints
+        return None if kept is None else self._started[chunk] % self.plan.in_flight[chunk] >= kept
+
+    def _backward(self, action: Action) -> None:
+        held = self._held[_key(action)]
+        with self._adding(action):
+            self._hand_back(action, held, self._megatrons_backward(held, self._output_gradient(action)))
+            self._delayed_weights(action)
+        del self._held[_key(action)]
+
+    def _megatrons_backward(self, held: _Held, gradient: Tensor | None) -> Tensor | None:
+        config = self.config
+        if self.plan.splits and config.deallocate_pipeline_outputs:
+            config = copy.copy(config)  # Stand-ins have a shape.
+            config.deallocate_pipeline_outputs = False
+        from megatron.core.utils import get_model_type
+
+        given: Tensor | None = _call(
+            schedules.backward_step,
+            held.input,
+            held.output,
+            gradient,
+            model_type=get_model_type(self.chunks[0]),
+            config=config,
+        )
+        return given
+
+    def _backward_input(self, action: Action) -> None:
+        held = self._held[_key(action)]
+        gradient = self._output_gradient(action)
+        if self.config.delay_wgrad_compute:
+            self._hand_back(action, held, self._megatrons_backward(held, gradient))
+            return
+        with _timed(self.config, "backward-compute"):
+            output = held.output
+            if gradient is None:
+                output = output if self.config.grad_scale_func is None else self.config.grad_scale_func(output)
+                gradient = torch.ones_like(output)
+            inputs = [] if held.input is None else [held.input]
+            held.weights = _split.backward_input(self.chunks[self.plan.chunk(action)], inputs, [output], [gradient])
+        self._hand_back(action, held, None if held.input is None else held.input.grad)
+
+    def _backward_weight(self, action: Action) -> None:
+        held = self._held.pop(_key(action))
+        with self._adding(action), _timed(self.config, "backward-compute"):
+            if held.weights is not None:
+                held.weights()
+                accumulate_in_main(self.chunks[self.plan.chunk(action)])
+            else:
+                self._delayed_weights(action)
+
+    def _delayed_weights(self, action: Action) -> None:
+        """What TransformerEngine's layers have kept for later."""
+        if self.config.delay_wgrad_compute:
+            module: Any
+            for module in self.chunks[self.plan.chunk(action)].modules():
+                if hasattr(module, "wgrad_store") and hasattr(module, "backward_dw"):
+                    module.backward_dw()
+
+    def _adding(self, action: Action) -> contextlib.AbstractContextManager[None]:
+        """Around what adds gradients of weights: with the last of a chunk its reduction may begin."""
+        chunk = self.plan.chunk(action)
+        is_last = self.plan.last_gradient[chunk] == (action.stage, action.microbatch)
+        return self._sync.last(chunk) if is_last else contextlib.nullcontext()
+
+
+def _key(action: Action) -> Key:
+    return action.pipe.index, action.stage, action.microbatch
+
+
+def _is_last(action: Action) -> bool:
+    return action.stage == action.pipe.num_stages - 1
+
+
+def _is_forward(action: Action) -> bool:
+    """Whether a program that is forward only has it."""
+    if action.kind.is_message:
+        assert action.peer is not None
+        return (action.peer > action.stage) == action.kind.is_send
+    return action.kind.letters == "F"
+
+
+def _shapes(shape: tuple[int, ...], adjust: Callable[..., Any] | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    if adjust is None:
+        return shape, shape
+    received, sent = adjust([shape], [shape])
+    if len(received) > 1 or len(sent) > 1:
+        raise RuntimeMisuse("adjust_tensor_shapes_fn asks for several tensors a message, but stages give one")
+    return tuple((received or [shape])[0]), tuple((sent or [shape])[0])
+
+
+def _groups(given: Any) -> Any:
+    """The process groups that Megatron's own functions would take."""
+    if given is not None:
+        return given
+    groups = ProcessGroupCollection()
+    groups.tp = parallel_state.get_tensor_model_parallel_group()
+    groups.cp = parallel_state.get_context_parallel_group()
+    groups.pp = parallel_state.get_pipeline_model_parallel_group()
+    groups.embd = parallel_state.get_embedding_group(check_initialized=False)
+    groups.pos_embd = parallel_state.get_position_embedding_group(check_initialized=False)
+    groups.dp_cp = parallel_state.get_data_parallel_group(with_context_parallel=True, partial_data_parallel=False)
+    return groups
+
+
+def _call(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """Calls with those of the named arguments that this release has."""
+    parameters = inspect.signature(function).parameters
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    return function(*arguments, **{name: value for name, value in named.items() if takes_all or name in parameters})
+
+
+@contextlib.contextmanager
+def _timed(config: Any, name: str, level: int = 2, **options: Any) -> Iterator[None]:
+    if config.timers is not None:
+        config.timers(name, log_level=level).start(**options)
+    yield
+    if config.timers is not None:
+        config.timers(name).stop()
+
+
+def _to_host(leaf: Any) -> Any:
+    return leaf.detach().cpu() if isinstance(leaf, Tensor) else leaf

@@ -1,0 +1,84 @@
+"""When the gradients of a chunk are reduced over its copies."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from torch import nn
+
+from ..torch._errors import RuntimeMisuse
+
+
+class GradSync:
+    """Holds reductions back until a chunk's last gradient, as Megatron's schedules do.
+
+    Where `grad_sync_func` is set it is called behind that, or at the REDUCE_GRAD of chunks that have one; else the hooks of
+    Megatron's DistributedDataParallel begin while it is computed.
+    """
+
+    def __init__(self, config: Any, chunks: Sequence[nn.Module], by_action: set[int]) -> None:
+        no_sync = config.no_sync_func
+        self._own = isinstance(no_sync, list)
+        makers = no_sync if self._own else [no_sync or contextlib.nullcontext]
+        self._makers = list(makers)
+        self._entered: dict[int, Any] = {}
+        self._chunks = chunks
+        self._by_action = by_action
+        reduce = config.grad_sync_func
+        self._reduce = None if reduce is None else reduce if isinstance(reduce, list) else [reduce] * len(chunks)
+        self._waiting = set(range(len(chunks)))
+
+    def hold_back(self) -> None:
+        for number, make in enumerate(self._makers):
+            self._entered[number] = make()
+            self._entered[number].__enter__()
+
+    def finish(self) -> None:
+        """At the end of the step."""
+        for number in list(self._entered):
+            self._let_go(number)
+
+    @contextlib.contextmanager
+    def last(self, chunk: int) -> Iterator[None]:
+        """Around the last action that adds gradients of a chunk's weights."""
+        number = chunk if self._own else 0
+        if self._reduce is None:
+            self._let_go(number)
+        yield
+        self._waiting.discard(chunk)
+        if self._reduce is not None:
+            if chunk not in self._by_action:
+                self.reduce(chunk)
+        elif not self._own and self._waiting:  # The others have still to be held back.
+            self._entered[number] = self._makers[number]()
+            self._entered[number].__enter__()
+
+    def reduce(self, chunk: int) -> None:
+        """REDUCE_GRAD."""
+        if self._reduce is None:
+            return
+        number = chunk if self._own else 0
+        was_held = number in self._entered
+        self._let_go(number)
+        self._reduce[chunk](self._chunks[chunk].parameters())
+        if not self._own and self._waiting and was_held:
+            self._entered[number] = self._makers[number]()
+            self._entered[number].__enter__()
+
+    def _let_go(self, number: int) -> None:
+        if number in self._entered:
+            self._entered.pop(number).__exit__(None, None, None)
+
+
+def accumulate_in_main(chunk: nn.Module) -> None:
+    """Does what the hooks of Megatron's DistributedDataParallel do, which a W does not run."""
+    make: Any = getattr(chunk, "_make_backward_post_hook", None) or getattr(chunk, "_make_param_hook", None)
+    if make is None:
+        if hasattr(chunk, "ddp_config"):
+            raise RuntimeMisuse(f"{type(chunk).__name__} reduces gradients while they are computed: use a program with B")
+        return
+    for weight in chunk.parameters():
+        if weight.grad is not None:
+            make(weight)()

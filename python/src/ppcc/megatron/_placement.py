@@ -1,0 +1,307 @@
+"""Which stages are on which ranks, and what of Megatron has to know."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from functools import cached_property, wraps
+from types import ModuleType
+from typing import Any
+
+import torch.distributed as dist
+from megatron.core import parallel_state
+from megatron.core.models.common.language_module import language_module
+from megatron.core.num_microbatches_calculator import get_num_microbatches
+from megatron.core.pipeline_parallel import schedules, utils
+from megatron.core.transformer import transformer_block, transformer_layer
+from megatron.core.transformer.enums import LayerType
+from megatron.core.transformer.pipeline_parallel_layer_layout import PipelineParallelLayerLayout
+from torch import nn
+
+from .._program import Pipe, Program
+from ..torch._errors import RuntimeMisuse
+from ..torch._groups import Groups
+from ..torch._reductions import Reductions
+
+Programs = Program | Callable[[int], Program]
+"""A program, or what makes it for a number of microbatches."""
+
+Place = tuple[Pipe, int]
+
+
+class Placement:
+    """Where the stages of a program are. Chunk i of a rank is its i-th stage, pipe after pipe, ascending."""
+
+    def __init__(self, programs: Programs) -> None:
+        self._programs = programs
+
+    @cached_property
+    def program(self) -> Program:
+        """Any program of this placement; all numbers of microbatches have one."""
+        if isinstance(self._programs, Program):
+            return self._programs
+        return self._programs(get_num_microbatches())
+
+    @cached_property
+    def is_megatrons(self) -> bool:
+        """Whether the stages stand as Megatron has them: stage s on rank s % P, in one pipe."""
+        pipes, ranks = self.program.pipes, self.program.ranks
+        return len(pipes) == 1 and pipes[0].rank_of_stage == tuple(s % ranks for s in range(pipes[0].num_stages))
+
+    def place(self, chunk: int | None, rank: int | None = None) -> Place:
+        """The stage of a chunk, of this rank where none is given."""
+        own: int = parallel_state.get_pipeline_model_parallel_rank() if rank is None else rank
+        return self.program.stages_of(own)[chunk or 0]
+
+    def hosts(self, rank: int, *, first: bool) -> bool:
+        """Whether a first or last stage is on a rank."""
+        return any(_is_end(place, first) for place in self.program.stages_of(rank))
+
+    def layers(self, config: Any, place: Place) -> int:
+        """How many transformer layers a stage has."""
+        pipe, stage = place
+        if config.pipeline_model_parallel_layout is not None:
+            return _stages_of_layout(config.pipeline_model_parallel_layout, pipe.num_stages)[stage].count(LayerType.decoder)
+        if config.num_layers_in_first_pipeline_stage or config.num_layers_in_last_pipeline_stage:
+            raise RuntimeMisuse(
+                "num_layers_in_first_pipeline_stage and num_layers_in_last_pipeline_stage mean ranks, not stages: say with "
+                "pipeline_model_parallel_layout which layers each stage has"
+            )
+        embedding, loss = config.account_for_embedding_in_pipeline_split, config.account_for_loss_in_pipeline_split
+        total = config.num_layers + bool(embedding) + bool(loss)
+        if total % pipe.num_stages != 0:
+            raise RuntimeMisuse(
+                f"{total} layers cannot be divided among {pipe.num_stages} stages: say with pipeline_model_parallel_layout "
+                "which layers each stage has"
+            )
+        taken = bool(embedding and stage == 0) + bool(loss and stage == pipe.num_stages - 1)
+        return int(total // pipe.num_stages - taken)
+
+    def layers_before(self, config: Any, place: Place) -> int:
+        """How many layers come before those of a stage."""
+        pipe, stage = place
+        return sum(self.layers(config, (pipe, before)) for before in range(stage))
+
+    def share(self, chunks: list[nn.Module], group: dist.ProcessGroup, *, make_equal: bool) -> Reductions | None:
+        """The weights that several stages have, which the embedding groups of Megatron do not know: tied ones and those of
+        stages in two pipes. None where Megatron knows all of them."""
+        if self.is_megatrons:
+            return None
+        rank = dist.get_rank(group)
+        modules = {
+            (pipe.index, stage): unwrapped(chunk)
+            for (pipe, stage), chunk in zip(self.program.stages_of(rank), chunks, strict=True)
+        }
+        has_ties = all(getattr(module, "share_embeddings_and_output_weights", False) for module in modules.values())
+        ends: dict[int, str] = {0: "embedding.word_embeddings.weight", -1: "output_layer.weight"}
+        return Reductions(
+            self.program,
+            rank,
+            modules,
+            separate=frozenset(),
+            tied=[ends] if has_ties and self.program.pipes[0].num_stages > 1 else [],
+            groups=Groups(group, self.program.ranks),
+            outside={},
+            mean=True,
+            by_actions=False,
+            make_equal=make_equal,
+        )
+
+
+def unwrapped(chunk: nn.Module) -> nn.Module:
+    """The model inside of Megatron's wrappers for half precision and data parallelism."""
+    while isinstance(inner := getattr(chunk, "module", None), nn.Module):
+        chunk = inner
+    return chunk
+
+
+def _is_end(place: Place, first: bool) -> bool:
+    pipe, stage = place
+    return stage == (0 if first else pipe.num_stages - 1)
+
+
+def _stages_of_layout(layout: Any, stages: int) -> list[list[LayerType]]:
+    """The layers of each stage: Megatron lays the list of stages out in loops over the ranks."""
+    ranks = layout.pipeline_model_parallel_size
+    count = ranks * layout.virtual_pipeline_model_parallel_size
+    if count != stages:
+        raise RuntimeMisuse(f"pipeline_model_parallel_layout has {count} stages, but the program {stages}")
+    return [layout.layout[stage % ranks][stage // ranks] for stage in range(count)]
+
+
+def build_chunks(programs: Programs, provider: Callable[..., nn.Module]) -> list[nn.Module]:
+    """The chunks of this rank, `provider(pre_process=..., post_process=..., vp_stage=...)` for each of its stages.
+
+    Layers get the numbers that they have in the model. Weights that several stages have begin equal. From then on Megatron
+    asks the program where stages are, as after install().
+    """
+    placement = _installed(programs)
+    rank = parallel_state.get_pipeline_model_parallel_rank()
+    places = placement.program.stages_of(rank)
+    chunks = []
+    for chunk, place in enumerate(places):
+        virtual = chunk if len(places) > 1 else None
+        chunks.append(provider(pre_process=_is_end(place, True), post_process=_is_end(place, False), vp_stage=virtual))
+    _finish_chunks(placement, chunks)
+    return chunks
+
+
+def _finish_chunks(placement: Placement, chunks: list[nn.Module]) -> None:
+    rank = parallel_state.get_pipeline_model_parallel_rank()
+    placement.share(chunks, parallel_state.get_pipeline_model_parallel_group(), make_equal=True)
+    for (pipe, _), chunk in zip(placement.program.stages_of(rank), chunks, strict=True):
+        if pipe.index > 0:  # Norms of gradients count them once.
+            for weight in chunk.parameters():
+                weight.shared = True  # type: ignore[attr-defined]
+
+
+def install(programs: Programs) -> None:
+    """Lets Megatron run a program: what get_forward_backward_func gives, wherever it has been imported, is a ForwardBackward
+    of it, and where stages are is asked of the program, for models, checkpoints and data.
+
+    `programs` may be a function that makes the program for a number of microbatches; Megatron asks once for each number.
+    Call it before models are built.
+    """
+    from ._forward_backward import ForwardBackward
+
+    _installed(programs)
+    run = ForwardBackward(programs)
+    _replace(schedules, "get_forward_backward_func", lambda *sizes, **named_sizes: run)
+
+
+def uninstall() -> None:
+    """Takes back what install() and build_chunks() have done."""
+    while _undo:
+        _undo.pop()()
+    _current.clear()
+
+
+_undo: list[Callable[[], None]] = []
+_current: list[Placement] = []
+
+
+def _installed(programs: Programs) -> Placement:
+    """The placement, which Megatron asks from now on."""
+    if _current and _current[0]._programs is programs:
+        return _current[0]
+    uninstall()
+    placement = Placement(programs)
+    _current.append(placement)
+    for owner, names in _answers(placement).items():
+        for name, make in names.items():
+            if hasattr(owner, name):
+                original = getattr(owner, name)
+                _replace(owner, name, _unless_megatrons(placement, original, make(original)))
+    return placement
+
+
+def _unless_megatrons(placement: Placement, original: Any, own: Any) -> Any:
+    @wraps(original)
+    def answer(*args: Any, **options: Any) -> Any:
+        # Before the groups are made nobody can know the rank.
+        ours = parallel_state.model_parallel_is_initialized() and not placement.is_megatrons
+        return (own if ours else original)(*args, **options)
+
+    return answer
+
+
+def _answers(placement: Placement) -> Mapping[Any, Mapping[str, Callable[[Any], Any]]]:
+    """What Megatron asks, by where it stands; each is made of Megatron's own function."""
+
+    def of_rank(first: bool) -> Callable[[Any], Any]:
+        # The ranks that Megatron takes for first and last stay so: there it logs.
+        return lambda original: lambda pp_group: original(pp_group) or placement.hosts(pp_group.rank(), first=first)
+
+    def of_chunk(first: bool) -> Callable[[Any], Any]:
+        return lambda _: lambda vp_stage, vp_size: _is_end(placement.place(vp_stage), first)
+
+    def of_stage(first: bool) -> Callable[[Any], Any]:
+        def answer(original: Any) -> Any:
+            def is_end(ignore_virtual: bool = True, vp_stage: int | None = None) -> bool:
+                if not ignore_virtual:
+                    return _is_end(placement.place(vp_stage), first)
+                own = parallel_state.get_pipeline_model_parallel_rank()
+                return bool(original()) or placement.hosts(own, first=first)
+
+            return is_end
+
+        return answer
+
+    def layers(_: Any) -> Any:
+        return lambda config, vp_stage=None, pp_rank=None: placement.layers(config, placement.place(vp_stage, pp_rank))
+
+    def offset(_: Any) -> Any:
+        return lambda config, vp_stage=None, pp_rank=None: placement.layers_before(
+            config, placement.place(vp_stage, pp_rank)
+        )
+
+    def of_layout(before: bool) -> Callable[[Any], Any]:
+        def answer(
+            layout: Any,
+            layer_type: LayerType = LayerType.decoder,
+            vp_stage: int | None = None,
+            pp_rank: int | None = None,
+        ) -> int:
+            pipe, stage = placement.place(vp_stage, pp_rank)
+            rows = _stages_of_layout(layout, pipe.num_stages)
+            return sum(row.count(layer_type) for row in (rows[:stage] if before else rows[stage : stage + 1]))
+
+        return lambda _: answer
+
+    def chunks(original: Any) -> Any:
+        def get_model(*args: Any, **options: Any) -> Any:
+            made = original(*args, **options)
+            _finish_chunks(placement, made)
+            return made
+
+        return get_model
+
+    def nothing(value: Any) -> Callable[[Any], Any]:
+        return lambda _: lambda *args, **options: value
+
+    training = sys.modules.get("megatron.training.training")
+    return {
+        utils: {
+            "is_pp_first_stage": of_rank(True),
+            "is_pp_last_stage": of_rank(False),
+            "is_vp_first_stage": of_chunk(True),
+            "is_vp_last_stage": of_chunk(False),
+        },
+        parallel_state: {
+            "is_pipeline_first_stage": of_stage(True),
+            "is_pipeline_last_stage": of_stage(False),
+            # Weights are tied by Placement.share: these groups are of the first and the last rank.
+            "get_embedding_group": nothing(None),
+            "get_position_embedding_group": nothing(None),
+            "is_rank_in_embedding_group": nothing(False),
+            "is_rank_in_position_embedding_group": nothing(False),
+        },
+        language_module.LanguageModule: {"_is_in_embd_group": nothing(False)},
+        transformer_block: {"get_num_layers_to_build": layers},
+        transformer_layer: {"get_transformer_layer_offset": offset},
+        PipelineParallelLayerLayout: {
+            "get_num_layers_to_build": of_layout(before=False),
+            "get_layer_offset": of_layout(before=True),
+        },
+        **({training: {"get_model": chunks}} if training is not None else {}),
+    }
+
+
+def _replace(owner: Any, name: str, new: Any) -> None:
+    """Sets a name, in all modules that have imported it."""
+    original = getattr(owner, name)
+    owners = [owner, *list(sys.modules.values())] if isinstance(owner, ModuleType) else [owner]
+    found = [
+        (module, key)
+        for module in {id(module): module for module in owners}.values()
+        for key, value in (list(vars(module).items()) if hasattr(module, "__dict__") else [])
+        if value is original
+    ]
+    for module, key in found:
+        setattr(module, key, new)
+
+    def undo() -> None:
+        for module, key in found:
+            setattr(module, key, original)
+
+    _undo.append(undo)

@@ -1,0 +1,48 @@
+"""What megatron-core needs to run on processes without a GPU: its calls of CUDA answered with the CPU. For tests only."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+
+class OnHost(TorchFunctionMode):
+    """Tensors that are asked for on CUDA are made on the CPU."""
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        named = dict(kwargs or {})
+        if "cuda" in str(named.get("device", "")):
+            named["device"] = "cpu"
+        if function is torch.Tensor.cuda:
+            return args[0]
+        return function(*args, **named)
+
+
+class NoStates:
+    """In the place of the tracker of CUDA's random states."""
+
+    @contextlib.contextmanager
+    def fork(self, name: str = "") -> Iterator[None]:
+        yield
+
+    def is_initialized(self) -> bool:
+        return True
+
+    def get_states(self) -> dict[str, Any]:
+        return {}
+
+
+def prepare() -> None:
+    """Before anything of Megatron is made."""
+    from megatron.core.tensor_parallel import random
+
+    torch.cuda.current_device = lambda: "cpu"  # type: ignore[assignment, return-value]
+    torch.cuda.synchronize = lambda *device: None  # type: ignore[assignment]
+    random._CUDA_RNG_STATE_TRACKER, random._CUDA_RNG_STATE_TRACKER_INITIALIZED = NoStates(), True
+    OnHost().__enter__()
