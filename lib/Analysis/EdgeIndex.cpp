@@ -59,38 +59,3 @@ bool EdgeIndex::numberMessages() {
   }
   return true;
 }
-
-std::optional<Message> EdgeIndex::find(PipeId pipe, StageId from, StageId to,
-                                       uint32_t microbatch,
-                                       uint8_t slotBit) const {
-  if (!isNumbered)
-    return std::nullopt;
-  size_t row = edgeRow(pipe, from, slotBit);
-  uint32_t number = edgeStarts[row], end = edgeStarts[row + 1];
-  if (number == end)
-    return std::nullopt;
-  auto readers = index.readersOf(pipe, from, slotBit);
-  if (readers.size() > 1) {
-    auto reader = llvm::lower_bound(readers, to);
-    if (reader == readers.end() || *reader != to)
-      return std::nullopt;
-    number += reader - readers.begin();
-  } else if (readers.front() != to) {
-    return std::nullopt;
-  }
-  const Edge &edge = edgeRows[number];
-  if (edge.lane == Edge::none)
-    return std::nullopt;
-  return Message{edge.firstMessage + microbatch -
-                     program.pipe(pipe).firstMicrobatch,
-                 number, edge.lane};
-}
-
-std::optional<Message> EdgeIndex::of(const Action &action) const {
-  if (!action.hasPeer())
-    return std::nullopt;
-  bool out = sends(action);
-  return find(action.pipe, out ? action.stage : action.peer,
-              out ? action.peer : action.stage, action.microbatch,
-              program.kindOf(action).mainSlot());
-}

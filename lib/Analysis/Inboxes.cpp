@@ -1,5 +1,3 @@
-// Runs the compute actions of all ranks side by side, in any order that the
-// data allows.
 #include "ppcc/Analysis/Inboxes.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -12,10 +10,18 @@ Inboxes::Inboxes(const Program &program, const ProgramIndex &index)
     firstPair.push_back(numPairs);
     numPairs += size_t(pipe.numStages()) * pipe.numMicrobatches;
   }
-  lasts.assign(numPairs * 2, -1);
+  inputs.resize(numPairs * 2);
   if (llvm::any_of(program.pipes(),
                    [](const Pipe &pipe) { return !pipe.skipEdges.empty(); }))
-    come.resize(lasts.size());
+    come.resize(inputs.size());
+  for (RankId rank : program.ranks())
+    set(rank, program.begin(rank));
+}
+
+void Inboxes::restart() {
+  for (Input &input : inputs)
+    input.last = -1;
+  std::fill(come.begin(), come.end(), 0);
   for (RankId rank : program.ranks())
     set(rank, program.begin(rank));
 }
@@ -25,43 +31,48 @@ void Inboxes::set(RankId rank, ActionId begin) {
   while (begin != end && !program.kindOf(begin).isCompute())
     ++begin.value;
   ActionId itemEnd = begin == end ? end : program.groupEnd(begin, rank);
-  heads[rank.value] = {begin, itemEnd, begin, 0};
+  heads[rank.value] = {begin, itemEnd, begin};
 }
 
 void Inboxes::advance(RankId rank) { set(rank, end(rank)); }
 
-bool Inboxes::misses(const Action &action, uint8_t slotBit) const {
+/// WeightGrad has no inputs.
+bool Inboxes::misses(const Action &action, uint8_t slotBit,
+                     size_t input) const {
   size_t sources = index.sourcesOf(action.pipe, action.stage, slotBit).size();
-  if (sources == 0)
-    return false;
-  size_t input = inputOf(action.pipe, action.stage, action.microbatch, slotBit);
-  return come.empty() ? lasts[input] < 0 : come[input] < sources;
+  return sources != 0 &&
+         (come.empty() ? inputs[input].last < 0 : come[input] < sources);
 }
 
-std::optional<Time> Inboxes::ready(RankId rank) {
+bool Inboxes::isReady(RankId rank) {
   Head &head = heads[rank.value];
-  if (head.begin == head.end)
-    return std::nullopt;
+  head.missing = none;
   for (; head.member != head.end; ++head.member.value) {
     Action action = program[head.member];
     const KindInfo &info = program.kindOf(action);
     Time last = 0;
     for (uint8_t slotBit : slotsIn(info.isCompute() ? info.defines : 0)) {
-      if (misses(action, slotBit))
-        return std::nullopt;
-      last = std::max(last, lasts[inputOf(action.pipe, action.stage,
-                                          action.microbatch, slotBit)]);
+      size_t input =
+          inputOf(action.pipe, action.stage, action.microbatch, slotBit);
+      if (misses(action, slotBit, input)) {
+        head.missing = input;
+        return false;
+      }
+      last = std::max(last, inputs[input].last);
     }
     head.ready = std::max(head.ready, last);
   }
-  return head.ready;
+  return head.begin != head.end;
 }
 
-std::pair<ActionId, uint8_t> Inboxes::blocked(RankId rank) const {
+Inboxes::Blocked Inboxes::blocked(RankId rank) const {
   ActionId row = heads[rank.value].member;
   Action action = program[row];
-  uint8_t slots = program.kindOf(action).defines;
-  while (slots && !misses(action, slots & -slots))
-    slots &= slots - 1;
-  return {row, static_cast<uint8_t>(slots & -slots)};
+  for (uint8_t slotBit : slotsIn(program.kindOf(action).defines))
+    if (misses(action, slotBit,
+               inputOf(action.pipe, action.stage, action.microbatch, slotBit)))
+      for (StageId source : index.sourcesOf(action.pipe, action.stage, slotBit))
+        if (!hasRun(action.pipe, source, action.microbatch, slotBit))
+          return {row, slotBit, source};
+  return {row};
 }

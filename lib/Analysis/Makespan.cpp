@@ -2,7 +2,6 @@
 #include "ppcc/Analysis/Makespan.h"
 
 #include "ppcc/Analysis/Dependences.h"
-#include "ppcc/Analysis/Inboxes.h"
 
 #include "llvm/ADT/SmallVector.h"
 
@@ -13,16 +12,12 @@ namespace {
 /// Compute queues that hand their results on at once.
 class DataRun {
 public:
-  DataRun(const Program &program, const ProgramIndex &index,
-          const Durations &durations, std::vector<Time> *starts,
-          std::vector<Time> *slacks)
-      : program(program), index(index), durations(durations),
-        inboxes(program, index), free(program.ranksBegun()), starts(starts),
-        slacks(slacks) {
+  DataRun(Inboxes &inboxes, const Durations &durations,
+          std::vector<Time> *starts)
+      : program(inboxes.program), durations(durations), inboxes(inboxes),
+        free(program.ranksBegun()), starts(starts) {
     if (starts)
       starts->assign(program.size(), 0);
-    if (slacks)
-      slacks->assign(inboxes.numInputs(), 0);
   }
 
   std::optional<Time> run() {
@@ -42,18 +37,17 @@ public:
 
 private:
   void runRank(RankId rank) {
-    while (auto ready = inboxes.ready(rank)) {
+    while (inboxes.isReady(rank)) {
       Time &end = free[rank.value];
       ActionId first = inboxes.begin(rank), last = inboxes.end(rank);
-      Time start = std::max(end, *ready);
+      Time start = std::max(end, inboxes.readyAt(rank));
       end = start + durations.of(program, first, last);
       inboxes.advance(rank);
       for (ActionId row : RowRange{first, last}) {
         if (starts)
           (*starts)[row.value] = start;
         Action action = program[row];
-        if (slacks)
-          noteSlacks(action, start);
+        noteSlacks(action, start);
         handOn(rank, action, end);
       }
     }
@@ -64,40 +58,36 @@ private:
          slotsIn(program.kindOf(action).defines & slot::moving)) {
       size_t input = inboxes.inputOf(action.pipe, action.stage,
                                      action.microbatch, slotBit);
-      (*slacks)[input] = start - inboxes.lastOf(input);
+      inboxes.slackOf(input) = start - inboxes.lastOf(input);
     }
   }
 
   void handOn(RankId rank, const Action &action, Time end) {
-    forEachReader(program, index, action,
-                  [&](uint8_t slotBit, StageId reader, RankId to) {
-                    bool away = to != rank;
-                    Time way = away
-                                   ? durations.ofEdge(action.pipe, action.stage,
-                                                      reader, action.microbatch)
-                                   : 0;
-                    inboxes.deliver(action.pipe, reader, action.microbatch,
-                                    slotBit, end + way);
-                    if (away)
-                      work.push_back(to);
-                  });
+    forEachReader(
+        program, inboxes.index, action,
+        [&](uint8_t slotBit, StageId reader, RankId to) {
+          Time way = to == rank ? 0
+                                : durations.ofEdge(action.pipe, action.stage,
+                                                   reader, action.microbatch);
+          if (inboxes.deliver(inboxes.inputOf(action.pipe, reader,
+                                              action.microbatch, slotBit),
+                              to, end + way))
+            work.push_back(to);
+        });
   }
 
   const Program &program;
-  const ProgramIndex &index;
   const Durations &durations;
-  Inboxes inboxes;
+  Inboxes &inboxes;
   std::vector<Time> free; ///< Of each rank, the end of what it ran last.
-  std::vector<Time> *starts, *slacks;
+  std::vector<Time> *starts;
   llvm::SmallVector<RankId> work;
 };
 
 } // namespace
 
-std::optional<Time> ppcc::dataBound(const Program &program,
-                                    const ProgramIndex &index,
+std::optional<Time> ppcc::dataBound(Inboxes &inboxes,
                                     const Durations &durations,
-                                    std::vector<Time> *starts,
-                                    std::vector<Time> *slacks) {
-  return DataRun(program, index, durations, starts, slacks).run();
+                                    std::vector<Time> *starts) {
+  return DataRun(inboxes, durations, starts).run();
 }

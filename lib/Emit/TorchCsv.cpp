@@ -239,7 +239,7 @@ public:
       return std::nullopt;
     Turns run(program, index, steps);
     turns = &run;
-    if (!run.run(*this))
+    if (run.run(*this))
       return std::nullopt;
     return std::move(steps);
   }
@@ -263,8 +263,9 @@ private:
     const KindInfo &info = program.kindOf(id);
     Action action = program[id];
     return info.isSend() ||
-           (info.isRecv() && turns->has({action.pipe, action.peer,
-                                         action.microbatch, info.mainSlot()}));
+           (info.isRecv() &&
+            turns->state().hasRun(action.pipe, action.peer, action.microbatch,
+                                  info.mainSlot()));
   }
 
   const Program &program;

@@ -106,12 +106,19 @@ std::optional<Rows> ppcc::roomForMessages(const Program &program,
   return result;
 }
 
-void ppcc::reportStuckOn(const CommPlan &plan, RankId rank, ActionId row,
-                         uint8_t slotBit, StageId source) {
+void ppcc::reportStuck(const CommPlan &plan, const Inboxes &inboxes,
+                       RankId rank) {
+  auto [row, slotBit, source] = inboxes.blocked(rank);
   Action action = plan.program[row];
-  plan.diags.report<diag::CommStuck>(
-      placeOf(plan.program, row, plan.sources), rank.value,
-      cell(plan.program, action),
-      slotBit == slot::Output ? "output" : "gradient", source.value,
-      action.microbatch, plan.program.rankOfStage(action.pipe, source).value);
+  Place place = placeOf(plan.program, row, plan.sources);
+  std::string cell = ppcc::cell(plan.program, action);
+  if (slotBit)
+    plan.diags.report<diag::CommStuck>(
+        place, rank.value, cell,
+        slotBit == slot::Output ? "output" : "gradient", source.value,
+        action.microbatch, plan.program.rankOfStage(action.pipe, source).value);
+  else // What came went to the rank that hosts the stage.
+    plan.diags.report<diag::WrongRank>(
+        place, rank.value, cell, action.stage.value,
+        plan.program.rankOfStage(action.pipe, action.stage).value);
 }

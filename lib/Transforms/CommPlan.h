@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ppcc/Analysis/Durations.h"
-#include "ppcc/Analysis/ProgramIndex.h"
+#include "ppcc/Analysis/Inboxes.h"
 #include "ppcc/Analysis/TorchSteps.h"
 #include "ppcc/Basic/Diagnostics.h"
 
@@ -68,9 +68,8 @@ struct CommPlan {
   SourceManager &sources;
 };
 
-/// Reports that `rank` cannot run `row`, which waits for `slotBit` of `source`.
-void reportStuckOn(const CommPlan &plan, RankId rank, ActionId row,
-                   uint8_t slotBit, StageId source);
+/// Reports what `rank` waits for.
+void reportStuck(const CommPlan &plan, const Inboxes &inboxes, RankId rank);
 
 /// Writes all rows and messages; false after a diagnostic.
 using PlanMessages = bool (*)(CommPlan &plan);

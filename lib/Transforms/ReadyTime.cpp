@@ -14,7 +14,6 @@
 #include "Prefetch.h"
 
 #include "ppcc/Analysis/Dependences.h"
-#include "ppcc/Analysis/Inboxes.h"
 #include "ppcc/Analysis/Makespan.h"
 #include "ppcc/IR/Place.h"
 
@@ -29,7 +28,8 @@ public:
   explicit ReadyTime(CommPlan &plan)
       : plan(plan), program(plan.program), writer(plan.writer),
         inboxes(program, plan.index), ranks(program.ranksBegun()) {
-    dataBound(program, plan.index, plan.durations, nullptr, &slacks);
+    dataBound(inboxes, plan.durations);
+    inboxes.restart();
     if (plan.prefetch)
       prefetch.emplace(program, plan.index, *plan.prefetch);
   }
@@ -45,7 +45,7 @@ public:
         sendMessage();
     for (RankId rank : program.ranks())
       if (!inboxes.done(rank)) {
-        reportStuck(rank);
+        reportStuck(plan, inboxes, rank);
         return false;
       }
     return true;
@@ -78,14 +78,14 @@ private:
   /// come.
   void start(RankId rank) {
     Rank &state = ranks[rank.value];
-    auto ready = state.runs ? std::nullopt : inboxes.ready(rank);
-    if (!ready)
+    if (state.runs || !inboxes.isReady(rank))
       return;
     // Even what costs nothing ends behind its inputs, so that the order of the
     // ends is one in which the items can run.
     Time time = std::max<Time>(
         plan.durations.of(program, inboxes.begin(rank), inboxes.end(rank)), 1);
-    state.computeFree = std::max(state.computeFree, *ready) + time;
+    state.computeFree =
+        std::max(state.computeFree, inboxes.readyAt(rank)) + time;
     state.runs = true;
     running.push({state.computeFree, rank});
   }
@@ -106,7 +106,7 @@ private:
             Action action = program[producer];
             size_t input = inboxes.inputOf(action.pipe, reader,
                                            action.microbatch, slotBit);
-            messages.push({std::max(due, end), slacks[input],
+            messages.push({std::max(due, end), inboxes.slackOf(input),
                            program.rankOf(producer), producer, slotBit,
                            reader});
           });
@@ -123,13 +123,13 @@ private:
           size_t input =
               inboxes.inputOf(action.pipe, reader, action.microbatch, slotBit);
           if (to == home) {
-            inboxes.deliver(input, end);
-            start(to);
+            if (inboxes.deliver(input, to, end))
+              start(to);
             return;
           }
-          Time due = end + slacks[input] / 2;
+          Time slack = inboxes.slackOf(input), due = end + slack / 2;
           if (!prefetch || prefetch->mayGo(row, action, slotBit, reader, due))
-            messages.push({due, slacks[input], rank, row, slotBit, reader});
+            messages.push({due, slack, rank, row, slotBit, reader});
         });
   }
 
@@ -144,39 +144,19 @@ private:
     here = there = std::max({message.due, here, there}) +
                    plan.durations.ofEdge(producer.pipe, producer.stage,
                                          message.reader, producer.microbatch);
-    inboxes.deliver(producer.pipe, message.reader, producer.microbatch,
-                    message.slotBit, there);
-    start(to);
-  }
-
-  void reportStuck(RankId rank) {
-    auto [row, slotBit] = inboxes.blocked(rank);
-    Action action = program[row];
-    if (!slotBit) { // What came went to the rank that hosts the stage.
-      plan.diags.report<diag::WrongRank>(
-          placeOf(program, row, plan.sources), rank.value,
-          cell(program, action), action.stage.value,
-          program.rankOfStage(action.pipe, action.stage).value);
-      return;
-    }
-    for (StageId source :
-         plan.index.sourcesOf(action.pipe, action.stage, slotBit)) {
-      auto maker =
-          plan.index.definer(action.pipe, source, action.microbatch, slotBit);
-      if (maker && *maker < inboxes.begin(program.rankOf(*maker)))
-        continue;
-      reportStuckOn(plan, rank, row, slotBit, source);
-      return;
-    }
+    if (inboxes.deliver(inboxes.inputOf(producer.pipe, message.reader,
+                                        producer.microbatch, message.slotBit),
+                        to, there))
+      start(to);
   }
 
   CommPlan &plan;
   const Program &program;
   CommWriter &writer;
+  /// A slack is how long an input lies there when messages never wait for each
+  /// other.
   Inboxes inboxes;
   std::vector<Rank> ranks;
-  /// How long each input lies ready when messages never wait for each other.
-  std::vector<Time> slacks;
   Queue<Running> running;
   Queue<Message> messages;
   std::optional<Prefetch> prefetch;

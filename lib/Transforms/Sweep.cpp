@@ -24,12 +24,10 @@ public:
       for (RankId rank : program.ranks())
         steps.push_back(torchSteps(program, rank, *plan.torch));
     Turns turns(program, plan.index, std::move(steps));
-    if (turns.run(*this))
-      return true;
-    Turns::Stuck stuck = *turns.firstStuck();
-    reportStuckOn(plan, stuck.rank, stuck.row, stuck.waitsFor.slotBit,
-                  stuck.waitsFor.stage);
-    return false;
+    auto stuck = turns.run(*this);
+    if (stuck)
+      reportStuck(plan, turns.state(), *stuck);
+    return !stuck;
   }
 
   void item(RankId rank, ActionId, ActionId) { writer.copyItem(rank); }

@@ -3,6 +3,8 @@
 
 #include "ppcc/Analysis/ProgramIndex.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 namespace ppcc {
 
 /// A message that an edge between ranks needs: one slot of one microbatch from
@@ -95,5 +97,42 @@ private:
   uint64_t messages = 0;
   bool isNumbered = false;
 };
+
+// Here, since a caller that sees them keeps the message in registers.
+
+inline std::optional<Message> EdgeIndex::find(PipeId pipe, StageId from,
+                                              StageId to, uint32_t microbatch,
+                                              uint8_t slotBit) const {
+  if (!isNumbered)
+    return std::nullopt;
+  size_t row = edgeRow(pipe, from, slotBit);
+  uint32_t number = edgeStarts[row], end = edgeStarts[row + 1];
+  if (number == end)
+    return std::nullopt;
+  auto readers = index.readersOf(pipe, from, slotBit);
+  if (readers.size() > 1) {
+    auto reader = llvm::lower_bound(readers, to);
+    if (reader == readers.end() || *reader != to)
+      return std::nullopt;
+    number += reader - readers.begin();
+  } else if (readers.front() != to) {
+    return std::nullopt;
+  }
+  const Edge &edge = edgeRows[number];
+  if (edge.lane == Edge::none)
+    return std::nullopt;
+  return Message{edge.firstMessage + microbatch -
+                     program.pipe(pipe).firstMicrobatch,
+                 number, edge.lane};
+}
+
+inline std::optional<Message> EdgeIndex::of(const Action &action) const {
+  if (!action.hasPeer())
+    return std::nullopt;
+  bool out = sends(action);
+  return find(action.pipe, out ? action.stage : action.peer,
+              out ? action.peer : action.stage, action.microbatch,
+              program.kindOf(action).mainSlot());
+}
 
 } // namespace ppcc

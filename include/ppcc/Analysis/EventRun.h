@@ -147,7 +147,8 @@ protected:
 
   // What rows wait for.
   template <class Visit>
-  bool forEachNeed(ActionId row, uint32_t unit, uint32_t &number, Visit visit);
+  bool forEachNeed(ActionId row, uint32_t unit, uint32_t &number,
+                   const Visit &visit);
   std::optional<Ends> endsOf(ActionId row) const;
   std::optional<Need> endNeed(ActionId row, Ends ends) const;
 
@@ -202,7 +203,7 @@ private:
   }
   template <class Visit>
   bool visitInput(ActionId row, const Action &action, StageId source,
-                  uint8_t slotBit, Visit visit);
+                  uint8_t slotBit, const Visit &visit);
 
   // The run.
   void runQueue(uint32_t number);
@@ -408,7 +409,7 @@ bool EventRun<Clock>::await(uint32_t number, Need need, Time delay) {
 template <class Clock>
 template <class Visit>
 bool EventRun<Clock>::forEachNeed(ActionId row, uint32_t unit, uint32_t &number,
-                                  Visit visit) {
+                                  const Visit &visit) {
   if (uint32_t other = issued.empty() ? none : issued[row.value];
       other != none &&
       !visit(Need{NeedKind::Issue, ActionId(other)}, -headStart(row, other)))
@@ -518,7 +519,8 @@ EventRun<Clock>::makerOf(const Action &action, StageId stage, uint8_t slotBit) {
 template <class Clock>
 template <class Visit>
 bool EventRun<Clock>::visitInput(ActionId row, const Action &action,
-                                 StageId source, uint8_t slotBit, Visit visit) {
+                                 StageId source, uint8_t slotBit,
+                                 const Visit &visit) {
   const Pipe &pipe = program.pipe(action.pipe);
   bool isLocal =
       pipe.rankOfStage[source.value] == pipe.rankOfStage[action.stage.value];
