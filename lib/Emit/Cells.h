@@ -5,53 +5,53 @@
 #include "Writer.h"
 
 #include "ppcc/IR/Calls.h"
+#include "ppcc/IR/Text.h"
 
 namespace ppcc {
 
-/// Calls `visit(begin, end)` for each action or group of a rank, in order.
-template <class Visit>
-void forEachItem(const Program &program, RankId rank, Visit visit) {
-  for (ActionId begin = program.begin(rank); begin != program.end(rank);) {
-    ActionId end = program.groupEnd(begin, rank);
-    visit(begin, end);
-    begin = end;
-  }
-}
-
-/// Whether an action of the rows [begin, end) is of one of the `microbatches`,
-/// from the first up to, not including, the second.
-inline bool holdsMicrobatch(const Program &program, ActionId begin,
-                            ActionId end,
+/// Whether a row is of one of the `microbatches`, from the first up to, not
+/// including, the second.
+inline bool holdsMicrobatch(const Program &program, RowRange rows,
                             std::pair<uint32_t, uint32_t> microbatches) {
-  for (ActionId row : RowRange{begin, end})
+  for (ActionId row : rows)
     if (uint32_t microbatch = program[row].microbatch;
         microbatch >= microbatches.first && microbatch < microbatches.second)
       return true;
   return false;
 }
 
-/// Writes the action or group of the rows [begin, end); `call` is its name from
-/// CallNames.
-inline void putItem(Writer &writer, const Program &program, ActionId begin,
-                    ActionId end, llvm::StringRef call) {
-  bool isSingle = end.value - begin.value == 1;
-  if (isSingle && call.empty()) {
-    writer.cell(program, program[begin]);
-    return;
-  }
+/// Writes an action or group; `call` is its name from CallNames.
+inline void putItem(Writer &writer, const Program &program, RowRange item,
+                    llvm::StringRef call) {
+  if (item.size() == 1 && call.empty())
+    return writer.cell(program, program[item.from]);
   writer.put(call);
-  for (ActionId row : RowRange{begin, end}) {
-    writer.put(row.value != begin.value ? ';' : call.empty() ? '(' : '[');
+  for (ActionId row : item) {
+    writer.put(row != item.from ? ';' : call.empty() ? '(' : '[');
     writer.cell(program, program[row]);
   }
-  if (!call.empty()) {
-    writer.put(']');
-    return;
-  }
+  if (!call.empty())
+    return writer.put(']');
   writer.put(")OVERLAP");
-  for (ActionId row : RowRange{begin, end}) {
-    writer.put('_');
-    writer.put(program.kindOf(row).letters);
+  for (ActionId row : item)
+    writer.put('_', program.kindOf(row).letters);
+}
+
+/// Writes a line `rank N:` for each rank that is shown. `begin(rank)` gives
+/// what is called with each of its items of which something is shown.
+template <class Begin>
+void putRanks(Writer &writer, const Program &program, const PrintOptions &print,
+              Begin begin) {
+  for (RankId rank : program.ranks()) {
+    if (!print.ranks.empty() && !llvm::is_contained(print.ranks, rank))
+      continue;
+    writer.put("rank ", rank, ':');
+    auto put = begin(rank);
+    for (RowRange item : program.items(rank))
+      if (!print.microbatches ||
+          holdsMicrobatch(program, item, *print.microbatches))
+        put(item);
+    writer.put('\n');
   }
 }
 

@@ -1,5 +1,5 @@
 // Writes the costs of a program as docs/costs.schema.json describes them.
-#include "Costs.h"
+#include "JsonParts.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -51,8 +51,8 @@ private:
 
   /// One value for all pipes, or those of each.
   void putValues(Settings settings) {
-    const CostSetting *all = settings.front()->pipe ? nullptr
-                                                    : settings.front();
+    const CostSetting *all =
+        settings.front()->pipe ? nullptr : settings.front();
     if (all && settings.size() == 1)
       return putValues(*all);
     writer.object([&](JsonFields &fields) {

@@ -123,12 +123,10 @@ private:
     fields("wide", isWide);
     if (picture.from != 0 || picture.to != times.makespan) {
       fields.key("span");
-      writer.put(fmt::format("[{},{}]", cost::format(picture.from),
-                             cost::format(picture.to)));
+      writer.put('[', cost::format(picture.from), ',', cost::format(picture.to),
+                 ']');
     }
-    fields.list(
-        "ranks", picture.ranks, [&](RankId rank) { writer.json(rank.value); },
-        ",");
+    fields.values("ranks", picture.ranks, ",");
     fields.values("rowStarts", rowStarts, ",");
     fields.list(
         "kinds", program.kinds().rows(),
@@ -212,32 +210,32 @@ private:
     });
   }
 
+  template <class T, class Tag>
+  void column(JsonFields &fields, StringRef name, Id<Tag> Action::*id) {
+    column<T>(fields, name,
+              [=, this](ActionId row) { return (program[row].*id).value; });
+  }
+
   void columnsOf(JsonFields &fields) {
     auto timeColumn = [&](StringRef name, const std::vector<Time> &values) {
       auto ticks = [&](ActionId row) { return values[row.value] / tick; };
-      isWide ? column<double>(fields, name, ticks) 
+      isWide ? column<double>(fields, name, ticks)
              : column<uint32_t>(fields, name, ticks);
     };
     timeColumn("start", times.starts);
     timeColumn("end", times.ends);
     column<uint32_t>(fields, "cause",
-               [&](ActionId row) { return pageCause(row); });
-    column<uint8_t>(fields, "kind",
-               [&](ActionId row) { return program[row].kind.value; });
-    column<uint8_t>(fields, "pipe",
-               [&](ActionId row) { return program[row].pipe.value; });
-    column<uint16_t>(fields, "stage",
-               [&](ActionId row) { return program[row].stage.value; });
-    column<uint16_t>(fields, "peer",
-               [&](ActionId row) { return program[row].peer.value; });
+                     [&](ActionId row) { return pageCause(row); });
+    column<uint8_t>(fields, "kind", &Action::kind);
+    column<uint8_t>(fields, "pipe", &Action::pipe);
+    column<uint16_t>(fields, "stage", &Action::stage);
+    column<uint16_t>(fields, "peer", &Action::peer);
     column<uint32_t>(fields, "microbatch",
-               [&](ActionId row) { return program[row].microbatch; });
-    column<uint16_t>(fields, "phase",
-               [&](ActionId row) { return program[row].phase.value; });
+                     [&](ActionId row) { return program[row].microbatch; });
+    column<uint16_t>(fields, "phase", &Action::phase);
     column<uint8_t>(fields, "joined",
-               [&](ActionId row) { return program.joined(row); });
-    column<uint32_t>(fields, "site",
-               [&](ActionId row) { return program[row].site.value; });
+                    [&](ActionId row) { return program.joined(row); });
+    column<uint32_t>(fields, "site", &Action::site);
     fields.key("critical");
     array<uint32_t>([&](auto put) {
       for (ActionId row : criticalPath(times))
@@ -341,7 +339,7 @@ private:
         "files", program.files(),
         [&](const SiteFile &file) { writer.json(file.name); }, ",");
     std::set<std::pair<uint32_t, uint32_t>> seen;
-    bool first = true;
+    StringRef before = "[";
     fields.key("source");
     writer.put('[');
     for (uint32_t i = 1; i < program.sites().size(); ++i) {
@@ -353,11 +351,8 @@ private:
       Place place = placeOf(program, SiteId(i), sources);
       if (!place.range.valid())
         continue;
-      writer.put(fmt::format("{}[{},{},",
-                             std::exchange(first, false) ? "" : ",", site.file,
-                             site.line));
-      writer.json(
-          sources.lineText(place.range.begin).trim().take_front(200));
+      writer.put(std::exchange(before, ",["), site.file, ',', site.line, ',');
+      writer.json(sources.lineText(place.range.begin).trim().take_front(200));
       writer.put(']');
     }
     writer.put(']');
@@ -391,20 +386,15 @@ static void writePage(const std::deque<PagePicture> &pages,
   writer.put("<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
              "<meta http-equiv=\"Content-Security-Policy\" content=\""
              "default-src 'none'; script-src 'unsafe-inline'; style-src "
-             "'unsafe-inline'\">\n<title>");
-  writer.put(title);
-  writer.put("</title>\n<style>\n");
-  writer.put(viewerFile("viewer.css"));
-  writer.put("</style>\n");
-  writer.put(viewerFile("viewer.html"));
+             "'unsafe-inline'\">\n<title>",
+             title, "</title>\n<style>\n", viewerFile("viewer.css"),
+             "</style>\n", viewerFile("viewer.html"));
   for (const PagePicture &page : pages) {
     writer.put("<script type=\"application/json\">");
     RunWriter(page, sources, writer).write();
     writer.put("</script>\n");
   }
-  writer.put("<script>\n");
-  writer.put(viewerFile("viewer.js"));
-  writer.put("</script>\n</html>\n");
+  writer.put("<script>\n", viewerFile("viewer.js"), "</script>\n</html>\n");
 }
 
 bool ppcc::emitPage(llvm::ArrayRef<PageRun> runs, llvm::raw_ostream &out,

@@ -1,9 +1,7 @@
 // Writes the program as JSON, as docs/program-format.md describes it.
-#include "Costs.h"
 #include "Emitters.h"
 #include "FlatFacts.h"
-#include "JsonNodes.h"
-#include "JsonParams.h"
+#include "JsonParts.h"
 #include "Writer.h"
 #include "ppcc/Analysis/Activations.h"
 
@@ -33,7 +31,7 @@ private:
     fields("compiler", "ppcc " PPCC_VERSION);
     fields("schedule", program.name());
     fields.key("params");
-    params();
+    writer.object([&](JsonFields &params) { putParams(params, program); });
     fields("ranks", program.numRanks());
     fields("backward", program.hasBackward());
     if (program.calls() != CallStyle::None)
@@ -42,12 +40,14 @@ private:
     fields.list("preconnect", program.preconnect(), [&](RankPair pair) {
       writer.numbers({pair.low.value, pair.high.value});
     });
-    fields.key("buffers");
-    byRank([&](RankId rank) { return buffers.mostOf(rank); });
-    fields.key("peak_activations");
-    byRank([&](RankId rank) { return peakActivations(facts.program, rank); });
-    fields.key("edge_buffers");
-    edgeBuffers();
+    fields.list(
+        "buffers", program.ranks(),
+        [&](RankId rank) { writer.put(buffers.mostOf(rank)); }, ",");
+    fields.list(
+        "peak_activations", program.ranks(),
+        [&](RankId rank) { writer.put(peakActivations(facts.program, rank)); },
+        ",");
+    edgeBuffers(fields);
     if (!program.stageLayers().empty())
       fields.values("layout", program.stageLayers());
     if (!program.costs().settings.empty()) {
@@ -58,10 +58,11 @@ private:
                 [&](const KindInfo &info) { kind(info); });
     if (!program.nodes().empty()) {
       fields.key("nodes");
-      putNodes(writer, program);
+      putNodes(writer, program.nodes());
     }
     fields.values("phases", program.phases());
-    fields.list("pipes", program.pipes(), [&](const Pipe &info) { pipe(info); });
+    fields.list("pipes", program.pipes(),
+                [&](const Pipe &info) { pipe(info); });
     fields.list("files", program.files(),
                 [&](const SiteFile &file) { writer.json(file.name); });
     fields.list("sites", program.sites(), [&](const Site &site) {
@@ -69,42 +70,32 @@ private:
       writer.numbers({known ? int64_t(site.file) : -1, site.line, site.column,
                       site.caller.value});
     });
-    static constexpr StringRef columns[] = {
-        "kind", "pipe", "stage", "microbatch", "peer", "phase", "group", "site"};
+    static constexpr StringRef columns[] = {"kind",       "pipe", "stage",
+                                            "microbatch", "peer", "phase",
+                                            "group",      "site"};
     fields.values("columns", columns);
-    fields.key("actions");
-    onLines([&](RankId rank) { actions(rank); });
+    onLines(fields, "actions", [&](RankId rank) { actions(rank); });
     if (program.loops().empty()) {
       llvm::ArrayRef<ActionId> waits = buffers.waits();
-      fields.key("waits");
-      onLines([&](RankId rank) { waits = putWaits(rank, waits); });
+      onLines(fields, "waits",
+              [&](RankId rank) { waits = putWaits(rank, waits); });
     } else {
-      fields.key("loops");
-      onLines([&](RankId rank) { loops(rank); });
+      onLines(fields, "loops", [&](RankId rank) { loops(rank); });
     }
     writer.put('\n');
   }
 
-  std::vector<RankId> ranks() const {
-    std::vector<RankId> ranks;
-    for (RankId rank : program.ranks())
-      ranks.push_back(rank);
-    return ranks;
-  }
-
-  /// A number for each rank.
-  template <class Number> void byRank(Number number) {
-    writer.list(ranks(), [&](RankId rank) { writer.json(number(rank)); });
-  }
-
   /// A list with a line for each rank.
-  template <class Put> void onLines(Put put) {
-    StringRef before = "[\n";
-    for (RankId rank : ranks()) {
+  template <class Put>
+  void onLines(JsonFields &fields, StringRef name, Put put) {
+    fields.key(name);
+    writer.put('[');
+    StringRef before = "\n";
+    for (RankId rank : program.ranks()) {
       writer.put(std::exchange(before, ",\n"));
       put(rank);
     }
-    writer.put(before == "[\n" ? "[\n]" : "\n]");
+    writer.put("\n]");
   }
 
   /// Of each: the first row, counted on the rank, the rows, how often they run,
@@ -116,20 +107,6 @@ private:
                       loop.end.value - loop.begin.value, loop.count,
                       loop.advance});
     });
-  }
-
-  void params() {
-    StringRef before = "{";
-    for (const ProgramParam &param : program.params()) {
-      writer.put(std::exchange(before, ", "));
-      writer.json(param.name);
-      writer.put(": ");
-      if (isJsonLiteral(param))
-        writer.put(param.value);
-      else
-        writer.json(param.value);
-    }
-    writer.put(before == "{" ? "{}" : "}");
   }
 
   void kind(const KindInfo &info) {
@@ -175,7 +152,8 @@ private:
     fields.list(name, rules, [&](const KindRule &rule) {
       writer.list(
           rule.kinds,
-          [&](KindId kind) { writer.json(program.kinds()[kind].letters); }, ", ");
+          [&](KindId kind) { writer.json(program.kinds()[kind].letters); },
+          ", ");
     });
   }
 
@@ -188,17 +166,17 @@ private:
   }
 
   void pipe(const Pipe &pipe) {
-    auto value = [&](auto id) { writer.json(id.value); };
+    auto edge = [&](const auto &edge) {
+      writer.numbers({edge.first.value, edge.second.value});
+    };
     writer.object([&](JsonFields &fields) {
       fields("name", pipe.name);
-      fields.key("microbatches");
-      writer.numbers({pipe.firstMicrobatch, pipe.endMicrobatch()});
-      fields.list("rank_of_stage", pipe.rankOfStage, value);
-      fields.list("skip_edges", pipe.skipEdges, [&](const auto &edge) {
-        writer.numbers({edge.first.value, edge.second.value});
-      });
+      fields.numbers("microbatches",
+                     {pipe.firstMicrobatch, pipe.endMicrobatch()});
+      fields.values("rank_of_stage", pipe.rankOfStage);
+      fields.list("skip_edges", pipe.skipEdges, edge);
       if (!pipe.gaps.empty())
-        fields.list("gaps", pipe.gaps, value);
+        fields.values("gaps", pipe.gaps);
       if (pipe.slices != 1)
         fields("slices", pipe.slices);
       if (!pipe.tensors.empty())
@@ -209,8 +187,7 @@ private:
 
   void tensors(const EdgeTensors &edge) {
     writer.object([&](JsonFields &fields) {
-      fields.key("edge");
-      writer.numbers({edge.from.value, edge.to.value});
+      fields.numbers("edge", {edge.from.value, edge.to.value});
       if (edge.needsShapes())
         fields("shapes", "each");
       fields.list("carries", edge.tensors, [&](const Tensor &tensor) {
@@ -224,51 +201,49 @@ private:
   }
 
   void actions(RankId rank) {
-    writer.put('[');
     int64_t groups = 0;
-    uint32_t end = program.end(rank).value;
-    for (uint32_t row = program.begin(rank).value; row != end; ++row) {
-      Action action = program[ActionId(row)];
-      bool first = row == program.begin(rank).value;
-      bool last = row + 1 == end || !program.joined(ActionId(row + 1));
+    auto inGroup = [&](ActionId row) {
+      return row != program.end(rank) && program.joined(row);
+    };
+    writer.list(program.rows(rank), [&](ActionId row) {
+      Action action = program[row];
+      bool last = !inGroup(ActionId(row.value + 1));
       bool grouped = action.joined || !last;
-      if (!first)
-        writer.put(',');
       writer.numbers({action.kind.value, action.pipe.value, action.stage.value,
                       action.hasMicrobatch() ? int64_t(action.microbatch) : -1,
                       action.hasPeer() ? int64_t(action.peer.value) : -1,
                       action.phase.value, grouped ? groups : -1,
                       action.site.value});
       groups += grouped && last;
-    }
-    writer.put(']');
+    });
   }
 
   /// Of each edge on which something is received: the receive's kind, pipe,
   /// stage and peer, and the buffers.
-  void edgeBuffers() {
-    StringRef before = "[";
-    for (auto [i, edge] : llvm::enumerate(buffers.edges().edges())) {
-      if (buffers.mostOf(i) == 0)
-        continue;
-      auto kindId = program.kinds().find(KindClass::Recv, edge.slotBit);
-      assert(kindId && "every slot that moves has its messages");
-      writer.put(std::exchange(before, ", "));
-      writer.numbers({kindId->value, edge.pipe.value, edge.to.value,
-                      edge.from.value, buffers.mostOf(i)});
-    }
-    writer.put(before == "[" ? "[]" : "]");
+  void edgeBuffers(JsonFields &fields) {
+    auto edges = llvm::enumerate(buffers.edges().edges());
+    auto isUsed = [&](const auto &edge) {
+      return buffers.mostOf(edge.index()) != 0;
+    };
+    fields.list("edge_buffers", llvm::make_filter_range(edges, isUsed),
+                [&](const auto &item) {
+                  const auto &[i, edge] = item;
+                  auto kind =
+                      program.kinds().find(KindClass::Recv, edge.slotBit);
+                  assert(kind && "every slot that moves has its messages");
+                  writer.numbers({kind->value, edge.pipe.value, edge.to.value,
+                                  edge.from.value, buffers.mostOf(i)});
+                });
   }
 
   /// Writes those of one rank, which begin `waits`; the others remain.
   llvm::ArrayRef<ActionId> putWaits(RankId rank,
                                     llvm::ArrayRef<ActionId> waits) {
-    uint32_t begin = program.begin(rank).value;
-    size_t count = 0;
-    for (uint32_t row = begin; row != program.end(rank).value; ++row)
-      count += program.kindOf(ActionId(row)).isRecv();
+    size_t count = llvm::count_if(program.rows(rank), [&](ActionId row) {
+      return program.kindOf(row).isRecv();
+    });
     writer.list(waits.take_front(count), [&](ActionId reader) {
-      writer.put(reader.value - begin);
+      writer.put(reader.value - program.begin(rank).value);
     });
     return waits.drop_front(count);
   }

@@ -1,5 +1,5 @@
 // Writes the graphs of nodes of a program as JSON.
-#include "JsonNodes.h"
+#include "JsonParts.h"
 
 using namespace ppcc;
 
@@ -10,7 +10,7 @@ static int64_t orNone(uint32_t number, uint32_t none) {
 static void putGraph(Writer &writer, const NodeGraph &graph) {
   writer.put('\n');
   writer.object([&](JsonFields &fields) {
-    fields("kind", graph.kind.value);
+    fields("kind", graph.kind);
     fields("layers", graph.layers);
     fields("down", graph.down);
     auto put = [&](const GraphNode &node) {
@@ -25,8 +25,8 @@ static void putGraph(Writer &writer, const NodeGraph &graph) {
 
 static void putUse(Writer &writer, const GraphUse &use) {
   writer.object([&](JsonFields &fields) {
-    fields("kind", use.kind.value);
-    fields("pipe", use.pipe.value);
+    fields("kind", use.kind);
+    fields("pipe", use.pipe);
     auto put = [&](uint32_t graph) {
       writer.put(orNone(graph, GraphUse::none));
     };
@@ -36,20 +36,20 @@ static void putUse(Writer &writer, const GraphUse &use) {
 
 static void putPattern(Writer &writer, const NodePattern &pattern) {
   writer.object([&](JsonFields &fields) {
-    fields.list(
-        "kinds", pattern.kinds, [&](KindId kind) { writer.put(kind.value); },
-        ",");
-    auto put = [&](const PatternNode &node) {
-      writer.numbers({node.part.value, node.name, node.last});
-    };
-    fields.list("before", pattern.before, put, ",");
-    fields.list("layer", pattern.layer, put, ",");
-    fields.list("after", pattern.after, put, ",");
+    fields.values("kinds", pattern.kinds, ",");
+    for (auto [name, nodes] : {std::pair("before", &pattern.before),
+                               std::pair("layer", &pattern.layer),
+                               std::pair("after", &pattern.after)})
+      fields.list(
+          name, *nodes,
+          [&](const PatternNode &node) {
+            writer.numbers({node.part.value, node.name, node.last});
+          },
+          ",");
   });
 }
 
-void ppcc::putNodes(Writer &writer, const Program &program) {
-  const NodeGraphs &nodes = program.nodes();
+void ppcc::putNodes(Writer &writer, const NodeGraphs &nodes) {
   writer.object([&](JsonFields &fields) {
     fields.values("lanes", nodes.lanes, ",");
     fields.values("names", nodes.names, ",");

@@ -1,4 +1,5 @@
-#include "JsonParams.h"
+// Writes the parameters of a program as JSON.
+#include "JsonParts.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -31,4 +32,12 @@ bool ppcc::isJsonLiteral(const ProgramParam &param) {
     return param.value == "true" || param.value == "false";
   return (param.type == "int" || param.type == "float") &&
          isJsonNumber(param.value);
+}
+
+void ppcc::putParams(JsonFields &fields, const Program &program) {
+  for (const ProgramParam &param : program.params())
+    if (isJsonLiteral(param))
+      fields.raw(param.name, param.value);
+    else
+      fields(param.name, param.value);
 }

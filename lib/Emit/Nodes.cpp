@@ -35,21 +35,12 @@ public:
 
   void emit() {
     describeNodes();
-    const PrintOptions &print = context.options.print;
-    for (RankId rank : program.ranks()) {
-      if (!print.ranks.empty() && !llvm::is_contained(print.ranks, rank))
-        continue;
-      writer.put("rank ");
-      writer.put(rank.value);
-      writer.put(':');
-      forEachItem(program, rank, [&](ActionId begin, ActionId end) {
-        if (program.kindOf(begin).isCompute() &&
-            (!print.microbatches ||
-             holdsMicrobatch(program, begin, end, *print.microbatches)))
-          item(begin, end);
-      });
-      writer.put('\n');
-    }
+    putRanks(writer, program, context.options.print, [&](RankId) {
+      return [&](RowRange rows) {
+        if (program.kindOf(rows.from).isCompute())
+          item(rows);
+      };
+    });
   }
 
 private:
@@ -81,31 +72,20 @@ private:
     return std::nullopt;
   }
 
-  void item(ActionId begin, ActionId end) {
+  void item(RowRange rows) {
     before = '{';
     writer.put(' ');
     for (const NodeOrder::Place &place :
-         orders.of(program, begin, end)->places) {
-      Action action = program[ActionId(begin.value + place.member)];
+         orders.of(program, rows.from, rows.to)->places) {
+      Action action = program[ActionId(rows.from.value + place.member)];
       const Words &node = words[orders.graphOf(action)][place.node];
-      if (node.hook) {
-        if (withMessages)
-          messages(action, *node.hook, node.lane);
-        continue;
-      }
-      beginNode(node.lane);
-      writer.put(action.stage.value);
-      writer.put(node.part);
-      writer.put(action.microbatch);
-      writer.put(node.path);
+      if (!node.hook)
+        writer.put(std::exchange(before, ' '), node.lane, ':', action.stage,
+                   node.part, action.microbatch, node.path);
+      else if (withMessages)
+        messages(action, *node.hook, node.lane);
     }
     writer.put(before == '{' ? "{}" : "}");
-  }
-
-  void beginNode(llvm::StringRef lane) {
-    writer.put(std::exchange(before, ' '));
-    writer.put(lane);
-    writer.put(':');
   }
 
   /// The receives, or the sends, of an action.
@@ -123,7 +103,7 @@ private:
             pipe.rankOfStage[action.stage.value])
           continue;
         message.peer = peer;
-        beginNode(lane);
+        writer.put(std::exchange(before, ' '), lane, ':');
         writer.cell(program, message);
       }
     }

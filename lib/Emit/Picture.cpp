@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 using namespace ppcc;
+using llvm::StringRef;
 
 std::string Color::hex() const {
   return fmt::format("#{:02x}{:02x}{:02x}", red, green, blue);
@@ -24,23 +25,27 @@ static Color lightened(Color color, uint32_t part, uint32_t whole) {
 // Of the colours that Okabe and Ito chose for all kinds of colour vision
 // (https://jfly.uni-koeln.de/color/) those that black text stands out on; the
 // four of the built-in kinds also differ in lightness.
-static constexpr Color skyBlue{0x56, 0xb4, 0xe9}, vermilion{0xd5, 0x5e, 0x00},
-    reddishPurple{0xcc, 0x79, 0xa7}, yellow{0xf0, 0xe4, 0x42},
-    bluishGreen{0x00, 0x9e, 0x73};
+static constexpr KindLook looks[] = {
+    {slot::Output, "forward", {0x56, 0xb4, 0xe9}, Hatch::None},
+    {slot::InputGrad | slot::WeightGrad,
+     "backward",
+     {0xd5, 0x5e, 0x00},
+     Hatch::Rising},
+    {slot::InputGrad,
+     "backward for the input",
+     {0xcc, 0x79, 0xa7},
+     Hatch::Falling},
+    {slot::WeightGrad,
+     "backward for the weights",
+     {0xf0, 0xe4, 0x42},
+     Hatch::Dots},
+    {0, "", {0x00, 0x9e, 0x73}, Hatch::Dots}};
 
-Color ppcc::kindColor(const KindInfo &info) {
-  switch (info.defines) {
-  case slot::Output:
-    return skyBlue;
-  case slot::InputGrad | slot::WeightGrad:
-    return vermilion;
-  case slot::InputGrad:
-    return reddishPurple;
-  case slot::WeightGrad:
-    return yellow;
-  default:
-    return bluishGreen;
-  }
+const KindLook &ppcc::lookOf(const KindInfo &info) {
+  const KindLook *look = looks;
+  while (look->defines != 0 && look->defines != info.defines)
+    ++look;
+  return *look;
 }
 
 std::string ppcc::kindWords(const KindTable &kinds, const KindInfo &info) {
@@ -51,23 +56,13 @@ std::string ppcc::kindWords(const KindTable &kinds, const KindInfo &info) {
     return fmt::format("{} of {}", kindClassName(info.kindClass),
                        info.defines == slot::Output ? "an output"
                                                     : "a gradient");
-  switch (info.defines) {
-  case slot::Output:
-    return "forward";
-  case slot::InputGrad | slot::WeightGrad:
-    return "backward";
-  case slot::InputGrad:
-    return "backward for the input";
-  case slot::WeightGrad:
-    return "backward for the weights";
-  default:
-    return info.letters;
-  }
+  StringRef words = lookOf(info).words;
+  return words.empty() ? info.letters : words.str();
 }
 
 void ppcc::appendLabel(const Program &program, const Action &action,
                        llvm::SmallVectorImpl<char> &out) {
-  llvm::StringRef letters = program.kindOf(action).letters;
+  StringRef letters = program.kindOf(action).letters;
   out.append(letters.begin(), letters.end());
   if (!action.hasMicrobatch())
     return;
@@ -76,10 +71,10 @@ void ppcc::appendLabel(const Program &program, const Action &action,
              std::to_chars(digits, std::end(digits), action.microbatch).ptr);
 }
 
-std::string ppcc::escapedMarkup(llvm::StringRef text) {
+std::string ppcc::escapedMarkup(StringRef text) {
   std::string result, valid = llvm::json::fixUTF8(text);
   // XML has no place for control characters, U+FFFE and U+FFFF.
-  for (llvm::StringRef rest = valid; !rest.empty();) {
+  for (StringRef rest = valid; !rest.empty();) {
     if (rest.consume_front("&"))
       result += "&amp;";
     else if (rest.consume_front("<"))
@@ -162,7 +157,7 @@ void Picture::findLanesBeside() {
 bool Picture::isShown(const Box &box) const {
   return box.from < box.to && box.from < to && box.to > from &&
          (!microbatches ||
-          holdsMicrobatch(program, box.begin, box.end, *microbatches));
+          holdsMicrobatch(program, {box.begin, box.end}, *microbatches));
 }
 
 bool Picture::isShown(ActionId row) const {
@@ -191,7 +186,7 @@ Color Picture::fill(KindId kind, uint32_t chunk) const {
   // Beyond this the hues are hard to tell from each other.
   constexpr uint32_t percent = 60;
   uint32_t steps = std::max(maxChunks - 1, 2u);
-  return lightened(kindColor(program.kinds()[kind]), percent * chunk,
+  return lightened(lookOf(program.kinds()[kind]).color, percent * chunk,
                    100 * steps);
 }
 

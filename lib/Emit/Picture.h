@@ -54,7 +54,7 @@ public:
   /// Calls `visit(Box)` for each action or group of a rank, in order, whether
   /// shown or not.
   template <class Visit> void forEachAnyBox(RankId rank, Visit visit) const {
-    forEachItem(program, rank, [&](ActionId row, ActionId end) {
+    for (auto [row, end] : program.items(rank))
       while (row != end) {
         ActionId last = computeEnd(row, end);
         if (last == row) {
@@ -64,7 +64,6 @@ public:
         visit(Box{row, last, times.starts[row.value], times.ends[row.value]});
         row = last;
       }
-    });
   }
   /// Calls `visit(Box)` for each shown action or group of a rank, in order:
   /// those that take time within the span and hold a shown microbatch.
@@ -194,12 +193,21 @@ private:
   std::vector<uint32_t> chunks;   ///< By stage of all pipes.
 };
 
+/// How a kind looks where there are no colours.
+enum class Hatch : uint8_t { None, Rising, Falling, Dots };
+
+/// How a kind looks, without regard to its chunk.
+struct KindLook {
+  uint8_t defines; ///< The slots by which it is known.
+  llvm::StringRef words;
+  Color color;
+  Hatch hatch;
+};
+const KindLook &lookOf(const KindInfo &info);
+
 /// What an action of the kind computes, in words; for a declared one the lane
 /// on which it runs.
 std::string kindWords(const KindTable &kinds, const KindInfo &info);
-
-/// The hue of a kind, without regard to its chunk.
-Color kindColor(const KindInfo &info);
 
 /// A letter or two and the microbatch: `F12`. The stage follows from the row
 /// and the shade.

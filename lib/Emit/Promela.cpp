@@ -191,10 +191,10 @@ private:
     std::vector<std::optional<ActionId>> last(queues.size());
     for (RankId rank : program.ranks()) {
       std::optional<ActionId> lastCompute;
-      forEachItem(program, rank, [&](ActionId begin, ActionId end) {
+      for (RowRange item : program.items(rank)) {
         // Of the compute actions, and of the messages.
         std::optional<uint32_t> leaders[2];
-        for (ActionId row : RowRange{begin, end}) {
+        for (ActionId row : item) {
           uint32_t queue =
               llvm::lower_bound(queues, queueOf(rank, row)) - queues.begin();
           auto &leader = leaders[transport.hasStreams() && isMessage(row)];
@@ -203,12 +203,12 @@ private:
           slots[row.value] = {queue, *leader, counts[*leader], lastCompute,
                               last[queue]};
         }
-        for (ActionId row : RowRange{begin, end}) {
+        for (ActionId row : item) {
           last[slots[row.value].queue] = row;
           if (!isMessage(row))
             lastCompute = row;
         }
-      });
+      }
     }
   }
 
@@ -355,10 +355,10 @@ private:
   /// runs; else for those that its queue holds.
   template <class Visit> void forEachPart(uint32_t queue, Visit visit) const {
     llvm::SmallVector<ActionId, 8> led, held;
-    forEachItem(program, queues[queue].rank, [&](ActionId begin, ActionId end) {
+    for (RowRange item : program.items(queues[queue].rank)) {
       led.clear();
       held.clear();
-      for (ActionId row : RowRange{begin, end})
+      for (ActionId row : item)
         if (slots[row.value].leader == queue)
           led.push_back(row);
         else if (slots[row.value].queue == queue)
@@ -367,7 +367,7 @@ private:
         visit(led);
       else if (!held.empty())
         visit(held);
-    });
+    }
   }
 
   /// The most messages of a queue that begin together.

@@ -1,7 +1,7 @@
 // Writes what a program's run amounts to, for people and for programs.
 #include "ppcc/Analysis/Report.h"
 #include "Emitters.h"
-#include "JsonParams.h"
+#include "JsonParts.h"
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Support/Printable.h"
 #include "ppcc/Support/TextTable.h"
@@ -33,7 +33,7 @@ std::string plural(uint64_t count, StringRef thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
 
-/// The word for a cause in files: a rank's number as text, or a word.
+/// The word for a cause: in files, and for people.
 std::string causeName(const BubbleKey &key) {
   switch (key.cause) {
   case BubbleCause::Rank:

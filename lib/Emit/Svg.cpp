@@ -18,22 +18,6 @@ namespace {
 using Px = int64_t;
 constexpr Px px(int64_t pixels) { return pixels * 100; }
 
-/// How a kind looks where there are no colours.
-enum class Hatch : uint8_t { None, Rising, Falling, Dots };
-
-Hatch hatchOf(const KindInfo &info) {
-  switch (info.defines) {
-  case slot::Output:
-    return Hatch::None;
-  case slot::InputGrad | slot::WeightGrad:
-    return Hatch::Rising;
-  case slot::InputGrad:
-    return Hatch::Falling;
-  default:
-    return Hatch::Dots;
-  }
-}
-
 class Svg {
 public:
   Svg(const Picture &picture, const PictureOptions &options,
@@ -158,10 +142,10 @@ private:
   /// The fills: a colour for each kind and chunk, hatched by kind.
   void patterns() {
     tag("<defs>\n");
-    for (uint32_t kind = 0; kind != kinds.size(); ++kind)
-      for (uint32_t chunk = 0; kinds[kind] && chunk != picture.maxChunks;
+    for (KindId kind : program.kinds().ids())
+      for (uint32_t chunk = 0; kinds[kind.value] && chunk != picture.maxChunks;
            ++chunk)
-        pattern(KindId(kind), chunk);
+        pattern(kind, chunk);
     if (options.arrows)
       tag("<marker id=\"head\" viewBox=\"0 0 6 6\" refX=\"6\" refY=\"3\" "
           "markerWidth=\"5\" markerHeight=\"5\" orient=\"auto\">"
@@ -174,7 +158,7 @@ private:
         "\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"
         "<rect width=\"6\" height=\"6\" fill=\"",
         picture.fill(kind, chunk).hex(), "\"/>");
-    switch (hatchOf(program.kinds()[kind])) {
+    switch (lookOf(program.kinds()[kind]).hatch) {
     case Hatch::None:
       break;
     case Hatch::Rising:
@@ -414,12 +398,12 @@ private:
       };
     };
     std::optional<KindId> sample;
-    for (uint32_t kind = 0; kind != kinds.size(); ++kind)
-      if (kinds[kind]) {
-        sample = sample.value_or(KindId(kind));
-        const KindInfo &info = program.kinds()[KindId(kind)];
+    for (KindId kind : program.kinds().ids())
+      if (kinds[kind.value]) {
+        sample = sample.value_or(kind);
+        const KindInfo &info = program.kinds()[kind];
         result.push_back(
-            {box(KindId(kind), 0), swatch,
+            {box(kind, 0), swatch,
              info.letters + " " + kindWords(program.kinds(), info)});
       }
     if (hasGroups)

@@ -15,24 +15,19 @@ bool ppcc::emitTimes(const Program &program, llvm::raw_ostream &out,
   writer.put("rank,action,group,start,end\n");
   for (RankId rank : program.ranks()) {
     int64_t group = -1;
-    forEachItem(program, rank, [&](ActionId begin, ActionId end) {
-      bool isGroup = end.value - begin.value > 1;
+    for (RowRange item : program.items(rank)) {
+      bool isGroup = item.size() > 1;
       group += isGroup;
-      for (ActionId row : RowRange{begin, end}) {
-        writer.put(rank.value);
-        writer.put(',');
+      for (ActionId row : item) {
+        writer.put(rank, ',');
         writer.cell(program, program[row]);
         writer.put(',');
         if (isGroup)
           writer.put(group);
-        for (Time time : {timed->simulation.starts[row.value],
-                          timed->simulation.ends[row.value]}) {
-          writer.put(',');
-          writer.put(cost::format(time));
-        }
-        writer.put('\n');
+        writer.put(',', cost::format(timed->simulation.starts[row.value]), ',',
+                   cost::format(timed->simulation.ends[row.value]), '\n');
       }
-    });
+    }
   }
   return true;
 }

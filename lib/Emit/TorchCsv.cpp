@@ -32,11 +32,10 @@ public:
     checkEdges();
     checkDeclared(withMessages);
     for (RankId rank : program.ranks())
-      forEachItem(program, rank, [&](ActionId begin, ActionId end) {
-        bool isWritten = withMessages || program.kindOf(begin).isCompute();
-        if (end.value - begin.value > 1 && isWritten)
-          checkGroup(rank, begin, end);
-      });
+      for (RowRange item : program.items(rank))
+        if (item.size() > 1 &&
+            (withMessages || program.kindOf(item.from).isCompute()))
+          checkGroup(rank, item);
     if (program.hasBackward())
       checkLossOrder();
     if (withMessages)
@@ -125,13 +124,13 @@ private:
   void checkDeclared(bool withMessages) {
     if (!program.kinds().hasDeclared())
       return;
-    for (uint32_t row = 0; row != program.size() && !context.diags.saturated();
-         ++row)
-      if (const KindInfo &info = program.kindOf(ActionId(row));
-          info.isDeclared() && !isOfTorch(info, withMessages))
+    for (ActionId row : program.rows())
+      if (const KindInfo &info = program.kindOf(row);
+          info.isDeclared() && !isOfTorch(info, withMessages) &&
+          !context.diags.saturated())
         context.diags.report<diag::TorchNoAction>(
-            placeOf(program, ActionId(row), context.sources),
-            cell(program, program[ActionId(row)]));
+            placeOf(program, row, context.sources),
+            cell(program, program[row]));
   }
 
   /// Releases that reduce by themselves know no cell for it, and need none when
@@ -144,33 +143,30 @@ private:
     return info.letters == "UNSHARD" || info.letters == "RESHARD";
   }
 
-  std::string groupName(RankId rank, ActionId begin, ActionId end) const {
+  std::string groupName(RankId rank, RowRange item) const {
     constexpr size_t longest = 80;
     std::string name;
+    llvm::raw_string_ostream out(name);
     {
-      llvm::raw_string_ostream out(name);
       Writer writer(out);
-      putItem(writer, program, begin, end,
-              CallNames(program, rank).of(begin, end));
+      putItem(writer, program, item,
+              CallNames(program, rank).of(item.from, item.to));
     }
     return name.size() <= longest ? name : name.substr(0, longest) + "...";
   }
 
-  void checkGroup(RankId rank, ActionId begin, ActionId end) {
-    bool known = end.value - begin.value == 2;
-    if (known) {
-      llvm::StringRef one = program.kindOf(begin).letters,
-                      other = program.kindOf(ActionId(begin.value + 1)).letters;
-      known = (one == "F" && other == "B") || (one == "B" && other == "F");
-    }
-    std::string name = groupName(rank, begin, end);
-    TorchVersion target = context.options.torch.version;
-    Place place = placeOf(program, begin, context.sources);
-    if (!known)
-      context.diags.report<diag::TorchGroup>(place, name);
-    else if (!context.options.torch.overlaps())
-      context.diags.report<diag::TorchTooOld>(place, name, target.major,
-                                              target.minor);
+  void checkGroup(RankId rank, RowRange item) {
+    std::string letters;
+    for (ActionId row : item)
+      letters += program.kindOf(row).letters + ' ';
+    const TorchTarget &torch = context.options.torch;
+    Place place = placeOf(program, item.from, context.sources);
+    if (letters != "F B " && letters != "B F ")
+      context.diags.report<diag::TorchGroup>(place, groupName(rank, item));
+    else if (!torch.overlaps())
+      context.diags.report<diag::TorchTooOld>(place, groupName(rank, item),
+                                              torch.version.major,
+                                              torch.version.minor);
   }
 
   /// PyTorch appends the loss of each microbatch to a list and later takes it
@@ -199,9 +195,8 @@ private:
   }
 
   void checkMessages() {
-    for (ActionId row : program.rows())
-      if (!program.kindOf(row).isCompute())
-        return;
+    if (program.firstMessage())
+      return;
     for (PipeId p : program.pipeIds()) {
       const auto &ranks = program.pipe(p).rankOfStage;
       auto change =
@@ -317,19 +312,19 @@ private:
 
   void writeRank(RankId rank, llvm::ArrayRef<TorchStep> steps) {
     firstCell = true;
-    forEachItem(program, rank, [&](ActionId begin, ActionId end) {
-      writeSteps(steps, begin);
-      const KindInfo &info = program.kindOf(begin);
+    for (RowRange item : program.items(rank)) {
+      writeSteps(steps, item.from);
+      const KindInfo &info = program.kindOf(item.from);
       bool isCompute = info.isCompute();
       if ((isCompute && !info.isDeclared()) || withMessages) {
         separate();
-        putTorchItem(begin, end);
+        putTorchItem(item);
         if (target.waits() && info.letters == reduceGrad)
-          putStep(TorchStep::WaitReduceGrad, program[begin].stage);
+          putStep(TorchStep::WaitReduceGrad, program[item.from].stage);
       }
       if (isCompute && withMessages && target.waits())
-        endForwardSends(begin, end);
-    });
+        endForwardSends(item);
+    }
     writeSteps(steps, program.end(rank));
     if (withMessages && target.waits())
       endBackwardSends(rank);
@@ -343,15 +338,13 @@ private:
   }
 
   /// In PyTorch's name for a group F comes first; its members are independent.
-  void putTorchItem(ActionId begin, ActionId end) {
-    if (end.value - begin.value == 1 || program.kindOf(begin).letters == "F") {
-      putItem(writer, program, begin, end, /*call=*/"");
-      return;
-    }
+  void putTorchItem(RowRange item) {
+    if (item.size() == 1 || program.kindOf(item.from).letters == "F")
+      return putItem(writer, program, item, /*call=*/"");
     writer.put('(');
-    writer.cell(program, program[ActionId(begin.value + 1)]);
+    writer.cell(program, program[ActionId(item.from.value + 1)]);
     writer.put(';');
-    writer.cell(program, program[begin]);
+    writer.cell(program, program[item.from]);
     writer.put(")OVERLAP_F_B");
   }
 
@@ -365,14 +358,13 @@ private:
 
   void putStep(TorchStep::Kind kind, StageId stage) {
     separate();
-    writer.put(stage.value);
-    writer.put(torchStepName(kind));
+    writer.put(stage, torchStepName(kind));
   }
 
   /// A stage that has got the gradient of its output knows that the output has
   /// been read.
-  void endForwardSends(ActionId begin, ActionId end) {
-    for (ActionId row : RowRange{begin, end}) {
+  void endForwardSends(RowRange item) {
+    for (ActionId row : item) {
       Action action = program[row];
       if (!(program.kindOf(action).defines & slot::InputGrad))
         continue;
@@ -397,10 +389,8 @@ private:
 
   void wait(const Action &send) {
     separate();
-    writer.put(send.stage.value);
-    writer.put("WAIT_");
-    writer.put(program.kindOf(send).letters);
-    writer.put(send.microbatch);
+    writer.put(send.stage, "WAIT_", program.kindOf(send).letters,
+               send.microbatch);
   }
 
   const Program &program;

@@ -32,10 +32,14 @@ public:
   }
 
   void emit() {
-    writer.put("{\n\"displayTimeUnit\": \"ms\",\n\"otherData\": {\"format\": "
-               "\"ppcc.trace\", \"version\": 1, \"title\": ");
-    writer.json(picture.title());
-    writer.put(", \"microseconds_per_unit\": 1000},\n\"traceEvents\": [");
+    writer.put("{\n\"displayTimeUnit\": \"ms\",\n\"otherData\": ");
+    writer.object([&](JsonFields &fields) {
+      fields("format", "ppcc.trace");
+      fields("version", 1);
+      fields("title", picture.title());
+      fields("microseconds_per_unit", 1000);
+    });
+    writer.put(",\n\"traceEvents\": [");
     for (RankId rank : picture.ranks) {
       names(rank);
       compute(rank);
@@ -61,31 +65,34 @@ private:
     return result;
   }
 
-  /// Begins an event; its fields follow.
-  void event(StringRef phase, RankId rank, uint32_t thread) {
-    writer.put(isFirst ? "\n{\"ph\":\"" : ",\n{\"ph\":\"");
-    isFirst = false;
-    writer.put(phase);
-    writer.put("\",\"pid\":");
-    writer.put(rank.value);
-    writer.put(",\"tid\":");
-    writer.put(thread);
+  /// An event; `visit` writes what it has beside its place.
+  template <class Visit>
+  void event(StringRef phase, RankId rank, uint32_t thread, Visit visit) {
+    writer.put(std::exchange(before, ",\n"));
+    writer.compact([&](JsonFields &fields) {
+      fields("ph", phase);
+      fields("pid", rank);
+      fields("tid", thread);
+      visit(fields);
+    });
   }
-  void field(StringRef name, int64_t value) {
-    key(name);
-    writer.put(value);
-  }
-  void key(StringRef name) {
-    writer.put(",\"");
-    writer.put(name);
-    writer.put("\":");
+  /// An event that says one thing about its place.
+  template <class Value>
+  void tell(StringRef phase, RankId rank, uint32_t thread,
+            std::optional<Time> at, StringRef name, StringRef key,
+            const Value &value) {
+    event(phase, rank, thread, [&](JsonFields &fields) {
+      if (at)
+        time(fields, "ts", *at);
+      fields("name", name);
+      fields.object("args", [&](JsonFields &args) { args(key, value); });
+    });
   }
   /// A time in microseconds: a unit is a millisecond.
-  void time(StringRef name, Time value) {
+  void time(JsonFields &fields, StringRef name, Time value) {
     constexpr Time microsecond = cost::unit / 1000;
     static_assert(microsecond == 1'000'000);
-    key(name);
-    writer.put(value / microsecond);
+    fields(name, value / microsecond);
     if (Time rest = value % microsecond) {
       std::string digits = fmt::format(".{:06}", rest);
       digits.erase(digits.find_last_not_of('0') + 1);
@@ -94,14 +101,12 @@ private:
   }
 
   void names(RankId rank) {
-    event("M", rank, 0);
-    writer.put(",\"name\":\"process_name\",\"args\":{\"name\":\"rank ");
-    writer.put(rank.value);
-    writer.put("\"}}");
-    event("M", rank, 0);
-    writer.put(",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":");
-    writer.put(rank.value);
-    writer.put("}}");
+    auto tell = [&](uint32_t thread, StringRef name, StringRef key,
+                    const auto &value) {
+      this->tell("M", rank, thread, std::nullopt, name, key, value);
+    };
+    tell(0, "process_name", "name", fmt::format("rank {}", rank.value));
+    tell(0, "process_sort_index", "sort_index", rank);
     std::vector<std::pair<uint32_t, std::string>> threads{{0, "compute"}};
     uint32_t members = 1;
     picture.forEachBox(
@@ -118,14 +123,8 @@ private:
     llvm::sort(threads);
     threads.erase(std::unique(threads.begin(), threads.end()), threads.end());
     for (const auto &[thread, name] : threads) {
-      event("M", rank, thread);
-      writer.put(",\"name\":\"thread_name\",\"args\":{\"name\":");
-      writer.json(name);
-      writer.put("}}");
-      event("M", rank, thread);
-      writer.put(",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":");
-      writer.put(thread);
-      writer.put("}}");
+      tell(thread, "thread_name", "name", name);
+      tell(thread, "thread_sort_index", "sort_index", thread);
     }
   }
 
@@ -136,9 +135,6 @@ private:
         visit(row);
   }
 
-  RankId peerRank(const Action &message) const {
-    return program.otherEnd(message);
-  }
   bool sends(const Action &message) const {
     return program.kindOf(message).isSend();
   }
@@ -158,9 +154,10 @@ private:
     case QueueLayout::Stream:
       return firstMessageThread;
     case QueueLayout::StreamPerPeer:
-      return firstMessageThread + peerRank(message).value;
+      return firstMessageThread + program.otherEnd(message).value;
     case QueueLayout::StreamPerEdge:
-      return firstMessageThread + 2 * peerRank(message).value + !sends(message);
+      return firstMessageThread + 2 * program.otherEnd(message).value +
+             !sends(message);
     }
     llvm_unreachable("all layouts are above");
   }
@@ -179,7 +176,7 @@ private:
                : program.kinds().lanes()[lane];
   }
   std::string threadName(const Action &message) const {
-    uint32_t peer = peerRank(message).value;
+    uint32_t peer = program.otherEnd(message).value;
     switch (transport.layout) {
     case QueueLayout::One:
     case QueueLayout::Stream:
@@ -218,65 +215,55 @@ private:
   /// The event of a row, from its start to its end.
   void action(RankId rank, ActionId row, uint32_t thread) {
     Action action = program[row];
-    slice(rank, thread, times.starts[row.value], times.ends[row.value]);
-    writer.cell(program, action);
-    about(action);
-    if (action.phase != PhaseId()) {
-      key("phase");
-      writer.put(phaseNames[action.phase.value]);
-    }
-    if (action.site != SiteId())
-      site(program.sites()[action.site.value]);
-    writer.put("}}");
+    slice(rank, thread, times.starts[row.value], times.ends[row.value], action,
+          "", [&](JsonFields &args) {
+            if (action.phase != PhaseId())
+              args.raw("phase", phaseNames[action.phase.value]);
+            if (action.site == SiteId())
+              return;
+            const Site &site = program.sites()[action.site.value];
+            args.raw("source", StringRef(fileNames[site.file]).drop_back());
+            writer.put(':', site.line, ':', site.column, '"');
+          });
   }
 
   /// The event of a node: named as in `0B3.L1.mlp`.
   void node(RankId rank, const NodeBox &box) {
     const GraphNode &node = *box.node;
-    slice(rank, threadOfNodes(node.lane), box.from, box.to);
-    writer.cell(program, box.action);
-    writer.put(StringRef(nodePaths.at(&node)).drop_front().drop_back());
-    about(box.action);
-    if (node.layer != GraphNode::noLayer)
-      field("layer", node.layer);
-    key("action");
-    writer.put('"');
-    writer.cell(program, program[box.row]);
-    writer.put("\"}}");
+    slice(rank, threadOfNodes(node.lane), box.from, box.to, box.action,
+          StringRef(nodePaths.at(&node)).drop_front().drop_back(),
+          [&](JsonFields &args) {
+            if (node.layer != GraphNode::noLayer)
+              args("layer", node.layer);
+            args.key("action");
+            writer.put('"');
+            writer.cell(program, program[box.row]);
+            writer.put('"');
+          });
   }
 
-  /// Begins a slice; its name follows.
-  void slice(RankId rank, uint32_t thread, Time from, Time to) {
-    event("X", rank, thread);
-    time("ts", from);
-    time("dur", to - from);
-    key("name");
-    writer.put('"');
-  }
-  /// Ends the name of a slice; more of its arguments may follow.
-  void about(const Action &action) {
-    writer.put('"');
-    key("cat");
-    writer.put('"');
-    writer.put(program.kindOf(action).letters);
-    writer.put("\",\"args\":{\"stage\":");
-    writer.put(action.stage.value);
-    if (action.hasMicrobatch())
-      field("microbatch", action.microbatch);
-    if (program.pipes().size() > 1) {
-      key("pipe");
-      writer.put(pipeNames[action.pipe.value]);
-    }
-  }
-
-  void site(const Site &site) {
-    key("source");
-    writer.put(llvm::StringRef(fileNames[site.file]).drop_back());
-    writer.put(':');
-    writer.put(site.line);
-    writer.put(':');
-    writer.put(site.column);
-    writer.put('"');
+  /// A slice, named by its action and a node of it; `more` writes what it tells
+  /// beside what all slices tell.
+  template <class More>
+  void slice(RankId rank, uint32_t thread, Time from, Time to,
+             const Action &action, StringRef node, More more) {
+    event("X", rank, thread, [&](JsonFields &fields) {
+      time(fields, "ts", from);
+      time(fields, "dur", to - from);
+      fields.key("name");
+      writer.put('"');
+      writer.cell(program, action);
+      writer.put(node, '"');
+      fields("cat", program.kindOf(action).letters);
+      fields.object("args", [&](JsonFields &args) {
+        args("stage", action.stage);
+        if (action.hasMicrobatch())
+          args("microbatch", action.microbatch);
+        if (program.pipes().size() > 1)
+          args.raw("pipe", pipeNames[action.pipe.value]);
+        more(args);
+      });
+    });
   }
 
   /// An arrow from each action through the message that carries its result,
@@ -294,7 +281,7 @@ private:
             index.definer(send.pipe, send.stage, send.microbatch, slotBit);
         auto reader =
             index.definer(send.pipe, send.peer, send.microbatch, slotBit);
-        RankId peer = peerRank(send);
+        RankId peer = program.otherEnd(send);
         if (!maker || !reader || !picture.shows(peer) ||
             !picture.isShown(*maker) || !picture.isShown(*reader))
           return;
@@ -330,11 +317,15 @@ private:
   void flow(StringRef phase, uint32_t number, ActionId row, Time at) {
     bool isCompute = program.kindOf(row).isCompute();
     event(phase, program.rankOf(row),
-          isCompute ? threadOfMember(memberOf(row)) : threadOf(program[row]));
-    time("ts", at);
-    field("id", number);
-    writer.put(",\"name\":\"message\",\"cat\":\"message\"");
-    writer.put(phase == "f" ? ",\"bp\":\"e\"}" : "}");
+          isCompute ? threadOfMember(memberOf(row)) : threadOf(program[row]),
+          [&](JsonFields &fields) {
+            time(fields, "ts", at);
+            fields("id", number);
+            fields("name", "message");
+            fields("cat", "message");
+            if (phase == "f")
+              fields("bp", "e");
+          });
   }
 
   /// What each rank holds, from each change on.
@@ -354,16 +345,14 @@ private:
   }
 
   void counter(RankId rank, const MemoryStep &step) {
-    event("C", rank, 0);
-    time("ts", step.at);
-    writer.put(",\"name\":\"memory\",\"args\":{\"memory\":");
-    writer.put(amount::format(step.memory));
-    writer.put("}}");
-    event("C", rank, 0);
-    time("ts", step.at);
-    writer.put(",\"name\":\"activations\",\"args\":{\"activations\":");
-    writer.put(step.activations);
-    writer.put("}}");
+    event("C", rank, 0, [&](JsonFields &fields) {
+      time(fields, "ts", step.at);
+      fields("name", "memory");
+      fields.object("args", [&](JsonFields &args) {
+        args.raw("memory", amount::format(step.memory));
+      });
+    });
+    tell("C", rank, 0, step.at, "activations", "activations", step.activations);
   }
 
   const Picture &picture;
@@ -375,7 +364,7 @@ private:
   /// As JSON.
   std::vector<std::string> fileNames, phaseNames, pipeNames;
   llvm::DenseMap<const GraphNode *, std::string> nodePaths;
-  bool isFirst = true;
+  StringRef before = "\n"; ///< What the next event stands behind.
 };
 
 } // namespace

@@ -98,7 +98,11 @@ public:
   /// An object; `visit` gets what writes its members.
   template <class Visit>
   void object(Visit visit, llvm::StringRef between = ", ",
-              llvm::StringRef open = "{");
+              llvm::StringRef open = "{", llvm::StringRef colon = ": ");
+  /// The same, without blanks.
+  template <class Visit> void compact(Visit visit) {
+    object(visit, ",", "{", ":");
+  }
 
   /// The action as in `0F3`.
   void cell(const Program &program, const Action &action) {
@@ -129,13 +133,13 @@ private:
 /// Writes the members of an object: a key, and behind it its value.
 class JsonFields {
 public:
-  JsonFields(Writer &writer, llvm::StringRef between, llvm::StringRef open)
-      : writer(writer), before(open), between(between) {}
+  JsonFields(Writer &writer, llvm::StringRef between, llvm::StringRef colon)
+      : writer(writer), between(between), colon(colon) {}
 
   void key(llvm::StringRef name) {
     writer.put(std::exchange(before, between));
     writer.json(name);
-    writer.put(": ");
+    writer.put(colon);
   }
   template <class Value> void operator()(llvm::StringRef name, Value &&value) {
     key(name);
@@ -143,13 +147,19 @@ public:
   }
   /// Those that follow stand on lines of their own.
   void onLines() { before = between = ",\n"; }
+  /// A value that is JSON already.
+  void raw(llvm::StringRef name, llvm::StringRef json) {
+    key(name);
+    writer.put(json);
+  }
   void numbers(llvm::StringRef name, std::initializer_list<int64_t> row) {
     key(name);
     writer.numbers(row);
   }
+  /// An object like this one.
   template <class Visit> void object(llvm::StringRef name, Visit visit) {
     key(name);
-    writer.object(visit);
+    writer.object(visit, between, "{", colon);
   }
   /// A list, the items of which `put` writes, or of texts and numbers.
   template <class Range, class Put>
@@ -166,13 +176,14 @@ public:
 
 private:
   Writer &writer;
-  llvm::StringRef before, between;
+  llvm::StringRef before, between, colon;
 };
 
 template <class Visit>
-void Writer::object(Visit visit, llvm::StringRef between,
-                    llvm::StringRef open) {
-  JsonFields fields(*this, between, open);
+void Writer::object(Visit visit, llvm::StringRef between, llvm::StringRef open,
+                    llvm::StringRef colon) {
+  put(open);
+  JsonFields fields(*this, between, colon);
   visit(fields);
   put('}');
 }

@@ -10,14 +10,19 @@
 using namespace ppcc;
 using llvm::StringRef;
 
+/// Units of a number; nothing when there are more than `max`, or it is none.
+static std::optional<int64_t> unitsOf(double value, int64_t unit, int64_t max) {
+  long double scaled = static_cast<long double>(value) * unit;
+  return std::abs(scaled) <= max ? std::optional<int64_t>(std::llround(scaled))
+                                 : std::nullopt;
+}
+
 cost::Fault cost::fromDouble(double value, Time &time) {
   if (value < 0)
     return Fault::Negative;
-  long double scaled = static_cast<long double>(value) * unit;
-  if (!(scaled <= max))
-    return Fault::TooLarge;
-  time = std::llround(scaled);
-  return Fault::None;
+  auto units = unitsOf(value, unit, max);
+  time = units.value_or(time);
+  return units ? Fault::None : Fault::TooLarge;
 }
 
 std::optional<Time> cost::parse(StringRef text) {
@@ -29,17 +34,11 @@ std::string cost::format(Time time) {
 }
 
 std::optional<Amount> amount::fromDouble(double value) {
-  long double scaled = static_cast<long double>(value) * unit;
-  if (!(std::abs(scaled) <= max))
-    return std::nullopt;
-  return std::llround(scaled);
+  return unitsOf(value, unit, max);
 }
 
 std::optional<int64_t> scaling::fromDouble(double value) {
-  long double scaled = static_cast<long double>(value) * unit;
-  if (!(scaled >= 0 && scaled <= max))
-    return std::nullopt;
-  return std::llround(scaled);
+  return value >= 0 ? unitsOf(value, unit, max) : std::nullopt;
 }
 
 std::string amount::format(decimal::Sum amount) {

@@ -89,21 +89,19 @@ private:
   /// The first call that `style` has under another name.
   std::optional<Misnomer> misnomer(CallStyle style) const {
     const Program &program = cells.program;
-    const CellReader::Call *call = cells.calls.begin().base();
-    const CellReader::Call *last = cells.calls.end().base();
+    llvm::ArrayRef<CellReader::Call> calls = cells.calls;
     for (RankId rank : program.ranks()) {
       CallNames names(program, rank, style);
-      ActionId end = program.end(rank);
-      for (ActionId row = program.begin(rank); row != end;) {
-        ActionId next = program.groupEnd(row, rank);
-        StringRef right = names.of(row, next), given;
-        if (call != last && call->row == row.value)
-          given = call++->name;
-        else if (next.value - row.value > 1)
+      for (RowRange item : program.items(rank)) {
+        StringRef right = names.of(item.from, item.to), given;
+        if (!calls.empty() && calls.front().row == item.from.value) {
+          given = calls.front().name;
+          calls = calls.drop_front();
+        } else if (item.size() > 1) {
           given = right; // Written as a group.
+        }
         if (given != right)
-          return Misnomer{row.value, given, right};
-        row = next;
+          return Misnomer{item.from.value, given, right};
       }
     }
     return std::nullopt;

@@ -2,7 +2,7 @@
 #include "Cells.h"
 
 #include "Quote.h"
-#include "ppcc/Support/Suggest.h"
+#include "ppcc/IR/HeadChecks.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
@@ -210,14 +210,8 @@ std::optional<uint32_t> CellReader::number(StringRef digits, StringRef what,
 
 /// Reports a cell, with what its letters may have been meant to be.
 bool CellReader::notAnAction(StringRef cell, std::string letters) {
-  std::string hint;
-  if (letters.size() > 1) {
-    llvm::SmallVector<StringRef> known;
-    for (const KindInfo &info : program.kinds().rows())
-      known.push_back(info.letters);
-    hint = didYouMean(letters, known);
-  }
-  context.diags.report<diag::ImportNotAnAction>(range(cell), quote(cell), hint);
+  context.diags.report<diag::ImportNotAnAction>(
+      range(cell), quote(cell), kindHint(program.kinds(), letters));
   return false;
 }
 

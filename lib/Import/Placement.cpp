@@ -1,11 +1,10 @@
 // Finds the placement, the pipes and the microbatches that actions imply.
 #include "Placement.h"
 
+#include "ppcc/IR/HeadChecks.h"
 #include "ppcc/IR/Place.h"
 
 #include "llvm/ADT/STLExtras.h"
-
-#include <algorithm>
 
 using namespace ppcc;
 
@@ -41,10 +40,6 @@ public:
   }
 
 private:
-  template <class Visit> void forEachRow(Visit visit) const {
-    for (ActionId row : program.rows())
-      visit(row, program[row]);
-  }
   /// Calls `visit(row, action, rank)` for each compute action.
   template <class Visit> void forEachCompute(Visit visit) const {
     for (RankId rank : program.ranks())
@@ -59,7 +54,8 @@ private:
     uint32_t last = 0;
     std::optional<uint32_t> given = context.options.microbatches;
     program.editHead().hasBackward = false;
-    forEachRow([&](ActionId row, const Action &action) {
+    for (ActionId row : program.rows()) {
+      Action action = program[row];
       if (action.microbatch < program[lowest].microbatch)
         lowest = row;
       last = std::max(last, action.microbatch);
@@ -68,7 +64,7 @@ private:
       if (given && action.microbatch >= *given && !context.diags.saturated())
         context.diags.report<diag::ImportMicrobatchRange>(
             place(row), cell(program, action), *given);
-    });
+    }
     microbatches = given.value_or(last + 1);
     if (uint32_t first = program[lowest].microbatch)
       context.diags.report<diag::ImportFirstMicrobatch>(
@@ -77,9 +73,8 @@ private:
   }
 
   void countStages() {
-    forEachRow([&](ActionId, const Action &action) {
-      stages = std::max(stages, action.stage.value + 1);
-    });
+    for (ActionId row : program.rows())
+      stages = std::max(stages, program[row].stage.value + 1);
     firstRow.assign(stages, none);
     forEachCompute([&](ActionId row, const Action &action, RankId) {
       uint32_t &first = firstRow[action.stage.value];
@@ -98,15 +93,14 @@ private:
   /// Reports stages `first` to `last`, which compute nothing.
   void reportGap(uint32_t first, uint32_t last) {
     uint32_t named = last + 1 != stages ? last + 1 : last;
-    Place at;
-    forEachRow([&](ActionId row, const Action &action) {
-      if (!at.range.valid() && action.stage.value == named)
-        at = place(row);
-    });
+    auto rows = program.rows();
+    auto at = llvm::find_if(
+        rows, [&](ActionId row) { return program[row].stage.value == named; });
     std::string which =
         first == last ? fmt::format("stage {} computes", first)
                       : fmt::format("stages {} to {} compute", first, last);
-    context.diags.report<diag::ImportMissingStage>(std::move(at), which, named);
+    context.diags.report<diag::ImportMissingStage>(
+        at == rows.end() ? Place() : place(*at), which, named);
   }
 
   /// Puts each stage on the rank that computes it first; false when another
@@ -201,48 +195,39 @@ private:
   /// Enters the pipe of each row, and the peer of each message.
   void finishRows() {
     PipeId pipe;
-    for (uint32_t row = 0; row != program.size() && !context.diags.saturated();
-         ++row) {
-      Action action = program[ActionId(row)];
+    for (ActionId row : program.rows()) {
+      if (context.diags.saturated())
+        break;
+      Action action = program[row];
       if (!program.pipe(pipe).hasMicrobatch(action.microbatch))
         pipe = *program.pipeOfMicrobatch(action.microbatch);
       action.pipe = pipe;
       const KindInfo &info = program.kindOf(action);
-      if (!info.isCompute() && !findPeer(ActionId(row), action, info))
-        continue;
-      program.editRows().set(ActionId(row), action);
+      if (info.isCompute() || findPeer(row, action, info))
+        program.editRows().set(row, action);
     }
-    for (Pipe &info : program.editHead().pipes) {
-      llvm::sort(info.skipEdges);
-      info.skipEdges.erase(
-          std::unique(info.skipEdges.begin(), info.skipEdges.end()),
-          info.skipEdges.end());
-    }
+    for (Pipe &info : program.editHead().pipes)
+      sortEdges(info);
   }
 
   /// The neighbour at the other end, if the cell names no stage; a stage that
   /// it names makes an edge. False after a report that there is none.
   bool findPeer(ActionId row, Action &action, const KindInfo &info) {
-    bool sends = info.isSend();
-    bool toNext = sends == bool(info.defines & slot::Output);
     if (!action.hasPeer())
       // Stage 0 has no stage before it: that number is beyond the last.
-      action.peer = StageId(action.stage.value + (toNext ? 1 : -1));
+      action.peer = StageId(action.stage.value + (info.goesUp() ? 1 : -1));
     if (action.peer.value >= stages) {
       context.diags.report<diag::ImportNoPeer>(place(row),
                                                cell(program, program[row]));
       return false;
     }
-    StageId from = toNext ? action.stage : action.peer,
-            to = toNext ? action.peer : action.stage;
-    if (from.value + 1 < to.value)
-      addEdge(program.editHead().pipes[action.pipe.value], {from, to});
+    StageId from = info.goesUp() ? action.stage : action.peer,
+            to = info.goesUp() ? action.peer : action.stage;
+    auto &edges = program.editHead().pipes[action.pipe.value].skipEdges;
+    if (from.value + 1 < to.value &&
+        (edges.empty() || edges.back() != std::pair(from, to)))
+      edges.push_back({from, to});
     return true;
-  }
-
-  static void addEdge(Pipe &pipe, std::pair<StageId, StageId> edge) {
-    if (pipe.skipEdges.empty() || pipe.skipEdges.back() != edge)
-      pipe.skipEdges.push_back(edge);
   }
 
   static constexpr uint32_t none = 0xFFFFFFFF;

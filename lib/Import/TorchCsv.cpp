@@ -101,12 +101,9 @@ private:
     if (edge == ranks.end())
       return true;
     uint32_t stage = edge - ranks.begin();
-    uint32_t row = 0;
-    while (cells.program[ActionId(row)].stage.value != stage)
-      ++row;
     context.diags.report<diag::ImportNoMessages>(
-        placeOf(cells.program, ActionId(row), context.sources), stage,
-        stage + 1, edge[0].value, edge[1].value);
+        placeOfStage(cells.program, PipeId(), StageId(stage), context.sources),
+        stage, stage + 1, edge[0].value, edge[1].value);
     return false;
   }
 
