@@ -70,6 +70,7 @@ Report ppcc::reportOf(const Program &program, const TimedRun &timed) {
   Report report;
   report.makespan = run.makespan;
   report.bound = timed.bound;
+  report.resources = resourceBound(Workload::of(program, timed.durations));
   report.criticalPath = segments(program, run);
   Bubbles bubbles(program, run);
   MemoryCurve memory(program, run);

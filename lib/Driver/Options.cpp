@@ -143,6 +143,11 @@ std::string ppcc::parseDefinition(StringRef text, sema::ParamValue &value) {
 }
 
 void ppcc::addCompileOptions(OptionParser &parser, Options &options) {
+  addScheduleOptions(parser, options);
+  addProgramOptions(parser, options.request);
+}
+
+void ppcc::addScheduleOptions(OptionParser &parser, Options &options) {
   Request &request = options.request;
   parser.each("-D", "NAME=VALUE", "Give a parameter of the schedule its value",
               [&](const std::string &text) {
@@ -160,7 +165,6 @@ void ppcc::addCompileOptions(OptionParser &parser, Options &options) {
                "The file that declares the rules of --with; std.pp");
   addCommunication(parser, request.comm);
   addCostOptions(parser, request.costs);
-  addProgramOptions(parser, request);
   parser.number("--max-actions", request.limits.maxActions, 1, UINT32_MAX / 4,
                 "Refuse schedules with more actions");
   parser.number("--max-source-bytes", request.maxSourceBytes, 0, UINT32_MAX,

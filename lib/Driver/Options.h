@@ -19,7 +19,9 @@ struct Options {
   bool listSchedules = false, listPasses = false, listDiagnostics = false;
 };
 
-/// Adds the options that say how a schedule or program is compiled.
+/// Adds the options that say how a schedule is compiled.
+void addScheduleOptions(OptionParser &parser, Options &options);
+/// The same for a schedule or program.
 void addCompileOptions(OptionParser &parser, Options &options);
 /// Adds `--cost` and `--costs`.
 void addCostOptions(OptionParser &parser, CostRequest &request);

@@ -78,6 +78,10 @@ private:
         << " (by data alone; the makespan is "
         << percent(share(report.makespan - report.bound, report.bound))
         << " above it)\n"
+        << "resources    " << cost::format(report.resources.time)
+        << " (no order can do better; the makespan is "
+        << percent({gapOf(report.makespan, report.resources)})
+        << " above it)\n             " << report.resources.why() << '\n'
         << "bubble       " << percent(report.bubbleRate)
         << " of the longest span\n"
         << "             " << percent(report.globalBubbleRate)
@@ -206,6 +210,9 @@ public:
       json.attribute("messages", report.messages);
       time("makespan", report.makespan);
       time("bound", report.bound);
+      time("resource_bound", report.resources.time);
+      time("gap", gapOf(report.makespan, report.resources));
+      json.attribute("why", report.resources.why());
       time("bubble_rate", report.bubbleRate.value);
       time("global_bubble_rate", report.globalBubbleRate.value);
       json.attributeArray("ranks", [&] {

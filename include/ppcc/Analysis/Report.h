@@ -3,6 +3,7 @@
 
 #include "ppcc/Analysis/Bubbles.h"
 #include "ppcc/Analysis/MemoryCurve.h"
+#include "ppcc/Analysis/ResourceBound.h"
 #include "ppcc/Analysis/TimedRun.h"
 
 #include <map>
@@ -47,6 +48,7 @@ struct PathSegment {
 struct Report {
   Time makespan = 0;
   Time bound = 0; ///< The makespan by data alone.
+  ResourceBound resources; ///< Of every order of this kind of actions.
   /// Of the rank with the longest span, as in the zero-bubble papers: (span -
   /// work) / span, where the work is that of the average rank.
   Rate bubbleRate;

@@ -8,7 +8,8 @@ for name in sys.argv[1:]:
         report = json.load(file, parse_float=Decimal, parse_int=Decimal)
     assert report["format"] == "ppcc.report" and report["version"] == 1
     makespan, ranks = report["makespan"], report["ranks"]
-    assert report["bound"] <= makespan
+    assert report["resource_bound"] <= report["bound"] <= makespan and report["why"]
+    assert abs(report["gap"] * report["resource_bound"] - (makespan - report["resource_bound"])) < Decimal("1e-6")
     work = sum(rank["busy"] for rank in ranks) / len(ranks)
     longest = max(rank["span"] for rank in ranks)
     assert abs(report["bubble_rate"] - (longest - work) / longest) < Decimal("1e-9")

@@ -1,0 +1,67 @@
+// What a placement asks of its ranks, whatever the order.
+#pragma once
+
+#include "ppcc/Analysis/Durations.h"
+#include "ppcc/Analysis/MemoryCurve.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <array>
+
+namespace ppcc {
+
+/// The stages of a placement with what they take, the edges between them, and
+/// the room that ranks have.
+struct Workload {
+  /// The parts of a stage's work on a microbatch. In a fused backward there is
+  /// no W, and I stands for B.
+  enum Part : uint8_t { F, I, W };
+  static constexpr unsigned numParts = 3;
+
+  /// Which kinds make gradients: B, I and W, or both (then I and W take what
+  /// the cheaper way takes), or none.
+  enum class Backward : uint8_t { None, Fused, Split, Mixed };
+
+  /// A stage that another waits for.
+  struct Edge {
+    uint32_t stage;  ///< In `stages`.
+    Time latency;    ///< 0 on one rank.
+  };
+
+  struct Stage {
+    PipeId pipe;
+    StageId stage;
+    RankId rank;
+    uint32_t microbatches = 0;
+    std::array<Time, numParts> time{}; ///< From begin to end, at least.
+    std::array<Time, numParts> work{}; ///< Of the rank, at least.
+    std::array<Time, numParts> sum{};  ///< The work of all microbatches.
+    std::array<Amount, numParts> takes{}, gives{}; ///< At begin; at end.
+    llvm::SmallVector<Edge, 1> below, above; ///< It reads outputs, gradients.
+
+    Amount heldBehindF() const { return takes[F] - gives[F]; }
+    Amount heldBehindI() const { return heldBehindF() + takes[I] - gives[I]; }
+  };
+
+  std::vector<Stage> stages; ///< Of all pipes, one pipe after another.
+  std::vector<std::vector<uint32_t>> ofRank; ///< The stages of each.
+  /// By rank: what the limit leaves beside what is held at rest.
+  std::vector<std::optional<Amount>> room;
+  Backward backward = Backward::Split;
+
+  bool hasPart(Part part) const {
+    return part == F || (backward != Backward::None &&
+                         (part == I || backward != Backward::Fused));
+  }
+
+  /// That of a head, for schedules with this kind of backward whose groups have
+  /// at most `mostInGroup` members. Declared actions are left out; where they
+  /// change what ranks hold, so is the room. The times must fit. O(stages +
+  /// scales).
+  static Workload of(const Program &program, const Durations &durations,
+                     Backward backward, uint32_t mostInGroup = 1);
+  /// That of a program, for schedules of its kind. O(actions).
+  static Workload of(const Program &program, const Durations &durations);
+};
+
+} // namespace ppcc

@@ -1,0 +1,86 @@
+// Makes an order out of priorities, one action after another.
+#pragma once
+
+#include "ppcc/Synthesis/Orders.h"
+
+namespace ppcc::synthesis {
+
+/// What a rank does next when it could do several things.
+struct Policy {
+  enum class Prefer : uint8_t { Gradients, Forwards, Alternate, Keys };
+
+  Prefer prefer = Prefer::Gradients;
+  bool deepFirst = true; ///< Of several stages, that with the highest number.
+  std::vector<uint32_t> caps; ///< By stage: the most microbatches between F and
+                              ///< I; empty for any number.
+  /// In quarters of its time: a W is begun only when nothing that is on its way
+  /// comes sooner.
+  uint32_t weightGap = 0;
+  /// In quarters: a forward waits that long for a gradient that comes.
+  uint32_t patience = 0;
+  uint32_t lag = ~0u;      ///< With more W's than this pending, one is done.
+  bool lagByRank = false;  ///< With more than the rank's number.
+
+  // Of Prefer::Keys: an action of microbatch m is due at
+  // keys[op] + m % group * step + m / group * groupStep.
+  std::vector<Time> keys;
+  uint32_t group = 1;
+  Time step = 0, groupStep = 0;
+  /// A forward is begun so long before it is due at most.
+  Time early = std::numeric_limits<Time>::max() / 4;
+  bool isStrict = false; ///< Ranks keep to the order of keys, and wait.
+
+  Time due(Op op, uint32_t m) const {
+    return keys[op] + m % group * step + m / group * groupStep;
+  }
+};
+
+/// Simulates ranks that follow a policy within their room. No rank gets stuck:
+/// a forward is begun only when all microbatches that are away, the oldest
+/// first, could still be finished one after another in what is left (the
+/// banker's rule; Dijkstra, EWD 108). It succeeds when every rank has
+/// leastRoom().
+class Decoder {
+public:
+  explicit Decoder(const Problem &problem);
+
+  /// Nothing when ranks get stuck, which only strict keys do. O(actions *
+  /// chunks * microbatches away).
+  bool run(const Policy &policy, Order &order);
+
+private:
+  struct Rank {
+    Time free = 0;
+    Amount held = 0;
+    bool didForward = false;
+    size_t oldestWeight = 0;
+    std::vector<uint32_t> weights; ///< Stages whose W is pending, in order;
+                                   ///< those before `oldestWeight` are done.
+    uint32_t pending() const {
+      return static_cast<uint32_t>(weights.size() - oldestWeight);
+    }
+  };
+
+  void decide(uint32_t rank, Time now);
+  void issue(Op op, Time now);
+  void noteArrival(Op op);
+  bool isSafe(uint32_t stage, uint32_t rank) const;
+  /// Whether `op` comes before what was the best so far.
+  bool isBetter(Op op, Op best, bool didForward) const;
+  void wake(Time at, uint32_t rank);
+
+  const Problem &problem;
+  const Policy *policy = nullptr;
+  Order *order = nullptr;
+  std::vector<uint32_t> issued; ///< By op.
+  std::vector<Time> ends;       ///< By slot.
+  std::vector<Time> arrivals;   ///< Of the next microbatch of each op.
+  std::vector<Amount> needs;    ///< By stage.
+  std::vector<Amount> slack;    ///< By rank: what actions take for a moment.
+  std::vector<Rank> ranks;
+  std::vector<std::pair<Time, uint32_t>> queue; ///< A heap.
+  std::vector<std::vector<std::pair<Op, uint32_t>>> sorted; ///< Of strict keys.
+  std::vector<size_t> nextSorted;
+};
+
+} // namespace ppcc::synthesis

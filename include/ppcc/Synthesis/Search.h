@@ -1,0 +1,36 @@
+// Looks for the order that takes least time.
+#pragma once
+
+#include "ppcc/Synthesis/Decode.h"
+
+#include <atomic>
+#include <functional>
+
+namespace ppcc::synthesis {
+
+struct SearchOptions {
+  /// The actions that are simulated at most: the measure of effort that is the
+  /// same on every machine.
+  uint64_t budget = 0;
+  /// Whether orders may differ from microbatch to microbatch without a pattern.
+  bool refines = true;
+  const std::atomic<bool> *stop = nullptr; ///< Set from outside to end soon.
+  /// Told of each improvement.
+  std::function<void(Time best, uint64_t evaluations)> onBest;
+};
+
+struct Found {
+  Order order; ///< Empty when nothing was found.
+  Time value = 0;
+  uint64_t evaluations = 0; ///< Orders that were made or run.
+  uint64_t actions = 0;     ///< That were simulated.
+};
+
+/// The best order of those that it comes by: greedy ones, periodic ones, those
+/// of `known`, and what small changes make of them. It ends at the bound, or
+/// with the budget. The same for the same arguments on every machine, unless
+/// stopped.
+Found search(const Problem &problem, llvm::ArrayRef<Order> known,
+             const SearchOptions &options);
+
+} // namespace ppcc::synthesis

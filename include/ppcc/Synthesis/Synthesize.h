@@ -1,0 +1,47 @@
+// From a placement with costs and limits to the best schedule that is found.
+#pragma once
+
+#include "ppcc/Compiler/Compiler.h"
+#include "ppcc/Synthesis/Search.h"
+
+namespace ppcc {
+
+/// What to look for.
+struct SynthesisRequest {
+  /// How the found schedule is compiled, and what a placement takes: values of
+  /// parameters, costs, transports, limits. Its input is the placement:
+  /// `linear`, `v`, `loop:V`, `wave:V`, or a schedule whose order is not looked
+  /// at.
+  Request request;
+  Objective objective = Objective::Makespan;
+  bool fusedBackward = false;
+  std::vector<std::string> from; ///< Schedules to begin with.
+  std::string name = "found";    ///< Of the schedule.
+  /// Of actions that are simulated; none for what takes about a second.
+  std::optional<uint64_t> budget;
+  const std::atomic<bool> *stop = nullptr;
+  /// Told of each improvement: what takes it, and the bound.
+  std::function<void(Time best, Time bound)> onBest;
+};
+
+/// What was found.
+struct Synthesized {
+  Compiled compiled; ///< The schedule, through all passes.
+  std::string text;  ///< Its source.
+  Time makespan = 0, span = 0; ///< On the first of its transports.
+  Time value = 0;              ///< That of the objective.
+  ResourceBound bound;
+  std::vector<decimal::Sum> peakMemory; ///< By rank.
+  std::string origin; ///< The schedule that it came from; empty when it is new.
+  uint64_t evaluations = 0, actions = 0;
+  double seconds = 0;
+
+  bool isOptimal() const { return value <= bound.time; }
+};
+
+/// Looks for the order, writes it as a schedule and compiles that. Nothing
+/// after reports.
+std::optional<Synthesized> synthesize(const SynthesisRequest &request,
+                                      Session &session);
+
+} // namespace ppcc

@@ -1,0 +1,346 @@
+// Lower bounds on the time of every order of a workload.
+#include "ppcc/Analysis/ResourceBound.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <fmt/format.h>
+
+using namespace ppcc;
+
+namespace {
+
+using Sum = decimal::Sum;
+using Stage = Workload::Stage;
+constexpr auto F = Workload::F, I = Workload::I, W = Workload::W;
+
+/// The earliest begins of a microbatch by stage when it is alone, and what
+/// follows at least behind its actions.
+struct Paths {
+  Paths(const Workload &load, Objective objective)
+      : firstF(load.stages.size()), firstI(firstF), behindF(firstF),
+        behindI(firstF) {
+    const auto &stages = load.stages;
+    bool back = load.hasPart(I);
+    for (size_t s = 0; s != stages.size(); ++s)
+      for (Workload::Edge edge : stages[s].below)
+        firstF[s] = std::max(firstF[s], firstF[edge.stage] +
+                                            stages[edge.stage].time[F] +
+                                            edge.latency);
+    for (size_t s = stages.size(); s-- != 0;) {
+      firstI[s] = firstF[s] + stages[s].time[F];
+      for (Workload::Edge edge : stages[s].above)
+        firstI[s] = std::max(firstI[s], firstI[edge.stage] +
+                                            stages[edge.stage].time[I] +
+                                            edge.latency);
+    }
+    // Of the span of a rank, only what it does itself counts.
+    if (objective == Objective::Span) {
+      for (size_t s = 0; s != stages.size(); ++s) {
+        behindI[s] = stages[s].time[W];
+        behindF[s] = back ? firstI[s] - firstF[s] - stages[s].time[F] +
+                                stages[s].time[I] + behindI[s]
+                          : 0;
+      }
+      return;
+    }
+    for (size_t s = 0; s != stages.size(); ++s)
+      behindI[s] = std::max(behindI[s], stages[s].time[W]),
+      pushTo(behindI, stages[s].above, behindI[s] + stages[s].time[I], s);
+    for (size_t s = stages.size(); s-- != 0;) {
+      behindF[s] = std::max(behindF[s], back ? stages[s].time[I] + behindI[s]
+                                             : 0);
+      pushTo(behindF, stages[s].below, behindF[s] + stages[s].time[F], s);
+    }
+  }
+
+  /// Begins of F and I; what follows behind their ends.
+  std::vector<Time> firstF, firstI, behindF, behindI;
+
+private:
+  /// The stages that `s` reads have at least `time` behind them.
+  static void pushTo(std::vector<Time> &behind,
+                     llvm::ArrayRef<Workload::Edge> edges, Time time,
+                     size_t s) {
+    for (Workload::Edge edge : edges)
+      behind[edge.stage] = std::max(behind[edge.stage], time + edge.latency);
+  }
+};
+
+/// Things with a value and a size, so many of each.
+struct Item {
+  Time value;
+  Amount size;
+  uint64_t count;
+};
+
+/// The most value that fits, parts of things included; rounded up.
+Time mostValue(llvm::SmallVector<Item> items, Amount room) {
+  llvm::erase_if(items, [](const Item &item) { return item.value == 0; });
+  llvm::sort(items, [](const Item &a, const Item &b) {
+    return Sum(a.value) * b.size > Sum(b.value) * a.size;
+  });
+  Sum value = 0, left = std::max<Amount>(room, 0);
+  for (const Item &item : items) {
+    Sum size = Sum(item.size) * item.count;
+    if (size <= left) {
+      value += Sum(item.value) * item.count;
+      left -= size;
+      continue;
+    }
+    value += (Sum(item.value) * left + item.size - 1) / item.size;
+    break;
+  }
+  return static_cast<Time>(std::min<Sum>(value, Durations::maxSum));
+}
+
+/// The bounds of one rank.
+class RankBound {
+public:
+  RankBound(const Workload &load, const Paths &paths, RankId rank,
+            Objective objective)
+      : load(load), paths(paths), rank(rank), ids(load.ofRank[rank.value]),
+        isSpan(objective == Objective::Span) {
+    constexpr Time far = std::numeric_limits<Time>::max();
+    Time head = far, firstI = far;
+    behindF = behindI = far;
+    for (uint32_t id : ids) {
+      const Stage &stage = load.stages[id];
+      for (unsigned part = 0; part != Workload::numParts; ++part)
+        work += stage.sum[part];
+      forwards += stage.sum[F];
+      weights += stage.sum[W];
+      head = std::min(head, paths.firstF[id]);
+      firstI = std::min(firstI, paths.firstI[id]);
+      behindF = std::min(behindF, paths.behindF[id]);
+      behindI = std::min(behindI, paths.behindI[id]);
+    }
+    start = isSpan ? 0 : head;
+    toFirstI = firstI - head;
+    if (auto &own = load.room[rank.value]; own && load.hasPart(I))
+      room = *own;
+  }
+
+  ResourceBound run() {
+    byWork();
+    if (room && *room >= 0) {
+      byMemoryTime();
+      if (ids.size() == 1)
+        byRounds();
+    }
+    return best;
+  }
+
+private:
+  using Begin = ResourceBound::Begin;
+  using End = ResourceBound::End;
+  using Kind = ResourceBound::Kind;
+
+  void offer(ResourceBound bound) {
+    bound.rank = rank;
+    bound.time = bound.head + bound.work + bound.tail;
+    if (bound.time > best.time)
+      best = bound;
+  }
+
+  const Stage &stage(uint32_t id) const { return load.stages[id]; }
+
+  /// The most forwards, by time, that may be begun before the first gradient.
+  Time mostForwards(bool &allFit) const {
+    allFit = true;
+    if (!room)
+      return forwards;
+    llvm::SmallVector<Item> items;
+    Sum all = 0;
+    Amount smallest = std::numeric_limits<Amount>::max();
+    Time longest = 0;
+    for (uint32_t id : ids) {
+      Amount held = stage(id).heldBehindF();
+      items.push_back({stage(id).work[F], held, stage(id).microbatches});
+      all += Sum(held) * stage(id).microbatches;
+      smallest = std::min(smallest, held);
+      longest = std::max(longest, stage(id).work[F]);
+    }
+    allFit = all <= *room;
+    Time most = allFit ? forwards : mostValue(std::move(items), *room);
+    if (smallest > 0)
+      most = static_cast<Time>(std::min<Sum>(
+          most, Sum(std::max<Amount>(*room, 0) / smallest) * longest));
+    return std::min(most, forwards);
+  }
+
+  /// The most work that may be left once no forward is (`isForward`), or no
+  /// gradient.
+  Time mostLeft(bool isForward) const {
+    Time all = isForward ? work - forwards : weights;
+    if (!room)
+      return all;
+    llvm::SmallVector<Item> items;
+    Time longI = 0, longW = 0;
+    Amount smallF = std::numeric_limits<Amount>::max(), smallI = smallF;
+    for (uint32_t id : ids) {
+      const Stage &one = stage(id);
+      if (isForward)
+        items.push_back({one.work[I] + one.work[W], one.heldBehindF(),
+                         one.microbatches});
+      if (load.hasPart(W))
+        items.push_back({one.work[W], one.heldBehindI(), one.microbatches});
+      longI = std::max(longI, one.work[I] + one.work[W]);
+      longW = std::max(longW, one.work[W]);
+      smallF = std::min(smallF, one.heldBehindF());
+      smallI = std::min(smallI, one.heldBehindI());
+    }
+    Time most = std::min(all, mostValue(std::move(items), *room));
+    if (smallF > 0 && isForward) {
+      // All stages as the most favourable: whole ones fit.
+      Amount full = std::max<Amount>(*room, 0);
+      Sum whole = 0;
+      for (Amount n = std::min<Amount>(full / smallF, 4096); n >= 0; --n) {
+        Amount rest = full - n * smallF;
+        if (smallI <= 0 && load.hasPart(W))
+          return most;
+        Sum value = Sum(n) * longI;
+        if (load.hasPart(W))
+          value += Sum(rest / smallI) * longW;
+        whole = std::max(whole, value);
+      }
+      if (full / smallF <= 4096)
+        most = static_cast<Time>(std::min<Sum>(most, whole));
+    } else if (!isForward && smallI > 0 && load.hasPart(W)) {
+      most = static_cast<Time>(
+          std::min<Sum>(most, Sum(*room / smallI) * longW));
+    }
+    return most;
+  }
+
+  /// Each way to begin with each way to end.
+  void byWork() {
+    bool allFit = true;
+    struct Way {
+      Time at, done; ///< Of the work, done by then at most.
+    };
+    llvm::SmallVector<std::pair<Begin, Way>> begins{
+        {Begin::FirstForward, {start, 0}}};
+    if (load.hasPart(I))
+      begins.push_back({Begin::FirstBackward,
+                        {start + toFirstI,
+                         std::min(toFirstI, mostForwards(allFit))}});
+    for (auto [begin, way] : begins) {
+      auto offerEnd = [&, begin = begin, way = way](End end, Time left,
+                                                    Time tail) {
+        Time behind = std::max(left, tail);
+        offer({.kind = Kind::Work,
+               .begin = begin,
+               .end = end,
+               .head = way.at,
+               .work = std::max<Time>(work - way.done - left, 0),
+               .tail = behind});
+      };
+      offerEnd(End::Work, 0, 0);
+      if (load.hasPart(I))
+        offerEnd(End::LastBackward, mostLeft(false), behindI);
+      if (begin == Begin::FirstForward || !allFit)
+        offerEnd(End::LastForward, mostLeft(true), behindF);
+    }
+  }
+
+  /// Each microbatch takes its room for as long as it is away, at least.
+  void byMemoryTime() {
+    if (*room == 0)
+      return;
+    Sum taken = 0;
+    for (uint32_t id : ids) {
+      const Stage &one = stage(id);
+      Sum away = paths.firstI[id] + one.time[I] - paths.firstF[id];
+      taken += one.microbatches * (Sum(one.heldBehindF()) * away +
+                                   Sum(one.heldBehindI()) * one.time[W]);
+    }
+    Sum time = taken / *room;
+    if (time < Durations::maxSum)
+      offer({.kind = Kind::MemoryTime,
+             .head = start,
+             .work = static_cast<Time>(time)});
+  }
+
+  /// With one stage: a forward begins when the one so many before it is back.
+  void byRounds() {
+    uint32_t id = ids.front();
+    const Stage &one = stage(id);
+    Amount held = one.heldBehindF(), rest = one.heldBehindI();
+    if (held <= 0 || *room < held || one.microbatches == 0)
+      return;
+    uint64_t fit = *room / held, last = one.microbatches - 1;
+    if (fit > last)
+      return;
+    Time round = paths.firstI[id] + one.time[I] - paths.firstF[id];
+    if (*room - Amount(fit) * held < rest)
+      round += one.time[W];
+    Time most = Durations::maxSum;
+    Sum work = Sum(last % fit) * one.work[F] + Sum(last / fit) * round;
+    offer({.kind = Kind::Rounds,
+           .head = start,
+           .work = static_cast<Time>(std::min<Sum>(work, most)),
+           .tail = one.time[F] + behindF,
+           .rounds = last / fit,
+           .inRound = fit});
+  }
+
+  const Workload &load;
+  const Paths &paths;
+  RankId rank;
+  llvm::ArrayRef<uint32_t> ids;
+  bool isSpan;
+  Time work = 0, forwards = 0, weights = 0, start, toFirstI, behindF, behindI;
+  std::optional<Amount> room;
+  ResourceBound best;
+};
+
+} // namespace
+
+std::string ResourceBound::why() const {
+  auto time = [](Time value) { return cost::format(value); };
+  std::string text = fmt::format("rank {} ", rank.value);
+  if (kind == Kind::MemoryTime)
+    return text + fmt::format("begins at {} and needs {} for all microbatches "
+                              "to pass through its memory",
+                              time(head), time(work));
+  if (kind == Kind::Rounds)
+    return text + fmt::format("begins at {}, holds {} microbatch{} at a time, "
+                              "which takes {} for {} rounds, and the last "
+                              "one comes back {} later",
+                              time(head), inRound, inRound == 1 ? "" : "es",
+                              time(work), rounds, time(tail));
+  text += begin == Begin::FirstForward
+              ? fmt::format("begins at {} and works for {}", time(head),
+                            time(work))
+              : fmt::format("has its first gradient at {}, with work for {} "
+                            "to do",
+                            time(head), time(work));
+  switch (end) {
+  case End::Work:
+    return text;
+  case End::LastBackward:
+    return text + fmt::format(" up to its last gradient, {} before the end",
+                              time(tail));
+  case End::LastForward:
+    return text + fmt::format(" up to its last forward, {} before the end",
+                              time(tail));
+  }
+  return text;
+}
+
+ResourceBound ppcc::resourceBound(const Workload &load, Objective objective) {
+  Paths paths(load, objective);
+  ResourceBound best;
+  for (RankId rank : firstIds<RankId>(load.ofRank.size()))
+    if (!load.ofRank[rank.value].empty())
+      if (ResourceBound bound = RankBound(load, paths, rank, objective).run();
+          bound.time > best.time)
+        best = bound;
+  return best;
+}
+
+Time ppcc::gapOf(Time time, const ResourceBound &bound) {
+  return bound.time == 0 ? 0
+                         : static_cast<Time>(Sum(time - bound.time) *
+                                             cost::unit / bound.time);
+}

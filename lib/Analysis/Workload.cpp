@@ -1,0 +1,212 @@
+// What a placement asks of its ranks.
+#include "ppcc/Analysis/Workload.h"
+
+using namespace ppcc;
+
+namespace {
+
+class Builder {
+public:
+  Builder(const Program &program, const Durations &durations,
+          Workload::Backward backward, uint32_t mostInGroup)
+      : program(program), durations(durations), memory(program),
+        most(mostInGroup), numbering(program.pipes()) {
+    load.backward = backward;
+  }
+
+  Workload run() {
+    load.ofRank.resize(program.numRanks());
+    for (PipeId pipe : program.pipeIds())
+      for (StageId stage : program.pipe(pipe).stages()) {
+        Workload::Stage &row = load.stages.emplace_back();
+        row.pipe = pipe;
+        row.stage = stage;
+        row.rank = program.rankOfStage(pipe, stage);
+        row.microbatches = program.pipe(pipe).numMicrobatches;
+        load.ofRank[row.rank.value].push_back(load.stages.size() - 1);
+        addParts(row);
+        addEdges(row.below, row, slot::Output);
+        addEdges(row.above, row, slot::InputGrad);
+      }
+    addRoom();
+    return std::move(load);
+  }
+
+private:
+  using Backward = Workload::Backward;
+
+  Action action(const Workload::Stage &row, uint32_t kind,
+                uint32_t microbatch) const {
+    Action action;
+    action.kind = KindId(kind);
+    action.pipe = row.pipe;
+    action.stage = row.stage;
+    action.microbatch = microbatch;
+    return action;
+  }
+
+  /// What a member of a group adds to it, at least.
+  Time inGroup(Time time) const {
+    const CostSetting *rule = program.costs().group();
+    if (most == 1)
+      return time;
+    if (program.costs().has({Cost::Node}))
+      return time / most;
+    if (!rule)
+      return time;
+    Time value = rule->values.front();
+    if (rule->what == Cost::Overlap)
+      return std::min(time, value / most);
+    if (rule->what == Cost::GroupMax)
+      value /= most;
+    return scaling::apply(time, std::min(value, cost::unit), time);
+  }
+  /// How long it takes until its results are there, at least.
+  Time toEnd(Time time) const {
+    const CostSetting *rule = program.costs().group();
+    if (durations.hasSlack())
+      return 0;
+    if (most == 1 || !rule || program.costs().has({Cost::Node}))
+      return time;
+    Time value = rule->values.front();
+    return rule->what == Cost::Overlap
+               ? std::min(time, value)
+               : scaling::apply(time, std::min(value, cost::unit), time);
+  }
+
+  void addParts(Workload::Stage &row) {
+    const Pipe &pipe = program.pipe(row.pipe);
+    bool isFirst = true;
+    for (uint32_t m = pipe.firstMicrobatch; m != pipe.endMicrobatch(); ++m) {
+      std::array<Time, Workload::numParts> times = timesOf(row, m);
+      for (unsigned part = 0; part != Workload::numParts; ++part) {
+        Time time = toEnd(times[part]), work = inGroup(times[part]);
+        row.time[part] = isFirst ? time : std::min(row.time[part], time);
+        row.work[part] = isFirst ? work : std::min(row.work[part], work);
+        row.sum[part] += work;
+      }
+      isFirst = false;
+      if (!hasScales()) {
+        for (Time &sum : row.sum)
+          sum *= pipe.numMicrobatches;
+        break;
+      }
+    }
+    if (pipe.numMicrobatches != 0)
+      addMemory(row, pipe.firstMicrobatch);
+  }
+
+  bool hasScales() const {
+    return program.costs().has({Cost::Scale, Cost::ScaleTime,
+                                Cost::ScaleMemory, Cost::ScaleBytes,
+                                Cost::ScaleAction});
+  }
+
+  std::array<Time, Workload::numParts> timesOf(const Workload::Stage &row,
+                                               uint32_t m) const {
+    auto time = [&](uint32_t kind) { return durations.of(action(row, kind, m)); };
+    Time forward = time(kind::Forward), whole = time(kind::Backward),
+         input = time(kind::BackwardInput), weight = time(kind::BackwardWeight);
+    switch (load.backward) {
+    case Backward::None:
+      return {forward, 0, 0};
+    case Backward::Fused:
+      return {forward, whole, 0};
+    case Backward::Split:
+      return {forward, input, weight};
+    case Backward::Mixed:
+      input = std::min(input, whole);
+      return {forward, input, std::min(whole - input, weight)};
+    }
+    return {};
+  }
+
+  void addMemory(Workload::Stage &row, uint32_t microbatch) {
+    Amount held = 0;
+    auto add = [&](Workload::Part part, uint32_t kind) {
+      Action it = action(row, kind, microbatch);
+      Amount change = memory.of(it);
+      row.takes[part] = std::max<Amount>(change, 0);
+      held += row.takes[part];
+      row.gives[part] =
+          memory.givesRest(it) ? held : std::max<Amount>(-change, 0);
+      held -= row.gives[part];
+    };
+    add(Workload::F, kind::Forward);
+    if (load.backward == Backward::Fused) {
+      add(Workload::I, kind::Backward);
+    } else if (load.backward != Backward::None) {
+      add(Workload::I, kind::BackwardInput);
+      add(Workload::W, kind::BackwardWeight);
+    }
+    // What is never given back, or given twice, is no matter of the order.
+    hasRoom &= load.backward == Backward::None ||
+               (held == 0 && row.heldBehindF() >= 0 && row.heldBehindI() >= 0);
+  }
+
+  void addEdges(llvm::SmallVectorImpl<Workload::Edge> &edges,
+                const Workload::Stage &row, uint8_t slotBit) const {
+    const Pipe &pipe = program.pipe(row.pipe);
+    for (StageId source : sourcesOf(pipe, row.stage, slotBit)) {
+      Time latency = 0;
+      if (program.rankOfStage(row.pipe, source) != row.rank) {
+        latency = durations.ofEdge(row.pipe, source, row.stage,
+                                   pipe.firstMicrobatch);
+        for (uint32_t m = pipe.firstMicrobatch;
+             hasScales() && m != pipe.endMicrobatch(); ++m)
+          latency = std::min(
+              latency, durations.ofEdge(row.pipe, source, row.stage, m));
+      }
+      edges.push_back(
+          {static_cast<uint32_t>(numbering(row.pipe, source)), latency});
+    }
+  }
+
+  void addRoom() {
+    for (const KindInfo &info : program.kinds().declaredRows())
+      hasRoom &= !info.restores;
+    for (const CostSetting &setting : program.costs().of(Cost::Memory))
+      hasRoom &= !program.kinds()[setting.kind].isDeclared();
+    hasRoom &= !program.costs().has({Cost::Scale, Cost::ScaleMemory}) &&
+               load.backward != Backward::Mixed;
+    load.room.resize(program.numRanks());
+    for (RankId rank : firstIds<RankId>(program.numRanks()))
+      if (auto limit = memory.limitOf(rank); limit && hasRoom)
+        load.room[rank.value] = static_cast<Amount>(
+            std::max<decimal::Sum>(*limit - memory.staticOf(rank), -1));
+  }
+
+  const Program &program;
+  const Durations &durations;
+  MemoryModel memory;
+  uint32_t most;
+  StageNumbering numbering;
+  Workload load;
+  bool hasRoom = true; ///< Whether what ranks hold follows from the parts.
+};
+
+} // namespace
+
+Workload Workload::of(const Program &program, const Durations &durations,
+                      Backward backward, uint32_t mostInGroup) {
+  return Builder(program, durations, backward, mostInGroup).run();
+}
+
+Workload Workload::of(const Program &program, const Durations &durations) {
+  bool fused = false, split = false;
+  size_t most = 1;
+  for (RankId rank : program.ranks())
+    for (RowRange item : program.items(rank)) {
+      size_t members = 0;
+      for (ActionId row : item) {
+        fused |= program.kind(row) == KindId(kind::Backward);
+        split |= program.kind(row) == KindId(kind::BackwardInput);
+        members += program.kindOf(row).isCompute();
+      }
+      most = std::max(most, members);
+    }
+  Backward backward = fused ? split ? Backward::Mixed : Backward::Fused
+                      : split ? Backward::Split
+                              : Backward::None;
+  return of(program, durations, backward, static_cast<uint32_t>(most));
+}

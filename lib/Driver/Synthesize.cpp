@@ -1,0 +1,180 @@
+// `ppcc synthesize`: the best order for a placement, as a schedule.
+#include "Options.h"
+#include "ppcc/Driver/Output.h"
+#include "ppcc/Support/Printable.h"
+#include "ppcc/Synthesis/Synthesize.h"
+
+#include "llvm/Support/JSON.h"
+
+#include <csignal>
+
+using namespace ppcc;
+using llvm::raw_ostream;
+using llvm::StringRef;
+
+namespace {
+
+struct SynthesizeOptions : Options {
+  SynthesisRequest asked;
+  std::optional<uint64_t> effort;
+  bool asJson = false;
+};
+
+/// One unit of --effort, in simulated actions.
+constexpr uint64_t effortUnit = 1'000'000;
+
+void declare(OptionParser &parser, SynthesizeOptions &options) {
+  parser.value("--placement", "PLACEMENT", options.request.input,
+               "Which rank hosts which stage: linear, v, loop:V or wave:V with "
+               "V chunks a rank, or a schedule whose order is not looked at");
+  parser.choice("--objective",
+                "What is to be short: the whole, or the longest time between "
+                "a rank's first begin and last end",
+                {"makespan", "span"}, [&](const std::string &name) {
+                  options.asked.objective =
+                      name == "span" ? Objective::Span : Objective::Makespan;
+                });
+  parser.number("--effort", options.effort, 0, 1'000'000'000,
+                "So many million actions are simulated at most");
+  parser.flag("--fused-backward", options.asked.fusedBackward,
+              "Let B compute both gradients at once, instead of I and W");
+  parser.each("--from", "SCHEDULE", options.asked.from,
+              "Begin with the order of this schedule, beside those of the "
+              "library");
+  parser.choice("--format", "How to tell the figures",
+                {"text", "json"}, [&](const std::string &name) {
+                  options.asJson = name == "json";
+                });
+  addOutput(parser, options.output);
+  addScheduleOptions(parser, options);
+  addMaxErrors(parser, options.console.maxErrors);
+}
+
+std::atomic<bool> isInterrupted = false;
+
+/// Lets Ctrl-C end the search; a second one ends the process.
+class Interrupt {
+public:
+  Interrupt() {
+    struct sigaction action {};
+    action.sa_handler = [](int) { isInterrupted = true; };
+    action.sa_flags = SA_RESETHAND | SA_RESTART;
+    sigaction(SIGINT, &action, &old);
+  }
+  ~Interrupt() { sigaction(SIGINT, &old, nullptr); }
+  Interrupt(const Interrupt &) = delete;
+  Interrupt &operator=(const Interrupt &) = delete;
+
+private:
+  struct sigaction old {};
+};
+
+void printJson(const Synthesized &found, raw_ostream &out) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::json::OStream json(stream, 1);
+  auto raw = [&](StringRef key, const std::string &value) {
+    json.attributeBegin(key);
+    json.rawValue(value);
+    json.attributeEnd();
+  };
+  json.object([&] {
+    raw("makespan", cost::format(found.makespan));
+    raw("span", cost::format(found.span));
+    raw("bound", cost::format(found.bound.time));
+    raw("gap", cost::format(gapOf(found.value, found.bound)));
+    json.attribute("optimal", found.isOptimal());
+    json.attribute("why", found.bound.why());
+    json.attributeArray("peak_memory", [&] {
+      for (decimal::Sum memory : found.peakMemory)
+        json.rawValue(amount::format(memory));
+    });
+    json.attribute("transport",
+                   found.compiled.program.firstMessage()
+                       ? StringRef(found.compiled.comm.transports.front().name)
+                       : "none");
+    if (!found.origin.empty())
+      json.attribute("origin", found.origin);
+    json.attribute("evaluations", found.evaluations);
+    raw("seconds", fmt::format("{:.6f}", found.seconds));
+    json.attribute("schedule", found.text);
+  });
+  out << printableJson(text) << '\n';
+}
+
+void printWords(const Synthesized &found, Objective objective,
+                raw_ostream &err) {
+  decimal::Sum peak = 0;
+  for (decimal::Sum memory : found.peakMemory)
+    peak = std::max(peak, memory);
+  bool isSpan = objective == Objective::Span;
+  err << (isSpan ? "longest span " : "makespan ")
+      << cost::format(found.value);
+  if (isSpan)
+    err << " (makespan " << cost::format(found.makespan) << ")";
+  if (found.isOptimal())
+    err << ", which no order can beat: ";
+  else
+    err << fmt::format(", at most {:.2f} % above the best; no order is below "
+                       "{}: ",
+                       gapOf(found.value, found.bound) / 1e7,
+                       cost::format(found.bound.time));
+  err << found.bound.why() << '\n'
+      << "peak memory " << amount::format(peak) << fmt::format(
+             "; {} orders in {:.3f} s\n", found.evaluations, found.seconds);
+}
+
+} // namespace
+
+int ppcc::runSynthesize(llvm::ArrayRef<const char *> args,
+                        llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
+                        raw_ostream &out, raw_ostream &err) {
+  SynthesizeOptions options;
+  OptionParser parser("ppcc synthesize",
+                      "Finds the order that takes least time for a placement, "
+                      "costs and limits, and writes it as a schedule");
+  declare(parser, options);
+  if (std::optional<int> code = parser.parse(args, out, err))
+    return *code;
+  if (options.request.input.empty())
+    return parser.wrong("no placement: --placement=linear is the usual one",
+                        err);
+  SynthesisRequest &asked = options.asked;
+  asked.request = options.request;
+  if (options.effort)
+    asked.budget = *options.effort * effortUnit;
+  bool isShown = err.is_displayed();
+  auto wipe = [&] {
+    if (isShown)
+      err << "\r\x1b[K";
+  };
+  if (isShown)
+    asked.onBest = [&](Time best, Time bound) {
+      wipe();
+      err << "best " << cost::format(best) << ", bound "
+          << cost::format(bound);
+      err.flush();
+    };
+  auto session = consoleSession(std::move(fs), options.console, err,
+                                [&](Diagnostic &) { wipe(); });
+  Interrupt interrupt;
+  asked.stop = &isInterrupted;
+  auto found = synthesize(asked, *session);
+  wipe();
+  if (!found)
+    return Errors;
+  if (options.asJson)
+    printJson(*found, out);
+  else
+    printWords(*found, asked.objective, err);
+  if (options.asJson && options.output == "-")
+    return Success;
+  auto write = [&](raw_ostream &s) {
+    s << found->text;
+    return true;
+  };
+  return writeOutput(options.output, out, session->sources, session->diags,
+                     write)
+             ? Success
+             : Errors;
+}

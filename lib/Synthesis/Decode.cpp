@@ -1,0 +1,256 @@
+// Makes an order out of priorities.
+#include "ppcc/Synthesis/Decode.h"
+
+using namespace ppcc;
+using namespace ppcc::synthesis;
+
+constexpr auto F = Workload::F, I = Workload::I, W = Workload::W;
+static constexpr Time never = std::numeric_limits<Time>::max() / 2;
+static constexpr Op none = ~0u;
+
+Decoder::Decoder(const Problem &problem)
+    : problem(problem), ends(problem.numActions), slack(problem.numRanks()) {
+  const Workload &load = problem.load;
+  for (const Workload::Stage &stage : load.stages) {
+    needs.push_back(std::max(stage.heldBehindF(),
+                             load.hasPart(W) ? stage.heldBehindI() : 0));
+    Amount &most = slack[stage.rank.value];
+    most = std::max({most, stage.takes[F] - stage.heldBehindF(),
+                     stage.takes[I], load.hasPart(W) ? stage.takes[W] : 0});
+  }
+}
+
+void Decoder::wake(Time at, uint32_t rank) {
+  queue.emplace_back(at, rank);
+  std::push_heap(queue.begin(), queue.end(), std::greater());
+}
+
+bool Decoder::run(const Policy &given, Order &result) {
+  policy = &given;
+  order = &result;
+  uint32_t numRanks = problem.numRanks();
+  result.resize(numRanks);
+  ranks.resize(numRanks);
+  for (uint32_t rank = 0; rank != numRanks; ++rank) {
+    result[rank].clear();
+    ranks[rank].free = ranks[rank].held = 0;
+    ranks[rank].didForward = false;
+    ranks[rank].oldestWeight = 0;
+    ranks[rank].weights.clear();
+  }
+  issued.assign(problem.numOps(), 0);
+  arrivals.assign(problem.numOps(), never);
+  for (Op op = 0; op != problem.numOps(); ++op)
+    noteArrival(op);
+  if (given.isStrict) {
+    sorted.resize(numRanks);
+    nextSorted.assign(numRanks, 0);
+    for (uint32_t rank = 0; rank != numRanks; ++rank) {
+      auto &list = sorted[rank];
+      list.clear();
+      for (uint32_t s : problem.load.ofRank[rank])
+        for (Op op : {opOf(s, F), opOf(s, I)})
+          for (uint32_t m = 0; m != problem.count[op]; ++m)
+            list.emplace_back(op, m);
+      std::stable_sort(list.begin(), list.end(), [&](auto &a, auto &b) {
+        return given.due(a.first, a.second) < given.due(b.first, b.second);
+      });
+    }
+  }
+  queue.clear();
+  for (uint32_t rank = 0; rank != numRanks; ++rank)
+    wake(0, rank);
+  while (!queue.empty()) {
+    auto [now, rank] = queue.front();
+    std::pop_heap(queue.begin(), queue.end(), std::greater());
+    queue.pop_back();
+    if (now >= ranks[rank].free)
+      decide(rank, now);
+  }
+  uint32_t done = 0;
+  for (uint32_t count : issued)
+    done += count;
+  return done == problem.numActions;
+}
+
+void Decoder::noteArrival(Op op) {
+  uint32_t m = issued[op];
+  if (m == problem.count[op])
+    return void(arrivals[op] = never);
+  Time arrival = 0;
+  for (Problem::Edge edge : problem.sources(op)) {
+    if (issued[edge.op] <= m)
+      return void(arrivals[op] = never);
+    arrival =
+        std::max(arrival, ends[problem.first[edge.op] + m] + edge.latency);
+  }
+  arrivals[op] = arrival;
+}
+
+bool Decoder::isSafe(uint32_t stage, uint32_t rank) const {
+  Amount room = problem.room[rank];
+  if (room == Problem::unlimited)
+    return true;
+  const auto &stages = problem.load.ofRank[rank];
+  Amount left = room - slack[rank] - needs[stage], all = 0;
+  uint32_t oldest = ~0u, newest = 0;
+  for (uint32_t s : stages) {
+    uint32_t away = issued[opOf(s, F)] - issued[opOf(s, I)];
+    left -= away * needs[s];
+    all += needs[s];
+    if (issued[opOf(s, I)] != problem.count[opOf(s, I)])
+      oldest = std::min(oldest, issued[opOf(s, I)]);
+    newest = std::max(newest, issued[opOf(s, F)]);
+  }
+  if (left < 0)
+    return false;
+  if (stages.size() == 1)
+    return true;
+  for (uint32_t m = oldest; m < newest && left < all; ++m) {
+    Amount need = 0, held = 0;
+    for (uint32_t s : stages) {
+      uint32_t forwards = issued[opOf(s, F)] + (s == stage);
+      if (m >= problem.count[opOf(s, F)])
+        continue;
+      if (m >= forwards)
+        need += needs[s];
+      else if (m >= issued[opOf(s, I)])
+        held += needs[s];
+    }
+    if (need > left)
+      return false;
+    left += held;
+  }
+  // One more that has only begun with this forward.
+  return left >= all || [&] {
+    uint32_t m = issued[opOf(stage, F)];
+    if (m < newest)
+      return true;
+    Amount need = 0;
+    for (uint32_t s : stages)
+      if (s != stage && m < problem.count[opOf(s, F)] &&
+          m >= issued[opOf(s, F)])
+        need += needs[s];
+    return need <= left;
+  }();
+}
+
+bool Decoder::isBetter(Op op, Op best, bool didForward) const {
+  if (best == none)
+    return true;
+  if (policy->prefer == Policy::Prefer::Keys)
+    return policy->due(op, issued[op]) < policy->due(best, issued[best]);
+  if (partOf(op) != partOf(best)) {
+    bool forwards = policy->prefer == Policy::Prefer::Forwards ||
+                    (policy->prefer == Policy::Prefer::Alternate &&
+                     !didForward);
+    return (partOf(op) == F) == forwards;
+  }
+  return (stageOf(op) > stageOf(best)) == policy->deepFirst;
+}
+
+void Decoder::decide(uint32_t rank, Time now) {
+  Rank &state = ranks[rank];
+  const auto &stages = problem.load.ofRank[rank];
+  Amount room = problem.room[rank];
+  auto doWeight = [&] {
+    issue(opOf(state.weights[state.oldestWeight++], W), now);
+  };
+  uint32_t lag = policy->lagByRank ? rank : policy->lag;
+  if (state.pending() > lag)
+    return doWeight();
+  Op best = none;
+  Time next = never, nextGradient = never;
+  auto consider = [&](Op op) {
+    Time arrival = arrivals[op];
+    if (arrival == never)
+      return;
+    if (partOf(op) == F) {
+      uint32_t s = stageOf(op);
+      if (!policy->caps.empty() && problem.count[op + 1] != 0 &&
+          issued[op] - issued[op + 1] >= policy->caps[s])
+        return;
+      if (policy->prefer == Policy::Prefer::Keys && !policy->isStrict)
+        arrival =
+            std::max(arrival, policy->due(op, issued[op]) - policy->early);
+    } else {
+      nextGradient = std::min(nextGradient, arrival);
+    }
+    if (arrival > now) {
+      next = std::min(next, arrival);
+      return;
+    }
+    if (!isBetter(op, best, state.didForward))
+      return;
+    if (partOf(op) == F && !isSafe(stageOf(op), rank))
+      return;
+    best = op;
+  };
+  if (policy->isStrict) {
+    // The first in the order; when it is not safe, the first gradient.
+    auto &list = sorted[rank];
+    size_t &place = nextSorted[rank];
+    while (place != list.size() && list[place].second < issued[list[place].first])
+      ++place;
+    for (size_t i = place; i != list.size(); ++i) {
+      auto [op, m] = list[i];
+      if (m != issued[op])
+        continue;
+      if (partOf(op) == F && !isSafe(stageOf(op), rank))
+        continue;
+      consider(op);
+      break;
+    }
+  } else {
+    for (uint32_t s : stages) {
+      consider(opOf(s, F));
+      consider(opOf(s, I));
+    }
+    // A gradient that comes soon is worth a while.
+    if (best != none && partOf(best) == F && policy->patience != 0 &&
+        nextGradient > now && nextGradient != never &&
+        nextGradient - now <
+            problem.time[best] * Time(policy->patience) / 4) {
+      next = nextGradient;
+      best = none;
+    }
+  }
+  if (best != none) {
+    if (state.held + problem.takes[best] <= room)
+      return issue(best, now);
+    if (state.pending() != 0)
+      return doWeight();
+  }
+  if (state.pending() != 0) {
+    Time time = problem.time[opOf(state.weights[state.oldestWeight], W)];
+    if (next == never || next - now >= time * Time(policy->weightGap) / 4)
+      return doWeight();
+  }
+  if (next != never)
+    wake(next, rank);
+}
+
+void Decoder::issue(Op op, Time now) {
+  uint32_t rank = problem.rank[op];
+  Rank &state = ranks[rank];
+  Time end = now + problem.time[op];
+  state.free = end;
+  state.held += problem.takes[op] - problem.gives[op];
+  if (partOf(op) != W)
+    state.didForward = partOf(op) == F;
+  ends[problem.first[op] + issued[op]] = end;
+  ++issued[op];
+  (*order)[rank].push_back(op);
+  noteArrival(op);
+  if (partOf(op) == I && problem.count[op + 1] != 0)
+    state.weights.push_back(stageOf(op));
+  for (Problem::Edge edge : problem.readers(op)) {
+    if (issued[edge.op] + 1 != issued[op])
+      continue;
+    noteArrival(edge.op);
+    if (uint32_t other = problem.rank[edge.op];
+        other != rank && arrivals[edge.op] != never)
+      wake(std::max(arrivals[edge.op], ranks[other].free), other);
+  }
+  wake(end, rank);
+}

@@ -1,0 +1,78 @@
+// Expressions for lists of numbers.
+#include "Formula.h"
+
+#include <fmt/format.h>
+
+using namespace ppcc;
+using llvm::ArrayRef;
+using llvm::StringRef;
+
+std::optional<std::string> synthesis::line(ArrayRef<int64_t> values,
+                                           int64_t first, StringRef variable) {
+  int64_t slope = values.size() > 1 ? values[1] - values[0] : 0;
+  for (size_t i = 1; i < values.size(); ++i)
+    if (values[i] - values[i - 1] != slope)
+      return std::nullopt;
+  int64_t base = values[0] - slope * first;
+  if (slope == 0)
+    return fmt::format("{}", base);
+  int64_t size = slope < 0 ? -slope : slope;
+  std::string term = size == 1 ? variable.str()
+                               : fmt::format("{} * {}", size, variable);
+  if (slope < 0)
+    return base == 0 ? "-" + term : fmt::format("{} - {}", base, term);
+  return base == 0  ? term
+         : base > 0 ? fmt::format("{} + {}", base, term)
+                    : fmt::format("{} - {}", term, -base);
+}
+
+namespace {
+
+/// What holds up to, not including, `end`.
+struct Piece {
+  size_t end;
+  std::string text;
+};
+
+/// Conditions as a tree, so that they do not nest too deep.
+std::string joinPieces(ArrayRef<Piece> pieces, StringRef variable) {
+  if (pieces.size() == 1)
+    return pieces.front().text;
+  size_t half = pieces.size() < 4 ? 1 : pieces.size() / 2;
+  std::string low = joinPieces(pieces.take_front(half), variable),
+              high = joinPieces(pieces.drop_front(half), variable);
+  if (half > 1)
+    low = "(" + low + ")";
+  return fmt::format("{} < {} ? {} : {}", variable, pieces[half - 1].end, low,
+                     high);
+}
+
+} // namespace
+
+std::string synthesis::formula(ArrayRef<int64_t> values, StringRef variable) {
+  std::vector<Piece> pieces;
+  for (size_t begin = 0; begin != values.size();) {
+    size_t end = begin + 1;
+    while (end != values.size() &&
+           line(values.slice(begin, end + 1 - begin), begin, variable))
+      ++end;
+    // A line of two may hide that the second begins another one.
+    if (end == begin + 2 && end != values.size() &&
+        values[begin] != values[begin + 1])
+      --end;
+    pieces.push_back(
+        {end, *line(values.slice(begin, end - begin), begin, variable)});
+    begin = end;
+  }
+  return joinPieces(pieces, variable);
+}
+
+std::string
+synthesis::formula(ArrayRef<int64_t> values, StringRef variable,
+                   llvm::function_ref<std::string(int64_t)> text) {
+  std::vector<Piece> pieces;
+  for (size_t i = 0; i != values.size(); ++i)
+    if (i + 1 == values.size() || values[i + 1] != values[i])
+      pieces.push_back({i + 1, text(values[i])});
+  return joinPieces(pieces, variable);
+}

@@ -1,0 +1,192 @@
+// Runs orders by data alone.
+#include "ppcc/Synthesis/Orders.h"
+
+using namespace ppcc;
+using namespace ppcc::synthesis;
+
+constexpr auto F = Workload::F, I = Workload::I, W = Workload::W;
+
+Problem::Problem(const Workload &load, Objective objective)
+    : load(load), objective(objective), bound(resourceBound(load, objective)) {
+  std::vector<std::vector<Edge>> readers(load.stages.size() *
+                                         Workload::numParts);
+  for (uint32_t s = 0; s != load.stages.size(); ++s) {
+    const Workload::Stage &stage = load.stages[s];
+    for (unsigned part = 0; part != Workload::numParts; ++part) {
+      Op op = opOf(s, part);
+      bool is = load.hasPart(Workload::Part(part));
+      count.push_back(is ? stage.microbatches : 0);
+      time.push_back(stage.time[part]);
+      takes.push_back(stage.takes[part]);
+      gives.push_back(stage.gives[part]);
+      rank.push_back(stage.rank.value);
+      first.push_back(numActions);
+      numActions += count.back();
+      auto add = [&](Op source, Time latency) {
+        sourceEdges.edges.push_back({source, latency});
+        readers[source].push_back({op, latency});
+      };
+      if (is && part != F)
+        add(op - 1, 0);
+      if (is && part != W)
+        for (Workload::Edge edge : part == F ? stage.below : stage.above)
+          add(opOf(edge.stage, part), edge.latency);
+      sourceEdges.starts.push_back(sourceEdges.edges.size());
+    }
+  }
+  for (const std::vector<Edge> &edges : readers) {
+    readerEdges.edges.insert(readerEdges.edges.end(), edges.begin(),
+                             edges.end());
+    readerEdges.starts.push_back(readerEdges.edges.size());
+  }
+  for (auto [rank, stages] : llvm::enumerate(load.ofRank)) {
+    room.push_back(load.room[rank].value_or(unlimited));
+    mostChunks = std::max<uint32_t>(mostChunks, stages.size());
+    Time own = 0;
+    for (uint32_t s : stages)
+      for (Time part : load.stages[s].time)
+        own += part;
+    period = std::max(period, own);
+  }
+  // A microbatch alone.
+  firstF.resize(load.stages.size());
+  away.resize(load.stages.size());
+  for (uint32_t s = 0; s != load.stages.size(); ++s)
+    for (Edge edge : sources(opOf(s, F)))
+      firstF[s] = std::max(firstF[s], firstF[stageOf(edge.op)] +
+                                          time[edge.op] + edge.latency);
+  std::vector<Time> endI(load.stages.size());
+  for (uint32_t s = load.stages.size(); s-- != 0;) {
+    Time begin = firstF[s] + time[opOf(s, F)];
+    for (Edge edge : sources(opOf(s, I)))
+      if (partOf(edge.op) == I)
+        begin = std::max(begin, endI[stageOf(edge.op)] + edge.latency);
+    endI[s] = begin + time[opOf(s, I)];
+    away[s] = endI[s] - firstF[s];
+  }
+}
+
+Amount Problem::leastRoom(uint32_t rank) const {
+  Amount held = 0, most = 0;
+  for (uint32_t s : load.ofRank[rank]) {
+    const Workload::Stage &stage = load.stages[s];
+    most = std::max(most, stage.takes[F] - stage.heldBehindF());
+    most = std::max(most, stage.takes[I]);
+    if (load.hasPart(W))
+      most = std::max(most, stage.takes[W]);
+    held += std::max(stage.heldBehindF(),
+                     load.hasPart(W) ? stage.heldBehindI() : 0);
+  }
+  return held + most;
+}
+
+Runner::Runner(const Problem &problem)
+    : problem(problem), ends(problem.numActions), free(problem.numRanks()),
+      places(problem.numActions), next(problem.numOps()),
+      at(problem.numRanks()), waitsFor(problem.numRanks()),
+      mbs(problem.numRanks()) {}
+
+std::optional<Time> Runner::run(const Order &order) {
+  constexpr Time never = -1;
+  constexpr uint64_t nothing = ~uint64_t(0);
+  uint32_t ranks = problem.numRanks();
+  std::fill(ends.begin(), ends.end(), never);
+  std::fill(free.begin(), free.end(), 0);
+  std::fill(next.begin(), next.end(), 0);
+  std::fill(at.begin(), at.end(), 0);
+  std::fill(waitsFor.begin(), waitsFor.end(), nothing);
+  for (uint32_t rank = 0; rank != ranks; ++rank)
+    mbs[rank].resize(order[rank].size());
+  uint32_t left = problem.numActions;
+  for (uint32_t begin = 0; begin != ranks; ++begin) {
+    work.push_back(begin);
+    while (!work.empty()) {
+      uint32_t rank = work.back();
+      work.pop_back();
+      const Word &word = order[rank];
+      Time now = free[rank];
+      uint32_t place = at[rank];
+      for (; place != word.size(); ++place) {
+        Op op = word[place];
+        uint32_t m = next[op];
+        Time start = now;
+        uint64_t missing = nothing;
+        for (Problem::Edge edge : problem.sources(op)) {
+          uint64_t slot = problem.first[edge.op] + m;
+          if (ends[slot] == never) {
+            missing = slot;
+            break;
+          }
+          start = std::max(start, ends[slot] + edge.latency);
+        }
+        waitsFor[rank] = missing;
+        if (missing != nothing)
+          break;
+        now = start + problem.time[op];
+        uint64_t slot = problem.first[op] + m;
+        ends[slot] = now;
+        places[slot] = place;
+        mbs[rank][place] = m;
+        ++next[op];
+        --left;
+        for (Problem::Edge edge : problem.readers(op)) {
+          uint32_t other = problem.rank[edge.op];
+          if (waitsFor[other] == slot) {
+            waitsFor[other] = nothing;
+            if (other != rank)
+              work.push_back(other);
+          }
+        }
+      }
+      free[rank] = now;
+      at[rank] = place;
+    }
+  }
+  if (left != 0)
+    return std::nullopt;
+  Time value = -1;
+  for (uint32_t rank = 0; rank != ranks; ++rank) {
+    if (order[rank].empty())
+      continue;
+    Time begin = problem.objective == Objective::Span
+                     ? startOf(order[rank].front(), 0)
+                     : 0;
+    if (free[rank] - begin > value) {
+      value = free[rank] - begin;
+      last = rank;
+    }
+  }
+  return value;
+}
+
+bool synthesis::isValid(const Problem &problem, uint32_t rank,
+                        const Word &word) {
+  const auto &stages = problem.load.ofRank[rank];
+  std::vector<uint32_t> done(problem.numOps());
+  Amount held = 0;
+  for (Op op : word) {
+    if (partOf(op) != F && done[op] == done[op - 1])
+      return false;
+    ++done[op];
+    held += problem.takes[op];
+    if (held > problem.room[rank])
+      return false;
+    held -= problem.gives[op];
+  }
+  for (uint32_t s : stages)
+    for (unsigned part = 0; part != Workload::numParts; ++part)
+      if (done[opOf(s, part)] != problem.count[opOf(s, part)])
+        return false;
+  return true;
+}
+
+Amount synthesis::peakOf(const Problem &problem, uint32_t rank,
+                         const Word &word) {
+  Amount held = 0, most = 0;
+  for (Op op : word) {
+    held += problem.takes[op];
+    most = std::max(most, held);
+    held -= problem.gives[op];
+  }
+  return most;
+}

@@ -1,0 +1,56 @@
+// The best orders that a search has come by, and what is left of its budget.
+#pragma once
+
+#include "ppcc/Synthesis/Search.h"
+
+namespace ppcc::synthesis {
+
+/// What the parts of a search share.
+class Pool {
+public:
+  Pool(const Problem &problem, const SearchOptions &options)
+      : problem(problem), options(options), decoder(problem), runner(problem) {}
+
+  /// Whether nothing more is to be done: the bound is met, the budget is used,
+  /// or somebody says so.
+  bool isDone() const {
+    return (best && best->value <= problem.bound.time) ||
+           actions >= options.budget || (options.stop && *options.stop);
+  }
+  uint64_t left() const {
+    return actions >= options.budget ? 0 : options.budget - actions;
+  }
+
+  /// Makes an order by a policy; its value, or nothing.
+  std::optional<Time> decode(const Policy &policy, Order &order);
+  /// Runs an order.
+  std::optional<Time> run(const Order &order) {
+    ++evaluations;
+    actions += problem.numActions;
+    return runner.run(order);
+  }
+  /// Keeps it when it is among the best that differ in value.
+  void offer(const Order &order, Time value);
+
+  struct Entry {
+    Time value;
+    Order order;
+  };
+
+  const Problem &problem;
+  const SearchOptions &options;
+  Decoder decoder;
+  Runner runner;
+  std::optional<Entry> best;
+  std::vector<Entry> others; ///< The best few, the best first.
+  uint64_t evaluations = 0, actions = 0;
+};
+
+/// Policies without keys.
+void searchGreedy(Pool &pool);
+/// Policies with periodic keys, for ranks with several stages.
+void searchPeriodic(Pool &pool);
+/// Changes of the best orders.
+void refine(Pool &pool);
+
+} // namespace ppcc::synthesis

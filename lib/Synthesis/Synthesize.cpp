@@ -1,0 +1,400 @@
+// Leads a placement to a schedule.
+#include "ppcc/Synthesis/Synthesize.h"
+
+#include "ppcc/Analysis/Analyses.h"
+#include "ppcc/Analysis/Report.h"
+#include "ppcc/Compiler/ScheduleLibrary.h"
+#include "ppcc/Synthesis/Write.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
+
+using namespace ppcc;
+using namespace ppcc::synthesis;
+using llvm::StringRef;
+
+constexpr auto F = Workload::F, I = Workload::I, W = Workload::W;
+
+namespace {
+
+/// An order with where it is from.
+struct Candidate {
+  Order order;
+  std::string origin;
+};
+
+class Synthesis {
+public:
+  Synthesis(const SynthesisRequest &asked, Session &session)
+      : asked(asked), session(session) {}
+
+  std::optional<Synthesized> run() {
+    auto begin = std::chrono::steady_clock::now();
+    if (!readPlacement() || !isInScope())
+      return std::nullopt;
+    Durations durations(program);
+    Workload load =
+        Workload::of(program, durations,
+                     asked.fusedBackward ? Workload::Backward::Fused
+                                         : Workload::Backward::Split);
+    if (!fits(load))
+      return std::nullopt;
+    Problem problem(load, asked.objective);
+    if (!hasRoom(problem) || !readFrom(problem))
+      return std::nullopt;
+    auto result = find(problem);
+    if (result) {
+      std::chrono::duration<double> took =
+          std::chrono::steady_clock::now() - begin;
+      result->seconds = took.count();
+    }
+    return result;
+  }
+
+private:
+  // ---- The placement ----
+
+  /// `loop:2` as the language writes it, or nothing for a file.
+  static std::optional<std::string> namedPlacement(StringRef text) {
+    auto [name, chunks] = text.split(':');
+    if ((name == "linear" || name == "v") && chunks.empty() &&
+        !text.contains(':'))
+      return name.str();
+    if (name == "loop" || name == "wave")
+      return fmt::format("{}({})", name, chunks);
+    return std::nullopt;
+  }
+
+  bool readPlacement() {
+    Request request = asked.request;
+    request.until = Request::Until::Expanded;
+    if (auto placement = namedPlacement(request.input)) {
+      request.input = "<placement>.pp";
+      session.sources.add(
+          request.input,
+          llvm::MemoryBuffer::getMemBufferCopy(fmt::format(
+              "schedule found(P: int, M: int) {{\n  ranks P;\n  microbatches "
+              "M;\n  placement {};\n  on rank r {{ }}\n}}\n",
+              *placement)));
+    }
+    Compiled compiled = compile(request, session);
+    if (compiled.status == Compiled::Status::Misused)
+      session.diags.report<diag::CannotSynthesize>({}, compiled.misuse);
+    if (!compiled || !applyCosts(request.costs, session, compiled.program))
+      return false;
+    program = std::move(compiled.program);
+    return true;
+  }
+
+  bool refuse(const std::string &what) {
+    session.diags.report<diag::CannotSynthesize>(Place(program.name()), what);
+    return false;
+  }
+
+  bool isInScope() {
+    const CostModel &costs = program.costs();
+    if (!program.hasBackward())
+      return refuse("it has no backward");
+    for (const Pipe &pipe : program.pipes())
+      if (pipe.slices != 1)
+        return refuse("its microbatches are slices of sequences");
+    if (costs.has({Cost::Scale, Cost::ScaleTime, Cost::ScaleMemory,
+                   Cost::ScaleBytes, Cost::ScaleAction}))
+      return refuse("its microbatches differ");
+    if (costs.has({Cost::Node}))
+      return refuse("its nodes have costs");
+    if (program.totalMicrobatches() == 0)
+      return refuse("it has no microbatches");
+    return true;
+  }
+
+  /// The sums of all times, and the number of actions.
+  bool fits(const Workload &load) {
+    decimal::Sum time = 0, actions = 0;
+    for (const Workload::Stage &stage : load.stages) {
+      for (unsigned part = 0; part != Workload::numParts; ++part)
+        if (load.hasPart(Workload::Part(part))) {
+          time += decimal::Sum(stage.time[part]) * stage.microbatches;
+          actions += stage.microbatches;
+        }
+      for (Workload::Edge edge : stage.below)
+        time += decimal::Sum(edge.latency) * stage.microbatches * 2;
+    }
+    if (time > Durations::maxSum)
+      session.diags.report<diag::SimulationTooLong>(Place(program.name()));
+    uint64_t most = asked.request.limits.maxActions;
+    if (actions > most)
+      session.diags.report<diag::TooManyActions>(
+          Place(program.name()), static_cast<uint64_t>(actions), most);
+    return time <= Durations::maxSum && actions <= most;
+  }
+
+  bool hasRoom(const Problem &problem) {
+    MemoryModel memory(program);
+    bool all = true;
+    for (uint32_t rank = 0; rank != problem.numRanks(); ++rank) {
+      Amount least = problem.leastRoom(rank);
+      if (problem.load.ofRank[rank].empty() || least <= problem.room[rank])
+        continue;
+      all = false;
+      std::vector<std::string> stages;
+      for (uint32_t s : problem.load.ofRank[rank])
+        stages.push_back(std::to_string(problem.load.stages[s].stage.value));
+      session.diags.report<diag::LimitTooSmall>(
+          Place(program.name()), rank,
+          amount::format(*memory.limitOf(RankId(rank))),
+          (stages.size() == 1 ? "stage " : "stages ") +
+              llvm::join(stages, ", "),
+          amount::format(memory.staticOf(RankId(rank)) + least));
+    }
+    return all;
+  }
+
+  // ---- Schedules to begin with ----
+
+  /// The order of a program with this placement, if it is one of this problem.
+  std::optional<Order> orderOf(const Program &other,
+                               const Problem &problem) const {
+    bool isFused = problem.load.backward == Workload::Backward::Fused;
+    if (other.numRanks() != program.numRanks() ||
+        other.pipes().size() != program.pipes().size())
+      return std::nullopt;
+    for (auto [mine, its] : llvm::zip(program.pipes(), other.pipes()))
+      if (mine.rankOfStage != its.rankOfStage ||
+          mine.firstMicrobatch != its.firstMicrobatch ||
+          mine.numMicrobatches != its.numMicrobatches ||
+          mine.skipEdges != its.skipEdges || mine.gaps != its.gaps ||
+          its.slices != 1)
+        return std::nullopt;
+    StageNumbering numbering(other.pipes());
+    std::vector<uint32_t> next(problem.numOps());
+    Order order(other.numRanks());
+    for (RankId rank : other.ranks()) {
+      Word &word = order[rank.value];
+      for (ActionId row : other.rows(rank)) {
+        Action action = other[row];
+        const KindInfo &info = other.kindOf(action);
+        if (!info.isCompute() || info.isDeclared())
+          continue;
+        uint32_t stage = static_cast<uint32_t>(numbering(action));
+        for (auto [part, slotBit] :
+             {std::pair(F, slot::Output), std::pair(I, slot::InputGrad),
+              std::pair(W, slot::WeightGrad)}) {
+          if (!(info.defines & slotBit) || (part == W && isFused))
+            continue;
+          Op op = opOf(stage, part);
+          uint32_t first = other.pipe(action.pipe).firstMicrobatch;
+          if (part != W && action.microbatch - first != next[op])
+            return std::nullopt; // Not in ascending order.
+          ++next[op];
+          word.push_back(op);
+        }
+      }
+      if (!isValid(problem, rank.value, word))
+        return std::nullopt;
+    }
+    return order;
+  }
+
+  bool readFrom(const Problem &problem) {
+    for (const std::string &name : asked.from) {
+      Request request = asked.request;
+      request.input = name;
+      request.sharesParams = true;
+      request.until = Request::Until::Expanded;
+      Compiled compiled = compile(request, session);
+      if (!compiled)
+        return false;
+      auto order = orderOf(compiled.program, problem);
+      if (!order) {
+        session.diags.report<diag::CannotBeginWith>({}, name);
+        return false;
+      }
+      known.push_back({std::move(*order), name});
+    }
+    return true;
+  }
+
+  /// All schedules of the library that have this placement and fit.
+  void readLibrary(const Problem &problem) {
+    for (const LibraryFile &file : scheduleLibrary()) {
+      if (!file.text.contains("\nschedule "))
+        continue;
+      StringRef name = llvm::sys::path::stem(file.name);
+      if (!tryLibrary(name, {}, problem) && problem.mostChunks > 1)
+        // Perhaps a parameter is the number of chunks.
+        tryLibrary(name, std::to_string(problem.mostChunks), problem);
+    }
+  }
+
+  bool tryLibrary(StringRef name, const std::string &chunks,
+                  const Problem &problem) {
+    Session quiet(&session.sources.fileSystem());
+    Request request;
+    request.input = name.str();
+    request.until = Request::Until::Checked;
+    Compiled checked = compile(request, quiet);
+    request.until = Request::Until::Expanded;
+    request.limits = asked.request.limits;
+    auto given = [&](StringRef param) {
+      return llvm::find_if(asked.request.params,
+                           [&](const auto &value) { return value.name == param; });
+    };
+    for (const ParameterText &param : checked.params)
+      if (auto value = given(param.name); value != asked.request.params.end())
+        request.params.push_back(*value);
+      else if (param.type == "int" && !chunks.empty() &&
+               llvm::none_of(request.params, [&](const auto &other) {
+                 return other.value == chunks && given(other.name) == asked.request.params.end();
+               }))
+        request.params.push_back({param.name, chunks});
+    Compiled compiled = compile(request, quiet);
+    if (!compiled)
+      return false;
+    auto order = orderOf(compiled.program, problem);
+    if (order)
+      known.push_back({std::move(*order), name.str()});
+    return order.has_value();
+  }
+
+  // ---- The search ----
+
+  std::optional<Synthesized> find(const Problem &problem) {
+    SearchOptions options;
+    options.stop = asked.stop;
+    options.budget = asked.budget.value_or(defaultBudget);
+    if (asked.onBest)
+      options.onBest = [&](Time best, uint64_t) {
+        asked.onBest(best, problem.bound.time);
+      };
+    // Greedy orders are quick, and often enough.
+    SearchOptions quick = options;
+    quick.refines = false;
+    quick.budget = std::min<uint64_t>(options.budget,
+                                      uint64_t(problem.numActions) * 16);
+    Found found = search(problem, orders(), quick);
+    uint64_t evaluations = found.evaluations, actions = found.actions;
+    if (found.order.empty() || found.value > problem.bound.time) {
+      readLibrary(problem);
+      if (!found.order.empty())
+        known.push_back({found.order, ""});
+      options.budget -= std::min(options.budget, actions);
+      Found better = search(problem, orders(), options);
+      evaluations += better.evaluations;
+      actions += better.actions;
+      if (!better.order.empty())
+        found = std::move(better);
+    }
+    if (found.order.empty()) {
+      refuse("nothing was found with so little effort");
+      return std::nullopt;
+    }
+    auto result = compileFound(problem, found);
+    if (result) {
+      result->evaluations = evaluations;
+      result->actions = actions;
+    }
+    return result;
+  }
+
+  std::vector<Order> orders() const {
+    std::vector<Order> orders;
+    for (const Candidate &candidate : known)
+      orders.push_back(candidate.order);
+    return orders;
+  }
+
+  std::optional<Synthesized> compileFound(const Problem &problem,
+                                          const Found &found) {
+    Synthesized result;
+    for (const Candidate &candidate : known)
+      if (candidate.order == found.order)
+        result.origin = candidate.origin;
+    WrittenHead head;
+    head.name = asked.name;
+    head.comm = commSettings();
+    std::string text = write(program, problem, found.order, head);
+    if (!compileText(text, "<found>.pp", result.compiled))
+      return std::nullopt;
+    const Program &compiled = result.compiled.program;
+    const TimedRun *timed = Analyses(compiled).timedRun(
+        result.compiled.comm.transports.front(), session.diags);
+    if (!timed)
+      return std::nullopt;
+    Report report = reportOf(compiled, *timed);
+    result.makespan = report.makespan;
+    for (const RankReport &rank : report.ranks) {
+      result.span = std::max(result.span, rank.times.span());
+      result.peakMemory.push_back(rank.memory.memory);
+    }
+    result.value =
+        asked.objective == Objective::Span ? result.span : result.makespan;
+    result.bound = problem.bound;
+    head.comment = commentOf(result);
+    result.text = write(program, problem, found.order, head);
+    return result;
+  }
+
+  bool compileText(const std::string &text, const std::string &name,
+                   Compiled &compiled) {
+    session.sources.add(name, llvm::MemoryBuffer::getMemBufferCopy(text, name));
+    Request request = asked.request;
+    request.input = name;
+    request.params.clear();
+    request.schedule.clear();
+    request.layout.clear();
+    compiled = compile(request, session);
+    return bool(compiled);
+  }
+
+  /// What was asked for on the command line, so that the schedule by itself
+  /// takes what is told of it.
+  std::vector<std::string> commSettings() const {
+    std::vector<std::string> settings;
+    const CommRequest &comm = asked.request.comm;
+    if (!comm.transports.empty()) {
+      std::vector<std::string> names;
+      for (const Transport &transport : comm.transports)
+        names.push_back(transport.name);
+      settings.push_back("transport " + llvm::join(names, ", "));
+    }
+    if (comm.order && *comm.order != CommOrder::None)
+      for (const CommOrderInfo &info : commOrders())
+        if (info.order == *comm.order)
+          settings.push_back("order " + info.name.str());
+    if (comm.prefetch)
+      settings.push_back(fmt::format("prefetch {}", *comm.prefetch));
+    return settings;
+  }
+
+  std::vector<std::string> commentOf(const Synthesized &result) const {
+    bool isSpan = asked.objective == Objective::Span;
+    std::string figures = fmt::format(
+        "{} {}, bound {}, gap {:.2f} %", isSpan ? "Longest span" : "Makespan",
+        cost::format(result.value), cost::format(result.bound.time),
+        gapOf(result.value, result.bound) / 1e7);
+    std::vector<std::string> lines{
+        "Made by `ppcc synthesize`. " + figures +
+            (result.isOptimal() ? ": no order does better."
+                                : "."),
+        "The bound: " + result.bound.why() + "."};
+    if (!result.origin.empty())
+      lines.push_back("The order is that of " + result.origin + ".");
+    return lines;
+  }
+
+  /// What takes about a second.
+  static constexpr uint64_t defaultBudget = 30'000'000;
+
+  const SynthesisRequest &asked;
+  Session &session;
+  Program program;
+  std::vector<Candidate> known;
+};
+
+} // namespace
+
+std::optional<Synthesized> ppcc::synthesize(const SynthesisRequest &request,
+                                            Session &session) {
+  return Synthesis(request, session).run();
+}
