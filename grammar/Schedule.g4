@@ -53,7 +53,7 @@ pattern      : 'overlap' '(' names+=ID (',' names+=ID)* ')' body ;
 model        : 'model' '{' (modelSetting | modelScale | modelTensors | modelText)* '}' ;
 modelSetting
   : name=ID (subject=ID ('.' node=ID)? | subject='overlap')? ('pipe' inPipe=ID)? ('stage' variable=ID)? '=' expr ';' ;
-modelScale   : name=ID subject=ID? word=ID variable=ID '=' expr ';' ;
+modelScale   : name=ID subject=ID? word=(ID | 'rank') variable=ID '=' expr ';' ;
 modelTensors : name=ID ('pipe' inPipe=ID)? 'stage' variable=ID ('in' expr '..' expr)? '=' tensor (',' tensor)* ';' ;
 tensor       : name=ID '[' (dim (',' dim)*)? ']' type=ID ;
 dim          : expr | '?' ;

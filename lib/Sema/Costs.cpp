@@ -50,6 +50,8 @@ private:
       return forEachPipe(setting, slot, std::move(result));
     if (row.spread == CostSpread::Microbatches)
       return scale(setting, slot, std::move(result));
+    if (row.spread == CostSpread::Ranks && !setting.word.text.empty())
+      return forEachRank(setting, slot, std::move(result));
     if (isWhole(setting))
       add(std::move(result), {valueOf(setting, row.number)});
   }
@@ -111,6 +113,21 @@ private:
     if (!setting.node.text.empty())
       name += "." + setting.node.text.str();
     return name;
+  }
+
+  /// Adds a setting with a value for each rank.
+  void forEachRank(const ast::ModelSetting &setting, uint32_t slot,
+                   CostSetting result) {
+    std::vector<int64_t> values;
+    for (uint32_t rank = 0; rank != program.numRanks; ++rank) {
+      evaluator.local(slot) = {.i = rank};
+      if (!evaluator.step(setting.name.range))
+        return;
+      values.push_back(valueOf(setting, rowOf(result.what).number));
+      if (evaluator.failed())
+        return;
+    }
+    add(std::move(result), std::move(values));
   }
 
   /// Adds the values of a setting: one for all, or for each pipe that it speaks

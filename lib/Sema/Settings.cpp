@@ -96,9 +96,14 @@ void checkSubject(const ast::ModelSetting &setting, const KindTable &kinds,
                                         didYouMean(text, allowed));
 }
 
-/// `scale` differs between microbatches, and nothing else does.
-void checkMicrobatch(const ast::ModelSetting &setting,
-                     DiagnosticEngine &diags) {
+/// `scale` differs between microbatches, and nothing else does; limits may
+/// differ between ranks.
+void checkWord(const ast::ModelSetting &setting, const KindTable &kinds,
+               DiagnosticEngine &diags) {
+  if (auto found = findSetting(setting, kinds);
+      found && rowOf(found->what).spread == CostSpread::Ranks &&
+      setting.word.text == "rank")
+    return;
   bool isScale = llvm::any_of(costRows(), [&](const CostRow &row) {
     return row.item == setting.name.text &&
            row.spread == CostSpread::Microbatches;
@@ -203,7 +208,7 @@ void sema::checkModel(Schedule &schedule, ExprChecker &exprs) {
   for (const ast::ModelSetting &setting : schedule.model->settings) {
     if (section.find(costItems(), setting.name)) {
       checkSubject(setting, exprs.module.kinds, diags);
-      checkMicrobatch(setting, diags);
+      checkWord(setting, exprs.module.kinds, diags);
     }
     bool byStage = !setting.stageVariable.text.empty();
     std::string key =

@@ -9,11 +9,13 @@ static constexpr Time never = std::numeric_limits<Time>::max() / 2;
 static constexpr Op none = ~0u;
 
 Decoder::Decoder(const Problem &problem)
-    : problem(problem), ends(problem.numActions), slack(problem.numRanks()) {
+    : problem(problem), ends(problem.numActions), slack(problem.numRanks()),
+      wholes(problem.numRanks()) {
   const Workload &load = problem.load;
   for (const Workload::Stage &stage : load.stages) {
     needs.push_back(std::max(stage.heldBehindF(),
                              load.hasPart(W) ? stage.heldBehindI() : 0));
+    wholes[stage.rank.value] += needs.back();
     Amount &most = slack[stage.rank.value];
     most = std::max({most, stage.takes[F] - stage.heldBehindF(),
                      stage.takes[I], load.hasPart(W) ? stage.takes[W] : 0});
@@ -33,7 +35,7 @@ bool Decoder::run(const Policy &given, Order &result) {
   ranks.resize(numRanks);
   for (uint32_t rank = 0; rank != numRanks; ++rank) {
     result[rank].clear();
-    ranks[rank].free = ranks[rank].held = 0;
+    ranks[rank].free = ranks[rank].held = ranks[rank].promised = 0;
     ranks[rank].didForward = false;
     ranks[rank].oldestWeight = 0;
     ranks[rank].weights.clear();
@@ -87,32 +89,29 @@ void Decoder::noteArrival(Op op) {
   arrivals[op] = arrival;
 }
 
-bool Decoder::isSafe(uint32_t stage, uint32_t rank) const {
-  Amount room = problem.room[rank];
-  if (room == Problem::unlimited)
+bool Decoder::isSafe(uint32_t stage, uint32_t rank) {
+  Amount room = problem.room[rank], whole = wholes[rank];
+  Amount left = room - slack[rank] - ranks[rank].promised - needs[stage];
+  if (room == Problem::unlimited || left >= whole)
     return true;
+  if (left < 0)
+    return false;
   const auto &stages = problem.load.ofRank[rank];
-  Amount left = room - slack[rank] - needs[stage], all = 0;
-  uint32_t oldest = ~0u, newest = 0;
+  if (stages.size() == 1)
+    return true;
+  uint32_t oldest = ~0u, newest = issued[opOf(stage, F)] + 1;
   for (uint32_t s : stages) {
-    uint32_t away = issued[opOf(s, F)] - issued[opOf(s, I)];
-    left -= away * needs[s];
-    all += needs[s];
     if (issued[opOf(s, I)] != problem.count[opOf(s, I)])
       oldest = std::min(oldest, issued[opOf(s, I)]);
     newest = std::max(newest, issued[opOf(s, F)]);
   }
-  if (left < 0)
-    return false;
-  if (stages.size() == 1)
-    return true;
-  for (uint32_t m = oldest; m < newest && left < all; ++m) {
+  for (uint32_t m = oldest; m < newest && left < whole; ++m) {
+    looks += stages.size();
     Amount need = 0, held = 0;
     for (uint32_t s : stages) {
-      uint32_t forwards = issued[opOf(s, F)] + (s == stage);
       if (m >= problem.count[opOf(s, F)])
         continue;
-      if (m >= forwards)
+      if (m >= issued[opOf(s, F)] + (s == stage))
         need += needs[s];
       else if (m >= issued[opOf(s, I)])
         held += needs[s];
@@ -121,18 +120,7 @@ bool Decoder::isSafe(uint32_t stage, uint32_t rank) const {
       return false;
     left += held;
   }
-  // One more that has only begun with this forward.
-  return left >= all || [&] {
-    uint32_t m = issued[opOf(stage, F)];
-    if (m < newest)
-      return true;
-    Amount need = 0;
-    for (uint32_t s : stages)
-      if (s != stage && m < problem.count[opOf(s, F)] &&
-          m >= issued[opOf(s, F)])
-        need += needs[s];
-    return need <= left;
-  }();
+  return true;
 }
 
 bool Decoder::isBetter(Op op, Op best, bool didForward) const {
@@ -156,6 +144,7 @@ void Decoder::decide(uint32_t rank, Time now) {
   auto doWeight = [&] {
     issue(opOf(state.weights[state.oldestWeight++], W), now);
   };
+  looks += 2 + stages.size();
   uint32_t lag = policy->lagByRank ? rank : policy->lag;
   if (state.pending() > lag)
     return doWeight();
@@ -236,6 +225,10 @@ void Decoder::issue(Op op, Time now) {
   Time end = now + problem.time[op];
   state.free = end;
   state.held += problem.takes[op] - problem.gives[op];
+  if (partOf(op) == F)
+    state.promised += needs[stageOf(op)];
+  else if (partOf(op) == I)
+    state.promised -= needs[stageOf(op)];
   if (partOf(op) != W)
     state.didForward = partOf(op) == F;
   ends[problem.first[op] + issued[op]] = end;

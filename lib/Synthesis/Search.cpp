@@ -5,11 +5,10 @@ using namespace ppcc;
 using namespace ppcc::synthesis;
 
 std::optional<Time> Pool::decode(const Policy &policy, Order &order) {
-  // A decision costs about four times what an action of a run does.
-  actions += 3 * uint64_t(problem.numActions);
-  if (!decoder.run(policy, order))
-    return std::nullopt;
-  return run(order);
+  uint64_t before = decoder.steps();
+  bool isDone = decoder.run(policy, order);
+  actions += decoder.steps() - before;
+  return isDone ? run(order) : std::nullopt;
 }
 
 void Pool::offer(const Order &order, Time value) {
@@ -30,49 +29,60 @@ void Pool::offer(const Order &order, Time value) {
     others.pop_back();
 }
 
-static void greedyWith(Pool &pool, Policy policy) {
-  using Prefer = Policy::Prefer;
-  struct Lag {
-    uint32_t lag;
-    bool byRank;
+/// The number of a greedy policy's choices, in the order of these tables.
+static constexpr uint32_t gaps[] = {4, 0, 2}, patiences[] = {0, 2},
+                          capTenths[] = {0,  10, 15, 20, 12, 7, 8,
+                                         9, 11, 13, 17, 25, 30};
+static constexpr Policy::Prefer preferences[] = {Policy::Prefer::Gradients,
+                                                 Policy::Prefer::Alternate,
+                                                 Policy::Prefer::Forwards};
+struct Lag {
+  uint32_t lag;
+  bool byRank;
+};
+static constexpr Lag lags[] = {{~0u, false}, {0, true}, {1, false}, {0, false}};
+
+/// The policy of a number; the first choices change fastest.
+static Policy greedyPolicy(const Problem &problem, size_t number) {
+  auto choose = [&number](auto &table) {
+    auto choice = table[number % std::size(table)];
+    number /= std::size(table);
+    return choice;
   };
-  Order order;
-  bool several = pool.problem.mostChunks > 1;
-  for (uint32_t gap : {4, 0, 2})
-    for (Lag lag : {Lag{~0u, false}, Lag{0, true}, Lag{1, false}, Lag{0, false}})
-      for (Prefer prefer :
-           {Prefer::Gradients, Prefer::Alternate, Prefer::Forwards})
-        for (bool deep : {true, false})
-          for (uint32_t patience : {0, 2}) {
-            if ((!deep && !several) || (patience && prefer != Prefer::Gradients))
-              continue;
-            policy.weightGap = gap;
-            policy.lag = lag.lag;
-            policy.lagByRank = lag.byRank;
-            policy.prefer = prefer;
-            policy.deepFirst = deep;
-            policy.patience = patience;
-            if (auto value = pool.decode(policy, order))
-              pool.offer(order, *value);
-            if (pool.isDone())
-              return;
-          }
+  Policy policy;
+  policy.prefer = choose(preferences);
+  Lag lag = choose(lags);
+  policy.lag = lag.lag;
+  policy.lagByRank = lag.byRank;
+  policy.weightGap = choose(gaps);
+  // Caps of so many tenths of what keeps a rank busy while a microbatch is
+  // away.
+  if (uint32_t tenths = choose(capTenths))
+    for (Time away : problem.away)
+      policy.caps.push_back(static_cast<uint32_t>(
+          decimal::Sum(away) * tenths /
+              std::max<decimal::Sum>(decimal::Sum(problem.period) * 10, 1) +
+          1));
+  policy.patience = choose(patiences);
+  policy.deepFirst = number == 0;
+  return policy;
 }
 
 void synthesis::searchGreedy(Pool &pool) {
   const Problem &problem = pool.problem;
-  // Caps of so many tenths of what keeps a rank busy while a microbatch is away.
-  for (uint32_t tenths : {0, 10, 15, 20, 12, 7, 8, 9, 11, 13, 17, 25, 30}) {
-    Policy policy;
-    if (tenths != 0)
-      for (Time away : problem.away)
-        policy.caps.push_back(static_cast<uint32_t>(
-            decimal::Sum(away) * tenths /
-                std::max<decimal::Sum>(decimal::Sum(problem.period) * 10, 1) +
-            1));
-    greedyWith(pool, policy);
-    if (pool.isDone())
+  size_t all = std::size(gaps) * std::size(patiences) * std::size(capTenths) *
+               std::size(preferences) * std::size(lags) *
+               (problem.mostChunks > 1 ? 2 : 1);
+  // The usual ones first, then all, spread so that few of them differ.
+  constexpr size_t usual = 12, stride = 1'000'003;
+  uint64_t end = pool.actions + pool.left() / 4;
+  Order order;
+  for (size_t i = 0; i != usual + all && !pool.isDone(); ++i) {
+    if (i >= usual && pool.actions > end)
       return;
+    size_t number = i < usual ? i : (i - usual) * stride % all;
+    if (auto value = pool.decode(greedyPolicy(problem, number), order))
+      pool.offer(order, *value);
   }
 }
 
@@ -84,6 +94,8 @@ Found synthesis::search(const Problem &problem, llvm::ArrayRef<Order> known,
       pool.offer(order, *value);
   if (!pool.isDone())
     searchGreedy(pool);
+  if (!pool.isDone() && problem.mostChunks > 1)
+    searchPeriodic(pool);
   if (!pool.isDone() && options.refines)
     refine(pool);
   Found found;

@@ -384,7 +384,7 @@ private:
   }
 
   /// What takes about a second.
-  static constexpr uint64_t defaultBudget = 30'000'000;
+  static constexpr uint64_t defaultBudget = 60'000'000;
 
   const SynthesisRequest &asked;
   Session &session;

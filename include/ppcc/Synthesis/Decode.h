@@ -48,10 +48,14 @@ public:
   /// chunks * microbatches away).
   bool run(const Policy &policy, Order &order);
 
+  /// What all runs have cost: stages that were looked at.
+  uint64_t steps() const { return looks; }
+
 private:
   struct Rank {
     Time free = 0;
     Amount held = 0;
+    Amount promised = 0; ///< What those between F and I need.
     bool didForward = false;
     size_t oldestWeight = 0;
     std::vector<uint32_t> weights; ///< Stages whose W is pending, in order;
@@ -64,7 +68,7 @@ private:
   void decide(uint32_t rank, Time now);
   void issue(Op op, Time now);
   void noteArrival(Op op);
-  bool isSafe(uint32_t stage, uint32_t rank) const;
+  bool isSafe(uint32_t stage, uint32_t rank);
   /// Whether `op` comes before what was the best so far.
   bool isBetter(Op op, Op best, bool didForward) const;
   void wake(Time at, uint32_t rank);
@@ -77,6 +81,8 @@ private:
   std::vector<Time> arrivals;   ///< Of the next microbatch of each op.
   std::vector<Amount> needs;    ///< By stage.
   std::vector<Amount> slack;    ///< By rank: what actions take for a moment.
+  std::vector<Amount> wholes;   ///< By rank: the needs of one microbatch.
+  uint64_t looks = 0;
   std::vector<Rank> ranks;
   std::vector<std::pair<Time, uint32_t>> queue; ///< A heap.
   std::vector<std::vector<std::pair<Op, uint32_t>>> sorted; ///< Of strict keys.
