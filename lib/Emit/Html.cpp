@@ -69,8 +69,8 @@ private:
     for (const NodeOrder::Place &place : order.places) {
       if (place.start == place.end)
         continue;
-      const GraphNode &node =
-          picture.nodeOf(ActionId(box.begin.value + place.member), place.node);
+      const GraphNode &node = picture.nodeOf(
+          ActionId(box.rows.from.value + place.member), place.node);
       members.push_back(place.member);
       names.push_back(node.name);
       layers.push_back(node.layer);
@@ -300,7 +300,7 @@ private:
           put(NodeTable::noOrder);
       };
       picture.forEachAnyBox(rank, [&](const Box &box) {
-        skipTo(box.begin);
+        skipTo(box.rows.from);
         put(*order++);
         ++next.value;
       });

@@ -156,13 +156,11 @@ void Picture::findLanesBeside() {
 
 bool Picture::isShown(const Box &box) const {
   return box.from < box.to && box.from < to && box.to > from &&
-         (!microbatches ||
-          holdsMicrobatch(program, {box.begin, box.end}, *microbatches));
+         (!microbatches || holdsMicrobatch(program, box.rows, *microbatches));
 }
 
 bool Picture::isShown(ActionId row) const {
-  Box box{row, ActionId(row.value + 1), times.starts[row.value],
-          times.ends[row.value]};
+  Box box = boxOf(row);
   // Messages often take no time.
   if (box.from == box.to && !program.kindOf(row).isCompute())
     ++box.to;
@@ -173,7 +171,6 @@ void Picture::numberChunks() {
   std::vector<uint32_t> hosted(program.numRanks(), 0);
   chunksArePipes = program.pipes().size() > 1;
   for (PipeId pipe : program.pipeIds()) {
-    firstStage.push_back(chunks.size());
     for (RankId rank : program.pipe(pipe).rankOfStage) {
       chunks.push_back(hosted[rank.value]++);
       maxChunks = std::max(maxChunks, hosted[rank.value]);

@@ -21,10 +21,8 @@ struct Color {
 
 /// An action or a group of compute actions with the time that it takes.
 struct Box {
-  ActionId begin, end; ///< Its rows.
+  RowRange rows;
   Time from, to;
-
-  uint32_t size() const { return end.value - begin.value; }
 };
 
 /// A node of a box with its time.
@@ -61,7 +59,7 @@ public:
           ++row.value; // A message.
           continue;
         }
-        visit(Box{row, last, times.starts[row.value], times.ends[row.value]});
+        visit(Box{{row, last}, times.starts[row.value], times.ends[row.value]});
         row = last;
       }
   }
@@ -82,7 +80,7 @@ public:
   /// When the nodes of a box run, counted from its begin; null when it has no
   /// nodes, or no times of them. It stays until the next call.
   const NodeOrder *orderOf(const Box &box) const {
-    return nodes ? nodes->of(program, box.begin, box.end) : nullptr;
+    return nodes ? nodes->of(program, box.rows.from, box.rows.to) : nullptr;
   }
   /// A node of a row, which has a graph.
   const GraphNode &nodeOf(ActionId row, uint32_t node) const {
@@ -96,7 +94,7 @@ public:
     if (!order)
       return false;
     for (const NodeOrder::Place &place : order->places) {
-      ActionId row(box.begin.value + place.member);
+      ActionId row(box.rows.from.value + place.member);
       Action action = program[row];
       const GraphNode &node = nodeOf(row, place.node);
       action.kind = node.part;
@@ -114,8 +112,7 @@ public:
       return;
     for (ActionId row : program.rows(rank)) {
       const KindInfo &info = program.kindOf(row);
-      Box box{row, ActionId(row.value + 1), times.starts[row.value],
-              times.ends[row.value]};
+      Box box = boxOf(row);
       if (info.isBeside() && isShown(box))
         visit(box, info.lane);
     }
@@ -127,6 +124,12 @@ public:
   /// Whether a row of a shown rank lies within the span and is of a shown
   /// microbatch.
   bool isShown(ActionId row) const;
+  /// A row by itself.
+  Box boxOf(ActionId row) const {
+    return {{row, ActionId(row.value + 1)},
+            times.starts[row.value],
+            times.ends[row.value]};
+  }
   /// Whether the rows of the rank are shown.
   bool shows(RankId rank) const {
     return std::binary_search(ranks.begin(), ranks.end(), rank);
@@ -147,7 +150,7 @@ public:
 
   /// Which of its rank's stages a stage is, from 0, and of how many.
   uint32_t chunk(PipeId pipe, StageId stage) const {
-    return chunks[firstStage[pipe.value] + stage.value];
+    return chunks[stages(pipe, stage)];
   }
   /// The largest number of stages on one rank.
   uint32_t maxChunks = 1;
@@ -169,7 +172,8 @@ public:
 private:
   Picture(const Program &program, const TimedRun &timed)
       : program(program), index(Analyses(program).index()),
-        transport(timed.transport), times(timed.simulation) {
+        transport(timed.transport), times(timed.simulation),
+        stages(program.pipes()) {
     if (!program.nodes().empty() && program.costs().has({Cost::Node}))
       nodes = std::make_unique<NodeOrders>(program);
   }
@@ -189,8 +193,8 @@ private:
   std::unique_ptr<NodeOrders> nodes; ///< Null without times of nodes.
   std::optional<std::pair<uint32_t, uint32_t>> microbatches;
   bool chunksArePipes = false;
-  std::vector<size_t> firstStage; ///< Of each pipe, in the numbering of all.
-  std::vector<uint32_t> chunks;   ///< By stage of all pipes.
+  StageNumbering stages;
+  std::vector<uint32_t> chunks; ///< By stage of all pipes.
 };
 
 /// How a kind looks where there are no colours.

@@ -59,9 +59,9 @@ private:
         shortest = std::min(shortest, box.to - box.from);
         if (picture.forEachNode(box,
                                 [&](const NodeBox &node) { survey(node); }))
-          return void(phases[program[box.begin].phase.value] = true);
-        hasGroups |= box.size() > 1;
-        for (ActionId row : RowRange{box.begin, box.end}) {
+          return void(phases[program[box.rows.from].phase.value] = true);
+        hasGroups |= box.rows.size() > 1;
+        for (ActionId row : box.rows) {
           Action action = program[row];
           kinds[action.kind.value] = true;
           phases[action.phase.value] = true;
@@ -70,7 +70,7 @@ private:
       });
     for (RankId rank : picture.ranks)
       picture.forEachBoxBeside(rank, [&](const Box &box, uint8_t) {
-        kinds[program[box.begin].kind.value] = true;
+        kinds[program[box.rows.from].kind.value] = true;
       });
   }
 
@@ -245,8 +245,8 @@ private:
     picture.forEachBoxBeside(rank, [&](const Box &box, uint8_t lane) {
       size_t i = llvm::lower_bound(picture.lanesBeside, lane) -
                  picture.lanesBeside.begin();
-      visit(Part{program[box.begin], x(box.from), x(box.to), yBeside(row, i),
-                 laneHeight, /*isBeside=*/true});
+      visit(Part{program[box.rows.from], x(box.from), x(box.to),
+                 yBeside(row, i), laneHeight, /*isBeside=*/true});
     });
   }
   /// For each node of a box, each in its lane, or for each member.
@@ -257,11 +257,11 @@ private:
           visit(Part{node.action, x(node.from), x(node.to), y, height});
         }))
       return;
-    for (uint32_t i = 0; i != box.size(); ++i) {
-      Px above = rowHeight * i / box.size(),
-         below = rowHeight * (i + 1) / box.size();
-      visit(Part{program[ActionId(box.begin.value + i)], x(box.from), x(box.to),
-                 top + above, below - above});
+    Px members = box.rows.size();
+    for (auto [i, row] : llvm::enumerate(box.rows)) {
+      Px above = rowHeight * i / members, below = rowHeight * (i + 1) / members;
+      visit(Part{program[row], x(box.from), x(box.to), top + above,
+                 below - above});
     }
   }
 
@@ -310,7 +310,7 @@ private:
         strip(x(from), y, x(to) - x(from), phase);
     };
     picture.forEachBox(rank, [&](const Box &box) {
-      PhaseId next = program[box.begin].phase;
+      PhaseId next = program[box.rows.from].phase;
       if (next != phase) {
         finish();
         phase = next;
@@ -338,7 +338,7 @@ private:
     tag("<g stroke=\"#333\" stroke-width=\".7\" fill=\"none\">\n");
     for (size_t row = 0; row != picture.ranks.size(); ++row)
       picture.forEachBox(picture.ranks[row], [&](const Box &box) {
-        for (ActionId id : RowRange{box.begin, box.end})
+        for (ActionId id : box.rows)
           arrowsFrom(id, row, rowOfRank);
       });
     tag("</g>\n");

@@ -95,8 +95,8 @@ private:
         divide(std::max(box.from, picture.from) - picture.from);
         divide(std::min(box.to, picture.to) - picture.from);
         extent.shortest = std::min(extent.shortest, box.to - box.from);
-        extent.members = std::max(extent.members, box.size());
-        for (ActionId row : RowRange{box.begin, box.end})
+        extent.members = std::max<uint32_t>(extent.members, box.rows.size());
+        for (ActionId row : box.rows)
           if (Action action = program[row]; action.hasMicrobatch())
             microbatch = std::max(microbatch, action.microbatch);
         picture.forEachNode(box, [&](const NodeBox &node) {
@@ -210,16 +210,16 @@ private:
       hasHidden = true;
     }
     for (uint32_t line = 0; width && line != layout.lines; ++line) {
-      uint32_t member = box.size() == 1 ? 0 : std::min(line, box.size() - 1);
-      Action action = program[ActionId(box.begin.value + member)];
+      uint32_t member = std::min<uint32_t>(line, box.rows.size() - 1);
+      Action action = program[ActionId(box.rows.from.value + member)];
       shownKinds[action.kind.value] = true;
       Cell *cells = canvas.data() + line * layout.columns + first;
-      bool isBelow = box.size() == 1 && line != 0;
+      bool isBelow = box.rows.size() == 1 && line != 0;
       std::fill_n(cells, width,
                   Cell{isBelow ? ' ' : Cell::fill, color(action)});
-      if (box.size() == 1 && layout.numbersBelow)
+      if (box.rows.size() == 1 && layout.numbersBelow)
         label(action, line, width, cells);
-      else if (line < box.size())
+      else if (line < box.rows.size())
         label(action, width, cells);
     }
   }

@@ -109,8 +109,9 @@ private:
     tell(0, "process_sort_index", "sort_index", rank);
     std::vector<std::pair<uint32_t, std::string>> threads{{0, "compute"}};
     uint32_t members = 1;
-    picture.forEachBox(
-        rank, [&](const Box &box) { members = std::max(members, box.size()); });
+    picture.forEachBox(rank, [&](const Box &box) {
+      members = std::max<uint32_t>(members, box.rows.size());
+    });
     for (uint32_t i = 1; i <= threadOfMember(members - 1); ++i)
       threads.push_back({i, fmt::format("compute, overlapped {}", i)});
     for (auto [lane, name] : llvm::enumerate(picture.lanes()))
@@ -192,8 +193,8 @@ private:
 
   void compute(RankId rank) {
     picture.forEachBox(rank, [&](const Box &box) {
-      for (uint32_t i = 0; i != box.size(); ++i)
-        action(rank, ActionId(box.begin.value + i), threadOfMember(i));
+      for (auto [i, row] : llvm::enumerate(box.rows))
+        action(rank, row, threadOfMember(i));
     });
   }
   void nodes(RankId rank) {
@@ -204,7 +205,7 @@ private:
   }
   void beside(RankId rank) {
     picture.forEachBoxBeside(rank, [&](const Box &box, uint8_t lane) {
-      action(rank, box.begin, threadOfLane(lane));
+      action(rank, box.rows.from, threadOfLane(lane));
     });
   }
   void messages(RankId rank) {

@@ -67,17 +67,18 @@ KindTable::KindTable()
 }
 
 std::optional<KindId> KindTable::find(StringRef letters) const {
-  for (size_t i = 0; i != kinds.size(); ++i)
-    if (letters == kinds[i].letters)
-      return KindId(i);
+  for (KindId id : ids())
+    if (letters == kinds[id.value].letters)
+      return id;
   return std::nullopt;
 }
 
 std::optional<KindId> KindTable::find(KindClass kindClass,
                                       uint8_t defines) const {
-  for (size_t i = 0; i != kinds.size(); ++i)
-    if (kinds[i].kindClass == kindClass && kinds[i].defines == defines)
-      return KindId(i);
+  for (KindId id : ids())
+    if (kinds[id.value].kindClass == kindClass &&
+        kinds[id.value].defines == defines)
+      return id;
   return std::nullopt;
 }
 
@@ -89,13 +90,12 @@ std::optional<KindId> KindTable::without(KindId whole, KindId part) const {
 }
 
 std::optional<uint8_t> KindTable::lane(StringRef name) {
-  for (size_t i = 0; i != laneNames.size(); ++i)
-    if (laneNames[i] == name)
-      return static_cast<uint8_t>(i);
-  if (laneNames.size() == maxKinds)
+  size_t number = llvm::find(laneNames, name) - laneNames.begin();
+  if (number == maxKinds)
     return std::nullopt;
-  laneNames.push_back(name.str());
-  return static_cast<uint8_t>(laneNames.size() - 1);
+  if (number == laneNames.size())
+    laneNames.push_back(name.str());
+  return static_cast<uint8_t>(number);
 }
 
 bool KindTable::hasBeside() const {

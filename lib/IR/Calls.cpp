@@ -17,13 +17,11 @@ std::optional<CallStyle> ppcc::findCallStyle(StringRef name) {
   return static_cast<CallStyle>(found - std::begin(styleNames));
 }
 
-static constexpr uint8_t moving = slot::Output | slot::InputGrad;
-
 static Step itemAt(const Program &program, RankId rank, ActionId row) {
   Step step{row, program.groupEnd(row, rank)};
   for (ActionId member : RowRange{row, step.end})
     if (const KindInfo &info = program.kindOf(member); info.isCompute())
-      step.slots |= info.defines & moving;
+      step.slots |= info.defines & slot::moving;
   return step;
 }
 
@@ -42,7 +40,7 @@ Step ppcc::stepAt(const Program &program, RankId rank, ActionId row,
   Step next = itemAt(program, rank, behind);
   if (next.slots == slot::InputGrad &&
       program[row].phase == program[next.begin].phase)
-    return {row, next.end, moving};
+    return {row, next.end, slot::moving};
   return step;
 }
 
@@ -100,7 +98,7 @@ unsigned CallNames::ringCall(uint8_t before, uint8_t after,
   unsigned single = contents & sends ? 0 : contents;
   if (before == 0)
     return single;
-  if (before == moving || after == moving)
+  if (before == slot::moving || after == slot::moving)
     return sends | receives;
   if (after != 0 && after != before && single)
     return single;

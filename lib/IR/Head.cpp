@@ -26,19 +26,18 @@ uint32_t Head::file(StringRef name) {
 }
 
 std::optional<PipeId> Head::pipeOfMicrobatch(uint32_t microbatch) const {
-  for (size_t i = 0; i != pipes.size(); ++i)
-    if (pipes[i].hasMicrobatch(microbatch))
-      return PipeId(i);
+  for (PipeId id : pipeIds())
+    if (pipes[id.value].hasMicrobatch(microbatch))
+      return id;
   return std::nullopt;
 }
 
 std::optional<std::pair<PipeId, StageId>>
 Head::firstStageOf(RankId rank) const {
-  for (size_t pipe = 0; pipe != pipes.size(); ++pipe)
-    if (auto stage = llvm::find(pipes[pipe].rankOfStage, rank);
-        stage != pipes[pipe].rankOfStage.end())
-      return std::pair(PipeId(pipe),
-                       StageId(stage - pipes[pipe].rankOfStage.begin()));
+  for (PipeId id : pipeIds())
+    for (StageId stage : pipes[id.value].stages())
+      if (rankOfStage(id, stage) == rank)
+        return std::pair(id, stage);
   return std::nullopt;
 }
 

@@ -5,7 +5,6 @@
 #include "ppcc/IR/HeadChecks.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
@@ -154,17 +153,17 @@ void CellReader::readCall(StringRef cell) {
   uint32_t firstRow = program.size();
   if (!readMembers(members))
     return;
-  for (uint32_t row = firstRow; row != program.size(); ++row)
-    if (program.kindOf(ActionId(row)).isCompute())
+  for (ActionId row : rowsFrom(firstRow))
+    if (program.kindOf(row).isCompute())
       return wrong("a call holds sends and receives");
   calls.push_back({firstRow, name});
 }
 
 /// `OVERLAP_F_B` for rows of an F and a B.
-std::string CellReader::nameOfRows(llvm::ArrayRef<uint32_t> rows) const {
+std::string CellReader::nameOfRows(llvm::ArrayRef<ActionId> rows) const {
   std::string name = "OVERLAP";
-  for (uint32_t row : rows)
-    name += "_" + program.kindOf(ActionId(row)).letters;
+  for (ActionId row : rows)
+    name += "_" + program.kindOf(row).letters;
   return name;
 }
 
@@ -172,8 +171,7 @@ std::string CellReader::nameOfRows(llvm::ArrayRef<uint32_t> rows) const {
 /// when nothing is.
 std::string CellReader::groupProblem(StringRef suffix,
                                      uint32_t firstRow) const {
-  auto range = llvm::seq<uint32_t>(firstRow, program.size());
-  llvm::SmallVector<uint32_t> rows(range.begin(), range.end());
+  llvm::SmallVector<ActionId> rows(llvm::to_vector(rowsFrom(firstRow)));
   std::string name = nameOfRows(rows);
   // The two members of a pair may stand in either order.
   bool fits = suffix == name;

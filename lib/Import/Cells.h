@@ -65,7 +65,10 @@ private:
   std::optional<uint32_t> number(llvm::StringRef digits, llvm::StringRef what,
                                  uint32_t max);
   bool notAnAction(llvm::StringRef cell, std::string letters = "");
-  std::string nameOfRows(llvm::ArrayRef<uint32_t> rows) const;
+  RowRange rowsFrom(uint32_t first) const {
+    return {ActionId(first), ActionId(program.size())};
+  }
+  std::string nameOfRows(llvm::ArrayRef<ActionId> rows) const;
   std::string groupProblem(llvm::StringRef suffix, uint32_t firstRow) const;
   bool append(Action action, llvm::StringRef cell);
 

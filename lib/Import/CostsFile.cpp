@@ -16,8 +16,8 @@ namespace {
 class CostsReader : JsonReader<diag::CostsShape> {
 public:
   CostsReader(StringRef text, uint32_t file, SourceManager &sources,
-              DiagnosticEngine &diags, Head &program)
-      : JsonReader(text, file, sources, diags), program(program) {}
+              DiagnosticEngine &diags, Head &head)
+      : JsonReader(text, file, sources, diags), head(head) {}
 
   bool read() {
     size_t errorsBefore = diags.errorCount();
@@ -50,14 +50,14 @@ private:
   void readKey(StringRef item) {
     if (!llvm::is_contained(costItems(), item))
       return unknown("key", item, costItems());
-    if (auto whole = findCost(item, "", program.kinds))
+    if (auto whole = findCost(item, "", head.kinds))
       return readValues(item, std::move(*whole));
     object(item, [&](StringRef subject) {
-      auto setting = findCost(item, subject, program.kinds);
+      auto setting = findCost(item, subject, head.kinds);
       if (!setting)
-        return unknown(item, subject, costSubjects(item, program.kinds));
-      std::vector<StringRef> nodes(program.nodes.names.begin(),
-                                   program.nodes.names.end());
+        return unknown(item, subject, costSubjects(item, head.kinds));
+      std::vector<StringRef> nodes(head.nodes.names.begin(),
+                                   head.nodes.names.end());
       if (rowOf(setting->what).isOfNode() &&
           !llvm::is_contained(nodes, setting->node))
         return unknown("node", setting->node, nodes);
@@ -71,20 +71,19 @@ private:
     CostSpread spread = rowOf(setting.what).spread;
     bool isList = cursor.peek() == '[' || spread == CostSpread::Microbatches;
     if (spread == CostSpread::Stages && cursor.peek() == '{')
-      return object(what, [&](StringRef name) {
-        readPipe(what, name, setting);
-      });
+      return object(what,
+                    [&](StringRef name) { readPipe(what, name, setting); });
     if (!isList || spread == CostSpread::One) {
       setting.values = {number(what, setting)};
       return add(std::move(setting));
     }
     setting.values = list(what, setting);
-    uint64_t microbatches = program.totalMicrobatches();
+    uint64_t microbatches = head.totalMicrobatches();
     if (spread == CostSpread::Stages)
       return addToEach(what, setting);
     if (spread == CostSpread::Ranks
-            ? checkCount(what, setting.values.size(), program.numRanks,
-                         fmt::format("{} ranks", program.numRanks))
+            ? checkCount(what, setting.values.size(), head.numRanks,
+                         fmt::format("{} ranks", head.numRanks))
             : checkCount(what, setting.values.size(), microbatches,
                          fmt::format("{} microbatches", microbatches)))
       add(std::move(setting));
@@ -93,7 +92,7 @@ private:
   /// A pipe may have no stages.
   void add(CostSetting setting) {
     if (!setting.values.empty())
-      program.costs.settings.push_back(std::move(setting));
+      head.costs.settings.push_back(std::move(setting));
   }
 
   bool checkCount(StringRef what, size_t count, size_t expected,
@@ -105,35 +104,35 @@ private:
 
   void readPipe(StringRef what, StringRef name, CostSetting setting) {
     auto pipe = llvm::find_if(
-        program.pipes, [&](const Pipe &pipe) { return pipe.name == name; });
-    if (pipe == program.pipes.end()) {
+        head.pipes, [&](const Pipe &pipe) { return pipe.name == name; });
+    if (pipe == head.pipes.end()) {
       std::vector<StringRef> names;
-      for (const Pipe &pipe : program.pipes)
+      for (const Pipe &pipe : head.pipes)
         names.push_back(pipe.name);
       return unknown("pipe", name, names);
     }
-    setting.pipe = PipeId(pipe - program.pipes.begin());
+    setting.pipe = PipeId(pipe - head.pipes.begin());
     bool isList = cursor.peek() == '[';
-    setting.values = isList ? list(what, setting)
-                            : std::vector{number(what, setting)};
+    setting.values =
+        isList ? list(what, setting) : std::vector{number(what, setting)};
     if (!isList || checkStages(what, setting.values, *setting.pipe))
       add(std::move(setting));
   }
 
   /// A list without a pipe is for each of them.
   void addToEach(StringRef what, CostSetting setting) {
-    for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe)
-      if (!checkStages(what, setting.values, PipeId(pipe)))
+    for (PipeId pipe : head.pipeIds())
+      if (!checkStages(what, setting.values, pipe))
         return;
-    for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe) {
-      setting.pipe = PipeId(pipe);
+    for (PipeId pipe : head.pipeIds()) {
+      setting.pipe = pipe;
       add(setting);
     }
   }
 
   bool checkStages(StringRef what, const std::vector<int64_t> &values,
                    PipeId pipe) {
-    const Pipe &info = program.pipes[pipe.value];
+    const Pipe &info = head.pipes[pipe.value];
     return checkCount(
         what, values.size(), info.numStages(),
         fmt::format("{} stages in pipe `{}`", info.numStages(), info.name));
@@ -157,12 +156,12 @@ private:
     return value.value_or(0);
   }
 
-  Head &program;
+  Head &head;
 };
 
 } // namespace
 
 bool ppcc::readCosts(StringRef text, uint32_t file, SourceManager &sources,
-                     DiagnosticEngine &diags, Head &program) {
-  return CostsReader(text, file, sources, diags, program).read();
+                     DiagnosticEngine &diags, Head &head) {
+  return CostsReader(text, file, sources, diags, head).read();
 }
