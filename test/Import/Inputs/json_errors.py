@@ -21,6 +21,7 @@ CASES = [  # What is replaced, by what, and what ppcc says.
     ('"letters": "F", ', '', ['a kind has no `letters` [E0672]']),
     ('["", ', '[', ['`phases` must be a list that begins with "" [E0671]']),
     ('"microbatches": [0,2]', '"microbatches": [2,0]', ['`microbatches` must be the first, and one past the last [E0671]']),
+    ('"microbatches": [0,2]', '"microbatches": [1,0]', ['`microbatches` must be the first, and one past the last [E0671]']),
     ('"microbatches": [0,2]', '"microbatches": [0]', ['`microbatches` must be a list of 2 integers [E0671]']),
     ('"rank_of_stage": [0, 1]', '"rank_of_stage": [0, 2]', ['rank 2 does not exist: the program has 2 [E0675]']),
     ('"rank_of_stage": [0, 1]', '"rank_of_stage": {}', ['`rank_of_stage` must be a list [E0671]']),
