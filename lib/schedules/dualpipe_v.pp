@@ -7,7 +7,7 @@ schedule dualpipe_v(P: int = 4, M: int = 2 * P) {
   placement v;
 
   on rank r {
-    let n = P - 1 - r;                    // distance to the turn of the V
+    let n = P - 1 - r; // distance to the turn of the V
     phase warmup {
       repeat 2 * n { F(0); }
       repeat r + 1 { F(0); F(1); }

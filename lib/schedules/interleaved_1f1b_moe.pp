@@ -23,7 +23,7 @@ schedule interleaved_1f1b_moe(P: int = 4, M: int = 8, V: int = 2, G: int = min(P
     B: mlp @ comp -> pre_dispatch @ comp;
     if delay_w { B: mlp -> W.mlp @ comp; B: pre_dispatch -> W.pre_dispatch @ comp; }
   }
-  layer prediction {                      // of a token further ahead
+  layer prediction { // of a token further ahead
     F: pre_dispatch @ comp -> dispatch @ comm -> mlp @ comp -> combine @ comm -> mtp_post @ comp;
     B: mtp_post @ comp -> combine @ comm -> mlp @ comp -> dispatch @ comm -> pre_dispatch @ comp;
     if delay_w { B: mlp -> W.mlp @ comp; B: pre_dispatch -> W.pre_dispatch @ comp; }

@@ -7,7 +7,7 @@ schedule looped_bfs(P: int = 4, M: int = 8, V: int = 2, forward_only: bool = fal
   backward when not forward_only;
 
   on rank r {
-    phase warmup   { for c in 0 .. V { repeat M { F(c); } } }
+    phase warmup { for c in 0 .. V { repeat M { F(c); } } }
     if not forward_only {
       phase cooldown { for c in 0 .. V { for i in 0 .. M { B(V - 1 - c, mb: M - 1 - i); } } }
     }

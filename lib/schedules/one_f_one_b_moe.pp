@@ -17,7 +17,7 @@ schedule one_f_one_b_moe(M: int = 4, layers: int = 2, delay_w: bool = false, ear
     B: mlp @ comp -> pre_dispatch @ comp;
     if delay_w { B: mlp -> W.mlp @ comp; B: pre_dispatch -> W.pre_dispatch @ comp; }
   }
-  layer prediction {                      // of a token further ahead
+  layer prediction { // of a token further ahead
     F: pre_dispatch @ comp -> dispatch @ comm -> mlp @ comp -> combine @ comm -> mtp_post @ comp;
     B: mtp_post @ comp -> combine @ comm -> mlp @ comp -> dispatch @ comm -> pre_dispatch @ comp;
     if delay_w { B: mlp -> W.mlp @ comp; B: pre_dispatch -> W.pre_dispatch @ comp; }
@@ -40,7 +40,7 @@ schedule one_f_one_b_moe(M: int = 4, layers: int = 2, delay_w: bool = false, ear
       if not early { B.pre_dispatch; }
       F.mtp_post; W.pre_dispatch;
     }
-    last W.pre_dispatch;                  // behind the send of the gradient
+    last W.pre_dispatch; // behind the send of the gradient
     F.post_process; B.pre_process; F.loss;
   }
 

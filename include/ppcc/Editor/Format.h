@@ -1,0 +1,17 @@
+// One style for schedules.
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+
+namespace ppcc::editor {
+
+/// The text in the style of the library of schedules: two spaces a brace, four
+/// more where a statement goes on; one space between words and around
+/// operators; at most one empty line. Where lines break is the writer's, and so
+/// are columns that stand below each other. Tokens and comments are those of
+/// the text, whatever it is; a text in that style stays as it is. O(text).
+std::string format(llvm::StringRef text);
+
+} // namespace ppcc::editor

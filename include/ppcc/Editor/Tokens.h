@@ -1,0 +1,30 @@
+// The words of a schedule as an editor sees them: whatever the text is, with
+// its comments.
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace ppcc::editor {
+
+enum class TokenKind : uint8_t { Word, Number, String, Comment, Symbol };
+
+/// A piece of text between spaces. Any text has tokens: what the language does
+/// not know is a symbol of one character.
+struct Token {
+  TokenKind kind;
+  llvm::StringRef text; ///< Within the text that was given.
+
+  bool is(llvm::StringRef other) const {
+    return text == other && kind != TokenKind::String;
+  }
+  bool isWord() const { return kind == TokenKind::Word; }
+  bool isComment() const { return kind == TokenKind::Comment; }
+};
+
+/// The tokens in order. O(text).
+std::vector<Token> tokenize(llvm::StringRef text);
+
+} // namespace ppcc::editor

@@ -1,0 +1,237 @@
+#include "ppcc/Editor/Format.h"
+#include "ppcc/Editor/Tokens.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <algorithm>
+#include <optional>
+
+using namespace ppcc::editor;
+using llvm::StringRef;
+
+namespace {
+
+/// A line of the text: its tokens, and where each stands in it.
+struct Line {
+  std::vector<Token> tokens;
+  std::vector<size_t> columns;
+};
+
+std::vector<Line> linesOf(StringRef text) {
+  std::vector<Line> lines;
+  const char *lineBegin = text.begin();
+  lines.emplace_back();
+  const char *at = text.begin();
+  for (const Token &token : tokenize(text)) {
+    for (; at != token.text.begin(); ++at)
+      if (*at == '\n') {
+        lines.emplace_back();
+        lineBegin = at + 1;
+      }
+    lines.back().tokens.push_back(token);
+    lines.back().columns.push_back(token.text.begin() - lineBegin);
+    at = token.text.end();
+  }
+  return lines;
+}
+
+bool isOpening(const Token &token) {
+  return token.is("{") || token.is("(") || token.is("[");
+}
+bool isClosing(const Token &token) {
+  return token.is("}") || token.is(")") || token.is("]");
+}
+
+/// Writes the lines anew.
+class Formatter {
+public:
+  explicit Formatter(StringRef text) : lines(linesOf(text)) {}
+
+  std::string run() {
+    for (size_t i = 0; i != lines.size(); ++i)
+      put(i);
+    return std::move(out);
+  }
+
+private:
+  void put(size_t index) {
+    const Line &line = lines[index];
+    if (line.tokens.empty()) {
+      isAfterEmpty = !out.empty();
+      return;
+    }
+    if (std::exchange(isAfterEmpty, false))
+      out += '\n';
+    out.append(indentOf(line), ' ');
+    for (size_t i = 0; i != line.tokens.size(); ++i) {
+      const Token &token = line.tokens[i];
+      if (i != 0)
+        out.append(gapBefore(index, i), ' ');
+      out += token.text;
+      follow(token, i + 1 == line.tokens.size() ? nullptr
+                                                : &line.tokens[i + 1]);
+    }
+    out += '\n';
+  }
+
+  size_t indentOf(const Line &line) const {
+    const Token &first = line.tokens.front();
+    bool closes = isClosing(first) && !open.empty();
+    if (!closes && !open.empty() && open.back().column)
+      return open.back().column; // Below what stands behind the bracket.
+    bool goesOn = isInStatement && !first.is("{") && !closes;
+    return 2 * (open.size() - closes + goesOn);
+  }
+
+  /// Keeps account of brackets and of where statements end.
+  void follow(const Token &token, const Token *next) {
+    if (token.isComment())
+      return;
+    if (isOpening(token)) {
+      bool isComm = previous && previous->is("comm");
+      // Where the next line goes on, if something stands behind the bracket.
+      size_t column = 0;
+      if (!token.is("{") && next && !next->isComment())
+        column = out.size() - (out.rfind('\n') + 1);
+      open.push_back({token.text.front(), isComm || inComm(), column});
+    } else if (isClosing(token) && !open.empty()) {
+      open.pop_back();
+    }
+    bool inBraces = open.empty() || open.back().bracket == '{';
+    isInStatement =
+        !(token.is(";") || token.is("{") || token.is("}") ||
+          (!inBraces && (token.is(",") || isOpening(token))));
+    if (token.is("?"))
+      ++openQuestions;
+    else if (token.is(":"))
+      openQuestions -= openQuestions != 0;
+    else if (token.is(";") || token.is("{") || token.is("}"))
+      openQuestions = 0;
+    before = previous;
+    previous = token;
+  }
+
+  bool inComm() const { return !open.empty() && open.back().isComm; }
+
+  /// The spaces between a token of a line and the one before it.
+  size_t gapBefore(size_t index, size_t i) const {
+    const Line &line = lines[index];
+    const Token &left = line.tokens[i - 1], &right = line.tokens[i];
+    size_t was = spacesBefore(line, i);
+    // `memory -1`, as opposed to `a - 1` and to `a-1`.
+    bool isSign = left.is("-") && was == 0 && i > 1 && spacesBefore(line, i - 1);
+    size_t wanted = (!isSign && wantsSpace(left, right, was != 0)) ||
+                    tokenize((left.text + right.text).str()).size() != 2;
+    if (right.isComment())
+      wanted = 1;
+    // What stands below something else was put there.
+    bool isColumn = was > wanted && was > 1 &&
+                    (standsInColumn(index, i, -1) || standsInColumn(index, i, 1));
+    return isColumn ? was : wanted;
+  }
+
+  static size_t spacesBefore(const Line &line, size_t i) {
+    return line.columns[i] - line.columns[i - 1] -
+           line.tokens[i - 1].text.size();
+  }
+
+  /// Whether a line near by, in this direction, has a token at the same column.
+  bool standsInColumn(size_t index, size_t i, int direction) const {
+    constexpr int farthest = 4;
+    for (int n = 1; n <= farthest; ++n) {
+      size_t other = index + size_t(n * direction);
+      if (other >= lines.size() || lines[other].tokens.empty())
+        return false;
+      const std::vector<size_t> &columns = lines[other].columns;
+      auto at = std::lower_bound(columns.begin() + 1, columns.end(),
+                                 lines[index].columns[i]);
+      if (at == columns.end() || *at != lines[index].columns[i])
+        continue;
+      size_t j = at - columns.begin();
+      const Token &one = lines[index].tokens[i], &two = lines[other].tokens[j];
+      if (one.text == two.text || (one.isComment() && two.isComment()) ||
+          spacesBefore(lines[other], j) > 1)
+        return true;
+    }
+    return false;
+  }
+
+  static bool isBinaryOperator(const Token &token) {
+    static constexpr StringRef operators[] = {"+",  "-",  "*", "/", "%",
+                                              "==", "!=", "<", ">", "<=",
+                                              ">=", "=",  "?", "->"};
+    return token.kind == TokenKind::Symbol &&
+           llvm::is_contained(operators, token.text);
+  }
+
+  /// Words behind which a bracket opens an expression, and no arguments.
+  static bool isKeyword(const Token &token) {
+    static constexpr StringRef words[] = {
+        "and",    "or",  "not", "in",   "if", "else",    "while",
+        "repeat", "lag", "by",  "when", "on", "require", "overlap"};
+    return token.isWord() && llvm::is_contained(words, token.text);
+  }
+
+  /// Words behind which a bracket may open arguments, or an expression.
+  static bool isPlace(const Token &token) {
+    static constexpr StringRef words[] = {"rank",         "ranks",  "stage",
+                                          "stages",       "slices", "pad",
+                                          "microbatches", "to"};
+    return llvm::is_contained(words, token.text);
+  }
+
+  /// Whether a minus behind this token has nothing on its left.
+  static bool beginsOperand(const Token &token) {
+    return isBinaryOperator(token) || token.is("(") || token.is("[") ||
+           token.is(",") || token.is(":") || token.is("..") || token.is("{") ||
+           token.is(";") || isKeyword(token);
+  }
+
+  /// `before` and `previous` are the tokens before `right`.
+  bool wantsSpace(const Token &left, const Token &right, bool had) const {
+    if (right.isComment())
+      return true;
+    if (right.is(";") || right.is(",") || right.is(")") || right.is("]") ||
+        left.is("(") || left.is("["))
+      return false;
+    // Names such as ready-time.
+    if (inComm() &&
+        (left.is("-") || right.is("-") || left.is(":") || right.is(":")))
+      return false;
+    if (left.is("-") && (!before || beginsOperand(*before)))
+      return false;
+    if (right.is("(") || right.is("["))
+      return left.isWord() && !isKeyword(left) ? had && isPlace(left)
+                                               : right.is("(") || had;
+    // `mb: 0`, and `a ? b : c`.
+    if (right.is(":"))
+      return openQuestions != 0;
+    if (right.is(".") || left.is("."))
+      return had;
+    return true;
+  }
+
+  struct Bracket {
+    char bracket;
+    bool isComm;
+    size_t column; ///< Of the lines within; 0 for that of their depth.
+  };
+
+  std::vector<Line> lines;
+  std::vector<Bracket> open;
+  std::optional<Token> previous, before;
+  unsigned openQuestions = 0; ///< Of the statement: `?` without its `:`.
+  bool isInStatement = false, isAfterEmpty = false;
+  std::string out;
+};
+
+} // namespace
+
+std::string ppcc::editor::format(StringRef text) {
+  std::string formatted = Formatter(text).run();
+  // A space that goes may take a column with it; each time some do.
+  for (std::string again; (again = Formatter(formatted).run()) != formatted;)
+    formatted = std::move(again);
+  return formatted;
+}
