@@ -97,6 +97,8 @@ private:
         if (!calls.empty() && calls.front().row == item.from.value) {
           given = calls.front().name;
           calls = calls.drop_front();
+          if (given == "batch") // A call without a name.
+            given = right;
         } else if (item.size() > 1) {
           given = right; // Written as a group.
         }

@@ -5,6 +5,7 @@
 #include "Cells.h"
 #include "Importers.h"
 #include "Placement.h"
+#include "Quote.h"
 
 #include "ppcc/IR/Place.h"
 
@@ -30,7 +31,8 @@ class Reader {
 public:
   explicit Reader(ImportContext &context)
       : context(context),
-        cells(context, {/*peers=*/false, "OVERLAP_F_B", foreignWords}) {}
+        cells(context, {/*peers=*/false, "OVERLAP_F_B", foreignWords,
+                        /*calls=*/true}) {}
 
   std::optional<Program> read(Messages messages) {
     size_t errorsBefore = context.diags.errorCount();
@@ -43,6 +45,7 @@ public:
       context.diags.report<diag::ImportHasMessages>(
           placeOf(cells.program, *message, context.sources),
           cell(cells.program, cells.program[*message]));
+    checkCalls();
     if (context.diags.errorCount() != errorsBefore ||
         !inferPlacement(cells.program, /*severalPipes=*/false, context))
       return std::nullopt;
@@ -90,6 +93,15 @@ private:
       firstEmpty = field.take_front(1);
       rankOfEmpty = cells.program.numRanks() - 1;
     }
+  }
+
+  /// Reports calls with names: here messages that are posted together have none.
+  void checkCalls() {
+    for (const CellReader::Call &call : cells.calls)
+      if (call.name != "batch")
+        context.diags.report<diag::ImportCallName>(
+            placeOf(cells.program, ActionId(call.row), context.sources),
+            quote(call.name), "`batch`");
   }
 
   /// Whether all stages are on one rank; else reports the first edge without

@@ -4,11 +4,12 @@
     losses = runtime.step(batch, target=target)
 
 Any program runs: several pipes (DualPipe), overlap groups, skip edges, B or I and W. `load_torch_runtime` gives a program to
-PyTorch's own runtime instead.
+PyTorch's own runtime instead, and `check` says of a schedule of others whether it can hang.
 """
 
+from ._check import Verdict, check
 from ._errors import RuntimeMisuse
 from ._interop import load_torch_runtime
 from ._runtime import Runtime, StepResult
 
-__all__ = ["Runtime", "RuntimeMisuse", "StepResult", "load_torch_runtime"]
+__all__ = ["Runtime", "RuntimeMisuse", "StepResult", "Verdict", "check", "load_torch_runtime"]

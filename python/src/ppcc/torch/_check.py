@@ -1,0 +1,261 @@
+"""Says of a schedule that runs somewhere whether it can hang."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from torch.distributed.pipelining import schedules
+
+from .._diagnostics import CompileError, Diagnostic
+from .._program import Program
+from .._run import run
+from ._errors import RuntimeMisuse
+
+TRANSPORTS = ("buffered", "rendezvous", "stream", "stream-per-peer", "stream-per-edge")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a schedule can hang; true where it cannot, under the transport that was asked for."""
+
+    transport: str
+    errors: tuple[Diagnostic, ...]
+    """What is wrong under that transport: who waits for whom, or what is wrong under each."""
+    safe: tuple[str, ...]
+    """The transports under which it cannot hang."""
+    listing: str
+    """What has been looked at: the actions of each rank, for `ppcc --check --from=actions`."""
+
+    def __bool__(self) -> bool:
+        return not self.errors
+
+    def __str__(self) -> str:
+        where = f"it is safe under {', '.join(self.safe)}" if self.safe else "no transport is safe"
+        if not self.errors:
+            return f"cannot hang under {self.transport}; {where}"
+        return f"can hang under {self.transport}; {where}\n{CompileError(self.errors)}"
+
+
+def check(
+    schedule: Any,
+    *,
+    transport: str = "stream",
+    microbatches: int | None = None,
+    ranks: int | None = None,
+    config: Any = None,
+) -> Verdict:
+    """Looks at a schedule as it will run, on all ranks, without running it.
+
+    `schedule` is one of torch.distributed.pipelining's (and so torchtitan's), a d9d executor or builder (with `microbatches`,
+    and `ranks`), a DeepSpeed engine or schedule, a `ppcc.megatron.ForwardBackward` or one of Megatron's own
+    forward_backward_pipelining functions (with `microbatches` and `config`), a program, or the lists of all ranks:
+    `[["0F0", "0SEND_F0", ...], ...]`.
+    """
+    listing = _listing(schedule, microbatches, ranks, config)
+    found = {name: _errors(listing, name) for name in dict.fromkeys((transport, *TRANSPORTS))}
+    return Verdict(transport, found[transport], tuple(name for name, errors in found.items() if not errors), listing)
+
+
+def _errors(listing: str, transport: str) -> tuple[Diagnostic, ...]:
+    try:
+        run(["-", "--from=actions", "--check", f"--transport={transport}"], text=listing)
+    except CompileError as error:
+        return error.errors
+    return ()
+
+
+def _listing(schedule: Any, microbatches: int | None, ranks: int | None, config: Any) -> str:
+    if isinstance(schedule, Program):
+        return schedule.emit("actions")
+    for read in (_of_torch, _of_d9d, _of_deepspeed, _of_megatron):
+        if (rows := read(schedule, microbatches, ranks, config)) is not None:
+            return rows if isinstance(rows, str) else _lines(rows)
+    if isinstance(schedule, Sequence) and not isinstance(schedule, str):
+        return _lines([" ".join(map(str, row)) for row in schedule])
+    raise RuntimeMisuse(f"a {type(schedule).__name__} is no schedule that is known here")
+
+
+def _lines(rows: Sequence[str]) -> str:
+    return "".join(f"rank {rank}: {row}\n" for rank, row in enumerate(rows))
+
+
+def _needed(value: Any, name: str) -> Any:
+    if value is None:
+        raise RuntimeMisuse(f"this schedule does not tell its {name}: give check() `{name}`")
+    return value
+
+
+
+
+
+# torch.distributed.pipelining
+
+
+def _of_torch(schedule: Any, *_: Any) -> Any:
+    if isinstance(schedule, schedules.PipelineScheduleSingle):
+        return [_trace_single(schedule, rank) for rank in range(schedule._num_stages)]
+    order = getattr(schedule, "pipeline_order_with_comms", None)
+    if isinstance(schedule, schedules.PipelineScheduleMulti) and not order:
+        raise RuntimeMisuse("the schedule has no messages that could be looked at: it decides about them while it runs")
+    if not order:
+        return None
+    rows = [[str(action) for action in order[rank] if action is not None] for rank in sorted(order)]
+    return [" ".join(cell for cell in row if not _NO_MESSAGE.search(cell)) for row in rows]
+
+
+_NO_MESSAGE = re.compile(r"UNSHARD|RESHARD|REDUCE_GRAD|WAIT_SEND")
+"""What only PyTorch's lists have, and is no message."""
+
+
+def _trace_single(schedule: Any, rank: int) -> str:
+    """Runs the step of a schedule with a stage that notes what is asked of it."""
+    stage = _Stage(rank, schedule._num_stages)
+    runs = copy.copy(schedule)
+    count = schedule._n_microbatches
+    vars(runs).update(
+        _stage=stage,
+        _check_inputs=lambda *given: ([()] * count, [{}] * count),
+        _initialize_stage=lambda *given: None,
+        _maybe_compute_loss=lambda *given: None,
+        _maybe_get_loss=lambda *given: None,
+        _update_losses=lambda *given: None,
+        scale_grads=False,
+    )
+    own: dict[str, Callable[..., Any]] = {
+        "_batch_p2p": stage.post,
+        "_sorted_batch_p2p": lambda messages, **_: {0: stage.post(messages)},
+        "_wait_batch_p2p": lambda *given: None,
+        "_wait_and_release_fwd_send": lambda *given: None,
+    }
+    with _replaced(own):
+        runs._step_microbatches()
+    return " ".join(stage.cells)
+
+
+class _Stage:
+    submod = None
+
+    def __init__(self, index: int, count: int) -> None:
+        self.stage_index, self.is_first, self.is_last = index, index == 0, index == count - 1
+        self.cells: list[str] = []
+
+    def post(self, messages: list[str], **_: Any) -> list[Any]:
+        if messages:
+            self.cells.append(messages[0] if len(messages) == 1 else f"batch[{';'.join(messages)}]")
+        return []
+
+    def get_fwd_recv_ops(self, microbatch: int) -> list[str]:
+        return [] if self.is_first else [f"{self.stage_index}RECV_F{microbatch}"]
+
+    def get_fwd_send_ops(self, microbatch: int) -> list[str]:
+        return [] if self.is_last else [f"{self.stage_index}SEND_F{microbatch}"]
+
+    def get_bwd_recv_ops(self, microbatch: int) -> list[str]:
+        return [] if self.is_last else [f"{self.stage_index}RECV_B{microbatch}"]
+
+    def get_bwd_send_ops(self, microbatch: int) -> list[str]:
+        return [] if self.is_first else [f"{self.stage_index}SEND_B{microbatch}"]
+
+    def forward_one_chunk(self, microbatch: int, *given: Any, **options: Any) -> None:
+        self.cells.append(f"{self.stage_index}F{microbatch}")
+
+    def backward_one_chunk(self, microbatch: int, **options: Any) -> None:
+        self.cells.append(f"{self.stage_index}B{microbatch}")
+
+    def perform_reduce_grad(self, *given: Any) -> None:
+        pass
+
+
+@contextmanager
+def _replaced(own: dict[str, Callable[..., Any]]) -> Iterator[None]:
+    before = {name: getattr(schedules, name) for name in own if hasattr(schedules, name)}
+    vars(schedules).update({name: own[name] for name in before})
+    try:
+        yield
+    finally:
+        vars(schedules).update(before)
+
+
+# Others, which are imported only where they are at hand.
+
+
+def _of_d9d(schedule: Any, microbatches: int | None, ranks: int | None, _: Any) -> Any:
+    cache = getattr(schedule, "_programs", None)
+    builder = getattr(cache, "_builder", schedule)
+    if not hasattr(builder, "compose"):
+        return None
+    ranks = _needed(ranks or getattr(cache, "_pp_size", None), "ranks")
+    composed = builder.compose(num_microbatches=_needed(microbatches, "microbatches"), pp_size=ranks)
+    return [" ".join(map(_cell_of_d9d, composed[rank])) for rank in sorted(composed)]
+
+
+def _cell_of_d9d(action: Any) -> str:
+    if members := getattr(action, "actions", None):
+        letters = [_cell_of_d9d(member) for member in members]
+        names = ["".join(filter(str.isalpha, letter)) for letter in letters]
+        return f"({';'.join(letters)})OVERLAP_{'_'.join(names)}"
+    names_of = {
+        "ForwardComputeAction": "F",
+        "BackwardFullInputComputeAction": "B" if getattr(action, "full_backward", True) else "I",
+        "BackwardWeightComputeAction": "W",
+        "ForwardSendAction": "SEND_F",
+        "ForwardReceiveAction": "RECV_F",
+        "BackwardSendAction": "SEND_B",
+        "BackwardReceiveAction": "RECV_B",
+    }
+    return f"{action.stage_idx}{names_of[type(action).__name__]}{action.microbatch_idx}"
+
+
+def _of_deepspeed(schedule: Any, *_: Any) -> Any:
+    made = schedule._train_schedule() if hasattr(schedule, "_train_schedule") else schedule
+    if isinstance(program := getattr(made, "_program", None), Program):
+        return program.emit("actions")
+    if not type(made).__module__.startswith("deepspeed."):
+        return None
+    return [_row_of_deepspeed(type(made)(made.micro_batches, made.stages, rank)) for rank in range(made.stages)]
+
+
+def _row_of_deepspeed(schedule: Any) -> str:
+    """Buffers tell no microbatch where they are used again, but each instruction takes one after the other."""
+    letters = {
+        "ForwardPass": "F", "BackwardPass": "B",
+        "SendActivation": "SEND_F", "RecvActivation": "RECV_F", "SendGrad": "SEND_B", "RecvGrad": "RECV_B",
+    }  # fmt: skip
+    cells: list[str] = []
+    counts: dict[tuple[str, int], int] = {}
+    queued: list[str] | None = [] if type(schedule).__name__ == "DualPipeVSchedule" else None
+
+    def commit() -> None:
+        if queued:
+            cells.append(queued[0] if len(queued) == 1 else f"batch[{';'.join(queued)}]")
+            queued.clear()
+
+    for instruction in (instruction for step in schedule for instruction in step):
+        name = type(instruction).__name__
+        if name == "CommitP2P":
+            commit()
+        if name not in letters:
+            continue
+        phase = getattr(instruction, "phase", 0)
+        microbatch = counts.get((name, phase), 0)
+        counts[name, phase] = microbatch + 1
+        stage = 2 * schedule.stages - 1 - schedule.stage_id if phase else schedule.stage_id
+        cell = f"{stage}{letters[name]}{microbatch}"
+        (cells if queued is None or name.endswith("Pass") else queued).append(cell)
+    commit()
+    return " ".join(cells)
+
+
+def _of_megatron(schedule: Any, microbatches: int | None, _: Any, config: Any) -> Any:
+    if isinstance(programs := getattr(schedule, "_programs", None), Program) or callable(programs):
+        return (programs if isinstance(programs, Program) else programs(_needed(microbatches, "microbatches"))).emit("actions")
+    if getattr(schedule, "__module__", None) != "megatron.core.pipeline_parallel.schedules":
+        return None
+    trace: Any = importlib.import_module("ppcc.megatron._trace").trace
+    return trace(schedule, _needed(config, "config"), _needed(microbatches, "microbatches"))
