@@ -2,6 +2,7 @@
 import glob
 import os
 import shutil
+import subprocess
 import sys
 
 # The set-up that users get, before what only these tests need.
@@ -41,6 +42,8 @@ if shutil.which("dpkg-shlibdeps"):
     config.available_features.add("dpkg")
 if config.python_module:
     config.available_features.add("python-module")
+if subprocess.run([config.python, "-c", "import ortools"], capture_output=True).returncode == 0:
+    config.available_features.add("ortools")
 if config.nccl:
     config.available_features.add("nccl")
 if config.torch:

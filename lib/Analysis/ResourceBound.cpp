@@ -228,12 +228,13 @@ private:
       auto offerEnd = [&, begin = begin, way = way](End end, Time left,
                                                     Time tail) {
         Time behind = std::max(left, tail);
-        offer({.kind = Kind::Work,
-               .begin = begin,
-               .end = end,
-               .head = way.at,
-               .work = std::max<Time>(work - way.done - left, 0),
-               .tail = behind});
+        ResourceBound bound;
+        bound.begin = begin;
+        bound.end = end;
+        bound.head = way.at;
+        bound.work = std::max<Time>(work - way.done - left, 0);
+        bound.tail = behind;
+        offer(bound);
       };
       offerEnd(End::Work, 0, 0);
       if (load.hasPart(I))
@@ -255,10 +256,13 @@ private:
                                    Sum(one.heldBehindI()) * one.time[W]);
     }
     Sum time = taken / *room;
-    if (time < Durations::maxSum)
-      offer({.kind = Kind::MemoryTime,
-             .head = start,
-             .work = static_cast<Time>(time)});
+    if (time >= Durations::maxSum)
+      return;
+    ResourceBound bound;
+    bound.kind = Kind::MemoryTime;
+    bound.head = start;
+    bound.work = static_cast<Time>(time);
+    offer(bound);
   }
 
   /// With one stage: a forward begins when the one so many before it is back.
@@ -276,12 +280,14 @@ private:
       round += one.time[W];
     Time most = Durations::maxSum;
     Sum work = Sum(last % fit) * one.work[F] + Sum(last / fit) * round;
-    offer({.kind = Kind::Rounds,
-           .head = start,
-           .work = static_cast<Time>(std::min<Sum>(work, most)),
-           .tail = one.time[F] + behindF,
-           .rounds = last / fit,
-           .inRound = fit});
+    ResourceBound bound;
+    bound.kind = Kind::Rounds;
+    bound.head = start;
+    bound.work = static_cast<Time>(std::min<Sum>(work, most));
+    bound.tail = one.time[F] + behindF;
+    bound.rounds = last / fit;
+    bound.inRound = fit;
+    offer(bound);
   }
 
   const Workload &load;

@@ -267,7 +267,7 @@ private:
     if (!request.passes.passes.empty())
       return runPasses(request.passes, session, program);
     Pipeline pipeline = compiled.comm.pipeline();
-    if (program.costs().has({Cost::MemoryLimit}))
+    if (request.checksMemory && program.costs().has({Cost::MemoryLimit}))
       pipeline.push_back(
           {"verify-memory", PassKind::Check,
            verifyMemory(compiled.comm.transports.front())});

@@ -43,6 +43,7 @@ struct Row {
   int64_t activations = 0;
   decimal::Sum memory = 0;
   uint64_t messages = 0;
+  std::optional<bool> fits = {}; ///< The limits of all ranks, if there are any.
 };
 
 void declare(OptionParser &parser, CompareOptions &options) {
@@ -137,6 +138,7 @@ private:
     Request request = options.request;
     request.input = input;
     request.sharesParams = true;
+    request.checksMemory = false;
     for (sema::ParamValue &value : valuesOf(number))
       request.params.push_back(std::move(value));
     Compiled compiled = compile(request, *session);
@@ -170,6 +172,9 @@ private:
     for (const RankReport &rank : report.ranks) {
       row.activations = std::max(row.activations, rank.memory.activations);
       row.memory = std::max(row.memory, rank.memory.memory);
+      if (rank.memoryLimit)
+        row.fits =
+            row.fits.value_or(true) && rank.memory.memory <= *rank.memoryLimit;
     }
     row.messages = report.messages;
     rows.push_back(std::move(row));
@@ -261,6 +266,10 @@ TextTable tableOf(const CompareOptions &options, llvm::ArrayRef<Row> rows) {
        {"transport", "makespan", "bound", "bubble rate", "global bubble rate",
         "activations", "memory", "messages"})
     columns.push_back(name);
+  bool hasLimits =
+      llvm::any_of(rows, [](const Row &row) { return row.fits.has_value(); });
+  if (hasLimits)
+    columns.push_back("fits");
   TextTable table(std::move(columns));
   for (const Row &row : rows) {
     std::vector<std::string> cells = {row.schedule};
@@ -273,6 +282,8 @@ TextTable tableOf(const CompareOptions &options, llvm::ArrayRef<Row> rows) {
           fmt::format("{}", row.activations), amount::format(row.memory),
           fmt::format("{}", row.messages)})
       cells.push_back(std::move(cell));
+    if (hasLimits)
+      cells.push_back(!row.fits ? "" : *row.fits ? "yes" : "no");
     table.add(std::move(cells));
   }
   return table;
@@ -313,6 +324,13 @@ int ppcc::runCompare(llvm::ArrayRef<const char *> args,
     EmitContext context{session->diags, session->sources, {}};
     if (options.asPage)
       return emitPage(comparison.runs, s, context);
+    // With limits: what fits first, the fastest first.
+    if (llvm::any_of(comparison.rows,
+                     [](const Row &row) { return row.fits.has_value(); }))
+      llvm::stable_sort(comparison.rows, [](const Row &a, const Row &b) {
+        return std::pair(!a.fits.value_or(true), a.makespan) <
+               std::pair(!b.fits.value_or(true), b.makespan);
+      });
     tableOf(options, comparison.rows).print(s, options.style);
     return true;
   };

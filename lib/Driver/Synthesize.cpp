@@ -2,9 +2,10 @@
 #include "Options.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Support/Printable.h"
-#include "ppcc/Synthesis/Synthesize.h"
+#include "ppcc/Synthesis/Sweep.h"
 
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
 
 #include <csignal>
 
@@ -18,7 +19,35 @@ struct SynthesizeOptions : Options {
   SynthesisRequest asked;
   std::optional<uint64_t> effort;
   bool asJson = false;
+  std::vector<Amount> limits; ///< Of a sweep.
 };
+
+/// Takes `limit=A..B`, whole numbers between these where there are few, or
+/// sixteen steps. Empty, or what is wrong.
+std::string parseSweep(StringRef text, std::vector<Amount> &limits) {
+  StringRef range = text;
+  auto [first, last] = range.split("..");
+  auto wrong = [&] {
+    return "`" + text.str() + "` is not of the form limit=A..B, with A below B";
+  };
+  if (!first.consume_front("limit="))
+    return wrong();
+  auto low = decimal::parse(first, amount::scale),
+       high = decimal::parse(last, amount::scale);
+  if (!low || !high || *low >= *high)
+    return wrong();
+  constexpr Amount most = 64, steps = 16;
+  bool byUnit = *low % amount::unit == 0 && *high % amount::unit == 0 &&
+                (*high - *low) / amount::unit <= most;
+  if (byUnit)
+    for (Amount limit = *low; limit <= *high; limit += amount::unit)
+      limits.push_back(limit);
+  else
+    for (Amount step = 0; step <= steps; ++step)
+      limits.push_back(*low + static_cast<Amount>(
+                                  decimal::Sum(*high - *low) * step / steps));
+  return "";
+}
 
 /// One unit of --effort, in simulated actions.
 constexpr uint64_t effortUnit = 1'000'000;
@@ -44,6 +73,19 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
   parser.choice("--format", "How to tell the figures",
                 {"text", "json"}, [&](const std::string &name) {
                   options.asJson = name == "json";
+                });
+  parser.parsed("--sweep",
+                "Look for the best order for each limit of a range, such as "
+                "limit=4..16, and tell a table; -o FILE.svg and FILE.html draw "
+                "it",
+                [&](const std::string &text) {
+                  return parseSweep(text, options.limits);
+                },
+                "limit=A..B");
+  parser.choice("--diagnostics-format",
+                "How errors and warnings are written: text, json (a line each)",
+                {"text", "json"}, [&](const std::string &format) {
+                  options.console.asJson = format == "json";
                 });
   addOutput(parser, options.output);
   addScheduleOptions(parser, options);
@@ -124,6 +166,49 @@ void printWords(const Synthesized &found, Objective objective,
              "; {} orders in {:.3f} s\n", found.evaluations, found.seconds);
 }
 
+void printSweep(llvm::ArrayRef<SweepPoint> points,
+                const SynthesizeOptions &options, raw_ostream &out) {
+  StringRef extension = llvm::sys::path::extension(options.output);
+  if (extension == ".svg")
+    return drawSweep(points, out);
+  if (extension == ".html") {
+    out << "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>Memory and "
+           "time</title>\n";
+    drawSweep(points, out);
+    out << "<pre>\n";
+    tableOf(points).print(out);
+    out << "</pre>\n";
+    return;
+  }
+  if (!options.asJson)
+    return tableOf(points).print(out);
+  llvm::json::OStream json(out, 1);
+  json.object([&] {
+    json.attributeArray("sweep", [&] {
+      for (const SweepPoint &point : points)
+        json.object([&] {
+          auto raw = [&](StringRef key, const std::string &value) {
+            json.attributeBegin(key);
+            json.rawValue(value);
+            json.attributeEnd();
+          };
+          raw("limit", amount::format(point.limit));
+          json.attribute("fits", point.fits);
+          if (!point.fits)
+            return;
+          raw("makespan", cost::format(point.value));
+          raw("bound", cost::format(point.bound));
+          raw("gap", cost::format(point.gap));
+          json.attribute("optimal", point.isOptimal());
+          raw("peak_memory", amount::format(point.peakMemory));
+          json.attribute("knee", point.isKnee);
+        });
+    });
+  });
+  json.flush();
+  out << '\n';
+}
+
 } // namespace
 
 int ppcc::runSynthesize(llvm::ArrayRef<const char *> args,
@@ -159,6 +244,23 @@ int ppcc::runSynthesize(llvm::ArrayRef<const char *> args,
                                 [&](Diagnostic &) { wipe(); });
   Interrupt interrupt;
   asked.stop = &isInterrupted;
+  if (!options.limits.empty()) {
+    auto points =
+        sweepLimits(asked, options.limits, *session, [&](Amount limit) {
+          wipe();
+          if (isShown)
+            err << "limit " << amount::format(limit) << ' ';
+        });
+    wipe();
+    return points && writeOutput(options.output, out, session->sources,
+                                 session->diags,
+                                 [&](raw_ostream &s) {
+                                   printSweep(*points, options, s);
+                                   return true;
+                                 })
+               ? Success
+               : Errors;
+  }
   auto found = synthesize(asked, *session);
   wipe();
   if (!found)

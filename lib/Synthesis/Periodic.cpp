@@ -214,7 +214,7 @@ void synthesis::searchPeriodic(Pool &pool) {
   };
   std::vector<Kept> kept;
   constexpr size_t mostKept = 8;
-  uint64_t end = pool.actions + pool.left() * 2 / 3;
+  uint64_t end = pool.actions + pool.left() * 2 / 5;
   Order order;
   while (!pool.isDone() && pool.actions < end) {
     bool isFresh = kept.size() < mostKept || random.below(3) == 0;

@@ -25,7 +25,7 @@ public:
     Time current = *value, bestHere = current;
     uint64_t end = std::min(pool.actions + actions, pool.options.budget);
     uint64_t begin = pool.actions;
-    Time hot = std::max<Time>(problem.period / 6, 1);
+    Time hot = std::max<Time>(problem.period / 16, 1);
     collectPath();
     for (uint64_t fruitless = 0; pool.actions < end && !pool.isDone();) {
       if (path.empty() || fruitless > 64) {
@@ -194,7 +194,7 @@ void synthesis::refine(Pool &pool) {
   // Rounds, each longer than the one before, over the best there is by then.
   for (uint64_t round = 0; !pool.isDone() && !pool.others.empty(); ++round) {
     uint64_t actions =
-        std::min<uint64_t>(pool.left(), uint64_t(pool.problem.numActions) * (2000 << std::min<uint64_t>(round / 3, 10)));
+        std::min<uint64_t>(pool.left(), uint64_t(pool.problem.numActions) * (150 << std::min<uint64_t>(round / 3, 14)));
     size_t which = round % 3 == 2 ? random.below(pool.others.size()) : 0;
     Pool::Entry from = pool.others[which];
     refiner.run(from, actions);

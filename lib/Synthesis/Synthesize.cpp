@@ -197,6 +197,13 @@ private:
   }
 
   bool readFrom(const Problem &problem) {
+    for (const Order &order : asked.known) {
+      bool fits = order.size() == problem.numRanks();
+      for (uint32_t rank = 0; fits && rank != problem.numRanks(); ++rank)
+        fits = isValid(problem, rank, order[rank]);
+      if (fits)
+        known.push_back({order, ""});
+    }
     for (const std::string &name : asked.from) {
       Request request = asked.request;
       request.input = name;
@@ -330,6 +337,7 @@ private:
     result.value =
         asked.objective == Objective::Span ? result.span : result.makespan;
     result.bound = problem.bound;
+    result.order = found.order;
     head.comment = commentOf(result);
     result.text = write(program, problem, found.order, head);
     return result;
@@ -384,7 +392,7 @@ private:
   }
 
   /// What takes about a second.
-  static constexpr uint64_t defaultBudget = 60'000'000;
+  static constexpr uint64_t defaultBudget = 100'000'000;
 
   const SynthesisRequest &asked;
   Session &session;

@@ -72,6 +72,7 @@ struct Request {
   PassRequest passes; ///< Their text, if any, stands for what `comm` leads to.
   bool rolled = false; ///< Write loops for what repeats itself.
   CostRequest costs;
+  bool checksMemory = true; ///< Refuse programs above the limits of ranks.
   std::optional<uint32_t> microbatches; ///< Of a program that does not say it.
   sema::Limits limits;
   std::optional<size_t> maxSourceBytes;

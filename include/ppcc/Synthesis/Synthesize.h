@@ -16,6 +16,7 @@ struct SynthesisRequest {
   Objective objective = Objective::Makespan;
   bool fusedBackward = false;
   std::vector<std::string> from; ///< Schedules to begin with.
+  std::vector<synthesis::Order> known; ///< The same, if they fit.
   std::string name = "found";    ///< Of the schedule.
   /// Of actions that are simulated; none for what takes about a second.
   std::optional<uint64_t> budget;
@@ -28,6 +29,7 @@ struct SynthesisRequest {
 struct Synthesized {
   Compiled compiled; ///< The schedule, through all passes.
   std::string text;  ///< Its source.
+  synthesis::Order order;
   Time makespan = 0, span = 0; ///< On the first of its transports.
   Time value = 0;              ///< That of the objective.
   ResourceBound bound;

@@ -10,7 +10,7 @@
 `ppcc.torch` runs programs on torch.distributed; it is imported by itself, since it needs PyTorch.
 """
 
-from ._compiler import ScheduleInfo, compile, compile_source, load, schedules, version
+from ._compiler import ScheduleInfo, Synthesized, compile, compile_source, load, schedules, synthesize, version
 from ._diagnostics import CompileError, Diagnostic, Error, Note, UsageError
 from ._program import Action, Group, Kind, Pipe, Program, Site
 from ._report import Bubble, CriticalSection, Held, RankReport, Report
@@ -35,11 +35,13 @@ __all__ = [
     "Report",
     "ScheduleInfo",
     "Site",
+    "Synthesized",
     "Timeline",
     "UsageError",
     "compile",
     "compile_source",
     "load",
     "schedules",
+    "synthesize",
     "version",
 ]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ._program import Program
 from ._run import Costs, Value, choice, compiled, cost_options, definition, run
 
-__all__ = ["ScheduleInfo", "compile", "compile_source", "load", "schedules", "version"]
+__all__ = ["ScheduleInfo", "compile", "compile_source", "load", "schedules", "synthesize", "version"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,78 @@ def compile_source(
         name, transport, comm_order, fuse, prefetch, preconnect, costs, rules, rules_file, max_actions
     )
     return Program.of_native(compiled(["-", *_definitions(params, more_params), *options], source))
+
+
+@dataclass(frozen=True)
+class Synthesized:
+    """The best order that was found, as a schedule with its figures (docs/synthesis.md)."""
+
+    text: str
+    """The source of the schedule."""
+    makespan: float
+    span: float
+    bound: float
+    """No order is below it."""
+    gap: float
+    """(makespan - bound) / bound, or that of the span."""
+    optimal: bool
+    why: str
+    """The argument for the bound."""
+    peak_memory: tuple[float, ...]
+    """By rank."""
+    evaluations: int
+    seconds: float
+
+    @cached_property
+    def program(self) -> Program:
+        """What the schedule compiles to."""
+        return compile_source(self.text)
+
+
+def synthesize(
+    placement: str | os.PathLike[str] = "linear",
+    /,
+    *,
+    params: Mapping[str, Value] | None = None,
+    objective: str | None = None,
+    effort: int | None = None,
+    fused_backward: bool = False,
+    start: Sequence[str | os.PathLike[str]] = (),
+    transport: str | Sequence[str] | None = None,
+    comm_order: str | None = None,
+    costs: Costs | None = None,
+    max_actions: int | None = None,
+    **more_params: Value,
+) -> Synthesized:
+    """Finds the best order for a placement: `linear`, `v`, `loop:V`, `wave:V`, or the path or name of a schedule.
+
+    `synthesize("v", P=8, M=32, costs={"F": 5, "I": 6, "W": 4, "memory.limit": 16})`. The other arguments are options of
+    `ppcc synthesize`; `start` names schedules to begin with (`--from`).
+    """
+    document = json.loads(
+        run(
+            [
+                "synthesize",
+                *choice("--placement", os.fspath(placement)),
+                *_definitions(params, more_params),
+                *choice("--objective", objective),
+                *choice("--effort", effort),
+                *(["--fused-backward"] if fused_backward else []),
+                *(f"--from={os.fspath(schedule)}" for schedule in start),
+                *choice("--transport", transport),
+                *choice("--comm-order", comm_order),
+                *cost_options(costs),
+                *choice("--max-actions", max_actions),
+                "--format=json",
+            ]
+        )
+    )
+    figures = ("makespan", "span", "bound", "gap", "optimal", "why", "evaluations", "seconds")
+    return Synthesized(
+        text=document["schedule"],
+        peak_memory=tuple(document["peak_memory"]),
+        **{name: document[name] for name in figures},
+    )
 
 
 def load(path: str | os.PathLike[str], /, *, microbatches: int | None = None) -> Program:

@@ -1,0 +1,108 @@
+"""Compares what `ppcc synthesize` finds for small random problems with the optimum that CP-SAT proves, and both with the bound.
+
+Usage: cpsat.py PPCC FOLDER PROBLEMS
+"""
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+from ortools.sat.python import cp_model
+
+
+def optimum(rank_of, microbatches, times, latency, memory, limits, fused, horizon, seconds):
+    """The least makespan as CP-SAT knows it, and whether it is proven. Microbatches are alike, so they keep one order."""
+    model = cp_model.CpModel()
+    parts = "FI" if fused else "FIW"
+    start, on_rank, held = {}, {}, {}
+    for s, rank in enumerate(rank_of):
+        for m in range(microbatches):
+            for p, part in enumerate(parts):
+                at = start[part, s, m] = model.NewIntVar(0, horizon, "")
+                on_rank.setdefault(rank, []).append(model.NewIntervalVar(at, times[s][p], at + times[s][p], ""))
+                if m:
+                    model.Add(at >= start[part, s, m - 1] + times[s][p])
+    for intervals in on_rank.values():
+        model.AddNoOverlap(intervals)
+
+    def hold(s, begin, end, amount):
+        length = model.NewIntVar(0, horizon, "")
+        held.setdefault(rank_of[s], []).append((model.NewIntervalVar(begin, length, end, ""), amount))
+
+    for s, rank in enumerate(rank_of):
+        for m in range(microbatches):
+            forward, gradient = start["F", s, m], start["I", s, m]
+            model.Add(gradient >= forward + times[s][0])
+            if s:
+                way = latency if rank_of[s - 1] != rank else 0
+                model.Add(forward >= start["F", s - 1, m] + times[s - 1][0] + way)
+                model.Add(start["I", s - 1, m] >= gradient + times[s][1] + way)
+            hold(s, forward, gradient + times[s][1], memory[0])
+            if not fused:
+                weight = start["W", s, m]
+                model.Add(weight >= gradient + times[s][1])
+                hold(s, gradient + times[s][1], weight + times[s][2], memory[1])
+    for rank, parts_held in held.items():
+        model.AddCumulative([one for one, _ in parts_held], [amount for _, amount in parts_held], limits[rank])
+    makespan = model.NewIntVar(0, horizon, "")
+    for s in range(len(rank_of)):
+        model.Add(makespan >= start[parts[-1], s, microbatches - 1] + times[s][len(parts) - 1])
+    model.Minimize(makespan)
+    solver = cp_model.CpSolver()
+    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.num_workers = 2
+    status = solver.Solve(model)
+    known = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
+    return (round(solver.ObjectiveValue()) if known else None), status == cp_model.OPTIMAL
+
+
+def problem(rng):
+    placement = rng.choice(["linear", "linear", "v", "loop:2", "wave:2"])
+    chunks = 1 if placement == "linear" else 2
+    ranks = rng.choice([2, 3, 4] if chunks == 1 else [2, 3])
+    microbatches = rng.choice([3, 4, 5, 6] if chunks == 1 else [2, 3, 4])
+    there, back = list(range(ranks)), list(reversed(range(ranks)))
+    rank_of = there if chunks == 1 else there + (there if placement == "loop:2" else back)
+    base, uneven = rng.choice([[1, 1, 1], [5, 6, 4], [2, 3, 1], [3, 3, 2]]), rng.random() < 0.4
+    times = [[max(1, t + (rng.randint(-1, 2) if uneven else 0)) for t in base] for _ in rank_of]
+    memory = rng.choice([(2, 2), (2, 1)])
+    limits = [rng.randint(2 * chunks, 2 * chunks * max(2, ranks)) for _ in range(ranks)]
+    return placement, rank_of, microbatches, times, rng.choice([0, 0, 1]), memory, limits, rng.random() < 0.25
+
+
+def main():
+    ppcc, folder, count = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    rng, equal, unproven = random.Random(1), 0, 0
+    for _ in range(count):
+        placement, rank_of, microbatches, times, latency, memory, limits, fused = problem(rng)
+        letters = "FB" if fused else "FIW"
+        costs = {
+            "cost": {letter: [t[p] for t in times] for p, letter in enumerate(letters)},
+            "latency": latency,
+            "memory": {"F": memory[0], "limit": limits},
+        }
+        if not fused:
+            costs["memory"]["I"] = memory[1] - memory[0]
+        (folder / "costs.json").write_text(json.dumps(costs))
+        found = json.loads(
+            subprocess.run(
+                [ppcc, "synthesize", f"--placement={placement}", f"-DP={max(rank_of) + 1}", f"-DM={microbatches}",
+                 f"--costs={folder / 'costs.json'}", "--comm-order=none", "--format=json"]
+                + ["--fused-backward"] * fused,
+                capture_output=True, text=True, check=True,
+            ).stdout
+        )
+        assert found["bound"] <= found["makespan"]
+        if not found["optimal"]:
+            best, proven = optimum(
+                rank_of, microbatches, times, latency, memory, limits, fused, round(found["makespan"]) + 1, 10
+            )
+            assert best is None or found["bound"] <= best, (costs, found, best)
+            assert best is None or found["makespan"] <= best, (placement, costs, found["makespan"], best)
+            unproven += not proven
+        equal += 1
+    print(f"{equal} of {count} equal, {unproven} of them unproven")
+
+
+main()
