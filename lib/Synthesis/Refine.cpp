@@ -17,7 +17,7 @@ public:
       : pool(pool), problem(pool.problem), random(random) {}
 
   /// From one of the pool's orders, with so many actions to simulate.
-  void run(const Pool::Entry &from, uint64_t actions) {
+  void run(const Pool::Entry &from, uint64_t actions, Time hot) {
     order = from.order;
     auto value = pool.run(order);
     if (!value)
@@ -25,7 +25,6 @@ public:
     Time current = *value, bestHere = current;
     uint64_t end = std::min(pool.actions + actions, pool.options.budget);
     uint64_t begin = pool.actions;
-    Time hot = std::max<Time>(problem.period / 16, 1);
     collectPath();
     for (uint64_t fruitless = 0; pool.actions < end && !pool.isDone();) {
       if (path.empty() || fruitless > 64) {
@@ -109,6 +108,13 @@ private:
   /// came of it.
   uint32_t move() {
     Arc arc = path[random.below(path.size())];
+    if (random.below(8) == 0) { // Off the path, what is in its way may go.
+      arc.rank = static_cast<uint32_t>(random.below(order.size()));
+      if (order[arc.rank].size() < 2)
+        return ~0u;
+      arc.place = 1 + static_cast<uint32_t>(
+                          random.below(order[arc.rank].size() - 1));
+    }
     Word &word = order[arc.rank];
     before = word;
     size_t last = word.size() - 1, place = arc.place;
@@ -191,12 +197,19 @@ private:
 void synthesis::refine(Pool &pool) {
   Random random(1);
   Refiner refiner(pool, random);
-  // Rounds, each longer than the one before, over the best there is by then.
+  // Rounds, each longer than the one before, over the best there is by then or
+  // another of the best; most of them cool.
+  constexpr Time coolings[] = {16, 64, 4, 16, 32, 2};
   for (uint64_t round = 0; !pool.isDone() && !pool.others.empty(); ++round) {
-    uint64_t actions =
-        std::min<uint64_t>(pool.left(), uint64_t(pool.problem.numActions) * (150 << std::min<uint64_t>(round / 3, 14)));
-    size_t which = round % 3 == 2 ? random.below(pool.others.size()) : 0;
+    uint64_t actions = std::min<uint64_t>(
+        pool.left(), uint64_t(pool.problem.numActions)
+                         << std::min<uint64_t>(round / 4, 20));
+    actions = std::min(pool.left(), actions * 150);
+    size_t which = round % 3 ? 0 : random.below(pool.others.size());
     Pool::Entry from = pool.others[which];
-    refiner.run(from, actions);
+    refiner.run(from, actions,
+                std::max<Time>(pool.problem.period /
+                                   coolings[round % std::size(coolings)],
+                               1));
   }
 }
