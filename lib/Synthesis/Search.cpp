@@ -104,6 +104,8 @@ Found synthesis::search(const Problem &problem, llvm::ArrayRef<Order> known,
   if (pool.best) {
     found.order = std::move(pool.best->order);
     found.value = pool.best->value;
+    for (Pool::Entry &entry : llvm::drop_begin(pool.others))
+      found.others.push_back(std::move(entry.order));
   }
   return found;
 }

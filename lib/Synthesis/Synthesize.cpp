@@ -224,6 +224,8 @@ private:
 
   /// All schedules of the library that have this placement and fit.
   void readLibrary(const Problem &problem) {
+    if (std::exchange(hasLibrary, true))
+      return;
     for (const LibraryFile &file : scheduleLibrary()) {
       if (!file.text.contains("\nschedule "))
         continue;
@@ -311,17 +313,74 @@ private:
     return orders;
   }
 
+  /// An order of the actions with one of the messages, and what they take.
+  struct Choice {
+    const Order *order;
+    std::optional<CommOrder> comm;
+    Time value;
+  };
+
+  /// What the transport makes of a choice; nothing where it is not safe.
+  std::optional<Time> valueOf(const Problem &problem, const Order &order,
+                              std::optional<CommOrder> comm) const {
+    Session quiet(&session.sources.fileSystem());
+    Compiled compiled =
+        compileText(write(program, problem, order, headOf(comm)), quiet);
+    const TimedRun *timed =
+        compiled ? Analyses(compiled.program)
+                       .timedRun(compiled.comm.transports.front(), quiet.diags)
+                 : nullptr;
+    if (!timed)
+      return std::nullopt;
+    if (asked.objective == Objective::Makespan)
+      return timed->simulation.makespan;
+    Time span = 0;
+    for (const RankTimes &times : rankTimes(
+             compiled.program, timed->durations, timed->simulation))
+      span = std::max(span, times.span());
+    return span;
+  }
+
+  /// The best found order with the best order of its messages, unless that is
+  /// given; where messages cost something, the next best orders, too.
+  Choice choose(const Problem &problem, const Found &found) {
+    const CommRequest &comm = asked.request.comm;
+    Choice best{&found.order, std::nullopt, std::numeric_limits<Time>::max()};
+    auto offer = [&](const Order &order, std::optional<CommOrder> orderOfComm) {
+      auto value = valueOf(problem, order, orderOfComm);
+      if (value && *value < best.value)
+        best = {&order, orderOfComm, *value};
+      return best.value <= found.value;
+    };
+    if (offer(found.order, std::nullopt))
+      return best;
+    if (!comm.order && !comm.fusion)
+      for (const CommOrderInfo &info : commOrders())
+        if (info.order != CommOrder::None && offer(found.order, info.order))
+          return best;
+    std::optional<CommOrder> with = best.comm;
+    for (const Order &order : found.others)
+      if (offer(order, with))
+        return best;
+    readLibrary(problem);
+    for (const Candidate &candidate : known)
+      if (offer(candidate.order, with))
+        break;
+    return best;
+  }
+
   std::optional<Synthesized> compileFound(const Problem &problem,
                                           const Found &found) {
+    Choice choice = choose(problem, found);
     Synthesized result;
+    result.order = *choice.order;
     for (const Candidate &candidate : known)
-      if (candidate.order == found.order)
+      if (candidate.order == result.order)
         result.origin = candidate.origin;
-    WrittenHead head;
-    head.name = asked.name;
-    head.comm = commSettings();
-    std::string text = write(program, problem, found.order, head);
-    if (!compileText(text, "<found>.pp", result.compiled))
+    WrittenHead head = headOf(choice.comm);
+    result.compiled =
+        compileText(write(program, problem, result.order, head), session);
+    if (!result.compiled)
       return std::nullopt;
     const Program &compiled = result.compiled.program;
     const TimedRun *timed = Analyses(compiled).timedRun(
@@ -337,27 +396,33 @@ private:
     result.value =
         asked.objective == Objective::Span ? result.span : result.makespan;
     result.bound = problem.bound;
-    result.order = found.order;
     head.comment = commentOf(result);
-    result.text = write(program, problem, found.order, head);
+    result.text = write(program, problem, result.order, head);
     return result;
   }
 
-  bool compileText(const std::string &text, const std::string &name,
-                   Compiled &compiled) {
-    session.sources.add(name, llvm::MemoryBuffer::getMemBufferCopy(text, name));
+  WrittenHead headOf(std::optional<CommOrder> comm) const {
+    WrittenHead head;
+    head.name = asked.name;
+    head.comm = commSettings(comm);
+    return head;
+  }
+
+  Compiled compileText(const std::string &text, Session &to) const {
     Request request = asked.request;
-    request.input = name;
+    request.input = "<found>.pp";
+    to.sources.add(request.input, llvm::MemoryBuffer::getMemBufferCopy(
+                                      text, request.input));
     request.params.clear();
     request.schedule.clear();
     request.layout.clear();
-    compiled = compile(request, session);
-    return bool(compiled);
+    return compile(request, to);
   }
 
   /// What was asked for on the command line, so that the schedule by itself
   /// takes what is told of it.
-  std::vector<std::string> commSettings() const {
+  std::vector<std::string>
+  commSettings(std::optional<CommOrder> chosen) const {
     std::vector<std::string> settings;
     const CommRequest &comm = asked.request.comm;
     if (!comm.transports.empty()) {
@@ -366,9 +431,10 @@ private:
         names.push_back(transport.name);
       settings.push_back("transport " + llvm::join(names, ", "));
     }
-    if (comm.order && *comm.order != CommOrder::None)
+    std::optional<CommOrder> order = comm.order ? comm.order : chosen;
+    if (order && *order != CommOrder::None)
       for (const CommOrderInfo &info : commOrders())
-        if (info.order == *comm.order)
+        if (info.order == *order)
           settings.push_back("order " + info.name.str());
     if (comm.prefetch)
       settings.push_back(fmt::format("prefetch {}", *comm.prefetch));
@@ -398,6 +464,7 @@ private:
   Session &session;
   Program program;
   std::vector<Candidate> known;
+  bool hasLibrary = false; ///< Whether that of the library is known.
 };
 
 } // namespace

@@ -22,6 +22,7 @@ struct SearchOptions {
 struct Found {
   Order order; ///< Empty when nothing was found.
   Time value = 0;
+  std::vector<Order> others; ///< The next best, the best first.
   uint64_t evaluations = 0; ///< Orders that were made or run.
   uint64_t actions = 0;     ///< That were simulated.
 };
