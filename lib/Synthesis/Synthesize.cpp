@@ -318,14 +318,15 @@ private:
     const Order *order;
     std::optional<CommOrder> comm;
     Time value;
+    Compiled compiled;
   };
 
   /// What the transport makes of a choice; nothing where it is not safe.
   std::optional<Time> valueOf(const Problem &problem, const Order &order,
-                              std::optional<CommOrder> comm) const {
+                              std::optional<CommOrder> comm,
+                              Compiled &compiled) const {
     Session quiet(&session.sources.fileSystem());
-    Compiled compiled =
-        compileText(write(program, problem, order, headOf(comm)), quiet);
+    compiled = compileText(write(program, problem, order, headOf(comm)), quiet);
     const TimedRun *timed =
         compiled ? Analyses(compiled.program)
                        .timedRun(compiled.comm.transports.front(), quiet.diags)
@@ -345,11 +346,13 @@ private:
   /// given; where messages cost something, the next best orders, too.
   Choice choose(const Problem &problem, const Found &found) {
     const CommRequest &comm = asked.request.comm;
-    Choice best{&found.order, std::nullopt, std::numeric_limits<Time>::max()};
+    Choice best{&found.order, std::nullopt, std::numeric_limits<Time>::max(),
+                {}};
     auto offer = [&](const Order &order, std::optional<CommOrder> orderOfComm) {
-      auto value = valueOf(problem, order, orderOfComm);
+      Compiled compiled;
+      auto value = valueOf(problem, order, orderOfComm, compiled);
       if (value && *value < best.value)
-        best = {&order, orderOfComm, *value};
+        best = {&order, orderOfComm, *value, std::move(compiled)};
       return best.value <= found.value;
     };
     if (offer(found.order, std::nullopt))
@@ -378,8 +381,10 @@ private:
       if (candidate.order == result.order)
         result.origin = candidate.origin;
     WrittenHead head = headOf(choice.comm);
-    result.compiled =
-        compileText(write(program, problem, result.order, head), session);
+    result.compiled = std::move(choice.compiled);
+    if (!result.compiled) // Safe in no way: says why.
+      result.compiled =
+          compileText(write(program, problem, result.order, head), session);
     if (!result.compiled)
       return std::nullopt;
     const Program &compiled = result.compiled.program;
