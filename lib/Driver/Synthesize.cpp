@@ -63,7 +63,7 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
                   options.asked.objective =
                       name == "span" ? Objective::Span : Objective::Makespan;
                 });
-  parser.number("--effort", options.effort, 0, 1'000'000'000,
+  parser.number("--effort", options.effort, 1, 1'000'000'000,
                 "So many million actions are simulated at most");
   parser.flag("--fused-backward", options.asked.fusedBackward,
               "Let B compute both gradients at once, instead of I and W");
