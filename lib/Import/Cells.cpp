@@ -128,10 +128,9 @@ void CellReader::readGroup(StringRef cell) {
     return;
   if (program.size() - firstRow < 2)
     return wrong("a group has two actions or more");
+  RowRange rows{ActionId(firstRow), ActionId(uint32_t(program.size()))};
   bool isBatch = llvm::none_of(
-      llvm::seq<uint32_t>(firstRow, program.size()), [&](uint32_t row) {
-        return program.kindOf(ActionId(row)).isCompute();
-      });
+      rows, [&](ActionId row) { return program.kindOf(row).isCompute(); });
   if (isBatch && suffix.empty())
     return;
   if (std::string why = groupProblem(suffix, firstRow); !why.empty())
