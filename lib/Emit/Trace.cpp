@@ -89,7 +89,7 @@ private:
     });
   }
   /// A time in microseconds: a unit is a millisecond.
-  void time(JsonFields &fields, const auto &name, Time value) {
+  void time(JsonFields &fields, StringRef name, Time value) {
     constexpr Time microsecond = cost::unit / 1000;
     static_assert(microsecond == 1'000'000);
     fields(name, value / microsecond);

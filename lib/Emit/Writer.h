@@ -141,40 +141,35 @@ public:
     writer.json(name);
     writer.put(colon);
   }
-  /// A name that stands in the code needs no look at its characters.
-  template <size_t N> void key(const char (&name)[N]) {
-    writer.put(std::exchange(before, between), '"',
-               llvm::StringRef(name, N - 1), '"', colon);
-  }
-  template <class Value> void operator()(const auto &name, Value &&value) {
+  template <class Value> void operator()(llvm::StringRef name, Value &&value) {
     key(name);
     writer.json(std::forward<Value>(value));
   }
   /// Those that follow stand on lines of their own.
   void onLines() { before = between = ",\n"; }
   /// A value that is JSON already.
-  void raw(const auto &name, llvm::StringRef json) {
+  void raw(llvm::StringRef name, llvm::StringRef json) {
     key(name);
     writer.put(json);
   }
-  void numbers(const auto &name, std::initializer_list<int64_t> row) {
+  void numbers(llvm::StringRef name, std::initializer_list<int64_t> row) {
     key(name);
     writer.numbers(row);
   }
   /// An object like this one.
-  template <class Visit> void object(const auto &name, Visit visit) {
+  template <class Visit> void object(llvm::StringRef name, Visit visit) {
     key(name);
     writer.object(visit, between, "{", colon);
   }
   /// A list, the items of which `put` writes, or of texts and numbers.
   template <class Range, class Put>
-  void list(const auto &name, const Range &range, Put put,
+  void list(llvm::StringRef name, const Range &range, Put put,
             llvm::StringRef between = ", ") {
     key(name);
     writer.list(range, put, between);
   }
   template <class Range>
-  void values(const auto &name, const Range &range,
+  void values(llvm::StringRef name, const Range &range,
               llvm::StringRef between = ", ") {
     list(name, range, [&](const auto &item) { writer.json(item); }, between);
   }
