@@ -2,7 +2,7 @@
 grammar Schedule;
 
 // lib/Parse/Parser.cpp keeps rules in the tree, and of the tokens those that have a name here.
-file : (importDecl | function | block | actionDecl | ruleDecl | apply | schedule)* EOF ;
+file : (importDecl | function | block | actionDecl | ruleDecl | apply | declared | schedule)* EOF ;
 
 importDecl : 'import' path=STRING ';' ;
 function   : 'fn' name=ID '(' parameters ')' '=' expr ';' ;
@@ -27,7 +27,7 @@ parameter  : name=ID (':' type=(ID | 'pipe'))? ('=' expr)? ;
 item
   : microbatches | slices | placement | stages | stageMap | module
   | edge | let | ifElse | forLoop | repeat | whileLoop
-  | require | ranks | function | block | pipe | backward | model | comm | insert | apply | onRank
+  | require | ranks | function | block | pipe | backward | declared | comm | insert | apply | onRank
   | layer | stageGraph | pattern
   ;
 
@@ -50,18 +50,23 @@ layer        : 'layer' name=ID body ;
 stageGraph   : 'stage' 'graph' name=ID body ;
 pattern      : 'overlap' '(' names+=ID (',' names+=ID)* ')' body ;
 
-model        : 'model' '{' (modelSetting | modelScale | modelTensors | modelText)* '}' ;
-modelSetting
-  : name=ID (subject=ID ('.' node=ID)? | subject='overlap')? ('pipe' inPipe=ID)? ('stage' variable=ID)? '=' expr ';' ;
-modelScale   : name=ID subject=ID? word=(ID | 'rank') variable=ID '=' expr ';' ;
-modelTensors : name=ID ('pipe' inPipe=ID)? 'stage' variable=ID ('in' expr '..' expr)? '=' tensor (',' tensor)* ';' ;
-tensor       : name=ID '[' (dim (',' dim)*)? ']' type=ID ;
-dim          : expr | '?' ;
-modelText    : name=ID text=STRING ';' ;
-comm         : 'comm' '{' commSetting* '}' ;
-commSetting  : name=ID commValue (',' commValue)* ';' ;
-commValue
-  : words+=ID (words+='-' words+=(ID | 'edge' | 'per'))* (words+=':' words+=INT)? | words+=(INT | 'on') ;
+comm         : 'comm' '{' words* '}' ;
+
+// What the work is, and what it runs on: with a name in a file, without one in a schedule.
+declared : what=('model' | 'cluster') (name=ID '(' parameters ')')? sectionBody ;
+sectionBody
+  : '{' ( setting | scale | tensors | text | words | named
+        | let | require | function )* '}' ;
+setting
+  : name=ID (subject=ID ('.' node=ID)? | subject='overlap')? ('pipe' inPipe=ID)? (over=('stage' | 'rank') variable=ID)? '=' expr ';' ;
+scale   : name=ID subject=ID? word=ID variable=ID '=' expr ';' ;
+tensors : name=ID ('pipe' inPipe=ID)? 'stage' variable=ID ('in' expr '..' expr)? '=' tensor (',' tensor)* ';' ;
+tensor  : name=ID '[' (dim (',' dim)*)? ']' type=ID ;
+dim     : expr | '?' ;
+text    : name=ID value=STRING ';' ;
+named   : what=ID names+=ID (',' names+=ID)* sectionBody ;
+words   : name=ID entry (',' entry)* ';' ;
+entry   : parts+=ID (parts+='-' parts+=(ID | 'edge' | 'per'))* (parts+=':' parts+=INT)? | parts+=(INT | 'on') ;
 
 // One language of statements for what ranks do, for layers, stage graphs and patterns, and for loops over edges. Which of
 // them a body can hold, lib/Sema/Bodies.def says.

@@ -7,8 +7,7 @@ using namespace ppcc;
 
 static constexpr Time untold = -1;
 
-Durations::Durations(const Program &program)
-    : scales(program) {
+Durations::Durations(const Program &program) : scales(program) {
   if (const CostSetting *told = program.costs().group()) {
     group = told->what;
     ofGroups = told->values.front();
@@ -99,24 +98,66 @@ static Time transferTime(Amount bytes, Amount bandwidth) {
   return static_cast<Time>(std::min<__int128>(time, Durations::maxSum));
 }
 
+std::map<Durations::LinkKey, Durations::Link>
+Durations::linksOf(const Program &program) const {
+  std::map<LinkKey, Link> result;
+  for (const CostSetting &setting : program.costs().settings) {
+    bool isLatency = setting.what == Cost::Latency;
+    if (!isLatency && setting.what != Cost::Bandwidth)
+      continue;
+    if (!setting.link) { // Said of all ranks again.
+      for (auto &[ranks, link] : result)
+        isLatency ? link.latency.reset() : link.bandwidth.reset();
+      continue;
+    }
+    auto [from, to] = *setting.link;
+    Link &link = result[{from.value, to.value}];
+    isLatency ? link.latency = setting.values.front()
+              : link.bandwidth = setting.values.front();
+  }
+  return result;
+}
+
 void Durations::addEdges(const Program &program) {
   const CostModel &costs = program.costs();
-  std::vector<int64_t> latencies(stages),
-      bandwidths(stages), bytes(stages, untold);
-  for (const CostSetting &setting : costs.of(Cost::Latency))
-    fill(latencies.begin(), setting.pipe, setting.values, program);
-  for (const CostSetting &setting : costs.of(Cost::Bandwidth))
-    fill(bandwidths.begin(), setting.pipe, setting.values, program);
-  for (const CostSetting &setting : costs.of(Cost::Bytes))
-    fill(bytes.begin(), setting.pipe, setting.values, program);
-  bool isTensor = addTensors(program, bytes, bandwidths);
+  std::vector<int64_t> latencies(stages), bandwidths(stages),
+      bytes(stages, untold);
+  auto gather = [&](Cost what, std::vector<int64_t> &into) {
+    for (const CostSetting &setting : costs.of(what))
+      if (!setting.link)
+        fill(into.begin(), setting.pipe, setting.values, program);
+  };
+  gather(Cost::Latency, latencies);
+  gather(Cost::Bandwidth, bandwidths);
+  gather(Cost::Bytes, bytes);
+  std::map<LinkKey, Link> known = linksOf(program);
+  auto isBandwidth = [](Amount bandwidth) { return bandwidth != 0; };
+  bool hasBandwidth = llvm::any_of(bandwidths, isBandwidth);
+  for (const auto &[ranks, link] : known)
+    hasBandwidth |= link.bandwidth.has_value();
+  bool isTensor = hasBandwidth && addTensors(program, bytes);
   for (int64_t &amount : bytes)
     amount = std::max<int64_t>(amount, 0);
-  bool isSplit = (isTensor || scales.hasBytes()) &&
-                 llvm::any_of(bandwidths, [](Amount b) { return b != 0; });
+  bool isSplit = hasBandwidth && (isTensor || scales.hasBytes());
   if (isSplit)
     for (size_t i = 0; i != stages; ++i)
       transfers.push_back({bytes[i], bandwidths[i]});
+  if (!known.empty())
+    forEachEdge(program.pipes(), [&](PipeId pipe, StageId from, StageId to) {
+      auto link = known.find({program.rankOfStage(pipe, from).value,
+                              program.rankOfStage(pipe, to).value});
+      if (link == known.end())
+        return;
+      size_t edge = edgeOf(pipe, from, to);
+      Time time = link->second.latency.value_or(latencies[edge]);
+      Amount bandwidth = link->second.bandwidth.value_or(bandwidths[edge]);
+      EdgeKey key = keyOf(pipe, from, to);
+      if (isSplit)
+        linkBandwidths[key] = bandwidth;
+      else
+        time += transferTime(bytes[edge], bandwidth);
+      links[key] = time;
+    });
   bool differ = false;
   for (size_t i = 0; i != stages; ++i) {
     if (!isSplit)
@@ -128,13 +169,17 @@ void Durations::addEdges(const Program &program) {
     edgeTimes = std::move(latencies);
 }
 
+Time Durations::ofLink(PipeId pipe, StageId from, StageId to,
+                       Time otherwise) const {
+  auto found = links.find(keyOf(pipe, from, to));
+  return found == links.end() ? otherwise : found->second;
+}
+
 bool Durations::addTensors(const Program &program,
-                           llvm::ArrayRef<int64_t> bytes,
-                           llvm::ArrayRef<int64_t> bandwidths) {
+                           llvm::ArrayRef<int64_t> bytes) {
   for (auto [i, pipe] : llvm::enumerate(program.pipes()))
     for (const EdgeTensors &edge : pipe.tensors) {
-      size_t lower = firstStage[i] + edge.from.value;
-      if (bytes[lower] != untold || bandwidths[lower] == 0)
+      if (bytes[firstStage[i] + edge.from.value] != untold)
         continue;
       auto add = [&](StageId from, StageId to, bool isGradient) {
         if (auto sum = edge.bytes(isGradient))
@@ -148,12 +193,19 @@ bool Durations::addTensors(const Program &program,
   return !tensorBytes.empty();
 }
 
+Durations::Transfer Durations::transferOf(const EdgeKey &key) const {
+  auto [pipe, from] = std::pair(key.first >> 32, uint32_t(key.first));
+  Transfer way = transfers[firstStage[pipe] + std::min(from, key.second)];
+  if (auto found = tensorBytes.find(key); found != tensorBytes.end())
+    way.bytes = found->second;
+  if (auto found = linkBandwidths.find(key); found != linkBandwidths.end())
+    way.bandwidth = found->second;
+  return way;
+}
+
 Time Durations::transfer(PipeId pipe, StageId from, StageId to,
                          uint32_t microbatch) const {
-  Transfer way = transfers[firstStage[pipe.value] + std::min(from, to).value];
-  if (auto found = tensorBytes.find(keyOf(pipe, from, to));
-      found != tensorBytes.end())
-    way.bytes = found->second;
+  Transfer way = transferOf(keyOf(pipe, from, to));
   return transferTime(scales.bytes(pipe, microbatch, way.bytes), way.bandwidth);
 }
 
@@ -209,12 +261,10 @@ Time Durations::longestTransfer() const {
   };
   for (const Transfer &way : transfers)
     add(way);
-  for (const auto &[key, bytes] : tensorBytes) {
-    auto [pipe, from] = std::pair(key.first >> 32, uint32_t(key.first));
-    if (!transfers.empty())
-      add({bytes,
-           transfers[firstStage[pipe] + std::min(from, key.second)].bandwidth});
-  }
+  if (!transfers.empty())
+    for (const auto *table : {&tensorBytes, &linkBandwidths})
+      for (const auto &[key, amount] : *table)
+        add(transferOf(key));
   return longest;
 }
 
@@ -222,12 +272,19 @@ bool Durations::fits(const Program &program, uint64_t messages) const {
   Time message = latency;
   for (Time time : edgeTimes)
     message = std::max(message, time);
+  for (const auto &[key, time] : links)
+    message = std::max(message, time);
   message += longestTransfer();
   __int128 sum = __int128(message) * messages, computes = 0;
   for (ActionId row : program.rows()) {
     computes += longest(program[row]);
-    sum += (group == Cost::Overlap ? ofGroups : 1); // A group is rounded up by less than that.
+    sum += (group == Cost::Overlap
+                ? ofGroups
+                : 1); // A group is rounded up by less than that.
   }
   // A group takes no more than this, whatever its rule.
-  return sum + computes * std::max(group == Cost::Overlap ? 0 : ofGroups, cost::unit) / cost::unit <= maxSum;
+  return sum + computes *
+                   std::max(group == Cost::Overlap ? 0 : ofGroups, cost::unit) /
+                   cost::unit <=
+         maxSum;
 }

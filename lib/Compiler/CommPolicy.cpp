@@ -21,13 +21,13 @@ std::optional<Preconnect> ppcc::findPreconnect(StringRef name) {
 }
 
 std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
-                                           const sema::Schedule *schedule,
+                                           const sema::Selection *selection,
                                            const Program &program,
                                            DiagnosticEngine &diags) {
   auto settings = [&](StringRef name) -> llvm::ArrayRef<ast::Identifier> {
-    if (!schedule)
+    if (!selection)
       return {};
-    return sema::commSetting(*schedule, name);
+    return sema::commSetting(*selection->schedule, name);
   };
   auto setting = [&](StringRef name) -> const ast::Identifier * {
     return settings(name).empty() ? nullptr : &settings(name).front();
@@ -66,8 +66,9 @@ std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
     policy.prefetch = bound;
 
   std::vector<Transport> transports = request.transports;
-  if (transports.empty())
-    for (const ast::Identifier &name : settings("transport"))
+  const sema::Section *cluster = selection ? selection->cluster : nullptr;
+  if (transports.empty() && cluster && cluster->transport)
+    for (const ast::Identifier &name : cluster->transport->values)
       transports.push_back(*findTransport(name.text));
   if (!transports.empty())
     policy.transports = std::move(transports);
@@ -77,14 +78,13 @@ std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
     when = *request.preconnect;
   else if (const ast::Identifier *said = setting("preconnect"))
     when = *findPreconnect(said->text);
-  policy.preconnects =
-      when == Preconnect::Auto
-          ? program.preconnect().empty() &&
-                llvm::any_of(policy.transports,
-                             [](const Transport &transport) {
-                               return transport.hasStreams();
-                             })
-          : when == Preconnect::On;
+  policy.preconnects = when == Preconnect::Auto
+                           ? program.preconnect().empty() &&
+                                 llvm::any_of(policy.transports,
+                                              [](const Transport &transport) {
+                                                return transport.hasStreams();
+                                              })
+                           : when == Preconnect::On;
   return policy;
 }
 

@@ -8,9 +8,11 @@
 #include "ppcc/Import/Importer.h"
 #include "ppcc/Parse/Parser.h"
 #include "ppcc/Pass/PipelineParser.h"
+#include "ppcc/Support/Suggest.h"
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
 using namespace ppcc;
@@ -67,8 +69,8 @@ class Compilation {
 public:
   Compilation(const Request &request, Session &session, Compiled &compiled)
       : request(request), session(session), sources(session.sources),
-        diags(session.diags), compiled(compiled),
-        context(*compiled.context), times(compiled.times) {}
+        diags(session.diags), compiled(compiled), context(*compiled.context),
+        times(compiled.times) {}
 
   bool run() {
     Loader loader(sources, context, diags);
@@ -120,6 +122,10 @@ private:
         {!request.layout.empty(), false,
          "--layout gives the stages of a schedule layers; the input is a "
          "program"},
+        {!request.model.empty(), false,
+         "--model says what the work of a schedule is; the input is a program"},
+        {!request.cluster.empty(), false,
+         "--cluster says what a schedule runs on; the input is a program"},
         {!request.schedule.empty(), false,
          "--schedule chooses a schedule; the input is a program"},
         {!request.rules.empty(), false,
@@ -146,8 +152,10 @@ private:
   /// Verifies what somebody else wrote; adds messages when it has none.
   bool compileProgram(uint32_t source, const Importer &format) {
     ImportContext importContext{
-        source, sources, diags, {request.microbatches,
-                                 request.limits.maxActions}};
+        source,
+        sources,
+        diags,
+        {request.microbatches, request.limits.maxActions}};
     auto program = times.measure(
         "import", [&] { return importProgram(format, importContext); });
     if (!program)
@@ -169,6 +177,11 @@ private:
     compiled.files = std::move(*files);
     if (request.until == Until::Parsed)
       return true;
+    SectionChoice model{"model", request.model},
+        cluster{"cluster", request.cluster};
+    for (SectionChoice *choice : {&model, &cluster})
+      if (!choice->text.empty() && !open(*choice, loader))
+        return false;
     auto module = times.measure("check", [&] {
       return sema::check(compiled.files, context, commWords(), diags);
     });
@@ -178,16 +191,87 @@ private:
         *module, request.schedule, sources.name(source), diags);
     if (!schedule)
       return false;
-    for (const sema::ScheduleParam &param : schedule->params)
-      compiled.params.push_back(textOf(param));
+    sema::Selection selection{schedule};
+    if (!select(model, *module, schedule->model, selection.model) ||
+        !select(cluster, *module, schedule->cluster, selection.cluster))
+      return false;
+    for (const sema::Owner &owner : ownersOf(selection))
+      for (const sema::ScheduleParam &param : owner.declaration->params)
+        compiled.params.push_back(textOf(param, owner));
     if (request.until == Until::Checked)
       return true;
     auto program =
-        times.measure("expand", [&] { return layOut(*module, *schedule); });
+        times.measure("expand", [&] { return layOut(*module, selection); });
     if (!program)
       return false;
     compiled.program = std::move(*program);
-    return finish(schedule);
+    return finish(&selection);
+  }
+
+  /// What --model or --cluster names.
+  struct SectionChoice {
+    StringRef word, text;
+    StringRef name = {};                 ///< Empty for the only one.
+    std::optional<uint32_t> source = {}; ///< Of the file that declares it.
+  };
+
+  static StringRef nameIn(const ast::Stmt *item, StringRef word) {
+    if (auto *model = llvm::dyn_cast<ast::ModelItem>(item))
+      return word == "model" ? model->name.text : "";
+    auto *cluster = llvm::dyn_cast<ast::ClusterItem>(item);
+    return cluster && word == "cluster" ? cluster->name.text : "";
+  }
+
+  /// Finds the file that declares what is chosen: one of those that the
+  /// schedule needs, for a bare name that they know, else one that is loaded.
+  bool open(SectionChoice &choice, Loader &loader) {
+    StringRef file = choice.text;
+    for (const ast::File &known : llvm::reverse(compiled.files))
+      for (const ast::Stmt *item : known.items)
+        if (nameIn(item, choice.word) == file) {
+          choice.name = file;
+          choice.source = known.source;
+          return true;
+        }
+    if (auto [before, behind] = file.rsplit(':');
+        !behind.empty() && !before.empty() && llvm::all_of(behind, [](char c) {
+          return llvm::isAlnum(c) || c == '_';
+        })) {
+      file = before;
+      choice.name = behind;
+    }
+    choice.source = loader.open(file, nullptr);
+    return choice.source && loader.loadInto(compiled.files, *choice.source);
+  }
+
+  /// The section that is chosen, else that of the schedule, if any. False after
+  /// a report that there is none.
+  bool select(const SectionChoice &choice, const sema::Module &module,
+              const std::optional<sema::Section> &own,
+              const sema::Section *&place) {
+    if (choice.text.empty()) {
+      place = own ? &*own : nullptr;
+      return true;
+    }
+    std::vector<StringRef> names;
+    for (const sema::Section &section : module.sections)
+      if (section.source == *choice.source && section.word() == choice.word) {
+        names.push_back(section.name);
+        if (choice.name.empty() || section.name == choice.name)
+          place = &section;
+      }
+    StringRef file = sources.name(*choice.source);
+    if (names.empty())
+      diags.report<diag::NoSection>(Place(), file, choice.word);
+    else if (!place)
+      diags.report<diag::UnknownSection>(Place(), choice.word, choice.name,
+                                         file, didYouMean(choice.name, names));
+    else if (choice.name.empty() && names.size() > 1)
+      diags.report<diag::WhichSection>(Place(), file, names.size(), choice.word,
+                                       llvm::join(names, ", "));
+    else
+      return true;
+    return false;
   }
 
   /// The rules that are requested, as a file that follows them.
@@ -200,9 +284,12 @@ private:
                        llvm::MemoryBuffer::getMemBufferCopy(text, "--with"));
   }
 
-  static ParameterText textOf(const sema::ScheduleParam &param) {
-    ParameterText text{param.decl->name.text.str(), typeName(param.type).str(),
-                       ""};
+  static ParameterText textOf(const sema::ScheduleParam &param,
+                              const sema::Owner &owner) {
+    std::string name = param.decl->name.text.str();
+    if (owner.word != "schedule")
+      name = owner.word.str() + "." + name;
+    ParameterText text{name, typeName(param.type).str(), ""};
     llvm::raw_string_ostream out(text.defaultValue);
     if (param.decl->defaultValue)
       print(param.decl->defaultValue, out);
@@ -210,12 +297,12 @@ private:
   }
 
   std::optional<Program> layOut(const sema::Module &module,
-                                const sema::Schedule &schedule) {
+                                const sema::Selection &selection) {
     std::optional<std::vector<std::string>> layout;
     if (!request.layout.empty() && !(layout = givenLayout()))
       return std::nullopt;
     sema::Evaluator evaluator(module, diags, request.limits.maxSteps());
-    auto instance = sema::instantiate(schedule, params(schedule),
+    auto instance = sema::instantiate(selection, params(selection),
                                       layout ? &*layout : nullptr,
                                       request.limits, evaluator, diags);
     if (!instance)
@@ -233,27 +320,24 @@ private:
     return parseLayout(request.layout, sources.loc(file, 0), diags);
   }
 
-  /// The values for the parameters of a schedule.
-  std::vector<sema::ParamValue> params(const sema::Schedule &schedule) const {
+  /// The values for the parameters of what is compiled.
+  std::vector<sema::ParamValue> params(const sema::Selection &selection) const {
     std::vector<sema::ParamValue> values = request.params;
     if (request.sharesParams)
       llvm::erase_if(values, [&](const sema::ParamValue &value) {
-        return llvm::none_of(schedule.params,
-                             [&](const sema::ScheduleParam &param) {
-                               return param.decl->name.text == value.name;
-                             });
+        return !hasParameter(value.name, ownersOf(selection));
       });
     return values;
   }
 
-  /// Gives the program its costs, and runs the passes; `schedule` is null for
+  /// Gives the program its costs, and runs the passes; `selection` is null for
   /// one that was read.
-  bool finish(const sema::Schedule *schedule) {
+  bool finish(const sema::Selection *selection) {
     if (request.until == Until::Expanded)
       return true;
     if (!applyCosts(request.costs, session, compiled.program))
       return false;
-    auto policy = decideComm(request.comm, schedule, compiled.program, diags);
+    auto policy = decideComm(request.comm, selection, compiled.program, diags);
     if (!policy)
       return false;
     compiled.comm = std::move(*policy);

@@ -16,7 +16,7 @@ namespace {
 
 // ---- What `--cost` takes ----
 
-/// What a name stands for: `F`, `latency`, `memory.static`, `cost.F.mlp`, where
+/// What a name stands for: `F`, `latency`, `static`, `cost.F.mlp`, where
 /// `cost` may be left out.
 std::optional<CostSetting> findNamed(StringRef name, const KindTable &kinds) {
   auto [item, subject] = name.split('.');
@@ -39,9 +39,8 @@ std::vector<std::string> costNames(const KindTable &kinds) {
     for (StringRef subject : subjects)
       names.push_back((item == "cost" ? "" : item.str() + ".") + subject.str());
   }
-  llvm::erase_if(names, [&](const std::string &name) {
-    return !findNamed(name, kinds);
-  });
+  llvm::erase_if(
+      names, [&](const std::string &name) { return !findNamed(name, kinds); });
   return names;
 }
 

@@ -98,6 +98,14 @@ void Loader::visit(uint32_t root) {
   }
 }
 
+bool Loader::loadInto(std::vector<ast::File> &into, uint32_t source) {
+  files.clear();
+  if (!states.count(source))
+    visit(source);
+  into.insert(into.end() - 1, files.begin(), files.end());
+  return diags.errorCount() == errorsBefore;
+}
+
 std::optional<std::vector<ast::File>> Loader::load(uint32_t source) {
   visit(source);
   if (diags.errorCount() != errorsBefore)

@@ -30,6 +30,9 @@ public:
   /// Loads a file that is no part of what load() gives its caller to compile,
   /// but stands in front of it. Call it before.
   void loadBefore(uint32_t source) { visit(source); }
+  /// Puts a file with its imports in front of the last of `into`, as far as it
+  /// has not been loaded. False when there was an error.
+  bool loadInto(std::vector<ast::File> &into, uint32_t source);
 
   /// The name under which a file of the library stands in messages:
   /// `<library>/gpipe.pp`.

@@ -59,22 +59,20 @@ static void addTransports(OptionParser &parser, CommRequest &comm) {
 }
 
 static void addCommunication(OptionParser &parser, CommRequest &comm) {
-  parser.choice("--comm-order", "How to order sends and receives",
-                namesOf(commOrders()), [&](const std::string &order) {
-                  comm.order = findCommOrder(order);
-                });
   parser.choice(
-      "--fuse", "How to post neighbouring messages together",
-      namesOf(fusions()),
-      [&](const std::string &fusion) { comm.fusion = findFusion(fusion); });
+      "--comm-order", "How to order sends and receives", namesOf(commOrders()),
+      [&](const std::string &order) { comm.order = findCommOrder(order); });
+  parser.choice("--fuse", "How to post neighbouring messages together",
+                namesOf(fusions()), [&](const std::string &fusion) {
+                  comm.fusion = findFusion(fusion);
+                });
   parser.number("--prefetch", comm.prefetch, 1, UINT32_MAX,
                 "Post at most this many receives of an edge ahead of their "
                 "readers");
   parser.choice("--preconnect",
                 "List the connections to open first: auto, the default, does "
                 "on streams",
-                {"auto", "on", "off"},
-                [&](const std::string &when) {
+                {"auto", "on", "off"}, [&](const std::string &when) {
                   comm.preconnect = findPreconnect(when);
                 });
   addTransports(parser, comm);
@@ -87,7 +85,7 @@ void ppcc::addCostOptions(OptionParser &parser, CostRequest &request) {
       "a layer of the layout (F.t=0.2: summed over the layers of a stage), of "
       "a whole group (overlap=2.5, group.sum=0.8), of a message (latency=0.1; "
       "bytes and bandwidth); the memory of an action (memory.F=2), "
-      "memory.static of a stage, memory.limit of a rank",
+      "static of a stage, limit of a rank",
       [&](const std::string &text) {
         request.settings.push_back(text);
         return checkCost(text);
@@ -149,15 +147,23 @@ void ppcc::addCompileOptions(OptionParser &parser, Options &options) {
 
 void ppcc::addScheduleOptions(OptionParser &parser, Options &options) {
   Request &request = options.request;
-  parser.each("-D", "NAME=VALUE", "Give a parameter of the schedule its value",
+  parser.each("-D", "NAME=VALUE",
+              "Give a parameter of the schedule, the model or the cluster its "
+              "value; model.NAME and cluster.NAME where two have the name",
               [&](const std::string &text) {
                 return parseDefinition(text, request.params.emplace_back());
               });
   parser.value("--schedule", "NAME", request.schedule,
                "The schedule to compile, when the file declares several");
+  parser.value("--model", "FILE[:NAME]", request.model,
+               "What the work is: a model of a file, or by its name one that "
+               "the schedule knows, or of the library; stands for that of the "
+               "schedule");
+  parser.value("--cluster", "FILE[:NAME]", request.cluster,
+               "What the schedule runs on, likewise");
   parser.value("--layout", "LAYERS", request.layout,
                "The layers of each stage, as in `E|(tt|)*3,m|L`; stands for "
-               "that of the schedule");
+               "that of the model");
   parser.each("--with", "RULE", request.rules,
               "Follow this rule, such as recompute(2, 1), behind those of the "
               "schedule");
@@ -253,8 +259,7 @@ std::optional<int> ppcc::parseOptions(ArrayRef<const char *> args,
   if (!options.depfile.empty() && (options.output == "-" || options.check))
     return wrong("--depfile says what the file of --output comes from, and "
                  "none is written");
-  if (!options.depfile.empty() &&
-      isSameOutput(options.depfile, options.output))
+  if (!options.depfile.empty() && isSameOutput(options.depfile, options.output))
     return wrong("--depfile and --output are the same file");
   if (options.timeline && options.emit == "ast")
     return wrong("--timeline draws a program, but --emit=ast stops before "

@@ -49,10 +49,10 @@ private:
     });
   }
 
-  /// One value for all pipes, or those of each.
+  /// One value for all pipes, or those of each, or of each link.
   void putValues(Settings settings) {
-    const CostSetting *all =
-        settings.front()->pipe ? nullptr : settings.front();
+    const CostSetting &first = *settings.front();
+    const CostSetting *all = first.pipe || first.link ? nullptr : &first;
     if (all && settings.size() == 1)
       return putValues(*all);
     writer.object([&](JsonFields &fields) {
@@ -66,6 +66,12 @@ private:
         fields.key(pipe.name);
         putValues(*shown);
       }
+      for (const CostSetting *setting : settings)
+        if (setting->link) {
+          auto [from, to] = *setting->link;
+          fields.key(fmt::format("{}-{}", from.value, to.value));
+          putValues(*setting);
+        }
     });
   }
 

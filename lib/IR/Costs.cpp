@@ -56,8 +56,8 @@ constexpr CostNumber Time{cost::scale, "a number from 0 to 10^9"},
     Factor{scaling::decimals, "a number from 0 to 10^6"};
 
 constexpr CostRow rows[] = {
-#define COST(Name, Item, Subject, Number, Spread)                              \
-  {Cost::Name, Item, Subject, Number, CostSpread::Spread},
+#define COST(Name, Item, Subject, Number, Spread, Owner)                       \
+  {Cost::Name, Item, Subject, Number, CostSpread::Spread, CostOwner::Owner},
 #include "ppcc/IR/Costs.def"
 };
 
@@ -84,6 +84,8 @@ bool ppcc::isCostWord(StringRef word) {
 
 std::optional<CostSetting> ppcc::findCost(StringRef item, StringRef subject,
                                           const KindTable &kinds) {
+  if (item == "memory" && (subject == "static" || subject == "limit"))
+    return findCost(subject, "", kinds); // As it was called before.
   auto [letters, node] = subject.split('.');
   bool hasNode = subject.contains('.');
   auto kind = kinds.find(letters);
@@ -130,14 +132,17 @@ const CostSetting *CostModel::last(std::initializer_list<Cost> of) const {
 }
 
 std::vector<const CostSetting *> CostModel::inEffect() const {
-  using Key = std::tuple<Cost, KindId, StringRef, std::optional<PipeId>>;
+  using Key = std::tuple<Cost, KindId, StringRef, decltype(CostSetting::link),
+                         std::optional<PipeId>>;
   std::map<Key, const CostSetting *> kept;
-  auto first = [](Cost what) { return Key(what, KindId(), "", std::nullopt); };
+  auto first = [](Cost what) {
+    return Key(what, KindId(), "", std::nullopt, std::nullopt);
+  };
   auto forget = [&](Cost from, Cost to) {
     kept.erase(kept.lower_bound(first(from)), kept.lower_bound(first(to)));
   };
   for (const CostSetting &setting : settings) {
-    const auto &[what, kind, node, pipe, values] = setting;
+    const auto &[what, kind, node, pipe, values, link] = setting;
     if (what == Cost::GroupSum || what == Cost::GroupMax) {
       forget(Cost::GroupSum, Cost::Action);
       forget(Cost::Overlap, Cost::Latency);
@@ -145,13 +150,15 @@ std::vector<const CostSetting *> CostModel::inEffect() const {
       kept.erase(kept.lower_bound(first(Cost::Scale)), kept.end());
     } else if (what == Cost::ScaleTime) {
       kept.erase(kept.lower_bound(first(Cost::ScaleAction)), kept.end());
-    } else if (!pipe) {
-      auto own = kept.lower_bound(Key(what, kind, node, std::nullopt));
+    } else if (!link) {
+      // What is said of a pipe stands above links, but not above other pipes.
+      auto own =
+          kept.lower_bound(Key(what, kind, node, std::nullopt, std::nullopt));
       while (own != kept.end() && std::get<0>(own->first) == what &&
              std::get<1>(own->first) == kind && std::get<2>(own->first) == node)
-        own = kept.erase(own);
+        own = !pipe || own->second->link ? kept.erase(own) : std::next(own);
     }
-    kept[Key(what, kind, node, pipe)] = &setting;
+    kept[Key(what, kind, node, link, pipe)] = &setting;
   }
   std::vector<const CostSetting *> result;
   for (const auto &[key, setting] : kept)

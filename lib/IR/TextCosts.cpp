@@ -29,7 +29,8 @@ public:
   }
 
 private:
-  /// `cost F 1`, `cost F "main" [1 2]`, `cost F.mlp 0.5`, `memory limit 80`:
+  /// `cost F 1`, `cost F "main" [1 2]`, `cost F.mlp 0.5`, `latency link 0-1 2`,
+  /// `limit 80`:
   /// see Costs.def.
   void setting(StringRef item) {
     std::vector<StringRef> subjects = costSubjects(item, head.kinds);
@@ -39,9 +40,11 @@ private:
     if (!setting)
       return expected(at, "one of " + llvm::join(subjects, ", "));
     const CostRow &row = rowOf(setting->what);
-    bool isOfStages = row.spread == CostSpread::Stages;
+    bool isOfStages = row.isByStage();
     if (isOfStages && text.peek('"'))
       setting->pipe = pipeName();
+    if (row.spread == CostSpread::Links && text.accept("link "))
+      link(*setting);
     // One value; or a list, where it is known what the values are of.
     bool isList = row.spread != CostSpread::One &&
                   (!isOfStages || setting->pipe) && accept("[");
@@ -61,6 +64,22 @@ private:
         row.spread == CostSpread::Microbatches)
       counted.push_back({head.costs.settings.size(), text.keyRange()});
     head.costs.settings.push_back(std::move(*setting));
+  }
+
+  /// `0-1`: from rank 0 to rank 1.
+  void link(CostSetting &setting) {
+    SourceRange at;
+    auto [from, to] = text.takeWord(at).split('-');
+    uint32_t ranks[2];
+    if (from.getAsInteger(10, ranks[0]) || to.getAsInteger(10, ranks[1]))
+      return expected(at, "two ranks, like `0-1`");
+    for (uint32_t rank : ranks)
+      if (head.numRanks != 0 && rank >= head.numRanks) {
+        diags.report<diag::IrNoRank>(at, rank, head.numRanks);
+        going = false;
+        return;
+      }
+    setting.link = {RankId(ranks[0]), RankId(ranks[1])};
   }
 
   void value(const CostNumber &number, std::vector<int64_t> &values) {

@@ -302,6 +302,9 @@ private:
       item += subject + ' ';
     if (setting.pipe)
       item += pipeName(*setting.pipe) + ' ';
+    if (setting.link)
+      item += fmt::format("link {}-{} ", setting.link->first.value,
+                          setting.link->second.value);
     if (setting.values.size() == 1)
       return line("{}{}", item, row.number.format(setting.values.front()));
     list(item, setting.values,

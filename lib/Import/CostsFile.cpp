@@ -65,21 +65,26 @@ private:
     });
   }
 
-  /// What a setting takes: a number; a list by stage, rank or microbatch; or,
-  /// of stages, either of them by pipe.
+  /// What a setting takes: a number; a list by stage, rank or microbatch; of
+  /// stages, either of them by pipe; or, of messages, a number by ranks.
   void readValues(StringRef what, CostSetting setting) {
-    CostSpread spread = rowOf(setting.what).spread;
+    const CostRow &row = rowOf(setting.what);
+    CostSpread spread = row.spread;
     bool isList = cursor.peek() == '[' || spread == CostSpread::Microbatches;
-    if (spread == CostSpread::Stages && cursor.peek() == '{')
-      return object(what,
-                    [&](StringRef name) { readPipe(what, name, setting); });
+    if (row.isByStage() && cursor.peek() == '{')
+      return object(what, [&](StringRef name) {
+        if (spread == CostSpread::Links && name.contains('-'))
+          readLink(what, name, setting);
+        else
+          readPipe(what, name, setting);
+      });
     if (!isList || spread == CostSpread::One) {
       setting.values = {number(what, setting)};
       return add(std::move(setting));
     }
     setting.values = list(what, setting);
     uint64_t microbatches = head.totalMicrobatches();
-    if (spread == CostSpread::Stages)
+    if (row.isByStage())
       return addToEach(what, setting);
     if (spread == CostSpread::Ranks
             ? checkCount(what, setting.values.size(), head.numRanks,
@@ -100,6 +105,18 @@ private:
     if (count != expected && !cursor.failed())
       diags.report<diag::CostCount>(lastPlace(), what, count, things);
     return count == expected;
+  }
+
+  /// `0-1`: from rank 0 to rank 1.
+  void readLink(StringRef what, StringRef name, CostSetting setting) {
+    auto [from, to] = name.split('-');
+    uint32_t ranks[2];
+    if (from.getAsInteger(10, ranks[0]) || to.getAsInteger(10, ranks[1]) ||
+        ranks[0] >= head.numRanks || ranks[1] >= head.numRanks)
+      return unknown("pipe or pair of ranks", name, {});
+    setting.link = {RankId(ranks[0]), RankId(ranks[1])};
+    setting.values = {number(what, setting)};
+    add(std::move(setting));
   }
 
   void readPipe(StringRef what, StringRef name, CostSetting setting) {

@@ -184,8 +184,15 @@ private:
       return ifElse(tree);
     case P::RuleInsert:
       return insert(to<P::InsertContext>(tree));
-    case P::RuleModel:
-      return model(to<P::ModelContext>(tree));
+    case P::RuleDeclared:
+      return declared(to<P::DeclaredContext>(tree));
+    case P::RuleSetting:
+    case P::RuleScale:
+    case P::RuleTensors:
+    case P::RuleText:
+    case P::RuleWords:
+    case P::RuleNamed:
+      return ofSection(tree);
     default:
       return statement(tree, partsOf(tree));
     }
@@ -262,7 +269,7 @@ private:
           tree, list(to<P::PatternContext>(tree)->names, identifier), body);
     case P::RuleComm:
       return make<CommItem>(
-          tree, list(children(tree), [&](Tree *c) { return commSetting(c); }));
+          tree, list(children(tree), [&](Tree *c) { return words(c); }));
     case P::RuleActionDecl:
       return make<ActionKindItem>(
           tree, name<P::ActionDeclContext>(tree),
@@ -357,75 +364,81 @@ private:
             })};
   }
 
-  CommSetting commSetting(Tree *tree) {
-    auto *ctx = to<P::CommSettingContext>(tree);
-    return {identifier(ctx->name),
-            list(ctx->commValue(), [&](P::CommValueContext *value) {
-              std::string text;
-              for (antlr4::Token *word : value->words)
-                text += textOf(word);
-              return Identifier{context.copy(StringRef(text)), rangeOf(value)};
-            })};
+  // ---- Models and clusters ----
+
+  const Stmt *declared(P::DeclaredContext *ctx) {
+    Identifier name = identifier(ctx->name);
+    ArrayRef<Parameter> params =
+        ctx->name ? parameters(ctx) : ArrayRef<Parameter>();
+    Body items = body(ctx->sectionBody());
+    if (textOf(ctx->what) == "model")
+      return make<ModelItem>(ctx, name, params, items);
+    return make<ClusterItem>(ctx, name, params, items);
   }
 
-  const Stmt *model(P::ModelContext *ctx) {
-    SmallVector<ModelSetting> settings;
-    for (auto *c : ctx->modelSetting())
-      settings.push_back({identifier(c->name),
-                          identifier(c->subject),
-                          identifier(c->node),
-                          identifier(c->inPipe),
-                          identifier(c->variable),
-                          {},
-                          {},
-                          expr(c->expr())});
-    for (auto *c : ctx->modelScale())
-      settings.push_back({identifier(c->name),
-                          identifier(c->subject),
-                          {},
-                          {},
-                          {},
-                          identifier(c->word),
-                          identifier(c->variable),
-                          expr(c->expr())});
-    auto tensor = [&](P::TensorContext *c) {
-      return TensorDecl{
-          identifier(c->name),
-          list(c->dim(), [&](Tree *dim) { return partsOf(dim)[0]; }),
-          identifier(c->type)};
-    };
-    auto tensors = [&](P::ModelTensorsContext *c) {
+  /// A setting of a model or a cluster.
+  const Stmt *ofSection(Tree *tree) {
+    switch (tree->getRuleIndex()) {
+    case P::RuleSetting: {
+      auto *c = to<P::SettingContext>(tree);
+      return make<SettingItem>(c, identifier(c->name), identifier(c->subject),
+                               identifier(c->node), identifier(c->inPipe),
+                               identifier(c->over), identifier(c->variable),
+                               expr(c->expr()));
+    }
+    case P::RuleScale: {
+      auto *c = to<P::ScaleContext>(tree);
+      return make<SettingItem>(c, identifier(c->name), identifier(c->subject),
+                               Identifier{}, Identifier{}, identifier(c->word),
+                               identifier(c->variable), expr(c->expr()));
+    }
+    case P::RuleTensors: {
+      auto *c = to<P::TensorsContext>(tree);
       Parts parts = partsOf(c);
-      return ModelTensors{identifier(c->name),
-                          identifier(c->inPipe),
-                          identifier(c->variable),
-                          parts[0],
-                          parts[1],
-                          list(c->tensor(), tensor)};
-    };
-    return make<ModelItem>(ctx, copy(settings),
-                           list(ctx->modelTensors(), tensors),
-                           list(ctx->modelText(), [&](P::ModelTextContext *c) {
-                             return modelText(c);
-                           }));
+      return make<TensorsItem>(
+          c, identifier(c->name), identifier(c->inPipe),
+          identifier(c->variable), parts[0], parts[1],
+          list(c->tensor(), [&](P::TensorContext *tensor) {
+            return TensorDecl{
+                identifier(tensor->name),
+                list(tensor->dim(), [&](Tree *dim) { return partsOf(dim)[0]; }),
+                identifier(tensor->type)};
+          }));
+    }
+    case P::RuleText:
+      return text(to<P::TextContext>(tree));
+    case P::RuleWords:
+      return words(tree);
+    default: {
+      auto *c = to<P::NamedContext>(tree);
+      return make<NamedItem>(c, identifier(c->what), list(c->names, identifier),
+                             body(c->sectionBody()));
+    }
+    }
   }
 
-  ModelText modelText(P::ModelTextContext *ctx) {
-    SourceRange quoted = rangeOf(ctx->text);
-    ModelText result{
-        identifier(ctx->name),
-        {textOf(ctx->text).drop_front().drop_back(),
-         {quoted.begin.advanced(1), SourceLoc{quoted.end.raw - 1}}},
-        {}};
-    if (result.name.text != "layout")
-      return result;
+  const WordsItem *words(Tree *tree) {
+    auto *ctx = to<P::WordsContext>(tree);
+    return make<WordsItem>(
+        ctx, identifier(ctx->name), list(ctx->entry(), [&](P::EntryContext *w) {
+          std::string text;
+          for (antlr4::Token *part : w->parts)
+            text += textOf(part);
+          return Identifier{context.copy(StringRef(text)), rangeOf(w)};
+        }));
+  }
+
+  const TextItem *text(P::TextContext *ctx) {
+    SourceRange quoted = rangeOf(ctx->value);
+    Identifier name = identifier(ctx->name),
+               value{textOf(ctx->value).drop_front().drop_back(),
+                     {quoted.begin.advanced(1), SourceLoc{quoted.end.raw - 1}}};
     SmallVector<StringRef> stages;
-    if (auto layout =
-            parseLayout(result.text.text, result.text.range.begin, diags))
-      for (const std::string &stage : *layout)
-        stages.push_back(context.copy(stage));
-    result.stages = copy(stages);
-    return result;
+    if (name.text == "layout")
+      if (auto layout = parseLayout(value.text, value.range.begin, diags))
+        for (const std::string &stage : *layout)
+          stages.push_back(context.copy(stage));
+    return make<TextItem>(ctx, name, value, copy(stages));
   }
 
   // ---- Expressions ----

@@ -174,7 +174,7 @@ static bool isList(size_t rule) {
   case ScheduleParser::RuleSchedule:
   case ScheduleParser::RuleBody:
   case ScheduleParser::RulePipe:
-  case ScheduleParser::RuleModel:
+  case ScheduleParser::RuleSectionBody:
   case ScheduleParser::RuleComm:
   case ScheduleParser::RuleActionDecl:
   case ScheduleParser::RuleRuleDecl:
@@ -228,7 +228,8 @@ void SyntaxErrors::recover(antlr4::Parser *parser, std::exception_ptr error) {
   auto *context =
       static_cast<antlr4::ParserRuleContext *>(parser->getRuleContext());
   size_t rule = context->getRuleIndex();
-  bool isUnopenedBody = rule == ScheduleParser::RuleBody &&
+  bool isUnopenedBody = (rule == ScheduleParser::RuleBody ||
+                         rule == ScheduleParser::RuleSectionBody) &&
                         context->getStart() == parser->getCurrentToken();
   if (isList(rule) && !isUnopenedBody)
     return DefaultErrorStrategy::recover(parser, error);

@@ -3,6 +3,7 @@
 #include "BodyCheck.h"
 #include "RuleCheck.h"
 #include "ScheduleCheck.h"
+#include "SectionCheck.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -44,12 +45,24 @@ static void checkFile(const ast::File &file, bool isMain,
   forEach<ast::FunctionItem>(
       file, [&](auto *function) { checkFunction(function, exprs); });
   checkActions(file.items, exprs);
-  forEach<ast::BlockItem>(file,
-                          [&](auto *block) { checkBlock(block, exprs); });
+  forEach<ast::BlockItem>(file, [&](auto *block) { checkBlock(block, exprs); });
   forEach<ast::RuleItem>(file, [&](auto *rule) { checkRule(rule, exprs); });
   forEach<ast::ApplyItem>(file, [&](auto *apply) {
     checkApply(apply, exprs, module.applications);
   });
+  auto section = [&](const auto *item) { // Names of models and of clusters.
+    Section found = checkSection(item, nullptr, words, exprs);
+    found.source = file.source;
+    if (found.name.empty())
+      exprs.diags.report<diag::SectionWithoutName>(item->range, found.word());
+    for (const Section &other : module.sections)
+      if (other.source == file.source && other.name == found.name &&
+          other.isModel() == found.isModel() && !found.name.empty())
+        exprs.names.redefined(item->name, other.range);
+    module.sections.push_back(std::move(found));
+  };
+  forEach<ast::ModelItem>(file, section);
+  forEach<ast::ClusterItem>(file, section);
   llvm::DenseMap<StringRef, SourceRange> schedules;
   for (const ast::Schedule &decl : file.schedules) {
     auto [first, isNew] =

@@ -4,6 +4,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <set>
+
 using namespace ppcc;
 using namespace ppcc::sema;
 using llvm::StringRef;
@@ -12,12 +14,12 @@ namespace {
 
 class CostBuilder {
 public:
-  CostBuilder(const Schedule &schedule, const Limits &limits,
-              Evaluator &evaluator, Head &program, DiagnosticEngine &diags)
-      : schedule(schedule), limits(limits), evaluator(evaluator),
-        program(program), costs(program.costs), diags(diags) {}
+  CostBuilder(const Limits &limits, Evaluator &evaluator, Head &program,
+              DiagnosticEngine &diags)
+      : limits(limits), evaluator(evaluator), program(program),
+        costs(program.costs), diags(diags) {}
 
-  /// What declarations of actions say, which `model` may override.
+  /// What declarations of actions say, which a model may override.
   void ofDeclarations() {
     for (const KindCosts &kind : evaluator.checkedModule().kindCosts) {
       evaluator.clearFailed();
@@ -31,29 +33,69 @@ public:
     }
   }
 
-  /// The settings of `model`.
-  void ofModel() {
-    size_t previous = evaluator.pushFrame(schedule.headerLocals);
-    for (auto [setting, slot] :
-         llvm::zip(schedule.model->settings, schedule.modelSlots)) {
+  void ofSection(const Section &section) {
+    size_t previous = evaluator.pushFrame(section.numLocals);
+    for (auto [item, slot] : section.settings) {
       evaluator.clearFailed();
-      modelSetting(setting, slot);
+      setting(*item, slot);
     }
+    for (const LinkDecl &decl : section.links)
+      link(decl);
     evaluator.popFrame(previous);
   }
 
 private:
-  void modelSetting(const ast::ModelSetting &setting, uint32_t slot) {
+  void setting(const ast::SettingItem &setting, uint32_t slot) {
     CostSetting result = *findSetting(setting, program.kinds);
     const CostRow &row = rowOf(result.what);
-    if (row.spread == CostSpread::Stages)
-      return forEachPipe(setting, slot, std::move(result));
     if (row.spread == CostSpread::Microbatches)
       return scale(setting, slot, std::move(result));
-    if (row.spread == CostSpread::Ranks && !setting.word.text.empty())
+    if (!mayDiffer(setting, row))
+      return;
+    if (row.isByStage())
+      return forEachPipe(setting, slot, std::move(result));
+    if (setting.over.text == "rank")
       return forEachRank(setting, slot, std::move(result));
-    if (isWhole(setting))
-      add(std::move(result), {valueOf(setting, row.number)});
+    add(std::move(result), {valueOf(setting, row.number)});
+  }
+
+  /// What messages take from rank to rank, for those that send some.
+  void link(const LinkDecl &decl) {
+    std::set<std::pair<RankId, RankId>> pairs;
+    forEachEdge(program.pipes, [&](PipeId pipe, StageId from, StageId to) {
+      RankId sender = program.rankOfStage(pipe, from),
+             receiver = program.rankOfStage(pipe, to);
+      if (sender != receiver)
+        pairs.insert({sender, receiver});
+    });
+    for (const ast::SettingItem *setting : decl.settings) {
+      CostSetting result = *findSetting(*setting, program.kinds);
+      evaluator.clearFailed();
+      for (auto [from, to] : pairs) {
+        evaluator.local(decl.from) = {.i = from.value};
+        evaluator.local(decl.to) = {.i = to.value};
+        if (!evaluator.step(setting->name.range))
+          return;
+        result.link = {from, to};
+        add(result, {valueOf(*setting, rowOf(result.what).number)});
+        if (evaluator.failed())
+          break;
+      }
+    }
+  }
+
+  void forEachRank(const ast::SettingItem &setting, uint32_t slot,
+                   CostSetting result) {
+    std::vector<int64_t> values;
+    for (uint32_t rank = 0; rank != program.numRanks; ++rank) {
+      evaluator.local(slot) = {.i = rank};
+      if (!evaluator.step(setting.name.range))
+        return;
+      values.push_back(valueOf(setting, rowOf(result.what).number));
+      if (evaluator.failed())
+        return;
+    }
+    add(std::move(result), std::move(values));
   }
 
   void add(CostSetting setting, std::vector<int64_t> values) {
@@ -61,7 +103,7 @@ private:
     costs.settings.push_back(std::move(setting));
   }
 
-  void scale(const ast::ModelSetting &setting, uint32_t slot,
+  void scale(const ast::SettingItem &setting, uint32_t slot,
              CostSetting result) {
     numFactors += program.totalMicrobatches();
     if (numFactors > limits.maxActions) {
@@ -93,20 +135,24 @@ private:
     return factor.value_or(0);
   }
 
-  static bool isByStage(const ast::ModelSetting &setting) {
-    return !setting.pipe.text.empty() || !setting.stageVariable.text.empty();
+  static bool isByStage(const ast::SettingItem &setting) {
+    return !setting.pipe.text.empty() || !setting.over.text.empty();
   }
 
-  /// Reports a setting that cannot differ from stage to stage, but does.
-  bool isWhole(const ast::ModelSetting &setting) {
-    for (const ast::Identifier &name : {setting.pipe, setting.stageVariable})
-      if (!name.text.empty()) {
-        diags.report<diag::CostIsOne>(name.range, nameOf(setting));
-        return false;
-      }
-    return true;
+  /// Reports a setting that differs between what it cannot.
+  bool mayDiffer(const ast::SettingItem &setting, const CostRow &row) {
+    auto check = [&](const ast::Identifier &name, bool may, StringRef things) {
+      if (!name.text.empty() && !may)
+        diags.report<diag::CostIsOne>(name.range, nameOf(setting), things);
+      return name.text.empty() || may;
+    };
+    bool isRank = setting.over.text == "rank";
+    return check(setting.pipe, row.isByStage(), "pipes") &&
+           check(setting.over,
+                 isRank ? row.spread == CostSpread::Ranks : row.isByStage(),
+                 isRank ? "ranks" : "stages");
   }
-  static std::string nameOf(const ast::ModelSetting &setting) {
+  static std::string nameOf(const ast::SettingItem &setting) {
     std::string name = setting.name.text.str();
     if (!setting.subject.text.empty())
       name += " " + setting.subject.text.str();
@@ -115,27 +161,12 @@ private:
     return name;
   }
 
-  /// Adds a setting with a value for each rank.
-  void forEachRank(const ast::ModelSetting &setting, uint32_t slot,
-                   CostSetting result) {
-    std::vector<int64_t> values;
-    for (uint32_t rank = 0; rank != program.numRanks; ++rank) {
-      evaluator.local(slot) = {.i = rank};
-      if (!evaluator.step(setting.name.range))
-        return;
-      values.push_back(valueOf(setting, rowOf(result.what).number));
-      if (evaluator.failed())
-        return;
-    }
-    add(std::move(result), std::move(values));
-  }
-
   /// Adds the values of a setting: one for all, or for each pipe that it speaks
   /// of one or as many as there are stages.
-  void forEachPipe(const ast::ModelSetting &setting, uint32_t slot,
+  void forEachPipe(const ast::SettingItem &setting, uint32_t slot,
                    CostSetting result) {
     const CostNumber &number = rowOf(result.what).number;
-    bool byStage = !setting.stageVariable.text.empty();
+    bool byStage = !setting.over.text.empty();
     if (!isByStage(setting))
       return add(std::move(result), {valueOf(setting, number)});
     for (auto [i, pipe] : llvm::enumerate(program.pipes)) {
@@ -159,7 +190,7 @@ private:
   }
 
   /// The value of a setting; 0, and a report, when it is none.
-  int64_t valueOf(const ast::ModelSetting &setting, const CostNumber &number) {
+  int64_t valueOf(const ast::SettingItem &setting, const CostNumber &number) {
     return number.scale.places == cost::scale.places
                ? timeOf(setting.value)
                : amountOf(setting.value, nameOf(setting), number);
@@ -205,7 +236,6 @@ private:
     return amount.value_or(0);
   }
 
-  const Schedule &schedule;
   const Limits &limits;
   Evaluator &evaluator;
   Head &program;
@@ -216,12 +246,13 @@ private:
 
 } // namespace
 
-void sema::evaluateCosts(const Schedule &schedule, const Limits &limits,
+void sema::evaluateDeclaredCosts(Evaluator &evaluator, Head &program,
+                                 DiagnosticEngine &diags) {
+  CostBuilder({}, evaluator, program, diags).ofDeclarations();
+}
+
+void sema::evaluateCosts(const Section &section, const Limits &limits,
                          Evaluator &evaluator, Head &program,
                          DiagnosticEngine &diags) {
-  size_t before = diags.errorCount();
-  CostBuilder builder(schedule, limits, evaluator, program, diags);
-  builder.ofDeclarations();
-  if (diags.errorCount() == before && schedule.model)
-    builder.ofModel();
+  CostBuilder(limits, evaluator, program, diags).ofSection(section);
 }

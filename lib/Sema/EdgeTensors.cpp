@@ -15,7 +15,7 @@ constexpr uint64_t maxTensors = 1u << 20;
 
 /// What is said of the tensors of a stage, and where; nothing without a clause.
 struct StageTensors {
-  const ast::ModelTensors *clause = nullptr;
+  const ast::TensorsItem *clause = nullptr;
   std::vector<Tensor> tensors;
 
   /// The place of the tensor in `clause`, or its size.
@@ -33,20 +33,18 @@ struct StageTensors {
 
 class TensorBuilder {
 public:
-  TensorBuilder(const Schedule &schedule, Evaluator &evaluator, Head &program,
+  TensorBuilder(const Section &model, Evaluator &evaluator, Head &program,
                 DiagnosticEngine &diags)
-      : schedule(schedule), evaluator(evaluator), program(program),
-        diags(diags) {}
+      : model(model), evaluator(evaluator), program(program), diags(diags) {}
 
   void build() {
     for (Pipe &pipe : program.pipes) {
       size_t before = diags.errorCount();
       outputs.assign(pipe.numStages(), {});
       inputs.assign(pipe.numStages(), {});
-      size_t previous = evaluator.pushFrame(schedule.headerLocals);
-      for (auto [clause, slot] :
-           llvm::zip(schedule.model->tensors, schedule.tensorSlots))
-        evaluate(clause, slot, pipe);
+      size_t previous = evaluator.pushFrame(model.numLocals);
+      for (auto [clause, slot] : model.tensors)
+        evaluate(*clause, slot, pipe);
       evaluator.popFrame(previous);
       if (diags.errorCount() == before)
         connect(pipe);
@@ -54,7 +52,7 @@ public:
   }
 
 private:
-  void evaluate(const ast::ModelTensors &clause, uint32_t slot,
+  void evaluate(const ast::TensorsItem &clause, uint32_t slot,
                 const Pipe &pipe) {
     if (!clause.pipe.text.empty() && clause.pipe.text != pipe.name)
       return;
@@ -78,7 +76,7 @@ private:
 
   /// Counts tensors of stages and edges; false, and reported, when they are too
   /// many.
-  bool count(const ast::ModelTensors &clause, size_t tensors) {
+  bool count(const ast::TensorsItem &clause, size_t tensors) {
     numTensors += tensors;
     if (numTensors > maxTensors &&
         evaluator.fail(diag::OutOfRange, clause.name.range))
@@ -191,7 +189,7 @@ private:
                    "what stage {} gives", source.value);
   }
 
-  const Schedule &schedule;
+  const Section &model;
   Evaluator &evaluator;
   Head &program;
   DiagnosticEngine &diags;
@@ -201,8 +199,8 @@ private:
 
 } // namespace
 
-void sema::addTensors(const Schedule &schedule, Evaluator &evaluator,
-                      Head &program, DiagnosticEngine &diags) {
-  if (!schedule.model->tensors.empty())
-    TensorBuilder(schedule, evaluator, program, diags).build();
+void sema::addTensors(const Section &model, Evaluator &evaluator, Head &program,
+                      DiagnosticEngine &diags) {
+  if (!model.tensors.empty())
+    TensorBuilder(model, evaluator, program, diags).build();
 }

@@ -6,12 +6,12 @@
 
 namespace ppcc::sema {
 
-/// Evaluates `output` and `input` of the schedule's model and fills
+/// Evaluates `output` and `input` of a model and fills
 /// Pipe::tensors: a stage takes each of its inputs, by name, from the last of
 /// the stages it reads that gives it, and all that they give where nothing is
 /// said of its inputs. Reports inputs that nobody gives, or that differ.
 /// O(stages + edges, each times its tensors).
-void addTensors(const Schedule &schedule, Evaluator &evaluator, Head &program,
+void addTensors(const Section &model, Evaluator &evaluator, Head &program,
                 DiagnosticEngine &diags);
 
 } // namespace ppcc::sema

@@ -52,9 +52,9 @@ public:
   void costs() {
     if (!schedule.model)
       return;
-    for (const ast::ModelSetting &setting : schedule.model->settings)
-      if (!setting.node.text.empty())
-        cost(setting);
+    for (const auto &[setting, slot] : schedule.model->settings)
+      if (!setting->node.text.empty())
+        cost(*setting);
   }
 
 private:
@@ -193,7 +193,7 @@ private:
   }
 
   /// A cost is of the nodes of that name in all actions.
-  void cost(const ast::ModelSetting &setting) {
+  void cost(const ast::SettingItem &setting) {
     NodeName wanted{setting.subject.text, setting.node.text};
     for (const NodeNames *names : {&ofLayers, &ofStage})
       for (const auto &[action, known] : *names)

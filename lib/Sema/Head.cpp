@@ -87,46 +87,32 @@ private:
 
 class HeadEvaluator {
 public:
-  HeadEvaluator(const Schedule &schedule, Evaluator &evaluator, Head &program,
-                DiagnosticEngine &diags)
-      : schedule(schedule), module(evaluator.checkedModule()),
-        evaluator(evaluator), program(program), diags(diags),
-        unknown(schedule.numGlobals), doubted(schedule.numGlobals) {}
+  HeadEvaluator(const Declaration &declaration, const Schedule *schedule,
+                Evaluator &evaluator, Head &program, DiagnosticEngine &diags)
+      : declaration(declaration), schedule(schedule),
+        module(evaluator.checkedModule()), evaluator(evaluator),
+        program(program), diags(diags), unknown(declaration.numGlobals),
+        doubted(declaration.numGlobals) {}
 
-  void bind(ArrayRef<ParamValue> values) {
-    std::vector<StringRef> names;
-    for (const ScheduleParam &param : schedule.params)
-      names.push_back(param.decl->name.text);
-    std::vector<const ParamValue *> given(names.size());
-    for (const ParamValue &value : values) {
-      auto found = llvm::find(names, value.name);
-      if (found == names.end())
-        diags.report<diag::UnknownParameter>(Place("-D " + value.name),
-                                             program.name, value.name,
-                                             didYouMean(value.name, names));
-      else if (const ParamValue *&place = given[found - names.begin()])
-        diags.report<diag::ParameterGivenTwice>(Place("-D " + value.name),
-                                                value.name);
-      else
-        place = &value;
-    }
-    for (size_t i = 0; i != names.size(); ++i) {
-      const ScheduleParam &param = schedule.params[i];
-      std::optional<Value> value = valueOf(param, given[i]);
+  /// `values` are those that are given, null for the default.
+  void bind(ArrayRef<const ParamValue *> values) {
+    for (size_t i = 0; i != declaration.params.size(); ++i) {
+      const ScheduleParam &param = declaration.params[i];
+      std::optional<Value> value = valueOf(param, values[i]);
       if (!value)
         unknown.set(i);
       evaluator.globals[i] = value.value_or(Value{.i = 0});
-      program.params.push_back({names[i].str(), typeName(param.type).str(),
+      program.params.push_back({nameOf(param), typeName(param.type).str(),
                                 text(param.type, evaluator.globals[i])});
     }
   }
 
   void evaluate() {
     size_t before = diags.errorCount(), nextLet = 0;
-    for (const ast::Stmt *item : schedule.header) {
+    for (const ast::Stmt *item : declaration.header) {
       evaluator.clearFailed();
       if (auto *l = dyn_cast<ast::LetStmt>(item)) {
-        let(*l, schedule.letSlots[nextLet++]);
+        let(*l, declaration.letSlots[nextLet++]);
       } else if (auto *r = dyn_cast<ast::RequireItem>(item)) {
         require(*r);
       } else if (diags.errorCount() != before) {
@@ -142,6 +128,17 @@ public:
   }
 
 private:
+  /// With `model.` in front where the schedule has a parameter of that name.
+  std::string nameOf(const ScheduleParam &param) const {
+    std::string name = param.decl->name.text.str();
+    bool isTaken = llvm::any_of(program.params, [&](const ProgramParam &other) {
+      return other.name == name;
+    });
+    if (schedule || !isTaken)
+      return name;
+    return static_cast<const Section &>(declaration).word().str() + "." + name;
+  }
+
   /// Nothing, and a report, when there is none; no report when the default
   /// follows from a parameter that has none.
   std::optional<Value> valueOf(const ScheduleParam &param,
@@ -203,12 +200,13 @@ private:
     Type type = evaluator.type(name);
     if (type != Type::Pipe)
       return text(type, value);
-    size_t i = value.i, pipes = schedule.pipes.size();
-    return i < pipes ? schedule.pipes[i].name.str()
-                     : schedule.modules[i - pipes].item->name.text.str();
+    size_t i = value.i, pipes = schedule->pipes.size();
+    return i < pipes ? schedule->pipes[i].name.str()
+                     : schedule->modules[i - pipes].item->name.text.str();
   }
 
-  const Schedule &schedule;
+  const Declaration &declaration;
+  const Schedule *schedule; ///< Null for a model or a cluster.
   const Module &module;
   Evaluator &evaluator;
   Head &program;
@@ -220,11 +218,61 @@ private:
 
 } // namespace
 
-void sema::evaluateHead(const Schedule &schedule, ArrayRef<ParamValue> values,
+/// The parameters that `-D NAME=VALUE` may mean: `model.NAME` are those of the
+/// model alone.
+static std::vector<std::pair<size_t, size_t>>
+candidates(StringRef name, ArrayRef<Owner> owners) {
+  std::vector<std::pair<size_t, size_t>> found;
+  for (auto [i, owner] : llvm::enumerate(owners))
+    for (auto [j, param] : llvm::enumerate(owner.declaration->params))
+      if (param.decl->name.text == name ||
+          name == (owner.word + "." + param.decl->name.text).str())
+        found.push_back({i, j});
+  return found;
+}
+
+std::vector<GivenValues> sema::shareOut(ArrayRef<ParamValue> values,
+                                        ArrayRef<Owner> owners,
+                                        DiagnosticEngine &diags) {
+  std::vector<GivenValues> given;
+  std::vector<StringRef> names;
+  for (const Owner &owner : owners) {
+    given.emplace_back(owner.declaration->params.size());
+    for (const ScheduleParam &param : owner.declaration->params)
+      names.push_back(param.decl->name.text);
+  }
+  for (const ParamValue &value : values) {
+    Place place("-D " + value.name);
+    auto found = candidates(value.name, owners);
+    if (found.empty()) {
+      diags.report<diag::UnknownParameter>(
+          place, owners.front().declaration->name, value.name,
+          didYouMean(value.name, names));
+    } else if (found.size() > 1) {
+      StringRef other = owners[found[1].first].word;
+      diags
+          .report<diag::WhoseParameter>(place, owners[found[0].first].word,
+                                        other, value.name)
+          .note({}, "write `-D {}.{}={}`", other, value.name, value.value);
+    } else if (const ParamValue *&at = given[found[0].first][found[0].second]) {
+      diags.report<diag::ParameterGivenTwice>(place, value.name);
+    } else {
+      at = &value;
+    }
+  }
+  return given;
+}
+
+bool sema::hasParameter(StringRef name, ArrayRef<Owner> owners) {
+  return !candidates(name, owners).empty();
+}
+
+void sema::evaluateHead(const Declaration &declaration,
+                        const Schedule *schedule, const GivenValues &values,
                         Evaluator &evaluator, Head &program,
                         DiagnosticEngine &diags) {
   size_t before = diags.errorCount();
-  HeadEvaluator head(schedule, evaluator, program, diags);
+  HeadEvaluator head(declaration, schedule, evaluator, program, diags);
   head.bind(values);
   if (diags.errorCount() == before)
     head.evaluate();

@@ -11,17 +11,16 @@ using namespace ppcc::sema;
 using llvm::ArrayRef;
 using llvm::StringRef;
 
-/// The layout given from outside, or the schedule's; gives its place.
-static Place takeLayout(const Schedule &schedule,
+/// The layout given from outside, or the model's; gives its place.
+static Place takeLayout(const Section *model,
                         const std::vector<std::string> *given,
                         Evaluator &evaluator, Head &program) {
   Place place;
-  if (schedule.model)
-    for (const ast::ModelText &text : schedule.model->texts) {
-      place = text.text.range;
-      for (StringRef stage : text.stages)
-        program.stageLayers.push_back(stage.str());
-    }
+  if (model && model->layout) {
+    place = model->layout->text.range;
+    for (StringRef stage : model->layout->stages)
+      program.stageLayers.push_back(stage.str());
+  }
   if (given) {
     program.stageLayers = *given;
     place = Place("--layout");
@@ -49,17 +48,51 @@ static BoundRule bind(const Rule &rule, const Application &application,
   return result;
 }
 
+std::vector<Owner> sema::ownersOf(const Selection &selection) {
+  std::vector<Owner> owners{{"schedule", selection.schedule}};
+  for (const Section *section : {selection.model, selection.cluster})
+    if (section)
+      owners.push_back({section->word(), section});
+  return owners;
+}
+
+namespace {
+
+/// A model or a cluster with its globals, while it is evaluated.
+class SectionScope {
+public:
+  SectionScope(const Section &section, Evaluator &evaluator)
+      : globals(evaluator.globals), isOwn(!section.name.empty()) {
+    if (isOwn)
+      outer = std::exchange(globals,
+                            std::vector(section.numGlobals, Value{.i = 0}));
+  }
+  ~SectionScope() {
+    if (isOwn)
+      globals = std::move(outer);
+  }
+  SectionScope(const SectionScope &) = delete;
+
+private:
+  std::vector<Value> &globals;
+  std::vector<Value> outer;
+  bool isOwn;
+};
+
+} // namespace
+
 std::optional<Instance>
-sema::instantiate(const Schedule &schedule, ArrayRef<ParamValue> values,
+sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
                   const std::vector<std::string> *layout, const Limits &limits,
                   Evaluator &evaluator, DiagnosticEngine &diags) {
+  const Schedule &schedule = *selection.schedule;
   const Module &module = evaluator.checkedModule();
   Instance instance;
   instance.schedule = &schedule;
   Head &program = instance.program;
   program.name = schedule.decl->name.text.str();
   program.kinds = module.kinds;
-  Place layoutPlace = takeLayout(schedule, layout, evaluator, program);
+  Place layoutPlace = takeLayout(selection.model, layout, evaluator, program);
   evaluator.globals.assign(schedule.numGlobals, Value{.i = 0});
   // Values of type `pipe` are numbers: the pipes, then the modules.
   int64_t next = 0;
@@ -71,13 +104,24 @@ sema::instantiate(const Schedule &schedule, ArrayRef<ParamValue> values,
 
   size_t before = diags.errorCount();
   auto isGood = [&] { return diags.errorCount() == before; };
-  evaluateHead(schedule, values, evaluator, program, diags);
+  std::vector<Owner> owners = ownersOf(selection);
+  std::vector<GivenValues> given = shareOut(values, owners, diags);
+  evaluateHead(schedule, &schedule, given.front(), evaluator, program, diags);
   if (isGood())
     evaluatePipes(schedule, layoutPlace, limits, evaluator, instance, diags);
   if (isGood())
-    evaluateCosts(schedule, limits, evaluator, program, diags);
-  if (isGood() && schedule.model)
-    addTensors(schedule, evaluator, program, diags);
+    evaluateDeclaredCosts(evaluator, program, diags);
+  auto evaluate = [&](const Section &section, const GivenValues &values) {
+    SectionScope scope(section, evaluator);
+    evaluateHead(section, nullptr, values, evaluator, program, diags);
+    if (isGood())
+      evaluateCosts(section, limits, evaluator, program, diags);
+    if (isGood())
+      addTensors(section, evaluator, program, diags);
+  };
+  for (size_t i = 1; i != owners.size(); ++i)
+    if (isGood())
+      evaluate(*static_cast<const Section *>(owners[i].declaration), given[i]);
   if (isGood() && schedule.graph)
     buildGraphs(schedule, limits, evaluator, program, diags);
   if (isGood())
@@ -94,8 +138,8 @@ sema::instantiate(const Schedule &schedule, ArrayRef<ParamValue> values,
 ArrayRef<ast::Identifier> sema::commSetting(const Schedule &schedule,
                                             StringRef name) {
   if (schedule.comm)
-    for (const ast::CommSetting &setting : schedule.comm->settings)
-      if (setting.name.text == name)
-        return setting.values;
+    for (const ast::WordsItem *setting : schedule.comm->settings)
+      if (setting->name.text == name)
+        return setting->values;
   return {};
 }

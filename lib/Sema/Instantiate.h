@@ -5,10 +5,21 @@
 
 namespace ppcc::sema {
 
+/// The values that are given to parameters; null for the default.
+using GivenValues = std::vector<const ParamValue *>;
+
+/// Finds out which parameters are meant, of each owner. Reports what is
+/// unknown, given twice, or of several owners.
+std::vector<GivenValues> shareOut(llvm::ArrayRef<ParamValue> values,
+                                  llvm::ArrayRef<Owner> owners,
+                                  DiagnosticEngine &diags);
+
 /// Gives the parameters their values, and evaluates what the head says of
-/// itself: `let`, `require`, `ranks` and `backward`.
-void evaluateHead(const Schedule &schedule, llvm::ArrayRef<ParamValue> values,
-                  Evaluator &evaluator, Head &program, DiagnosticEngine &diags);
+/// itself: `let`, `require` and, of a schedule, `ranks` and `backward`.
+/// `schedule` is null for a model or a cluster.
+void evaluateHead(const Declaration &declaration, const Schedule *schedule,
+                  const GivenValues &values, Evaluator &evaluator,
+                  Head &program, DiagnosticEngine &diags);
 
 /// Evaluates the pipes and the modules: where stages are, their edges, their
 /// microbatches. `layout` is where the layout is given.
@@ -16,8 +27,12 @@ void evaluatePipes(const Schedule &schedule, const Place &layout,
                    const Limits &limits, Evaluator &evaluator,
                    Instance &instance, DiagnosticEngine &diags);
 
-/// Evaluates the costs of declared actions and those of `model`.
-void evaluateCosts(const Schedule &schedule, const Limits &limits,
+/// Evaluates the costs that declarations of actions tell.
+void evaluateDeclaredCosts(Evaluator &evaluator, Head &program,
+                           DiagnosticEngine &diags);
+
+/// Evaluates the costs of a model or a cluster.
+void evaluateCosts(const Section &section, const Limits &limits,
                    Evaluator &evaluator, Head &program,
                    DiagnosticEngine &diags);
 

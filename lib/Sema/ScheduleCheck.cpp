@@ -2,7 +2,9 @@
 
 #include "BodyCheck.h"
 #include "GraphCheck.h"
+#include "HeadCheck.h"
 #include "RuleCheck.h"
+#include "SectionCheck.h"
 #include "Settings.h"
 #include "ppcc/Support/Suggest.h"
 
@@ -17,19 +19,6 @@ using llvm::dyn_cast;
 using llvm::StringRef;
 
 namespace {
-
-/// Reports a second item of a kind that stands once.
-template <class T>
-bool once(const T *&place, const T *item, StringRef what,
-          DiagnosticEngine &diags) {
-  if (!place) {
-    place = item;
-    return true;
-  }
-  diags.report<diag::DuplicateItem>(item->range, what)
-      .note(place->range, "the first is here");
-  return false;
-}
 
 /// Checks what stands in a pipe, or in a schedule with one pipe.
 class PipeChecker {
@@ -144,13 +133,15 @@ public:
       : decl(decl), words(words), exprs(exprs), module(exprs.module),
         diags(exprs.diags), names(exprs.names) {
     schedule.decl = &decl;
+    schedule.name = decl.name.text;
+    schedule.range = decl.name.range;
   }
 
   Schedule check() {
     Names::FrameScope frame(names, {});
     names.numGlobals = 0;
     names.announce(decl.items);
-    params();
+    checkParameters(decl.params, schedule, exprs);
     PipeDecl main;
     main.name = "main";
     main.range = decl.name.range;
@@ -189,39 +180,11 @@ public:
   }
 
 private:
-  void params() {
-    for (const ast::Parameter &param : decl.params) {
-      Type declared = exprs.declaredType(param.type, Type::Error);
-      if (param.type.text.empty())
-        diags.report<diag::ExpectedToken>(
-            param.name.range,
-            "a type behind the name of a parameter, like `: int`");
-      else if (declared == Type::Pipe)
-        diags.report<diag::TypeMismatch>(param.type.range, "a parameter",
-                                         "int, bool or float", "pipe");
-      if (param.defaultValue)
-        exprs.expect(param.defaultValue, declared, "the default value");
-      schedule.params.push_back({&param, declared});
-      names.defineGlobal(param.name, declared);
-    }
-  }
-
   /// False for what belongs to a pipe.
   bool item(const ast::Stmt *item) {
+    if (checkHeadItem(item, schedule, exprs))
+      return true;
     switch (item->kind) {
-    case StmtKind::Let: {
-      auto *let = cast<ast::LetStmt>(item);
-      Type type = exprs.check(let->value);
-      schedule.header.push_back(let);
-      schedule.letSlots.push_back(
-          names.defineGlobal(let->name, type, Symbol::Binder::Let));
-      return true;
-    }
-    case StmtKind::Require:
-      exprs.expect(cast<ast::RequireItem>(item)->condition, Type::Bool,
-                   "the condition of `require`");
-      schedule.header.push_back(item);
-      return true;
     case StmtKind::Ranks:
       exprs.expect(cast<ast::RanksItem>(item)->count, Type::Int,
                    "the number of ranks");
@@ -234,16 +197,10 @@ private:
       if (once(backward, cast<ast::BackwardItem>(item), "`backward`"))
         schedule.header.push_back(item);
       return true;
-    case StmtKind::Function:
-      checkFunction(cast<ast::FunctionItem>(item), exprs);
-      return true;
-    case StmtKind::Block:
-      checkBlock(cast<ast::BlockItem>(item), exprs);
-      return true;
     case StmtKind::Model:
-      if (once(schedule.model, cast<ast::ModelItem>(item), "`model`"))
-        checkModel(schedule, exprs);
-      return true;
+      return section(item, schedule.model);
+    case StmtKind::Cluster:
+      return section(item, schedule.cluster);
     case StmtKind::Comm:
       if (once(schedule.comm, cast<ast::CommItem>(item), "`comm`"))
         checkComm(*schedule.comm, words, diags);
@@ -280,7 +237,15 @@ private:
   }
 
   template <class T> bool once(const T *&place, const T *item, StringRef what) {
-    return ::once(place, item, what, diags);
+    return sema::once(place, item, what, diags);
+  }
+
+  bool section(const ast::Stmt *item, std::optional<Section> &place) {
+    const ast::Stmt *first = place ? place->item : nullptr;
+    Section section = checkSection(item, &schedule, words, exprs);
+    if (once(first, item, fmt::format("`{}`", section.word())))
+      place = std::move(section);
+    return true;
   }
 
   void onRank() {

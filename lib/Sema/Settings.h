@@ -1,19 +1,35 @@
-// Checks the settings of `model { }` and `comm { }` against their tables.
+// Checks settings against their tables.
 #pragma once
 
 #include "ExprCheck.h"
 #include "ppcc/IR/Costs.h"
 
+#include "llvm/ADT/StringMap.h"
+
 namespace ppcc::sema {
 
-/// What a setting of `model` sets, without values; nothing when its name and
-/// subject name nothing.
-std::optional<CostSetting> findSetting(const ast::ModelSetting &setting,
-                                       const KindTable &kinds);
+/// The settings of one section.
+class SettingNames {
+public:
+  SettingNames(llvm::StringRef section, DiagnosticEngine &diags)
+      : section(section), diags(diags) {}
 
-/// Checks names, subjects and values, and that no setting of `model` stands
-/// twice; gives slots to the variables.
-void checkModel(Schedule &schedule, ExprChecker &exprs);
+  /// The number of a setting; nothing, and a report, when there is none.
+  std::optional<size_t> find(llvm::ArrayRef<llvm::StringRef> names,
+                             const ast::Identifier &name);
+  /// Reports `key` when it has come before.
+  void once(llvm::StringRef key, SourceRange range);
+
+private:
+  llvm::StringRef section;
+  DiagnosticEngine &diags;
+  llvm::StringMap<SourceRange> seen;
+};
+
+/// What a setting of a model or a cluster sets, without values; nothing when
+/// its name and subject name nothing.
+std::optional<CostSetting> findSetting(const ast::SettingItem &setting,
+                                       const KindTable &kinds);
 
 /// Checks names and values, and that no setting of `comm` stands twice.
 void checkComm(const ast::CommItem &item, const CommWords &words,

@@ -410,6 +410,10 @@ private:
     WrittenHead head;
     head.name = asked.name;
     head.comm = commSettings(comm);
+    std::vector<StringRef> transports;
+    for (const Transport &transport : asked.request.comm.transports)
+      transports.push_back(transport.name);
+    head.transports = llvm::join(transports, ", ");
     return head;
   }
 
@@ -421,6 +425,8 @@ private:
     request.params.clear();
     request.schedule.clear();
     request.layout.clear();
+    request.model.clear(); // The text has what they say.
+    request.cluster.clear();
     return compile(request, to);
   }
 
@@ -430,12 +436,6 @@ private:
   commSettings(std::optional<CommOrder> chosen) const {
     std::vector<std::string> settings;
     const CommRequest &comm = asked.request.comm;
-    if (!comm.transports.empty()) {
-      std::vector<std::string> names;
-      for (const Transport &transport : comm.transports)
-        names.push_back(transport.name);
-      settings.push_back("transport " + llvm::join(names, ", "));
-    }
     std::optional<CommOrder> order = comm.order ? comm.order : chosen;
     if (order && *order != CommOrder::None)
       for (const CommOrderInfo &info : commOrders())

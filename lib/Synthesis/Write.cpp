@@ -115,7 +115,8 @@ public:
     line(fmt::format("ranks {};", program.numRanks()));
     for (PipeId pipe : program.pipeIds())
       writePipe(pipe);
-    writeModel();
+    writeCosts(CostOwner::Model, "model");
+    writeCosts(CostOwner::Cluster, "cluster");
     if (!head.comm.empty()) {
       open("comm");
       for (const std::string &setting : head.comm)
@@ -186,10 +187,20 @@ private:
     line(fmt::format("stage s on rank {};", formula(map, "s")));
   }
 
-  void writeModel() {
+  void writeCosts(CostOwner owner, StringRef section) {
     std::vector<std::string> lines;
+    std::map<StringRef, std::string> links; // By what is said of them.
     for (const CostSetting *setting : program.costs().inEffect()) {
       const CostRow &row = rowOf(setting->what);
+      if (row.owner != owner)
+        continue;
+      if (setting->link) {
+        links[row.item] +=
+            fmt::format("a == {} and b == {} ? {} : ",
+                        setting->link->first.value, setting->link->second.value,
+                        row.number.format(setting->values.front()));
+        continue;
+      }
       std::string name = row.item.str();
       if (!row.subject.empty())
         name += " " + subjectOf(*setting, program.kinds());
@@ -205,11 +216,19 @@ private:
                       isList ? formula(setting->values, variable, number)
                              : number(setting->values.front())));
     }
-    if (lines.empty())
+    if (owner == CostOwner::Cluster && !head.transports.empty())
+      lines.push_back("transport " + head.transports + ";");
+    if (lines.empty() && links.empty())
       return;
-    open("model");
+    open(section.str());
     for (const std::string &one : lines)
       line(one);
+    if (!links.empty()) {
+      open("link a, b");
+      for (const auto &[item, value] : links)
+        line(fmt::format("{} = {}1;", item, value));
+      close();
+    }
     close();
   }
 

@@ -24,8 +24,9 @@ schedule s(P: int = 2, M: int = 2 * P, deep: bool = P > 2, share: float = 1e-3) 
   }
   fn g() = 1;
   block c() { }
-  model { cost F = 1.5; cost overlap pipe up stage s = s / 2; memory limit = 80; latency = 0.1; }
-  comm { transport stream-per-edge, buffered:4; order none; prefetch 2; }
+  model { cost F = 1.5; cost overlap pipe up stage s = s / 2; }
+  cluster { limit = 80; latency = 0.1; transport stream-per-edge, buffered:4; }
+  comm { order none; prefetch 2; }
   on rank r { }
 }
 //      CHECK:File
@@ -64,10 +65,11 @@ schedule s(P: int = 2, M: int = 2 * P, deep: bool = P > 2, share: float = 1e-3) 
 // CHECK-NEXT:    Model
 // CHECK-NEXT:      Setting cost F = 1.5
 // CHECK-NEXT:      Setting cost overlap pipe up stage s = s / 2
-// CHECK-NEXT:      Setting memory limit = 80
+// CHECK-NEXT:    Cluster
+// CHECK-NEXT:      Setting limit = 80
 // CHECK-NEXT:      Setting latency = 0.1
-// CHECK-NEXT:    Comm
 // CHECK-NEXT:      Setting transport stream-per-edge buffered:4
+// CHECK-NEXT:    Comm
 // CHECK-NEXT:      Setting order none
 // CHECK-NEXT:      Setting prefetch 2
 // CHECK-NEXT:    OnRank r

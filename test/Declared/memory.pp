@@ -20,6 +20,6 @@
 // LIMIT: error: rank 0 holds 3 at 3, more than the limit of 2 [E1010]
 schedule memory(M: int = 4, limit: int = 100) {
   ranks 1; microbatches M; placement linear;
-  model { memory limit = limit; }
+  cluster { limit = limit; }
   on rank r { repeat M { F; } repeat M { B; } }
 }

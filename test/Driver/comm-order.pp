@@ -6,7 +6,7 @@
 
 schedule s() {
   ranks 2; microbatches 1; placement linear;
-  comm { order none; transport stream-per-edge, stream-per-peer, buffered:2, rendezvous; fuse none; prefetch 2; }
+  cluster { transport stream-per-edge, stream-per-peer, buffered:2, rendezvous; } comm { order none; fuse none; prefetch 2; }
   // CHECK: rank 0: 0F0 0B0
   // SWEEP: rank 0: 0F0 0SEND_F0 0RECV_B0 0B0
   on rank r { F; B; }

@@ -8,7 +8,7 @@
 // RUN: sed 's/placement/comm { preconnect off; } placement/' %s > %t.off.pp
 // RUN: ppcc %t.off.pp --emit=ir | FileCheck %s --check-prefix=OFF
 // RUN: ppcc %t.off.pp --emit=ir --preconnect=auto | FileCheck %s --check-prefix=ON
-// RUN: sed 's/placement/comm { preconnect on; transport buffered; } placement/' %s > %t.on.pp
+// RUN: sed 's/placement/cluster { transport buffered; } comm { preconnect on; } placement/' %s > %t.on.pp
 // RUN: ppcc %t.on.pp --emit=ir | FileCheck %s --check-prefix=ON
 // ON:      preconnect [0-1 1-2]{{$}}
 // OFF:     program

@@ -29,6 +29,6 @@ schedule pair() {
   ranks 2;
   microbatches 1;
   placement linear;
-  comm { transport rendezvous, buffered:2; }
+  cluster { transport rendezvous, buffered:2; }
   on rank r { F; B; }
 }

@@ -14,7 +14,7 @@ schedule words() {
     scale F = 2;
     // CHECK: words.pp:[[#@LINE+1]]:11: error: expected `microbatch` behind `scale` [E0344]
     scale other m = 2;
-    // CHECK: words.pp:[[#@LINE+1]]:12: error: expected `=`, `pipe` or `stage` behind `cost` [E0344]
+    // CHECK: words.pp:[[#@LINE+1]]:12: error: expected `=`, `pipe`, `stage` or `rank` behind `cost` [E0344]
     cost F microbatch m = 2;
     // CHECK: words.pp:[[#@LINE+1]]:11: error: `scale` does not take `limit` [E0325]
     scale limit microbatch m = 2;

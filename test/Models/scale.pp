@@ -21,9 +21,9 @@ schedule all() {
   ranks 2; microbatches 2; placement linear;
   model {
     bytes = 2;
-    bandwidth = 2;
     scale microbatch m = 1 + 2 * m;
   }
+  cluster { bandwidth = 2; }
   on rank r { if r == 0 { F; F; B; B; } else { F; B; F; B; } }
 }
 

@@ -10,9 +10,9 @@
 schedule times(factor: int = 1) {
   ranks 2; microbatches 1; placement linear;
   model {
-    bandwidth = 4;
     scale bytes microbatch m = factor;
     output stage s = x[2, 2] f16, ids[2] i16;
   }
+  cluster { bandwidth = 4; }
   on rank r { F; B; }
 }

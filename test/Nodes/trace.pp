@@ -41,8 +41,8 @@ schedule lanes() {
   overlap (F, B) { B.recv; F.recv; F.embed; per layer { B.b; F.a; B.a; F.b; W.a; } B.embed; }
   model {
     cost F.a = 2; cost F.b = 1; cost B.a = 1; cost W.a = 1; cost B.b = 2; cost F.embed = 1; cost B.embed = 1;
-    latency = 0.5;
   }
+  cluster { latency = 0.5; }
   on rank r {
     if r == 0 { F; F; B; B; } else { F; overlap { F; B; } B; }
   }
@@ -61,7 +61,8 @@ schedule hooks() {
     B: mlp -> W.mlp @ comp;
   }
   overlap (F, B) { F.recv; F.mlp; F.send; B.recv; B.mlp; B.send; W.mlp; }
-  model { cost F.mlp = 1; cost B.mlp = 1; cost W.mlp = 1; latency = 0.5; }
+  model { cost F.mlp = 1; cost B.mlp = 1; cost W.mlp = 1; }
+  cluster { latency = 0.5; }
   on rank r {
     let w = 2 * (3 - r) + 1;
     repeat w     { F; }

@@ -1,5 +1,9 @@
 // What is no cost.
-// RUN: not ppcc %s 2>&1 | FileCheck %s --implicit-check-not=error:
+// RUN: split-file %s %t
+// RUN: not ppcc %t/cost-errors.pp 2>&1 | FileCheck %t/cost-errors.pp --implicit-check-not=error:
+// RUN: not ppcc %t/cluster.pp 2>&1 | FileCheck %t/cluster.pp --implicit-check-not=error:
+
+//--- cost-errors.pp
 schedule s() {
   ranks 2;
   placement linear;
@@ -15,21 +19,38 @@ schedule s() {
     cost I stage s = -0.5;
     // CHECK: cost-errors.pp:[[#@LINE+1]]:20: error: a cost of 1e+308 is more than 1000000000 [E0421]
     cost overlap = 1e307 * 10;
-    // CHECK: cost-errors.pp:[[#@LINE+1]]:21: error: `group max` is one number for the whole schedule [E0422]
+    // CHECK: cost-errors.pp:[[#@LINE+1]]:15: error: `group max` cannot differ between stages [E0422]
     group max stage s = 1;
-    // CHECK: cost-errors.pp:[[#@LINE+1]]:23: error: a cost of -1 is negative [E0420]
-    latency stage s = s * -1;
     // CHECK: cost-errors.pp:[[#@LINE+1]]:13: error: `bytes` is -1, but cannot be negative [E1002]
     bytes = -1;
-    // CHECK: cost-errors.pp:[[#@LINE+1]]:17: error: a bandwidth of 0 moves nothing [E1004]
-    bandwidth = 0;
     // CHECK: cost-errors.pp:[[#@LINE+1]]:16: error: `memory F` is -2000000000000, which is more than 1000000000000 [E1003]
     memory F = -2e12;
-    // CHECK: cost-errors.pp:[[#@LINE+1]]:21: error: `memory static` is -0.5, but cannot be negative [E1002]
-    memory static = -0.5;
-    // CHECK: cost-errors.pp:[[#@LINE+1]]:24: error: `memory limit` is one number for the whole schedule [E0422]
-    memory limit stage s = 5;
-    memory W = -1;
+    // CHECK: cost-errors.pp:[[#@LINE+1]]:14: error: `static` is -0.5, but cannot be negative [E1002]
+    static = -0.5;
+    // CHECK: cost-errors.pp:[[#@LINE+1]]:14: error: `memory W` cannot differ between ranks [E0422]
+    memory W rank r = -1;
+  }
+  on rank r { F; B; }
+}
+
+//--- cluster.pp
+schedule s() {
+  ranks 2;
+  placement linear;
+  microbatches 1;
+  cluster {
+    // CHECK: cluster.pp:[[#@LINE+1]]:23: error: a cost of -1 is negative [E0420]
+    latency stage s = s * -1;
+    // CHECK: cluster.pp:[[#@LINE+1]]:17: error: a bandwidth of 0 moves nothing [E1004]
+    bandwidth = 0;
+    // CHECK: cluster.pp:[[#@LINE+1]]:11: error: `limit` cannot differ between stages [E0422]
+    limit stage s = 5;
+    link a, b {
+      // CHECK: cluster.pp:[[#@LINE+1]]:17: error: a cost of -1 is negative [E0420]
+      latency = b - a;
+      // CHECK: cluster.pp:[[#@LINE+1]]:19: error: a bandwidth of 0 moves nothing [E1004]
+      bandwidth = a;
+    }
   }
   on rank r { F; B; }
 }

@@ -16,8 +16,8 @@
 // CHECK-NEXT: bytes "down" [0 0.000001]
 // CHECK-NEXT: memory F 1
 // CHECK-NEXT: memory B "up" -0.5
-// CHECK-NEXT: memory static "down" [7 8]
-// CHECK-NEXT: memory limit 80
+// CHECK-NEXT: static "down" [7 8]
+// CHECK-NEXT: limit 80
 // CHECK-NEXT: }
 schedule s() {
   ranks 2;
@@ -28,17 +28,14 @@ schedule s() {
     cost overlap = 5 / 2.0;
     cost I stage s = s == 0 ? 0.5 : 1.000000001;
     cost W pipe up = 0.8;
-    latency = 0.05;
-    latency pipe up stage s = 0.05 + 0.1 * s;
     memory F = 1;
     memory B pipe up = -0.5;
-    memory static pipe down stage s = 7 + s;
-    memory limit = 80;
-    bandwidth = 5;
+    static pipe down stage s = 7 + s;
     bytes = 1.0000005e6;
     bytes pipe down stage s = s * 1e-6;
     group max = 1.25;
     cost B pipe up stage s = 3 + 0.1 * s;
   }
+  cluster { latency = 0.05; latency pipe up stage s = 0.05 + 0.1 * s; limit = 80; bandwidth = 5; }
   on rank r { F(down); F(up); B(down); B(up); }
 }

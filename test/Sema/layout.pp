@@ -14,14 +14,14 @@ schedule laid_out(P: int = 2) {
   model {
     layout "E(t)*2,|(t)*3 L";
     cost F stage s = layout(t, s) + 0.5 * (layout(E, s) + layout(L, s));
-    memory static stage s = 10 * layout(t, s);
+    static stage s = 10 * layout(t, s);
   }
   on rank r { F; B; }
 }
 
 // CHECK:      layout "Ett|tttL"
 // CHECK-NEXT: cost F "main" [2.5 3.5]
-// CHECK-NEXT: memory static "main" [20 30]
+// CHECK-NEXT: static "main" [20 30]
 
 // GIVEN:      layout "Ettt|L"
 // GIVEN-NEXT: cost F "main" [3.5 0.5]

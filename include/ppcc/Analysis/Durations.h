@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
 
 namespace ppcc {
@@ -56,10 +57,9 @@ public:
   /// on different ranks.
   Time ofEdge(PipeId pipe, StageId from, StageId to,
               uint32_t microbatch) const {
-    Time time =
-        edgeTimes.empty()
-            ? latency
-            : edgeTimes[firstStage[pipe.value] + std::min(from, to).value];
+    Time time = edgeTimes.empty() ? latency : edgeTimes[edgeOf(pipe, from, to)];
+    if (!links.empty())
+      time = ofLink(pipe, from, to, time);
     return transfers.empty() ? time
                              : time + transfer(pipe, from, to, microbatch);
   }
@@ -74,13 +74,13 @@ public:
   void setLatency(Time time) {
     latency = time;
     edgeTimes.clear();
+    links.clear();
     transfers.clear();
   }
 
   /// Whether all actions and this many messages, one after another, take at
   /// most maxSum, so that times can be added without a check. O(actions).
   bool fits(const Program &program, uint64_t messages) const;
-
 
 private:
   template <class Column>
@@ -92,11 +92,25 @@ private:
   };
   using EdgeKey = std::pair<uint64_t, uint32_t>; ///< Pipe and `from`; `to`.
 
+  /// The number of an edge, which it has by its lower stage.
+  size_t edgeOf(PipeId pipe, StageId from, StageId to) const {
+    return firstStage[pipe.value] + std::min(from, to).value;
+  }
+  /// What is known of messages from one rank to another.
+  struct Link {
+    std::optional<Time> latency;
+    std::optional<Amount> bandwidth;
+  };
+  using LinkKey = std::pair<uint32_t, uint32_t>; ///< From a rank to a rank.
+
   void addEdges(const Program &program);
+  /// Reads what is said of links, as far as nothing later overrides it.
+  std::map<LinkKey, Link> linksOf(const Program &program) const;
+  Time ofLink(PipeId pipe, StageId from, StageId to, Time otherwise) const;
   /// Lets bytes that nobody told follow from tensors. True when some do.
-  bool addTensors(const Program &program, llvm::ArrayRef<int64_t> bytes,
-                  llvm::ArrayRef<int64_t> bandwidths);
+  bool addTensors(const Program &program, llvm::ArrayRef<int64_t> bytes);
   Time longestTransfer() const;
+  Transfer transferOf(const EdgeKey &key) const;
   Time transfer(PipeId pipe, StageId from, StageId to,
                 uint32_t microbatch) const;
   static EdgeKey keyOf(PipeId pipe, StageId from, StageId to) {
@@ -114,14 +128,17 @@ private:
   std::vector<Time> table;     ///< By kind and stage.
   std::vector<Time> edgeTimes; ///< By the edge's lower stage; empty when they
                                ///< are the same on all edges.
+  /// Of edges between ranks of which more is known than of others.
+  llvm::DenseMap<EdgeKey, Time> links;
   /// By the edge's lower stage, where times differ otherwise too: then the
   /// times above hold latencies alone.
   std::vector<Transfer> transfers;
-  llvm::DenseMap<EdgeKey, Amount> tensorBytes; ///< Of edges with tensors.
+  llvm::DenseMap<EdgeKey, Amount> linkBandwidths; ///< Where those differ.
+  llvm::DenseMap<EdgeKey, Amount> tensorBytes;    ///< Of edges with tensors.
   MicrobatchScales scales;
-  Time latency = 0; ///< Of all edges else.
-  Cost group = Cost::GroupSum; ///< Or GroupMax, or Overlap.
-  Time ofGroups = cost::unit;  ///< The factor of the rule, or the time.
+  Time latency = 0;                  ///< Of all edges else.
+  Cost group = Cost::GroupSum;       ///< Or GroupMax, or Overlap.
+  Time ofGroups = cost::unit;        ///< The factor of the rule, or the time.
   std::shared_ptr<NodeOrders> nodes; ///< Null without costs of nodes.
   bool hasHooks = false;             ///< Of these nodes.
 };

@@ -4,7 +4,7 @@
 #include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Transport.h"
 #include "ppcc/Pass/PassManager.h"
-#include "ppcc/Sema/Module.h"
+#include "ppcc/Sema/Instance.h"
 #include "ppcc/Transforms/FuseComm.h"
 #include "ppcc/Transforms/InjectComm.h"
 
@@ -33,20 +33,20 @@ struct CommPolicy {
   std::optional<uint32_t> prefetch; ///< Receives of an edge; any number.
   std::vector<Transport> transports{*findTransport("stream")};
   std::optional<TorchTarget> torch; ///< Whose steps take turns, if any.
-  bool proves = true;     ///< That the program cannot hang on the transports.
+  bool proves = true; ///< That the program cannot hang on the transports.
   bool preconnects = true;
 
   /// The passes that see to it.
   Pipeline pipeline() const;
 };
 
-/// Decides for `program`, made by `schedule` or, when that is null, read: what
-/// is requested stands above what the schedule says. An order that is requested
-/// stands above a fusion of the schedule that would place the messages itself.
-/// Messages that a program has stay where they are. Nothing after a report that
-/// the schedule says twice who places its messages.
+/// Decides for `program`, made of `selection` or, when that is null, read: what
+/// is requested stands above what schedule and cluster say. An order that is
+/// requested stands above a fusion of the schedule that would place the
+/// messages itself. Messages that a program has stay where they are. Nothing
+/// after a report that the schedule says twice who places its messages.
 std::optional<CommPolicy> decideComm(const CommRequest &request,
-                                     const sema::Schedule *schedule,
+                                     const sema::Selection *selection,
                                      const Program &program,
                                      DiagnosticEngine &diags);
 

@@ -62,14 +62,17 @@ struct Request {
   std::string from;  ///< The format of a program; empty to tell by the file.
   Until until = Until::Done;
   std::string schedule; ///< Which of the file's; empty when there is one.
+  /// `FILE:NAME`, a file with one, or the name of one that the files of the
+  /// schedule declare, or of the library. Empty for those of the schedule.
+  std::string model, cluster;
   std::vector<sema::ParamValue> params;
   bool sharesParams = false;      ///< Some may be for other schedules.
   std::vector<std::string> rules; ///< To follow, as behind `with`.
   std::string ruleFile = "std.pp";
   std::string layout; ///< Stands for that of the schedule; empty for none.
   CommRequest comm;
-  TorchTarget torch;  ///< Whose steps a sweep has, when it is for FSDP.
-  PassRequest passes; ///< Their text, if any, stands for what `comm` leads to.
+  TorchTarget torch;   ///< Whose steps a sweep has, when it is for FSDP.
+  PassRequest passes;  ///< Their text, if any, stands for what `comm` leads to.
   bool rolled = false; ///< Write loops for what repeats itself.
   CostRequest costs;
   bool checksMemory = true; ///< Refuse programs above the limits of ranks.

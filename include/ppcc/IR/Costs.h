@@ -76,7 +76,7 @@ inline int64_t apply(int64_t value, int64_t factor, int64_t most) {
 
 /// A row of the table of costs.
 enum class Cost : uint8_t {
-#define COST(Name, Item, Subject, Number, Spread) Name,
+#define COST(Name, Item, Subject, Number, Spread, Owner) Name,
 #include "ppcc/IR/Costs.def"
 };
 
@@ -99,7 +99,10 @@ struct CostNumber {
 };
 
 /// Between what a cost may differ.
-enum class CostSpread : uint8_t { One, Stages, Ranks, Microbatches };
+enum class CostSpread : uint8_t { One, Stages, Links, Ranks, Microbatches };
+
+/// Who says a cost.
+enum class CostOwner : uint8_t { Model, Cluster };
 
 /// See Costs.def.
 struct CostRow {
@@ -107,7 +110,12 @@ struct CostRow {
   llvm::StringRef item, subject;
   const CostNumber &number;
   CostSpread spread;
+  CostOwner owner;
 
+  /// Whether it may differ between stages.
+  bool isByStage() const {
+    return spread == CostSpread::Stages || spread == CostSpread::Links;
+  }
   bool isOfKind() const { return subject == "<kind>"; }
   bool isOfNode() const { return subject == "<node>"; }
 };
@@ -128,6 +136,8 @@ struct CostSetting {
   /// One for all, or for each of what the costs differ between: the stages of
   /// the pipe, the ranks, the microbatches of one pipe after another.
   std::vector<int64_t> values;
+  /// Of messages from the first of these ranks to the second only.
+  std::optional<std::pair<RankId, RankId>> link = std::nullopt;
 
   bool speaksOfKind() const {
     return rowOf(what).isOfKind() || rowOf(what).isOfNode();
@@ -136,9 +146,8 @@ struct CostSetting {
 
 /// What a subject of an item names, without values; nothing when there is no
 /// such thing.
-std::optional<CostSetting> findCost(llvm::StringRef item,
-                                    llvm::StringRef subject,
-                                    const KindTable &kinds);
+std::optional<CostSetting>
+findCost(llvm::StringRef item, llvm::StringRef subject, const KindTable &kinds);
 /// The subjects that an item has, nodes left out.
 std::vector<llvm::StringRef> costSubjects(llvm::StringRef item,
                                           const KindTable &kinds);
@@ -170,11 +179,9 @@ struct CostModel {
     return last({Cost::Overlap, Cost::GroupSum, Cost::GroupMax});
   }
   /// Whether anything is said about the time of messages.
-  bool hasMessageTimes() const {
-    return has({Cost::Latency, Cost::Bandwidth});
-  }
+  bool hasMessageTimes() const { return has({Cost::Latency, Cost::Bandwidth}); }
   /// Those that no later one overrides, in the order of the table, kinds,
-  /// nodes and pipes; what is said of all pipes stands first.
+  /// nodes, pipes and links; what is said of all pipes stands first.
   /// O(settings * log settings).
   std::vector<const CostSetting *> inEffect() const;
 };

@@ -142,6 +142,22 @@ struct Head {
   uint64_t totalMicrobatches() const;
 };
 
+/// Calls `visit(pipe, from, to)` for both directions of each edge.
+template <class Visit>
+void forEachEdge(llvm::ArrayRef<Pipe> pipes, Visit visit) {
+  for (auto [i, pipe] : llvm::enumerate(pipes)) {
+    auto both = [&, i = i](StageId a, StageId b) {
+      visit(PipeId(i), a, b);
+      visit(PipeId(i), b, a);
+    };
+    for (uint32_t stage = 1; stage < pipe.numStages(); ++stage)
+      if (pipe.hasEdgeToNext(StageId(stage - 1)))
+        both(StageId(stage - 1), StageId(stage));
+    for (auto [from, to] : pipe.skipEdges)
+      both(from, to);
+  }
+}
+
 /// Numbers for the stages of all pipes, one after another.
 class StageNumbering {
 public:

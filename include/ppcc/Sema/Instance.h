@@ -20,6 +20,22 @@ struct Limits {
   }
 };
 
+/// What is compiled together. Without a model or cluster, that of the schedule
+/// counts, if it has one.
+struct Selection {
+  const Schedule *schedule = nullptr;
+  const Section *model = nullptr, *cluster = nullptr;
+};
+
+/// Who has parameters: `schedule`, `model` or `cluster`.
+struct Owner {
+  llvm::StringRef word;
+  const Declaration *declaration = nullptr;
+};
+std::vector<Owner> ownersOf(const Selection &selection);
+/// Whether some owner has a parameter of the name, as behind `-D`.
+bool hasParameter(llvm::StringRef name, llvm::ArrayRef<Owner> owners);
+
 /// A rule with values for its parameters.
 struct BoundRule {
   const Rule *rule = nullptr;
@@ -50,10 +66,10 @@ struct Instance {
 
 /// Binds the parameters, checks every `require`, and evaluates the header:
 /// ranks, pipes, placements, edges, costs. `layout`, where it is not null,
-/// stands for that of the schedule. Leaves the values of the globals in
+/// stands for that of the model. Leaves the values of the globals in
 /// `evaluator`. Reports every error; gives nothing when there was one.
 /// O(parameters + stages + edges).
-std::optional<Instance> instantiate(const Schedule &schedule,
+std::optional<Instance> instantiate(const Selection &selection,
                                     llvm::ArrayRef<ParamValue> values,
                                     const std::vector<std::string> *layout,
                                     const Limits &limits, Evaluator &evaluator,

@@ -132,30 +132,62 @@ struct ModuleDecl {
   uint32_t slot = 0; ///< The global slot that holds its number.
 };
 
-struct Schedule {
-  const ast::Schedule *decl = nullptr;
+/// What has parameters: a schedule, a model, a cluster.
+struct Declaration {
+  llvm::StringRef name; ///< Empty for a section within a schedule.
+  SourceRange range;
   std::vector<ScheduleParam> params; ///< In global slots 0, 1, ...
   /// The items that are evaluated, in order: `let`, `require`, `ranks`,
   /// `backward`.
   std::vector<const ast::Stmt *> header;
   std::vector<uint32_t>
       letSlots; ///< The global slot of each `let` of the header, in order.
+  uint32_t numGlobals = 0;
+};
+
+/// `link a, b { ... }` of a cluster.
+struct LinkDecl {
+  const ast::NamedItem *item = nullptr;
+  uint32_t from = 0, to = 0; ///< The local slots of its ranks.
+  std::vector<const ast::SettingItem *> settings;
+};
+
+/// A `model` or a `cluster`. One within a schedule has the schedule's globals.
+struct Section : Declaration {
+  /// A setting, and the local slot of its variable, if it has one.
+  template <class Item> struct With {
+    const Item *item = nullptr;
+    uint32_t slot = 0;
+  };
+
+  const ast::Stmt *item = nullptr;
+  uint32_t source = 0; ///< The file that declares it.
+  std::vector<With<ast::SettingItem>> settings;
+  std::vector<With<ast::TensorsItem>> tensors;
+  const ast::TextItem *layout = nullptr;
+  std::vector<LinkDecl> links;
+  const ast::WordsItem *transport = nullptr;
+  uint32_t numLocals = 0;
+
+  bool isModel() const { return item->kind == ast::StmtKind::Model; }
+  /// `model` or `cluster`.
+  llvm::StringRef word() const { return isModel() ? "model" : "cluster"; }
+};
+
+struct Schedule : Declaration {
+  const ast::Schedule *decl = nullptr;
   std::vector<PipeDecl> pipes;
   std::vector<uint32_t> pipeSlots; ///< The global slot that holds each pipe's
                                    ///< number, if it has a name.
   std::vector<ModuleDecl> modules;
   const ast::OnRankItem *onRank = nullptr;
-  const ast::ModelItem *model = nullptr;
-  std::vector<uint32_t> modelSlots;  ///< By setting of `model`: the local slot
-                                     ///< of its variable, if it has one.
-  std::vector<uint32_t> tensorSlots; ///< The same of `input` and `output`.
+  std::optional<Section> model, cluster;
   const ast::CommItem *comm = nullptr;
   std::vector<const ast::LayerItem *> layers;
   const ast::StageGraphItem *graph = nullptr;
   uint32_t graphSlot = 0; ///< Local slot of the variable of `graph`.
   std::vector<const ast::PatternItem *> patterns;
   std::vector<Application> rules; ///< In the order in which they are followed.
-  uint32_t numGlobals = 0;
   uint32_t numLocals = 0;    ///< Of the body of `on rank`; slot 0 is the rank.
   uint32_t headerLocals = 0; ///< Of stage maps and edge loops.
 };
@@ -169,6 +201,7 @@ struct Module {
   std::vector<Function> functions;
   std::vector<Block> blocks;
   std::vector<Schedule> schedules; ///< Those of the file itself.
+  std::vector<Section> sections;   ///< The models and clusters of all files.
   std::vector<Rule> rules;
   std::vector<Application> applications; ///< Those of files: for all schedules,
                                          ///< behind their own.

@@ -10,6 +10,7 @@ struct WrittenHead {
   std::string name;
   std::vector<std::string> comment; ///< Lines at the top.
   std::vector<std::string> comm;    ///< Settings of `comm`.
+  std::string transports; ///< Of its cluster, as they are written there.
 };
 
 /// The source text of a schedule with the placement and costs of `program` that

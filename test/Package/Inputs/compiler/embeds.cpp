@@ -20,7 +20,7 @@ int main() {
                       "  ranks 2;\n"
                       "  microbatches M;\n"
                       "  placement linear;\n"
-                      "  comm { transport rendezvous; }\n"
+                      "  cluster { transport rendezvous; }\n"
                       "  on rank r { step(M); }\n"
                       "}\n");
   add("/here/parts.pp",

@@ -1,0 +1,45 @@
+#include "HeadCheck.h"
+
+#include "BodyCheck.h"
+
+using namespace ppcc;
+using namespace ppcc::sema;
+using llvm::dyn_cast;
+
+void sema::checkParameters(llvm::ArrayRef<ast::Parameter> params,
+                           Declaration &declaration, ExprChecker &exprs) {
+  for (const ast::Parameter &param : params) {
+    Type declared = exprs.declaredType(param.type, Type::Error);
+    if (param.type.text.empty())
+      exprs.diags.report<diag::ExpectedToken>(
+          param.name.range,
+          "a type behind the name of a parameter, like `: int`");
+    else if (declared == Type::Pipe)
+      exprs.diags.report<diag::TypeMismatch>(param.type.range, "a parameter",
+                                             "int, bool or float", "pipe");
+    if (param.defaultValue)
+      exprs.expect(param.defaultValue, declared, "the default value");
+    declaration.params.push_back({&param, declared});
+    exprs.names.defineGlobal(param.name, declared);
+  }
+}
+
+bool sema::checkHeadItem(const ast::Stmt *item, Declaration &declaration,
+                         ExprChecker &exprs) {
+  if (auto *let = dyn_cast<ast::LetStmt>(item)) {
+    Type type = exprs.check(let->value);
+    declaration.header.push_back(let);
+    declaration.letSlots.push_back(
+        exprs.names.defineGlobal(let->name, type, Symbol::Binder::Let));
+  } else if (auto *require = dyn_cast<ast::RequireItem>(item)) {
+    exprs.expect(require->condition, Type::Bool, "the condition of `require`");
+    declaration.header.push_back(item);
+  } else if (auto *function = dyn_cast<ast::FunctionItem>(item)) {
+    checkFunction(function, exprs);
+  } else if (auto *block = dyn_cast<ast::BlockItem>(item)) {
+    checkBlock(block, exprs);
+  } else {
+    return false;
+  }
+  return true;
+}

@@ -1,0 +1,291 @@
+#include "SectionCheck.h"
+
+#include "BodyCheck.h"
+#include "HeadCheck.h"
+#include "Settings.h"
+#include "ppcc/IR/Tensors.h"
+#include "ppcc/Support/Suggest.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace ppcc;
+using namespace ppcc::sema;
+using llvm::ArrayRef;
+using llvm::cast;
+using llvm::StringRef;
+
+namespace {
+
+class SectionChecker {
+public:
+  SectionChecker(const ast::Stmt *item, const Schedule *within,
+                 const CommWords &words, ExprChecker &exprs)
+      : within(within), words(words), exprs(exprs), diags(exprs.diags),
+        names(exprs.names),
+        settings(item->kind == ast::StmtKind::Model ? "model" : "cluster",
+                 diags) {
+    section.item = item;
+    section.range = item->range;
+    for (const CostRow &row : costRows())
+      if ((row.owner == CostOwner::Model) == section.isModel() &&
+          (costs.empty() || costs.back() != row.item))
+        costs.push_back(row.item);
+  }
+
+  template <class Item> Section check(const Item *item) {
+    Names::FrameScope frame(names, {});
+    uint32_t outer = names.numGlobals;
+    if (!within) {
+      names.numGlobals = 0;
+      section.name = item->name.text;
+      section.range = item->name.range;
+    } else if (!item->name.text.empty()) {
+      diags.report<diag::SectionWithName>(item->name.range, section.word());
+    }
+    names.announce(item->items);
+    checkParameters(item->params, section, exprs);
+    for (const ast::Stmt *inner : item->items)
+      this->item(inner);
+    section.numLocals = names.frame.numLocals;
+    section.numGlobals = names.numGlobals;
+    if (!within)
+      names.numGlobals = outer;
+    return std::move(section);
+  }
+
+private:
+  void item(const ast::Stmt *item) {
+    using ast::StmtKind;
+    if (checkHeadItem(item, section, exprs))
+      return;
+    switch (item->kind) {
+    case StmtKind::Setting:
+      return setting(cast<ast::SettingItem>(item));
+    case StmtKind::Tensors:
+      return tensors(cast<ast::TensorsItem>(item));
+    case StmtKind::Text:
+      return text(cast<ast::TextItem>(item));
+    case StmtKind::Words:
+      return wordsOf(cast<ast::WordsItem>(item));
+    default:
+      return named(cast<ast::NamedItem>(item));
+    }
+  }
+
+  /// Whether the section has such an item; reports when it does not.
+  bool isItem(const ast::Identifier &name, ArrayRef<StringRef> known) {
+    if (!llvm::is_contained(known, name.text) && belongsToOther(name))
+      return false;
+    return settings.find(known, name).has_value();
+  }
+
+  /// Reports what the other kind of section says.
+  bool belongsToOther(const ast::Identifier &name) {
+    auto row = llvm::find_if(costRows(), [&](const CostRow &row) {
+      return row.item == name.text && !llvm::is_contained(costs, row.item);
+    });
+    if (row == costRows().end())
+      return false;
+    StringRef other = section.isModel() ? "cluster" : "model";
+    diags.report<diag::SettingElsewhere>(name.range, name.text, other,
+                                         section.word());
+    return true;
+  }
+
+  // ---- Settings ----
+
+  void setting(const ast::SettingItem *item) {
+    if (isItem(item->name, costs)) {
+      subject(*item);
+      microbatch(*item);
+    }
+    settings.once(keyOf(*item), item->name.range);
+    pipeName(item->pipe);
+    Names::Scope scope(names);
+    uint32_t slot = item->variable.text.empty()
+                        ? 0
+                        : names.defineLocal(item->variable, Type::Int);
+    exprs.expect(item->value, Type::Float,
+                 fmt::format("a setting of `{}`", section.word()));
+    section.settings.push_back({item, slot});
+  }
+
+  static std::string keyOf(const ast::SettingItem &item) {
+    std::string key = item.name.text.str();
+    if (!item.subject.text.empty())
+      key += " " + item.subject.text.str();
+    if (!item.node.text.empty())
+      key += "." + item.node.text.str();
+    for (StringRef word :
+         {item.pipe.text, isByStage(item) ? StringRef("stage") : StringRef()})
+      if (!word.empty())
+        key += " " + word.str();
+    return key;
+  }
+  static bool isByStage(const ast::SettingItem &item) {
+    return item.over.text == "stage";
+  }
+
+  void subject(const ast::SettingItem &item) {
+    if (findSetting(item, exprs.module.kinds))
+      return;
+    StringRef text = item.subject.text;
+    std::vector<StringRef> allowed =
+        costSubjects(item.name.text, exprs.module.kinds);
+    if (!item.node.text.empty() && exprs.module.kinds.find(text))
+      diags.report<diag::BadSettingValue>(item.node.range, item.name.text,
+                                          item.node.text,
+                                          "; only `cost` takes nodes");
+    else if (text.empty())
+      diags.report<diag::WrongArgumentCount>(
+          item.name.range, item.name.text,
+          "one of " + llvm::join(allowed, ", "), "none is");
+    else
+      diags.report<diag::BadSettingValue>(item.subject.range, item.name.text,
+                                          text, didYouMean(text, allowed));
+  }
+
+  /// `scale` differs between microbatches, and nothing else does.
+  void microbatch(const ast::SettingItem &item) {
+    bool isScale = llvm::any_of(costRows(), [&](const CostRow &row) {
+      return row.item == item.name.text &&
+             row.spread == CostSpread::Microbatches;
+    });
+    StringRef over = item.over.text;
+    bool isGiven = !over.empty() && over != "stage" && over != "rank";
+    if (isScale && over.empty())
+      diags.report<diag::ScaleForm>(item.name.range, "`microbatch m`",
+                                    item.name.text);
+    else if (isGiven && !isScale)
+      diags.report<diag::ScaleForm>(
+          item.over.range, "`=`, `pipe`, `stage` or `rank`", item.name.text);
+    else if (isScale && over != "microbatch")
+      diags.report<diag::ScaleForm>(item.over.range, "`microbatch`",
+                                    item.name.text);
+  }
+
+  /// Reports a name that is no pipe's.
+  void pipeName(const ast::Identifier &name) {
+    auto isIt = [&](const PipeDecl &pipe) { return pipe.name == name.text; };
+    if (!name.text.empty() && (!within || within->pipeSlots.empty() ||
+                               llvm::none_of(within->pipes, isIt)))
+      diags.report<diag::UnknownName>(name.range, name.text, "");
+  }
+
+  // ---- Models ----
+
+  void tensors(const ast::TensorsItem *clause) {
+    static constexpr StringRef known[] = {"output", "input"};
+    isItem(clause->name, section.isModel() ? ArrayRef(known) : std::nullopt);
+    pipeName(clause->pipe);
+    for (const ast::Expr *end : {clause->from, clause->to})
+      if (end)
+        exprs.expect(end, Type::Int, "a stage");
+    Names::Scope scope(names);
+    uint32_t slot = names.defineLocal(clause->stageVariable, Type::Int);
+    llvm::StringMap<SourceRange> seen;
+    for (const ast::TensorDecl &tensor : clause->tensors) {
+      auto [first, isNew] =
+          seen.try_emplace(tensor.name.text, tensor.name.range);
+      if (!isNew)
+        names.redefined(tensor.name, first->second);
+      if (!findElementType(tensor.type.text))
+        diags.report<diag::UnknownElementType>(
+            tensor.type.range, tensor.type.text,
+            didYouMean(tensor.type.text, elementTypeNames()));
+      for (const ast::Expr *dim : tensor.dims)
+        if (dim)
+          exprs.expect(dim, Type::Int, "a size");
+    }
+    section.tensors.push_back({clause, slot});
+  }
+
+  void text(const ast::TextItem *item) {
+    static constexpr StringRef known[] = {"layout"};
+    if (isItem(item->name, section.isModel() ? ArrayRef(known) : std::nullopt))
+      once(section.layout, item, "`layout`", diags);
+  }
+
+  // ---- Clusters ----
+
+  void wordsOf(const ast::WordsItem *item) {
+    static constexpr StringRef known[] = {"transport"};
+    if (!isItem(item->name, section.isModel() ? std::nullopt : ArrayRef(known)))
+      return;
+    once(section.transport, item, "`transport`", diags);
+    for (const ast::Identifier &value : item->values)
+      if (!words.isTransport || !words.isTransport(value.text))
+        diags.report<diag::BadSettingValue>(
+            value.range, item->name.text, value.text,
+            didYouMean(value.text, words.transports));
+  }
+
+  void named(const ast::NamedItem *item) {
+    static constexpr StringRef known[] = {"link"};
+    if (!isItem(item->what, section.isModel() ? std::nullopt : ArrayRef(known)))
+      return;
+    if (item->names.size() != 2)
+      diags.report<diag::WrongArgumentCount>(
+          item->what.range, "link", "two ranks, as in `link a, b { ... }`",
+          fmt::format("{} are", item->names.size()));
+    Names::Scope scope(names);
+    LinkDecl link{item, 0, 0, {}};
+    for (auto [i, name] : llvm::enumerate(item->names)) {
+      uint32_t slot = names.defineLocal(name, Type::Int);
+      (i == 0 ? link.from : link.to) = slot;
+    }
+    if (!section.links.empty())
+      diags.report<diag::DuplicateItem>(item->range, "`link`")
+          .note(section.links.front().item->range, "the first is here");
+    for (const ast::Stmt *inner : item->body)
+      ofLink(inner, link);
+    section.links.push_back(std::move(link));
+  }
+
+  void ofLink(const ast::Stmt *item, LinkDecl &link) {
+    auto *setting = llvm::dyn_cast<ast::SettingItem>(item);
+    if (!setting) {
+      diags.report<diag::NotInLink>(item->range);
+      return;
+    }
+    auto found = findSetting(*setting, exprs.module.kinds);
+    if (!found || rowOf(found->what).spread != CostSpread::Links ||
+        !setting->pipe.text.empty() || !setting->over.text.empty()) {
+      diags.report<diag::NotInLink>(setting->name.range);
+      return;
+    }
+    settings.once("link " + setting->name.text.str(), setting->name.range);
+    exprs.expect(setting->value, Type::Float, "a setting of `link`");
+    link.settings.push_back(setting);
+  }
+
+  const Schedule *within;
+  const CommWords &words;
+  ExprChecker &exprs;
+  DiagnosticEngine &diags;
+  Names &names;
+  SettingNames settings;
+  Section section;
+  std::vector<StringRef> costs; ///< Items of costs that it says.
+};
+
+} // namespace
+
+std::optional<CostSetting> sema::findSetting(const ast::SettingItem &setting,
+                                             const KindTable &kinds) {
+  std::string subject = setting.subject.text.str();
+  if (!setting.node.text.empty())
+    subject += "." + setting.node.text.str();
+  auto found = findCost(setting.name.text, subject, kinds);
+  return found || !subject.empty() ? std::move(found)
+                                   : findCost(setting.name.text, "all", kinds);
+}
+
+Section sema::checkSection(const ast::Stmt *item, const Schedule *within,
+                           const CommWords &words, ExprChecker &exprs) {
+  SectionChecker checker(item, within, words, exprs);
+  if (auto *model = llvm::dyn_cast<ast::ModelItem>(item))
+    return checker.check(model);
+  return checker.check(cast<ast::ClusterItem>(item));
+}

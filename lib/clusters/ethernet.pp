@@ -1,0 +1,7 @@
+// Machines with one GPU each, on Ethernet of `gbits` Gb/s. Times in ms, memory in bytes.
+cluster ethernet(gbits: float = 25.0, gpu: float = 80e9) {
+  limit = gpu;
+  latency = 0.05;
+  bandwidth = gbits * 1e6 / 8;
+  transport stream;
+}
