@@ -13,7 +13,7 @@ sections = {
     "Use": ["index", "tutorial", "installing", "language", "synthesis", "every-m", "verification", "reports", "pictures", "gallery",
             "profiles", "importing", "testing-schedules"],
     "Train": ["training", "training-python", "megatron", "deepspeed", "torchtitan", "hangs", "runtime", "traces", "python"],
-    "Know": ["knobs", "program-format", "stage-graphs", "diagnostics", "compatibility"],
+    "Know": ["knobs", "language-changes", "program-format", "stage-graphs", "diagnostics", "compatibility"],
     "Build ppcc": ["architecture"],
 }
 
