@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import tempfile
 
 from types import SimpleNamespace
@@ -168,3 +169,15 @@ def test_trains_as_its_own_schedule_does() -> None:
         ppcc.compile("zero_bubble_v", P=2, M=4),
     ]
     spawn.run(run_trained, 2, [program.json for program in programs])
+
+
+def test_the_config_of_the_page() -> None:
+    from .test_documentation import DOCS
+
+    found = re.search(r"^```text\n(from torchtitan.*?)^```$", (DOCS / "training-python.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert found is not None
+    names: dict[str, Any] = {}
+    exec(compile(found[1], "training-python.md", "exec"), names)
+    config = names["debugmodel_zero_bubble_v"]()
+    assert config.parallelism.pipeline_parallel_degree == 4
+    assert config.model_spec.pipelining_fn.__module__ == "ppcc.torchtitan"
