@@ -39,12 +39,17 @@ static void addProgramOptions(OptionParser &parser, Request &request) {
                 "How many microbatches a program has that does not say so");
 }
 
-static void addTransports(OptionParser &parser, CommRequest &comm) {
+static void addTransports(OptionParser &parser, CommRequest &comm,
+                          bool *byData) {
   std::string list = llvm::join(llvm::split(transportNameList(), '|'), ", ");
+  if (byData)
+    list += ", data";
   parser.each(
       "--transport", "NAME,...",
       "Prove that the program cannot hang on these: " + list,
-      [&comm, list](const std::string &name) -> std::string {
+      [&comm, byData, list](const std::string &name) -> std::string {
+        if (byData && name == "data")
+          return *byData = true, "";
         auto transport = findTransport(name);
         if (!transport)
           return "`" + name + "` is none of " + list +
@@ -58,7 +63,8 @@ static void addTransports(OptionParser &parser, CommRequest &comm) {
       ',');
 }
 
-static void addCommunication(OptionParser &parser, CommRequest &comm) {
+static void addCommunication(OptionParser &parser, CommRequest &comm,
+                             bool *byData) {
   parser.choice(
       "--comm-order", "How to order sends and receives", namesOf(commOrders()),
       [&](const std::string &order) { comm.order = findCommOrder(order); });
@@ -75,7 +81,7 @@ static void addCommunication(OptionParser &parser, CommRequest &comm) {
                 {"auto", "on", "off"}, [&](const std::string &when) {
                   comm.preconnect = findPreconnect(when);
                 });
-  addTransports(parser, comm);
+  addTransports(parser, comm, byData);
 }
 
 void ppcc::addCostOptions(OptionParser &parser, CostRequest &request) {
@@ -145,7 +151,8 @@ void ppcc::addCompileOptions(OptionParser &parser, Options &options) {
   addProgramOptions(parser, options.request);
 }
 
-void ppcc::addScheduleOptions(OptionParser &parser, Options &options) {
+void ppcc::addScheduleOptions(OptionParser &parser, Options &options,
+                              bool *byData) {
   Request &request = options.request;
   parser.each("-D", "NAME=VALUE",
               "Give a parameter of the schedule, the model or the cluster its "
@@ -169,7 +176,7 @@ void ppcc::addScheduleOptions(OptionParser &parser, Options &options) {
               "schedule");
   parser.value("--rules", "FILE", request.ruleFile,
                "The file that declares the rules of --with; std.pp");
-  addCommunication(parser, request.comm);
+  addCommunication(parser, request.comm, byData);
   addCostOptions(parser, request.costs);
   parser.number("--max-actions", request.limits.maxActions, 1, UINT32_MAX / 4,
                 "Refuse schedules with more actions");

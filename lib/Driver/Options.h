@@ -19,8 +19,10 @@ struct Options {
   bool listSchedules = false, listPasses = false, listDiagnostics = false;
 };
 
-/// Adds the options that say how a schedule is compiled.
-void addScheduleOptions(OptionParser &parser, Options &options);
+/// Adds the options that say how a schedule is compiled. Where `byData` is
+/// given, `data` is a transport that sets it.
+void addScheduleOptions(OptionParser &parser, Options &options,
+                        bool *byData = nullptr);
 /// The same for a schedule or program.
 void addCompileOptions(OptionParser &parser, Options &options);
 /// Adds `--cost` and `--costs`.

@@ -1,0 +1,72 @@
+// Lays a schedule out for all microbatches at once.
+#pragma once
+
+#include "ppcc/Proof/Template.h"
+#include "ppcc/Sema/Instance.h"
+
+#include <map>
+
+namespace ppcc::family {
+
+using proof::Affine;
+
+/// Turns of loops that stand before a window of theirs, and behind it, at
+/// least; by statement.
+struct Margins {
+  int64_t before = 0, behind = 0;
+};
+using Hints = std::map<uint32_t, Margins>;
+
+/// Some instances of a schedule: its free parameter is base + step n for n in
+/// 0..last.
+struct Family {
+  uint32_t param = 0; ///< The free parameter, an int.
+  int64_t base = 1, step = 1, last = proof::endless;
+};
+
+/// What became of a layout.
+struct Outcome {
+  enum class Kind : uint8_t {
+    LaidOut,   ///< The template is the program of each instance.
+    Excluded,  ///< No instance is admitted by `require`.
+    Wrong,     ///< Each instance from n = `value` on has an error.
+    Cut,       ///< Instances from n = `value` on behave otherwise, or need a
+               ///< larger base.
+    Multiply,  ///< The step is to be a multiple of `value` times itself.
+    Again,     ///< With the hints.
+    Undecided, ///< In other ways than these.
+  };
+  Kind kind = Kind::LaidOut;
+  int64_t value = 0;
+  Hints hints; ///< With those that were given; for the upper part of a cut.
+  SourceRange place;
+  std::string why;
+  proof::Template program; ///< Without its head.
+};
+
+/// The turns of the loops of a rank that end by counters, by statement, as they
+/// come.
+using TurnCounts =
+    std::map<std::pair<uint32_t, uint32_t>, std::vector<int64_t>>;
+
+/// Evaluates a checked schedule symbolically. `sample` is one of its instances.
+/// `values` are of parameters other than the free one.
+class Layouter {
+public:
+  Layouter(const sema::Module &module, const sema::Schedule &schedule,
+           llvm::ArrayRef<sema::ParamValue> values);
+
+  /// `sample`, an instance of the family, gives what does not depend on the
+  /// free parameter; null to judge the head alone. `counts` are those of the
+  /// instances of the first n.
+  Outcome run(const Family &family, const sema::Instance *sample,
+              llvm::ArrayRef<TurnCounts> counts, const Hints &hints,
+              TurnCounts *counted = nullptr) const;
+
+private:
+  const sema::Module &module;
+  const sema::Schedule &schedule;
+  llvm::ArrayRef<sema::ParamValue> values;
+};
+
+} // namespace ppcc::family

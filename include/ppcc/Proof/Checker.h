@@ -1,0 +1,66 @@
+// Checks what others claim of a template, for all n at once.
+#pragma once
+
+#include "ppcc/IR/Costs.h"
+#include "ppcc/IR/Transport.h"
+#include "ppcc/Proof/Template.h"
+
+#include <memory>
+#include <optional>
+
+namespace ppcc::proof {
+
+/// What a check found.
+struct Finding {
+  enum class Kind : uint8_t { Holds, Fails, Unknown };
+  Kind kind = Kind::Holds;
+  std::string why; ///< Of Fails, which is for every n, and of Unknown.
+  explicit operator bool() const { return kind == Kind::Holds; }
+};
+
+/// The time from the first start to the last end.
+struct Makespan {
+  Affine value;
+  bool isExact = false; ///< Else it is a bound from above.
+};
+
+/// A start or an end of a row in turn j.
+struct Event {
+  uint32_t rank = 0, row = 0;
+  bool isEnd = false;
+  Affine turn;
+};
+
+/// Judges one template on one transport, or by its data alone where that is
+/// null. Groups hold compute actions only.
+class Checker {
+public:
+  Checker(const Template &program, const Transport *transport);
+  ~Checker();
+
+  /// Whether each slot of each stage and microbatch is filled once, and each
+  /// message between ranks has one send and one receive.
+  Finding complete() const;
+  /// Whether the two ranks of each lane have its messages in one order.
+  Finding matched() const;
+  /// Whether each event is at least 1 behind all that it waits for: then no
+  /// rank waits for itself.
+  Finding forward(const Times &order) const;
+  /// The makespan, where `times` respect all waits; `durations`, by rank and
+  /// row, are those of groups and messages.
+  std::optional<Makespan>
+  makespan(const Times &times,
+           const std::vector<std::vector<Time>> &durations) const;
+  /// The most activations that a rank holds at one time; nothing where no rank
+  /// has the most for all n.
+  std::optional<Affine> peakActivations() const;
+  /// Whether each event of the circle waits for the next, and the last for the
+  /// first, for all n from `from` on.
+  bool isCircle(llvm::ArrayRef<Event> circle, int64_t from) const;
+
+private:
+  class Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace ppcc::proof

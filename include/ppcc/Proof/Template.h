@@ -1,0 +1,71 @@
+// A program for all microbatches: rows whose microbatches, and windows whose
+// turns, grow with n.
+#pragma once
+
+#include "ppcc/IR/Head.h"
+
+#include <cassert>
+#include <string>
+#include <vector>
+
+namespace ppcc::proof {
+
+/// c + n N + j J, where N and J are variables.
+struct Affine {
+  int64_t c = 0, n = 0, j = 0;
+
+  bool isConstant() const { return n == 0 && j == 0; }
+  __int128 at(__int128 atN, __int128 atJ = 0) const {
+    return c + n * atN + j * atJ;
+  }
+  friend Affine operator+(Affine a, Affine b) {
+    return {a.c + b.c, a.n + b.n, a.j + b.j};
+  }
+  friend Affine operator-(Affine a, Affine b) {
+    return {a.c - b.c, a.n - b.n, a.j - b.j};
+  }
+  friend Affine operator*(int64_t k, Affine a) {
+    return {k * a.c, k * a.n, k * a.j};
+  }
+  bool operator==(const Affine &) const = default;
+};
+
+inline constexpr uint32_t noWindow = 0xFFFFFFFF;
+inline constexpr int64_t endless = INT64_MAX;
+
+/// An action, once or in each turn of a window.
+struct Row {
+  KindId kind;
+  PipeId pipe;
+  StageId stage;
+  StageId peer{Action::noPeer};
+  bool joined = false; ///< To the row before it.
+  uint32_t window = noWindow;
+  Affine microbatch;  ///< j is the turn of the window.
+  uint32_t place = 0; ///< Whatever its maker knows it by.
+};
+
+/// The microbatches of a pipe.
+struct Range {
+  Affine first, count;
+};
+
+/// For each n in 0..last a program. The rows of a window stand together, and
+/// run n + 1 times, in turns 0 to n.
+struct Template {
+  const Head *head = nullptr; ///< Its microbatches count for nothing.
+  std::vector<Range> pipes;
+  int64_t last = endless;
+  std::vector<std::vector<Row>> ranks;
+};
+
+/// When the rows of a template start and end, or numbers that grow with it: by
+/// rank and row, the same for all rows of a group.
+struct Times {
+  struct OfRow {
+    Affine start, end;
+  };
+  std::vector<std::vector<OfRow>> ranks;
+};
+
+} // namespace ppcc::proof

@@ -1,0 +1,71 @@
+// `ppcc explain`: what a schedule takes, as formulas of the number of
+// microbatches.
+#include "ProofText.h"
+#include "ppcc/Support/TextTable.h"
+
+using namespace ppcc;
+using llvm::raw_ostream;
+using llvm::StringRef;
+
+static void writeJson(const Proof &proof, StringRef free,
+                      const SourceManager &sources, raw_ostream &out) {
+  llvm::json::OStream json(out, 1);
+  writeProof(
+      proof, "ppcc.explanation", free, json, [&](const ProvenRange &range) {
+        const Figures none, &figures = range.figures ? *range.figures : none;
+        auto known = [&](const Formula &formula) {
+          return range.figures ? std::optional(formula) : std::nullopt;
+        };
+        writeFormula(json, "makespan", range.makespan);
+        writeFormula(json, "work", known(figures.work));
+        writeFormula(json, "bubble", figures.bubble);
+        writeFormula(json, "activations", figures.activations);
+        writeFormula(json, "messages", known(figures.messages));
+        json.attributeArray("limit", [&] {
+          for (const std::string &action : figures.limit)
+            json.value(action);
+        });
+        json.attribute("reason", reasonText(range, sources));
+      });
+  out << '\n';
+}
+
+static void writeTable(const Proof &proof, StringRef free,
+                       const SourceManager &sources, TableStyle style,
+                       raw_ostream &out) {
+  TextTable table({free.str(), "makespan", "bubble", "activations", "messages",
+                   "limited by"});
+  for (const ProvenRange &range : proof.ranges) {
+    if (range.verdict == Verdict::Excluded)
+      continue;
+    const Figures none, &figures = range.figures ? *range.figures : none;
+    table.add({numbersText(range), formulaText(range.makespan, free),
+               formulaText(figures.bubble, free),
+               formulaText(figures.activations, free),
+               range.figures ? formulaText(figures.messages, free) : "",
+               range.verdict == Verdict::Right
+                   ? llvm::join(figures.limit, ", ")
+                   : verdictName(range.verdict).str() + ": " +
+                         reasonText(range, sources)});
+  }
+  table.print(out, style);
+}
+
+int ppcc::runExplain(llvm::ArrayRef<const char *> args, Session::Files fs,
+                     raw_ostream &out, raw_ostream &err) {
+  OptionParser parser("ppcc explain",
+                      "Tells what a schedule takes and holds, as formulas of "
+                      "the number of microbatches");
+  return runProof(
+      parser, {"text", "json", "markdown"}, true, args, std::move(fs), out, err,
+      [](const ProveOptions &options, const Proof &proof,
+         const SourceManager &sources, raw_ostream &s) {
+        if (options.format == "json")
+          writeJson(proof, options.free, sources, s);
+        else
+          writeTable(proof, options.free, sources,
+                     options.format == "markdown" ? TableStyle::Markdown
+                                                  : TableStyle::Text,
+                     s);
+      });
+}

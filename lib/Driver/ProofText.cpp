@@ -1,0 +1,124 @@
+#include "ProofText.h"
+
+using namespace ppcc;
+using llvm::raw_ostream;
+using llvm::StringRef;
+
+int ppcc::runProof(
+    OptionParser &parser, std::vector<std::string> formats, bool explains,
+    llvm::ArrayRef<const char *> args, Session::Files fs, raw_ostream &out,
+    raw_ostream &err,
+    llvm::function_ref<void(const ProveOptions &, const Proof &,
+                            const SourceManager &, raw_ostream &)>
+        write) {
+  ProveOptions options;
+  parser.positional("INPUT", options.request.input,
+                    "The schedule: a file, or a name of the library", true);
+  parser.value("--for", "NAME", options.free,
+               "The parameter that takes all values; M");
+  parser.choice("--format", "How to write the result", std::move(formats),
+                [&](const std::string &name) { options.format = name; });
+  addOutput(parser, options.output);
+  addScheduleOptions(parser, options, &options.byData);
+  addMaxErrors(parser, options.console.maxErrors);
+  if (std::optional<int> code = parser.parse(args, out, err))
+    return *code;
+  auto session = consoleSession(std::move(fs), options.console, err);
+  std::string misuse;
+  ProveRequest request{options.request, options.free, explains, options.byData};
+  auto proof = prove(request, *session, misuse);
+  if (!misuse.empty())
+    return parser.wrong(misuse, err);
+  if (!proof)
+    return Errors;
+  bool written = writeOutput(options.output, out, session->sources,
+                             session->diags, [&](raw_ostream &s) {
+                               write(options, *proof, session->sources, s);
+                               return true;
+                             });
+  return written && proof->isRight() ? Success : Errors;
+}
+
+std::string ppcc::numbersText(const ProvenRange &range) {
+  std::string numbers = fmt::format("{}", range.from);
+  if (range.to == range.from)
+    return numbers;
+  if (range.modulus != 1)
+    numbers += fmt::format(", {},", range.from + range.modulus);
+  return numbers + " .." + (range.to ? fmt::format(" {}", *range.to) : "");
+}
+
+std::string ppcc::formulaText(const std::optional<Formula> &formula,
+                              StringRef free) {
+  if (!formula)
+    return "";
+  std::string text = formula->isExact ? "" : "at most ";
+  const Rational &slope = formula->slope, &rest = formula->intercept;
+  if (slope.numerator == 0)
+    return text + rest.text();
+  text += slope.text() == "1" ? free.str() : slope.text() + " " + free.str();
+  if (rest.numerator > 0)
+    text += " + " + rest.text();
+  if (rest.numerator < 0)
+    text += " - " + rest.text().substr(1);
+  return text;
+}
+
+std::string ppcc::reasonText(const ProvenRange &range,
+                             const SourceManager &sources) {
+  const Place &place = range.place;
+  std::string words = place.words;
+  if (place.range.valid()) {
+    Position at = sources.position(place.range.begin);
+    words = fmt::format("{}:{}:{}", StringRef(at.file), at.line, at.column);
+  }
+  return words.empty() || range.reason.empty() ? range.reason
+                                               : words + ": " + range.reason;
+}
+
+void ppcc::writeProof(const Proof &proof, StringRef format, StringRef free,
+                      llvm::json::OStream &json,
+                      llvm::function_ref<void(const ProvenRange &)> ofRange) {
+  json.object([&] {
+    json.attribute("format", format);
+    json.attribute("version", 1);
+    json.attribute("schedule", proof.schedule);
+    json.attributeObject("params", [&] {
+      for (const ProgramParam &param : proof.params) {
+        auto value = llvm::json::parse(param.value);
+        json.attribute(param.name,
+                       value ? *value : llvm::json::Value(param.value));
+        if (!value)
+          llvm::consumeError(value.takeError());
+      }
+    });
+    json.attribute("for", free);
+    json.attributeArray("transports", [&] {
+      for (const std::string &transport : proof.transports)
+        json.value(transport);
+    });
+    json.attributeArray("ranges", [&] {
+      for (const ProvenRange &range : proof.ranges)
+        json.object([&] {
+          json.attribute("modulus", range.modulus);
+          json.attribute("residue", range.residue);
+          json.attribute("from", range.from);
+          json.attribute("to", range.to ? llvm::json::Value(*range.to)
+                                        : llvm::json::Value(nullptr));
+          json.attribute("verdict", verdictName(range.verdict));
+          ofRange(range);
+        });
+    });
+  });
+}
+
+void ppcc::writeFormula(llvm::json::OStream &json, StringRef name,
+                        const std::optional<Formula> &formula) {
+  if (!formula)
+    return json.attribute(name, nullptr);
+  json.attributeObject(name, [&] {
+    json.attribute("slope", formula->slope.text());
+    json.attribute("intercept", formula->intercept.text());
+    json.attribute("exact", formula->isExact);
+  });
+}

@@ -1,0 +1,45 @@
+// What `ppcc prove` and `ppcc explain` have in common.
+#pragma once
+
+#include "Options.h"
+#include "ppcc/Driver/Output.h"
+#include "ppcc/Prove/Prove.h"
+
+#include "llvm/Support/JSON.h"
+
+namespace ppcc {
+
+struct ProveOptions : Options {
+  std::string free = "M";
+  bool byData = false;
+  std::string format = "text";
+};
+
+/// Reads the command line, judges, and lets `write` fill the output. True when
+/// all went well, and the schedule is right for what it admits.
+int runProof(
+    OptionParser &parser, std::vector<std::string> formats, bool explains,
+    llvm::ArrayRef<const char *> args, Session::Files fs,
+    llvm::raw_ostream &out, llvm::raw_ostream &err,
+    llvm::function_ref<void(const ProveOptions &, const Proof &,
+                            const SourceManager &, llvm::raw_ostream &)>
+        write);
+
+/// `3, 7, ..`, `5 .. 9`.
+std::string numbersText(const ProvenRange &range);
+/// `3 M + 9`, or `at most 3 M + 9`; nothing for none.
+std::string formulaText(const std::optional<Formula> &formula,
+                        llvm::StringRef free);
+/// With its place.
+std::string reasonText(const ProvenRange &range, const SourceManager &sources);
+
+/// Writes the members of a proof, and of each of its ranges those that
+/// `ofRange` writes behind its numbers.
+void writeProof(const Proof &proof, llvm::StringRef format,
+                llvm::StringRef free, llvm::json::OStream &json,
+                llvm::function_ref<void(const ProvenRange &)> ofRange);
+/// A member that is a formula, or null.
+void writeFormula(llvm::json::OStream &json, llvm::StringRef name,
+                  const std::optional<Formula> &formula);
+
+} // namespace ppcc

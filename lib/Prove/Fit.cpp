@@ -1,0 +1,323 @@
+#include "Fit.h"
+
+#include "ppcc/Analysis/EventGraph.h"
+
+using namespace ppcc;
+using proof::Affine;
+using proof::Template;
+
+/// Calls `visit(row, turn)` for the rows of a rank in the instance.
+template <class Visit>
+static void forEachRow(const std::vector<proof::Row> &rows, int64_t n,
+                       Visit visit) {
+  for (uint32_t begin = 0, end; begin != rows.size(); begin = end) {
+    uint32_t window = rows[begin].window;
+    end = begin + 1;
+    while (window != proof::noWindow && end != rows.size() &&
+           rows[end].window == window)
+      ++end;
+    for (int64_t turn = 0; turn <= (window == proof::noWindow ? 0 : n); ++turn)
+      for (uint32_t row = begin; row != end; ++row)
+        visit(row, turn);
+  }
+}
+
+std::vector<Origin> ppcc::originsOf(const Template &program, int64_t n) {
+  std::vector<Origin> origins;
+  for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
+    forEachRow(program.ranks[rank], n, [&](uint32_t row, int64_t turn) {
+      origins.push_back({rank, row, turn});
+    });
+  return origins;
+}
+
+bool ppcc::isInstance(const Template &family, int64_t n,
+                      const Program &program) {
+  std::vector<Origin> origins = originsOf(family, n);
+  size_t next = 0;
+  for (RankId rank : program.ranks())
+    for (ActionId row : program.rows(rank)) {
+      Action action = program[row];
+      if (!program.kindOf(action).isCompute())
+        continue;
+      if (next == origins.size())
+        return false;
+      Origin origin = origins[next++];
+      const proof::Row &wanted = family.ranks[origin.rank][origin.row];
+      if (origin.rank != rank.value || wanted.kind != action.kind ||
+          wanted.pipe != action.pipe || wanted.stage != action.stage ||
+          wanted.joined != action.joined ||
+          wanted.microbatch.at(n, origin.turn) != action.microbatch)
+        return false;
+    }
+  return next == origins.size();
+}
+
+namespace {
+
+/// Values of an instance at a row of the template.
+struct Point {
+  int64_t n, turn, value;
+};
+
+/// The function through all points, of n = 1 and 2 with all their turns.
+std::optional<Affine> through(llvm::ArrayRef<Point> points, bool hasTurns) {
+  auto at = [&](int64_t n, int64_t turn) {
+    for (const Point &point : points)
+      if (point.n == n && point.turn == turn)
+        return point.value;
+    return int64_t(0);
+  };
+  Affine f;
+  f.n = at(2, 0) - at(1, 0);
+  f.j = hasTurns ? at(1, 1) - at(1, 0) : 0;
+  f.c = at(1, 0) - f.n;
+  for (const Point &point : points)
+    if (f.at(point.n, point.turn) != point.value)
+      return std::nullopt;
+  return f;
+}
+
+class Messages {
+public:
+  Messages(const Template &family, const Program &first, const Program &second)
+      : family(family) {
+    collect(1, first);
+    collect(2, second);
+  }
+
+  std::optional<Template> insert() const {
+    Template result = family;
+    for (uint32_t rank = 0; rank != family.ranks.size(); ++rank) {
+      auto &rows = result.ranks[rank];
+      rows.clear();
+      if (!append(rank, 0, proof::noWindow, rows))
+        return std::nullopt;
+      for (uint32_t row = 0; row != family.ranks[rank].size(); ++row) {
+        rows.push_back(family.ranks[rank][row]);
+        if (!append(rank, row + 1, family.ranks[rank][row].window, rows))
+          return std::nullopt;
+      }
+    }
+    return result;
+  }
+
+private:
+  /// Messages behind a row in one turn.
+  struct Gap {
+    int64_t n, turn;
+    std::vector<Action> messages;
+  };
+
+  void collect(int64_t n, const Program &program) {
+    gaps.resize(family.ranks.size());
+    for (uint32_t rank = 0; rank != family.ranks.size(); ++rank) {
+      const auto &rows = family.ranks[rank];
+      gaps[rank].resize(rows.size() + 1);
+      ActionId at = program.begin(RankId(rank));
+      auto take = [&](uint32_t behind, int64_t turn) {
+        Gap &gap = gaps[rank][behind].emplace_back(Gap{n, turn, {}});
+        for (;
+             at != program.end(RankId(rank)) && !program.kindOf(at).isCompute();
+             ++at.value)
+          gap.messages.push_back(program[at]);
+      };
+      take(0, 0);
+      forEachRow(rows, n, [&](uint32_t row, int64_t turn) {
+        ++at.value;
+        take(row + 1, turn);
+      });
+    }
+  }
+
+  bool append(uint32_t rank, uint32_t behind, uint32_t window,
+              std::vector<proof::Row> &rows) const {
+    const std::vector<Gap> &all = gaps[rank][behind];
+    size_t count = all.front().messages.size();
+    for (size_t i = 0; i != count; ++i) {
+      const Action &first = all.front().messages[i];
+      proof::Row row{first.kind,   first.pipe, first.stage, first.peer,
+                     first.joined, window,     {},          0};
+      llvm::SmallVector<Point> points;
+      for (const Gap &gap : all) {
+        if (gap.messages.size() != count)
+          return false;
+        const Action &action = gap.messages[i];
+        if (action.kind != first.kind || action.pipe != first.pipe ||
+            action.stage != first.stage || action.peer != first.peer ||
+            action.joined != first.joined)
+          return false;
+        points.push_back({gap.n, gap.turn, action.microbatch});
+      }
+      auto microbatch = through(points, window != proof::noWindow);
+      if (!microbatch)
+        return false;
+      row.microbatch = *microbatch;
+      rows.push_back(row);
+    }
+    return llvm::all_of(
+        all, [&](const Gap &gap) { return gap.messages.size() == count; });
+  }
+
+  const Template &family;
+  /// By rank, and the row in front and 1.
+  std::vector<std::vector<std::vector<Gap>>> gaps;
+};
+
+/// Gives events numbers: times, and within a moment their order.
+class OrderClock {
+public:
+  static constexpr bool isOn = true;
+  using Moment = int64_t;
+
+  OrderClock(const Program &program, const Durations &durations,
+             RowTimes &result)
+      : program(program), durations(durations), result(result),
+        completions(program.size()) {
+    result.starts.resize(program.size());
+    result.ends.resize(program.size());
+  }
+
+  void begin(ActionId row, Moment start) { result.starts[row.value] = start; }
+  void complete(ActionId row, Moment at) { completions[row.value] = at; }
+  void end(ActionId row, Moment at) {
+    result.ends[row.value] = std::max(at, result.starts[row.value] + 1);
+  }
+  Moment started(ActionId row, Moment) const {
+    return result.starts[row.value];
+  }
+  Moment completed(ActionId row) const { return completions[row.value]; }
+  void wait(Moment &ready, ActionId row, Time delay) const {
+    Moment end = result.ends[row.value];
+    ready = std::max(ready, delay > 0 ? after(end, delay) : end + 1);
+  }
+  Moment free(Moment, ActionId row) const { return result.ends[row.value] + 1; }
+  static Moment later(Moment a, Moment b) { return std::max(a, b); }
+  static Moment joined(Moment a, Moment b) { return std::max(a, b); }
+  static Moment after(Moment moment, Time time) {
+    return time > 0 ? (moment / fine + time) * fine : moment + 2;
+  }
+  bool hasSlack() const { return false; }
+  Time early(ActionId) const { return 0; }
+  Time late(ActionId) const { return 0; }
+  Time way(const Action &reader, StageId source) const {
+    return durations.ofEdge(reader.pipe, source, reader.stage,
+                            reader.microbatch);
+  }
+  Time message(const Action &action) const {
+    return durations.ofMessage(program, action);
+  }
+  Time time(ActionId row) const { return durations.of(program[row]); }
+  Time time(ActionId begin, ActionId end) const {
+    return durations.of(program, begin, end);
+  }
+
+private:
+  static constexpr int64_t fine = 4096; ///< Numbers of a moment.
+
+  const Program &program;
+  const Durations &durations;
+  RowTimes &result;
+  std::vector<Moment> completions;
+};
+
+} // namespace
+
+std::optional<Template> ppcc::withMessages(const Template &family,
+                                           const Program &first,
+                                           const Program &second) {
+  return Messages(family, first, second).insert();
+}
+
+std::optional<RowTimes> ppcc::orderOf(const Program &program,
+                                      const ProgramIndex &index,
+                                      const MessageIndex *messages,
+                                      const Transport *transport,
+                                      const Durations &durations) {
+  RowTimes result;
+  EventRun<OrderClock> run(program, index, messages, {transport},
+                           OrderClock(program, durations, result));
+  if (!run.run() || !run.isWhole())
+    return std::nullopt;
+  return result;
+}
+
+std::optional<proof::Times> ppcc::fit(const Template &family,
+                                      const RowTimes &first,
+                                      const RowTimes &second) {
+  proof::Times times;
+  size_t next[2] = {};
+  const RowTimes *runs[2] = {&first, &second};
+  for (const auto &rows : family.ranks) {
+    auto &fitted = times.ranks.emplace_back(rows.size());
+    std::vector<llvm::SmallVector<Point, 5>> starts(rows.size()),
+        ends(rows.size());
+    for (int64_t n : {1, 2})
+      forEachRow(rows, n, [&](uint32_t row, int64_t turn) {
+        size_t at = next[n - 1]++;
+        starts[row].push_back({n, turn, runs[n - 1]->starts[at]});
+        ends[row].push_back({n, turn, runs[n - 1]->ends[at]});
+      });
+    for (uint32_t row = 0; row != rows.size(); ++row) {
+      bool hasTurns = rows[row].window != proof::noWindow;
+      auto start = through(starts[row], hasTurns),
+           end = through(ends[row], hasTurns);
+      if (!start || !end)
+        return std::nullopt;
+      fitted[row] = {*start, *end};
+    }
+  }
+  return times;
+}
+
+std::vector<std::vector<Time>> ppcc::durationsOf(const Template &family,
+                                                 const Program &first,
+                                                 const Durations &durations) {
+  std::vector<std::vector<Time>> result;
+  for (uint32_t rank = 0; rank != family.ranks.size(); ++rank) {
+    auto &times = result.emplace_back(family.ranks[rank].size());
+    ActionId at = first.begin(RankId(rank));
+    forEachRow(family.ranks[rank], 1, [&](uint32_t row, int64_t) {
+      if (!first.joined(at))
+        times[row] =
+            first.kindOf(at).isCompute()
+                ? durations.of(first, at, first.groupEnd(at, RankId(rank)))
+                : durations.ofMessage(first, first[at]);
+      ++at.value;
+    });
+  }
+  return result;
+}
+
+std::vector<proof::Event> ppcc::circleOf(const Template &family, int64_t n,
+                                         const Program &program,
+                                         const ProgramIndex &index,
+                                         bool fromEnd) {
+  EventGraph graph(program, index);
+  if (graph.run())
+    return {};
+  std::vector<Origin> origins = originsOf(family, n);
+  std::vector<proof::Event> circle;
+  auto add = [&](ActionId row, bool isEnd) {
+    const Origin &origin = origins[program.itemOf(row).from.value];
+    bool inWindow =
+        family.ranks[origin.rank][origin.row].window != proof::noWindow;
+    circle.push_back({origin.rank, origin.row, isEnd,
+                      !inWindow ? Affine{}
+                      : fromEnd ? Affine{origin.turn - n, 1, 0}
+                                : Affine{origin.turn, 0, 0}});
+  };
+  // Each blocked row waits for the end of another, which starts behind the
+  // next that is blocked.
+  for (const EventGraph::Block &block : graph.shortestCircle()) {
+    add(block.blocked, false);
+    add(block.need.row, true);
+    add(block.need.row, false);
+    if (ActionId next(block.on);
+        program.itemOf(next).from != program.itemOf(block.need.row).from)
+      add(next, true);
+    else
+      circle.pop_back();
+  }
+  return circle;
+}

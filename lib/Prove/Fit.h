@@ -1,0 +1,57 @@
+// Guesses what holds for all n from the programs of n = 1 and n = 2. Nothing
+// of it is believed before it is checked.
+#pragma once
+
+#include "ppcc/Analysis/Durations.h"
+#include "ppcc/Analysis/EventRun.h"
+#include "ppcc/Proof/Checker.h"
+
+namespace ppcc {
+
+/// The row of a template that a row of an instance is, and its turn.
+struct Origin {
+  uint32_t rank, row;
+  int64_t turn;
+};
+
+/// By row of the instance, ranks one after another.
+std::vector<Origin> originsOf(const proof::Template &program, int64_t n);
+
+/// Whether the rows of `program`, messages left out, are those of the instance.
+bool isInstance(const proof::Template &family, int64_t n,
+                const Program &program);
+
+/// The template with the messages of its instances of n = 1 and 2 put in.
+std::optional<proof::Template> withMessages(const proof::Template &family,
+                                            const Program &first,
+                                            const Program &second);
+
+/// The starts and ends of the rows of an instance.
+struct RowTimes {
+  std::vector<int64_t> starts, ends;
+};
+
+/// Numbers for events, each above those of all that it waits for, which follow
+/// the times of a run; nothing when the program does not reach its end.
+std::optional<RowTimes> orderOf(const Program &program,
+                                const ProgramIndex &index,
+                                const MessageIndex *messages,
+                                const Transport *transport,
+                                const Durations &durations);
+
+/// Functions of n and turns through the times of the instances of n = 1 and 2.
+std::optional<proof::Times> fit(const proof::Template &family,
+                                const RowTimes &first, const RowTimes &second);
+
+/// What groups and messages take, by rank and row of the template.
+std::vector<std::vector<Time>> durationsOf(const proof::Template &family,
+                                           const Program &first,
+                                           const Durations &durations);
+
+/// A circle in which ranks wait by data alone, as events of the template whose
+/// turns count from the begin, or from the end, of their windows.
+std::vector<proof::Event> circleOf(const proof::Template &family, int64_t n,
+                                   const Program &program,
+                                   const ProgramIndex &index, bool fromEnd);
+
+} // namespace ppcc

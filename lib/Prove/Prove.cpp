@@ -1,0 +1,847 @@
+// Divides the numbers of microbatches into ranges about which one thing can be
+// proven, or that are small enough to look at each number.
+#include "ppcc/Prove/Prove.h"
+
+#include "Fit.h"
+#include "ppcc/Analysis/Activations.h"
+#include "ppcc/Analysis/Analyses.h"
+#include "ppcc/Compiler/CommWords.h"
+#include "ppcc/Expand/Expand.h"
+#include "ppcc/Family/Layout.h"
+#include "ppcc/Support/CheckedInt.h"
+#include "ppcc/Support/Suggest.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+using namespace ppcc;
+using namespace ppcc::family;
+using llvm::StringRef;
+using proof::Checker;
+using proof::Finding;
+
+Rational Rational::of(__int128 numerator, __int128 denominator) {
+  auto magnitude = [](__int128 x) { return x < 0 ? -x : x; };
+  __int128 a = magnitude(numerator), b = magnitude(denominator);
+  while (b != 0)
+    std::tie(a, b) = std::pair(b, a % b);
+  if (denominator < 0)
+    a = -a;
+  return {static_cast<int64_t>(numerator / a),
+          static_cast<int64_t>(denominator / a)};
+}
+
+std::string Rational::text() const {
+  return denominator == 1 ? fmt::format("{}", numerator)
+                          : fmt::format("{}/{}", numerator, denominator);
+}
+
+StringRef ppcc::verdictName(Verdict verdict) {
+  static constexpr StringRef names[] = {"right", "wrong", "excluded",
+                                        "undecided"};
+  return names[static_cast<size_t>(verdict)];
+}
+
+bool Proof::isRight() const {
+  return llvm::all_of(ranges, [](const ProvenRange &range) {
+    return range.verdict == Verdict::Right ||
+           range.verdict == Verdict::Excluded;
+  });
+}
+
+namespace {
+
+/// Rows that may be laid out for numbers that are looked at one by one.
+constexpr int64_t mostRows = 6'000'000;
+/// How often the first number of a family is raised, so that what happens
+/// before its windows settles.
+constexpr int mostGrowths = 9;
+constexpr int mostCuts = 200;
+constexpr int64_t mostStep = 4096;
+
+struct Task {
+  Family family;
+  Hints hints;
+  int growths = 0, cuts = 0, doublings = 0;
+};
+
+/// Takes diagnostics, and keeps the first.
+struct Quiet {
+  std::optional<Diagnostic> first;
+  bool isExcluded = false;
+  DiagnosticEngine diags{[this](const Diagnostic &found) {
+    if (found.info().severity != Severity::Error)
+      return;
+    isExcluded |= found.id == diag::RequireFailed;
+    if (!first)
+      first = found;
+  }};
+};
+
+class Prover {
+public:
+  Prover(const ProveRequest &request, Session &session,
+         const sema::Module &module, const sema::Schedule &schedule,
+         uint32_t param, Proof &proof)
+      : request(request), session(session), module(module), schedule(schedule),
+        param(param), proof(proof),
+        layouter(module, schedule, request.compile.params) {
+    hasWhile = llvm::any_of(module.blocks,
+                            [&](const sema::Block &block) {
+                              return contains(block.item->body);
+                            }) ||
+               contains(schedule.onRank->body);
+  }
+
+  bool run() {
+    Task all;
+    all.family.param = param;
+    tasks.push_back(all);
+    while (!tasks.empty() && !failed) {
+      Task task = std::move(tasks.back());
+      tasks.pop_back();
+      process(std::move(task));
+    }
+    if (failed)
+      return false;
+    joinRemainders();
+    llvm::sort(proof.ranges, [](const ProvenRange &a, const ProvenRange &b) {
+      return a.from < b.from;
+    });
+    return true;
+  }
+
+private:
+  static bool contains(ast::Body body) {
+    return llvm::any_of(body, [](const ast::Stmt *stmt) {
+      bool found = stmt->kind == ast::StmtKind::While;
+      forEachBody(stmt, [&](ast::Body inner) { found |= contains(inner); });
+      return found;
+    });
+  }
+
+  // ---- Ranges ----
+
+  /// Makes one range of those of all remainders about which the same is said.
+  void joinRemainders() {
+    using Said = std::tuple<int64_t, Verdict, std::string, std::string>;
+    std::map<Said, std::vector<size_t>> same;
+    for (auto [i, range] : llvm::enumerate(proof.ranges))
+      if (!range.to && range.modulus != 1)
+        same[{range.modulus, range.verdict,
+              fmt::format("{}:{}", range.place.range.begin.raw, range.reason),
+              range.makespan ? range.makespan->slope.text() + " " +
+                                   range.makespan->intercept.text() +
+                                   (range.makespan->isExact ? "" : "?")
+                             : ""}]
+            .push_back(i);
+    std::vector<bool> isGone(proof.ranges.size());
+    for (const auto &[said, numbers] : same) {
+      int64_t modulus = std::get<0>(said), first = INT64_MAX, last = 0;
+      for (size_t i : numbers) {
+        first = std::min(first, proof.ranges[i].from);
+        last = std::max(last, proof.ranges[i].from);
+      }
+      if (int64_t(numbers.size()) != modulus || last - first >= modulus)
+        continue;
+      for (size_t i : numbers)
+        isGone[i] = true;
+      ProvenRange &all = proof.ranges[numbers.front()];
+      std::tie(all.modulus, all.residue, all.from) = std::tuple(1, 0, first);
+      isGone[numbers.front()] = false;
+    }
+    std::vector<ProvenRange> ranges;
+    for (auto [i, range] : llvm::enumerate(proof.ranges))
+      if (!isGone[i])
+        ranges.push_back(std::move(range));
+    proof.ranges = std::move(ranges);
+  }
+
+  static int64_t number(const Family &family, int64_t n) {
+    return family.base + family.step * n;
+  }
+
+  ProvenRange rangeOf(const Family &family, int64_t first, int64_t last) const {
+    ProvenRange range;
+    range.modulus = family.step;
+    range.residue = family.base % family.step;
+    range.from = number(family, first);
+    if (last != proof::endless)
+      range.to = number(family, last);
+    if (last == first)
+      std::tie(range.modulus, range.residue) = std::pair(1, 0);
+    return range;
+  }
+
+  void found(const Family &family, int64_t first, Verdict verdict,
+             std::string reason, Place place,
+             std::optional<Formula> makespan = std::nullopt,
+             std::optional<Figures> figures = std::nullopt) {
+    ProvenRange range = rangeOf(family, first, family.last);
+    range.verdict = verdict;
+    range.reason = std::move(reason);
+    range.place = std::move(place);
+    range.makespan = makespan;
+    range.figures = std::move(figures);
+    if (range.figures && makespan) {
+      const Formula &work = range.figures->work;
+      auto less = [&](Rational total, Rational part) {
+        return Rational::of(__int128(total.numerator) * ranks *
+                                    part.denominator -
+                                __int128(part.numerator) * total.denominator,
+                            __int128(total.denominator) * part.denominator);
+      };
+      range.figures->bubble =
+          Formula{less(makespan->slope, work.slope),
+                  less(makespan->intercept, work.intercept), makespan->isExact};
+    }
+    proof.ranges.push_back(std::move(range));
+  }
+
+  /// The numbers from `n` on.
+  static Task from(Task task, int64_t n) {
+    task.family.base = number(task.family, n);
+    if (task.family.last != proof::endless)
+      task.family.last -= n;
+    return task;
+  }
+
+  /// Those before `n`.
+  static Task before(Task task, int64_t n) {
+    task.family.last = n - 1;
+    return task;
+  }
+
+  __int128 rowsOf(const Family &family) const {
+    return (__int128(family.base) + number(family, family.last)) *
+           (__int128(family.last) + 1) / 2 * stages * 6;
+  }
+  bool isFew(const Family &family) const {
+    return family.last != proof::endless && family.last < 100'000 &&
+           rowsOf(family) <= rowsLeft;
+  }
+
+  // ---- One by one ----
+
+  /// The program of a number, by the ordinary compiler; without messages, and
+  /// verified with them, where `isDone`.
+  std::optional<Program> compileOne(int64_t m, bool isDone, Quiet &quiet) {
+    sema::Evaluator evaluator(module, quiet.diags,
+                              request.compile.limits.maxSteps());
+    auto instance = instantiate(m, evaluator, quiet);
+    if (!instance)
+      return std::nullopt;
+    stages = 0;
+    for (const Pipe &pipe : instance->program.pipes)
+      stages += pipe.numStages();
+    auto program = expand(module, std::move(*instance), request.compile.limits,
+                          evaluator, session.sources, quiet.diags);
+    if (!program || !setCosts(*program))
+      return std::nullopt;
+    if (!isDone)
+      return program;
+    auto policy = policyFor(*program, quiet.diags);
+    PassContext context(session.sources, quiet.diags);
+    if (!policy || !runPipeline(policy->pipeline(), *program, context))
+      return std::nullopt;
+    return program;
+  }
+
+  std::optional<sema::Instance>
+  instantiate(int64_t m, sema::Evaluator &evaluator, Quiet &quiet) const {
+    std::vector<sema::ParamValue> values = request.compile.params;
+    values.push_back({request.free, fmt::format("{}", m)});
+    return sema::instantiate(schedule, values, nullptr, request.compile.limits,
+                             evaluator, quiet.diags);
+  }
+
+  bool setCosts(Program &program) {
+    const CostRequest &costs = request.compile.costs;
+    if (costs.files.empty() && costs.settings.empty())
+      return true;
+    failed |= !applyCosts(costs, session, program);
+    return !failed;
+  }
+
+  std::optional<CommPolicy> policyFor(const Program &program,
+                                      DiagnosticEngine &diags) {
+    CommRequest comm = request.compile.comm;
+    comm.preconnect = Preconnect::Off;
+    if (request.byData && comm.transports.empty())
+      comm.order = CommOrder::None;
+    auto policy = decideComm(comm, &schedule, program, diags);
+    if (policy && request.byData && comm.transports.empty())
+      policy->transports.clear();
+    if (policy && policy->transports.empty())
+      policy->proves = false;
+    return policy;
+  }
+
+  /// Looks at each number of a family.
+  void lookAt(const Family &family) {
+    rowsLeft -= static_cast<int64_t>(rowsOf(family));
+    for (int64_t n = 0; n <= family.last && !failed; ++n)
+      lookAt(number(family, n));
+  }
+
+  void lookAt(int64_t m) {
+    Quiet quiet;
+    auto program = compileOne(m, true, quiet);
+    Family one{param, m, 1, 0};
+    if (!program) {
+      if (!failed)
+        found(one, 0, quiet.isExcluded ? Verdict::Excluded : Verdict::Wrong,
+              quiet.first ? quiet.first->message : "",
+              quiet.first ? quiet.first->place : Place());
+      return;
+    }
+    std::optional<Formula> makespan;
+    static const Transport none;
+    auto policy = policyFor(*program, quiet.diags);
+    bool byData = policy->transports.empty() || request.byData;
+    Program bare;
+    if (byData && program->firstMessage()) {
+      Quiet other;
+      if (auto again = compileOne(m, false, other))
+        bare = std::move(*again);
+    }
+    const Program &run = byData && program->firstMessage() ? bare : *program;
+    if (const TimedRun *timing = Analyses(run).timedRun(
+            byData ? none : policy->transports.front(), quiet.diags))
+      makespan = Formula{
+          {}, Rational::of(timing->simulation.makespan, cost::unit), true};
+    found(one, 0, Verdict::Right, "", Place(), makespan,
+          request.explains ? std::optional(figuresOf(*program)) : std::nullopt);
+  }
+
+  /// Those of one program.
+  Figures figuresOf(const Program &program) {
+    ranks = program.numRanks();
+    Durations durations(program);
+    Time work = 0;
+    int64_t messages = 0, most = 0;
+    for (RankId rank : program.ranks()) {
+      most = std::max<int64_t>(most, peakActivations(program, rank));
+      for (RowRange item : program.items(rank))
+        if (program.kindOf(item.from).isCompute())
+          work += durations.of(program, item.from, item.to);
+        else
+          messages += program.kindOf(item.from).isSend();
+    }
+    auto number = [](int64_t value, int64_t unit) {
+      return Formula{{}, Rational::of(value, unit), true};
+    };
+    return {std::nullopt,
+            number(work, cost::unit),
+            number(most, 1),
+            number(messages, 1),
+            {}};
+  }
+
+  /// Those of a template; `second` is its instance of n = 2.
+  Figures figuresOf(const Family &family, const proof::Template &program,
+                    const Checker &checker,
+                    const std::vector<std::vector<Time>> &durations,
+                    const Program &second, const Simulation &run) const {
+    Affine work, messages;
+    for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
+      for (auto [i, row] : llvm::enumerate(program.ranks[rank])) {
+        Affine turns{1, row.window != proof::noWindow, 0};
+        if (program.head->kinds[row.kind].isSend())
+          messages = messages + turns;
+        else if (program.head->kinds[row.kind].isCompute() && !row.joined)
+          work = work + durations[rank][i] * turns;
+      }
+    Figures figures{std::nullopt,
+                    formula(family, work, cost::unit),
+                    {},
+                    formula(family, messages, 1),
+                    limitOf(program, second, run)};
+    if (auto peak = checker.peakActivations())
+      figures.activations = formula(family, *peak, 1);
+    return figures;
+  }
+
+  /// What stands between two turns of a window on the way of times that leads
+  /// to the end of a run.
+  std::vector<std::string> limitOf(const proof::Template &program,
+                                   const Program &second,
+                                   const Simulation &run) const {
+    std::vector<Origin> origins = originsOf(program, 2);
+    std::vector<ActionId> path = criticalPath(run);
+    std::map<std::pair<uint32_t, uint32_t>, size_t> seen;
+    for (size_t i = 0; i != path.size(); ++i) {
+      const Origin &origin = origins[path[i].value];
+      if (program.ranks[origin.rank][origin.row].window == proof::noWindow)
+        continue;
+      auto [known, isNew] = seen.try_emplace({origin.rank, origin.row}, i);
+      if (isNew)
+        continue;
+      std::vector<std::string> limit;
+      for (size_t k = known->second; k != i; ++k) {
+        Action action = second[path[k]];
+        limit.push_back(
+            fmt::format("rank {} {}{}", second.rankOf(path[k]).value,
+                        action.stage.value, second.kindOf(action).letters));
+      }
+      for (size_t period = 1; period != limit.size(); ++period)
+        if (limit.size() % period == 0 &&
+            std::equal(limit.begin() + period, limit.end(), limit.begin())) {
+          limit.resize(period);
+          break;
+        }
+      return limit;
+    }
+    return {};
+  }
+
+  static Formula formula(const Family &family, Affine value, int64_t unit) {
+    __int128 step = family.step;
+    return {Rational::of(value.n, step * unit),
+            Rational::of(value.c * step - __int128(value.n) * family.base,
+                         step * unit),
+            true};
+  }
+
+  // ---- Many at once ----
+
+  void process(Task task) {
+    const Family &family = task.family;
+    if (isFew(family) && (family.last < 3 || task.cuts > 0))
+      return lookAt(family);
+    Outcome outcome = layouter.run(family, nullptr, {}, task.hints);
+    if (outcome.kind != Outcome::Kind::LaidOut)
+      return follow(std::move(task), std::move(outcome));
+    Quiet quiet;
+    sema::Evaluator evaluator(module, quiet.diags,
+                              request.compile.limits.maxSteps());
+    auto sample = instantiate(family.base, evaluator, quiet);
+    if (!sample) {
+      outcome.kind = Outcome::Kind::Cut;
+      outcome.value = 1;
+      outcome.why = quiet.first ? quiet.first->message : "";
+      outcome.place = quiet.first ? quiet.first->place.range : SourceRange();
+      return follow(std::move(task), std::move(outcome));
+    }
+    stages = 0;
+    for (const Pipe &pipe : sample->program.pipes)
+      stages += pipe.numStages();
+    ranks = sample->program.numRanks;
+    std::vector<TurnCounts> counts(hasWhile ? 3 : 0);
+    for (auto [n, ofN] : llvm::enumerate(counts))
+      layouter.run({param, number(family, n), family.step, 0}, &*sample, {}, {},
+                   &ofN);
+    outcome = layouter.run(family, &*sample, counts, task.hints);
+    if (outcome.kind != Outcome::Kind::LaidOut)
+      return follow(std::move(task), std::move(outcome));
+    outcome.program.head = &sample->program;
+    judge(std::move(task), outcome.program);
+  }
+
+  /// Goes on after a layout that did not come to its end.
+  void follow(Task task, Outcome outcome) {
+    const Family family = task.family;
+    switch (outcome.kind) {
+    case Outcome::Kind::Excluded:
+      return found(family, 0, Verdict::Excluded, outcome.why, outcome.place);
+    case Outcome::Kind::Wrong: {
+      Quiet quiet;
+      if (compileOne(number(family, outcome.value), false, quiet) || failed)
+        return giveUp(std::move(task),
+                      "an instance is not as was predicted: " + outcome.why,
+                      outcome.place);
+      if (outcome.value > 0)
+        tasks.push_back(before(task, outcome.value));
+      return found(family, outcome.value, Verdict::Wrong, outcome.why,
+                   outcome.place);
+    }
+    case Outcome::Kind::Cut: {
+      if (++task.cuts > mostCuts || outcome.value > family.last ||
+          outcome.value > INT64_MAX / 4 / family.step)
+        return giveUp(std::move(task), outcome.why, outcome.place);
+      Task upper = from(task, outcome.value);
+      if (!outcome.hints.empty())
+        upper.hints = outcome.hints;
+      tasks.push_back(std::move(upper));
+      tasks.push_back(before(std::move(task), outcome.value));
+      return;
+    }
+    case Outcome::Kind::Again:
+      task.hints = outcome.hints;
+      if (++task.cuts > mostCuts)
+        return giveUp(std::move(task), outcome.why, outcome.place);
+      tasks.push_back(std::move(task));
+      return;
+    case Outcome::Kind::Multiply:
+      return multiply(std::move(task), outcome.value, outcome.why,
+                      outcome.place);
+    case Outcome::Kind::LaidOut:
+    case Outcome::Kind::Undecided:
+      if (hasWhile && task.doublings++ < 2)
+        return multiply(std::move(task), 2, outcome.why, outcome.place);
+      return giveUp(std::move(task), outcome.why, outcome.place);
+    }
+  }
+
+  /// Makes a family of each remainder.
+  void multiply(Task task, int64_t factor, const std::string &why,
+                Place place) {
+    if (factor < 2 || task.family.step * factor > mostStep)
+      return giveUp(std::move(task), why, std::move(place));
+    for (int64_t n = factor; n-- > 0;) {
+      if (n > task.family.last)
+        continue;
+      Task part = from(task, n);
+      part.family.step *= factor;
+      if (part.family.last != proof::endless)
+        part.family.last /= factor;
+      tasks.push_back(std::move(part));
+    }
+  }
+
+  void giveUp(Task task, std::string why, Place place) {
+    if (isFew(task.family))
+      return lookAt(task.family);
+    found(task.family, 0, Verdict::Undecided, std::move(why), std::move(place));
+  }
+
+  /// Looks at some of the first numbers, so that the others begin later. False
+  /// where that was done too often.
+  bool grow(Task &task) {
+    int64_t some = std::max<int64_t>(1, ranks * (task.growths + 1) /
+                                            (4 * task.family.step));
+    Task few = before(task, some);
+    if (task.growths >= mostGrowths || some > task.family.last ||
+        !isFew(few.family))
+      return false;
+    ++task.growths;
+    tasks.push_back(from(task, some));
+    lookAt(few.family);
+    return true;
+  }
+
+  void judge(Task task, const proof::Template &program) {
+    const Family family = task.family;
+    if (family.last < 3)
+      return giveUp(std::move(task), "", Place());
+    Checker byData(program, nullptr);
+    Finding whole = byData.complete();
+    if (whole.kind == Finding::Kind::Fails) {
+      Quiet quiet;
+      if (!compileOne(family.base, true, quiet) && !failed)
+        return found(family, 0, Verdict::Wrong, whole.why,
+                     quiet.first ? quiet.first->place : Place());
+      return giveUp(std::move(task), "an instance is not as was predicted", {});
+    }
+    if (!whole)
+      return task.doublings++ < 1 && family.step <= 64
+                 ? multiply(std::move(task), 2, whole.why, {})
+                 : giveUp(std::move(task), whole.why, Place());
+
+    Quiet quiet;
+    auto first = compileOne(number(family, 1), false, quiet),
+         second = compileOne(number(family, 2), false, quiet);
+    if (failed)
+      return;
+    if (!first || !second || !isInstance(program, 1, *first) ||
+        !isInstance(program, 2, *second))
+      return giveUp(std::move(task), "an instance is not as was predicted",
+                    quiet.first ? quiet.first->place : Place());
+    if (auto why = unsupported(*first); !why.empty())
+      return giveUp(std::move(task), why, Place());
+    Finding ordered = orderByData(task, program, byData, *first, *second);
+    if (ordered.kind == Finding::Kind::Fails)
+      return;
+    if (!ordered) {
+      if (!grow(task))
+        giveUp(std::move(task), ordered.why, Place());
+      return;
+    }
+    if (request.byData && request.compile.comm.transports.empty())
+      return found(family, 0, Verdict::Right, "", Place(),
+                   makespanByData(family, program, byData, *first, *second));
+    std::optional<Formula> makespan;
+    std::optional<Figures> figures;
+    Finding carried =
+        carry(family, program, *first, *second, makespan, figures);
+    if (request.byData)
+      makespan = makespanByData(family, program, byData, *first, *second);
+    if (!carried || !makespan || !makespan->isExact) {
+      // Ranks may take turns in what they do first.
+      for (auto [growths, step] : {std::pair(4, ranks), {6, 2 * ranks}})
+        if (task.growths >= growths && family.step % step != 0 &&
+            family.last > 8 * ranks && step <= mostStep)
+          return multiply(std::move(task), step / std::gcd(step, family.step),
+                          carried.why, {});
+      if (grow(task))
+        return;
+    }
+    if (!carried && !ordersGlobally)
+      return giveUp(std::move(task), carried.why, Place());
+    found(family, 0, Verdict::Right,
+          carried ? ""
+                  : "by data; messages are right in the order that was chosen "
+                    "(" +
+                        carried.why + ")",
+          Place(), makespan, std::move(figures));
+  }
+
+  /// What of a program none of the checks speaks about.
+  std::string unsupported(const Program &program) {
+    Quiet quiet;
+    auto policy = policyFor(program, quiet.diags);
+    if (!policy)
+      return quiet.first ? quiet.first->message : "";
+    // Such orders are projections of one order of all actions.
+    ordersGlobally = policy->fusion->fusion == Fusion::None &&
+                     !policy->fusion->places && !policy->torch;
+    if (program.costs().has({Cost::MemoryLimit}))
+      return "there is a limit on memory";
+    if (policy->prefetch)
+      return "the receives ahead of their readers are bounded";
+    return "";
+  }
+
+  /// Whether no rank waits for itself by data; Fails where all was said.
+  Finding orderByData(Task &task, const proof::Template &program,
+                      const Checker &checker, Program first, Program second) {
+    for (Program *one : {&first, &second})
+      one->editHead().costs = {}; // Times do not matter here.
+    ProgramIndex firstIndex(first), secondIndex(second);
+    auto a = orderOf(first, firstIndex, nullptr, nullptr, Durations(first)),
+         b = orderOf(second, secondIndex, nullptr, nullptr, Durations(second));
+    if (a && b) {
+      auto order = fit(program, *a, *b);
+      return order ? checker.forward(*order)
+                   : Finding{Finding::Kind::Unknown,
+                             "what ranks do does not settle"};
+    }
+    for (int64_t n : {1, 2})
+      for (bool fromEnd : {false, true}) {
+        auto circle = circleOf(program, n, n == 1 ? first : second,
+                               n == 1 ? firstIndex : secondIndex, fromEnd);
+        for (int64_t from : {0, 1, 2})
+          if (!circle.empty() && checker.isCircle(circle, from)) {
+            foundCircle(task, program, circle, from);
+            return {Finding::Kind::Fails, ""};
+          }
+      }
+    return {Finding::Kind::Unknown, "ranks wait in a circle that changes"};
+  }
+
+  void foundCircle(const Task &task, const proof::Template &program,
+                   llvm::ArrayRef<proof::Event> circle, int64_t from) {
+    std::string ranks;
+    std::vector<uint32_t> seen;
+    for (const proof::Event &event : circle)
+      if (!llvm::is_contained(seen, event.rank)) {
+        seen.push_back(event.rank);
+        ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", event.rank);
+      }
+    const proof::Row &row = program.ranks[circle[0].rank][circle[0].row];
+    SourceLoc at;
+    at.raw = row.place;
+    found(task.family, from, Verdict::Wrong,
+          seen.size() == 1 ? "rank " + ranks + " waits for itself"
+                           : "ranks " + ranks + " wait in a circle",
+          Place(at));
+    if (from > 0)
+      lookAt(before(task, from).family);
+  }
+
+  /// Whether the messages of the program arrive on all transports.
+  Finding carry(const Family &family, const proof::Template &program,
+                Program first, Program second, std::optional<Formula> &makespan,
+                std::optional<Figures> &figures) {
+    Quiet quiet;
+    std::vector<Transport> transports;
+    for (Program *one : {&first, &second}) {
+      auto policy = policyFor(*one, quiet.diags);
+      PassContext context(session.sources, quiet.diags);
+      if (!policy || !runPipeline(policy->pipeline(), *one, context))
+        return {Finding::Kind::Unknown,
+                quiet.first ? quiet.first->message : ""};
+      transports = policy->transports;
+    }
+    auto whole = withMessages(program, first, second);
+    if (!whole)
+      return {Finding::Kind::Unknown, "the order of messages does not settle"};
+    Durations firstTimes(first), secondTimes(second);
+    ProgramIndex firstIndex(first), secondIndex(second);
+    MessageIndex firstMessages(first, firstIndex),
+        secondMessages(second, secondIndex);
+    for (const Transport &transport : transports) {
+      Checker checker(*whole, &transport);
+      if (Finding finding = checker.complete(); !finding)
+        return {Finding::Kind::Unknown, finding.why};
+      if (Finding finding = checker.matched(); !finding)
+        return finding;
+      auto a = orderOf(first, firstIndex, &firstMessages, &transport,
+                       firstTimes),
+           b = orderOf(second, secondIndex, &secondMessages, &transport,
+                       secondTimes);
+      auto order = a && b ? fit(*whole, *a, *b) : std::nullopt;
+      if (!order)
+        return {Finding::Kind::Unknown, "what ranks do does not settle"};
+      if (Finding finding = checker.forward(*order); !finding)
+        return finding;
+      if (&transport == &transports.front() && hasPlainTimes(first)) {
+        auto run = [&](const Program &one, const ProgramIndex &index,
+                       const MessageIndex &messages, const Durations &times) {
+          return timesOf(simulate(one, index, messages, times, transport));
+        };
+        makespan =
+            formulaOf(family, *whole, checker,
+                      run(first, firstIndex, firstMessages, firstTimes),
+                      run(second, secondIndex, secondMessages, secondTimes),
+                      first, firstTimes);
+        auto run2 = request.explains
+                        ? simulate(second, secondIndex, secondMessages,
+                                   secondTimes, transport)
+                        : std::nullopt;
+        if (run2)
+          figures =
+              figuresOf(family, *whole, checker,
+                        durationsOf(*whole, first, firstTimes), second, *run2);
+      }
+    }
+    return {};
+  }
+
+  std::optional<Formula> makespanByData(const Family &family,
+                                        const proof::Template &program,
+                                        const Checker &checker,
+                                        const Program &first,
+                                        const Program &second) {
+    if (!hasPlainTimes(first) || first.costs().hasMessageTimes())
+      return std::nullopt;
+    Durations firstTimes(first), secondTimes(second);
+    return formulaOf(
+        family, program, checker,
+        timesOf(simulate(first, ProgramIndex(first), firstTimes)),
+        timesOf(simulate(second, ProgramIndex(second), secondTimes)), first,
+        firstTimes);
+  }
+
+  static std::optional<RowTimes> timesOf(std::optional<Simulation> run) {
+    if (!run)
+      return std::nullopt;
+    return RowTimes{std::move(run->starts), std::move(run->ends)};
+  }
+
+  /// Whether costs are the same for all microbatches.
+  static bool hasPlainTimes(const Program &program) {
+    return !program.costs().has({Cost::Scale, Cost::ScaleTime,
+                                 Cost::ScaleAction, Cost::ScaleBytes}) &&
+           !Durations(program).hasSlack();
+  }
+
+  std::optional<Formula>
+  formulaOf(const Family &family, const proof::Template &program,
+            const Checker &checker, const std::optional<RowTimes> &first,
+            const std::optional<RowTimes> &second, const Program &sample,
+            const Durations &durations) {
+    auto times = first && second ? fit(program, *first, *second) : std::nullopt;
+    if (!times)
+      return std::nullopt;
+    auto makespan =
+        checker.makespan(*times, durationsOf(program, sample, durations));
+    if (!makespan)
+      return std::nullopt;
+    Formula result = formula(family, makespan->value, cost::unit);
+    result.isExact = makespan->isExact;
+    return result;
+  }
+
+  const ProveRequest &request;
+  Session &session;
+  const sema::Module &module;
+  const sema::Schedule &schedule;
+  const uint32_t param;
+  Proof &proof;
+  Layouter layouter;
+  bool hasWhile = false, ordersGlobally = false, failed = false;
+  int64_t stages = 64, ranks = 1, rowsLeft = mostRows;
+  std::vector<Task> tasks;
+};
+
+} // namespace
+
+std::optional<Proof> ppcc::prove(const ProveRequest &request, Session &session,
+                                 std::string &misuse) {
+  Request parsed = request.compile;
+  parsed.until = Request::Until::Checked;
+  parsed.params.push_back({request.free, "1"});
+  Compiled compiled = compile(parsed, session);
+  misuse = compiled.misuse;
+  if (!compiled)
+    return std::nullopt;
+  auto module = sema::check(compiled.files, *compiled.context, commWords(),
+                            session.diags);
+  const sema::Schedule *schedule =
+      module ? sema::selectSchedule(*module, request.compile.schedule,
+                                    request.compile.input, session.diags)
+             : nullptr;
+  if (!schedule)
+    return std::nullopt;
+  std::vector<StringRef> ints;
+  std::optional<uint32_t> param;
+  for (auto [i, one] : llvm::enumerate(schedule->params))
+    if (one.type == sema::Type::Int) {
+      ints.push_back(one.decl->name.text);
+      if (one.decl->name.text == request.free)
+        param = i;
+    }
+  if (!param) {
+    session.diags.report<diag::NoFreeParameter>({}, schedule->decl->name.text,
+                                                request.free,
+                                                didYouMean(request.free, ints));
+    return std::nullopt;
+  }
+  for (const sema::ParamValue &value : request.compile.params)
+    if (value.name == request.free) {
+      session.diags.report<diag::FreeParameterGiven>(Place("-D " + value.name),
+                                                     value.name);
+      return std::nullopt;
+    }
+  Proof proof;
+  proof.schedule = schedule->decl->name.text.str();
+  // The other parameters, and what is wrong with them.
+  {
+    size_t before = session.diags.errorCount();
+    sema::Evaluator evaluator(*module, session.diags,
+                              request.compile.limits.maxSteps());
+    for (const sema::ScheduleParam &one : schedule->params) {
+      StringRef name = one.decl->name.text;
+      auto given = llvm::find_if(request.compile.params, [&](auto &value) {
+        return value.name == name;
+      });
+      if (given != request.compile.params.end())
+        proof.params.push_back(
+            {name.str(), sema::typeName(one.type).str(), given->value});
+    }
+    for (const sema::ParamValue &value : request.compile.params)
+      if (llvm::none_of(schedule->params, [&](const sema::ScheduleParam &one) {
+            return one.decl->name.text == value.name;
+          }))
+        session.diags.report<diag::UnknownParameter>(
+            Place("-D " + value.name), proof.schedule, value.name, "");
+    if (session.diags.errorCount() != before)
+      return std::nullopt;
+  }
+  if (request.byData)
+    proof.transports.push_back("data");
+  for (const Transport &transport : request.compile.comm.transports)
+    proof.transports.push_back(transport.name);
+  if (proof.transports.empty()) {
+    for (const ast::Identifier &name :
+         sema::commSetting(*schedule, "transport"))
+      proof.transports.push_back(name.text.str());
+    if (proof.transports.empty())
+      proof.transports.push_back("stream");
+  }
+  if (!Prover(request, session, *module, *schedule, *param, proof).run())
+    return std::nullopt;
+  return proof;
+}
