@@ -79,6 +79,12 @@ struct Quiet {
   }};
 };
 
+/// The schedule with its own model and cluster.
+sema::Selection sectionsOf(const sema::Schedule &schedule) {
+  return {&schedule, schedule.model ? &*schedule.model : nullptr,
+          schedule.cluster ? &*schedule.cluster : nullptr};
+}
+
 class Prover {
 public:
   Prover(const ProveRequest &request, Session &session,
@@ -252,9 +258,11 @@ private:
   instantiate(int64_t m, sema::Evaluator &evaluator, Quiet &quiet) const {
     std::vector<sema::ParamValue> values = request.compile.params;
     values.push_back({request.free, fmt::format("{}", m)});
-    return sema::instantiate(schedule, values, nullptr, request.compile.limits,
+    return sema::instantiate(selection(), values, nullptr, request.compile.limits,
                              evaluator, quiet.diags);
   }
+
+  sema::Selection selection() const { return sectionsOf(schedule); }
 
   bool setCosts(Program &program) {
     const CostRequest &costs = request.compile.costs;
@@ -268,9 +276,10 @@ private:
                                       DiagnosticEngine &diags) {
     CommRequest comm = request.compile.comm;
     comm.preconnect = Preconnect::Off;
+    sema::Selection chosen = selection();
     if (request.byData && comm.transports.empty())
       comm.order = CommOrder::None;
-    auto policy = decideComm(comm, &schedule, program, diags);
+    auto policy = decideComm(comm, &chosen, program, diags);
     if (policy && request.byData && comm.transports.empty())
       policy->transports.clear();
     if (policy && policy->transports.empty())
@@ -770,6 +779,11 @@ private:
 
 std::optional<Proof> ppcc::prove(const ProveRequest &request, Session &session,
                                  std::string &misuse) {
+  if (!request.compile.model.empty() || !request.compile.cluster.empty()) {
+    misuse = "prove takes the model and the cluster of the schedule itself, not "
+             "--model or --cluster";
+    return std::nullopt;
+  }
   Request parsed = request.compile;
   parsed.until = Request::Until::Checked;
   parsed.params.push_back({request.free, "1"});
@@ -835,9 +849,9 @@ std::optional<Proof> ppcc::prove(const ProveRequest &request, Session &session,
   for (const Transport &transport : request.compile.comm.transports)
     proof.transports.push_back(transport.name);
   if (proof.transports.empty()) {
-    for (const ast::Identifier &name :
-         sema::commSetting(*schedule, "transport"))
-      proof.transports.push_back(name.text.str());
+    if (schedule->cluster && schedule->cluster->transport)
+      for (const ast::Identifier &name : schedule->cluster->transport->values)
+        proof.transports.push_back(name.text.str());
     if (proof.transports.empty())
       proof.transports.push_back("stream");
   }
