@@ -230,3 +230,13 @@ def test_the_command_line_comes_along(tmp_path: Path) -> None:
 
     assert ppcc_command("gpipe", "-D", "P=1", "-D", "M=1", "--emit=actions").stdout == "rank 0: 0F0 0B0\n"
     assert ppcc_command("gpip").returncode == 1 and ppcc_command("--emt").returncode == 2
+
+
+def test_the_best_order_is_found() -> None:
+    found = ppcc.synthesize("linear", P=4, M=12, costs={"memory.limit": 4}, comm_order="none")
+    assert found.optimal and found.makespan == found.bound == 39 and found.gap == 0
+    assert found.peak_memory == (4, 4, 4, 4) and found.why.startswith("rank ")
+    assert found.program.simulate().makespan == 39
+    with pytest.raises(ppcc.CompileError) as caught:
+        ppcc.synthesize("v", P=2, M=2, costs={"memory.limit": 1})
+    assert caught.value.errors[0].code == "E1102"
