@@ -2,12 +2,15 @@
 grammar Schedule;
 
 // lib/Parse/Parser.cpp keeps rules in the tree, and of the tokens those that have a name here.
-file : (importDecl | function | block | actionDecl | ruleDecl | apply | declared | schedule)* EOF ;
+file : (importDecl | function | block | actionDecl | ruleDecl | apply | declared | placementDecl | schedule)* EOF ;
 
 importDecl : 'import' path=STRING ';' ;
 function   : 'fn' name=ID '(' parameters ')' '=' expr ';' ;
 block      : 'block' name=ID '(' parameters ')' body ;
 schedule   : 'schedule' name=ID '(' parameters ')' '{' item* '}' ;
+
+// Which rank has which stage.
+placementDecl : 'placement' name=ID ('(' parameters ')')? '{' (stages | stageMap)* '}' ;
 
 // What else happens in a step, and where.
 actionDecl    : 'action' name=ID '{' property* '}' ;
@@ -19,23 +22,25 @@ insert        : 'insert' name=ID side=ID anchors ('for' binding (',' binding)*)?
 anchors       : names+=ID (',' names+=ID)* (per='per' 'rank')? (distance=ID expr)? ;
 binding       : what=(ID | 'stage' | 'rank') variable=ID ;
 apply         : 'with' name=ID arguments ';' ;
+useSchedule   : 'import' name=ID arguments ';' ;
 
 parameters : (parameter (',' parameter)* ','?)? ;
-parameter  : name=ID (':' type=(ID | 'pipe'))? ('=' expr)? ;
+parameter  : name=ID (':' type=(ID | 'pipe') (list='[' ']')? bounds?)? ('=' value=expr)? ;
+bounds     : '>=' expr | 'in' expr '..' expr ;
 
 // What stands in a schedule, or (the first two rows) in a pipe.
 item
   : microbatches | slices | placement | stages | stageMap | module
   | edge | let | ifElse | forLoop | repeat | whileLoop
   | require | ranks | function | block | pipe | backward | declared | comm | insert | apply | onRank
-  | layer | stageGraph | pattern
+  | layer | stageGraph | pattern | useSchedule
   ;
 
 require      : 'require' expr (',' message=STRING)? ';' ;
 ranks        : 'ranks' expr ';' ;
 microbatches : 'microbatches' expr (range='..' expr)? (pad='pad' expr)? ';' ;
 slices       : 'slices' expr ';' ;
-placement    : 'placement' name=ID ('(' expr ')')? ';' ;
+placement    : 'placement' name=ID ('(' expr (',' expr)* ')')? ';' ;
 stages       : 'stages' expr ';' ;
 stageMap     : 'stage' name=ID 'on' 'rank' expr ';' ;
 module       : 'module' name=ID 'stages' expr '..' expr ';' ;
@@ -45,7 +50,7 @@ pipeItem
   | edge | let | ifElse | forLoop | repeat | whileLoop
   ;
 backward     : 'backward' 'when' expr ';' ;
-onRank       : 'on' 'rank' name=ID body ;
+onRank       : 'on' ('rank' | several='ranks') expr body ;
 layer        : 'layer' name=ID body ;
 stageGraph   : 'stage' 'graph' name=ID body ;
 pattern      : 'overlap' '(' names+=ID (',' names+=ID)* ')' body ;
@@ -73,7 +78,7 @@ entry   : parts+=ID (parts+='-' parts+=(ID | 'edge' | 'per'))* (parts+=':' parts
 body
   : '{' ( action | let | ifElse | forLoop | repeat | whileLoop
         | phase | overlap | defer | drain
-        | useLayer | perLayer | edge )* '}' ;
+        | useLayer | perLayer | edge | pipe )* '}' ;
 
 let       : 'let' name=ID '=' expr ';' ;
 ifElse    : 'if' expr body ('else' 'if' expr body)* ('else' body)? ;
@@ -83,7 +88,7 @@ whileLoop : 'while' expr body ;
 
 phase     : 'phase' name=ID body ;
 overlap   : 'overlap' body ;
-defer     : 'defer' name=ID ('lag' expr)? body ;
+defer     : 'defer' name=ID fill=ID? ('lag' lag=expr)? (word=ID cap=expr)? body ;
 drain     : 'drain' name=ID ('(' expr ')')? ';' ;
 useLayer  : 'layer' name=ID ';' ;
 perLayer  : 'per' 'layer' body ;
@@ -96,9 +101,11 @@ argument  : (label=ID ':')? expr ;
 link      : isLayers='per' 'layer' direction=ID? | (part=ID '.')? name=ID ('@' lane=(ID | 'comm'))? ;
 
 expr
-  : atom=(INT | FLOAT | 'true' | 'false' | ID)
+  : atom=(INT | FLOAT | 'true' | 'false' | ID | 'ranks')
   | callee=ID '(' (expr (',' expr)*)? ')'
   | '(' expr ')'
+  | list='[' (expr ((',' expr)* | 'for' name=ID 'in' expr '..' expr))? ']'
+  | expr at='[' expr ']'
   | op='-' expr
   | expr op=('*' | '/' | '%') expr
   | expr op=('+' | '-') expr

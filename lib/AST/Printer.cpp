@@ -64,6 +64,13 @@ static void printFloat(double value, raw_ostream &out) {
   out << text << (text.find_first_of(".e") == StringRef::npos ? ".0" : "");
 }
 
+static void printList(Exprs list, raw_ostream &out) {
+  for (const Expr *const &expr : list) {
+    out << (&expr == list.begin() ? "" : ", ");
+    print(expr, out);
+  }
+}
+
 void ast::print(const Expr *expr, raw_ostream &out) {
   unsigned level = precedence(expr);
   switch (expr->kind) {
@@ -82,13 +89,32 @@ void ast::print(const Expr *expr, raw_ostream &out) {
   case ExprKind::Call: {
     auto *call = cast<CallExpr>(expr);
     out << call->callee.text << '(';
-    for (const Expr *const &arg : call->args) {
-      out << (&arg == call->args.begin() ? "" : ", ");
-      print(arg, out);
-    }
+    printList(call->args, out);
     out << ')';
     break;
   }
+  case ExprKind::List:
+    out << '[';
+    printList(cast<ListExpr>(expr)->elements, out);
+    out << ']';
+    break;
+  case ExprKind::ListFor: {
+    auto *list = cast<ListForExpr>(expr);
+    out << '[';
+    print(list->element, out);
+    out << " for " << list->variable.text << " in ";
+    print(list->from, out);
+    out << " .. ";
+    print(list->to, out);
+    out << ']';
+    break;
+  }
+  case ExprKind::Index:
+    printAtLeast(cast<IndexExpr>(expr)->list, level, out);
+    out << '[';
+    print(cast<IndexExpr>(expr)->index, out);
+    out << ']';
+    break;
   case ExprKind::Unary: {
     auto *unary = cast<UnaryExpr>(expr);
     out << spelling(unary->op) << (unary->op == UnaryOp::Not ? " " : "");
@@ -183,6 +209,10 @@ private:
   void field(StringRef text, StringRef before) {
     if (begin(!text.empty(), before))
       (out << '"').write_escaped(text) << '"';
+  }
+  void field(Exprs exprs, StringRef) {
+    out << (exprs.empty() ? "" : " ");
+    printList(exprs, out);
   }
   void field(llvm::ArrayRef<Identifier> names, StringRef before) {
     for (const Identifier &name : names)

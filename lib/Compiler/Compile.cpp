@@ -286,13 +286,18 @@ private:
 
   static ParameterText textOf(const sema::ScheduleParam &param,
                               const sema::Owner &owner) {
-    std::string name = param.decl->name.text.str();
+    const ast::Parameter &decl = *param.decl;
+    std::string name = decl.name.text.str();
     if (owner.word != "schedule")
       name = owner.word.str() + "." + name;
-    ParameterText text{name, typeName(param.type).str(), ""};
-    llvm::raw_string_ostream out(text.defaultValue);
-    if (param.decl->defaultValue)
-      print(param.decl->defaultValue, out);
+    ParameterText text{name, typeName(param.type).str(), "", ""};
+    if (decl.end)
+      text.range = fmt::format("in {} .. {}", sema::source(decl.least),
+                               sema::source(decl.end));
+    else if (decl.least)
+      text.range = ">= " + sema::source(decl.least);
+    if (decl.defaultValue)
+      text.defaultValue = sema::source(decl.defaultValue);
     return text;
   }
 
@@ -307,8 +312,11 @@ private:
                                       request.limits, evaluator, diags);
     if (!instance)
       return std::nullopt;
+    auto price = [&](Program &program) {
+      return applyCosts(request.costs, session, program);
+    };
     return expand(module, std::move(*instance), request.limits, evaluator,
-                  sources, diags);
+                  sources, price, diags);
   }
 
   std::optional<std::vector<std::string>> givenLayout() {

@@ -106,8 +106,16 @@ bool Loader::loadInto(std::vector<ast::File> &into, uint32_t source) {
   return diags.errorCount() == errorsBefore;
 }
 
+void Loader::visitPrelude() {
+  uint32_t prelude = *openLibrary("placements");
+  if (states.find(prelude) == states.end())
+    visit(prelude);
+}
+
 std::optional<std::vector<ast::File>> Loader::load(uint32_t source) {
-  visit(source);
+  visitPrelude();
+  if (states.find(source) == states.end())
+    visit(source);
   if (diags.errorCount() != errorsBefore)
     return std::nullopt;
   return std::move(files);

@@ -25,11 +25,15 @@ public:
     return open(input, "", Place(), limitOf);
   }
   /// The file with its imports, each after those that it imports itself and the
-  /// file last. Reports every error; gives nothing when there was one.
+  /// file last, and the prelude, which each file knows, first. Reports every
+  /// error; gives nothing when there was one.
   std::optional<std::vector<ast::File>> load(uint32_t source);
   /// Loads a file that is no part of what load() gives its caller to compile,
   /// but stands in front of it. Call it before.
-  void loadBefore(uint32_t source) { visit(source); }
+  void loadBefore(uint32_t source) {
+    visitPrelude();
+    visit(source);
+  }
   /// Puts a file with its imports in front of the last of `into`, as far as it
   /// has not been loaded. False when there was an error.
   bool loadInto(std::vector<ast::File> &into, uint32_t source);
@@ -43,6 +47,7 @@ private:
                                Place place, SourceManager::LimitOf limitOf);
   std::optional<uint32_t> openLibrary(llvm::StringRef name);
   void visit(uint32_t root);
+  void visitPrelude();
 
   enum class State : uint8_t { Open, Done };
 

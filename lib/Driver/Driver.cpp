@@ -119,6 +119,7 @@ static void listDiagnostics(raw_ostream &out) {
 static void listParams(llvm::ArrayRef<ParameterText> params, raw_ostream &out) {
   for (const ParameterText &param : params)
     out << param.name << ": " << param.type
+        << (param.range.empty() ? "" : " ") << param.range
         << (param.defaultValue.empty() ? "" : " = ") << param.defaultValue
         << '\n';
 }

@@ -1,6 +1,7 @@
 // Lays out the program of each rank.
 #include "ppcc/Expand/Expand.h"
 
+#include "Fill.h"
 #include "Insert.h"
 #include "RankState.h"
 #include "Sites.h"
@@ -39,11 +40,10 @@ public:
         }
   }
 
-  std::optional<Program> run() {
+  std::optional<Program> run(llvm::function_ref<bool(Program &)> price) {
     size_t before = diags.errorCount();
     reserve();
     evaluator.counters = &state;
-    const ast::OnRankItem &onRank = *instance.schedule->onRank;
     for (uint32_t r = 0; r != program.numRanks() && !diags.saturated() &&
                          !isStopped() && evaluator.hasSteps();
          ++r) {
@@ -56,13 +56,18 @@ public:
       evaluator.clearFailed();
       size_t previous = evaluator.pushFrame(instance.schedule->numLocals);
       evaluator.local(0) = {.i = r};
-      bool ok = body(onRank.body);
+      size_t mark = evaluator.mark();
+      onRank = instance.onRank(RankId(r));
+      bool ok = body(onRank->body);
+      evaluator.giveUp(mark);
       evaluator.popFrame(previous);
       if (ok)
         checkLeftPending();
     }
     evaluator.counters = nullptr;
     if (diags.errorCount() != before)
+      return std::nullopt;
+    if (!fill(price))
       return std::nullopt;
     if (!followRules(instance.rules, limits, evaluator, sources, diags,
                      program))
@@ -85,6 +90,18 @@ private:
     program.setKinds(std::move(kinds), renumbered);
   }
 
+  /// Places what was left to be placed, with the costs that the program will
+  /// have.
+  bool fill(llvm::function_ref<bool(Program &)> price) {
+    if (regions.empty())
+      return true;
+    Program priced = program;
+    if (!price(priced) || !fillDeferred(regions, diags, priced))
+      return false;
+    program = program.withRows(priced.allRows());
+    return true;
+  }
+
   // ---- Ranks ----
 
   /// Room for a program in which every B is split; what is not filled is never
@@ -104,11 +121,10 @@ private:
     const Chunk &chunk = state.chunks[entry->chunk];
     StringRef letters = module.kinds[entry->kind].letters;
     const Pipe &pipe = program.pipe(chunk.pipe);
-    if (!evaluator.fail(diag::LeftPending, instance.schedule->onRank->range))
+    if (!evaluator.fail(diag::LeftPending, onRank->range))
       return;
     auto builder = diags.report<diag::LeftPending>(
-        instance.schedule->onRank->range, state.rank.value, state.queue.size(),
-        letters,
+        onRank->range, state.rank.value, state.queue.size(), letters,
         fmt::format("{}{}{}", chunk.stage.value, letters,
                     pipe.firstMicrobatch + entry->microbatch));
     if (SourceLoc at = sites.locOf(entry->site); at.valid())
@@ -136,6 +152,8 @@ private:
     case StmtKind::While:
       return whileLoop(cast<ast::WhileStmt>(stmt));
     case StmtKind::Overlap: {
+      if (defer.isFill)
+        return notInFill(stmt->range, "overlap");
       inGroup = true;
       groupRows = 0;
       bool ok = body(cast<ast::OverlapStmt>(stmt)->body);
@@ -144,18 +162,29 @@ private:
     }
     case StmtKind::Defer: {
       auto *s = cast<ast::DeferStmt>(stmt);
-      std::optional<int64_t> lag;
+      if (defer.isFill)
+        return notInFill(stmt->range, "defer");
+      std::optional<int64_t> lag, cap;
       if (s->lag)
         lag = evaluator.evalInt(s->lag);
+      if (s->cap)
+        cap = evaluator.evalInt(s->cap);
       if (evaluator.failed())
         return false;
+      bool isFill = !s->fill.text.empty();
+      ActionId begin(program.allRows().size());
       Defer outer = std::exchange(
-          defer, Defer{true, KindId(evaluator.slotOf(s->id)), lag});
+          defer, Defer{true, KindId(evaluator.slotOf(s->id)), lag, isFill});
       bool ok = body(s->body);
+      ActionId end(program.allRows().size());
+      if (isFill && begin != end)
+        regions.push_back({begin, end, defer.kind, lag, cap, s->range});
       defer = outer;
       return ok;
     }
     case StmtKind::Drain:
+      if (defer.isFill)
+        return notInFill(stmt->range, "drain");
       return drain(cast<ast::DrainStmt>(stmt));
     case StmtKind::Action:
       return module.stmts[stmt->id].isBlock
@@ -164,6 +193,14 @@ private:
     default:
       llvm_unreachable("the check refuses it among what ranks do");
     }
+  }
+
+  /// Reports what cannot stand in `defer W fill`.
+  bool notInFill(SourceRange range, StringRef what) {
+    if (evaluator.fail(diag::NotInFill, range))
+      diags.report<diag::NotInFill>(range, what,
+                                    module.kinds[defer.kind].letters);
+    return false;
   }
 
   bool whileLoop(const ast::WhileStmt *stmt) {
@@ -176,8 +213,10 @@ private:
       // Nothing but the counters changes, so a turn that leaves them alone is
       // the first of endlessly many.
       uint64_t before = progress;
+      size_t mark = evaluator.mark();
       if (!body(stmt->body))
         return false;
+      evaluator.giveUp(mark);
       if (progress == before) {
         if (evaluator.fail(diag::EndlessWhile, stmt->range))
           diags.report<diag::EndlessWhile>(stmt->range)
@@ -221,19 +260,17 @@ private:
       return false;
 
     const KindInfo *info = &module.kinds[kind];
-    if (!program.hasBackward() && !info->isDeclared() &&
-        info->defines != slot::Output) {
-      if (evaluator.fail(diag::BackwardOff, stmt->range))
-        diags.report<diag::BackwardOff>(stmt->range, info->letters);
-      return false;
-    }
-    if (isDeferred.count(kind.value))
+    if (isDeferred.count(kind.value) && !defer.isFill)
       return takeNamed(stmt, kind, chunkArg, microbatch);
     if (defer.active)
       if (std::optional<KindId> rest = module.kinds.without(kind, defer.kind)) {
         kind = *rest;
         info = &module.kinds[kind];
       }
+    if (defer.isFill &&
+        (info->isDeclared() ||
+         (info->defines != slot::Output && info->defines != slot::InputGrad)))
+      return notInFill(stmt->range, info->letters);
 
     Chunk *chunk = info->scope == KindScope::Rank
                        ? state.anyChunk(stmt->range)
@@ -269,7 +306,8 @@ private:
     ++issued;
     ++progress;
     SiteId at = sites.site(stmt);
-    if (auto owed = leaves.find(kind.value); owed != leaves.end())
+    if (auto owed = leaves.find(kind.value);
+        owed != leaves.end() && !defer.isFill)
       state.queue.push(state.chunks,
                        {static_cast<uint32_t>(chunk - state.chunks.data()),
                         static_cast<uint32_t>(index), owed->second, at});
@@ -291,7 +329,13 @@ private:
             const ast::Stmt *stmt) {
     if (isStopped())
       return false;
-    if (++laidOut > limits.maxActions) {
+    const KindInfo &info = module.kinds[kind];
+    if (!program.hasBackward() && !info.isDeclared() &&
+        info.defines != slot::Output)
+      return true;
+    // In a region to fill, an action comes with each that leaves one.
+    laidOut += defer.isFill && leaves.count(kind.value) ? 2 : 1;
+    if (laidOut > limits.maxActions) {
       diags.report<diag::TooManyActions>(stmt->range, laidOut,
                                          limits.maxActions);
       stopped = true;
@@ -304,7 +348,7 @@ private:
     row.kind = kind;
     row.pipe = chunk.pipe;
     row.stage = chunk.stage;
-    row.microbatch = module.kinds[kind].scope == KindScope::Microbatch
+    row.microbatch = info.scope == KindScope::Microbatch
                          ? static_cast<uint32_t>(pipe.firstMicrobatch + index)
                          : Action::noMicrobatch;
     row.phase = phase;
@@ -327,10 +371,10 @@ private:
         return false;
       const Pipe &pipe = program.pipes()[chunk->pipe.value];
       if (microbatch) {
-        entry = *microbatch < pipe.firstMicrobatch
-                    ? nullptr
-                    : state.queue.find(*chunk,
-                                       *microbatch - pipe.firstMicrobatch);
+        entry =
+            *microbatch < pipe.firstMicrobatch
+                ? nullptr
+                : state.queue.find(*chunk, *microbatch - pipe.firstMicrobatch);
         if (!entry) {
           if (evaluator.fail(diag::NotPending, stmt->range))
             diags
@@ -373,7 +417,7 @@ private:
 
   /// The deferred actions above the lag.
   bool takeLate(const ast::Stmt *stmt) {
-    if (!defer.active || !defer.lag)
+    if (!defer.active || !defer.lag || defer.isFill)
       return true;
     while (state.queue.size() != 0 &&
            static_cast<int64_t>(state.queue.size()) > *defer.lag)
@@ -387,10 +431,9 @@ private:
     Chunk *chunk = nullptr;
     if (stmt->chunk) {
       ChunkArg arg = evaluator.evalChunk(stmt->chunk);
-      chunk = evaluator.failed()
-                  ? nullptr
-                  : state.resolve(&arg, stmt->range,
-                                  module.kinds[kind].letters);
+      chunk = evaluator.failed() ? nullptr
+                                 : state.resolve(&arg, stmt->range,
+                                                 module.kinds[kind].letters);
       if (!chunk)
         return false;
     }
@@ -408,6 +451,7 @@ private:
     bool active = false;
     KindId kind;
     std::optional<int64_t> lag;
+    bool isFill = false; ///< Nothing is left on the queue.
   };
 
   const Module &module;
@@ -424,11 +468,13 @@ private:
       leaves;                    ///< By kind: what it leaves on the queue.
   std::set<uint32_t> isDeferred; ///< Kinds that are taken from the queue.
 
+  const ast::OnRankItem *onRank = nullptr; ///< Of the rank at hand.
   PhaseId phase;
   Defer defer;
   bool inGroup = false;
   uint32_t groupRows = 0;
   uint64_t progress = 0;
+  std::vector<FillRegion> regions;
   uint64_t laidOut = 0; ///< Actions of all ranks, those for padding included.
   bool stopped = false;
 };
@@ -438,8 +484,9 @@ private:
 std::optional<Program> ppcc::expand(const Module &module, Instance instance,
                                     const Limits &limits, Evaluator &evaluator,
                                     const SourceManager &sources,
+                                    llvm::function_ref<bool(Program &)> price,
                                     DiagnosticEngine &diags) {
   return Expander(module, std::move(instance), limits, evaluator, sources,
                   diags)
-      .run();
+      .run(price);
 }

@@ -126,7 +126,9 @@ Chunk *RankState::resolve(const ChunkArg *arg, SourceRange range,
   std::string ofPart;
   if (part) {
     range = arg->range;
-    bool isPipe = size_t(arg->value) < program.pipes().size();
+    bool isPipe = size_t(arg->value) < instance.schedule->pipes.size() ||
+                  size_t(arg->value) >= instance.schedule->pipes.size() +
+                                            instance.schedule->modules.size();
     ofPart = fmt::format(" of {} `{}`", isPipe ? "pipe" : "module", part->name);
   }
   if (matches == 0 && evaluator.fail(diag::NoChunk, range))
@@ -136,8 +138,8 @@ Chunk *RankState::resolve(const ChunkArg *arg, SourceRange range,
   return nullptr;
 }
 
-std::optional<int64_t>
-RankState::issued(KindId kind, const ChunkArg *arg, SourceRange range) {
+std::optional<int64_t> RankState::issued(KindId kind, const ChunkArg *arg,
+                                         SourceRange range) {
   const KindInfo &info = kinds[kind];
   Chunk *chunk = info.scope == KindScope::Rank && !arg
                      ? anyChunk(range)

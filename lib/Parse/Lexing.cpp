@@ -40,11 +40,13 @@ public:
   unsigned take(StringRef token) {
     switch (token.front()) {
     case '(':
+    case '[':
     case '{':
       operators.push_back(0);
       ++depth;
       break;
     case ')':
+    case ']':
     case '}':
       if (operators.size() > 1) {
         depth -= 1 + operators.back();

@@ -216,7 +216,7 @@ private:
     case P::RuleOverlap:
       return make<OverlapStmt>(tree, body);
     case P::RuleDefer:
-      return make<DeferStmt>(tree, name<P::DeferContext>(tree), first, body);
+      return defer(to<P::DeferContext>(tree), parts);
     case P::RuleDrain:
       return make<DrainStmt>(tree, name<P::DrainContext>(tree), first);
     case P::RuleUseLayer:
@@ -234,7 +234,15 @@ private:
     case P::RuleSlices:
       return make<SlicesItem>(tree, first);
     case P::RulePlacement:
-      return make<PlacementItem>(tree, name<P::PlacementContext>(tree), first);
+      return make<PlacementItem>(tree, name<P::PlacementContext>(tree),
+                                 copy(parts.exprs));
+    case P::RulePlacementDecl: {
+      auto *decl = to<P::PlacementDeclContext>(tree);
+      return make<PlacementDeclItem>(tree, identifier(decl->name),
+                                     decl->parameters() ? parameters(decl)
+                                                        : ArrayRef<Parameter>(),
+                                     placementBody(decl));
+    }
     case P::RuleStages:
       return make<StagesItem>(tree, first);
     case P::RuleStageMap:
@@ -259,7 +267,7 @@ private:
     case P::RuleBackward:
       return make<BackwardItem>(tree, first);
     case P::RuleOnRank:
-      return make<OnRankItem>(tree, name<P::OnRankContext>(tree), body);
+      return onRank(to<P::OnRankContext>(tree), first, body);
     case P::RuleLayer:
       return make<LayerItem>(tree, name<P::LayerContext>(tree), body);
     case P::RuleStageGraph:
@@ -274,6 +282,9 @@ private:
       return make<ActionKindItem>(
           tree, name<P::ActionDeclContext>(tree),
           list(children(tree), [&](Tree *c) { return property(c); }));
+    case P::RuleUseSchedule:
+      return make<UseScheduleItem>(tree, name<P::UseScheduleContext>(tree),
+                                   arguments(*children(tree).begin()));
     case P::RuleRuleDecl:
       return make<RuleItem>(
           tree, name<P::RuleDeclContext>(tree), parameters(tree),
@@ -284,6 +295,31 @@ private:
       return make<ApplyItem>(tree, name<P::ApplyContext>(tree),
                              arguments(*children(tree).begin()));
     }
+  }
+
+  Body placementBody(P::PlacementDeclContext *decl) {
+    SmallVector<const Stmt *> items;
+    for (Tree *child : children(decl))
+      if (child->getRuleIndex() != P::RuleParameters)
+        items.push_back(statement(child));
+    return copy(items);
+  }
+
+  /// `on rank NAME` gives a name to the number of each rank.
+  const Stmt *onRank(P::OnRankContext *ctx, const Expr *ranks, Body body) {
+    auto *name = llvm::dyn_cast<NameExpr>(ranks);
+    if (ctx->several || !name)
+      return make<OnRankItem>(ctx, ctx->several != nullptr, Identifier{}, ranks,
+                              body);
+    return make<OnRankItem>(ctx, false, Identifier{name->name, name->range},
+                            static_cast<const Expr *>(nullptr), body);
+  }
+
+  const Stmt *defer(P::DeferContext *ctx, const Parts &parts) {
+    const Expr *lag = ctx->lag ? parts[0] : nullptr;
+    const Expr *cap = ctx->cap ? parts[ctx->lag ? 1 : 0] : nullptr;
+    return make<DeferStmt>(ctx, identifier(ctx->name), identifier(ctx->fill),
+                           lag, identifier(ctx->word), cap, parts.body);
   }
 
   const Stmt *ifElse(Tree *tree) {
@@ -330,8 +366,16 @@ private:
   ArrayRef<Parameter> parameters(Tree *declaration) {
     return list(children(*children(declaration).begin()), [&](Tree *tree) {
       auto *parameter = to<P::ParameterContext>(tree);
-      return Parameter{identifier(parameter->name), identifier(parameter->type),
-                       partsOf(parameter)[0]};
+      Identifier type = identifier(parameter->type);
+      if (parameter->list) {
+        type.text = context.copy(StringRef(type.text.str() + "[]"));
+        type.range.end = rangeOf(parameter->list).end.advanced(1);
+      }
+      Parts range;
+      if (parameter->bounds())
+        range = partsOf(parameter->bounds());
+      return Parameter{identifier(parameter->name), type, range[0], range[1],
+                       parameter->value ? expr(parameter->value) : nullptr};
     });
   }
 
@@ -451,6 +495,13 @@ private:
     if (ctx->callee)
       return context.make<CallExpr>(where, identifier(ctx->callee),
                                     copy(parts));
+    if (ctx->name)
+      return context.make<ListForExpr>(where, parts[0], identifier(ctx->name),
+                                       parts[1], parts[2]);
+    if (ctx->list)
+      return context.make<ListExpr>(where, copy(parts));
+    if (ctx->at)
+      return context.make<IndexExpr>(where, parts[0], parts[1]);
     if (!ctx->op)
       return parts[0]; // In parentheses.
     if (parts.size() == 3)
@@ -479,6 +530,8 @@ private:
     case P::ID:
       return context.make<NameExpr>(where, text);
     default:
+      if (text == "ranks")
+        return context.make<NameExpr>(where, text);
       return context.make<BoolExpr>(where, text == "true");
     }
   }

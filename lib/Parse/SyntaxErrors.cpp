@@ -47,6 +47,9 @@ static std::string describe(const antlr4::Parser *parser,
   bool expression = contains(expected, ScheduleLexer::INT) &&
                     contains(expected, ScheduleLexer::FLOAT);
   unsigned words = 0, operators = 0;
+  bool isBehind = llvm::any_of(expected.toList(), [&](ssize_t type) {
+    return type != ssize_t(Token::EOF) && literal(parser, type) == "and";
+  });
   static constexpr StringRef binary[] = {
       "+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "?"};
   for (ssize_t type : expected.toList()) {
@@ -62,10 +65,12 @@ static std::string describe(const antlr4::Parser *parser,
     else if (type == ScheduleLexer::STRING)
       texts.push_back("a string");
     else if (text == "and" || text == "or" ||
-             (!expression && llvm::is_contained(binary, text)))
+             (!expression && llvm::is_contained(binary, text)) ||
+             (text == "[" && isBehind))
       ++operators;
     else if (text.empty() ||
              (expression && (text == "(" || text == "-" || text == "not" ||
+                             text == "[" || text == "ranks" ||
                              text == "true" || text == "false")))
       continue;
     else {

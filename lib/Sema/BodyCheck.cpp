@@ -85,8 +85,19 @@ public:
       auto *s = cast<ast::DeferStmt>(stmt);
       notInOverlap(stmt, "defer");
       module.stmts[s->id].index = deferrable(s->action);
+      for (auto [word, wanted] : {std::pair(&s->fill, StringRef("fill")),
+                                  std::pair(&s->capWord, StringRef("cap"))})
+        if (!word->text.empty() && word->text != wanted)
+          diags.report<diag::UnexpectedToken>(word->range,
+                                              fmt::format("`{}`", word->text),
+                                              fmt::format("`{}`", wanted));
+      if (s->cap && s->fill.text.empty())
+        diags.report<diag::UnexpectedToken>(s->capWord.range, "`cap`",
+                                            "`fill` before it");
       if (s->lag)
         exprs.expect(s->lag, Type::Int, "the lag");
+      if (s->cap)
+        exprs.expect(s->cap, Type::Int, "the cap");
       return body(s->body, of);
     }
     case StmtKind::Drain: {
@@ -212,29 +223,18 @@ private:
   Frame &frame;
 };
 
-std::vector<Type> parameters(llvm::ArrayRef<ast::Parameter> params,
-                             ExprChecker &exprs) {
-  std::vector<Type> types;
-  for (const ast::Parameter &param : params) {
-    types.push_back(exprs.declaredType(param.type, Type::Int));
-    if (param.defaultValue)
-      exprs.diags.report<diag::UnexpectedToken>(
-          param.defaultValue->range, "default value",
-          "`,` or `)`: only schedules have defaults");
-    exprs.names.defineLocal(param.name, types.back());
-  }
-  return types;
-}
-
 } // namespace
 
 void sema::checkFunction(const ast::FunctionItem *item, ExprChecker &exprs) {
-  Function function{item, {}, Type::Error, 0};
+  Function function;
+  function.item = item;
   {
     Names::FrameScope frame(exprs.names, {Space::Function, item->name});
-    function.params = parameters(item->params, exprs);
+    function.params =
+        exprs.parameters(item->params, ExprChecker::With::Nothing);
     function.result = exprs.check(item->value);
     function.depth = frame.depth();
+    function.numLocals = exprs.names.frame.numLocals;
   }
   Symbol symbol;
   symbol.index = static_cast<uint32_t>(exprs.module.functions.size());
@@ -247,7 +247,7 @@ void sema::checkBlock(const ast::BlockItem *item, ExprChecker &exprs) {
   {
     Names::FrameScope frame(exprs.names,
                             {Space::Statement, item->name, /*onRank=*/true});
-    block.params = parameters(item->params, exprs);
+    block.params = exprs.parameters(item->params, ExprChecker::With::Nothing);
     checkBody(item->body, BodyOf::Rank, exprs);
     block.numLocals = exprs.names.frame.numLocals;
     block.structural = exprs.names.frame.structural;

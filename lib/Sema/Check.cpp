@@ -1,6 +1,7 @@
 // Checks files, each after those that it imports.
 #include "ActionCheck.h"
 #include "BodyCheck.h"
+#include "PlacementCheck.h"
 #include "RuleCheck.h"
 #include "ScheduleCheck.h"
 #include "SectionCheck.h"
@@ -16,9 +17,15 @@ using llvm::dyn_cast;
 using llvm::StringRef;
 
 StringRef sema::typeName(Type type) {
-  static constexpr StringRef names[] = {"error", "int", "bool", "float",
-                                        "pipe"};
+  static constexpr StringRef names[] = {"error", "int",   "bool",  "float",
+                                        "pipe",  "int[]", "pipe[]"};
   return names[static_cast<unsigned>(type)];
+}
+
+Type sema::elementType(Type type) {
+  return type == Type::IntList    ? Type::Int
+         : type == Type::PipeList ? Type::Pipe
+                                  : type;
 }
 
 std::string sema::source(const ast::Expr *expr) {
@@ -45,6 +52,8 @@ static void checkFile(const ast::File &file, bool isMain,
   forEach<ast::FunctionItem>(
       file, [&](auto *function) { checkFunction(function, exprs); });
   checkActions(file.items, exprs);
+  forEach<ast::PlacementDeclItem>(
+      file, [&](auto *placement) { checkPlacement(placement, exprs); });
   forEach<ast::BlockItem>(file, [&](auto *block) { checkBlock(block, exprs); });
   forEach<ast::RuleItem>(file, [&](auto *rule) { checkRule(rule, exprs); });
   forEach<ast::ApplyItem>(file, [&](auto *apply) {
@@ -71,7 +80,11 @@ static void checkFile(const ast::File &file, bool isMain,
       exprs.names.redefined(decl.name, first->second);
     Schedule schedule = checkSchedule(decl, words, exprs);
     if (isMain)
-      module.schedules.push_back(std::move(schedule));
+      module.schedules.push_back(schedule);
+    Symbol symbol;
+    symbol.index = static_cast<uint32_t>(module.known.size());
+    exprs.names.redefine(Space::Schedule, decl.name, symbol);
+    module.known.push_back(std::move(schedule));
   }
 }
 
@@ -84,8 +97,13 @@ std::optional<Module> sema::check(ArrayRef<ast::File> files,
   module.exprs.resize(context.numExprs());
   module.stmts.resize(context.numStmts());
   ExprChecker exprs(module, diags);
-  for (const ast::File &file : files)
+  std::optional<Names::Scope> behindPrelude;
+  for (const ast::File &file : files) {
     checkFile(file, &file == &files.back(), words, exprs);
+    if (!behindPrelude)
+      behindPrelude.emplace(exprs.names);
+  }
+  module.numLocals = exprs.names.frame.numLocals;
   if (diags.errorCount() != before)
     return std::nullopt;
   exprs.names.reportDoubts();

@@ -104,8 +104,80 @@ Value Evaluator::eval(const ast::Expr *expr) {
                                 : conditional->otherwise;
     return evalAs(side, type(expr));
   }
+  case ast::ExprKind::List:
+  case ast::ExprKind::ListFor:
+    return list(expr);
+  case ast::ExprKind::Index:
+    return index(cast<ast::IndexExpr>(expr));
   }
   llvm_unreachable("all kinds are handled");
+}
+
+Value Evaluator::makeList(llvm::ArrayRef<Value> elements) {
+  Value list{.i = static_cast<int64_t>(lists.size())};
+  lists.push_back({.i = static_cast<int64_t>(elements.size())});
+  lists.insert(lists.end(), elements.begin(), elements.end());
+  return list;
+}
+
+Value Evaluator::list(const ast::Expr *expr) {
+  llvm::SmallVector<Value> values; // Elements may be made of lists themselves.
+  if (auto *list = llvm::dyn_cast<ast::ListExpr>(expr)) {
+    for (const ast::Expr *element : list->elements)
+      values.push_back(eval(element));
+  } else {
+    auto *each = cast<ast::ListForExpr>(expr);
+    uint32_t slot = module.exprs[expr->id].index;
+    int64_t from = evalInt(each->from), to = evalInt(each->to);
+    for (int64_t i = from; i < to && !failed() && step(expr->range); ++i) {
+      local(slot) = {.i = i};
+      values.push_back(eval(each->element));
+    }
+  }
+  return makeList(values);
+}
+
+Value Evaluator::index(const ast::IndexExpr *expr) {
+  Value list = eval(expr->list);
+  int64_t at = evalInt(expr->index);
+  if (failed())
+    return {.i = 0};
+  llvm::ArrayRef<Value> values = elements(list);
+  if (at >= 0 && static_cast<size_t>(at) < values.size())
+    return values[at];
+  if (fail(diag::NotInList, expr->index->range)) {
+    auto builder =
+        diags.report<diag::NotInList>(expr->index->range, at, values.size());
+    noteCalls(builder);
+  }
+  return {.i = 0};
+}
+
+Value Evaluator::ofList(const ast::CallExpr *expr, Builtin id) {
+  Value list = eval(expr->args[0]);
+  if (failed())
+    return {.i = 0};
+  llvm::ArrayRef<Value> values = elements(list);
+  auto size = static_cast<int64_t>(values.size());
+  if (id == Builtin::Len)
+    return {.i = size};
+  if (id == Builtin::Sum) {
+    int64_t sum = 0;
+    for (Value value : values) {
+      auto next = checkedAdd(sum, value.i);
+      if (!next)
+        return overflow(expr, "+", sum, value.i);
+      sum = *next;
+    }
+    return {.i = sum};
+  }
+  auto less = [](Value a, Value b) { return a.i < b.i; };
+  if (size != 0)
+    return id == Builtin::Min ? *llvm::min_element(values, less)
+                              : *llvm::max_element(values, less);
+  if (fail(diag::EmptyList, expr->range))
+    diags.report<diag::EmptyList>(expr->range, expr->callee.text);
+  return {.i = 0};
 }
 
 Value Evaluator::name(const ast::NameExpr *expr) {
@@ -116,6 +188,11 @@ Value Evaluator::name(const ast::NameExpr *expr) {
   case ExprInfo::Ref::Local:
     return stack[base + info.index];
   case ExprInfo::Ref::Builtin:
+    if (static_cast<Builtin>(info.index) == Builtin::Ranks) {
+      if (numRanks == 0 && fail(diag::RanksUnknown, expr->range))
+        diags.report<diag::RanksUnknown>(expr->range);
+      return {.i = numRanks};
+    }
     return counter(static_cast<Builtin>(info.index), KindId(), nullptr,
                    expr->range);
   case ExprInfo::Ref::Kind:
@@ -139,6 +216,7 @@ Value Evaluator::call(const ast::CallExpr *expr) {
   size_t frame = stack.size();
   for (size_t i = 0; i != expr->args.size(); ++i)
     stack.push_back(evalAs(expr->args[i], function.params[i]));
+  stack.resize(frame + function.numLocals);
   size_t previous = std::exchange(base, frame);
   calls.push_back(expr);
   Value result = eval(function.item->value);
@@ -149,7 +227,13 @@ Value Evaluator::call(const ast::CallExpr *expr) {
 
 Value Evaluator::builtin(const ast::CallExpr *expr, Builtin id) {
   llvm::ArrayRef<const ast::Expr *> args = expr->args;
+  if (args.size() == 1 && isList(type(args[0])))
+    return ofList(expr, id);
   switch (id) {
+  case Builtin::Len:
+  case Builtin::Sum:
+  case Builtin::Ranks:
+    break;
   case Builtin::Min:
   case Builtin::Max: {
     bool isMin = id == Builtin::Min;
@@ -237,8 +321,8 @@ Value Evaluator::overflow(const ast::Expr *expr, StringRef op, T lhs, T rhs) {
 
 Value Evaluator::byZero(const ast::BinaryExpr *expr) {
   if (fail(diag::DivisionByZero, expr->range)) {
-    auto builder = diags.report<diag::DivisionByZero>(expr->opRange,
-                                                      spelling(expr->op));
+    auto builder =
+        diags.report<diag::DivisionByZero>(expr->opRange, spelling(expr->op));
     noteCalls(builder);
   }
   return {.i = 0};

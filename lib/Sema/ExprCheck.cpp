@@ -26,9 +26,10 @@ struct BuiltinRow {
 };
 constexpr BuiltinRow builtins[] = {
     {"min", Builtin::Min},       {"max", Builtin::Max},
-    {"abs", Builtin::Abs},       {"layout", Builtin::Layout},
+    {"abs", Builtin::Abs},       {"len", Builtin::Len},
+    {"sum", Builtin::Sum},       {"layout", Builtin::Layout},
     {"issued", Builtin::Issued}, {"pending", Builtin::Pending},
-    {"padded", Builtin::Padded},
+    {"padded", Builtin::Padded}, {"ranks", Builtin::Ranks},
 };
 
 const BuiltinRow *findBuiltin(StringRef name) {
@@ -37,11 +38,30 @@ const BuiltinRow *findBuiltin(StringRef name) {
   return found == std::end(builtins) ? nullptr : found;
 }
 
+/// The place of the parameter that an argument names; reports when there is
+/// none.
+size_t placeOf(const ast::Identifier &label, ArrayRef<ast::Parameter> params,
+               DiagnosticEngine &diags) {
+  std::vector<StringRef> names;
+  for (const ast::Parameter &param : params)
+    names.push_back(param.name.text);
+  auto found = llvm::find(names, label.text);
+  if (found == names.end())
+    diags.report<diag::UnknownLabel>(label.range, label.text,
+                                     didYouMean(label.text, names));
+  return found - names.begin();
+}
+
 bool isNumber(Type type) { return type == Type::Int || type == Type::Float; }
 
 } // namespace
 
 bool sema::isBuiltin(StringRef name) { return findBuiltin(name); }
+
+bool sema::isCounter(StringRef name) {
+  const BuiltinRow *row = findBuiltin(name);
+  return row && row->id >= Builtin::Pending;
+}
 
 Type ExprChecker::declaredType(const ast::Identifier &name, Type otherwise) {
   if (name.text.empty())
@@ -51,12 +71,54 @@ Type ExprChecker::declaredType(const ast::Identifier &name, Type otherwise) {
                    .Case("bool", Type::Bool)
                    .Case("float", Type::Float)
                    .Case("pipe", Type::Pipe)
+                   .Case("int[]", Type::IntList)
+                   .Case("pipe[]", Type::PipeList)
                    .Default(Type::Error);
   if (found == Type::Error)
     diags.report<diag::UnknownType>(
         name.range, name.text,
-        didYouMean(name.text, {"int", "bool", "float", "pipe"}));
+        didYouMean(name.text,
+                   {"int", "bool", "float", "pipe", "int[]", "pipe[]"}));
   return found;
+}
+
+std::vector<Type> ExprChecker::parameters(ArrayRef<ast::Parameter> params,
+                                          With with) {
+  std::vector<Type> types;
+  for (const ast::Parameter &param : params) {
+    types.push_back(declaredType(param.type, Type::Int));
+    bool isRanged = with != With::Nothing;
+    const ast::Expr *refused = param.least && !isRanged ? param.least
+                               : with != With::RangeAndDefault
+                                   ? param.defaultValue
+                                   : nullptr;
+    if (refused)
+      diags.report<diag::UnexpectedToken>(
+          refused->range, refused == param.least ? "range" : "default value",
+          "`,` or `)`: only schedules and rules have defaults, and they and "
+          "placements ranges");
+    else
+      checkBounds(param, types.back());
+    names.defineLocal(param.name, types.back());
+  }
+  return types;
+}
+
+void ExprChecker::checkBounds(const ast::Parameter &param, Type type) {
+  Type element = elementType(type);
+  if (param.least && !isNumber(element) && element != Type::Error)
+    diags.report<diag::TypeMismatch>(param.type.range,
+                                     "a parameter with a range",
+                                     "int, int[] or float", typeName(type));
+  else if (param.least)
+    expect(param.least, param.end ? Type::Int : element, "the range");
+  if (param.end)
+    expect(param.end, Type::Int, "the range");
+  if (param.end && type == Type::Float)
+    diags.report<diag::TypeMismatch>(
+        param.type.range, "a parameter with two bounds", "int", typeName(type));
+  if (param.defaultValue)
+    expect(param.defaultValue, type, "the default value");
 }
 
 Type ExprChecker::set(const ast::Expr *expr, Type type, ExprInfo::Ref ref,
@@ -126,8 +188,54 @@ Type ExprChecker::checkNode(const ast::Expr *expr) {
     return binary(cast<ast::BinaryExpr>(expr));
   case ExprKind::Conditional:
     return conditional(cast<ast::ConditionalExpr>(expr));
+  case ExprKind::List:
+    return list(cast<ast::ListExpr>(expr));
+  case ExprKind::ListFor:
+    return listFor(cast<ast::ListForExpr>(expr));
+  case ExprKind::Index:
+    return index(cast<ast::IndexExpr>(expr));
   }
   llvm_unreachable("all kinds are handled");
+}
+
+Type ExprChecker::listOf(const ast::Expr *element, Type type) {
+  if (type == Type::Int || type == Type::Pipe)
+    return type == Type::Int ? Type::IntList : Type::PipeList;
+  if (type != Type::Error)
+    diags.report<diag::TypeMismatch>(element->range, "an element of a list",
+                                     "an int or a pipe", typeName(type));
+  return Type::Error;
+}
+
+Type ExprChecker::list(const ast::ListExpr *expr) {
+  Type result = Type::IntList;
+  for (const ast::Expr *element : expr->elements)
+    if (element == expr->elements.front())
+      result = listOf(element, check(element));
+    else
+      expect(element, elementType(result), "an element of the list");
+  return set(expr, result);
+}
+
+Type ExprChecker::listFor(const ast::ListForExpr *expr) {
+  for (const ast::Expr *end : {expr->from, expr->to})
+    expect(end, Type::Int, "the range of `for`");
+  Names::Scope scope(names);
+  uint32_t slot =
+      names.defineLocal(expr->variable, Type::Int, Symbol::Binder::Loop);
+  return set(expr, listOf(expr->element, check(expr->element)),
+             ExprInfo::Ref::None, slot);
+}
+
+Type ExprChecker::index(const ast::IndexExpr *expr) {
+  Type list = check(expr->list);
+  if (!isList(list) && list != Type::Error) {
+    diags.report<diag::TypeMismatch>(expr->list->range, "what `[ ]` looks into",
+                                     "a list", typeName(list));
+    list = Type::Error;
+  }
+  expect(expr->index, Type::Int, "a place in a list");
+  return set(expr, elementType(list));
 }
 
 std::optional<Type> ExprChecker::join(const ast::Expr *a, const ast::Expr *b) {
@@ -165,8 +273,9 @@ Type ExprChecker::binary(const ast::BinaryExpr *expr) {
       isCompare || isLogic ? Type::Bool : common.value_or(Type::Error);
   if (common == Type::Error)
     return set(expr, result);
-  bool ok = common &&
-            (isLogic ? *common == Type::Bool : isEquality || isNumber(*common));
+  bool ok = common && (isLogic      ? *common == Type::Bool
+                       : isEquality ? !isList(*common)
+                                    : isNumber(*common));
   if (ok && expr->op == BinaryOp::Mod)
     ok = *common == Type::Int;
   if (!ok) {
@@ -198,7 +307,8 @@ Type ExprChecker::name(const ast::NameExpr *expr) {
   const BuiltinRow *row = findBuiltin(expr->name);
   // `padded` and `pending` stand for all of the rank.
   if (row && row->id >= Builtin::Pending) {
-    needRank(word);
+    if (row->id != Builtin::Ranks)
+      needRank(word);
     return set(expr, Type::Int, ExprInfo::Ref::Builtin,
                static_cast<uint32_t>(row->id));
   }
@@ -252,7 +362,9 @@ Type ExprChecker::call(const ast::CallExpr *expr) {
 }
 
 std::string ExprChecker::argumentCount(size_t count) {
-  return fmt::format("{} argument{}", count, count == 1 ? "" : "s");
+  return count == 0
+             ? "no argument"
+             : fmt::format("{} argument{}", count, count == 1 ? "" : "s");
 }
 
 void ExprChecker::arguments(const ast::Identifier &name, ArrayRef<Type> params,
@@ -262,6 +374,44 @@ void ExprChecker::arguments(const ast::Identifier &name, ArrayRef<Type> params,
   for (size_t i = 0; i != args.size(); ++i)
     expect(args[i], i < params.size() ? params[i] : Type::Error,
            "this argument");
+}
+
+std::vector<const ast::Expr *>
+ExprChecker::labelled(const ast::Identifier &name, ArrayRef<ast::Argument> args,
+                      ArrayRef<ast::Parameter> params, ArrayRef<Type> types) {
+  std::vector<const ast::Expr *> result(params.size());
+  size_t next = 0;
+  const ast::Identifier *label = nullptr; ///< The last before an argument.
+  bool isComplete = true;
+  for (const ast::Argument &arg : args) {
+    bool isNamed = !arg.label.text.empty();
+    if (!isNamed && label) {
+      check(arg.value);
+      diags.report<diag::ArgumentBehindLabel>(arg.value->range, label->text);
+      isComplete = false;
+      continue;
+    }
+    if (isNamed)
+      label = &arg.label;
+    size_t place = isNamed ? placeOf(arg.label, params, diags) : next++;
+    bool isKnown = place < result.size();
+    expect(arg.value, isKnown ? types[place] : Type::Error, "this argument");
+    if (!isKnown) {
+      isComplete &= !isNamed;
+      continue;
+    }
+    if (result[place])
+      diags.report<diag::DuplicateItem>(
+          arg.value->range,
+          fmt::format("value for `{}`", params[place].name.text));
+    result[place] = arg.value;
+  }
+  bool isMissing = false;
+  for (auto [i, arg] : llvm::enumerate(result))
+    isMissing |= !arg && !params[i].defaultValue;
+  if (next > params.size() || (isMissing && isComplete))
+    wrongCount(name, argumentCount(params.size()), args.size());
+  return result;
 }
 
 void ExprChecker::deepen(uint32_t depth, SourceRange range) {
@@ -280,6 +430,13 @@ Type ExprChecker::builtin(const ast::CallExpr *expr, Builtin id) {
   case Builtin::Max:
   case Builtin::Abs:
     return extremum(expr, id);
+  case Builtin::Len:
+  case Builtin::Sum:
+    if (!listArgument(expr))
+      return set(expr, Type::Error);
+    break;
+  case Builtin::Ranks: // A keyword, which nothing calls.
+    break;
   case Builtin::Layout:
     if (args.empty() || args.size() > 2)
       wrongCount(expr->callee, "a layer and perhaps a stage", args.size());
@@ -308,11 +465,32 @@ Type ExprChecker::builtin(const ast::CallExpr *expr, Builtin id) {
              static_cast<uint32_t>(id));
 }
 
+bool ExprChecker::listArgument(const ast::CallExpr *expr) {
+  if (expr->args.size() != 1) {
+    wrongCount(expr->callee, "1 argument", expr->args.size());
+    return false;
+  }
+  const ast::Expr *arg = expr->args[0];
+  Type list = check(arg);
+  bool takesAny = expr->callee.text == "len";
+  if (takesAny ? isList(list) : list == Type::IntList)
+    return true;
+  if (list != Type::Error)
+    diags.report<diag::TypeMismatch>(arg->range, "this argument",
+                                     takesAny ? "a list" : "int[]",
+                                     typeName(list));
+  return false;
+}
+
 Type ExprChecker::extremum(const ast::CallExpr *expr, Builtin id) {
   ArrayRef<const ast::Expr *> args = expr->args;
+  if (id != Builtin::Abs && args.size() == 1 && isList(check(args[0])))
+    return set(expr, listArgument(expr) ? Type::Int : Type::Error,
+               ExprInfo::Ref::Builtin, static_cast<uint32_t>(id));
   if (id == Builtin::Abs ? args.size() != 1 : args.size() < 2) {
     wrongCount(expr->callee,
-               id == Builtin::Abs ? "1 argument" : "2 arguments or more",
+               id == Builtin::Abs ? "1 argument"
+                                  : "2 arguments or more, or a list",
                args.size());
     return set(expr, Type::Error);
   }

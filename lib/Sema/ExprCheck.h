@@ -7,6 +7,8 @@ namespace ppcc::sema {
 
 /// Whether the name is that of a function or counter of the language.
 bool isBuiltin(llvm::StringRef name);
+/// Whether it stands for a value by itself.
+bool isCounter(llvm::StringRef name);
 
 /// Fills Module::exprs. The other parts of the check share its names.
 class ExprChecker {
@@ -21,6 +23,12 @@ public:
   /// The arguments of the function or block `name`.
   void arguments(const ast::Identifier &name, llvm::ArrayRef<Type> params,
                  llvm::ArrayRef<const ast::Expr *> args);
+  /// Those of a rule or schedule, which may have labels and defaults: by
+  /// parameter, null for a default.
+  std::vector<const ast::Expr *> labelled(const ast::Identifier &name,
+                                          llvm::ArrayRef<ast::Argument> args,
+                                          llvm::ArrayRef<ast::Parameter> params,
+                                          llvm::ArrayRef<Type> types);
   /// A chunk by number, or by pipe.
   void chunkArgument(const ast::Expr *expr);
   /// A kind that stands among statements.
@@ -33,6 +41,12 @@ public:
   void deepen(uint32_t depth, SourceRange range);
   /// The type that a declaration names; `otherwise` where it names none.
   Type declaredType(const ast::Identifier &name, Type otherwise);
+  /// Enters parameters as locals, with what may stand behind their types.
+  enum class With : uint8_t { Nothing, Range, RangeAndDefault };
+  std::vector<Type> parameters(llvm::ArrayRef<ast::Parameter> params,
+                               With with);
+  /// The range and the default of a parameter.
+  void checkBounds(const ast::Parameter &param, Type type);
 
   Module &module;
   DiagnosticEngine &diags;
@@ -51,9 +65,16 @@ private:
   /// The type that holds both sides, which become that.
   std::optional<Type> join(const ast::Expr *a, const ast::Expr *b);
   Type name(const ast::NameExpr *expr);
+  Type list(const ast::ListExpr *expr);
+  Type listFor(const ast::ListForExpr *expr);
+  Type index(const ast::IndexExpr *expr);
+  /// The list of such elements.
+  Type listOf(const ast::Expr *element, Type type);
   Type call(const ast::CallExpr *expr);
   Type builtin(const ast::CallExpr *expr, Builtin id);
   Type extremum(const ast::CallExpr *expr, Builtin id);
+  /// The one argument of a function of lists; false when it is none.
+  bool listArgument(const ast::CallExpr *expr);
   /// The F of `issued(F, c)`.
   void actionArgument(const ast::Expr *expr);
   /// The t of `layout(t, s)`.

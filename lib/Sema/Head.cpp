@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <cmath>
 
@@ -18,8 +19,14 @@ using llvm::StringRef;
 
 namespace {
 
-std::string text(Type type, Value value) {
+std::string text(Type type, Value value, const Evaluator &evaluator) {
   switch (type) {
+  case Type::IntList: {
+    std::string list;
+    for (Value element : evaluator.elements(value))
+      list += fmt::format("{}{}", list.empty() ? "" : ",", element.i);
+    return list;
+  }
   case Type::Bool:
     return value.i ? "true" : "false";
   case Type::Float:
@@ -29,9 +36,21 @@ std::string text(Type type, Value value) {
   }
 }
 
-std::optional<Value> parseValue(Type type, StringRef text) {
+std::optional<Value> parseValue(Type type, StringRef text,
+                                Evaluator &evaluator) {
   Value value{.i = 0};
   switch (type) {
+  case Type::IntList: {
+    llvm::SmallVector<Value> values;
+    for (StringRef part : llvm::split(text, ','))
+      if (text.empty())
+        break;
+      else if (part.trim().getAsInteger(10, value.i))
+        return std::nullopt;
+      else
+        values.push_back(value);
+    return evaluator.makeList(values);
+  }
   case Type::Int:
     return text.getAsInteger(10, value.i) ? std::nullopt : std::optional(value);
   case Type::Float:
@@ -92,27 +111,32 @@ public:
       : declaration(declaration), schedule(schedule),
         module(evaluator.checkedModule()), evaluator(evaluator),
         program(program), diags(diags), unknown(declaration.numGlobals),
-        doubted(declaration.numGlobals) {}
+        doubted(declaration.numGlobals), outside(declaration.numGlobals) {}
 
   /// `values` are those that are given, null for the default.
   void bind(ArrayRef<const ParamValue *> values) {
     for (size_t i = 0; i != declaration.params.size(); ++i) {
       const ScheduleParam &param = declaration.params[i];
-      std::optional<Value> value = valueOf(param, values[i]);
-      if (!value)
-        unknown.set(i);
-      evaluator.globals[i] = value.value_or(Value{.i = 0});
-      program.params.push_back({nameOf(param), typeName(param.type).str(),
-                                text(param.type, evaluator.globals[i])});
+      size_t slot = declaration.firstGlobal + i;
+      set(param, slot, valueOf(param, values[i]), values[i] != nullptr);
+      program.params.push_back(
+          {nameOf(param), typeName(param.type).str(),
+           text(param.type, evaluator.globals[slot], evaluator)});
     }
   }
 
-  void evaluate() {
-    size_t before = diags.errorCount(), nextLet = 0;
+  /// Whether parameters have values, though perhaps not in their ranges.
+  bool isKnown() const { return unknown.none(); }
+
+  /// `before`: the errors that there were.
+  void evaluate(size_t before) {
+    size_t nextLet = 0, nextUse = 0;
     for (const ast::Stmt *item : declaration.header) {
       evaluator.clearFailed();
       if (auto *l = dyn_cast<ast::LetStmt>(item)) {
         let(*l, declaration.letSlots[nextLet++]);
+      } else if (llvm::isa<ast::UseScheduleItem>(item)) {
+        use(schedule->uses[nextUse++]);
       } else if (auto *r = dyn_cast<ast::RequireItem>(item)) {
         require(*r);
       } else if (diags.errorCount() != before) {
@@ -120,6 +144,7 @@ public:
       } else if (auto *ranks = dyn_cast<ast::RanksItem>(item)) {
         program.numRanks = static_cast<uint32_t>(evaluator.evalInRange(
             ranks->count, "the number of ranks", 1, Program::maxRanks));
+        evaluator.numRanks = program.numRanks;
       } else {
         program.hasBackward =
             evaluator.evalBool(cast<ast::BackwardItem>(item)->condition);
@@ -139,13 +164,59 @@ private:
     return static_cast<const Section &>(declaration).word().str() + "." + name;
   }
 
+  /// Gives the parameters of an imported schedule their values.
+  void use(const Use &use) {
+    const Schedule &other = module.known[use.schedule];
+    for (auto [i, param] : llvm::enumerate(other.params)) {
+      const ast::Expr *arg = use.args[i];
+      const ast::Expr *expr = arg ? arg : param.decl->defaultValue;
+      std::optional<Value> value;
+      evaluator.clearFailed();
+      if (!GlobalNames(module, expr, true).anyOf(unknown))
+        value = evaluator.evalAs(expr, param.type);
+      if (evaluator.failed())
+        value.reset();
+      set(param, other.firstGlobal + i, value, arg != nullptr, arg);
+    }
+  }
+
+  void set(const ScheduleParam &param, size_t slot, std::optional<Value> value,
+           bool isGiven, const ast::Expr *arg = nullptr) {
+    if (!value)
+      unknown.set(slot);
+    evaluator.globals[slot] = value.value_or(
+        isList(param.type) ? evaluator.makeList({}) : Value{.i = 0});
+    if (value)
+      checkRange(param, slot, *value, isGiven, arg);
+  }
+
+  /// Doubts the value of a parameter that is not in its range, unless the range
+  /// follows from one that is not itself.
+  void checkRange(const ScheduleParam &param, size_t slot, Value value,
+                  bool isGiven, const ast::Expr *arg) {
+    for (const ast::Expr *expr : {param.decl->least, param.decl->end})
+      if (expr && (GlobalNames(module, expr, true).anyOf(unknown) ||
+                   GlobalNames(module, expr, true).anyOf(outside)))
+        return;
+    const ast::Expr *otherwise = param.decl->defaultValue;
+    if (!isGiven && GlobalNames(module, otherwise, true).anyOf(outside)) {
+      outside.set(slot);
+      return;
+    }
+    evaluator.clearFailed();
+    if (!isInRange(*param.decl, param.type, value,
+                   arg ? arg->range : param.decl->name.range, evaluator, diags))
+      outside.set(slot);
+  }
+
   /// Nothing, and a report, when there is none; no report when the default
   /// follows from a parameter that has none.
   std::optional<Value> valueOf(const ScheduleParam &param,
                                const ParamValue *given) {
     const ast::Parameter &decl = *param.decl;
     if (given) {
-      std::optional<Value> value = parseValue(param.type, given->value);
+      std::optional<Value> value =
+          parseValue(param.type, given->value, evaluator);
       if (!value)
         diags.report<diag::BadParameterValue>(Place("-D " + given->name),
                                               given->value, decl.name.text,
@@ -165,7 +236,7 @@ private:
 
   void let(const ast::LetStmt &item, uint32_t slot) {
     GlobalNames names(module, item.value, true);
-    if (!names.anyOf(unknown) && !names.anyOf(doubted))
+    if (!names.anyOf(unknown) && !names.anyOf(doubted) && !names.anyOf(outside))
       evaluator.globals[slot] = evaluator.eval(item.value);
     else
       unknown.set(slot);
@@ -174,7 +245,8 @@ private:
   }
 
   void require(const ast::RequireItem &item) {
-    if (GlobalNames(module, item.condition, true).anyOf(unknown) ||
+    GlobalNames all(module, item.condition, true);
+    if (all.anyOf(unknown) || all.anyOf(outside) ||
         evaluator.evalBool(item.condition) || evaluator.failed())
       return;
     std::string condition = source(item.condition);
@@ -199,7 +271,7 @@ private:
     Value value = evaluator.eval(name);
     Type type = evaluator.type(name);
     if (type != Type::Pipe)
-      return text(type, value);
+      return text(type, value, evaluator);
     size_t i = value.i, pipes = schedule->pipes.size();
     return i < pipes ? schedule->pipes[i].name.str()
                      : schedule->modules[i - pipes].item->name.text.str();
@@ -214,6 +286,7 @@ private:
   /// Globals without a value, and those that a `require` refuses: what follows
   /// from them would be said twice.
   llvm::BitVector unknown, doubted;
+  llvm::BitVector outside; ///< Parameters that are not in their range.
 };
 
 } // namespace
@@ -267,6 +340,41 @@ bool sema::hasParameter(StringRef name, ArrayRef<Owner> owners) {
   return !candidates(name, owners).empty();
 }
 
+bool sema::isInRange(const ast::Parameter &param, Type type, Value value,
+                     const Place &place, Evaluator &evaluator,
+                     DiagnosticEngine &diags) {
+  if (!param.least)
+    return true;
+  Type element = elementType(type);
+  Value least = evaluator.evalAs(param.least, element), end{.i = 0};
+  if (param.end)
+    end = evaluator.eval(param.end);
+  if (evaluator.failed())
+    return false;
+  llvm::SmallVector<Value> values{value};
+  if (isList(type))
+    values.assign(evaluator.elements(value).begin(),
+                  evaluator.elements(value).end());
+  auto lies = [&](Value one) {
+    return element == Type::Float
+               ? one.f >= least.f
+               : one.i >= least.i && (!param.end || one.i < end.i);
+  };
+  auto wrong = llvm::find_if_not(values, lies);
+  if (wrong == values.end())
+    return true;
+  std::string wanted = param.end
+                           ? fmt::format("lie in {} .. {}", least.i, end.i)
+                           : "be at least " + text(element, least, evaluator);
+  auto builder = diags.report<diag::ParameterRange>(
+      place, param.name.text, text(type, value, evaluator), wanted);
+  SourceRange range{param.least->range.begin,
+                    (param.end ? param.end : param.least)->range.end};
+  if (place.range.begin != param.name.range.begin)
+    builder.note(range, "its range is here");
+  return false;
+}
+
 void sema::evaluateHead(const Declaration &declaration,
                         const Schedule *schedule, const GivenValues &values,
                         Evaluator &evaluator, Head &program,
@@ -274,6 +382,6 @@ void sema::evaluateHead(const Declaration &declaration,
   size_t before = diags.errorCount();
   HeadEvaluator head(declaration, schedule, evaluator, program, diags);
   head.bind(values);
-  if (diags.errorCount() == before)
-    head.evaluate();
+  if (diags.errorCount() == before || head.isKnown())
+    head.evaluate(before);
 }

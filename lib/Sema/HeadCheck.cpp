@@ -14,11 +14,10 @@ void sema::checkParameters(llvm::ArrayRef<ast::Parameter> params,
       exprs.diags.report<diag::ExpectedToken>(
           param.name.range,
           "a type behind the name of a parameter, like `: int`");
-    else if (declared == Type::Pipe)
+    else if (elementType(declared) == Type::Pipe)
       exprs.diags.report<diag::TypeMismatch>(param.type.range, "a parameter",
-                                             "int, bool or float", "pipe");
-    if (param.defaultValue)
-      exprs.expect(param.defaultValue, declared, "the default value");
+                                             "int, bool, float or int[]", "pipe");
+    exprs.checkBounds(param, declared);
     declaration.params.push_back({&param, declared});
     exprs.names.defineGlobal(param.name, declared);
   }

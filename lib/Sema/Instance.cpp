@@ -32,7 +32,7 @@ static Place takeLayout(const Section *model,
 
 /// Gives values to the parameters of a rule that is followed.
 static BoundRule bind(const Rule &rule, const Application &application,
-                      Evaluator &evaluator) {
+                      Evaluator &evaluator, DiagnosticEngine &diags) {
   BoundRule result{&rule, application.range, {}};
   evaluator.clearFailed();
   for (auto [type, arg] : llvm::zip_equal(rule.params, application.args))
@@ -43,6 +43,9 @@ static BoundRule bind(const Rule &rule, const Application &application,
       result.args[i] =
           evaluator.evalAs(rule.item->params[i].defaultValue, rule.params[i]);
     evaluator.local(i) = result.args[i];
+    const ast::Parameter &param = rule.item->params[i];
+    isInRange(param, rule.params[i], result.args[i],
+              arg ? arg->range : param.name.range, evaluator, diags);
   }
   evaluator.popFrame(previous);
   return result;
@@ -81,6 +84,53 @@ private:
 
 } // namespace
 
+/// Finds what each rank does; reports ranks that two bodies are for, or none.
+static void assignRanks(const Schedule &schedule, Evaluator &evaluator,
+                        Instance &instance, DiagnosticEngine &diags) {
+  uint32_t numRanks = instance.program.numRanks;
+  instance.onRanks.assign(numRanks, nullptr);
+  size_t previous = evaluator.pushFrame(schedule.numLocals);
+  auto add = [&](int64_t rank, const ast::OnRankItem *item) {
+    if (rank < 0 || rank >= numRanks) {
+      if (evaluator.fail(diag::OutOfRange, item->ranks->range))
+        diags.report<diag::OutOfRange>(item->ranks->range, "the rank", rank, 0,
+                                       numRanks - 1);
+      return;
+    }
+    const ast::OnRankItem *&place = instance.onRanks[rank];
+    if (place && evaluator.fail(diag::RankTwice, item->ranks->range))
+      diags.report<diag::RankTwice>(item->ranks->range, rank)
+          .note(place->ranks->range, "the other is here");
+    place = item;
+  };
+  for (const ast::OnRankItem *item : schedule.onRanks) {
+    evaluator.clearFailed();
+    if (evaluator.type(item->ranks) == Type::Bool) {
+      for (uint32_t r = 0; r != numRanks && evaluator.step(item->range); ++r) {
+        evaluator.local(0) = {.i = r};
+        if (evaluator.evalBool(item->ranks) && !evaluator.failed())
+          add(r, item);
+      }
+      continue;
+    }
+    Value value = evaluator.eval(item->ranks);
+    if (evaluator.failed())
+      continue;
+    llvm::SmallVector<Value> ranks{value};
+    if (item->isSeveral)
+      ranks.assign(evaluator.elements(value).begin(),
+                   evaluator.elements(value).end());
+    for (Value rank : ranks)
+      add(rank.i, item);
+  }
+  evaluator.popFrame(previous);
+  if (!evaluator.failed())
+    if (auto none = llvm::find(instance.onRanks, nullptr);
+        none != instance.onRanks.end())
+      diags.report<diag::RankWithout>(schedule.decl->name.range,
+                                      none - instance.onRanks.begin());
+}
+
 std::optional<Instance>
 sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
                   const std::vector<std::string> *layout, const Limits &limits,
@@ -104,9 +154,14 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
 
   size_t before = diags.errorCount();
   auto isGood = [&] { return diags.errorCount() == before; };
+  // What stands in files and in the head evaluates here.
+  size_t frame =
+      evaluator.pushFrame(std::max(schedule.headerLocals, module.numLocals));
   std::vector<Owner> owners = ownersOf(selection);
   std::vector<GivenValues> given = shareOut(values, owners, diags);
   evaluateHead(schedule, &schedule, given.front(), evaluator, program, diags);
+  if (isGood() && !schedule.onRank)
+    assignRanks(schedule, evaluator, instance, diags);
   if (isGood())
     evaluatePipes(schedule, layoutPlace, limits, evaluator, instance, diags);
   if (isGood())
@@ -128,8 +183,9 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
     for (ArrayRef<Application> list :
          {ArrayRef(schedule.rules), ArrayRef(module.applications)})
       for (const Application &application : list)
-        instance.rules.push_back(
-            bind(module.rules[application.rule], application, evaluator));
+        instance.rules.push_back(bind(module.rules[application.rule],
+                                      application, evaluator, diags));
+  evaluator.popFrame(frame);
   if (!isGood())
     return std::nullopt;
   return instance;

@@ -21,6 +21,12 @@ void evaluateHead(const Declaration &declaration, const Schedule *schedule,
                   const GivenValues &values, Evaluator &evaluator,
                   Head &program, DiagnosticEngine &diags);
 
+/// Whether the value of a parameter lies in its range, which is evaluated in
+/// the frame at hand. Reports at `place` when it does not.
+bool isInRange(const ast::Parameter &param, Type type, Value value,
+               const Place &place, Evaluator &evaluator,
+               DiagnosticEngine &diags);
+
 /// Evaluates the pipes and the modules: where stages are, their edges, their
 /// microbatches. `layout` is where the layout is given.
 void evaluatePipes(const Schedule &schedule, const Place &layout,

@@ -57,8 +57,8 @@ void Names::define(Space space, const ast::Identifier &name, Symbol symbol) {
   auto [place, isNew] =
       scopes.back().try_emplace(key(space, name.text), symbol);
   bool isStatement = space == Space::Statement;
-  if ((space == Space::Value || space == Space::Function) &&
-      isBuiltin(name.text))
+  if ((space == Space::Value && isCounter(name.text)) ||
+      (space == Space::Function && isBuiltin(name.text)))
     diags.report<diag::ReservedName>(name.range, name.text, "built in");
   else if (!isNew && !place->second.isBelow)
     return redefined(name, place->second.range);
@@ -72,8 +72,7 @@ void Names::define(Space space, const ast::Identifier &name, Symbol symbol) {
 }
 
 uint32_t Names::defineValue(const ast::Identifier &name, ExprInfo::Ref ref,
-                            uint32_t &count, Type type,
-                            Symbol::Binder binder) {
+                            uint32_t &count, Type type, Symbol::Binder binder) {
   Symbol symbol;
   symbol.index = count;
   symbol.ref = ref;

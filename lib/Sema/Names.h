@@ -8,8 +8,15 @@
 namespace ppcc::sema {
 
 /// Where a word is looked up: as a value, as what an expression calls, as a
-/// statement (an action or a block), or behind `with`.
-enum class Space : uint8_t { Value, Function, Statement, Rule };
+/// statement (an action or a block), behind `with`, `placement` or `import`.
+enum class Space : uint8_t {
+  Value,
+  Function,
+  Statement,
+  Rule,
+  Placement,
+  Schedule
+};
 
 /// What a name stands for.
 struct Symbol {
@@ -79,16 +86,19 @@ public:
   /// Reports a name that its scope has already, or that belongs to the
   /// language.
   void define(Space space, const ast::Identifier &name, Symbol symbol);
-  uint32_t
-  defineLocal(const ast::Identifier &name, Type type,
-              Symbol::Binder binder = Symbol::Binder::Declaration) {
+  uint32_t defineLocal(const ast::Identifier &name, Type type,
+                       Symbol::Binder binder = Symbol::Binder::Declaration) {
     return defineValue(name, ExprInfo::Ref::Local, frame.numLocals, type,
                        binder);
   }
-  uint32_t
-  defineGlobal(const ast::Identifier &name, Type type,
-               Symbol::Binder binder = Symbol::Binder::Declaration) {
+  uint32_t defineGlobal(const ast::Identifier &name, Type type,
+                        Symbol::Binder binder = Symbol::Binder::Declaration) {
     return defineValue(name, ExprInfo::Ref::Global, numGlobals, type, binder);
+  }
+  /// Enters a name whatever its scope has.
+  void redefine(Space space, const ast::Identifier &name, Symbol symbol) {
+    symbol.range = name.range;
+    scopes.back()[key(space, name.text)] = symbol;
   }
   void redefined(const ast::Identifier &name, SourceRange first);
   /// Enters what stands further down in this scope, to say more than "unknown".

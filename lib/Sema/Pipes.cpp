@@ -29,50 +29,78 @@ public:
         diags(diags) {}
 
   void build() {
-    if (schedule.pipes.size() > Program::maxPipes) {
-      diags.report<diag::OutOfRange>(
-          schedule.pipes.back().range, "the number of pipes",
-          schedule.pipes.size(), 1, Program::maxPipes);
-      return;
-    }
     size_t errorsBefore = diags.errorCount();
     for (const PipeDecl &decl : schedule.pipes) {
-      Pipe pipe;
-      pipe.name = decl.name.str();
-      size_t previous = evaluator.pushFrame(schedule.headerLocals);
-      size_t before = diags.errorCount();
-      stages(decl, pipe);
-      if (diags.errorCount() == before && evaluator.layers &&
-          evaluator.layers->numStages() != pipe.numStages())
-        diags.report<diag::LayoutStages>(layoutPlace,
-                                         evaluator.layers->numStages(),
-                                         pipe.name, pipe.numStages());
-      if (diags.errorCount() == before)
-        microbatches(decl, pipe);
-      neighbourEdges.clear();
-      gapRanges.clear();
-      for (const ast::Stmt *item : decl.edges) {
-        evaluator.clearFailed();
-        walk(evaluator, item, [&](const ast::Stmt *stmt) {
-          edge(cast<ast::EdgeStmt>(stmt), pipe);
-          return !evaluator.failed();
-        });
+      evaluator.clearFailed();
+      firstPipe.push_back(program.pipes.size());
+      if (!decl.loop) {
+        build(decl, 0);
+        continue;
       }
-      llvm::sort(pipe.skipEdges);
-      pipe.skipEdges.erase(llvm::unique(pipe.skipEdges), pipe.skipEdges.end());
-      llvm::sort(pipe.gaps);
-      pipe.gaps.erase(llvm::unique(pipe.gaps), pipe.gaps.end());
-      checkGaps(pipe);
-      evaluator.popFrame(previous);
-      program.pipes.push_back(std::move(pipe));
+      int64_t from = evaluator.evalInt(decl.loop->from),
+              to = evaluator.evalInt(decl.loop->to);
+      for (int64_t i = from; i < to && !evaluator.failed(); ++i)
+        if (!evaluator.step(decl.loop->range) || !build(decl, i))
+          break;
     }
+    firstPipe.push_back(program.pipes.size());
     if (diags.errorCount() != errorsBefore)
       return;
+    if (program.pipes.empty()) {
+      diags.report<diag::OutOfRange>(schedule.pipes.front().range,
+                                     "the number of pipes", 0, 1,
+                                     Program::maxPipes);
+      return;
+    }
     checkDisjoint();
     parts();
   }
 
 private:
+  /// Adds a pipe, the one of turn `i` if it stands in a loop. False when there
+  /// are too many.
+  bool build(const PipeDecl &decl, int64_t i) {
+    if (program.pipes.size() == Program::maxPipes) {
+      diags.report<diag::OutOfRange>(decl.range, "the number of pipes",
+                                     program.pipes.size() + 1, 1,
+                                     Program::maxPipes);
+      return false;
+    }
+    Pipe pipe;
+    pipe.name =
+        decl.loop ? fmt::format("{}[{}]", decl.name, i) : decl.name.str();
+    size_t previous = evaluator.pushFrame(schedule.headerLocals);
+    if (decl.loop)
+      evaluator.local(evaluator.slotOf(decl.loop->id)) = {.i = i};
+    size_t before = diags.errorCount();
+    stages(decl, pipe);
+    if (diags.errorCount() == before && evaluator.layers &&
+        evaluator.layers->numStages() != pipe.numStages())
+      diags.report<diag::LayoutStages>(layoutPlace,
+                                       evaluator.layers->numStages(), pipe.name,
+                                       pipe.numStages());
+    if (diags.errorCount() == before)
+      microbatches(decl, pipe);
+    neighbourEdges.clear();
+    gapRanges.clear();
+    for (const ast::Stmt *item : decl.edges) {
+      evaluator.clearFailed();
+      walk(evaluator, item, [&](const ast::Stmt *stmt) {
+        edge(cast<ast::EdgeStmt>(stmt), pipe);
+        return !evaluator.failed();
+      });
+    }
+    llvm::sort(pipe.skipEdges);
+    pipe.skipEdges.erase(llvm::unique(pipe.skipEdges), pipe.skipEdges.end());
+    llvm::sort(pipe.gaps);
+    pipe.gaps.erase(llvm::unique(pipe.gaps), pipe.gaps.end());
+    checkGaps(pipe);
+    evaluator.popFrame(previous);
+    program.pipes.push_back(std::move(pipe));
+    declOf.push_back(&decl);
+    return true;
+  }
+
   /// As Evaluator::evalInRange, whatever failed before.
   int64_t inRange(const ast::Expr *expr, StringRef what, int64_t low,
                   int64_t high) {
@@ -82,15 +110,31 @@ private:
 
   /// What values of type `pipe` stand for.
   void parts() {
-    for (auto [i, pipe] : llvm::enumerate(program.pipes))
+    auto add = [&](size_t i) {
+      const Pipe &pipe = program.pipes[std::min(i, program.pipes.size() - 1)];
       instance.parts.push_back({pipe.name, PipeId(i), 0, pipe.numStages()});
+    };
+    for (size_t decl = 0; decl != schedule.pipes.size(); ++decl)
+      add(firstPipe[decl]);
     for (const ModuleDecl &module : schedule.modules) {
-      int64_t stages = program.pipes[module.pipe].numStages(),
+      uint32_t pipe = static_cast<uint32_t>(firstPipe[module.pipe]);
+      int64_t stages = program.pipes[pipe].numStages(),
               from = inRange(module.item->from, "a stage", 0, stages),
               to = inRange(module.item->to, "a stage", from, stages);
-      instance.parts.push_back(
-          {module.item->name.text.str(), PipeId(module.pipe),
-           static_cast<uint32_t>(from), static_cast<uint32_t>(to)});
+      instance.parts.push_back({module.item->name.text.str(), PipeId(pipe),
+                                static_cast<uint32_t>(from),
+                                static_cast<uint32_t>(to)});
+    }
+    // The pipes of loops have numbers behind those of all that has a name.
+    for (auto [decl, slot] : llvm::enumerate(schedule.pipeSlots)) {
+      if (!schedule.pipes[decl].loop)
+        continue;
+      llvm::SmallVector<Value> made;
+      for (size_t i = firstPipe[decl]; i != firstPipe[decl + 1]; ++i) {
+        made.push_back({.i = static_cast<int64_t>(instance.parts.size())});
+        add(i);
+      }
+      evaluator.globals[slot] = evaluator.makeList(made);
     }
   }
 
@@ -142,44 +186,58 @@ private:
   }
 
   void stages(const PipeDecl &decl, Pipe &pipe) {
-    if (decl.placement)
-      return place(*decl.placement, pipe);
-    int64_t count = inRange(decl.stages->count, "the number of stages", 1,
-                            Program::maxStages);
+    if (!decl.placement)
+      return map(*decl.stages, *decl.stageMap, decl.stageSlot, {}, pipe);
+    const ast::PlacementItem &use = *decl.placement;
+    const Placement &placement =
+        evaluator.checkedModule().placements[evaluator.slotOf(use.id)];
+    evaluator.clearFailed();
+    llvm::SmallVector<Value> args;
+    for (auto [arg, type] : llvm::zip_equal(use.args, placement.params))
+      args.push_back(evaluator.evalAs(arg, type));
+    if (evaluator.failed())
+      return;
+    size_t previous = evaluator.pushFrame(placement.numLocals);
+    bool isGood = true;
+    for (auto [i, arg] : llvm::enumerate(args)) {
+      evaluator.local(i) = arg;
+      isGood &= isInRange(placement.item->params[i], placement.params[i], arg,
+                          use.args[i]->range, evaluator, diags);
+    }
+    if (isGood)
+      map(*placement.stages, *placement.stageMap, placement.stageSlot,
+          use.range, pipe);
+    evaluator.popFrame(previous);
+  }
+
+  /// Puts stages on their ranks. What is wrong shows at `use`, if that is
+  /// valid.
+  void map(const ast::StagesItem &stages, const ast::StageMapItem &stageMap,
+           uint32_t slot, SourceRange use, Pipe &pipe) {
+    evaluator.clearFailed();
+    int64_t count = evaluator.evalInt(stages.count);
+    if (evaluator.failed())
+      return;
+    if (count < 1 || count > Program::maxStages) {
+      diags.report<diag::OutOfRange>(use.valid() ? use : stages.count->range,
+                                     "the number of stages", count, 1,
+                                     Program::maxStages);
+      return;
+    }
     pipe.rankOfStage.reserve(count);
     for (int64_t stage = 0; stage != count; ++stage) {
-      evaluator.clearFailed();
-      evaluator.local(decl.stageSlot) = {.i = stage};
-      int64_t rank = evaluator.evalInt(decl.stageMap->rank);
+      evaluator.local(slot) = {.i = stage};
+      int64_t rank = evaluator.evalInt(stageMap.rank);
       if (evaluator.failed())
         return;
       if (rank < 0 || rank >= program.numRanks) {
-        diags.report<diag::StageOnNoRank>(decl.stageMap->rank->range, stage,
-                                          rank, program.numRanks - 1);
+        diags.report<diag::StageOnNoRank>(use.valid() ? use
+                                                      : stageMap.rank->range,
+                                          stage, rank, program.numRanks - 1);
         return;
       }
       pipe.rankOfStage.push_back(RankId(rank));
     }
-  }
-
-  /// The usual maps of a pipe: `chunks` stages a rank; a folded one turns back
-  /// at each end.
-  void place(const ast::PlacementItem &item, Pipe &pipe) {
-    uint32_t ranks = program.numRanks;
-    bool folds = item.name.text == "v" || item.name.text == "wave";
-    int64_t chunks = item.name.text == "v" ? 2 : 1;
-    if (item.argument)
-      chunks = inRange(item.argument, "the number of chunks a rank", 1,
-                       Program::maxStages);
-    if (chunks * ranks > Program::maxStages) {
-      diags.report<diag::OutOfRange>(item.range, "the number of stages",
-                                     chunks * ranks, 1, Program::maxStages);
-      return;
-    }
-    for (int64_t chunk = 0; chunk != chunks; ++chunk)
-      for (uint32_t r = 0; r != ranks; ++r)
-        pipe.rankOfStage.push_back(
-            RankId(folds && chunk % 2 ? ranks - 1 - r : r));
   }
 
   void edge(const ast::EdgeStmt *single, Pipe &pipe) {
@@ -240,8 +298,8 @@ private:
     for (size_t i = 1; i < order.size(); ++i)
       if (order[i]->firstMicrobatch < order[i - 1]->endMicrobatch())
         diags.report<diag::MicrobatchTwice>(
-            schedule.pipes[order[i] - program.pipes.data()].range,
-            order[i - 1]->name, order[i]->name, order[i]->firstMicrobatch);
+            declOf[order[i] - program.pipes.data()]->range, order[i - 1]->name,
+            order[i]->name, order[i]->firstMicrobatch);
   }
 
   const Schedule &schedule;
@@ -251,6 +309,8 @@ private:
   Instance &instance;
   Head &program;
   DiagnosticEngine &diags;
+  std::vector<size_t> firstPipe; ///< By declaration.
+  std::vector<const PipeDecl *> declOf;
   __int128 total = 0;
   uint32_t numEdges = 0;
   // Of the pipe at hand, by the lower stage.

@@ -82,20 +82,6 @@ private:
   DiagnosticEngine &diags;
 };
 
-/// The place of the parameter that an argument names; reports when there is
-/// none.
-size_t placeOf(const ast::Identifier &label, const ast::RuleItem &rule,
-               DiagnosticEngine &diags) {
-  std::vector<StringRef> names;
-  for (const ast::Parameter &param : rule.params)
-    names.push_back(param.name.text);
-  auto found = llvm::find(names, label.text);
-  if (found == names.end())
-    diags.report<diag::UnknownLabel>(label.range, label.text,
-                                     didYouMean(label.text, names));
-  return found - names.begin();
-}
-
 } // namespace
 
 void sema::checkRule(const ast::RuleItem *item, ExprChecker &exprs) {
@@ -103,13 +89,8 @@ void sema::checkRule(const ast::RuleItem *item, ExprChecker &exprs) {
   rule.item = item;
   {
     Names::FrameScope frame(exprs.names, {Space::Rule, item->name});
-    for (const ast::Parameter &param : item->params) {
-      rule.params.push_back(exprs.declaredType(param.type, Type::Int));
-      if (param.defaultValue)
-        exprs.expect(param.defaultValue, rule.params.back(),
-                     "the default value");
-      exprs.names.defineLocal(param.name, rule.params.back());
-    }
+    rule.params =
+        exprs.parameters(item->params, ExprChecker::With::RangeAndDefault);
     for (const ast::InsertItem *insert : item->inserts)
       rule.inserts.push_back(InsertChecker(exprs).check(insert));
     rule.numLocals = exprs.names.frame.numLocals;
@@ -145,41 +126,7 @@ void sema::checkApply(const ast::ApplyItem *item, ExprChecker &exprs,
     return;
   }
   const Rule &callee = exprs.module.rules[symbol->index];
-  Application result{symbol->index, item->range, {}};
-  result.args.resize(callee.params.size());
-  size_t next = 0;
-  const ast::Identifier *label = nullptr; ///< The last before an argument.
-  bool isComplete = true;
-  for (const ast::Argument &arg : item->args) {
-    bool isNamed = !arg.label.text.empty();
-    if (!isNamed && label) {
-      exprs.check(arg.value);
-      diags.report<diag::ArgumentBehindLabel>(arg.value->range, label->text);
-      isComplete = false;
-      continue;
-    }
-    if (isNamed)
-      label = &arg.label;
-    size_t place = isNamed ? placeOf(arg.label, *callee.item, diags) : next++;
-    bool isKnown = place < result.args.size();
-    exprs.expect(arg.value, isKnown ? callee.params[place] : Type::Error,
-                 "this argument");
-    if (!isKnown) {
-      isComplete &= !isNamed;
-      continue;
-    }
-    if (result.args[place])
-      diags.report<diag::DuplicateItem>(
-          arg.value->range,
-          fmt::format("value for `{}`", callee.item->params[place].name.text));
-    result.args[place] = arg.value;
-  }
-  bool isMissing = false;
-  for (auto [i, arg] : llvm::enumerate(result.args))
-    isMissing |= !arg && !callee.item->params[i].defaultValue;
-  if (next > callee.params.size() || (isMissing && isComplete))
-    exprs.wrongCount(item->rule,
-                     ExprChecker::argumentCount(callee.params.size()),
-                     item->args.size());
-  list.push_back(std::move(result));
+  list.push_back({symbol->index, item->range,
+                  exprs.labelled(item->rule, item->args, callee.item->params,
+                                 callee.params)});
 }

@@ -3,13 +3,13 @@
 #include "BodyCheck.h"
 #include "GraphCheck.h"
 #include "HeadCheck.h"
+#include "PlacementCheck.h"
 #include "RuleCheck.h"
 #include "SectionCheck.h"
 #include "Settings.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;
@@ -28,13 +28,28 @@ public:
         names(exprs.names) {}
 
   void pipe(const ast::PipeItem *item) {
-    PipeDecl decl;
-    decl.name = item->name.text;
-    decl.range = item->name.range;
-    for (const ast::Stmt *child : item->items)
-      this->item(child, decl, BodyOf::Pipe);
+    addPipe(item, nullptr);
     schedule.pipeSlots.push_back(names.defineGlobal(item->name, Type::Pipe));
-    schedule.pipes.push_back(std::move(decl));
+  }
+
+  /// Pipes in a loop: the name of each stands for the list of what it makes.
+  void pipes(const ast::ForStmt *loop) {
+    for (const ast::Expr *end : {loop->from, loop->to})
+      exprs.expect(end, Type::Int, "the range of `for`");
+    {
+      Names::Scope scope(names);
+      exprs.module.stmts[loop->id].index =
+          names.defineLocal(loop->variable, Type::Int, Symbol::Binder::Loop);
+      for (const ast::Stmt *child : loop->body)
+        if (auto *pipe = dyn_cast<ast::PipeItem>(child))
+          addPipe(pipe, loop);
+        else
+          reportMisplaced(child, BodyOf::Pipes, diags);
+    }
+    for (const ast::Stmt *child : loop->body)
+      if (auto *pipe = dyn_cast<ast::PipeItem>(child))
+        schedule.pipeSlots.push_back(
+            names.defineGlobal(pipe->name, Type::PipeList));
   }
 
   void item(const ast::Stmt *item, PipeDecl &decl, BodyOf of) {
@@ -50,7 +65,7 @@ public:
     case StmtKind::Placement:
       once(decl.placement, cast<ast::PlacementItem>(item), "`placement`",
            diags);
-      return placement(*cast<ast::PlacementItem>(item));
+      return checkPlacementUse(*cast<ast::PlacementItem>(item), exprs);
     case StmtKind::Stages:
       once(decl.stages, cast<ast::StagesItem>(item), "`stages`", diags);
       return exprs.expect(cast<ast::StagesItem>(item)->count, Type::Int,
@@ -94,6 +109,20 @@ public:
   }
 
 private:
+  void addPipe(const ast::PipeItem *item, const ast::ForStmt *loop) {
+    PipeDecl decl;
+    decl.name = item->name.text;
+    decl.range = item->name.range;
+    decl.loop = loop;
+    for (const ast::Stmt *child : item->items)
+      if (loop && llvm::isa<ast::ModuleItem>(child))
+        diags.report<diag::NotInBody>(child->range, "module",
+                                      nameOf(BodyOf::Pipes));
+      else
+        this->item(child, decl, BodyOf::Pipe);
+    schedule.pipes.push_back(std::move(decl));
+  }
+
   void moduleItem(const ast::ModuleItem *item) {
     for (const ast::Expr *end : {item->from, item->to})
       exprs.expect(end, Type::Int, "a stage");
@@ -101,23 +130,6 @@ private:
     schedule.modules.push_back({item,
                                 static_cast<uint32_t>(schedule.pipes.size()),
                                 names.defineGlobal(item->name, Type::Pipe)});
-  }
-
-  void placement(const ast::PlacementItem &item) {
-    int takes = llvm::StringSwitch<int>(item.name.text)
-                    .Cases("linear", "v", 0)
-                    .Cases("loop", "wave", 1)
-                    .Default(-1);
-    if (takes < 0)
-      diags.report<diag::UnknownPlacement>(
-          item.name.range, item.name.text,
-          didYouMean(item.name.text, {"linear", "loop", "v", "wave"}));
-    else if (takes != (item.argument ? 1 : 0))
-      exprs.wrongCount(item.name,
-                       takes ? "the number of chunks a rank" : "no argument",
-                       item.argument ? 1 : 0);
-    if (item.argument)
-      exprs.expect(item.argument, Type::Int, "the number of chunks");
   }
 
   Schedule &schedule;
@@ -139,7 +151,7 @@ public:
 
   Schedule check() {
     Names::FrameScope frame(names, {});
-    names.numGlobals = 0;
+    schedule.firstGlobal = names.numGlobals;
     names.announce(decl.items);
     checkParameters(decl.params, schedule, exprs);
     PipeDecl main;
@@ -148,16 +160,31 @@ public:
     PipeChecker pipes(schedule, exprs);
     const ast::Stmt *mainItem = nullptr;
     for (const ast::Stmt *item : decl.items) {
+      auto *loop = dyn_cast<ast::ForStmt>(item);
+      bool isOfPipes = loop && llvm::any_of(loop->body, [](auto *child) {
+                         return llvm::isa<ast::PipeItem>(child);
+                       });
       if (auto *pipe = dyn_cast<ast::PipeItem>(item)) {
         pipes.pipe(pipe);
+      } else if (isOfPipes) {
+        pipes.pipes(loop);
       } else if (!this->item(item)) {
         mainItem = mainItem ? mainItem : item;
         pipes.item(item, main, BodyOf::Schedule);
       }
     }
-    schedule.headerLocals = names.frame.numLocals;
-    checkGraphs(schedule, module.kinds, diags);
-    if (mainItem && !schedule.pipes.empty())
+    schedule.headerLocals =
+        std::max(schedule.headerLocals, names.frame.numLocals);
+    if (schedule.layers.empty() && !schedule.graph && schedule.patterns.empty())
+      inheritGraphs();
+    else
+      checkGraphs(schedule, module.kinds, diags);
+    inheritSections();
+    if (used && (mainItem || schedule.pipes.size() != used->pipes.size()))
+      diags.report<diag::DuplicateItem>(
+          mainItem ? mainItem->range : schedule.pipes.back().range,
+          "way to place the stages: `import` has one");
+    else if (mainItem && !schedule.pipes.empty())
       diags
           .report<diag::MixedPipes>(mainItem->range,
                                     "stages, placement, microbatches and edges")
@@ -166,14 +193,15 @@ public:
       schedule.pipes.push_back(std::move(main));
     std::string owner = fmt::format("schedule `{}`", decl.name.text);
     for (const PipeDecl &pipe : schedule.pipes)
-      pipes.complete(pipe, schedule.pipeSlots.empty()
-                               ? owner
-                               : fmt::format("pipe `{}`", pipe.name));
+      used ? void()
+           : pipes.complete(pipe, schedule.pipeSlots.empty()
+                                      ? owner
+                                      : fmt::format("pipe `{}`", pipe.name));
     if (!ranks)
       diags.report<diag::MissingItem>(decl.name.range, owner, "`ranks`");
-    if (schedule.onRank)
-      onRank();
-    else
+    if (!used)
+      onRanks();
+    if (!schedule.onRank && schedule.onRanks.empty())
       diags.report<diag::MissingItem>(decl.name.range, owner, "`on rank`");
     schedule.numGlobals = names.numGlobals;
     return std::move(schedule);
@@ -228,9 +256,10 @@ private:
     case StmtKind::Apply:
       checkApply(cast<ast::ApplyItem>(item), exprs, schedule.rules);
       return true;
+    case StmtKind::UseSchedule:
+      return use(cast<ast::UseScheduleItem>(item)), true;
     case StmtKind::OnRank:
-      once(schedule.onRank, cast<ast::OnRankItem>(item), "`on rank`");
-      return true;
+      return onRank(cast<ast::OnRankItem>(item)), true;
     default:
       return false;
     }
@@ -248,11 +277,137 @@ private:
     return true;
   }
 
-  void onRank() {
-    Names::FrameScope frame(names, {Space::Value, {}, /*onRank=*/true});
-    names.defineLocal(schedule.onRank->variable, Type::Int);
-    checkBody(schedule.onRank->body, BodyOf::Rank, exprs);
-    schedule.numLocals = names.frame.numLocals;
+  /// Takes over what another schedule has: its head, its pipes, its ranks.
+  void use(const ast::UseScheduleItem *item) {
+    bool isReported;
+    Symbol *symbol = names.find(Space::Schedule, item->schedule, isReported);
+    if (!symbol) {
+      for (const ast::Argument &arg : item->args)
+        exprs.check(arg.value);
+      diags.report<diag::UnknownImport>(item->schedule.range,
+                                        item->schedule.text,
+                                        didYouMean(item->schedule.text, [&] {
+                                          return names.visible(Space::Schedule);
+                                        }));
+      return;
+    }
+    if (used || ranks || !schedule.pipes.empty() || schedule.onRank ||
+        !schedule.onRanks.empty()) {
+      diags.report<diag::DuplicateItem>(
+          item->range, "order: `import` stands above all that says one");
+      return;
+    }
+    used = module.known[symbol->index];
+    std::vector<Type> types;
+    for (const ScheduleParam &param : used->params)
+      types.push_back(param.type);
+    schedule.uses.push_back(
+        {symbol->index, exprs.labelled(item->schedule, item->args,
+                                       used->decl->params, types)});
+    schedule.header.push_back(item);
+    auto add = [](auto &to, const auto &from) {
+      to.insert(to.end(), from.begin(), from.end());
+    };
+    add(schedule.header, used->header);
+    add(schedule.letSlots, used->letSlots);
+    add(schedule.uses, used->uses);
+    add(schedule.rules, used->rules);
+    schedule.pipes = used->pipes;
+    schedule.pipeSlots = used->pipeSlots;
+    schedule.modules = used->modules;
+    schedule.onRank = used->onRank;
+    schedule.onRanks = used->onRanks;
+    schedule.numLocals = used->numLocals;
+    schedule.headerLocals = used->headerLocals;
+    for (const ast::Stmt *stmt : used->header)
+      if (auto *count = dyn_cast<ast::RanksItem>(stmt))
+        ranks = count;
+      else if (auto *condition = dyn_cast<ast::BackwardItem>(stmt))
+        backward = condition;
+  }
+
+  void inheritGraphs() {
+    if (!used)
+      return;
+    schedule.layers = used->layers;
+    schedule.graph = used->graph;
+    schedule.graphSlot = used->graphSlot;
+    schedule.patterns = used->patterns;
+  }
+  /// What the schedule does not say itself.
+  void inheritSections() {
+    if (!used)
+      return;
+    if (!schedule.model)
+      schedule.model = used->model;
+    if (!schedule.cluster)
+      schedule.cluster = used->cluster;
+    if (!schedule.comm)
+      schedule.comm = used->comm;
+  }
+
+  void onRank(const ast::OnRankItem *item) {
+    const ast::OnRankItem *other = schedule.onRank;
+    if (!other && !item->ranks && !schedule.onRanks.empty())
+      other = schedule.onRanks.front();
+    if (other)
+      diags
+          .report<diag::DuplicateItem>(item->range,
+                                       other->ranks || item->ranks
+                                           ? "`on rank` where one is for all "
+                                             "ranks"
+                                           : "`on rank`")
+          .note(other->range, "the first is here");
+    else if (item->ranks)
+      schedule.onRanks.push_back(item);
+    else
+      schedule.onRank = item;
+  }
+
+  /// Checks the bodies of ranks, behind all that they may use.
+  void onRanks() {
+    if (schedule.onRank)
+      onRanks(*schedule.onRank);
+    for (const ast::OnRankItem *item : schedule.onRanks)
+      onRanks(*item);
+  }
+
+  void onRanks(const ast::OnRankItem &item) {
+    Names::FrameScope frame(names, {});
+    ast::Identifier variable = item.variable;
+    if (item.isSeveral)
+      variable = undeclared(item.ranks);
+    if (variable.text.empty())
+      ++names.frame.numLocals; // Slot 0 is the rank, with or without a name.
+    else
+      names.defineLocal(variable, Type::Int);
+    Type type = item.ranks ? exprs.check(item.ranks) : Type::Error;
+    bool isGood = item.isSeveral ? type == Type::Bool || type == Type::IntList
+                                 : type == Type::Int;
+    if (!isGood && type != Type::Error)
+      diags.report<diag::TypeMismatch>(
+          item.ranks->range,
+          item.isSeveral ? "what says which ranks" : "a rank",
+          item.isSeveral ? "a condition or a list" : "int", typeName(type));
+    names.frame.onRank = true;
+    checkBody(item.body, BodyOf::Rank, exprs);
+    schedule.numLocals = std::max(schedule.numLocals, names.frame.numLocals);
+  }
+
+  /// The first name in an expression that nothing declares; in a condition on
+  /// ranks it stands for the rank.
+  ast::Identifier undeclared(const ast::Expr *expr) {
+    if (auto *name = dyn_cast<ast::NameExpr>(expr))
+      if (!isCounter(name->name) && !names.find(Space::Value, name->name))
+        return {name->name, name->range};
+    if (llvm::isa<ast::ListForExpr>(expr))
+      return {};
+    ast::Identifier found;
+    forEachChild(expr, [&](const ast::Expr *child) {
+      if (found.text.empty())
+        found = undeclared(child);
+    });
+    return found;
   }
 
   const ast::Schedule &decl;
@@ -262,6 +417,7 @@ private:
   DiagnosticEngine &diags;
   Names &names;
   Schedule schedule;
+  std::optional<Schedule> used; ///< The one that it imports.
   const ast::RanksItem *ranks = nullptr;
   const ast::BackwardItem *backward = nullptr;
 };

@@ -167,7 +167,9 @@ private:
 
   /// Reports a name that is no pipe's.
   void pipeName(const ast::Identifier &name) {
-    auto isIt = [&](const PipeDecl &pipe) { return pipe.name == name.text; };
+    auto isIt = [&](const PipeDecl &pipe) {
+      return pipe.name == name.text && !pipe.loop;
+    };
     if (!name.text.empty() && (!within || within->pipeSlots.empty() ||
                                llvm::none_of(within->pipes, isIt)))
       diags.report<diag::UnknownName>(name.range, name.text, "");

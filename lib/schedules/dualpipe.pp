@@ -28,9 +28,9 @@ block both_ways(r, P, M, split_middle: bool, down: pipe, up: pipe) {
   }
 }
 
-schedule dualpipe(P: int = 4, M: int = 2 * P, split_middle: bool = true) {
-  require P >= 2 and P % 2 == 0, "DualPipe folds the pipeline in two: P must be even";
-  require M % 2 == 0 and M >= 2 * P, "DualPipe needs an even M of at least 2 * P";
+schedule dualpipe(P: int >= 2 = 4, M: int >= 2 * P = 2 * P, split_middle: bool = true) {
+  require P % 2 == 0, "DualPipe folds the pipeline in two: P must be even";
+  require M % 2 == 0, "DualPipe gives each direction half of the microbatches: M must be even";
   ranks P;
   pipe down { stages P; stage s on rank s;         microbatches 0 .. M / 2; }
   pipe up   { stages P; stage s on rank P - 1 - s; microbatches M / 2 .. M; }

@@ -1,7 +1,5 @@
 // DualPipe cut in half: its two directions are the arms of a V (github.com/deepseek-ai/DualPipe).
-schedule dualpipe_v(P: int = 4, M: int = 2 * P) {
-  require P >= 1, "needs a rank";
-  require M >= 2 * P, "DualPipeV needs an M of at least 2 * P";
+schedule dualpipe_v(P: int >= 1 = 4, M: int >= 2 * P = 2 * P) {
   ranks P;
   microbatches M;
   placement v;

@@ -1,6 +1,5 @@
 // All forwards, then all backwards (GPipe, arXiv 1811.06965).
-schedule gpipe(P: int = 4, M: int = 8) {
-  require P >= 1 and M >= 1, "needs a rank and a microbatch";
+schedule gpipe(P: int >= 1 = 4, M: int >= 1 = 8) {
   ranks P;
   microbatches M;
   placement linear;

@@ -1,6 +1,5 @@
 // Waves: the stages fold back at each end, P microbatches at a time (Hanayo, arXiv 2308.15762).
-schedule hanayo(P: int = 4, M: int = P, V: int = 2) {
-  require P >= 1 and M >= 1 and V >= 1, "needs a rank, a microbatch and a chunk";
+schedule hanayo(P: int >= 1 = 4, M: int >= 1 = P, V: int >= 1 = 2) {
   ranks P;
   microbatches M;
   placement wave(V);

@@ -5,10 +5,8 @@ fn short(few, M, G) = G > max(few, 0) ? M % G : min(M - G, few);
 // Whether no rank waits for itself. With two chunks, one microbatch too few does no harm. Exact for all P to 13 and V to 6.
 fn flows(few, M, V, G) = short(few, M, G) * (V - 1) < 2 or short(few, M, G) > few;
 
-schedule interleaved_1f1b(P: int = 4, M: int = 8, V: int = 2, G: int = min(P, M),
+schedule interleaved_1f1b(P: int >= 1 = 4, M: int >= 1 = 8, V: int >= 1 = 2, G: int in 1 .. M + 1 = min(P, M),
                           forward_only: bool = false, all_warmup: bool = false) {
-  require P >= 1 and M >= 1 and V >= 1, "needs a rank, a microbatch and a chunk";
-  require G >= 1 and G <= M, "the group size G must lie in 1..M";
   require all_warmup or forward_only or flows(2 * P - 3 - G, M, V, G),
     "ranks would wait in a circle: G must be at least P - 1, and M % G either 0 or above 2 * P - 3 - G";
   ranks P;
@@ -25,8 +23,6 @@ schedule interleaved_1f1b(P: int = 4, M: int = 8, V: int = 2, G: int = min(P, M)
     let w = all_warmup or forward_only ? total : min(2 * (P - 1 - r) + (V - 1) * G, total);
     phase warmup   { for k in 0 .. w         { F(chunk(k)); } }
     phase steady   { for k in 0 .. total - w { F(chunk(w + k)); B(V - 1 - chunk(k)); } }
-    if not forward_only {
-      phase cooldown { for k in total - w .. total { B(V - 1 - chunk(k)); } }
-    }
+    phase cooldown { for k in total - w .. total { B(V - 1 - chunk(k)); } }
   }
 }

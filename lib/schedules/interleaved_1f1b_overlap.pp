@@ -1,10 +1,8 @@
 // Interleaved 1F1B whose forwards overlap backwards (Megatron-LM's combined 1F1B).
 import "interleaved_1f1b.pp";
 
-schedule interleaved_1f1b_overlap(P: int = 4, M: int = 8, V: int = 2, G: int = min(P, M),
+schedule interleaved_1f1b_overlap(P: int >= 1 = 4, M: int >= 1 = 8, V: int >= 1 = 2, G: int in 1 .. M + 1 = min(P, M),
                                   forward_only: bool = false) {
-  require P >= 1 and M >= 1 and V >= 1, "needs a rank, a microbatch and a chunk";
-  require G >= 1 and G <= M, "the group size G must lie in 1..M";
   require forward_only or flows(2 * P - 2 - G, M, V, G),
     "ranks would wait in a circle: G must be at least P, and M % G either 0 or above 2 * P - 2 - G";
   ranks P;
@@ -21,8 +19,6 @@ schedule interleaved_1f1b_overlap(P: int = 4, M: int = 8, V: int = 2, G: int = m
     let w = forward_only ? total : min(2 * (P - 1 - r) + (V - 1) * G + 1, total);
     phase warmup   { for k in 0 .. w         { F(chunk(k)); } }
     phase steady   { for k in 0 .. total - w { overlap { F(chunk(w + k)); B(V - 1 - chunk(k)); } } }
-    if not forward_only {
-      phase cooldown { for k in total - w .. total { B(V - 1 - chunk(k)); } }
-    }
+    phase cooldown { for k in total - w .. total { B(V - 1 - chunk(k)); } }
   }
 }

@@ -1,15 +1,12 @@
 // Breadth first: each chunk runs all microbatches before the next chunk (arXiv 2211.05953).
-schedule looped_bfs(P: int = 4, M: int = 8, V: int = 2, forward_only: bool = false) {
-  require P >= 1 and M >= 1 and V >= 1, "needs a rank, a microbatch and a chunk";
+schedule looped_bfs(P: int >= 1 = 4, M: int >= 1 = 8, V: int >= 1 = 2, forward_only: bool = false) {
   ranks P;
   microbatches M;
   placement loop(V);
   backward when not forward_only;
 
   on rank r {
-    phase warmup { for c in 0 .. V { repeat M { F(c); } } }
-    if not forward_only {
-      phase cooldown { for c in 0 .. V { for i in 0 .. M { B(V - 1 - c, mb: M - 1 - i); } } }
-    }
+    phase warmup   { for c in 0 .. V { repeat M { F(c); } } }
+    phase cooldown { for c in 0 .. V { for i in 0 .. M { B(V - 1 - c, mb: M - 1 - i); } } }
   }
 }

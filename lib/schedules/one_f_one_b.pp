@@ -1,6 +1,5 @@
 // One forward, one backward (PipeDream-flush, arXiv 2006.09503; Megatron-LM).
-schedule one_f_one_b(P: int = 4, M: int = 8, forward_only: bool = false) {
-  require P >= 1 and M >= 1, "needs a rank and a microbatch";
+schedule one_f_one_b(P: int >= 1 = 4, M: int >= 1 = 8, forward_only: bool = false) {
   ranks P;
   microbatches M;
   placement linear;
@@ -10,6 +9,6 @@ schedule one_f_one_b(P: int = 4, M: int = 8, forward_only: bool = false) {
     let w = forward_only ? M : min(P - 1 - r, M);
     phase warmup   { repeat w     { F; } }
     phase steady   { repeat M - w { F; B; } }
-    if not forward_only { phase cooldown { repeat w { B; } } }
+    phase cooldown { repeat w { B; } }
   }
 }

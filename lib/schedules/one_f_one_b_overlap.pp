@@ -1,6 +1,5 @@
 // 1F1B whose forwards overlap backwards, with twice the warm-up (PP-Schedule-Visualization).
-schedule one_f_one_b_overlap(P: int = 4, M: int = 8) {
-  require P >= 1 and M >= 1, "needs a rank and a microbatch";
+schedule one_f_one_b_overlap(P: int >= 1 = 4, M: int >= 1 = 8) {
   ranks P;
   microbatches M;
   placement linear;

@@ -1,7 +1,6 @@
 // 1F1B on slices of sequences: forwards take the slices of a sequence in order, backwards in reverse (Seq1F1B,
 // arXiv 2406.03488).
-schedule seq1f1b(P: int = 4, M: int = 4, n: int = 2, forward_only: bool = false) {
-  require P >= 1 and M >= 1 and n >= 1, "needs a rank, a sequence and a slice";
+schedule seq1f1b(P: int >= 1 = 4, M: int >= 1 = 4, n: int >= 1 = 2, forward_only: bool = false) {
   ranks P;
   microbatches M * n;
   slices n;
@@ -14,6 +13,6 @@ schedule seq1f1b(P: int = 4, M: int = 4, n: int = 2, forward_only: bool = false)
     let w = forward_only ? total : min(P - 1 - r + n - 1, total);
     phase warmup   { repeat w         { F; } }
     phase steady   { repeat total - w { F; B; } }
-    if not forward_only { phase cooldown { repeat w { B; } } }
+    phase cooldown { repeat w { B; } }
   }
 }

@@ -1,9 +1,7 @@
 // 1F1B, interleaved or not, with weight gradients in its bubbles (ZB-1P, arXiv 2401.10241).
 import "interleaved_1f1b.pp";
 
-schedule zb1p(P: int = 4, M: int = 8, V: int = 1, G: int = min(P, M)) {
-  require P >= 1 and M >= 1 and V >= 1, "needs a rank, a microbatch and a chunk";
-  require G >= 1 and G <= M, "the group size G must lie in 1..M";
+schedule zb1p(P: int >= 1 = 4, M: int >= 1 = 8, V: int >= 1 = 1, G: int in 1 .. M + 1 = min(P, M)) {
   require flows(P - 2 - G, M, V, G),
     "ranks would wait in a circle: G must be at least P / 2, and M % G either 0 or above P - 2 - G";
   ranks P;

@@ -1,6 +1,5 @@
 // 1F1B's memory and a third of its bubble (ZB-H1, arXiv 2401.10241).
-schedule zb_h1(P: int = 4, M: int = 8) {
-  require P >= 1 and M >= 1, "needs a rank and a microbatch";
+schedule zb_h1(P: int >= 1 = 4, M: int >= 1 = 8) {
   ranks P;
   microbatches M;
   placement linear;

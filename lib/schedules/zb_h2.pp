@@ -1,6 +1,5 @@
 // Twice ZB-H1's warm-up; no bubble while F, I and W cost the same (ZB-H2, arXiv 2401.10241).
-schedule zb_h2(P: int = 4, M: int = 8) {
-  require P >= 1 and M >= 1, "needs a rank and a microbatch";
+schedule zb_h2(P: int >= 1 = 4, M: int >= 1 = 8) {
   ranks P;
   microbatches M;
   placement linear;

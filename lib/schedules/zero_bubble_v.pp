@@ -1,6 +1,5 @@
 // No bubble with 1F1B's memory, on a V of two chunks a rank (ZB-V, arXiv 2405.15362).
-schedule zero_bubble_v(P: int = 4, M: int = 8) {
-  require P >= 1 and M >= 1, "needs a rank and a microbatch";
+schedule zero_bubble_v(P: int >= 1 = 4, M: int >= 1 = 8) {
   ranks P;
   microbatches M pad max(2 * P - 1, M);
   placement v;

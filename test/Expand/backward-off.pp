@@ -1,13 +1,13 @@
-// In a forward-only program there is F alone.
-// RUN: not ppcc %s 2>&1 | FileCheck %s --implicit-check-not=error:
-// RUN: ppcc %s -D train=true --check
+// In a forward-only program what the order says of backwards is left out.
+// RUN: ppcc %s --comm-order=none --emit=actions | FileCheck %s --match-full-lines
+// CHECK:      rank 0: 0F0 0F1 0F2
+// CHECK-NEXT: rank 1: 1F0 1F1 1F2
 
-schedule s(train: bool = false) {
-  ranks 1; microbatches 2; placement linear;
-  backward when train;
-  // CHECK:      backward-off.pp:[[#@LINE+4]]:21: error: `B` in a forward-only program [E0510]
-  // CHECK-NEXT:   [[#@LINE+3]] |   on rank r { F; F; B; I; W; }
-  // CHECK-NEXT:     |                     ^
-  // CHECK-NEXT: note: guard it with the condition of `backward when`
-  on rank r { F; F; B; I; W; }
+schedule s(P: int = 2, M: int = 3) {
+  ranks P; microbatches M; placement linear;
+  backward when false;
+  on rank r {
+    defer W lag 1 { while issued(B) < M { if issued(F) < M { overlap { F; } } B; } }
+    drain W;
+  }
 }

@@ -11,9 +11,9 @@ schedule s() {
   ranks two(1);
   // CHECK:      argument-counts.pp:[[#@LINE+1]]:16: error: `two` takes arguments, but none are given [E0312]
   microbatches two;
-  // CHECK:      argument-counts.pp:[[#@LINE+1]]:13: error: `loop` takes the number of chunks a rank, but 0 are given [E0312]
+  // CHECK:      argument-counts.pp:[[#@LINE+1]]:13: error: `loop` takes 1 argument, but 0 are given [E0312]
   placement loop;
-  // CHECK:      argument-counts.pp:[[#@LINE+1]]:11: error: `min` takes 2 arguments or more, but 1 is given [E0312]
+  // CHECK:      argument-counts.pp:[[#@LINE+1]]:11: error: `min` takes 2 arguments or more, or a list, but 1 is given [E0312]
   let a = min(1);
   // CHECK:      argument-counts.pp:[[#@LINE+1]]:11: error: `abs` takes 1 argument, but 2 are given [E0312]
   let b = abs(1, 2);

@@ -12,7 +12,7 @@ schedule s() {
   pipe empty { placement linear; microbatches 3 .. 3; }
   // CHECK:      pipes-out-of-range.pp:[[#@LINE+1]]:56: error: the end of the microbatches is 5, but must lie in 10..4294967294 [E0405]
   pipe backwards { placement linear; microbatches 9 .. 5; }
-  // CHECK:      pipes-out-of-range.pp:[[#@LINE+1]]:32: error: the number of chunks a rank is 0, but must lie in 1..65534 [E0405]
+  // CHECK:      pipes-out-of-range.pp:[[#@LINE+1]]:32: error: `V` is 0, but must be at least 1 [E0480]
   pipe chunks { placement wave(0); microbatches 20 .. 21; }
   // CHECK:      pipes-out-of-range.pp:[[#@LINE+1]]:15: error: the number of stages is 65536, but must lie in 1..65534 [E0405]
   pipe many { placement loop(32768); microbatches 21 .. 22; }

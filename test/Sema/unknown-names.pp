@@ -15,7 +15,7 @@ schedule s(width: int = 2, deep: boool = true) {
   // CHECK:      unknown-names.pp:[[#@LINE+4]]:13: error: unknown placement `lienar`; did you mean `linear`? [E0305]
   // CHECK-NEXT:   [[#@LINE+3]] |   placement lienar;
   // CHECK-NEXT:     |             ^~~~~~
-  // CHECK-NEXT: note: the placements are linear, loop(V), v and wave(V); `stage s on rank EXPR;` is any other
+  // CHECK-NEXT: note: the placements of the library are linear, loop(V), v and wave(V); declare others:
   placement lienar;
   // CHECK:      unknown-names.pp:[[#@LINE+4]]:13: error: unknown function `maxi`; did you mean `max`? [E0302]
   // CHECK-NEXT:   [[#@LINE+3]] |   let far = maxi(1, 2);

@@ -89,13 +89,12 @@ class Layout:
                     self.add([self.take(None)])
 
     def add(self, steps):
-        kept = tuple(step for step in steps if step.mb < self.shape.pipes[step.pipe].end)
+        kept = tuple(step for step in steps if step.mb < self.shape.pipes[step.pipe].end
+                     and (self.shape.backward or step.kind == "F"))
         if kept:
             self.groups.append(kept)
 
     def step(self, act, deferring):
-        if act.kind != "F" and not self.shape.backward:
-            raise Refused("forward only")
         if act.chunk is not None and act.chunk >= len(self.chunks):
             raise Refused("chunk")
         if act.kind == "W":

@@ -23,7 +23,6 @@ CODES = {
     "empty queue": ["E0506"],
     "not waiting": ["E0507"],
     "left over": ["E0508"],
-    "forward only": ["E0510", "E0704"],
     "missing": ["E0701", "E0705"],
     "twice": ["E0702", "E0703"],
     "order": ["E0721"],

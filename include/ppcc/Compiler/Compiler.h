@@ -99,7 +99,8 @@ public:
 
 /// A parameter of a schedule.
 struct ParameterText {
-  std::string name, type, defaultValue; ///< Empty when there is none.
+  std::string name, type;
+  std::string range, defaultValue; ///< Empty when there is none.
 };
 
 /// What became of a request.

@@ -96,6 +96,15 @@ public:
   void popFrame(size_t previousBase);
   Value &local(uint32_t slot) { return stack[base + slot]; }
 
+  /// A list as a value. It is there until what was made behind mark() is given
+  /// up.
+  Value makeList(llvm::ArrayRef<Value> elements);
+  llvm::ArrayRef<Value> elements(Value list) const {
+    return llvm::ArrayRef(lists).slice(list.i + 1, lists[list.i].i);
+  }
+  size_t mark() const { return lists.size(); }
+  void giveUp(size_t mark) { lists.resize(mark); }
+
   /// True when this diagnostic has not been reported at this place yet. Sets
   /// failed().
   bool fail(diag::Id id, SourceRange range) {
@@ -116,6 +125,7 @@ public:
   std::vector<Value> globals;
   Counters *counters = nullptr;
   std::optional<LayerCounts> layers; ///< Of the layout, if there is one.
+  uint32_t numRanks = 0;             ///< 0 until it is known.
 
 private:
   static constexpr uint64_t nodesOfStep = 16;
@@ -124,6 +134,9 @@ private:
   Value name(const ast::NameExpr *expr);
   Value call(const ast::CallExpr *expr);
   Value builtin(const ast::CallExpr *expr, Builtin id);
+  Value ofList(const ast::CallExpr *expr, Builtin id);
+  Value list(const ast::Expr *expr);
+  Value index(const ast::IndexExpr *expr);
   Value layout(const ast::CallExpr *expr);
   Value counter(Builtin id, KindId kind, const ast::Expr *chunk,
                 SourceRange range);
@@ -143,6 +156,7 @@ private:
   uint64_t steps = 0, nodes = 0;
   bool hasFailed = false;
   std::vector<Value> stack;
+  std::vector<Value> lists; ///< Of each, the number of elements, and they.
   size_t base = 0;
   std::vector<const ast::CallExpr *> calls;
   llvm::DenseSet<std::pair<unsigned, unsigned>> reported;

@@ -62,6 +62,13 @@ struct Instance {
                                 ///< with, real ones included.
   std::vector<PipePart> parts;  ///< By value: the pipes, then the modules.
   std::vector<BoundRule> rules; ///< In the order in which they are followed.
+  std::vector<const ast::OnRankItem *>
+      onRanks; ///< By rank, where not one is for all.
+
+  /// What a rank does.
+  const ast::OnRankItem *onRank(RankId rank) const {
+    return schedule->onRank ? schedule->onRank : onRanks[rank.value];
+  }
 };
 
 /// Binds the parameters, checks every `require`, and evaluates the header:

@@ -11,15 +11,29 @@
 
 namespace ppcc::sema {
 
-enum class Type : uint8_t { Error, Int, Bool, Float, Pipe };
+enum class Type : uint8_t { Error, Int, Bool, Float, Pipe, IntList, PipeList };
 
-/// `int`, `bool`, `float` or `pipe`.
+/// `int`, `bool`, `float`, `pipe`, `int[]` or `pipe[]`.
 llvm::StringRef typeName(Type type);
+/// Of a list, what it holds; else the type itself.
+Type elementType(Type type);
+inline bool isList(Type type) { return elementType(type) != type; }
 
 /// An expression as text.
 std::string source(const ast::Expr *expr);
 
-enum class Builtin : uint8_t { Min, Max, Abs, Layout, Issued, Pending, Padded };
+enum class Builtin : uint8_t {
+  Min,
+  Max,
+  Abs,
+  Len,
+  Sum,
+  Layout,
+  Issued,
+  Pending,
+  Padded,
+  Ranks
+};
 
 /// What an expression means.
 struct ExprInfo {
@@ -38,14 +52,16 @@ struct ExprInfo {
   Ref ref = Ref::None;
   bool becomesFloat = false; ///< An int that is used as a float.
   uint32_t index = 0; ///< A slot, a row of Module::functions, a Builtin, a
-                      ///< kind or a character.
+                      ///< kind or a character; of a list, the slot of its
+                      ///< variable.
 };
 
 /// What a statement means.
 struct StmtInfo {
   bool isBlock = false; ///< Of an action statement: it calls the block `index`,
                         ///< else it is of kind `index`.
-  uint32_t index = 0;   ///< Or the slot of the variable of `let` and `for`.
+  uint32_t index = 0;   ///< Or the slot of the variable of `let` and `for`, or
+                        ///< a row of Module::placements.
 };
 
 struct Function {
@@ -53,6 +69,7 @@ struct Function {
   std::vector<Type> params; ///< In local slots 0, 1, ...
   Type result = Type::Error;
   uint32_t depth = 0; ///< Expressions nested in its evaluation, calls included.
+  uint32_t numLocals = 0;
 };
 
 struct Block {
@@ -62,6 +79,16 @@ struct Block {
   uint32_t depth = 0;
   const ast::Stmt *structural =
       nullptr; ///< A statement of it that cannot stand in a group.
+};
+
+/// A `placement` as declared.
+struct Placement {
+  const ast::PlacementDeclItem *item = nullptr;
+  std::vector<Type> params; ///< In local slots 0, 1, ...
+  const ast::StagesItem *stages = nullptr;
+  const ast::StageMapItem *stageMap = nullptr;
+  uint32_t stageSlot = 0;
+  uint32_t numLocals = 0;
 };
 
 /// An `insert`.
@@ -122,6 +149,13 @@ struct PipeDecl {
   const ast::StageMapItem *stageMap = nullptr;
   std::vector<const ast::Stmt *> edges;
   uint32_t stageSlot = 0; ///< Local slot of the variable of the stage map.
+  const ast::ForStmt *loop = nullptr; ///< That makes several of it, or null.
+};
+
+/// A schedule that another one has all of.
+struct Use {
+  uint32_t schedule = 0;               ///< A row of Module::known.
+  std::vector<const ast::Expr *> args; ///< By parameter; null for the default.
 };
 
 /// A name for some stages of a pipe: a value of type `pipe`, numbered behind
@@ -136,13 +170,14 @@ struct ModuleDecl {
 struct Declaration {
   llvm::StringRef name; ///< Empty for a section within a schedule.
   SourceRange range;
-  std::vector<ScheduleParam> params; ///< In global slots 0, 1, ...
+  std::vector<ScheduleParam> params; ///< In global slots from firstGlobal on.
+  uint32_t firstGlobal = 0;
   /// The items that are evaluated, in order: `let`, `require`, `ranks`,
-  /// `backward`.
+  /// `backward`, `import`, and those of the schedule that is imported.
   std::vector<const ast::Stmt *> header;
   std::vector<uint32_t>
       letSlots; ///< The global slot of each `let` of the header, in order.
-  uint32_t numGlobals = 0;
+  uint32_t numGlobals = 0; ///< Of this one, and of those before it.
 };
 
 /// `link a, b { ... }` of a cluster.
@@ -176,11 +211,14 @@ struct Section : Declaration {
 
 struct Schedule : Declaration {
   const ast::Schedule *decl = nullptr;
+  std::vector<Use> uses; ///< Of each `import` of the header, in order.
   std::vector<PipeDecl> pipes;
   std::vector<uint32_t> pipeSlots; ///< The global slot that holds each pipe's
                                    ///< number, if it has a name.
   std::vector<ModuleDecl> modules;
+  /// That of `on rank r`, for all ranks; null where some have their own.
   const ast::OnRankItem *onRank = nullptr;
+  std::vector<const ast::OnRankItem *> onRanks; ///< Those of some ranks.
   std::optional<Section> model, cluster;
   const ast::CommItem *comm = nullptr;
   std::vector<const ast::LayerItem *> layers;
@@ -200,13 +238,16 @@ struct Module {
   /// schedules do not see each other's.
   std::vector<Function> functions;
   std::vector<Block> blocks;
+  std::vector<Placement> placements;
   std::vector<Schedule> schedules; ///< Those of the file itself.
   std::vector<Section> sections;   ///< The models and clusters of all files.
+  std::vector<Schedule> known;     ///< Those of all files.
   std::vector<Rule> rules;
   std::vector<Application> applications; ///< Those of files: for all schedules,
                                          ///< behind their own.
   KindTable kinds;                       ///< Those that some file declares too.
   std::vector<KindCosts> kindCosts;
+  uint32_t numLocals = 0; ///< Of what stands in files.
 };
 
 /// What the settings of `comm { }` may name.
@@ -219,7 +260,8 @@ struct CommWords {
 };
 
 /// Checks names and types. `files` holds the imported files first, each after
-/// those that it imports, and the main file last. Reports every error; gives
+/// those that it imports, and the main file last; the names of the first, the
+/// prelude, may be hidden by those of the others. Reports every error; gives
 /// nothing when there was one. O(nodes).
 std::optional<Module> check(llvm::ArrayRef<ast::File> files,
                             const ast::Context &context, const CommWords &words,

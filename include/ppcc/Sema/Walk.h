@@ -22,8 +22,10 @@ bool walk(Evaluator &evaluator, ast::Body body, const Visit &visit) {
         return false;
       if (isFor)
         evaluator.local(evaluator.slotOf(stmt->id)) = {.i = i};
+      size_t mark = evaluator.mark();
       if (!walk(evaluator, turn, visit))
         return false;
+      evaluator.giveUp(mark);
     }
     return true;
   };

@@ -1,0 +1,567 @@
+#include "Fill.h"
+
+#include "ppcc/Analysis/Durations.h"
+#include "ppcc/Analysis/MemoryCurve.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <deque>
+#include <queue>
+
+using namespace ppcc;
+
+namespace {
+
+/// The banker of a rank: something of which there is so much, that forwards
+/// take and backwards give back. Microbatches have one order on all ranks, so
+/// that the oldest can always end.
+class Bank {
+public:
+  void open(size_t units) { notTaken.assign(units, 0), taken.assign(units, 0); }
+  void add(size_t unit, decimal::Sum amount) {
+    notTaken[unit] += amount;
+    most = std::max(most, notTaken[unit]);
+  }
+  void setLimit(decimal::Sum limit) { rest = limit; }
+
+  bool isSafe(size_t unit, decimal::Sum amount) const {
+    if (!rest)
+      return true;
+    decimal::Sum free = *rest - amount;
+    if (free < 0)
+      return false;
+    for (size_t u = oldest; u != notTaken.size(); ++u) {
+      decimal::Sum mine = u == unit ? amount : 0, need = notTaken[u] - mine;
+      if (need > free)
+        return false;
+      if (free >= most || u >= newest)
+        return true;
+      free += taken[u] + mine;
+    }
+    return true;
+  }
+  void take(size_t unit, decimal::Sum amount) {
+    move(unit, -amount, amount);
+    newest = std::max(newest, unit);
+  }
+  void giveBack(size_t unit, decimal::Sum amount) {
+    taken[unit] -= amount;
+    if (rest)
+      *rest += amount;
+    while (oldest != taken.size() && notTaken[oldest] == 0 &&
+           taken[oldest] == 0)
+      ++oldest;
+  }
+
+private:
+  void move(size_t unit, decimal::Sum open, decimal::Sum held) {
+    notTaken[unit] += open;
+    taken[unit] += held;
+    if (rest)
+      *rest -= held;
+  }
+
+  std::optional<decimal::Sum> rest; ///< None without a limit.
+  decimal::Sum most = 0;
+  std::vector<decimal::Sum> notTaken, taken; ///< By unit.
+  size_t oldest = 0, newest = 0;
+};
+
+class Filler {
+public:
+  Filler(llvm::ArrayRef<FillRegion> regions, DiagnosticEngine &diags,
+         Program &program)
+      : regions(regions), diags(diags), program(program), durations(program),
+        memory(program), numbering(program.pipes()), ranks(program.numRanks()) {
+    for (const Pipe &pipe : program.pipes()) {
+      firstPair.push_back(numPairs);
+      numPairs += size_t(pipe.numStages()) * pipe.numMicrobatches;
+      units = std::max<size_t>(units, pipe.numMicrobatches / pipe.slices);
+    }
+    units *= program.pipes().size();
+    outAt.assign(numPairs, unknown);
+    gradAt.assign(numPairs, unknown);
+    holds.assign(numPairs, 0);
+    flying.assign(numbering.size(), 0);
+    caps.assign(numbering.size(), 0);
+  }
+
+  bool run() {
+    openBanks();
+    if (!findCaps())
+      return false;
+    for (RankId rank : program.ranks())
+      enter(rank, program.begin(rank));
+    for (RankId rank : program.ranks())
+      wakes.push({0, rank.value});
+    while (!wakes.empty()) {
+      auto [time, rank] = wakes.top();
+      wakes.pop();
+      if (time >= ranks[rank].free)
+        step(RankId(rank), time);
+    }
+    Rows rows;
+    rows.reserve(program.allRows().size() * 3 / 2);
+    for (RankId rank : program.ranks()) {
+      giveUp(rank);
+      rows.beginRank();
+      for (const Action &action : ranks[rank.value].actions)
+        rows.append(action);
+    }
+    program = program.withRows(std::move(rows));
+    return true;
+  }
+
+private:
+  static constexpr Time unknown = -1;
+
+  /// The rows of one kind of a chunk that are left, in the written order.
+  struct Queue {
+    std::vector<ActionId> rows;
+    size_t next = 0;
+    bool isEmpty() const { return next == rows.size(); }
+    ActionId head() const { return rows[next]; }
+  };
+  struct Rank {
+    Time free = 0; ///< When what it runs ends.
+    ActionId next; ///< The row that comes next, as written.
+    const FillRegion *region = nullptr;     ///< That it is in.
+    bool isRigid = false;                   ///< All rows of it in their order.
+    std::vector<Queue> forwards, backwards; ///< Of it, otherwise; by chunk.
+    std::deque<Action> owed;
+    decimal::Sum held = 0;
+    int64_t flying = 0;
+    Bank memory, count; ///< Of its limit, and of the cap of its region.
+    std::vector<Action> actions; ///< What it does.
+  };
+
+  // ---- Actions ----
+
+  size_t pairOf(const Action &action) const {
+    return pairOf(action, action.stage, action.microbatch);
+  }
+  size_t pairOf(const Action &action, StageId stage, uint32_t m) const {
+    const Pipe &pipe = program.pipe(action.pipe);
+    return firstPair[action.pipe.value] +
+           size_t(stage.value) * pipe.numMicrobatches +
+           (m - pipe.firstMicrobatch);
+  }
+  /// Microbatches that banks let end one after another; slices end together.
+  size_t unitOf(const Action &action) const {
+    const Pipe &pipe = program.pipe(action.pipe);
+    return (action.microbatch - pipe.firstMicrobatch) / pipe.slices *
+               program.pipes().size() +
+           action.pipe.value;
+  }
+  static bool isOfMicrobatch(const Action &action, const KindInfo &info) {
+    return info.isCompute() && !info.isDeclared() && action.hasMicrobatch();
+  }
+  bool isForward(const KindInfo &info) const {
+    return info.isCompute() && info.defines == slot::Output;
+  }
+
+  Time afterEdge(const Action &to, StageId from, Time at) const {
+    bool isFar = program.rankOfStage(to.pipe, from) !=
+                 program.rankOfStage(to.pipe, to.stage);
+    return at == unknown || !isFar
+               ? at
+               : at + durations.ofEdge(to.pipe, from, to.stage, to.microbatch);
+  }
+
+  /// When the data of an action is there, or unknown.
+  Time ready(const Action &action) const {
+    const KindInfo &info = program.kindOf(action);
+    if (!isOfMicrobatch(action, info))
+      return 0;
+    Time last = 0;
+    auto await = [&](Time at) {
+      last = at == unknown || last == unknown ? unknown : std::max(last, at);
+    };
+    const Pipe &pipe = program.pipe(action.pipe);
+    for (uint8_t bit : slotsIn(info.defines & ~slot::WeightGrad)) {
+      const std::vector<Time> &times = bit == slot::Output ? outAt : gradAt;
+      for (StageId source : sourcesOf(pipe, action.stage, bit))
+        await(afterEdge(action, source,
+                        times[pairOf(action, source, action.microbatch)]));
+      if (auto slice = pipe.sliceBefore(action.microbatch, bit))
+        await(times[pairOf(action, action.stage, *slice)]);
+    }
+    if (info.defines & slot::InputGrad && !(info.defines & slot::Output))
+      await(outAt[pairOf(action)]);
+    return last;
+  }
+  Time ready(RankId rank, ActionId begin, ActionId end) const {
+    Time last = 0;
+    for (; begin != end; ++begin.value) {
+      Time at = ready(program[begin]);
+      if (at == unknown)
+        return unknown;
+      last = std::max(last, at);
+    }
+    return last;
+  }
+
+  /// Notes what an action, which ends at `end`, takes and makes.
+  void perform(Rank &rank, const Action &action, Time end) {
+    rank.actions.push_back(action);
+    const KindInfo &info = program.kindOf(action);
+    if (!isOfMicrobatch(action, info))
+      return;
+    size_t pair = pairOf(action), unit = unitOf(action);
+    size_t stage = numbering(action);
+    Amount takes = memory.of(action);
+    if (memory.givesRest(action))
+      takes = -holds[pair];
+    if (info.defines & slot::Output) {
+      ++rank.flying, ++flying[stage];
+      rank.memory.take(unit, takes);
+      rank.count.take(unit, 1);
+    }
+    if (info.defines & slot::InputGrad && outAt[pair] != unknown) {
+      --rank.flying, --flying[stage];
+      Action forward = action;
+      forward.kind = forwardKind;
+      rank.memory.giveBack(unit, memory.of(forward));
+      rank.count.giveBack(unit, 1);
+    }
+    holds[pair] += takes;
+    rank.held += takes;
+    for (uint8_t bit : slotsIn(info.defines & ~slot::WeightGrad)) {
+      (bit == slot::Output ? outAt : gradAt)[pair] = end;
+      for (StageId reader :
+           readersOf(program.pipe(action.pipe), action.stage, bit)) {
+        Action to = action;
+        to.stage = reader;
+        RankId other = program.rankOfStage(action.pipe, reader);
+        wakes.push({std::max(afterEdge(to, action.stage, end),
+                             ranks[other.value].free),
+                    other.value});
+      }
+    }
+  }
+
+  void runRows(RankId id, ActionId begin, ActionId end, Time at) {
+    Rank &rank = ranks[id.value];
+    rank.free = at + durations.of(program, begin, end);
+    for (ActionId row = begin; row != end; ++row.value) {
+      Action action = program[row];
+      perform(rank, action, rank.free);
+      owe(rank, action);
+    }
+    wakes.push({rank.free, id.value});
+  }
+  /// What an action of a region leaves to be placed.
+  void owe(Rank &rank, Action action) {
+    if (!rank.region ||
+        program.kindOf(action).defines != uint8_t(slot::InputGrad))
+      return;
+    action.kind = rank.region->kind;
+    rank.owed.push_back(action);
+  }
+  void pay(RankId id, Time at) {
+    Rank &rank = ranks[id.value];
+    Action action = rank.owed.front();
+    rank.owed.pop_front();
+    action.phase = rank.actions.back().phase;
+    rank.free = at + durations.of(action);
+    perform(rank, action, rank.free);
+    wakes.push({rank.free, id.value});
+  }
+
+  // ---- Limits ----
+
+  void openBanks() {
+    for (RankId id : program.ranks()) {
+      Rank &rank = ranks[id.value];
+      rank.memory.open(units), rank.count.open(units);
+      rank.held = memory.staticOf(id);
+      if (auto limit = memory.limitOf(id))
+        rank.memory.setLimit(*limit - rank.held);
+      for (ActionId row : program.rows(id)) {
+        Action action = program[row];
+        const KindInfo &info = program.kindOf(row);
+        if (!isOfMicrobatch(action, info) || !(info.defines & slot::Output))
+          continue;
+        forwardKind = action.kind;
+        rank.memory.add(unitOf(action), memory.of(action));
+        rank.count.add(unitOf(action), 1);
+      }
+    }
+  }
+
+  /// How many forwards of each stage may be ahead of its backwards: in the
+  /// proportion in which the first microbatch is away from the stage, as many
+  /// as the limits of all ranks let, but not more than it takes to fill the
+  /// time.
+  bool findCaps() {
+    std::vector<double> away(numbering.size());
+    for (PipeId p : program.pipeIds())
+      findAway(p, away);
+    double rate = std::numeric_limits<double>::infinity();
+    std::vector<double> work(ranks.size()), need(ranks.size()),
+        slope(ranks.size());
+    std::vector<int64_t> chunks(ranks.size());
+    for (PipeId p : program.pipeIds())
+      for (StageId stage : program.pipe(p).stages()) {
+        const Pipe &pipe = program.pipe(p);
+        Action first{forwardKind, p, stage, pipe.firstMicrobatch};
+        uint32_t rank = program.rankOfStage(p, stage).value;
+        double amount = static_cast<double>(memory.of(first));
+        work[rank] += static_cast<double>(durations.of(first));
+        need[rank] += amount * pipe.slices;
+        chunks[rank] += pipe.slices;
+        slope[rank] += amount * away[numbering(p, stage)];
+      }
+    for (RankId id : program.ranks()) {
+      double time = work[id.value];
+      if (time > 0)
+        rate = std::min(rate, 1 / time);
+    }
+    for (const FillRegion &region : regions) {
+      RankId id = program.allRows().rankOf(region.begin);
+      if (region.cap && *region.cap < chunks[id.value]) {
+        diags.report<diag::FillTooLittle>(region.range, id.value, "cap",
+                                          chunks[id.value], *region.cap);
+        return false;
+      }
+      auto limit = memory.limitOf(id);
+      if (!limit)
+        continue;
+      double rest =
+          static_cast<double>(*limit - memory.staticOf(id)) - need[id.value];
+      if (rest < 0) {
+        diags.report<diag::FillTooLittle>(
+            region.range, id.value, "memory",
+            amount::format(decimal::Sum(need[id.value]) + memory.staticOf(id)),
+            amount::format(*limit));
+        return false;
+      }
+      if (slope[id.value] > 0)
+        rate = std::min(rate, rest / slope[id.value]);
+    }
+    for (PipeId p : program.pipeIds())
+      for (StageId stage : program.pipe(p).stages()) {
+        size_t i = numbering(p, stage);
+        // A quotient of whole numbers may come out a little below.
+        double ahead = std::isinf(rate) ? 0 : std::floor(rate * away[i] + 1e-9);
+        caps[i] = program.pipe(p).slices +
+                  static_cast<int64_t>(std::min(ahead, double(INT32_MAX)));
+      }
+    return true;
+  }
+
+  /// How long the first microbatch of a pipe is away from each stage, between
+  /// its forward and its backward there.
+  void findAway(PipeId p, std::vector<double> &away) const {
+    const Pipe &pipe = program.pipe(p);
+    std::vector<Time> forward(pipe.numStages()), backward(pipe.numStages());
+    auto actionOf = [&](StageId stage, KindId kind) {
+      return Action{kind, p, stage, pipe.firstMicrobatch};
+    };
+    std::optional<KindId> gradient = backwardKind();
+    for (StageId stage : pipe.stages()) {
+      Action action = actionOf(stage, forwardKind);
+      Time start = 0;
+      for (StageId source : sourcesOf(pipe, stage, slot::Output))
+        start =
+            std::max(start, afterEdge(action, source, forward[source.value]));
+      forward[stage.value] = start + durations.of(action);
+    }
+    for (uint32_t s = pipe.numStages(); gradient && s-- != 0;) {
+      Action action = actionOf(StageId(s), *gradient);
+      Time start = forward[s];
+      for (StageId source : sourcesOf(pipe, StageId(s), slot::InputGrad))
+        start =
+            std::max(start, afterEdge(action, source, backward[source.value]));
+      backward[s] = start + durations.of(action);
+      away[numbering(p, StageId(s))] = static_cast<double>(start - forward[s]);
+    }
+  }
+  /// The kind that regions have in the place of whole backwards.
+  std::optional<KindId> backwardKind() const {
+    for (KindId kind : program.kinds().ids())
+      if (program.kinds()[kind].isCompute() &&
+          program.kinds()[kind].defines == slot::InputGrad)
+        return kind;
+    return std::nullopt;
+  }
+
+  // ---- Regions ----
+
+  /// Goes on at a row: in a region, if one begins there.
+  void enter(RankId id, ActionId row) {
+    Rank &rank = ranks[id.value];
+    rank.next = row;
+    rank.region = nullptr;
+    auto found = llvm::lower_bound(regions, row,
+                                   [](const FillRegion &region, ActionId at) {
+                                     return region.begin < at;
+                                   });
+    if (found == regions.end() || found->begin != row || row == program.end(id))
+      return;
+    rank.region = found;
+    rank.isRigid = !found->cap && !memory.limitOf(id);
+    if (rank.isRigid)
+      return;
+    rank.count.setLimit(found->cap.value_or(INT64_MAX) - rank.flying);
+    std::vector<std::pair<size_t, size_t>> chunkOf; // By stage: its place.
+    rank.forwards.clear(), rank.backwards.clear();
+    for (ActionId at = found->begin; at != found->end; ++at.value) {
+      size_t stage = numbering(program[at]);
+      auto known = llvm::find_if(
+          chunkOf, [&](const auto &pair) { return pair.first == stage; });
+      if (known == chunkOf.end()) {
+        known = chunkOf.insert(chunkOf.end(), {stage, chunkOf.size()});
+        rank.forwards.emplace_back(), rank.backwards.emplace_back();
+      }
+      (isForward(program.kindOf(at)) ? rank.forwards
+                                     : rank.backwards)[known->second]
+          .rows.push_back(at);
+    }
+  }
+
+  void step(RankId id, Time now) {
+    Rank &rank = ranks[id.value];
+    if (!rank.region && rank.next == program.end(id))
+      return;
+    if (rank.region && rank.region->lag &&
+        int64_t(rank.owed.size()) > *rank.region->lag)
+      return pay(id, now);
+    if (rank.region && !rank.isRigid)
+      return choose(id, now);
+    if (rank.region && rank.next == rank.region->end)
+      return leave(id, now);
+    ActionId end = program.groupEnd(rank.next, id);
+    Time at = ready(id, rank.next, end);
+    if (at == unknown || at > now)
+      return idle(id, now, at);
+    ActionId begin = std::exchange(rank.next, end);
+    runRows(id, begin, end, now);
+    if (!rank.region)
+      enter(id, rank.next);
+  }
+
+  /// All rows of the region are there: what is owed follows.
+  void leave(RankId id, Time now) {
+    Rank &rank = ranks[id.value];
+    if (!rank.owed.empty())
+      return pay(id, now);
+    enter(id, rank.region->end);
+    step(id, now);
+  }
+
+  /// Nothing can run before `until`.
+  void idle(RankId id, Time now, Time until) {
+    Rank &rank = ranks[id.value];
+    bool fits = !rank.owed.empty() &&
+                (until == unknown ||
+                 (until - now) * 2 >= durations.of(rank.owed.front()));
+    if (fits)
+      pay(id, now);
+    else if (until != unknown)
+      wakes.push({until, id.value});
+  }
+
+  /// Takes the next forward that the limits let, else the next backward.
+  void choose(RankId id, Time now) {
+    Rank &rank = ranks[id.value];
+    Time until = unknown;
+    bool isLeft = false;
+    auto first = [&](std::vector<Queue> &queues, bool isLimited) -> Queue * {
+      Queue *best = nullptr;
+      for (Queue &queue : queues) {
+        if (queue.isEmpty())
+          continue;
+        isLeft = true;
+        Action action = program[queue.head()];
+        Time at = ready(action);
+        if (at == unknown || (isLimited && !isAllowed(rank, action)))
+          continue;
+        if (at > now)
+          until = until == unknown ? at : std::min(until, at);
+        else if (!best || queue.head() < best->head())
+          best = &queue;
+      }
+      return best;
+    };
+    if (Queue *queue = first(rank.forwards, true)) {
+      if (fits(id, program[queue->head()]))
+        return take(id, *queue, now);
+      if (!rank.owed.empty()) // They hold what it needs.
+        return pay(id, now);
+    }
+    if (Queue *queue = first(rank.backwards, false))
+      return take(id, *queue, now);
+    return isLeft ? idle(id, now, until) : leave(id, now);
+  }
+  void take(RankId id, Queue &queue, Time now) {
+    ActionId row = queue.head();
+    ++queue.next;
+    runRows(id, row, ActionId(row.value + 1), now);
+  }
+  bool isAllowed(const Rank &rank, const Action &forward) const {
+    size_t stage = numbering(forward), unit = unitOf(forward);
+    return flying[stage] < caps[stage] &&
+           rank.memory.isSafe(unit, memory.of(forward)) &&
+           rank.count.isSafe(unit, 1);
+  }
+  bool fits(RankId id, const Action &forward) const {
+    auto limit = memory.limitOf(id);
+    return !limit ||
+           ranks[id.value].held + memory.of(forward) <= decimal::Sum(*limit);
+  }
+
+  /// Lets a rank that waits for ever do the rest as it is written: the checks
+  /// say why.
+  void giveUp(RankId id) {
+    Rank &rank = ranks[id.value];
+    while (rank.region || rank.next != program.end(id)) {
+      if (!rank.region) {
+        rank.actions.push_back(program[rank.next]);
+        enter(id, ActionId(rank.next.value + 1));
+        continue;
+      }
+      std::vector<ActionId> rows;
+      for (; rank.isRigid && rank.next != rank.region->end; ++rank.next.value)
+        rows.push_back(rank.next);
+      if (!rank.isRigid)
+        for (auto *queues : {&rank.forwards, &rank.backwards})
+          for (Queue &queue : *queues)
+            rows.insert(rows.end(), queue.rows.begin() + queue.next,
+                        queue.rows.end());
+      llvm::sort(rows);
+      for (ActionId row : rows) {
+        rank.actions.push_back(program[row]);
+        owe(rank, program[row]);
+      }
+      rank.actions.insert(rank.actions.end(), rank.owed.begin(),
+                          rank.owed.end());
+      rank.owed.clear();
+      enter(id, rank.region->end);
+    }
+  }
+
+  llvm::ArrayRef<FillRegion> regions;
+  DiagnosticEngine &diags;
+  Program &program;
+  Durations durations;
+  MemoryModel memory;
+  StageNumbering numbering;
+  KindId forwardKind;
+  std::vector<size_t> firstPair; ///< By pipe.
+  size_t numPairs = 0, units = 0;
+  std::vector<Time> outAt, gradAt;   ///< By pair of stage and microbatch.
+  std::vector<Amount> holds;         ///< By pair.
+  std::vector<int64_t> flying, caps; ///< By stage.
+  std::vector<Rank> ranks;
+  using Wake = std::pair<Time, uint32_t>;
+  std::priority_queue<Wake, std::vector<Wake>, std::greater<>> wakes;
+};
+
+} // namespace
+
+bool ppcc::fillDeferred(llvm::ArrayRef<FillRegion> regions,
+                        DiagnosticEngine &diags, Program &program) {
+  return Filler(regions, diags, program).run();
+}

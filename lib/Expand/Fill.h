@@ -1,0 +1,32 @@
+// Places what `defer W fill { }` leaves to the compiler.
+#pragma once
+
+#include "ppcc/Basic/Diagnostics.h"
+#include "ppcc/IR/Program.h"
+
+#include <optional>
+#include <vector>
+
+namespace ppcc {
+
+/// Rows of a rank whose deferred actions are left out: forwards and input
+/// gradients, one by one.
+struct FillRegion {
+  ActionId begin, end;
+  KindId kind;                ///< What is left out.
+  std::optional<int64_t> lag; ///< So many may be owed.
+  std::optional<int64_t> cap; ///< So many forwards may wait for their backward.
+  SourceRange range;
+};
+
+/// Runs all ranks side by side, with the costs of the program and with data
+/// alone to wait for, and puts the deferred actions where ranks would idle.
+/// Where a region has a cap, or its rank a limit of memory, forwards go as far
+/// ahead of backwards as that allows, each kind of a chunk in its order; else
+/// all rows of it stay in theirs. `regions` are in the order of their rows.
+/// Reports ranks that cannot hold one microbatch. O(actions * log ranks), times
+/// the chunks of a rank.
+bool fillDeferred(llvm::ArrayRef<FillRegion> regions, DiagnosticEngine &diags,
+                  Program &program);
+
+} // namespace ppcc

@@ -1,0 +1,13 @@
+// RUN: not ppcc %s 2>&1 | FileCheck %s --implicit-check-not=error:
+schedule s() {
+  ranks 2;
+  for i in 0 .. 2 {
+    // CHECK: pipe-loops-errors.pp:[[#@LINE+1]]:57: error: `module` cannot stand in a loop over pipes [E0350]
+    pipe p { placement linear; microbatches i .. i + 1; module a stages 0 .. 1; }
+    // CHECK: pipe-loops-errors.pp:[[#@LINE+1]]:5: error: `edge` cannot stand in a loop over pipes [E0350]
+    edge stage 0 -> stage 1;
+  }
+  // CHECK: pipe-loops-errors.pp:[[#@LINE+1]]:24: error: unknown name `p` [E0301]
+  model { latency pipe p = 1; }
+  on rank r { F(p[0]); }
+}
