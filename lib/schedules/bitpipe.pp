@@ -4,7 +4,7 @@ schedule bitpipe(P: int >= 2 = 4, M: int >= P = P, N: int >= 2 = 2) {
   require N % 2 == 0 and P % N == 0, "BitPipe has N / 2 pairs of directions: N must be even and divide P";
   require M % P == 0, "BitPipe runs whole units: M must be a multiple of P";
   ranks P;
-  fn depth(s) = min(s, 2 * P - 1 - s);          // of stage s in its V
+  fn depth(s) = min(s, 2 * P - 1 - s); // of stage s in its V
   for i in 0 .. N / 2 {
     pipe down {
       stages 2 * P; stage s on rank (depth(s) + 2 * i * P / N) % P;

@@ -16,7 +16,7 @@ schedule chimera(P: int >= 2 = 4, M: int >= P = P, N: int >= 2 = 2) {
     repeat M / P {
       for t in 0 .. 3 * P - 2 {
         for i in 0 .. N / 2 {
-          let s = (r - 2 * i * P / N) % P;      // the stage of `down`
+          let s = (r - 2 * i * P / N) % P; // the stage of `down`
           if due(t - s)               { F(down[i]); }
           if due(t - (P - 1 - s))     { F(up[i]); }
           if due(t - (2 * P - 1 - s)) { B(down[i]); }

@@ -10,7 +10,7 @@ schedule gis(P: int >= 1 = 4, M: int >= 1 = 8, V: int >= 1 = 2, k: int >= 1 = (P
   fn due(turns) = turns >= 0 and turns % V == 0 and turns / V < M;
 
   on rank r {
-    let back = turn(V - 1) + P - 1 - r;     // the turn of the first backward
+    let back = turn(V - 1) + P - 1 - r; // the turn of the first backward
     for t in 0 .. V * M + back + turn(V - 1) {
       for c in 0 .. V { if due(t - turn(c))        { F(c); } }
       for c in 0 .. V { if due(t - back - turn(c)) { B(V - 1 - c); } }

@@ -5,7 +5,7 @@ schedule slimpipe(P: int >= 1 = 4, M: int >= 1 = 4, n: int >= P = P, V: int >= 1
   slices n;
   placement loop(V);
 
-  fn chunk(k) = k % (n * V) / n;            // of the k-th slice that a rank runs
+  fn chunk(k) = k % (n * V) / n; // of the k-th slice that a rank runs
 
   on rank r {
     let total = M * n * V;
