@@ -12,20 +12,10 @@ schedule chimera(P: int >= 2 = 4, M: int >= P = P) {
   on rank r {
     repeat M / P {
       for t in 0 .. 3 * P - 2 {
-        < < < < < < < HEAD
-          for i in 0 .. N / 2 {
-          let s = (r - 2 * i * P / N) % P; // the stage of `down`
-          if due(t - s)               { F(down[i]); }
-          if due(t - (P - 1 - s))     { F(up[i]); }
-          if due(t - (2 * P - 1 - s)) { B(down[i]); }
-          if due(t - (P + s))         { B(up[i]); }
-        }
-        == == == =
-          if due(t - r)               { F(down); }
+        if due(t - r)               { F(down); }
         if due(t - (P - 1 - r))     { F(up); }
         if due(t - (2 * P - 1 - r)) { B(down); }
         if due(t - (P + r))         { B(up); }
-        > > > > > > > f4bbc7c(Keep chimera as it was beside chimera_n, and bring tests and docs to where the library stands)
       }
     }
   }
