@@ -41,7 +41,7 @@ schedule s(width: int = 2, deep: boool = true) {
     // CHECK-NEXT: note: the one label is `mb:`, the number of the microbatch
     F(0, mbb: 1);
     // CHECK:      unknown-names.pp:[[#@LINE+5]]:10: error: unknown label `lable` [E0307]
-    // CHECK:      unknown-names.pp:[[#@LINE+4]]:5: error: `both` takes 0 arguments, but 1 is given [E0312]
+    // CHECK:      unknown-names.pp:[[#@LINE+4]]:5: error: `both` takes no argument, but 1 is given [E0312]
     // CHECK-NEXT:   [[#@LINE+3]] |     both(lable: 1);
     // CHECK-NEXT:     |     ^~~~
     // CHECK-NEXT: note: docs/language.md lists what each function, placement and action takes
