@@ -91,13 +91,19 @@ private:
   // ---- The head ----
 
   void head() {
-    size_t next = 0;
-    for (auto [i, param] : llvm::enumerate(schedule.params)) {
+    size_t next = 0, nextUse = 0;
+    for (const PipeDecl &pipe : schedule.pipes)
+      if (pipe.loop)
+        stop(Kind::Undecided, pipe.range, "a loop makes pipes");
+    for (auto [position, param] : llvm::enumerate(schedule.params)) {
+      size_t i = schedule.firstGlobal + position;
       const ParamValue *given = nullptr;
       for (const ParamValue &value : values)
         if (param.decl->name.text == value.name)
           given = &value;
-      if (i == family.param) {
+      if (given && isList(param.type))
+        stop(Kind::Undecided, param.decl->name.range, "a parameter is a list");
+      if (position == family.param) {
         globals[i].i = {family.base, family.step, 0};
       } else if (given) {
         llvm::StringRef text = given->value;
@@ -110,6 +116,7 @@ private:
       } else if (param.decl->defaultValue) {
         globals[i] = evalAs(param.decl->defaultValue, param.type);
       }
+      inRange(param, globals[i]);
     }
     int64_t number = 0;
     for (uint32_t slot : schedule.pipeSlots)
@@ -120,6 +127,8 @@ private:
     for (const ast::Stmt *item : schedule.header)
       if (auto *let = dyn_cast<ast::LetStmt>(item))
         globals[schedule.letSlots[next++]] = eval(let->value);
+      else if (llvm::isa<ast::UseScheduleItem>(item))
+        use(schedule.uses[nextUse++]);
       else if (auto *require = dyn_cast<ast::RequireItem>(item))
         if (!evalBool(require->condition))
           stop(Kind::Excluded, require->condition->range,
@@ -128,10 +137,44 @@ private:
                    : require->message.str());
   }
 
+  /// Gives the parameters of an imported schedule their values.
+  void use(const Use &use) {
+    const Schedule &other = module.known[use.schedule];
+    for (auto [i, param] : llvm::enumerate(other.params)) {
+      const ast::Expr *arg =
+          use.args[i] ? use.args[i] : param.decl->defaultValue;
+      Term &place = globals[other.firstGlobal + i];
+      place = evalAs(arg, param.type);
+      inRange(param, place);
+    }
+  }
+
+  /// The range of a parameter, which numbers may be outside of.
+  void inRange(const ScheduleParam &param, const Term &value) {
+    const ast::Parameter &decl = *param.decl;
+    if (!decl.least)
+      return;
+    if (isList(param.type))
+      stop(Kind::Undecided, decl.name.range, "a list has a range");
+    bool lies = param.type == Type::Float
+                    ? value.f >= evalFloat(decl.least)
+                    : numbers.isNatural(value.i - evalInt(decl.least),
+                                        decl.least->range) &&
+                          (!decl.end ||
+                           numbers.isNatural(evalInt(decl.end) - value.i - one,
+                                             decl.end->range));
+    if (!lies)
+      stop(Kind::Excluded, decl.name.range,
+           "`" + decl.name.text.str() + "` is not in its range");
+  }
+
   /// What follows from the sample must do so for all n.
   void headIsConstant() {
     for (const ast::Stmt *item : schedule.decl->items)
       refuseMention(item);
+    for (const Use &use : schedule.uses)
+      for (const ast::Stmt *item : module.known[use.schedule].decl->items)
+        refuseMention(item);
     for (const KindCosts &costs : module.kindCosts)
       for (const ast::Expr *expr : {costs.time, costs.memory})
         if (expr)
@@ -168,11 +211,13 @@ private:
     switch (stmt->kind) { // Those that are evaluated for themselves.
     case StmtKind::Microbatches:
     case StmtKind::Require:
-    case StmtKind::OnRank:
+    case StmtKind::UseSchedule:
     case StmtKind::Function:
     case StmtKind::Block:
     case StmtKind::Rule:
       return;
+    case StmtKind::OnRank:
+      return refuseMention(cast<ast::OnRankItem>(stmt)->ranks);
     case StmtKind::Let:
       if (llvm::is_contained(schedule.header, stmt))
         return;
@@ -261,9 +306,10 @@ private:
     frame.assign(schedule.numLocals, Term());
     frame[0].i.c = r;
     defer = {};
-    body(schedule.onRank->body);
+    const ast::OnRankItem *onRank = sample->onRank(RankId(r));
+    body(onRank->body);
     if (!state.queue.empty())
-      stop(Kind::Wrong, schedule.onRank->range,
+      stop(Kind::Wrong, onRank->range,
            fmt::format("`{}` is left pending on rank {}",
                        module.kinds[state.queue.front().kind].letters, r));
   }
@@ -317,6 +363,8 @@ private:
       return takeLate(stmt);
     case StmtKind::Defer: {
       auto *s = cast<ast::DeferStmt>(stmt);
+      if (!s->fill.text.empty())
+        stop(Kind::Undecided, stmt->range, "what is deferred fills gaps");
       Defer outer = defer;
       Defer inner{true, KindId(slotOf(stmt)), {}};
       if (s->lag)
@@ -581,9 +629,6 @@ private:
     const KindInfo *info = &module.kinds[kind];
     if (info->isDeclared())
       stop(Kind::Undecided, stmt->range, "there are declared actions");
-    if (!sample->program.hasBackward && info->defines != slot::Output)
-      stop(Kind::Wrong, stmt->range,
-           "it runs backwards in a schedule that only goes forward");
     if (deferred.count(kind.value))
       return takeNamed(stmt, chunkArg, microbatch);
     if (defer.active)
@@ -623,6 +668,10 @@ private:
             const ast::Stmt *stmt) {
     const proof::Range &range = ranges[chunk.pipe.value];
     if (!numbers.isNatural(range.count - index - one, stmt->range))
+      return;
+    // A schedule that only goes forward drops the rest.
+    if (!sample->program.hasBackward &&
+        module.kinds[kind].defines != slot::Output)
       return;
     proof::Row row;
     row.kind = kind;
@@ -807,6 +856,8 @@ private:
     switch (id) {
     case Builtin::Min:
     case Builtin::Max: {
+      if (isList(type(args[0])))
+        stop(Kind::Undecided, expr->range, "there is a list");
       Term best = evalAs(args[0], type(expr));
       for (const ast::Expr *arg : args.drop_front()) {
         Term other = evalAs(arg, type(expr));
@@ -852,6 +903,10 @@ private:
 
   Term counter(Builtin id, KindId kind, const ast::Expr *arg,
                SourceRange place) {
+    if (id == Builtin::Ranks && sample)
+      return {{sample->program.numRanks, 0, 0}, 0};
+    if (id == Builtin::Ranks)
+      stop(Kind::Undecided, place, "the head asks for the ranks");
     if (id == Builtin::Issued)
       return {issuedOf(state.chunks[resolve(arg, place)], module.kinds[kind],
                        place),

@@ -73,7 +73,8 @@ struct Quiet {
   DiagnosticEngine diags{[this](const Diagnostic &found) {
     if (found.info().severity != Severity::Error)
       return;
-    isExcluded |= found.id == diag::RequireFailed;
+    isExcluded |= found.id == diag::RequireFailed ||
+                  found.id == diag::ParameterRange;
     if (!first)
       first = found;
   }};
@@ -97,7 +98,10 @@ public:
                             [&](const sema::Block &block) {
                               return contains(block.item->body);
                             }) ||
-               contains(schedule.onRank->body);
+               (schedule.onRank && contains(schedule.onRank->body)) ||
+               llvm::any_of(schedule.onRanks, [](const ast::OnRankItem *item) {
+                 return contains(item->body);
+               });
   }
 
   bool run() {
@@ -241,8 +245,9 @@ private:
     stages = 0;
     for (const Pipe &pipe : instance->program.pipes)
       stages += pipe.numStages();
+    auto price = [&](Program &program) { return setCosts(program); };
     auto program = expand(module, std::move(*instance), request.compile.limits,
-                          evaluator, session.sources, quiet.diags);
+                          evaluator, session.sources, price, quiet.diags);
     if (!program || !setCosts(*program))
       return std::nullopt;
     if (!isDone)
