@@ -18,7 +18,7 @@ def test_schedules_have_summaries_and_parameters() -> None:
     found = {info.name: info for info in ppcc.schedules()}
     assert "dualpipe" in found
     assert found["dualpipe"].summary
-    assert found["dualpipe"].parameters["P"] == "int = 4"
+    assert found["dualpipe"].parameters["P"] == "int >= 2 = 4"
 
 
 def test_a_program_has_typed_fields() -> None:

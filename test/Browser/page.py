@@ -20,19 +20,19 @@ def near_left(driver, cell, program=0):
 def hover(driver):
     """The tooltip tells what an action is, when it runs, where it stands in the source and what it waited for."""
     warmup = "phase warmup { if r == 0 { F; F; } else { F; } }"
-    group = 'pair.pp:14:{}  overlap {{ F; B; }} // <b>&amp; "quotes"</b></script>'
-    called = "called at pair.pp:10:12  else { both(); B; }"
+    group = 'pair.pp:15:{}  overlap {{ F; B; }} // <b>&amp; "quotes"</b></script>'
+    called = "called at pair.pp:11:12  else { both(); B; }"
     expected = {
         "0F0": ["0F0: forward", "stage 0, microbatch 0, phase warmup", "rank 0, from 0 to 1.5 (1.5)",
-                "pair.pp:8:32  " + warmup, "waited for nothing"],
+                "pair.pp:9:32  " + warmup, "waited for nothing"],
         "1F0": ["1F0: forward", "stage 1, microbatch 0, phase warmup", "rank 1, from 1.75 to 3.25 (1.5)",
-                "pair.pp:8:47  " + warmup,
+                "pair.pp:9:47  " + warmup,
                 "waited for 1RECV_F0 on rank 1 until 1.75, that for 0F0 on rank 0 until 1.5"],
         "1F1": ["1F1: forward", "stage 1, microbatch 1", "rank 1, from 3.25 to 6.75 (3.5)", group.format(13), called,
                 "waited for 1F0 on rank 1 until 3.25"],
         "1B0": ["1B0: backward", "stage 1, microbatch 0", "rank 1, from 3.25 to 6.75 (3.5)", group.format(16), called,
                 "waited for 1F0 on rank 1 until 3.25"],
-        "0B1": ["0B1: backward", "stage 0, microbatch 1", "rank 0, from 9 to 11 (2)", "pair.pp:9:20  if r == 0 { B; B; }",
+        "0B1": ["0B1: backward", "stage 0, microbatch 1", "rank 0, from 9 to 11 (2)", "pair.pp:10:20  if r == 0 { B; B; }",
                 "waited for 0B0 on rank 0 until 9"],
     }
     for cell, lines in expected.items():

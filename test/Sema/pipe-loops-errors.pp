@@ -7,7 +7,7 @@ schedule s() {
     // CHECK: pipe-loops-errors.pp:[[#@LINE+1]]:5: error: `edge` cannot stand in a loop over pipes [E0350]
     edge stage 0 -> stage 1;
   }
-  // CHECK: pipe-loops-errors.pp:[[#@LINE+1]]:24: error: unknown name `p` [E0301]
-  model { latency pipe p = 1; }
+  // CHECK: pipe-loops-errors.pp:[[#@LINE+1]]:26: error: unknown name `p` [E0301]
+  cluster { latency pipe p = 1; }
   on rank r { F(p[0]); }
 }

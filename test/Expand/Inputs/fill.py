@@ -64,7 +64,8 @@ def drawn(rng):
     limit = max(rank_need) + rng.choice([0, 0, 1, 2, 3, 5, 8, 100])
     settings = [f"cost {kind} stage s = {[rng.randint(0, 9) for _ in range(stages)]}[s];" for kind in "FIW"]
     settings += [f"memory F stage s = {held}[s];", f"memory I stage s = -{gone}[s];",
-                 f"memory W stage s = {gone}[s] - {held}[s];", f"memory limit = {limit};", f"latency = {rng.choice([0, 0, 1, 4])};"]
+                 f"memory W stage s = {gone}[s] - {held}[s];"]
+    cluster = f"limit = {limit}; latency = {rng.choice([0, 0, 1, 4])};"
     each = ["repeat M { for c in 0 .. n { F(c); } for c in 0 .. n { B(n - 1 - c); } }",
             "repeat M { for c in 0 .. n { F(c); } } repeat M { for c in 0 .. n { B(n - 1 - c); } }",
             "for c in 0 .. n { repeat M { F(c); } } for c in 0 .. n { repeat M { B(n - 1 - c); } }"]
@@ -73,6 +74,7 @@ def drawn(rng):
     return f"""schedule drawn() {{
   ranks {P}; let M = {M}; microbatches M; {place}
   model {{ {' '.join(settings)} }}
+  cluster {{ {cluster} }}
   on rank r {{ let n = {[hosts.count(r) for r in range(P)]}[r]; defer W fill{cap} {{ {rng.choice(each)} }} }}
 }}"""
 
