@@ -229,7 +229,8 @@ private:
   }
   bool isFew(const Family &family) const {
     return family.last != proof::endless && family.last < 100'000 &&
-           rowsOf(family) <= rowsLeft;
+           // One number is looked at, whatever was spent on others.
+           rowsOf(family) <= (family.last == 0 ? mostRows : rowsLeft);
   }
 
   // ---- One by one ----
