@@ -593,3 +593,18 @@ std::optional<File> ppcc::parseFile(uint32_t source,
     return std::nullopt;
   return file;
 }
+
+std::vector<StringRef> ppcc::keywords() {
+  static ScheduleLexer lexer(nullptr);
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> words;
+    const antlr4::dfa::Vocabulary &all = lexer.getVocabulary();
+    for (size_t type = 1; type <= all.getMaxTokenType(); ++type) {
+      StringRef word = StringRef(all.getLiteralName(type)).trim('\'');
+      if (!word.empty() && llvm::all_of(word, llvm::isAlpha))
+        words.push_back(word.str());
+    }
+    return words;
+  }();
+  return {names.begin(), names.end()};
+}

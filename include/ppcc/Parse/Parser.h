@@ -18,6 +18,9 @@ std::optional<ast::File> parseFile(uint32_t source,
                                    ast::Context &context,
                                    DiagnosticEngine &diags);
 
+/// The words that the grammar gives a meaning, in no order.
+std::vector<llvm::StringRef> keywords();
+
 /// Reads a layout, like `E|(t|)*3,m|m||L`: the letters of the layers of each
 /// stage. A bar ends a stage; `*n` repeats a letter, a bar or a group; commas
 /// and blanks mean nothing (the notation of Megatron-LM's

@@ -1,0 +1,50 @@
+// Which word of a schedule means which, whatever the text is.
+#pragma once
+
+#include "ppcc/Editor/Tokens.h"
+
+#include <optional>
+#include <string>
+
+namespace ppcc::editor {
+
+/// What a name was declared with: `schedule`, `fn`, `let`, `parameter`, ...
+struct Declaration {
+  llvm::StringRef what; ///< The word before it; `parameter` in brackets.
+  llvm::StringRef name; ///< Where it stands in the text.
+  /// Where it can be seen; all of the text at file level.
+  const char *begin = nullptr, *end = nullptr;
+  bool isAtFileLevel = false;
+  /// Its body, if it has one: up to the closing brace.
+  const char *bodyEnd = nullptr;
+
+  bool isSeenAt(const char *place) const {
+    return begin <= place && place < end;
+  }
+};
+
+/// The declarations of a text, in the order in which they stand, and the words
+/// that mean them. Scopes are braces, as in the language; a text that does not
+/// parse has names all the same.
+class Names {
+public:
+  explicit Names(llvm::StringRef text);
+
+  llvm::ArrayRef<Declaration> declarations() const { return declared; }
+  /// What the word at a place of the text means, if that stands in the text:
+  /// the innermost declaration that is seen there.
+  const Declaration *meaning(llvm::StringRef word) const;
+  /// The words that mean a declaration, itself among them.
+  std::vector<llvm::StringRef> occurrences(const Declaration &of) const;
+  /// The word that a byte of the text lies in, or just behind; empty for none.
+  llvm::StringRef wordAt(size_t offset) const;
+  /// The comment that stands above a declaration, without its slashes.
+  std::string comment(const Declaration &of) const;
+
+private:
+  llvm::StringRef text;
+  std::vector<Token> tokens;
+  std::vector<Declaration> declared;
+};
+
+} // namespace ppcc::editor
