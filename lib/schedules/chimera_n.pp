@@ -1,5 +1,5 @@
 // Chimera with N pipes, half of them each way (arXiv 2107.06925).
-schedule chimera_n(P: int >= 2 = 4, M: int >= P = P, N: int >= 2 = 4) {
+schedule chimera_n(P: int >= 2 = 4, M: int >= P = P, N: int >= 2 = P % 4 == 0 ? 4 : 2) {
   require N % 2 == 0 and P % N == 0, "Chimera has N / 2 pairs of directions: N must be even and divide P";
   require M % P == 0, "Chimera runs whole units: M must be a multiple of P";
   ranks P;

@@ -10,7 +10,7 @@ from pathlib import Path
 def microbatches(name, P):
     if name.startswith("dualpipe"):
         return [2 * P, 2 * P + 2, 4 * P]
-    if name == "chimera":
+    if name in ("chimera", "chimera_n", "bitpipe"):
         return [P, 2 * P, 3 * P]
     return [1, P, 2 * P + 1]
 
