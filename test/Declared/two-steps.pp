@@ -1,4 +1,4 @@
-// A program is one step of training: see docs/decisions/0015-two-buffered-weights.md.
+// A program is one step of training: see docs/decisions/0016-two-buffered-weights.md.
 // RUN: not ppcc %s 2>&1 | FileCheck %s
 import "std.pp";
 schedule two(M: int = 4) {
