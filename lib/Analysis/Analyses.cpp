@@ -1,4 +1,5 @@
 #include "ppcc/Analysis/Analyses.h"
+#include "ppcc/Basic/Diagnostics/Simulation.h"
 
 using namespace ppcc;
 

@@ -1,4 +1,5 @@
 #include "ppcc/Basic/Diagnostics.h"
+#include "ppcc/Basic/Diagnostics/Files.h"
 #include "ppcc/Support/Printable.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -10,12 +11,22 @@ using llvm::StringRef;
 
 static constexpr DiagInfo table[] = {
 #define DIAG(Name, Code, Level, Text, Hint)                                    \
-  {diag::Name, #Name, #Code, Severity::Level, Text, Hint},
+  {diag::idOf(#Code), #Name, #Code, Severity::Level, Text, Hint},
 #include "ppcc/Basic/Diagnostics.def"
 #undef DIAG
 };
 
 llvm::ArrayRef<DiagInfo> ppcc::diagTable() { return table; }
+
+const DiagInfo &ppcc::diagInfo(diag::Id id) {
+  static const auto rows = [] {
+    std::array<uint16_t, 10000> rows{};
+    for (const DiagInfo &info : table)
+      rows[info.id] = uint16_t(&info - table);
+    return rows;
+  }();
+  return table[rows[id]];
+}
 
 void DiagnosticEngine::take(Diagnostic diagnostic) {
   if (diagnostic.info().severity == Severity::Error && ++errors > maxErrors) {

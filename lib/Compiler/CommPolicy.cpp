@@ -1,5 +1,6 @@
 // What is decided about the messages of a program, and the passes that do it.
 #include "ppcc/Compiler/CommPolicy.h"
+#include "ppcc/Basic/Diagnostics/Transforms.h"
 
 #include "ppcc/Compiler/PassRegistry.h"
 #include "ppcc/Pass/PipelineParser.h"

@@ -1,5 +1,6 @@
 // Leads a schedule through the phases.
 #include "ppcc/Compiler/Compiler.h"
+#include "ppcc/Basic/Diagnostics/Instance.h"
 
 #include "Loader.h"
 #include "ppcc/Compiler/CommWords.h"

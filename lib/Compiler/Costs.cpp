@@ -1,4 +1,7 @@
 // Costs that stand above those of a program.
+#include "ppcc/Basic/Diagnostics/Files.h"
+#include "ppcc/Basic/Diagnostics/Instance.h"
+#include "ppcc/Basic/Diagnostics/Simulation.h"
 #include "ppcc/Compiler/Compiler.h"
 #include "ppcc/Import/CostsFile.h"
 #include "ppcc/Support/Suggest.h"

@@ -1,5 +1,6 @@
 #include "Loader.h"
 
+#include "ppcc/Basic/Diagnostics/Files.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Parse/Parser.h"
 #include "ppcc/Support/Suggest.h"

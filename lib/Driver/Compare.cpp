@@ -2,6 +2,8 @@
 #include "Options.h"
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/Report.h"
+#include "ppcc/Basic/Diagnostics/Pictures.h"
+#include "ppcc/Basic/Diagnostics/Simulation.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Support/Progress.h"
 #include "ppcc/Support/Suggest.h"

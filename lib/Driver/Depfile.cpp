@@ -1,4 +1,5 @@
 #include "Depfile.h"
+#include "ppcc/Basic/Diagnostics/Files.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"

@@ -1,5 +1,6 @@
 // `ppcc fmt`: schedules in one style.
 #include "Options.h"
+#include "ppcc/Basic/Diagnostics/Files.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Editor/Format.h"
 

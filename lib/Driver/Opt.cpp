@@ -1,6 +1,7 @@
 // ppcc-opt: a program as text in, passes, a program as text out.
 #include "Options.h"
 #include "PictureOptions.h"
+#include "ppcc/Basic/Diagnostics/Files.h"
 #include "ppcc/Compiler/PassRegistry.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Support/Suggest.h"

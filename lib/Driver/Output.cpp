@@ -1,5 +1,6 @@
 // Writes files so that a failure leaves the old file whole.
 #include "ppcc/Driver/Output.h"
+#include "ppcc/Basic/Diagnostics/Files.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"

@@ -1,6 +1,8 @@
 // ppcc-profile: traces in, a file of costs out.
 #include "Console.h"
 #include "MessageTimes.h"
+#include "ppcc/Basic/Diagnostics/Files.h"
+#include "ppcc/Basic/Diagnostics/Simulation.h"
 #include "ppcc/Driver/CommandLine.h"
 #include "ppcc/Driver/Driver.h"
 #include "ppcc/Driver/Output.h"

@@ -4,6 +4,7 @@
 #include "Picture.h"
 #include "ViewerFiles.h"
 #include "ppcc/Analysis/MemoryCurve.h"
+#include "ppcc/Basic/Diagnostics/Pictures.h"
 #include "ppcc/IR/Place.h"
 
 #include "llvm/Support/Base64.h"

@@ -2,6 +2,7 @@
 #include "Cells.h"
 #include "Emitters.h"
 #include "ppcc/Analysis/NodeOrders.h"
+#include "ppcc/Basic/Diagnostics/Emit.h"
 #include "ppcc/IR/Place.h"
 #include "ppcc/Support/Printable.h"
 

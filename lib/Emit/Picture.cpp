@@ -1,6 +1,7 @@
 // What the pictures of a program share: its times, what of it is shown, colours
 // and words.
 #include "Picture.h"
+#include "ppcc/Basic/Diagnostics/Pictures.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"

@@ -4,6 +4,8 @@
 #include "Emitters.h"
 
 #include "ppcc/Analysis/Analyses.h"
+#include "ppcc/Basic/Diagnostics/Emit.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/IR/Place.h"
 
 #include "llvm/ADT/STLExtras.h"

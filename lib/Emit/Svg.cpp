@@ -2,6 +2,7 @@
 #include "Emitters.h"
 #include "Picture.h"
 #include "ppcc/Analysis/Dependences.h"
+#include "ppcc/Basic/Diagnostics/Pictures.h"
 
 #include "llvm/ADT/SmallString.h"
 

@@ -5,6 +5,9 @@
 
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/Turns.h"
+#include "ppcc/Basic/Diagnostics/Emit.h"
+#include "ppcc/Basic/Diagnostics/Simulation.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/IR/Place.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -1,5 +1,7 @@
 // Lays out the program of each rank.
 #include "ppcc/Expand/Expand.h"
+#include "ppcc/Basic/Diagnostics/Expand.h"
+#include "ppcc/Basic/Diagnostics/Instance.h"
 
 #include "Fill.h"
 #include "Insert.h"

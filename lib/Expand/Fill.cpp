@@ -2,6 +2,7 @@
 
 #include "ppcc/Analysis/Durations.h"
 #include "ppcc/Analysis/MemoryCurve.h"
+#include "ppcc/Basic/Diagnostics/Instance.h"
 
 #include "llvm/ADT/STLExtras.h"
 

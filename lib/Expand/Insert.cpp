@@ -1,5 +1,6 @@
 // Adds the actions that rules insert.
 #include "Insert.h"
+#include "ppcc/Basic/Diagnostics/Instance.h"
 
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseMap.h"

@@ -1,4 +1,5 @@
 #include "RankState.h"
+#include "ppcc/Basic/Diagnostics/Expand.h"
 
 #include "llvm/ADT/bit.h"
 

@@ -1,4 +1,5 @@
 #include "Sites.h"
+#include "ppcc/Basic/Diagnostics/Instance.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;

@@ -1,5 +1,10 @@
 // Checks of what programs say in their heads, and names and places that their readers make, whatever the format.
 #include "ppcc/IR/HeadChecks.h"
+#include "ppcc/Basic/Diagnostics/Expand.h"
+#include "ppcc/Basic/Diagnostics/IR.h"
+#include "ppcc/Basic/Diagnostics/Sema.h"
+#include "ppcc/Basic/Diagnostics/Simulation.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 
 #include "ppcc/Support/Suggest.h"
 

@@ -1,6 +1,8 @@
 // Reads what a program says about time and memory, from text: items that stand
 // behind the pipe and the action that they name.
 #include "TextSection.h"
+#include "ppcc/Basic/Diagnostics/IR.h"
+#include "ppcc/Basic/Diagnostics/Simulation.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,5 +1,7 @@
 // Walks over the text of a program: its characters, words, numbers and strings.
 #include "TextCursor.h"
+#include "ppcc/Basic/Diagnostics/IR.h"
+#include "ppcc/Basic/Diagnostics/Syntax.h"
 #include "ppcc/Support/Printable.h"
 
 using namespace ppcc;

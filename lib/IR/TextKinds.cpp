@@ -1,5 +1,7 @@
 // Reads the actions that a program declares, from text.
 #include "TextSection.h"
+#include "ppcc/Basic/Diagnostics/IR.h"
+#include "ppcc/Basic/Diagnostics/Sema.h"
 
 #include "llvm/ADT/STLExtras.h"
 

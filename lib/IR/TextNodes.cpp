@@ -1,5 +1,7 @@
 // Reads the graphs of nodes of a program from text.
 #include "TextSection.h"
+#include "ppcc/Basic/Diagnostics/IR.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"

@@ -1,5 +1,7 @@
 // Reads a program from text: the head, item by item, and then the actions.
 #include "TextSection.h"
+#include "ppcc/Basic/Diagnostics/IR.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Text.h"
 #include "ppcc/IR/Transport.h"

@@ -1,6 +1,7 @@
 // Reads pipes, their edges and what these carry, from text. An edge stands
 // behind its pipe.
 #include "TextSection.h"
+#include "ppcc/Basic/Diagnostics/IR.h"
 
 #include "llvm/ADT/STLExtras.h"
 

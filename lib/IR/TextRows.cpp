@@ -1,5 +1,6 @@
 // Reads the actions of a program from text.
 #include "TextSection.h"
+#include "ppcc/Basic/Diagnostics/IR.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"

@@ -1,5 +1,6 @@
 // What the readers of the sections of a program's head share.
 #include "TextSection.h"
+#include "ppcc/Basic/Diagnostics/IR.h"
 
 #include "llvm/ADT/STLExtras.h"
 

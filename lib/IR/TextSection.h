@@ -2,6 +2,7 @@
 #pragma once
 
 #include "TextCursor.h"
+#include "ppcc/Basic/Diagnostics/IR.h"
 #include "ppcc/IR/HeadChecks.h"
 
 #include <functional>

@@ -4,6 +4,7 @@
 #include "Placement.h"
 #include "Quote.h"
 
+#include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Place.h"
 

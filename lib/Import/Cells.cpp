@@ -2,6 +2,7 @@
 #include "Cells.h"
 
 #include "Quote.h"
+#include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/HeadChecks.h"
 
 #include "llvm/ADT/STLExtras.h"

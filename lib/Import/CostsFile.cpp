@@ -1,5 +1,7 @@
 // Reads costs as docs/costs.schema.json describes them.
 #include "ppcc/Import/CostsFile.h"
+#include "ppcc/Basic/Diagnostics/Import.h"
+#include "ppcc/Basic/Diagnostics/Simulation.h"
 
 #include "JsonReader.h"
 #include "ppcc/Support/Suggest.h"

@@ -1,5 +1,6 @@
 // The table of formats.
 #include "Importers.h"
+#include "ppcc/Basic/Diagnostics/Import.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"

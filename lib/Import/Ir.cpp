@@ -1,6 +1,7 @@
 // Reads the program from the text that ppcc-opt reads.
 #include "Importers.h"
 
+#include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/Loops.h"
 #include "ppcc/IR/Text.h"
 

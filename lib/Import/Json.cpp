@@ -6,6 +6,7 @@
 #include "JsonRows.h"
 #include "NodeTables.h"
 #include "Quote.h"
+#include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/Import/CostsFile.h"
 
 #include "ppcc/IR/Calls.h"

@@ -5,6 +5,7 @@
 #include "JsonReader.h"
 #include "ppcc/Analysis/Activations.h"
 #include "ppcc/Analysis/ReceiveBuffers.h"
+#include "ppcc/Basic/Diagnostics/Import.h"
 
 namespace ppcc {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "JsonReader.h"
+#include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/IR/HeadChecks.h"
 
 namespace ppcc {

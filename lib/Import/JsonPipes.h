@@ -2,6 +2,8 @@
 #pragma once
 
 #include "JsonReader.h"
+#include "ppcc/Basic/Diagnostics/Import.h"
+#include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/IR/HeadChecks.h"
 
 namespace ppcc {

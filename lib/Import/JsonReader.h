@@ -4,6 +4,7 @@
 
 #include "JsonCursor.h"
 #include "ppcc/Basic/Diagnostics.h"
+#include "ppcc/Basic/Diagnostics/Import.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "JsonReader.h"
+#include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/HeadChecks.h"
 #include "ppcc/IR/Loops.h"
 

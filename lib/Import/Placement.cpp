@@ -1,6 +1,7 @@
 // Finds the placement, the pipes and the microbatches that actions imply.
 #include "Placement.h"
 
+#include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/HeadChecks.h"
 #include "ppcc/IR/Place.h"
 

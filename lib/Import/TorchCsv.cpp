@@ -7,6 +7,7 @@
 #include "Placement.h"
 #include "Quote.h"
 
+#include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/Place.h"
 
 #include "llvm/ADT/StringExtras.h"

@@ -1,5 +1,6 @@
 // Reads what profilers measured.
 #include "ppcc/Import/TraceFile.h"
+#include "ppcc/Basic/Diagnostics/Simulation.h"
 
 #include "JsonReader.h"
 

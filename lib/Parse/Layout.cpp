@@ -1,5 +1,6 @@
 // Reads the layers of each stage.
 #include "Lexing.h"
+#include "ppcc/Basic/Diagnostics/Syntax.h"
 #include "ppcc/Parse/Parser.h"
 
 #include "LayoutLexer.h"

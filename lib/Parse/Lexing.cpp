@@ -1,6 +1,7 @@
 #include "Lexing.h"
 
 #include "ScheduleLexer.h"
+#include "ppcc/Basic/Diagnostics/Syntax.h"
 
 #include "llvm/ADT/StringSwitch.h"
 

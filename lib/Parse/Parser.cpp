@@ -1,5 +1,7 @@
 // Runs the ANTLR parser and turns its tree into ours.
 #include "ppcc/Parse/Parser.h"
+#include "ppcc/Basic/Diagnostics/Files.h"
+#include "ppcc/Basic/Diagnostics/Syntax.h"
 
 #include "Lexing.h"
 #include "ScheduleLexer.h"

@@ -2,6 +2,7 @@
 
 #include "ScheduleLexer.h"
 #include "ScheduleParser.h"
+#include "ppcc/Basic/Diagnostics/Syntax.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -1,5 +1,6 @@
 // Runs passes one after another.
 #include "ppcc/Pass/PassManager.h"
+#include "ppcc/Basic/Diagnostics/Pass.h"
 
 #include "ppcc/IR/Loops.h"
 

@@ -1,5 +1,6 @@
 // Pipelines as text: `verify,inject-comm{order=sweep},verify`.
 #include "ppcc/Pass/PipelineParser.h"
+#include "ppcc/Basic/Diagnostics/Pass.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/BitVector.h"

@@ -1,6 +1,8 @@
 // Divides the numbers of microbatches into ranges about which one thing can be
 // proven, or that are small enough to look at each number.
 #include "ppcc/Prove/Prove.h"
+#include "ppcc/Basic/Diagnostics/Instance.h"
+#include "ppcc/Basic/Diagnostics/Prove.h"
 
 #include "Fit.h"
 #include "ppcc/Analysis/Activations.h"

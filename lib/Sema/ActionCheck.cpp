@@ -1,5 +1,6 @@
 #include "ActionCheck.h"
 
+#include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/IR/HeadChecks.h"
 #include "ppcc/Support/Suggest.h"
 

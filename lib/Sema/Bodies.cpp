@@ -1,4 +1,5 @@
 #include "Bodies.h"
+#include "ppcc/Basic/Diagnostics/Sema.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

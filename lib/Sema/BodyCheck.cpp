@@ -1,5 +1,7 @@
 #include "BodyCheck.h"
 
+#include "ppcc/Basic/Diagnostics/Sema.h"
+#include "ppcc/Basic/Diagnostics/Syntax.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -5,6 +5,8 @@
 #include "RuleCheck.h"
 #include "ScheduleCheck.h"
 #include "SectionCheck.h"
+#include "ppcc/Basic/Diagnostics/Instance.h"
+#include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/StringExtras.h"

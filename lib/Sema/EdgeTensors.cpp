@@ -1,4 +1,6 @@
 #include "EdgeTensors.h"
+#include "ppcc/Basic/Diagnostics/Instance.h"
+#include "ppcc/Basic/Diagnostics/Sema.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -1,5 +1,6 @@
 #include "ppcc/Sema/Evaluator.h"
 
+#include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Support/CheckedInt.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -1,6 +1,7 @@
 // Evaluates the stage graph of a schedule.
 #include "GraphBuilder.h"
 
+#include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Sema/Walk.h"
 
 #include "llvm/ADT/STLExtras.h"

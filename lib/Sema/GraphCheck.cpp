@@ -2,6 +2,8 @@
 #include "GraphCheck.h"
 
 #include "Bodies.h"
+#include "ppcc/Basic/Diagnostics/Instance.h"
+#include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/IR/NodeGraphs.h"
 #include "ppcc/Support/Suggest.h"
 

@@ -1,6 +1,8 @@
 #include "HeadCheck.h"
 
 #include "BodyCheck.h"
+#include "ppcc/Basic/Diagnostics/Sema.h"
+#include "ppcc/Basic/Diagnostics/Syntax.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ExprCheck.h"
+#include "ppcc/Basic/Diagnostics/Sema.h"
 
 namespace ppcc::sema {
 

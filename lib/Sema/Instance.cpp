@@ -3,6 +3,7 @@
 
 #include "EdgeTensors.h"
 #include "GraphBuilder.h"
+#include "ppcc/Basic/Diagnostics/Instance.h"
 
 #include "llvm/ADT/STLExtras.h"
 

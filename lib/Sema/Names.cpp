@@ -1,6 +1,7 @@
 #include "Names.h"
 
 #include "ExprCheck.h"
+#include "ppcc/Basic/Diagnostics/Sema.h"
 
 #include "llvm/ADT/STLExtras.h"
 

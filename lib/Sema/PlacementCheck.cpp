@@ -1,5 +1,6 @@
 #include "PlacementCheck.h"
 
+#include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;

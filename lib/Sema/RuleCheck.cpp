@@ -1,6 +1,7 @@
 #include "RuleCheck.h"
 
 #include "ActionCheck.h"
+#include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -7,6 +7,8 @@
 #include "RuleCheck.h"
 #include "SectionCheck.h"
 #include "Settings.h"
+#include "ppcc/Basic/Diagnostics/Instance.h"
+#include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -3,6 +3,8 @@
 #include "BodyCheck.h"
 #include "HeadCheck.h"
 #include "Settings.h"
+#include "ppcc/Basic/Diagnostics/Instance.h"
+#include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/IR/Tensors.h"
 #include "ppcc/Support/Suggest.h"
 

@@ -1,6 +1,7 @@
 // Checks the settings of `comm { }` against their table.
 #include "Settings.h"
 
+#include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -1,5 +1,6 @@
 // Memory against time.
 #include "ppcc/Synthesis/Sweep.h"
+#include "ppcc/Basic/Diagnostics/Synthesis.h"
 
 using namespace ppcc;
 

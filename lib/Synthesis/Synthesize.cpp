@@ -1,5 +1,8 @@
 // Leads a placement to a schedule.
 #include "ppcc/Synthesis/Synthesize.h"
+#include "ppcc/Basic/Diagnostics/Instance.h"
+#include "ppcc/Basic/Diagnostics/Simulation.h"
+#include "ppcc/Basic/Diagnostics/Synthesis.h"
 
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/Report.h"

@@ -1,6 +1,8 @@
 // Copies rows and places messages.
 #include "CommPlan.h"
 
+#include "ppcc/Basic/Diagnostics/Transforms.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/IR/Place.h"
 
 #include <variant>

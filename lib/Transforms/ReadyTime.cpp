@@ -15,6 +15,7 @@
 
 #include "ppcc/Analysis/Dependences.h"
 #include "ppcc/Analysis/Makespan.h"
+#include "ppcc/Basic/Diagnostics/Transforms.h"
 #include "ppcc/IR/Place.h"
 
 #include <queue>

@@ -1,6 +1,7 @@
 // Checks that no more receives of an edge wait for their readers than asked
 // for.
 #include "Report.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/BitVector.h"

@@ -1,6 +1,7 @@
 // Checks that all members of a collective join it, in one order on every rank.
 #include "Report.h"
 #include "ppcc/Analysis/WaitCycle.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/STLExtras.h"

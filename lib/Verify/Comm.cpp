@@ -1,6 +1,7 @@
 // Checks that each edge between ranks has one send and one receive a
 // microbatch, in place.
 #include "Report.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/STLExtras.h"

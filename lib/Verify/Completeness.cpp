@@ -1,5 +1,6 @@
 // Checks that each stage does its work exactly once for each microbatch.
 #include "Report.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/DenseMap.h"

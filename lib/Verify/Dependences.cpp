@@ -3,6 +3,7 @@
 #include "Report.h"
 #include "ppcc/Analysis/EventGraph.h"
 #include "ppcc/Analysis/WaitCycle.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;

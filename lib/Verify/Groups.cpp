@@ -2,6 +2,7 @@
 // compute actions or messages.
 #include "Report.h"
 #include "ppcc/Analysis/Dependences.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;

@@ -3,6 +3,7 @@
 #include "Matching.h"
 
 #include "Report.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/IR/Calls.h"
 #include "ppcc/Verify/Passes.h"
 

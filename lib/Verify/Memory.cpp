@@ -1,6 +1,7 @@
 // Checks that no rank holds more memory than it may.
 #include "Report.h"
 #include "ppcc/Analysis/MemoryCurve.h"
+#include "ppcc/Basic/Diagnostics/Simulation.h"
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/StringExtras.h"

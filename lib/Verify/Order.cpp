@@ -2,6 +2,7 @@
 // it needs.
 #include "Report.h"
 #include "ppcc/Analysis/ProgramIndex.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;

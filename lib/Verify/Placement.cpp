@@ -1,5 +1,6 @@
 // Checks that each action is on the rank that hosts its stage.
 #include "Report.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/DenseSet.h"

@@ -2,6 +2,7 @@
 // exchange messages.
 #include "Report.h"
 #include "ppcc/Analysis/RankPairs.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/STLExtras.h"

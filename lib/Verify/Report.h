@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ppcc/Analysis/Analyses.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/IR/Place.h"
 #include "ppcc/Pass/Pass.h"
 

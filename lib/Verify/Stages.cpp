@@ -1,5 +1,6 @@
 // Checks that no stage stands apart from the others of its pipe.
 #include "Report.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/BitVector.h"

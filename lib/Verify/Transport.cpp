@@ -1,6 +1,7 @@
 // Checks that no rank waits for itself on a transport, and explains the
 // shortest circle of waits where one does.
 #include "ppcc/IR/Transport.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "Matching.h"
 #include "Report.h"
 #include "ppcc/Analysis/Dependences.h"

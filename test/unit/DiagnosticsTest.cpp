@@ -1,5 +1,8 @@
 // Diagnostics as they are counted and as they are written.
 #include "ppcc/Basic/Diagnostics.h"
+#include "ppcc/Basic/Diagnostics/Files.h"
+#include "ppcc/Basic/Diagnostics/Instance.h"
+#include "ppcc/Basic/Diagnostics/Sema.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/VirtualFileSystem.h"
@@ -190,7 +193,7 @@ TEST(DiagnosticEngine, countsEverythingAndShowsUpToTheLimit) {
 TEST(DiagnosticTable, codesAndNamesAreDistinct) {
   std::set<StringRef> codes, names;
   for (const DiagInfo &info : diagTable()) {
-    EXPECT_EQ(&info, &diagTable()[info.id]);
+    EXPECT_EQ(&info, &diagInfo(info.id));
     EXPECT_TRUE(codes.insert(info.code).second) << info.code.str();
     EXPECT_TRUE(names.insert(info.name).second) << info.name.str();
     EXPECT_EQ(info.code.size(), 5u);

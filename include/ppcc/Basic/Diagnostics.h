@@ -17,21 +17,31 @@ namespace ppcc {
 enum class Severity : uint8_t { Warning, Error };
 
 namespace diag {
-enum Id : uint16_t {
-#define DIAG(Name, Code, Severity, Text, Hint) Name,
-#include "ppcc/Basic/Diagnostics.def"
-#undef DIAG
-};
+/// A diagnostic, by the number of its code. The headers in Diagnostics/ name
+/// those of a phase, so that a new one is news to that phase only.
+enum Id : uint16_t {};
+
+/// The id of a code like "E0301".
+consteval Id idOf(const char (&code)[6]) {
+  uint16_t number = 0;
+  for (int i = 1; i != 5; ++i)
+    number = uint16_t(number * 10 + (code[i] - '0'));
+  return Id(number);
+}
+
 /// The format string of each diagnostic, known at compile time so that its
 /// arguments are checked.
 template <Id id> struct Text;
-#define DIAG(Name, Code, Severity, Message, Hint)                              \
+} // namespace diag
+
+/// Declares the id of a line of a table and its text.
+#define PPCC_DECLARE_DIAG(Name, Code, Severity, Message, Hint)                 \
+  namespace ppcc::diag {                                                       \
+  inline constexpr Id Name = idOf(#Code);                                      \
   template <> struct Text<Name> {                                              \
     static constexpr const char value[] = Message;                             \
-  };
-#include "ppcc/Basic/Diagnostics.def"
-#undef DIAG
-} // namespace diag
+  };                                                                           \
+  }
 
 /// A row of the diagnostics table.
 struct DiagInfo {
@@ -43,8 +53,10 @@ struct DiagInfo {
   llvm::StringRef hint; ///< What the user can do.
 };
 
-/// All diagnostics, by id.
+/// All diagnostics, in the order of the phases.
 llvm::ArrayRef<DiagInfo> diagTable();
+/// The row of `id`.
+const DiagInfo &diagInfo(diag::Id id);
 
 /// Where a diagnostic points: a range of a source file or, when that file
 /// cannot be shown, words.
@@ -71,7 +83,7 @@ struct Diagnostic {
   std::string message;
   llvm::SmallVector<Note, 2> notes;
 
-  const DiagInfo &info() const { return diagTable()[id]; }
+  const DiagInfo &info() const { return diagInfo(id); }
 };
 
 /// Takes diagnostics in, counts them, and hands each on when it is complete.
@@ -137,7 +149,7 @@ public:
 
 private:
   bool shows(diag::Id id) const {
-    return diagTable()[id].severity != Severity::Error || errors < maxErrors;
+    return diagInfo(id).severity != Severity::Error || errors < maxErrors;
   }
   void take(Diagnostic diagnostic);
 
