@@ -1,8 +1,10 @@
 // Writes the program as C++ data for the engine, see docs/runtime.md.
+#include "Digest.h"
 #include "Emitters.h"
 #include "FlatFacts.h"
 #include "Writer.h"
 #include "ppcc/Analysis/Activations.h"
+#include "ppcc/Runtime/Program.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -12,9 +14,6 @@ using llvm::StringRef;
 
 namespace {
 
-/// The layout that include/ppcc/Runtime/Program.h has; the file that is written
-/// refuses to compile with another.
-constexpr uint32_t abiNumber = 3;
 /// Compilers take a second for 10^5 structs, and a third of that for as many
 /// rows in a string.
 constexpr size_t maxReadableRows = 50'000;
@@ -70,7 +69,7 @@ public:
         [&](RankPair pair) { braces({pair.low.value, pair.high.value}); },
         rowsPerLine);
     put("\nconstexpr Program program = {");
-    numbers({abiNumber, program.numRanks()});
+    numbers({rt::abiNumber, program.numRanks()});
     put(", ");
     literal(program.name());
     // The data has a namespace of its own, so that the symbol can be any.
@@ -78,8 +77,9 @@ public:
         program.pipes().empty() ? "{}, " : "pipes, ", "phases, ",
         program.files().empty() ? "{}, " : "files, ", "sites, ",
         program.ranksBegun() == 0 ? "{}, " : "ranks, ",
-        program.preconnect().empty() ? "{}" : "preconnect",
-        "};\n\n} // namespace ppcc_data\n\nextern \"C\" {\nextern const "
+        program.preconnect().empty() ? "{}, " : "preconnect, ");
+    literal(digestOf(facts.program));
+    put("};\n\n} // namespace ppcc_data\n\nextern \"C\" {\nextern const "
         "ppcc::rt::Program ",
         symbol, ";\n}\nconst ppcc::rt::Program ", symbol,
         " = ppcc_data::program;\n");
@@ -156,7 +156,7 @@ private:
     put("// The program of a pipeline schedule, as data. Written by "
         "ppcc " PPCC_VERSION ".\n#include \"ppcc/Runtime/Program.h\"\n\n"
         "static_assert(ppcc::rt::abiNumber == ",
-        abiNumber,
+        rt::abiNumber,
         ", \"compile the schedule again, with the ppcc of these "
         "headers\");\n",
         packs ? "#ifdef __GNUC__\n"

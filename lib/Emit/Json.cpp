@@ -1,4 +1,5 @@
 // Writes the program as JSON, as docs/program-format.md describes it.
+#include "Digest.h"
 #include "Emitters.h"
 #include "FlatFacts.h"
 #include "JsonParts.h"
@@ -34,6 +35,7 @@ private:
     writer.object([&](JsonFields &params) { putParams(params, program); });
     fields("ranks", program.numRanks());
     fields("backward", program.hasBackward());
+    fields("digest", digestOf(facts.program));
     if (program.calls() != CallStyle::None)
       fields("calls", callStyleNames()[size_t(program.calls())]);
     fields.values("transports", program.provenUnder());

@@ -11,7 +11,7 @@ namespace ppcc::rt {
 
 /// The layout of the types below. It grows with every change to them; the
 /// engine refuses programs with another number.
-inline constexpr uint32_t abiNumber = 3;
+inline constexpr uint32_t abiNumber = 4;
 
 /// A read-only array that somebody else owns.
 template <class T> struct List {
@@ -230,6 +230,9 @@ struct Program {
   /// In this order connections are opened, before the first action; empty when
   /// nobody asked for an order.
   List<RankPair> preconnect;
+  /// What the compiler found for digestOf() (Digest.h); null when unknown. The
+  /// engine takes the digest of the rows that it has.
+  const char *digest = nullptr;
 
   /// Whether some message has a tensor whose shape its receiver learns with it
   /// only.

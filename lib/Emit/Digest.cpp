@@ -1,0 +1,77 @@
+#include "Digest.h"
+
+#include "ppcc/Runtime/Digest.h"
+
+using namespace ppcc;
+
+namespace {
+
+void digestPipe(rt::DigestBytes &bytes, const Pipe &pipe) {
+  auto ids = [&](const auto &list) {
+    bytes.list(list, [&](auto id) { bytes.numbers(id.value); });
+  };
+  bytes.numbers(pipe.firstMicrobatch, pipe.endMicrobatch());
+  ids(pipe.rankOfStage);
+  bytes.list(pipe.skipEdges, [&](auto edge) {
+    bytes.numbers(edge.first.value, edge.second.value);
+  });
+  ids(pipe.gaps);
+  bytes.numbers(pipe.slices);
+  bytes.list(pipe.tensors, [&](const EdgeTensors &edge) {
+    bytes.numbers(edge.from.value, edge.to.value, edge.needsShapes());
+    bytes.list(edge.tensors, [&](const Tensor &tensor) {
+      bytes.text(tensor.name);
+      bytes.text(elementTypeName(tensor.type));
+      bytes.list(tensor.dims);
+    });
+  });
+}
+
+void digestRows(rt::DigestBytes &bytes, const Program &program, RankId rank) {
+  bytes.numbers(program.size(rank));
+  auto column = [&](auto valueOf) {
+    bytes.column([&](auto put) {
+      for (ActionId row : program.rows(rank))
+        put(valueOf(program[row]));
+    });
+  };
+  column([](const Action &action) { return action.kind.value; });
+  column([](const Action &action) { return action.pipe.value; });
+  column([](const Action &action) { return action.stage.value; });
+  column([](const Action &action) { return action.microbatch; });
+  column([](const Action &action) {
+    return action.hasPeer() ? action.peer.value : ~0u;
+  });
+  bytes.column([&](auto put) {
+    uint32_t groups = 0;
+    for (RowRange item : program.items(rank)) {
+      uint32_t number = item.size() > 1 ? groups++ : ~0u;
+      for (size_t i = 0; i != item.size(); ++i)
+        put(number);
+    }
+  });
+}
+
+} // namespace
+
+std::string ppcc::digestOf(const Program &program) {
+  static constexpr const char *meetings[] = {"", "all", "replicas", "stages",
+                                             "outside"};
+  rt::DigestBytes bytes;
+  bytes.text("ppcc.digest.1");
+  bytes.numbers(program.numRanks(), program.hasBackward());
+  bytes.list(program.kinds().rows(), [&](const KindInfo &kind) {
+    bytes.text(kind.letters);
+    bytes.text(kindClassName(kind.kindClass));
+    bytes.text(meetings[size_t(kind.meeting)]);
+    bytes.list(kind.stages);
+  });
+  bytes.list(program.pipes(),
+             [&](const Pipe &pipe) { digestPipe(bytes, pipe); });
+  bytes.list(program.preconnect(), [&](RankPair pair) {
+    bytes.numbers(pair.low.value, pair.high.value);
+  });
+  for (RankId rank : program.ranks())
+    digestRows(bytes, program, rank);
+  return bytes.end();
+}

@@ -1,0 +1,14 @@
+// The digest of what all ranks of a program must agree on.
+#pragma once
+
+#include "ppcc/IR/Program.h"
+
+#include <string>
+
+namespace ppcc {
+
+/// As docs/program-format.md describes it, in hexadecimal digits. The program
+/// must be without loops. O(actions).
+std::string digestOf(const Program &program);
+
+} // namespace ppcc
