@@ -73,6 +73,11 @@ std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
       transports.push_back(*findTransport(name.text));
   if (!transports.empty())
     policy.transports = std::move(transports);
+  // Where ranks wait for their messages in a program's order, that by time is
+  // often not the best.
+  if (!request.order && !order && !hasMessages &&
+      !policy.transports.front().hasStreams())
+    policy.order = CommOrder::Best;
 
   Preconnect when = Preconnect::Auto;
   if (request.preconnect)
@@ -106,7 +111,7 @@ Pipeline CommPolicy::pipeline() const {
     add("verify");
   } else {
     if (order != CommOrder::None) {
-      addPass("inject-comm", injectComm({order, {}, prefetch, torch}));
+      addPass("inject-comm", injectComm({order, {}, prefetch, torch, transports}));
       add("verify");
     }
     if (fusion->fusion != Fusion::None) {

@@ -362,7 +362,8 @@ private:
       return best;
     if (!comm.order && !comm.fusion)
       for (const CommOrderInfo &info : commOrders())
-        if (info.order != CommOrder::None && offer(found.order, info.order))
+        if (info.order != CommOrder::None && info.order != CommOrder::Best &&
+            offer(found.order, info.order))
           return best;
     std::optional<CommOrder> with = best.comm;
     for (const Order &order : found.others)

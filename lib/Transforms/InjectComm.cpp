@@ -41,14 +41,59 @@ std::optional<CommOrder> ppcc::findCommOrder(llvm::StringRef name) {
   return std::nullopt;
 }
 
-std::optional<Program> ppcc::injectComm(const Program &program, CommOrder order,
+/// When `program` ends on the first of the transports; nothing when it does not
+/// on all.
+static std::optional<Time> endOf(const Program &program,
+                                 llvm::ArrayRef<Transport> transports) {
+  DiagnosticEngine quiet([](const Diagnostic &) {});
+  std::optional<Time> end;
+  if (!Analyses(program).messages().isInOrder())
+    return std::nullopt;
+  for (const Transport &transport : llvm::reverse(transports)) {
+    const TimedRun *run = Analyses(program).timedRun(transport, quiet);
+    if (!run)
+      return std::nullopt;
+    end = run->simulation.makespan;
+  }
+  return end;
+}
+
+static std::optional<Program> injectBest(const Program &program,
+                                         InjectCommOptions options,
+                                         DiagnosticEngine &diags,
+                                         SourceManager &sources) {
+  auto with = [&](CommOrder order) {
+    options.order = order;
+    return injectComm(program, options, diags, sources);
+  };
+  auto best = with(CommOrder::ReadyTime); // Ends first, if several do.
+  if (!best)
+    return std::nullopt;
+  std::optional<Time> end = endOf(*best, options.transports);
+  for (const CommOrderInfo &info : orders) {
+    if (!planOf[static_cast<size_t>(info.order)] ||
+        info.order == CommOrder::ReadyTime)
+      continue;
+    auto other = with(info.order);
+    if (!other)
+      continue;
+    auto value = endOf(*other, options.transports);
+    if (value && (!end || *value < *end)) {
+      end = value;
+      best = std::move(other);
+    }
+  }
+  return best;
+}
+
+std::optional<Program> ppcc::injectComm(const Program &program,
+                                        const InjectCommOptions &options,
                                         DiagnosticEngine &diags,
-                                        SourceManager &sources,
-                                        std::optional<Time> latency,
-                                        std::optional<uint32_t> prefetch,
-                                        std::optional<TorchTarget> torch) {
+                                        SourceManager &sources) {
   assert(program.ranksBegun() == program.numRanks());
-  PlanMessages planMessages = planOf[static_cast<size_t>(order)];
+  if (options.order == CommOrder::Best)
+    return injectBest(program, options, diags, sources);
+  PlanMessages planMessages = planOf[static_cast<size_t>(options.order)];
   if (!planMessages)
     return program;
   const ProgramIndex &index = Analyses(program).index();
@@ -56,12 +101,12 @@ std::optional<Program> ppcc::injectComm(const Program &program, CommOrder order,
   if (!result)
     return std::nullopt;
   Durations durations(program);
-  if (latency || !program.costs().hasMessageTimes())
-    durations.setLatency(latency.value_or(planLatency));
+  if (options.latency || !program.costs().hasMessageTimes())
+    durations.setLatency(options.latency.value_or(planLatency));
   CommWriter writer(program, *result);
   uint64_t messages = (result->size() - program.size()) / 2;
   CommPlan plan{program,  index, durations, writer, messages,
-                prefetch, torch, diags,     sources};
+                options.prefetch, options.torch, diags,     sources};
   if (!planMessages(plan))
     return std::nullopt;
   return program.withRows(std::move(*result));
@@ -71,7 +116,8 @@ namespace {
 
 class InjectComm final : public Pass {
 public:
-  explicit InjectComm(InjectCommOptions options) : options(options) {}
+  explicit InjectComm(InjectCommOptions options)
+      : options(std::move(options)) {}
 
   PassResult run(Program &program, PassContext &context) const override {
     if (options.order == CommOrder::None)
@@ -88,8 +134,7 @@ public:
 private:
   std::optional<Program> place(const Program &program,
                                PassContext &context) const {
-    return injectComm(program, options.order, context.diags, context.sources,
-                      options.latency, options.prefetch, options.torch);
+    return injectComm(program, options, context.diags, context.sources);
   }
 
   std::optional<Program> placeAround(const Followers &followers,
@@ -102,7 +147,7 @@ private:
   InjectCommOptions options;
 };
 
-constexpr PassOption<InjectCommOptions> optionTable[] = {
+const PassOption<InjectCommOptions> optionTable[] = {
     {{"order", orderNames + 1, "where messages are placed"},
      [](InjectCommOptions &options, llvm::StringRef value) {
        auto order = findCommOrder(value);
@@ -131,6 +176,10 @@ constexpr PassOption<InjectCommOptions> optionTable[] = {
          options.torch = TorchTarget{*version, /*fsdp=*/true};
        return version.has_value();
      }},
+    {{"transport", transportNameList(), "what the best order is for"},
+     [](InjectCommOptions &options, llvm::StringRef value) {
+       return findTransports(value, options.transports);
+     }},
 };
 
 } // namespace
@@ -140,5 +189,5 @@ PassFactory ppcc::injectComm() {
 }
 
 std::unique_ptr<Pass> ppcc::injectComm(InjectCommOptions options) {
-  return std::make_unique<InjectComm>(options);
+  return std::make_unique<InjectComm>(std::move(options));
 }

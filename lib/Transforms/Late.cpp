@@ -1,6 +1,8 @@
 // Places each receive just before its consumer, each send directly after its
-// producer.
+// producer. What a rank sends to another sooner is received sooner.
 #include "CommPlan.h"
+
+#include "ppcc/Analysis/EdgeIndex.h"
 
 using namespace ppcc;
 
@@ -9,7 +11,16 @@ namespace {
 class Late {
 public:
   explicit Late(CommPlan &plan)
-      : plan(plan), program(plan.program), writer(plan.writer) {}
+      : plan(plan), program(plan.program), writer(plan.writer),
+        edges(program, plan.index), sent(edges.lanes().size()),
+        received(edges.lanes().size()), turns(edges.size()) {
+    for (ActionId row : program.rows())
+      forEachMessage(program, plan.index, program[row],
+                     [&](uint8_t slotBit, StageId reader) {
+                       if (consumer(program[row], slotBit, reader))
+                         enqueue({row, reader, slotBit});
+                     });
+  }
 
   void run() {
     for (RankId i : program.ranks())
@@ -26,6 +37,39 @@ public:
   }
 
 private:
+  struct Sent {
+    ActionId producer;
+    StageId reader;
+    uint8_t slotBit;
+  };
+
+  Message messageOf(const Action &producer, uint8_t slotBit,
+                    StageId reader) const {
+    return *edges.find(producer.pipe, producer.stage, reader,
+                       producer.microbatch, slotBit);
+  }
+
+  /// Puts a message, if it is the first of its number, behind those that its
+  /// rank sends the same way before.
+  void enqueue(Sent one) {
+    Action producer = program[one.producer];
+    if (plan.index.definer(producer.pipe, producer.stage, producer.microbatch,
+                           one.slotBit) != one.producer)
+      return;
+    Message message = messageOf(producer, one.slotBit, one.reader);
+    sent[message.lane].push_back(one);
+    turns[message.number] = static_cast<uint32_t>(sent[message.lane].size());
+  }
+
+  /// Receives what comes on the lane up to the message.
+  void receiveUpTo(Message message) {
+    for (uint32_t &next = received[message.lane]; next < turns[message.number];
+         ++next) {
+      const Sent &one = sent[message.lane][next];
+      writer.receive(program[one.producer], one.slotBit, one.reader);
+    }
+  }
+
   /// The row that receives what `reader` reads, if it is on the reader's rank.
   std::optional<ActionId> consumer(const Action &producer, uint8_t slotBit,
                                    StageId reader) const {
@@ -47,7 +91,7 @@ private:
             plan.index.definer(action.pipe, source, action.microbatch, slotBit);
         if (from && program.rankOfStage(action.pipe, source) != rank &&
             consumer(program[*from], slotBit, action.stage) == row)
-          writer.receive(program[*from], slotBit, action.stage);
+          receiveUpTo(messageOf(program[*from], slotBit, action.stage));
       }
     });
   }
@@ -75,6 +119,10 @@ private:
   CommPlan &plan;
   const Program &program;
   CommWriter &writer;
+  EdgeIndex edges;
+  std::vector<std::vector<Sent>> sent; ///< By lane, in order.
+  std::vector<uint32_t> received;      ///< By lane: how many of these.
+  std::vector<uint32_t> turns; ///< By message: how many are sent with it.
 };
 
 } // namespace

@@ -168,8 +168,8 @@ private:
                               llvm::StringRef order) {
     Program program = c.program;
     program.editHead().costs = modelOf(scenario.plan, program);
-    program = *injectComm(program, *findCommOrder(order), session.diags,
-                          session.sources, std::nullopt, prefetch);
+    program = *injectComm(program, {*findCommOrder(order), {}, prefetch},
+                          session.diags, session.sources);
     program.editHead().costs = modelOf(scenario.run, program);
     ProgramIndex index(program);
     Durations durations(program);

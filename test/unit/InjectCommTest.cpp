@@ -24,7 +24,7 @@ Injected inject(const Program &program, CommOrder order = CommOrder::Sweep) {
     result.errors.push_back(
         fmt::format("{}: {}", diagnostic.info().code, diagnostic.message));
   });
-  result.program = injectComm(program, order, diags, sources);
+  result.program = injectComm(program, {order}, diags, sources);
   return result;
 }
 

@@ -13,7 +13,7 @@ inline Program injected(const Program &program, llvm::StringRef order) {
   SourceManager sources(llvm::vfs::getRealFileSystem());
   DiagnosticEngine diags(
       [](const Diagnostic &found) { ADD_FAILURE() << found.message; });
-  return *injectComm(program, *findCommOrder(order), diags, sources);
+  return *injectComm(program, {*findCommOrder(order)}, diags, sources);
 }
 
 } // namespace ppcc

@@ -17,8 +17,8 @@ Program readyTime(const Program &program, std::optional<uint32_t> prefetch) {
   SourceManager sources(llvm::vfs::getRealFileSystem());
   DiagnosticEngine diags(
       [](const Diagnostic &found) { ADD_FAILURE() << found.message; });
-  return *injectComm(program, CommOrder::ReadyTime, diags, sources,
-                     std::nullopt, prefetch);
+  return *injectComm(program, {CommOrder::ReadyTime, {}, prefetch}, diags,
+                     sources);
 }
 
 /// Runs each list strictly in order, the two ends of a message at one moment:

@@ -19,7 +19,7 @@ Program inject(const Program &program, CommOrder order,
   SourceManager sources(llvm::vfs::getRealFileSystem());
   DiagnosticEngine diags(
       [](const Diagnostic &found) { ADD_FAILURE() << found.message; });
-  return *injectComm(program, order, diags, sources, std::nullopt, prefetch);
+  return *injectComm(program, {order, {}, prefetch}, diags, sources);
 }
 
 /// A receive as the slow count sees it.

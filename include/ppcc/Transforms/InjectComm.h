@@ -3,6 +3,7 @@
 
 #include "ppcc/Analysis/TorchSteps.h"
 #include "ppcc/Basic/Diagnostics.h"
+#include "ppcc/IR/Transport.h"
 #include "ppcc/Pass/PassOptions.h"
 
 namespace ppcc {
@@ -27,32 +28,35 @@ llvm::ArrayRef<CommOrderInfo> commOrders();
 /// The order called `name`.
 std::optional<CommOrder> findCommOrder(llvm::StringRef name);
 
+/// How messages are placed: the options of the pass.
+struct InjectCommOptions {
+  CommOrder order = CommOrder::ReadyTime;
+  std::optional<Time> latency; ///< Of a message; else what the costs say.
+  std::optional<uint32_t> prefetch;
+  std::optional<TorchTarget> torch;
+  /// That the best order is for.
+  std::vector<Transport> transports{*findTransport("stream")};
+};
+
 /// `program` with its messages: for each result that a stage on another rank
 /// reads, a send on the rank of the stage that makes it and a receive on the
 /// rank of each reader. Orders that plan with time take a message to last
 /// `latency`, else what the costs of the program say. At most `prefetch`
 /// receives of an edge stand before the actions or groups that read them. In a
-/// sweep the steps of `torch`, if given, take turns of their own. A
-/// message carries the site of its producer; a send has the producer's phase, a
-/// receive that of the row before which it is placed. Nothing, after a
+/// sweep the steps of `torch`, if given, take turns of their own. The best
+/// order is that of the others with the least makespan on the first of the
+/// transports, of those that reach their end on all; the default one when none
+/// does. A message carries the site of its producer; a send has the producer's
+/// phase, a receive that of the row before which it is placed. Nothing, after a
 /// diagnostic, when the program has communication already or waits for itself.
-/// O(actions + messages).
-std::optional<Program>
-injectComm(const Program &program, CommOrder order, DiagnosticEngine &diags,
-           SourceManager &sources, std::optional<Time> latency = std::nullopt,
-           std::optional<uint32_t> prefetch = std::nullopt,
-           std::optional<TorchTarget> torch = std::nullopt);
+/// O(actions + messages), for each transport when it is the best.
+std::optional<Program> injectComm(const Program &program,
+                                  const InjectCommOptions &options,
+                                  DiagnosticEngine &diags,
+                                  SourceManager &sources);
 
-/// The arguments of injectComm(), by the options of the pass.
-struct InjectCommOptions {
-  CommOrder order = CommOrder::ReadyTime;
-  std::optional<Time> latency;
-  std::optional<uint32_t> prefetch;
-  std::optional<TorchTarget> torch;
-};
-
-/// The pass `inject-comm`, with the options `order`, `latency`, `prefetch` and
-/// `torch-fsdp`.
+/// The pass `inject-comm`, with the options `order`, `latency`, `prefetch`,
+/// `torch-fsdp` and `transport`.
 PassFactory injectComm();
 std::unique_ptr<Pass> injectComm(InjectCommOptions options);
 
