@@ -1,6 +1,5 @@
 // `ppcc synthesize`: the best order for a placement, as a schedule.
-#include "Options.h"
-#include "ppcc/Driver/Output.h"
+#include "ProofText.h"
 #include "ppcc/Support/Printable.h"
 #include "ppcc/Synthesis/Sweep.h"
 
@@ -67,6 +66,10 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
                 "So many million actions are simulated at most");
   parser.flag("--fused-backward", options.asked.fusedBackward,
               "Let B compute both gradients at once, instead of I and W");
+  parser.value("--for", "NAME", options.asked.free,
+               "Look for an order that does for every number of microbatches, "
+               "the parameter of this name, mostly M; the figures are about the "
+               "number that -D gives it");
   parser.each("--from", "SCHEDULE", options.asked.from,
               "Begin with the order of this schedule, beside those of the "
               "library");
@@ -137,6 +140,21 @@ void printJson(const Synthesized &found, raw_ostream &out) {
                        : "none");
     if (!found.origin.empty())
       json.attribute("origin", found.origin);
+    if (found.proof) {
+      json.attribute("for", "M");
+      json.attribute("least", found.least);
+      json.attribute("microbatches", found.told);
+      json.attributeArray("formulas", [&] {
+        for (const ProvenRange &range : found.proof->ranges)
+          if (!range.to && range.verdict == Verdict::Right)
+            json.object([&] {
+              json.attribute("modulus", range.modulus);
+              json.attribute("residue", range.residue);
+              json.attribute("from", range.from);
+              writeFormula(json, "makespan", range.makespan);
+            });
+      });
+    }
     json.attribute("evaluations", found.evaluations);
     raw("seconds", fmt::format("{:.6f}", found.seconds));
     json.attribute("schedule", found.text);
@@ -150,6 +168,16 @@ void printWords(const Synthesized &found, Objective objective,
   for (decimal::Sum memory : found.peakMemory)
     peak = std::max(peak, memory);
   bool isSpan = objective == Objective::Span;
+  if (found.proof) {
+    err << fmt::format("proven for every M from {} on, on {}\n", found.least,
+                       llvm::join(found.proof->transports, ", "));
+    for (const ProvenRange &range : found.proof->ranges)
+      if (!range.to && range.makespan)
+        err << fmt::format("makespan {} for M = {}\n",
+                           formulaText(range.makespan, "M"),
+                           numbersText(range));
+    err << fmt::format("at M = {}: ", found.told);
+  }
   err << (isSpan ? "longest span " : "makespan ")
       << cost::format(found.value);
   if (isSpan)
@@ -225,6 +253,8 @@ int ppcc::runSynthesize(llvm::ArrayRef<const char *> args,
     return parser.wrong("no placement: --placement=linear is the usual one",
                         err);
   SynthesisRequest &asked = options.asked;
+  if (!asked.free.empty() && !options.limits.empty())
+    return parser.wrong("--for and --sweep exclude each other", err);
   asked.request = options.request;
   if (options.effort)
     asked.budget = *options.effort * effortUnit;

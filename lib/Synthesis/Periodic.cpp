@@ -241,9 +241,9 @@ void synthesis::searchPeriodic(Pool &pool) {
         kept.pop_back();
     }
     if (!screens)
-      pool.offer(order, *value);
+      pool.offer(order, *value, &policy);
     else if (isGood || *value <= kept.front().value + kept.front().value / 200)
       if (auto full = pool.decode(policy, order))
-        pool.offer(order, *full);
+        pool.offer(order, *full, &policy);
   }
 }

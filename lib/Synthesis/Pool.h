@@ -29,8 +29,9 @@ public:
     actions += problem.numActions;
     return runner.run(order);
   }
-  /// Keeps it when it is among the best that differ in value.
-  void offer(const Order &order, Time value);
+  /// Keeps it when it is among the best that differ in value, and the policy
+  /// that made it is accepted.
+  void offer(const Order &order, Time value, const Policy *policy = nullptr);
 
   struct Entry {
     Time value;

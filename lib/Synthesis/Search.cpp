@@ -11,22 +11,24 @@ std::optional<Time> Pool::decode(const Policy &policy, Order &order) {
   return isDone ? run(order) : std::nullopt;
 }
 
-void Pool::offer(const Order &order, Time value) {
+void Pool::offer(const Order &order, Time value, const Policy *policy) {
   constexpr size_t most = 8;
-  if (!best || value < best->value) {
-    best = Entry{value, order};
-    if (options.onBest)
-      options.onBest(value, evaluations);
-  }
   auto place = llvm::lower_bound(others, value, [](const Entry &entry, Time v) {
     return entry.value < v;
   });
   if (place - others.begin() >= ptrdiff_t(most) ||
       (place != others.end() && place->value == value))
     return;
+  if (policy && options.accepts && !options.accepts(*policy))
+    return;
   others.insert(place, {value, order});
   if (others.size() > most)
     others.pop_back();
+  if (!best || value < best->value) {
+    best = Entry{value, order};
+    if (options.onBest)
+      options.onBest(value, evaluations);
+  }
 }
 
 /// The number of a greedy policy's choices, in the order of these tables.
@@ -81,8 +83,9 @@ void synthesis::searchGreedy(Pool &pool) {
     if (i >= usual && pool.actions > end)
       return;
     size_t number = i < usual ? i : (i - usual) * stride % all;
-    if (auto value = pool.decode(greedyPolicy(problem, number), order))
-      pool.offer(order, *value);
+    Policy policy = greedyPolicy(problem, number);
+    if (auto value = pool.decode(policy, order))
+      pool.offer(order, *value, &policy);
   }
 }
 

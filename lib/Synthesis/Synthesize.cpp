@@ -12,6 +12,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
+#include <map>
+
 using namespace ppcc;
 using namespace ppcc::synthesis;
 using llvm::StringRef;
@@ -33,19 +35,7 @@ public:
 
   std::optional<Synthesized> run() {
     auto begin = std::chrono::steady_clock::now();
-    if (!readPlacement() || !isInScope())
-      return std::nullopt;
-    Durations durations(program);
-    Workload load =
-        Workload::of(program, durations,
-                     asked.fusedBackward ? Workload::Backward::Fused
-                                         : Workload::Backward::Split);
-    if (!fits(load))
-      return std::nullopt;
-    Problem problem(load, asked.objective);
-    if (!hasRoom(problem) || !readFrom(problem))
-      return std::nullopt;
-    auto result = find(problem);
+    auto result = asked.free.empty() ? findOne() : findForAll();
     if (result) {
       std::chrono::duration<double> took =
           std::chrono::steady_clock::now() - begin;
@@ -55,6 +45,40 @@ public:
   }
 
 private:
+  /// A placement with its work.
+  struct Instance {
+    Instance(Program given, const SynthesisRequest &asked)
+        : program(std::move(given)), durations(program),
+          load(Workload::of(program, durations,
+                            asked.fusedBackward ? Workload::Backward::Fused
+                                                : Workload::Backward::Split)),
+          problem(load, asked.objective) {}
+
+    Program program;
+    Durations durations;
+    Workload load;
+    Problem problem;
+  };
+
+  std::optional<Synthesized> findOne() {
+    auto instance = readInstance(asked.request.params);
+    if (!instance || !readFrom(instance->problem))
+      return std::nullopt;
+    return find(instance->problem);
+  }
+
+  /// The placement with these parameters; null after a report.
+  std::unique_ptr<Instance>
+  readInstance(const std::vector<sema::ParamValue> &params) {
+    if (!readPlacement(params) || !isInScope())
+      return nullptr;
+    Durations durations(program);
+    if (!fits(Workload::of(program, durations)))
+      return nullptr;
+    auto instance = std::make_unique<Instance>(program, asked);
+    return hasRoom(instance->problem) ? std::move(instance) : nullptr;
+  }
+
   // ---- The placement ----
 
   /// `loop:2` as the language writes it, or nothing for a file.
@@ -68,8 +92,9 @@ private:
     return std::nullopt;
   }
 
-  bool readPlacement() {
+  bool readPlacement(const std::vector<sema::ParamValue> &params) {
     Request request = asked.request;
+    request.params = params;
     request.until = Request::Until::Expanded;
     if (auto placement = namedPlacement(request.input)) {
       request.input = "<placement>.pp";
@@ -389,13 +414,20 @@ private:
     if (!result.compiled) // Safe in no way: says why.
       result.compiled =
           compileText(write(program, problem, result.order, head), session);
-    if (!result.compiled)
+    if (!result.compiled || !tell(problem, result))
       return std::nullopt;
+    head.comment = commentOf(result);
+    result.text = write(program, problem, result.order, head);
+    return result;
+  }
+
+  /// Fills in what the compiled program takes and holds.
+  bool tell(const Problem &problem, Synthesized &result) {
     const Program &compiled = result.compiled.program;
     const TimedRun *timed = Analyses(compiled).timedRun(
         result.compiled.comm.transports.front(), session.diags);
     if (!timed)
-      return std::nullopt;
+      return false;
     Report report = reportOf(compiled, *timed);
     result.makespan = report.makespan;
     for (const RankReport &rank : report.ranks) {
@@ -405,8 +437,179 @@ private:
     result.value =
         asked.objective == Objective::Span ? result.span : result.makespan;
     result.bound = problem.bound;
+    return true;
+  }
+
+  // ---- Every number of microbatches ----
+
+  /// An order that goes on, what it takes, and its proof.
+  struct Way {
+    std::vector<Growth> growths; ///< By remainder.
+    Time value = 0, growth = 0;  ///< On average; of a period, over all.
+    Proof proof;
+    int64_t least = 1; ///< From there on it is right.
+
+    /// In the long run first.
+    bool operator<(const Way &other) const {
+      decimal::Sum mine = growths.size(), its = other.growths.size();
+      return std::pair(growth * its * its, value) <
+             std::pair(other.growth * mine * mine, other.value);
+    }
+  };
+  static constexpr int64_t longestPeriod = 4;
+
+  std::optional<Synthesized> findForAll() {
+    auto given = llvm::find_if(asked.request.params, [&](const auto &value) {
+      return value.name == asked.free;
+    });
+    int64_t told = 0;
+    if (given != asked.request.params.end() &&
+        StringRef(given->value).getAsInteger(10, told))
+      told = 0;
+    if (!at(std::max<int64_t>(told, 1)))
+      return std::nullopt;
+    if (program.pipes().size() > 1) {
+      refuse("it has several pipes");
+      return std::nullopt;
+    }
+    // From so many on, policies have mostly found their pace.
+    constexpr int tries = 2;
+    int64_t from = std::max<int64_t>({told, program.numRanks() * 6, 24});
+    for (int i = 0; i != tries; ++i, from *= 2)
+      if (auto way = wayFrom(from))
+        return tell(*way, told);
+    refuse("no order was found that goes on in one way" +
+           (whyNot.empty() ? "" : " and is proven: " + whyNot));
+    return std::nullopt;
+  }
+
+  /// The placement with so many microbatches, made once.
+  const Instance *at(int64_t microbatches) {
+    auto [place, isNew] = instances.try_emplace(microbatches);
+    if (isNew) {
+      std::vector<sema::ParamValue> params = asked.request.params;
+      llvm::erase_if(params, [&](const auto &value) {
+        return value.name == asked.free;
+      });
+      params.push_back({asked.free, std::to_string(microbatches)});
+      place->second = readInstance(params);
+    }
+    return place->second.get();
+  }
+
+  /// The best that is proven of what policies make of `from` microbatches and
+  /// the next few.
+  std::optional<Way> wayFrom(int64_t from) {
+    const Instance *first = at(from);
+    if (!first)
+      return std::nullopt;
+    std::optional<Way> best;
+    unsigned proofs = 0;
+    constexpr unsigned mostProofs = 50;
+    SearchOptions options;
+    options.stop = asked.stop;
+    options.budget = asked.budget.value_or(defaultBudget);
+    options.refines = false;
+    options.accepts = [&](const Policy &policy) {
+      actions += first->problem.numActions * 4;
+      auto way = growthOf(policy, from);
+      if (!way || (best && !(*way < *best)) || proofs++ == mostProofs ||
+          !prove(*way))
+        return false;
+      best = std::move(way);
+      return true;
+    };
+    Found found = search(first->problem, {}, options);
+    evaluations += found.evaluations;
+    actions += found.actions;
+    return best;
+  }
+
+  /// How a policy goes on, with the shortest period that does.
+  std::optional<Way> growthOf(const Policy &policy, int64_t from) {
+    auto run = [&](int64_t microbatches, Order &order) -> std::optional<Time> {
+      const Instance *instance = at(microbatches);
+      if (!instance || !Decoder(instance->problem).run(policy, order))
+        return std::nullopt;
+      return Runner(instance->problem).run(order);
+    };
+    for (int64_t period = 1; period <= longestPeriod; ++period) {
+      Way way;
+      for (int64_t rest = 0; rest != period; ++rest) {
+        int64_t m = from + (rest + period - from % period) % period;
+        Order order, longer;
+        auto value = run(m, order), other = run(m + period, longer);
+        if (!value || !other)
+          return std::nullopt;
+        way.value += *value;
+        way.growth += *other - *value;
+        way.growths.push_back(
+            {&at(m)->problem, m, std::move(order), std::move(longer)});
+      }
+      way.value /= period;
+      if (auto family =
+              writeFamily(program, way.growths, headOf(std::nullopt))) {
+        way.least = family->least;
+        return way;
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// Whether it is right from some number on, which then is its least. That
+  /// ranks keep to their limits is seen to where it is written.
+  bool prove(Way &way) {
+    WrittenHead head = headOf(std::nullopt);
+    head.hasLimits = false;
+    while (true) {
+      Session quiet(&session.sources.fileSystem());
+      ProveRequest request;
+      request.compile = requestOf(
+          writeFamily(program, way.growths, head, way.least)->text, quiet);
+      llvm::erase_if(request.compile.costs.settings, isLimit);
+      std::string misuse;
+      auto proof = ppcc::prove(request, quiet, misuse);
+      if (!proof)
+        return false;
+      if (proof->isRight()) {
+        way.proof = std::move(*proof);
+        return true;
+      }
+      for (const ProvenRange &range : proof->ranges) {
+        if (range.verdict == Verdict::Right ||
+            range.verdict == Verdict::Excluded)
+          continue;
+        if (!range.to) {
+          whyNot = range.reason;
+          return false;
+        }
+        way.least = std::max(way.least, *range.to + 1);
+      }
+    }
+  }
+
+  static bool isLimit(const std::string &setting) {
+    return StringRef(setting).starts_with("limit") ||
+           StringRef(setting).starts_with("memory.limit");
+  }
+
+  std::optional<Synthesized> tell(const Way &way, int64_t told) {
+    Synthesized result;
+    result.proof = way.proof;
+    result.least = way.least;
+    result.told =
+        std::max(told ? told : way.growths.front().microbatches, way.least);
+    const Instance *instance = at(result.told);
+    WrittenHead head = headOf(std::nullopt);
+    result.text = writeFamily(program, way.growths, head, way.least)->text;
+    result.compiled = compileText(result.text, session,
+                                  {{"M", std::to_string(result.told)}});
+    if (!instance || !result.compiled || !tell(instance->problem, result))
+      return std::nullopt;
     head.comment = commentOf(result);
-    result.text = write(program, problem, result.order, head);
+    result.text = writeFamily(program, way.growths, head, way.least)->text;
+    result.evaluations = evaluations;
+    result.actions = actions;
     return result;
   }
 
@@ -421,7 +624,8 @@ private:
     return head;
   }
 
-  Compiled compileText(const std::string &text, Session &to) const {
+  /// To compile a text that was found.
+  Request requestOf(const std::string &text, Session &to) const {
     Request request = asked.request;
     request.input = "<found>.pp";
     to.sources.add(request.input, llvm::MemoryBuffer::getMemBufferCopy(
@@ -431,6 +635,13 @@ private:
     request.layout.clear();
     request.model.clear(); // The text has what they say.
     request.cluster.clear();
+    return request;
+  }
+
+  Compiled compileText(const std::string &text, Session &to,
+                       std::vector<sema::ParamValue> params = {}) const {
+    Request request = requestOf(text, to);
+    request.params = std::move(params);
     return compile(request, to);
   }
 
@@ -453,7 +664,8 @@ private:
   std::vector<std::string> commentOf(const Synthesized &result) const {
     bool isSpan = asked.objective == Objective::Span;
     std::string figures = fmt::format(
-        "{} {}, bound {}, gap {:.2f} %", isSpan ? "Longest span" : "Makespan",
+        "{}{} {}, bound {}, gap {:.2f} %",
+        result.proof ? fmt::format("At M = {}: ", result.told) : "", isSpan ? "Longest span" : "Makespan",
         cost::format(result.value), cost::format(result.bound.time),
         gapOf(result.value, result.bound) / 1e7);
     std::vector<std::string> lines{
@@ -461,6 +673,10 @@ private:
             (result.isOptimal() ? ": no order does better."
                                 : "."),
         "The bound: " + result.bound.why() + "."};
+    if (result.proof)
+      lines.push_back(fmt::format("Proven for every M from {} on, on {}.",
+                                  result.least,
+                                  llvm::join(result.proof->transports, ", ")));
     if (!result.origin.empty())
       lines.push_back("The order is that of " + result.origin + ".");
     return lines;
@@ -474,6 +690,9 @@ private:
   Program program;
   std::vector<Candidate> known;
   bool hasLibrary = false; ///< Whether that of the library is known.
+  std::map<int64_t, std::unique_ptr<Instance>> instances;
+  uint64_t evaluations = 0, actions = 0;
+  std::string whyNot; ///< A way is not proven.
 };
 
 } // namespace

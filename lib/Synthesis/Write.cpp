@@ -97,38 +97,82 @@ private:
 
 constexpr StringRef phaseNames[] = {"warmup", "steady", "cooldown"};
 
+/// How often a loop turns: so often, and so often for each M / period.
+struct Count {
+  int64_t turns, more = 0;
+};
+
 /// What a rank does, by phase.
 struct RankText {
   std::array<Bodies::List, 3> phases;
+  std::vector<uint32_t> shape; ///< Without the counts.
+  std::vector<Count> counts;   ///< Of its items, in order.
 };
 
 class ScheduleWriter {
 public:
   ScheduleWriter(const Program &program, const Problem &problem,
-                 const Order &order, const WrittenHead &head)
-      : program(program), problem(problem), order(order), head(head) {}
+                 const WrittenHead &head)
+      : program(program), problem(problem), head(head) {}
 
-  std::string write() {
-    for (const std::string &comment : head.comment)
-      line("// " + comment);
-    open("schedule " + head.name + "()");
-    line(fmt::format("ranks {};", program.numRanks()));
-    for (PipeId pipe : program.pipeIds())
-      writePipe(pipe);
-    writeCosts(CostOwner::Model, "model");
-    writeCosts(CostOwner::Cluster, "cluster");
-    if (!head.comm.empty()) {
-      open("comm");
-      for (const std::string &setting : head.comm)
-        line(setting + ";");
-      close();
-    }
+  std::string write(const Order &order) {
+    writeHead("");
+    for (const Word &word : order)
+      texts.push_back(textOf(word));
     text += '\n';
     open("on rank r");
     writeRanks();
     close();
     close();
     return std::move(text);
+  }
+
+  std::optional<WrittenFamily> write(ArrayRef<Growth> growths, int64_t least) {
+    int64_t period = growths.size();
+    std::vector<std::vector<RankText>> remainders;
+    for (const Growth &growth : growths) {
+      remainders.emplace_back();
+      for (auto [word, longer] : llvm::zip(growth.order, growth.longer)) {
+        auto grown = textOf(word, longer, growth.microbatches / period);
+        if (!grown)
+          return std::nullopt;
+        for (Count count : grown->counts)
+          if (count.more > 0) // Never less than no turns.
+            least = std::max(least, period * ((count.more - 1 - count.turns) /
+                                              count.more) -
+                                        period + 1 +
+                                        growth.microbatches % period);
+        remainders.back().push_back(std::move(*grown));
+      }
+    }
+    for (auto [rest, ranks] : llvm::enumerate(remainders))
+      for (auto [rank, grown] : llvm::enumerate(ranks))
+        // At each place a rank holds what is a line over n: the most of these
+        // is no more in between than at the ends.
+        for (int64_t n : {(least - int64_t(rest) + period - 1) / period,
+                          int64_t(1'000'000'000)})
+          if (peakOf(grown, rank, n) > problem.room[rank])
+            return std::nullopt;
+    writeHead(fmt::format("M: int >= {}", least));
+    if (period > 1)
+      line(fmt::format("let n = M / {};", period));
+    turns = period > 1 ? "n" : "M";
+    text += '\n';
+    open("on rank r");
+    for (int64_t rest = 0; rest != period; ++rest) {
+      texts = std::move(remainders[rest]);
+      if (period > 1)
+        open(rest + 1 == period ? std::string("else")
+                                : fmt::format("{}if M % {} == {}",
+                                              rest == 0 ? "" : "else ", period,
+                                              rest));
+      writeRanks();
+      if (period > 1)
+        close();
+    }
+    close();
+    close();
+    return WrittenFamily{std::move(text), least};
   }
 
 private:
@@ -147,12 +191,30 @@ private:
 
   // ---- The head ----
 
-  void writePipe(PipeId id) {
+  void writeHead(const std::string &params) {
+    for (const std::string &comment : head.comment)
+      line("// " + comment);
+    open(fmt::format("schedule {}({})", head.name, params));
+    line(fmt::format("ranks {};", program.numRanks()));
+    for (PipeId pipe : program.pipeIds())
+      writePipe(pipe, !params.empty());
+    writeCosts(CostOwner::Model, "model");
+    writeCosts(CostOwner::Cluster, "cluster");
+    if (!head.comm.empty()) {
+      open("comm");
+      for (const std::string &setting : head.comm)
+        line(setting + ";");
+      close();
+    }
+  }
+
+  void writePipe(PipeId id, bool isFamily) {
     const Pipe &pipe = program.pipe(id);
     bool several = program.pipes().size() > 1;
     if (several)
       open("pipe " + pipe.name);
-    line(pipe.firstMicrobatch == 0
+    line(isFamily ? std::string("microbatches M;")
+         : pipe.firstMicrobatch == 0
              ? fmt::format("microbatches {};", pipe.numMicrobatches)
              : fmt::format("microbatches {} .. {};", pipe.firstMicrobatch,
                            pipe.endMicrobatch()));
@@ -192,7 +254,8 @@ private:
     std::map<StringRef, std::string> links; // By what is said of them.
     for (const CostSetting *setting : program.costs().inEffect()) {
       const CostRow &row = rowOf(setting->what);
-      if (row.owner != owner)
+      if (row.owner != owner ||
+          (setting->what == Cost::MemoryLimit && !head.hasLimits))
         continue;
       if (setting->link) {
         links[row.item] +=
@@ -240,8 +303,7 @@ private:
     return opOf(llvm::find(stages, stageOf(op)) - stages.begin(), partOf(op));
   }
 
-  RankText textOf(uint32_t rank) {
-    const Word &word = order[rank];
+  RankText textOf(const Word &word) {
     auto isForward = [](Op op) { return partOf(op) == F; };
     size_t firstBack = llvm::find_if_not(word, isForward) - word.begin();
     size_t lastForward = word.size();
@@ -256,15 +318,75 @@ private:
         letters.push_back(letterOf(word[i]));
       text.phases[phase] = bodies.compress(letters);
     }
+    text.shape.push_back(
+        word.empty() ||
+        problem.load.ofRank[problem.rank[word.front()]].size() == 1);
+    for (const Bodies::List &phase : text.phases)
+      shapeOf(phase, text.shape, text.counts);
     return text;
+  }
+
+  /// That of a word which stands for M / period = n, and of one for n + 1.
+  std::optional<RankText> textOf(const Word &word, const Word &longer,
+                                 int64_t n) {
+    RankText text = textOf(word), other = textOf(longer);
+    if (text.shape != other.shape)
+      return std::nullopt;
+    for (auto [count, one] : llvm::zip(text.counts, other.counts)) {
+      count.more = one.turns - count.turns;
+      if (count.more < 0)
+        return std::nullopt;
+      count.turns -= count.more * n;
+    }
+    return text;
+  }
+
+  /// What a list adds to what a rank holds, and the most that it holds more
+  /// meanwhile.
+  struct Held {
+    decimal::Sum net = 0, most = 0;
+  };
+  Held heldBy(const Bodies::List &list, const uint32_t *stages, int64_t n,
+              const Count *&count) const {
+    Held all;
+    for (Bodies::Item item : list) {
+      decimal::Sum times = count->turns + decimal::Sum(count->more) * n;
+      ++count;
+      Held one;
+      if (bodies.isLetter(item.body)) {
+        uint32_t letter = bodies.letterOf(item.body);
+        Op op = opOf(stages[stageOf(letter)], partOf(letter));
+        one = {decimal::Sum(problem.takes[op]) - problem.gives[op],
+               problem.takes[op]};
+      } else {
+        one = heldBy(bodies.listOf(item.body), stages, n, count);
+      }
+      if (times > 0)
+        all.most = std::max(all.most,
+                            all.net + one.most +
+                                std::max<decimal::Sum>(one.net, 0) * (times - 1));
+      all.net += one.net * times;
+    }
+    return all;
+  }
+
+  decimal::Sum peakOf(const RankText &rank, uint32_t number, int64_t n) const {
+    Held all;
+    const Count *count = rank.counts.data();
+    for (const Bodies::List &phase : rank.phases) {
+      Held one = heldBy(phase, problem.load.ofRank[number].data(), n, count);
+      all.most = std::max(all.most, all.net + one.most);
+      all.net += one.net;
+    }
+    return all.most;
   }
 
   /// The structure of a list, counts left out, and the counts in order.
   void shapeOf(const Bodies::List &list, std::vector<uint32_t> &shape,
-               std::vector<int64_t> &counts) const {
+               std::vector<Count> &counts) const {
     shape.push_back(~0u);
     for (Bodies::Item item : list) {
-      counts.push_back(item.count);
+      counts.push_back({item.count});
       if (bodies.isLetter(item.body))
         shape.push_back(bodies.letterOf(item.body));
       else
@@ -275,44 +397,44 @@ private:
 
   void writeRanks() {
     uint32_t ranks = program.numRanks();
-    std::vector<RankText> texts;
-    std::vector<std::vector<uint32_t>> shapes(ranks);
-    std::vector<std::vector<int64_t>> counts(ranks);
-    for (uint32_t rank = 0; rank != ranks; ++rank) {
-      texts.push_back(textOf(rank));
-      shapes[rank].push_back(problem.load.ofRank[rank].size() == 1);
-      for (const Bodies::List &phase : texts[rank].phases)
-        shapeOf(phase, shapes[rank], counts[rank]);
-    }
     for (uint32_t begin = 0, end; begin != ranks; begin = end) {
       end = begin + 1;
-      while (end != ranks && shapes[end] == shapes[begin] &&
-             areLines(counts, begin, end + 1))
+      while (end != ranks && texts[end].shape == texts[begin].shape &&
+             areLines(begin, end + 1))
         ++end;
-      writeGroup(texts[begin], counts, begin, end);
+      writeGroup(begin, end);
     }
   }
 
-  static std::vector<int64_t>
-  column(const std::vector<std::vector<int64_t>> &counts, uint32_t begin,
-         uint32_t end, size_t which) {
+  /// The formula of a count in the number of the rank and M / period.
+  std::optional<std::string> countOf(uint32_t begin, uint32_t end,
+                                     size_t which) const {
     std::vector<int64_t> values;
-    for (uint32_t rank = begin; rank != end; ++rank)
-      values.push_back(counts[rank][which]);
-    return values;
+    int64_t more = texts[begin].counts[which].more;
+    for (uint32_t rank = begin; rank != end; ++rank) {
+      values.push_back(texts[rank].counts[which].turns);
+      if (texts[rank].counts[which].more != more)
+        return std::nullopt;
+    }
+    auto rest = synthesis::line(values, begin, "r");
+    if (!rest || more == 0)
+      return rest;
+    std::string term = more == 1 ? turns : fmt::format("{} * {}", more, turns);
+    StringRef tail = *rest;
+    if (tail == "0")
+      return term;
+    bool isLess = tail.consume_front("-");
+    return fmt::format("{} {} {}", term, isLess ? "-" : "+", tail.str());
   }
 
-  static bool areLines(const std::vector<std::vector<int64_t>> &counts,
-                       uint32_t begin, uint32_t end) {
-    for (size_t i = 0; i != counts[begin].size(); ++i)
-      if (!synthesis::line(column(counts, begin, end, i), begin, "r"))
+  bool areLines(uint32_t begin, uint32_t end) const {
+    for (size_t i = 0; i != texts[begin].counts.size(); ++i)
+      if (!countOf(begin, end, i))
         return false;
     return true;
   }
 
-  void writeGroup(const RankText &rank,
-                  const std::vector<std::vector<int64_t>> &counts,
-                  uint32_t begin, uint32_t end) {
+  void writeGroup(uint32_t begin, uint32_t end) {
     bool isAll = end - begin == program.numRanks();
     std::string condition =
         end == program.numRanks() ? "else"
@@ -324,10 +446,10 @@ private:
       open(condition);
     size_t next = 0;
     auto count = [&] {
-      return *synthesis::line(column(counts, begin, end, next++), begin, "r");
+      return *countOf(begin, end, next++);
     };
     hasOneStage = problem.load.ofRank[begin].size() == 1;
-    for (auto [phase, list] : llvm::enumerate(rank.phases)) {
+    for (auto [phase, list] : llvm::enumerate(texts[begin].phases)) {
       if (list.empty())
         continue;
       open(fmt::format("phase {}", phaseNames[phase]));
@@ -402,9 +524,10 @@ private:
 
   const Program &program;
   const Problem &problem;
-  const Order &order;
   const WrittenHead &head;
   Bodies bodies;
+  std::vector<RankText> texts; ///< By rank.
+  std::string turns;           ///< M / period.
   std::string text;
   size_t depth = 0;
   bool hasOneStage = false;
@@ -414,5 +537,12 @@ private:
 
 std::string synthesis::write(const Program &program, const Problem &problem,
                              const Order &order, const WrittenHead &head) {
-  return ScheduleWriter(program, problem, order, head).write();
+  return ScheduleWriter(program, problem, head).write(order);
+}
+
+std::optional<WrittenFamily>
+synthesis::writeFamily(const Program &program, ArrayRef<Growth> growths,
+                       const WrittenHead &head, int64_t least) {
+  return ScheduleWriter(program, *growths.front().problem, head)
+      .write(growths, least);
 }

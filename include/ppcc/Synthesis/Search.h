@@ -15,6 +15,9 @@ struct SearchOptions {
   /// Whether orders may differ from microbatch to microbatch without a pattern.
   bool refines = true;
   const std::atomic<bool> *stop = nullptr; ///< Set from outside to end soon.
+  /// Of policies, only those count that this agrees to; asked about those that
+  /// would be among the best.
+  std::function<bool(const Policy &)> accepts;
   /// Told of each improvement.
   std::function<void(Time best, uint64_t evaluations)> onBest;
 };

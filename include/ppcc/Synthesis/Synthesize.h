@@ -1,7 +1,7 @@
 // From a placement with costs and limits to the best schedule that is found.
 #pragma once
 
-#include "ppcc/Compiler/Compiler.h"
+#include "ppcc/Prove/Prove.h"
 #include "ppcc/Synthesis/Search.h"
 
 namespace ppcc {
@@ -18,6 +18,9 @@ struct SynthesisRequest {
   std::vector<std::string> from; ///< Schedules to begin with.
   std::vector<synthesis::Order> known; ///< The same, if they fit.
   std::string name = "found";    ///< Of the schedule.
+  /// The parameter that stands for the microbatches, for an order that does for
+  /// each number of them; what is told is about the number that it is given.
+  std::string free;
   /// Of actions that are simulated; none for what takes about a second.
   std::optional<uint64_t> budget;
   const std::atomic<bool> *stop = nullptr;
@@ -34,6 +37,9 @@ struct Synthesized {
   Time value = 0;              ///< That of the objective.
   ResourceBound bound;
   std::vector<decimal::Sum> peakMemory; ///< By rank.
+  std::optional<Proof> proof; ///< Of an order for every number of microbatches,
+  int64_t least = 0;          ///< from this one on,
+  int64_t told = 0;           ///< and the one that the figures are about.
   std::string origin; ///< The schedule that it came from; empty when it is new.
   uint64_t evaluations = 0, actions = 0;
   double seconds = 0;

@@ -11,6 +11,7 @@ struct WrittenHead {
   std::vector<std::string> comment; ///< Lines at the top.
   std::vector<std::string> comm;    ///< Settings of `comm`.
   std::string transports; ///< Of its cluster, as they are written there.
+  bool hasLimits = true;  ///< Whether limits of memory are written.
 };
 
 /// The source text of a schedule with the placement and costs of `program` that
@@ -19,5 +20,27 @@ struct WrittenHead {
 /// longest period).
 std::string write(const Program &program, const Problem &problem,
                   const Order &order, const WrittenHead &head);
+
+/// Two orders of one way to go on: of `microbatches`, and of a period more.
+struct Growth {
+  const Problem *problem; ///< Of the first.
+  int64_t microbatches;
+  Order order, longer;
+};
+
+/// A schedule for all numbers of microbatches from `least` on.
+struct WrittenFamily {
+  std::string text;
+  int64_t least = 1;
+};
+
+/// The same for any number of microbatches, the parameter M: one growth for
+/// each remainder of M by their number, in that order. What of an order is
+/// longer in the other must be turns of loops; nothing when it is not, or when
+/// some number of turns would not fit a rank's room.
+std::optional<WrittenFamily> writeFamily(const Program &program,
+                                         llvm::ArrayRef<Growth> growths,
+                                         const WrittenHead &head,
+                                         int64_t least = 1);
 
 } // namespace ppcc::synthesis
