@@ -31,6 +31,7 @@ def on_config(config):
         left -= set(pages)
         if section == "Build ppcc":
             pages += sorted(left)
+            pages += sorted(f"errors/{page.stem}" for page in docs.glob("errors/*.md"))
             pages += sorted(f"decisions/{page.stem}" for page in docs.glob("decisions/*.md"))
         navigation.append({section: [{title(docs / f"{page}.md"): f"{page}.md"} for page in pages]})
     config.nav = navigation

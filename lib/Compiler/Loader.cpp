@@ -5,6 +5,7 @@
 #include "ppcc/Parse/Parser.h"
 #include "ppcc/Support/Suggest.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Path.h"
 
@@ -18,7 +19,7 @@ std::string Loader::libraryName(StringRef file) {
 
 std::optional<uint32_t> Loader::openLibrary(StringRef name) {
   for (const LibraryFile &file : scheduleLibrary()) {
-    if (file.name != name && path::stem(file.name) != name)
+    if (file.name != name && !llvm::is_contained(file.names(), name.str()))
       continue;
     std::string known = libraryName(file.name);
     if (std::optional<uint32_t> source = sources.lookup(known))
@@ -52,13 +53,16 @@ std::optional<uint32_t> Loader::open(StringRef name, StringRef folder,
   if (!path::has_parent_path(name))
     if (std::optional<uint32_t> library = openLibrary(name))
       return library;
-  std::vector<StringRef> names;
+  std::vector<std::string> names;
   if (!path::has_parent_path(name))
     for (const LibraryFile &file : scheduleLibrary())
-      names.push_back(path::has_extension(name) ? file.name
-                                                : path::stem(file.name));
+      if (path::has_extension(name))
+        names.push_back(file.name.str());
+      else
+        llvm::append_range(names, file.names());
+  std::vector<StringRef> candidates(names.begin(), names.end());
   diags.report<diag::CannotRead>(std::move(place), full.str(),
-                                 why + didYouMean(name, names));
+                                 why + didYouMean(name, candidates));
   return std::nullopt;
 }
 

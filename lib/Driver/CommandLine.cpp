@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <map>
 #include <sstream>
 
 using namespace ppcc;
@@ -23,11 +24,25 @@ struct OptionParser::Impl {
       : app(std::move(summary), std::move(name)) {}
 
   CLI::App app;
+  std::map<std::string, std::string> choices; ///< By the names of an option.
 
+  void list(raw_ostream &out) const;
   const CLI::Option *optionOf(StringRef arg) const;
   std::string wrongValue(ArrayRef<const char *> args) const;
   std::string suggestion(ArrayRef<const char *> args) const;
 };
+
+/// Writes what shells complete.
+void OptionParser::Impl::list(raw_ostream &out) const {
+  for (const CLI::Option *option : app.get_options()) {
+    std::string names = option->get_name(/*positional=*/false, true);
+    auto found = choices.find(names);
+    bool takes = option->get_items_expected_max() != 0;
+    out << names << '\t' << (takes ? option->get_option_text() : "") << '\t'
+        << (found == choices.end() ? "" : found->second) << '\t'
+        << option->get_description() << '\n';
+  }
+}
 
 /// The option that an argument names.
 const CLI::Option *OptionParser::Impl::optionOf(StringRef arg) const {
@@ -39,8 +54,7 @@ const CLI::Option *OptionParser::Impl::optionOf(StringRef arg) const {
 
 /// What is wrong with the first value that CLI11 would take otherwise than it
 /// looks: for an empty one the next argument, and an option for a value.
-std::string
-OptionParser::Impl::wrongValue(ArrayRef<const char *> args) const {
+std::string OptionParser::Impl::wrongValue(ArrayRef<const char *> args) const {
   for (size_t i = 1; i < args.size() && StringRef(args[i]) != "--"; ++i) {
     StringRef arg = args[i];
     const CLI::Option *option = optionOf(arg);
@@ -68,8 +82,7 @@ OptionParser::Impl::wrongValue(ArrayRef<const char *> args) const {
 }
 
 /// What the first unknown option was probably meant to be.
-std::string
-OptionParser::Impl::suggestion(ArrayRef<const char *> args) const {
+std::string OptionParser::Impl::suggestion(ArrayRef<const char *> args) const {
   std::vector<std::string> names;
   for (const CLI::Option *option : app.get_options())
     for (const std::string &name : option->get_lnames())
@@ -101,6 +114,14 @@ void OptionParser::footer(std::string text) {
   impl->app.footer(std::move(text));
 }
 
+void OptionParser::group(std::string title,
+                         llvm::function_ref<void()> declare) {
+  std::string outer = impl->app.option_defaults()->get_group();
+  impl->app.option_defaults()->group(std::move(title));
+  declare();
+  impl->app.option_defaults()->group(std::move(outer));
+}
+
 void OptionParser::positional(std::string name, std::string &value,
                               std::string summary, bool isRequired) {
   impl->app.add_option(std::move(name), value, std::move(summary))
@@ -110,8 +131,7 @@ void OptionParser::positional(std::string name, std::string &value,
 void OptionParser::positional(std::string name,
                               std::vector<std::string> &values,
                               std::string summary) {
-  impl->app.add_option(std::move(name), values, std::move(summary))
-      ->required();
+  impl->app.add_option(std::move(name), values, std::move(summary))->required();
 }
 
 void OptionParser::flag(std::string names, bool &value, std::string summary) {
@@ -145,6 +165,7 @@ void OptionParser::choice(std::string names, std::string summary,
     return fmt::format("`{}` is none of {}{}", value, list,
                        didYouMean(value, candidates));
   };
+  impl->choices[names] = llvm::join(choices, " ");
   parsed(std::move(names), summary + ": " + list, take, "NAME");
 }
 
@@ -179,8 +200,7 @@ void OptionParser::each(std::string names, std::string meta,
 }
 
 void OptionParser::each(std::string names, std::string meta,
-                        std::vector<std::string> &values,
-                        std::string summary) {
+                        std::vector<std::string> &values, std::string summary) {
   each(std::move(names), std::move(meta), std::move(summary),
        [&values](const std::string &value) {
          return values.push_back(value), "";
@@ -200,6 +220,10 @@ int OptionParser::wrong(StringRef text, raw_ostream &err) const {
 
 std::optional<int> OptionParser::parse(ArrayRef<const char *> args,
                                        raw_ostream &out, raw_ostream &err) {
+  if (args.size() == 2 && StringRef(args[1]) == "--list-options") {
+    impl->list(out);
+    return Success;
+  }
   if (std::string text = impl->wrongValue(args); !text.empty())
     return wrong(text, err);
   try {

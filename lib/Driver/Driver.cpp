@@ -4,11 +4,11 @@
 #include "Depfile.h"
 #include "Options.h"
 #include "PictureOptions.h"
+#include "Watch.h"
 #include "ppcc/Compiler/PassRegistry.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Driver/Output.h"
-
-#include "llvm/Support/Path.h"
+#include "ppcc/Support/Printable.h"
 
 using namespace ppcc;
 using llvm::raw_ostream;
@@ -83,22 +83,10 @@ private:
 
 } // namespace
 
-/// The first sentence of the comment at the top of a file.
-static std::string firstComment(StringRef text) {
-  std::string comment;
-  while (text.consume_front("//")) {
-    auto [line, rest] = text.split('\n');
-    comment += (comment.empty() ? "" : " ") + line.trim().str();
-    text = rest;
-  }
-  return comment;
-}
-
 static void listSchedules(raw_ostream &out) {
   for (const LibraryFile &file : scheduleLibrary())
     if (file.text.contains("\nschedule "))
-      out << fmt::format("{:26}{}\n", llvm::sys::path::stem(file.name),
-                         firstComment(file.text));
+      out << fmt::format("{:26}{}\n", file.names().front(), file.summary());
 }
 
 /// Sentences of the table, with what Markdown would take for its own kept
@@ -118,20 +106,55 @@ static void listDiagnostics(raw_ostream &out) {
 
 static void listParams(llvm::ArrayRef<ParameterText> params, raw_ostream &out) {
   for (const ParameterText &param : params)
-    out << param.name << ": " << param.type
-        << (param.range.empty() ? "" : " ") << param.range
-        << (param.defaultValue.empty() ? "" : " = ") << param.defaultValue
-        << '\n';
+    out << param.name << ": " << param.type << (param.range.empty() ? "" : " ")
+        << param.range << (param.defaultValue.empty() ? "" : " = ")
+        << param.defaultValue << '\n';
 }
 
-int ppcc::runCompiler(llvm::ArrayRef<const char *> args, Session::Files fs,
-                      raw_ostream &out, raw_ostream &err) {
-  StringRef word = args.size() > 1 ? args[1] : "";
-#define COMMAND(name, function, summary)                                       \
-  if (word == name)                                                            \
-    return function(args.drop_front(), std::move(fs), out, err);
-#include "Commands.def"
-  Options options;
+/// Reads the files, writes the output.
+static int compileOnce(const Options &given, Session::Files fs,
+                       raw_ostream &out, raw_ostream &err) {
+  Options options = given;
+  options.request.passes.instrumentation.out = &err;
+  auto session = consoleSession(std::move(fs), options.console, err);
+  Compiled compiled = compile(options.request, *session);
+  ExitCode code = exitCodeOf(compiled, err);
+  Writer writer(options, compiled, *session, out, err);
+  if (code == Success && options.request.until == Request::Until::Checked)
+    listParams(compiled.params, out);
+  else if (code == Success &&
+           (!options.check || options.timeline || options.emit == "ast"))
+    code = compiled.times.measure("emit", [&] { return writer.write(); })
+               ? Success
+               : Errors;
+  if (options.request.passes.instrumentation.timePasses)
+    compiled.times.print(err);
+  return code;
+}
+
+/// Whenever a file changes that the last time read, or looked for.
+[[noreturn]] static void compileForEver(const Options &options,
+                                        Session::Files fs, raw_ostream &out,
+                                        raw_ostream &err) {
+  for (;;) {
+    auto watched = llvm::makeIntrusiveRefCnt<WatchedFiles>(fs);
+    auto start = std::chrono::steady_clock::now();
+    if (err.is_displayed())
+      err << "\033[H\033[2J"; // An empty screen.
+    compileOnce(options, watched, out, err);
+    out.flush();
+    std::chrono::duration<double> took =
+        std::chrono::steady_clock::now() - start;
+    err << fmt::format("-- {:.3f} s; again when {} changes\n", took.count(),
+                       printable(watched->names()));
+    err.flush();
+    while (!watched->waitForChange(std::chrono::seconds(1)))
+      ;
+  }
+}
+
+static int compileAs(Options options, llvm::ArrayRef<const char *> args,
+                     Session::Files fs, raw_ostream &out, raw_ostream &err) {
   if (std::optional<int> code = parseOptions(args, options, out, err))
     return *code;
   if (options.listSchedules)
@@ -142,22 +165,42 @@ int ppcc::runCompiler(llvm::ArrayRef<const char *> args, Session::Files fs,
     listDiagnostics(out);
   if (options.listSchedules || options.listPasses || options.listDiagnostics)
     return Success;
+  if (options.watch)
+    compileForEver(options, std::move(fs), out, err);
+  return compileOnce(options, std::move(fs), out, err);
+}
 
-  options.request.passes.instrumentation.out = &err;
-  auto session = consoleSession(std::move(fs), options.console, err);
-  Compiled compiled = compile(options.request, *session);
-  ExitCode code = exitCodeOf(compiled, err);
-  Writer writer(options, compiled, *session, out, err);
-  if (code == Success && options.request.until == Request::Until::Checked)
-    listParams(compiled.params, out);
-  else if (code == Success && (!options.check || options.timeline ||
-                               options.emit == "ast"))
-    code = compiled.times.measure("emit", [&] { return writer.write(); })
-               ? Success
-               : Errors;
-  if (options.request.passes.instrumentation.timePasses)
-    compiled.times.print(err);
-  return code;
+int ppcc::runBuild(llvm::ArrayRef<const char *> args, Session::Files fs,
+                   raw_ostream &out, raw_ostream &err) {
+  Options options;
+  options.command = "ppcc build";
+  return compileAs(options, args, std::move(fs), out, err);
+}
+
+int ppcc::runCheck(llvm::ArrayRef<const char *> args, Session::Files fs,
+                   raw_ostream &out, raw_ostream &err) {
+  Options options;
+  options.command = "ppcc check";
+  options.check = true;
+  return compileAs(options, args, std::move(fs), out, err);
+}
+
+int ppcc::runReport(llvm::ArrayRef<const char *> args, Session::Files fs,
+                    raw_ostream &out, raw_ostream &err) {
+  Options options;
+  options.command = "ppcc report";
+  options.emit = "report";
+  return compileAs(options, args, std::move(fs), out, err);
+}
+
+int ppcc::runCompiler(llvm::ArrayRef<const char *> args, Session::Files fs,
+                      raw_ostream &out, raw_ostream &err) {
+  StringRef word = args.size() > 1 ? args[1] : "";
+#define COMMAND(name, function, summary)                                       \
+  if (word == name)                                                            \
+    return function(args.drop_front(), std::move(fs), out, err);
+#include "Commands.def"
+  return compileAs({}, args, std::move(fs), out, err);
 }
 
 CompiledCommand ppcc::compileCommand(llvm::ArrayRef<const char *> args,

@@ -31,12 +31,14 @@ static std::vector<std::string> emitKinds() {
 }
 
 static void addProgramOptions(OptionParser &parser, Request &request) {
-  parser.choice("--from", "The input is a program in this format",
-                namesOf(importers()),
-                [&](const std::string &format) { request.from = format; });
-  parser.number("--microbatches", request.microbatches, 1,
-                Program::maxMicrobatches,
-                "How many microbatches a program has that does not say so");
+  parser.group("For builds and other tools", [&] {
+    parser.choice("--from", "The input is a program in this format",
+                  namesOf(importers()),
+                  [&](const std::string &format) { request.from = format; });
+    parser.number("--microbatches", request.microbatches, 1,
+                  Program::maxMicrobatches,
+                  "How many microbatches a program has that does not say so");
+  });
 }
 
 static void addTransports(OptionParser &parser, CommRequest &comm,
@@ -65,76 +67,85 @@ static void addTransports(OptionParser &parser, CommRequest &comm,
 
 static void addCommunication(OptionParser &parser, CommRequest &comm,
                              bool *byData) {
-  parser.choice(
-      "--comm-order", "How to order sends and receives", namesOf(commOrders()),
-      [&](const std::string &order) { comm.order = findCommOrder(order); });
-  parser.choice("--fuse", "How to post neighbouring messages together",
-                namesOf(fusions()), [&](const std::string &fusion) {
-                  comm.fusion = findFusion(fusion);
-                });
-  parser.number("--prefetch", comm.prefetch, 1, UINT32_MAX,
-                "Post at most this many receives of an edge ahead of their "
-                "readers");
-  parser.choice("--preconnect",
-                "List the connections to open first: auto, the default, does "
-                "on streams",
-                {"auto", "on", "off"}, [&](const std::string &when) {
-                  comm.preconnect = findPreconnect(when);
-                });
-  addTransports(parser, comm, byData);
+  parser.group("Communication", [&] {
+    parser.choice("--comm-order", "How to order sends and receives",
+                  namesOf(commOrders()), [&](const std::string &order) {
+                    comm.order = findCommOrder(order);
+                  });
+    parser.choice("--fuse", "How to post neighbouring messages together",
+                  namesOf(fusions()), [&](const std::string &fusion) {
+                    comm.fusion = findFusion(fusion);
+                  });
+    parser.number("--prefetch", comm.prefetch, 1, UINT32_MAX,
+                  "Post at most this many receives of an edge ahead of their "
+                  "readers");
+    parser.choice("--preconnect",
+                  "List the connections to open first: auto, the default, does "
+                  "on streams",
+                  {"auto", "on", "off"}, [&](const std::string &when) {
+                    comm.preconnect = findPreconnect(when);
+                  });
+    addTransports(parser, comm, byData);
+  });
 }
 
 void ppcc::addCostOptions(OptionParser &parser, CostRequest &request) {
-  parser.each(
-      "--cost", "NAME=VALUE",
-      "The time of an action kind (F=1.5), of a node (F.mlp=0.5), of a kind in "
-      "a layer of the layout (F.t=0.2: summed over the layers of a stage), of "
-      "a whole group (overlap=2.5, group.sum=0.8), of a message (latency=0.1; "
-      "bytes and bandwidth); the memory of an action (memory.F=2), "
-      "static of a stage, limit of a rank",
-      [&](const std::string &text) {
-        request.settings.push_back(text);
-        return checkCost(text);
-      });
-  parser.each("--costs", "FILE", request.files,
-              "Read costs from a JSON file, see docs/reports.md; --cost "
-              "overrides it");
+  parser.group("Costs", [&] {
+    parser.each("--cost", "NAME=VALUE",
+                "The time of an action kind (F=1.5), of a node (F.mlp=0.5), of "
+                "a kind in "
+                "a layer of the layout (F.t=0.2: summed over the layers of a "
+                "stage), of "
+                "a whole group (overlap=2.5, group.sum=0.8), of a message "
+                "(latency=0.1; "
+                "bytes and bandwidth); the memory of an action (memory.F=2), "
+                "static of a stage, limit of a rank",
+                [&](const std::string &text) {
+                  request.settings.push_back(text);
+                  return checkCost(text);
+                });
+    parser.each("--costs", "FILE", request.files,
+                "Read costs from a JSON file, see docs/reports.md; --cost "
+                "overrides it");
+  });
 }
 
 void ppcc::addPassOptions(OptionParser &parser, PassRequest &request,
                           bool &listPasses) {
-  Instrumentation &watch = request.instrumentation;
-  parser.value("--passes", "PIPELINE", request.passes,
-               "Run these passes, such as "
-               "verify,inject-comm{order=sweep},verify");
-  parser.flag("--print-after-all", watch.printAfterAll,
-              "Print the program after each pass");
-  parser.each(
-      "--print-after", "PASS,...", "Print the program after these passes",
-      [&](const std::string &name) -> std::string {
-        PassRegistry registry = makePassRegistry();
-        watch.printAfter.push_back(name);
-        return registry.find(name) ? ""
-                                   : "`" + name + "` is no pass" +
-                                         didYouMean(name, registry.names());
-      },
-      ',');
-  parser.flag("--list-passes", listPasses,
-              "Print the passes with their options and exit");
-  parser.flag("--verify-each", request.verifiesEach,
-              "Verify after each pass that changes the program");
-  parser.flag("--time-passes", watch.timePasses,
-              "Print the time that each step took");
-  parser.parsed("--print-rank",
-                "Print only these ranks of programs, such as 3 or 0,2",
-                [&](const std::string &text) {
-                  return parsePrintRanks(text, watch.print);
-                });
-  parser.parsed("--print-microbatches",
-                "Print only these microbatches of programs, such as 0..4",
-                [&](const std::string &text) {
-                  return parsePrintMicrobatches(text, watch.print);
-                });
+  parser.group("For developers of ppcc", [&] {
+    Instrumentation &watch = request.instrumentation;
+    parser.value("--passes", "PIPELINE", request.passes,
+                 "Run these passes, such as "
+                 "verify,inject-comm{order=sweep},verify");
+    parser.flag("--print-after-all", watch.printAfterAll,
+                "Print the program after each pass");
+    parser.each(
+        "--print-after", "PASS,...", "Print the program after these passes",
+        [&](const std::string &name) -> std::string {
+          PassRegistry registry = makePassRegistry();
+          watch.printAfter.push_back(name);
+          return registry.find(name) ? ""
+                                     : "`" + name + "` is no pass" +
+                                           didYouMean(name, registry.names());
+        },
+        ',');
+    parser.flag("--list-passes", listPasses,
+                "Print the passes with their options and exit");
+    parser.flag("--verify-each", request.verifiesEach,
+                "Verify after each pass that changes the program");
+    parser.flag("--time-passes", watch.timePasses,
+                "Print the time that each step took");
+    parser.parsed("--print-rank",
+                  "Print only these ranks of programs, such as 3 or 0,2",
+                  [&](const std::string &text) {
+                    return parsePrintRanks(text, watch.print);
+                  });
+    parser.parsed("--print-microbatches",
+                  "Print only these microbatches of programs, such as 0..4",
+                  [&](const std::string &text) {
+                    return parsePrintMicrobatches(text, watch.print);
+                  });
+  });
 }
 
 std::string ppcc::parseDefinition(StringRef text, sema::ParamValue &value) {
@@ -178,38 +189,26 @@ void ppcc::addScheduleOptions(OptionParser &parser, Options &options,
                "The file that declares the rules of --with; std.pp");
   addCommunication(parser, request.comm, byData);
   addCostOptions(parser, request.costs);
-  parser.number("--max-actions", request.limits.maxActions, 1, UINT32_MAX / 4,
-                "Refuse schedules with more actions");
-  parser.number("--max-source-bytes", request.maxSourceBytes, 0, UINT32_MAX,
-                "Refuse larger source files");
+  parser.group("For builds and other tools", [&] {
+    parser.number("--max-actions", request.limits.maxActions, 1, UINT32_MAX / 4,
+                  "Refuse schedules with more actions");
+    parser.number("--max-source-bytes", request.maxSourceBytes, 0, UINT32_MAX,
+                  "Refuse larger source files");
+  });
   parser.choice("--color", "Colour in diagnostics and timelines",
                 {"auto", "always", "never"},
                 [&](const std::string &when) { options.console.color = when; });
 }
 
-static void declare(OptionParser &parser, Options &options) {
-  parser.positional("INPUT", options.request.input,
-                    "The schedule, or a program of another tool: a file, `-` "
-                    "for standard input, or a name of the library");
-  addCompileOptions(parser, options);
-  std::string commands = "Commands (`ppcc COMMAND --help`):";
-#define COMMAND(name, function, summary)                                       \
-  commands += fmt::format("\n  {:<12}{}", name, summary);
-#include "Commands.def"
-  parser.footer(std::move(commands));
-  addOutput(parser, options.output);
+static void declareForTools(OptionParser &parser, Options &options) {
   parser.value("--depfile", "FILE", options.depfile,
                "Write a rule of Make that lists the files that the output "
                "comes from");
-  parser.choice("--emit", "What to write", emitKinds(),
-                [&](const std::string &kind) { options.emit = kind; });
-  parser.flag("--timeline", options.timeline,
-              "Draw a timeline on standard error, beside the output");
-  addPictureOptions(parser, options.emitOptions.picture);
-  parser.flag("--rolled", options.request.rolled,
-              "Write what repeats itself on a rank as loops (json, ir; "
-              "cpp always has them)");
-  parser.flag("--check", options.check, "Verify only, write nothing");
+  parser.choice("--diagnostics-format",
+                "How errors and warnings are written; json: a line each",
+                {"text", "json"}, [&](const std::string &format) {
+                  options.console.asJson = format == "json";
+                });
   parser.parsed(
       "--torch-version", "The PyTorch that reads torch-csv, such as 2.9",
       [&](const std::string &text) -> std::string {
@@ -220,7 +219,6 @@ static void declare(OptionParser &parser, Options &options) {
   parser.flag("--torch-fsdp", options.emitOptions.torch.fsdp,
               "Tell PyTorch in torch-csv when to gather and free the "
               "parameters of stages");
-
   parser.parsed("--cpp-symbol", "The name of the variable that cpp exports",
                 [&](const std::string &text) -> std::string {
                   options.emitOptions.cppSymbol = text;
@@ -229,28 +227,60 @@ static void declare(OptionParser &parser, Options &options) {
                                                  "` cannot be the name of a "
                                                  "variable";
                 });
+}
 
-  parser.choice("--diagnostics-format",
-                "How errors and warnings are written: text, json (a line each)",
-                {"text", "json"}, [&](const std::string &format) {
-                  options.console.asJson = format == "json";
-                });
+static std::string helpBelow() {
+  std::string text =
+      R"(Commands (`ppcc COMMAND --help`); without one, ppcc builds:)";
+#define COMMAND(name, function, summary)                                       \
+  text += fmt::format("\n  {:<15}{}", name, summary);
+#include "Commands.def"
+  return text + R"(
 
-  parser.flag("--list-schedules", options.listSchedules,
-              "Print the schedules of the library and exit");
-  parser.flag("--list-params", options.listParams,
-              "Print the parameters of the schedule and exit");
-  parser.flag("--list-diagnostics", options.listDiagnostics,
-              "Print the table of diagnostics as Markdown and exit");
+Examples:
+  ppcc dualpipe -D P=8 -D M=20 --timeline -o program.json
+  ppcc report my.pp --cost B=2 --transport=rendezvous
+  ppcc compare 1f1b zbh1 my.pp -D P=8 -D M=32)";
+}
 
+static void declare(OptionParser &parser, Options &options) {
+  parser.positional("INPUT", options.request.input,
+                    "The schedule, or a program of another tool: a file, `-` "
+                    "for standard input, or a name of the library");
+  parser.footer(helpBelow());
+  parser.group("Everyday", [&] {
+    addOutput(parser, options.output);
+    parser.choice("--emit", "What to write", emitKinds(),
+                  [&](const std::string &kind) { options.emit = kind; });
+    parser.flag("--check", options.check, "Verify only, write nothing");
+    parser.flag("--timeline", options.timeline,
+                "Draw a timeline on standard error, beside the output");
+    parser.flag("--watch", options.watch,
+                "Go on: again whenever a file that was read changes");
+    parser.flag("--rolled", options.request.rolled,
+                "Write what repeats itself on a rank as loops (json, ir; "
+                "cpp always has them)");
+    parser.flag("--list-schedules", options.listSchedules,
+                "Print the schedules of the library and exit");
+    parser.flag("--list-params", options.listParams,
+                "Print the parameters of the schedule and exit");
+    addMaxErrors(parser, options.console.maxErrors);
+    addCompileOptions(parser, options);
+  });
+  addPictureOptions(parser, options.emitOptions.picture);
+  parser.group("For builds and other tools",
+               [&] { declareForTools(parser, options); });
   addPassOptions(parser, options.request.passes, options.listPasses);
-  addMaxErrors(parser, options.console.maxErrors);
+  parser.group("For developers of ppcc", [&] {
+    parser.flag("--list-diagnostics", options.listDiagnostics,
+                "Print the table of diagnostics as Markdown and exit");
+  });
 }
 
 std::optional<int> ppcc::parseOptions(ArrayRef<const char *> args,
                                       Options &options, raw_ostream &out,
                                       raw_ostream &err) {
-  OptionParser parser("ppcc",
+  OptionParser parser(options.command,
                       "Compiles a pipeline-parallel schedule into the program "
                       "of each rank: verified, with communication");
   parser.version();
@@ -268,6 +298,8 @@ std::optional<int> ppcc::parseOptions(ArrayRef<const char *> args,
                  "none is written");
   if (!options.depfile.empty() && isSameOutput(options.depfile, options.output))
     return wrong("--depfile and --output are the same file");
+  if (options.watch && (request.input == "-" || isList))
+    return wrong("--watch waits for files to change, and none is read");
   if (options.timeline && options.emit == "ast")
     return wrong("--timeline draws a program, but --emit=ast stops before "
                  "there is one");

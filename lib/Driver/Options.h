@@ -10,12 +10,13 @@ namespace ppcc {
 
 /// What ppcc is asked to do.
 struct Options {
+  std::string command = "ppcc"; ///< As it is called.
   Request request;
   std::string output = "-", emit = "json";
   std::string depfile; ///< Empty for none.
   EmitOptions emitOptions;
   ConsoleOptions console;
-  bool check = false, timeline = false, listParams = false;
+  bool check = false, timeline = false, watch = false, listParams = false;
   bool listSchedules = false, listPasses = false, listDiagnostics = false;
 };
 

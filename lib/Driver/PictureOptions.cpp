@@ -22,13 +22,15 @@ static std::string parseTimeRange(StringRef text, PictureOptions &options) {
 }
 
 void ppcc::addPictureOptions(OptionParser &parser, PictureOptions &options) {
-  parser.parsed(
-      "--time-range", "Draw only this span of time, such as 0..12.5",
-      [&](const std::string &text) { return parseTimeRange(text, options); });
-  parser.number("--width", options.width, 20, 20000,
-                "Columns of a timeline, pixels of an svg");
-  parser.flag("--arrows", options.arrows,
-              "Draw in an svg what goes from rank to rank");
+  parser.group("Pictures", [&] {
+    parser.parsed(
+        "--time-range", "Draw only this span of time, such as 0..12.5",
+        [&](const std::string &text) { return parseTimeRange(text, options); });
+    parser.number("--width", options.width, 20, 20000,
+                  "Columns of a timeline, pixels of an svg");
+    parser.flag("--arrows", options.arrows,
+                "Draw in an svg what goes from rank to rank");
+  });
 }
 
 /// The columns of the terminal behind `stream`; 0 when there is none.

@@ -1,4 +1,4 @@
-// One forward, one backward (PipeDream-flush, arXiv 2006.09503; Megatron-LM).
+// One forward, one backward (PipeDream-flush, arXiv 2006.09503; Megatron-LM). Alias: 1f1b.
 schedule one_f_one_b(P: int >= 1 = 4, M: int >= 1 = 8, forward_only: bool = false) {
   ranks P;
   microbatches M;

@@ -1,4 +1,4 @@
-// Twice ZB-H1's warm-up; no bubble while F, I and W cost the same (ZB-H2, arXiv 2401.10241).
+// Twice ZB-H1's warm-up; no bubble while F, I and W cost the same (ZB-H2, arXiv 2401.10241). Alias: zbh2.
 schedule zb_h2(P: int >= 1 = 4, M: int >= 1 = 8) {
   ranks P;
   microbatches M;

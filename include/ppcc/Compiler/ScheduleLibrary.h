@@ -4,12 +4,21 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <string>
+#include <vector>
+
 namespace ppcc {
 
 /// A file of the library.
 struct LibraryFile {
   llvm::StringRef name; ///< `dualpipe.pp`.
   llvm::StringRef text;
+
+  /// The comment at its top.
+  std::string summary() const;
+  /// By which it is known: the name of the file without its extension, and
+  /// those that the comment ends with: `Alias: NAME, NAME.`
+  std::vector<std::string> names() const;
 };
 
 /// All files of the library, by name.

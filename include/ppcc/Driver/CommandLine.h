@@ -2,6 +2,7 @@
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -33,6 +34,8 @@ public:
   void version();
   /// Text behind that of `--help`.
   void footer(std::string text);
+  /// What `declare` declares stands in `--help` below this title.
+  void group(std::string title, llvm::function_ref<void()> declare);
 
   void positional(std::string name, std::string &value, std::string summary,
                   bool isRequired = false);
@@ -68,7 +71,9 @@ public:
 
   /// The exit code when the arguments, which begin with the tool's name, end
   /// the run: help was asked for, or the usage was wrong and has been
-  /// explained.
+  /// explained. `--list-options` writes a line for each option: its names, what
+  /// stands for its value, the values that there are, and the summary, with
+  /// tabs between.
   std::optional<int> parse(llvm::ArrayRef<const char *> args,
                            llvm::raw_ostream &out, llvm::raw_ostream &err);
   /// Says what is wrong with a command line, and gives the exit code.

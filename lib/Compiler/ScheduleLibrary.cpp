@@ -1,0 +1,28 @@
+#include "ppcc/Compiler/ScheduleLibrary.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+
+std::string LibraryFile::summary() const {
+  std::string summary;
+  for (StringRef rest = text; rest.consume_front("//");) {
+    auto [line, behind] = rest.split('\n');
+    summary += (summary.empty() ? "" : " ") + line.trim().str();
+    rest = behind;
+  }
+  return summary;
+}
+
+std::vector<std::string> LibraryFile::names() const {
+  std::vector<std::string> names{llvm::sys::path::stem(name).str()};
+  std::string comment = summary();
+  StringRef aliases = StringRef(comment).split("Alias: ").second;
+  for (StringRef alias :
+       llvm::split(aliases.take_until([](char c) { return c == '.'; }), ", "))
+    if (!alias.empty())
+      names.push_back(alias.str());
+  return names;
+}

@@ -1,0 +1,127 @@
+// `ppcc explain-error`: a page about an error, whose example is run while it is
+// shown.
+#include "ErrorPages.h"
+#include "Options.h"
+#include "ppcc/Support/Suggest.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/StringSaver.h"
+
+using namespace ppcc;
+using llvm::raw_ostream;
+using llvm::StringRef;
+
+/// What docs/errors/ says below the title of a code.
+static StringRef sectionOf(StringRef code) {
+  for (const ErrorPages &file : errorPages()) {
+    size_t begin = file.text.find(("\n## " + code + "\n").str());
+    if (begin == StringRef::npos)
+      continue;
+    StringRef section = file.text.drop_front(begin + 1).split('\n').second;
+    return section.take_front(section.find("\n## "));
+  }
+  return "";
+}
+
+/// The fmt format of a message for people.
+static std::string blanks(StringRef text) {
+  std::string result;
+  while (!text.empty())
+    if (text.consume_front("{{") || text.consume_front("}}"))
+      result += text.data()[-1];
+    else if (text.consume_front("{}"))
+      result += "...";
+    else {
+      result += text.front();
+      text = text.drop_front();
+    }
+  return result;
+}
+
+/// Runs the line as a shell would; what the tool says goes to `out`, and what
+/// it writes nowhere.
+static void runLine(StringRef line, Session::Files fs, raw_ostream &out) {
+  llvm::BumpPtrAllocator memory;
+  llvm::StringSaver saver(memory);
+  llvm::SmallVector<const char *> words;
+  llvm::cl::TokenizeGNUCommandLine(line, saver, words);
+  ToolMain *tool = StringRef(words.front()) == "ppcc-opt"       ? &runOpt
+                   : StringRef(words.front()) == "ppcc-profile" ? &runProfile
+                                                                : &runCompiler;
+  tool(words, std::move(fs), llvm::nulls(), out);
+}
+
+/// Shows the example, whose files lie in the current folder from then on.
+static void showExample(StringRef section, Session::Files fs,
+                        raw_ostream &out) {
+  while (!section.empty()) {
+    StringRef line;
+    std::tie(line, section) = section.split('\n');
+    if (!line.consume_front("```")) {
+      out << line << '\n';
+      continue;
+    }
+    size_t size = section.find("\n```") + 1;
+    StringRef text = section.take_front(size);
+    section = section.drop_front(size).split('\n').second;
+    StringRef name = line.split(' ').second;
+    if (!name.empty()) {
+      std::error_code error;
+      llvm::sys::fs::create_directories(llvm::sys::path::parent_path(name));
+      llvm::raw_fd_ostream(name, error) << text;
+      out << name << ":\n\n";
+    }
+    for (StringRef one : llvm::split(text.drop_back(), '\n')) {
+      out << (one.empty() ? "" : "    ") << one << '\n';
+      if (one.consume_front("$ ")) {
+        std::string said;
+        llvm::raw_string_ostream stream(said);
+        runLine(one, fs, stream);
+        for (StringRef answer : llvm::split(StringRef(said).rtrim('\n'), '\n'))
+          out << (answer.empty() ? "" : "    ") << answer << '\n';
+      }
+    }
+  }
+}
+
+int ppcc::runExplainError(llvm::ArrayRef<const char *> args, Session::Files fs,
+                          raw_ostream &out, raw_ostream &err) {
+  std::string code;
+  OptionParser parser("ppcc explain-error",
+                      "Tells what an error means, with an example, which it "
+                      "runs in a folder of its own");
+  parser.positional("CODE", code, "Such as E0742", /*isRequired=*/true);
+  if (std::optional<int> status = parser.parse(args, out, err))
+    return *status;
+  std::vector<StringRef> codes;
+  for (const DiagInfo &info : diagTable())
+    codes.push_back(info.code);
+  std::string wanted = StringRef(code).upper();
+  auto *info = llvm::find_if(
+      diagTable(), [&](const DiagInfo &one) { return one.code == wanted; });
+  if (info == diagTable().end())
+    return parser.wrong("`" + code + "` is no code of an error" +
+                            didYouMean(wanted, codes),
+                        err);
+  bool isError = info->severity == Severity::Error;
+  out << info->code << ' ' << info->name << ", "
+      << (isError ? "an error" : "a warning") << ": " << blanks(info->text)
+      << "\n\nWhat to do: " << info->hint << '\n';
+
+  llvm::SmallString<128> before, folder;
+  if (std::error_code error = llvm::sys::fs::current_path(before);
+      error || (error = llvm::sys::fs::createUniqueDirectory("ppcc", folder)) ||
+      (error = llvm::sys::fs::set_current_path(folder)))
+    return parser.wrong("no folder for the example: " + error.message(), err);
+  auto leave = llvm::make_scope_exit([&] {
+    llvm::sys::fs::set_current_path(before);
+    llvm::sys::fs::remove_directories(folder);
+  });
+  showExample(sectionOf(info->code), fs, out);
+  return Success;
+}

@@ -1,0 +1,112 @@
+// `ppcc new`: a schedule to begin with, and its test.
+#include "Options.h"
+#include "ppcc/Basic/Diagnostics/Files.h"
+#include "ppcc/Driver/Output.h"
+#include "ppcc/Parse/Parser.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+
+using namespace ppcc;
+using llvm::raw_ostream;
+using llvm::StringRef;
+
+// In all of them, @ is the name.
+static constexpr StringRef schedule =
+    R"(// @: one forward, one backward. Say here what your schedule does.
+//
+//   ppcc @.pp --timeline -o @.json   draws it, and writes its program
+//   ppcc report @.pp -D P=8 -D M=32  what it takes, for other sizes
+schedule @(P: int >= 1 = 4, M: int >= 1 = 8) {
+  ranks P;          // devices that work beside each other
+  microbatches M;   // parts of a batch, which pass through all stages
+  placement linear; // stage s is on rank s
+
+  // What each rank runs, in this order; ppcc puts in the messages. F is a
+  // forward, B a backward, each of the next microbatch.
+  on rank r {
+    // Rank r runs ahead of the ranks behind it, so that they have work.
+    let w = min(P - 1 - r, M);
+    phase warmup   { repeat w     { F; } }
+    phase steady   { repeat M - w { F; B; } }
+    phase cooldown { repeat w     { B; } }
+  }
+}
+)";
+
+static constexpr StringRef test =
+    R"(What @ promises. `lit -v .` runs this; docs/testing-schedules.md of ppcc says more.
+
+It works for the smallest sizes and for large ones, and cannot hang where sends wait for receives.
+RUN: ppcc check %S/@.pp -D P=1 -D M=1
+RUN: ppcc check %S/@.pp -D P=16 -D M=64 --transport=rendezvous
+
+The order of every rank, without messages.
+RUN: ppcc %S/@.pp -D P=2 -D M=3 --comm-order=none --emit=actions | FileCheck %s --check-prefix=ORDER
+ORDER:      rank 0: 0F0 0F1 0B0 0F2 0B1 0B2
+ORDER-NEXT: rank 1: 1F0 1B0 1F1 1B1 1F2 1B2
+
+What it takes, when a backward takes twice as long as a forward.
+RUN: ppcc report %S/@.pp -D P=4 -D M=8 --cost F=1 --cost B=2 | FileCheck %s --check-prefix=COSTS
+COSTS: makespan     33
+)";
+
+static constexpr StringRef litConfig =
+    R"(# How lit runs the tests of this folder.
+import os
+import shutil
+import sys
+
+ppcc = shutil.which("ppcc") or lit_config.fatal("ppcc is not on PATH")
+bin_dir = os.path.dirname(os.path.realpath(ppcc))
+sys.path.append(os.path.join(bin_dir, "..", "share", "ppcc", "lit"))
+import ppcc_lit
+
+ppcc_lit.configure(config, lit_config, bin_dir)
+config.name = "schedules"
+config.test_exec_root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "build", "lit")
+config.excludes += ["build"]
+config.suffixes = [".test"]
+)";
+
+int ppcc::runNew(llvm::ArrayRef<const char *> args, Session::Files fs,
+                 raw_ostream &out, raw_ostream &err) {
+  std::string name;
+  ConsoleOptions console;
+  OptionParser parser(
+      "ppcc new", "Writes NAME.pp, a schedule to begin with, and NAME.test, "
+                  "its test; also lit.cfg.py, for all tests of the folder, "
+                  "where there is none");
+  parser.positional("NAME", name, "Of the schedule", /*isRequired=*/true);
+  if (std::optional<int> code = parser.parse(args, out, err))
+    return *code;
+  bool isName =
+      (llvm::isAlpha(name[0]) || name[0] == '_') &&
+      llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+  if (!isName || llvm::is_contained(keywords(), name))
+    return parser.wrong(
+        "`" + name +
+            "` cannot be the name of a schedule: "
+            "letters, digits and `_`, and no word of the language",
+        err);
+  auto session = consoleSession(fs, console, err);
+  std::vector<std::pair<std::string, StringRef>> files = {
+      {name + ".pp", schedule}, {name + ".test", test}};
+  for (const auto &[path, text] : files)
+    if (llvm::sys::fs::exists(path))
+      session->diags.report<diag::FileIsThere>({}, path);
+  if (session->diags.hasErrors())
+    return Errors;
+  if (!llvm::sys::fs::exists("lit.cfg.py"))
+    files.emplace_back("lit.cfg.py", litConfig);
+  for (const auto &[path, text] : files)
+    if (writeOutput(path, out, session->sources, session->diags,
+                    [&, text = text](raw_ostream &s) {
+                      for (char c : text)
+                        (c == '@' ? s << name : s << c);
+                      return true;
+                    }))
+      out << "wrote " << path << '\n';
+  return session->diags.hasErrors() ? Errors : Success;
+}

@@ -1,0 +1,56 @@
+#include "Watch.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <fmt/format.h>
+
+#include <thread>
+
+using namespace ppcc;
+using llvm::Twine;
+namespace vfs = llvm::vfs;
+
+WatchedFiles::Version WatchedFiles::versionOf(const Twine &path) {
+  llvm::ErrorOr<vfs::Status> found = ProxyFileSystem::status(path);
+  if (!found)
+    return {};
+  return {found->getLastModificationTime(), found->getSize(),
+          found->getUniqueID().getFile()};
+}
+
+llvm::ErrorOr<vfs::Status> WatchedFiles::status(const Twine &path) {
+  versions.try_emplace(path.str(), versionOf(path));
+  return ProxyFileSystem::status(path);
+}
+
+llvm::ErrorOr<std::unique_ptr<vfs::File>>
+WatchedFiles::openFileForRead(const Twine &path) {
+  versions.try_emplace(path.str(), versionOf(path));
+  return ProxyFileSystem::openFileForRead(path);
+}
+
+bool WatchedFiles::hasChanged() {
+  return llvm::any_of(versions, [&](const auto &one) {
+    return versionOf(one.first) != one.second;
+  });
+}
+
+bool WatchedFiles::waitForChange(std::chrono::milliseconds most) {
+  constexpr std::chrono::milliseconds pause(50);
+  for (auto waited = std::chrono::milliseconds(0);; waited += pause) {
+    if (hasChanged())
+      return true;
+    if (waited >= most)
+      return false;
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+std::string WatchedFiles::names() const {
+  if (versions.empty())
+    return "nothing";
+  const std::string &first = versions.begin()->first;
+  return versions.size() == 1
+             ? first
+             : fmt::format("{} and {} more", first, versions.size() - 1);
+}
