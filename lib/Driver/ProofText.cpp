@@ -19,13 +19,17 @@ int ppcc::runProof(
   parser.choice("--format", "How to write the result", std::move(formats),
                 [&](const std::string &name) { options.format = name; });
   addOutput(parser, options.output);
+  if (!explains)
+    parser.value("--certificate", "FILE", options.certificate,
+                 "Also write what shows it, for ppcc-check-proof");
   addScheduleOptions(parser, options, &options.byData);
   addMaxErrors(parser, options.console.maxErrors);
   if (std::optional<int> code = parser.parse(args, out, err))
     return *code;
   auto session = consoleSession(std::move(fs), options.console, err);
   std::string misuse;
-  ProveRequest request{options.request, options.free, explains, options.byData};
+  ProveRequest request{options.request, options.free, explains, options.byData,
+                       !options.certificate.empty()};
   auto proof = prove(request, *session, misuse);
   if (!misuse.empty())
     return parser.wrong(misuse, err);
@@ -36,7 +40,27 @@ int ppcc::runProof(
                                write(options, *proof, session->sources, s);
                                return true;
                              });
+  if (written && request.certifies)
+    written = writeOutput(
+        options.certificate, out, session->sources, session->diags,
+        [&](raw_ostream &s) {
+          proof::writeCertificate(
+              certificateOf(*proof, options.free, session->sources), s);
+          return true;
+        });
   return written && proof->isRight() ? Success : Errors;
+}
+
+proof::Certificate ppcc::certificateOf(const Proof &proof, StringRef free,
+                                       const SourceManager &sources) {
+  proof::Certificate certificate{
+      proof.schedule, free.str(), proof.params, proof.transports, {}};
+  for (const ProvenRange &part : proof.parts)
+    certificate.claims.push_back({part.modulus, part.residue, part.from,
+                                  part.to, verdictName(part.verdict).str(),
+                                  part.makespan, reasonText(part, sources),
+                                  part.evidence});
+  return certificate;
 }
 
 std::string ppcc::numbersText(const ProvenRange &range) {
@@ -50,18 +74,7 @@ std::string ppcc::numbersText(const ProvenRange &range) {
 
 std::string ppcc::formulaText(const std::optional<Formula> &formula,
                               StringRef free) {
-  if (!formula)
-    return "";
-  std::string text = formula->isExact ? "" : "at most ";
-  const Rational &slope = formula->slope, &rest = formula->intercept;
-  if (slope.numerator == 0)
-    return text + rest.text();
-  text += slope.text() == "1" ? free.str() : slope.text() + " " + free.str();
-  if (rest.numerator > 0)
-    text += " + " + rest.text();
-  if (rest.numerator < 0)
-    text += " - " + rest.text().substr(1);
-  return text;
+  return formula ? formula->text(free) : "";
 }
 
 std::string ppcc::reasonText(const ProvenRange &range,

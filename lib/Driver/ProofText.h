@@ -12,7 +12,7 @@ namespace ppcc {
 struct ProveOptions : Options {
   std::string free = "M";
   bool byData = false;
-  std::string format = "text";
+  std::string format = "text", certificate;
 };
 
 /// Reads the command line, judges, and lets `write` fill the output. True when
@@ -32,6 +32,10 @@ std::string formulaText(const std::optional<Formula> &formula,
                         llvm::StringRef free);
 /// With its place.
 std::string reasonText(const ProvenRange &range, const SourceManager &sources);
+
+/// What is claimed, and shown, as a file.
+proof::Certificate certificateOf(const Proof &proof, llvm::StringRef free,
+                                 const SourceManager &sources);
 
 /// Writes the members of a proof, and of each of its ranges those that
 /// `ofRange` writes behind its numbers.

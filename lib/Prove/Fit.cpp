@@ -137,7 +137,8 @@ private:
     for (size_t i = 0; i != count; ++i) {
       const Action &first = all.front().messages[i];
       proof::Row row{first.kind,   first.pipe, first.stage, first.peer,
-                     first.joined, window,     {},          0};
+                     first.joined, window,     {},          0,
+                     first.phase,  first.site};
       llvm::SmallVector<Point> points;
       for (const Gap &gap : all) {
         if (gap.messages.size() != count)
@@ -268,6 +269,50 @@ std::optional<proof::Times> ppcc::fit(const Template &family,
     }
   }
   return times;
+}
+
+Template ppcc::templateOf(const Program &program, const Head &head) {
+  Template one;
+  one.head = &head;
+  one.last = 0;
+  for (const Pipe &pipe : program.pipes())
+    one.pipes.push_back(
+        {{pipe.firstMicrobatch, 0, 0}, {pipe.numMicrobatches, 0, 0}});
+  for (RankId rank : program.ranks()) {
+    auto &rows = one.ranks.emplace_back();
+    for (ActionId row : program.rows(rank)) {
+      Action action = program[row];
+      rows.push_back({action.kind, action.pipe, action.stage, action.peer,
+                      action.joined, proof::noWindow,
+                      Affine{action.microbatch, 0, 0}, 0, action.phase,
+                      action.site});
+    }
+  }
+  return one;
+}
+
+proof::Times ppcc::timesAt(const Template &one, const RowTimes &times) {
+  proof::Times result;
+  size_t next = 0;
+  for (const auto &rows : one.ranks) {
+    auto &ofRank = result.ranks.emplace_back();
+    for (size_t i = 0; i != rows.size(); ++i, ++next)
+      ofRank.push_back(
+          {Affine{times.starts[next], 0, 0}, Affine{times.ends[next], 0, 0}});
+  }
+  return result;
+}
+
+void ppcc::setSites(Template &family, const Program &first) {
+  for (uint32_t rank = 0; rank != family.ranks.size(); ++rank) {
+    ActionId at = first.begin(RankId(rank));
+    forEachRow(family.ranks[rank], 1, [&](uint32_t row, int64_t) {
+      Action action = first[at];
+      family.ranks[rank][row].phase = action.phase;
+      family.ranks[rank][row].site = action.site;
+      ++at.value;
+    });
+  }
 }
 
 std::vector<std::vector<Time>> ppcc::durationsOf(const Template &family,

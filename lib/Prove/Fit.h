@@ -43,6 +43,13 @@ std::optional<RowTimes> orderOf(const Program &program,
 std::optional<proof::Times> fit(const proof::Template &family,
                                 const RowTimes &first, const RowTimes &second);
 
+/// The program of one number as a template.
+proof::Template templateOf(const Program &program, const Head &head);
+/// The numbers of the only instance.
+proof::Times timesAt(const proof::Template &one, const RowTimes &times);
+/// Gives rows the phases and sites that they have in the instance of n = 1.
+void setSites(proof::Template &family, const Program &first);
+
 /// What groups and messages take, by rank and row of the template.
 std::vector<std::vector<Time>> durationsOf(const proof::Template &family,
                                            const Program &first,

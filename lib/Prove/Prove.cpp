@@ -23,22 +23,6 @@ using llvm::StringRef;
 using proof::Checker;
 using proof::Finding;
 
-Rational Rational::of(__int128 numerator, __int128 denominator) {
-  auto magnitude = [](__int128 x) { return x < 0 ? -x : x; };
-  __int128 a = magnitude(numerator), b = magnitude(denominator);
-  while (b != 0)
-    std::tie(a, b) = std::pair(b, a % b);
-  if (denominator < 0)
-    a = -a;
-  return {static_cast<int64_t>(numerator / a),
-          static_cast<int64_t>(denominator / a)};
-}
-
-std::string Rational::text() const {
-  return denominator == 1 ? fmt::format("{}", numerator)
-                          : fmt::format("{}/{}", numerator, denominator);
-}
-
 StringRef ppcc::verdictName(Verdict verdict) {
   static constexpr StringRef names[] = {"right", "wrong", "excluded",
                                         "undecided"};
@@ -75,8 +59,8 @@ struct Quiet {
   DiagnosticEngine diags{[this](const Diagnostic &found) {
     if (found.info().severity != Severity::Error)
       return;
-    isExcluded |= found.id == diag::RequireFailed ||
-                  found.id == diag::ParameterRange;
+    isExcluded |=
+        found.id == diag::RequireFailed || found.id == diag::ParameterRange;
     if (!first)
       first = found;
   }};
@@ -117,10 +101,16 @@ public:
     }
     if (failed)
       return false;
-    joinRemainders();
     llvm::sort(proof.ranges, [](const ProvenRange &a, const ProvenRange &b) {
       return a.from < b.from;
     });
+    if (request.certifies)
+      proof.parts = proof.ranges;
+    joinRemainders();
+    llvm::stable_sort(proof.ranges,
+                      [](const ProvenRange &a, const ProvenRange &b) {
+                        return a.from < b.from;
+                      });
     return true;
   }
 
@@ -196,6 +186,8 @@ private:
     range.place = std::move(place);
     range.makespan = makespan;
     range.figures = std::move(figures);
+    range.evidence = std::move(evidence);
+    evidence = nullptr;
     if (range.figures && makespan) {
       const Formula &work = range.figures->work;
       auto less = [&](Rational total, Rational part) {
@@ -266,8 +258,8 @@ private:
   instantiate(int64_t m, sema::Evaluator &evaluator, Quiet &quiet) const {
     std::vector<sema::ParamValue> values = request.compile.params;
     values.push_back({request.free, fmt::format("{}", m)});
-    return sema::instantiate(selection(), values, nullptr, request.compile.limits,
-                             evaluator, quiet.diags);
+    return sema::instantiate(selection(), values, nullptr,
+                             request.compile.limits, evaluator, quiet.diags);
   }
 
   sema::Selection selection() const { return sectionsOf(schedule); }
@@ -328,8 +320,63 @@ private:
             byData ? none : policy->transports.front(), quiet.diags))
       makespan = Formula{
           {}, Rational::of(timing->simulation.makespan, cost::unit), true};
+    if (request.certifies)
+      certify(m, *program, policy->transports.empty() ? nullptr : &*policy,
+              makespan.has_value());
     found(one, 0, Verdict::Right, "", Place(), makespan,
           request.explains ? std::optional(figuresOf(*program)) : std::nullopt);
+  }
+
+  /// Begins evidence about the programs of base + step n.
+  void beginEvidence(int64_t base, int64_t step, const Program &sample) {
+    evidence = std::make_shared<proof::Evidence>();
+    evidence->base = base;
+    evidence->step = step;
+    Rows none;
+    for (RankId rank : sample.ranks()) {
+      (void)rank;
+      none.beginRank();
+    }
+    evidence->head = sample.withRows(std::move(none));
+  }
+
+  /// What shows that the program of one number is right.
+  void certify(int64_t m, const Program &program, const CommPolicy *policy,
+               bool hasMakespan) {
+    beginEvidence(m, 1, program);
+    evidence->preconnect = program.preconnect();
+    auto show = [&](const Program &one, const Transport *transport,
+                    proof::Template &place, bool isFirst) {
+      place = templateOf(one, evidence->head.head());
+      ProgramIndex index(one);
+      std::optional<MessageIndex> messages;
+      if (transport)
+        messages.emplace(one, index);
+      Durations durations(one);
+      auto order = orderOf(one, index, messages ? &*messages : nullptr,
+                           transport, durations);
+      if (!order)
+        return;
+      evidence->shown.push_back(
+          {transport ? transport->name : "data", timesAt(place, *order)});
+      if (!isFirst || !hasMakespan)
+        return;
+      auto run = transport
+                     ? simulate(one, index, *messages, durations, *transport)
+                     : simulate(one, index, durations);
+      if (run) {
+        evidence->durations = durationsOf(place, one, durations);
+        evidence->times =
+            timesAt(place, {std::move(run->starts), std::move(run->ends)});
+      }
+    };
+    Quiet quiet;
+    if (auto bare = compileOne(m, false, quiet))
+      show(*bare, nullptr, evidence->byData, request.byData || !policy);
+    if (policy)
+      for (const Transport &transport : policy->transports)
+        show(program, &transport, evidence->carried,
+             !request.byData && &transport == &policy->transports.front());
   }
 
   /// Those of one program.
@@ -414,11 +461,7 @@ private:
   }
 
   static Formula formula(const Family &family, Affine value, int64_t unit) {
-    __int128 step = family.step;
-    return {Rational::of(value.n, step * unit),
-            Rational::of(value.c * step - __int128(value.n) * family.base,
-                         step * unit),
-            true};
+    return Formula::of(value, family.base, family.step, unit);
   }
 
   // ---- Many at once ----
@@ -538,8 +581,9 @@ private:
     return true;
   }
 
-  void judge(Task task, const proof::Template &program) {
+  void judge(Task task, proof::Template &program) {
     const Family family = task.family;
+    evidence = nullptr;
     if (family.last < 3)
       return giveUp(std::move(task), "", Place());
     Checker byData(program, nullptr);
@@ -567,6 +611,12 @@ private:
                     quiet.first ? quiet.first->place : Place());
     if (auto why = unsupported(*first); !why.empty())
       return giveUp(std::move(task), why, Place());
+    if (request.certifies) {
+      beginEvidence(family.base, family.step, *first);
+      setSites(program, *first);
+      evidence->byData = program;
+      evidence->byData.head = &evidence->head.head();
+    }
     Finding ordered = orderByData(task, program, byData, *first, *second);
     if (ordered.kind == Finding::Kind::Fails)
       return;
@@ -582,8 +632,11 @@ private:
     std::optional<Figures> figures;
     Finding carried =
         carry(family, program, *first, *second, makespan, figures);
-    if (request.byData)
+    if (request.byData) {
+      if (evidence)
+        evidence->times = std::nullopt;
       makespan = makespanByData(family, program, byData, *first, *second);
+    }
     if (!carried || !makespan || !makespan->isExact) {
       // Ranks may take turns in what they do first.
       for (auto [growths, step] : {std::pair(4, ranks), {6, 2 * ranks}})
@@ -596,6 +649,10 @@ private:
     }
     if (!carried && !ordersGlobally)
       return giveUp(std::move(task), carried.why, Place());
+    if (!carried && evidence) {
+      evidence->carried = {};
+      evidence->shown.resize(1);
+    }
     found(family, 0, Verdict::Right,
           carried ? ""
                   : "by data; messages are right in the order that was chosen "
@@ -630,9 +687,12 @@ private:
          b = orderOf(second, secondIndex, nullptr, nullptr, Durations(second));
     if (a && b) {
       auto order = fit(program, *a, *b);
-      return order ? checker.forward(*order)
-                   : Finding{Finding::Kind::Unknown,
-                             "what ranks do does not settle"};
+      if (!order)
+        return {Finding::Kind::Unknown, "what ranks do does not settle"};
+      Finding finding = checker.forward(*order);
+      if (evidence)
+        evidence->shown.push_back({"data", std::move(*order)});
+      return finding;
     }
     for (int64_t n : {1, 2})
       for (bool fromEnd : {false, true}) {
@@ -659,6 +719,8 @@ private:
     const proof::Row &row = program.ranks[circle[0].rank][circle[0].row];
     SourceLoc at;
     at.raw = row.place;
+    if (evidence)
+      evidence->circle = circle.vec();
     found(task.family, from, Verdict::Wrong,
           seen.size() == 1 ? "rank " + ranks + " waits for itself"
                            : "ranks " + ranks + " wait in a circle",
@@ -684,6 +746,11 @@ private:
     auto whole = withMessages(program, first, second);
     if (!whole)
       return {Finding::Kind::Unknown, "the order of messages does not settle"};
+    if (evidence) {
+      evidence->carried = *whole;
+      evidence->carried.head = &evidence->head.head();
+      evidence->preconnect = second.preconnect();
+    }
     Durations firstTimes(first), secondTimes(second);
     ProgramIndex firstIndex(first), secondIndex(second);
     MessageIndex firstMessages(first, firstIndex),
@@ -703,6 +770,8 @@ private:
         return {Finding::Kind::Unknown, "what ranks do does not settle"};
       if (Finding finding = checker.forward(*order); !finding)
         return finding;
+      if (evidence)
+        evidence->shown.push_back({transport.name, *order});
       if (&transport == &transports.front() && hasPlainTimes(first)) {
         auto run = [&](const Program &one, const ProgramIndex &index,
                        const MessageIndex &messages, const Durations &times) {
@@ -759,13 +828,19 @@ private:
             const Checker &checker, const std::optional<RowTimes> &first,
             const std::optional<RowTimes> &second, const Program &sample,
             const Durations &durations) {
+    if (evidence)
+      evidence->times = std::nullopt;
     auto times = first && second ? fit(program, *first, *second) : std::nullopt;
     if (!times)
       return std::nullopt;
-    auto makespan =
-        checker.makespan(*times, durationsOf(program, sample, durations));
+    auto ofRows = durationsOf(program, sample, durations);
+    auto makespan = checker.makespan(*times, ofRows);
     if (!makespan)
       return std::nullopt;
+    if (evidence) {
+      evidence->times = std::move(times);
+      evidence->durations = std::move(ofRows);
+    }
     Formula result = formula(family, makespan->value, cost::unit);
     result.isExact = makespan->isExact;
     return result;
@@ -781,6 +856,7 @@ private:
   bool hasWhile = false, ordersGlobally = false, failed = false;
   int64_t stages = 64, ranks = 1, rowsLeft = mostRows;
   std::vector<Task> tasks;
+  std::shared_ptr<proof::Evidence> evidence; ///< Of what is judged now.
 };
 
 } // namespace
@@ -788,8 +864,9 @@ private:
 std::optional<Proof> ppcc::prove(const ProveRequest &request, Session &session,
                                  std::string &misuse) {
   if (!request.compile.model.empty() || !request.compile.cluster.empty()) {
-    misuse = "prove takes the model and the cluster of the schedule itself, not "
-             "--model or --cluster";
+    misuse =
+        "prove takes the model and the cluster of the schedule itself, not "
+        "--model or --cluster";
     return std::nullopt;
   }
   Request parsed = request.compile;

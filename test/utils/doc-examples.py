@@ -3,7 +3,7 @@
 
 ```pp blocks are compiled with --check; `pp error E0404` must be refused with that code. A block whose first line is
 `// NAME.pp` is kept under that name for what follows. ```console blocks are run: lines behind `$ ` are commands (ppcc,
-ppcc-profile and pprun only), the lines below must be what is printed; `...` stands for anything, on a line of its own for any
+ppcc-profile, ppcc-check-proof and pprun only), the lines below must be what is printed; `...` stands for anything, on a line of its own for any
 lines. ```python and ```sh blocks
 are run when they are marked `run`; they find the headers of the engine in $PPCC_INCLUDE. A ```text NAME or ```cpp NAME block
 is a file for what follows. A block whose name has a folder, as in ```cmake examples/x/CMakeLists.txt, shows that file of the
@@ -78,7 +78,7 @@ class Runner:
         for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
             command, *expected = part.splitlines()
             words = shlex.split(command)
-            assert words[0] in ("ppcc", "ppcc-profile", "pprun"), f"{where}: {words[0]} is no program of ppcc"
+            assert words[0] in ("ppcc", "ppcc-profile", "ppcc-check-proof", "pprun"), f"{where}: {words[0]} is no program of ppcc"
             result = self.run([str(Path(self.ppcc).with_name(words[0])), *words[1:]])
             actual = result.stdout + result.stderr
             problem = None if matches(expected, actual) else f"`{command}` printed:\n{actual}"

@@ -5,12 +5,14 @@
 #include "ppcc/IR/Head.h"
 
 #include <cassert>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace ppcc::proof {
 
-/// c + n N + j J, where N and J are variables.
+/// c + n N + j J, where N and J are variables. Throws std::overflow_error for
+/// what does not fit.
 struct Affine {
   int64_t c = 0, n = 0, j = 0;
 
@@ -19,15 +21,25 @@ struct Affine {
     return c + n * atN + j * atJ;
   }
   friend Affine operator+(Affine a, Affine b) {
-    return {a.c + b.c, a.n + b.n, a.j + b.j};
+    return {sum(a.c, b.c), sum(a.n, b.n), sum(a.j, b.j)};
   }
-  friend Affine operator-(Affine a, Affine b) {
-    return {a.c - b.c, a.n - b.n, a.j - b.j};
-  }
+  friend Affine operator-(Affine a, Affine b) { return a + -1 * b; }
   friend Affine operator*(int64_t k, Affine a) {
-    return {k * a.c, k * a.n, k * a.j};
+    return {product(k, a.c), product(k, a.n), product(k, a.j)};
   }
   bool operator==(const Affine &) const = default;
+
+private:
+  static int64_t sum(int64_t a, int64_t b) {
+    if (int64_t result; !__builtin_add_overflow(a, b, &result))
+      return result;
+    throw std::overflow_error("sum");
+  }
+  static int64_t product(int64_t a, int64_t b) {
+    if (int64_t result; !__builtin_mul_overflow(a, b, &result))
+      return result;
+    throw std::overflow_error("product");
+  }
 };
 
 inline constexpr uint32_t noWindow = 0xFFFFFFFF;
@@ -43,6 +55,8 @@ struct Row {
   uint32_t window = noWindow;
   Affine microbatch;  ///< j is the turn of the window.
   uint32_t place = 0; ///< Whatever its maker knows it by.
+  PhaseId phase;
+  SiteId site;
 };
 
 /// The microbatches of a pipe.

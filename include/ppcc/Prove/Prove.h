@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ppcc/Compiler/Compiler.h"
-#include "ppcc/Proof/Checker.h"
+#include "ppcc/Proof/Certificate.h"
 
 namespace ppcc {
 
@@ -12,23 +12,11 @@ struct ProveRequest {
   std::string free = "M"; ///< That stands for the microbatches.
   bool explains = false;  ///< With figures.
   bool byData = false;    ///< Judge by data alone, before transports.
-};
-
-/// A quotient in its lowest terms, the denominator above 0.
-struct Rational {
-  int64_t numerator = 0, denominator = 1;
-  static Rational of(__int128 numerator, __int128 denominator);
-  std::string text() const; ///< `3`, `7/2`.
+  bool certifies = false; ///< With the evidence.
 };
 
 enum class Verdict : uint8_t { Right, Wrong, Excluded, Undecided };
 llvm::StringRef verdictName(Verdict verdict);
-
-/// slope M + intercept.
-struct Formula {
-  Rational slope, intercept;
-  bool isExact = false; ///< Else a bound from above.
-};
 
 /// What a run takes besides.
 struct Figures {
@@ -51,6 +39,7 @@ struct ProvenRange {
   std::optional<Figures> figures; ///< When they are asked for.
   std::string reason;
   Place place; ///< Of the reason, if it has one.
+  std::shared_ptr<const proof::Evidence> evidence; ///< Where it is asked for.
 };
 
 /// Each M >= 1 lies in one of the ranges.
@@ -59,6 +48,9 @@ struct Proof {
   std::vector<ProgramParam> params; ///< Other than the free one.
   std::vector<std::string> transports;
   std::vector<ProvenRange> ranges; ///< In the order of their first numbers.
+  /// The same, where evidence is asked for, each as it was proven: remainders
+  /// of which one thing is said are not joined.
+  std::vector<ProvenRange> parts;
 
   /// Whether no number that the schedule admits is wrong, or undecided.
   bool isRight() const;

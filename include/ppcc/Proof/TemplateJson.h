@@ -1,0 +1,29 @@
+// Templates as JSON: rows of numbers, in the columns of docs/program-format.md.
+#pragma once
+
+#include "ppcc/Proof/Template.h"
+
+#include "llvm/Support/JSON.h"
+
+namespace ppcc::proof {
+
+/// The names of the numbers of a row.
+llvm::ArrayRef<llvm::StringRef> familyColumns();
+
+/// The microbatches of pipes: first and count, each with what n adds.
+void writeRanges(llvm::json::OStream &json, const Template &program);
+/// The rows, by rank.
+void writeRows(llvm::json::OStream &json, const Template &program);
+
+/// Reads both from the keys `microbatches` and `actions`. What is wrong, or
+/// nothing: then all numbers refer to what `head` has, as far as phases and
+/// sites are looked at.
+std::string readTemplate(const llvm::json::Object &from, const Head &head,
+                         bool looksAtSites, Template &program);
+
+/// Lists of lists of numbers that JSON holds under a key; nothing when it holds
+/// something else, or more than `most`.
+std::optional<std::vector<std::vector<int64_t>>>
+readNumbers(const llvm::json::Value *value, size_t most = SIZE_MAX);
+
+} // namespace ppcc::proof
