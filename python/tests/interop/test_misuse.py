@@ -48,7 +48,7 @@ def test_batch_and_stages_must_fit() -> None:
     refused("give step() the batch", lambda: runtime.step(target=batch))
     refused("give step() the target", lambda: runtime.step(batch))
     refused("of shape [3, 2] cannot be cut into 2 equal microbatches", lambda: runtime.step(torch.zeros(3, 2), target=batch))
-    refused("but must be tensors", lambda: runtime.step(1, target=batch))  # type: ignore[arg-type]
+    refused("stage 0 does not take 1", lambda: runtime.step(1, target=batch))
     refused("stage 0 does not take float32[2, 5]", lambda: runtime.step(torch.zeros(4, 5), target=batch))
     wrong = Runtime(alone(V=2), {0: nn.Linear(2, 3), 1: nn.Linear(2, 2)}, loss_fn=loss_fn)
     refused("stage 1 does not take float32[2, 3]", lambda: wrong.step(batch, target=batch))

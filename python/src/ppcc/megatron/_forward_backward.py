@@ -21,10 +21,11 @@ from torch.utils._pytree import tree_map
 
 from .._program import Action, Pipe, Program
 from ..torch import _split
+from ..torch._channels import Channels
 from ..torch._errors import RuntimeMisuse
 from ..torch._groups import Groups
 from ..torch._held import stand_in
-from ..torch._messages import Edge, Messages, connect
+from ..torch._messages import Edge, Messages
 from ..torch._reductions import Reductions
 from ..torch._shapes import TensorInfo
 from ._data import Microbatches
@@ -57,8 +58,8 @@ class ForwardBackward:
         self._programs = programs
         self._plans: dict[int, _Plan] = {}
         self._shared: dict[tuple[int, ...], Reductions | None] = {}
-        self._headers: dist.ProcessGroup | None = None
-        self._connected = False
+        self._groups: Groups | None = None
+        self._channels: dict[int, Channels] = {}
         self.peak_activations = 0
         """The most microbatches, counted stage by stage, whose backward was not done in the last call."""
 
@@ -87,6 +88,10 @@ class ForwardBackward:
         plan.check(config, chunks, data_iterator)
         if adjust_tensor_shapes_fn is not None and len(chunks) > 1:
             raise RuntimeMisuse("adjust_tensor_shapes_fn is for ranks with one chunk")
+        if self._groups is None:
+            self._groups = Groups(groups.pp, plan.program.ranks)
+        if num_microbatches not in self._channels:
+            self._channels[num_microbatches] = Channels(plan.program, plan.rank, self._groups, _device(chunks))
         length = (decoder_seq_length or seq_length) // groups.cp.size()
         if config.sequence_parallel:
             length //= groups.tp.size()
@@ -99,16 +104,14 @@ class ForwardBackward:
                 for chunk, iterator in enumerate(data_iterator if isinstance(data_iterator, list) else [data_iterator])
             ],
             shapes=_shapes((length, micro_batch_size, config.hidden_size), adjust_tensor_shapes_fn),
-            headers=self._header_group(config, groups.pp),
+            headers=self._groups.make(tuple(range(plan.program.ranks)), "gloo") if config.variable_seq_lengths else None,
+            channels=self._channels[num_microbatches],
             groups=groups,
             forward_step_func=forward_step_func,
             collect_non_loss_data=collect_non_loss_data,
             first_val_step=first_val_step,
             forward_only=forward_only,
         )
-        if not self._connected:
-            connect(plan.program, plan.rank, groups.pp, step.device)
-            self._connected = True
         with _timed(config, "forward-backward", level=1, barrier=config.barrier_with_L1_time):
             step.run()
             self.peak_activations = step.peak_activations
@@ -128,13 +131,6 @@ class ForwardBackward:
                 raise RuntimeMisuse(f"the program is for {program.ranks} ranks, but the pipeline has {group.size()}")
             self._plans[microbatches] = _Plan(program, group.rank())
         return self._plans[microbatches]
-
-    def _header_group(self, config: Any, group: dist.ProcessGroup) -> dist.ProcessGroup | None:
-        """Where the shapes of messages go ahead of them, if they differ."""
-        if config.variable_seq_lengths and self._headers is None:
-            ranks = group.size()
-            self._headers = Groups(group, ranks).make(tuple(range(ranks)), "gloo")
-        return self._headers if config.variable_seq_lengths else None
 
     def _finalize(self, step: _Step, force_all_reduce: bool | None) -> None:
         """What Megatron does behind the last backward: sums over copies, then over the stages that share weights."""
@@ -281,6 +277,8 @@ class _Step:
     shapes: tuple[tuple[int, ...], tuple[int, ...]]
     """Of what is received and of what is sent, forward."""
     headers: dist.ProcessGroup | None
+    """Where the shapes of messages go ahead of them, if they differ."""
+    channels: Channels
     groups: Any
     forward_step_func: Callable[..., Any]
     collect_non_loss_data: bool
@@ -291,13 +289,12 @@ class _Step:
     """Modules of last stages that do the gradients of their embeddings at the end."""
 
     def __post_init__(self) -> None:
-        weight = next((weight for chunk in self.chunks for weight in chunk.parameters()), None)
-        self.device = torch.device("cpu") if weight is None else weight.device
+        self.device = _device(self.chunks)
         self.tokens = torch.zeros([], dtype=torch.int, device=self.device)
         self._stores: dict[int, list[Any]] = {}
         self._held: dict[Key, _Held] = {}
         self._started: Counter[int] = Counter()
-        self._messages = Messages(self.groups.pp, self.device, self._room, self.headers)
+        self._messages = Messages(self.channels, self.device, self._room, self.headers)
         self._sync = GradSync(self.config, self.chunks, self.plan.reduces)
         self._perform: dict[str, Callable[[Action], None]] = {
             "F": self._forward,
@@ -491,6 +488,10 @@ class _Step:
 
 def _key(action: Action) -> Key:
     return action.pipe.index, action.stage, action.microbatch
+
+
+def _device(chunks: list[nn.Module]) -> torch.device:
+    return next((weight.device for chunk in chunks for weight in chunk.parameters()), torch.device("cpu"))
 
 
 def _is_last(action: Action) -> bool:

@@ -3,3 +3,8 @@ from .._diagnostics import Error
 
 class RuntimeMisuse(Error, RuntimeError):
     """A program and its stages, process group or batch do not fit together."""
+
+
+class StepFailed(Error, RuntimeError):
+    """A step broke off, on this rank or on another one: the message says on which, at which action, and why. The process
+    groups of the job are of no use any more."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar, cast
 
+import torch
 import torch.distributed as dist
 
 T = TypeVar("T")
@@ -17,31 +18,40 @@ class Groups:
     """
 
     def __init__(self, pipeline: dist.ProcessGroup | None, ranks: int) -> None:
-        self._pipeline = pipeline
-        self._made: dict[tuple[tuple[int, ...], str | None], dist.ProcessGroup] = {}
-        self._pipelines = [tuple(range(ranks))]
+        self.pipeline = pipeline
+        self._world = [rank if pipeline is None else dist.get_global_rank(pipeline, rank) for rank in range(ranks)]
+        self._made: dict[tuple[tuple[int, ...], str | None, str], dist.ProcessGroup] = {}
+        self._pipelines = [tuple(self._world)]
         if pipeline is not None:
-            found = self.gather(tuple(map(self.world, range(ranks))), everywhere=True)
-            self._pipelines = list(dict.fromkeys(found))
+            self._pipelines = list(dict.fromkeys(self.gather(tuple(self._world), everywhere=True)))
 
     def world(self, rank: int) -> int:
         """What PyTorch calls a rank of the program."""
-        return rank if self._pipeline is None else dist.get_global_rank(self._pipeline, rank)
+        return self._world[rank]
+
+    def backend(self, device: torch.device) -> str:
+        """What carries messages from and to a device; "gloo" where there are none."""
+        if not dist.is_initialized():
+            return "gloo"
+        group = dist.group.WORLD if self.pipeline is None else self.pipeline
+        assert group is not None
+        return str(group._get_backend(device).name())
 
     def gather(self, value: T, *, everywhere: bool = False) -> list[T]:
         """The values of all ranks of the program, or of all processes of the job."""
         if not dist.is_initialized():
             return [value]
-        group = None if everywhere else self._pipeline
+        group = None if everywhere else self.pipeline
         values: list[T | None] = [None] * dist.get_world_size(group)
         dist.all_gather_object(values, value, group=group)
         return cast("list[T]", values)
 
-    def make(self, ranks: tuple[int, ...], backend: str | None = None) -> dist.ProcessGroup:
-        """The group of these ranks; on others a mark that says so."""
-        if (ranks, backend) not in self._made:
+    def make(self, ranks: tuple[int, ...], backend: str | None = None, label: str = "") -> dist.ProcessGroup:
+        """The group of these ranks, one for each label; on others a mark that says so."""
+        key = ranks, backend, label
+        if key not in self._made:
             for members in self._pipelines:
                 made = dist.new_group([members[rank] for rank in ranks], backend=backend)
                 if made is not dist.GroupMember.NON_GROUP_MEMBER or members == self._pipelines[0]:
-                    self._made[ranks, backend] = cast(dist.ProcessGroup, made)
-        return self._made[ranks, backend]
+                    self._made[key] = cast(dist.ProcessGroup, made)
+        return self._made[key]

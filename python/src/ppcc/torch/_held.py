@@ -19,8 +19,8 @@ from ._shapes import TensorInfo
 class Held:
     """The ends of the graph of a forward, and what else its backward needs."""
 
-    inputs: dict[int, tuple[Tensor, ...]]
-    """By the stage that made them; leaves of the graph."""
+    inputs: dict[int, tuple[Any, ...]]
+    """By the stage that made them; leaves of the graph. What a step is given has -1, and need not be tensors."""
     outputs: tuple[Tensor, ...]
     """At a last stage the loss; nothing before a recomputation."""
     infos: tuple[TensorInfo, ...]
@@ -32,9 +32,13 @@ class Held:
     random: RandomState | None = None
     """Where it is to be recomputed."""
 
-    def arguments(self) -> list[Tensor]:
+    def arguments(self) -> list[Any]:
         """The inputs in the order of the stages that made them."""
-        return [tensor for source in sorted(self.inputs) for tensor in self.inputs[source]]
+        return [value for source in sorted(self.inputs) for value in self.inputs[source]]
+
+    def tensors(self) -> list[Tensor]:
+        """Those inputs that are tensors."""
+        return [value for value in self.arguments() if isinstance(value, Tensor)]
 
     def ready(self, action: Action) -> Held:
         """Itself, for an action that reads it."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from queue import SimpleQueue
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from .._program import Action, Pipe, Program
+from .._program import Action, Pipe
+from ._channels import Channels, Message, sends
 from ._errors import RuntimeMisuse
 from ._shapes import TensorInfo
 
@@ -20,56 +18,8 @@ Edge = tuple[int, int, int, int]
 """Pipe, from stage, to stage, microbatch."""
 
 
-@dataclass(slots=True)
-class _Message:
-    """Tensors under way; sends keep theirs until they have ended."""
-
-    tensors: tuple[Tensor, ...]
-    works: list[dist.Work]
-
-    def wait(self) -> tuple[Tensor, ...]:
-        for work in self.works:
-            work.wait()
-        return self.tensors
-
-    def has_ended(self) -> bool:
-        return all(work.is_completed() for work in self.works)
-
-
-class _Background:
-    """Waits for sends in their order, beside the step, and lets go of each."""
-
-    def __init__(self) -> None:
-        self._messages: SimpleQueue[_Message | None] = SimpleQueue()
-        self._thread: threading.Thread | None = None
-        self._error: Exception | None = None
-
-    def wait_for(self, message: _Message) -> None:
-        if self._thread is None:
-            # A daemon: when a step fails, its sends may never end.
-            self._thread = threading.Thread(target=self._run, name="ppcc-sends", daemon=True)
-            self._thread.start()
-        self._messages.put(message)
-
-    def finish(self) -> None:
-        """Waits for the last one, and raises what the first that failed has raised."""
-        if self._thread is not None:
-            self._messages.put(None)
-            self._thread.join()
-        if self._error is not None:
-            raise self._error
-
-    def _run(self) -> None:
-        while (message := self._messages.get()) is not None:
-            try:
-                message.wait()
-            except Exception as error:
-                self._error = self._error or error
-            del message
-
-
 class Messages:
-    """Results that have been made and not yet read.
+    """Results that have been made and not yet read. A tensor that is sent is let go when that has ended.
 
     `room` says what a receive gets. Where that is not known, `headers` is a group of gloo's, in which the description
     of each message goes ahead of it. Receives are then announced where they stand in the list and posted when an action
@@ -78,140 +28,115 @@ class Messages:
 
     def __init__(
         self,
-        group: dist.ProcessGroup | None,
+        channels: Channels,
         device: torch.device,
         room: Callable[[Action], Sequence[TensorInfo]],
         headers: dist.ProcessGroup | None,
     ) -> None:
-        self._group = group
+        self._channels = channels
         self._device = device
         self._room = room
         self._headers = headers
         self._here: dict[Edge, tuple[Tensor, ...]] = {}
-        self._arriving: dict[Edge, _Message] = {}
-        self._announced: dict[int, deque[tuple[Edge, _Message]]] = defaultdict(deque)
-        self._sent: dict[Edge, _Message] = {}
-        self._header_sends: list[_Message] = []
-        self._leaving: list[_Message] = []
-        self._background = _Background()
+        self._arriving: dict[Edge, tuple[Message, Sequence[TensorInfo]]] = {}
+        self._announced: dict[int, deque[tuple[Edge, Message]]] = defaultdict(deque)
+        self._announcer: dict[Edge, int] = {}
+        self._sent: dict[Edge, tuple[int, int]] = {}
+        self._header_sends: list[Message] = []
 
     def lay_down(self, edge: Edge, tensors: tuple[Tensor, ...]) -> None:
         """Leaves a result for the stage at the other end; a send takes it from there."""
         self._here[edge] = tensors
 
     def take(self, edge: Edge) -> tuple[Tensor, ...]:
-        """What came along an edge; waits for it."""
+        """What came along an edge; waits for it. Tensors that a gradient comes back for require it."""
         if edge in self._here:
             return self._here.pop(edge)
-        for peer, waiting in self._announced.items():
-            if any(announced == edge for announced, _ in waiting):
-                while edge not in self._arriving:
-                    self._post_announced(peer)
-        return self._arriving.pop(edge).wait()
+        while edge not in self._arriving:
+            self._post_announced(self._announcer[edge])
+        message, infos = self._arriving.pop(edge)
+        for tensor, info in zip(message.wait(), infos, strict=True):
+            tensor.requires_grad_(info.has_gradient)
+        return message.tensors
 
     def post(self, item: tuple[Action, ...]) -> None:
         """Posts messages: one, or those of a batch together."""
         if self._headers is not None:
             for action in item:
                 self._post_with_header(action, self._headers)
-        elif len(item) == 1:
-            edge, tensors = self._message(item[0])
-            self._keep(item[0], edge, _Message(tensors, self._start(item[0], tensors, self._group)))
-        else:
-            self._post_batch(item)
+            return
+        edges = [_edge(action) for action in item]
+        rooms = [() if action.kind.is_send else self._room(action) for action in item]
+        tensors = [
+            self._leaving(edge) if action.kind.is_send else tuple(info.empty(self._device) for info in room)
+            for action, edge, room in zip(item, edges, rooms, strict=True)
+        ]
+        posted = self._channels.post([(*sends(action), own) for action, own in zip(item, tensors, strict=True)])
+        for action, edge, own, room, works in zip(item, edges, tensors, rooms, posted, strict=True):
+            self._keep(action, edge, Message(own, works), room)
+
+    def has_been_read(self, edge: Edge) -> None:
+        """Lets go of what was sent, when an answer to it has come."""
+        if edge in self._sent:
+            peer, number = self._sent.pop(edge)
+            self._channels.outbox(peer).wait_until(number)
 
     def release(self, action: Action, edge: Edge) -> None:
-        """Lets go of a result as soon as it has been sent."""
+        """Makes sure that a result is not here any more."""
         if edge in self._here:
             raise RuntimeMisuse(f"{action} releases what stage {edge[2]} has still to read")
-        message = self._sent.pop(edge, None)
-        if message is None:
-            return
-        if self._device.type == "cpu":  # Gloo cannot be asked whether a send has ended.
-            self._background.wait_for(message)
-        else:
-            self._leaving = [sent for sent in [*self._leaving, message] if not sent.has_ended()]
 
     def finish(self) -> None:
         """Waits for all that has been sent."""
-        for message in [*self._sent.values(), *self._leaving, *self._header_sends]:
+        self._channels.finish()
+        for message in self._header_sends:
             message.wait()
-        self._background.finish()
 
-    def _edge(self, action: Action) -> Edge:
-        assert action.peer is not None
-        ends = (action.stage, action.peer) if action.kind.is_send else (action.peer, action.stage)
-        return (action.pipe.index, *ends, action.microbatch)
+    def _leaving(self, edge: Edge) -> tuple[Tensor, ...]:
+        return tuple(tensor.detach().contiguous() for tensor in self._here.pop(edge))
 
-    def _message(self, action: Action) -> tuple[Edge, tuple[Tensor, ...]]:
-        """The edge of a message, and its tensors: those that are sent, or room for those that come."""
-        edge = self._edge(action)
-        if action.kind.is_send:
-            return edge, tuple(tensor.contiguous() for tensor in self._here.pop(edge))
-        return edge, tuple(info.empty(self._device) for info in self._room(action))
-
-    def _peer(self, action: Action) -> int:
-        assert action.peer_rank is not None
-        return action.peer_rank if self._group is None else dist.get_global_rank(self._group, action.peer_rank)
-
-    def _start(
-        self, action: Action, tensors: tuple[Tensor, ...], group: dist.ProcessGroup | None
-    ) -> list[dist.Work]:
-        post = dist.isend if action.kind.is_send else dist.irecv
-        works = [post(tensor, self._peer(action), group) for tensor in tensors]
-        return [work for work in works if work is not None]
-
-    def _keep(self, action: Action, edge: Edge, message: _Message) -> None:
-        (self._sent if action.kind.is_send else self._arriving)[edge] = message
-
-    def _post_batch(self, item: tuple[Action, ...]) -> None:
-        messages = [(action, *self._message(action)) for action in item]
-        operations = [
-            dist.P2POp(dist.isend if action.kind.is_send else dist.irecv, tensor, self._peer(action), self._group)
-            for action, _, tensors in messages
-            for tensor in tensors
-        ]
-        works = dist.batch_isend_irecv(operations) if operations else []
-        # Gloo gives a work for each tensor, which may be waited for once; NCCL gives one for all.
-        by_tensor = len(works) == len(operations)
-        first = 0
-        for action, edge, tensors in messages:
-            own = works[first : first + len(tensors)] if by_tensor else works
-            self._keep(action, edge, _Message(tensors, own))
-            first += len(tensors)
+    def _keep(self, action: Action, edge: Edge, message: Message, infos: Sequence[TensorInfo]) -> None:
+        if not action.kind.is_send:
+            self._arriving[edge] = message, infos
+        elif message.works:
+            peer = sends(action)[1]
+            self._sent[edge] = peer, self._channels.outbox(peer).put(message)
 
     # Messages whose shapes are not known.
 
     def _post_with_header(self, action: Action, headers: dist.ProcessGroup) -> None:
-        if not action.kind.is_send:
-            header = (TensorInfo.empty_header(),)
-            announced = _Message(header, self._start(action, header, headers))
-            self._announced[self._peer(action)].append((self._edge(action), announced))
+        edge, (is_send, peer) = _edge(action), sends(action)
+        if not is_send:
+            self._announced[peer].append((edge, self._header_message(peer, TensorInfo.empty_header(), headers, dist.irecv)))
+            self._announcer[edge] = peer
             return
-        edge, tensors = self._message(action)
-        header = (TensorInfo.header([TensorInfo.of(tensor) for tensor in tensors]),)
-        self._header_sends.append(_Message(header, self._start(action, header, headers)))
-        self._keep(action, edge, _Message(tensors, self._start(action, tensors, self._group)))
+        infos = list(map(TensorInfo.of, self._here[edge]))
+        tensors = self._leaving(edge)
+        self._header_sends.append(self._header_message(peer, TensorInfo.header(infos), headers, dist.isend))
+        (works,) = self._channels.post([(True, peer, tensors)])
+        self._keep(action, edge, Message(tensors, works), ())
+
+    def _header_message(
+        self, peer: int, header: Tensor, headers: dist.ProcessGroup, post: Callable[..., dist.Work | None]
+    ) -> Message:
+        work = post(header, dist.get_global_rank(headers, peer), headers)
+        assert work is not None
+        return Message((header,), [work])
 
     def _post_announced(self, peer: int) -> None:
         """Posts the next receive of a pair of ranks: its sender has posted it before what follows."""
         edge, announced = self._announced[peer].popleft()
         (header,) = announced.wait()
-        tensors = tuple(info.empty(self._device) for info in TensorInfo.of_header(header))
-        works = [dist.irecv(tensor, peer, self._group) for tensor in tensors]
-        self._arriving[edge] = _Message(tensors, [work for work in works if work is not None])
+        infos = TensorInfo.of_header(header)
+        tensors = tuple(info.empty(self._device) for info in infos)
+        (works,) = self._channels.post([(False, peer, tensors)])
+        self._arriving[edge] = Message(tensors, works), infos
 
 
-def connect(program: Program, rank: int, group: dist.ProcessGroup | None, device: torch.device) -> None:
-    """Opens connections where that is done as messages come, in an order in which no rank waits for itself."""
-    if device.type != "cuda":
-        return
-    for pair in program.preconnect:
-        if rank in pair:
-            peer = pair[0] + pair[1] - rank
-            token = torch.zeros(1, device=device)
-            post = dist.send if rank == pair[0] else dist.recv
-            post(token, peer if group is None else dist.get_global_rank(group, peer), group=group)
+def _edge(action: Action) -> Edge:
+    assert action.peer is not None
+    ends = (action.stage, action.peer) if action.kind.is_send else (action.peer, action.stage)
+    return (action.pipe.index, *ends, action.microbatch)
 
 
 def late_receives(actions: Sequence[Action], waits: Sequence[int]) -> str | None:

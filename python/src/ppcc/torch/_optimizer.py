@@ -1,4 +1,4 @@
-"""The optimizer's step, and what undoes it."""
+"""The optimizer's step: scaled losses, one norm over all ranks, and what undoes it."""
 
 from __future__ import annotations
 
@@ -6,26 +6,48 @@ import copy
 from typing import Any
 
 import torch
-from torch import Tensor
+import torch.distributed as dist
+from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
+
+from ._errors import RuntimeMisuse
+from ._linked import Linked, Setup
 
 
 class Optimizer:
-    """Steps, and takes the step back when that turns out to have been wrong.
+    """Steps on all ranks or on none.
 
-    With `can_undo` it keeps a copy of the weights and of the optimizer's state from the step until settle().
+    With a `scaler` gradients that are no numbers, on whatever rank, skip the step; with `max_norm` gradients are
+    clipped by their norm over all ranks.
     """
 
-    def __init__(self, optimizer: torch.optim.Optimizer, can_undo: bool) -> None:
+    def __init__(
+        self, optimizer: torch.optim.Optimizer, setup: Setup, scaler: torch.amp.GradScaler | None, max_norm: float | None
+    ) -> None:
         self._optimizer = optimizer
-        self._can_undo = can_undo
+        self._setup = setup
+        self._scaler = scaler
+        self._max_norm = max_norm
         self._before: tuple[list[Tensor], dict[str, Any]] | None = None
 
-    def step(self) -> None:
-        if self._can_undo:
+    def scaled(self, loss: Tensor) -> Tensor:
+        """What the backward begins with."""
+        return loss if self._scaler is None else self._scaler.scale(loss)
+
+    def step(self, linked: Linked, *, can_undo: bool = False) -> bool:
+        """Whether it has stepped. With `can_undo` there is a copy of weights and state from here until settle()."""
+        if can_undo:
             weights = [weight.detach().clone() for weight in self._weights()]
             self._before = weights, copy.deepcopy(self._optimizer.state_dict())
-        self._optimizer.step()
+        stepped = self._scaler is None or self._unscale(self._scaler)
+        if stepped and self._max_norm is not None:
+            clip_grad_norm(linked, self._max_norm)
+        if self._scaler is None:
+            self._optimizer.step()
+        else:
+            self._scaler.step(self._optimizer)
+            self._scaler.update()
+        return stepped
 
     def gradients_are_finite(self) -> bool:
         """Whether all gradients of this rank are numbers."""
@@ -33,7 +55,7 @@ class Optimizer:
         pieces = [gradient.to_local() if isinstance(gradient, DTensor) else gradient for gradient in gradients]
         return all(bool(piece.isfinite().all()) for piece in pieces)
 
-    def settle(self, valid: bool) -> None:
+    def settle(self, valid: bool) -> bool:
         """Keeps the step, or takes it back."""
         assert self._before is not None
         if not valid:
@@ -42,6 +64,50 @@ class Optimizer:
                 weight.data.copy_(value)
             self._optimizer.load_state_dict(state)
         self._before = None
+        return valid
+
+    def _unscale(self, scaler: torch.amp.GradScaler) -> bool:
+        """Divides the gradients by the scale, and lets all ranks know whether they are numbers on each."""
+        scaler.scale(torch.zeros((), device=self._setup.device))  # Ranks without a last stage have not had a scale yet.
+        scaler.unscale_(self._optimizer)
+        found = scaler._per_optimizer_states[id(self._optimizer)]["found_inf_per_device"]
+        if not found:
+            raise RuntimeMisuse(f"rank {self._setup.rank} has a scaler, but its optimizer has no gradients")
+        is_finite = self._setup.agree(not any(bool(flag.item()) for flag in found.values()), outside=True)
+        for flag in found.values():
+            flag.fill_(not is_finite)
+        return is_finite
 
     def _weights(self) -> list[Tensor]:
         return [weight for group in self._optimizer.param_groups for weight in group["params"]]
+
+
+def clip_grad_norm(linked: Linked, max_norm: float, norm_type: float = 2.0) -> Tensor:
+    """Clips the gradients of all ranks by their norm, in which a weight that lives in several places counts once. Gives
+    the norm before."""
+    setup = linked.setup
+    weights = list({id(weight): weight for module in linked.modules.values() for weight in module.parameters()}.values())
+    repeated = linked.reductions.counted_elsewhere()
+    whole = _norm([weight for weight in weights if id(weight) not in repeated], norm_type, setup.device)
+    if dist.is_initialized():
+        if norm_type == float("inf"):
+            dist.all_reduce(whole, dist.ReduceOp.MAX, group=setup.groups.pipeline)
+        else:
+            powered = whole**norm_type
+            dist.all_reduce(powered, group=setup.groups.pipeline)
+            whole = powered ** (1 / norm_type)
+    nn.utils.clip_grads_with_norm_(weights, max_norm, whole)
+    return whole
+
+
+def _norm(weights: list[nn.Parameter], norm_type: float, device: torch.device) -> Tensor:
+    gradients = [weight.grad for weight in weights if weight.grad is not None]
+    kinds: dict[object, list[Tensor]] = {}
+    for gradient in gradients:
+        kinds.setdefault(gradient.device_mesh if isinstance(gradient, DTensor) else None, []).append(gradient)
+    norms = [nn.utils.get_total_norm(alike, norm_type) for alike in kinds.values()]
+    parts = [norm.full_tensor() if isinstance(norm, DTensor) else norm for norm in norms]
+    if not parts:
+        return torch.zeros((), device=device)
+    whole: Tensor = torch.linalg.vector_norm(torch.stack([part.to(device) for part in parts]), norm_type)
+    return whole

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 
 from .._program import Action, Kind, Program
 from ._errors import RuntimeMisuse
 from ._groups import Groups
+from ._sums import Sums
 
 Place = tuple[int, int]
 """Pipe and stage."""
@@ -72,11 +74,15 @@ class Reductions:
         ties = [self._tie(tie) for tie in tied]
         in_ties = {id(weight) for tie in ties for weights in tie.weights for weight in weights}
         self._sums = [*self._replicas(separate, in_ties), *ties]
+        self._reduced: set[Place] = set()
+        self._underway = Sums()
         self._connect(make_equal)
         self.start()
 
     def start(self) -> None:
         """Forgets what a step that did not end has left."""
+        self._underway = Sums()
+        self._reduced.clear()
         for found in self._sums:
             found.waits_for = {place for place in found.places if place in self._modules}
 
@@ -84,21 +90,29 @@ class Reductions:
         """Whether something is to be summed that no action of the program sums."""
         return any(found.kind is None and self._rank in found.ranks for found in self._sums)
 
-    def finish(self) -> None:
-        """Sums what no action of the program sums."""
+    def finish(self, sharded: Collection[Place] = ()) -> None:
+        """Sums what no action of the program sums, over copies too but for `sharded` stages, and waits for all sums."""
+        if (copies := self._outside.get("data_parallel")) is not None:
+            for place in sorted(self._modules.keys() - self._reduced - set(sharded)):
+                self._reduce_outside(place, copies)
         for found in self._sums:
             if found.kind is None and self._rank in found.ranks:
                 self._reduce(found)
+        self._underway.settle()
+
+    def settle(self) -> None:
+        """Waits for the sums that have begun."""
+        self._underway.settle()
 
     def perform(self, action: Action) -> None:
-        """Sums the gradients of the action's stage over the ranks that do it together.
+        """Begins to sum the gradients of the action's stage over the ranks that do it together.
 
         Weights that this rank has in several places are summed with the last of their actions.
         """
-        collective = action.kind.collective
         place = (action.pipe.index, action.stage)
-        if isinstance(collective, str) and collective.startswith("outside "):
-            self._reduce_outside(action, self._outside_group(action.kind))
+        if _is_outside(action.kind):
+            self._reduced.add(place)
+            self._reduce_outside(place, self._outside_group(action.kind))
             return
         for found in self._sums:
             if found.kind == action.kind and place in found.waits_for:
@@ -106,9 +120,17 @@ class Reductions:
                 if not found.waits_for:
                     self._reduce(found)
 
+    def counted_elsewhere(self) -> set[int]:
+        """The ids of weights of this rank that are the same as others, here or on another rank, which stand for them."""
+        repeated: set[int] = set()
+        for found in self._sums:
+            is_owner = found.ranks[0] == self._rank
+            repeated.update(id(weight) for weights in found.weights for weight in weights[is_owner:])
+        return repeated
+
     def check(self, kind: Kind) -> None:
         """Raises RuntimeMisuse where an action of this kind would have nothing to sum, or no group."""
-        if isinstance(kind.collective, str) and kind.collective.startswith("outside "):
+        if _is_outside(kind):
             self._outside_group(kind)
         elif isinstance(kind.collective, tuple) and not any(found.kind == kind for found in self._sums):
             raise RuntimeMisuse(f"`{kind.letters}` has nothing to sum: give the Runtime tied=[{{STAGE: NAME, ...}}]")
@@ -195,7 +217,7 @@ class Reductions:
         if found.kind is None:
             return
         for other in self._kinds:
-            if isinstance(other.collective, str) and other.collective.startswith("outside "):
+            if _is_outside(other):
                 orders = {self._comes_first(other, found, place) for place in found.places} - {None}
                 if len(orders) > 1:
                     raise RuntimeMisuse(
@@ -221,38 +243,39 @@ class Reductions:
             raise RuntimeMisuse(f"`{kind.letters}` is done by the group `{name}`: give the Runtime groups={{'{name}': ...}}")
         return self._outside[name]
 
-    def _reduce_outside(self, action: Action, group: dist.ProcessGroup) -> None:
-        module = self._modules[action.pipe.index, action.stage]
-        gradients = [_gradient(weight) for weight in module.parameters() if weight.requires_grad]
-        _sum_over(group, gradients)
-        if self._mean:
-            for gradient in gradients:
-                gradient.div_(dist.get_world_size(group))
+    def _reduce_outside(self, place: Place, group: dist.ProcessGroup) -> None:
+        gradients = [_gradient(weight) for weight in self._modules[place].parameters() if weight.requires_grad]
+        size = dist.get_world_size(group) if self._mean else 1
+        self._underway.begin(group, gradients, lambda gradient: None if size == 1 else gradient.div_(size))
 
-    @staticmethod
-    def _reduce(found: _Sum) -> None:
+    def _reduce(self, found: _Sum) -> None:
         trained = [list(map(_gradient, weights)) for weights in found.weights if weights[0].requires_grad]
+        self._underway.wait_for([gradient for gradients in trained for gradient in gradients])
         for first, *others in trained:
             for other in others:
                 first.add_(other)
-        if found.group is not None:
-            _sum_over(found.group, [first for first, *_ in trained])
-        for first, *others in trained:
-            for other in others:
+        copies = {id(first): others for first, *others in trained}
+
+        def spread(first: Tensor) -> None:
+            for other in copies[id(first)]:
                 other.copy_(first)
+
+        if found.group is not None:
+            self._underway.begin(found.group, [first for first, *_ in trained], spread)
+        else:
+            for first, *_ in trained:
+                spread(first)
+
+
+def _is_outside(kind: Kind) -> bool:
+    return isinstance(kind.collective, str) and kind.collective.startswith("outside ")
 
 
 def _gradient(weight: nn.Parameter) -> Tensor:
+    """What is summed; of a weight that is cut up, the piece of this rank."""
     main: Tensor | None = getattr(weight, "main_grad", None)  # Where Megatron-LM adds gradients up.
     if main is not None:
         return main
     if weight.grad is None:
         weight.grad = torch.zeros_like(weight)
-    return weight.grad
-
-
-def _sum_over(group: dist.ProcessGroup, tensors: Sequence[Tensor]) -> None:
-    works = [dist.all_reduce(tensor, group=group, async_op=True) for tensor in tensors]
-    for work in works:
-        if work is not None:
-            work.wait()
+    return weight.grad.to_local() if isinstance(weight.grad, DTensor) else weight.grad

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,36 +13,35 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from ._errors import RuntimeMisuse
 
-
 _DTYPES = sorted({value for value in vars(torch).values() if isinstance(value, torch.dtype)}, key=str)
 _HEADER = 128
-"""How many numbers describe a message: how many tensors, and of each its type, its dimensions and their sizes."""
+"""How many numbers describe a message: how many tensors, and of each its type, whether a gradient comes back, its
+dimensions and their sizes."""
 
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """Shape and type of a tensor on an edge."""
+    """A tensor on an edge."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype
-
-    @property
-    def has_gradient(self) -> bool:
-        """Whether a gradient comes back for it."""
-        return self.dtype.is_floating_point or self.dtype.is_complex
+    has_gradient: bool = False
+    """Whether a gradient comes back for it."""
 
     def empty(self, device: torch.device) -> Tensor:
         return torch.empty(self.shape, dtype=self.dtype, device=device)
-
-    def zeros(self, device: torch.device) -> Tensor:
-        return torch.zeros(self.shape, dtype=self.dtype, device=device)
 
     def fits(self, tensor: Tensor) -> bool:
         return tuple(tensor.shape) == self.shape and tensor.dtype == self.dtype
 
     @staticmethod
     def of(tensor: Tensor) -> TensorInfo:
-        return TensorInfo(tuple(tensor.shape), tensor.dtype)
+        return TensorInfo(tuple(tensor.shape), tensor.dtype, tensor.requires_grad)
+
+    @staticmethod
+    def of_type(tensor: Tensor) -> TensorInfo:
+        """Of a tensor that does not say whether it wants a gradient: any does that can have one."""
+        return TensorInfo(tuple(tensor.shape), tensor.dtype, tensor.is_floating_point() or tensor.is_complex())
 
     @staticmethod
     def empty_header() -> Tensor:
@@ -52,7 +52,7 @@ class TensorInfo:
         """A description for another rank, of a fixed size."""
         numbers = [len(infos)]
         for info in infos:
-            numbers += [_DTYPES.index(info.dtype), len(info.shape), *info.shape]
+            numbers += [_DTYPES.index(info.dtype), int(info.has_gradient), len(info.shape), *info.shape]
         if len(numbers) > _HEADER:
             raise RuntimeMisuse(f"a message has more tensors or dimensions than {_HEADER} numbers describe")
         return torch.tensor(numbers + [0] * (_HEADER - len(numbers)), dtype=torch.int64)
@@ -62,8 +62,8 @@ class TensorInfo:
         count, *numbers = header.tolist()
         infos = []
         for _ in range(count):
-            dtype, dimensions, *numbers = numbers
-            infos.append(TensorInfo(tuple(numbers[:dimensions]), _DTYPES[dtype]))
+            dtype, has_gradient, dimensions, *numbers = numbers
+            infos.append(TensorInfo(tuple(numbers[:dimensions]), _DTYPES[dtype], bool(has_gradient)))
             numbers = numbers[dimensions:]
         return infos
 
@@ -80,15 +80,41 @@ def as_tensors(value: object, label: str) -> tuple[Tensor, ...]:
     return tensors
 
 
+def described(value: Any) -> Any:
+    """What an argument is: tensors by shape and type, others as they are."""
+    return TensorInfo.of(value) if isinstance(value, Tensor) else value
+
+
 def infer(
-    module: nn.Module, inputs: Sequence[TensorInfo], device: torch.device, label: str, *, really: bool = False
+    module: nn.Module,
+    inputs: Sequence[Any],
+    named: Mapping[str, Any],
+    device: torch.device,
+    label: str,
+    *,
+    trains: bool,
+    really: bool = False,
 ) -> tuple[TensorInfo, ...]:
     """What `module` makes of such inputs. Nothing is computed, no state changes; but with `really` it runs on zeros, for
-    modules that gather their weights to run."""
-    with nullcontext() if really else FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
+    modules that need other ranks to run; it does not say then what has gradients."""
+    with (
+        nullcontext() if really else FakeTensorMode(allow_non_fake_inputs=True),
+        torch.set_grad_enabled(trains and not really),
+        torch.autograd.graph.saved_tensors_hooks(lambda tensor: None, lambda nothing: nothing),
+        torch.compiler.set_stance("force_eager"),
+    ):
         try:
-            outputs = module(*(info.zeros(device) for info in inputs))
+            outputs = module(
+                *(_zeros(value, device) for value in inputs),
+                **{name: _zeros(value, device) for name, value in named.items()},
+            )
         except Exception as error:
             given = ", ".join(map(str, inputs))
             raise RuntimeMisuse(f"{label} does not take {given}: {error}") from error
-        return tuple(TensorInfo.of(tensor) for tensor in as_tensors(outputs, label))
+        return tuple(map(TensorInfo.of_type if really else TensorInfo.of, as_tensors(outputs, label)))
+
+
+def _zeros(value: Any, device: torch.device) -> Any:
+    if not isinstance(value, TensorInfo):
+        return value
+    return torch.zeros(value.shape, dtype=value.dtype, device=device, requires_grad=value.has_gradient)

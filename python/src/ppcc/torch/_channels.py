@@ -1,0 +1,197 @@
+"""What carries the messages from one rank to another: always one communicator, whatever else is posted beside them."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Protocol
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from .._program import Action, Program
+from ._errors import RuntimeMisuse
+from ._groups import Groups
+
+_STREAMS = frozenset(("rendezvous", "stream", "stream-per-peer", "stream-per-edge"))
+
+
+@dataclass(slots=True)
+class Message:
+    """Tensors under way."""
+
+    tensors: tuple[Tensor, ...]
+    works: list[dist.Work]
+
+    def wait(self) -> tuple[Tensor, ...]:
+        for work in self.works:
+            work.wait()
+        return self.tensors
+
+    def has_ended(self) -> bool:
+        return all(work.is_completed() for work in self.works)
+
+
+class Channels:
+    """The ways between the ranks of a program.
+
+    NCCL has other communicators for a message by itself than for those of a batch. So there all are batches, if of one,
+    on the communicator of the pipeline; or, for a program that is proven for `stream-per-edge`, each way has a group of
+    its own. Gloo keeps ways apart by itself.
+    """
+
+    def __init__(self, program: Program, rank: int, groups: Groups, device: torch.device) -> None:
+        self._rank = rank
+        self._groups = groups
+        self._device = device
+        self._outboxes: dict[int, Outbox] = {}
+        self._ways: dict[tuple[int, int], dist.ProcessGroup] = {}
+        self.batched = False
+        if program.ranks > 1 and groups.backend(device) != "gloo":
+            self._open(program)
+            self._connect(program)
+
+    def _open(self, program: Program) -> None:
+        proven = set(program.transports)
+        if proven and not proven & _STREAMS:
+            raise RuntimeMisuse(
+                f"the program is proven for {', '.join(program.transports)} only, where messages are stored: compile it with "
+                "transport='stream' or 'stream-per-edge'"
+            )
+        self.batched = not proven & {"stream-per-peer", "stream-per-edge"}
+        if not self.batched:
+            self._ways = {way: self._groups.make(way, label="edge") for way in _ways(program)}
+
+    def _connect(self, program: Program) -> None:
+        """Opens connections in an order in which no rank waits for itself."""
+        token = torch.zeros(1, device=self._device)
+        if self.batched:
+            dist.all_reduce(token, group=self._groups.pipeline)
+        for pair in program.preconnect:
+            if self._rank in pair:
+                for sender, receiver in (pair, pair[::-1]):
+                    if self.batched or (sender, receiver) in self._ways:
+                        (works,) = self.post([(sender == self._rank, pair[0] + pair[1] - self._rank, (token,))])
+                        Message((token,), works).wait()
+
+    def post(self, messages: Sequence[tuple[bool, int, tuple[Tensor, ...]]]) -> list[list[dist.Work]]:
+        """Posts messages together: whether each is sent, the rank at its other end, and its tensors."""
+        if not self.batched:
+            return [[self._post(*message, tensor) for tensor in message[2]] for message in messages]
+        operations = [
+            dist.P2POp(dist.isend if sends else dist.irecv, tensor, self._groups.world(peer), self._groups.pipeline)
+            for sends, peer, tensors in messages
+            for tensor in tensors
+        ]
+        works = dist.batch_isend_irecv(operations) if operations else []
+        # NCCL gives one work for all; others one a tensor, which may be waited for once.
+        if len(works) != len(operations):
+            return [works for _ in messages]
+        left = iter(works)
+        return [[next(left) for _ in tensors] for _, _, tensors in messages]
+
+    def _post(self, sends: bool, peer: int, tensors: object, tensor: Tensor) -> dist.Work:
+        group = self._ways.get((self._rank, peer) if sends else (peer, self._rank), self._groups.pipeline)
+        work = (dist.isend if sends else dist.irecv)(tensor, self._groups.world(peer), group)
+        assert work is not None
+        return work
+
+    def outbox(self, peer: int) -> Outbox:
+        """Where what is sent to a rank is kept until it has been sent."""
+        if peer not in self._outboxes:
+            waits = self._groups.backend(self._device) == "gloo"
+            self._outboxes[peer] = _HostOutbox(peer) if waits else _DeviceOutbox()
+        return self._outboxes[peer]
+
+    def finish(self) -> None:
+        """Waits for all that has been sent."""
+        for outbox in self._outboxes.values():
+            outbox.wait_until(outbox.posted)
+
+
+class Outbox(Protocol):
+    """Keeps the messages of one way until each has been sent, in their order."""
+
+    posted: int
+
+    def put(self, message: Message) -> int:
+        """The number of the message."""
+
+    def wait_until(self, number: int) -> None:
+        """Until that message has been sent."""
+
+
+class _DeviceOutbox:
+    """For what ends on streams: whoever comes by looks, and only streams wait."""
+
+    def __init__(self) -> None:
+        self.posted = 0
+        self._leaving: deque[Message] = deque()
+
+    def put(self, message: Message) -> int:
+        self._leaving.append(message)
+        self.posted += 1
+        while self._leaving[0] is not message and self._leaving[0].has_ended():
+            self._leaving.popleft()
+        return self.posted
+
+    def wait_until(self, number: int) -> None:
+        while self._leaving and self.posted - len(self._leaving) < number:
+            self._leaving.popleft().wait()
+
+
+class _HostOutbox:
+    """For gloo, which cannot be asked whether a send has ended: a thread waits beside the step."""
+
+    def __init__(self, peer: int) -> None:
+        self.posted = self._ended = 0
+        self._messages: SimpleQueue[Message] = SimpleQueue()
+        self._changed = threading.Condition()
+        self._error: Exception | None = None
+        # A daemon: when a step fails, its sends may never end.
+        threading.Thread(target=self._run, name=f"ppcc-sends-{peer}", daemon=True).start()
+
+    def put(self, message: Message) -> int:
+        self.posted += 1
+        self._messages.put(message)
+        return self.posted
+
+    def wait_until(self, number: int) -> None:
+        if self._ended < number:
+            with self._changed:
+                self._changed.wait_for(lambda: self._ended >= number or self._error is not None)
+        if self._error is not None:
+            raise self._error
+
+    def _run(self) -> None:
+        while True:
+            message = self._messages.get()
+            try:
+                message.wait()
+            except Exception as error:
+                self._error = self._error or error
+            del message
+            with self._changed:
+                self._ended += 1
+                self._changed.notify_all()
+
+
+def sends(action: Action) -> tuple[bool, int]:
+    """Whether a message is sent, and the rank at its other end."""
+    assert action.peer_rank is not None
+    return action.kind.is_send, action.peer_rank
+
+
+def _ways(program: Program) -> list[tuple[int, int]]:
+    """From which rank to which something is sent, in one order on all."""
+    edges = {
+        (pipe.rank_of_stage[stage], pipe.rank_of_stage[reader])
+        for pipe in program.pipes
+        for stage in range(pipe.num_stages)
+        for reader in pipe.readers(stage)
+    }
+    return sorted({way for low, high in edges if low != high for way in ((low, high), (high, low))})

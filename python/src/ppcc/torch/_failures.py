@@ -1,0 +1,87 @@
+"""Ends a step on all ranks when it fails on one."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from typing import ClassVar
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import Store
+
+from ._errors import StepFailed
+
+_KEY = "ppcc/failed"
+_UNUSED_TAG = 1 << 20
+
+
+class Failures:
+    """Tells all processes of the job of the first failure, and wakes those that wait for a message or a sum.
+
+    The word goes by the store of the job; a thread in each process listens, and aborts all its process groups.
+    """
+
+    _of_store: ClassVar[tuple[Store, Failures] | None] = None
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._first: str | None = None
+        self._lock = threading.Lock()
+        threading.Thread(target=self._listen, args=(store.clone(),), name="ppcc-failures", daemon=True).start()
+
+    @classmethod
+    def of_job(cls) -> Failures | None:
+        """That of this process; None where there is no other."""
+        if not dist.is_initialized() or dist.get_world_size() == 1:
+            return None
+        store = dist.distributed_c10d._get_default_store()
+        if cls._of_store is None or cls._of_store[0] is not store:
+            cls._of_store = store, cls(store)
+        return cls._of_store[1]
+
+    def check(self) -> None:
+        """Raises StepFailed when something has failed before."""
+        if self._first is not None:
+            raise StepFailed(f"an earlier step has failed: {self._first}")
+
+    def tell(self, text: str) -> str:
+        """What has failed first in the job: this, or what has made this fail."""
+        try:
+            first = str(self._store.compare_set(_KEY, "", text), "utf-8")
+        except RuntimeError:  # The process that serves the store has ended.
+            first = text
+        self._abort(first)
+        return first
+
+    def _listen(self, store: Store) -> None:
+        try:
+            store.wait([_KEY], timedelta(days=1000))
+            first = str(store.get(_KEY), "utf-8")
+        except RuntimeError:  # The job has ended.
+            return
+        self._abort(first)
+
+    def _abort(self, first: str) -> None:
+        with self._lock:
+            if self._first is None:
+                self._first = first
+                for group in list(dist.distributed_c10d._world.pg_map):
+                    _abort(group)
+
+
+def _abort(group: dist.ProcessGroup) -> None:
+    """Lets everything that waits in a group raise."""
+    for device in ("cpu", "cuda"):
+        try:
+            backend = group._get_backend(torch.device(device))
+        except RuntimeError:
+            continue
+        if backend.name() != "gloo":
+            backend.abort()
+        elif group.size() > 1:
+            try:  # Gloo closes all connections of a group when one wait has been too long.
+                nobody = (group.rank() + 1) % group.size()
+                group.recv([torch.zeros(1)], nobody, _UNUSED_TAG).wait(timedelta(milliseconds=1))
+            except RuntimeError:
+                pass

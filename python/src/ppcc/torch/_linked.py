@@ -1,0 +1,267 @@
+"""A program on a rank: what its steps need to know, found once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from .._program import Action, Pipe, Program
+from ._channels import Channels
+from ._errors import RuntimeMisuse
+from ._fsdp import ShardedStage, is_sharded
+from ._groups import Groups
+from ._inputs import Cut, Inputs
+from ._messages import late_receives
+from ._reductions import Reductions, Tie
+from ._shapes import TensorInfo, described, infer
+
+LossFunction = Callable[[Tensor, Tensor], Tensor]
+Handler = Callable[[Action], None]
+Key = tuple[int, int, int]
+"""Pipe, stage, microbatch."""
+
+REDUCES = ("REDUCE_GRAD", "REDUCE_EMBEDDING", "REDUCE_REPLICAS")
+_FORWARD = ("F", "SEND_F", "RECV_F", "UNSHARD", "RESHARD")
+"""What is left of a program that only evaluates: a part of an order that ends, which ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What all programs of a Runtime share."""
+
+    rank: int
+    stages: Mapping[Any, nn.Module]
+    groups: Groups
+    device: torch.device
+    loss_fn: LossFunction | None
+    scale_grads: bool
+    split_dim: int
+    handlers: Mapping[str, Handler]
+    tied: Sequence[Tie]
+    outside: Mapping[str, dist.ProcessGroup]
+    has_optimizer: bool
+    shapes: Mapping[Any, Sequence[Tensor]] | None
+    dynamic: bool
+
+    def agree(self, yes: bool, *, outside: bool = False) -> bool:
+        """Whether it is so on all ranks, with `outside` also on those of the groups outside of the program."""
+        if dist.is_initialized():
+            for group in (self.groups.pipeline, *(self.outside.values() if outside else ())):
+                vote = torch.tensor([int(yes)], device=self.device)
+                dist.all_reduce(vote, op=dist.ReduceOp.MIN, group=group)
+                yes = bool(vote.item())
+        return yes
+
+
+class Linked:
+    """A program with the modules of this rank. All ranks make it together."""
+
+    def __init__(self, program: Program, setup: Setup, performed: Collection[str], *, is_first: bool) -> None:
+        """`performed` are the letters that need no handler; the `is_first` program makes weights equal."""
+        self.program = program
+        self.setup = setup
+        self.rank = setup.rank
+        self.actions = program.actions[self.rank]
+        self.separate: set[tuple[int, int]] = set()
+        self.modules = self._assign()
+        self._check(performed)
+        self.items = [group.actions for group in program.groups(self.rank)]
+        evaluated = (tuple(action for action in item if action.kind.letters in _FORWARD) for item in self.items)
+        self.evaluation = [item for item in evaluated if item] if program.backward else self.items
+        self.marked = {name: self._find_marked(name) for name in ("R", "OFFLOAD")}
+        self.sources = {(pipe.index, stage): pipe.sources(stage) for pipe in program.pipes for stage in range(pipe.num_stages)}
+        self.readers = {(pipe.index, stage): pipe.readers(stage) for pipe in program.pipes for stage in range(pipe.num_stages)}
+        self.sharded = self._find_sharded()
+        self.cut = Cut(program.microbatches, setup.split_dim, equal=not setup.dynamic)
+        self.reductions = Reductions(
+            program,
+            self.rank,
+            self.modules,
+            separate=frozenset().union(*setup.groups.gather(frozenset(self.separate))),
+            tied=setup.tied,
+            groups=setup.groups,
+            outside=setup.outside,
+            mean=setup.scale_grads,
+            make_equal=is_first,
+        )
+        self._check_reductions()
+        # The host has to know shapes, so they have a group of their own.
+        has_headers = setup.dynamic and dist.is_initialized()
+        self.headers = setup.groups.make(tuple(range(program.ranks)), "gloo") if has_headers else None
+        self.channels = Channels(program, self.rank, setup.groups, setup.device)
+        self.shapes: dict[tuple[int, int], tuple[TensorInfo, ...]] = self._given_shapes()
+        self._shapes_for: object = None
+
+    def performs(self, letters: str) -> bool:
+        """Whether the runtime itself performs an action of that name on this rank."""
+        return letters not in self.setup.handlers and any(action.kind.letters == letters for action in self.actions)
+
+    def is_last(self, pipe: Pipe, stage: int) -> bool:
+        return not self.readers[pipe.index, stage]
+
+    # Fitting program and stages together.
+
+    def _assign(self) -> dict[tuple[int, int], nn.Module]:
+        """The module of each stage of this rank, by pipe and stage."""
+        modules: dict[tuple[int, int], nn.Module] = {}
+        stages, used = self.setup.stages, set()
+        for pipe, stage in self.program.stages_of(self.rank):
+            key: object = (pipe.name, stage) if (pipe.name, stage) in stages else stage
+            if key not in stages:
+                hosted = ", ".join(str(number) for _, number in self.program.stages_of(self.rank))
+                raise RuntimeMisuse(f"rank {self.rank} has no module for stage {stage} of pipe `{pipe.name}`; it hosts {hosted}")
+            module = stages[key]
+            if not isinstance(module, nn.Module):
+                raise RuntimeMisuse(f"stage {stage} is {type(module).__name__}, but must be a torch.nn.Module")
+            modules[pipe.index, stage] = module
+            used.add(key)
+            if key != stage:
+                self.separate.add((pipe.index, stage))
+        for key in stages:
+            if key not in used:
+                raise RuntimeMisuse(f"rank {self.rank} was given stage {key}, which does not live on it")
+        return modules
+
+    def _check(self, performed: Collection[str]) -> None:
+        program, setup = self.program, self.setup
+        for action in self.actions:
+            letters = action.kind.letters
+            if not action.kind.is_message and letters not in setup.handlers and letters not in performed:
+                raise RuntimeMisuse(f"nothing runs `{letters}`: give the Runtime a handler for it")
+        if self.performs("STEP") and not setup.has_optimizer:
+            raise RuntimeMisuse("the program has `STEP`: give the Runtime an optimizer, or a handler")
+        if self.performs("VALIDATE") and not self.performs("STEP"):
+            raise RuntimeMisuse("`VALIDATE` is about a step of the optimizer's, but nothing here runs `STEP`")
+        if setup.dynamic and setup.device.type != "cpu":
+            late = late_receives(self.actions, program.waits[self.rank])
+            if late is not None:
+                raise RuntimeMisuse(
+                    f"with dynamic_shapes each receive has to stand right before the action that reads it, but {late} does "
+                    "not: compile with comm_order='late', and without fuse"
+                )
+        crosses = any(
+            pipe.rank_of_stage[stage] != pipe.rank_of_stage[reader]
+            for pipe in program.pipes
+            for stage in range(pipe.num_stages)
+            for reader in pipe.readers(stage)
+        )
+        if crosses and not program.has_messages():
+            raise RuntimeMisuse("the program has no messages: compile it with a comm_order other than `none`")
+        has_last = any(not pipe.readers(stage) for pipe, stage in program.stages_of(self.rank))
+        if program.backward and setup.loss_fn is None and has_last:
+            raise RuntimeMisuse(f"rank {self.rank} has a last stage, which needs a loss_fn")
+
+    def _find_marked(self, letters: str) -> frozenset[Key]:
+        """The forwards that have to know what will be done with what they keep."""
+        if letters in self.setup.handlers:
+            return frozenset()
+        return frozenset(
+            (action.pipe.index, action.stage, action.microbatch) for action in self.actions if action.kind.letters == letters
+        )
+
+    def _find_sharded(self) -> dict[tuple[int, int], ShardedStage]:
+        stays = self.performs("UNSHARD")
+        sharded = {
+            place: ShardedStage(module, f"stage {place[1]}", stays_gathered=stays)
+            for place, module in self.modules.items()
+            if is_sharded(module)
+        }
+        if sharded and (self.setup.tied or len(self.program.pipes) > 1):
+            raise RuntimeMisuse("stages that are sharded cannot have replicas in other pipes, or tied weights")
+        for action in self.actions:
+            letters, place = action.kind.letters, (action.pipe.index, action.stage)
+            if letters in ("UNSHARD", "RESHARD") and letters not in self.setup.handlers and place not in sharded:
+                raise RuntimeMisuse(f"{action} is for stages that fully_shard has cut up, which stage {action.stage} is not")
+        return sharded
+
+    def _check_reductions(self) -> None:
+        for action in self.actions:
+            if action.kind.letters in self.setup.handlers or action.kind.letters not in REDUCES:
+                continue
+            if action.kind.letters != "REDUCE_GRAD" or (action.pipe.index, action.stage) not in self.sharded:
+                self.reductions.check(action.kind)
+        for position, action in enumerate(self.actions):
+            if action.kind.letters == "STEP" and self.performs("STEP") and self.reductions.at_end():
+                # Ranks meet in these sums, so nobody may still wait for a message.
+                if any(later.kind.is_message for later in self.actions[position:]):
+                    raise RuntimeMisuse(
+                        f"rank {self.rank} has messages behind `STEP`, in front of which gradients are summed: "
+                        "let the program say where, with REDUCE_REPLICAS and REDUCE_EMBEDDING"
+                    )
+
+    # Shapes.
+
+    def _given_shapes(self) -> dict[tuple[int, int], tuple[TensorInfo, ...]]:
+        given = self.setup.shapes
+        if given is None:
+            return {}
+        found = {}
+        for pipe in self.program.pipes:
+            for stage in range(pipe.num_stages):
+                key: object = (pipe.name, stage) if (pipe.name, stage) in given else stage
+                if key in given:
+                    tensors = given[key]
+                    found[pipe.index, stage] = tuple(
+                        map(TensorInfo.of_type, (tensors,) if isinstance(tensors, Tensor) else tensors)
+                    )
+                elif pipe.readers(stage):
+                    raise RuntimeMisuse(f"`shapes` lack stage {stage} of pipe `{pipe.name}`, which others read")
+        return found
+
+    def forget_shapes(self) -> None:
+        self.shapes, self._shapes_for = self._given_shapes(), None
+
+    def infer_shapes(self, inputs: Inputs) -> None:
+        """What goes along each edge, told by each stage to all ranks in the first step."""
+        if self.setup.shapes is not None:
+            return
+        first = tuple(map(described, inputs.args[0])) if inputs.args is not None else ()
+        if self._shapes_for is not None:
+            if first != self._shapes_for:
+                found, before = (", ".join(map(str, infos)) for infos in (first, self._shapes_for))  # type: ignore[call-overload]
+                raise RuntimeMisuse(
+                    f"microbatches are {found}, but were {before}: let all ranks call forget_shapes() between such steps, or give the "
+                    "Runtime dynamic_shapes=True"
+                )
+            return
+        for pipe in self.program.pipes:
+            for stage, home in enumerate(pipe.rank_of_stage):
+                infos: list[object] = [None]
+                if home == self.rank:
+                    infos[0] = self._infer_stage(pipe, stage, first, inputs)
+                if dist.is_initialized():
+                    groups = self.setup.groups
+                    dist.broadcast_object_list(infos, groups.world(home), group=groups.pipeline, device=self.setup.device)
+                if isinstance(infos[0], str):
+                    raise RuntimeMisuse(infos[0])
+                self.shapes[pipe.index, stage] = infos[0]  # type: ignore[assignment]
+        self._shapes_for = first
+
+    def _infer_stage(self, pipe: Pipe, stage: int, first: Sequence[Any], inputs: Inputs) -> object:
+        """The outputs of a stage, or what is wrong: all ranks then stop together."""
+        sources, module = pipe.sources(stage), self.modules[pipe.index, stage]
+        given = [info for source in sources for info in self.shapes[pipe.index, source]] if sources else list(first)
+        named = {name: described(value) for name, value in inputs.named(module, 0).items()}
+        try:
+            return infer(
+                module,
+                given,
+                named,
+                self.setup.device,
+                f"stage {stage}",
+                trains=self.program.backward,
+                really=(pipe.index, stage) in self.sharded or _has_pieces(module),
+            )
+        except RuntimeMisuse as error:
+            return f"rank {self.rank}: {error}"
+
+
+def _has_pieces(module: nn.Module) -> bool:
+    from torch.distributed.tensor import DTensor
+
+    return any(isinstance(weight, DTensor) for weight in module.parameters())

@@ -1,0 +1,345 @@
+"""One step of a program on a rank: performs its actions in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from .._program import Action
+from . import _split
+from ._errors import RuntimeMisuse
+from ._held import Held, Memory, RandomState
+from ._inputs import Inputs
+from ._linked import REDUCES, Key, Linked
+from ._messages import Messages, edges_from
+from ._optimizer import Optimizer
+from ._shapes import TensorInfo, as_tensors
+
+ONCE_A_BATCH = (*REDUCES, "STEP", "VALIDATE")
+"""Left out where the gradients of several steps are added up."""
+
+
+@dataclass(slots=True)
+class StepResult:
+    """What a rank knows after a step."""
+
+    losses: dict[int, Tensor] = field(default_factory=dict)
+    """By microbatch, on the ranks of last stages, or on all where it was asked for; detached."""
+    outputs: dict[int, tuple[Tensor, ...]] = field(default_factory=dict)
+    """By microbatch, of the last stages, when they were asked for; detached."""
+    peak_activations: int = 0
+    """The most microbatches, counted stage by stage, whose backward was not done."""
+
+    stepped: bool | None = None
+    """Whether the optimizer has stepped: False where VALIDATE has taken it back or a gradient was no number, None without
+    STEP."""
+
+    @property
+    def loss(self) -> Tensor | None:
+        """The mean of the losses of this rank's microbatches; None where there are none."""
+        return torch.stack(list(self.losses.values())).mean() if self.losses else None
+
+
+class Step:
+    """The state of a step. `at` is the action that runs."""
+
+    def __init__(
+        self,
+        linked: Linked,
+        inputs: Inputs,
+        *,
+        trains: bool,
+        reduces: bool,
+        keeps_outputs: bool,
+        optimizer: Optimizer | None,
+        validate: Callable[[], bool] | None,
+        profile: bool,
+    ) -> None:
+        self.result = StepResult()
+        self.at: Action | None = None
+        self._linked = linked
+        self._setup = linked.setup
+        self._inputs = inputs
+        self._trains = trains
+        self._reduces = reduces and trains
+        self._keeps_outputs = keeps_outputs
+        self._optimizer = optimizer
+        self._validate = validate
+        self._profile = profile
+        self._is_reduced = False
+        self._held: dict[Key, Held] = {}
+        self._messages = Messages(linked.channels, self._setup.device, self._room, linked.headers)
+
+    def run(self) -> StepResult:
+        self._linked.reductions.start()
+        for item in self._linked.items if self._trains else self._linked.evaluation:
+            if item[0].kind.is_message:
+                self.at = item[0]
+                self._messages.post(item)
+            else:
+                for action in item:
+                    self._perform(action)
+        self._messages.finish()
+        if self._reduces:
+            self._reduce_rest()
+        return self.result
+
+    def share_losses(self) -> None:
+        """Gives all ranks the losses of all microbatches."""
+        losses = torch.zeros(self._linked.program.microbatches, dtype=torch.float64, device=self._setup.device)
+        for microbatch, loss in self.result.losses.items():
+            losses[microbatch] = loss
+        if dist.is_initialized():
+            dist.all_reduce(losses, group=self._setup.groups.pipeline)
+        self.result.losses = dict(enumerate(losses))
+
+    def _perform(self, action: Action) -> None:
+        letters, self.at = action.kind.letters, action
+        handler = self._setup.handlers.get(letters)
+        if handler is None and letters in ONCE_A_BATCH and not self._reduces:
+            return
+        with torch.profiler.record_function(str(action)) if self._profile else nullcontext():
+            if handler is not None:
+                handler(action)
+            else:
+                PERFORMS[letters](self, action)
+
+    @staticmethod
+    def _key(action: Action) -> Key:
+        return action.pipe.index, action.stage, action.microbatch
+
+    def _module(self, action: Action) -> nn.Module:
+        return self._linked.modules[action.pipe.index, action.stage]
+
+    # Forward.
+
+    def _forward(self, action: Action) -> None:
+        pipe, stage, microbatch = action.pipe, action.stage, action.microbatch
+        key, place = self._key(action), (pipe.index, stage)
+        sources = self._linked.sources[place]
+        if sources:
+            inputs = {source: self._messages.take((pipe.index, source, stage, microbatch)) for source in sources}
+        else:
+            assert self._inputs.args is not None
+            inputs = {-1: self._inputs.args[microbatch]}
+        held = Held(inputs, (), ())
+        recomputed = key in self._linked.marked["R"]
+        if self._trains:
+            if sharded := self._linked.sharded.get(place):
+                sharded.before_forward()
+            held.random = RandomState(self._setup.device) if recomputed else None
+            held.memory = self._new_memory(action) if key in self._linked.marked["OFFLOAD"] else None
+            self._held[key] = held
+            self.result.peak_activations = max(self.result.peak_activations, len(self._held))
+        watched = held.memory.watched() if held.memory is not None else nullcontext()
+        with torch.set_grad_enabled(self._trains and not recomputed), watched:
+            outputs = self._call(action, held)
+            held.infos = self._infos(action, outputs, grad=not recomputed)
+            for edge in edges_from(pipe, stage, microbatch):
+                self._messages.lay_down(edge, tuple(map(_leaf, outputs, held.infos)))
+            outputs = self._finish(action, outputs)
+        if not recomputed:
+            held.outputs = outputs
+
+    def _call(self, action: Action, held: Held) -> tuple[Tensor, ...]:
+        module = self._module(action)
+        named = self._inputs.named(module, action.microbatch)
+        return as_tensors(module(*held.arguments(), **named), f"stage {action.stage}")
+
+    def _infos(self, action: Action, outputs: tuple[Tensor, ...], *, grad: bool) -> tuple[TensorInfo, ...]:
+        """What the outputs of an action are, which the other ranks expect."""
+        if not self._trains:
+            infos = tuple(replace(TensorInfo.of(tensor), has_gradient=False) for tensor in outputs)
+        else:
+            infos = tuple(map(TensorInfo.of if grad else TensorInfo.of_type, outputs))
+        if self._setup.dynamic:
+            return infos
+        expected = self._linked.shapes.get((action.pipe.index, action.stage))
+        if expected is None:  # Nobody reads it.
+            return infos
+        if len(infos) != len(expected) or not all(map(TensorInfo.fits, expected, outputs)):
+            found, wanted = (", ".join(map(str, of)) for of in (infos, expected))
+            raise RuntimeMisuse(f"rank {self._linked.rank}, {action}: gave {found}, but {wanted} is expected")
+        if grad and any(info.has_gradient and not wanted.has_gradient for info, wanted in zip(infos, expected, strict=True)):
+            raise RuntimeMisuse(f"rank {self._linked.rank}, {action}: gave a tensor with a gradient that had none in the first step")
+        return expected if self._trains else infos
+
+    def _finish(self, action: Action, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """At the last stage: the loss takes the place of the outputs."""
+        if not self._linked.is_last(action.pipe, action.stage):
+            return outputs
+        if self._keeps_outputs:
+            self.result.outputs[action.microbatch] = tuple(tensor.detach() for tensor in outputs)
+        setup, targets = self._setup, self._inputs.targets
+        if setup.loss_fn is None or targets is None:
+            return outputs
+        loss = setup.loss_fn(outputs[0] if len(outputs) == 1 else outputs, targets[action.microbatch])  # type: ignore[arg-type]
+        if not isinstance(loss, Tensor) or loss.numel() != 1:
+            raise RuntimeMisuse(f"rank {self._linked.rank}, {action}: loss_fn must give a tensor with one number")
+        self.result.losses[action.microbatch] = loss.detach()
+        if setup.scale_grads:
+            loss = loss / self._linked.program.microbatches
+        return (loss if self._optimizer is None else self._optimizer.scaled(loss),)
+
+    # Backward.
+
+    def _output_gradients(self, action: Action, held: Held) -> Sequence[Tensor | None]:
+        pipe, stage, microbatch = action.pipe, action.stage, action.microbatch
+        readers = self._linked.readers[pipe.index, stage]
+        if not readers:
+            return [torch.ones_like(tensor) for tensor in held.outputs]
+        wanted = [i for i, info in enumerate(held.infos) if info.has_gradient]
+        gradients: list[Tensor | None] = [None] * len(held.outputs)
+        for reader in readers:
+            taken = self._messages.take((pipe.index, reader, stage, microbatch))
+            self._messages.has_been_read((pipe.index, stage, reader, microbatch))
+            for i, tensor in zip(wanted, taken, strict=True):
+                before = gradients[i]
+                gradients[i] = tensor if before is None else before + tensor
+        return gradients
+
+    def _hand_back(self, action: Action, held: Held) -> None:
+        """Lays down the gradients of the inputs for the stages that made them."""
+        for source, inputs in held.inputs.items():
+            if source >= 0:
+                gradients = []
+                for tensor in inputs:
+                    if tensor.requires_grad:
+                        gradients.append(torch.zeros_like(tensor) if tensor.grad is None else tensor.grad)
+                        tensor.grad = None
+                self._messages.lay_down((action.pipe.index, action.stage, source, action.microbatch), tuple(gradients))
+
+    def _backward(self, action: Action) -> None:
+        held = self._held[self._key(action)].ready(action)
+        _split.backward(held.outputs, self._output_gradients(action, held))
+        self._hand_back(action, held)
+        del self._held[self._key(action)]
+
+    def _backward_input(self, action: Action) -> None:
+        held = self._held[self._key(action)].ready(action)
+        gradients = self._output_gradients(action, held)
+        held.weights = _split.backward_input(self._module(action), held.tensors(), held.outputs, gradients)
+        self._hand_back(action, held)
+
+    def _backward_weight(self, action: Action) -> None:
+        held = self._held.pop(self._key(action)).ready(action)
+        assert held.weights is not None
+        held.weights()
+
+    # What schedules declare, by the names of std.pp.
+
+    def _recompute(self, action: Action) -> None:
+        held = self._held[self._key(action)].ready(action)
+        assert held.random is not None
+        with torch.enable_grad(), held.random.again():
+            held.outputs = self._finish(action, self._call(action, held))
+
+    def _release_output(self, action: Action) -> None:
+        for edge in edges_from(action.pipe, action.stage, action.microbatch):
+            self._messages.release(action, edge)
+        if held := self._held.get(self._key(action)):
+            held.release_outputs()
+
+    def _release_input(self, action: Action) -> None:
+        # The backward has let go of what came from other stages; the first stage reads the batch.
+        if self._key(action) in self._held:
+            raise RuntimeMisuse(f"{action} releases what the backward has still to read")
+        if action.stage == 0 and self._inputs.args is not None:
+            self._inputs.args[action.microbatch] = ()
+
+    def _new_memory(self, action: Action) -> Memory:
+        module = self._module(action)
+        if sharded := self._linked.sharded.get((action.pipe.index, action.stage)):
+            sharded.gather()  # It is the whole weights that stay.
+        return Memory([*module.parameters(), *module.buffers(), *self._inputs.tensors(action.microbatch)])
+
+    def _offload(self, action: Action) -> None:
+        held = self._held[self._key(action)]
+        assert held.memory is not None
+        held.release_outputs()
+        held.memory.offload(held.tensors())
+
+    def _reload(self, action: Action) -> None:
+        memory = self._held[self._key(action)].memory
+        if memory is None or not memory.is_away:
+            raise RuntimeMisuse(f"{action} finds nothing on the host")
+        memory.reload()
+
+    def _unshard(self, action: Action) -> None:
+        self._linked.sharded[action.pipe.index, action.stage].unshard()
+
+    def _reshard(self, action: Action) -> None:
+        self._linked.sharded[action.pipe.index, action.stage].reshard()
+
+    def _reduce(self, action: Action) -> None:
+        sharded = self._linked.sharded.get((action.pipe.index, action.stage))
+        if sharded is not None and str(action.kind.collective).startswith("outside "):
+            sharded.reduce()
+        else:
+            self._linked.reductions.perform(action)
+
+    def reduce(self, action: Action) -> None:
+        """Sums the gradients of an action's stage, and waits for it."""
+        self._reduce(action)
+        self._linked.reductions.settle()
+
+    def _reduce_rest(self) -> None:
+        """Sums what the program has no action for, once a step, and waits for what it has one for."""
+        if self._is_reduced:
+            return
+        self._is_reduced = True
+        for sharded in self._linked.sharded.values():
+            sharded.reduce()
+        self._linked.reductions.finish(self._linked.sharded)
+
+    def _step_optimizer(self, action: Action) -> None:
+        assert self._optimizer is not None
+        self._reduce_rest()
+        self.result.stepped = self._optimizer.step(self._linked, can_undo=self._linked.performs("VALIDATE"))
+
+    def _validate_step(self, action: Action) -> None:
+        assert self._optimizer is not None
+        valid = self._optimizer.gradients_are_finite() if self._validate is None else self._validate()
+        # Copies of the pipeline have other pieces of the gradients where stages are sharded.
+        valid = self._setup.agree(bool(valid), outside=True)
+        self.result.stepped = self._optimizer.settle(valid)
+
+    # Messages.
+
+    def _room(self, action: Action) -> Sequence[TensorInfo]:
+        """What a receive gets."""
+        assert action.peer is not None
+        forward = action.peer < action.stage
+        infos = self._linked.shapes[action.pipe.index, action.peer if forward else action.stage]
+        if forward and self._trains:
+            return infos
+        wanted = infos if forward else [info for info in infos if info.has_gradient]
+        return [replace(info, has_gradient=False) for info in wanted]
+
+
+def _leaf(tensor: Tensor, info: TensorInfo) -> Tensor:
+    return tensor.detach().requires_grad_(info.has_gradient)
+
+
+PERFORMS: dict[str, Callable[[Step, Action], None]] = {
+    "F": Step._forward,
+    "B": Step._backward,
+    "I": Step._backward_input,
+    "W": Step._backward_weight,
+    "R": Step._recompute,
+    "RELEASE_OUT": Step._release_output,
+    "RELEASE_IN": Step._release_input,
+    "OFFLOAD": Step._offload,
+    "RELOAD": Step._reload,
+    "UNSHARD": Step._unshard,
+    "RESHARD": Step._reshard,
+    **dict.fromkeys(REDUCES, Step._reduce),
+    "STEP": Step._step_optimizer,
+    "VALIDATE": Step._validate_step,
+}
+"""What performs actions, by their letters."""

@@ -1,0 +1,113 @@
+"""A stage that throws on one rank ends all ranks, at once, with a word of where."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import ppcc
+import pytest
+import torch
+import torch.distributed as dist
+from ppcc.torch import Runtime, StepFailed
+from torch import Tensor, nn
+
+from . import spawn
+from .models import Plain, halves, loss_fn, make_batch, make_stages, pipelines
+
+
+class Breaks(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        raise ValueError("this is the end")
+
+
+class Bad(nn.Module):
+    """Throws in its third forward, or in the backward of that."""
+
+    def __init__(self, folder: str, backward: bool) -> None:
+        super().__init__()
+        self.inner = Plain()
+        self.folder, self.backward, self.calls = folder, backward, 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.inner(x)
+        if isinstance(x, torch._subclasses.FakeTensor):
+            return x
+        self.calls += 1
+        if self.calls != 3:
+            return x
+        Path(self.folder, "thrown").write_text(str(time.time()))
+        if self.backward:
+            broken: Any = Breaks.apply
+            return broken(x)  # type: ignore[no-any-return]
+        raise ValueError("this is the end")
+
+
+def run_failing(rank: int, text: str, bad: int, backward: bool, copies: int, folder: str) -> None:
+    program = ppcc.Program.from_json(text)
+    here = rank % program.ranks
+    options: dict[str, Any] = {}
+    batch, target = make_batch(program.microbatches)
+    if copies > 1:
+        pipeline, replicas = pipelines(rank)
+        options = {"group": pipeline, "groups": {"data_parallel": replicas}}
+        batch, target = halves(rank, program.microbatches)
+    stages = {stage: module for _, stage in program.stages_of(here) for module in [make_stages(stage + 1, Plain)[stage]]}
+    if rank == bad:
+        first = next(iter(stages))
+        stages[first] = Bad(folder, backward).double()
+    runtime = Runtime(program, stages, loss_fn=loss_fn, **options)
+    with pytest.raises(StepFailed) as caught:
+        for _ in range(3):
+            runtime.step(batch, target=target)
+    took = time.time() - float(Path(folder, "thrown").read_text())
+    with pytest.raises(StepFailed, match="an earlier step has failed"):
+        runtime.step(batch, target=target)
+    Path(folder, f"rank{rank}").write_text(f"{took}\n{caught.value}")
+    dist.distributed_c10d._get_default_store().add("ended", 1)
+    while dist.distributed_c10d._get_default_store().add("ended", 0) < dist.get_world_size():
+        time.sleep(0.01)
+
+
+PLACE = r"\(.+\.pp:\d+:\d+\)"
+
+
+def failed(program: ppcc.Program, bad: int, what: str, *, backward: bool = False, copies: int = 1) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        spawn.run(run_failing, program.ranks * copies, program.json, bad, backward, copies, folder)
+        for rank in range(program.ranks * copies):
+            took, text = Path(folder, f"rank{rank}").read_text().split("\n", 1)
+            # A backward comes later than the forward that knows it.
+            assert float(took) < (1 if not backward else 2), f"rank {rank} ended after {took} s"
+            cause = rf"rank {bad % program.ranks}, {what} {PLACE}: ValueError: this is the end"
+            own = rf"rank {rank % program.ranks}, \w+ {PLACE}: ended because of {cause}"
+            assert re.fullmatch(cause if rank == bad else own, text), f"rank {rank}: {text}"
+
+
+def test_a_forward_that_throws_ends_all_ranks() -> None:
+    failed(ppcc.compile("one_f_one_b", P=4, M=8), 1, "1F2")
+
+
+def test_a_backward_that_throws_ends_all_ranks() -> None:
+    failed(ppcc.compile("zero_bubble_v", P=3, M=6), 2, "2I2", backward=True)
+
+
+def test_other_pipelines_end_too() -> None:
+    failed(ppcc.compile("one_f_one_b", P=2, M=4, rules="reduce_grads"), 3, "1F2", copies=2)
+
+
+def test_without_other_ranks_there_is_a_place_too() -> None:
+    batch, target = make_batch(4)
+    with tempfile.TemporaryDirectory() as folder:
+        runtime = Runtime(ppcc.compile("gpipe", P=1, M=4), {0: Bad(folder, False).double()}, loss_fn=loss_fn)
+        with pytest.raises(StepFailed, match=rf"rank 0, 0F2 {PLACE}: ValueError: this is the end") as caught:
+            runtime.step(batch, target=target)
+    assert isinstance(caught.value.__cause__, ValueError)

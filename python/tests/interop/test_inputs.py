@@ -1,0 +1,258 @@
+"""What a step takes and gives, and several programs in one Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ppcc
+import pytest
+import torch
+import torch.distributed as dist
+from ppcc.torch import Runtime, RuntimeMisuse
+from ppcc.torch._channels import Channels
+from ppcc.torch._linked import Linked
+from torch import Tensor, nn
+
+from . import spawn
+from .models import TOLERANCE, WIDTH, Plain, assert_same_gradients, loss_fn, make_batch, make_stages, reference
+
+
+class Masked(nn.Module):
+    """Takes a mask and a word by name, and hands the mask's rows on with its output: they have no gradient."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: Tensor, rows: Tensor | None = None, *, mask: Tensor, how: str) -> tuple[Tensor, Tensor]:
+        assert how == "softly" and (rows is None or not rows.requires_grad)
+        kept = mask.mean(-1, keepdim=True).detach()
+        return torch.tanh(self.inner(x) * mask + (0 if rows is None else rows)), kept
+
+
+class Final(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: Tensor, rows: Tensor) -> Tensor:
+        return torch.as_tensor(self.inner(x * rows))
+
+
+def masked(count: int) -> list[nn.Module]:
+    torch.manual_seed(5)
+    return [(Final() if stage == count - 1 else Masked()).double() for stage in range(count)]
+
+
+def run_named(rank: int, texts: list[str]) -> None:
+    sent: list[int] = []
+    post = Channels.post
+
+    def noted(self: Channels, messages: Any) -> Any:
+        sent.extend(len(tensors) for _, _, tensors in messages)
+        return post(self, messages)
+
+    Channels.post = noted  # type: ignore[method-assign]
+    for text in texts:
+        program = ppcc.Program.from_json(text)
+        count = program.pipes[0].num_stages
+        wanted, modules = masked(count), masked(count)
+        batch, target = make_batch(program.microbatches)
+        mask = torch.rand(batch.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
+        cut = [tensor.tensor_split(program.microbatches) for tensor in (batch, target, mask)]
+        for x, y, m in zip(*cut, strict=True):
+            values: Any = (x,)
+            for stage in wanted[:-1]:
+                values = stage(*values, mask=m, how="softly")
+            (loss_fn(wanted[-1](*values), y) / program.microbatches).backward()
+        sent.clear()
+        mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
+        runtime = Runtime(program, mine, loss_fn=loss_fn)
+        runtime.step(batch, target=target, mask=mask, how="softly")
+        for stage, module in mine.items():
+            assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
+        # Outputs are two tensors, of which one has a gradient.
+        assert set(sent) == {1, 2}
+
+
+def test_stages_take_arguments_by_name() -> None:
+    programs = [ppcc.compile("one_f_one_b", P=2, M=4), ppcc.compile("zero_bubble_v", P=2, M=4, rules="recompute")]
+    spawn.run(run_named, 2, [program.json for program in programs])
+
+
+class Frozen(Plain):
+    def __init__(self) -> None:
+        super().__init__()
+        self.requires_grad_(False)
+
+
+def run_frozen(rank: int, text: str) -> None:
+    program = ppcc.Program.from_json(text)
+    module = [Frozen, Plain][rank]().double()
+    sent: list[int] = []
+    post = Channels.post
+
+    def noted(self: Channels, messages: Any) -> Any:
+        sent.extend(len(tensors) for is_send, _, tensors in messages if is_send)
+        return post(self, messages)
+
+    Channels.post = noted  # type: ignore[method-assign]
+    batch, target = make_batch(program.microbatches)
+    Runtime(program, {rank: module}, loss_fn=loss_fn).step(batch, target=target)
+    assert sent == [1 - rank] * program.microbatches
+
+
+def test_what_has_no_gradient_sends_none() -> None:
+    spawn.run(run_frozen, 2, ppcc.compile("one_f_one_b", P=2, M=4).json)
+
+
+class Dropping(Plain):
+    def forward(self, x: Tensor) -> Tensor:
+        return nn.functional.dropout(super().forward(x), 0.5, self.training)
+
+
+def run_evaluated(rank: int, texts: list[str]) -> None:
+    for text in texts:
+        program = ppcc.Program.from_json(text)
+        count = max(pipe.num_stages for pipe in program.pipes)
+        modules, wanted = make_stages(count, Dropping), make_stages(count, Dropping)
+        batch, target = make_batch(program.microbatches)
+        outputs, losses = [], []
+        with torch.no_grad():
+            for x, y in zip(batch.tensor_split(program.microbatches), target.tensor_split(program.microbatches), strict=True):
+                for stage in wanted:
+                    x = stage.eval()(x)
+                outputs.append(x)
+                losses.append(loss_fn(x, y))
+        mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
+        runtime = Runtime(program, mine, loss_fn=loss_fn)
+        result = runtime.eval(batch, target=target, share_losses=True)
+        assert sorted(result.losses) == list(range(program.microbatches))
+        assert all(abs(float(result.losses[i] - loss)) <= TOLERANCE for i, loss in enumerate(losses))
+        assert all(torch.equal(*output, outputs[i]) for i, output in result.outputs.items())
+        assert all(module.training for module in mine.values())
+        assert all(weight.grad is None for module in mine.values() for weight in module.parameters())
+        assert runtime.eval(batch).losses == {}
+        assert runtime.step(batch, target=target, share_losses=True).losses.keys() == result.losses.keys()
+
+
+def test_evaluation_gives_outputs_and_losses() -> None:
+    programs = [
+        ppcc.compile("one_f_one_b", P=2, M=4, fuse="megatron"),
+        ppcc.compile("zero_bubble_v", P=2, M=4),
+        ppcc.compile("dualpipe", P=2, M=4, rules=["recompute", "release"]),
+    ]
+    spawn.run(run_evaluated, 2, [program.json for program in programs])
+
+
+def run_given(rank: int, text: str) -> None:
+    """Nothing is asked where shapes are given, and nothing after the first step."""
+    program = ppcc.Program.from_json(text)
+    asked: list[int] = []
+    tell, agree = dist.broadcast_object_list, dist.all_reduce
+
+    def noted(call: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any, **named: Any) -> Any:
+            asked.append(1)
+            return call(*args, **named)
+
+        return counted
+
+    dist.broadcast_object_list, dist.all_reduce = noted(tell), noted(agree)  # type: ignore[assignment]
+    wanted, _ = reference(2, program.microbatches, Plain)
+    batch, target = make_batch(program.microbatches)
+    modules = make_stages(2, Plain)
+    for shapes in ({0: torch.empty(2, 3, WIDTH, dtype=torch.float64, device="meta")}, None):
+        modules = make_stages(2, Plain)
+        runtime = Runtime(program, {rank: modules[rank]}, loss_fn=loss_fn, shapes=shapes)  # type: ignore[arg-type]
+        runtime.step(batch, target=target)
+        assert_same_gradients(modules[rank], wanted[rank], f"rank {rank}")
+        assert len(asked) == (2 if shapes is None else 0)
+        runtime.step(batch, target=target)
+        assert len(asked) == (2 if shapes is None else 0)
+    runtime.forget_shapes()
+    runtime.step(batch[:4], target=target[:4])
+    if rank == 0:
+        with pytest.raises(RuntimeMisuse, match=r"microbatches are float64\[2, 3, 6\], but were float64\[1, 3, 6\]: let all"):
+            runtime.step(batch, target=target)
+    with pytest.raises(RuntimeMisuse, match="`shapes` lack stage 0 of pipe `main`"):
+        Runtime(program, {rank: modules[rank]}, loss_fn=loss_fn, shapes={})
+
+
+def test_shapes_may_be_given() -> None:
+    spawn.run(run_given, 2, ppcc.compile("one_f_one_b", P=2, M=4).json)
+
+
+# Several programs.
+
+
+def run_linked(rank: int, texts: list[str]) -> None:
+    programs = list(map(ppcc.Program.from_json, texts))
+    made: list[object] = []
+    new_group = dist.new_group
+    dist.new_group = lambda *args, **named: made.append(args) or new_group(*args, **named)  # type: ignore[assignment, func-returns-value]
+    modules = make_stages(4, Plain)
+    mine = {stage: modules[stage] for _, stage in programs[0].stages_of(rank)}
+    runtime = Runtime(programs[0], mine, loss_fn=loss_fn, tied=[{0: "inner.weight", 1: "inner.weight"}])
+    groups = len(made)
+    for program in [*programs, *programs]:
+        runtime.link(program)
+        assert runtime.program is program
+        wanted: Any = make_stages(4, Plain)
+        wanted[1].inner.weight = wanted[0].inner.weight
+        batch, target = make_batch(program.microbatches)
+        for x, y in zip(batch.tensor_split(program.microbatches), target.tensor_split(program.microbatches), strict=True):
+            for stage in wanted:
+                x = stage(x)
+            (loss_fn(x, y) / program.microbatches).backward()
+        for module in mine.values():
+            module.zero_grad()
+        result = runtime.step(batch, target=target)
+        assert bool(result.losses) == (rank == program.pipes[0].rank_of_stage[-1])
+        if program.backward:
+            for stage, module in mine.items():
+                assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
+    assert len(made) == groups and groups > 0
+    with pytest.raises(RuntimeMisuse, match="the program is for 4 ranks, but the Runtime has 2"):
+        runtime.link(ppcc.compile("one_f_one_b", P=4, M=4))
+    with pytest.raises(RuntimeMisuse, match=f"rank {rank} was given stage|has no module for stage"):
+        runtime.link(ppcc.compile("one_f_one_b", P=2, M=4))
+
+
+FORWARD = """
+schedule forward_only(P: int = 2, M: int = 4) {
+  ranks P; microbatches M; placement v;
+  backward when false;
+  on rank r { for m in 0 .. M { F(0); } for m in 0 .. M { F(1); } }
+}
+"""
+
+
+def test_one_runtime_runs_several_programs() -> None:
+    programs = [
+        ppcc.compile("zero_bubble_v", P=2, M=4),
+        ppcc.compile("zero_bubble_v", P=2, M=6, rules="recompute"),
+        ppcc.compile("dualpipe_v", P=2, M=4),
+        ppcc.compile_source(FORWARD),
+    ]
+    spawn.run(run_linked, 2, [program.json for program in programs])
+
+
+def test_links_are_kept() -> None:
+    made: list[object] = []
+    init = Linked.__init__
+
+    def noted(self: Linked, *args: Any, **named: Any) -> None:
+        made.append(self)
+        init(self, *args, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Linked, "__init__", noted)
+        first, second = (ppcc.compile("gpipe", P=1, M=count) for count in (2, 4))
+        runtime = Runtime(first, {0: make_stages(1)[0]}, loss_fn=loss_fn)
+        for program in (second, first, second):
+            runtime.link(program)
+            batch, target = make_batch(program.microbatches)
+            runtime.step(batch, target=target)
+    assert len(made) == 2

@@ -1,0 +1,184 @@
+"""What is sent: on which communicator, and how long it is kept."""
+
+from __future__ import annotations
+
+import gc
+from collections import defaultdict
+from typing import Any
+
+import ppcc
+import torch
+import torch.distributed as dist
+from ppcc.torch import Runtime
+from ppcc.torch._channels import Channels
+from ppcc.torch._groups import Groups
+from torch import Tensor, nn
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from . import spawn
+from .models import WIDTH, assert_same_gradients, loss_fn, make_batch, make_stages, reference
+from .test_actions import is_gone
+from .test_runtime import programs
+
+# One communicator for the messages of an edge, whatever stands beside them.
+
+
+def recorded(log: dict[tuple[int, int], list[object]], rank: int) -> None:
+    """Notes for each message, by its way, the communicator that NCCL would have for it: that of the group for batches, one
+    for each pair of ranks in a group for others."""
+    batch, alone = dist.batch_isend_irecv, Channels._post
+
+    def noted_batch(operations: list[dist.P2POp]) -> list[dist.Work]:
+        for one in operations:
+            way = (rank, one.peer) if one.op is dist.isend else (one.peer, rank)
+            log[way].append("group")
+        return batch(operations)
+
+    def noted_alone(self: Channels, sends: bool, peer: int, tensors: object, tensor: Tensor) -> dist.Work:
+        way = (rank, peer) if sends else (peer, rank)
+        group = self._ways.get(way)
+        log[way].append(("pair", None if group is None else group.group_name))
+        return alone(self, sends, peer, tensors, tensor)
+
+    dist.batch_isend_irecv, Channels._post = noted_batch, noted_alone  # type: ignore[assignment, method-assign]
+    Groups.backend = lambda self, device: "like NCCL"  # type: ignore[method-assign]
+
+
+def run_recorded(rank: int, texts: list[str]) -> None:
+    log: dict[tuple[int, int], list[object]] = defaultdict(list)
+    recorded(log, rank)
+    for text in texts:
+        program = ppcc.Program.from_json(text)
+        count = max(pipe.num_stages for pipe in program.pipes)
+        wanted, _ = reference(count, program.microbatches)
+        modules = make_stages(count)
+        mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
+        log.clear()
+        runtime = Runtime(program, mine, loss_fn=loss_fn)
+        batch, target = make_batch(program.microbatches)
+        runtime.step(batch, target=target)
+        for stage, module in mine.items():
+            assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
+        assert len(log) > 1
+        logs: list[Any] = [None] * program.ranks
+        dist.all_gather_object(logs, dict(log))
+        for other in range(program.ranks):
+            for way in ((rank, other), (other, rank)):
+                assert logs[rank].get(way) == logs[other].get(way), f"{program.name}: two ends of {way} differ"
+        per_way = {str(key) for way, keys in log.items() for key in keys}
+        assert len(per_way) == (len(log) if "stream-per-edge" in program.transports else 1)
+
+
+def test_both_ends_use_one_communicator() -> None:
+    cases = [
+        ppcc.compile("one_f_one_b", P=4, M=8, fuse="batch"),
+        ppcc.compile("one_f_one_b", P=4, M=8, fuse="megatron"),
+        ppcc.compile("zero_bubble_v", P=4, M=8),
+        ppcc.compile("dualpipe", P=4, M=8),
+        ppcc.compile("interleaved_1f1b", P=4, M=8, transport="stream-per-edge"),
+        ppcc.compile("one_f_one_b", P=4, M=8, fuse="batch", transport="stream-per-edge"),
+    ]
+    spawn.run(run_recorded, 4, [program.json for program in cases])
+
+
+# Nothing is kept longer than the program says.
+
+
+class Tracked(nn.Module):
+    """Counts, each time that it runs, what its backwards still need and its outputs that are still there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(WIDTH, WIDTH)
+        self.needed: list[StorageWeakRef] = []
+        self.outputs: list[StorageWeakRef] = []
+        self.seen: list[tuple[int, int]] = []
+
+    def forward(self, x: Tensor) -> Tensor:
+        between = torch.tanh(x)
+        output: Tensor = self.inner(between)
+        if not isinstance(x, torch._subclasses.FakeTensor):
+            self.needed.append(StorageWeakRef(between.untyped_storage()))
+            self.outputs.append(StorageWeakRef(output.untyped_storage()))
+            self.seen.append((alive(self.needed), alive(self.outputs)))
+        return output
+
+
+def alive(references: list[StorageWeakRef]) -> int:
+    return sum(not reference.expired() for reference in references)
+
+
+def in_flight(program: ppcc.Program, rank: int) -> dict[int, list[int]]:
+    """For each forward of each stage, how many of its microbatches have begun and not ended, with this one."""
+    found: dict[int, list[int]] = defaultdict(list)
+    now: dict[int, int] = defaultdict(int)
+    for action in program.actions[rank]:
+        if action.kind.letters == "F":
+            now[action.stage] += 1
+            found[action.stage].append(now[action.stage])
+        elif action.kind.letters in ("B", "W"):
+            now[action.stage] -= 1
+    return found
+
+
+def run_tracked(rank: int, texts: list[str]) -> None:
+    gc.disable()
+    for text in texts:
+        program = ppcc.Program.from_json(text)
+        count = max(pipe.num_stages for pipe in program.pipes)
+        modules: Any = make_stages(count, Tracked)
+        mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
+        batch, target = make_batch(program.microbatches)
+        Runtime(program, mine, loss_fn=loss_fn).step(batch, target=target)
+        for stage, wanted in in_flight(program, rank).items():
+            seen = mine[stage].seen
+            label = f"{program.name}, rank {rank}, stage {stage}: {seen}, but {wanted}"
+            assert [needed for needed, _ in seen] == wanted, label
+            assert all(outputs <= most for (_, outputs), most in zip(seen, wanted, strict=True)), label
+            assert alive(mine[stage].needed) == alive(mine[stage].outputs) == 0, label
+
+
+def test_activations_live_as_long_as_the_program_says() -> None:
+    for ranks in (2, 4):
+        spawn.run(run_tracked, ranks, [program.json for program in programs(ranks) if program.backward])
+
+
+def run_sent_gradients(rank: int, text: str) -> None:
+    """When a forward has come from the rank before, all gradients that this had read before it sent it are gone."""
+    gc.disable()
+    program = ppcc.Program.from_json(text)
+    sent: dict[int, StorageWeakRef] = {}
+    post = Channels.post
+
+    def noted(self: Channels, messages: Any) -> Any:
+        for is_send, peer, tensors in messages:
+            if is_send and peer == rank - 1:
+                sent[len(sent)] = StorageWeakRef(tensors[0].untyped_storage())
+        return post(self, messages)
+
+    Channels.post = noted  # type: ignore[method-assign]
+    read_before: list[int] = []
+    read = 0
+    for action in program.actions[rank - 1] if rank > 0 else ():
+        read += action.kind.letters == "B"
+        if action.kind.letters == "SEND_F" and action.peer_rank == rank:
+            read_before.append(read)
+    calls = 0
+
+    class Watching(Tracked):
+        def forward(self, x: Tensor) -> Tensor:
+            nonlocal calls
+            if rank > 0 and not isinstance(x, torch._subclasses.FakeTensor):
+                for number in range(read_before[calls]):
+                    assert is_gone(sent[number], 20), f"rank {rank}: gradient {number} is here at forward {calls}"
+                calls += 1
+            return super().forward(x)
+
+    batch, target = make_batch(program.microbatches)
+    (module,) = make_stages(1, Watching)
+    Runtime(program, {rank: module}, loss_fn=loss_fn).step(batch, target=target)
+    assert rank == 0 or (calls == program.microbatches and read_before[-1] > 4 and alive(list(sent.values())) == 0)
+
+
+def test_gradients_are_let_go_when_they_have_been_sent() -> None:
+    spawn.run(run_sent_gradients, 4, ppcc.compile("one_f_one_b", P=4, M=12).json)
