@@ -137,6 +137,39 @@ void addPartCosts(llvm::ArrayRef<CostSetting> settings, DiagnosticEngine &diags,
   addLayerCosts(layers, diags, program);
 }
 
+/// Scales times and memory of a pipe's microbatches by ranks / stages.
+void shareByRank(Program &program) {
+  std::vector<int64_t> shares;
+  for (const Pipe &pipe : program.pipes())
+    shares.insert(shares.end(), pipe.numMicrobatches,
+                  static_cast<int64_t>(decimal::Sum(scaling::unit) *
+                                       program.numRanks() / pipe.numStages()));
+  std::vector<CostSetting> settings;
+  auto add = [&](Cost what, CostSetting setting) {
+    setting.what = what;
+    for (auto [value, share] : llvm::zip(setting.values, shares))
+      value = scaling::apply(value, share, scaling::max);
+    settings.push_back(std::move(setting));
+  };
+  std::vector<int64_t> same(shares.size(), scaling::unit);
+  for (Cost what : {Cost::ScaleTime, Cost::ScaleMemory})
+    add(what, {what, KindId(), "", {}, same});
+  for (const CostSetting &setting : program.costs().settings)
+    if (setting.what == Cost::Scale) { // All three.
+      add(Cost::ScaleTime, setting);
+      add(Cost::ScaleMemory, setting);
+      settings.push_back(setting);
+      settings.back().what = Cost::ScaleBytes;
+    } else if (llvm::is_contained(
+                   {Cost::ScaleTime, Cost::ScaleMemory, Cost::ScaleAction},
+                   setting.what)) {
+      add(setting.what, setting);
+    } else {
+      settings.push_back(setting);
+    }
+  program.editHead().costs.settings = std::move(settings);
+}
+
 } // namespace
 
 // Actions that the program declares are not known yet.
@@ -170,5 +203,7 @@ bool ppcc::applyCosts(const CostRequest &request, Session &session,
   for (const std::string &text : request.settings)
     addCost(text, diags, program, parts);
   addPartCosts(parts, diags, program);
+  if (request.byRank && program.totalMicrobatches() != 0)
+    shareByRank(program);
   return diags.errorCount() == errorsBefore;
 }

@@ -73,6 +73,12 @@ void declare(OptionParser &parser, CompareOptions &options) {
                                   : name == "markdown" ? TableStyle::Markdown
                                                        : TableStyle::Text;
                 });
+  parser.choice("--work",
+                "What costs are of: a stage, or a rank's share of a microbatch, "
+                "however many stages it has",
+                {"stage", "rank"}, [&](const std::string &name) {
+                  options.request.costs.byRank = name == "rank";
+                });
   addOutput(parser, options.output);
   addCompileOptions(parser, options);
   addMaxErrors(parser, options.console.maxErrors);

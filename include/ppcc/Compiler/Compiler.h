@@ -35,6 +35,9 @@ public:
 struct CostRequest {
   std::vector<std::string> files;    ///< Of JSON, see docs/reports.md.
   std::vector<std::string> settings; ///< `NAME=VALUE`, above those of files.
+  /// Times and memory are those of a rank's share of a microbatch, however many
+  /// stages the pipe has: a stage takes ranks / stages of them.
+  bool byRank = false;
 };
 
 /// What is wrong with a setting, whatever the program, or nothing.
