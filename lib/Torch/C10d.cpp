@@ -2,6 +2,8 @@
 
 #include "Pack.h"
 
+#include "ppcc/Runtime/Await.h"
+
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
@@ -248,17 +250,21 @@ public:
     group.reset();
   }
 
-  std::vector<std::string> gather(const std::string &name,
-                                  const std::string &text,
+  std::vector<std::string> gather(const std::string &text,
                                   milliseconds patience) {
-    auto keyOf = [&](uint32_t of) {
-      return "ppcc/" + name + "/" + std::to_string(of);
-    };
-    store->set(keyOf(rank), bytesOf(text));
+    std::string round = "ppcc/" + std::to_string(gatherings++) + "/";
+    store->set(round + std::to_string(rank), bytesOf(text));
     std::vector<std::string> result;
     for (uint32_t other = 0; other != numRanks(); ++other) {
-      store->wait({keyOf(other)}, patience);
-      std::vector<uint8_t> bytes = store->get(keyOf(other));
+      std::string key = round + std::to_string(other);
+      // A rank that has failed says so instead.
+      ppcc::rt::await(
+          patience, [&] { return store->check({key}); },
+          [&] {
+            if (std::string text = failureOr(""); !text.empty())
+              throw PeerFailed{text};
+          });
+      std::vector<uint8_t> bytes = store->get(key);
       result.emplace_back(bytes.begin(), bytes.end());
     }
     return result;
@@ -384,6 +390,7 @@ private:
   std::map<EdgeKey, TensorsLayout> sentLayouts, receivedLayouts;
   std::unique_ptr<Sends> sends, asides;
   bool ended = true; ///< Nothing is under way.
+  uint64_t gatherings = 0;
 
 public:
   bool tellsEach = false; ///< Each message tells its layout.
@@ -446,8 +453,7 @@ Message<Tensors> C10d::receiveAside(uint32_t from, milliseconds patience) {
   return impl->receiveAside(from, patience);
 }
 uint64_t C10d::bytesUnderWay() const { return impl->bytesUnderWay(); }
-std::vector<std::string> C10d::gather(const std::string &name,
-                                      const std::string &text,
+std::vector<std::string> C10d::gather(const std::string &text,
                                       milliseconds patience) {
-  return impl->gather(name, text, patience);
+  return impl->gather(text, patience);
 }

@@ -320,7 +320,7 @@ private:
     PlaceFinder finder;
     uint32_t other = 0;
     for (const std::string &said :
-         network.gather("weights", text.str(), patience)) {
+         network.gather(text.str(), patience)) {
       std::istringstream in(said);
       unsigned pipe, number;
       std::string name, description;

@@ -63,7 +63,7 @@ public:
     Options result;
     if (options.overlaps)
       result.overlap = Overlap::Together;
-    if (options.traces && step + 1 == options.steps)
+    if (options.traces) // Each step forgets the one before it.
       result.trace = &trace;
     return result;
   }
@@ -248,11 +248,12 @@ void ppcc::trainRank(const Program &program, uint32_t rank,
         C10d::gloo(files.all, rank, options.replicas * program.numRanks));
   SharedWeights shared(*stage, all ? *all : *network);
   Trace trace(program.numRanks);
+  Session session(program, *stage, *network, task.runOptions(trace));
   for (; task.step != options.steps; ++task.step) {
     stage->beginStep();
     if (bytes)
       bytes->begin();
-    run(program, ofReplica, *stage, *network, task.runOptions(trace));
+    session.step();
     shared.sumGradients();
     trainee.endStep(reporter);
   }

@@ -2,13 +2,14 @@
 //
 //   mpirun -np N ppcc-run-mpi FAULT [--trace=FILE] PROGRAM.JSON...
 //
-// FAULT is `none`, `wait-here`, `any-size`, `together` (whose members of
-// groups wait for each other), `pool`, which counts the
-// buffers of receives of one program, or one of Faults.h, for
-// one program of N ranks (`ranks`: of N + 1). Without a fault N is the largest
-// number of ranks: programs with fewer share the processes among them.
+// FAULT is `none`, `wait-here`, `any-size`, `digest`, `together` (whose members
+// of groups wait for each other), `pool`, which counts the buffers of receives
+// of one program, or one of Faults.h, for one program of N ranks (`ranks`: of N
+// + 1). Without a fault N is the largest number of ranks: programs with fewer
+// share the processes among them.
 #include "Faults.h"
 #include "Meeting.h"
+#include "Pairs.h"
 
 #include "ppcc/Runtime/Mpi.h"
 #include "ppcc/Runtime/Trace.h"
@@ -66,6 +67,36 @@ int runPool(const std::string &name) {
               static_cast<unsigned long long>(stats.receives),
               Buffer::allocations, most);
   return Buffer::allocations > most;
+}
+
+int worldRank();
+
+/// Gives one rank another program than the others.
+int runPairs(const std::vector<std::string> &names) {
+  unsigned counts[2] = {}; // Ranks that refused, and all.
+  for (unsigned pair = 0; pair != numPairs; ++pair) {
+    std::ifstream file(names[pair % names.size()]);
+    rt::LoadedProgram loaded = rt::readJson(file);
+    const rt::Program &program = loaded;
+    OneRowOff other(program, pair);
+    rt::Mpi<Vector> mpi;
+    CountingStage stage;
+    rt::Session session(program, stage, mpi);
+    bool isOff = mpi.rank() == pair % program.numRanks;
+    counts[0] += refuses(program, other,
+                         [&] { session.link(isOff ? other : program); }) &&
+                 stage.calls == 0;
+    counts[1] += 1;
+    session.link(program);
+    session.step();
+    session.step();
+  }
+  unsigned all[2];
+  MPI_Reduce(counts, all, 2, MPI_UNSIGNED, MPI_SUM, 0, MPI_COMM_WORLD);
+  if (worldRank() == 0)
+    std::printf("%u pairs, refused on %u of %u ranks\n", numPairs, all[0],
+                all[1]);
+  return 0;
 }
 
 int worldRank() {
@@ -203,6 +234,8 @@ int main(int argc, char **argv) {
   int status = 0;
   if (fault == "any-size")
     status = Judge<AnySize>(options, traceFile).run(words);
+  else if (fault == "digest")
+    status = runPairs(words);
   else if (fault == "pool")
     status = runPool(words[0]);
   else if (fault == "together")

@@ -4,12 +4,14 @@
 //   ppcc-run-nccl FAULT PROGRAM.JSON...
 //
 // FAULT is `none`, `run-ahead` (the host does not wait for messages),
-// `wait-here`, `blocking` (communicators are), `late-sends` (the first sends of
-// rank 0 end when it has issued four more), or lets the first program fail:
-// `throw`, `size`, `no-size`, `stall`, `leave`, `unheard` (nobody is told),
-// `broken` (the communicator of rank 1 reports an error), `event` (CUDA does).
+// `wait-here`, `digest`, `blocking` (communicators are), `late-sends` (the
+// first sends of rank 0 end when it has issued four more), or lets the first
+// program fail: `throw`, `size`, `no-size`, `stall`, `leave`, `unheard` (nobody
+// is told), `broken` (the communicator of rank 1 reports an error), `event`
+// (CUDA does).
 #include "DeviceNetwork.h"
 #include "Faults.h"
+#include "Pairs.h"
 #include "Verdict.h"
 
 #include <latch>
@@ -168,6 +170,33 @@ void runFaulty(const rt::Program &program, const std::string &fault) {
            });
 }
 
+/// Gives one rank another program than the others.
+void runPairs(const std::vector<std::string> &names) {
+  std::atomic<unsigned> refused = 0, all = 0;
+  for (unsigned pair = 0; pair != numPairs; ++pair) {
+    FaultyProgram loaded("none", names[pair % names.size()]);
+    const rt::Program &program = loaded.program();
+    OneRowOff other(program, pair);
+    runRanks(program, "digest",
+             [&](uint32_t rank, ncclComm_t comm, const rt::NcclOptions &nccl) {
+               rt::Nccl<DeviceVector> endpoint(comm, nccl);
+               DeviceStage stage(endpoint);
+               rt::Session session(program, stage, endpoint);
+               bool isOff = rank == pair % program.numRanks;
+               refused +=
+                   refuses(program, other,
+                           [&] { session.link(isOff ? other : program); }) &&
+                   stage.computed().layers().empty();
+               ++all;
+               session.link(program);
+               session.step();
+               return true;
+             });
+  }
+  std::printf("%u pairs, refused on %u of %u ranks\n", numPairs, refused.load(),
+              all.load());
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -176,6 +205,8 @@ int main(int argc, char **argv) {
     return 2;
   std::string fault = words[0];
   words.erase(words.begin());
+  if (fault == "digest")
+    return runPairs(words), 0;
   bool isWell = fault == "none" || fault == "run-ahead" ||
                 fault == "wait-here" || fault == "blocking" ||
                 fault == "late-sends";

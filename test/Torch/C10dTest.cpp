@@ -304,4 +304,68 @@ TEST(SharedWeights, MustBeginWithTheSame) {
   }
 }
 
+/// Passes its input on.
+struct PassingStage : StageHooks {
+  using Value = Tensors;
+  uint32_t calls = 0;
+  Tensors forward(const Work &, const Inputs<Tensors> &inputs) {
+    ++calls;
+    return inputs.empty() ? Tensors{at::ones({2})} : inputs[0];
+  }
+};
+
+TEST(C10d, RefusesProgramsThatDifferInOneRow) {
+  constexpr uint32_t count = 100;
+  const Kind kinds[] = {{"F", KindClass::Compute, slot::Output, 0},
+                        {"SEND_F", KindClass::Send, slot::Output, 0},
+                        {"RECV_F", KindClass::Recv, slot::Output, 0}};
+  const uint32_t rankOfStage[] = {0, 1};
+  const Pipe pipes[] = {{"main", 0, count, rankOfStage, {}}};
+  const char *const phases[] = {""};
+  const Site sites[] = {{-1, 0, 0, 0}};
+  const Segment segments[] = {{0, 2 * count, 1, 0}};
+  std::vector<Row> rows[2];
+  for (uint32_t m = 0; m != count; ++m) {
+    rows[0].push_back({0, 0, 0, m, Row::noPeer, 0, 0});
+    rows[0].push_back({1, 0, 0, m, 1, 0, 0});
+    rows[1].push_back({2, 0, 1, m, 0, 0, 0});
+    rows[1].push_back({0, 0, 1, m, Row::noPeer, 0, 0});
+  }
+  auto ranksOf = [&](const std::vector<Row>(&rows)[2]) {
+    return std::vector<RankProgram>{
+        {{rows[0].data(), rows[0].size()}, {}, segments},
+        {{rows[1].data(), rows[1].size()}, {}, segments}};
+  };
+  auto programOf = [&](const std::vector<RankProgram> &ranks) {
+    return Program{abiNumber, 2,      "pass", false, kinds,
+                   pipes,     phases, {},     sites, {ranks.data(), 2}};
+  };
+  std::vector<RankProgram> ranks = ranksOf(rows);
+  Program program = programOf(ranks);
+  expectNone(onRanks(2, [&](C10d &network) {
+    PassingStage stage;
+    Session session(program, stage, network);
+    for (uint32_t pair = 0; pair != count; ++pair) {
+      std::vector<Row> others[] = {rows[0], rows[1]};
+      Row &row = others[pair % 2][pair];
+      row.microbatch = (row.microbatch + 1) % count;
+      std::vector<RankProgram> otherRanks = ranksOf(others);
+      Program other = programOf(otherRanks);
+      try {
+        session.link(network.rank() == 0 ? program : other);
+        ADD_FAILURE() << "pair " << pair;
+      } catch (const Disagreement &error) {
+        EXPECT_THAT(error.what(), HasSubstr(digestOf(program)));
+        EXPECT_THAT(error.what(), HasSubstr(digestOf(other)));
+        EXPECT_THAT(error.what(), HasSubstr(", that of rank "));
+      }
+    }
+    EXPECT_EQ(stage.calls, 0u);
+    session.link(program);
+    session.step();
+    session.step();
+    EXPECT_EQ(stage.calls, 2 * count);
+  }));
+}
+
 } // namespace

@@ -18,6 +18,9 @@ public:
       : program(program), limit(program.ranks[rank].peakActivations),
         done(wiring.numStages()) {}
 
+  /// Another run begins; the last has ended.
+  void reset() { count = most = 0; }
+
   /// A forward begins.
   void beginForward(const Row &row, const StageWiring &stage) {
     if (program.hasBackward) {

@@ -1,10 +1,13 @@
-// Waits by tests, for what has no wait with a limit.
+// Waits by tests, for what has no wait with a limit, and what else transports
+// of libraries share.
 #pragma once
 
 #include "ppcc/Runtime/Error.h"
 
 #include <chrono>
+#include <string>
 #include <thread>
+#include <vector>
 
 namespace ppcc::rt {
 
@@ -25,6 +28,14 @@ void await(std::chrono::milliseconds patience, Done done, Listen listen) {
     if (std::chrono::steady_clock::now() - start > patience)
       throw TimedOut();
   }
+}
+
+/// The texts of the ranks, which were gathered one behind another.
+inline std::vector<std::string> split(const std::string &all, size_t size) {
+  std::vector<std::string> texts;
+  for (size_t at = 0; at != all.size(); at += size)
+    texts.push_back(all.substr(at, size));
+  return texts;
 }
 
 } // namespace ppcc::rt

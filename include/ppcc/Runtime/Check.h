@@ -152,12 +152,11 @@ private:
   uint32_t rank;
 };
 
-inline void checkSegments(const Program &program, uint32_t rank,
-                          const Wiring &wiring) {
+/// What the list of a rank refers to is there.
+inline void checkBounds(const Program &program, uint32_t rank) {
   const RankProgram &part = program.ranks[rank];
   if (part.rows.empty() && part.packedRows.size % sizeof(Row) != 0)
     refuse("the packed rows of rank " + std::to_string(rank) + " are cut off");
-  RowCheck check(program, rank, wiring);
   RowReader rows(part);
   for (const Segment &segment : part.segments) {
     uint64_t end = segment.firstRow + segment.rows;
@@ -170,15 +169,14 @@ inline void checkSegments(const Program &program, uint32_t rank,
              " repeats the same microbatches");
     if (rows[segment.firstRow].joined())
       refuse(ofRow(rank, segment.firstRow) + " joins a group before it");
-    for (uint64_t row = segment.firstRow; row != end; ++row)
-      check(row, rows[row], segment);
   }
 }
 
 } // namespace detail
 
 /// Throws Error when the program was made for another engine, or when what
-/// stands outside the rows does not fit together. O(stages + sites).
+/// stands outside the rows does not fit together. O(stages + sites +
+/// segments).
 inline void checkHead(const Program &program) {
   if (program.abi != abiNumber)
     throw Error("the program has ABI " + std::to_string(program.abi) +
@@ -209,6 +207,8 @@ inline void checkHead(const Program &program) {
       detail::refuse("it connects rank " + std::to_string(pair.first) +
                      " to rank " + std::to_string(pair.second));
   detail::checkSites(program);
+  for (uint32_t rank = 0; rank != program.numRanks; ++rank)
+    detail::checkBounds(program, rank);
 }
 
 /// Throws Error when there is not one stage for each rank. Checks the head,
@@ -224,7 +224,11 @@ inline void checkStages(const Program &program, size_t numStages) {
 /// checked. O(rows).
 inline void checkRows(const Program &program, uint32_t rank,
                       const Wiring &wiring) {
-  detail::checkSegments(program, rank, wiring);
+  detail::RowCheck check(program, rank, wiring);
+  RowReader rows(program.ranks[rank]);
+  for (const Segment &segment : program.ranks[rank].segments)
+    for (uint64_t i = 0; i != segment.rows; ++i)
+      check(segment.firstRow + i, rows[segment.firstRow + i], segment);
 }
 
 } // namespace ppcc::rt

@@ -11,51 +11,55 @@ namespace ppcc::rt {
 /// The messages between the ranks of one thread. It knows which rank can go on.
 template <class Value> class CooperativeNetwork {
 public:
-  explicit CooperativeNetwork(uint32_t numRanks) : inboxes(numRanks) {
-    for (uint32_t rank = 0; rank != numRanks; ++rank)
-      awake.push(uint32_t(rank));
-  }
+  explicit CooperativeNetwork(uint32_t numRanks) : inboxes(numRanks) {}
 
   /// What a rank runs on.
   class Endpoint {
   public:
     Endpoint(CooperativeNetwork &network, uint32_t rank)
-        : network(&network), rank(rank) {}
+        : network(&network), self(rank) {}
+
+    uint32_t rank() const { return self; }
 
     uint32_t numRanks() const {
       return static_cast<uint32_t>(network->inboxes.size());
     }
     void send(uint32_t to, Message<Value> &&message) {
-      Channel &channel = network->channel(rank, to);
+      Channel &channel = network->channel(self, to);
       channel.messages.push(std::move(message));
       ++channel.sent;
-      network->wake(to, Sleep::Message, rank);
+      network->wake(to, Sleep::Message, self);
     }
     void postReceive(uint32_t from, const Label &, size_t) {
-      ++network->channel(from, rank).posted;
-      network->wake(from, Sleep::Receive, rank);
+      ++network->channel(from, self).posted;
+      network->wake(from, Sleep::Receive, self);
     }
     bool receive(uint32_t from, Message<Value> &into,
                  std::chrono::milliseconds) {
-      Channel &channel = network->channel(from, rank);
+      Channel &channel = network->channel(from, self);
       if (channel.messages.empty())
-        return network->sleep(rank, Sleep::Message, from);
+        return network->sleep(self, Sleep::Message, from);
       channel.messages.popInto(into);
       return true;
     }
     bool sendsMet(uint32_t to, std::chrono::milliseconds) {
-      const Channel &channel = network->channel(rank, to);
+      const Channel &channel = network->channel(self, to);
       return channel.posted >= channel.sent ||
-             network->sleep(rank, Sleep::Receive, to);
+             network->sleep(self, Sleep::Receive, to);
     }
     void finish(std::chrono::milliseconds) {}
     void fail(const std::string &) {}
 
   private:
     CooperativeNetwork *network;
-    uint32_t rank;
+    uint32_t self;
   };
 
+  /// All ranks are to go on, where nothing is under way.
+  void wakeAll() {
+    for (uint32_t rank = 0; rank != inboxes.size(); ++rank)
+      awake.push(uint32_t(rank));
+  }
   /// The rank that is to go on, after those that were woken before; none when
   /// no rank can.
   std::optional<uint32_t> nextRank() {
@@ -106,42 +110,96 @@ private:
   Fifo<uint32_t> awake;
 };
 
-/// Runs all ranks in this thread; `stages` holds the stage of each rank. Throws
-/// Error at the first failure, and as soon as no rank can go on, with what each
-/// waits for.
+/// All ranks of a job in this thread; `stages` holds the stage of each. Its
+/// functions throw Error; then it is of no use any more, unless it is a
+/// Disagreement of link().
+template <Stage S> class CooperativeSession {
+public:
+  CooperativeSession(const Program &program, std::span<S> stages,
+                     const Options &options = {})
+      : CooperativeSession(
+            std::vector<const Program *>(stages.size(), &program), stages,
+            options) {}
+  /// The ranks bring a program each, which must be the same.
+  CooperativeSession(const std::vector<const Program *> &programs,
+                     std::span<S> stages, const Options &options = {})
+      : network(static_cast<uint32_t>(stages.size())), stages(stages),
+        options(options) {
+    for (uint32_t rank = 0; rank != stages.size(); ++rank)
+      endpoints.emplace_back(network, rank);
+    link(programs);
+  }
+
+  /// Puts another program in the place of the last.
+  void link(const Program &program) {
+    link(std::vector<const Program *>(stages.size(), &program));
+  }
+  void link(const std::vector<const Program *> &programs) {
+    runners.clear();
+    for (uint32_t rank = 0; rank != stages.size(); ++rank)
+      runners.emplace_back(*programs[rank], rank, stages[rank], endpoints[rank],
+                           options);
+    if (std::count(programs.begin(), programs.end(), programs.front()) !=
+        std::ptrdiff_t(programs.size()))
+      agree(programs);
+    hasRun = false;
+  }
+
+  /// Runs all ranks. Throws as soon as no rank can go on, with what each waits
+  /// for.
+  std::vector<Stats> step() {
+    using Progress = typename Runner::Progress;
+    if (std::exchange(hasRun, true))
+      for (Runner &runner : runners)
+        runner.rewind();
+    std::vector<Progress> progress(stages.size(), Progress::Ran);
+    network.wakeAll();
+    while (std::optional<uint32_t> rank = network.nextRank()) {
+      Progress last;
+      while ((last = runners[*rank].step()) == Progress::Ran)
+        ;
+      progress[*rank] = last;
+    }
+    std::string stuck;
+    for (size_t rank = 0; rank != runners.size(); ++rank)
+      if (progress[rank] == Progress::Blocked)
+        stuck += "\n  " + runners[rank].waitsFor();
+    if (!stuck.empty())
+      throw Error("no rank can go on:" + stuck);
+    std::vector<Stats> stats;
+    for (const Runner &runner : runners)
+      stats.push_back(runner.stats());
+    return stats;
+  }
+
+private:
+  using Network = CooperativeNetwork<typename S::Value>;
+  using Runner = RankRunner<S, typename Network::Endpoint>;
+
+  void agree(const std::vector<const Program *> &programs) {
+    std::string first = digestOf(*programs.front());
+    for (uint32_t rank = 1; rank != programs.size(); ++rank)
+      if (std::string other = digestOf(*programs[rank]); other != first) {
+        runners.clear();
+        throw Runner::disagreement(0, first, rank, other);
+      }
+  }
+
+  Network network;
+  std::span<S> stages;
+  Options options;
+  std::deque<typename Network::Endpoint> endpoints;
+  std::deque<Runner> runners;
+  bool hasRun = false;
+};
+
+/// Runs all ranks in this thread once; `stages` holds the stage of each. Throws
+/// Error at the first failure, and as soon as no rank can go on.
 template <Stage S>
 std::vector<Stats> runCooperative(const Program &program, std::span<S> stages,
                                   const Options &options = {}) {
   checkStages(program, stages.size());
-  using Network = CooperativeNetwork<typename S::Value>;
-  using Runner = RankRunner<S, typename Network::Endpoint>;
-  using Progress = typename Runner::Progress;
-  Network network(static_cast<uint32_t>(stages.size()));
-  std::deque<typename Network::Endpoint> endpoints;
-  std::deque<Runner> runners;
-  std::vector<Stats> stats;
-  std::vector<Progress> progress(stages.size(), Progress::Ran);
-  for (uint32_t rank = 0; rank != stages.size(); ++rank)
-    runners.emplace_back(program, rank, stages[rank],
-                         endpoints.emplace_back(network, rank), options);
-
-  while (std::optional<uint32_t> rank = network.nextRank()) {
-    Runner &runner = runners[*rank];
-    Progress last;
-    while ((last = runner.step()) == Progress::Ran)
-      ;
-    progress[*rank] = last;
-  }
-
-  std::string stuck;
-  for (size_t rank = 0; rank != runners.size(); ++rank)
-    if (progress[rank] == Progress::Blocked)
-      stuck += "\n  " + runners[rank].waitsFor();
-  if (!stuck.empty())
-    throw Error("no rank can go on:" + stuck);
-  for (const Runner &runner : runners)
-    stats.push_back(runner.stats());
-  return stats;
+  return CooperativeSession<S>(program, stages, options).step();
 }
 
 } // namespace ppcc::rt

@@ -54,10 +54,10 @@ public:
 private:
   using Words = std::array<uint64_t, 16>;
 
-  static constexpr uint64_t iv[8] = {
-      0x6A09E667F3BCC908, 0xBB67AE8584CAA73B, 0x3C6EF372FE94F82B,
-      0xA54FF53A5F1D36F1, 0x510E527FADE682D1, 0x9B05688C2B3E6C1F,
-      0x1F83D9ABFB41BD6B, 0x5BE0CD19137E2179};
+  static constexpr uint64_t iv[8] = {0x6A09E667F3BCC908, 0xBB67AE8584CAA73B,
+                                     0x3C6EF372FE94F82B, 0xA54FF53A5F1D36F1,
+                                     0x510E527FADE682D1, 0x9B05688C2B3E6C1F,
+                                     0x1F83D9ABFB41BD6B, 0x5BE0CD19137E2179};
   static constexpr uint8_t sigma[10][16] = {
       {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
       {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
@@ -79,7 +79,7 @@ private:
   }
 
   template <size_t Round> static void mixRound(Words &v, const Words &m) {
-    static constexpr const uint8_t (&s)[16] = sigma[Round];
+    static constexpr const uint8_t(&s)[16] = sigma[Round];
     mix(v, 0, 4, 8, 12, m[s[0]], m[s[1]]);
     mix(v, 1, 5, 9, 13, m[s[2]], m[s[3]]);
     mix(v, 2, 6, 10, 14, m[s[4]], m[s[5]]);
@@ -231,9 +231,8 @@ inline std::string digestOf(const Program &program) {
     bytes.numbers(pipe.firstMicrobatch,
                   pipe.firstMicrobatch + pipe.numMicrobatches);
     bytes.list(pipe.rankOfStage);
-    bytes.list(pipe.skipEdges, [&](SkipEdge edge) {
-      bytes.numbers(edge.from, edge.to);
-    });
+    bytes.list(pipe.skipEdges,
+               [&](SkipEdge edge) { bytes.numbers(edge.from, edge.to); });
     bytes.list(pipe.gaps);
     bytes.numbers(pipe.slices);
     bytes.list(pipe.tensors, [&](const EdgeTensors &edge) {
@@ -245,9 +244,8 @@ inline std::string digestOf(const Program &program) {
       });
     });
   });
-  bytes.list(program.preconnect, [&](RankPair pair) {
-    bytes.numbers(pair.first, pair.second);
-  });
+  bytes.list(program.preconnect,
+             [&](RankPair pair) { bytes.numbers(pair.first, pair.second); });
   for (const RankProgram &rank : program.ranks)
     detail::digestRows(bytes, rank);
   return bytes.end();

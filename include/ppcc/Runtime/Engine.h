@@ -6,6 +6,7 @@
 #include "ppcc/Runtime/Call.h"
 #include "ppcc/Runtime/Check.h"
 #include "ppcc/Runtime/Crew.h"
+#include "ppcc/Runtime/Digest.h"
 #include "ppcc/Runtime/Endpoint.h"
 #include "ppcc/Runtime/Fifo.h"
 #include "ppcc/Runtime/Items.h"
@@ -78,6 +79,29 @@ public:
       beginTrace();
   }
 
+  /// Waits until all ranks have come, and compares the digests of what they are
+  /// about to run. Throws Disagreement, or another Error.
+  void agree(const std::string &digest) {
+    if constexpr (requires { endpoint.gather(digest, options.patience); })
+      waitOutside("the programs of the other ranks", [&] {
+        std::vector<std::string> all =
+            endpoint.gather(digest, options.patience);
+        for (size_t other = 0; other != all.size(); ++other)
+          if (all[other] != digest)
+            throw disagreement(rank, digest, static_cast<uint32_t>(other),
+                               all[other]);
+      });
+  }
+  static Disagreement disagreement(uint32_t rank, const std::string &digest,
+                                   uint32_t other,
+                                   const std::string &otherDigest) {
+    return Disagreement(rank, "", "",
+                        "its program has the digest " + digest +
+                            ", that of rank " + std::to_string(other) +
+                            " has the digest " + otherDigest +
+                            ": all ranks must run the same");
+  }
+
   /// Opens the connections to other ranks, in the order that the program says,
   /// where the transport opens any. Throws Error.
   void connect() {
@@ -89,6 +113,15 @@ public:
         waitOutside("the connection to rank " + std::to_string(other),
                     [&] { endpoint.connect(other, options.patience); });
       }
+  }
+
+  /// Goes back to the first action, for the next run.
+  void rewind() {
+    items.rewind();
+    activations.reset();
+    counts = Stats();
+    if (recorder)
+      recorder->begin(list, options.overlap == Overlap::Together);
   }
 
   /// Runs the next item, or as much of it as goes without a message that is not
@@ -659,31 +692,88 @@ private:
   uint32_t awaitedRank = 0;
 };
 
-/// Runs the program of a rank on a transport whose waits return when they have
-/// ended. Throws Error; then the other ranks have been told, and end too.
-template <Stage S, Endpoint<typename S::Value> E>
-Stats run(const Program &program, uint32_t rank, S &stage, E &endpoint,
-          const Options &options = {}) {
-  auto failBoth = [&](const std::string &text) {
+/// A rank's part in a job, on a transport whose waits return when they have
+/// ended. Programs are linked once and run as often as you like; all ranks link
+/// and run the same, in the same order. The stage, the endpoint and the linked
+/// program must stay where they are.
+///
+/// Its functions throw Error; then the other ranks have been told, and end too,
+/// unless it is a Disagreement, which leaves the session without a program.
+template <Stage S, Endpoint<typename S::Value> E> class Session {
+public:
+  Session(const Program &program, S &stage, E &endpoint,
+          const Options &options = {})
+      : Session(program, endpoint.rank(), stage, endpoint, options) {}
+  Session(const Program &program, uint32_t rank, S &stage, E &endpoint,
+          const Options &options = {}, const std::string &digest = "")
+      : rank(rank), stage(stage), endpoint(endpoint), options(options) {
+    link(program, digest);
+  }
+
+  /// Puts another program in the place of the last: checks it, agrees on it
+  /// with the other ranks, connects. O(actions of all ranks), or of this one
+  /// where the digest of the program is known.
+  void link(const Program &program, const std::string &digest = "") {
+    orTell([&] {
+      hasRun = false;
+      runner.emplace(program, rank, stage, endpoint, options);
+      runner->agree(digest.empty() ? digestOf(program) : digest);
+      runner->connect();
+    });
+  }
+
+  /// Runs the program.
+  Stats step() {
+    if (!runner)
+      throw Error("the session has no program: the last run or link failed");
+    return orTell([&] {
+      if (std::exchange(hasRun, true))
+        runner->rewind();
+      while (runner->step() != Runner::Progress::Done)
+        ;
+      runner->finish();
+      return runner->stats();
+    });
+  }
+
+private:
+  using Runner = RankRunner<S, E>;
+
+  /// Calls what may fail.
+  template <class Function> auto orTell(Function function) {
+    try {
+      return function();
+    } catch (const Disagreement &) {
+      runner.reset();
+      throw;
+    } catch (const PeerError &error) {
+      fail(error.cause());
+      throw;
+    } catch (const std::exception &error) {
+      fail(error.what());
+      throw;
+    }
+  }
+  void fail(const std::string &text) {
+    runner.reset();
     endpoint.fail(text);
     if constexpr (requires { stage.fail(text); })
       stage.fail(text);
-  };
-  try {
-    RankRunner<S, E> runner(program, rank, stage, endpoint, options);
-    using Progress = typename RankRunner<S, E>::Progress;
-    runner.connect();
-    while (runner.step() != Progress::Done)
-      ;
-    runner.finish();
-    return runner.stats();
-  } catch (const PeerError &error) {
-    failBoth(error.cause());
-    throw;
-  } catch (const std::exception &error) {
-    failBoth(error.what());
-    throw;
   }
+
+  uint32_t rank;
+  S &stage;
+  E &endpoint;
+  Options options;
+  std::optional<Runner> runner;
+  bool hasRun = false;
+};
+
+/// Runs the program of a rank once.
+template <Stage S, Endpoint<typename S::Value> E>
+Stats run(const Program &program, uint32_t rank, S &stage, E &endpoint,
+          const Options &options = {}) {
+  return Session<S, E>(program, rank, stage, endpoint, options).step();
 }
 
 } // namespace ppcc::rt

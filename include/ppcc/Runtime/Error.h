@@ -54,6 +54,13 @@ private:
   std::string causeText;
 };
 
+/// The ranks have different programs. Each of them knows it, and nothing is
+/// under way: they can link another one.
+class Disagreement : public Error {
+public:
+  using Error::Error;
+};
+
 /// A transport's wait was longer than it may be; the engine adds where.
 struct TimedOut {};
 

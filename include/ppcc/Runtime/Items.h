@@ -30,6 +30,11 @@ public:
     enterSegment();
   }
 
+  /// Goes back to the first item.
+  void rewind() {
+    segment = 0;
+    enterSegment();
+  }
   bool atEnd() const { return segment == list.segments.size; }
 
   /// The next item; it stays until advance().

@@ -40,6 +40,29 @@ public:
   uint32_t rank() const { return static_cast<uint32_t>(ownRank); }
   uint32_t numRanks() const { return static_cast<uint32_t>(size); }
 
+  /// What each rank says; all say as many bytes. Collective.
+  std::vector<std::string> gather(const std::string &text,
+                                  std::chrono::milliseconds patience) {
+    struct Gathering {
+      std::string own, all;
+      MPI_Request request;
+    };
+    auto texts = std::make_unique<Gathering>();
+    texts->own = text;
+    texts->all.resize(text.size() * size_t(size));
+    check(MPI_Iallgather(texts->own.data(), int(text.size()), MPI_CHAR,
+                         texts->all.data(), int(text.size()), MPI_CHAR, comm,
+                         &texts->request),
+          "MPI_Iallgather");
+    try {
+      await(patience, [&] { return isDone(texts->request); });
+    } catch (...) {
+      keepForever(std::move(texts)); // MPI may still write to it.
+      throw;
+    }
+    return split(texts->all, text.size());
+  }
+
   /// Exchanges an empty message with another rank, which opens the connection.
   void connect(uint32_t other, std::chrono::milliseconds patience) {
     MPI_Request both[2];

@@ -49,7 +49,7 @@ public:
     check(ncclCommCount(comm, &size), "ncclCommCount");
     communication = newStream();
     lanes.push_back(newStream());
-    check(cudaMalloc(&greeting, 2), "cudaMalloc");
+    check(cudaMalloc(&scratch.emplace_back(), 2), "cudaMalloc");
     turn = newEvent();
   }
   Nccl(const Nccl &) = delete;
@@ -60,7 +60,8 @@ public:
     cudaStreamDestroy(communication);
     for (cudaStream_t stream : lanes)
       cudaStreamDestroy(stream);
-    cudaFree(greeting);
+    for (void *memory : scratch)
+      cudaFree(memory);
     for (cudaEvent_t event : events)
       cudaEventDestroy(event);
   }
@@ -72,9 +73,32 @@ public:
   /// first waits for the others when the group ends.
   cudaStream_t stream(uint16_t lane) const { return lanes[lane]; }
 
+  /// What each rank says; all say as many bytes. Collective.
+  std::vector<std::string> gather(const std::string &text,
+                                  std::chrono::milliseconds patience) {
+    std::string all(text.size() * size_t(size), ' ');
+    void *&memory = scratch.emplace_back();
+    check(cudaMalloc(&memory, all.size() + text.size()), "cudaMalloc");
+    char *own = static_cast<char *>(memory) + all.size();
+    check(cudaMemcpyAsync(own, text.data(), text.size(), cudaMemcpyHostToDevice,
+                          communication),
+          "cudaMemcpyAsync");
+    settle(
+        ncclAllGather(own, memory, text.size(), ncclInt8, comm, communication),
+        "ncclAllGather", patience);
+    Event met(*this);
+    check(cudaEventRecord(met, communication), "cudaEventRecord");
+    await(patience, [&] { return isDone(met); });
+    check(cudaMemcpyAsync(all.data(), memory, all.size(),
+                          cudaMemcpyDeviceToHost, communication),
+          "cudaMemcpyAsync");
+    check(cudaStreamSynchronize(communication), "cudaStreamSynchronize");
+    return split(all, text.size());
+  }
+
   /// Exchanges a byte with another rank, which opens the connection.
   void connect(uint32_t other, std::chrono::milliseconds patience) {
-    char *bytes = static_cast<char *>(greeting);
+    char *bytes = static_cast<char *>(scratch.front());
     check(ncclGroupStart(), "ncclGroupStart");
     check(ncclSend(bytes, 1, ncclInt8, int(other), comm, communication),
           "ncclSend");
@@ -340,8 +364,10 @@ private:
   int ownRank = 0, size = 0;
   cudaStream_t communication = nullptr;
   std::vector<cudaStream_t> lanes; ///< Of computation.
-  void *greeting = nullptr;        ///< Two bytes, for connections.
-  cudaEvent_t turn = nullptr;      ///< For follow().
+  /// Two bytes for connections, and what was gathered in: to free it earlier
+  /// would wait for the device.
+  std::vector<void *> scratch;
+  cudaEvent_t turn = nullptr; ///< For follow().
   std::vector<cudaEvent_t> events, spareEvents;
   Fifo<Transfer> sends;          ///< In their order.
   FifoByRank<Transfer> receives; ///< By source.

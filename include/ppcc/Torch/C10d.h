@@ -67,9 +67,8 @@ public:
   /// What sends that have not ended, and receives that are posted, take.
   uint64_t bytesUnderWay() const;
 
-  /// What each rank says under a name that is used once, by rank. Collective.
-  std::vector<std::string> gather(const std::string &name,
-                                  const std::string &text,
+  /// What each rank says. Collective.
+  std::vector<std::string> gather(const std::string &text,
                                   std::chrono::milliseconds patience);
 
 private:

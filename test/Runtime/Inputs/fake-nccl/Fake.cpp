@@ -159,6 +159,19 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   std::lock_guard lock(mutex);
   return *event->done ? cudaSuccess : cudaErrorNotReady;
 }
+/// Host memory is pageable: it is read before the call returns, and written.
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size,
+                            cudaMemcpyKind kind, cudaStream_t stream) {
+  if (kind == cudaMemcpyHostToDevice)
+    stream->push([to, bytes = std::string(static_cast<const char *>(from),
+                                          size)] {
+      std::memcpy(to, bytes.data(), bytes.size());
+    });
+  else
+    stream->push([=] { std::memcpy(to, from, size); });
+  return kind == cudaMemcpyHostToDevice ? cudaSuccess
+                                        : cudaStreamSynchronize(stream);
+}
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function,
                                void *data) {
   stream->push([=] { function(data); });
@@ -389,6 +402,22 @@ ncclResult_t ncclSend(const void *data, size_t size, ncclDataType_t, int peer,
 ncclResult_t ncclRecv(void *data, size_t size, ncclDataType_t, int peer,
                       ncclComm_t comm, cudaStream_t stream) {
   return transfer(false, static_cast<char *>(data), size, peer, comm, stream);
+}
+
+ncclResult_t ncclAllGather(const void *own, void *all, size_t size,
+                           ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream) {
+  ncclGroupStart();
+  for (int rank = 0; rank != comm->state->size; ++rank) {
+    char *into = static_cast<char *>(all) + size_t(rank) * size;
+    if (rank == comm->state->rank) {
+      stream->push([=] { std::memcpy(into, own, size); });
+      continue;
+    }
+    ncclSend(own, size, type, rank, comm, stream);
+    ncclRecv(into, size, type, rank, comm, stream);
+  }
+  return ncclGroupEnd();
 }
 
 } // extern "C"

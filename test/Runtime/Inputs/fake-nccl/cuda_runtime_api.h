@@ -14,12 +14,16 @@ using cudaStream_t = struct FakeStream *;
 using cudaEvent_t = struct FakeEvent *;
 using cudaHostFn_t = void (*)(void *);
 
+enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
+
 constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
 
 extern "C" {
 const char *cudaGetErrorString(cudaError_t);
 cudaError_t cudaMalloc(void **, size_t);
 cudaError_t cudaFree(void *);
+cudaError_t cudaMemcpyAsync(void *, const void *, size_t, cudaMemcpyKind,
+                            cudaStream_t);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *, unsigned);
 cudaError_t cudaStreamDestroy(cudaStream_t);
 cudaError_t cudaStreamSynchronize(cudaStream_t);

@@ -36,6 +36,8 @@ ncclResult_t ncclSend(const void *, size_t, ncclDataType_t, int, ncclComm_t,
                       cudaStream_t);
 ncclResult_t ncclRecv(void *, size_t, ncclDataType_t, int, ncclComm_t,
                       cudaStream_t);
+ncclResult_t ncclAllGather(const void *, void *, size_t, ncclDataType_t,
+                           ncclComm_t, cudaStream_t);
 ncclResult_t ncclGroupStart();
 ncclResult_t ncclGroupEnd();
 
