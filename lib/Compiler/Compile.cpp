@@ -1,6 +1,6 @@
 // Leads a schedule through the phases.
-#include "ppcc/Compiler/Compiler.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
+#include "ppcc/Compiler/Compiler.h"
 
 #include "Loader.h"
 #include "ppcc/Compiler/CommWords.h"
@@ -13,6 +13,7 @@
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
@@ -22,12 +23,41 @@ using llvm::StringRef;
 
 Session::Session(Files files, Consumer consumer)
     : sources(std::move(files)),
-      diags([this, consumer = std::move(consumer)](const Diagnostic &reported) {
-        if (consumer)
-          consumer(reported, sources);
-        else
-          found.push_back(reported);
-      }) {}
+      diags([this](const Diagnostic &reported) { hold(reported); }),
+      consumer(std::move(consumer)) {}
+
+void Session::hold(const Diagnostic &reported) {
+  SourceRange range = reported.place.range;
+  if (range.valid()) {
+    std::string words = reported.message;
+    llvm::erase_if(words, [](char c) { return llvm::isDigit(c); });
+    auto [known, isNew] = places.try_emplace(
+        {reported.id, range.begin.raw, std::move(words)}, held.size());
+    if (!isNew) {
+      ++held[known->second].more;
+      held[known->second].last = reported.message;
+      return;
+    }
+  }
+  held.push_back({reported});
+}
+
+void Session::flush() {
+  for (Mistake &mistake : std::exchange(held, {})) {
+    if (mistake.more != 0) {
+      Position at = sources.position(mistake.first.place.range.begin);
+      mistake.first.notes.push_back(
+          {{},
+           fmt::format("and {} more at {}:{}:{}, the last: {}", mistake.more,
+                       at.file, at.line, at.column, mistake.last)});
+    }
+    if (consumer)
+      consumer(mistake.first, sources);
+    else
+      found.push_back(std::move(mistake.first));
+  }
+  places.clear();
+}
 
 std::string Session::text() const {
   std::string text;
@@ -45,6 +75,7 @@ void PhaseTimes::print(raw_ostream &out) const {
 
 static bool run(const Pipeline &pipeline, const PassRequest &request,
                 Session &session, Program &program) {
+  session.flush(); // Passes may print.
   Pipeline verifier;
   Instrumentation instrumentation = request.instrumentation;
   if (request.verifiesEach) {
@@ -57,6 +88,7 @@ static bool run(const Pipeline &pipeline, const PassRequest &request,
 
 bool ppcc::runPasses(const PassRequest &request, Session &session,
                      Program &program) {
+  auto flush = llvm::make_scope_exit([&] { session.flush(); });
   auto pipeline = parsePipeline(request.passes, makePassRegistry(),
                                 session.sources, session.diags);
   return pipeline && run(*pipeline, request, session, program);
@@ -361,9 +393,8 @@ private:
       return runPasses(request.passes, session, program);
     Pipeline pipeline = compiled.comm.pipeline();
     if (request.checksMemory && program.costs().has({Cost::MemoryLimit}))
-      pipeline.push_back(
-          {"verify-memory", PassKind::Check,
-           verifyMemory(compiled.comm.transports.front())});
+      pipeline.push_back({"verify-memory", PassKind::Check,
+                          verifyMemory(compiled.comm.transports.front())});
     if (request.rolled)
       append("roll", makePassRegistry(), pipeline);
     return ::run(pipeline, request.passes, session, program);
@@ -381,6 +412,7 @@ private:
 } // namespace
 
 Compiled ppcc::compile(const Request &request, Session &session) {
+  auto flush = llvm::make_scope_exit([&] { session.flush(); });
   Compiled compiled;
   compiled.context = std::make_unique<ast::Context>();
   if (Compilation(request, session, compiled).run())
@@ -393,6 +425,7 @@ Compiled ppcc::compile(const Request &request, Session &session) {
 bool ppcc::emit(const Compiled &compiled, const Emitter &format,
                 raw_ostream &out, Session &session, EmitOptions options) {
   options.transport = compiled.comm.transports.front();
+  auto flush = llvm::make_scope_exit([&] { session.flush(); });
   EmitContext context{session.diags, session.sources, std::move(options)};
   return emitProgram(format, compiled.program, out, context);
 }

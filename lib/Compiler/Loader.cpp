@@ -54,12 +54,13 @@ std::optional<uint32_t> Loader::open(StringRef name, StringRef folder,
     if (std::optional<uint32_t> library = openLibrary(name))
       return library;
   std::vector<std::string> names;
-  if (!path::has_parent_path(name))
+  if (!path::has_parent_path(name)) {
     for (const LibraryFile &file : scheduleLibrary())
       if (path::has_extension(name))
         names.push_back(file.name.str());
       else
         llvm::append_range(names, file.names());
+  }
   std::vector<StringRef> candidates(names.begin(), names.end());
   diags.report<diag::CannotRead>(std::move(place), full.str(),
                                  why + didYouMean(name, candidates));

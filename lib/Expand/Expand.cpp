@@ -10,7 +10,9 @@
 #include "ppcc/Sema/Walk.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 #include <set>
 
@@ -20,6 +22,31 @@ using llvm::cast;
 using llvm::StringRef;
 
 namespace {
+
+/// Finds the loops around a statement of a body, from outside.
+bool loopsAround(ast::Body body, const ast::Stmt *wanted,
+                 llvm::SmallVectorImpl<const ast::ForStmt *> &loops) {
+  auto isIn = [&](ast::Body inner) {
+    return loopsAround(inner, wanted, loops);
+  };
+  return llvm::any_of(body, [&](const ast::Stmt *stmt) {
+    return stmt == wanted ||
+           llvm::TypeSwitch<const ast::Stmt *, bool>(stmt)
+               .Case<ast::IfStmt>([&](auto *s) {
+                 return llvm::any_of(s->branches, [&](const ast::Branch &one) {
+                   return isIn(one.body);
+                 });
+               })
+               .Case<ast::ForStmt>([&](auto *s) {
+                 loops.push_back(s);
+                 return isIn(s->body) || (loops.pop_back(), false);
+               })
+               .Case<ast::RepeatStmt, ast::WhileStmt, ast::PhaseStmt,
+                     ast::OverlapStmt, ast::DeferStmt>(
+                   [&](auto *s) { return isIn(s->body); })
+               .Default([](auto *) { return false; });
+  });
+}
 
 class Expander {
 public:
@@ -60,6 +87,7 @@ public:
       evaluator.local(0) = {.i = r};
       size_t mark = evaluator.mark();
       onRank = instance.onRank(RankId(r));
+      inBody = onRank->body;
       bool ok = body(onRank->body);
       evaluator.giveUp(mark);
       evaluator.popFrame(previous);
@@ -222,10 +250,22 @@ private:
       if (progress == before) {
         if (evaluator.fail(diag::EndlessWhile, stmt->range))
           diags.report<diag::EndlessWhile>(stmt->range)
-              .note({}, "on rank {}", state.rank.value);
+              .note({}, "{}", turn(stmt));
         return false;
       }
     }
+  }
+
+  /// Where the run is: `on rank 1, in the turn with m = 3`.
+  std::string turn(const ast::Stmt *stmt) {
+    std::string text = fmt::format("on rank {}", state.rank.value);
+    llvm::SmallVector<const ast::ForStmt *> loops;
+    loopsAround(inBody, stmt, loops);
+    for (const ast::ForStmt *loop : loops)
+      text += fmt::format(
+          "{}{} = {}", loop == loops.front() ? ", in the turn with " : ", ",
+          loop->variable.text, evaluator.local(evaluator.slotOf(loop->id)).i);
+    return text;
   }
 
   bool call(const ast::ActionStmt *stmt) {
@@ -241,7 +281,9 @@ private:
     size_t previous = evaluator.pushFrame(block.numLocals);
     for (size_t i = 0; i != args.size(); ++i)
       evaluator.local(i) = args[i];
+    ast::Body around = std::exchange(inBody, block.item->body);
     bool ok = body(block.item->body);
+    inBody = around;
     evaluator.popFrame(previous);
     sites.caller = outer;
     return ok;
@@ -291,7 +333,7 @@ private:
               .report<diag::MicrobatchOutOfRange>(
                   stmt->range, *microbatch, chunk->stage.value,
                   pipe.firstMicrobatch, pipe.firstMicrobatch + chunk->padded)
-              .note({}, "on rank {}", state.rank.value);
+              .note({}, "{}", turn(stmt));
         return false;
       }
       index = *microbatch - pipe.firstMicrobatch;
@@ -302,7 +344,7 @@ private:
         diags
             .report<diag::NoMicrobatchLeft>(stmt->range, info->letters,
                                             chunk->padded, chunk->stage.value)
-            .note({}, "on rank {}", state.rank.value);
+            .note({}, "{}", turn(stmt));
       return false;
     }
     ++issued;
@@ -384,7 +426,7 @@ private:
                     stmt->range,
                     fmt::format("{}{}{}", chunk->stage.value,
                                 module.kinds[kind].letters, *microbatch))
-                .note({}, "on rank {}", state.rank.value);
+                .note({}, "{}", turn(stmt));
           evaluator.clearFailed();
           return true;
         }
@@ -400,7 +442,7 @@ private:
         diags
             .report<diag::EmptyQueue>(stmt->range, module.kinds[kind].letters,
                                       where)
-            .note({}, "on rank {}", state.rank.value);
+            .note({}, "{}", turn(stmt));
       evaluator.clearFailed();
       return true;
     }
@@ -478,6 +520,7 @@ private:
   uint64_t progress = 0;
   std::vector<FillRegion> regions;
   uint64_t laidOut = 0; ///< Actions of all ranks, those for padding included.
+  ast::Body inBody;     ///< That of the rank, or of the block that runs.
   bool stopped = false;
 };
 

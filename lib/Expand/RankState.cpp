@@ -112,8 +112,12 @@ Chunk *RankState::resolve(const ChunkArg *arg, SourceRange range,
       return &chunks[arg->value];
     if (evaluator.fail(diag::ChunkOutOfRange, arg->range))
       diags.report<diag::ChunkOutOfRange>(arg->range, rank.value, arg->value)
-          .note({}, "rank {} has {} chunk{}", rank.value, chunks.size(),
-                chunks.size() == 1 ? "" : "s");
+          .note({}, "rank {} has {}", rank.value,
+                chunks.size() == 1
+                    ? fmt::format("1 chunk; the number of a microbatch stands "
+                                  "behind `mb:`, as in `{}(mb: {})`",
+                                  letters, arg->value)
+                    : fmt::format("{} chunks", chunks.size()));
     return nullptr;
   }
   const PipePart *part = arg ? &instance.parts[arg->value] : nullptr;

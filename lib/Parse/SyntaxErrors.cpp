@@ -70,9 +70,9 @@ static std::string describe(const antlr4::Parser *parser,
              (text == "[" && isBehind))
       ++operators;
     else if (text.empty() ||
-             (expression && (text == "(" || text == "-" || text == "not" ||
-                             text == "[" || text == "ranks" ||
-                             text == "true" || text == "false")))
+             (expression &&
+              (text == "(" || text == "-" || text == "not" || text == "[" ||
+               text == "ranks" || text == "true" || text == "false")))
       continue;
     else {
       words += isWord(text);
@@ -158,6 +158,14 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
   }
   if (text == "=") {
     builder.note({}, "`=` gives a name its value; `==` compares");
+    return;
+  }
+  if (text == "[" && isBehindName) {
+    std::string name = before->getText();
+    builder.note({},
+                 "a chunk stands in round brackets, `{0}(0)`, and so does a "
+                 "microbatch, `{0}(mb: 0)`",
+                 name);
     return;
   }
   // `repat 3 {`: the error shows one token late.

@@ -212,7 +212,7 @@ private:
     if (!isNew)
       reportAt<diag::RunsTwice>(program, context, row, cell(program, action))
           .note(placeOf(program, ActionId(first->second), context.sources),
-                "`{}` is here", cell(program, action));
+                "`{}` is here, on rank {}", cell(program, action), rank);
   }
 
   void checkLack(const RuleIndex::Lack &lack, bool hasMessages) {

@@ -50,8 +50,11 @@ private:
                      PassContext &context) {
     reportAt<diag::RunsBefore>(program, context, row, cell(program, row),
                                cell(program, needed))
-        .note(placeOf(program, needed, context.sources), "`{}` is here",
-              cell(program, needed));
+        .note(placeOf(program, needed, context.sources),
+              "`{}` is here, {} behind it", cell(program, needed),
+              needed.value - row.value == 1
+                  ? "the next action"
+                  : fmt::format("{} actions", needed.value - row.value));
   }
 };
 

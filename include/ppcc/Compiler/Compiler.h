@@ -8,12 +8,15 @@
 #include "ppcc/Sema/Instance.h"
 
 #include <chrono>
+#include <map>
 
 namespace ppcc {
 
 /// The sources of compilations, and what was found wrong with them. Files come
 /// from the file system of the session and from the library of schedules; no
-/// process is started.
+/// process is started. Of diagnostics of one code at one place of a file that
+/// differ in numbers alone, the first is handed on, with a note of how many
+/// more there were.
 class Session {
 public:
   using Files = llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>;
@@ -22,6 +25,10 @@ public:
   /// Without a consumer, diagnostics are collected in `found`.
   explicit Session(Files files, Consumer consumer = nullptr);
   Session(const Session &) = delete;
+  ~Session() { flush(); }
+
+  /// Hands on what was found; compile(), emit() and runPasses() end with it.
+  void flush();
 
   /// The diagnostics that were collected, as they are shown in a terminal.
   std::string text() const;
@@ -29,6 +36,19 @@ public:
   SourceManager sources;
   std::vector<Diagnostic> found;
   DiagnosticEngine diags;
+
+private:
+  struct Mistake {
+    Diagnostic first;
+    size_t more = 0;
+    std::string last = {}; ///< The message of the last.
+  };
+  void hold(const Diagnostic &reported);
+
+  Consumer consumer;
+  std::vector<Mistake> held;
+  /// In `held`, by place and message without its numbers.
+  std::map<std::tuple<unsigned, uint32_t, std::string>, size_t> places;
 };
 
 /// Costs that stand above those of the program.

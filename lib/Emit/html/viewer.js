@@ -754,6 +754,7 @@ function legend() {
 window.ppcc = {
   programs,
   get view() { return { ...view }; },
+  get hasMoved() { return view.from > 0 || view.top > 0 || view.to < length * 1.01; },
   get frames() { return frames; },
   move,
   screenOf(program, row, node) {
