@@ -564,6 +564,7 @@ private:
     while (true) {
       Session quiet(&session.sources.fileSystem());
       ProveRequest request;
+      request.byData = asked.request.comm.order == CommOrder::None;
       request.compile = requestOf(
           writeFamily(program, way.growths, head, way.least)->text, quiet);
       llvm::erase_if(request.compile.costs.settings, isLimit);

@@ -237,6 +237,11 @@ def test_the_best_order_is_found() -> None:
     assert found.optimal and found.makespan == found.bound == 39 and found.gap == 0
     assert found.peak_memory == (4, 4, 4, 4) and found.why.startswith("rank ")
     assert found.program.simulate().makespan == 39
+    every = ppcc.synthesize("linear", P=4, M=12, every="M", costs={"memory.limit": 4}, comm_order="none")
+    assert (every.least, every.microbatches, every.makespan, every.program.simulate().makespan) == (4, 12, 39, 39)
+    (formula,) = every.formulas
+    assert formula["makespan"] == {"slope": "3", "intercept": "3", "exact": True}
+    assert every.at(100).simulate().makespan == 303
     with pytest.raises(ppcc.CompileError) as caught:
         ppcc.synthesize("v", P=2, M=2, costs={"memory.limit": 1})
     assert caught.value.errors[0].code == "E1102"

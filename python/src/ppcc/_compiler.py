@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from ._program import Program
 from ._run import Costs, Value, choice, compiled, cost_options, definition, run
@@ -118,11 +119,21 @@ class Synthesized:
     """By rank."""
     evaluations: int
     seconds: float
+    least: int | None = None
+    """From this number of microbatches on it is proven, if it is for all of them."""
+    microbatches: int | None = None
+    """Then the number that the figures are about."""
+    formulas: tuple[dict[str, Any], ...] = ()
+    """Then the makespan by M: `modulus`, `residue`, `from`, and `slope`, `intercept` and `exact` of `makespan`."""
 
     @cached_property
     def program(self) -> Program:
-        """What the schedule compiles to."""
-        return compile_source(self.text)
+        """What the schedule compiles to, for `microbatches` if it is for all of them."""
+        return self.at(self.microbatches)
+
+    def at(self, microbatches: int | None) -> Program:
+        """What a schedule for all numbers of microbatches compiles to, for so many."""
+        return compile_source(self.text, params={} if self.least is None else {"M": microbatches})
 
 
 def synthesize(
@@ -133,6 +144,7 @@ def synthesize(
     objective: str | None = None,
     effort: int | None = None,
     fused_backward: bool = False,
+    every: str | None = None,
     start: Sequence[str | os.PathLike[str]] = (),
     transport: str | Sequence[str] | None = None,
     comm_order: str | None = None,
@@ -143,7 +155,8 @@ def synthesize(
     """Finds the best order for a placement: `linear`, `v`, `loop:V`, `wave:V`, or the path or name of a schedule.
 
     `synthesize("v", P=8, M=32, costs={"F": 5, "I": 6, "W": 4, "memory.limit": 16})`. The other arguments are options of
-    `ppcc synthesize`; `start` names schedules to begin with (`--from`).
+    `ppcc synthesize`; `start` names schedules to begin with (`--from`), `every="M"` asks for one schedule for every
+    number of microbatches (`--for`).
     """
     document = json.loads(
         run(
@@ -154,6 +167,7 @@ def synthesize(
                 *choice("--objective", objective),
                 *choice("--effort", effort),
                 *(["--fused-backward"] if fused_backward else []),
+                *choice("--for", every),
                 *(f"--from={os.fspath(schedule)}" for schedule in start),
                 *choice("--transport", transport),
                 *choice("--comm-order", comm_order),
@@ -168,6 +182,9 @@ def synthesize(
         text=document["schedule"],
         peak_memory=tuple(document["peak_memory"]),
         **{name: document[name] for name in figures},
+        least=document.get("least"),
+        microbatches=document.get("microbatches"),
+        formulas=tuple(document.get("formulas", ())),
     )
 
 
