@@ -13,7 +13,6 @@
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
@@ -40,6 +39,8 @@ void Session::hold(const Diagnostic &reported) {
     }
   }
   held.push_back({reported});
+  if (holders == 0)
+    flush();
 }
 
 void Session::flush() {
@@ -88,7 +89,7 @@ static bool run(const Pipeline &pipeline, const PassRequest &request,
 
 bool ppcc::runPasses(const PassRequest &request, Session &session,
                      Program &program) {
-  auto flush = llvm::make_scope_exit([&] { session.flush(); });
+  Session::Holding holding(session);
   auto pipeline = parsePipeline(request.passes, makePassRegistry(),
                                 session.sources, session.diags);
   return pipeline && run(*pipeline, request, session, program);
@@ -412,7 +413,7 @@ private:
 } // namespace
 
 Compiled ppcc::compile(const Request &request, Session &session) {
-  auto flush = llvm::make_scope_exit([&] { session.flush(); });
+  Session::Holding holding(session);
   Compiled compiled;
   compiled.context = std::make_unique<ast::Context>();
   if (Compilation(request, session, compiled).run())
@@ -425,7 +426,7 @@ Compiled ppcc::compile(const Request &request, Session &session) {
 bool ppcc::emit(const Compiled &compiled, const Emitter &format,
                 raw_ostream &out, Session &session, EmitOptions options) {
   options.transport = compiled.comm.transports.front();
-  auto flush = llvm::make_scope_exit([&] { session.flush(); });
+  Session::Holding holding(session);
   EmitContext context{session.diags, session.sources, std::move(options)};
   return emitProgram(format, compiled.program, out, context);
 }

@@ -14,9 +14,9 @@ namespace ppcc {
 
 /// The sources of compilations, and what was found wrong with them. Files come
 /// from the file system of the session and from the library of schedules; no
-/// process is started. Of diagnostics of one code at one place of a file that
-/// differ in numbers alone, the first is handed on, with a note of how many
-/// more there were.
+/// process is started. Of the diagnostics of a compilation that are of one code
+/// at one place of a file and differ in numbers alone, the first is handed on,
+/// with a note of how many more there were.
 class Session {
 public:
   using Files = llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>;
@@ -25,9 +25,22 @@ public:
   /// Without a consumer, diagnostics are collected in `found`.
   explicit Session(Files files, Consumer consumer = nullptr);
   Session(const Session &) = delete;
-  ~Session() { flush(); }
 
-  /// Hands on what was found; compile(), emit() and runPasses() end with it.
+  /// Holds back what is found, to tell what is one mistake once; hands it on at
+  /// the end. compile(), emit() and runPasses() have one.
+  class Holding {
+  public:
+    explicit Holding(Session &session) : session(session) { ++session.holders; }
+    ~Holding() {
+      --session.holders;
+      session.flush();
+    }
+    Holding(const Holding &) = delete;
+
+  private:
+    Session &session;
+  };
+  /// Hands on what is held.
   void flush();
 
   /// The diagnostics that were collected, as they are shown in a terminal.
@@ -46,6 +59,7 @@ private:
   void hold(const Diagnostic &reported);
 
   Consumer consumer;
+  unsigned holders = 0;
   std::vector<Mistake> held;
   /// In `held`, by place and message without its numbers.
   std::map<std::tuple<unsigned, uint32_t, std::string>, size_t> places;
