@@ -43,7 +43,7 @@ install(FILES ${PROJECT_BINARY_DIR}/ppccConfig.cmake ${PROJECT_BINARY_DIR}/ppccC
   cmake/PpccAddSchedule.cmake cmake/PpccComponents.cmake DESTINATION ${PPCC_CMAKE_DIR})
 
 # To be read: ppcc holds them itself.
-install(DIRECTORY lib/schedules/ lib/clusters/ DESTINATION ${PPCC_SCHEDULES_DIR} FILES_MATCHING PATTERN "*.pp")
+install(DIRECTORY lib/schedules/ lib/models/ lib/clusters/ DESTINATION ${PPCC_SCHEDULES_DIR} FILES_MATCHING PATTERN "*.pp")
 install(FILES lib/lit/ppcc_lit.py DESTINATION ${PPCC_LIT_DIR})
 install(FILES README.md CHANGELOG.md LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/ppcc)
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/ppcc

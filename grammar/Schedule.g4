@@ -18,22 +18,23 @@ property      : name=(ID | 'per') (propertyValue (',' propertyValue)*)? ';' ;
 propertyValue : expr | keyword=('stage' | 'rank' | 'comm') | stageSet ;
 stageSet      : name='stages' '(' expr (',' expr)* ')' ;
 ruleDecl      : 'rule' name=ID '(' parameters ')' '{' insert* '}' ;
-insert        : 'insert' name=ID side=ID anchors ('for' binding (',' binding)*)? (when='when' expr)? ';' ;
-anchors       : names+=ID (',' names+=ID)* (per='per' 'rank')? (distance=ID expr)? ;
+insert
+  : 'insert' name=ID side=ID names+=ID (',' names+=ID)* (per='per' 'rank')? (word=ID distance=expr)?
+    ('for' binding (',' binding)*)? ('when' when=expr)? ';' ;
 binding       : what=(ID | 'stage' | 'rank') variable=ID ;
 apply         : 'with' name=ID arguments ';' ;
 useSchedule   : 'import' name=ID arguments ';' ;
 
 parameters : (parameter (',' parameter)* ','?)? ;
-parameter  : name=ID (':' type=(ID | 'pipe') (list='[' ']')? bounds?)? ('=' value=expr)? ;
-bounds     : '>=' expr | 'in' expr '..' expr ;
+parameter
+  : name=ID (':' type=(ID | 'pipe') (list='[' ']')? ('>=' least=expr | 'in' least=expr '..' end=expr)?)? ('=' value=expr)? ;
 
 // What stands in a schedule, or (the first two rows) in a pipe.
 item
-  : microbatches | slices | placement | stages | stageMap | module
-  | edge | let | ifElse | forLoop | repeat | whileLoop
+  : microbatches | slices | placement | stages | stageMap
+  | edge | let | ifElse | forLoop | loop
   | require | ranks | function | block | pipe | backward | declared | comm | insert | apply | onRank
-  | layer | stageGraph | pattern | useSchedule
+  | useSchedule
   ;
 
 require      : 'require' expr (',' message=STRING)? ';' ;
@@ -43,62 +44,56 @@ slices       : 'slices' expr ';' ;
 placement    : 'placement' name=ID ('(' expr (',' expr)* ')')? ';' ;
 stages       : 'stages' expr ';' ;
 stageMap     : 'stage' name=ID 'on' 'rank' expr ';' ;
-module       : 'module' name=ID 'stages' expr '..' expr ';' ;
 pipe         : 'pipe' name=ID '{' pipeItem* '}' ;
 pipeItem
-  : microbatches | slices | placement | stages | stageMap | module
-  | edge | let | ifElse | forLoop | repeat | whileLoop
+  : microbatches | slices | placement | stages | stageMap
+  | edge | let | ifElse | forLoop | loop
   ;
 backward     : 'backward' 'when' expr ';' ;
 onRank       : 'on' ('rank' | several='ranks') expr body ;
-layer        : 'layer' name=ID body ;
-stageGraph   : 'stage' 'graph' name=ID body ;
-pattern      : 'overlap' '(' names+=ID (',' names+=ID)* ')' body ;
 
 comm         : 'comm' '{' words* '}' ;
 
 // What the work is, and what it runs on: with a name in a file, without one in a schedule.
 declared : what=('model' | 'cluster') (name=ID '(' parameters ')')? sectionBody ;
 sectionBody
-  : '{' ( setting | scale | tensors | text | words | named
-        | let | require | function )* '}' ;
+  : '{' (said | pattern | choice | let | require | function | stages)* '}' ;
+said : setting | tensors | words | named | chain | place ;
 setting
-  : name=ID (subject=ID ('.' node=ID)? | subject='overlap')? ('pipe' inPipe=ID)? (over=('stage' | 'rank') variable=ID)? '=' expr ';' ;
-scale   : name=ID subject=ID? word=ID variable=ID '=' expr ';' ;
-tensors : name=ID ('pipe' inPipe=ID)? 'stage' variable=ID ('in' expr '..' expr)? '=' tensor (',' tensor)* ';' ;
+  : name=ID (subject=ID ('.' node=ID)? | subject='overlap')? ('pipe' inPipe=ID)?
+    (over=(ID | 'stage' | 'rank') variable=ID)? '=' expr ';' ;
+tensors : name=ID (('pipe' inPipe=ID)? 'stage' variable=ID ('in' expr '..' expr)? '=')? tensor (',' tensor)* ';' ;
 tensor  : name=ID '[' (dim (',' dim)*)? ']' type=ID ;
 dim     : expr | '?' ;
-text    : name=ID value=STRING ';' ;
 named   : what=ID names+=ID (',' names+=ID)* sectionBody ;
-words   : name=ID entry (',' entry)* ';' ;
-entry   : parts+=ID (parts+='-' parts+=(ID | 'edge' | 'per'))* (parts+=':' parts+=INT)? | parts+=(INT | 'on') ;
+words   : name=ID entry (',' entry)* tail* ';' ;
+entry   : (parts+=ID (parts+='-' parts+=(ID | 'edge' | 'per'))* (parts+=':' parts+=INT)? | parts+=(INT | 'on' | STRING)) ('*' expr)? ;
+tail    : name=ID names+=ID (',' names+=ID)* ;
+chain   : name=ID ':' link ('->' link)* ';' ;
+link    : (part=ID '.')? name=ID ('@' lane=(ID | 'comm'))? ;
+place   : modifier=ID? part=ID '.' node=ID ';' ;
+pattern : 'overlap' names+=ID (',' names+=ID)* sectionBody ;
+choice  : 'if' expr sectionBody ('else' 'if' expr sectionBody)* ('else' sectionBody)? ;
 
-// One language of statements for what ranks do, for layers, stage graphs and patterns, and for loops over edges. Which of
-// them a body can hold, lib/Sema/Bodies.def says.
+// What ranks do, and loops over edges. Which of them a body can hold, lib/Sema/Bodies.def says.
 body
-  : '{' ( action | let | ifElse | forLoop | repeat | whileLoop
-        | phase | overlap | defer | drain
-        | useLayer | perLayer | edge | pipe )* '}' ;
+  : '{' ( action | let | ifElse | forLoop | loop
+        | phase | overlap | defer | drain | edge | pipe )* '}' ;
 
 let       : 'let' name=ID '=' expr ';' ;
 ifElse    : 'if' expr body ('else' 'if' expr body)* ('else' body)? ;
 forLoop   : 'for' name=ID 'in' expr '..' expr body ;
-repeat    : 'repeat' expr body ;
-whileLoop : 'while' expr body ;
+loop      : what=('repeat' | 'while') expr body ;
 
 phase     : 'phase' name=ID body ;
 overlap   : 'overlap' body ;
 defer     : 'defer' name=ID fill=ID? ('lag' lag=expr)? (word=ID cap=expr)? body ;
 drain     : 'drain' name=ID ('(' expr ')')? ';' ;
-useLayer  : 'layer' name=ID ';' ;
-perLayer  : 'per' 'layer' body ;
 edge      : no='no'? 'edge' 'stage' expr '->' 'stage' expr ';' ;
 
-// What begins with a name: an action or the call of a block, a chain of nodes, the place of a node.
-action    : name=ID (arguments | ':' link ('->' link)* | part=ID? '.' node=ID) ';' ;
+action    : name=ID arguments ';' ;
 arguments : ('(' (argument (',' argument)*)? ')')? ;
 argument  : (label=ID ':')? expr ;
-link      : isLayers='per' 'layer' direction=ID? | (part=ID '.')? name=ID ('@' lane=(ID | 'comm'))? ;
 
 expr
   : atom=(INT | FLOAT | 'true' | 'false' | ID | 'ranks')

@@ -17,7 +17,8 @@ Durations::Durations(const Program &program) : scales(program) {
     stages += pipe.numStages();
   }
   addEdges(program);
-  if (!program.nodes().empty() && program.costs().has({Cost::Node})) {
+  if (!program.nodes().empty() && (program.costs().has({Cost::Node}) ||
+                                   program.nodes().hasCosts())) {
     nodes = std::make_shared<NodeOrders>(program);
     hasHooks = llvm::any_of(program.nodes().names, [](llvm::StringRef name) {
       return name == hook::recv || name == hook::send;

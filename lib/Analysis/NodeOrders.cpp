@@ -39,9 +39,10 @@ const std::vector<Time> &NodeOrders::timesOf(uint32_t graph) {
   if (result.empty())
     for (const GraphNode &node : tables.graphs[graph].nodes) {
       auto told = costs.find({node.part.value, node.name});
-      result.push_back(costs.empty()         ? cost::unit
-                       : told == costs.end() ? 0
-                                             : told->second);
+      result.push_back(told != costs.end() ? told->second
+                       : node.cost != GraphNode::untold ? node.cost
+                       : costs.empty() && !tables.hasCosts() ? cost::unit
+                                                             : 0);
     }
   return result;
 }

@@ -25,13 +25,13 @@ std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
                                            const sema::Selection *selection,
                                            const Program &program,
                                            DiagnosticEngine &diags) {
-  auto settings = [&](StringRef name) -> llvm::ArrayRef<ast::Identifier> {
+  auto settings = [&](StringRef name) -> llvm::ArrayRef<ast::Entry> {
     if (!selection)
       return {};
     return sema::commSetting(*selection->schedule, name);
   };
   auto setting = [&](StringRef name) -> const ast::Identifier * {
-    return settings(name).empty() ? nullptr : &settings(name).front();
+    return settings(name).empty() ? nullptr : &settings(name).front().text;
   };
   const ast::Identifier *order = setting("order"), *fuse = setting("fuse");
   const FusionInfo *fusion = fuse ? findFusion(fuse->text) : nullptr;
@@ -69,8 +69,8 @@ std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
   std::vector<Transport> transports = request.transports;
   const sema::Section *cluster = selection ? selection->cluster : nullptr;
   if (transports.empty() && cluster && cluster->transport)
-    for (const ast::Identifier &name : cluster->transport->values)
-      transports.push_back(*findTransport(name.text));
+    for (const ast::Entry &entry : cluster->transport->entries)
+      transports.push_back(*findTransport(entry.text.text));
   if (!transports.empty())
     policy.transports = std::move(transports);
   // Where ranks wait for their messages in a program's order, that by time is

@@ -337,13 +337,18 @@ private:
 
   std::optional<Program> layOut(const sema::Module &module,
                                 const sema::Selection &selection) {
-    std::optional<std::vector<std::string>> layout;
-    if (!request.layout.empty() && !(layout = givenLayout()))
-      return std::nullopt;
+    sema::LayoutChoice layout;
+    if (request.layout == "evenly" || request.layout == "by-cost") {
+      layout.isByCost = request.layout == "by-cost";
+    } else if (!request.layout.empty()) {
+      auto given = givenLayout();
+      if (!given)
+        return std::nullopt;
+      layout.stages = std::move(*given);
+    }
     sema::Evaluator evaluator(module, diags, request.limits.maxSteps());
     auto instance = sema::instantiate(selection, params(selection),
-                                      layout ? &*layout : nullptr,
-                                      request.limits, evaluator, diags);
+                                      layout, request.limits, evaluator, diags);
     if (!instance)
       return std::nullopt;
     auto price = [&](Program &program) {

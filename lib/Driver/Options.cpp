@@ -180,8 +180,8 @@ void ppcc::addScheduleOptions(OptionParser &parser, Options &options,
   parser.value("--cluster", "FILE[:NAME]", request.cluster,
                "What the schedule runs on, likewise");
   parser.value("--layout", "LAYERS", request.layout,
-               "The layers of each stage, as in `E|(tt|)*3,m|L`; stands for "
-               "that of the model");
+               "The layers of each stage, as in `E|(tt|)*3,m|L`, or how to cut "
+               "those of the model: evenly, by-cost");
   parser.each("--with", "RULE", request.rules,
               "Follow this rule, such as recompute(2, 1), behind those of the "
               "schedule");

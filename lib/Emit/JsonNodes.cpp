@@ -20,6 +20,11 @@ static void putGraph(Writer &writer, const NodeGraph &graph) {
       writer.list(row, [&](int64_t number) { writer.put(number); });
     };
     fields.list("nodes", graph.nodes, put, ",");
+    auto putCost = [&](const GraphNode &node) {
+      writer.put(cost::format(std::max<Time>(node.cost, 0)));
+    };
+    if (graph.hasCosts())
+      fields.list("costs", graph.nodes, putCost, ",");
   });
 }
 

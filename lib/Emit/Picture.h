@@ -174,7 +174,7 @@ private:
       : program(program), index(Analyses(program).index()),
         transport(timed.transport), times(timed.simulation),
         stages(program.pipes()) {
-    if (!program.nodes().empty() && program.costs().has({Cost::Node}))
+    if (!program.nodes().empty() && (program.costs().has({Cost::Node}) || program.nodes().hasCosts()))
       nodes = std::make_unique<NodeOrders>(program);
   }
 

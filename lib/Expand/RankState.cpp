@@ -133,8 +133,8 @@ Chunk *RankState::resolve(const ChunkArg *arg, SourceRange range,
     range = arg->range;
     bool isPipe = size_t(arg->value) < instance.schedule->pipes.size() ||
                   size_t(arg->value) >= instance.schedule->pipes.size() +
-                                            instance.schedule->modules.size();
-    ofPart = fmt::format(" of {} `{}`", isPipe ? "pipe" : "module", part->name);
+                                            instance.schedule->parts.size();
+    ofPart = fmt::format(" of {} `{}`", isPipe ? "pipe" : "part", part->name);
   }
   if (matches == 0 && evaluator.fail(diag::NoChunk, range))
     diags.report<diag::NoChunk>(range, rank.value, ofPart);
@@ -169,7 +169,7 @@ std::optional<int64_t> RankState::padded(const ChunkArg *arg,
   if (!arg && program.pipes().size() == 1)
     return instance.padded.front();
   if (arg && arg->isPipe)
-    return instance.padded[instance.parts[arg->value].pipe.value];
+    return instance.padded[instance.parts[arg->value].stages.front().pipe.value];
   Chunk *chunk = resolve(arg, range, "padded");
   if (!chunk)
     return std::nullopt;

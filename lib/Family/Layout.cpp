@@ -122,8 +122,8 @@ private:
     for (uint32_t slot : schedule.pipeSlots)
       globals[slot].i.c = number++;
     number = schedule.pipes.size();
-    for (const ModuleDecl &decl : schedule.modules)
-      globals[decl.slot].i.c = number++;
+    for (const PartName &part : schedule.parts)
+      globals[part.slot].i.c = number++;
     for (const ast::Stmt *item : schedule.header)
       if (auto *let = dyn_cast<ast::LetStmt>(item))
         globals[schedule.letSlots[next++]] = eval(let->value);
@@ -586,7 +586,7 @@ private:
     const PipePart *part = nullptr;
     if (arg) {
       int64_t value = numbers.constant(evalInt(arg), arg->range, "the chunk");
-      if (type(arg) != Type::Pipe) {
+      if (type(arg) != Type::Pipe && type(arg) != Type::Part) {
         if (value >= 0 && size_t(value) < state.chunks.size())
           return value;
         stop(Kind::Wrong, arg->range,
@@ -921,6 +921,7 @@ private:
       return {
           padded[sample
                      ->parts[numbers.constant(evalInt(arg), place, "the pipe")]
+                     .stages.front()
                      .pipe.value],
           0};
     return {padded[state.chunks[resolve(arg, place)].pipe.value], 0};

@@ -19,6 +19,18 @@ const NodePattern *NodeGraphs::patternFor(llvm::ArrayRef<KindId> kinds) const {
   return nullptr;
 }
 
+bool NodeGraphs::hasCosts() const {
+  return llvm::any_of(graphs, [](const NodeGraph &graph) {
+    return graph.hasCosts();
+  });
+}
+
+bool NodeGraph::hasCosts() const {
+  return llvm::any_of(nodes, [](const GraphNode &node) {
+    return node.cost != GraphNode::untold;
+  });
+}
+
 std::string NodeGraphs::pathOf(const GraphNode &node) const {
   const std::string &name = names[node.name];
   return node.layer == GraphNode::noLayer

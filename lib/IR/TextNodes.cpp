@@ -59,7 +59,7 @@ private:
     nodes.graphs.push_back(std::move(graph));
   }
 
-  /// `comm:F.L0.combine<2,3`
+  /// `comm:F.L0.combine=0.5<2,3`
   void node(NodeGraph &graph) {
     GraphNode node;
     SourceRange at = text.here();
@@ -73,6 +73,15 @@ private:
     nodeName(node.part, node.name, &node.layer);
     if (node.layer != GraphNode::noLayer && node.layer >= graph.layers)
       refuse<diag::IrNoEntry>(at, "layer", node.layer);
+    if (accept("=")) {
+      const CostNumber &cost = rowOf(Cost::Node).number;
+      StringRef word = text.peekWord();
+      auto value = cost.parse(word);
+      if (!value)
+        return expected(cost.words);
+      text.take(word);
+      node.cost = *value;
+    }
     for (bool more = accept("<"); more; more = accept(",")) {
       uint32_t needed = number("a node", NodeGraphs::maxNodes);
       if (needed >= graph.nodes.size())

@@ -191,10 +191,13 @@ private:
       printPattern(pattern);
   }
 
-  /// `comm:F.L1.combine<0,2`
+  /// `comm:F.L1.combine=0.5<0,2`
   std::string nodeText(const GraphNode &node) const {
-    return fmt::format("{}:{}.{}{}{}", program.nodes().lanes[node.lane],
-                       letters(node.part), program.nodes().pathOf(node),
+    std::string cost = node.cost == GraphNode::untold
+                           ? ""
+                           : "=" + cost::format(node.cost);
+    return fmt::format("{}:{}.{}{}{}{}", program.nodes().lanes[node.lane],
+                       letters(node.part), program.nodes().pathOf(node), cost,
                        node.needs.empty() ? "" : "<",
                        fmt::join(node.needs, ","));
   }

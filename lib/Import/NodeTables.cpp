@@ -82,11 +82,25 @@ private:
 
   void graph() {
     NodeGraph graph;
+    std::vector<Time> costs;
+    auto readCost = [&] {
+      const CostNumber &number = rowOf(Cost::Node).number;
+      auto text = cursor.scalar();
+      auto cost = text ? number.parse(*text) : std::nullopt;
+      if (!cost)
+        wrong("costs", number.words);
+      costs.push_back(cost.value_or(0));
+    };
     object("graphs",
            {{"kind", [&] { graph.kind = kind(); }},
             numberField("layers", graph.layers, 0, NodeGraphs::maxNodes),
             flagField("down", graph.down, /*otherwise=*/false),
-            listField("nodes", [&] { node(graph); })});
+            listField("nodes", [&] { node(graph); }),
+            optional(listField("costs", readCost))});
+    if (!costs.empty() && costs.size() != graph.nodes.size())
+      return wrong("costs", "a number for each node");
+    for (auto [node, cost] : llvm::zip(graph.nodes, costs))
+      node.cost = cost;
     for (const GraphNode &node : graph.nodes)
       if (node.layer != GraphNode::noLayer && node.layer >= graph.layers)
         return wrong("layer", fmt::format("below the {} layers of the graph",

@@ -94,7 +94,8 @@ private:
     for (Tree *child : children(tree))
       if (child->getRuleIndex() == P::RuleExpr)
         parts.exprs.push_back(expr(to<P::ExprContext>(child)));
-      else if (child->getRuleIndex() == P::RuleBody)
+      else if (child->getRuleIndex() == P::RuleBody ||
+               child->getRuleIndex() == P::RuleSectionBody)
         parts.body = body(child);
     return parts;
   }
@@ -183,18 +184,14 @@ private:
     case P::RuleAction:
       return action(to<P::ActionContext>(tree));
     case P::RuleIfElse:
+    case P::RuleChoice:
       return ifElse(tree);
     case P::RuleInsert:
       return insert(to<P::InsertContext>(tree));
     case P::RuleDeclared:
       return declared(to<P::DeclaredContext>(tree));
-    case P::RuleSetting:
-    case P::RuleScale:
-    case P::RuleTensors:
-    case P::RuleText:
-    case P::RuleWords:
-    case P::RuleNamed:
-      return ofSection(tree);
+    case P::RuleSaid:
+      return ofSection(*children(tree).begin());
     default:
       return statement(tree, partsOf(tree));
     }
@@ -209,10 +206,10 @@ private:
     case P::RuleForLoop:
       return make<ForStmt>(tree, name<P::ForLoopContext>(tree), first, second,
                            body);
-    case P::RuleRepeat:
+    case P::RuleLoop:
+      if (textOf(to<P::LoopContext>(tree)->what) == "while")
+        return make<WhileStmt>(tree, first, body);
       return make<RepeatStmt>(tree, first, body);
-    case P::RuleWhileLoop:
-      return make<WhileStmt>(tree, first, body);
     case P::RulePhase:
       return make<PhaseStmt>(tree, name<P::PhaseContext>(tree), body);
     case P::RuleOverlap:
@@ -221,10 +218,6 @@ private:
       return defer(to<P::DeferContext>(tree), parts);
     case P::RuleDrain:
       return make<DrainStmt>(tree, name<P::DrainContext>(tree), first);
-    case P::RuleUseLayer:
-      return make<UseLayerStmt>(tree, name<P::UseLayerContext>(tree));
-    case P::RulePerLayer:
-      return make<PerLayerStmt>(tree, body);
     case P::RuleEdge:
       return make<EdgeStmt>(tree, to<P::EdgeContext>(tree)->no != nullptr,
                             first, second);
@@ -249,9 +242,6 @@ private:
       return make<StagesItem>(tree, first);
     case P::RuleStageMap:
       return make<StageMapItem>(tree, name<P::StageMapContext>(tree), first);
-    case P::RuleModule:
-      return make<ModuleItem>(tree, name<P::ModuleContext>(tree), first,
-                              second);
     case P::RuleRequire:
       return make<RequireItem>(tree, first,
                                string(to<P::RequireContext>(tree)->message));
@@ -270,10 +260,6 @@ private:
       return make<BackwardItem>(tree, first);
     case P::RuleOnRank:
       return onRank(to<P::OnRankContext>(tree), first, body);
-    case P::RuleLayer:
-      return make<LayerItem>(tree, name<P::LayerContext>(tree), body);
-    case P::RuleStageGraph:
-      return make<StageGraphItem>(tree, name<P::StageGraphContext>(tree), body);
     case P::RulePattern:
       return make<PatternItem>(
           tree, list(to<P::PatternContext>(tree)->names, identifier), body);
@@ -335,26 +321,16 @@ private:
     return make<IfStmt>(tree, copy(branches));
   }
 
-  /// What begins with a name.
   const Stmt *action(P::ActionContext *ctx) {
-    Identifier name = identifier(ctx->name);
-    SourceRange whole = rangeOf(ctx);
-    whole.end.raw -= 1; // Without the semicolon.
-    if (auto *args = ctx->arguments())
-      return context.make<ActionStmt>(whole, name, arguments(args));
-    if (ctx->node)
-      return context.make<PlaceStmt>(whole, ctx->part ? name : Identifier{},
-                                     ctx->part ? identifier(ctx->part) : name,
-                                     identifier(ctx->node));
-    return context.make<ChainStmt>(
-        name.range, name, list(ctx->link(), [](P::LinkContext *link) {
-          return GraphLink{rangeOf(link),
-                           link->isLayers != nullptr,
-                           identifier(link->direction),
-                           identifier(link->part),
-                           identifier(link->name),
-                           identifier(link->lane)};
-        }));
+    return context.make<ActionStmt>(withoutSemicolon(ctx),
+                                    identifier(ctx->name),
+                                    arguments(ctx->arguments()));
+  }
+
+  static SourceRange withoutSemicolon(Tree *tree) {
+    SourceRange whole = rangeOf(tree);
+    whole.end.raw -= 1;
+    return whole;
   }
 
   ArrayRef<Argument> arguments(Tree *ctx) {
@@ -373,27 +349,27 @@ private:
         type.text = context.copy(StringRef(type.text.str() + "[]"));
         type.range.end = rangeOf(parameter->list).end.advanced(1);
       }
-      Parts range;
-      if (parameter->bounds())
-        range = partsOf(parameter->bounds());
-      return Parameter{identifier(parameter->name), type, range[0], range[1],
-                       parameter->value ? expr(parameter->value) : nullptr};
+      auto optional = [&](P::ExprContext *ctx) {
+        return ctx ? expr(ctx) : nullptr;
+      };
+      return Parameter{identifier(parameter->name), type,
+                       optional(parameter->least), optional(parameter->end),
+                       optional(parameter->value)};
     });
   }
 
   const InsertItem *insert(P::InsertContext *ctx) {
-    P::AnchorsContext *anchors = ctx->anchors();
-    const Expr *distance = partsOf(anchors)[0];
+    Parts parts = partsOf(ctx);
     return make<InsertItem>(
         ctx, identifier(ctx->name), identifier(ctx->side),
-        list(anchors->names, identifier), anchors->per != nullptr,
-        identifier(anchors->distance), distance,
+        list(ctx->names, identifier), ctx->per != nullptr,
+        identifier(ctx->word), ctx->distance ? parts[0] : nullptr,
         list(ctx->binding(),
              [](P::BindingContext *binding) {
                return InsertBinding{identifier(binding->what),
                                     identifier(binding->variable)};
              }),
-        partsOf(ctx)[0]);
+        ctx->when ? parts.exprs.back() : nullptr);
   }
 
   ActionProperty property(Tree *tree) {
@@ -432,12 +408,6 @@ private:
                                identifier(c->over), identifier(c->variable),
                                expr(c->expr()));
     }
-    case P::RuleScale: {
-      auto *c = to<P::ScaleContext>(tree);
-      return make<SettingItem>(c, identifier(c->name), identifier(c->subject),
-                               Identifier{}, Identifier{}, identifier(c->word),
-                               identifier(c->variable), expr(c->expr()));
-    }
     case P::RuleTensors: {
       auto *c = to<P::TensorsContext>(tree);
       Parts parts = partsOf(c);
@@ -451,10 +421,26 @@ private:
                 identifier(tensor->type)};
           }));
     }
-    case P::RuleText:
-      return text(to<P::TextContext>(tree));
-    case P::RuleWords:
-      return words(tree);
+    case P::RuleWords: {
+      auto *c = to<P::WordsContext>(tree);
+      antlr4::Token *first = c->entry(0)->parts.front();
+      return first->getType() == P::STRING ? static_cast<const Stmt *>(text(c, first))
+                                           : words(c);
+    }
+    case P::RuleChain: {
+      auto *c = to<P::ChainContext>(tree);
+      return make<ChainStmt>(
+          c, identifier(c->name), list(c->link(), [](P::LinkContext *link) {
+            return GraphLink{rangeOf(link), identifier(link->part),
+                             identifier(link->name), identifier(link->lane)};
+          }));
+    }
+    case P::RulePlace: {
+      auto *c = to<P::PlaceContext>(tree);
+      return context.make<PlaceStmt>(withoutSemicolon(c),
+                                     identifier(c->modifier),
+                                     identifier(c->part), identifier(c->node));
+    }
     default: {
       auto *c = to<P::NamedContext>(tree);
       return make<NamedItem>(c, identifier(c->what), list(c->names, identifier),
@@ -465,19 +451,25 @@ private:
 
   const WordsItem *words(Tree *tree) {
     auto *ctx = to<P::WordsContext>(tree);
-    return make<WordsItem>(
-        ctx, identifier(ctx->name), list(ctx->entry(), [&](P::EntryContext *w) {
-          std::string text;
-          for (antlr4::Token *part : w->parts)
-            text += textOf(part);
-          return Identifier{context.copy(StringRef(text)), rangeOf(w)};
-        }));
+    auto entry = [&](P::EntryContext *c) {
+      std::string text;
+      for (antlr4::Token *part : c->parts)
+        text += textOf(part);
+      SourceRange range{rangeOf(c->parts.front()).begin,
+                        rangeOf(c->parts.back()).end};
+      return Entry{{context.copy(StringRef(text)), range}, partsOf(c)[0]};
+    };
+    return make<WordsItem>(ctx, identifier(ctx->name), list(ctx->entry(), entry),
+                           list(ctx->tail(), [&](P::TailContext *c) {
+                             return Tail{identifier(c->name),
+                                         list(c->names, identifier)};
+                           }));
   }
 
-  const TextItem *text(P::TextContext *ctx) {
-    SourceRange quoted = rangeOf(ctx->value);
+  const TextItem *text(P::WordsContext *ctx, antlr4::Token *token) {
+    SourceRange quoted = rangeOf(token);
     Identifier name = identifier(ctx->name),
-               value{textOf(ctx->value).drop_front().drop_back(),
+               value{textOf(token).drop_front().drop_back(),
                      {quoted.begin.advanced(1), SourceLoc{quoted.end.raw - 1}}};
     SmallVector<StringRef> stages;
     if (name.text == "layout")

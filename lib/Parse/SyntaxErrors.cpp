@@ -96,20 +96,6 @@ static std::string describe(const antlr4::Parser *parser,
   return texts.empty() ? last : llvm::join(texts, ", ") + " or " + last;
 }
 
-static bool isInGraph(antlr4::RuleContext *context) {
-  for (; context; context = static_cast<antlr4::RuleContext *>(context->parent))
-    if (context->getRuleIndex() == ScheduleParser::RuleLayer ||
-        context->getRuleIndex() == ScheduleParser::RuleStageGraph ||
-        context->getRuleIndex() == ScheduleParser::RulePattern)
-      return true;
-  return false;
-}
-
-/// What may stand behind the name that begins a statement, in the body around.
-static std::string describeName(antlr4::Parser *parser) {
-  return isInGraph(parser->getRuleContext()) ? "`:` or `.`" : "`;` or `(`";
-}
-
 static std::string found(const Token *token) {
   return token->getType() == Token::EOF ? "end of the file"
                                         : "`" + token->getText() + "`";
@@ -135,11 +121,9 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
   std::string wanted =
       expected.isEmpty() ? "something else" : describe(parser, expected);
   auto *action = actionAround(parser);
-  if (action && before == action->part) // `F B;`, or `last W.mlp` to be.
-    token = std::exchange(before, action->name);
   bool isBehindName = action && before == action->name;
   if (isBehindName)
-    wanted = describeName(parser);
+    wanted = "`;` or `(`";
   // A line without its semicolon: the mistake is at the end of that line.
   if (before && token->getLine() > before->getLine() &&
       wanted.find("`;`") != std::string::npos) {
@@ -166,6 +150,12 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
                  "a chunk stands in round brackets, `{0}(0)`, and so does a "
                  "microbatch, `{0}(mb: 0)`",
                  name);
+    return;
+  }
+  if (parser->getRuleContext()->getRuleIndex() ==
+          ScheduleParser::RuleSchedule &&
+      llvm::is_contained({"layer", "layers", "part", "module", "gives"}, text)) {
+    builder.note({}, "layers and parts stand in `model {{ }}`");
     return;
   }
   // `repat 3 {`: the error shows one token late.
@@ -288,8 +278,6 @@ void SyntaxErrors::reportMissingToken(antlr4::Parser *parser) {
   beginErrorCondition(parser);
   // Where the token belongs: right after the one before.
   Token *before = parser->getTokenStream()->LT(-1);
-  if (auto *action = actionAround(parser); action && before == action->part)
-    return unexpected(parser, parser->getCurrentToken(), {});
   SourceRange at = before ? SourceRange(rangeOf(before).end)
                           : rangeOf(parser->getCurrentToken());
   diags.report<diag::ExpectedToken>(

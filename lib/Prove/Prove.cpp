@@ -258,8 +258,8 @@ private:
   instantiate(int64_t m, sema::Evaluator &evaluator, Quiet &quiet) const {
     std::vector<sema::ParamValue> values = request.compile.params;
     values.push_back({request.free, fmt::format("{}", m)});
-    return sema::instantiate(selection(), values, nullptr,
-                             request.compile.limits, evaluator, quiet.diags);
+    return sema::instantiate(selection(), values, {}, request.compile.limits,
+                             evaluator, quiet.diags);
   }
 
   sema::Selection selection() const { return sectionsOf(schedule); }
@@ -935,8 +935,8 @@ std::optional<Proof> ppcc::prove(const ProveRequest &request, Session &session,
     proof.transports.push_back(transport.name);
   if (proof.transports.empty()) {
     if (schedule->cluster && schedule->cluster->transport)
-      for (const ast::Identifier &name : schedule->cluster->transport->values)
-        proof.transports.push_back(name.text.str());
+      for (const ast::Entry &entry : schedule->cluster->transport->entries)
+        proof.transports.push_back(entry.text.text.str());
     if (proof.transports.empty())
       proof.transports.push_back("stream");
   }

@@ -1,5 +1,6 @@
 #include "BodyCheck.h"
 
+#include "SectionCheck.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/Basic/Diagnostics/Syntax.h"
 #include "ppcc/Support/Suggest.h"
@@ -31,8 +32,7 @@ public:
   void statement(const ast::Stmt *stmt, BodyOf of) {
     using ast::StmtKind;
     if (!holds(of, stmt->kind)) {
-      if (of < BodyOf::Layer) // In graphs, checkGraphs() says it.
-        reportMisplaced(stmt, of, diags);
+      reportMisplaced(stmt, of, diags);
       return;
     }
     switch (stmt->kind) {
@@ -71,8 +71,19 @@ public:
         body(branch.body, of);
       }
       return;
-    case StmtKind::PerLayer:
-      return body(cast<ast::PerLayerStmt>(stmt)->body, BodyOf::LayersOfPattern);
+    case StmtKind::Named: {
+      auto *s = cast<ast::NamedItem>(stmt);
+      if (s->what.text != "each")
+        diags.report<diag::UnexpectedToken>(
+            s->what.range, fmt::format("`{}`", s->what.text),
+            "`each`, the only block of a pattern");
+      return body(s->body, BodyOf::Each);
+    }
+    case StmtKind::Setting:
+      return exprs.expect(cast<ast::SettingItem>(stmt)->value, Type::Float,
+                          "a setting of a layer");
+    case StmtKind::Tensors:
+      return checkTensors(*cast<ast::TensorsItem>(stmt), exprs);
     case StmtKind::Edge:
       for (const ast::Expr *end :
            {cast<ast::EdgeStmt>(stmt)->from, cast<ast::EdgeStmt>(stmt)->to})

@@ -19,8 +19,8 @@ using llvm::dyn_cast;
 using llvm::StringRef;
 
 StringRef sema::typeName(Type type) {
-  static constexpr StringRef names[] = {"error", "int",   "bool",  "float",
-                                        "pipe",  "int[]", "pipe[]"};
+  static constexpr StringRef names[] = {"error", "int",  "bool",  "float",
+                                        "pipe",  "part", "int[]", "pipe[]"};
   return names[static_cast<unsigned>(type)];
 }
 

@@ -36,6 +36,13 @@ public:
     }
   }
 
+  /// The value of a setting; 0, and a report, when it is none.
+  int64_t valueOf(const ast::SettingItem &setting, const CostNumber &number) {
+    return number.scale.places == cost::scale.places
+               ? timeOf(setting.value)
+               : amountOf(setting.value, nameOf(setting), number);
+  }
+
   void ofSection(const Section &section) {
     size_t previous = evaluator.pushFrame(section.numLocals);
     for (auto [item, slot] : section.settings) {
@@ -192,13 +199,6 @@ private:
     }
   }
 
-  /// The value of a setting; 0, and a report, when it is none.
-  int64_t valueOf(const ast::SettingItem &setting, const CostNumber &number) {
-    return number.scale.places == cost::scale.places
-               ? timeOf(setting.value)
-               : amountOf(setting.value, nameOf(setting), number);
-  }
-
   Time timeOf(const ast::Expr *expr) {
     double value = evaluator.evalFloat(expr);
     if (evaluator.failed())
@@ -258,4 +258,12 @@ void sema::evaluateCosts(const Section &section, const Limits &limits,
                          Evaluator &evaluator, Head &program,
                          DiagnosticEngine &diags) {
   CostBuilder(limits, evaluator, program, diags).ofSection(section);
+}
+
+int64_t sema::evaluateCost(const ast::SettingItem &setting,
+                           Evaluator &evaluator, Head &program,
+                           DiagnosticEngine &diags) {
+  const CostRow &row = rowOf(findSetting(setting, program.kinds)->what);
+  return CostBuilder({}, evaluator, program, diags)
+      .valueOf(setting, row.number);
 }

@@ -1,4 +1,6 @@
 #include "EdgeTensors.h"
+
+#include "Layers.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 
@@ -35,9 +37,9 @@ struct StageTensors {
 
 class TensorBuilder {
 public:
-  TensorBuilder(const Section &model, Evaluator &evaluator, Head &program,
-                DiagnosticEngine &diags)
-      : model(model), evaluator(evaluator), program(program), diags(diags) {}
+  TensorBuilder(const Section &model, const Cut *cut, Evaluator &evaluator,
+                Head &program, DiagnosticEngine &diags)
+      : model(model), cut(cut), evaluator(evaluator), program(program), diags(diags) {}
 
   void build() {
     for (Pipe &pipe : program.pipes) {
@@ -45,6 +47,7 @@ public:
       outputs.assign(pipe.numStages(), {});
       inputs.assign(pipe.numStages(), {});
       size_t previous = evaluator.pushFrame(model.numLocals);
+      ofLayers(pipe);
       for (auto [clause, slot] : model.tensors)
         evaluate(*clause, slot, pipe);
       evaluator.popFrame(previous);
@@ -71,8 +74,7 @@ private:
       list[s] = {&clause, {}};
       if (!count(clause, clause.tensors.size()))
         return;
-      for (const ast::TensorDecl &decl : clause.tensors)
-        list[s].tensors.push_back(tensor(decl));
+      list[s].tensors = evaluateTensors(clause, evaluator);
     }
   }
 
@@ -87,16 +89,25 @@ private:
     return numTensors <= maxTensors;
   }
 
-  Tensor tensor(const ast::TensorDecl &decl) {
-    Tensor result{decl.name.text.str(), *findElementType(decl.type.text), {}};
-    for (const ast::Expr *dim : decl.dims) {
-      if (!evaluator.step(decl.name.range))
-        break;
-      result.dims.push_back(
-          dim ? evaluator.evalInRange(dim, "a size", 0, Tensor::maxDim)
-              : Tensor::varies);
+  /// What stages give whose layers say it; one without such a layer passes on
+  /// what it was given.
+  void ofLayers(const Pipe &pipe) {
+    if (!cut)
+      return;
+    const StageCut &made = cut->of(PipeId(&pipe - program.pipes.data()));
+    size_t part = 0;
+    StageTensors given;
+    for (auto [s, stage] : llvm::enumerate(made.stages)) {
+      for (; part + 1 < made.firstStage.size() && s == made.firstStage[part];
+           ++part)
+        given = {};
+      for (PlacedLayer layer : stage)
+        if (const LayerFacts &facts = cut->layers[layer.layer]; facts.gives)
+          given = {facts.clause, *facts.gives};
+      if (given.clause && !count(*given.clause, given.tensors.size()))
+        return;
+      outputs[s] = given;
     }
-    return result;
   }
 
   /// Fills `pipe.tensors`.
@@ -192,6 +203,7 @@ private:
   }
 
   const Section &model;
+  const Cut *cut;
   Evaluator &evaluator;
   Head &program;
   DiagnosticEngine &diags;
@@ -201,8 +213,26 @@ private:
 
 } // namespace
 
-void sema::addTensors(const Section &model, Evaluator &evaluator, Head &program,
+std::vector<Tensor> sema::evaluateTensors(const ast::TensorsItem &clause,
+                                          Evaluator &evaluator) {
+  std::vector<Tensor> tensors;
+  for (const ast::TensorDecl &decl : clause.tensors) {
+    Tensor &result = tensors.emplace_back(
+        Tensor{decl.name.text.str(), *findElementType(decl.type.text), {}});
+    for (const ast::Expr *dim : decl.dims) {
+      if (!evaluator.step(decl.name.range))
+        break;
+      result.dims.push_back(
+          dim ? evaluator.evalInRange(dim, "a size", 0, Tensor::maxDim)
+              : Tensor::varies);
+    }
+  }
+  return tensors;
+}
+
+void sema::addTensors(const Section &model, const Cut *cut,
+                      Evaluator &evaluator, Head &program,
                       DiagnosticEngine &diags) {
-  if (!model.tensors.empty())
-    TensorBuilder(model, evaluator, program, diags).build();
+  if (cut || !model.tensors.empty())
+    TensorBuilder(model, cut, evaluator, program, diags).build();
 }

@@ -41,7 +41,8 @@ int64_t Evaluator::evalInRange(const ast::Expr *expr, llvm::StringRef what,
 }
 
 ChunkArg Evaluator::evalChunk(const ast::Expr *expr) {
-  return {expr->range, type(expr) == Type::Pipe, eval(expr).i};
+  bool isStages = type(expr) == Type::Pipe || type(expr) == Type::Part;
+  return {expr->range, isStages, eval(expr).i};
 }
 
 size_t Evaluator::pushFrame(size_t size) {

@@ -73,6 +73,7 @@ Type ExprChecker::declaredType(const ast::Identifier &name, Type otherwise) {
                    .Case("bool", Type::Bool)
                    .Case("float", Type::Float)
                    .Case("pipe", Type::Pipe)
+                   .Case("part", Type::Part)
                    .Case("int[]", Type::IntList)
                    .Case("pipe[]", Type::PipeList)
                    .Default(Type::Error);
@@ -80,7 +81,7 @@ Type ExprChecker::declaredType(const ast::Identifier &name, Type otherwise) {
     diags.report<diag::UnknownType>(
         name.range, name.text,
         didYouMean(name.text,
-                   {"int", "bool", "float", "pipe", "int[]", "pipe[]"}));
+                   {"int", "bool", "float", "pipe", "part", "int[]", "pipe[]"}));
   return found;
 }
 
@@ -529,13 +530,14 @@ void ExprChecker::layerArgument(const ast::Expr *expr) {
     set(expr, Type::Int, ExprInfo::Ref::Letter, name->name[0]);
   else
     diags.report<diag::TypeMismatch>(expr->range, "the layer of `layout`",
-                                     "a letter", "`" + source(expr) + "`");
+                                     "a letter", fmt::format("`{}`", source(expr)));
 }
 
 void ExprChecker::chunkArgument(const ast::Expr *expr) {
   Type actual = check(expr);
-  if (actual != Type::Int && actual != Type::Pipe && actual != Type::Error)
-    diags.report<diag::TypeMismatch>(expr->range, "a chunk", "an int or a pipe",
+  if (actual != Type::Int && actual != Type::Pipe && actual != Type::Part &&
+      actual != Type::Error)
+    diags.report<diag::TypeMismatch>(expr->range, "a chunk", "an int, a pipe or a part",
                                      typeName(actual));
 }
 

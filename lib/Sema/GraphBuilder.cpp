@@ -1,4 +1,4 @@
-// Evaluates the stage graph of a schedule.
+// Makes the graphs of stages from those of layers.
 #include "GraphBuilder.h"
 
 #include "ppcc/Basic/Diagnostics/Instance.h"
@@ -9,6 +9,7 @@
 
 #include <map>
 #include <queue>
+#include <set>
 
 using namespace ppcc;
 using namespace ppcc::sema;
@@ -37,13 +38,13 @@ private:
   llvm::StringMap<uint32_t> numbers;
 };
 
-/// The chains of one action in one layer, or outside the layers, as a graph.
+/// The chains of one action in one layer as a graph.
 struct Draft {
   struct Node {
     KindId part;
     uint32_t name = 0, lane = 0;
-    bool isLayers = false; ///< All layers together.
     SourceRange range;
+    Time cost = GraphNode::untold;
   };
   struct Arrow {
     uint32_t from, to;
@@ -51,10 +52,9 @@ struct Draft {
   };
   std::vector<Node> nodes;
   std::vector<Arrow> arrows;    ///< In the end sorted by `to`.
-  uint32_t entry = 0, exit = 0; ///< The ends of its first chain.
-  std::optional<bool> down;     ///< The direction of the layers.
+  uint32_t exit = 0;            ///< The end of its first chain.
 
-  /// The node so called, or the layers.
+  /// The node so called.
   std::optional<uint32_t> find(const Node &node) const {
     auto found = byName.find(keyOf(node));
     return found == byName.end() ? std::nullopt : std::optional(found->second);
@@ -73,48 +73,37 @@ struct Draft {
   }
 
 private:
-  using Key = std::tuple<bool, uint32_t, uint32_t>;
-  static Key keyOf(const Node &node) {
-    return node.isLayers ? Key(true, 0, 0)
-                         : Key(false, node.part.value, node.name);
-  }
+  using Key = std::pair<uint32_t, uint32_t>;
+  static Key keyOf(const Node &node) { return {node.part.value, node.name}; }
   std::map<Key, uint32_t> byName; ///< While chains are added.
 };
 
 /// By kind; a kind without chains has none.
 using Drafts = std::map<uint32_t, Draft>;
 
-/// What a stage is made of: the numbers of its layers, and its own chains.
-struct StageParts {
-  std::vector<uint32_t> layers;
-  std::vector<const ast::ChainStmt *> chains;
-  auto operator<=>(const StageParts &) const = default;
-};
-
 class GraphBuilder {
 public:
-  GraphBuilder(const Schedule &schedule, const Limits &limits,
+  GraphBuilder(const Section &model, const Cut &cut, const Limits &limits,
                Evaluator &evaluator, Head &program, DiagnosticEngine &diags)
-      : schedule(schedule), evaluator(evaluator), program(program),
+      : model(model), cut(cut), evaluator(evaluator), program(program),
         diags(diags), graphs(program.nodes), names(graphs.names),
         lanes(graphs.lanes),
         maxNodes(std::min<uint64_t>(limits.maxActions, NodeGraphs::maxNodes)) {}
 
   void run() {
     size_t before = diags.errorCount();
-    size_t previous = evaluator.pushFrame(schedule.headerLocals);
+    size_t previous = evaluator.pushFrame(model.numLocals);
     evaluator.clearFailed();
-    for (const ast::LayerItem *item : schedule.layers) {
-      layerNumber[item->name.text] = static_cast<uint32_t>(layers.size());
-      StageParts parts;
-      collect(item->body, parts);
-      layers.push_back(drafts(parts.chains));
-    }
+    for (size_t layer = 0; layer != cut.layers.size(); ++layer)
+      layers.push_back(draftsOf(layer));
+    for (const Drafts &all : layers)
+      for (const auto &[kind, draft] : all)
+        kinds.insert(kind);
     for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe)
       if (diags.errorCount() == before && !evaluator.failed())
         stages(PipeId(pipe));
     if (diags.errorCount() == before)
-      for (const ast::PatternItem *item : schedule.patterns)
+      for (const ast::PatternItem *item : model.patterns)
         pattern(*item);
     evaluator.popFrame(previous);
   }
@@ -122,20 +111,6 @@ public:
 private:
   /// The graphs of a stage, by kind.
   using KindGraphs = std::map<uint32_t, uint32_t>;
-
-  // ---- What stands in graphs ----
-
-  /// The layers and chains of a body.
-  bool collect(ast::Body body, StageParts &parts) {
-    return walk(evaluator, body, [&](const ast::Stmt *stmt) {
-      if (auto *chain = dyn_cast<ast::ChainStmt>(stmt))
-        parts.chains.push_back(chain);
-      else
-        parts.layers.push_back(
-            layerNumber[cast<ast::UseLayerStmt>(stmt)->name.text]);
-      return fits(parts.layers.size() + parts.chains.size(), stmt->range);
-    });
-  }
 
   /// Whether there can be this many layers, nodes and arrows.
   bool fits(uint64_t count, SourceRange range) {
@@ -148,17 +123,38 @@ private:
 
   // ---- Drafts ----
 
-  Drafts drafts(ArrayRef<const ast::ChainStmt *> chains) {
+  /// Of a layer: its chains or, where nodes have costs and it has none, one
+  /// node for what it takes.
+  Drafts draftsOf(size_t layer) {
+    const LayerFacts &facts = cut.layers[layer];
+    const ast::Identifier &name = model.layers[layer]->names.front();
     Drafts result;
-    for (const ast::ChainStmt *chain : chains) {
+    for (const ast::ChainStmt *chain : facts.chains) {
       KindId kind = *program.kinds.find(chain->action.text);
       bool isFirst = !result.count(kind.value);
       addChain(*chain, kind, result[kind.value], isFirst);
     }
-    for (auto &[kind, draft] : result)
+    for (auto &[kind, draft] : result) {
+      for (Draft::Node &node : draft.nodes)
+        if (auto cost = facts.nodes.find({node.part, graphs.names[node.name]});
+            cost != facts.nodes.end())
+          node.cost = cost->second;
       if (!sortNodes(draft))
         reportCircle(KindId(kind), draft);
+    }
+    if (hasNodeCosts())
+      for (auto [kind, time] : facts.times)
+        if (!result.count(kind.value))
+          result[kind.value].add(
+              {kind, names[name.text], lanes["compute"], name.range, time});
     return result;
+  }
+
+  bool hasNodeCosts() const {
+    return llvm::any_of(cut.layers, [](const LayerFacts &facts) {
+             return !facts.nodes.empty();
+           }) ||
+           program.costs.has({Cost::Node});
   }
 
   void addChain(const ast::ChainStmt &chain, KindId kind, Draft &draft,
@@ -170,8 +166,6 @@ private:
         return;
       if (before)
         draft.arrows.push_back({*before, *node, link.range});
-      if (isFirst)
-        (before ? draft.exit : draft.entry) = *node;
       before = node;
       if (isFirst)
         draft.exit = *node;
@@ -181,30 +175,23 @@ private:
   /// The node of a link, a new one if it says its lane.
   std::optional<uint32_t> nodeOf(const ast::GraphLink &link, KindId kind,
                                  Draft &draft) {
-    Draft::Node node{kind, 0, 0, link.isLayers, link.range};
-    if (link.isLayers)
-      setDirection(link, kind, draft);
-    else
-      node.name = names[link.name.text];
+    Draft::Node node{kind, names[link.name.text], 0, link.range};
     if (!link.part.text.empty())
       node.part = *program.kinds.find(link.part.text);
     std::optional<uint32_t> known = draft.find(node);
-    if (link.isLayers || !link.lane.text.empty()) {
-      if (known && !link.isLayers) {
-        diags.report<diag::NodeTwice>(link.range, link.name.text)
-            .note(draft.nodes[*known].range, "the first is here");
-        return std::nullopt;
-      }
-      if (!known) {
-        if (!link.isLayers &&
-            !(node.lane = lanes[link.lane.text], lanesFit(link.lane)))
-          return std::nullopt;
-        known = draft.add(node);
-      }
-    } else if (!known) {
-      diags.report<diag::NodeWithoutLane>(link.range, link.name.text);
+    if (link.lane.text.empty()) {
+      if (!known)
+        diags.report<diag::NodeWithoutLane>(link.range, link.name.text);
+      return known;
     }
-    return known;
+    if (known) {
+      diags.report<diag::NodeTwice>(link.range, link.name.text)
+          .note(draft.nodes[*known].range, "the first is here");
+      return std::nullopt;
+    }
+    if (node.lane = lanes[link.lane.text]; !lanesFit(link.lane))
+      return std::nullopt;
+    return draft.add(node);
   }
 
   bool lanesFit(const ast::Identifier &lane) {
@@ -214,16 +201,6 @@ private:
                                    graphs.lanes.size(), 1,
                                    NodeGraphs::maxLanes);
     return false;
-  }
-
-  void setDirection(const ast::GraphLink &link, KindId kind, Draft &draft) {
-    if (link.direction.text.empty())
-      return;
-    bool down = link.direction.text == "down";
-    if (draft.down.value_or(down) != down)
-      diags.report<diag::LayersBothWays>(link.range,
-                                         program.kinds[kind].letters);
-    draft.down = down;
   }
 
   /// By node: those that its arrows lead to or, turned round, come from.
@@ -267,10 +244,8 @@ private:
     llvm::sort(draft.arrows, [](const Draft::Arrow &a, const Draft::Arrow &b) {
       return std::pair(a.to, a.from) < std::pair(b.to, b.from);
     });
-    if (!place.empty()) {
-      draft.entry = place[draft.entry];
+    if (!place.empty())
       draft.exit = place[draft.exit];
-    }
     return true;
   }
 
@@ -311,22 +286,17 @@ private:
   }
 
   std::string nameOf(const Draft::Node &node) const {
-    return node.isLayers ? "per layer"
-                         : program.kinds[node.part].letters + "." +
-                               graphs.names[node.name];
+    return program.kinds[node.part].letters + "." + graphs.names[node.name];
   }
 
   // ---- Stages ----
 
   void stages(PipeId pipe) {
     std::map<uint32_t, GraphUse> uses;
-    uint32_t count = program.pipes[pipe.value].numStages();
-    for (uint32_t stage = 0; stage != count; ++stage) {
-      evaluator.local(schedule.graphSlot) = {.i = stage};
-      StageParts parts;
-      if (!collect(schedule.graph->body, parts))
-        return;
-      const KindGraphs *made = graphsOf(parts);
+    const auto &stages = cut.of(pipe).stages;
+    size_t count = stages.size();
+    for (size_t stage = 0; stage != count; ++stage) {
+      const KindGraphs *made = graphsOf(stages[stage]);
       if (!made)
         return;
       for (auto [kind, graph] : *made) {
@@ -344,117 +314,80 @@ private:
     }
   }
 
-  /// The graphs of a stage with these parts; those of an earlier one when that
+  /// The graphs of a stage with these layers; those of an earlier one when that
   /// has the same.
-  const KindGraphs *graphsOf(const StageParts &parts) {
-    auto [found, isNew] = made.try_emplace(parts);
+  const KindGraphs *graphsOf(const std::vector<PlacedLayer> &stage) {
+    auto [found, isNew] = made.try_emplace(stage);
     if (!isNew)
       return &found->second;
-    total += parts.layers.size();
-    if (!fits(total, schedule.graph->range))
+    total += stage.size();
+    if (!fits(total, model.range))
       return nullptr;
-    size_t before = diags.errorCount();
-    Drafts own = drafts(parts.chains);
-    if (diags.errorCount() != before)
-      return nullptr;
-    for (const auto &[kind, draft] : own) {
-      if (!flatten(KindId(kind), draft, parts.layers))
+    for (uint32_t kind : kinds) {
+      if (!flatten(KindId(kind), stage))
         return nullptr;
       found->second[kind] = static_cast<uint32_t>(graphs.graphs.size() - 1);
     }
     return &found->second;
   }
 
-  /// Adds the graph of an action: its own nodes, with those of its layers where
-  /// `per layer` stands.
-  bool flatten(KindId kind, const Draft &draft,
-               ArrayRef<uint32_t> stageLayers) {
+  /// Adds the graph of an action: the nodes of its layers, upwards unless it
+  /// makes gradients. What begins in a layer waits for the end of the one
+  /// before.
+  bool flatten(KindId kind, ArrayRef<PlacedLayer> stage) {
     NodeGraph graph;
     graph.kind = kind;
-    graph.down = draft.down.value_or(false);
-    Flat flat{graph, {}, {}, 0};
-    std::vector<uint32_t> place(draft.nodes.size()); // Of the layers: unused.
-    for (auto [i, node] : llvm::enumerate(draft.nodes)) {
-      if (node.isLayers) {
-        graph.layers = static_cast<uint32_t>(stageLayers.size());
-        if (!addLayers(kind, stageLayers, draft, i, place, flat))
-          return false;
-        continue;
-      }
-      place[i] = add(flat, node, GraphNode::noLayer);
-      if (!connect(draft, i, place, flat))
-        return false;
-    }
-    total += flat.size();
-    graphs.graphs.push_back(std::move(graph));
-    ranges.push_back(std::move(flat.ranges));
-    return true;
-  }
-
-  struct Flat {
-    NodeGraph &graph;
-    std::vector<SourceRange> ranges; ///< By node.
-    std::optional<uint32_t> layerExit;
+    graph.down = program.kinds[kind].defines &
+                 (slot::InputGrad | slot::WeightGrad);
+    std::vector<uint32_t> numbers; // By place.
+    for (PlacedLayer layer : stage)
+      numbers.push_back(layer.isNumbered ? graph.layers++ : GraphNode::noLayer);
+    std::vector<SourceRange> nodeRanges;
+    std::optional<uint32_t> exit;
     uint64_t needs = 0;
-
-    uint64_t size() const { return graph.nodes.size() + needs; }
-  };
-
-  static uint32_t add(Flat &flat, const Draft::Node &node, uint32_t layer) {
-    flat.graph.nodes.push_back({node.part, node.name, node.lane, layer, {}});
-    flat.ranges.push_back(node.range);
-    return static_cast<uint32_t>(flat.graph.nodes.size() - 1);
-  }
-
-  /// Arrows to one node come sorted, so the same ones stand side by side.
-  static void addNeed(Flat &flat, uint32_t from, uint32_t to) {
-    std::vector<uint32_t> &needs = flat.graph.nodes[to].needs;
-    if (!needs.empty() && needs.back() == from)
-      return;
-    needs.push_back(from);
-    ++flat.needs;
-  }
-
-  /// Lets a node of the stage's own wait for what its arrows come from; behind
-  /// layers without a node, for what comes before these.
-  bool connect(const Draft &draft, uint32_t node, ArrayRef<uint32_t> place,
-               Flat &flat) {
-    for (const Draft::Arrow &arrow : draft.arrowsTo(node))
-      if (!draft.nodes[arrow.from].isLayers)
-        addNeed(flat, place[arrow.from], place[node]);
-      else if (flat.layerExit)
-        addNeed(flat, *flat.layerExit, place[node]);
-      else
-        for (const Draft::Arrow &earlier : draft.arrowsTo(arrow.from))
-          addNeed(flat, place[earlier.from], place[node]);
-    return fits(total + flat.size(), schedule.graph->range);
-  }
-
-  bool addLayers(KindId kind, ArrayRef<uint32_t> stageLayers,
-                 const Draft &draft, uint32_t layersNode,
-                 ArrayRef<uint32_t> place, Flat &flat) {
-    for (uint32_t turn = 0; turn != stageLayers.size(); ++turn) {
-      uint32_t number = flat.graph.layerAt(turn);
-      const Drafts &all = layers[stageLayers[number]];
+    for (size_t turn = 0; turn != stage.size(); ++turn) {
+      size_t at = graph.down ? stage.size() - 1 - turn : turn;
+      const Drafts &all = layers[stage[at].layer];
       auto found = all.find(kind.value);
       if (found == all.end())
         continue;
       const Draft &layer = found->second;
-      uint32_t first = static_cast<uint32_t>(flat.graph.nodes.size());
-      for (const Draft::Node &node : layer.nodes)
-        add(flat, node, number);
-      for (const Draft::Arrow &arrow : layer.arrows)
-        addNeed(flat, first + arrow.from, first + arrow.to);
-      if (flat.layerExit)
-        addNeed(flat, *flat.layerExit, first + layer.entry);
-      else
-        for (const Draft::Arrow &arrow : draft.arrowsTo(layersNode))
-          addNeed(flat, place[arrow.from], first + layer.entry);
-      flat.layerExit = first + layer.exit;
-      if (!fits(total + flat.size(), schedule.graph->range))
+      uint32_t first = static_cast<uint32_t>(graph.nodes.size());
+      for (auto [i, node] : llvm::enumerate(layer.nodes)) {
+        GraphNode &added = graph.nodes.emplace_back(
+            GraphNode{node.part, node.name, node.lane, numbers[at], {}});
+        added.cost = node.cost;
+        if (layer.arrowsTo(i).empty() && exit)
+          added.needs.push_back(*exit);
+        if (!checkHook(node, graph, added))
+          return false;
+        nodeRanges.push_back(node.range);
+      }
+      for (const Draft::Arrow &arrow : layer.arrows) {
+        std::vector<uint32_t> &list = graph.nodes[first + arrow.to].needs;
+        if (list.empty() || list.back() != first + arrow.from)
+          list.push_back(first + arrow.from); // Arrows to one node come sorted.
+      }
+      needs += layer.arrows.size() + 1;
+      exit = first + layer.exit;
+      if (!fits(total + graph.nodes.size() + needs, model.range))
         return false;
     }
+    total += graph.nodes.size() + needs;
+    graphs.graphs.push_back(std::move(graph));
+    ranges.push_back(std::move(nodeRanges));
     return true;
+  }
+
+  /// At `recv` and `send` a stage meets others, which it does once.
+  bool checkHook(const Draft::Node &node, const NodeGraph &graph,
+                 const GraphNode &added) {
+    StringRef name = graphs.names[node.name];
+    if ((name != hook::recv && name != hook::send) ||
+        (added.layer == GraphNode::noLayer && added.part == graph.kind))
+      return true;
+    diags.report<diag::HookInLayer>(node.range, name);
+    return false;
   }
 
   // ---- Patterns ----
@@ -469,10 +402,10 @@ private:
     std::vector<PatternNode> *part = &pattern.before;
     std::vector<SourceRange> *partRanges = &places.before;
     bool whole = walk(evaluator, item.body, [&](const ast::Stmt *stmt) {
-      if (auto *perLayer = dyn_cast<ast::PerLayerStmt>(stmt)) {
+      if (auto *each = dyn_cast<ast::NamedItem>(stmt)) {
         part = &pattern.after;
         partRanges = &places.after;
-        return walk(evaluator, perLayer->body, [&](const ast::Stmt *inner) {
+        return walk(evaluator, each->body, [&](const ast::Stmt *inner) {
           addPlace(*cast<ast::PlaceStmt>(inner), pattern.layer, places.layer,
                    places);
           return true;
@@ -548,7 +481,8 @@ private:
               name(*fault.needed));
   }
 
-  const Schedule &schedule;
+  const Section &model;
+  const Cut &cut;
   Evaluator &evaluator;
   Head &program;
   DiagnosticEngine &diags;
@@ -556,16 +490,16 @@ private:
   Words names, lanes;
   const uint64_t maxNodes;
   uint64_t total = 0; ///< Layers, nodes and arrows of the graphs so far.
-  llvm::StringMap<uint32_t> layerNumber;
   std::vector<Drafts> layers; ///< As declared.
-  std::map<StageParts, KindGraphs> made;
+  std::set<uint32_t> kinds;   ///< Those that have nodes.
+  std::map<std::vector<PlacedLayer>, KindGraphs> made;
   std::vector<std::vector<SourceRange>> ranges; ///< By graph and node.
 };
 
 } // namespace
 
-void sema::buildGraphs(const Schedule &schedule, const Limits &limits,
-                       Evaluator &evaluator, Head &program,
-                       DiagnosticEngine &diags) {
-  GraphBuilder(schedule, limits, evaluator, program, diags).run();
+void sema::buildGraphs(const Section &model, const Cut &cut,
+                       const Limits &limits, Evaluator &evaluator,
+                       Head &program, DiagnosticEngine &diags) {
+  GraphBuilder(model, cut, limits, evaluator, program, diags).run();
 }

@@ -1,13 +1,13 @@
-// Checks layers, stage graphs and patterns, their expressions apart.
+// Checks layers and patterns, their expressions apart.
 #include "GraphCheck.h"
 
 #include "Bodies.h"
+#include "Settings.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/IR/NodeGraphs.h"
 #include "ppcc/Support/Suggest.h"
 
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
@@ -15,8 +15,6 @@
 
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::ArrayRef;
-using llvm::cast;
 using llvm::dyn_cast;
 using llvm::StringRef;
 
@@ -24,39 +22,23 @@ namespace {
 
 class GraphChecker {
 public:
-  GraphChecker(const Schedule &schedule, const KindTable &kinds,
+  GraphChecker(const Section &model, const KindTable &kinds,
                DiagnosticEngine &diags)
-      : schedule(schedule), kinds(kinds), diags(diags) {}
+      : model(model), kinds(kinds), diags(diags) {}
 
   void run() {
-    for (const ast::LayerItem *layer : schedule.layers) {
-      auto [first, isNew] =
-          layerNames.try_emplace(layer->name.text, layer->name.range);
-      if (!isNew)
-        diags.report<diag::Redefined>(layer->name.range, layer->name.text)
-            .note(first->second, "first defined here");
-      body(layer->body, BodyOf::Layer);
-    }
-    if (!schedule.graph) {
-      if (const ast::Stmt *needs = firstInNeed())
-        diags.report<diag::MissingItem>(
-            needs->range,
-            fmt::format("schedule `{}`", schedule.decl->name.text),
-            "`stage graph`, which says what the layers of each stage are");
-      return;
-    }
-    body(schedule.graph->body, BodyOf::StageGraph);
-    for (const ast::PatternItem *item : schedule.patterns)
+    for (const ast::NamedItem *layer : model.layers)
+      body(layer->body, ofLayer[layer->names.front().text]);
+    for (const ast::NamedItem *layer : model.layers)
+      layerCosts(layer->body, ofLayer[layer->names.front().text]);
+    for (const auto &[name, nodes] : ofLayer)
+      for (const auto &[action, known] : nodes)
+        ofAll[action].insert(known.begin(), known.end());
+    for (const ast::PatternItem *item : model.patterns)
       pattern(*item);
-  }
-
-  /// The costs of nodes, when all names are known.
-  void costs() {
-    if (!schedule.model)
-      return;
-    for (const auto &[setting, slot] : schedule.model->settings)
+    for (const auto &[setting, slot] : model.settings)
       if (!setting->node.text.empty())
-        cost(*setting);
+        cost(*setting, ofAll);
   }
 
 private:
@@ -64,30 +46,34 @@ private:
   using NodeName = std::pair<StringRef, StringRef>;
   using NodeNames = std::map<StringRef, std::set<NodeName>>;
 
-  const ast::Stmt *firstInNeed() const {
-    if (!schedule.layers.empty())
-      return schedule.layers.front();
-    return schedule.patterns.empty() ? nullptr : schedule.patterns.front();
+  void body(ast::Body statements, NodeNames &names) {
+    for (const ast::Stmt *stmt : statements) {
+      if (auto *chain = dyn_cast<ast::ChainStmt>(stmt))
+        this->chain(*chain, names);
+      else if (!llvm::isa<ast::NamedItem>(stmt))
+        forEachBody(stmt, [&](ast::Body nested) { body(nested, names); });
+    }
   }
 
-  void body(ast::Body statements, BodyOf of) {
+  /// What a layer says of itself.
+  void layerCosts(ast::Body statements, NodeNames &names) {
     for (const ast::Stmt *stmt : statements) {
-      if (!holds(of, stmt->kind)) {
-        reportMisplaced(stmt, of, diags);
+      forEachBody(stmt, [&](ast::Body nested) { layerCosts(nested, names); });
+      if (auto *tensors = dyn_cast<ast::TensorsItem>(stmt);
+          tensors && (tensors->name.text != "gives" ||
+                      !tensors->stageVariable.text.empty()))
+        diags.report<diag::NotInLayer>(tensors->name.range);
+      auto *setting = dyn_cast<ast::SettingItem>(stmt);
+      if (!setting)
         continue;
-      }
-      BodyOf inner = of;
-      if (auto *chain = dyn_cast<ast::ChainStmt>(stmt))
-        this->chain(*chain, of);
-      else if (auto *use = dyn_cast<ast::UseLayerStmt>(stmt))
-        useLayer(use->name);
-      else if (auto *place = dyn_cast<ast::PlaceStmt>(stmt))
-        this->place(*place, of);
-      else if (llvm::isa<ast::PerLayerStmt>(stmt)) {
-        perLayer(stmt);
-        inner = BodyOf::LayersOfPattern;
-      }
-      forEachBody(stmt, [&](ast::Body nested) { body(nested, inner); });
+      auto found = findSetting(*setting, kinds);
+      if (!found ||
+          (found->what != Cost::Action && found->what != Cost::Node &&
+           found->what != Cost::Memory && found->what != Cost::StaticMemory) ||
+          !setting->pipe.text.empty() || !setting->over.text.empty())
+        diags.report<diag::NotInLayer>(setting->name.range);
+      else if (found->what == Cost::Node)
+        cost(*setting, names);
     }
   }
 
@@ -107,115 +93,118 @@ private:
     return false;
   }
 
-  void chain(const ast::ChainStmt &chain, BodyOf of) {
+  void chain(const ast::ChainStmt &chain, NodeNames &names) {
     if (!action(chain.action))
       return;
-    NodeNames &names = of == BodyOf::Layer ? ofLayers : ofStage;
     for (const ast::GraphLink &link : chain.links) {
-      if (link.isLayers) {
-        if (of == BodyOf::Layer)
-          diags.report<diag::NotInBody>(link.range, "per layer", nameOf(of));
-        StringRef direction = link.direction.text;
-        if (!direction.empty() && direction != "up" && direction != "down")
-          diags.report<diag::UnknownDirection>(link.direction.range, direction);
-        continue;
-      }
       if (!link.part.text.empty() && !action(link.part))
         continue;
       StringRef part =
           link.part.text.empty() ? chain.action.text : link.part.text;
       if ((link.name.text == hook::recv || link.name.text == hook::send) &&
-          (of == BodyOf::Layer || part != chain.action.text))
+          part != chain.action.text)
         diags.report<diag::HookInLayer>(link.range, link.name.text);
       names[chain.action.text].insert({part, link.name.text});
     }
-  }
-
-  void useLayer(const ast::Identifier &name) {
-    if (layerNames.count(name.text))
-      return;
-    auto names = [&] {
-      std::vector<StringRef> names;
-      for (const ast::LayerItem *layer : schedule.layers)
-        names.push_back(layer->name.text);
-      return names;
-    };
-    diags.report<diag::UnknownLayer>(name.range, name.text,
-                                     didYouMean(name.text, names));
   }
 
   // ---- Patterns ----
 
   void pattern(const ast::PatternItem &item) {
     current = &item;
-    layerBlock = nullptr;
+    each = nullptr;
     std::set<StringRef> seen;
     for (const ast::Identifier &name : item.actions)
       if (action(name) && !seen.insert(name.text).second)
         diags.report<diag::DuplicateItem>(name.range,
                                           fmt::format("`{}`", name.text));
-    body(item.body, BodyOf::Pattern);
+    places(item.body, ofAll, false);
   }
 
-  void perLayer(const ast::Stmt *stmt) {
-    if (layerBlock)
-      diags.report<diag::DuplicateItem>(stmt->range, "`per layer`")
-          .note(layerBlock->range, "the first is here");
-    layerBlock = stmt;
+  void places(ast::Body statements, const NodeNames &names, bool inEach) {
+    for (const ast::Stmt *stmt : statements) {
+      if (auto *place = dyn_cast<ast::PlaceStmt>(stmt))
+        this->place(*place, names, inEach);
+      else if (auto *named = dyn_cast<ast::NamedItem>(stmt))
+        eachOf(*named);
+      else
+        forEachBody(stmt, [&](ast::Body nested) {
+          places(nested, names, inEach);
+        });
+    }
   }
 
-  void place(const ast::PlaceStmt &stmt, BodyOf of) {
+  void eachOf(const ast::NamedItem &item) {
+    if (each)
+      diags.report<diag::DuplicateItem>(item.range, "`each`")
+          .note(each->range, "the first is here");
+    each = &item;
+    NodeNames names;
+    for (const ast::Identifier &name : item.names)
+      if (auto found = ofLayer.find(name.text); found == ofLayer.end())
+        unknownLayer(name);
+      else
+        for (const auto &[action, known] : found->second)
+          names[action].insert(known.begin(), known.end());
+    places(item.body, names, true);
+  }
+
+  void unknownLayer(const ast::Identifier &name) {
+    std::vector<StringRef> names;
+    for (const ast::NamedItem *layer : model.layers)
+      names.push_back(layer->names.front().text);
+    diags.report<diag::UnknownLayer>(name.range, name.text,
+                                     didYouMean(name.text, names));
+  }
+
+  void place(const ast::PlaceStmt &stmt, const NodeNames &names, bool inEach) {
     bool isLast = !stmt.modifier.text.empty();
-    if (isLast && (stmt.modifier.text != "last" ||
-                   of == BodyOf::LayersOfPattern || !layerBlock)) {
-      diags.report<diag::NotInBody>(stmt.modifier.range, stmt.modifier.text,
-                                    of == BodyOf::LayersOfPattern || layerBlock
-                                        ? nameOf(of)
-                                        : "front of `per layer`");
+    if (isLast && (stmt.modifier.text != "last" || inEach || !each)) {
+      diags.report<diag::NotInBody>(
+          stmt.modifier.range, stmt.modifier.text,
+          inEach ? nameOf(BodyOf::Each)
+                 : each ? nameOf(BodyOf::Pattern) : "front of `each`");
       return;
     }
     if (!action(stmt.part))
       return;
-    bool inLayer = isLast || of == BodyOf::LayersOfPattern;
-    NodeNames &names = inLayer ? ofLayers : ofStage;
     NodeName wanted{stmt.part.text, stmt.name.text};
     std::vector<StringRef> owners;
     for (const ast::Identifier &action : current->actions)
-      if (names[action.text].count(wanted) &&
+      if (auto known = names.find(action.text);
+          known != names.end() && known->second.count(wanted) &&
           !llvm::is_contained(owners, action.text))
         owners.push_back(action.text);
     SourceRange range(stmt.part.range.begin, stmt.name.range.end);
     if (owners.empty())
-      diags.report<diag::UnknownNode>(
-          range, inLayer ? "layer" : "stage graph", wanted.first, wanted.second,
-          actionNames(), suggestion(wanted, {&names}));
+      diags.report<diag::UnknownNode>(range, "layer", wanted.first,
+                                      wanted.second, actionNames(),
+                                      suggestion(wanted, names));
     else if (owners.size() > 1)
       diags.report<diag::AmbiguousNode>(range, owners[0], owners[1],
                                         wanted.first, wanted.second);
   }
 
   /// A cost is of the nodes of that name in all actions.
-  void cost(const ast::SettingItem &setting) {
+  void cost(const ast::SettingItem &setting, const NodeNames &names) {
     NodeName wanted{setting.subject.text, setting.node.text};
-    for (const NodeNames *names : {&ofLayers, &ofStage})
-      for (const auto &[action, known] : *names)
-        if (known.count(wanted))
-          return;
+    for (const auto &[action, known] : names)
+      if (known.count(wanted))
+        return;
     diags.report<diag::UnknownNode>(
         SourceRange(setting.subject.range.begin, setting.node.range.end),
-        "layer or stage graph", wanted.first, wanted.second, "any action",
-        suggestion(wanted, {&ofLayers, &ofStage}));
+        "layer", wanted.first, wanted.second, "any action",
+        suggestion(wanted, names));
   }
 
   /// `; did you mean ...`, of the nodes of the same part.
   static std::string suggestion(const NodeName &wanted,
-                                ArrayRef<const NodeNames *> tables) {
+                                const NodeNames &names) {
     std::vector<StringRef> others;
-    for (const NodeNames *names : tables)
-      for (const auto &[action, known] : *names)
-        for (const NodeName &node : known)
-          if (node.first == wanted.first)
-            others.push_back(node.second);
+    for (const auto &[action, known] : names)
+      for (const NodeName &node : known)
+        if (node.first == wanted.first)
+          others.push_back(node.second);
     return didYouMean(wanted.second, others);
   }
 
@@ -227,20 +216,18 @@ private:
     return text;
   }
 
-  const Schedule &schedule;
+  const Section &model;
   const KindTable &kinds;
   DiagnosticEngine &diags;
-  llvm::DenseMap<StringRef, SourceRange> layerNames;
-  NodeNames ofLayers, ofStage; ///< By action.
+  std::map<StringRef, NodeNames> ofLayer;
+  NodeNames ofAll;
   const ast::PatternItem *current = nullptr;
-  const ast::Stmt *layerBlock = nullptr; ///< Of the current pattern.
+  const ast::NamedItem *each = nullptr; ///< Of the current pattern.
 };
 
 } // namespace
 
-void sema::checkGraphs(const Schedule &schedule, const KindTable &kinds,
+void sema::checkGraphs(const Section &model, const KindTable &kinds,
                        DiagnosticEngine &diags) {
-  GraphChecker checker(schedule, kinds, diags);
-  checker.run();
-  checker.costs();
+  GraphChecker(model, kinds, diags).run();
 }

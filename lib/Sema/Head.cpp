@@ -199,8 +199,8 @@ private:
       if (expr && (GlobalNames(module, expr, true).anyOf(unknown) ||
                    GlobalNames(module, expr, true).anyOf(outside)))
         return;
-    const ast::Expr *otherwise = param.decl->defaultValue;
-    if (!isGiven && GlobalNames(module, otherwise, true).anyOf(outside)) {
+    const ast::Expr *from = isGiven ? arg : param.decl->defaultValue;
+    if (from && GlobalNames(module, from, true).anyOf(outside)) {
       outside.set(slot);
       return;
     }
@@ -271,11 +271,11 @@ private:
   std::string describe(const ast::NameExpr *name) {
     Value value = evaluator.eval(name);
     Type type = evaluator.type(name);
-    if (type != Type::Pipe)
+    if (type != Type::Pipe && type != Type::Part)
       return text(type, value, evaluator);
     size_t i = value.i, pipes = schedule->pipes.size();
     return i < pipes ? schedule->pipes[i].name.str()
-                     : schedule->modules[i - pipes].item->name.text.str();
+                     : schedule->parts[i - pipes].name.text.str();
   }
 
   const Declaration &declaration;
@@ -373,6 +373,8 @@ bool sema::isInRange(const ast::Parameter &param, Type type, Value value,
                     (param.end ? param.end : param.least)->range.end};
   if (place.range.begin != param.name.range.begin)
     builder.note(range, "its range is here");
+  if (param.end)
+    builder.note({}, "a range does not hold its end");
   return false;
 }
 

@@ -16,9 +16,10 @@ void sema::checkParameters(llvm::ArrayRef<ast::Parameter> params,
       exprs.diags.report<diag::ExpectedToken>(
           param.name.range,
           "a type behind the name of a parameter, like `: int`");
-    else if (elementType(declared) == Type::Pipe)
+    else if (elementType(declared) == Type::Pipe || declared == Type::Part)
       exprs.diags.report<diag::TypeMismatch>(param.type.range, "a parameter",
-                                             "int, bool, float or int[]", "pipe");
+                                             "int, bool, float or int[]",
+                                             typeName(declared));
     exprs.checkBounds(param, declared);
     declaration.params.push_back({&param, declared});
     exprs.names.defineGlobal(param.name, declared);

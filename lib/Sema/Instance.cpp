@@ -3,7 +3,9 @@
 
 #include "EdgeTensors.h"
 #include "GraphBuilder.h"
+#include "Layers.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
+#include "ppcc/Basic/Diagnostics/Sema.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -13,17 +15,20 @@ using llvm::ArrayRef;
 using llvm::StringRef;
 
 /// The layout given from outside, or the model's; gives its place.
-static Place takeLayout(const Section *model,
-                        const std::vector<std::string> *given,
-                        Evaluator &evaluator, Head &program) {
+static Place takeLayout(const Section *model, const LayoutChoice &given,
+                        Evaluator &evaluator, Head &program,
+                        DiagnosticEngine &diags) {
   Place place;
-  if (model && model->layout) {
+  if (given.isByCost && (!model || model->layers.empty()))
+    diags.report<diag::MissingItem>(Place("--layout"), "the model",
+                                    "layers that could be cut");
+  if (model && model->layout && !given.isByCost) {
     place = model->layout->text.range;
     for (StringRef stage : model->layout->stages)
       program.stageLayers.push_back(stage.str());
   }
-  if (given) {
-    program.stageLayers = *given;
+  if (!given.stages.empty()) {
+    program.stageLayers = given.stages;
     place = Place("--layout");
   }
   if (!program.stageLayers.empty())
@@ -58,6 +63,29 @@ std::vector<Owner> sema::ownersOf(const Selection &selection) {
     if (section)
       owners.push_back({section->word(), section});
   return owners;
+}
+
+/// What the parts that the schedule names stand for: those of the model that
+/// have the same names.
+static void addParts(const Schedule &schedule, const Section &model,
+                     const std::optional<Cut> &cut, Instance &instance,
+                     DiagnosticEngine &diags) {
+  for (auto [i, wanted] : llvm::enumerate(schedule.parts)) {
+    auto found = llvm::find_if(model.parts, [&](const PartDecl &part) {
+      return part.name.text == wanted.name.text;
+    });
+    if (found == model.parts.end() || !cut) {
+      diags.report<diag::ModelLacksPart>(wanted.name.range, model.name,
+                                         wanted.name.text);
+      return;
+    }
+    size_t part = found - model.parts.begin();
+    for (PipeId pipe : instance.program.pipeIds()) {
+      const std::vector<uint32_t> &first = cut->of(pipe).firstStage;
+      instance.parts[schedule.pipes.size() + i].stages.push_back(
+          {pipe, first[part], first[part + 1]});
+    }
+  }
 }
 
 namespace {
@@ -134,7 +162,7 @@ static void assignRanks(const Schedule &schedule, Evaluator &evaluator,
 
 std::optional<Instance>
 sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
-                  const std::vector<std::string> *layout, const Limits &limits,
+                  const LayoutChoice &layout, const Limits &limits,
                   Evaluator &evaluator, DiagnosticEngine &diags) {
   const Schedule &schedule = *selection.schedule;
   const Module &module = evaluator.checkedModule();
@@ -143,17 +171,17 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
   Head &program = instance.program;
   program.name = schedule.decl->name.text.str();
   program.kinds = module.kinds;
-  Place layoutPlace = takeLayout(selection.model, layout, evaluator, program);
+  size_t before = diags.errorCount();
+  Place layoutPlace = takeLayout(selection.model, layout, evaluator, program, diags);
   evaluator.globals.assign(schedule.numGlobals, Value{.i = 0});
-  // Values of type `pipe` are numbers: the pipes, then the modules.
+  // Values of type `pipe` and `part` are numbers: the pipes, then the parts.
   int64_t next = 0;
   for (uint32_t slot : schedule.pipeSlots)
     evaluator.globals[slot] = {.i = next++};
   next = schedule.pipes.size();
-  for (const ModuleDecl &decl : schedule.modules)
-    evaluator.globals[decl.slot] = {.i = next++};
+  for (const PartName &part : schedule.parts)
+    evaluator.globals[part.slot] = {.i = next++};
 
-  size_t before = diags.errorCount();
   auto isGood = [&] { return diags.errorCount() == before; };
   // What stands in files and in the head evaluates here.
   size_t frame =
@@ -170,16 +198,25 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
   auto evaluate = [&](const Section &section, const GivenValues &values) {
     SectionScope scope(section, evaluator);
     evaluateHead(section, nullptr, values, evaluator, program, diags);
+    std::optional<Cut> cut;
+    if (isGood())
+      cut = cutModel(section, layout, limits, evaluator, program, diags);
+    if (isGood() && cut)
+      addLayers(section, *cut, program, diags);
+    if (isGood() && cut && !evaluator.layers && !program.stageLayers.empty())
+      evaluator.layers.emplace(program.stageLayers);
     if (isGood())
       evaluateCosts(section, limits, evaluator, program, diags);
     if (isGood())
-      addTensors(section, evaluator, program, diags);
+      addTensors(section, cut ? &*cut : nullptr, evaluator, program, diags);
+    if (isGood() && cut)
+      buildGraphs(section, *cut, limits, evaluator, program, diags);
+    if (isGood() && section.isModel())
+      addParts(schedule, section, cut, instance, diags);
   };
   for (size_t i = 1; i != owners.size(); ++i)
     if (isGood())
       evaluate(*static_cast<const Section *>(owners[i].declaration), given[i]);
-  if (isGood() && schedule.graph)
-    buildGraphs(schedule, limits, evaluator, program, diags);
   if (isGood())
     for (ArrayRef<Application> list :
          {ArrayRef(schedule.rules), ArrayRef(module.applications)})
@@ -192,11 +229,11 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
   return instance;
 }
 
-ArrayRef<ast::Identifier> sema::commSetting(const Schedule &schedule,
+ArrayRef<ast::Entry> sema::commSetting(const Schedule &schedule,
                                             StringRef name) {
   if (schedule.comm)
     for (const ast::WordsItem *setting : schedule.comm->settings)
       if (setting->name.text == name)
-        return setting->values;
+        return setting->entries;
   return {};
 }

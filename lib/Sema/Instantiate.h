@@ -27,15 +27,22 @@ bool isInRange(const ast::Parameter &param, Type type, Value value,
                const Place &place, Evaluator &evaluator,
                DiagnosticEngine &diags);
 
-/// Evaluates the pipes and the modules: where stages are, their edges, their
+/// Evaluates the pipes: where stages are, their edges, their
 /// microbatches. `layout` is where the layout is given.
 void evaluatePipes(const Schedule &schedule, const Place &layout,
                    const Limits &limits, Evaluator &evaluator,
                    Instance &instance, DiagnosticEngine &diags);
 
+/// Puts added edges and those left out in order, each once.
+void sortEdges(Pipe &pipe);
+
 /// Evaluates the costs that declarations of actions tell.
 void evaluateDeclaredCosts(Evaluator &evaluator, Head &program,
                            DiagnosticEngine &diags);
+
+/// The value of a setting; 0, and a report, when it is none.
+int64_t evaluateCost(const ast::SettingItem &setting, Evaluator &evaluator,
+                     Head &program, DiagnosticEngine &diags);
 
 /// Evaluates the costs of a model or a cluster.
 void evaluateCosts(const Section &section, const Limits &limits,

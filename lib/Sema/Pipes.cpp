@@ -6,8 +6,6 @@
 #include "ppcc/IR/Program.h"
 #include "ppcc/Sema/Walk.h"
 
-#include "ppcc/IR/Program.h"
-
 #include "llvm/ADT/STLExtras.h"
 
 using namespace ppcc;
@@ -92,10 +90,7 @@ private:
         return !evaluator.failed();
       });
     }
-    llvm::sort(pipe.skipEdges);
-    pipe.skipEdges.erase(llvm::unique(pipe.skipEdges), pipe.skipEdges.end());
-    llvm::sort(pipe.gaps);
-    pipe.gaps.erase(llvm::unique(pipe.gaps), pipe.gaps.end());
+    sortEdges(pipe);
     checkGaps(pipe);
     evaluator.popFrame(previous);
     program.pipes.push_back(std::move(pipe));
@@ -110,23 +105,16 @@ private:
     return evaluator.evalInRange(expr, what, low, high);
   }
 
-  /// What values of type `pipe` stand for.
+  /// What values of type `pipe` stand for; those of type `part` come later.
   void parts() {
     auto add = [&](size_t i) {
       const Pipe &pipe = program.pipes[std::min(i, program.pipes.size() - 1)];
-      instance.parts.push_back({pipe.name, PipeId(i), 0, pipe.numStages()});
+      instance.parts.push_back({pipe.name, {{PipeId(i), 0, pipe.numStages()}}});
     };
     for (size_t decl = 0; decl != schedule.pipes.size(); ++decl)
       add(firstPipe[decl]);
-    for (const ModuleDecl &module : schedule.modules) {
-      uint32_t pipe = static_cast<uint32_t>(firstPipe[module.pipe]);
-      int64_t stages = program.pipes[pipe].numStages(),
-              from = inRange(module.item->from, "a stage", 0, stages),
-              to = inRange(module.item->to, "a stage", from, stages);
-      instance.parts.push_back({module.item->name.text.str(), PipeId(pipe),
-                                static_cast<uint32_t>(from),
-                                static_cast<uint32_t>(to)});
-    }
+    for (const PartName &part : schedule.parts)
+      instance.parts.push_back({part.name.text.str(), {}});
     // The pipes of loops have numbers behind those of all that has a name.
     for (auto [decl, slot] : llvm::enumerate(schedule.pipeSlots)) {
       if (!schedule.pipes[decl].loop)
@@ -320,6 +308,13 @@ private:
 };
 
 } // namespace
+
+void sema::sortEdges(Pipe &pipe) {
+  llvm::sort(pipe.skipEdges);
+  pipe.skipEdges.erase(llvm::unique(pipe.skipEdges), pipe.skipEdges.end());
+  llvm::sort(pipe.gaps);
+  pipe.gaps.erase(llvm::unique(pipe.gaps), pipe.gaps.end());
+}
 
 void sema::evaluatePipes(const Schedule &schedule, const Place &layout,
                          const Limits &limits, Evaluator &evaluator,

@@ -1,5 +1,6 @@
 #include "PlacementCheck.h"
 
+#include "HeadCheck.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/Support/Suggest.h"
 
@@ -11,22 +12,16 @@ void sema::checkPlacement(const ast::PlacementDeclItem *item,
                           ExprChecker &exprs) {
   Placement result;
   result.item = item;
-  auto once = [&](const auto *&place, const auto *found, llvm::StringRef what) {
-    if (place)
-      exprs.diags.report<diag::DuplicateItem>(found->range, what)
-          .note(place->range, "the first is here");
-    place = found;
-  };
   {
     Names::FrameScope frame(exprs.names, {Space::Placement, item->name});
     result.params = exprs.parameters(item->params, ExprChecker::With::Range);
     for (const ast::Stmt *stmt : item->body)
       if (auto *stages = dyn_cast<ast::StagesItem>(stmt)) {
-        once(result.stages, stages, "`stages`");
+        once(result.stages, stages, "`stages`", exprs.diags);
         exprs.expect(stages->count, Type::Int, "the number of stages");
       } else {
         auto *map = llvm::cast<ast::StageMapItem>(stmt);
-        once(result.stageMap, map, "`stage ... on rank`");
+        once(result.stageMap, map, "`stage ... on rank`", exprs.diags);
         Names::Scope scope(exprs.names);
         result.stageSlot = exprs.names.defineLocal(map->variable, Type::Int);
         exprs.expect(map->rank, Type::Int, "a rank");

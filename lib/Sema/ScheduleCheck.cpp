@@ -1,7 +1,6 @@
 #include "ScheduleCheck.h"
 
 #include "BodyCheck.h"
-#include "GraphCheck.h"
 #include "HeadCheck.h"
 #include "PlacementCheck.h"
 #include "RuleCheck.h"
@@ -76,8 +75,6 @@ public:
       once(decl.slices, cast<ast::SlicesItem>(item), "`slices`", diags);
       return exprs.expect(cast<ast::SlicesItem>(item)->count, Type::Int,
                           "the number of slices");
-    case StmtKind::Module:
-      return moduleItem(cast<ast::ModuleItem>(item));
     case StmtKind::StageMap: {
       auto *i = cast<ast::StageMapItem>(item);
       once(decl.stageMap, i, "`stage ... on rank`", diags);
@@ -117,21 +114,8 @@ private:
     decl.range = item->name.range;
     decl.loop = loop;
     for (const ast::Stmt *child : item->items)
-      if (loop && llvm::isa<ast::ModuleItem>(child))
-        diags.report<diag::NotInBody>(child->range, "module",
-                                      nameOf(BodyOf::Pipes));
-      else
-        this->item(child, decl, BodyOf::Pipe);
+      this->item(child, decl, BodyOf::Pipe);
     schedule.pipes.push_back(std::move(decl));
-  }
-
-  void moduleItem(const ast::ModuleItem *item) {
-    for (const ast::Expr *end : {item->from, item->to})
-      exprs.expect(end, Type::Int, "a stage");
-    // Of the pipe that is entered next.
-    schedule.modules.push_back({item,
-                                static_cast<uint32_t>(schedule.pipes.size()),
-                                names.defineGlobal(item->name, Type::Pipe)});
   }
 
   Schedule &schedule;
@@ -177,10 +161,6 @@ public:
     }
     schedule.headerLocals =
         std::max(schedule.headerLocals, names.frame.numLocals);
-    if (schedule.layers.empty() && !schedule.graph && schedule.patterns.empty())
-      inheritGraphs();
-    else
-      checkGraphs(schedule, module.kinds, diags);
     inheritSections();
     if (used && (mainItem || schedule.pipes.size() != used->pipes.size()))
       diags.report<diag::DuplicateItem>(
@@ -235,23 +215,6 @@ private:
       if (once(schedule.comm, cast<ast::CommItem>(item), "`comm`"))
         checkComm(*schedule.comm, words, diags);
       return true;
-    case StmtKind::Layer:
-      schedule.layers.push_back(cast<ast::LayerItem>(item));
-      checkBody(schedule.layers.back()->body, BodyOf::Layer, exprs);
-      return true;
-    case StmtKind::StageGraph:
-      if (once(schedule.graph, cast<ast::StageGraphItem>(item),
-               "`stage graph`")) {
-        Names::Scope scope(names);
-        schedule.graphSlot =
-            names.defineLocal(schedule.graph->variable, Type::Int);
-        checkBody(schedule.graph->body, BodyOf::StageGraph, exprs);
-      }
-      return true;
-    case StmtKind::Pattern:
-      schedule.patterns.push_back(cast<ast::PatternItem>(item));
-      checkBody(schedule.patterns.back()->body, BodyOf::Pattern, exprs);
-      return true;
     case StmtKind::Insert:
       schedule.rules.push_back(checkInsert(cast<ast::InsertItem>(item), exprs));
       return true;
@@ -274,8 +237,14 @@ private:
   bool section(const ast::Stmt *item, std::optional<Section> &place) {
     const ast::Stmt *first = place ? place->item : nullptr;
     Section section = checkSection(item, &schedule, words, exprs);
-    if (once(first, item, fmt::format("`{}`", section.word())))
+    bool isNew = once(first, item, fmt::format("`{}`", section.word()));
+    if (isNew)
       place = std::move(section);
+    if (isNew && place->isModel())
+      for (const PartDecl &part : place->parts)
+        if (!part.name.text.empty())
+          schedule.parts.push_back(
+              {part.name, names.defineGlobal(part.name, Type::Part)});
     return true;
   }
 
@@ -316,7 +285,7 @@ private:
     add(schedule.rules, used->rules);
     schedule.pipes = used->pipes;
     schedule.pipeSlots = used->pipeSlots;
-    schedule.modules = used->modules;
+    schedule.parts = used->parts;
     schedule.onRank = used->onRank;
     schedule.onRanks = used->onRanks;
     schedule.numLocals = used->numLocals;
@@ -328,14 +297,6 @@ private:
         backward = condition;
   }
 
-  void inheritGraphs() {
-    if (!used)
-      return;
-    schedule.layers = used->layers;
-    schedule.graph = used->graph;
-    schedule.graphSlot = used->graphSlot;
-    schedule.patterns = used->patterns;
-  }
   /// What the schedule does not say itself.
   void inheritSections() {
     if (!used)

@@ -1,10 +1,12 @@
 #include "SectionCheck.h"
 
 #include "BodyCheck.h"
+#include "GraphCheck.h"
 #include "HeadCheck.h"
 #include "Settings.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
+#include "ppcc/Basic/Diagnostics/Syntax.h"
 #include "ppcc/IR/Tensors.h"
 #include "ppcc/Support/Suggest.h"
 
@@ -49,6 +51,7 @@ public:
     checkParameters(item->params, section, exprs);
     for (const ast::Stmt *inner : item->items)
       this->item(inner);
+    finishModel();
     section.numLocals = names.frame.numLocals;
     section.numGlobals = names.numGlobals;
     if (!within)
@@ -59,9 +62,15 @@ public:
 private:
   void item(const ast::Stmt *item) {
     using ast::StmtKind;
+    BodyOf of = section.isModel() ? BodyOf::Model : BodyOf::Cluster;
+    if (!holds(of, item->kind))
+      return reportMisplaced(item, of, diags);
     if (checkHeadItem(item, section, exprs))
       return;
     switch (item->kind) {
+    case StmtKind::Pattern:
+      section.patterns.push_back(cast<ast::PatternItem>(item));
+      return checkBody(section.patterns.back()->body, BodyOf::Pattern, exprs);
     case StmtKind::Setting:
       return setting(cast<ast::SettingItem>(item));
     case StmtKind::Tensors:
@@ -181,54 +190,184 @@ private:
 
   void tensors(const ast::TensorsItem *clause) {
     static constexpr StringRef known[] = {"output", "input"};
-    isItem(clause->name, section.isModel() ? ArrayRef(known) : std::nullopt);
+    if (section.isModel() && clause->stageVariable.text.empty()) {
+      diags.report<diag::TensorsOf>(clause->name.range, clause->name.text);
+      return;
+    }
+    if (!isItem(clause->name, section.isModel() ? ArrayRef(known)
+                                                : ArrayRef<StringRef>()))
+      return;
     pipeName(clause->pipe);
     for (const ast::Expr *end : {clause->from, clause->to})
       if (end)
         exprs.expect(end, Type::Int, "a stage");
     Names::Scope scope(names);
     uint32_t slot = names.defineLocal(clause->stageVariable, Type::Int);
-    llvm::StringMap<SourceRange> seen;
-    for (const ast::TensorDecl &tensor : clause->tensors) {
-      auto [first, isNew] =
-          seen.try_emplace(tensor.name.text, tensor.name.range);
-      if (!isNew)
-        names.redefined(tensor.name, first->second);
-      if (!findElementType(tensor.type.text))
-        diags.report<diag::UnknownElementType>(
-            tensor.type.range, tensor.type.text,
-            didYouMean(tensor.type.text, elementTypeNames()));
-      for (const ast::Expr *dim : tensor.dims)
-        if (dim)
-          exprs.expect(dim, Type::Int, "a size");
-    }
+    checkTensors(*clause, exprs);
     section.tensors.push_back({clause, slot});
   }
 
   void text(const ast::TextItem *item) {
     static constexpr StringRef known[] = {"layout"};
-    if (isItem(item->name, section.isModel() ? ArrayRef(known) : std::nullopt))
+    if (isItem(item->name, section.isModel() ? ArrayRef(known)
+                                             : ArrayRef<StringRef>()))
       once(section.layout, item, "`layout`", diags);
+  }
+
+  void wordsOf(const ast::WordsItem *item) {
+    static constexpr StringRef ofModel[] = {"layers"},
+                                          ofCluster[] = {"transport"};
+    if (!isItem(item->name,
+                section.isModel() ? ArrayRef(ofModel) : ArrayRef(ofCluster)))
+      return;
+    if (!section.isModel())
+      return transport(item);
+    settings.once("layers", item->name.range);
+    sequences.push_back({item, section.parts.size()});
+    section.parts.push_back({{}, item->range, nullptr, {}, {}, false, {}, {}, {}});
+  }
+
+  void named(const ast::NamedItem *item) {
+    static constexpr StringRef ofModel[] = {"layer", "part"},
+                                          ofCluster[] = {"link"};
+    if (!isItem(item->what,
+                section.isModel() ? ArrayRef(ofModel) : ArrayRef(ofCluster)))
+      return;
+    if (item->what.text == "link")
+      return link(item);
+    if (item->names.size() != 1)
+      diags.report<diag::WrongArgumentCount>(
+          item->what.range, item->what.text, "1 name",
+          fmt::format("{} are", item->names.size()));
+    item->what.text == "layer" ? layer(item) : part(item);
+  }
+
+  /// Reports a name that its kind of things has already.
+  template <class List, class NameOf>
+  void isNew(const ast::Identifier &name, const List &list, NameOf nameOf) {
+    for (const auto &other : list)
+      if (nameOf(other).text == name.text)
+        return names.redefined(name, nameOf(other).range);
+  }
+
+  void layer(const ast::NamedItem *item) {
+    isNew(item->names.front(), section.layers,
+          [](auto *other) { return other->names.front(); });
+    section.layers.push_back(item);
+    checkBody(item->body, BodyOf::Layer, exprs);
+  }
+
+  void part(const ast::NamedItem *item) {
+    if (!within) // Else it is a name of the schedule.
+      isNew(item->names.front(), section.parts,
+            [](const PartDecl &other) { return other.name; });
+    PartDecl part{item->names.front(), item->range, nullptr, {}, {}, false,
+                  {}, {}, {}};
+    static constexpr StringRef known[] = {"layers", "reads"};
+    SettingNames inner("part", diags);
+    for (const ast::Stmt *stmt : item->body) {
+      if (auto *stages = llvm::dyn_cast<ast::StagesItem>(stmt)) {
+        once(part.stages, stages, "`stages`", diags);
+        exprs.expect(stages->count, Type::Int, "the number of stages");
+      } else if (!holds(BodyOf::Part, stmt->kind)) {
+        reportMisplaced(stmt, BodyOf::Part, diags);
+      } else if (auto *words = cast<ast::WordsItem>(stmt);
+                 inner.find(known, words->name)) {
+        inner.once(words->name.text, words->name.range);
+        if (words->name.text == "reads")
+          reads(*words, part);
+        else
+          sequences.push_back({words, section.parts.size()});
+      }
+    }
+    section.parts.push_back(std::move(part));
+  }
+
+  void reads(const ast::WordsItem &item, PartDecl &part) {
+    plainWords(item);
+    std::vector<StringRef> known;
+    for (const PartDecl &other : section.parts)
+      known.push_back(other.name.text);
+    for (const ast::Entry &entry : item.entries)
+      if (auto found = llvm::find(known, entry.text.text);
+          found != known.end())
+        part.reads.push_back(found - known.begin());
+      else
+        diags.report<diag::UnknownPart>(entry.text.range, entry.text.text,
+                                        didYouMean(entry.text.text, known));
+  }
+
+  /// Reports counts and tails where there are none.
+  void plainWords(const ast::WordsItem &item) {
+    for (const ast::Entry &entry : item.entries)
+      if (entry.count)
+        diags.report<diag::ExpectedToken>(entry.count->range, "`,` or `;`");
+    for (const ast::Tail &tail : item.tails)
+      diags.report<diag::ExpectedToken>(tail.word.range, "`,` or `;`");
+  }
+
+  std::optional<uint32_t> layerCalled(const ast::Identifier &name) {
+    std::vector<StringRef> known;
+    for (const ast::NamedItem *layer : section.layers)
+      known.push_back(layer->names.front().text);
+    auto found = llvm::find(known, name.text);
+    if (found != known.end())
+      return found - known.begin();
+    diags.report<diag::UnknownLayer>(name.range, name.text,
+                                     didYouMean(name.text, known));
+    return std::nullopt;
+  }
+
+  void sequence(const ast::WordsItem &item, PartDecl &part) {
+    for (const ast::Entry &entry : item.entries) {
+      if (entry.count)
+        exprs.expect(entry.count, Type::Int, "a number of layers");
+      if (auto layer = layerCalled(entry.text))
+        part.runs.push_back({*layer, entry.text.range, entry.count});
+    }
+    for (const ast::Tail &tail : item.tails) {
+      ArrayRef<ast::Identifier> names = tail.names;
+      if (tail.word.text == "by" && names.front().text == "cost" &&
+          names.size() == 1) {
+        part.isByCost = true;
+      } else if (tail.word.text == "by") {
+        for (const ast::Identifier &name : names)
+          if (auto layer = layerCalled(name))
+            part.counted.push_back(*layer);
+      } else if (tail.word.text == "between" && names.size() == 2) {
+        part.leave = layerCalled(names[0]);
+        part.enter = layerCalled(names[1]);
+      } else {
+        diags.report<diag::BadTail>(tail.word.range, tail.word.text);
+      }
+    }
+  }
+
+  /// What needs all layers.
+  void finishModel() {
+    for (auto [item, part] : sequences)
+      sequence(*item, section.parts[part]);
+    auto isNamed = [](const PartDecl &part) { return !part.name.text.empty(); };
+    if (section.parts.size() > 1 && !llvm::all_of(section.parts, isNamed))
+      diags.report<diag::DuplicateItem>(
+          llvm::find_if_not(section.parts, isNamed)->range,
+          "`layers`, beside those of parts");
+    checkGraphs(section, exprs.module.kinds, diags);
   }
 
   // ---- Clusters ----
 
-  void wordsOf(const ast::WordsItem *item) {
-    static constexpr StringRef known[] = {"transport"};
-    if (!isItem(item->name, section.isModel() ? std::nullopt : ArrayRef(known)))
-      return;
+  void transport(const ast::WordsItem *item) {
     once(section.transport, item, "`transport`", diags);
-    for (const ast::Identifier &value : item->values)
-      if (!words.isTransport || !words.isTransport(value.text))
+    plainWords(*item);
+    for (const ast::Entry &entry : item->entries)
+      if (!words.isTransport || !words.isTransport(entry.text.text))
         diags.report<diag::BadSettingValue>(
-            value.range, item->name.text, value.text,
-            didYouMean(value.text, words.transports));
+            entry.text.range, item->name.text, entry.text.text,
+            didYouMean(entry.text.text, words.transports));
   }
 
-  void named(const ast::NamedItem *item) {
-    static constexpr StringRef known[] = {"link"};
-    if (!isItem(item->what, section.isModel() ? std::nullopt : ArrayRef(known)))
-      return;
+  void link(const ast::NamedItem *item) {
     if (item->names.size() != 2)
       diags.report<diag::WrongArgumentCount>(
           item->what.range, "link", "two ranks, as in `link a, b { ... }`",
@@ -272,9 +411,28 @@ private:
   SettingNames settings;
   Section section;
   std::vector<StringRef> costs; ///< Items of costs that it says.
+  /// `layers`, and the part that it belongs to.
+  std::vector<std::pair<const ast::WordsItem *, size_t>> sequences;
 };
 
 } // namespace
+
+void sema::checkTensors(const ast::TensorsItem &clause, ExprChecker &exprs) {
+  DiagnosticEngine &diags = exprs.diags;
+  llvm::StringMap<SourceRange> seen;
+  for (const ast::TensorDecl &tensor : clause.tensors) {
+    auto [first, isNew] = seen.try_emplace(tensor.name.text, tensor.name.range);
+    if (!isNew)
+      exprs.names.redefined(tensor.name, first->second);
+    if (!findElementType(tensor.type.text))
+      diags.report<diag::UnknownElementType>(
+          tensor.type.range, tensor.type.text,
+          didYouMean(tensor.type.text, elementTypeNames()));
+    for (const ast::Expr *dim : tensor.dims)
+      if (dim)
+        exprs.expect(dim, Type::Int, "a size");
+  }
+}
 
 std::optional<CostSetting> sema::findSetting(const ast::SettingItem &setting,
                                              const KindTable &kinds) {
@@ -282,8 +440,12 @@ std::optional<CostSetting> sema::findSetting(const ast::SettingItem &setting,
   if (!setting.node.text.empty())
     subject += "." + setting.node.text.str();
   auto found = findCost(setting.name.text, subject, kinds);
-  return found || !subject.empty() ? std::move(found)
-                                   : findCost(setting.name.text, "all", kinds);
+  if (!found && subject.empty())
+    found = findCost(setting.name.text, "all", kinds);
+  // Options still take `memory.limit`; here it is a setting of its own.
+  if (found && rowOf(found->what).item != setting.name.text)
+    return std::nullopt;
+  return found;
 }
 
 Section sema::checkSection(const ast::Stmt *item, const Schedule *within,

@@ -11,4 +11,7 @@ namespace ppcc::sema {
 Section checkSection(const ast::Stmt *item, const Schedule *within,
                      const CommWords &words, ExprChecker &exprs);
 
+/// Checks the tensors of a clause, apart from its stages.
+void checkTensors(const ast::TensorsItem &clause, ExprChecker &exprs);
+
 } // namespace ppcc::sema

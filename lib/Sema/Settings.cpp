@@ -2,6 +2,7 @@
 #include "Settings.h"
 
 #include "ppcc/Basic/Diagnostics/Sema.h"
+#include "ppcc/Basic/Diagnostics/Syntax.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -75,11 +76,16 @@ void sema::checkComm(const ast::CommItem &item, const CommWords &words,
       continue;
     CommValue takes = commValues[*row];
     names.once(setting.name.text, setting.name.range);
-    if (setting.values.size() > 1)
+    if (setting.entries.size() > 1)
       diags.report<diag::WrongArgumentCount>(
           setting.name.range, setting.name.text, "1 value",
-          fmt::format("{} are", setting.values.size()));
-    for (const ast::Identifier &value : setting.values)
-      checkValue(setting, value, takes, words, diags);
+          fmt::format("{} are", setting.entries.size()));
+    for (const ast::Entry &entry : setting.entries) {
+      if (entry.count)
+        diags.report<diag::ExpectedToken>(entry.count->range, "`;`");
+      checkValue(setting, entry.text, takes, words, diags);
+    }
+    for (const ast::Tail &tail : setting.tails)
+      diags.report<diag::ExpectedToken>(tail.word.range, "`;`");
   }
 }

@@ -68,7 +68,7 @@ schedule s(P: int = 2, M: int = 2 * P, deep: bool = P > 2, share: float = 1e-3) 
 // CHECK-NEXT:    Cluster
 // CHECK-NEXT:      Setting limit = 80
 // CHECK-NEXT:      Setting latency = 0.1
-// CHECK-NEXT:      Setting transport stream-per-edge buffered:4
+// CHECK-NEXT:      Setting transport stream-per-edge, buffered:4
 // CHECK-NEXT:    Comm
 // CHECK-NEXT:      Setting order none
 // CHECK-NEXT:      Setting prefetch 2

@@ -36,7 +36,9 @@ action SAVE { lane d2h; after F; cost 2; }
 action LOAD { lane h2d; after SAVE; before B; cost 1; }
 schedule pair() {
   ranks 1; microbatches 2; placement linear;
-  stage graph s { F: a @ comp -> b @ comm; B: a @ comp; }
-  model { cost F.a = 1; cost F.b = 1; cost B.a = 2; }
+  model {
+    layer l { F: a @ comp -> b @ comm; B: a @ comp; cost F.a = 1; cost F.b = 1; cost B.a = 2; }
+    layers l;
+  }
   on rank r { F; SAVE; F; SAVE; LOAD; LOAD; B; B; }
 }

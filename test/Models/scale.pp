@@ -56,9 +56,9 @@ schedule kinds() {
 // CHECK: makespan 14
 schedule nodes() {
   ranks 1; microbatches 2; placement linear;
-  layer l { F: a @ x -> b @ y; B: c @ y -> d @ x; }
-  stage graph s { layer l; F: per layer; B: per layer down; }
   model {
+    layer l { F: a @ x -> b @ y; B: c @ y -> d @ x; }
+    layers l;
     cost F.a = 1; cost F.b = 1; cost B.c = 2; cost B.d = 2;
     scale time microbatch m = 1 + m;
   }

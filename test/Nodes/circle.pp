@@ -2,7 +2,7 @@
 // RUN: not ppcc %s 2>&1 | FileCheck %s --implicit-check-not=error:
 schedule circle() {
   ranks 1; microbatches 1; placement linear;
-  layer expert {
+  model { layer expert {
     // CHECK:      circle.pp:[[#@LINE+1]]:8: error: node `mlp` has no lane [E0441]
     B: mlp -> W.mlp @ comp;
     // CHECK:      circle.pp:[[#@LINE+3]]:23: error: node `mlp` has a lane already [E0440]
@@ -14,8 +14,7 @@ schedule circle() {
     // CHECK-NEXT:   [[#@LINE+2]] |     F: x @ comp -> a; F: b -> c -> a;
     // CHECK:      note: an arrow says
     F: x @ comp -> a; F: b -> c -> a;
-  }
-  stage graph s { F: per layer; }
+  } layers expert; }
   backward when false;
   on rank r { F; }
 }

@@ -1,17 +1,13 @@
-// `recv` and `send` are of an action as a whole.
-// RUN: not ppcc %s 2>&1 | FileCheck %s --implicit-check-not=error:
-schedule misplaced() {
+// `recv` and `send` are of an action as a whole, at the ends of its stage.
+// RUN: not ppcc %s --schedule=part 2>&1 | FileCheck %s --implicit-check-not=error:
+// RUN: not ppcc %S/Inputs/numbered.pp 2>&1 | FileCheck %s --check-prefix=NUMBERED --implicit-check-not=error:
+// NUMBERED: numbered.pp:5:22: error: `recv` is no node of a layer with a number, or of another action [E0448]
+schedule part() {
   ranks 1; microbatches 1; placement linear;
-  layer plain {
-    F: mlp @ comp;
-    // CHECK: hook-errors.pp:[[#@LINE+1]]:15: error: `send` is no node of a layer, or of another action [E0448]
-    B: mlp -> send @ comp;
-  }
-  stage graph s {
-    layer plain;
-    F: recv @ comp -> per layer;
-    // CHECK: hook-errors.pp:[[#@LINE+1]]:8: error: `recv` is no node of a layer, or of another action [E0448]
-    B: F.recv @ comp -> per layer;
+  model {
+    // CHECK: hook-errors.pp:[[#@LINE+1]]:22: error: `recv` is no node of a layer with a number, or of another action [E0448]
+    layer plain { B: F.recv @ comp -> mlp @ comp; }
+    layers plain;
   }
   on rank r { F; B; }
 }

@@ -44,17 +44,17 @@
 // PATH-NEXT: 5 8 0 2 0RECV_B0 0B0
 schedule hooks() {
   ranks 2; microbatches 1; placement linear;
-  stage graph s {
-    if s == 0 {
+  model {
+    layer first {
       F: make @ comp -> send @ comm;
       F: make -> rest @ comp;
       B: recv @ comp -> make @ comp;
-    } else {
+    }
+    layer second {
       F: first @ comp -> recv @ comp -> make @ comp;
       B: make @ comp;
     }
-  }
-  model {
+    layers first, second;
     cost F.first = 0.5; cost F.make = 1; cost F.rest = 3; cost B.make = 2;
   }
   on rank r { F; B; }

@@ -6,9 +6,12 @@ schedule two() {
   ranks 1;
   pipe x { placement linear; microbatches 0 .. 1; }
   pipe y { placement linear; microbatches 1 .. 2; }
-  stage graph s {
-    F: a @ comp -> b @ comm -> c @ comp;
-    B: a @ comp -> b @ comp;
+  model {
+    layer l {
+      F: a @ comp -> b @ comm -> c @ comp;
+      B: a @ comp -> b @ comp;
+    }
+    layers l;
   }
   // UNITS: rank 0: {comp:0F0.a comm:0F0.b comp:0F0.c} {comp:0F1.a comm:0F1.b comp:0B0.a comp:0F1.c comp:0B0.b} {comp:0B1.a comp:0B1.b}
   // COSTS: rank 0: {comp:0F0.a comm:0F0.b comp:0F0.c} {comp:0B0.a comp:0B0.b comp:0F1.a comm:0F1.b comp:0F1.c} {comp:0B1.a comp:0B1.b}

@@ -7,13 +7,15 @@
 // RUN: ppcc %s --schedule=lanes --cost=F=1 --emit=report-json -o - | FileCheck %s --check-prefix=REPORT
 schedule lanes() {
   ranks 1; microbatches 2; placement linear;
-  layer expert {
-    F: a @ comp -> b @ comm;
-    B: b @ comm -> a @ comp;
+  model {
+    layer expert {
+      F: a @ comp -> b @ comm;
+      B: b @ comm -> a @ comp;
+    }
+    layers expert;
+    overlap F, B { B.b; F.a; B.a; F.b; }
+    cost F.a = 2; cost F.b = 1; cost B.a = 4; cost B.b = 2;
   }
-  stage graph s { layer expert; F: per layer; B: per layer down; }
-  overlap (F, B) { per layer { B.b; F.a; B.a; F.b; } }
-  model { cost F.a = 2; cost F.b = 1; cost B.a = 4; cost B.b = 2; }
   on rank r { F; overlap { F; B; } B; }
 }
 //      CHECK:lanes: 15 by its data alone
@@ -33,8 +35,10 @@ schedule lanes() {
 schedule many(layers: int, M: int) {
   ranks 1; microbatches M; placement linear;
   backward when false;
-  layer plain { F: a @ comp; }
-  stage graph s { repeat layers { layer plain; } F: per layer; }
-  model { cost F.a = 0.001; scale microbatch m = m + 1; }
+  model {
+    layer plain { F: a @ comp; cost F.a = 0.001; }
+    layers plain * layers;
+    scale microbatch m = m + 1;
+  }
   on rank r { repeat M { F; } }
 }

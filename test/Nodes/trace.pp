@@ -28,19 +28,18 @@
 
 schedule lanes() {
   ranks 2; microbatches 2; placement linear;
-  layer expert {
-    F: a @ comp -> b @ comm;
-    B: b @ comm -> a @ comp;
-    B: a -> W.a @ comp;
-  }
-  stage graph s {
-    if s == 1 { layer expert; }
-    F: recv @ comp -> embed @ comp -> per layer;
-    B: recv @ comp -> per layer down -> embed @ comp;
-  }
-  overlap (F, B) { B.recv; F.recv; F.embed; per layer { B.b; F.a; B.a; F.b; W.a; } B.embed; }
   model {
-    cost F.a = 2; cost F.b = 1; cost B.a = 1; cost W.a = 1; cost B.b = 2; cost F.embed = 1; cost B.embed = 1;
+    layer expert {
+      F: a @ comp -> b @ comm;
+      B: b @ comm -> a @ comp;
+      B: a -> W.a @ comp;
+      cost F.a = 2; cost F.b = 1; cost B.a = 1; cost W.a = 1; cost B.b = 2;
+    }
+    layer enter { F: recv @ comp -> embed @ comp; B: embed @ comp; }
+    layer leave { B: recv @ comp; }
+    layers enter, leave, enter, expert;
+    overlap F, B { B.recv; F.recv; F.embed; each expert { B.b; F.a; B.a; F.b; W.a; } B.embed; }
+    cost F.embed = 1; cost B.embed = 1;
   }
   cluster { latency = 0.5; }
   on rank r {
@@ -50,18 +49,21 @@ schedule lanes() {
 schedule plain() {
   ranks 1; microbatches 1; placement linear;
   backward when false;
-  stage graph s { F: a @ comp; }
+  model { layer l { F: a @ comp; } layers l; }
   on rank r { F; }
 }
 schedule hooks() {
   ranks 4; microbatches 8; placement linear;
-  stage graph s {
-    F: recv @ comp -> mlp @ comp -> send @ comm;
-    B: recv @ comp -> mlp @ comp -> send @ comm;
-    B: mlp -> W.mlp @ comp;
+  model {
+    layer all {
+      F: recv @ comp -> mlp @ comp -> send @ comm;
+      B: recv @ comp -> mlp @ comp -> send @ comm;
+      B: mlp -> W.mlp @ comp;
+    }
+    layers all, all, all, all;
+    overlap F, B { F.recv; F.mlp; F.send; B.recv; B.mlp; B.send; W.mlp; }
+    cost F.mlp = 1; cost B.mlp = 1; cost W.mlp = 1;
   }
-  overlap (F, B) { F.recv; F.mlp; F.send; B.recv; B.mlp; B.send; W.mlp; }
-  model { cost F.mlp = 1; cost B.mlp = 1; cost W.mlp = 1; }
   cluster { latency = 0.5; }
   on rank r {
     let w = 2 * (3 - r) + 1;

@@ -7,14 +7,39 @@ block b() {
   // CHECK-NEXT:     |   ^~~~
   // CHECK-NEXT: note: of statements, the body of a rank holds: an action, phase, overlap, defer, drain, let, if, for, repeat, while
   edge stage 0 -> stage 1;
-  // CHECK: misplaced.pp:[[#@LINE+1]]:14: error: `layer` cannot stand in the body of a rank [E0350]
-  repeat 2 { layer x; F; }
-  // CHECK: misplaced.pp:[[#@LINE+1]]:3: error: `per layer` cannot stand in the body of a rank [E0350]
-  per layer { F.mlp; }
-  // CHECK: misplaced.pp:[[#@LINE+1]]:13: error: `the chain of an action` cannot stand in the body of a rank [E0350]
-  if true { F: mlp @ comp; } else { B; }
-  // CHECK: misplaced.pp:[[#@LINE+1]]:3: error: `the place of a node` cannot stand in the body of a rank [E0350]
+}
+model m() {
+  // CHECK:      misplaced.pp:[[#@LINE+2]]:3: error: `if` cannot stand in a model [E0350]
+  // CHECK:      note: of statements, a model holds: a setting, tensors, layout, a list of words, a block with names, a pattern, require, fn, let
+  if true { cost F = 1; }
+  // CHECK: misplaced.pp:[[#@LINE+1]]:3: error: `the chain of an action` cannot stand in a model [E0350]
+  F: mlp @ comp;
+  // CHECK: misplaced.pp:[[#@LINE+1]]:3: error: `the place of a node` cannot stand in a model [E0350]
   last F.mlp;
+  layer expert {
+    // CHECK: misplaced.pp:[[#@LINE+1]]:5: error: `require` cannot stand in a layer [E0350]
+    require true;
+    // CHECK: misplaced.pp:[[#@LINE+1]]:5: error: `stages` cannot stand in a layer [E0350]
+    stages 2;
+    F: mlp @ comp;
+  }
+  part p {
+    layers expert;
+    // CHECK: misplaced.pp:[[#@LINE+1]]:5: error: `a setting` cannot stand in a part [E0350]
+    cost F = 1;
+  }
+  overlap F {
+    // CHECK: misplaced.pp:[[#@LINE+1]]:5: error: `a setting` cannot stand in a pattern [E0350]
+    cost F = 1;
+    // CHECK: misplaced.pp:[[#@LINE+1]]:19: error: `a pattern` cannot stand in `each` of a pattern [E0350]
+    each expert { overlap F { } F.mlp; }
+  }
+}
+cluster c() {
+  // CHECK: misplaced.pp:[[#@LINE+1]]:3: error: `the place of a node` cannot stand in a cluster [E0350]
+  F.mlp;
+  // CHECK: misplaced.pp:[[#@LINE+1]]:15: error: a link has a latency and a bandwidth, and nothing else [E0457]
+  link a, b { fn f(x) = x; latency = 1; }
 }
 schedule heads() {
   ranks 2; microbatches 2; placement linear;
@@ -30,19 +55,6 @@ schedule heads() {
   for i in 0 .. 1 { F(i); }
   // CHECK: misplaced.pp:[[#@LINE+1]]:39: error: `let` cannot stand in a loop over edges [E0350]
   for i in 0 .. 1 { for j in 0 .. 1 { let x = j; edge stage i -> stage j; } }
-  layer expert {
-    // CHECK: misplaced.pp:[[#@LINE+1]]:5: error: `an action` cannot stand in a layer [E0350]
-    F(0);
-    // CHECK: misplaced.pp:[[#@LINE+1]]:5: error: `for` cannot stand in a layer [E0350]
-    for i in 0 .. 2 { }
-  }
-  stage graph s {
-    // CHECK: misplaced.pp:[[#@LINE+1]]:5: error: `while` cannot stand in a stage graph [E0350]
-    while true { }
-    // CHECK: misplaced.pp:[[#@LINE+1]]:5: error: `let` cannot stand in a stage graph [E0350]
-    let x = 1;
-    F: per layer;
-  }
   on rank r { F; B; }
 }
 schedule pipes() {

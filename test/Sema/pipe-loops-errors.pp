@@ -2,8 +2,7 @@
 schedule s() {
   ranks 2;
   for i in 0 .. 2 {
-    // CHECK: pipe-loops-errors.pp:[[#@LINE+1]]:57: error: `module` cannot stand in a loop over pipes [E0350]
-    pipe p { placement linear; microbatches i .. i + 1; module a stages 0 .. 1; }
+    pipe p { placement linear; microbatches i .. i + 1; }
     // CHECK: pipe-loops-errors.pp:[[#@LINE+1]]:5: error: `edge` cannot stand in a loop over pipes [E0350]
     edge stage 0 -> stage 1;
   }

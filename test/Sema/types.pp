@@ -53,15 +53,15 @@ schedule s(P: int = true, q: bool = 1, f: float = 1, g: pipe, h) {
     // CHECK:      types.pp:[[#@LINE+2]]:8: error: the condition of `if` must be bool, but this is int [E0310]
     // CHECK:      types.pp:[[#@LINE+1]]:25: error: the condition of `if` must be bool, but this is int [E0310]
     if r { F; } else if 0 { B; }
-    // CHECK:      types.pp:[[#@LINE+1]]:7: error: a chunk must be an int or a pipe, but this is bool [E0310]
+    // CHECK:      types.pp:[[#@LINE+1]]:7: error: a chunk must be an int, a pipe or a part, but this is bool [E0310]
     F(q);
     // CHECK:      types.pp:[[#@LINE+1]]:11: error: the microbatch must be int, but this is bool [E0310]
     B(mb: q);
     // CHECK:      types.pp:[[#@LINE+1]]:17: error: the lag must be int, but this is bool [E0310]
     defer W lag q { B; }
-    // CHECK:      types.pp:[[#@LINE+1]]:13: error: a chunk must be an int or a pipe, but this is float [E0310]
+    // CHECK:      types.pp:[[#@LINE+1]]:13: error: a chunk must be an int, a pipe or a part, but this is float [E0310]
     drain W(1.5);
-    // CHECK:      types.pp:[[#@LINE+1]]:23: error: a chunk must be an int or a pipe, but this is bool [E0310]
+    // CHECK:      types.pp:[[#@LINE+1]]:23: error: a chunk must be an int, a pipe or a part, but this is bool [E0310]
     let n = issued(F, q);
   }
 }

@@ -4,7 +4,7 @@
 // CHECK:      unknown-names.pp:[[#@LINE+4]]:34: error: unknown type `boool`; did you mean `bool`? [E0304]
 // CHECK-NEXT:   [[#@LINE+3]] | schedule s(width: int = 2, deep: boool = true) {
 // CHECK-NEXT:     |                                  ^~~~~
-// CHECK-NEXT: note: the types are int, bool, float and pipe
+// CHECK-NEXT: note: the types are int, bool, float, pipe and part
 schedule s(width: int = 2, deep: boool = true) {
   // CHECK:      unknown-names.pp:[[#@LINE+4]]:9: error: unknown name `widht` [E0301]
   // CHECK-NEXT:   [[#@LINE+3]] |   ranks widht;

@@ -11,24 +11,24 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-SCHEDULES = Path(__file__).resolve().parents[2] / "lib" / "schedules"
+MODELS = Path(__file__).resolve().parents[2] / "lib" / "models"
 FORWARD = {"attention": 1.0, "dispatch": 0.5, "mlp": 1.2, "combine": 0.5}
 SPLIT = ("attention", "mlp")  # Nodes with weights: half of the backward is theirs.
 CASES = [
-    ("one_f_one_b_moe", "M=16 layers=4"),
-    ("one_f_one_b_moe", "M=16 layers=4 delay_w=true"),
-    ("interleaved_1f1b_moe", "P=4 M=16 V=2 layers=2"),
-    ("interleaved_1f1b_moe", "P=4 M=16 V=2 layers=2 delay_w=true"),
-    ("interleaved_1f1b_moe", "P=8 M=64 V=2 layers=2 delay_w=true"),
-    ("dualpipe_moe", "P=4 M=16 layers=4"),
-    ("dualpipe_moe", "P=8 M=64 layers=4"),
+    ("one_f_one_b_overlap", "megatron_moe", "P=1 M=16 layers=4"),
+    ("one_f_one_b_overlap", "megatron_moe", "P=1 M=16 layers=4 delay_w=true"),
+    ("interleaved_1f1b_overlap", "megatron_moe", "P=4 M=16 V=2 layers=16"),
+    ("interleaved_1f1b_overlap", "megatron_moe", "P=4 M=16 V=2 layers=16 delay_w=true"),
+    ("interleaved_1f1b_overlap", "megatron_moe", "P=8 M=64 V=2 layers=32 delay_w=true"),
+    ("dualpipe", "deepseek_moe", "P=4 M=16 layers=16"),
+    ("dualpipe", "deepseek_moe", "P=8 M=64 layers=32"),
 ]
 NODE = re.compile(r"(\w+):\d+([A-Z])\d+\.(?:L\d+\.)?(\w+)")
 
 
-def costs(schedule, splits):
+def costs(model, splits):
     """By part and name; a backward takes twice its forward."""
-    names = {"attention": "attention" if schedule == "dualpipe_moe" else "pre_dispatch"}
+    names = {"attention": "attention" if model == "deepseek_moe" else "pre_dispatch"}
     result = {}
     for name, cost in FORWARD.items():
         known = names.get(name, name)
@@ -37,7 +37,7 @@ def costs(schedule, splits):
         result["B", known] = cost if halves else 2 * cost
         if halves:
             result["W", known] = cost
-        if schedule == "dualpipe_moe":
+        if model == "deepseek_moe":
             result["I", known] = result["B", known]
     return result
 
@@ -52,14 +52,14 @@ def makespan(ppcc, schedule, params, options):
     return float(re.search(r'"makespan": ([\d.]+)', text)[1])
 
 
-def without_pattern(schedule, folder):
-    """The schedule without its pattern, as a file."""
-    text = (SCHEDULES / f"{schedule}.pp").read_text()
-    start = text.index("  overlap (")
+def without_pattern(model, folder):
+    """The model without its pattern, as a file."""
+    text = (MODELS / f"{model}.pp").read_text()
+    start = text.index("  overlap ")
     end = text.index("\n  }\n", start) + len("\n  }\n")
-    path = Path(folder) / f"{schedule}.pp"
+    path = Path(folder) / f"{model}.pp"
     path.write_text(text[:start] + text[end:])
-    return str(path)
+    return path
 
 
 def busiest(lines, cost):
@@ -89,15 +89,16 @@ def main():
     ppcc = sys.argv[1]
     print(f"{'schedule':<62} {'serial':>8} {'list':>8} {'pattern':>8} {'gain':>6} {'lane':>8} {'pattern/lane':>12}")
     with tempfile.TemporaryDirectory() as folder:
-        for schedule, params in CASES:
-            cost = costs(schedule, "delay_w=true" in params or schedule == "dualpipe_moe")
+        for schedule, model, params in CASES:
+            cost = costs(model, "delay_w=true" in params or model == "deepseek_moe")
             options = [f"--cost={part}.{name}={time:g}" for (part, name), time in cost.items()]
-            lines = run(ppcc, schedule, params, "--emit=nodes")
+            chosen = f"--model={model}"
+            lines = run(ppcc, schedule, params, chosen, "--emit=nodes")
             serial = makespan(
-                ppcc, schedule, params, [f"--cost={kind}={time:g}" for kind, time in actions(lines, cost).items()]
+                ppcc, schedule, params, [chosen, *(f"--cost={kind}={time:g}" for kind, time in actions(lines, cost).items())]
             )
-            listed = makespan(ppcc, without_pattern(schedule, folder), params, options)
-            pattern, lane = makespan(ppcc, schedule, params, options), busiest(lines, cost)
+            listed = makespan(ppcc, schedule, params, [f"--model={without_pattern(model, folder)}", *options])
+            pattern, lane = makespan(ppcc, schedule, params, [chosen, *options]), busiest(lines, cost)
             print(
                 f"{schedule + ' ' + params:<62} {serial:8.1f} {listed:8.1f} {pattern:8.1f}"
                 f" {1 - pattern / serial:6.1%} {lane:8.1f} {pattern / lane:12.3f}"

@@ -16,16 +16,19 @@ CELL = re.compile(r"\d+(?:SEND|RECV)_[FB]\d+")
 
 
 def command(params):
-    """The schedule of the library for a case, with its -D options."""
+    """The order and the model of the library for a case, two layers a stage, with their -D options."""
     values = {"M": params["microbatches"]}
+    stages = params["pp"] * params.get("chunks", 1)
     if params["pp"] == 1:
-        schedule = "one_f_one_b_moe"
+        schedule, values["P"] = "one_f_one_b_overlap", 1
     else:
-        schedule = "interleaved_1f1b_moe"
+        schedule = "interleaved_1f1b_overlap"
         values |= {"P": params["pp"], "V": params["chunks"], "G": params["N"]}
+    values["layers"] = 2 * stages
     for name in ("delay_w", "early"):
         values[name] = str(params.get(name, False)).lower()
-    return [schedule, *(word for name, value in values.items() for word in ("-D", f"{name}={value}"))]
+    words = (word for name, value in values.items() for word in ("-D", f"{name}={value}"))
+    return [schedule, "--model=megatron_moe", *words]
 
 
 def groups_of(rank):

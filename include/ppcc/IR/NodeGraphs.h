@@ -18,6 +18,7 @@ namespace ppcc {
 /// A node of an action: a piece of its work that occupies one lane.
 struct GraphNode {
   static constexpr uint32_t noLayer = UINT32_MAX;
+  static constexpr int64_t untold = -1;
 
   KindId part;       ///< The letters before its name: W for the W.mlp of a B.
   uint32_t name = 0; ///< Index into NodeGraphs::names.
@@ -25,6 +26,7 @@ struct GraphNode {
   uint32_t layer = noLayer;    ///< Of its stage, from 0.
   std::vector<uint32_t> needs; ///< Nodes of the same graph that end before it
                                ///< starts; each stands before it.
+  int64_t cost = untold;       ///< A Time; costs by name stand above it.
 };
 
 /// The names of the nodes at which an action meets other stages: at `recv` what
@@ -41,6 +43,8 @@ struct NodeGraph {
   bool down = false;   ///< From the last to the first of them.
   std::vector<GraphNode> nodes;
 
+  /// Whether its nodes say what they take.
+  bool hasCosts() const;
   /// The layer that it comes to as its n-th, from 0.
   uint32_t layerAt(uint32_t n) const { return down ? layers - 1 - n : n; }
 };
@@ -83,6 +87,8 @@ struct NodeGraphs {
   std::vector<NodePattern> patterns; ///< The first that fits is used.
 
   bool empty() const { return graphs.empty(); }
+  /// Whether nodes say what they take.
+  bool hasCosts() const;
   /// The first pattern that has all `kinds`, each at most once among them; null
   /// without one.
   const NodePattern *patternFor(llvm::ArrayRef<KindId> kinds) const;

@@ -43,14 +43,19 @@ struct BoundRule {
   std::vector<Value> args;
 };
 
-/// What a value of type `pipe` stands for: some stages of a pipe, or all.
+/// What a value of type `pipe` or `part` stands for: stages of pipes.
 struct PipePart {
+  struct Stages {
+    PipeId pipe;
+    uint32_t from = 0, to = 0; ///< `to` is not one of them.
+  };
   std::string name;
-  PipeId pipe;
-  uint32_t from = 0, to = 0; ///< Stages; `to` is not one of them.
+  llvm::SmallVector<Stages, 1> stages; ///< By pipe.
 
-  bool has(PipeId other, StageId stage) const {
-    return other == pipe && stage.value >= from && stage.value < to;
+  bool has(PipeId pipe, StageId stage) const {
+    return llvm::any_of(stages, [&](const Stages &of) {
+      return of.pipe == pipe && stage.value >= of.from && stage.value < of.to;
+    });
   }
 };
 
@@ -60,7 +65,7 @@ struct Instance {
   Head program;
   std::vector<uint64_t> padded; ///< By pipe: microbatches that the order counts
                                 ///< with, real ones included.
-  std::vector<PipePart> parts;  ///< By value: the pipes, then the modules.
+  std::vector<PipePart> parts;  ///< By value: the pipes, then the parts.
   std::vector<BoundRule> rules; ///< In the order in which they are followed.
   std::vector<const ast::OnRankItem *>
       onRanks; ///< By rank, where not one is for all.
@@ -71,20 +76,26 @@ struct Instance {
   }
 };
 
+/// A layout that is given from outside, in place of that of the model: the
+/// layers of each stage, or how its sequence is cut.
+struct LayoutChoice {
+  std::vector<std::string> stages;
+  std::optional<bool> isByCost;
+};
+
 /// Binds the parameters, checks every `require`, and evaluates the header:
-/// ranks, pipes, placements, edges, costs. `layout`, where it is not null,
-/// stands for that of the model. Leaves the values of the globals in
+/// ranks, pipes, placements, edges, costs. Leaves the values of the globals in
 /// `evaluator`. Reports every error; gives nothing when there was one.
 /// O(parameters + stages + edges).
 std::optional<Instance> instantiate(const Selection &selection,
                                     llvm::ArrayRef<ParamValue> values,
-                                    const std::vector<std::string> *layout,
+                                    const LayoutChoice &layout,
                                     const Limits &limits, Evaluator &evaluator,
                                     DiagnosticEngine &diags);
 
 /// The values that `comm { }` gives to a setting, as written; none when it does
 /// not speak of it.
-llvm::ArrayRef<ast::Identifier> commSetting(const Schedule &schedule,
+llvm::ArrayRef<ast::Entry> commSetting(const Schedule &schedule,
                                             llvm::StringRef name);
 
 } // namespace ppcc::sema

@@ -11,9 +11,18 @@
 
 namespace ppcc::sema {
 
-enum class Type : uint8_t { Error, Int, Bool, Float, Pipe, IntList, PipeList };
+enum class Type : uint8_t {
+  Error,
+  Int,
+  Bool,
+  Float,
+  Pipe,
+  Part,
+  IntList,
+  PipeList
+};
 
-/// `int`, `bool`, `float`, `pipe`, `int[]` or `pipe[]`.
+/// As it is written: `int`, `pipe[]`.
 llvm::StringRef typeName(Type type);
 /// Of a list, what it holds; else the type itself.
 Type elementType(Type type);
@@ -158,14 +167,6 @@ struct Use {
   std::vector<const ast::Expr *> args; ///< By parameter; null for the default.
 };
 
-/// A name for some stages of a pipe: a value of type `pipe`, numbered behind
-/// the pipes.
-struct ModuleDecl {
-  const ast::ModuleItem *item = nullptr;
-  uint32_t pipe = 0; ///< Index into Schedule::pipes.
-  uint32_t slot = 0; ///< The global slot that holds its number.
-};
-
 /// What has parameters: a schedule, a model, a cluster.
 struct Declaration {
   llvm::StringRef name; ///< Empty for a section within a schedule.
@@ -187,6 +188,32 @@ struct LinkDecl {
   std::vector<const ast::SettingItem *> settings;
 };
 
+/// Layers in a row: `t * 24`.
+struct LayerRun {
+  uint32_t layer = 0; ///< Index into Section::layers.
+  SourceRange range;
+  const ast::Expr *count = nullptr; ///< Null for one that stands by itself.
+};
+
+/// What `layers` says, of a model or of one of its parts.
+struct PartDecl {
+  ast::Identifier name; ///< Empty for a model without parts.
+  SourceRange range;
+  const ast::StagesItem *stages = nullptr; ///< How many it has, if that is told.
+  std::vector<LayerRun> runs;
+  std::vector<uint32_t> reads;     ///< Other parts.
+  bool isByCost = false;           ///< How it is cut.
+  std::vector<uint32_t> counted;   ///< The layers that are dealt out; all
+                                   ///< numbered ones when empty.
+  std::optional<uint32_t> leave, enter; ///< Layers that stand where it is cut.
+};
+
+/// A part that the bodies of a schedule name.
+struct PartName {
+  ast::Identifier name;
+  uint32_t slot = 0; ///< The global that holds its number.
+};
+
 /// A `model` or a `cluster`. One within a schedule has the schedule's globals.
 struct Section : Declaration {
   /// A setting, and the local slot of its variable, if it has one.
@@ -200,6 +227,9 @@ struct Section : Declaration {
   std::vector<With<ast::SettingItem>> settings;
   std::vector<With<ast::TensorsItem>> tensors;
   const ast::TextItem *layout = nullptr;
+  std::vector<const ast::NamedItem *> layers;
+  std::vector<PartDecl> parts; ///< One without a name where there are none.
+  std::vector<const ast::PatternItem *> patterns;
   std::vector<LinkDecl> links;
   const ast::WordsItem *transport = nullptr;
   uint32_t numLocals = 0;
@@ -215,16 +245,12 @@ struct Schedule : Declaration {
   std::vector<PipeDecl> pipes;
   std::vector<uint32_t> pipeSlots; ///< The global slot that holds each pipe's
                                    ///< number, if it has a name.
-  std::vector<ModuleDecl> modules;
+  std::vector<PartName> parts; ///< Those of its model.
   /// That of `on rank r`, for all ranks; null where some have their own.
   const ast::OnRankItem *onRank = nullptr;
   std::vector<const ast::OnRankItem *> onRanks; ///< Those of some ranks.
   std::optional<Section> model, cluster;
   const ast::CommItem *comm = nullptr;
-  std::vector<const ast::LayerItem *> layers;
-  const ast::StageGraphItem *graph = nullptr;
-  uint32_t graphSlot = 0; ///< Local slot of the variable of `graph`.
-  std::vector<const ast::PatternItem *> patterns;
   std::vector<Application> rules; ///< In the order in which they are followed.
   uint32_t numLocals = 0;    ///< Of the body of `on rank`; slot 0 is the rank.
   uint32_t headerLocals = 0; ///< Of stage maps and edge loops.

@@ -12,7 +12,7 @@ import sys
 
 FREE = """schedule free(P: int, M: int, held: int) {
   ranks P; microbatches M; placement linear;
-  model { memory limit = held; }
+  cluster { limit = held; }
   on rank r { defer W fill { repeat M { F; B; } } }
 }"""
 COSTS = [("1", "1", "1"), ("5", "6", "4")]

@@ -57,4 +57,4 @@ for _, text in results:
         print(text)
 count = {what: sum(result == what for result, _ in results) for what in ("admitted", "refused", "circles", "wrong")}
 print(count)
-sys.exit(count["wrong"] != 0 or min(count["admitted"], count["circles"]) < 50)
+sys.exit(count["wrong"] != 0 or min(count["admitted"], count["circles"]) < 30)

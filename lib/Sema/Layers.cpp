@@ -1,0 +1,566 @@
+#include "Layers.h"
+
+#include "Bodies.h"
+#include "EdgeTensors.h"
+#include "Instantiate.h"
+#include "Settings.h"
+#include "ppcc/Basic/Diagnostics/Instance.h"
+#include "ppcc/Basic/Diagnostics/Sema.h"
+#include "ppcc/Sema/Walk.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace ppcc;
+using namespace ppcc::sema;
+using llvm::ArrayRef;
+using llvm::cast;
+using llvm::dyn_cast;
+using llvm::StringRef;
+
+bool LayerFacts::hasChain(StringRef letters) const {
+  return llvm::any_of(chains, [&](const ast::ChainStmt *chain) {
+    return chain->action.text == letters;
+  });
+}
+
+namespace {
+
+constexpr int64_t maxLayers = NodeGraphs::maxNodes;
+
+/// The layers of a part, in a row.
+struct Sequence {
+  std::vector<PlacedLayer> layers;
+  std::vector<bool> isDealt; ///< Counts in an even cut; the others ride along.
+};
+
+class ModelCutter {
+public:
+  ModelCutter(const Section &model, const LayoutChoice &layout,
+              const Limits &limits, Evaluator &evaluator, Head &program,
+              DiagnosticEngine &diags)
+      : model(model), layout(layout), limits(limits), evaluator(evaluator),
+        program(program), diags(diags) {}
+
+  std::optional<Cut> run() {
+    size_t before = diags.errorCount();
+    size_t previous = evaluator.pushFrame(model.numLocals);
+    for (const ast::NamedItem *item : model.layers)
+      cut.layers.push_back(factsOf(*item));
+    for (const PartDecl &part : model.parts)
+      sequences.push_back(sequenceOf(part));
+    isNumbered.resize(model.layers.size());
+    for (const PartDecl &part : model.parts)
+      for (const LayerRun &run : part.runs)
+        isNumbered[run.layer] = isNumbered[run.layer] || run.count;
+    for (const ast::PatternItem *pattern : model.patterns)
+      numberEach(pattern->body);
+    evaluator.popFrame(previous);
+    for (const Pipe &pipe : program.pipes) {
+      if (diags.errorCount() != before)
+        return std::nullopt;
+      auto alike = llvm::find_if(cut.cuts, [&](const StageCut &other) {
+        return other.stages.size() == pipe.numStages();
+      });
+      cut.ofPipe.push_back(alike - cut.cuts.begin());
+      if (alike == cut.cuts.end())
+        cut.cuts.push_back(cutInto(pipe.numStages()));
+    }
+    if (diags.errorCount() != before)
+      return std::nullopt;
+    number();
+    return std::move(cut);
+  }
+
+private:
+  StageCut cutInto(uint32_t numStages) {
+    size_t before = diags.errorCount();
+    StageCut made;
+    made.stages.resize(numStages);
+    bool hasLetters = !program.stageLayers.empty() && !model.layers.empty();
+    hasLetters ? byLetters(made) : byParts(made);
+    if (diags.errorCount() == before)
+      for (size_t part = 0; part != model.parts.size(); ++part)
+        addBetween(part, made);
+    return made;
+  }
+
+  // ---- Facts ----
+
+  LayerFacts factsOf(const ast::NamedItem &item) {
+    LayerFacts facts;
+    evaluator.clearFailed();
+    walk(evaluator, item.body, [&](const ast::Stmt *stmt) {
+      if (auto *chain = dyn_cast<ast::ChainStmt>(stmt)) {
+        facts.chains.push_back(chain);
+      } else if (auto *tensors = dyn_cast<ast::TensorsItem>(stmt)) {
+        facts.gives = evaluateTensors(*tensors, evaluator);
+        facts.clause = tensors;
+      } else {
+        setting(*cast<ast::SettingItem>(stmt), facts);
+      }
+      return !evaluator.failed();
+    });
+    for (const auto &[kind, time] : facts.times)
+      if (facts.hasChain(program.kinds[kind].letters))
+        diags.report<diag::LayerHasNodes>(item.names.front().range,
+                                          item.names.front().text,
+                                          program.kinds[kind].letters);
+    return facts;
+  }
+
+  void setting(const ast::SettingItem &item, LayerFacts &facts) {
+    CostSetting found = *findSetting(item, program.kinds);
+    int64_t value = evaluateCost(item, evaluator, program, diags);
+    switch (found.what) {
+    case Cost::Action:
+      facts.times[found.kind] = value;
+      break;
+    case Cost::Node:
+      facts.nodes[{found.kind, item.node.text}] = value;
+      break;
+    case Cost::Memory:
+      facts.memory[found.kind] = value;
+      break;
+    default:
+      facts.atRest = value;
+    }
+  }
+
+  // ---- Sequences ----
+
+  Sequence sequenceOf(const PartDecl &part) {
+    Sequence sequence;
+    for (const LayerRun &run : part.runs) {
+      evaluator.clearFailed();
+      int64_t left = maxLayers - int64_t(total);
+      int64_t count =
+          run.count
+              ? evaluator.evalInRange(run.count, "the number of layers", 0,
+                                      left)
+              : 1;
+      total += count;
+      bool isDealt = part.counted.empty()
+                         ? run.count != nullptr
+                         : llvm::is_contained(part.counted, run.layer);
+      sequence.layers.insert(sequence.layers.end(), count, {run.layer});
+      sequence.isDealt.insert(sequence.isDealt.end(), count, isDealt);
+    }
+    if (llvm::none_of(sequence.isDealt, [](bool dealt) { return dealt; }))
+      sequence.isDealt.assign(sequence.layers.size(), true);
+    return sequence;
+  }
+
+  // ---- Numbers ----
+
+  void numberEach(ast::Body body) {
+    for (const ast::Stmt *stmt : body) {
+      if (auto *each = dyn_cast<ast::NamedItem>(stmt))
+        for (const ast::Identifier &name : each->names)
+          for (auto [i, layer] : llvm::enumerate(model.layers))
+            isNumbered[i] =
+                isNumbered[i] || layer->names.front().text == name.text;
+      forEachBody(stmt, [&](ast::Body inner) { numberEach(inner); });
+    }
+  }
+
+  /// Layers have numbers where there may be several of them in a stage: those
+  /// with a count, those of `each`, and those that a stage has twice.
+  void number() {
+    for (StageCut &made : cut.cuts)
+      for (const auto &stage : made.stages) {
+        llvm::SmallDenseSet<uint32_t> seen;
+        for (PlacedLayer layer : stage)
+          if (!seen.insert(layer.layer).second)
+            isNumbered[layer.layer] = true;
+      }
+    for (StageCut &made : cut.cuts)
+      for (auto &stage : made.stages)
+        for (PlacedLayer &layer : stage)
+          layer.isNumbered = isNumbered[layer.layer];
+  }
+
+  // ---- By letters ----
+
+  Place layoutPlace() const {
+    return layout.stages.empty() && model.layout
+               ? Place(model.layout->text.range)
+               : Place("--layout");
+  }
+
+  /// Cuts where a layout says; its layers are those of the sequence.
+  void byLetters(StageCut &made) {
+    std::vector<PlacedLayer> all;
+    std::vector<size_t> endOfPart;
+    for (const Sequence &sequence : sequences) {
+      all.insert(all.end(), sequence.layers.begin(), sequence.layers.end());
+      endOfPart.push_back(all.size());
+    }
+    size_t next = 0, part = 0;
+    std::map<char, unsigned> counts;
+    for (StringRef letters : program.stageLayers)
+      for (char letter : letters)
+        ++counts[letter];
+    made.firstStage.push_back(0);
+    for (auto [stage, letters] : llvm::enumerate(program.stageLayers)) {
+      for (char letter : letters) {
+        auto layer = layerOf(letter);
+        if (!layer)
+          return;
+        while (part + 1 < endOfPart.size() && next == endOfPart[part]) {
+          made.firstStage.push_back(stage);
+          ++part;
+        }
+        if (sequences.empty()) {
+          made.stages[stage].push_back({*layer});
+          isNumbered[*layer] = isNumbered[*layer] || counts[letter] > 1;
+          continue;
+        }
+        if (next == all.size() || all[next].layer != *layer) {
+          diags.report<diag::LayoutDiffers>(
+              layoutPlace(), next, nameOf(*layer),
+              next == all.size() ? "nothing" : nameOf(all[next].layer));
+          return;
+        }
+        made.stages[stage].push_back(all[next++]);
+      }
+    }
+    if (next != all.size())
+      diags.report<diag::LayoutDiffers>(layoutPlace(), next, "nothing",
+                                        nameOf(all[next].layer));
+    made.firstStage.push_back(made.stages.size());
+  }
+
+  std::string nameOf(uint32_t layer) const {
+    return fmt::format("`{}`", model.layers[layer]->names.front().text);
+  }
+
+  std::optional<uint32_t> layerOf(char letter) {
+    auto found = llvm::find_if(model.layers, [&](const ast::NamedItem *item) {
+      return item->names.front().text == StringRef(&letter, 1);
+    });
+    if (found != model.layers.end())
+      return found - model.layers.begin();
+    diags.report<diag::LayoutUnknown>(layoutPlace(), StringRef(&letter, 1));
+    return std::nullopt;
+  }
+
+  // ---- Evenly, or by cost ----
+
+  void byParts(StageCut &made) {
+    std::vector<uint32_t> counts = stagesOfParts(made.stages.size());
+    uint32_t first = 0;
+    for (auto [part, count] : llvm::enumerate(counts)) {
+      made.firstStage.push_back(first);
+      llvm::MutableArrayRef stages(made.stages.data() + first, count);
+      isByCost(part) ? byCost(sequences[part], stages)
+               : evenly(sequences[part], stages);
+      first += count;
+    }
+    made.firstStage.push_back(first);
+  }
+
+  bool isByCost(size_t part) const {
+    return layout.isByCost.value_or(model.parts[part].isByCost);
+  }
+
+  /// What a stage of a part should have as much of as one of another: cost if
+  /// all are cut by cost, else layers.
+  std::vector<__int128> shares() const {
+    bool byCost = true;
+    for (size_t part = 0; part != sequences.size(); ++part)
+      byCost &= isByCost(part);
+    std::vector<__int128> result;
+    for (const Sequence &sequence : sequences) {
+      __int128 &sum = result.emplace_back(0);
+      for (PlacedLayer layer : sequence.layers)
+        sum += byCost ? weightOf(layer.layer) : 1;
+      sum = std::max<__int128>(sum, 1);
+    }
+    return result;
+  }
+
+  /// Shares the stages out among the parts that do not say how many they have;
+  /// each has one at least.
+  std::vector<uint32_t> stagesOfParts(int64_t stages) {
+    int64_t parts = model.parts.size();
+    std::vector<uint32_t> counts(parts, 1);
+    if (parts == 1 && !model.parts.front().stages)
+      return {static_cast<uint32_t>(stages)};
+    int64_t left = stages;
+    std::vector<size_t> open;
+    for (auto [i, part] : llvm::enumerate(model.parts)) {
+      if (part.stages) {
+        evaluator.clearFailed();
+        counts[i] = evaluator.evalInRange(part.stages->count,
+                                          "the number of stages", 1, stages);
+      } else {
+        open.push_back(i);
+      }
+      left -= counts[i];
+    }
+    if (left < 0 || (open.empty() && left != 0)) {
+      diags.report<diag::PartStages>(model.parts.back().range, stages - left,
+                                     stages);
+      return {};
+    }
+    std::vector<__int128> share = shares();
+    for (; left > 0; --left) {
+      auto few = [&](size_t a, size_t b) {
+        return share[a] * counts[b] > share[b] * counts[a];
+      };
+      ++counts[*std::min_element(open.begin(), open.end(), few)];
+    }
+    return counts;
+  }
+
+  void evenly(const Sequence &sequence,
+              llvm::MutableArrayRef<std::vector<PlacedLayer>> stages) {
+    size_t dealt = llvm::count(sequence.isDealt, true), stage = 0, here = 0,
+           seen = 0;
+    auto quota = [&](size_t s) {
+      return dealt / stages.size() + (s < dealt % stages.size());
+    };
+    for (auto [layer, counts] :
+         llvm::zip(sequence.layers, sequence.isDealt)) {
+      if (counts)
+        for (; here == quota(stage); here = 0)
+          ++stage;
+      here += counts;
+      seen += counts;
+      // What rides along behind the last one that counts ends the model.
+      stages[!counts && seen == dealt ? stages.size() - 1 : stage].push_back(
+          layer);
+    }
+  }
+
+  /// Of all its actions; of a B and its halves the B alone, or the halves.
+  __int128 weightOf(uint32_t layer) const {
+    const LayerFacts &facts = cut.layers[layer];
+    std::map<KindId, __int128> times(facts.times.begin(), facts.times.end());
+    for (const ast::ChainStmt *chain : facts.chains)
+      for (const ast::GraphLink &link : chain->links) {
+        KindId kind = *program.kinds.find(chain->action.text),
+               part = link.part.text.empty()
+                          ? kind
+                          : *program.kinds.find(link.part.text);
+        auto time = facts.nodes.find({part, link.name.text});
+        if (!link.lane.text.empty() && time != facts.nodes.end())
+          times[kind] += time->second;
+      }
+    // Where a B is told, its I and W are told again.
+    __int128 sum = 0;
+    for (const auto &[kind, time] : times) {
+      uint8_t slots = program.kinds[kind].defines;
+      bool isTold = llvm::any_of(times, [&](const auto &other) {
+        uint8_t more = program.kinds[other.first].defines;
+        return more != slots && (more & slots) == slots;
+      });
+      sum += slots != 0 && isTold ? 0 : time;
+    }
+    return sum;
+  }
+
+  /// Makes the longest stage as short as can be.
+  void byCost(const Sequence &sequence,
+              llvm::MutableArrayRef<std::vector<PlacedLayer>> stages) {
+    std::vector<__int128> ofLayer;
+    for (uint32_t layer = 0; layer != model.layers.size(); ++layer)
+      ofLayer.push_back(weightOf(layer));
+    __int128 low = 0, high = 0;
+    for (PlacedLayer layer : sequence.layers) {
+      low = std::max(low, ofLayer[layer.layer]);
+      high += ofLayer[layer.layer];
+    }
+    auto needs = [&](__int128 most) {
+      size_t count = 1;
+      __int128 sum = 0;
+      for (PlacedLayer layer : sequence.layers) {
+        if (sum + ofLayer[layer.layer] > most) {
+          ++count;
+          sum = 0;
+        }
+        sum += ofLayer[layer.layer];
+      }
+      return count;
+    };
+    while (low < high) {
+      __int128 middle = low + (high - low) / 2;
+      if (needs(middle) <= stages.size())
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    size_t stage = 0, left = sequence.layers.size();
+    __int128 sum = 0;
+    for (PlacedLayer layer : sequence.layers) {
+      bool isFull = sum + ofLayer[layer.layer] > low;
+      bool isNeeded = left == stages.size() - stage - 1; // One for each.
+      if (!stages[stage].empty() && (isFull || isNeeded) &&
+          stage + 1 != stages.size()) {
+        ++stage;
+        sum = 0;
+      }
+      sum += ofLayer[layer.layer];
+      stages[stage].push_back(layer);
+      --left;
+    }
+  }
+
+  /// Adds what stands where a part is cut.
+  void addBetween(size_t part, StageCut &made) {
+    const PartDecl &decl = model.parts[part];
+    if (!decl.leave || !decl.enter)
+      return;
+    for (uint32_t s = made.firstStage[part] + 1; s < made.firstStage[part + 1];
+         ++s) {
+      made.stages[s - 1].push_back({*decl.leave});
+      made.stages[s].insert(made.stages[s].begin(), {*decl.enter});
+    }
+  }
+
+  const Section &model;
+  const LayoutChoice &layout;
+  const Limits &limits;
+  Evaluator &evaluator;
+  Head &program;
+  DiagnosticEngine &diags;
+  Cut cut;
+  std::vector<Sequence> sequences; ///< By part.
+  std::vector<bool> isNumbered;    ///< By layer as declared.
+  uint64_t total = 0;              ///< Layers so far.
+};
+
+// ---- What follows from a cut ----
+
+class LayerSums {
+public:
+  LayerSums(const Section &model, const Cut &cut, Head &program,
+            DiagnosticEngine &diags)
+      : model(model), cut(cut), program(program), diags(diags) {}
+
+  void run() {
+    letters();
+    std::map<KindId, bool> times, memory;
+    bool hasRest = false;
+    for (const LayerFacts &facts : cut.layers) {
+      for (const auto &[kind, time] : facts.times)
+        times[kind] = true;
+      for (const auto &[kind, amount] : facts.memory)
+        memory[kind] = true;
+      hasRest |= facts.atRest != 0;
+    }
+    for (const auto &[kind, told] : times)
+      add({Cost::Action, kind, {}, {}, {}}, [&](const LayerFacts &facts) {
+        auto found = facts.times.find(kind);
+        return found == facts.times.end() ? 0 : found->second;
+      });
+    for (const auto &[kind, told] : memory)
+      add({Cost::Memory, kind, {}, {}, {}}, [&](const LayerFacts &facts) {
+        auto found = facts.memory.find(kind);
+        return found == facts.memory.end() ? 0 : found->second;
+      });
+    if (hasRest)
+      add({Cost::StaticMemory, {}, {}, {}, {}},
+          [](const LayerFacts &facts) { return facts.atRest; });
+    edges();
+  }
+
+private:
+  /// The letters of the layers of each stage, where they have letters.
+  void letters() {
+    auto isLetter = [](const ast::NamedItem *layer) {
+      return layer->names.front().text.size() == 1 &&
+             llvm::isAlpha(layer->names.front().text[0]);
+    };
+    if (!program.stageLayers.empty() || cut.cuts.size() != 1 ||
+        model.layers.empty() || !llvm::all_of(model.layers, isLetter))
+      return;
+    for (const auto &stage : cut.cuts.front().stages) {
+      std::string &text = program.stageLayers.emplace_back();
+      for (PlacedLayer layer : stage)
+        text += model.layers[layer.layer]->names.front().text;
+    }
+  }
+
+  /// Adds the sum over the layers of each stage.
+  template <class Of> void add(CostSetting setting, Of of) {
+    const CostNumber &number = rowOf(setting.what).number;
+    std::vector<std::vector<int64_t>> byCut;
+    for (const StageCut &made : cut.cuts) {
+      std::vector<int64_t> &values = byCut.emplace_back();
+      for (const auto &stage : made.stages) {
+        __int128 sum = 0;
+        for (PlacedLayer layer : stage)
+          sum += of(cut.layers[layer.layer]);
+        if (sum > number.scale.max || sum < -__int128(number.scale.max)) {
+          std::string name = rowOf(setting.what).item.str(),
+                      subject = subjectOf(setting, program.kinds);
+          diags.report<diag::StageTooLarge>(
+              model.range, subject.empty() ? name : name + " " + subject,
+              number.words);
+          return;
+        }
+        values.push_back(static_cast<int64_t>(sum));
+      }
+    }
+    bool isOne = llvm::all_of(byCut, [&](const std::vector<int64_t> &values) {
+      return llvm::all_equal(values) &&
+             values.front() == byCut.front().front();
+    });
+    if (isOne) {
+      setting.values = {byCut.front().front()};
+      program.costs.settings.push_back(std::move(setting));
+      return;
+    }
+    for (PipeId pipe : program.pipeIds()) {
+      setting.pipe = pipe;
+      setting.values = byCut[cut.ofPipe[pipe.value]];
+      program.costs.settings.push_back(setting);
+    }
+  }
+
+  /// Parts are connected where one reads the other.
+  void edges() {
+    for (PipeId id : program.pipeIds()) {
+      Pipe &pipe = program.pipes[id.value];
+      const std::vector<uint32_t> &firstStage = cut.of(id).firstStage;
+      for (size_t part = 1; part < model.parts.size(); ++part) {
+        const std::vector<uint32_t> &reads = model.parts[part].reads;
+        StageId first(firstStage[part]);
+        if (!llvm::is_contained(reads, part - 1))
+          pipe.gaps.push_back(StageId(first.value - 1));
+        for (uint32_t other : reads)
+          if (other + 1 != part)
+            pipe.skipEdges.push_back({StageId(firstStage[other + 1] - 1), first});
+      }
+      sortEdges(pipe);
+    }
+  }
+
+  const Section &model;
+  const Cut &cut;
+  Head &program;
+  DiagnosticEngine &diags;
+};
+
+} // namespace
+
+std::optional<Cut> sema::cutModel(const Section &model,
+                                  const LayoutChoice &layout,
+                                  const Limits &limits, Evaluator &evaluator,
+                                  Head &program, DiagnosticEngine &diags) {
+  if (model.layers.empty() && model.parts.empty())
+    return std::nullopt;
+  if (model.parts.empty() && program.stageLayers.empty()) {
+    diags.report<diag::MissingItem>(model.range, "this model",
+                                    "`layers`, the sequence of its layers");
+    return std::nullopt;
+  }
+  return ModelCutter(model, layout, limits, evaluator, program, diags).run();
+}
+
+void sema::addLayers(const Section &model, const Cut &cut, Head &program,
+                     DiagnosticEngine &diags) {
+  LayerSums(model, cut, program, diags).run();
+}
