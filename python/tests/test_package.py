@@ -35,6 +35,17 @@ def test_a_program_has_typed_fields() -> None:
     assert "4" not in repr(program.pipes[0].microbatches) and len(program.pipes[0].microbatches) == 2
 
 
+def test_a_model_and_a_cluster_serve_any_schedule() -> None:
+    chosen = {"model": "gpt", "cluster": "dgx_h100", "layout": "by-cost"}
+    by_name = {info.name: ppcc.compile(info.name, P=4, M=8, gpu=1e12, **chosen) for info in ppcc.schedules()}
+    assert by_name["dualpipe"].params["hidden"] == 12288
+    assert by_name["zb_h1"].simulate().makespan < by_name["one_f_one_b"].simulate().makespan
+    alone = ppcc.compile_source(
+        "schedule alone() { ranks 1; microbatches 1; placement linear; on rank r { F; B; } }", model="llama", layers=1
+    )
+    assert alone.params == {"layers": 1} | alone.params
+
+
 def test_groups_run_together() -> None:
     program = ppcc.compile("dualpipe", P=2, M=4)
     cells = [str(group) for group in program.groups(0)]

@@ -51,6 +51,9 @@ def compile(  # noqa: A001 - the word for it
     fuse: str | None = None,
     prefetch: int | None = None,
     preconnect: str | None = None,
+    model: str | os.PathLike[str] | None = None,
+    cluster: str | os.PathLike[str] | None = None,
+    layout: str | None = None,
     costs: Costs | None = None,
     rules: str | Sequence[str] | None = None,
     rules_file: str | os.PathLike[str] | None = None,
@@ -62,8 +65,9 @@ def compile(  # noqa: A001 - the word for it
     Its parameters are keyword arguments, `compile("dualpipe", P=8, M=20)`; those whose names are taken here go into
     `params`. `name` chooses among several schedules of a file. The others are options of the compiler: the transports
     to be safe under, the order of the messages, how to fuse them, how many receives to post ahead, whether to list the
-    connections, costs (by name, or the path of a file), rules to follow (`"recompute(1)"`, of std.pp or of `rules_file`),
-    and the largest number of actions.
+    connections, the model and the cluster (by name, or the path of a file), the layers of the stages, costs (by name, or
+    the path of a file), rules to follow (`"recompute(1)"`, of std.pp or of `rules_file`), and the largest number of
+    actions.
 
     Raises CompileError, which carries the diagnostics.
     """
@@ -71,7 +75,19 @@ def compile(  # noqa: A001 - the word for it
     if path.startswith("-"):
         path = os.path.join(os.curdir, path)
     options = _options(
-        name, transport, comm_order, fuse, prefetch, preconnect, costs, rules, rules_file, max_actions
+        name,
+        transport,
+        comm_order,
+        fuse,
+        prefetch,
+        preconnect,
+        model,
+        cluster,
+        layout,
+        costs,
+        rules,
+        rules_file,
+        max_actions,
     )
     return Program.of_native(compiled([path, *_definitions(params, more_params), *options]))
 
@@ -87,6 +103,9 @@ def compile_source(
     fuse: str | None = None,
     prefetch: int | None = None,
     preconnect: str | None = None,
+    model: str | os.PathLike[str] | None = None,
+    cluster: str | os.PathLike[str] | None = None,
+    layout: str | None = None,
     costs: Costs | None = None,
     rules: str | Sequence[str] | None = None,
     rules_file: str | os.PathLike[str] | None = None,
@@ -95,7 +114,19 @@ def compile_source(
 ) -> Program:
     """Compiles the text of a schedule; otherwise as `compile`. Diagnostics call the text `-`."""
     options = _options(
-        name, transport, comm_order, fuse, prefetch, preconnect, costs, rules, rules_file, max_actions
+        name,
+        transport,
+        comm_order,
+        fuse,
+        prefetch,
+        preconnect,
+        model,
+        cluster,
+        layout,
+        costs,
+        rules,
+        rules_file,
+        max_actions,
     )
     return Program.of_native(compiled(["-", *_definitions(params, more_params), *options], source))
 
@@ -208,6 +239,9 @@ def _options(
     fuse: str | None,
     prefetch: int | None,
     preconnect: str | None,
+    model: str | os.PathLike[str] | None,
+    cluster: str | os.PathLike[str] | None,
+    layout: str | None,
     costs: Costs | None,
     rules: str | Sequence[str] | None,
     rules_file: str | os.PathLike[str] | None,
@@ -220,6 +254,9 @@ def _options(
         *choice("--fuse", fuse),
         *choice("--prefetch", prefetch),
         *choice("--preconnect", preconnect),
+        *choice("--model", None if model is None else os.fspath(model)),
+        *choice("--cluster", None if cluster is None else os.fspath(cluster)),
+        *choice("--layout", layout),
         *(option for rule in ([rules] if isinstance(rules, str) else rules or []) for option in choice("--with", rule)),
         *choice("--rules", None if rules_file is None else os.fspath(rules_file)),
         *choice("--max-actions", max_actions),
