@@ -13,6 +13,7 @@ from typing import Any, Literal
 import _ppcc
 
 from ._diagnostics import Error
+from ._digest import digest
 from ._report import Report
 from ._rows import Actions, Columns, Rows
 from ._run import Costs, Value, choice, compiled, cost_options, run
@@ -144,6 +145,7 @@ class Program:
     _rows: Rows = field(repr=False)
     _native: _ppcc.Program | None = field(repr=False)
     _text: str = field(repr=False)
+    _head: Mapping[str, Any] = field(repr=False)
     backward: bool = True
     """False for a forward-only program."""
     transports: tuple[str, ...] = ()
@@ -191,6 +193,11 @@ class Program:
     def waits(self) -> tuple[tuple[int, ...], ...]:
         """By rank, for each of its receives the position of the action before which it must have ended."""
         return tuple(map(tuple, json.loads(self.json).get("waits", ())))
+
+    @cached_property
+    def digest(self) -> str:
+        """What all ranks must agree on, in 32 digits: taken of the rows, whatever a file says (docs/program-format.md)."""
+        return digest(self._head, self._rows)
 
     def columns(self, rank: int) -> Columns:
         """The rows of a rank as arrays, without a copy."""
@@ -342,6 +349,7 @@ def _read(document: dict[str, Any], rows: Rows, native: _ppcc.Program | None, te
         _rows=rows,
         _native=native,
         _text=text,
+        _head={key: value for key, value in document.items() if key != "actions"},
         backward=document["backward"],
         transports=tuple(document.get("transports", ())),
         preconnect=tuple((low, high) for low, high in document.get("preconnect", ())),

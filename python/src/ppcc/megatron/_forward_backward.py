@@ -23,7 +23,7 @@ from .._program import Action, Pipe, Program
 from ..torch import _split
 from ..torch._channels import Channels
 from ..torch._errors import RuntimeMisuse
-from ..torch._groups import Groups
+from ..torch._groups import Groups, agree_on
 from ..torch._held import stand_in
 from ..torch._messages import Edge, Messages
 from ..torch._reductions import Reductions
@@ -91,6 +91,7 @@ class ForwardBackward:
         if self._groups is None:
             self._groups = Groups(groups.pp, plan.program.ranks)
         if num_microbatches not in self._channels:
+            agree_on(plan.program, groups.pp)
             self._channels[num_microbatches] = Channels(plan.program, plan.rank, self._groups, _device(chunks))
         length = (decoder_seq_length or seq_length) // groups.cp.size()
         if config.sequence_parallel:

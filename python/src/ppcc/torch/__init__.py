@@ -8,9 +8,10 @@ PyTorch's own runtime instead, and `check` says of a schedule of others whether 
 """
 
 from ._check import Verdict, check
+from ._checkpoint import Checkpoint
 from ._errors import RuntimeMisuse, StepFailed
 from ._interop import load_torch_runtime
 from ._runtime import Runtime
 from ._step import StepResult
 
-__all__ = ["Runtime", "RuntimeMisuse", "StepFailed", "StepResult", "Verdict", "check", "load_torch_runtime"]
+__all__ = ["Checkpoint", "Runtime", "RuntimeMisuse", "StepFailed", "StepResult", "Verdict", "check", "load_torch_runtime"]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TypeVar, cast
 
 import torch
 import torch.distributed as dist
+
+from .._program import Program
+from ._errors import RuntimeMisuse
 
 T = TypeVar("T")
 
@@ -18,7 +23,7 @@ class Groups:
     """
 
     def __init__(self, pipeline: dist.ProcessGroup | None, ranks: int) -> None:
-        self.pipeline = pipeline
+        self.pipeline, self.ranks = pipeline, ranks
         self._world = [rank if pipeline is None else dist.get_global_rank(pipeline, rank) for rank in range(ranks)]
         self._made: dict[tuple[tuple[int, ...], str | None, str], dist.ProcessGroup] = {}
         self._pipelines = [tuple(self._world)]
@@ -39,12 +44,22 @@ class Groups:
 
     def gather(self, value: T, *, everywhere: bool = False) -> list[T]:
         """The values of all ranks of the program, or of all processes of the job."""
-        if not dist.is_initialized():
-            return [value]
-        group = None if everywhere else self.pipeline
-        values: list[T | None] = [None] * dist.get_world_size(group)
-        dist.all_gather_object(values, value, group=group)
-        return cast("list[T]", values)
+        return _gather(value, None if everywhere else self.pipeline)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Raises RuntimeMisuse on all ranks of the program when it is raised on one."""
+        trouble: RuntimeMisuse | None = None
+        try:
+            yield
+        except RuntimeMisuse as error:
+            trouble = error
+        troubles = self.gather(None if trouble is None else str(trouble))
+        if trouble is not None:
+            raise trouble
+        for rank, text in enumerate(troubles):
+            if text is not None:
+                raise RuntimeMisuse(f"rank {rank}: {text}")
 
     def make(self, ranks: tuple[int, ...], backend: str | None = None, label: str = "") -> dist.ProcessGroup:
         """The group of these ranks, one for each label; on others a mark that says so."""
@@ -55,3 +70,21 @@ class Groups:
                 if made is not dist.GroupMember.NON_GROUP_MEMBER or members == self._pipelines[0]:
                     self._made[key] = cast(dist.ProcessGroup, made)
         return self._made[key]
+
+
+def agree_on(program: Program, group: dist.ProcessGroup | None) -> None:
+    """Raises RuntimeMisuse on all ranks of a group where they have different programs."""
+    found = _gather((program.digest, program.name), group)
+    for rank, (digest, name) in enumerate(found):
+        if digest != found[0][0]:
+            raise RuntimeMisuse(
+                f"rank 0 has the program {found[0][1]} with the digest {found[0][0]}, but rank {rank} has {name} with {digest}"
+            )
+
+
+def _gather(value: T, group: dist.ProcessGroup | None) -> list[T]:
+    if not dist.is_initialized():
+        return [value]
+    values: list[T | None] = [None] * dist.get_world_size(group)
+    dist.all_gather_object(values, value, group=group)
+    return cast("list[T]", values)

@@ -11,6 +11,7 @@ from torch.distributed.pipelining import schedules
 from torch.distributed.pipelining.stage import _PipelineStageBase
 
 from .._program import Program
+from ._groups import agree_on
 
 
 def load_torch_runtime(
@@ -23,9 +24,11 @@ def load_torch_runtime(
 ) -> schedules._PipelineScheduleRuntime:
     """A `_PipelineScheduleRuntime` of torch.distributed.pipelining that runs the program on this rank's `stages`.
 
-    `options`, such as `loss_fn` and `scale_grads`, go to its constructor. Raises CompileError for programs that PyTorch
-    cannot run: stages on two ranks, skip edges, no backward, and others.
+    `options`, such as `loss_fn` and `scale_grads`, go to its constructor. All ranks call it together. Raises CompileError for
+    programs that PyTorch cannot run: stages on two ranks, skip edges, no backward, and others; RuntimeMisuse where ranks have
+    different programs.
     """
+    agree_on(program, stages[0].group)
     text = program.to_csv(format, fsdp=fsdp)
     make: Any = schedules._PipelineScheduleRuntime
     runtime: schedules._PipelineScheduleRuntime = make(list(stages), n_microbatches=program.microbatches, **options)

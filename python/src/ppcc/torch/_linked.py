@@ -68,15 +68,16 @@ class Linked:
         self.rank = setup.rank
         self.actions = program.actions[self.rank]
         self.separate: set[tuple[int, int]] = set()
-        self.modules = self._assign()
-        self._check(performed)
+        with setup.groups.together():
+            self.modules = self._assign()
+            self._check(performed)
+            self.sharded = self._find_sharded()
         self.items = [group.actions for group in program.groups(self.rank)]
         evaluated = (tuple(action for action in item if action.kind.letters in _FORWARD) for item in self.items)
         self.evaluation = [item for item in evaluated if item] if program.backward else self.items
         self.marked = {name: self._find_marked(name) for name in ("R", "OFFLOAD")}
         self.sources = {(pipe.index, stage): pipe.sources(stage) for pipe in program.pipes for stage in range(pipe.num_stages)}
         self.readers = {(pipe.index, stage): pipe.readers(stage) for pipe in program.pipes for stage in range(pipe.num_stages)}
-        self.sharded = self._find_sharded()
         self.cut = Cut(program.microbatches, setup.split_dim, equal=not setup.dynamic)
         self.reductions = Reductions(
             program,
@@ -165,7 +166,8 @@ class Linked:
         )
 
     def _find_sharded(self) -> dict[tuple[int, int], ShardedStage]:
-        stays = self.performs("UNSHARD")
+        # W needs the weights that its I had, so between them they stay, too.
+        stays = self.performs("UNSHARD") or self.performs("W")
         sharded = {
             place: ShardedStage(module, f"stage {place[1]}", stays_gathered=stays)
             for place, module in self.modules.items()

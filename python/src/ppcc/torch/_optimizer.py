@@ -96,18 +96,26 @@ def clip_grad_norm(linked: Linked, max_norm: float, norm_type: float = 2.0) -> T
             powered = whole**norm_type
             dist.all_reduce(powered, group=setup.groups.pipeline)
             whole = powered ** (1 / norm_type)
-    nn.utils.clip_grads_with_norm_(weights, max_norm, whole)
+    for alike in _by_mesh(weights):
+        nn.utils.clip_grads_with_norm_(alike, max_norm, whole)
     return whole
 
 
 def _norm(weights: list[nn.Parameter], norm_type: float, device: torch.device) -> Tensor:
-    gradients = [weight.grad for weight in weights if weight.grad is not None]
-    kinds: dict[object, list[Tensor]] = {}
-    for gradient in gradients:
-        kinds.setdefault(gradient.device_mesh if isinstance(gradient, DTensor) else None, []).append(gradient)
-    norms = [nn.utils.get_total_norm(alike, norm_type) for alike in kinds.values()]
+    gradients = [[weight.grad for weight in alike if weight.grad is not None] for alike in _by_mesh(weights)]
+    norms = [nn.utils.get_total_norm(alike, norm_type) for alike in gradients]
     parts = [norm.full_tensor() if isinstance(norm, DTensor) else norm for norm in norms]
-    if not parts:
-        return torch.zeros((), device=device)
-    whole: Tensor = torch.linalg.vector_norm(torch.stack([part.to(device) for part in parts]), norm_type)
+    # In one type on all ranks, whatever theirs are.
+    none = torch.zeros(1, dtype=torch.float64, device=device)
+    whole: Tensor = torch.linalg.vector_norm(torch.cat([none, *(part.to(none).view(1) for part in parts)]), norm_type)
     return whole
+
+
+def _by_mesh(weights: list[nn.Parameter]) -> list[list[nn.Parameter]]:
+    """Those that have gradients, in lists of those that are cut up over the same ranks."""
+    found: dict[object, list[nn.Parameter]] = {}
+    for weight in weights:
+        if weight.grad is not None:
+            mesh = weight.grad.device_mesh if isinstance(weight.grad, DTensor) else None
+            found.setdefault(mesh, []).append(weight)
+    return list(found.values())

@@ -14,7 +14,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from .._program import Action, Program
 from ._errors import RuntimeMisuse, StepFailed
 from ._failures import Failures
-from ._groups import Groups
+from ._groups import Groups, agree_on
 from ._inputs import Inputs
 from ._linked import Handler, Linked, LossFunction, Setup
 from ._optimizer import Optimizer, clip_grad_norm
@@ -40,8 +40,8 @@ class Runtime:
     as `data_parallel`, `optimizer` what STEP and step_optimizer() call, and `validate` says on each rank at VALIDATE
     whether that step was right; without it, whether all gradients are finite. Gradients are averaged over the group
     `data_parallel` at the end of a step where the program does not say when. With `scaler` losses are scaled, with
-    `max_norm` gradients are clipped. `mesh` names the groups in the place of `group` and `groups`: its dimensions `pp`
-    and, if there is one, `dp`.
+    `max_norm` gradients are clipped. `mesh` names the groups in the place of `group` and `groups`: its dimension `pp` is the
+    pipeline, `dp` is `data_parallel`, and those of others (FSDP, tensor parallelism) are asked, too, whether a step is right.
 
     `shapes` are the outputs of each stage for a microbatch, as tensors (on the device `meta`, for instance); without them
     each stage is asked in the first step. With `dynamic_shapes` the shape of each message goes ahead of it, so that
@@ -77,6 +77,7 @@ class Runtime:
             group, groups = _groups_of(mesh, group, groups)
         if optimizer is None and (scaler is not None or max_norm is not None):
             raise RuntimeMisuse("`scaler` and `max_norm` are for an optimizer, which was not given")
+        agree_on(program, group)
         self._setup = Setup(
             rank=_own_rank(program, group),
             stages=stages,
@@ -92,6 +93,7 @@ class Runtime:
             shapes=shapes,
             dynamic=dynamic_shapes,
         )
+        self.optimizer, self.scaler = optimizer, scaler
         self._optimizer = None if optimizer is None else Optimizer(optimizer, self._setup, scaler, max_norm)
         self._validate = validate
         self._profile = profile
@@ -109,17 +111,22 @@ class Runtime:
     def rank(self) -> int:
         return self._setup.rank
 
+    @property
+    def stages(self) -> Mapping[Any, nn.Module]:
+        """The modules of this rank, as they were given."""
+        return self._setup.stages
+
     def link(self, program: Program) -> None:
         """Lets the next steps run another program, on the same ranks and stages: with more microbatches, in another order,
-        forward-only. Groups and connections are those that there are; a program that was linked before costs nothing."""
+        forward-only. Groups and connections are those that there are; of a program that was linked before only the digests are
+        compared."""
+        if self._links:
+            agree_on(program, self._setup.groups.pipeline)
         if id(program) not in self._links:
-            if program.ranks != self._links_ranks(program):
-                raise RuntimeMisuse(f"the program is for {program.ranks} ranks, but the Runtime has {self._links_ranks(program)}")
+            if program.ranks != self._setup.groups.ranks:
+                raise RuntimeMisuse(f"the program is for {program.ranks} ranks, but the Runtime has {self._setup.groups.ranks}")
             self._links[id(program)] = Linked(program, self._setup, PERFORMS.keys(), is_first=not self._links)
         self._linked = self._links[id(program)]
-
-    def _links_ranks(self, program: Program) -> int:
-        return next(iter(self._links.values())).program.ranks if self._links else program.ranks
 
     def step(
         self,
@@ -233,8 +240,8 @@ def _groups_of(
     names = mesh.mesh_dim_names or ()
     if group is not None or "pp" not in names:
         raise RuntimeMisuse("a mesh has a dimension `pp`, and takes the place of `group`")
-    copies = {"data_parallel": mesh.get_group("dp")} if "dp" in names else {}
-    return mesh.get_group("pp"), {**copies, **(groups or {})}
+    others = {{"dp": "data_parallel"}.get(name, name): mesh.get_group(name) for name in names if name != "pp"}
+    return mesh.get_group("pp"), {**others, **(groups or {})}
 
 
 def _own_rank(program: Program, group: dist.ProcessGroup | None) -> int:

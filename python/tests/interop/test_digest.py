@@ -1,0 +1,95 @@
+"""Ranks that have different programs are told before anything is sent."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from typing import Any
+
+import ppcc
+import pytest
+from ppcc.torch import Runtime, RuntimeMisuse, load_torch_runtime
+from ppcc.torch._channels import Channels
+from torch import device
+from torch.distributed.pipelining import PipelineStage
+
+from . import spawn
+from .models import Plain, loss_fn, make_stages
+from .test_runtime import has_ranks, values
+
+PAIRS = 100
+
+
+def changed(document: dict[str, Any], random_: random.Random) -> dict[str, Any]:
+    """The same but for one value of one row, which ranks must agree on."""
+    copy: dict[str, Any] = json.loads(json.dumps(document))
+    row = random_.choice(random_.choice(copy["actions"]))
+    column = copy["columns"].index(random_.choice(["kind", "stage", "microbatch", "peer", "group"]))
+    row[column] += random_.choice([-1, 1]) if row[column] > 0 else 1
+    return copy
+
+
+def pairs() -> list[tuple[str, str]]:
+    random_ = random.Random(1)
+    names = ["one_f_one_b", "zero_bubble_v", "dualpipe", "interleaved_1f1b"]
+    programs = [ppcc.compile(name, P=2, M=4, **options) for name in names for options in ({}, {"fuse": "batch"})]  # type: ignore[arg-type]
+    documents = [json.loads(program.json) for program in programs]
+    return [(json.dumps(one), json.dumps(changed(one, random_))) for one in random_.choices(documents, k=PAIRS)]
+
+
+def run_pairs(rank: int, cases: list[tuple[str, str]]) -> None:
+    def silent(*given: Any) -> Any:
+        raise AssertionError("a message was sent")
+
+    Channels.post = silent  # type: ignore[method-assign]
+    for texts in cases:
+        programs = list(map(ppcc.Program.from_json, texts))
+        stages = make_stages(4, Plain)
+        mine = {stage: stages[stage] for _, stage in programs[0].stages_of(rank)}
+        both = f"rank 0 has the program {programs[0].name} with the digest {programs[0].digest}, but rank 1 has .* with {programs[1].digest}"
+        both = both.replace("(", r"\(").replace(")", r"\)")
+        with pytest.raises(RuntimeMisuse, match=both):
+            Runtime(programs[rank], mine, loss_fn=loss_fn)
+        runtime = Runtime(programs[0], mine, loss_fn=loss_fn)
+        with pytest.raises(RuntimeMisuse, match=both):
+            runtime.link(programs[rank])
+        if len(programs[0].pipes) == 1:
+            count = programs[0].pipes[0].num_stages
+            with pytest.raises(RuntimeMisuse, match=both):
+                load_torch_runtime(programs[rank], [PipelineStage(stages[stage], stage, count, device("cpu")) for stage in mine])
+
+
+def test_programs_that_differ_in_one_row_are_refused() -> None:
+    spawn.run(run_pairs, 2, pairs())
+
+
+def run_sizes(rank: int) -> None:
+    program = ppcc.compile("one_f_one_b", P=2 + rank, M=4)
+    with pytest.raises(RuntimeMisuse, match="rank 0 has the program one_f_one_b.* but rank 1 has one_f_one_b"):
+        Runtime(program, {rank: Plain()}, loss_fn=loss_fn)
+    # What one rank finds, all hear.
+    same = ppcc.compile("one_f_one_b", P=2, M=4)
+    with pytest.raises(RuntimeMisuse, match="rank 1 has no module for stage 1"):
+        Runtime(same, {0: Plain()} if rank == 0 else {}, loss_fn=loss_fn)
+
+
+def test_other_sizes_are_refused() -> None:
+    spawn.run(run_sizes, 2)
+
+
+def test_the_digest_is_that_of_the_compiler() -> None:
+    for info in ppcc.schedules():
+        program = ppcc.compile(info.name, params=values(info, 2) if has_ranks(info) else {"M": 4})
+        assert program.digest == json.loads(program.json)["digest"], program.name
+        assert program.digest == ppcc.Program.from_json(program.json).digest
+
+
+def test_places_in_the_source_do_not_count() -> None:
+    document = json.loads(ppcc.compile("one_f_one_b", P=2, M=4).json)
+    column = document["columns"].index("site")
+    for rows in document["actions"]:
+        for row in rows:
+            row[column] = 0
+    assert ppcc.Program.from_json(json.dumps(document)).digest == ppcc.compile("one_f_one_b", P=2, M=4).digest
+    assert re.fullmatch("[0-9a-f]{32}", ppcc.compile("gpipe", P=2, M=4).digest)
