@@ -66,6 +66,9 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
                 "So many million actions are simulated at most");
   parser.flag("--fused-backward", options.asked.fusedBackward,
               "Let B compute both gradients at once, instead of I and W");
+  parser.value("--layers", "LAYERS", options.asked.layers,
+               "Choose how many layers each stage gets, too: E,t*24,L as in "
+               "--layout, or `model` for those of the model");
   parser.value("--for", "NAME", options.asked.free,
                "Look for an order that does for every number of microbatches, "
                "the parameter of this name, mostly M; the figures are about the "
@@ -138,6 +141,8 @@ void printJson(const Synthesized &found, raw_ostream &out) {
                    found.compiled.program.firstMessage()
                        ? StringRef(found.compiled.comm.transports.front().name)
                        : "none");
+    if (!found.layout.empty())
+      json.attribute("layout", found.layout);
     if (!found.origin.empty())
       json.attribute("origin", found.origin);
     if (found.proof) {
@@ -178,6 +183,8 @@ void printWords(const Synthesized &found, Objective objective,
                            numbersText(range));
     err << fmt::format("at M = {}: ", found.told);
   }
+  if (!found.layout.empty())
+    err << "layout " << found.layout << '\n';
   err << (isSpan ? "longest span " : "makespan ")
       << cost::format(found.value);
   if (isSpan)

@@ -7,6 +7,8 @@
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/Report.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
+#include "ppcc/Parse/Parser.h"
+#include "ppcc/Synthesis/Partition.h"
 #include "ppcc/Synthesis/Write.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -35,6 +37,8 @@ public:
 
   std::optional<Synthesized> run() {
     auto begin = std::chrono::steady_clock::now();
+    if (!asked.layers.empty() && !chooseLayout())
+      return std::nullopt;
     auto result = asked.free.empty() ? findOne() : findForAll();
     if (result) {
       std::chrono::duration<double> took =
@@ -77,6 +81,74 @@ private:
       return nullptr;
     auto instance = std::make_unique<Instance>(program, asked);
     return hasRoom(instance->problem) ? std::move(instance) : nullptr;
+  }
+
+  // ---- The layers of stages ----
+
+  /// Sets the layout with which a quick search does best.
+  bool chooseLayout() {
+    SynthesisRequest bare = asked; // Costs of layers need them.
+    bare.request.costs = {};
+    Synthesis first(bare, session);
+    if (!first.readPlacement(asked.request.params))
+      return false;
+    program = std::move(first.program);
+    uint32_t stages = program.pipes().front().numStages();
+    std::string letters = llvm::join(program.stageLayers(), "");
+    if (asked.layers != "model") {
+      auto parsed = parseLayout(
+          asked.layers,
+          session.sources.loc(
+              session.sources.add("--layers", llvm::MemoryBuffer::getMemBuffer(
+                                                  asked.layers, "--layers")),
+              0),
+          session.diags);
+      if (!parsed)
+        return false;
+      if (parsed->size() != 1)
+        return refuse("--layers has bars; what stages get is to be found");
+      letters = parsed->front();
+    }
+    if (letters.size() < stages)
+      return refuse(fmt::format("there are {} layers for {} stages",
+                                letters.size(), stages));
+    auto layoutOf = [&](const Partition &layers) {
+      std::vector<StringRef> parts;
+      StringRef rest = letters;
+      for (uint32_t count : layers) {
+        parts.push_back(rest.take_front(count));
+        rest = rest.drop_front(count);
+      }
+      return llvm::join(parts, "|");
+    };
+    // Only so many, and each quickly: what is best shows by then.
+    constexpr unsigned mostPartitions = 2000, turnsEach = 8;
+    auto found = searchPartitions(
+        letters.size(), stages, mostPartitions,
+        [&](const Partition &layers) -> std::optional<Time> {
+          if (asked.stop && *asked.stop)
+            return std::nullopt;
+          Session quiet(&session.sources.fileSystem());
+          SynthesisRequest one = asked;
+          one.request.layout = layoutOf(layers);
+          one.layers.clear();
+          Synthesis synthesis(one, quiet);
+          auto instance = synthesis.readInstance(one.request.params);
+          if (!instance)
+            return std::nullopt;
+          SearchOptions options;
+          options.budget = uint64_t(instance->problem.numActions) * turnsEach;
+          options.refines = false;
+          Found found = search(instance->problem, {}, options);
+          actions += found.actions;
+          return found.order.empty() ? std::nullopt
+                                     : std::optional(found.value);
+        });
+    // Without any, what is wrong with an even one is reported.
+    asked.request.layout = layoutOf(
+        found.empty() ? Partition(stages, letters.size() / stages)
+                      : found.front().layers);
+    return true;
   }
 
   // ---- The placement ----
@@ -437,6 +509,7 @@ private:
     result.value =
         asked.objective == Objective::Span ? result.span : result.makespan;
     result.bound = problem.bound;
+    result.layout = llvm::join(compiled.stageLayers(), "|");
     return true;
   }
 
@@ -686,7 +759,7 @@ private:
   /// What takes about a second.
   static constexpr uint64_t defaultBudget = 100'000'000;
 
-  const SynthesisRequest &asked;
+  SynthesisRequest asked;
   Session &session;
   Program program;
   std::vector<Candidate> known;

@@ -4,6 +4,7 @@
 #include "Formula.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <fmt/format.h>
 
@@ -252,6 +253,9 @@ private:
   void writeCosts(CostOwner owner, StringRef section) {
     std::vector<std::string> lines;
     std::map<StringRef, std::string> links; // By what is said of them.
+    if (owner == CostOwner::Model && !program.stageLayers().empty())
+      lines.push_back(fmt::format("layout \"{}\";",
+                                  llvm::join(program.stageLayers(), "|")));
     for (const CostSetting *setting : program.costs().inEffect()) {
       const CostRow &row = rowOf(setting->what);
       if (row.owner != owner ||

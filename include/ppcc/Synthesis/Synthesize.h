@@ -21,6 +21,9 @@ struct SynthesisRequest {
   /// The parameter that stands for the microbatches, for an order that does for
   /// each number of them; what is told is about the number that it is given.
   std::string free;
+  /// Of the model, in the notation of a layout without bars, or `model` for those
+  /// that it has; how many each stage gets is looked for, too. Else empty.
+  std::string layers;
   /// Of actions that are simulated; none for what takes about a second.
   std::optional<uint64_t> budget;
   const std::atomic<bool> *stop = nullptr;
@@ -40,6 +43,7 @@ struct Synthesized {
   std::optional<Proof> proof; ///< Of an order for every number of microbatches,
   int64_t least = 0;          ///< from this one on,
   int64_t told = 0;           ///< and the one that the figures are about.
+  std::string layout; ///< The layers of each stage, if it has layers.
   std::string origin; ///< The schedule that it came from; empty when it is new.
   uint64_t evaluations = 0, actions = 0;
   double seconds = 0;

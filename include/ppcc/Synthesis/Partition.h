@@ -1,0 +1,29 @@
+// How many layers each stage gets.
+#pragma once
+
+#include "ppcc/Analysis/Durations.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace ppcc::synthesis {
+
+/// The number of layers of each stage.
+using Partition = std::vector<uint32_t>;
+
+/// A partition with what it takes.
+struct Valued {
+  Partition layers;
+  Time value;
+};
+
+/// Looks for partitions of `layers` layers into `stages` stages, each of one at
+/// least, by moving layers from stage to stage, beginning with an even one;
+/// `valueOf` says what one takes, nothing where it cannot be had, and is asked
+/// `most` times at most. The best few, the best first: empty when none can.
+std::vector<Valued>
+searchPartitions(uint32_t layers, uint32_t stages, unsigned most,
+                 llvm::function_ref<std::optional<Time>(const Partition &)>
+                     valueOf);
+
+} // namespace ppcc::synthesis
