@@ -201,9 +201,10 @@ void printWords(const Synthesized &found, Objective objective,
              "; {} orders in {:.3f} s\n", found.evaluations, found.seconds);
 }
 
-void printSweep(llvm::ArrayRef<SweepPoint> points,
-                const SynthesizeOptions &options, raw_ostream &out) {
-  StringRef extension = llvm::sys::path::extension(options.output);
+/// As a picture or a table, by the name of the file.
+void printSweep(llvm::ArrayRef<SweepPoint> points, StringRef file,
+                raw_ostream &out) {
+  StringRef extension = llvm::sys::path::extension(file);
   if (extension == ".svg")
     return drawSweep(points, out);
   if (extension == ".html") {
@@ -215,8 +216,10 @@ void printSweep(llvm::ArrayRef<SweepPoint> points,
     out << "</pre>\n";
     return;
   }
-  if (!options.asJson)
-    return tableOf(points).print(out);
+  tableOf(points).print(out);
+}
+
+void printSweepJson(llvm::ArrayRef<SweepPoint> points, raw_ostream &out) {
   llvm::json::OStream json(out, 1);
   json.object([&] {
     json.attributeArray("sweep", [&] {
@@ -289,12 +292,18 @@ int ppcc::runSynthesize(llvm::ArrayRef<const char *> args,
             err << "limit " << amount::format(limit) << ' ';
         });
     wipe();
-    return points && writeOutput(options.output, out, session->sources,
-                                 session->diags,
-                                 [&](raw_ostream &s) {
-                                   printSweep(*points, options, s);
-                                   return true;
-                                 })
+    if (!points)
+      return Errors;
+    if (options.asJson) {
+      printSweepJson(*points, out);
+      if (options.output == "-")
+        return Success;
+    }
+    return writeOutput(options.output, out, session->sources, session->diags,
+                       [&](raw_ostream &s) {
+                         printSweep(*points, options.output, s);
+                         return true;
+                       })
                ? Success
                : Errors;
   }

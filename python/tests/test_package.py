@@ -253,6 +253,12 @@ def test_the_best_order_is_found() -> None:
     (formula,) = every.formulas
     assert formula["makespan"] == {"slope": "3", "intercept": "3", "exact": True}
     assert every.at(100).simulate().makespan == 303
+    cut = ppcc.synthesize("linear", P=2, M=4, layers="t*3,L", costs={"F.L": 2})
+    assert cut.layout == "tt|tL"
+    swept = ppcc.sweep("linear", P=4, M=12, limits=(0, 4), costs={"memory.static": 1}, comm_order="none", effort=2)
+    assert [point.fits for point in swept.points] == [False, False, True, True, True]
+    assert sum(point.knee for point in swept.points) == 1 and swept.points[4].makespan <= 44
+    assert swept._repr_svg_().startswith("<svg")
     with pytest.raises(ppcc.CompileError) as caught:
         ppcc.synthesize("v", P=2, M=2, costs={"memory.limit": 1})
     assert caught.value.errors[0].code == "E1102"

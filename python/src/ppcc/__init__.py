@@ -10,7 +10,18 @@
 `ppcc.torch` runs programs on torch.distributed; it is imported by itself, since it needs PyTorch.
 """
 
-from ._compiler import ScheduleInfo, Synthesized, compile, compile_source, load, schedules, synthesize, version
+from ._compiler import (
+    ScheduleInfo,
+    Sweep,
+    Synthesized,
+    compile,
+    compile_source,
+    load,
+    schedules,
+    sweep,
+    synthesize,
+    version,
+)
 from ._diagnostics import CompileError, Diagnostic, Error, Note, UsageError
 from ._program import Action, Group, Kind, Pipe, Program, Site
 from ._report import Bubble, CriticalSection, Held, RankReport, Report
@@ -35,6 +46,7 @@ __all__ = [
     "Report",
     "ScheduleInfo",
     "Site",
+    "Sweep",
     "Synthesized",
     "Timeline",
     "UsageError",
@@ -42,6 +54,7 @@ __all__ = [
     "compile_source",
     "load",
     "schedules",
+    "sweep",
     "synthesize",
     "version",
 ]

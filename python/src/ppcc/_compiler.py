@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -156,6 +157,8 @@ class Synthesized:
     """Then the number that the figures are about."""
     formulas: tuple[dict[str, Any], ...] = ()
     """Then the makespan by M: `modulus`, `residue`, `from`, and `slope`, `intercept` and `exact` of `makespan`."""
+    layout: str | None = None
+    """The layers of each stage, if there are layers."""
 
     @cached_property
     def program(self) -> Program:
@@ -167,8 +170,65 @@ class Synthesized:
         return compile_source(self.text, params={} if self.least is None else {"M": microbatches})
 
 
-def synthesize(
-    placement: str | os.PathLike[str] = "linear",
+@dataclass(frozen=True)
+class SweepPoint:
+    """The best order for one limit of memory; no figures where none fits."""
+
+    limit: float
+    fits: bool
+    makespan: float | None = None
+    bound: float | None = None
+    gap: float | None = None
+    optimal: bool = False
+    peak_memory: float | None = None
+    knee: bool = False
+    """From here on, more memory buys less time."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Memory against time (docs/synthesis.md); a notebook draws it."""
+
+    points: tuple[SweepPoint, ...]
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+def sweep(placement: str | os.PathLike[str] = "linear", /, *, limits: tuple[float, float], **arguments: Any) -> Sweep:
+    """Synthesizes for each limit of memory between two; `arguments` are those of `synthesize`."""
+    with tempfile.TemporaryDirectory() as folder:
+        picture = os.path.join(folder, "sweep.svg")
+        text = _run_synthesize(placement, ["--sweep", f"limit={limits[0]}..{limits[1]}", "-o", picture], **arguments)
+        with open(picture, encoding="utf-8") as file:
+            return Sweep(tuple(SweepPoint(**point) for point in json.loads(text)["sweep"]), file.read())
+
+
+def synthesize(placement: str | os.PathLike[str] = "linear", /, **arguments: Any) -> Synthesized:
+    """Finds the best order for a placement: `linear`, `v`, `loop:V`, `wave:V`, or the path or name of a schedule.
+
+    `synthesize("v", P=8, M=32, costs={"F": 5, "I": 6, "W": 4, "memory.limit": 16})`. The other arguments are options of
+    `ppcc synthesize`: `params`, `objective`, `effort`, `fused_backward`, `transport`, `comm_order`, `costs`, `layers`,
+    `max_actions`; `start` names schedules to begin with (`--from`), `every="M"` asks for one schedule for every number
+    of microbatches (`--for`).
+    """
+    document = json.loads(_run_synthesize(placement, [], **arguments))
+    figures = ("makespan", "span", "bound", "gap", "optimal", "why", "evaluations", "seconds")
+    return Synthesized(
+        text=document["schedule"],
+        peak_memory=tuple(document["peak_memory"]),
+        **{name: document[name] for name in figures},
+        least=document.get("least"),
+        microbatches=document.get("microbatches"),
+        formulas=tuple(document.get("formulas", ())),
+        layout=document.get("layout"),
+    )
+
+
+def _run_synthesize(
+    placement: str | os.PathLike[str],
+    options: list[str],
     /,
     *,
     params: Mapping[str, Value] | None = None,
@@ -180,42 +240,28 @@ def synthesize(
     transport: str | Sequence[str] | None = None,
     comm_order: str | None = None,
     costs: Costs | None = None,
+    layers: str | None = None,
     max_actions: int | None = None,
     **more_params: Value,
-) -> Synthesized:
-    """Finds the best order for a placement: `linear`, `v`, `loop:V`, `wave:V`, or the path or name of a schedule.
-
-    `synthesize("v", P=8, M=32, costs={"F": 5, "I": 6, "W": 4, "memory.limit": 16})`. The other arguments are options of
-    `ppcc synthesize`; `start` names schedules to begin with (`--from`), `every="M"` asks for one schedule for every
-    number of microbatches (`--for`).
-    """
-    document = json.loads(
-        run(
-            [
-                "synthesize",
-                *choice("--placement", os.fspath(placement)),
-                *_definitions(params, more_params),
-                *choice("--objective", objective),
-                *choice("--effort", effort),
-                *(["--fused-backward"] if fused_backward else []),
-                *choice("--for", every),
-                *(f"--from={os.fspath(schedule)}" for schedule in start),
-                *choice("--transport", transport),
-                *choice("--comm-order", comm_order),
-                *cost_options(costs),
-                *choice("--max-actions", max_actions),
-                "--format=json",
-            ]
-        )
-    )
-    figures = ("makespan", "span", "bound", "gap", "optimal", "why", "evaluations", "seconds")
-    return Synthesized(
-        text=document["schedule"],
-        peak_memory=tuple(document["peak_memory"]),
-        **{name: document[name] for name in figures},
-        least=document.get("least"),
-        microbatches=document.get("microbatches"),
-        formulas=tuple(document.get("formulas", ())),
+) -> str:
+    return run(
+        [
+            "synthesize",
+            *choice("--placement", os.fspath(placement)),
+            *_definitions(params, more_params),
+            *choice("--objective", objective),
+            *choice("--effort", effort),
+            *(["--fused-backward"] if fused_backward else []),
+            *choice("--for", every),
+            *(f"--from={os.fspath(schedule)}" for schedule in start),
+            *choice("--transport", transport),
+            *choice("--comm-order", comm_order),
+            *cost_options(costs),
+            *choice("--layers", layers),
+            *choice("--max-actions", max_actions),
+            *options,
+            "--format=json",
+        ]
     )
 
 
