@@ -9,11 +9,11 @@ schedule s() {
   // CHECK-NEXT: note: layers and parts stand in `model { }`
   layer plain { F: mlp @ comp; }
   on rank r {
-    // CHECK: names-first.pp:[[#@LINE+1]]:6: error: expected `;` [E0203]
+    // CHECK: names-first.pp:[[#@LINE+1]]:7: error: unexpected `B`, expected `;` or `(` [E0204]
     F B;
-    // CHECK: names-first.pp:[[#@LINE+1]]:6: error: expected `;` [E0203]
+    // CHECK: names-first.pp:[[#@LINE+1]]:7: error: unexpected `repeat`, expected `;` or `(` [E0204]
     F repeat 2 { B; }
-    // CHECK:      names-first.pp:[[#@LINE+1]]:6: error: expected `;` [E0203]
+    // CHECK:      names-first.pp:[[#@LINE+1]]:6: error: expected `;` or `(` [E0203]
     F
     B;
   }
