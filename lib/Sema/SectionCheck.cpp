@@ -285,16 +285,21 @@ private:
 
   void reads(const ast::WordsItem &item, PartDecl &part) {
     plainWords(item);
-    std::vector<StringRef> known;
-    for (const PartDecl &other : section.parts)
-      known.push_back(other.name.text);
     for (const ast::Entry &entry : item.entries)
-      if (auto found = llvm::find(known, entry.text.text);
-          found != known.end())
-        part.reads.push_back(found - known.begin());
-      else
-        diags.report<diag::UnknownPart>(entry.text.range, entry.text.text,
-                                        didYouMean(entry.text.text, known));
+      reads(entry.text, section.parts, part);
+  }
+
+  /// `above` are the parts that stand in front of `part`.
+  void reads(const ast::Identifier &name, ArrayRef<PartDecl> above,
+             PartDecl &part) {
+    std::vector<StringRef> known;
+    for (const PartDecl &other : above)
+      known.push_back(other.name.text);
+    if (auto found = llvm::find(known, name.text); found != known.end())
+      part.reads.push_back(found - known.begin());
+    else
+      diags.report<diag::UnknownPart>(name.range, name.text,
+                                      didYouMean(name.text, known));
   }
 
   /// Reports counts and tails where there are none.
@@ -334,6 +339,9 @@ private:
         for (const ast::Identifier &name : names)
           if (auto layer = layerCalled(name))
             part.counted.push_back(*layer);
+      } else if (tail.word.text == "reads") {
+        for (const ast::Identifier &name : names)
+          reads(name, ArrayRef(section.parts.data(), &part), part);
       } else if (tail.word.text == "between" && names.size() == 2) {
         part.leave = layerCalled(names[0]);
         part.enter = layerCalled(names[1]);

@@ -33,5 +33,5 @@ model t5(layers: int >= 1 = 24, hidden: int >= 1 = 1024, ffn: int >= 1 = 65536, 
     cost W = 2 * m * hidden * vocab / ms;
   }
   part encoder { layers E, e * layers by cost; }
-  part decoder { layers D, d * layers, L by cost; reads encoder; }
+  part decoder { layers D, d * layers, L by cost reads encoder; }
 }

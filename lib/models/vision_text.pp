@@ -38,5 +38,5 @@ model vision_text(depth: int >= 1 = 24, width: int >= 1 = 1024, patches: int >= 
     static = 18.0 * vocab * hidden / tp;
   }
   part vision { layers v * depth, P by cost; }
-  part text { layers E, t * layers, L by cost; reads vision; }
+  part text { layers E, t * layers, L by cost reads vision; }
 }

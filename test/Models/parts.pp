@@ -25,7 +25,7 @@ schedule named() {
     layer t { static = 1; }
     part first { layers t; stages 1; }
     part inner { layers t * 4; stages 2; reads first; }
-    part last  { layers t; reads inner; }
+    part last  { layers t reads inner; }
   }
   fn end(first_of_it: bool, x: part, y: part) = first_of_it ? x : y;
   on rank r {
@@ -48,7 +48,7 @@ schedule two() {
   model {
     layer t { static = 10; }
     part body { layers t * 6; }
-    part head { layers t * 2; reads body; }
+    part head { layers t * 2 reads body; }
   }
   on rank r {
     if r == 0 { F(0); F(1); B(1); B(0); F(2); B(2); }
@@ -67,7 +67,7 @@ schedule chunks() {
   model {
     layer t { static = 1; }
     part even { layers t * 5; stages 5; }
-    part low { layers t; reads even; }
+    part low { layers t reads even; }
   }
   on rank r {
     // CHECK: chunks.pp:[[#@LINE+2]]:19: error: rank 0 hosts no stage of part `low` [E0503]
@@ -83,7 +83,7 @@ schedule ranges() {
     layer t { static = 1; }
     // CHECK: stages.pp:[[#@LINE+1]]:33: error: the number of stages is 3, but must lie in 1..2 [E0405]
     part far { layers t; stages 3; }
-    part near { layers t; reads far; }
+    part near { layers t reads far; }
   }
   on rank r { F; B; }
 }
@@ -94,9 +94,9 @@ schedule more() {
   model {
     layer t { static = 1; }
     part a { layers t; }
-    part b { layers t; reads a; }
+    part b { layers t reads a; }
     // CHECK: more.pp:[[#@LINE+1]]:5: error: the parts have 3 stages, but the pipe has 2 [E0465]
-    part c { layers t; reads b; }
+    part c { layers t reads b; }
   }
   on rank r { F; B; }
 }
@@ -108,8 +108,8 @@ schedule names() {
     layer t { static = 1; }
     part x { layers t; }
     part x { layers t; } // Found below, where the schedule takes the names.
-    // CHECK: names.pp:[[#@LINE+1]]:33: error: `z` is no part above this one{{.*}} [E0460]
-    part y { layers t; reads x, z; }
+    // CHECK: names.pp:[[#@LINE+1]]:32: error: `z` is no part above this one{{.*}} [E0460]
+    part y { layers t reads x, z; }
     // CHECK: names.pp:[[#@LINE+1]]:14: error: unknown name `y`{{.*}} [E0301]
     static = y;
   }
@@ -122,7 +122,7 @@ schedule names() {
 //--- require.pp
 schedule needs() {
   ranks 2; microbatches 1; placement linear;
-  model { layer t { static = 1; } part x { layers t; } part y { layers t; reads x; } }
+  model { layer t { static = 1; } part x { layers t; } part y { layers t reads x; } }
   // CHECK: require.pp:[[#@LINE+2]]:11: error: `x == y` does not hold [E0404]
   // CHECK: note: `x == y` is false with x = x, y = y
   require x == y;

@@ -19,7 +19,7 @@ schedule sequence() {
   ranks 1; microbatches 1; placement linear;
   model {
     layer t { static = 1; }
-    // CHECK:      graph-types.pp:[[#@LINE+2]]:18: error: expected `by` or `between`, not `over` [E0459]
+    // CHECK:      graph-types.pp:[[#@LINE+2]]:18: error: expected `by`, `between` or `reads`, not `over` [E0459]
     // CHECK: graph-types.pp:[[#@LINE+1]]:5: error: a second `layers`, beside those of parts [E0317]
     layers t * 2 over t;
     part a { layers t * 2 between t, t; }
