@@ -276,8 +276,11 @@ void SyntaxErrors::reportMissingToken(antlr4::Parser *parser) {
   if (inErrorRecoveryMode(parser))
     return;
   beginErrorCondition(parser);
-  // Where the token belongs: right after the one before.
   Token *before = parser->getTokenStream()->LT(-1);
+  if (auto *action = actionAround(parser); action && before == action->name)
+    return unexpected(parser, parser->getCurrentToken(),
+                      getExpectedTokens(parser));
+  // Where the token belongs: right after the one before.
   SourceRange at = before ? SourceRange(rangeOf(before).end)
                           : rangeOf(parser->getCurrentToken());
   diags.report<diag::ExpectedToken>(
