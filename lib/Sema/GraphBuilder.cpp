@@ -331,14 +331,18 @@ private:
     return &found->second;
   }
 
+  /// Whether an action comes to the last layer first.
+  bool isDown(KindId kind) const {
+    return program.kinds[kind].defines & (slot::InputGrad | slot::WeightGrad);
+  }
+
   /// Adds the graph of an action: the nodes of its layers, upwards unless it
   /// makes gradients. What begins in a layer waits for the end of the one
   /// before.
   bool flatten(KindId kind, ArrayRef<PlacedLayer> stage) {
     NodeGraph graph;
     graph.kind = kind;
-    graph.down = program.kinds[kind].defines &
-                 (slot::InputGrad | slot::WeightGrad);
+    graph.down = isDown(kind);
     std::vector<uint32_t> numbers; // By place.
     for (PlacedLayer layer : stage)
       numbers.push_back(layer.isNumbered ? graph.layers++ : GraphNode::noLayer);
@@ -416,6 +420,10 @@ private:
     });
     if (!whole || diags.errorCount() != before)
       return;
+    for (KindId kind : pattern.kinds)
+      for (const StageCut &made : cut.cuts)
+        for (const auto &stage : made.stages)
+          placeWhole(kind, stage, pattern, places);
     for (auto [i, graph] : llvm::enumerate(graphs.graphs)) {
       if (!llvm::is_contained(pattern.kinds, graph.kind))
         continue;
@@ -451,6 +459,32 @@ private:
           .note(first->second, "the first is here");
     part.push_back(node);
     ranges.push_back(stmt.range);
+  }
+
+  /// Gives places to layers that say what they take, and not of which nodes:
+  /// in front of those with numbers, or behind, as the action comes to them.
+  void placeWhole(KindId kind, ArrayRef<PlacedLayer> stage,
+                  NodePattern &pattern, Places &places) {
+    bool isBehind = false;
+    for (size_t turn = 0; turn != stage.size(); ++turn) {
+      PlacedLayer at = stage[isDown(kind) ? stage.size() - 1 - turn : turn];
+      const ast::Identifier &layer = model.layers[at.layer]->names.front();
+      bool isWhole = layers[at.layer].count(kind.value) &&
+                     !cut.layers[at.layer].hasChain(program.kinds[kind].letters);
+      auto [nodes, known] =
+          at.isNumbered ? std::pair(&pattern.layer, &places.layer)
+          : isBehind    ? std::pair(&pattern.after, &places.after)
+                        : std::pair(&pattern.before, &places.before);
+      isBehind |= at.isNumbered;
+      if (!isWhole)
+        continue;
+      PatternNode node{kind, names[layer.text], false};
+      auto key = std::tuple(kind.value, node.name, at.isNumbered, false);
+      if (!places.known.try_emplace(key, layer.range).second)
+        continue;
+      nodes->push_back(node);
+      known->push_back(layer.range);
+    }
   }
 
   void reportFault(const ast::PatternItem &item, const NodePattern &pattern,
