@@ -194,7 +194,7 @@ private:
     pageRows += program.size();
     if (pageRows > maxPageRows) {
       session->diags.report<diag::PictureTooLarge>(
-          Place(program.name()), pageRows, "actions", maxPageRows, "a page");
+          Place(program.name()), pageRows, "actions and messages", maxPageRows, "a page");
       return false;
     }
     programs.push_back(std::move(program));

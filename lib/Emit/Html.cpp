@@ -411,8 +411,9 @@ bool ppcc::emitPage(llvm::ArrayRef<PageRun> runs, llvm::raw_ostream &out,
     for (RankId rank : picture->ranks)
       rows += run.program.size(rank);
     if (rows > maxPageRows) {
-      context.diags.report<diag::PictureTooLarge>(
-          Place(run.program.name()), rows, "actions", maxPageRows, "a page");
+      context.diags.report<diag::PictureTooLarge>(Place(run.program.name()),
+                                                  rows, "actions and messages",
+                                                  maxPageRows, "a page");
       return false;
     }
     nodes += pages.emplace_back(std::move(*picture)).nodes.size();

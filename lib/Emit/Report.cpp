@@ -1,15 +1,19 @@
 // Writes what a program's run amounts to, for people and for programs.
 #include "ppcc/Analysis/Report.h"
 #include "Emitters.h"
+#include "Findings.h"
 #include "JsonParts.h"
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Support/Printable.h"
 #include "ppcc/Support/TextTable.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 
 #include <fmt/format.h>
+
+#include <set>
 
 using namespace ppcc;
 using llvm::raw_ostream;
@@ -50,12 +54,14 @@ std::string causeName(const BubbleKey &key) {
 
 class ReportText {
 public:
-  ReportText(const Program &program, const TimedRun &timed, raw_ostream &out)
+  ReportText(const Program &program, const TimedRun &timed,
+             const Transport &transport, raw_ostream &out)
       : program(program), timed(timed), report(reportOf(program, timed)),
-        out(out) {}
+        findings(findingsOf(program, timed, report, transport)), out(out) {}
 
   void print() {
     printHead();
+    printWords();
     printRanks();
     printBubbles();
     printPath();
@@ -86,6 +92,62 @@ private:
         << " of the longest span\n"
         << "             " << percent(report.globalBubbleRate)
         << " of the makespan\n\n";
+  }
+
+  /// What limits the run, where time goes, and what would help.
+  void printWords() {
+    if (const auto &circle = findings.circle) {
+      std::set<uint32_t> ranks;
+      std::vector<std::string> cells;
+      for (ActionId row : circle->actions) {
+        ranks.insert(program.rankOf(row).value);
+        cells.push_back(cell(program, program[row]));
+      }
+      constexpr size_t most = 8;
+      if (cells.size() > most) {
+        cells.erase(cells.begin() + most / 2, cells.end() - most / 2);
+        cells[most / 2 - 1] += " ...";
+      }
+      std::string names = llvm::join(
+          llvm::map_range(ranks, [](uint32_t r) { return std::to_string(r); }),
+          ", ");
+      out << "steady state "
+          << (ranks.size() == 1 ? "rank " + names + " goes on without a pause: "
+                                : "ranks " + names + " wait for each other: ")
+          << llvm::join(cells, " ") << "\n             "
+          << cost::format(circle->turn) << " for " << circle->microbatches
+          << (circle->microbatches == 1 ? " microbatch" : " microbatches");
+      if (circle->messages != 0)
+        out << ", " << cost::format(circle->messages) << " of it messages";
+      out << '\n';
+    }
+    const IdleTime &idle = findings.idle;
+    Time all = idle.ramp + idle.dependence + idle.messages + idle.lanes;
+    StringRef before = "idle time    ";
+    auto tell = [&](Time time, StringRef words) {
+      if (time != 0)
+        out << std::exchange(before, "             ") << cost::format(time)
+            << " (" << percent(share(time, all)) << ") " << words << '\n';
+    };
+    tell(idle.ramp, "ramp: before a rank's first action, behind its last");
+    tell(idle.dependence, "dependence: another rank computes what is needed");
+    tell(idle.messages, "messages: what is needed is on its way, or queued");
+    tell(idle.lanes, "other lanes: a transfer or a collective has not ended");
+    before = "would help   ";
+    auto helps = [&](Time less, StringRef words) {
+      if (less > 0)
+        out << std::exchange(before, "             ") << words
+            << cost::format(less) << " ("
+            << percent(share(less, report.makespan)) << ")\n";
+    };
+    if (findings.withoutMessages)
+      helps(report.makespan - *findings.withoutMessages,
+            "messages that take no time, exactly: ");
+    helps(report.makespan - report.bound,
+          "another order of messages, or more queues, at most: ");
+    helps(report.makespan - report.resources.time,
+          "another order of actions (`ppcc synthesize`), at most: ");
+    out << '\n';
   }
 
   void printRanks() {
@@ -183,14 +245,16 @@ private:
   const Program &program;
   const TimedRun &timed;
   Report report;
+  Findings findings;
   raw_ostream &out;
 };
 
 class ReportJson {
 public:
-  ReportJson(const Program &program, const TimedRun &timed, raw_ostream &out)
+  ReportJson(const Program &program, const TimedRun &timed,
+             const Transport &transport, raw_ostream &out)
       : program(program), timed(timed), report(reportOf(program, timed)),
-        json(out, 1) {}
+        findings(findingsOf(program, timed, report, transport)), json(out, 1) {}
 
   void print() {
     json.object([&] {
@@ -215,6 +279,7 @@ public:
       json.attribute("why", report.resources.why());
       time("bubble_rate", report.bubbleRate.value);
       time("global_bubble_rate", report.globalBubbleRate.value);
+      printFindings();
       json.attributeArray("ranks", [&] {
         for (auto [rank, figures] : llvm::enumerate(report.ranks))
           printRank(rank, figures);
@@ -236,6 +301,27 @@ private:
   void time(StringRef key, Time value) { raw(key, cost::format(value)); }
   void memory(StringRef key, decimal::Sum value) {
     raw(key, amount::format(value));
+  }
+
+  void printFindings() {
+    if (const auto &circle = findings.circle)
+      json.attributeObject("steady_state", [&] {
+        json.attributeArray("actions", [&] {
+          for (ActionId row : circle->actions)
+            json.value(cell(program, program[row]));
+        });
+        json.attribute("microbatches", circle->microbatches);
+        time("time", circle->turn);
+        time("messages", circle->messages);
+      });
+    json.attributeObject("idle", [&] {
+      time("ramp", findings.idle.ramp);
+      time("dependence", findings.idle.dependence);
+      time("messages", findings.idle.messages);
+      time("lanes", findings.idle.lanes);
+    });
+    if (findings.withoutMessages)
+      time("makespan_without_messages", *findings.withoutMessages);
   }
 
   void printRank(size_t rank, const RankReport &figures) {
@@ -304,6 +390,7 @@ private:
   const Program &program;
   const TimedRun &timed;
   Report report;
+  Findings findings;
   llvm::json::OStream json;
 };
 
@@ -317,7 +404,7 @@ static bool emitTimed(const Program &program, raw_ostream &out,
       Analyses(program).timedRun(context.options.transport, context.diags);
   if (!timed)
     return false;
-  Printer(program, *timed, out).print();
+  Printer(program, *timed, context.options.transport, out).print();
   return true;
 }
 

@@ -1,0 +1,37 @@
+// What a run is limited by, where its time goes, and what would help.
+#pragma once
+
+#include "ppcc/Analysis/Report.h"
+
+namespace ppcc {
+
+/// The time of all ranks without work, by cause.
+struct IdleTime {
+  Time ramp = 0;       ///< Before a rank's first action, and behind its last.
+  Time dependence = 0; ///< Another rank computes what is needed.
+  Time messages = 0;   ///< What is needed is on its way, or queued.
+  Time lanes = 0;      ///< Actions beside the compute actions.
+};
+
+/// What follows itself around and around in the steady state: each action waits
+/// for the one before it, the first for the last of the turn before.
+struct Circle {
+  std::vector<ActionId> actions; ///< Of a turn, messages too, in time.
+  uint32_t microbatches = 0;     ///< By which a turn goes on.
+  Time turn = 0;
+  Time messages = 0; ///< The part of it that is messages.
+};
+
+struct Findings {
+  IdleTime idle;
+  std::optional<Circle> circle; ///< None where nothing repeats itself.
+  /// The makespan if messages took no time, in the same order; nothing where
+  /// they take none.
+  std::optional<Time> withoutMessages;
+};
+
+/// O(actions).
+Findings findingsOf(const Program &program, const TimedRun &timed,
+                    const Report &report, const Transport &transport);
+
+} // namespace ppcc
