@@ -64,21 +64,21 @@ void declare(OptionParser &parser, CompareOptions &options) {
                   sweep.values.push_back(value.str());
                 return wrong;
               });
-  parser.choice("--format",
-                "How to write the table; html draws the runs instead",
-                {"text", "csv", "markdown", "html"},
-                [&](const std::string &name) {
-                  options.asPage = name == "html";
-                  options.style = name == "csv"        ? TableStyle::Csv
-                                  : name == "markdown" ? TableStyle::Markdown
-                                                       : TableStyle::Text;
-                });
-  parser.choice("--work",
-                "What costs are of: a stage, or a rank's share of a microbatch, "
-                "however many stages it has",
-                {"stage", "rank"}, [&](const std::string &name) {
-                  options.request.costs.byRank = name == "rank";
-                });
+  parser.choice(
+      "--format", "How to write the table; html draws the runs instead",
+      {"text", "csv", "markdown", "html"}, [&](const std::string &name) {
+        options.asPage = name == "html";
+        options.style = name == "csv"        ? TableStyle::Csv
+                        : name == "markdown" ? TableStyle::Markdown
+                                             : TableStyle::Text;
+      });
+  parser.choice(
+      "--work",
+      "What costs are of: a stage, or a rank's share of a microbatch, "
+      "however many stages it has",
+      {"stage", "rank"}, [&](const std::string &name) {
+        options.request.costs.byRank = name == "rank";
+      });
   addOutput(parser, options.output);
   addCompileOptions(parser, options);
   addMaxErrors(parser, options.console.maxErrors);
@@ -157,9 +157,8 @@ private:
       known->second.insert(param.name);
     seen.insert(nameOf(input, number));
     const Transport &transport = compiled.comm.transports.front();
-    bool good = options.asPage
-                    ? keep(std::move(compiled.program), transport)
-                    : measure(input, compiled.program, transport);
+    bool good = options.asPage ? keep(std::move(compiled.program), transport)
+                               : measure(input, compiled.program, transport);
     return good ? Success : Errors;
   }
 
@@ -194,7 +193,8 @@ private:
     pageRows += program.size();
     if (pageRows > maxPageRows) {
       session->diags.report<diag::PictureTooLarge>(
-          Place(program.name()), pageRows, "actions and messages", maxPageRows, "a page");
+          Place(program.name()), pageRows, "actions and messages", maxPageRows,
+          "a page");
       return false;
     }
     programs.push_back(std::move(program));

@@ -26,10 +26,24 @@ void ppcc::addPictureOptions(OptionParser &parser, PictureOptions &options) {
     parser.parsed(
         "--time-range", "Draw only this span of time, such as 0..12.5",
         [&](const std::string &text) { return parseTimeRange(text, options); });
+    // First, since what is said besides stands above it.
+    parser.choice("--preset",
+                  "Width and letters of an svg for a paper of two columns, or "
+                  "its page",
+                  {"column", "page"}, [&](const std::string &name) {
+                    // 85 and 178 mm, and letters of 7 pt, at 96 pixels an inch.
+                    options.width = name == "column" ? 321 : 672;
+                    options.fontSize = 9;
+                  });
     parser.number("--width", options.width, 20, 20000,
                   "Columns of a timeline, pixels of an svg");
     parser.flag("--arrows", options.arrows,
                 "Draw in an svg what goes from rank to rank");
+    parser.value("--title", "TEXT", options.title, "The title of an svg");
+    parser.flag("--no-legend", options.hidesLegend,
+                "Draw no legend below an svg");
+    parser.number("--font-size", options.fontSize, 4, 72,
+                  "Pixels of the letters of an svg; 9");
   });
 }
 

@@ -24,7 +24,7 @@ public:
   Svg(const Picture &picture, const PictureOptions &options,
       llvm::raw_ostream &out)
       : picture(picture), options(options), program(picture.program),
-        writer(out) {
+        fontSize(px(options.fontSize)), writer(out) {
     survey();
     layOut();
   }
@@ -42,8 +42,8 @@ public:
   }
 
 private:
-  static constexpr Px fontSize = px(9), stripHeight = px(3), top = px(26),
-                      edge = px(6), swatch = px(16), axisHeight = px(22),
+  static constexpr Px stripHeight = px(3), top = px(26), edge = px(6),
+                      swatch = px(16), axisHeight = px(22),
                       legendHeight = px(20), laneHeight = px(14),
                       laneStep = laneHeight + px(2);
   /// Beyond this, labels give way.
@@ -90,7 +90,9 @@ private:
       laneNames =
           std::max(laneNames, textWidth(program.kinds().lanes()[lane]) + edge);
     left += laneNames;
-    rowHeight = std::max(rowHeight, Px(picture.lanes().size()) * laneHeight);
+    // Room for two lines of text.
+    rowHeight = std::max({rowHeight, 2 * fontSize + px(4),
+                          Px(picture.lanes().size()) * laneHeight});
     // Wide enough for the longest label in the shortest box.
     __int128 wanted =
         __int128(longest + px(4)) * (picture.to - picture.from) / shortest;
@@ -108,7 +110,7 @@ private:
   }
 
   /// About as wide as the fonts of `head` make it.
-  static Px textWidth(StringRef text) {
+  Px textWidth(StringRef text) const {
     Px sum = 0;
     for (char c : text)
       sum += fontSize * (StringRef("MWmw").contains(c) ? 100 : 62) / 100;
@@ -134,10 +136,11 @@ private:
         "\" height=\"", height, "\" viewBox=\"0 0 ", width, " ", height,
         "\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"",
         fontSize, "\">\n<title>");
-    std::string title = escapedMarkup(picture.title());
+    std::string title =
+        escapedMarkup(options.title.empty() ? picture.title() : options.title);
     tag(title, "</title>\n<rect width=\"", width, "\" height=\"", height,
         "\" fill=\"#fff\"/>\n<text x=\"", edge, "\" y=\"", px(15),
-        "\" font-size=\"", px(11), "\">", title, "</text>\n");
+        "\" font-size=\"", fontSize + px(2), "\">", title, "</text>\n");
   }
 
   /// The fills: a colour for each kind and chunk, hatched by kind.
@@ -272,7 +275,7 @@ private:
   }
 
   /// The baseline of text in the middle of a height.
-  static Px middle(Px y, Px height) {
+  Px middle(Px y, Px height) const {
     return y + height / 2 + fontSize * 35 / 100;
   }
 
@@ -391,6 +394,8 @@ private:
 
   std::vector<Entry> entries() {
     std::vector<Entry> result;
+    if (options.hidesLegend)
+      return result;
     auto box = [this](KindId kind, uint32_t chunk) {
       return [=, this](Px x, Px y) {
         tag("<g stroke=\"#333\" stroke-width=\".5\">");
@@ -476,6 +481,7 @@ private:
   const Picture &picture;
   const PictureOptions &options;
   const Program &program;
+  const Px fontSize;
   Writer writer;
   std::vector<bool> kinds, phases; ///< Those that are shown.
   bool hasGroups = false;

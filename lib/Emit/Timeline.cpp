@@ -36,6 +36,7 @@ struct Layout {
   bool exact = false;   ///< Every action begins and ends between two columns.
   uint32_t lines = 1;   ///< Of each rank.
   bool numbersBelow = false; ///< Labels do not fit in one line.
+  bool downwards = false;    ///< Numbers have a line for each digit.
   uint32_t margin = 0;       ///< Columns of the names of the ranks.
 };
 
@@ -44,6 +45,7 @@ struct Extent {
   Time unit = 0;     ///< Divides all times at which boxes begin and end.
   Time shortest = 0; ///< Of the boxes.
   uint32_t members = 1, label = 1; ///< The most of a box; the longest.
+  uint32_t digits = 1;             ///< Of the largest microbatch.
 };
 
 class Timeline {
@@ -109,7 +111,8 @@ private:
     for (const KindInfo &info : program.kinds().rows())
       if (info.isCompute())
         letters = std::max(letters, info.letters.size());
-    extent.label = letters + fmt::formatted_size("{}", microbatch);
+    extent.digits = uint32_t(fmt::formatted_size("{}", microbatch));
+    extent.label = letters + extent.digits;
     return extent;
   }
 
@@ -147,8 +150,14 @@ private:
       shortest = lengths * each;
     }
     result.numbersBelow = result.exact && shortest < extent.label;
-    result.lines =
-        std::clamp(extent.members, result.numbersBelow ? 2u : 1u, maxLines);
+    // Numbers side by side without a gap would read as one.
+    result.downwards =
+        result.numbersBelow && extent.digits > 1 && shortest <= extent.digits;
+    result.lines = std::clamp(extent.members,
+                              !result.numbersBelow ? 1u
+                              : result.downwards   ? 1 + extent.digits
+                                                   : 2u,
+                              maxLines);
     if (!lanes.empty()) {
       result.numbersBelow = false;
       result.lines = static_cast<uint32_t>(lanes.size());
@@ -246,21 +255,18 @@ private:
     write(text, cells);
   }
 
-  /// The letters above the number, of which the last digits matter most.
+  /// The letters above the number, or above its digits.
   void label(const Action &action, uint32_t line, uint64_t width, Cell *cells) {
     if (line == 0)
       return write(
           llvm::StringRef(program.kindOf(action).letters).take_front(width),
           cells);
-    if (line > 1)
-      return;
     std::string number =
         action.hasMicrobatch() ? fmt::format("{}", action.microbatch) : "";
-    if (number.size() > width) {
-      hasCutNumbers = true;
-      number.erase(0, number.size() - width);
-    }
-    write(number, cells);
+    if (!layout.downwards)
+      return write(line == 1 ? number : "", cells);
+    if (line <= number.size())
+      cells->glyph = number[line - 1];
   }
 
   static void write(llvm::StringRef text, Cell *cells) {
@@ -337,8 +343,8 @@ private:
     }
     writer.put(
         fmt::format("{} idle; a column is {}\n", glyphs.idle, columnTime()));
-    if (hasCutNumbers)
-      writer.put("numbers that do not fit are cut to their last digits\n");
+    if (layout.downwards)
+      writer.put("the digits of a microbatch stand below each other\n");
     if (hasHidden)
       writer.put("actions shorter than a column may not show; "
                  "`--time-range=A..B` and `--width=N` show more\n");
@@ -362,7 +368,7 @@ private:
   Layout layout;
   std::vector<Cell> canvas; ///< The lines of one rank, one after another.
   std::bitset<256> shownKinds;
-  bool hasCutNumbers = false, hasHidden = false;
+  bool hasHidden = false;
 };
 
 } // namespace

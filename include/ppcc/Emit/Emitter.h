@@ -20,9 +20,12 @@ struct PictureOptions {
   uint32_t width = 0;
   /// Only the span between these times; all when there is none.
   std::optional<std::pair<Time, Time>> times;
-  bool color = false;   ///< A timeline may use the colours of terminals.
-  bool unicode = false; ///< A timeline may use characters beyond ASCII.
-  bool arrows = false;  ///< An svg shows what goes from rank to rank.
+  bool color = false;       ///< A timeline may use the colours of terminals.
+  bool unicode = false;     ///< A timeline may use characters beyond ASCII.
+  bool arrows = false;      ///< An svg shows what goes from rank to rank.
+  std::string title;        ///< Of an svg; empty for what the program is.
+  bool hidesLegend = false; ///< That below an svg.
+  uint32_t fontSize = 9;    ///< Of an svg, in pixels.
 };
 
 /// What the user can choose about formats.
