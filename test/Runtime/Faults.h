@@ -10,9 +10,22 @@
 #include <cstdio>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace test {
+
+/// When a stage threw, once it has.
+inline std::optional<std::chrono::steady_clock::time_point> thrownAt;
+
+/// To be called when all threads have ended.
+inline void sayThatAllEnded() {
+  bool isLate = thrownAt && std::chrono::steady_clock::now() - *thrownAt >
+                                std::chrono::seconds(1);
+  std::printf("all threads ended%s\n", !thrownAt ? ""
+                                       : isLate  ? ", too late"
+                                                 : " within a second");
+}
 
 /// A stage that goes wrong at its first backward. `throw`, `throw-int`:
 /// rank 1 throws; `size`: its gradient has a number too many; `stall`, `leave`:
@@ -27,6 +40,8 @@ public:
     std::vector<Value> result = NetworkStage::backward(work, outputGrad);
     if (work.rank != 1 || std::exchange(failed, true))
       return result;
+    if (fault.starts_with("throw"))
+      thrownAt = std::chrono::steady_clock::now();
     if (fault == "throw")
       throw std::runtime_error("out of luck");
     if (fault == "throw-int")

@@ -39,5 +39,5 @@ int main(int argc, char **argv) {
           gaveUp.count_down();
       });
   }
-  std::puts("all threads ended");
+  sayThatAllEnded();
 }

@@ -32,6 +32,8 @@ public:
     std::vector<Value> result = DeviceStage::backward(work, outputGrad);
     if (work.rank != 1 || std::exchange(failed, true))
       return result;
+    if (fault == "throw")
+      thrownAt = std::chrono::steady_clock::now();
     if (fault == "throw" || fault == "unheard")
       throw std::runtime_error("out of luck");
     if (fault == "size")
@@ -213,7 +215,7 @@ int main(int argc, char **argv) {
   if (!isWell) {
     FaultyProgram program(fault, words[0]);
     runFaulty(program.program(), fault);
-    std::puts("all threads ended");
+    sayThatAllEnded();
     return 0;
   }
   size_t exact = 0, reordered = 0, failures = 0;

@@ -18,6 +18,8 @@ struct NcclOptions {
   bool waitsOnHost = true;
   /// The limit of a call that opens connections within.
   std::chrono::milliseconds patience = std::chrono::minutes(10);
+  /// How long an aborted communicator may take to stop.
+  std::chrono::milliseconds grace = std::chrono::seconds(1);
   /// How ranks hear of a failure: NCCL does not tell those that wait. `raise`
   /// tells all others, `heard` gives what another rank has told. Without them
   /// the others end when their patience does.
@@ -50,12 +52,22 @@ public:
     communication = newStream();
     lanes.push_back(newStream());
     check(cudaMalloc(&scratch.emplace_back(), 2), "cudaMalloc");
+    check(cudaMemcpyAsync(scratch.front(), "hi", 2, cudaMemcpyHostToDevice,
+                          communication),
+          "cudaMemcpyAsync");
     turn = newEvent();
   }
   Nccl(const Nccl &) = delete;
   Nccl &operator=(const Nccl &) = delete;
-  /// Waits until the streams are empty.
+  /// Waits until the streams are empty, unless the device did not stop after a
+  /// failure: then what it may still use stays.
   ~Nccl() {
+    if (isLost) {
+      leak();
+      return;
+    }
+    // Values go back in the order of a stream, which must be there.
+    dropAll();
     synchronize();
     cudaStreamDestroy(communication);
     for (cudaStream_t stream : lanes)
@@ -116,7 +128,7 @@ public:
     inBatch = true;
   }
   void endBatch() {
-    inBatch = false;
+    inBatch = false; // Whatever comes of it, the group is closed.
     settle(ncclGroupEnd(), "ncclGroupEnd", options.patience);
     for (Moving *moving : batch)
       record(*moving);
@@ -139,7 +151,7 @@ public:
   void send(uint32_t to, Message<Value> &&message) {
     // In a batch the events of its messages are not recorded yet.
     while (!inBatch && !sends.empty() && isDone(sends.front()->ended))
-      unused.push_back(sends.pop());
+      drop(sends.pop());
     Transfer transfer = fresh(to);
     transfer->message = std::move(message);
     std::span<std::byte> data = Bytes<Value>::of(transfer->message.value);
@@ -183,7 +195,7 @@ public:
       check(cudaStreamWaitEvent(lanes[0], transfer.ended, 0),
             "cudaStreamWaitEvent");
     into = std::move(transfer.message);
-    unused.push_back(receives.of(from).pop());
+    drop(receives.of(from).pop());
     return true;
   }
 
@@ -207,16 +219,28 @@ public:
     check(cudaEventRecord(ended, communication), "cudaEventRecord");
     await(patience, [&] { return isDone(ended); });
     while (!sends.empty())
-      unused.push_back(sends.pop());
+      drop(sends.pop());
   }
 
-  /// Aborts the communicator, so that the device stops waiting, and waits until
-  /// it has done what was issued.
+  /// Aborts the communicator, so that the device stops waiting, and gives it
+  /// `options.grace` to do what was issued.
   void fail(const std::string &text) {
     if (options.raise && !wasTold)
       options.raise(text);
+    if (std::exchange(inBatch, false))
+      ncclGroupEnd();
     ncclCommAbort(comm);
-    synchronize();
+    try {
+      for (cudaStream_t stream : lanes)
+        follow(communication, stream);
+      Event ended(*this);
+      check(cudaEventRecord(ended, communication), "cudaEventRecord");
+      rt::await(options.grace, [&] { return isDone(ended); }, [] {});
+    } catch (const TimedOut &) {
+      isLost = true;
+    } catch (const std::exception &) {
+      // The device has failed itself, and runs nothing any more.
+    }
   }
 
 private:
@@ -280,6 +304,26 @@ private:
       return false;
     check(code, "cudaEventQuery");
     return true;
+  }
+
+  /// The value goes at once, the rest is for another message.
+  void drop(Transfer transfer) {
+    transfer->message.value = Value();
+    unused.push_back(std::move(transfer));
+  }
+  void dropAll() {
+    while (!sends.empty())
+      drop(sends.pop());
+    receives.forEach([&](Fifo<Transfer> &posted) {
+      while (!posted.empty())
+        drop(posted.pop());
+    });
+    buffers.clear();
+  }
+  void leak() {
+    new Fifo<Transfer>(std::move(sends));
+    new FifoByRank<Transfer>(std::move(receives));
+    new std::vector<Value>(std::move(buffers));
   }
 
   void synchronize() {
@@ -353,7 +397,6 @@ private:
     } else {
       transfer = std::move(unused.back());
       unused.pop_back();
-      transfer->message.value = Value();
     }
     transfer->peer = peer;
     return transfer;
@@ -375,6 +418,7 @@ private:
   std::vector<Transfer> unused;
   std::vector<Value> buffers; ///< No more than were in use at one time.
   bool inBatch = false, wasTold = false;
+  bool isLost = false; ///< The device has not stopped after a failure.
 };
 
 } // namespace ppcc::rt
