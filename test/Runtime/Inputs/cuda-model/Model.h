@@ -26,7 +26,7 @@ void touch(const void *data, size_t size, bool writes);
 
 /// What was found wrong since the last call. Behind a report everything fails.
 std::vector<std::string> takeReports();
-/// Memory that is allocated, and the most that a rank had at one time.
-size_t mostBytes();
+/// In the next run this wait of a rank, counted from 0, does nothing.
+void dropWait(int rank, int number);
 
 } // namespace model
