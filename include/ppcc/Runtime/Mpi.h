@@ -27,6 +27,7 @@ public:
   explicit Mpi(MPI_Comm parent = MPI_COMM_WORLD) {
     MPI_Comm_dup(parent, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_dup(comm, &gathering);
     MPI_Comm_rank(comm, &ownRank);
     MPI_Comm_size(comm, &size);
   }
@@ -34,7 +35,8 @@ public:
   Mpi &operator=(const Mpi &) = delete;
   ~Mpi() {
     if (!failed)
-      MPI_Comm_free(&comm);
+      for (MPI_Comm *own : {&comm, &gathering})
+        MPI_Comm_free(own);
   }
 
   uint32_t rank() const { return static_cast<uint32_t>(ownRank); }
@@ -51,8 +53,8 @@ public:
     texts->own = text;
     texts->all.resize(text.size() * size_t(size));
     check(MPI_Iallgather(texts->own.data(), int(text.size()), MPI_CHAR,
-                         texts->all.data(), int(text.size()), MPI_CHAR, comm,
-                         &texts->request),
+                         texts->all.data(), int(text.size()), MPI_CHAR,
+                         gathering, &texts->request),
           "MPI_Iallgather");
     try {
       await(patience, [&] { return isDone(texts->request); });
@@ -405,6 +407,8 @@ private:
   }
 
   MPI_Comm comm = MPI_COMM_NULL;
+  /// For gather(): a rank that has failed goes to another meeting, in abort().
+  MPI_Comm gathering = MPI_COMM_NULL;
   int ownRank = 0, size = 0;
   bool failed = false, heard = false;
   Fifo<Transfer> sends;          ///< In their order.
