@@ -167,7 +167,7 @@ class Synthesized:
 
     def at(self, microbatches: int | None) -> Program:
         """What a schedule for all numbers of microbatches compiles to, for so many."""
-        return compile_source(self.text, params={} if self.least is None else {"M": microbatches})
+        return compile_source(self.text, params={} if self.least is None or microbatches is None else {"M": microbatches})
 
 
 @dataclass(frozen=True)

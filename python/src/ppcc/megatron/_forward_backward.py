@@ -295,7 +295,7 @@ class _Step:
         self._stores: dict[int, list[Any]] = {}
         self._held: dict[Key, _Held] = {}
         self._started: Counter[int] = Counter()
-        self._messages = Messages(self.channels, self.device, self._room, self.headers)
+        self._messages = Messages(self.channels, self.device, self._room, self.headers, answered=False)
         self._sync = GradSync(self.config, self.chunks, self.plan.reduces)
         self._perform: dict[str, Callable[[Action], None]] = {
             "F": self._forward,
@@ -345,10 +345,6 @@ class _Step:
         direction = "forward" if _is_forward(item[0]) else "backward"
         with _timed(self.config, f"{direction}-{'send' if item[0].kind.is_send else 'recv'}"):
             self._messages.post(item)
-        for action in item:
-            if action.kind.is_send:
-                assert action.peer is not None
-                self._messages.release(action, (action.pipe.index, action.stage, action.peer, action.microbatch))
 
     def _room(self, action: Action) -> list[TensorInfo]:
         """What a receive gets."""

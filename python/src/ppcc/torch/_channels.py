@@ -110,37 +110,31 @@ class Channels:
     def finish(self) -> None:
         """Waits for all that has been sent."""
         for outbox in self._outboxes.values():
-            outbox.wait_until(outbox.posted)
+            outbox.finish()
 
 
 class Outbox(Protocol):
     """Keeps the messages of one way until each has been sent, in their order."""
 
-    posted: int
+    def put(self, message: Message) -> None: ...
 
-    def put(self, message: Message) -> int:
-        """The number of the message."""
-
-    def wait_until(self, number: int) -> None:
-        """Until that message has been sent."""
+    def finish(self) -> None:
+        """Waits until all have been sent."""
 
 
 class _DeviceOutbox:
     """For what ends on streams: whoever comes by looks, and only streams wait."""
 
     def __init__(self) -> None:
-        self.posted = 0
         self._leaving: deque[Message] = deque()
 
-    def put(self, message: Message) -> int:
-        self._leaving.append(message)
-        self.posted += 1
-        while self._leaving[0] is not message and self._leaving[0].has_ended():
+    def put(self, message: Message) -> None:
+        while self._leaving and self._leaving[0].has_ended():
             self._leaving.popleft()
-        return self.posted
+        self._leaving.append(message)
 
-    def wait_until(self, number: int) -> None:
-        while self._leaving and self.posted - len(self._leaving) < number:
+    def finish(self) -> None:
+        while self._leaving:
             self._leaving.popleft().wait()
 
 
@@ -148,36 +142,32 @@ class _HostOutbox:
     """For gloo, which cannot be asked whether a send has ended: a thread waits beside the step."""
 
     def __init__(self, peer: int) -> None:
-        self.posted = self._ended = 0
-        self._messages: SimpleQueue[Message] = SimpleQueue()
-        self._changed = threading.Condition()
+        self._messages: SimpleQueue[Message | threading.Event] = SimpleQueue()
         self._error: Exception | None = None
         # A daemon: when a step fails, its sends may never end.
         threading.Thread(target=self._run, name=f"ppcc-sends-{peer}", daemon=True).start()
 
-    def put(self, message: Message) -> int:
-        self.posted += 1
+    def put(self, message: Message) -> None:
         self._messages.put(message)
-        return self.posted
 
-    def wait_until(self, number: int) -> None:
-        if self._ended < number:
-            with self._changed:
-                self._changed.wait_for(lambda: self._ended >= number or self._error is not None)
+    def finish(self) -> None:
+        all_sent = threading.Event()
+        self._messages.put(all_sent)
+        all_sent.wait()
         if self._error is not None:
             raise self._error
 
     def _run(self) -> None:
         while True:
             message = self._messages.get()
+            if isinstance(message, threading.Event):
+                message.set()
+                continue
             try:
                 message.wait()
             except Exception as error:
                 self._error = self._error or error
             del message
-            with self._changed:
-                self._ended += 1
-                self._changed.notify_all()
 
 
 def sends(action: Action) -> tuple[bool, int]:

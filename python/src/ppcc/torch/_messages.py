@@ -32,7 +32,11 @@ class Messages:
         device: torch.device,
         room: Callable[[Action], Sequence[TensorInfo]],
         headers: dist.ProcessGroup | None,
+        *,
+        answered: bool,
     ) -> None:
+        """Where a forward is `answered` by a backward, that shows that it has been read."""
+        self._answered = answered
         self._channels = channels
         self._device = device
         self._room = room
@@ -41,7 +45,7 @@ class Messages:
         self._arriving: dict[Edge, tuple[Message, Sequence[TensorInfo]]] = {}
         self._announced: dict[int, deque[tuple[Edge, Message]]] = defaultdict(deque)
         self._announcer: dict[Edge, int] = {}
-        self._sent: dict[Edge, tuple[int, int]] = {}
+        self._sent: dict[Edge, tuple[int, Message]] = {}
         self._header_sends: list[Message] = []
 
     def lay_down(self, edge: Edge, tensors: tuple[Tensor, ...]) -> None:
@@ -76,20 +80,22 @@ class Messages:
             self._keep(action, edge, Message(own, works), room)
 
     def has_been_read(self, edge: Edge) -> None:
-        """Lets go of what was sent, when an answer to it has come."""
+        """Lets go of what was sent, when the answer to it has come."""
         if edge in self._sent:
-            peer, number = self._sent.pop(edge)
-            self._channels.outbox(peer).wait_until(number)
+            self._sent.pop(edge)[1].wait()
 
     def release(self, action: Action, edge: Edge) -> None:
-        """Makes sure that a result is not here any more."""
+        """Lets go of a result when it has been sent, before there is an answer."""
         if edge in self._here:
             raise RuntimeMisuse(f"{action} releases what stage {edge[2]} has still to read")
+        if edge in self._sent:
+            peer, message = self._sent.pop(edge)
+            self._channels.outbox(peer).put(message)
 
     def finish(self) -> None:
         """Waits for all that has been sent."""
         self._channels.finish()
-        for message in self._header_sends:
+        for message in [*(message for _, message in self._sent.values()), *self._header_sends]:
             message.wait()
 
     def _leaving(self, edge: Edge) -> tuple[Tensor, ...]:
@@ -99,8 +105,11 @@ class Messages:
         if not action.kind.is_send:
             self._arriving[edge] = message, infos
         elif message.works:
-            peer = sends(action)[1]
-            self._sent[edge] = peer, self._channels.outbox(peer).put(message)
+            peer, is_forward = sends(action)[1], edge[1] < edge[2]
+            if self._answered and is_forward:
+                self._sent[edge] = peer, message
+            else:
+                self._channels.outbox(peer).put(message)
 
     # Messages whose shapes are not known.
 

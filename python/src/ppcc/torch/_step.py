@@ -73,7 +73,7 @@ class Step:
         self._profile = profile
         self._is_reduced = False
         self._held: dict[Key, Held] = {}
-        self._messages = Messages(linked.channels, self._setup.device, self._room, linked.headers)
+        self._messages = Messages(linked.channels, self._setup.device, self._room, linked.headers, answered=trains)
 
     def run(self) -> StepResult:
         self._linked.reductions.start()
