@@ -117,7 +117,7 @@ public:
       return false;
     StringRef name = sources.name(*source), text = sources.text(*source);
     const Importer *format = programFormat(name, text);
-    compiled.misuse = misuse(format != nullptr);
+    compiled.misuse = misuse(format != nullptr, format && isForAll(text));
     if (!compiled.misuse.empty())
       return false;
     return format ? compileProgram(*source, *format)
@@ -145,13 +145,13 @@ private:
 
   /// What of the request is not for an input that is a program, or a schedule,
   /// in the words of the command line.
-  std::string misuse(bool isProgram) const {
+  std::string misuse(bool isProgram, bool isForAll) const {
     struct Rule {
       bool isGiven, forProgram;
       StringRef text;
     };
     const Rule rules[] = {
-        {!request.params.empty() && !request.sharesParams, false,
+        {!request.params.empty() && !request.sharesParams && !isForAll, false,
          "-D gives parameters of a schedule values; the input is a program"},
         {!request.layout.empty(), false,
          "--layout gives the stages of a schedule layers; the input is a "
@@ -189,7 +189,9 @@ private:
         source,
         sources,
         diags,
-        {request.microbatches, request.limits.maxActions}};
+        {request.microbatches, request.limits.maxActions, {}}};
+    for (const sema::ParamValue &param : request.params)
+      importContext.options.params.emplace_back(param.name, param.value);
     auto program = times.measure(
         "import", [&] { return importProgram(format, importContext); });
     if (!program)

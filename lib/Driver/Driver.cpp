@@ -2,6 +2,7 @@
 #include "ppcc/Driver/Driver.h"
 
 #include "Depfile.h"
+#include "Families.h"
 #include "Options.h"
 #include "PictureOptions.h"
 #include "Watch.h"
@@ -117,7 +118,9 @@ static int compileOnce(const Options &given, Session::Files fs,
   Options options = given;
   options.request.passes.instrumentation.out = &err;
   auto session = consoleSession(std::move(fs), options.console, err);
-  Compiled compiled = compile(options.request, *session);
+  if (auto code = writeByFamilies(options, *session, out, err))
+    return *code;
+  Compiled compiled = compileAny(options, *session);
   ExitCode code = exitCodeOf(compiled, err);
   Writer writer(options, compiled, *session, out, err);
   if (code == Success && options.request.until == Request::Until::Checked)
@@ -214,7 +217,7 @@ CompiledCommand ppcc::compileCommand(llvm::ArrayRef<const char *> args,
   }
   options.request.until = Request::Until::Done;
   command.session = consoleSession(std::move(fs), options.console, err);
-  command.compiled = compile(options.request, *command.session);
+  command.compiled = compileAny(options, *command.session);
   command.code = exitCodeOf(command.compiled, err);
   return command;
 }

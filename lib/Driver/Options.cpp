@@ -201,6 +201,9 @@ void ppcc::addScheduleOptions(OptionParser &parser, Options &options,
 }
 
 static void declareForTools(OptionParser &parser, Options &options) {
+  parser.flag("--no-families", options.laysOut,
+              "Lay out and verify all microbatches, also where a proof for all "
+              "their numbers is quicker");
   parser.value("--depfile", "FILE", options.depfile,
                "Write a rule of Make that lists the files that the output "
                "comes from");
@@ -255,6 +258,9 @@ static void declare(OptionParser &parser, Options &options) {
     parser.flag("--check", options.check, "Verify only, write nothing");
     parser.flag("--timeline", options.timeline,
                 "Draw a timeline on standard error, beside the output");
+    parser.value("--for", "NAME", options.free,
+                 "Write a program for all values of this parameter, each of "
+                 "which is proven (json)");
     parser.flag("--watch", options.watch,
                 "Go on: again whenever a file that was read changes");
     parser.flag("--rolled", options.request.rolled,
@@ -338,6 +344,11 @@ std::optional<int> ppcc::parseOptions(ArrayRef<const char *> args,
   if (request.rolled && (!emitter || emitter->programs == Emitter::Flat))
     return wrong("--rolled is for formats that have loops; --emit=" +
                  options.emit + " has none");
+  if (!options.free.empty() &&
+      (options.emit != "json" || options.check || options.timeline ||
+       !options.depfile.empty() || hasPasses))
+    return wrong("--for writes one file of --emit=json, with the passes and "
+                 "messages that it chooses, and draws nothing");
   if (options.emit == "ast")
     request.until = Request::Until::Parsed;
   else if (options.listParams)

@@ -1,5 +1,5 @@
 // Writes the program as C++ data for the engine, see docs/runtime.md.
-#include "Digest.h"
+#include "ppcc/Emit/Digest.h"
 #include "Emitters.h"
 #include "FlatFacts.h"
 #include "Writer.h"

@@ -1,4 +1,4 @@
-#include "Digest.h"
+#include "ppcc/Emit/Digest.h"
 
 #include "ppcc/Runtime/Digest.h"
 

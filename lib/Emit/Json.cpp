@@ -1,5 +1,5 @@
 // Writes the program as JSON, as docs/program-format.md describes it.
-#include "Digest.h"
+#include "ppcc/Emit/Digest.h"
 #include "Emitters.h"
 #include "FlatFacts.h"
 #include "JsonParts.h"

@@ -1,4 +1,5 @@
 // Reads the JSON that docs/program-format.md describes.
+#include "Families.h"
 #include "Importers.h"
 #include "JsonFacts.h"
 #include "JsonKinds.h"
@@ -260,5 +261,7 @@ private:
 bool ppcc::beginsJson(StringRef text) { return text.starts_with("{"); }
 
 std::optional<Program> ppcc::importJson(ImportContext &context) {
+  if (isForAll(context.sources.text(context.file)))
+    return importFamilies(context);
   return Reader(context).read();
 }

@@ -1,26 +1,12 @@
 #include "Fit.h"
 
 #include "ppcc/Analysis/EventGraph.h"
+#include "ppcc/Proof/Instance.h"
 
 using namespace ppcc;
 using proof::Affine;
+using proof::forEachRow;
 using proof::Template;
-
-/// Calls `visit(row, turn)` for the rows of a rank in the instance.
-template <class Visit>
-static void forEachRow(const std::vector<proof::Row> &rows, int64_t n,
-                       Visit visit) {
-  for (uint32_t begin = 0, end; begin != rows.size(); begin = end) {
-    uint32_t window = rows[begin].window;
-    end = begin + 1;
-    while (window != proof::noWindow && end != rows.size() &&
-           rows[end].window == window)
-      ++end;
-    for (int64_t turn = 0; turn <= (window == proof::noWindow ? 0 : n); ++turn)
-      for (uint32_t row = begin; row != end; ++row)
-        visit(row, turn);
-  }
-}
 
 std::vector<Origin> ppcc::originsOf(const Template &program, int64_t n) {
   std::vector<Origin> origins;
@@ -102,6 +88,8 @@ public:
     return result;
   }
 
+  mutable bool isPlaced = true;
+
 private:
   /// Messages behind a row in one turn.
   struct Gap {
@@ -149,6 +137,7 @@ private:
             action.joined != first.joined)
           return false;
         points.push_back({gap.n, gap.turn, action.microbatch});
+        isPlaced &= action.site == first.site && action.phase == first.phase;
       }
       auto microbatch = through(points, window != proof::noWindow);
       if (!microbatch)
@@ -226,8 +215,50 @@ private:
 
 std::optional<Template> ppcc::withMessages(const Template &family,
                                            const Program &first,
-                                           const Program &second) {
-  return Messages(family, first, second).insert();
+                                           const Program &second,
+                                           bool &isPlaced) {
+  Messages messages(family, first, second);
+  auto result = messages.insert();
+  isPlaced = messages.isPlaced;
+  return result;
+}
+
+Template ppcc::peeled(const Template &family) {
+  Template result = family;
+  if (result.last != proof::endless)
+    result.last -= 2;
+  for (proof::Range &range : result.pipes)
+    for (Affine *f : {&range.first, &range.count})
+      f->c += 2 * f->n;
+  for (uint32_t rank = 0; rank != family.ranks.size(); ++rank) {
+    const auto &rows = family.ranks[rank];
+    auto &to = result.ranks[rank];
+    to.clear();
+    for (size_t begin = 0, end; begin != rows.size(); begin = end) {
+      uint32_t window = rows[begin].window;
+      for (end = begin + 1; window != proof::noWindow && end != rows.size() &&
+                            rows[end].window == window;)
+        ++end;
+      // In turn 0, in turn 1 + j, and in the last, n + 2.
+      auto add = [&](uint32_t in, Affine turn) {
+        for (size_t i = begin; i != end; ++i) {
+          proof::Row row = rows[i];
+          Affine at = row.microbatch;
+          row.microbatch = Affine{at.c + 2 * at.n, at.n, 0} + at.j * turn;
+          row.window = in;
+          to.push_back(row);
+        }
+      };
+      if (window == proof::noWindow) {
+        add(window, {});
+        continue;
+      }
+      add(proof::noWindow, {});
+      add(window, {1, 0, 1});
+      add(proof::noWindow, {2, 1, 0});
+    }
+  }
+  return result;
 }
 
 std::optional<RowTimes> ppcc::orderOf(const Program &program,

@@ -22,9 +22,16 @@ bool isInstance(const proof::Template &family, int64_t n,
                 const Program &program);
 
 /// The template with the messages of its instances of n = 1 and 2 put in.
+/// `isPlaced` says whether they come from the same place of the source in all
+/// turns, so that the template knows it.
 std::optional<proof::Template> withMessages(const proof::Template &family,
                                             const Program &first,
-                                            const Program &second);
+                                            const Program &second,
+                                            bool &isPlaced);
+
+/// The programs of n + 2, with the first and the last turn of each window by
+/// themselves, as a template of n.
+proof::Template peeled(const proof::Template &family);
 
 /// The starts and ends of the rows of an instance.
 struct RowTimes {

@@ -49,7 +49,7 @@ constexpr int64_t mostStep = 4096;
 struct Task {
   Family family;
   Hints hints;
-  int growths = 0, cuts = 0, doublings = 0;
+  int growths = 0, cuts = 0, doublings = 0, peels = 0;
 };
 
 /// Takes diagnostics, and keeps the first.
@@ -97,7 +97,8 @@ public:
     while (!tasks.empty() && !failed) {
       Task task = std::move(tasks.back());
       tasks.pop_back();
-      process(std::move(task));
+      if (isAsked(task.family))
+        process(std::move(task));
     }
     if (failed)
       return false;
@@ -115,6 +116,14 @@ public:
   }
 
 private:
+  /// Whether somebody wants to know of a number of the family.
+  bool isAsked(const Family &family) const {
+    int64_t behind = request.only.value_or(family.base) - family.base;
+    return behind >= 0 && behind % family.step == 0 &&
+           (family.last == proof::endless ||
+            behind / family.step <= family.last);
+  }
+
   static bool contains(ast::Body body) {
     return llvm::any_of(body, [](const ast::Stmt *stmt) {
       bool found = stmt->kind == ast::StmtKind::While;
@@ -180,6 +189,8 @@ private:
              std::string reason, Place place,
              std::optional<Formula> makespan = std::nullopt,
              std::optional<Figures> figures = std::nullopt) {
+    if (!isAsked(from({family}, first).family))
+      return;
     ProvenRange range = rangeOf(family, first, family.last);
     range.verdict = verdict;
     range.reason = std::move(reason);
@@ -275,7 +286,8 @@ private:
   std::optional<CommPolicy> policyFor(const Program &program,
                                       DiagnosticEngine &diags) {
     CommRequest comm = request.compile.comm;
-    comm.preconnect = Preconnect::Off;
+    if (!request.certifies)
+      comm.preconnect = Preconnect::Off;
     sema::Selection chosen = selection();
     if (request.byData && comm.transports.empty())
       comm.order = CommOrder::None;
@@ -289,6 +301,8 @@ private:
 
   /// Looks at each number of a family.
   void lookAt(const Family &family) {
+    if (request.only)
+      return;
     rowsLeft -= static_cast<int64_t>(rowsOf(family));
     for (int64_t n = 0; n <= family.last && !failed; ++n)
       lookAt(number(family, n));
@@ -488,6 +502,8 @@ private:
     for (const Pipe &pipe : sample->program.pipes)
       stages += pipe.numStages();
     ranks = sample->program.numRanks;
+    if (request.only && *request.only < 16 * ranks * ranks)
+      return tasks.clear();
     std::vector<TurnCounts> counts(hasWhile ? 3 : 0);
     for (auto [n, ofN] : llvm::enumerate(counts))
       layouter.run({param, number(family, n), family.step, 0}, &*sample, {}, {},
@@ -613,6 +629,7 @@ private:
       return giveUp(std::move(task), why, Place());
     if (request.certifies) {
       beginEvidence(family.base, family.step, *first);
+      evidence->next = second->params();
       setSites(program, *first);
       evidence->byData = program;
       evidence->byData.head = &evidence->head.head();
@@ -646,6 +663,12 @@ private:
                           carried.why, {});
       if (grow(task))
         return;
+    }
+    if (carried && !isPlaced && evidence && task.peels++ < 3 &&
+        family.last > 8 && isFew(before(task, 2).family)) {
+      lookAt(before(task, 2).family);
+      proof::Template inner = peeled(program);
+      return judge(from(std::move(task), 2), inner);
     }
     if (!carried && !ordersGlobally)
       return giveUp(std::move(task), carried.why, Place());
@@ -743,7 +766,7 @@ private:
                 quiet.first ? quiet.first->message : ""};
       transports = policy->transports;
     }
-    auto whole = withMessages(program, first, second);
+    auto whole = withMessages(program, first, second, isPlaced);
     if (!whole)
       return {Finding::Kind::Unknown, "the order of messages does not settle"};
     if (evidence) {
@@ -854,6 +877,7 @@ private:
   Proof &proof;
   Layouter layouter;
   bool hasWhile = false, ordersGlobally = false, failed = false;
+  bool isPlaced = true; ///< The messages of what is judged now.
   int64_t stages = 64, ranks = 1, rowsLeft = mostRows;
   std::vector<Task> tasks;
   std::shared_ptr<proof::Evidence> evidence; ///< Of what is judged now.

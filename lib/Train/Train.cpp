@@ -7,7 +7,7 @@
 #include "Workers.h"
 
 #include "ppcc/Driver/CommandLine.h"
-#include "ppcc/Runtime/Json.h"
+#include "ppcc/Runtime/Families.h"
 #include "ppcc/Runtime/Trace.h"
 #include "ppcc/Support/Progress.h"
 
@@ -33,7 +33,7 @@ namespace {
 struct CommandLine {
   std::vector<std::string> programs;
   std::string textFile, traceFile;
-  std::optional<uint32_t> ranks;
+  std::optional<uint32_t> ranks, microbatches;
   std::optional<uint64_t> steps;
   bool usesThreads = false, isUnpipelined = false, checks = false;
   TrainOptions train;
@@ -44,6 +44,8 @@ void declare(OptionParser &parser, CommandLine &line) {
   TrainOptions &train = line.train;
   parser.positional("PROGRAM", line.programs,
                     "A program.json of ppcc; with --check, any number of them");
+  parser.number("--microbatches", line.microbatches, 1, UINT32_MAX,
+                "How many there are, for a program for all numbers of them");
   parser.number("--ranks", line.ranks, 0, UINT32_MAX,
                 "How many ranks the program must be for");
   parser.number("--steps", line.steps, 1, UINT32_MAX,
@@ -173,7 +175,8 @@ bool readProgram(const std::string &path, const CommandLine &line,
     return false;
   }
   try {
-    loaded = rt::readJson(file);
+    loaded = line.microbatches ? rt::Families(file).at(*line.microbatches)
+                               : rt::readJson(file);
   } catch (const std::exception &error) {
     report(err, fmt::format("`{}`: {}", path, error.what()), hint);
     return false;

@@ -2,8 +2,9 @@
 //
 // The compute actions run as their inputs come. A message is due when its data
 // is ready, or later when its reader has other work first: half of that slack
-// is given away, so that a message which nobody misses holds up no other, not
-// even when costs differ from those planned with. A message occupies the stream
+// is given away, up to half of what a microbatch takes, so that a message which
+// nobody misses holds up no other, not even when costs differ from those
+// planned with. A message occupies the stream
 // of both ranks while it lasts.
 //
 // A row is written when its action ends, both ends of a message when it is due.
@@ -31,6 +32,12 @@ public:
         inboxes(program, plan.index), ranks(program.ranksBegun()) {
     dataBound(inboxes, plan.durations);
     inboxes.restart();
+    for (ActionId row : program.rows()) {
+      Action action = program[row];
+      if (program.kindOf(action).isCompute() &&
+          action.microbatch == program.pipe(action.pipe).firstMicrobatch)
+        mostSlack += plan.durations.of(action);
+    }
     if (plan.prefetch)
       prefetch.emplace(program, plan.index, *plan.prefetch);
   }
@@ -128,7 +135,8 @@ private:
               start(to);
             return;
           }
-          Time slack = inboxes.slackOf(input), due = end + slack / 2;
+          Time slack = std::min(inboxes.slackOf(input), mostSlack),
+               due = end + slack / 2;
           if (!prefetch || prefetch->mayGo(row, action, slotBit, reader, due))
             messages.push({due, slack, rank, row, slotBit, reader});
         });
@@ -158,6 +166,9 @@ private:
   /// other.
   Inboxes inboxes;
   std::vector<Rank> ranks;
+  /// What the first microbatches take on all stages: no slack grows with their
+  /// number.
+  Time mostSlack = 0;
   Queue<Running> running;
   Queue<Message> messages;
   std::optional<Prefetch> prefetch;

@@ -262,3 +262,19 @@ def test_the_best_order_is_found() -> None:
     with pytest.raises(ppcc.CompileError) as caught:
         ppcc.synthesize("v", P=2, M=2, costs={"memory.limit": 1})
     assert caught.value.errors[0].code == "E1102"
+
+
+def test_a_program_for_all_m_gives_one(tmp_path: Path) -> None:
+    path = tmp_path / "family.json"
+    path.write_text(ppcc.compile("one_f_one_b", P=4, M=1).emit("json"), encoding="utf-8")
+    assert ppcc.Program.load(path).microbatches == 1
+    main = "import ppcc._run; ppcc._run.main()"
+    command = [sys.executable, "-c", main, "one_f_one_b", "-DP=4", "--for", "M", "-o", str(path)]
+    subprocess.run(command, check=True)
+    family = ppcc.Program.load(path)
+    assert family.microbatches == 0 and family.ranks == 4
+    for m in (1, 3, 57):
+        program = family.at(M=m)
+        assert program.json == ppcc.compile("one_f_one_b", P=4, M=m).json
+    with pytest.raises(ppcc.CompileError, match="E1205"):
+        family.at(N=3)

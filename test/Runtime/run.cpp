@@ -7,11 +7,11 @@
 // happened in the last run. --slow: stage s takes (1 + 4 s) * 3 ms for a
 // forward and twice that for a backward, at least. --meet: the members of
 // groups wait for each other, for so long.
-// A PROGRAM is a program.json, or LIBRARY.so:SYMBOL.
+// A PROGRAM is a program.json, LIBRARY.so:SYMBOL, or FAMILIES.json@M.
 #include "Meeting.h"
 
 #include "ppcc/Runtime/Cooperative.h"
-#include "ppcc/Runtime/Json.h"
+#include "ppcc/Runtime/Families.h"
 #include "ppcc/Runtime/Threads.h"
 #include "ppcc/Runtime/Trace.h"
 
@@ -31,6 +31,12 @@ struct Loaded {
 Loaded load(const std::string &name) {
   Loaded loaded;
   size_t colon = name.rfind(".so:");
+  if (size_t at = name.rfind(".json@"); at != std::string::npos) {
+    std::ifstream file(name.substr(0, at + 5), std::ios::binary);
+    loaded.owned = rt::Families(file).at(std::stoll(name.substr(at + 6)));
+    loaded.program = &loaded.owned.program();
+    return loaded;
+  }
   if (colon == std::string::npos) {
     std::ifstream file(name, std::ios::binary);
     loaded.owned = rt::readJson(file);

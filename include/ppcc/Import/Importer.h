@@ -13,6 +13,8 @@ struct ImportOptions {
   /// How many microbatches it has; without it, the numbers in the file tell.
   std::optional<uint32_t> microbatches;
   uint64_t maxActions = UINT32_MAX / 4; ///< Refuse programs with more.
+  /// Names and values that choose one program of those for all values.
+  std::vector<std::pair<std::string, std::string>> params;
 };
 
 /// What a reader works with.
@@ -47,6 +49,9 @@ const Importer *importerOfName(llvm::StringRef fileName);
 /// The format in which `text` is written, by how it begins, or null: a
 /// schedule, for example, is none.
 const Importer *importerOfText(llvm::StringRef text);
+
+/// Whether a text of JSON holds programs for all values of a parameter.
+bool isForAll(llvm::StringRef text);
 
 /// Reads the program that the context's file holds. Actions know their places:
 /// those that the file names, else that of their cell.

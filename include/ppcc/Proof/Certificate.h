@@ -31,7 +31,10 @@ struct Evidence {
   std::vector<std::vector<Time>> durations;
   /// Events that wait for each other, for all n from that of the claim on.
   std::vector<Event> circle;
+  // Of the programs, which no claim speaks of.
   std::vector<RankPair> preconnect;
+  std::vector<ProgramParam> next; ///< The parameters of n = 2; the head's are
+                                  ///< those of 1.
 };
 
 /// Numbers from..to of one remainder, of which one thing is said.

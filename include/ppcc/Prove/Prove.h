@@ -13,6 +13,9 @@ struct ProveRequest {
   bool explains = false;  ///< With figures.
   bool byData = false;    ///< Judge by data alone, before transports.
   bool certifies = false; ///< With the evidence.
+  /// Only what speaks of this number, if that is found without looking at
+  /// numbers one by one; there may be no range then.
+  std::optional<int64_t> only = {};
 };
 
 enum class Verdict : uint8_t { Right, Wrong, Excluded, Undecided };

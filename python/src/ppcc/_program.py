@@ -167,16 +167,25 @@ class Program:
             raise Error(f"no program: {error}") from error
         if not isinstance(document, dict) or document.get("format") != "ppcc.program":
             raise Error("no program: it has no `format` of `ppcc.program`")
+        if "families" in document:
+            return _for_all(document, text)
         if document.get("version") in (2, 3) and "loops" in document:  # The compiler writes loops out.
             return Program.of_native(compiled(["-", "--from=json", "--comm-order=none"], text))
         if document.get("version") not in (1, 3):
             raise Error(f"a program of version {document.get('version')}, which this package does not know")
         return _read(document, Rows.of_lists(document["columns"], document["actions"]), None, text)
 
+    def at(self, **values: int) -> Program:
+        """Of a program for all values of a parameter (docs/every-m.md) that of one: `program.at(M=1000)`."""
+        chosen = [f"-D{name}={value}" for name, value in values.items()]
+        return Program.of_native(compiled(["-", "--from=json", *chosen], self.json))
+
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Program:
         """Reads a file that save() or the compiler wrote, and lets the compiler check it."""
         program = Program.from_json(Path(path).read_text(encoding="utf-8"))
+        if program.pipes and not any(pipe.microbatches for pipe in program.pipes):
+            return program  # For all numbers of microbatches; each is checked when it is taken.
         program._emit("json")
         return program
 
@@ -305,6 +314,13 @@ def _kind(row: dict[str, Any]) -> Kind:
         row.get("per", "microbatch"),
         tuple(collective) if isinstance(collective, list) else collective,
     )
+
+
+def _for_all(document: dict[str, Any], text: str) -> Program:
+    """A head without actions, from which at() takes programs."""
+    empty = {"params": {}, "sites": [[-1, 0, 0, 0]], "phases": [""]}
+    columns = Columns._fields
+    return _read(document | empty, Rows.of_lists(columns, [[]] * document["ranks"]), None, text)
 
 
 def _read(document: dict[str, Any], rows: Rows, native: _ppcc.Program | None, text: str = "") -> Program:

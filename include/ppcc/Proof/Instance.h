@@ -1,0 +1,29 @@
+// One program of a template.
+#pragma once
+
+#include "ppcc/IR/Program.h"
+#include "ppcc/Proof/Template.h"
+
+namespace ppcc::proof {
+
+/// Puts the rows of n, and the microbatches of its pipes, into a program that
+/// has a head and no rows. What does not fit, or nothing. O(actions).
+std::string instantiate(const Template &family, int64_t n, uint64_t maxActions,
+                        Program &program);
+
+/// Calls `visit(row, turn)` for the rows of a rank in the program of n.
+template <class Visit>
+void forEachRow(const std::vector<Row> &rows, int64_t n, Visit visit) {
+  for (uint32_t begin = 0, end; begin != rows.size(); begin = end) {
+    uint32_t window = rows[begin].window;
+    end = begin + 1;
+    while (window != noWindow && end != rows.size() &&
+           rows[end].window == window)
+      ++end;
+    for (int64_t turn = 0; turn <= (window == noWindow ? 0 : n); ++turn)
+      for (uint32_t row = begin; row != end; ++row)
+        visit(row, turn);
+  }
+}
+
+} // namespace ppcc::proof

@@ -1,0 +1,162 @@
+// Reads a program for all numbers of microbatches (`ppcc --for M`), of which
+// one is taken at run time. Needs nlohmann-json.
+#pragma once
+
+#include "ppcc/Runtime/Json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace ppcc::rt {
+
+/// Programs by the value of a parameter.
+class Families {
+public:
+  /// Throws Error for what is no such file.
+  explicit Families(std::istream &in)
+      : file(nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false)) {
+    check();
+  }
+  explicit Families(const std::string &text)
+      : file(nlohmann::json::parse(text, nullptr, false)) {
+    check();
+  }
+
+  /// The program of `value`; what repeats itself stays a loop, so it is as
+  /// large for all. Throws Error where there is none, with the reason.
+  LoadedProgram at(int64_t value) const {
+    const json &family = familyOf(value);
+    int64_t n = (value - number(family, "from")) / number(family, "modulus");
+    detail::JsonReader reader;
+    auto give = [&](const char *key, const json &what) {
+      if (reader.begins(key))
+        reader.take(key, what);
+    };
+    for (const char *key : {"format", "version", "schedule", "ranks",
+                            "backward", "kinds", "files"})
+      if (auto found = file.find(key); found != file.end())
+        give(key, *found);
+    for (const char *key : {"phases", "sites", "preconnect"})
+      give(key, member(family, key));
+    json pipes = member(file, "pipes");
+    const json &ranges = member(family, "microbatches");
+    require(pipes.is_array() && ranges.is_array() &&
+            pipes.size() == ranges.size());
+    for (size_t i = 0; i != pipes.size(); ++i) {
+      auto range = numbers(ranges[i], 4);
+      int64_t first = sum(range[0], range[1], n);
+      pipes[i]["microbatches"] = {first, first + sum(range[2], range[3], n)};
+    }
+    give("pipes", pipes);
+    give("columns", {"kind", "pipe", "stage", "microbatch", "peer", "phase",
+                     "group", "site"});
+    const json &ranks = member(family, "actions");
+    require(ranks.is_array());
+    reader.begins("actions");
+    reader.beginActions();
+    json loops = json::array();
+    for (const json &rank : ranks) {
+      reader.beginRank();
+      loops.push_back(addRows(rank, n, reader));
+    }
+    give("loops", loops);
+    return reader.take();
+  }
+
+private:
+  using json = nlohmann::json;
+  static constexpr size_t columns = 11, group = 6;
+  static constexpr int64_t most = int64_t(1) << 32;
+
+  static void require(bool good) {
+    detail::requireJson(good, "it is no program for all values of a parameter");
+  }
+  static const json &member(const json &object, const char *key) {
+    auto found = object.find(key);
+    require(found != object.end());
+    return *found;
+  }
+  static int64_t number(const json &object, const char *key) {
+    const json &found = member(object, key);
+    require(found.is_number_integer());
+    return found.get<int64_t>();
+  }
+  static std::vector<int64_t> numbers(const json &list, size_t count) {
+    require(list.is_array() && list.size() == count);
+    std::vector<int64_t> result;
+    for (const json &item : list) {
+      require(item.is_number_integer());
+      result.push_back(item.get<int64_t>());
+      require(result.back() > -most && result.back() < most);
+    }
+    return result;
+  }
+  static int64_t sum(int64_t constant, int64_t factor, int64_t n) {
+    __int128 value = __int128(factor) * n + constant;
+    detail::requireJson(value > -most && value < most,
+                        "a number is too large for this value");
+    return static_cast<int64_t>(value);
+  }
+
+  void check() const {
+    require(file.is_object() && member(file, "families").is_array());
+    for (const json &family : member(file, "families"))
+      require(family.is_object() && number(family, "from") >= 1 &&
+              number(family, "modulus") >= 1);
+  }
+
+  const json &familyOf(int64_t value) const {
+    for (const json &family : file["families"]) {
+      int64_t from = number(family, "from");
+      const json &to = member(family, "to");
+      if (value < from || (!to.is_null() && value > number(family, "to")) ||
+          (value - from) % number(family, "modulus") != 0)
+        continue;
+      if (family.contains("actions"))
+        return family;
+      detail::refuseJson("there is no program for " + std::to_string(value) +
+                         ": " + family.value("reason", "it is not right"));
+    }
+    detail::refuseJson("there is no program for " + std::to_string(value));
+  }
+
+  /// Adds the rows of a rank; gives its loops. A window whose rows advance by
+  /// different numbers is written out.
+  static json addRows(const json &rank, int64_t n, detail::JsonReader &reader) {
+    require(rank.is_array());
+    json loops = json::array();
+    std::vector<std::vector<int64_t>> rows;
+    for (const json &row : rank)
+      rows.push_back(numbers(row, columns));
+    int64_t next = 0, groups = 0, last = -1;
+    auto add = [&](const std::vector<int64_t> &row, int64_t turn, bool first) {
+      std::vector<int64_t> values(row.begin(), row.begin() + 8);
+      values[3] = sum(sum(row[3], row[8], n), row[9], turn);
+      // Turns that are written out have groups of their own.
+      if (row[group] >= 0 && (first || row[group] != last))
+        ++groups;
+      last = row[group];
+      if (row[group] >= 0)
+        values[group] = groups - 1;
+      reader.addRow(values);
+      ++next;
+    };
+    for (size_t begin = 0, end; begin != rows.size(); begin = end) {
+      int64_t window = rows[begin][10];
+      end = begin + 1;
+      bool isLoop = window >= 0;
+      while (window >= 0 && end != rows.size() && rows[end][10] == window)
+        isLoop &= rows[end++][9] == rows[begin][9];
+      int64_t turns = window < 0 ? 1 : n + 1, written = isLoop ? 1 : turns;
+      if (isLoop)
+        loops.push_back({next, int64_t(end - begin), turns, rows[begin][9]});
+      for (int64_t turn = 0; turn != written; ++turn)
+        for (size_t i = begin; i != end; ++i)
+          add(rows[i], turn, i == begin && window >= 0);
+    }
+    return loops;
+  }
+
+  json file;
+};
+
+} // namespace ppcc::rt

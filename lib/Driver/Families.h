@@ -1,0 +1,19 @@
+// What ppcc does by way of proofs for all numbers of microbatches.
+#pragma once
+
+#include "Options.h"
+
+namespace ppcc {
+
+/// Compiles; large numbers of microbatches as instances of their family, if
+/// that is quicker.
+Compiled compileAny(const Options &options, Session &session);
+
+/// Writes the program for all values of the parameter that stays open, or loops
+/// whose turns grow with the microbatches without the program in between. The
+/// exit code; nothing where neither is to be done.
+std::optional<int> writeByFamilies(const Options &options, Session &session,
+                                   llvm::raw_ostream &out,
+                                   llvm::raw_ostream &err);
+
+} // namespace ppcc
