@@ -7,6 +7,31 @@
 using namespace ppcc;
 using llvm::raw_ostream;
 
+/// The same as C++: a function that gives the program of a value.
+static bool writeCpp(const Proof &proof, const Options &options,
+                     Session &session, raw_ostream &out) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (!writeFamilies(proof, options.free, session, stream))
+    return false;
+  const std::string &given = options.emitOptions.cppSymbol;
+  out << "// The programs of a pipeline schedule, for all " << options.free
+      << ". Written by ppcc.\n#include \"ppcc/Runtime/Families.h\"\n\n"
+      << "ppcc::rt::LoadedProgram "
+      << (given.empty() ? cppSymbol(proof.schedule) : given)
+      << "_at(int64_t value) {\n  static const ppcc::rt::Families families{"
+         "std::string(\n";
+  // Literals have a limit, and what stands beside another is one with it.
+  for (llvm::StringRef rest = text; !rest.empty();
+       rest = rest.drop_front(std::min<size_t>(rest.size(), 60))) {
+    out << "      \"";
+    out.write_escaped(rest.take_front(60), /*UseHexEscapes=*/false);
+    out << "\"\n";
+  }
+  out << "  )};\n  return families.at(value);\n}\n";
+  return true;
+}
+
 /// The program for all values of a parameter.
 static int writeForAll(const Options &options, Session &session,
                        raw_ostream &out, raw_ostream &err) {
@@ -20,7 +45,10 @@ static int writeForAll(const Options &options, Session &session,
   return proof && writeOutput(
                       options.output, out, session.sources, session.diags,
                       [&](raw_ostream &s) {
-                        return writeFamilies(*proof, options.free, session, s);
+                        return options.emit == "cpp"
+                                   ? writeCpp(*proof, options, session, s)
+                                   : writeFamilies(*proof, options.free,
+                                                   session, s);
                       })
              ? Success
              : Errors;
