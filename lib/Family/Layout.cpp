@@ -72,9 +72,9 @@ public:
     Outcome outcome;
     outcome.program.last = family.last;
     head();
+    headIsConstant();
     if (!sample)
       return outcome;
-    headIsConstant();
     if (!sample->rules.empty())
       stop(Kind::Undecided, sample->rules.front().range, "rules add actions");
     for (size_t p = 0; p != schedule.pipes.size(); ++p)

@@ -491,6 +491,10 @@ private:
     sema::Evaluator evaluator(module, quiet.diags,
                               request.compile.limits.maxSteps());
     auto sample = instantiate(family.base, evaluator, quiet);
+    // No placement depends on n, so that an error of it is one of all.
+    if (!sample && quiet.first && quiet.first->id == diag::StageOnNoRank)
+      return found(family, 0, Verdict::Wrong, quiet.first->message,
+                   quiet.first->place);
     if (!sample) {
       outcome.kind = Outcome::Kind::Cut;
       outcome.value = 1;
