@@ -173,6 +173,8 @@ void printWords(const Synthesized &found, Objective objective,
   for (decimal::Sum memory : found.peakMemory)
     peak = std::max(peak, memory);
   bool isSpan = objective == Objective::Span;
+  if (!found.layout.empty())
+    err << "layout " << found.layout << '\n';
   if (found.proof) {
     err << fmt::format("proven for every M from {} on, on {}\n", found.least,
                        llvm::join(found.proof->transports, ", "));
@@ -183,8 +185,6 @@ void printWords(const Synthesized &found, Objective objective,
                            numbersText(range));
     err << fmt::format("at M = {}: ", found.told);
   }
-  if (!found.layout.empty())
-    err << "layout " << found.layout << '\n';
   err << (isSpan ? "longest span " : "makespan ")
       << cost::format(found.value);
   if (isSpan)

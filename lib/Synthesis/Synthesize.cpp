@@ -578,7 +578,7 @@ private:
       return std::nullopt;
     std::optional<Way> best;
     unsigned proofs = 0;
-    constexpr unsigned mostProofs = 50;
+    constexpr unsigned mostProofs = 12;
     SearchOptions options;
     options.stop = asked.stop;
     options.budget = asked.budget.value_or(defaultBudget);

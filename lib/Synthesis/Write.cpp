@@ -250,9 +250,41 @@ private:
     line(fmt::format("stage s on rank {};", formula(map, "s")));
   }
 
+  /// What stages give to those that read them, and take: the same for stages
+  /// in a row once.
+  void addTensors(const Pipe &pipe, std::vector<std::string> &lines) const {
+    std::string where =
+        program.pipes().size() > 1 ? " pipe " + pipe.name : std::string();
+    for (bool isOutput : {true, false}) {
+      std::map<uint32_t, std::vector<std::string>> ofStage;
+      for (const EdgeTensors &edge : pipe.tensors)
+        for (const Tensor &tensor : edge.tensors) {
+          auto &texts = ofStage[(isOutput ? edge.from : edge.to).value];
+          if (!llvm::is_contained(texts, tensorText(tensor)))
+            texts.push_back(tensorText(tensor));
+        }
+      for (auto it = ofStage.begin(); it != ofStage.end();) {
+        auto begin = it;
+        uint32_t end = it->first;
+        for (; it != ofStage.end() && it->first == end &&
+               it->second == begin->second;
+             ++it)
+          ++end;
+        lines.push_back(fmt::format("{}{} stage s in {} .. {} = {};",
+                                    isOutput ? "output" : "input", where,
+                                    begin->first, end,
+                                    llvm::join(begin->second, ", ")));
+      }
+    }
+  }
+
   void writeCosts(CostOwner owner, StringRef section) {
     std::vector<std::string> lines;
-    std::map<StringRef, std::string> links; // By what is said of them.
+    // By what is said of them, and how much.
+    std::map<StringRef, std::map<std::string, std::vector<std::string>>> links;
+    if (owner == CostOwner::Model)
+      for (PipeId pipe : program.pipeIds())
+        addTensors(program.pipe(pipe), lines);
     if (owner == CostOwner::Model && !program.stageLayers().empty())
       lines.push_back(fmt::format("layout \"{}\";",
                                   llvm::join(program.stageLayers(), "|")));
@@ -262,10 +294,9 @@ private:
           (setting->what == Cost::MemoryLimit && !head.hasLimits))
         continue;
       if (setting->link) {
-        links[row.item] +=
-            fmt::format("a == {} and b == {} ? {} : ",
-                        setting->link->first.value, setting->link->second.value,
-                        row.number.format(setting->values.front()));
+        links[row.item][row.number.format(setting->values.front())].push_back(
+            fmt::format("a == {} and b == {}", setting->link->first.value,
+                        setting->link->second.value));
         continue;
       }
       std::string name = row.item.str();
@@ -292,8 +323,16 @@ private:
       line(one);
     if (!links.empty()) {
       open("link a, b");
-      for (const auto &[item, value] : links)
-        line(fmt::format("{} = {}1;", item, value));
+      for (auto &[item, byValue] : links) {
+        auto usual = llvm::max_element(byValue, [](auto &a, auto &b) {
+          return a.second.size() < b.second.size();
+        });
+        std::string value;
+        for (const auto &[number, pairs] : byValue)
+          if (number != usual->first)
+            value += fmt::format("{} ? {} : ", llvm::join(pairs, " or "), number);
+        line(fmt::format("{} = {}{};", item, value, usual->first));
+      }
       close();
     }
     close();
