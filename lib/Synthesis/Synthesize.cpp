@@ -549,8 +549,9 @@ private:
     constexpr int tries = 2;
     int64_t from = std::max<int64_t>({told, program.numRanks() * 6, 24});
     for (int i = 0; i != tries; ++i, from *= 2)
-      if (auto way = wayFrom(from))
-        return tell(*way, told);
+      for (bool provesAll : {false, true})
+        if (auto way = wayFrom(from, provesAll))
+          return tell(*way, told);
     refuse("no order was found that goes on in one way" +
            (whyNot.empty() ? "" : " and is proven: " + whyNot));
     return std::nullopt;
@@ -571,14 +572,15 @@ private:
   }
 
   /// The best that is proven of what policies make of `from` microbatches and
-  /// the next few.
-  std::optional<Way> wayFrom(int64_t from) {
+  /// the next few. Proofs take longer than orders: of the best ones, or, where
+  /// none of these is right, of all that are better than the right one so far.
+  std::optional<Way> wayFrom(int64_t from, bool provesAll) {
     const Instance *first = at(from);
     if (!first)
       return std::nullopt;
-    std::optional<Way> best;
-    unsigned proofs = 0;
-    constexpr unsigned mostProofs = 12;
+    constexpr size_t mostProofs = 4, mostWrong = 50;
+    std::vector<Way> ways;
+    size_t right = 0, wrong = 0;
     SearchOptions options;
     options.stop = asked.stop;
     options.budget = asked.budget.value_or(defaultBudget);
@@ -586,16 +588,29 @@ private:
     options.accepts = [&](const Policy &policy) {
       actions += first->problem.numActions * 4;
       auto way = growthOf(policy, from);
-      if (!way || (best && !(*way < *best)) || proofs++ == mostProofs ||
-          !prove(*way))
+      if (!way)
         return false;
-      best = std::move(way);
+      if (provesAll) {
+        if (right == mostProofs || wrong == mostWrong ||
+            (!ways.empty() && !(*way < ways.back())))
+          return false;
+        bool isRight = prove(*way);
+        ++(isRight ? right : wrong);
+        if (!isRight)
+          return false;
+      }
+      ways.push_back(std::move(*way));
       return true;
     };
     Found found = search(first->problem, {}, options);
     evaluations += found.evaluations;
     actions += found.actions;
-    return best;
+    llvm::stable_sort(ways);
+    ways.resize(std::min(ways.size(), mostProofs));
+    for (Way &way : ways)
+      if (provesAll || prove(way))
+        return std::move(way);
+    return std::nullopt;
   }
 
   /// How a policy goes on, with the shortest period that does.
