@@ -239,7 +239,9 @@ public:
     } catch (const TimedOut &) {
       isLost = true;
     } catch (const std::exception &) {
-      // The device has failed itself, and runs nothing any more.
+      // The device has failed itself, and runs nothing any more; where only the
+      // question failed, what was issued still uses the stages.
+      synchronize();
     }
   }
 
