@@ -24,6 +24,7 @@ public:
     request.input = "interleaved_1f1b";
     request.params = {
         {"P", "128"}, {"V", "2"}, {"M", std::to_string(microbatches)}};
+    request.limits.maxActions = 100'000'000;
   }
 
   Compiled compiled(Request::Until until) {
