@@ -8,6 +8,13 @@
 using namespace ppcc;
 using namespace ppcc::synthesis;
 
+Partition synthesis::evenPartition(uint32_t layers, uint32_t stages) {
+  Partition even(stages, layers / stages);
+  for (uint32_t stage = 0; stage != layers % stages; ++stage)
+    ++even[stage];
+  return even;
+}
+
 std::vector<Valued> synthesis::searchPartitions(
     uint32_t layers, uint32_t stages, unsigned most,
     llvm::function_ref<std::optional<Time>(const Partition &)> valueOf) {
@@ -29,9 +36,7 @@ std::vector<Valued> synthesis::searchPartitions(
       best.pop_back();
     return first;
   };
-  Partition even(stages, layers / stages);
-  for (uint32_t stage = 0; stage != layers % stages; ++stage)
-    ++even[stage];
+  Partition even = evenPartition(layers, stages);
   isBetter(even);
   // From the best so far a layer goes, or several, from one stage to another;
   // the stages between hand on as many.

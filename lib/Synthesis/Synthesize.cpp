@@ -49,13 +49,16 @@ public:
   }
 
 private:
+  static Workload::Backward backwardOf(const SynthesisRequest &asked) {
+    return asked.fusedBackward ? Workload::Backward::Fused
+                               : Workload::Backward::Split;
+  }
+
   /// A placement with its work.
   struct Instance {
     Instance(Program given, const SynthesisRequest &asked)
         : program(std::move(given)), durations(program),
-          load(Workload::of(program, durations,
-                            asked.fusedBackward ? Workload::Backward::Fused
-                                                : Workload::Backward::Split)),
+          load(Workload::of(program, durations, backwardOf(asked))),
           problem(load, asked.objective) {}
 
     Program program;
@@ -77,7 +80,7 @@ private:
     if (!readPlacement(params) || !isInScope())
       return nullptr;
     Durations durations(program);
-    if (!fits(Workload::of(program, durations)))
+    if (!fits(Workload::of(program, durations, backwardOf(asked))))
       return nullptr;
     auto instance = std::make_unique<Instance>(program, asked);
     return hasRoom(instance->problem) ? std::move(instance) : nullptr;
@@ -146,7 +149,7 @@ private:
         });
     // Without any, what is wrong with an even one is reported.
     asked.request.layout = layoutOf(
-        found.empty() ? Partition(stages, letters.size() / stages)
+        found.empty() ? evenPartition(letters.size(), stages)
                       : found.front().layers);
     return true;
   }

@@ -17,6 +17,9 @@ struct Valued {
   Time value;
 };
 
+/// As many layers for each stage, the first ones one more.
+Partition evenPartition(uint32_t layers, uint32_t stages);
+
 /// Looks for partitions of `layers` layers into `stages` stages, each of one at
 /// least, by moving layers from stage to stage, beginning with an even one;
 /// `valueOf` says what one takes, nothing where it cannot be had, and is asked
