@@ -15,7 +15,7 @@ placementDecl : 'placement' name=ID ('(' parameters ')')? '{' (stages | stageMap
 // What else happens in a step, and where.
 actionDecl    : 'action' name=ID '{' property* '}' ;
 property      : name=(ID | 'per') (propertyValue (',' propertyValue)*)? ';' ;
-propertyValue : expr | keyword=('stage' | 'rank' | 'comm') | stageSet ;
+propertyValue : expr | keyword=('stage' | 'rank' | 'comm') of=expr? | stageSet ;
 stageSet      : name='stages' '(' expr (',' expr)* ')' ;
 ruleDecl      : 'rule' name=ID '(' parameters ')' '{' insert* '}' ;
 insert

@@ -52,6 +52,20 @@ MemoryModel::MemoryModel(const Program &program)
          program);
     rests[setting.kind.value] = false;
   }
+  // What moves a microbatch between ranks moves what its output took.
+  for (KindId kind : program.kinds().ids())
+    if (const KindInfo &info = program.kinds()[kind];
+        info.hasFarEnd() && info.scope == KindScope::Microbatch &&
+        llvm::none_of(costs.of(Cost::Memory), [&](const CostSetting &setting) {
+          return setting.kind == kind;
+        }))
+      for (KindId maker : program.kinds().ids())
+        if (const KindInfo &made = program.kinds()[maker];
+            made.isCompute() && (made.defines & slot::Output))
+          llvm::transform(row(maker.value), row(kind.value).begin(),
+                          [&](Amount taken) {
+                            return info.meeting == Meeting::To ? -taken : taken;
+                          });
   std::vector<Amount> resting(stages);
   for (const CostSetting &setting : costs.of(Cost::StaticMemory))
     fill(resting, firstStage, setting.pipe, setting.values, program);
@@ -153,13 +167,14 @@ void MemoryCurve::walk(RankId rank,
   forEachEvent(rank, [&](const Event &event) {
     Action action = program[event.row];
     const KindInfo &info = program.kindOf(action);
+    Amount taken = takenBy(action, rank);
     if (event.isStart)
-      return change(event, action, std::max<Amount>(costs.of(action), 0),
+      return change(event, action, std::max<Amount>(taken, 0),
                     beginsActivation(info));
     decimal::Sum amount =
         costs.givesRest(action)
             ? -holds[pairOf(action)]
-            : decimal::Sum(std::min<Amount>(costs.of(action), 0)) -
+            : decimal::Sum(std::min<Amount>(taken, 0)) -
                   restoredOf(action);
     return change(event, action, amount, -int(endsActivation(info)));
   });
@@ -170,7 +185,9 @@ std::vector<HeldMemory> MemoryCurve::held(RankId rank) const {
   for (ActionId row : program.rows(rank)) {
     Action action = program[row];
     const KindInfo &info = program.kindOf(action);
-    if (!info.isCompute() || !(info.defines & slot::Output))
+    bool begins = info.isCompute() && (info.defines & slot::Output);
+    bool comes = takenBy(action, rank) > 0 && program.isFarEnd(action, rank);
+    if ((!begins && !comes) || !action.hasMicrobatch())
       continue;
     decimal::Sum amount = holds[pairOf(action)];
     if (amount == 0)

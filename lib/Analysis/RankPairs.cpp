@@ -12,12 +12,13 @@ std::vector<TalkingPair> ppcc::talkingPairs(const Program &program) {
   for (RankId rank : program.ranks()) {
     ActionId end = program.end(rank);
     for (ActionId row = program.begin(rank); row != end; ++row.value) {
-      if (program.kindOf(row).isCompute())
-        continue;
       Action action = program[row];
       if (!action.hasPeer())
         continue;
-      uint32_t peer = program.otherEnd(action).value;
+      RankId other = program.isFarEnd(action, rank)
+                         ? program.rankOfStage(action.pipe, action.stage)
+                         : program.otherEnd(action);
+      uint32_t peer = other.value;
       if (peer == rank.value || metBy[peer] == rank.value + 1)
         continue;
       metBy[peer] = rank.value + 1;

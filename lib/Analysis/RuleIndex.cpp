@@ -45,7 +45,7 @@ public:
         continue;
       auto [known, isNew] =
           exact.try_emplace(exactKey(action.kind, action), row.value);
-      if (!isNew && !action.hasPeer())
+      if (!isNew && program.kindOf(action).isCompute())
         continue;
       // A message along a skip edge is of the same stage and microbatch as that
       // to the neighbour; both count.
@@ -133,7 +133,8 @@ void RuleIndex::addNeeds(const Program &program) {
             edges.push_back(rule.isBefore ? std::pair(other, row)
                                           : std::pair(row, other));
           });
-        if (!found)
+        // The far end has only the far ends of what the other one follows.
+        if (!found && !program.isFarEnd(action, rank))
           lackRows.push_back({row, static_cast<uint32_t>(number)});
       }
     }
@@ -193,6 +194,8 @@ void RuleIndex::addMeetings(const Program &program) {
         key[1] = done[action.kind.value]++;
       else if (info.meeting == Meeting::Replicas)
         key[1] = action.stage.value;
+      else if (info.hasFarEnd())
+        key = {action.kind.value, stageOf(action), action.microbatch};
       else
         key = {action.kind.value, action.pipe.value, action.microbatch};
       std::vector<ActionId> &rows = meetings[key];

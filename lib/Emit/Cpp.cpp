@@ -187,7 +187,7 @@ private:
   /// What the engine has to know of a declared kind.
   void declaration(KindId id, const KindInfo &kind) {
     static constexpr StringRef meetings[] = {"None", "All", "Replicas",
-                                             "Stages", "Outside"};
+                                             "Stages", "Outside", "To", "From"};
     put(", ", kind.restores ? program.kinds()[*kind.restores].defines : 0,
         ", Meeting::", meetings[size_t(kind.meeting)]);
     if (!kind.stages.empty())

@@ -55,15 +55,13 @@ void digestRows(rt::DigestBytes &bytes, const Program &program, RankId rank) {
 } // namespace
 
 std::string ppcc::digestOf(const Program &program) {
-  static constexpr const char *meetings[] = {"", "all", "replicas", "stages",
-                                             "outside"};
   rt::DigestBytes bytes;
   bytes.text("ppcc.digest.1");
   bytes.numbers(program.numRanks(), program.hasBackward());
   bytes.list(program.kinds().rows(), [&](const KindInfo &kind) {
     bytes.text(kind.letters);
     bytes.text(kindClassName(kind.kindClass));
-    bytes.text(meetings[size_t(kind.meeting)]);
+    bytes.text(meetingName(kind.meeting));
     bytes.list(kind.stages);
   });
   bytes.list(program.pipes(),

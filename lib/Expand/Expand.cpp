@@ -3,6 +3,7 @@
 #include "ppcc/Basic/Diagnostics/Expand.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 
+#include "FarEnds.h"
 #include "Fill.h"
 #include "Insert.h"
 #include "RankState.h"
@@ -100,7 +101,8 @@ public:
     if (!fill(price))
       return std::nullopt;
     if (!followRules(instance.rules, limits, evaluator, sources, diags,
-                     program))
+                     program) ||
+        !placeFarEnds(price, evaluator, diags, program))
       return std::nullopt;
     dropUnusedKinds();
     return std::move(program);

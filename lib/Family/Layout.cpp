@@ -176,7 +176,7 @@ private:
       for (const ast::Stmt *item : module.known[use.schedule].decl->items)
         refuseMention(item);
     for (const KindCosts &costs : module.kindCosts)
-      for (const ast::Expr *expr : {costs.time, costs.memory})
+      for (const ast::Expr *expr : {costs.time, costs.memory, costs.otherRank})
         if (expr)
           refuseMention(expr);
     if (!module.applications.empty())

@@ -27,7 +27,7 @@ llvm::ArrayRef<StringRef> ppcc::kindScopeNames() {
 
 StringRef ppcc::meetingName(Meeting meeting) {
   static constexpr StringRef names[] = {"", "all", "replicas", "stages",
-                                        "outside"};
+                                        "outside", "to", "from"};
   return names[static_cast<size_t>(meeting)];
 }
 
@@ -38,6 +38,8 @@ bool KindInfo::canMeet() const {
   case Meeting::Replicas:
     return scope == KindScope::Stage;
   case Meeting::Stages:
+  case Meeting::To:
+  case Meeting::From:
     return scope != KindScope::Rank;
   case Meeting::None:
   case Meeting::Outside:

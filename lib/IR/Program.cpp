@@ -31,7 +31,10 @@ void ppcc::appendCell(const Program &program, const Action &action,
     appendNumber(action.microbatch, out);
   if (!action.hasPeer())
     return;
-  if (action.peer.value != action.stage.value + (info.goesUp() ? 1 : -1)) {
+  if (info.isCompute()) {
+    out.push_back(info.meeting == Meeting::To ? '>' : '<');
+    appendNumber(action.peer.value, out);
+  } else if (action.peer.value != action.stage.value + (info.goesUp() ? 1 : -1)) {
     out.push_back(info.isSend() ? '>' : '<');
     appendNumber(action.peer.value, out);
   }

@@ -115,6 +115,10 @@ private:
       info.meeting = Meeting::All;
     } else if (text.acceptWord("replicas")) {
       info.meeting = Meeting::Replicas;
+    } else if (text.acceptWord("to")) {
+      info.meeting = Meeting::To;
+    } else if (text.acceptWord("from")) {
+      info.meeting = Meeting::From;
     } else if (text.acceptWord("outside")) {
       info.meeting = Meeting::Outside;
       info.outside = name("a name for the ranks of other programs").str();

@@ -227,7 +227,9 @@ private:
       return skippedCell();
     std::optional<uint32_t> peer, site;
     const KindInfo &info = program.kinds()[*kind];
-    if (!info.isCompute() && text.acceptNext(info.isSend() ? '>' : '<') &&
+    if (takesPeer(info) &&
+        text.acceptNext(info.isSend() || info.meeting == Meeting::To ? '>'
+                                                                     : '<') &&
         !(peer = text.digits("a stage", UINT32_MAX - 1)))
       return skippedCell();
     StringRef withoutSite = text.textFrom(from);
@@ -282,7 +284,8 @@ private:
     action.kind = kind;
     action.microbatch = microbatch;
     if (microbatch == Action::noMicrobatch)
-      return placeWhole(action, stage, text.range(cell));
+      return placeWhole(action, stage, text.range(cell)) &&
+             placePeer(action, program.pipe(action.pipe), peer, cell);
     if (lastPipe >= program.pipes().size() ||
         !program.pipes()[lastPipe].hasMicrobatch(microbatch)) {
       auto pipe = program.pipeOfMicrobatch(microbatch);
@@ -304,15 +307,25 @@ private:
     }
     action.pipe = PipeId(lastPipe);
     action.stage = StageId(stage);
-    return program.kinds()[kind].isCompute() ||
-           placePeer(action, pipe, peer, cell);
+    return placePeer(action, pipe, peer, cell);
+  }
+
+  static bool takesPeer(const KindInfo &info) {
+    return !info.isCompute() || info.hasFarEnd();
   }
 
   /// Without a peer the message goes to, or comes from, the stage beside it.
   bool placePeer(Action &action, const Pipe &pipe, std::optional<uint32_t> peer,
                  StringRef cell) {
+    const KindInfo &info = program.kindOf(action);
+    if (!takesPeer(info))
+      return true;
+    if (info.isCompute() && (!peer || *peer >= pipe.numStages())) {
+      diags.report<diag::IrNoPeer>(text.range(cell), cell);
+      return false;
+    }
     if (!peer) {
-      peer = action.stage.value + (program.kindOf(action).goesUp() ? 1 : -1);
+      peer = action.stage.value + (info.goesUp() ? 1 : -1);
       if (*peer >= pipe.numStages()) {
         diags.report<diag::IrNoPeer>(text.range(cell), cell);
         return false;

@@ -102,12 +102,16 @@ private:
     if (isOutside && isName(name)) {
       info.meeting = Meeting::Outside;
       info.outside = name.str();
-    } else if (!isOutside && (name == "all" || name == "replicas")) {
-      info.meeting = name == "all" ? Meeting::All : Meeting::Replicas;
-    } else {
-      json.wrong(key,
-                 "\"all\", \"replicas\", \"outside NAME\" or a list of stages");
+      return;
     }
+    for (Meeting one :
+         {Meeting::All, Meeting::Replicas, Meeting::To, Meeting::From})
+      if (!isOutside && name == meetingName(one)) {
+        info.meeting = one;
+        return;
+      }
+    json.wrong(key, "\"all\", \"replicas\", \"to\", \"from\", \"outside NAME\" or "
+                    "a list of stages");
   }
 
   void addBuiltIn(const KindInfo &info, llvm::StringRef kindClass) {

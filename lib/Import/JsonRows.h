@@ -214,7 +214,8 @@ private:
   }
 
   void checkPeer(const Action &action, uint32_t offset) {
-    bool isMessage = !program.kindOf(action).isCompute();
+    const KindInfo &info = program.kindOf(action);
+    bool isMessage = !info.isCompute() || info.hasFarEnd();
     if (isMessage != action.hasPeer())
       report<diag::ImportJsonShape>(placeOf(offset), "peer",
                                     isMessage ? "a stage for a send or receive"

@@ -55,19 +55,22 @@ public:
     llvm::DenseMap<StringRef, SourceRange> seen;
     for (const ast::ActionProperty &property : decl.properties) {
       StringRef name = property.name.text;
+      // Two ranks meet in one way.
+      if (name == "to" || name == "from")
+        name = "collective";
       if (name != "after" && name != "before")
         if (auto [first, isNew] = seen.try_emplace(name, property.name.range);
             !isNew)
           diags
               .report<diag::DuplicateItem>(property.name.range,
-                                           fmt::format("`{}`", name))
+                                           fmt::format("`{}`", property.name.text))
               .note(first->second, "the first is here");
       this->property(property, kinds.declared(kind), costs);
     }
     const KindInfo &info = kinds[kind];
     if (info.lane == lane::None && costs.time)
       diags.report<diag::TimeOnNoLane>(costs.time->range);
-    if (costs.time || costs.memory)
+    if (costs.time || costs.memory || costs.otherRank)
       exprs.module.kindCosts.push_back(costs);
     checkMeeting(info, seen.lookup("collective"), diags);
   }
@@ -104,6 +107,9 @@ private:
   if (name == Name)                                                            \
     return collectiveProperty(property, info);
 #include "ppcc/IR/KindProperties.def"
+    for (Meeting end : {Meeting::To, Meeting::From})
+      if (name == meetingName(end))
+        return endProperty(property, end, info, costs);
     if (name == "cost" || name == "memory") {
       if (property.values.size() != 1 || !property.values.front().expr)
         return badProperty(property, "a number");
@@ -113,7 +119,7 @@ private:
       return;
     }
     static constexpr StringRef names[] = {
-        "cost", "memory",
+        "cost", "memory", "to", "from",
 #define KIND_SCOPE(Name, Member) Name,
 #define KIND_LANE(Name, Member) Name,
 #define KIND_RULE(Name, IsBefore) Name,
@@ -155,7 +161,7 @@ void badProperty(const ast::ActionProperty &property,
 }
 
 static ast::Identifier word(const ast::PropertyValue &value) {
-  if (!value.expr)
+  if (!value.expr || !value.keyword.text.empty())
     return value.keyword;
   auto *name = dyn_cast<ast::NameExpr>(value.expr);
   return {name ? name->name : "", value.expr->range};
@@ -221,6 +227,21 @@ void collectiveProperty(const ast::ActionProperty &property,
   if (info.meeting == Meeting::Outside)
     info.outside = name.text.str();
 }
+
+  /// `to rank ranks - 1 - r`, where the name that nothing declares is the rank.
+  void endProperty(const ast::ActionProperty &property, Meeting end,
+                   KindInfo &info, KindCosts &costs) {
+    if (property.values.size() != 1 || !property.values.front().expr ||
+        property.values.front().keyword.text != "rank")
+      return badProperty(property,
+                         "`rank` and an expression, as in `rank ranks - 1 - r`");
+    info.meeting = end;
+    costs.otherRank = property.values.front().expr;
+    Names::FrameScope frame(exprs.names, {});
+    exprs.rankVariable({}, costs.otherRank);
+    exprs.expect(costs.otherRank, Type::Int, "a rank");
+    costs.numLocals = exprs.names.frame.numLocals;
+  }
 
 static std::optional<int32_t> smallInt(const ast::Expr *expr) {
   auto *negated = dyn_cast<ast::UnaryExpr>(expr);

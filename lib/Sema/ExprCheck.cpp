@@ -545,3 +545,27 @@ std::optional<KindId> ExprChecker::computeKind(StringRef letters) const {
   std::optional<KindId> kind = module.kinds.find(letters);
   return kind && module.kinds[*kind].isCompute() ? kind : std::nullopt;
 }
+
+void ExprChecker::rankVariable(ast::Identifier variable,
+                               const ast::Expr *expr) {
+  if (expr)
+    variable = undeclared(expr);
+  if (variable.text.empty())
+    ++names.frame.numLocals; // Slot 0 is the rank, with or without a name.
+  else
+    names.defineLocal(variable, Type::Int);
+}
+
+ast::Identifier ExprChecker::undeclared(const ast::Expr *expr) {
+  if (auto *name = dyn_cast<ast::NameExpr>(expr))
+    if (!isCounter(name->name) && !names.find(Space::Value, name->name))
+      return {name->name, name->range};
+  if (llvm::isa<ast::ListForExpr>(expr))
+    return {};
+  ast::Identifier found;
+  forEachChild(expr, [&](const ast::Expr *child) {
+    if (found.text.empty())
+      found = undeclared(child);
+  });
+  return found;
+}

@@ -29,6 +29,9 @@ public:
                                           llvm::ArrayRef<ast::Argument> args,
                                           llvm::ArrayRef<ast::Parameter> params,
                                           llvm::ArrayRef<Type> types);
+  /// Enters the rank as the first local: under `variable`, or under the first
+  /// name in `expr` that nothing declares.
+  void rankVariable(ast::Identifier variable, const ast::Expr *expr);
   /// A chunk by number, or by pipe.
   void chunkArgument(const ast::Expr *expr);
   /// A kind that stands among statements.
@@ -79,6 +82,7 @@ private:
   void actionArgument(const ast::Expr *expr);
   /// The t of `layout(t, s)`.
   void layerArgument(const ast::Expr *expr);
+  ast::Identifier undeclared(const ast::Expr *expr);
   void needRank(const ast::Identifier &name);
 };
 

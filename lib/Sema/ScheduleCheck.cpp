@@ -337,13 +337,7 @@ private:
 
   void onRanks(const ast::OnRankItem &item) {
     Names::FrameScope frame(names, {});
-    ast::Identifier variable = item.variable;
-    if (item.isSeveral)
-      variable = undeclared(item.ranks);
-    if (variable.text.empty())
-      ++names.frame.numLocals; // Slot 0 is the rank, with or without a name.
-    else
-      names.defineLocal(variable, Type::Int);
+    exprs.rankVariable(item.variable, item.isSeveral ? item.ranks : nullptr);
     Type type = item.ranks ? exprs.check(item.ranks) : Type::Error;
     bool isGood = item.isSeveral ? type == Type::Bool || type == Type::IntList
                                  : type == Type::Int;
@@ -355,22 +349,6 @@ private:
     names.frame.onRank = true;
     checkBody(item.body, BodyOf::Rank, exprs);
     schedule.numLocals = std::max(schedule.numLocals, names.frame.numLocals);
-  }
-
-  /// The first name in an expression that nothing declares; in a condition on
-  /// ranks it stands for the rank.
-  ast::Identifier undeclared(const ast::Expr *expr) {
-    if (auto *name = dyn_cast<ast::NameExpr>(expr))
-      if (!isCounter(name->name) && !names.find(Space::Value, name->name))
-        return {name->name, name->range};
-    if (llvm::isa<ast::ListForExpr>(expr))
-      return {};
-    ast::Identifier found;
-    forEachChild(expr, [&](const ast::Expr *child) {
-      if (found.text.empty())
-        found = undeclared(child);
-    });
-    return found;
   }
 
   const ast::Schedule &decl;

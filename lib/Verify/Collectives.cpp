@@ -38,6 +38,9 @@ private:
     if (info.meeting == Meeting::All) {
       for (RankId rank : program.ranks())
         ranks.push_back(rank.value);
+    } else if (info.hasFarEnd()) {
+      ranks = {own.rankOfStage[action.stage.value].value,
+               own.rankOfStage[action.peer.value].value};
     } else if (info.meeting == Meeting::Replicas) {
       for (const Pipe &pipe : program.pipes())
         if (action.stage.value < pipe.numStages())

@@ -180,7 +180,8 @@ public:
     for (RankId rank : program.ranks())
       for (ActionId row = program.begin(rank);
            row != program.end(rank) && !context.diags.saturated(); ++row.value)
-        if (program.kindOf(row).isDeclared())
+        if (program.kindOf(row).isDeclared() &&
+            !program.isFarEnd(program[row], rank))
           enter(row, rank.value);
     bool hasMessages = program.firstMessage().has_value();
     for (const RuleIndex::Lack &lack : index.rules().lacks()) {

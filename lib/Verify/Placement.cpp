@@ -19,7 +19,8 @@ public:
       for (ActionId i : program.rows(rank)) {
         Action action = program[i];
         RankId host = program.rankOfStage(action.pipe, action.stage);
-        if (host.value == rank.value)
+        if (host == rank || (program.isFarEnd(action, rank) &&
+                             program.otherEnd(action) == rank))
           continue;
         uint64_t stage = uint64_t(action.pipe.value) << 32 | action.stage.value;
         if (!reported.insert({stage, rank.value}).second)

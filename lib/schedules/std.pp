@@ -17,6 +17,10 @@ action RELOAD  { lane h2d; after OFFLOAD; before B, I; cost 0.5; memory 1; in_fl
 action UNSHARD { per stage; lane gather; before F; collective data_parallel; }
 action RESHARD { per stage; lane none; after B, W; }
 
+// Between the forwards of a stage and its backwards, where those of all microbatches stand together, they are given up too.
+action RESHARD_F { per stage; lane none; after F; before UNSHARD_B; }
+action UNSHARD_B { per stage; lane gather; after RESHARD_F; before B, I; collective data_parallel; }
+
 // Gradients are summed with those of other copies of the pipeline; those of the embedding, which the first and the last
 // stage share, between the two; those of a stage that several pipes have, between its hosts. Each has a lane of its own: in
 // the queue of the messages a reduction would hold up those that its other members wait for.

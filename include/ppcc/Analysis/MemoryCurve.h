@@ -106,6 +106,11 @@ private:
   template <class Visit> void forEachEvent(RankId rank, Visit visit) const;
   void noteRestores(RankId rank);
   Amount restoredOf(const Action &action) const;
+  /// What an action of a rank takes; the far end takes what the other gives.
+  Amount takenBy(const Action &action, RankId rank) const {
+    Amount amount = costs.of(action);
+    return program.isFarEnd(action, rank) ? -amount : amount;
+  }
 
   size_t pairOf(const Action &action) const {
     const Pipe &pipe = program.pipe(action.pipe);

@@ -79,6 +79,8 @@ enum class Meeting : uint8_t {
   Replicas, ///< Those that host the stage of this number in any pipe.
   Stages,   ///< Those that host some stages of the pipe.
   Outside,  ///< The rank, and ranks of other programs.
+  To,       ///< The rank, and one to which it moves something.
+  From,     ///< The same the other way.
 };
 
 /// What an action stands behind, or in front of: those of `kinds` that belong
@@ -130,8 +132,14 @@ struct KindInfo {
   /// Whether its rank computes nothing else while it runs, groups apart.
   bool occupiesRank() const { return isCompute() && !isBeside(); }
   /// Whether its scope tells the meetings of its kind apart: all ranks meet by
-  /// rank or stage, replicas by stage, stages by stage or microbatch.
+  /// rank or stage, replicas by stage, stages by stage or microbatch, as do two
+  /// ranks.
   bool canMeet() const;
+  /// Whether another rank has an end of it, too: the same row, which names the
+  /// stage of its own rank and, as its peer, one of the other.
+  bool hasFarEnd() const {
+    return meeting == Meeting::To || meeting == Meeting::From;
+  }
   /// Whether ranks of the program do it together.
   bool meets() const {
     return meeting != Meeting::None && meeting != Meeting::Outside;

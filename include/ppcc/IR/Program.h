@@ -97,6 +97,11 @@ public:
   /// The first row that sends or receives. O(actions).
   std::optional<ActionId> firstMessage() const;
 
+  /// Whether a row of `rank` is the far end of an action between two ranks.
+  bool isFarEnd(const Action &action, RankId rank) const {
+    return kindOf(action).hasFarEnd() &&
+           rankOfStage(action.pipe, action.stage) != rank;
+  }
   /// The rank at the other end of a message.
   RankId otherEnd(const Action &message) const {
     return rankOfStage(message.pipe, message.peer);

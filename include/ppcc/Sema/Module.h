@@ -136,10 +136,12 @@ struct Application {
   std::vector<const ast::Expr *> args; ///< By parameter; null for the default.
 };
 
-/// What a declaration says about the costs of an action.
+/// What a declaration of an action says by expressions; null when untold.
 struct KindCosts {
   KindId kind;
-  const ast::Expr *time = nullptr, *memory = nullptr; ///< Null when untold.
+  const ast::Expr *time = nullptr, *memory = nullptr;
+  const ast::Expr *otherRank = nullptr; ///< Where its far end is,
+  uint32_t numLocals = 1;               ///< by the rank in slot 0.
 };
 
 struct ScheduleParam {

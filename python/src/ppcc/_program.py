@@ -30,7 +30,7 @@ class Kind:
     per: Literal["microbatch", "stage", "rank"] = "microbatch"
     collective: str | tuple[int, ...] | None = None
     """Who does it together: `"all"` ranks, the `"replicas"` of the stage, some stages (negative ones from the last), or
-    `"outside NAME"`."""
+    `"outside NAME"`. `"to"` and `"from"`: its rank, and the rank of its peer, to or from which it moves something."""
 
     @property
     def is_compute(self) -> bool:

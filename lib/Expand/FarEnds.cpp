@@ -1,0 +1,151 @@
+// Puts the other ends of actions between two ranks into the lists of those.
+#include "FarEnds.h"
+
+#include "ppcc/Analysis/Analyses.h"
+#include "ppcc/Analysis/Simulation.h"
+#include "ppcc/Basic/Diagnostics/Expand.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <map>
+
+using namespace ppcc;
+
+namespace {
+
+class FarEnds {
+public:
+  FarEnds(sema::Evaluator &evaluator, DiagnosticEngine &diags, Program &program)
+      : evaluator(evaluator), diags(diags), program(program) {}
+
+  /// Finds the actions, and gives them their peers.
+  bool find() {
+    for (RankId rank : program.ranks())
+      for (ActionId row : program.rows(rank))
+        if (program.kindOf(row).hasFarEnd()) {
+          if (!enter(row, rank))
+            return false;
+          ends.push_back({row});
+        }
+    return true;
+  }
+  bool empty() const { return ends.empty(); }
+
+  /// Merges them into the lists of their ranks, by the times of a run in which
+  /// nobody waits for them; where that does not end they come last, and the
+  /// checks say why.
+  void place(const Program &priced) {
+    Analyses analyses(priced);
+    std::optional<Simulation> run;
+    if (analyses.index().fits() && analyses.durations().fits(priced, 0))
+      run = simulate(priced, analyses.index(), analyses.durations());
+    for (End &end : ends)
+      end.at = run ? run->starts[end.row.value] : 0;
+    llvm::stable_sort(
+        ends, [](const End &a, const End &b) { return a.at < b.at; });
+    std::vector<std::vector<End>> coming(program.ranksBegun());
+    for (End end : ends)
+      coming[program.otherEnd(program[end.row]).value].push_back(end);
+    Rows result;
+    result.reserve(program.size() + ends.size());
+    for (RankId rank : program.ranks()) {
+      result.beginRank();
+      auto next = coming[rank.value].begin(), last = coming[rank.value].end();
+      auto append = [&] {
+        Action row = program[next++->row];
+        row.joined = false;
+        result.append(row);
+      };
+      for (RowRange item : program.items(rank)) {
+        // All of a group end together.
+        bool computes = program.kindOf(item.from).occupiesRank();
+        while (run && computes && next != last &&
+               run->ends[item.from.value] > next->at)
+          append();
+        for (ActionId row : item)
+          result.append(program[row]);
+      }
+      while (next != last)
+        append();
+    }
+    program = program.withRows(std::move(result));
+  }
+
+private:
+  struct End {
+    ActionId row;
+    Time at = 0;
+  };
+
+  bool enter(ActionId row, RankId rank) {
+    Action action = program[row];
+    auto [known, isNew] =
+        ranks.try_emplace({action.kind.value, rank.value}, std::nullopt);
+    if (isNew)
+      known->second = otherRank(action.kind, rank);
+    if (!known->second)
+      return false;
+    int64_t other = *known->second;
+    const auto &hosts = program.pipe(action.pipe).rankOfStage;
+    auto host = llvm::find_if(
+        hosts, [&](RankId host) { return host.value == other; });
+    if (other == rank.value || host == hosts.end()) {
+      std::string why =
+          other == rank.value ? "the same"
+          : other < 0 || other >= program.numRanks()
+              ? fmt::format("and there are {} ranks", program.numRanks())
+              : fmt::format("which hosts no stage of pipe `{}`",
+                            program.pipe(action.pipe).name);
+      diags.report<diag::NoFarEnd>(costsOf(action.kind).otherRank->range,
+                                   cell(program, action), rank.value, other,
+                                   why);
+      return false;
+    }
+    action.peer = StageId(host - hosts.begin());
+    program.editRows().set(row, action);
+    return true;
+  }
+
+  const sema::KindCosts &costsOf(KindId kind) const {
+    return *llvm::find_if(
+        evaluator.checkedModule().kindCosts,
+        [&](const sema::KindCosts &costs) { return costs.kind == kind; });
+  }
+
+  std::optional<int64_t> otherRank(KindId kind, RankId rank) {
+    const sema::KindCosts &of = costsOf(kind);
+    evaluator.clearFailed();
+    size_t previous = evaluator.pushFrame(of.numLocals);
+    evaluator.local(0) = {.i = rank.value};
+    int64_t value = evaluator.evalInt(of.otherRank);
+    evaluator.popFrame(previous);
+    return evaluator.failed() ? std::nullopt : std::optional(value);
+  }
+
+  sema::Evaluator &evaluator;
+  DiagnosticEngine &diags;
+  Program &program;
+  std::vector<End> ends;
+  std::map<std::pair<uint32_t, uint32_t>, std::optional<int64_t>>
+      ranks; ///< By kind and rank.
+};
+
+} // namespace
+
+bool ppcc::placeFarEnds(llvm::function_ref<bool(Program &)> price,
+                        sema::Evaluator &evaluator, DiagnosticEngine &diags,
+                        Program &program) {
+  if (llvm::none_of(program.kinds().declaredRows(),
+                    [](const KindInfo &info) { return info.hasFarEnd(); }))
+    return true;
+  FarEnds ends(evaluator, diags, program);
+  if (!ends.find())
+    return false;
+  if (ends.empty())
+    return true;
+  Program priced = program;
+  if (!price(priced))
+    return false;
+  ends.place(priced);
+  return true;
+}

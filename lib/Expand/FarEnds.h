@@ -1,0 +1,20 @@
+// Puts the other ends of actions between two ranks into the lists of those.
+#pragma once
+
+#include "ppcc/IR/Program.h"
+#include "ppcc/Sema/Evaluator.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace ppcc {
+
+/// Gives each action with an end on another rank its peer, the first stage that
+/// the rank hosts of the same pipe, and that rank a row of its own: in front of
+/// what computes there when the action can begin, with the costs that `price`
+/// gives. So all ranks have them in an order of time, in which none waits for
+/// another. False after reports. O(actions log actions) where there are some.
+bool placeFarEnds(llvm::function_ref<bool(Program &)> price,
+                  sema::Evaluator &evaluator, DiagnosticEngine &diags,
+                  Program &program);
+
+} // namespace ppcc
