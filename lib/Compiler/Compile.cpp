@@ -234,10 +234,16 @@ private:
     for (const sema::Owner &owner : ownersOf(selection))
       for (const sema::ScheduleParam &param : owner.declaration->params)
         compiled.params.push_back(textOf(param, owner));
-    if (request.until == Until::Checked)
+    auto layout = layoutChoice();
+    if (!layout)
+      return false;
+    if (request.until == Until::Checked) {
+      compiled.checked = std::make_shared<Checked>(
+          Checked{std::move(*module), selection, std::move(*layout)});
       return true;
-    auto program =
-        times.measure("expand", [&] { return layOut(*module, selection); });
+    }
+    auto program = times.measure(
+        "expand", [&] { return layOut(*module, selection, *layout); });
     if (!program)
       return false;
     compiled.program = std::move(*program);
@@ -337,8 +343,7 @@ private:
     return text;
   }
 
-  std::optional<Program> layOut(const sema::Module &module,
-                                const sema::Selection &selection) {
+  std::optional<sema::LayoutChoice> layoutChoice() {
     sema::LayoutChoice layout;
     if (request.layout == "evenly" || request.layout == "by-cost") {
       layout.isByCost = request.layout == "by-cost";
@@ -348,6 +353,12 @@ private:
         return std::nullopt;
       layout.stages = std::move(*given);
     }
+    return layout;
+  }
+
+  std::optional<Program> layOut(const sema::Module &module,
+                                const sema::Selection &selection,
+                                const sema::LayoutChoice &layout) {
     sema::Evaluator evaluator(module, diags, request.limits.maxSteps());
     auto instance = sema::instantiate(selection, params(selection),
                                       layout, request.limits, evaluator, diags);

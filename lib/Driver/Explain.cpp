@@ -20,7 +20,9 @@ static void writeJson(const Proof &proof, StringRef free,
         writeFormula(json, "work", known(figures.work));
         writeFormula(json, "bubble", figures.bubble);
         writeFormula(json, "activations", figures.activations);
+        writeFormula(json, "memory", figures.memory);
         writeFormula(json, "messages", known(figures.messages));
+        writeFormula(json, "bytes", figures.bytes);
         json.attributeArray("limit", [&] {
           for (const std::string &action : figures.limit)
             json.value(action);
@@ -33,20 +35,43 @@ static void writeJson(const Proof &proof, StringRef free,
 static void writeTable(const Proof &proof, StringRef free,
                        const SourceManager &sources, TableStyle style,
                        raw_ostream &out) {
-  TextTable table({free.str(), "makespan", "bubble", "activations", "messages",
-                   "limited by"});
+  // What nobody told, or says nothing new, has no column.
+  bool hasMemory = false, hasBytes = false;
+  for (const ProvenRange &range : proof.ranges)
+    if (const auto &figures = range.figures) {
+      hasMemory |= figures->memory && figures->memory != figures->activations;
+      hasBytes |= figures->bytes && figures->bytes->slope != Rational();
+    }
+  std::vector<std::string> head{free.str(), "makespan", "bubble",
+                                "activations"};
+  auto withOptional = [&](std::vector<std::string> cells, std::string memory,
+                          std::string messages, std::string bytes,
+                          std::string last) {
+    if (hasMemory)
+      cells.push_back(std::move(memory));
+    cells.push_back(std::move(messages));
+    if (hasBytes)
+      cells.push_back(std::move(bytes));
+    cells.push_back(std::move(last));
+    return cells;
+  };
+  TextTable table(
+      withOptional(head, "memory", "messages", "bytes", "limited by"));
   for (const ProvenRange &range : proof.ranges) {
     if (range.verdict == Verdict::Excluded)
       continue;
     const Figures none, &figures = range.figures ? *range.figures : none;
-    table.add({numbersText(range), formulaText(range.makespan, free),
-               formulaText(figures.bubble, free),
-               formulaText(figures.activations, free),
-               range.figures ? formulaText(figures.messages, free) : "",
-               range.verdict == Verdict::Right
-                   ? llvm::join(figures.limit, ", ")
-                   : verdictName(range.verdict).str() + ": " +
-                         reasonText(range, sources)});
+    table.add(
+        withOptional({numbersText(range), formulaText(range.makespan, free),
+                      formulaText(figures.bubble, free),
+                      formulaText(figures.activations, free)},
+                     formulaText(figures.memory, free),
+                     range.figures ? formulaText(figures.messages, free) : "",
+                     formulaText(figures.bytes, free),
+                     range.verdict == Verdict::Right
+                         ? llvm::join(figures.limit, ", ")
+                         : verdictName(range.verdict).str() + ": " +
+                               reasonText(range, sources)));
   }
   table.print(out, style);
 }

@@ -24,6 +24,7 @@ namespace {
 struct Term {
   Affine i;
   double f = 0;
+  std::shared_ptr<const std::vector<Affine>> list = nullptr;
 };
 
 /// What a rank owes. An entry of a segment is there for the turns 0..n.
@@ -77,8 +78,8 @@ public:
       return outcome;
     if (!sample->rules.empty())
       stop(Kind::Undecided, sample->rules.front().range, "rules add actions");
-    for (size_t p = 0; p != schedule.pipes.size(); ++p)
-      microbatches(schedule.pipes[p], sample->program.pipes[p]);
+    for (size_t decl = 0; decl != schedule.pipes.size(); ++decl)
+      pipes(decl);
     disjoint();
     for (uint32_t r = 0; r != sample->program.numRanks; ++r)
       rank(r);
@@ -92,23 +93,20 @@ private:
 
   void head() {
     size_t next = 0, nextUse = 0;
-    for (const PipeDecl &pipe : schedule.pipes)
-      if (pipe.loop)
-        stop(Kind::Undecided, pipe.range, "a loop makes pipes");
     for (auto [position, param] : llvm::enumerate(schedule.params)) {
       size_t i = schedule.firstGlobal + position;
       const ParamValue *given = nullptr;
       for (const ParamValue &value : values)
         if (param.decl->name.text == value.name)
           given = &value;
-      if (given && isList(param.type))
-        stop(Kind::Undecided, param.decl->name.range, "a parameter is a list");
       if (position == family.param) {
         globals[i].i = {family.base, family.step, 0};
       } else if (given) {
         llvm::StringRef text = given->value;
         if (param.type == Type::Int)
           text.getAsInteger(10, globals[i].i.c);
+        else if (isList(param.type))
+          globals[i] = listOf(text);
         else if (param.type == Type::Float)
           text.getAsDouble(globals[i].f);
         else
@@ -154,8 +152,11 @@ private:
     const ast::Parameter &decl = *param.decl;
     if (!decl.least)
       return;
-    if (isList(param.type))
-      stop(Kind::Undecided, decl.name.range, "a list has a range");
+    if (isList(param.type)) {
+      for (Affine element : elementsOf(value))
+        inRange(ScheduleParam{param.decl, Type::Int}, {element});
+      return;
+    }
     bool lies = param.type == Type::Float
                     ? value.f >= evalFloat(decl.least)
                     : numbers.isNatural(value.i - evalInt(decl.least),
@@ -184,10 +185,19 @@ private:
            "rules add actions");
   }
 
+  static llvm::ArrayRef<Affine> elementsOf(const Term &list) {
+    return list.list ? llvm::ArrayRef(*list.list) : llvm::ArrayRef<Affine>();
+  }
+  static bool isFree(const Term &term) {
+    return !term.i.isConstant() ||
+           llvm::any_of(elementsOf(term),
+                        [](Affine element) { return !element.isConstant(); });
+  }
+
   bool mentionsFree(const ast::Expr *expr) {
     const ExprInfo &info = module.exprs[expr->id];
     if (llvm::isa<ast::NameExpr>(expr) && info.ref == ExprInfo::Ref::Global &&
-        !globals[info.index].i.isConstant())
+        isFree(globals[info.index]))
       return true;
     bool found = false;
     forEachChild(expr,
@@ -255,6 +265,30 @@ private:
     });
   }
 
+  /// The pipes that a declaration makes.
+  void pipes(size_t number) {
+    const PipeDecl &decl = schedule.pipes[number];
+    auto add = [&] {
+      declOf.push_back(&decl);
+      microbatches(decl, sample->program.pipes[ranges.size()]);
+    };
+    if (!decl.loop)
+      return add();
+    frame.assign(schedule.headerLocals, Term());
+    std::vector<Affine> made;
+    Affine &turn = frame[slotOf(decl.loop)].i;
+    int64_t to = evalInt(decl.loop->to).c;
+    for (turn = evalInt(decl.loop->from); turn.c < to; ++turn.c) {
+      // Their numbers stand behind those of all that has a name.
+      made.push_back(
+          {int64_t(schedule.pipes.size() + schedule.parts.size() + loopPipes++),
+           0, 0});
+      add();
+    }
+    if (number < schedule.pipeSlots.size())
+      globals[schedule.pipeSlots[number]] = listOf(std::move(made));
+  }
+
   void microbatches(const PipeDecl &decl, const Pipe &pipe) {
     const ast::MicrobatchesItem &item = *decl.microbatches;
     Affine first = item.first ? evalInt(item.first) : Affine{};
@@ -282,7 +316,7 @@ private:
   void disjoint() {
     for (size_t a = 0; a != ranges.size(); ++a)
       for (size_t b = 0; b != a; ++b) {
-        SourceRange place = schedule.pipes[a].range;
+        SourceRange place = declOf[a]->range;
         if (!numbers.isNatural(
                 ranges[a].first - ranges[b].first - ranges[b].count, place) &&
             !numbers.isNatural(
@@ -831,9 +865,56 @@ private:
       return evalAs(evalBool(s->condition) ? s->then : s->otherwise,
                     type(expr));
     }
-    default:
-      stop(Kind::Undecided, expr->range, "an expression of an unknown kind");
+    case ast::ExprKind::List: {
+      std::vector<Affine> elements;
+      for (const ast::Expr *element : cast<ast::ListExpr>(expr)->elements)
+        elements.push_back(evalInt(element));
+      return listOf(std::move(elements));
     }
+    case ast::ExprKind::ListFor: {
+      auto *each = cast<ast::ListForExpr>(expr);
+      uint32_t slot = module.exprs[expr->id].index;
+      int64_t from = length(each->from), to = length(each->to);
+      std::vector<Affine> elements;
+      for (int64_t i = from; i < to; ++i) {
+        step(expr->range);
+        if (slot >= frame.size())
+          frame.resize(slot + 1);
+        frame[slot].i = {i, 0, 0};
+        elements.push_back(evalInt(each->element));
+      }
+      return listOf(std::move(elements));
+    }
+    case ast::ExprKind::Index: {
+      auto *s = cast<ast::IndexExpr>(expr);
+      Term list = eval(s->list);
+      int64_t at =
+          numbers.constant(evalInt(s->index), s->index->range, "the index");
+      if (at < 0 || size_t(at) >= elementsOf(list).size())
+        stop(Kind::Wrong, s->index->range, "the list has no such element");
+      return {elementsOf(list)[at]};
+    }
+    }
+    llvm_unreachable("all kinds are above");
+  }
+
+  static Term listOf(std::vector<Affine> elements) {
+    return {{},
+            0,
+            std::make_shared<const std::vector<Affine>>(std::move(elements))};
+  }
+  /// That of `-D`: numbers with commas.
+  static Term listOf(llvm::StringRef text) {
+    std::vector<Affine> elements;
+    llvm::SmallVector<llvm::StringRef> words;
+    text.split(words, ',', -1, /*KeepEmpty=*/false);
+    for (llvm::StringRef word : words)
+      word.trim().getAsInteger(10, elements.emplace_back().c);
+    return listOf(std::move(elements));
+  }
+  /// An end of the range of a list, whose length is one for all n.
+  int64_t length(const ast::Expr *expr) {
+    return numbers.constant(evalInt(expr), expr->range, "the length of a list");
   }
 
   Term call(const ast::CallExpr *expr) {
@@ -857,7 +938,7 @@ private:
     case Builtin::Min:
     case Builtin::Max: {
       if (isList(type(args[0])))
-        stop(Kind::Undecided, expr->range, "there is a list");
+        return ofList(expr, id);
       Term best = evalAs(args[0], type(expr));
       for (const ast::Expr *arg : args.drop_front()) {
         Term other = evalAs(arg, type(expr));
@@ -889,6 +970,9 @@ private:
         stop(Kind::Wrong, expr->range, "there is no such stage");
       return {{layers.has(letter) ? layers.of(letter)[stage] : 0, 0, 0}, 0};
     }
+    case Builtin::Len:
+    case Builtin::Sum:
+      return ofList(expr, id);
     case Builtin::Issued:
       return counter(id, KindId(module.exprs[args[0]->id].index),
                      args.size() > 1 ? args[1] : nullptr, expr->range);
@@ -899,6 +983,27 @@ private:
     default:
       stop(Kind::Undecided, expr->range, "a function of an unknown kind");
     }
+  }
+
+  Term ofList(const ast::CallExpr *expr, Builtin id) {
+    Term list = eval(expr->args[0]);
+    llvm::ArrayRef<Affine> elements = elementsOf(list);
+    if (id == Builtin::Len)
+      return {{int64_t(elements.size()), 0, 0}};
+    Affine sum;
+    if (id == Builtin::Sum) {
+      for (Affine element : elements)
+        sum = Numbers::checked(sum + element, expr->range);
+      return {sum};
+    }
+    if (elements.empty())
+      stop(Kind::Wrong, expr->range, "the list is empty");
+    Affine best = elements.front();
+    for (Affine element : elements)
+      if (bool isLess = !numbers.isNatural(element - best, expr->range);
+          isLess == (id == Builtin::Min))
+        best = element;
+    return {best};
   }
 
   Term counter(Builtin id, KindId kind, const ast::Expr *arg,
@@ -1016,6 +1121,8 @@ private:
   Numbers numbers;
   std::vector<Term> globals, frame;
   std::vector<proof::Range> ranges;
+  std::vector<const PipeDecl *> declOf; ///< By pipe.
+  size_t loopPipes = 0;
   std::vector<Affine> padded; ///< By pipe.
   std::vector<std::vector<proof::Row>> ranks;
   llvm::DenseMap<uint32_t, KindId> leaves; ///< By kind: what it leaves behind.

@@ -30,6 +30,20 @@ static std::string faultOf(const Evidence &evidence, const Shown &shown) {
   return checker.forward(shown.order).why;
 }
 
+/// What is wrong with the memory that ranks hold.
+static std::string faultOfMemory(const Evidence &evidence) {
+  const Template &program = evidence.byData;
+  if (!evidence.head.costs().has({Cost::MemoryLimit}))
+    return "";
+  if (evidence.rooms.size() != program.ranks.size())
+    return "nothing shows the memory";
+  for (size_t rank = 0; rank != program.ranks.size(); ++rank)
+    for (Affine peak : peaksOf(program.ranks[rank], evidence.holdings[rank]))
+      if (!isNatural(Affine{evidence.rooms[rank], 0, 0} - peak, program.last))
+        return fmt::format("rank {} holds more than it may", rank);
+  return "";
+}
+
 static std::string faultOfMakespan(const Claim &claim,
                                    const std::string &first) {
   const Evidence &evidence = *claim.evidence;
@@ -101,6 +115,8 @@ static std::string faultOfClaim(const Claim &claim,
   }
   if (!seen.count("data"))
     return "nothing is shown by data";
+  if (std::string fault = faultOfMemory(evidence); !fault.empty())
+    return fault;
   // An order of all actions together is one of their messages on any transport,
   // if the compiler chooses theirs by it; then the reason says so.
   bool isProjected = llvm::StringRef(claim.reason).starts_with("by data;");

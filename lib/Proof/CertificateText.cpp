@@ -73,6 +73,15 @@ void writeEvidence(json::OStream &out, const Evidence &evidence) {
     writeLists(out, "durations", evidence.durations.size(),
                [&](size_t rank) { return evidence.durations[rank]; });
   }
+  if (!evidence.rooms.empty()) {
+    writeLists(out, "holdings", evidence.holdings.size(), [&](size_t rank) {
+      std::vector<int64_t> numbers;
+      for (Holding holding : evidence.holdings[rank])
+        numbers.insert(numbers.end(), {holding.takes, holding.gives});
+      return numbers;
+    });
+    writeLists(out, "rooms", 1, [&](size_t) { return evidence.rooms; });
+  }
   writeLists(out, "circle", evidence.circle.size(), [&](size_t i) {
     const Event &event = evidence.circle[i];
     return std::vector<int64_t>{event.rank, event.row, event.isEnd,
@@ -241,6 +250,8 @@ private:
       result->times = times(*found, timed);
       result->durations = std::move(*durations);
     }
+    if (from.get("holdings"))
+      readMemory(from, *result);
     auto circle = readNumbers(from.get("circle"));
     if (!circle)
       refuse("`circle` is no list of events");
@@ -253,6 +264,23 @@ private:
                                 event[2] != 0, Affine{event[3], event[4], 0}});
     }
     return result;
+  }
+
+  static void readMemory(const json::Object &from, Evidence &result) {
+    auto rooms = readNumbers(from.get("rooms"), 1),
+         holdings = readNumbers(from.get("holdings"));
+    const auto &ranks = result.byData.ranks;
+    if (!rooms || rooms->size() != 1 || rooms->front().size() != ranks.size() ||
+        !holdings || holdings->size() != ranks.size())
+      refuse("there is memory of other ranks");
+    result.rooms = std::move(rooms->front());
+    for (const auto &[list, rows] : llvm::zip(*holdings, ranks)) {
+      if (list.size() != 2 * rows.size())
+        refuse("there is memory of other rows");
+      auto &ofRank = result.holdings.emplace_back();
+      for (size_t i = 0; i != rows.size(); ++i)
+        ofRank.push_back({list[2 * i], list[2 * i + 1]});
+    }
   }
 
   static bool matches(const std::vector<std::vector<int64_t>> &lists,

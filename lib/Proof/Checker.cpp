@@ -150,6 +150,9 @@ public:
       : program(program), head(*program.head), transport(transport) {
     for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
       link(rank);
+    if (transport)
+      for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
+        positions.push_back(positionsOf(rank));
     for (auto &[key, chain] : chains)
       arrange(key, chain);
   }
@@ -196,9 +199,6 @@ public:
   }
 
   Finding matched() const {
-    std::vector<std::vector<Affine>> positions(program.ranks.size());
-    for (uint32_t rank = 0; rank != positions.size(); ++rank)
-      positions[rank] = positionsOf(rank);
     Finding finding;
     for (uint32_t rank = 0; rank != positions.size(); ++rank)
       for (uint32_t row = 0; row != program.ranks[rank].size(); ++row) {
@@ -259,41 +259,6 @@ public:
     return Makespan{value, isTight(last, times, slack)};
   }
 
-  std::optional<Affine> peakActivations() const {
-    std::vector<Affine> peaks;
-    for (uint32_t rank = 0; rank != program.ranks.size(); ++rank) {
-      const auto &rows = program.ranks[rank];
-      Affine held;
-      for (uint32_t begin = 0, end; begin != rows.size(); begin = end) {
-        uint32_t window = rows[begin].window;
-        int64_t inTurn = 0, most = 0;
-        for (end = begin; end == begin ||
-                          (end != rows.size() && rows[end].window == window &&
-                           window != noWindow) ||
-                          (end != rows.size() && rows[end].joined);) {
-          uint32_t item = end;
-          do
-            inTurn += defines(rank, end++, slot::Output);
-          while (end != rows.size() && rows[end].joined);
-          most = std::max(most, inTurn);
-          for (; item != end; ++item)
-            inTurn -= defines(rank, item, slot::WeightGrad);
-        }
-        bool again = window != noWindow;
-        peaks.push_back(held + Affine{most, 0, 0});
-        if (again)
-          peaks.push_back(held + Affine{most, inTurn, 0});
-        held = held + Affine{inTurn, again ? inTurn : 0, 0};
-      }
-    }
-    for (Affine peak : peaks)
-      if (llvm::all_of(peaks, [&](Affine other) {
-            return atLeast(peak - other, {0, program.last, false, {}, {}}, 0);
-          }))
-        return peak;
-    return std::nullopt;
-  }
-
   bool isCircle(ArrayRef<Event> circle, int64_t from) const {
     for (size_t i = 0; i != circle.size(); ++i) {
       const Event &target = circle[i],
@@ -339,6 +304,9 @@ private:
   const KindInfo &infoOf(uint32_t rank, uint32_t row) const {
     return head.kinds[rowAt(rank, row).kind];
   }
+  uint32_t peerOf(const Row &row) const {
+    return head.pipes[row.pipe.value].rankOfStage[row.peer.value].value;
+  }
   static bool isRemote(const Pipe &pipe, StageId a, StageId b) {
     return pipe.rankOfStage[a.value] != pipe.rankOfStage[b.value];
   }
@@ -372,11 +340,6 @@ private:
     if (window == noWindow || rowAt(source.rank, before).window != window)
       return before < after;
     return atLeast(target.turn - source.turn, domain, before < after ? 0 : 1);
-  }
-
-  bool defines(uint32_t rank, uint32_t row, uint8_t slotBit) const {
-    const KindInfo &info = infoOf(rank, row);
-    return info.isCompute() && (info.defines & slotBit);
   }
 
   // ---- Who does what ----
@@ -456,8 +419,7 @@ private:
       return 0;
     if (transport->layout == QueueLayout::Stream)
       return 1;
-    const Row &at = rowAt(rank, row);
-    uint32_t peer = head.pipes[at.pipe.value].rankOfStage[at.peer.value].value;
+    uint32_t peer = peerOf(rowAt(rank, row));
     return transport->layout == QueueLayout::StreamPerPeer
                ? 1 + peer
                : 1 + 2 * peer + info.isRecv();
@@ -546,62 +508,85 @@ private:
              Visit visit) const {
     if (!chain || chain->stride == 0)
       return false;
-    bool hasTurns = rowAt(rank, row).window != noWindow, never;
+    bool hasTurns = rowAt(rank, row).window != noWindow;
     int64_t stride = chain->stride;
     if (wanted.n % stride != 0 || wanted.j % stride != 0 ||
         hasTurns != (wanted.j != 0))
       return false;
-    llvm::SmallVector<Affine, 4> lows, highs, conditions;
     for (const Chain::Link &link :
          chain->byRemainder[*floorMod(wanted.c, stride)]) {
-      const Row &source = rowAt(link.rank, link.row);
-      lows.clear();
-      highs.clear();
-      conditions.clear();
-      if (hasTurns) {
-        lows.push_back({});
-        highs.push_back({0, 1, 0});
-      }
-      Affine turn; // Of the source.
-      auto clamp = [&](Affine low, Affine high) {
-        lows.push_back(low);
-        highs.push_back(high);
-      };
-      if (source.window == noWindow) {
-        Affine rest = source.microbatch - Affine{wanted.c, wanted.n, 0};
-        if (hasTurns) {
-          auto own = divide(rest, wanted.j, never);
-          if (!own && !never)
-            return false;
-          if (!own)
-            continue;
-          clamp(*own, *own);
-        } else {
-          conditions = {rest, -1 * rest};
-        }
-      } else {
-        auto found =
-            divide(wanted - Affine{source.microbatch.c, source.microbatch.n, 0},
-                   source.microbatch.j, never);
-        if (!found && !never)
-          return false;
-        if (!found)
-          continue;
-        turn = *found;
-        Affine own{turn.c, turn.n, 0}, above = Affine{0, 1, 0} - own;
-        if (turn.j == 0)
-          conditions = {own, above}; // 0 <= own <= n
-        else if (turn.j == 1)
-          clamp(-1 * own, above); // 0 <= own + j <= n
-        else if (turn.j == -1)
-          clamp(-1 * above, own); // 0 <= own - j <= n
-        else
-          return false;
-      }
-      Event event{link.rank, link.row, true, turn};
+      Event event{link.rank, link.row, true, {}};
       event.row = itemOf(event);
-      forEachPiece(program.last, conditions, lows, highs,
-                   [&](const Domain &domain) { visit(event, domain); });
+      const Row &source = rowAt(link.rank, link.row);
+      if (!forEachMeeting(wanted, source.microbatch, source.window != noWindow,
+                          [&](Affine turn, const Domain &domain) {
+                            event.turn = turn;
+                            visit(event, domain);
+                          }))
+        return false;
+    }
+    return true;
+  }
+
+  /// Calls `visit(turn, domain)` for where a function `of` of a row equals
+  /// `wanted`, one of another, in whose windows it grows. False where that is
+  /// not known.
+  template <class Visit>
+  bool forEachMeeting(Affine wanted, Affine of, bool ofHasTurns,
+                      Visit visit) const {
+    llvm::SmallVector<Affine, 4> lows, highs, conditions;
+    bool hasTurns = wanted.j != 0, never;
+    if (hasTurns) {
+      lows.push_back({});
+      highs.push_back({0, 1, 0});
+    }
+    Affine turn;
+    auto clamp = [&](Affine low, Affine high) {
+      lows.push_back(low);
+      highs.push_back(high);
+    };
+    if (!ofHasTurns && !hasTurns) {
+      conditions = {of - wanted, wanted - of};
+    } else if (!ofHasTurns) {
+      auto own = divide(of - Affine{wanted.c, wanted.n, 0}, wanted.j, never);
+      if (!own)
+        return never;
+      clamp(*own, *own);
+    } else {
+      auto found = divide(wanted - Affine{of.c, of.n, 0}, of.j, never);
+      if (!found)
+        return never;
+      turn = *found;
+      Affine own{turn.c, turn.n, 0}, above = Affine{0, 1, 0} - own;
+      if (turn.j == 0)
+        conditions = {own, above}; // 0 <= own <= n
+      else if (turn.j == 1)
+        clamp(-1 * own, above); // 0 <= own + j <= n
+      else if (turn.j == -1)
+        clamp(-1 * above, own); // 0 <= own - j <= n
+      else
+        return false;
+    }
+    forEachPiece(program.last, conditions, lows, highs,
+                 [&](const Domain &domain) { visit(turn, domain); });
+    return true;
+  }
+
+  /// Calls `visit(event, domain)` for the receives that make room for a send:
+  /// each is `capacity` messages before it on its lane.
+  template <class Visit>
+  bool forEachRoom(uint32_t rank, uint32_t row, Visit visit) const {
+    uint32_t peer = peerOf(rowAt(rank, row));
+    Affine wanted = positions[rank][row] - Affine{transport->capacity, 0, 0};
+    for (uint32_t recv = 0; recv != program.ranks[peer].size(); ++recv) {
+      const Row &other = rowAt(peer, recv);
+      if (infoOf(peer, recv).isRecv() && peerOf(other) == rank &&
+          !forEachMeeting(wanted, positions[peer][recv],
+                          other.window != noWindow,
+                          [&](Affine turn, const Domain &domain) {
+                            visit(Event{peer, recv, true, turn}, domain);
+                          }))
+        return false;
     }
     return true;
   }
@@ -658,7 +643,9 @@ private:
         other.isEnd = !meets;
         visit({end, other, domain, Wait::Message});
       });
-    return known && transport->sendWait != SendWait::Capacity;
+    if (info.isSend() && transport->sendWait == SendWait::Capacity)
+      known &= forEachRoom(rank, item, await(end, Wait::None));
+    return known;
   }
 
   /// The items of a queue in front of another item.
@@ -839,8 +826,7 @@ private:
     std::vector<Affine> positions(rows.size());
     std::map<Lane, Affine> counts;
     auto laneOf = [&](const Row &row) {
-      return Lane{head.pipes[row.pipe.value].rankOfStage[row.peer.value].value,
-                  head.kinds[row.kind].isSend()};
+      return Lane{peerOf(row), head.kinds[row.kind].isSend()};
     };
     for (uint32_t begin = 0, end; begin != rows.size(); begin = end) {
       uint32_t window = rows[begin].window;
@@ -868,6 +854,7 @@ private:
   const Transport *transport;
   std::vector<std::vector<Before>> before; ///< By rank and row.
   std::map<Key, Chain> chains;
+  std::vector<std::vector<Affine>> positions; ///< On lanes, by rank and row.
   std::string misplaced; ///< What is wrong with the template.
 };
 
@@ -878,9 +865,6 @@ Finding Checker::complete() const { return impl->complete(); }
 Finding Checker::matched() const { return impl->matched(); }
 Finding Checker::forward(const Times &order) const {
   return impl->forward(order);
-}
-std::optional<Affine> Checker::peakActivations() const {
-  return impl->peakActivations();
 }
 std::optional<Makespan>
 Checker::makespan(const Times &times,

@@ -169,7 +169,10 @@ public:
   }
 
   void begin(ActionId row, Moment start) { result.starts[row.value] = start; }
-  void complete(ActionId row, Moment at) { completions[row.value] = at; }
+  void complete(ActionId row, Moment at) {
+    // A receive makes room for a send, which ends behind it.
+    completions[row.value] = at + 2 * program.kindOf(row).isRecv();
+  }
   void end(ActionId row, Moment at) {
     result.ends[row.value] = std::max(at, result.starts[row.value] + 1);
   }
@@ -185,7 +188,9 @@ public:
   static Moment later(Moment a, Moment b) { return std::max(a, b); }
   static Moment joined(Moment a, Moment b) { return std::max(a, b); }
   static Moment after(Moment moment, Time time) {
-    return time > 0 ? (moment / fine + time) * fine : moment + 2;
+    return time > 0    ? (moment / fine + time) * fine
+           : time == 0 ? moment + 2
+                       : moment + 1;
   }
   bool hasSlack() const { return false; }
   Time early(ActionId) const { return 0; }
@@ -199,7 +204,8 @@ public:
   }
   Time time(ActionId row) const { return durations.of(program[row]); }
   Time time(ActionId begin, ActionId end) const {
-    return durations.of(program, begin, end);
+    Time time = durations.of(program, begin, end);
+    return time > 0 ? time : -1; // A send ends before its message is there.
   }
 
 private:

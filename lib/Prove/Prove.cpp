@@ -5,13 +5,16 @@
 #include "ppcc/Basic/Diagnostics/Prove.h"
 
 #include "Fit.h"
+#include "Memory.h"
 #include "ppcc/Analysis/Activations.h"
 #include "ppcc/Analysis/Analyses.h"
+#include "ppcc/Analysis/MemoryCurve.h"
 #include "ppcc/Compiler/CommWords.h"
 #include "ppcc/Expand/Expand.h"
 #include "ppcc/Family/Layout.h"
 #include "ppcc/Support/CheckedInt.h"
 #include "ppcc/Support/Suggest.h"
+#include "ppcc/Verify/Passes.h"
 
 #include <fmt/format.h>
 
@@ -66,18 +69,12 @@ struct Quiet {
   }};
 };
 
-/// The schedule with its own model and cluster.
-sema::Selection sectionsOf(const sema::Schedule &schedule) {
-  return {&schedule, schedule.model ? &*schedule.model : nullptr,
-          schedule.cluster ? &*schedule.cluster : nullptr};
-}
-
 class Prover {
 public:
-  Prover(const ProveRequest &request, Session &session,
-         const sema::Module &module, const sema::Schedule &schedule,
+  Prover(const ProveRequest &request, Session &session, const Checked &checked,
          uint32_t param, Proof &proof)
-      : request(request), session(session), module(module), schedule(schedule),
+      : request(request), session(session), checked(checked),
+        module(checked.module), schedule(*checked.selection.schedule),
         param(param), proof(proof),
         layouter(module, schedule, request.compile.params) {
     hasWhile = llvm::any_of(module.blocks,
@@ -97,8 +94,13 @@ public:
     while (!tasks.empty() && !failed) {
       Task task = std::move(tasks.back());
       tasks.pop_back();
-      if (isAsked(task.family))
-        process(std::move(task));
+      if (!isAsked(task.family))
+        continue;
+      try {
+        process(task);
+      } catch (const std::overflow_error &) {
+        giveUp(std::move(task), "numbers become too large", Place());
+      }
     }
     if (failed)
       return false;
@@ -260,7 +262,15 @@ private:
       return program;
     auto policy = policyFor(*program, quiet.diags);
     PassContext context(session.sources, quiet.diags);
-    if (!policy || !runPipeline(policy->pipeline(), *program, context))
+    if (!policy)
+      return std::nullopt;
+    Pipeline pipeline = policy->pipeline();
+    if (program->costs().has({Cost::MemoryLimit}))
+      pipeline.push_back({"verify-memory", PassKind::Check,
+                          verifyMemory(policy->transports.empty()
+                                           ? *findTransport("stream")
+                                           : policy->transports.front())});
+    if (!runPipeline(pipeline, *program, context))
       return std::nullopt;
     return program;
   }
@@ -269,11 +279,9 @@ private:
   instantiate(int64_t m, sema::Evaluator &evaluator, Quiet &quiet) const {
     std::vector<sema::ParamValue> values = request.compile.params;
     values.push_back({request.free, fmt::format("{}", m)});
-    return sema::instantiate(selection(), values, {}, request.compile.limits,
-                             evaluator, quiet.diags);
+    return sema::instantiate(checked.selection, values, checked.layout,
+                             request.compile.limits, evaluator, quiet.diags);
   }
-
-  sema::Selection selection() const { return sectionsOf(schedule); }
 
   bool setCosts(Program &program) {
     const CostRequest &costs = request.compile.costs;
@@ -288,10 +296,9 @@ private:
     CommRequest comm = request.compile.comm;
     if (!request.certifies)
       comm.preconnect = Preconnect::Off;
-    sema::Selection chosen = selection();
     if (request.byData && comm.transports.empty())
       comm.order = CommOrder::None;
-    auto policy = decideComm(comm, &chosen, program, diags);
+    auto policy = decideComm(comm, &checked.selection, program, diags);
     if (policy && request.byData && comm.transports.empty())
       policy->transports.clear();
     if (policy && policy->transports.empty())
@@ -399,22 +406,46 @@ private:
     Durations durations(program);
     Time work = 0;
     int64_t messages = 0, most = 0;
+    decimal::Sum bytes = 0;
+    bool isTold = true;
     for (RankId rank : program.ranks()) {
       most = std::max<int64_t>(most, peakActivations(program, rank));
       for (RowRange item : program.items(rank))
         if (program.kindOf(item.from).isCompute())
           work += durations.of(program, item.from, item.to);
-        else
-          messages += program.kindOf(item.from).isSend();
+        else if (Action action = program[item.from];
+                 program.kindOf(action).isSend()) {
+          ++messages;
+          auto size = bytesOf(program, action.pipe, action.stage, action.peer);
+          isTold &= size.has_value();
+          bytes += size.value_or(0);
+        }
     }
-    auto number = [](int64_t value, int64_t unit) {
+    auto number = [](decimal::Sum value, int64_t unit) {
       return Formula{{}, Rational::of(value, unit), true};
     };
     return {std::nullopt,
             number(work, cost::unit),
             number(most, 1),
+            memoryOf(program),
             number(messages, 1),
+            isTold ? std::optional(number(bytes, amount::unit)) : std::nullopt,
             {}};
+  }
+
+  /// The most memory that a rank of one program holds.
+  static std::optional<Formula> memoryOf(const Program &program) {
+    proof::Template one = templateOf(program, program.head());
+    auto holdings = holdingsOf(one, program);
+    if (!holdings)
+      return std::nullopt;
+    MemoryModel model(program);
+    decimal::Sum most = 0;
+    for (auto [rank, rows] : llvm::enumerate(one.ranks))
+      for (Affine peak : proof::peaksOf(rows, (*holdings)[rank]))
+        most =
+            std::max<decimal::Sum>(most, model.staticOf(RankId(rank)) + peak.c);
+    return Formula{{}, Rational::of(most, amount::unit), true};
   }
 
   /// Those of a template; `second` is its instance of n = 2.
@@ -422,22 +453,49 @@ private:
                     const Checker &checker,
                     const std::vector<std::vector<Time>> &durations,
                     const Program &second, const Simulation &run) const {
-    Affine work, messages;
+    Affine work, messages, bytes;
+    bool isTold = true;
     for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
       for (auto [i, row] : llvm::enumerate(program.ranks[rank])) {
         Affine turns{1, row.window != proof::noWindow, 0};
-        if (program.head->kinds[row.kind].isSend())
+        if (program.head->kinds[row.kind].isSend()) {
           messages = messages + turns;
-        else if (program.head->kinds[row.kind].isCompute() && !row.joined)
+          auto size = bytesOf(second, row.pipe, row.stage, row.peer);
+          isTold &= size.has_value();
+          bytes = bytes + size.value_or(0) * turns;
+        } else if (program.head->kinds[row.kind].isCompute() && !row.joined)
           work = work + durations[rank][i] * turns;
       }
     Figures figures{std::nullopt,
                     formula(family, work, cost::unit),
                     {},
+                    {},
                     formula(family, messages, 1),
+                    {},
                     limitOf(program, second, run)};
-    if (auto peak = checker.peakActivations())
-      figures.activations = formula(family, *peak, 1);
+    if (isTold)
+      figures.bytes = formula(family, bytes, amount::unit);
+    auto largest = [&](const proof::Holdings &holdings, auto atRest,
+                       int64_t unit) -> std::optional<Formula> {
+      std::vector<Affine> peaks;
+      for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
+        for (Affine peak : proof::peaksOf(program.ranks[rank], holdings[rank]))
+          peaks.push_back(peak + Affine{atRest(RankId(rank)), 0, 0});
+      auto peak = proof::largestOf(peaks, family.last);
+      return peak ? std::optional(formula(family, *peak, unit)) : std::nullopt;
+    };
+    figures.activations = largest(
+        proof::activationsOf(program), [](RankId) { return int64_t(0); }, 1);
+    if (auto holdings = holdingsOf(program, second)) {
+      MemoryModel model(second);
+      figures.memory = largest(
+          *holdings,
+          [&](RankId rank) {
+            return static_cast<int64_t>(
+                std::min<decimal::Sum>(model.staticOf(rank), INT64_MAX));
+          },
+          amount::unit);
+    }
     return figures;
   }
 
@@ -638,6 +696,8 @@ private:
       evidence->byData = program;
       evidence->byData.head = &evidence->head.head();
     }
+    if (limitMemory(task, program, *first))
+      return;
     Finding ordered = orderByData(task, program, byData, *first, *second);
     if (ordered.kind == Finding::Kind::Fails)
       return;
@@ -697,11 +757,76 @@ private:
     // Such orders are projections of one order of all actions.
     ordersGlobally = policy->fusion->fusion == Fusion::None &&
                      !policy->fusion->places && !policy->torch;
-    if (program.costs().has({Cost::MemoryLimit}))
-      return "there is a limit on memory";
     if (policy->prefetch)
       return "the receives ahead of their readers are bounded";
     return "";
+  }
+
+  /// Whether the limits of memory were all that there was to say, or what is to
+  /// be said of parts of the family.
+  bool limitMemory(const Task &task, const proof::Template &program,
+                   const Program &sample) {
+    if (!sample.costs().has({Cost::MemoryLimit}))
+      return false;
+    auto holdings = holdingsOf(program, sample);
+    if (!holdings) {
+      giveUp(task, "memory is limited, and differs between microbatches",
+             Place());
+      return true;
+    }
+    MemoryModel model(sample);
+    std::vector<int64_t> rooms;
+    int64_t change = 0; // The n from which on another answer is right.
+    std::string wrong;
+    Affine worst;
+    for (uint32_t rank = 0; rank != program.ranks.size(); ++rank) {
+      Amount limit = *model.limitOf(RankId(rank));
+      decimal::Sum atRest = model.staticOf(RankId(rank));
+      if (atRest > amount::max)
+        throw std::overflow_error("memory");
+      rooms.push_back(limit - int64_t(atRest));
+      for (Affine peak :
+           proof::peaksOf(program.ranks[rank], (*holdings)[rank])) {
+        Affine left = Affine{rooms.back(), 0, 0} - peak;
+        bool fits = left.c >= 0;
+        if (int64_t n = fits && left.n < 0    ? left.c / -left.n + 1
+                        : !fits && left.n > 0 ? -(*floorDiv(left.c, left.n))
+                                              : 0;
+            n > 0 && n <= task.family.last)
+          change = change == 0 ? n : std::min(change, n);
+        bool never = !fits && left.n <= 0;
+        if (never && (wrong.empty() || std::pair(left.n, left.c) <
+                                           std::pair(worst.n, worst.c))) {
+          worst = left;
+          wrong = fmt::format(
+              "rank {} holds {}, above its limit of {}", rank,
+              formula(task.family,
+                      peak + Affine{static_cast<int64_t>(atRest), 0, 0},
+                      amount::unit)
+                  .text(request.free),
+              amount::format(limit));
+        }
+      }
+    }
+    if (change != 0 && wrong.empty()) {
+      follow(task, Outcome{Outcome::Kind::Cut,
+                           change,
+                           task.hints,
+                           {},
+                           "memory is limited",
+                           {}});
+      return true;
+    }
+    if (!wrong.empty()) {
+      evidence = nullptr;
+      found(task.family, 0, Verdict::Wrong, wrong, Place());
+      return true;
+    }
+    if (evidence) {
+      evidence->holdings = std::move(*holdings);
+      evidence->rooms = std::move(rooms);
+    }
+    return false;
   }
 
   /// Whether no rank waits for itself by data; Fails where all was said.
@@ -875,6 +1000,7 @@ private:
 
   const ProveRequest &request;
   Session &session;
+  const Checked &checked;
   const sema::Module &module;
   const sema::Schedule &schedule;
   const uint32_t param;
@@ -891,12 +1017,6 @@ private:
 
 std::optional<Proof> ppcc::prove(const ProveRequest &request, Session &session,
                                  std::string &misuse) {
-  if (!request.compile.model.empty() || !request.compile.cluster.empty()) {
-    misuse =
-        "prove takes the model and the cluster of the schedule itself, not "
-        "--model or --cluster";
-    return std::nullopt;
-  }
   Request parsed = request.compile;
   parsed.until = Request::Until::Checked;
   parsed.params.push_back({request.free, "1"});
@@ -904,14 +1024,8 @@ std::optional<Proof> ppcc::prove(const ProveRequest &request, Session &session,
   misuse = compiled.misuse;
   if (!compiled)
     return std::nullopt;
-  auto module = sema::check(compiled.files, *compiled.context, commWords(),
-                            session.diags);
-  const sema::Schedule *schedule =
-      module ? sema::selectSchedule(*module, request.compile.schedule,
-                                    request.compile.input, session.diags)
-             : nullptr;
-  if (!schedule)
-    return std::nullopt;
+  const Checked &checked = *compiled.checked;
+  const sema::Schedule *schedule = checked.selection.schedule;
   std::vector<StringRef> ints;
   std::optional<uint32_t> param;
   for (auto [i, one] : llvm::enumerate(schedule->params))
@@ -937,8 +1051,6 @@ std::optional<Proof> ppcc::prove(const ProveRequest &request, Session &session,
   // The other parameters, and what is wrong with them.
   {
     size_t before = session.diags.errorCount();
-    sema::Evaluator evaluator(*module, session.diags,
-                              request.compile.limits.maxSteps());
     for (const sema::ScheduleParam &one : schedule->params) {
       StringRef name = one.decl->name.text;
       auto given = llvm::find_if(request.compile.params, [&](auto &value) {
@@ -949,9 +1061,7 @@ std::optional<Proof> ppcc::prove(const ProveRequest &request, Session &session,
             {name.str(), sema::typeName(one.type).str(), given->value});
     }
     for (const sema::ParamValue &value : request.compile.params)
-      if (llvm::none_of(schedule->params, [&](const sema::ScheduleParam &one) {
-            return one.decl->name.text == value.name;
-          }))
+      if (!hasParameter(value.name, ownersOf(checked.selection)))
         session.diags.report<diag::UnknownParameter>(
             Place("-D " + value.name), proof.schedule, value.name, "");
     if (session.diags.errorCount() != before)
@@ -962,13 +1072,14 @@ std::optional<Proof> ppcc::prove(const ProveRequest &request, Session &session,
   for (const Transport &transport : request.compile.comm.transports)
     proof.transports.push_back(transport.name);
   if (proof.transports.empty()) {
-    if (schedule->cluster && schedule->cluster->transport)
-      for (const ast::Entry &entry : schedule->cluster->transport->entries)
+    const sema::Section *cluster = checked.selection.cluster;
+    if (cluster && cluster->transport)
+      for (const ast::Entry &entry : cluster->transport->entries)
         proof.transports.push_back(entry.text.text.str());
     if (proof.transports.empty())
       proof.transports.push_back("stream");
   }
-  if (!Prover(request, session, *module, *schedule, *param, proof).run())
+  if (!Prover(request, session, checked, *param, proof).run())
     return std::nullopt;
   return proof;
 }

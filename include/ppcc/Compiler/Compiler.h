@@ -140,6 +140,13 @@ struct ParameterText {
   std::string range, defaultValue; ///< Empty when there is none.
 };
 
+/// A schedule whose names and types are right, with what it is compiled with.
+struct Checked {
+  sema::Module module;
+  sema::Selection selection; ///< Of the module.
+  sema::LayoutChoice layout;
+};
+
 /// What became of a request.
 struct Compiled {
   /// Misused: part of the request is not for such an input.
@@ -151,6 +158,7 @@ struct Compiled {
   std::unique_ptr<ast::Context> context;
   std::vector<ast::File> files;
   std::vector<ParameterText> params;
+  std::shared_ptr<const Checked> checked; ///< Of a request that ends there.
   CommPolicy comm;
   Program program; ///< Empty before it was expanded.
   PhaseTimes times;

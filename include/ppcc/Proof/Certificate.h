@@ -5,6 +5,7 @@
 #include "ppcc/IR/Program.h"
 #include "ppcc/Proof/Checker.h"
 #include "ppcc/Proof/Formula.h"
+#include "ppcc/Proof/Memory.h"
 
 #include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
@@ -29,6 +30,10 @@ struct Evidence {
   /// messages take.
   std::optional<Times> times;
   std::vector<std::vector<Time>> durations;
+  /// Where memory is limited: what the rows of `byData` take, and by rank what
+  /// is left beside what it holds at rest.
+  Holdings holdings;
+  std::vector<int64_t> rooms;
   /// Events that wait for each other, for all n from that of the claim on.
   std::vector<Event> circle;
   // Of the programs, which no claim speaks of.

@@ -51,9 +51,6 @@ public:
   std::optional<Makespan>
   makespan(const Times &times,
            const std::vector<std::vector<Time>> &durations) const;
-  /// The most activations that a rank holds at one time; nothing where no rank
-  /// has the most for all n.
-  std::optional<Affine> peakActivations() const;
   /// Whether each event of the circle waits for the next, and the last for the
   /// first, for all n from `from` on.
   bool isCircle(llvm::ArrayRef<Event> circle, int64_t from) const;

@@ -25,8 +25,10 @@ llvm::StringRef verdictName(Verdict verdict);
 struct Figures {
   std::optional<Formula> bubble;      ///< Time in which ranks compute nothing.
   Formula work;                       ///< Time in which they do.
-  std::optional<Formula> activations; ///< The most that a rank holds.
+  std::optional<Formula> activations; ///< The most that a rank holds,
+  std::optional<Formula> memory;      ///< and the most memory.
   Formula messages;
+  std::optional<Formula> bytes; ///< Of these messages.
   /// Actions of ranks, each of which waits for the one before it and the first
   /// for the last of an earlier turn: what limits the steady state.
   std::vector<std::string> limit;

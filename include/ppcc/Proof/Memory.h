@@ -1,0 +1,35 @@
+// What ranks hold while the programs of a template run.
+#pragma once
+
+#include "ppcc/Proof/Template.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+#include <optional>
+
+namespace ppcc::proof {
+
+/// What a row takes when it starts, and gives back when it ends.
+struct Holding {
+  int64_t takes = 0, gives = 0;
+};
+/// By rank and row.
+using Holdings = std::vector<std::vector<Holding>>;
+
+/// One for each activation that a row begins or ends.
+Holdings activationsOf(const Template &program);
+
+/// Functions of n the largest of which is the most that a rank holds. The rows
+/// of a group take when it starts, and give back when it ends.
+std::vector<Affine> peaksOf(llvm::ArrayRef<Row> rows,
+                            llvm::ArrayRef<Holding> holdings);
+
+/// The one that is largest for all n in 0..last, if it is one.
+std::optional<Affine> largestOf(llvm::ArrayRef<Affine> functions, int64_t last);
+
+/// Whether f >= 0 for all n in 0..last.
+inline bool isNatural(Affine f, int64_t last) {
+  return f.c >= 0 && (last == endless ? f.n >= 0 : f.at(last) >= 0);
+}
+
+} // namespace ppcc::proof

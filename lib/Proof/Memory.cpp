@@ -1,0 +1,63 @@
+#include "ppcc/Proof/Memory.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace ppcc;
+using namespace ppcc::proof;
+using llvm::ArrayRef;
+
+Holdings ppcc::proof::activationsOf(const Template &program) {
+  Holdings result;
+  for (const auto &rows : program.ranks) {
+    auto &ofRank = result.emplace_back();
+    for (const Row &row : rows) {
+      const KindInfo &info = program.head->kinds[row.kind];
+      auto does = [&](uint8_t slotBit) {
+        return info.isCompute() && (info.defines & slotBit);
+      };
+      ofRank.push_back({does(slot::Output), does(slot::WeightGrad)});
+    }
+  }
+  return result;
+}
+
+std::vector<Affine> ppcc::proof::peaksOf(ArrayRef<Row> rows,
+                                         ArrayRef<Holding> holdings) {
+  std::vector<Affine> peaks{Affine{}};
+  Affine held;
+  for (size_t begin = 0, end; begin != rows.size(); begin = end) {
+    uint32_t window = rows[begin].window;
+    // In a turn, from its begin on.
+    Affine inTurn, most;
+    for (end = begin; end == begin ||
+                      (end != rows.size() &&
+                       (rows[end].joined ||
+                        (rows[end].window == window && window != noWindow)));) {
+      size_t item = end;
+      do
+        inTurn.c = (inTurn + Affine{holdings[end].takes, 0, 0}).c;
+      while (++end != rows.size() && rows[end].joined);
+      most.c = std::max(most.c, inTurn.c);
+      for (; item != end; ++item)
+        inTurn = inTurn - Affine{holdings[item].gives, 0, 0};
+    }
+    // The first and the last turn hold the most.
+    peaks.push_back(held + most);
+    held = held + inTurn;
+    if (window == noWindow)
+      continue;
+    Affine others{0, inTurn.c, 0};
+    peaks.push_back(peaks.back() + others);
+    held = held + others;
+  }
+  return peaks;
+}
+
+std::optional<Affine> ppcc::proof::largestOf(ArrayRef<Affine> functions,
+                                             int64_t last) {
+  for (Affine f : functions)
+    if (llvm::all_of(functions,
+                     [&](Affine other) { return isNatural(f - other, last); }))
+      return f;
+  return std::nullopt;
+}

@@ -1,0 +1,19 @@
+// What rows take and give back, and send, from the costs of a program.
+#pragma once
+
+#include "ppcc/IR/Program.h"
+#include "ppcc/Proof/Memory.h"
+
+namespace ppcc {
+
+/// By the costs of `sample`, one of the programs of the template; nothing
+/// where it is not the same for all microbatches of a stage.
+std::optional<proof::Holdings> holdingsOf(const proof::Template &family,
+                                          const Program &sample);
+
+/// What a message from a stage to another holds, where somebody says it, and it
+/// is the same for all microbatches.
+std::optional<Amount> bytesOf(const Program &program, PipeId pipe, StageId from,
+                              StageId to);
+
+} // namespace ppcc
