@@ -8,17 +8,20 @@ using namespace ppcc;
 
 std::optional<proof::Holdings> ppcc::holdingsOf(const proof::Template &family,
                                                 const Program &sample) {
-  if (sample.costs().has({Cost::Scale, Cost::ScaleMemory}))
+  bool isSingle = family.last == 0;
+  if (!isSingle && sample.costs().has({Cost::Scale, Cost::ScaleMemory}))
     return std::nullopt;
   MemoryModel model(sample);
-  auto actionOf = [](const proof::Row &row) {
-    return Action{row.kind, row.pipe, row.stage};
+  auto actionOf = [&](const proof::Row &row) {
+    Action action{row.kind, row.pipe, row.stage};
+    action.microbatch = isSingle ? static_cast<uint32_t>(row.microbatch.c)
+                                 : sample.pipe(row.pipe).firstMicrobatch;
+    return action;
   };
-  // What the action that makes a slot leaves to one that gives back the rest:
-  // by pipe, stage and slot.
-  std::map<std::tuple<uint32_t, uint32_t, uint8_t>, Amount> left;
-  auto slotOf = [&](const proof::Row &row, uint8_t slotBit) -> Amount & {
-    return left[{row.pipe.value, row.stage.value, slotBit}];
+  // What the action that makes a slot leaves to one that gives back the rest.
+  std::map<std::tuple<PipeId, StageId, uint32_t, uint8_t>, Amount> left;
+  auto keyOf = [](const Action &action, uint8_t slotBit) {
+    return std::tuple(action.pipe, action.stage, action.microbatch, slotBit);
   };
   bool isOne = true;
   for (const auto &rows : family.ranks)
@@ -29,8 +32,7 @@ std::optional<proof::Holdings> ppcc::holdingsOf(const proof::Template &family,
         continue;
       for (uint8_t slotBit : slotsIn(info.defines)) {
         Amount amount = slotBit == info.mainSlot() ? model.of(action) : 0;
-        auto [known, isNew] = left.try_emplace(
-            {row.pipe.value, row.stage.value, slotBit}, amount);
+        auto [known, isNew] = left.try_emplace(keyOf(action, slotBit), amount);
         isOne &= known->second == amount;
       }
     }
@@ -50,13 +52,23 @@ std::optional<proof::Holdings> ppcc::holdingsOf(const proof::Template &family,
         if (model.givesRest(action)) {
           holding.gives = holding.takes;
           for (uint8_t slotBit : slotsIn(slot::moving & ~info.defines))
-            holding.gives += slotOf(row, slotBit);
+            holding.gives += left[keyOf(action, slotBit)];
         }
       }
       ofRank.push_back(holding);
     }
   }
   return result;
+}
+
+std::vector<Amount> ppcc::roomsOf(const Program &program) {
+  MemoryModel model(program);
+  std::vector<Amount> rooms;
+  for (RankId rank : program.ranks())
+    rooms.push_back(static_cast<Amount>(
+        *model.limitOf(rank) -
+        std::min<decimal::Sum>(model.staticOf(rank), 4 * amount::max)));
+  return rooms;
 }
 
 std::optional<Amount> ppcc::bytesOf(const Program &program, PipeId pipe,

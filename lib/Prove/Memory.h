@@ -7,9 +7,13 @@
 namespace ppcc {
 
 /// By the costs of `sample`, one of the programs of the template; nothing
-/// where it is not the same for all microbatches of a stage.
+/// where it is not the same for all microbatches of a stage, and they are not
+/// those of one program.
 std::optional<proof::Holdings> holdingsOf(const proof::Template &family,
                                           const Program &sample);
+
+/// What ranks may hold beside what they hold at rest; memory is limited.
+std::vector<Amount> roomsOf(const Program &program);
 
 /// What a message from a stage to another holds, where somebody says it, and it
 /// is the same for all microbatches.

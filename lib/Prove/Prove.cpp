@@ -392,8 +392,14 @@ private:
       }
     };
     Quiet quiet;
-    if (auto bare = compileOne(m, false, quiet))
+    if (auto bare = compileOne(m, false, quiet)) {
       show(*bare, nullptr, evidence->byData, request.byData || !policy);
+      if (bare->costs().has({Cost::MemoryLimit}))
+        if (auto holdings = holdingsOf(evidence->byData, *bare)) {
+          evidence->holdings = std::move(*holdings);
+          evidence->rooms = roomsOf(*bare);
+        }
+    }
     if (policy)
       for (const Transport &transport : policy->transports)
         show(program, &transport, evidence->carried,
@@ -775,40 +781,25 @@ private:
       return true;
     }
     MemoryModel model(sample);
-    std::vector<int64_t> rooms;
+    std::vector<Amount> rooms = roomsOf(sample);
     int64_t change = 0; // The n from which on another answer is right.
-    std::string wrong;
-    Affine worst;
-    for (uint32_t rank = 0; rank != program.ranks.size(); ++rank) {
-      Amount limit = *model.limitOf(RankId(rank));
-      decimal::Sum atRest = model.staticOf(RankId(rank));
-      if (atRest > amount::max)
-        throw std::overflow_error("memory");
-      rooms.push_back(limit - int64_t(atRest));
+    std::optional<std::pair<uint32_t, Affine>> over;
+    for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
       for (Affine peak :
            proof::peaksOf(program.ranks[rank], (*holdings)[rank])) {
-        Affine left = Affine{rooms.back(), 0, 0} - peak;
+        Affine left = Affine{rooms[rank], 0, 0} - peak;
         bool fits = left.c >= 0;
-        if (int64_t n = fits && left.n < 0    ? left.c / -left.n + 1
-                        : !fits && left.n > 0 ? -(*floorDiv(left.c, left.n))
-                                              : 0;
-            n > 0 && n <= task.family.last)
+        int64_t n = fits && left.n < 0    ? left.c / -left.n + 1
+                    : !fits && left.n > 0 ? -*floorDiv(left.c, left.n)
+                                          : 0;
+        if (n > 0 && n <= task.family.last)
           change = change == 0 ? n : std::min(change, n);
-        bool never = !fits && left.n <= 0;
-        if (never && (wrong.empty() || std::pair(left.n, left.c) <
-                                           std::pair(worst.n, worst.c))) {
-          worst = left;
-          wrong = fmt::format(
-              "rank {} holds {}, above its limit of {}", rank,
-              formula(task.family,
-                      peak + Affine{static_cast<int64_t>(atRest), 0, 0},
-                      amount::unit)
-                  .text(request.free),
-              amount::format(limit));
-        }
+        if (!fits && left.n <= 0 &&
+            (!over || std::pair(peak.n, peak.c) >
+                          std::pair(over->second.n, over->second.c)))
+          over = {rank, peak};
       }
-    }
-    if (change != 0 && wrong.empty()) {
+    if (change != 0 && !over) {
       follow(task, Outcome{Outcome::Kind::Cut,
                            change,
                            task.hints,
@@ -817,9 +808,18 @@ private:
                            {}});
       return true;
     }
-    if (!wrong.empty()) {
+    if (over) {
       evidence = nullptr;
-      found(task.family, 0, Verdict::Wrong, wrong, Place());
+      auto [rank, peak] = *over;
+      Amount limit = *model.limitOf(RankId(rank));
+      found(task.family, 0, Verdict::Wrong,
+            fmt::format("rank {} holds {}, above its limit of {}", rank,
+                        formula(task.family,
+                                peak + Affine{limit - rooms[rank], 0, 0},
+                                amount::unit)
+                            .text(request.free),
+                        amount::format(limit)),
+            Place());
       return true;
     }
     if (evidence) {
