@@ -332,7 +332,7 @@ TEST(EngineGuards, OfRows) {
        [](Sample &s) { s.rows[0][1].peer = 7; }},
       {"bad program: row 0 of rank 1 has no message to exchange with stage 0",
        [](Sample &s) {
-         s.gaps = {0}, s.rows[0].resize(1), s.segments[0][0].rows = 1;
+         s.gaps = {0}, s.rows[0].clear(), s.segments[0].clear();
        }},
       {"bad program: row 0 of rank 0 joins a group before it",
        [](Sample &s) { s.rows[0][0].phaseAndJoined = Row::joinedBit; }},
@@ -468,6 +468,35 @@ TEST(EngineGuards, OfMessages) {
             "or have no backward; one is of microbatch 0");
   EXPECT_EQ(with({"", "1RECV_F0 1F0"}),
             "no rank can go on:\n  rank 1 waits in 1F0 for 0SEND_F0 of rank 0");
+}
+
+TEST(Engine, RunsNothingOfAnOrderThatIsWrong) {
+  // The last of ten rows, in the last turn of its loop.
+  Sample sample({0}, {"0F0 0B0 0F1 0B1 0F2 0W2"});
+  sample.pipes[0].numMicrobatches = 9;
+  sample.segments[0] = {{0, 2, 1, 0}, {2, 2, 4, 2}, {4, 2, 1, 0}};
+  Program program = sample.program();
+  std::vector<Notes> stages(1);
+  EXPECT_EQ(errorOf([&] { runCooperative(program, std::span(stages)); }),
+            "rank 0, 0W2: runs before the gradient of the input");
+  EXPECT_EQ(stages[0].done, "");
+}
+
+TEST(Engine, WritesALoopApartWhereWhatIsRestoredChanges) {
+  Sample sample({0}, {"0F0 0B0 0D3 0D1 0D2"});
+  sample.kinds.back().restores = slot::Output;
+  sample.pipes[0].numMicrobatches = 6;
+  sample.segments[0] = {{0, 2, 6, 1}, {2, 3, 1, 0}};
+  std::vector<Notes> stages(1);
+  std::string restored;
+  stages[0].atWork = [&](const Work &work) {
+    if (work.isRestored)
+      restored += work.letters() + std::to_string(work.microbatch) + " ";
+  };
+  runCooperative(sample.program(), std::span(stages));
+  EXPECT_EQ(restored, "F1 F2 F3 ");
+  EXPECT_EQ(stages[0].done, "0F0 0B0 ~0B 0F1 0B1 ~0B 0F2 0B2 ~0B 0F3 0B3 ~0B "
+                            "0F4 0B4 ~0B 0F5 0B5 ~0B 0D3 0D1 0D2");
 }
 
 TEST(EngineGuards, OfTheSetUp) {
@@ -610,7 +639,7 @@ TEST(EngineGuards, NameThePlaceWhereAStageFails) {
 }
 
 TEST(EngineGuards, NameThePlaceWhereAStageFailsInItsThread) {
-  Sample sample({0, 0}, {"0F0 1F0 +0F1"});
+  Sample sample({0, 0}, {"0F0 1F0 +0F1 1F1"});
   sample.hasBackward = false;
   Program program = sample.program();
   struct Second : StageHooks {
@@ -656,8 +685,9 @@ TEST(EngineGuards, OfStages) {
   };
   EXPECT_EQ(poor("0F0 0B0"), "rank 0, 0B0: the stage threw: it has no function "
                              "`backward`");
-  EXPECT_EQ(poor("0F0 0I0"), "rank 0, 0I0: the stage threw: it has no function "
-                             "`backward_input`");
+  EXPECT_EQ(poor("0F0 0I0 0W0"),
+            "rank 0, 0I0: the stage threw: it has no function "
+            "`backward_input`");
   EXPECT_EQ(poor("0D0"), "rank 0, 0D0: the stage threw: it has no function "
                          "`perform`");
   struct NoWeight : Poor {

@@ -13,38 +13,36 @@ using testing::HasSubstr;
 
 namespace {
 
-TEST(ValueTable, HoldsWhatAMapHolds) {
+TEST(ByMicrobatch, HoldsWhatASetHolds) {
   std::mt19937_64 random(7);
-  // Microbatches that are neighbours, that share a cell of each ring, and any.
-  uint32_t strides[] = {1, 1u << 20, 2654435761u};
-  for (uint32_t stride : strides) {
-    ValueTable<int> table(3);
-    std::map<std::pair<uint32_t, uint32_t>, int> map;
-    for (int step = 0; step != 20000; ++step) {
-      uint32_t number = random() % 3, microbatch = random() % 200 * stride;
-      Held<int> *found = table.find(number, microbatch);
-      auto expected = map.find({number, microbatch});
+  // Neighbours, and microbatches that share a cell of each smaller ring.
+  for (uint32_t stride : {1u, 3u, 1u << 10}) {
+    ByMicrobatch<uint32_t> ring;
+    std::map<uint32_t, uint32_t> map;
+    for (uint32_t step = 1; step != 20000; ++step) {
+      uint32_t microbatch = uint32_t(random() % 200) * stride - 50 * stride;
+      uint32_t *found = ring.find(microbatch);
+      auto expected = map.find(microbatch);
       ASSERT_EQ(found != nullptr, expected != map.end());
-      if (found) {
-        EXPECT_EQ(found->value, expected->second);
-        EXPECT_EQ(table.insert(number, microbatch), nullptr);
-        table.erase(*found);
-        map.erase(expected);
-      } else {
-        table.insert(number, microbatch)->value = step;
-        map[{number, microbatch}] = step;
+      EXPECT_EQ(ring.insert(microbatch, step), !found);
+      if (!found) {
+        map[microbatch] = step;
+        continue;
       }
-      ASSERT_EQ(table.size(), map.size());
+      EXPECT_EQ(*ring.find(microbatch), expected->second);
+      ring.erase(microbatch);
+      map.erase(expected);
     }
-    uint32_t some = 0;
-    EXPECT_TRUE(table.any(some));
-    while (!map.empty()) {
-      auto [number, microbatch] = map.begin()->first;
-      table.erase(*table.find(number, microbatch));
-      map.erase(map.begin());
-    }
-    EXPECT_FALSE(table.any(some));
+    std::map<uint32_t, uint32_t> visited;
+    ring.forEach([&](uint32_t m) { visited[m] = *ring.find(m); });
+    EXPECT_EQ(visited, map);
+    // No larger than the distance of what it holds asks for.
+    EXPECT_LE(ring.size(), 256 * std::bit_ceil(stride));
   }
+  ByMicrobatch<uint32_t> ring;
+  EXPECT_TRUE(ring.insert(0, 1));
+  EXPECT_TRUE(ring.insert(1 << 21, 1));
+  EXPECT_THROW(ring.insert(1 << 22, 1), std::runtime_error);
 }
 
 TEST(Fifo, KeepsTheOrderWhileItGrows) {

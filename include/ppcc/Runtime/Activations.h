@@ -18,9 +18,6 @@ public:
       : program(program), limit(program.ranks[rank].peakActivations),
         done(wiring.numStages()) {}
 
-  /// Another run begins; the last has ended.
-  void reset() { count = most = 0; }
-
   /// A forward begins.
   void beginForward(const Row &row, const StageWiring &stage) {
     if (program.hasBackward) {
@@ -64,11 +61,10 @@ public:
   uint32_t size() const { return count; }
   /// The most that size() has been.
   uint32_t peak() const { return most; }
-  /// Whether a backward is missing; then that of this microbatch.
-  bool any(uint32_t &microbatch) const {
-    return std::any_of(done.begin(), done.end(), [&](const auto &stage) {
-      return stage.any(microbatch);
-    });
+  /// Calls `visit` with each microbatch whose backward is missing.
+  template <class Visit> void forEach(Visit visit) const {
+    for (const auto &stage : done)
+      stage.forEach(visit);
   }
 
 private:

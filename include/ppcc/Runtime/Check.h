@@ -88,7 +88,7 @@ private:
       return false;
     const Pipe &pipe = program.pipes[row.pipe];
     return row.stage < pipe.numStages() && hasMicrobatch(row, segment, pipe) &&
-           wiring.find(row);
+           wiring.find(row) != Role::none;
   }
 
   bool hasMicrobatch(const Row &row, const Segment &segment,

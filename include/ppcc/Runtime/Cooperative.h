@@ -2,16 +2,18 @@
 // to see that a program ends.
 #pragma once
 
+#include "ppcc/Runtime/Channel.h"
 #include "ppcc/Runtime/Engine.h"
 
 #include <deque>
+#include <map>
 
 namespace ppcc::rt {
 
 /// The messages between the ranks of one thread. It knows which rank can go on.
 template <class Value> class CooperativeNetwork {
 public:
-  explicit CooperativeNetwork(uint32_t numRanks) : inboxes(numRanks) {}
+  explicit CooperativeNetwork(uint32_t numRanks) : size(numRanks) {}
 
   /// What a rank runs on.
   class Endpoint {
@@ -20,44 +22,52 @@ public:
         : network(&network), self(rank) {}
 
     uint32_t rank() const { return self; }
-
-    uint32_t numRanks() const {
-      return static_cast<uint32_t>(network->inboxes.size());
-    }
+    uint32_t numRanks() const { return network->size; }
     void send(uint32_t to, Message<Value> &&message) {
-      Channel &channel = network->channel(self, to);
-      channel.messages.push(std::move(message));
-      ++channel.sent;
-      network->wake(to, Sleep::Message, self);
+      Channel<Value> &channel = channelTo(to);
+      channel.push(std::move(message));
+      network->wake(channel.receiverSleeps, to);
     }
     void postReceive(uint32_t from, const Label &, size_t) {
-      ++network->channel(from, self).posted;
-      network->wake(from, Sleep::Receive, self);
+      Channel<Value> &channel = channelFrom(from);
+      channel.post();
+      network->wake(channel.senderSleeps, from);
     }
     bool receive(uint32_t from, Message<Value> &into,
                  std::chrono::milliseconds) {
-      Channel &channel = network->channel(from, self);
-      if (channel.messages.empty())
-        return network->sleep(self, Sleep::Message, from);
-      channel.messages.popInto(into);
+      Channel<Value> &channel = channelFrom(from);
+      if (!channel.hasMessage())
+        return sleep(channel.receiverSleeps);
+      channel.popInto(into);
       return true;
     }
     bool sendsMet(uint32_t to, std::chrono::milliseconds) {
-      const Channel &channel = network->channel(self, to);
-      return channel.posted >= channel.sent ||
-             network->sleep(self, Sleep::Receive, to);
+      Channel<Value> &channel = channelTo(to);
+      return channel.isMet() || sleep(channel.senderSleeps);
     }
     void finish(std::chrono::milliseconds) {}
     void fail(const std::string &) {}
 
   private:
+    static bool sleep(std::atomic<bool> &sleeps) {
+      sleeps.store(true, std::memory_order_relaxed);
+      return false;
+    }
+    Channel<Value> &channelTo(uint32_t to) {
+      return outgoing.of(to, [&] { return network->channel(self, to); });
+    }
+    Channel<Value> &channelFrom(uint32_t from) {
+      return incoming.of(from, [&] { return network->channel(from, self); });
+    }
+
     CooperativeNetwork *network;
     uint32_t self;
+    ChannelsByRank<Value> incoming, outgoing;
   };
 
   /// All ranks are to go on, where nothing is under way.
   void wakeAll() {
-    for (uint32_t rank = 0; rank != inboxes.size(); ++rank)
+    for (uint32_t rank = 0; rank != size; ++rank)
       awake.push(uint32_t(rank));
   }
   /// The rank that is to go on, after those that were woken before; none when
@@ -69,44 +79,23 @@ public:
   }
 
 private:
-  struct Channel {
-    uint32_t from;
-    Fifo<Message<Value>> messages;
-    uint64_t sent = 0, posted = 0;
-  };
-  /// What a rank waits for: a message, or the receive of what it sent.
-  enum class Sleep : uint8_t { None, Message, Receive };
-  struct Inbox {
-    std::vector<Channel> channels; ///< A rank has few that send to it.
-    Sleep sleep = Sleep::None;
-    uint32_t partner = 0; ///< The rank that it waits for.
-  };
-
-  Channel &channel(uint32_t from, uint32_t to) {
-    for (Channel &channel : inboxes[to].channels)
-      if (channel.from == from)
-        return channel;
-    return addChannel(from, to);
+  Channel<Value> *channel(uint32_t from, uint32_t to) {
+    auto &place = channels[{from, to}];
+    if (!place)
+      place = std::make_unique<Channel<Value>>();
+    return place.get();
   }
-  [[gnu::cold]] Channel &addChannel(uint32_t from, uint32_t to) {
-    inboxes[to].channels.push_back({from, {}});
-    return inboxes[to].channels.back();
-  }
-  bool sleep(uint32_t rank, Sleep sleep, uint32_t partner) {
-    inboxes[rank].sleep = sleep;
-    inboxes[rank].partner = partner;
-    return false;
-  }
-  /// Wakes a rank if this is what it waits for.
-  void wake(uint32_t rank, Sleep sleep, uint32_t partner) {
-    Inbox &inbox = inboxes[rank];
-    if (inbox.sleep != sleep || inbox.partner != partner)
+  /// Wakes a rank if it sleeps for what has just been done.
+  void wake(std::atomic<bool> &sleeps, uint32_t rank) {
+    if (!sleeps.load(std::memory_order_relaxed))
       return;
-    inbox.sleep = Sleep::None;
+    sleeps.store(false, std::memory_order_relaxed);
     awake.push(std::move(rank));
   }
 
-  std::vector<Inbox> inboxes;
+  uint32_t size;
+  std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Channel<Value>>>
+      channels; ///< By source and target.
   Fifo<uint32_t> awake;
 };
 
@@ -142,27 +131,24 @@ public:
     if (std::count(programs.begin(), programs.end(), programs.front()) !=
         std::ptrdiff_t(programs.size()))
       agree(programs);
+    for (Runner &runner : runners)
+      runner.link();
     hasRun = false;
   }
 
   /// Runs all ranks. Throws as soon as no rank can go on, with what each waits
   /// for.
   std::vector<Stats> step() {
-    using Progress = typename Runner::Progress;
     if (std::exchange(hasRun, true))
       for (Runner &runner : runners)
         runner.rewind();
-    std::vector<Progress> progress(stages.size(), Progress::Ran);
+    std::vector<bool> ended(stages.size());
     network.wakeAll();
-    while (std::optional<uint32_t> rank = network.nextRank()) {
-      Progress last;
-      while ((last = runners[*rank].step()) == Progress::Ran)
-        ;
-      progress[*rank] = last;
-    }
+    while (std::optional<uint32_t> rank = network.nextRank())
+      ended[*rank] = runners[*rank].step() == Runner::Progress::Done;
     std::string stuck;
     for (size_t rank = 0; rank != runners.size(); ++rank)
-      if (progress[rank] == Progress::Blocked)
+      if (!ended[rank])
         stuck += "\n  " + runners[rank].waitsFor();
     if (!stuck.empty())
       throw Error("no rank can go on:" + stuck);

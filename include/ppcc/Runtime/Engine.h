@@ -2,16 +2,12 @@
 // carries the messages.
 #pragma once
 
-#include "ppcc/Runtime/Activations.h"
 #include "ppcc/Runtime/Call.h"
-#include "ppcc/Runtime/Check.h"
 #include "ppcc/Runtime/Crew.h"
 #include "ppcc/Runtime/Digest.h"
 #include "ppcc/Runtime/Endpoint.h"
 #include "ppcc/Runtime/Fifo.h"
-#include "ppcc/Runtime/Items.h"
 #include "ppcc/Runtime/Recorder.h"
-#include "ppcc/Runtime/Restored.h"
 
 #include <algorithm>
 #include <chrono>
@@ -46,37 +42,25 @@ struct Options {
   Trace *trace = nullptr;
 };
 
-/// What a rank did, and how much it held at one time.
-struct Stats {
-  uint64_t actions = 0; ///< Sends and receives included.
-  uint64_t sends = 0, receives = 0;
-  /// Forwards that had begun and whose backward (both parts) had not ended.
-  uint32_t peakActivations = 0;
-  /// Receives that were posted and not yet read.
-  uint32_t peakReceives = 0;
-};
-
-/// Interprets the list of one rank, item by item: an item is an action or a
+/// Runs the linked list of one rank, item by item: an item is an action or a
 /// group. It can stop at any wait, so that one thread can run all ranks.
 template <Stage S, Endpoint<typename S::Value> E> class RankRunner {
 public:
   using Value = typename S::Value;
-  enum class Progress { Ran, Blocked, Done };
+  enum class Progress { Blocked, Done };
 
   /// Checks the program; throws Error when it does not fit.
   RankRunner(const Program &program, uint32_t rank, S &stage, E &endpoint,
              const Options &options = {})
       : program(program), rank(rank), stage(stage), endpoint(endpoint),
-        options(options), wiring(checked(program, rank, endpoint)),
-        list(program.ranks[rank]), items(program, rank, wiring),
-        held(wiring.numValues()), activations(program, rank, wiring) {
-    checkRows(program, rank, wiring);
-    restored = Restored(program, rank);
-    calls.emplace_back();
-    for (uint32_t partner : wiring.partners())
-      sources.push_back({partner, {}});
+        options(options), linked(checked(program, rank, endpoint), rank),
+        list(program.ranks[rank]) {
+    if (options.trace && options.trace->numRanks() != program.numRanks)
+      throw Error(
+          "the trace is for " + std::to_string(options.trace->numRanks()) +
+          " ranks, the program for " + std::to_string(program.numRanks));
     if (options.trace)
-      beginTrace();
+      recorder = &options.trace->rank(rank);
   }
 
   /// Waits until all ranks have come, and compares the digests of what they are
@@ -102,6 +86,17 @@ public:
                             ": all ranks must run the same");
   }
 
+  /// Links the program, which all ranks have; throws Error when its order is
+  /// wrong.
+  void link() {
+    linked.link(program, rank);
+    cells = std::make_unique<Held<Value>[]>(linked.numCells);
+    for (uint32_t partner : linked.wiring.partners())
+      sources.push_back({partner, {}});
+    calls.emplace_back(program, rank, linked);
+    rewind();
+  }
+
   /// Opens the connections to other ranks, in the order that the program says,
   /// where the transport opens any. Throws Error.
   void connect() {
@@ -117,37 +112,32 @@ public:
 
   /// Goes back to the first action, for the next run.
   void rewind() {
-    items.rewind();
-    activations.reset();
-    counts = Stats();
+    enter(0);
     if (recorder)
       recorder->begin(list, options.overlap == Overlap::Together);
   }
 
-  /// Runs the next item, or as much of it as goes without a message that is not
-  /// here. Throws Error.
+  /// Goes on until a message that is not here, or the end. Throws Error.
   Progress step() {
-    if (items.atEnd())
-      return Progress::Done;
-    if (!loaded)
-      load();
-    if (!ran) {
-      ran = item.size() == 1 ? runAlone(item.front()) : runGroup();
-      if (!ran)
+    while (loop != linked.loops.size()) {
+      const Operation &item = *at;
+      if (!ran && !(item.members == 1 ? runAlone(item) : runGroup(item)))
         return Progress::Blocked;
+      if (options.waits == Waits::Here) {
+        ran = true;
+        if (!waitHere({&item, item.members}))
+          return Progress::Blocked;
+        ran = false;
+      }
+      at += item.members;
+      if (at == turnEnd)
+        nextTurn();
     }
-    if (options.waits == Waits::Here && !waitHere())
-      return Progress::Blocked;
-    counts.actions += items.advance();
-    loaded = false;
-    return items.atEnd() ? finished() : Progress::Ran;
+    return Progress::Done;
   }
 
-  Stats stats() const {
-    Stats all = counts;
-    all.peakActivations = activations.peak();
-    return all;
-  }
+  /// What a run does.
+  const Stats &stats() const { return linked.counts; }
 
   /// Waits until the sends have ended. Throws Error.
   void finish() {
@@ -157,16 +147,15 @@ public:
 
   /// For what a blocked rank waits, in words; and for whom.
   std::string waitsFor() const {
+    std::string place = placeOf(program, rowOf(*current).site);
     return "rank " + std::to_string(rank) + " waits in " +
-           cell(program, *current) + where() + " for " + awaitedText();
-  }
-  /// Throws an error at the action where the rank stands.
-  [[noreturn]] void fail(const std::string &text) const {
-    throw errorHere<Error>(text);
+           cell(program, rowOf(*current)) +
+           (place.empty() ? "" : " (" + place + ")") + " for " + awaitedText();
   }
 
 private:
   using Call = rt::Call<S>;
+  using Item = std::span<const Operation>;
 
   /// A rank that sends to this one, and the receives posted for it, in order.
   struct Source {
@@ -178,20 +167,12 @@ private:
     Fifo<Posted> posted;
   };
 
-  static Wiring checked(const Program &program, uint32_t rank, E &endpoint) {
+  static const Program &checked(const Program &program, uint32_t rank,
+                                E &endpoint) {
     checkStages(program, endpoint.numRanks());
     if (rank >= program.numRanks)
       throw Error("there is no rank " + std::to_string(rank));
-    return Wiring(program, rank);
-  }
-
-  void beginTrace() {
-    if (options.trace->numRanks() != program.numRanks)
-      throw Error(
-          "the trace is for " + std::to_string(options.trace->numRanks()) +
-          " ranks, the program for " + std::to_string(program.numRanks));
-    recorder = &options.trace->rank(rank);
-    recorder->begin(list, options.overlap == Overlap::Together);
+    return program;
   }
 
   /// Calls a wait of the transport before or after all actions.
@@ -212,60 +193,75 @@ private:
     }
   }
 
-  void load() {
-    item = items.load();
-    loaded = true;
-    ran = false;
-    numCalls = 0;
-    if (item.size() > 1)
-      beginGroup();
+  // The list.
+
+  void enter(size_t number) {
+    loop = number;
+    turns = shift = 0;
+    if (loop != linked.loops.size())
+      beginTurn();
+  }
+  void beginTurn() {
+    const Segment &segment = linked.loops[loop];
+    at = linked.operations.data() + segment.firstRow;
+    turnEnd = at + segment.rows;
+  }
+  void nextTurn() {
+    if (++turns == linked.loops[loop].count)
+      return enter(loop + 1);
+    // The sum may pass zero on its way; what it is added to may not.
+    shift += static_cast<uint32_t>(linked.loops[loop].advance);
+    beginTurn();
   }
 
-  void beginGroup() {
-    ++batches;
-    if constexpr (requires { endpoint.beginBatch(); })
-      if (!item.front().isWork()) {
-        current = &item.front().row;
-        tell([&] { endpoint.beginBatch(); });
-      }
-    for (const Member &member : item)
-      if (member.is(KindClass::Recv))
-        postReceive(member, batches);
+  const Role &roleOf(const Operation &operation) const {
+    return linked.wiring.role(operation.role);
+  }
+  uint32_t microbatchOf(const Operation &operation) const {
+    return operation.microbatch + shift;
+  }
+  Row rowOf(const Operation &operation) const {
+    Row row = list.row(operation.row);
+    row.microbatch = microbatchOf(operation);
+    return row;
+  }
+  /// Of what a message moves.
+  Held<Value> &cellOf(const Role &role, uint32_t microbatch) {
+    return cells[role.reads->at(microbatch)];
   }
 
   /// False when a message is not here.
-  bool runAlone(const Member &member) {
-    switch (member.does->kind->kindClass) {
-    case KindClass::Recv:
-      postReceive(member, 0);
-      break;
-    case KindClass::Send:
-      send(member);
-      break;
-    case KindClass::Compute:
-      if (numCalls == 0)
-        begin(member);
-      if (!inputsAreHere(calls.front()))
+  bool runAlone(const Operation &item) {
+    current = &item;
+    switch (item.opcode) {
+    case Opcode::Receive:
+      postReceive(item);
+      return true;
+    case Opcode::Send:
+      send(item);
+      return true;
+    default:
+      Call &call = calls.front();
+      if (!std::exchange(isOpen, true))
+        begin(call, item, 0);
+      if (!inputsAreHere(call))
         return false;
-      executeHere(calls.front());
-      keepResults(calls.front());
-      break;
-    case KindClass::Declared:
-      begin(member);
-      executeHere(calls.front());
+      isOpen = false;
+      executeHere(call);
+      end(call);
+      return true;
     }
-    return true;
   }
 
-  /// The same of a group, whose receives are posted.
-  bool runGroup() {
-    if (numCalls == 0)
-      for (const Member &member : item)
-        if (member.isWork())
-          begin(member);
+  /// The same of a group.
+  bool runGroup(const Operation &item) {
+    Item group{&item, item.members};
+    if (!std::exchange(isOpen, true))
+      beginGroup(group);
     for (size_t i = 0; i != numCalls; ++i)
       if (!inputsAreHere(calls[i]))
         return false;
+    isOpen = false;
     if constexpr (requires { endpoint.fork(numCalls); })
       if (numCalls > 1)
         tell([&] { endpoint.fork(numCalls); });
@@ -277,11 +273,11 @@ private:
     if constexpr (requires { endpoint.join(numCalls); })
       if (numCalls > 1)
         tell([&] { endpoint.join(numCalls); });
-    // What a group makes is released when all of it has ended.
+    // What a group read is released when all of it has ended.
     for (size_t i = 0; i != numCalls; ++i)
-      keepResults(calls[i]);
-    for (const Member &member : item)
-      if (member.is(KindClass::Send))
+      end(calls[i]);
+    for (const Operation &member : group)
+      if (member.opcode == Opcode::Send)
         send(member);
     if constexpr (requires { endpoint.endBatch(); })
       if (numCalls == 0)
@@ -292,38 +288,35 @@ private:
     return true;
   }
 
-  Progress finished() {
-    uint64_t left =
-        held.size() + (program.hasBackward ? activations.size() : 0);
-    if (left == 0)
-      return Progress::Done;
-    uint32_t microbatch = 0;
-    if (!held.any(microbatch))
-      activations.any(microbatch);
-    throw Error(rank, "", "",
-                "the program has ended, but " + std::to_string(left) +
-                    " values have not been read, or have no backward; one is "
-                    "of microbatch " +
-                    std::to_string(microbatch));
-  }
-
-  std::string where() const {
-    std::string place = placeOf(program, current->site);
-    return place.empty() ? "" : " (" + place + ")";
-  }
-  template <class E2> E2 errorHere(const std::string &text) const {
-    return E2(rank, cell(program, *current), placeOf(program, current->site),
-              text);
+  /// Posts its receives, and finds what its members read.
+  void beginGroup(Item group) {
+    current = &group.front();
+    if constexpr (requires { endpoint.beginBatch(); })
+      if (!current->isWork())
+        tell([&] { endpoint.beginBatch(); });
+    Held<Value> *first = nullptr, *last = nullptr;
+    numCalls = 0;
+    for (const Operation &member : group)
+      if (member.opcode == Opcode::Receive) {
+        Held<Value> &held = postReceive(member);
+        (last ? last->batch : first) = &held;
+        last = &held;
+      } else if (member.isWork()) {
+        if (numCalls == calls.size())
+          calls.emplace_back(program, rank, linked);
+        begin(calls[numCalls], member, numCalls);
+        ++numCalls;
+      }
+    if (first != last)
+      last->batch = first;
   }
 
   // Messages.
 
-  static Label labelOf(const Member &member) {
-    const Row &row = member.row;
-    const Kind &kind = *member.does->kind;
-    bool sends = kind.kindClass == KindClass::Send;
-    return {row.pipe, kind.defines, sends ? row.stage : row.peer,
-            sends ? row.peer : row.stage, row.microbatch};
+  Label labelOf(const Operation &operation) const {
+    Label label = roleOf(operation).label;
+    label.microbatch = microbatchOf(operation);
+    return label;
   }
 
   /// The send of a message, as in `0SEND_F3`.
@@ -336,77 +329,62 @@ private:
     return "the message";
   }
 
-  void postReceive(const Member &member, uint32_t batch) {
-    current = &member.row;
-    const Operation &does = *member.does;
-    uint32_t microbatch = member.row.microbatch;
-    if (list.receiveBuffers != 0 && numReceives == list.receiveBuffers)
-      fail("posts more receives than the " +
-           std::to_string(list.receiveBuffers) + " that the compiler counted");
-    Held<Value> *value = held.insert(does.value, microbatch);
-    if (!value)
-      fail("this message is received twice");
-    value->readers = 1;
-    value->batch = batch;
-    value->source = does.partner;
-    value->pending = value->received = true;
-    if (batch != 0)
-      openBatches.push_back(value);
-    Label label = labelOf(member);
-    sources[does.partner].posted.push({value, label});
-    wait(does.rank, &label, [&] {
-      endpoint.postReceive(does.rank, label, stage.messageBytes(label));
+  Held<Value> &postReceive(const Operation &operation) {
+    current = &operation;
+    const Role &role = roleOf(operation);
+    Label label = labelOf(operation);
+    Held<Value> &held = cellOf(role, label.microbatch);
+    held.readers = 1;
+    held.source = role.partner;
+    held.pending = held.received = true;
+    sources[role.partner].posted.push({&held, label});
+    wait(role.rank, &label, [&] {
+      endpoint.postReceive(role.rank, label, stage.messageBytes(label));
       return true;
     });
     if (recorder)
-      recorder->receivePosted(items.placeOf(member.row), microbatch, does.rank);
-    ++counts.receives;
-    counts.peakReceives = std::max(counts.peakReceives, ++numReceives);
+      recorder->receivePosted(operation.row, label.microbatch, role.rank);
+    return held;
   }
 
   /// Waits until the value is here; with its whole batch, as one call posted
   /// it.
-  bool await(Held<Value> &value) {
-    while (value.pending)
-      if (!endFirst(sources[value.source]))
+  bool await(Held<Value> &held) {
+    while (held.pending)
+      if (!endFirst(sources[held.source]))
         return false;
-    return value.batch == 0 || awaitBatch(value.batch);
+    return !held.batch || awaitBatch(held);
   }
-
-  bool awaitBatch(uint32_t batch) {
-    for (Held<Value> *member : openBatches)
-      while (member->pending && member->batch == batch)
+  bool awaitBatch(Held<Value> &held) {
+    for (Held<Value> *member = held.batch; member != &held;
+         member = member->batch)
+      while (member->pending)
         if (!endFirst(sources[member->source]))
           return false;
-    std::erase_if(openBatches, [&](Held<Value> *member) {
-      bool ended = member->batch == batch;
-      if (ended)
-        member->batch = 0;
-      return ended;
-    });
+    for (Held<Value> *member = &held; member;)
+      member = std::exchange(member->batch, nullptr);
     return true;
   }
 
   /// Ends the oldest receive from a rank.
   bool endFirst(Source &source) {
     typename Source::Posted &first = source.posted.front();
+    Held<Value> &held = *first.held;
     if (recorder)
       recorder->awaits(source.rank);
     bool arrived = wait(source.rank, &first.label, [&] {
-      return endpoint.receive(source.rank, incoming, options.patience);
+      return endpoint.receive(source.rank, held, options.patience);
     });
     if (!arrived)
       return false;
     if (recorder)
       recorder->received(source.rank);
-    if (incoming.label != first.label)
-      fail("rank " + std::to_string(source.rank) + " sent " +
-           text(incoming.label) + " where " + text(first.label) +
-           " is received");
-    checkSize(first.label, incoming.value);
-    first.held->value = std::move(incoming.value);
-    first.held->pending = false;
-    source.posted.pop();
+    if (held.label != first.label)
+      fail("rank " + std::to_string(source.rank) + " sent " + text(held.label) +
+           " where " + text(first.label) + " is received");
+    checkSize(first.label, held.value);
+    held.pending = false;
+    source.posted.drop();
     return true;
   }
 
@@ -422,6 +400,151 @@ private:
     }
   }
 
+  void send(const Operation &operation) {
+    current = &operation;
+    const Role &role = roleOf(operation);
+    Label label = labelOf(operation);
+    Held<Value> &held = cellOf(role, label.microbatch);
+    if constexpr (requires { requires E::untagged; })
+      checkSize(label, held.value);
+    int64_t start = recorder ? Recorder::now() : 0;
+    wait(role.rank, nullptr, [&] {
+      held.label = label;
+      if constexpr (std::is_copy_constructible_v<Value>)
+        if (held.readers != 1) [[unlikely]] {
+          endpoint.send(role.rank, Message<Value>(held));
+          return true;
+        }
+      endpoint.send(role.rank, std::move(held));
+      return true;
+    });
+    if (recorder)
+      recorder->sent(operation.row, label.microbatch, role.rank, start,
+                     options.waits == Waits::Here);
+    read(held);
+  }
+
+  bool waitHere(Item item) {
+    for (const Operation &member : item) {
+      if (member.isWork())
+        continue;
+      current = &member;
+      const Role &role = roleOf(member);
+      if (member.opcode == Opcode::Receive) {
+        // A member of the group may have read it.
+        if (!await(cellOf(role, microbatchOf(member))))
+          return false;
+        continue;
+      }
+      auto met = [&] { return endpoint.sendsMet(role.rank, options.patience); };
+      if (!wait(role.rank, nullptr, met))
+        return false;
+      if (recorder)
+        recorder->sendsMet(role.rank);
+    }
+    return true;
+  }
+
+  /// An action has read the value.
+  void read(Held<Value> &held) {
+    if (--held.readers != 0)
+      return;
+    if constexpr (requires { endpoint.recycle(std::move(held.value)); })
+      if (held.received)
+        endpoint.recycle(std::move(held.value));
+    held.value = Value();
+  }
+
+  // Computation.
+
+  /// Whether all that the action reads is here.
+  bool inputsAreHere(const Call &call) {
+    current = call.operation;
+    for (Held<Value> *held : call.inputs)
+      if (!await(*held))
+        return false;
+    return true;
+  }
+
+  /// Finds what an action reads and makes.
+  void begin(Call &call, const Operation &operation, size_t lane) {
+    call.begin(operation, roleOf(operation), microbatchOf(operation),
+               static_cast<uint16_t>(lane), cells.get());
+  }
+
+  void executeHere(Call &call) {
+    current = call.operation;
+    if (recorder)
+      call.start = Recorder::now();
+    try {
+      call.run(stage);
+    } catch (...) {
+      rethrow(std::current_exception());
+    }
+    if (recorder) {
+      call.end = Recorder::now();
+      record(call);
+    }
+  }
+
+  void executeTogether() {
+    if (!crew)
+      crew.emplace();
+    crew->run(numCalls, [&](size_t i) {
+      Call &call = calls[i];
+      if (recorder)
+        call.start = Recorder::now();
+      try {
+        call.run(stage);
+      } catch (...) {
+        call.failure = std::current_exception();
+      }
+      if (recorder)
+        call.end = Recorder::now();
+    });
+    for (size_t i = 0; i != numCalls; ++i) {
+      current = calls[i].operation;
+      if (calls[i].failure)
+        rethrow(std::exchange(calls[i].failure, nullptr));
+      if (recorder)
+        record(calls[i]);
+    }
+  }
+
+  void record(const Call &call) {
+    recorder->computed(call.operation->row, call.work.microbatch, call.start,
+                       call.end);
+  }
+
+  [[noreturn]] void rethrow(std::exception_ptr failure) const {
+    try {
+      std::rethrow_exception(failure);
+    } catch (const Error &) {
+      throw;
+    } catch (const PeerFailed &failure) {
+      throw errorHere<PeerError>(failure.text);
+    } catch (const TimedOut &) {
+      throw errorHere<Error>("has waited too long for other ranks");
+    } catch (const std::exception &error) {
+      std::throw_with_nested(
+          errorHere<Error>(std::string("the stage threw: ") + error.what()));
+    } catch (...) {
+      std::throw_with_nested(errorHere<Error>("the stage threw"));
+    }
+  }
+
+  /// An action has run: what it read can go.
+  void end(Call &call) {
+    current = call.operation;
+    call.unread = Value();
+    for (Held<Value> *held : call.inputs)
+      read(*held);
+    // Without a backward nothing ends an activation, but nobody needs it.
+    if (call.role->kind->defines & slot::WeightGrad ||
+        (!program.hasBackward && !call.isDeclared()))
+      stage.release(call.work);
+  }
+
   /// Calls a wait of the transport for a rank; its errors become ours.
   /// `message` is what is waited for, null for the receive of what was sent. It
   /// must stay where it is while the rank is blocked.
@@ -431,6 +554,13 @@ private:
     awaited = message;
     try {
       return waitFor();
+    } catch (...) {
+      failToWait();
+    }
+  }
+  [[noreturn, gnu::cold, gnu::noinline]] void failToWait() const {
+    try {
+      throw;
     } catch (const TimedOut &) {
       fail("has waited " + std::to_string(options.patience.count()) +
            " ms for " + awaitedText());
@@ -457,207 +587,12 @@ private:
            std::to_string(awaitedRank);
   }
 
-  void send(const Member &member) {
-    const Operation &does = *member.does;
-    current = &member.row;
-    Held<Value> *value = held.find(does.value, member.row.microbatch);
-    if (!value)
-      fail("nobody has made what this sends");
-    if constexpr (requires { requires E::untagged; })
-      checkSize(labelOf(member), value->value);
-    int64_t start = recorder ? Recorder::now() : 0;
-    wait(does.rank, nullptr, [&] {
-      endpoint.send(does.rank, {labelOf(member), value->take()});
-      return true;
-    });
-    if (recorder)
-      recorder->sent(items.placeOf(member.row), member.row.microbatch,
-                     does.rank, start, options.waits == Waits::Here);
-    read(*value);
-    ++counts.sends;
+  [[noreturn]] void fail(const std::string &text) const {
+    throw errorHere<Error>(text);
   }
-
-  bool waitHere() {
-    for (const Member &member : item) {
-      const Operation &does = *member.does;
-      if (member.isWork())
-        continue;
-      current = &member.row;
-      if (member.is(KindClass::Send)) {
-        auto met = [&] {
-          return endpoint.sendsMet(does.rank, options.patience);
-        };
-        if (!wait(does.rank, nullptr, met))
-          return false;
-        if (recorder)
-          recorder->sendsMet(does.rank);
-      } else if (Held<Value> *value =
-                     held.find(does.value, member.row.microbatch);
-                 value && !await(*value)) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  /// An action has read the value.
-  void read(Held<Value> &value) {
-    if (--value.readers != 0)
-      return;
-    if constexpr (requires { endpoint.recycle(std::move(value.value)); })
-      if (value.received)
-        endpoint.recycle(std::move(value.value));
-    value.value = Value();
-    numReceives -= value.received;
-    held.erase(value);
-  }
-
-  // Computation.
-
-  /// Whether all that the action reads is here.
-  bool inputsAreHere(const Call &call) {
-    current = call.row;
-    for (Held<Value> *value : call.inputs)
-      if (!await(*value))
-        return false;
-    return true;
-  }
-
-  /// Finds what a compute action reads.
-  void begin(const Member &member) {
-    const Row &row = member.row;
-    current = &row;
-    if (numCalls == calls.size())
-      calls.emplace_back();
-    Call &call = calls[numCalls];
-    call.row = &row;
-    call.work = {&program,    rank,      row.pipe,
-                 row.kind,    row.stage, row.microbatch,
-                 row.phase(), row.site,  static_cast<uint16_t>(numCalls++)};
-    call.does = member.does;
-    call.inputs.clear();
-    const Kind &kind = *member.does->kind;
-    if (kind.kindClass == KindClass::Declared)
-      return;
-    call.work.isRestored = restored.has(row, kind.defines);
-    const StageWiring &wires = *member.does->stage;
-    if (kind.defines & slot::Output) {
-      // Without a backward the output alone tells.
-      if (!program.hasBackward && held.find(wires.output, row.microbatch))
-        fail("runs twice");
-      tell([&] { activations.beginForward(row, wires); });
-      gather(row, wires.inputs, call.inputs, "the output");
-      return;
-    }
-    tell([&] { activations.beginBackward(row, kind, wires); });
-    if (kind.defines & slot::InputGrad)
-      gather(row, wires.outputGrads, call.inputs, "the gradient");
-  }
-
-  void gather(const Row &row, const std::vector<EdgeEnd> &edges,
-              std::vector<Held<Value> *> &into, const char *what) {
-    for (const EdgeEnd &edge : edges) {
-      Held<Value> *value = held.find(edge.value, row.microbatch);
-      if (!value)
-        fail(std::string("needs ") + what + " of stage " +
-             std::to_string(edge.stage) + ", which is not there");
-      into.push_back(value);
-    }
-  }
-
-  void executeHere(Call &call) {
-    current = call.row;
-    if (recorder)
-      call.start = Recorder::now();
-    try {
-      call.run(stage);
-    } catch (...) {
-      rethrow(std::current_exception());
-    }
-    if (recorder) {
-      call.end = Recorder::now();
-      recordCall(call);
-    }
-  }
-
-  void executeTogether() {
-    if (!crew)
-      crew.emplace();
-    crew->run(numCalls, [&](size_t i) {
-      Call &call = calls[i];
-      if (recorder)
-        call.start = Recorder::now();
-      try {
-        call.run(stage);
-      } catch (...) {
-        call.failure = std::current_exception();
-      }
-      if (recorder)
-        call.end = Recorder::now();
-    });
-    for (size_t i = 0; i != numCalls; ++i) {
-      current = calls[i].row;
-      if (calls[i].failure)
-        rethrow(std::exchange(calls[i].failure, nullptr));
-      if (recorder)
-        recordCall(calls[i]);
-    }
-  }
-
-  void recordCall(const Call &call) {
-    recorder->computed(items.placeOf(*call.row), call.work.microbatch,
-                       call.start, call.end);
-  }
-
-  [[noreturn]] void rethrow(std::exception_ptr failure) const {
-    try {
-      std::rethrow_exception(failure);
-    } catch (const Error &) {
-      throw;
-    } catch (const PeerFailed &failure) {
-      throw errorHere<PeerError>(failure.text);
-    } catch (const TimedOut &) {
-      throw errorHere<Error>("has waited too long for other ranks");
-    } catch (const std::exception &error) {
-      std::throw_with_nested(
-          errorHere<Error>(std::string("the stage threw: ") + error.what()));
-    } catch (...) {
-      std::throw_with_nested(errorHere<Error>("the stage threw"));
-    }
-  }
-
-  void keepResults(Call &call) {
-    if (call.isDeclared())
-      return;
-    current = call.row;
-    uint32_t microbatch = call.work.microbatch;
-    const StageWiring &made = *call.does->stage;
-    uint8_t defines = call.does->kind->defines;
-    if (defines & slot::Output && !made.outputGrads.empty())
-      keep(made.output, microbatch,
-           static_cast<uint32_t>(made.outputGrads.size()),
-           std::move(call.result));
-    if (defines & slot::InputGrad)
-      for (size_t i = 0; i != made.inputGrads.size(); ++i)
-        keep(made.inputGrads[i].value, microbatch, 1, call.takeGrad(i));
-    call.result = Value();
-    call.grads.clear();
-    for (Held<Value> *value : call.inputs)
-      read(*value);
-    // Without a backward nothing ends an activation, but nobody needs it.
-    if (defines & slot::WeightGrad)
-      activations.end(microbatch, made);
-    if (defines & slot::WeightGrad || !program.hasBackward)
-      stage.release(call.work);
-  }
-
-  void keep(uint32_t number, uint32_t microbatch, uint32_t readers,
-            Value &&value) {
-    Held<Value> *kept = held.insert(number, microbatch);
-    if (!kept)
-      fail("makes a value twice");
-    kept->readers = readers;
-    kept->value = std::move(value);
+  template <class E2> E2 errorHere(const std::string &text) const {
+    Row row = rowOf(*current);
+    return E2(rank, cell(program, row), placeOf(program, row.site), text);
   }
 
   const Program &program;
@@ -665,29 +600,26 @@ private:
   S &stage;
   E &endpoint;
   Options options;
-  Wiring wiring;
+  Linked linked;
   const RankProgram &list;
   Recorder *recorder = nullptr;
 
-  Items items;
-  bool loaded = false, ran = false;
-  std::span<const Member> item;
-  const Row *current = nullptr;
+  size_t loop = 0;    ///< Of linked.loops;
+  uint32_t turns = 0; ///< how often it has run,
+  uint32_t shift = 0; ///< and what that adds to microbatches.
+  const Operation *at = nullptr,
+                  *turnEnd =
+                      nullptr; ///< The next item, and where the turn ends.
+  bool isOpen = false;         ///< A group has begun.
+  bool ran = false;            ///< The item has, and its messages are awaited.
+  const Operation *current = nullptr; ///< Errors are told of this one.
 
-  Restored restored;
-  ValueTable<Value> held;
-  Activations activations;
+  std::unique_ptr<Held<Value>[]> cells;
   std::vector<Source> sources; ///< By the number of a partner.
-  std::vector<Held<Value> *> openBatches;
-  uint32_t batches = 0;
-  Message<Value> incoming{};
-
-  std::vector<Call> calls; ///< The first numCalls are of the item.
+  std::vector<Call> calls;     ///< The first numCalls are of the group.
   size_t numCalls = 0;
   std::optional<Crew> crew;
 
-  Stats counts;
-  uint32_t numReceives = 0;
   const Label *awaited = nullptr; ///< Null for the receive of a send.
   uint32_t awaitedRank = 0;
 };
@@ -718,6 +650,7 @@ public:
       hasRun = false;
       runner.emplace(program, rank, stage, endpoint, options);
       runner->agree(digest.empty() ? digestOf(program) : digest);
+      runner->link();
       runner->connect();
     });
   }

@@ -18,7 +18,7 @@ public:
   T &operator[](size_t i) { return ring[(head + i) & mask]; }
 
   void push(T &&value) {
-    if (count == mask + 1 || ring.empty())
+    if (count == mask + 1)
       grow();
     ring[(head + count++) & mask] = std::move(value);
   }
@@ -30,6 +30,10 @@ public:
   }
   void popInto(T &value) {
     value = std::move(ring[head]);
+    drop();
+  }
+  /// Leaves the first out, which stays as it is until another takes its place.
+  void drop() {
     head = (head + 1) & mask;
     --count;
   }
@@ -44,8 +48,8 @@ private:
     mask = ring.size() - 1;
   }
 
-  std::vector<T> ring; ///< Empty, or a power of two,
-  size_t mask = 0;     ///< less one.
+  std::vector<T> ring;      ///< Empty, or a power of two,
+  size_t mask = ~size_t(0); ///< less one.
   size_t head = 0, count = 0;
 };
 

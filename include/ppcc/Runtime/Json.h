@@ -60,11 +60,11 @@ public:
   LoadedProgram take() {
     for (const Key &key : keys())
       requireJson(!key.isRequired || seen(key.name),
-              std::string("there is no key `") + key.name + "`");
+                  std::string("there is no key `") + key.name + "`");
     Program &view = loaded.view;
     requireJson(loaded.rows.size() == view.numRanks,
-            "there are actions for " + std::to_string(loaded.rows.size()) +
-                " of " + std::to_string(view.numRanks) + " ranks");
+                "there are actions for " + std::to_string(loaded.rows.size()) +
+                    " of " + std::to_string(view.numRanks) + " ranks");
     requireForRanks("buffers", buffers.size());
     requireForRanks("peak_activations", activations.size());
     requireForRanks("loops", loops.size());
@@ -114,8 +114,8 @@ public:
     requireJson(seen("columns"), "`columns` does not come before `actions`");
     for (size_t column = 0; column != numColumns; ++column) {
       auto at = std::find(columns.begin(), columns.end(), columnNames[column]);
-      requireJson(at != columns.end(),
-              std::string("there is no column `") + columnNames[column] + "`");
+      requireJson(at != columns.end(), std::string("there is no column `") +
+                                           columnNames[column] + "`");
       position[column] = static_cast<size_t>(at - columns.begin());
     }
   }
@@ -126,7 +126,7 @@ public:
   void addRow(const std::vector<int64_t> &numbers) {
     if (numbers.size() != columns.size())
       refuseJson("an action has " + std::to_string(numbers.size()) +
-             " numbers for " + std::to_string(columns.size()) + " columns");
+                 " numbers for " + std::to_string(columns.size()) + " columns");
     auto at = [&](Column column) { return numbers[position[column]]; };
     Row row{};
     row.kind = uint8_t(within(at(KindOf), UINT8_MAX, "kind"));
@@ -196,9 +196,9 @@ private:
   /// A list that may be absent has an entry a rank.
   void requireForRanks(const char *name, size_t size) const {
     requireJson(size == 0 || size == loaded.view.numRanks,
-            std::string("there are `") + name + "` for " +
-                std::to_string(size) + " of " +
-                std::to_string(loaded.view.numRanks) + " ranks");
+                std::string("there are `") + name + "` for " +
+                    std::to_string(size) + " of " +
+                    std::to_string(loaded.view.numRanks) + " ranks");
   }
   bool seen(const std::string &name) const {
     return std::find(keysSeen.begin(), keysSeen.end(), name) != keysSeen.end();
@@ -210,7 +210,7 @@ private:
   static uint32_t within(int64_t value, uint32_t limit, const char *what) {
     if (value < 0 || value > int64_t(limit))
       refuseJson(std::string(what) + ": " + std::to_string(value) +
-             " is not in 0.." + std::to_string(limit));
+                 " is not in 0.." + std::to_string(limit));
     return static_cast<uint32_t>(value);
   }
   static uint16_t stage(int64_t value, const char *what) {
@@ -231,7 +231,8 @@ private:
   }
   const char *keep(const json &value) {
     const std::string &text = string(value);
-    requireJson(text.find('\0') == std::string::npos, "a text holds a zero byte");
+    requireJson(text.find('\0') == std::string::npos,
+                "a text holds a zero byte");
     return loaded.texts.emplace_back(text).c_str();
   }
   const json &items(const json &value) const {
@@ -268,13 +269,13 @@ private:
 
   void readFormat(const json &value) {
     requireJson(string(value) == "ppcc.program",
-            "`" + string(value) + "` is no ppcc.program");
+                "`" + string(value) + "` is no ppcc.program");
   }
   void readVersion(const json &value) {
     int64_t version = integer(value);
     requireJson(version >= 1 && version <= 3,
-            "it has version " + std::to_string(version) +
-                ", this engine reads versions 1, 2 and 3");
+                "it has version " + std::to_string(version) +
+                    ", this engine reads versions 1, 2 and 3");
   }
   void readSchedule(const json &value) { loaded.view.name = keep(value); }
   void readRanks(const json &value) {
@@ -311,8 +312,7 @@ private:
   }
   void readSites(const json &value) {
     for (const json &item : items(value)) {
-      auto site =
-          numbers(item, 4, SIZE_MAX, "a site has fewer than 4 numbers");
+      auto site = numbers(item, 4, SIZE_MAX, "a site has fewer than 4 numbers");
       requireJson(site[0] >= -1 && site[0] <= INT32_MAX, "a site has no file");
       loaded.sites.push_back({int32_t(site[0]),
                               within(site[1], UINT32_MAX, "line"),
@@ -340,12 +340,12 @@ private:
   void readKind(const json &value) {
     static constexpr const char *names[] = {"compute", "send", "recv",
                                             "declared"};
-    const json *letters = find(value, "letters"), *kindClass =
-                                                      find(value, "class");
+    const json *letters = find(value, "letters"),
+               *kindClass = find(value, "class");
     requireJson(letters, "a kind has no letters");
     for (const Kind &other : loaded.kinds)
       requireJson(string(*letters) != other.letters,
-              "kind `" + string(*letters) + "` is there twice");
+                  "kind `" + string(*letters) + "` is there twice");
     std::string className = kindClass ? string(*kindClass) : "";
     Kind kind{};
     if (className == "declared") {
@@ -355,7 +355,8 @@ private:
       kind = builtIn(string(*letters));
     }
     requireJson(className == names[size_t(kind.kindClass)],
-            "kind `" + string(*letters) + "` is of class `" + className + "`");
+                "kind `" + string(*letters) + "` is of class `" + className +
+                    "`");
     if (const json *meeting = find(value, "collective"))
       readMeeting(*meeting, kind);
     loaded.kinds.push_back(kind);
@@ -395,7 +396,7 @@ private:
     const std::string &word = string(value);
     bool isOutside = word.rfind("outside ", 0) == 0;
     requireJson(isOutside || word == "all" || word == "replicas",
-            "no ranks are called `" + word + "`");
+                "no ranks are called `" + word + "`");
     kind.meeting = isOutside       ? Meeting::Outside
                    : word == "all" ? Meeting::All
                                    : Meeting::Replicas;
@@ -420,7 +421,7 @@ private:
         pipe.firstMicrobatch = within(ends[0], UINT32_MAX, "microbatches");
         uint32_t end = within(ends[1], UINT32_MAX, "microbatches");
         requireJson(pipe.firstMicrobatch <= end,
-                "a pipe's `microbatches` end before they begin");
+                    "a pipe's `microbatches` end before they begin");
         pipe.numMicrobatches = end - pipe.firstMicrobatch;
       }
       if (const json *slices = find(item, "slices"))
@@ -440,9 +441,8 @@ private:
         gaps.push_back(stage(integer(gap), "gaps"));
       });
       auto &tensors = loaded.edgeTensors.emplace_back();
-      each(item, "tensors", [&](const json &edge) {
-        tensors.push_back(edgeTensors(edge));
-      });
+      each(item, "tensors",
+           [&](const json &edge) { tensors.push_back(edgeTensors(edge)); });
       pipe.rankOfStage = list(ranks);
       pipe.skipEdges = list(edges);
       pipe.gaps = list(gaps);
@@ -456,10 +456,13 @@ private:
     const json *ends = find(value, "edge"), *shapes = find(value, "shapes");
     requireJson(ends, "tensors are on no edge");
     auto stages = numbers(*ends, 2, 2, "an edge has no two stages");
-    EdgeTensors edge{stage(stages[0], "edge"), stage(stages[1], "edge"),
-                     shapes != nullptr, {}};
+    EdgeTensors edge{stage(stages[0], "edge"),
+                     stage(stages[1], "edge"),
+                     shapes != nullptr,
+                     {}};
     requireJson(!shapes || string(*shapes) == "each",
-            "shapes cannot be sent `" + (shapes ? string(*shapes) : "") + "`");
+                "shapes cannot be sent `" + (shapes ? string(*shapes) : "") +
+                    "`");
     auto &tensors = loaded.tensors.emplace_back();
     each(value, "carries", [&](const json &item) {
       const json *name = find(item, "name"), *type = find(item, "type"),
@@ -486,7 +489,7 @@ private:
       for (const json &item : items(ofRank)) {
         auto loop = numbers(item, 4, 4, "a loop is not four numbers");
         requireJson(loop[3] >= INT32_MIN && loop[3] <= INT32_MAX,
-                "a loop adds too much to microbatches");
+                    "a loop adds too much to microbatches");
         segments.push_back({within(loop[0], UINT32_MAX, "loops"),
                             within(loop[1], UINT32_MAX, "loops"),
                             within(loop[2], UINT32_MAX, "loops"),
@@ -506,8 +509,8 @@ private:
     if (!loops.empty())
       for (const Segment &loop : loops[rank]) {
         requireJson(loop.firstRow >= next && loop.firstRow + loop.rows <= end,
-                "a loop of rank " + std::to_string(rank) +
-                    " overlaps the one before it, or leaves the actions");
+                    "a loop of rank " + std::to_string(rank) +
+                        " overlaps the one before it, or leaves the actions");
         flatUntil(loop.firstRow);
         segments.push_back(loop);
         next = loop.firstRow + loop.rows;
@@ -538,9 +541,7 @@ template <class Input> LoadedProgram readJson(Input &in) {
 /// Reads what `ppcc --emit=json` writes. O(file). Throws Error, with what is
 /// wrong, for a file of another version, one that is cut off, and one whose
 /// numbers do not fit together.
-inline LoadedProgram readJson(std::istream &in) {
-  return detail::readJson(in);
-}
+inline LoadedProgram readJson(std::istream &in) { return detail::readJson(in); }
 inline LoadedProgram readJson(const std::string &text) {
   return detail::readJson(text);
 }

@@ -91,9 +91,7 @@ public:
     }
     return true;
   }
-  bool end_object() {
-    return --depth == 0 || close();
-  }
+  bool end_object() { return --depth == 0 || close(); }
   bool end_array() {
     bool isRow = depth == rowDepth;
     --depth;

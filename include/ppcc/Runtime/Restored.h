@@ -13,7 +13,6 @@ namespace ppcc::rt {
 /// restores something (Kind::restores).
 class Restored {
 public:
-  Restored() = default;
   /// The rows must have been checked. O(rows), and nothing where no kind
   /// restores.
   Restored(const Program &program, uint32_t rank) {
@@ -27,6 +26,7 @@ public:
     std::sort(single.begin(), single.end());
   }
 
+  bool any() const { return !single.empty() || !repeated.empty(); }
   /// Whether what this action fills is restored. O(log(rows)), and O(rows in
   /// loops).
   bool has(const Row &row, uint8_t slots) const {

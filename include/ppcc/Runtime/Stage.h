@@ -14,18 +14,21 @@ namespace ppcc::rt {
 
 /// What is to be computed: a stage of a pipe for a microbatch.
 struct Work {
-  const Program *program;
-  uint32_t rank;
-  uint8_t pipe, kind;
-  uint16_t stage;
-  uint32_t microbatch;
-  uint16_t phase;
-  uint32_t site;
-  uint16_t lane; ///< Which member of its group it is; 0 when it has none.
+  const Program *program = nullptr;
+  uint32_t rank = 0;
+  uint8_t pipe = 0, kind = 0;
+  uint16_t stage = 0;
+  uint32_t microbatch = 0;
+  uint32_t row = 0;  ///< Its place in the rank's list.
+  uint16_t lane = 0; ///< Which member of its group it is; 0 when it has none.
   /// What it makes for the backward, a declared action makes again
   /// (`restores`): there is no need to keep it.
   bool isRestored = false;
 
+  /// Index into Program::phases.
+  uint16_t phase() const { return program->ranks[rank].row(row).phase(); }
+  /// Index into Program::sites.
+  uint32_t site() const { return program->ranks[rank].row(row).site; }
   /// The letters of the action, such as `F` or `REDUCE_GRAD`.
   const char *letters() const { return program->kinds[kind].letters; }
   /// False of a declared action of a stage or a rank.
@@ -35,22 +38,6 @@ struct Work {
   /// Whether the loss is behind the stage: no other reads its output. A pipe
   /// may have several.
   bool isLast() const { return !program->pipes[pipe].isRead(stage); }
-};
-
-/// What a message carries: an output from stage `from` to stage `to`, or a
-/// gradient. The same on both ranks.
-struct Label {
-  uint8_t pipe, slot;
-  uint16_t from, to;
-  uint32_t microbatch;
-
-  bool operator==(const Label &) const = default;
-};
-
-/// A value on its way between ranks.
-template <class Value> struct Message {
-  Label label;
-  Value value;
 };
 
 /// The outputs that a forward reads, by stage: one, more behind skip edges, or

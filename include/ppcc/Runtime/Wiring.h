@@ -3,9 +3,9 @@
 #pragma once
 
 #include "ppcc/Runtime/Error.h"
+#include "ppcc/Runtime/Values.h"
 
 #include <algorithm>
-#include <deque>
 #include <vector>
 
 namespace ppcc::rt {
@@ -19,6 +19,8 @@ struct EdgeEnd {
 
 /// The values that a stage reads and makes.
 struct StageWiring {
+  uint8_t pipe = 0;
+  uint16_t number = 0;              ///< Of the pipe.
   uint32_t index = 0;               ///< Among the stages of the rank.
   uint32_t output = 0;              ///< The number of its output.
   std::vector<EdgeEnd> inputs;      ///< Outputs of others, by stage.
@@ -36,14 +38,22 @@ struct StageWiring {
 
 /// What the rows of a kind do on a stage of this rank; of messages, on one of
 /// its edges.
-struct Operation {
+struct Role {
   const Kind *kind;
+  uint8_t number; ///< Of the kind.
   const StageWiring *stage;
-  uint16_t peer;         ///< Of a message, as in Row.
-  uint32_t rank;         ///< Of a message: that at the other end.
-  uint32_t partner;      ///< The number of that rank among those of messages.
-  uint32_t value;        ///< Of a message: the number of what is moved.
-  const Operation *next; ///< The same on another edge, or null.
+  uint16_t peer;    ///< Of a message, as in Row.
+  uint32_t rank;    ///< Of a message: that at the other end.
+  uint32_t partner; ///< The number of that rank among those of messages.
+  uint32_t value;   ///< Of a message: the number of what is moved.
+  Label label;      ///< Of a message, but for the microbatch; else its pipe.
+  uint32_t next;    ///< The same on another edge, or none.
+  /// Where what it reads lies, up to `makes`, and what it makes, up to `end`:
+  /// what a message moves is read.
+  const Ring *reads = nullptr, *makes = nullptr, *end = nullptr;
+  uint32_t readers = 1; ///< Of each value that it makes.
+
+  static constexpr uint32_t none = ~uint32_t(0);
 };
 
 /// The stages of one rank. Built in O(stages * kinds + skip edges).
@@ -51,32 +61,36 @@ class Wiring {
 public:
   Wiring(const Program &program, uint32_t rank) : numKinds(program.kinds.size) {
     for (const Pipe &pipe : program.pipes)
-      addPipe(pipe, rank);
-    operations.resize(stages.size() * numKinds);
+      addPipe(program, pipe, rank);
+    firstRole.resize(stages.size() * numKinds, Role::none);
     for (const StageWiring &stage : stages)
       for (const Kind &kind : program.kinds)
-        addOperations(program, kind, stage, rank);
+        addRoles(program, kind, stage, rank);
   }
   Wiring(const Wiring &) = delete;
 
-  /// What the row does; null when it cannot stand on this rank. The numbers of
-  /// its kind, pipe and stage must be some of the program.
-  const Operation *find(const Row &row) const {
+  /// The number of what the row does; Role::none when it cannot stand on this
+  /// rank. The numbers of its kind, pipe and stage must be some of the program.
+  uint32_t find(const Row &row) const {
     int32_t stage = indexOfStage[firstStage[row.pipe] + row.stage];
     if (stage < 0)
-      return nullptr;
-    const Operation *found =
-        operations[static_cast<size_t>(stage) * numKinds + row.kind];
-    while (found && found->peer != row.peer)
-      found = found->next;
+      return Role::none;
+    uint32_t found =
+        firstRole[static_cast<size_t>(stage) * numKinds + row.kind];
+    while (found != Role::none && all[found].peer != row.peer)
+      found = all[found].next;
     return found;
   }
+  const Role &role(uint32_t number) const { return all[number]; }
+  std::vector<Role> &roles() { return all; }
   bool hosts(uint8_t pipe, uint16_t stage) const {
     return indexOfStage[firstStage[pipe] + stage] >= 0;
   }
 
+  /// Whether the value comes from another rank.
+  bool arrives(uint32_t value) const { return arrivals[value]; }
   size_t numStages() const { return stages.size(); }
-  size_t numValues() const { return nextValue; }
+  size_t numValues() const { return arrivals.size(); }
   /// The ranks that this one exchanges messages with, by their number.
   const std::vector<uint32_t> &partners() const { return partnerRanks; }
 
@@ -106,7 +120,7 @@ private:
     }
   };
 
-  void addPipe(const Pipe &pipe, uint32_t rank) {
+  void addPipe(const Program &program, const Pipe &pipe, uint32_t rank) {
     Neighbours neighbours(pipe);
     firstStage.push_back(indexOfStage.size());
     indexOfStage.resize(indexOfStage.size() + pipe.numStages(), -1);
@@ -119,11 +133,13 @@ private:
       index[stage] = static_cast<int32_t>(stages.size());
       hosted.push_back(static_cast<uint16_t>(stage));
       StageWiring &wiring = stages.emplace_back();
+      wiring.pipe = static_cast<uint8_t>(&pipe - program.pipes.begin());
+      wiring.number = hosted.back();
       wiring.index = static_cast<uint32_t>(index[stage]);
-      wiring.output = nextValue++;
+      wiring.output = newValue(false);
       for (uint16_t source : neighbours.sources[stage])
         wiring.inputGrads.push_back(
-            {source, pipe.rankOfStage[source], nextValue++});
+            {source, pipe.rankOfStage[source], newValue(false)});
     }
     // A value made here is read under its maker's number, one that arrives gets
     // a number of its own.
@@ -133,13 +149,13 @@ private:
         wiring.inputs.push_back(
             {source, pipe.rankOfStage[source],
              index[source] < 0
-                 ? nextValue++
+                 ? newValue(true)
                  : stages[static_cast<size_t>(index[source])].output});
       for (uint16_t reader : neighbours.readers[hosted[i]])
         wiring.outputGrads.push_back(
             {reader, pipe.rankOfStage[reader],
              index[reader] < 0
-                 ? nextValue++
+                 ? newValue(true)
                  : StageWiring::find(
                        stages[static_cast<size_t>(index[reader])].inputGrads,
                        hosted[i])
@@ -147,15 +163,24 @@ private:
     }
   }
 
-  void addOperations(const Program &program, const Kind &kind,
-                     const StageWiring &stage, uint32_t rank) {
+  void addRoles(const Program &program, const Kind &kind,
+                const StageWiring &stage, uint32_t rank) {
     size_t number = static_cast<size_t>(&kind - program.kinds.begin());
-    const Operation *&first = operations[stage.index * numKinds + number];
-    if (kind.isWork()) {
-      first = &all.emplace_back(
-          Operation{&kind, &stage, Row::noPeer, rank, 0, 0, nullptr});
-      return;
-    }
+    uint32_t &first = firstRole[stage.index * numKinds + number];
+    auto add = [&](Role role) {
+      role.next = std::exchange(first, static_cast<uint32_t>(all.size()));
+      all.push_back(role);
+    };
+    if (kind.isWork())
+      return add({&kind,
+                  static_cast<uint8_t>(number),
+                  &stage,
+                  Row::noPeer,
+                  rank,
+                  0,
+                  0,
+                  {stage.pipe, 0, stage.number, 0, 0},
+                  0});
     // Outputs go to or come from the peer by the class, gradients the other
     // way.
     bool sends = kind.kindClass == KindClass::Send;
@@ -165,11 +190,22 @@ private:
                  : (sends ? stage.inputGrads : stage.outputGrads);
     for (const EdgeEnd &end : ends)
       if (end.rank != rank)
-        first = &all.emplace_back(
-            Operation{&kind, &stage, end.stage, end.rank, partnerOf(end.rank),
-                      isOutput && sends ? stage.output : end.value, first});
+        add({&kind,
+             static_cast<uint8_t>(number),
+             &stage,
+             end.stage,
+             end.rank,
+             partnerOf(end.rank),
+             isOutput && sends ? stage.output : end.value,
+             {stage.pipe, kind.defines, sends ? stage.number : end.stage,
+              sends ? end.stage : stage.number, 0},
+             0});
   }
 
+  uint32_t newValue(bool arrives) {
+    arrivals.push_back(arrives);
+    return static_cast<uint32_t>(arrivals.size() - 1);
+  }
   uint32_t partnerOf(uint32_t rank) {
     auto found = std::find(partnerRanks.begin(), partnerRanks.end(), rank);
     if (found == partnerRanks.end())
@@ -181,9 +217,9 @@ private:
   std::vector<size_t> firstStage;    ///< By pipe.
   std::vector<int32_t> indexOfStage; ///< By pipe and stage; -1: elsewhere.
   std::vector<StageWiring> stages;
-  uint32_t nextValue = 0;
-  std::deque<Operation> all;
-  std::vector<const Operation *> operations; ///< By stage and kind.
+  std::vector<bool> arrivals; ///< By the number of a value.
+  std::vector<Role> all;
+  std::vector<uint32_t> firstRole; ///< By stage and kind.
   std::vector<uint32_t> partnerRanks;
 };
 

@@ -1,0 +1,105 @@
+// The messages of one rank to another, where both are in one process.
+#pragma once
+
+#include "ppcc/Runtime/Values.h"
+
+#include <atomic>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace ppcc::rt {
+
+/// A queue that one rank fills and one empties, in threads of their own or in
+/// one, without a lock; and how many receives were posted. It grows by blocks,
+/// of which the last that was emptied is filled again.
+template <class Value> class Channel {
+public:
+  Channel() = default;
+  Channel(const Channel &) = delete;
+  Channel &operator=(const Channel &) = delete;
+  ~Channel() {
+    delete spare.load();
+    while (first)
+      delete std::exchange(first, first->next);
+  }
+
+  /// By the sender.
+  void push(Message<Value> &&message) {
+    if (filled == blockSize)
+      addBlock();
+    last->messages[filled++] = std::move(message);
+    sent.store(sent.load(std::memory_order_relaxed) + 1,
+               std::memory_order_release);
+  }
+  bool isMet() const {
+    return posted.load(std::memory_order_acquire) >=
+           sent.load(std::memory_order_relaxed);
+  }
+
+  /// By the receiver.
+  void post() {
+    posted.store(posted.load(std::memory_order_relaxed) + 1,
+                 std::memory_order_release);
+  }
+  bool hasMessage() const {
+    return sent.load(std::memory_order_acquire) != taken;
+  }
+  /// There must be one.
+  void popInto(Message<Value> &message) {
+    if (emptied == blockSize)
+      leaveBlock();
+    message = std::move(first->messages[emptied++]);
+    ++taken;
+  }
+
+private:
+  static constexpr size_t blockSize = 32;
+  struct Block {
+    Message<Value> messages[blockSize]{};
+    Block *next = nullptr;
+  };
+
+  [[gnu::cold]] void addBlock() {
+    Block *fresh = spare.exchange(nullptr, std::memory_order_acquire);
+    last = last->next = fresh ? fresh : new Block;
+    filled = 0;
+  }
+  [[gnu::cold]] void leaveBlock() {
+    Block *empty = std::exchange(first, first->next);
+    empty->next = nullptr;
+    emptied = 0;
+    delete spare.exchange(empty, std::memory_order_acq_rel);
+  }
+
+  // What the sender writes lies apart from what the receiver does.
+  alignas(64) std::atomic<uint64_t> sent = 0;
+  Block *last = new Block;
+  size_t filled = 0;
+  alignas(64) std::atomic<uint64_t> posted = 0;
+  uint64_t taken = 0;
+  Block *first = last;
+  size_t emptied = 0;
+  alignas(64) std::atomic<Block *> spare = nullptr;
+
+public:
+  /// Whether an end sleeps until the other does something.
+  alignas(64) std::atomic<bool> receiverSleeps = false, senderSleeps = false;
+};
+
+/// The channels that one end knows.
+template <class Value> class ChannelsByRank {
+public:
+  /// That with a rank; asks `make` for it the first time.
+  template <class Make> Channel<Value> &of(uint32_t rank, Make make) {
+    for (auto [other, channel] : known)
+      if (other == rank)
+        return *channel;
+    return *known.emplace_back(rank, make()).second;
+  }
+
+private:
+  std::vector<std::pair<uint32_t, Channel<Value> *>> known; ///< Few.
+};
+
+} // namespace ppcc::rt

@@ -1,0 +1,369 @@
+// Makes of a rank's rows what the engine runs, and proves that their order is
+// right.
+#pragma once
+
+#include "ppcc/Runtime/Activations.h"
+#include "ppcc/Runtime/Check.h"
+#include "ppcc/Runtime/Restored.h"
+
+#include <array>
+#include <span>
+
+namespace ppcc::rt {
+
+enum class Opcode : uint8_t {
+  Receive,
+  Send,
+  Forward,
+  Backward,
+  BackwardInput,
+  BackwardWeight,
+  Declared,
+};
+
+/// A row, ready to run.
+struct Operation {
+  uint32_t role;       ///< Index into Linked::wiring.
+  uint32_t microbatch; ///< In the first turn of its loop.
+  uint32_t row;        ///< Its place in the rank's list: phase and site.
+  uint16_t members;    ///< How many begin here as one group; of the first.
+  Opcode opcode;
+  bool isRestored; ///< As in Work.
+
+  bool isWork() const { return opcode > Opcode::Send; }
+};
+static_assert(sizeof(Operation) == 16);
+
+/// What a rank did, and how much it held at one time.
+struct Stats {
+  uint64_t actions = 0; ///< Sends and receives included.
+  uint64_t sends = 0, receives = 0;
+  /// Forwards that had begun and whose backward (both parts) had not ended.
+  uint32_t peakActivations = 0;
+  /// Receives that were posted and not yet read.
+  uint32_t peakReceives = 0;
+};
+
+/// The list of a rank, linked: nothing is received, made, read or sent twice,
+/// before it is there, or never, and the values that are held at one time have
+/// cells of their own. Loops stay loops.
+struct Linked {
+  /// Throws Error when the rows do not fit the program, whose head was checked.
+  /// O(rows).
+  Linked(const Program &program, uint32_t rank) : wiring(program, rank) {
+    checkRows(program, rank, wiring);
+  }
+  /// Fills the rest. Throws Error when the rows cannot run in their order.
+  /// O(actions) time; O(rows + values held at one time) memory.
+  void link(const Program &program, uint32_t rank);
+
+  Wiring wiring;
+  std::vector<Operation> operations;
+  std::vector<Segment> loops; ///< Over operations.
+  std::vector<Ring> rings;    ///< Of roles.
+  uint32_t numCells = 0;
+  size_t mostEdges = 0; ///< That one action reads and makes values of.
+  Stats counts;         ///< Of a run.
+};
+
+namespace detail {
+
+class Linker {
+public:
+  Linker(const Program &program, uint32_t rank, Linked &linked)
+      : program(program), rank(rank), list(program.ranks[rank]),
+        restored(program, rank), wiring(linked.wiring),
+        operations(linked.operations), loops(linked.loops),
+        counts(linked.counts), held(wiring.numValues()),
+        activations(program, rank, wiring) {
+    for (const Segment &segment : list.segments)
+      addSegment(segment);
+    checkEnd();
+    counts.peakActivations = activations.peak();
+    layOut(linked);
+  }
+
+private:
+  void addSegment(const Segment &segment) {
+    uint64_t first = operations.size();
+    addRows(segment);
+    uint32_t turns = 0;
+    shift = 0;
+    for (uint32_t turn = 0; turn != segment.count; ++turn, ++turns) {
+      if (restored.any() && turn != 0 && !restoresTheSame(first)) {
+        loops.push_back(
+            {first, segment.rows, std::exchange(turns, 0), segment.advance});
+        first = copyTurn(first);
+      }
+      for (uint64_t i = first; i != operations.size();
+           i += operations[i].members)
+        walk({&operations[i], operations[i].members});
+      shift += static_cast<uint32_t>(segment.advance);
+    }
+    loops.push_back({first, segment.rows, turns, segment.advance});
+  }
+
+  void addRows(const Segment &segment) {
+    RowReader rows(list);
+    Operation *group = nullptr;
+    operations.reserve(operations.size() + segment.rows);
+    for (uint64_t i = segment.firstRow; i != segment.firstRow + segment.rows;
+         ++i) {
+      Row row = rows[i];
+      const Kind &kind = program.kinds[row.kind];
+      operations.push_back({wiring.find(row), row.microbatch,
+                            static_cast<uint32_t>(i), 1, opcodeOf(kind),
+                            restored.has(row, kind.defines)});
+      if (!row.joined())
+        group = &operations.back();
+      else if (++group->members == 0)
+        refuse(ofRow(rank, i) + " joins too large a group");
+    }
+  }
+
+  static Opcode opcodeOf(const Kind &kind) {
+    switch (kind.kindClass) {
+    case KindClass::Recv:
+      return Opcode::Receive;
+    case KindClass::Send:
+      return Opcode::Send;
+    case KindClass::Declared:
+      return Opcode::Declared;
+    case KindClass::Compute:
+      break;
+    }
+    return kind.defines == slot::Output       ? Opcode::Forward
+           : kind.defines == slot::InputGrad  ? Opcode::BackwardInput
+           : kind.defines == slot::WeightGrad ? Opcode::BackwardWeight
+                                              : Opcode::Backward;
+  }
+
+  // A loop is written apart where what is restored changes with its turns.
+
+  bool isRestored(const Operation &operation) const {
+    Row row = rowOf(operation);
+    return restored.has(row, program.kinds[row.kind].defines);
+  }
+  bool restoresTheSame(uint64_t first) const {
+    return std::all_of(operations.begin() + static_cast<ptrdiff_t>(first),
+                       operations.end(), [&](const Operation &operation) {
+                         return isRestored(operation) == operation.isRestored;
+                       });
+  }
+  uint64_t copyTurn(uint64_t first) {
+    uint64_t end = operations.size();
+    for (uint64_t i = first; i != end; ++i) {
+      Operation copy = operations[i];
+      copy.isRestored = isRestored(copy);
+      copy.microbatch += shift;
+      operations.push_back(copy);
+    }
+    shift = 0;
+    return end;
+  }
+
+  // The order.
+
+  /// Does with numbers what the engine does with values.
+  void walk(std::span<const Operation> group) {
+    for (const Operation &operation : group)
+      if (operation.opcode == Opcode::Receive)
+        receive(operation);
+    for (const Operation &operation : group)
+      if (operation.opcode > Opcode::Send)
+        begin(operation);
+    for (const Operation &operation : group)
+      if (operation.opcode > Opcode::Send)
+        end(operation);
+    for (const Operation &operation : group)
+      if (operation.opcode == Opcode::Send)
+        send(operation);
+    counts.actions += group.size();
+  }
+
+  void receive(const Operation &operation) {
+    if (list.receiveBuffers != 0 && numReceives == list.receiveBuffers)
+      fail(operation, "posts more receives than the " +
+                          std::to_string(list.receiveBuffers) +
+                          " that the compiler counted");
+    insert(operation, wiring.role(operation.role).value, 1,
+           "this message is received twice");
+    ++counts.receives;
+    counts.peakReceives = std::max(counts.peakReceives, ++numReceives);
+  }
+
+  void send(const Operation &operation) {
+    uint32_t value = wiring.role(operation.role).value;
+    if (!held[value].find(operation.microbatch + shift))
+      fail(operation, "nobody has made what this sends");
+    read(value, operation);
+    ++counts.sends;
+  }
+
+  void begin(const Operation &operation) {
+    const Role &role = wiring.role(operation.role);
+    Row row = rowOf(operation);
+    switch (operation.opcode) {
+    case Opcode::Forward:
+      // Without a backward the output alone tells.
+      if (!program.hasBackward && held[role.stage->output].find(row.microbatch))
+        fail(operation, "runs twice");
+      attempt(operation, [&] { activations.beginForward(row, *role.stage); });
+      return require(operation, role.stage->inputs, "the output");
+    case Opcode::Backward:
+    case Opcode::BackwardInput:
+    case Opcode::BackwardWeight:
+      attempt(operation,
+              [&] { activations.beginBackward(row, *role.kind, *role.stage); });
+      if (operation.opcode != Opcode::BackwardWeight)
+        require(operation, role.stage->outputGrads, "the gradient");
+      return;
+    default:
+      return;
+    }
+  }
+
+  void end(const Operation &operation) {
+    const Role &role = wiring.role(operation.role);
+    const StageWiring &stage = *role.stage;
+    if (role.kind->defines & slot::Output) {
+      if (!stage.outputGrads.empty())
+        insert(operation, stage.output,
+               static_cast<uint32_t>(stage.outputGrads.size()),
+               "makes a value twice");
+      for (const EdgeEnd &edge : stage.inputs)
+        read(edge.value, operation);
+    }
+    if (role.kind->defines & slot::InputGrad) {
+      for (const EdgeEnd &edge : stage.inputGrads)
+        insert(operation, edge.value, 1, "makes a value twice");
+      for (const EdgeEnd &edge : stage.outputGrads)
+        read(edge.value, operation);
+    }
+    // Without a backward nothing ends an activation.
+    if (role.kind->defines & slot::WeightGrad)
+      activations.end(operation.microbatch + shift, stage);
+  }
+
+  void require(const Operation &operation, const std::vector<EdgeEnd> &edges,
+               const char *what) {
+    for (const EdgeEnd &edge : edges)
+      if (!held[edge.value].find(operation.microbatch + shift))
+        fail(operation, std::string("needs ") + what + " of stage " +
+                            std::to_string(edge.stage) +
+                            ", which is not there");
+  }
+
+  void insert(const Operation &operation, uint32_t value, uint32_t readers,
+              const char *twice) {
+    attempt(operation, [&] {
+      if (!held[value].insert(operation.microbatch + shift, readers))
+        throw std::runtime_error(twice);
+    });
+  }
+  void read(uint32_t value, const Operation &operation) {
+    uint32_t *readers = held[value].find(operation.microbatch + shift);
+    if (--*readers == 0)
+      numReceives -= wiring.arrives(value);
+  }
+
+  void checkEnd() const {
+    uint64_t left = 0;
+    uint32_t some = 0;
+    auto count = [&](uint32_t microbatch) {
+      some = left++ == 0 ? microbatch : some;
+    };
+    for (const auto &value : held)
+      value.forEach(count);
+    if (program.hasBackward)
+      activations.forEach(count);
+    if (left != 0)
+      throw Error(rank, "", "",
+                  "the program has ended, but " + std::to_string(left) +
+                      " values have not been read, or have no backward; one "
+                      "is of microbatch " +
+                      std::to_string(some));
+  }
+
+  /// Gives each value cells, and each role the rings of its values.
+  void layOut(Linked &linked) {
+    std::vector<Ring> ringOf;
+    for (const ByMicrobatch<uint32_t> &value : held) {
+      ringOf.push_back(
+          {linked.numCells, static_cast<uint32_t>(value.size() - 1)});
+      linked.numCells += static_cast<uint32_t>(value.size());
+    }
+    std::vector<std::array<size_t, 3>> places;
+    auto add = [&](const std::vector<EdgeEnd> &edges) {
+      for (const EdgeEnd &edge : edges)
+        linked.rings.push_back(ringOf[edge.value]);
+    };
+    for (Role &role : linked.wiring.roles()) {
+      const StageWiring &stage = *role.stage;
+      bool isForward = role.kind->defines & slot::Output;
+      bool isBackward = role.kind->defines & slot::InputGrad;
+      size_t reads = linked.rings.size();
+      if (!role.kind->isWork())
+        linked.rings.push_back(ringOf[role.value]);
+      else if (isForward || isBackward)
+        add(isForward ? stage.inputs : stage.outputGrads);
+      size_t makes = linked.rings.size();
+      if (role.kind->isWork() && isForward && !stage.outputGrads.empty()) {
+        linked.rings.push_back(ringOf[stage.output]);
+        role.readers = static_cast<uint32_t>(stage.outputGrads.size());
+      } else if (role.kind->isWork() && isBackward) {
+        add(stage.inputGrads);
+      }
+      places.push_back({reads, makes, linked.rings.size()});
+      linked.mostEdges =
+          std::max(linked.mostEdges, linked.rings.size() - reads);
+    }
+    for (size_t i = 0; i != places.size(); ++i) {
+      Role &role = linked.wiring.roles()[i];
+      role.reads = linked.rings.data() + places[i][0];
+      role.makes = linked.rings.data() + places[i][1];
+      role.end = linked.rings.data() + places[i][2];
+    }
+  }
+
+  Row rowOf(const Operation &operation) const {
+    Row row = list.row(operation.row);
+    row.microbatch = operation.microbatch + shift;
+    return row;
+  }
+  [[noreturn]] void fail(const Operation &operation,
+                         const std::string &text) const {
+    Row row = rowOf(operation);
+    throw Error(rank, cell(program, row), placeOf(program, row.site), text);
+  }
+  template <class Function>
+  void attempt(const Operation &operation, Function function) const {
+    try {
+      function();
+    } catch (const std::exception &error) {
+      fail(operation, error.what());
+    }
+  }
+
+  const Program &program;
+  uint32_t rank;
+  const RankProgram &list;
+  Restored restored;
+  const Wiring &wiring;
+  std::vector<Operation> &operations;
+  std::vector<Segment> &loops;
+  Stats &counts;
+  /// By the number of a value: how many are still to read it.
+  std::vector<ByMicrobatch<uint32_t>> held;
+  Activations activations;
+  uint32_t shift = 0; ///< What the turns of a loop add to microbatches.
+  uint32_t numReceives = 0;
+};
+
+} // namespace detail
+
+inline void Linked::link(const Program &program, uint32_t rank) {
+  detail::Linker(program, rank, *this);
+}
+
+} // namespace ppcc::rt
