@@ -1,6 +1,6 @@
-"""Writes what editors and pages highlight schedules by, from the words of grammar/Schedule.g4. Usage: generate.py [FOLDER]
+"""Writes what editors and pages highlight schedules by, from the words of grammar/Schedule.g4. Usage: generate.py [FOLDER | --words]
 
-FOLDER is the root of the repository, or of a copy that a test compares.
+FOLDER is the root of the repository, or of a copy that a test compares; --words prints the words.
 """
 
 import json
@@ -119,10 +119,14 @@ class ScheduleLexer(RegexLexer):  # type: ignore[misc]
 '''
 
 
+if sys.argv[1:] == ["--words"]:
+    print(*sorted(words), sep="\n")
+    sys.exit()
 root = Path(sys.argv[1]) if len(sys.argv) > 1 else here
 for name, text in {
     "editors/vscode/syntaxes/pp.tmLanguage.json": json.dumps(textmate(), indent=2) + "\n",
     "editors/vim/syntax/pp.vim": vim(),
+    "editors/nvim/syntax/pp.vim": vim(),
     "python/src/ppcc/_pygments.py": pygments(),
 }.items():
     (root / name).parent.mkdir(parents=True, exist_ok=True)

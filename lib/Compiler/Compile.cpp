@@ -219,7 +219,8 @@ private:
       if (!choice->text.empty() && !open(*choice, loader))
         return false;
     auto module = times.measure("check", [&] {
-      return sema::check(compiled.files, context, commWords(), diags);
+      return sema::check(compiled.files, context, commWords(), diags,
+                         session.observer);
     });
     if (!module)
       return false;
@@ -360,6 +361,7 @@ private:
                                 const sema::Selection &selection,
                                 const sema::LayoutChoice &layout) {
     sema::Evaluator evaluator(module, diags, request.limits.maxSteps());
+    evaluator.observer = session.observer;
     auto instance = sema::instantiate(selection, params(selection),
                                       layout, request.limits, evaluator, diags);
     if (!instance)

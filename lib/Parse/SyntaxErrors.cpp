@@ -158,9 +158,12 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
     builder.note({}, "layers and parts stand in `model {{ }}`");
     return;
   }
-  // `repat 3 {`: the error shows one token late.
+  // `repat 3 {`: the error shows one token late. Of a word this short, like an
+  // action, all others are near.
+  constexpr size_t shortest = 3;
   for (Token *suspect : {token, before}) {
-    if (!suspect || suspect->getType() != ScheduleLexer::ID)
+    if (!suspect || suspect->getType() != ScheduleLexer::ID ||
+        suspect->getText().size() < shortest)
       continue;
     StringRef near = nearestName(suspect->getText(), candidates);
     if (!near.empty()) {

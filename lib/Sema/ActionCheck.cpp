@@ -279,7 +279,8 @@ void sema::checkActions(ArrayRef<const ast::Stmt *> items,
   });
 }
 
-std::optional<KindId> sema::kindCalled(const ast::Identifier &name, const ExprChecker &exprs) {
+std::optional<KindId> sema::kindCalled(const ast::Identifier &name, ExprChecker &exprs) {
+  exprs.names.see(Space::Statement, name);
   auto kind = exprs.module.kinds.find(name.text);
   if (!kind) {
     auto letters = [&] {

@@ -14,6 +14,6 @@ void checkActions(llvm::ArrayRef<const ast::Stmt *> items, ExprChecker &exprs);
 
 /// Any kind, messages included; reports a name that is none.
 std::optional<KindId> kindCalled(const ast::Identifier &name,
-                                 const ExprChecker &exprs);
+                                 ExprChecker &exprs);
 
 } // namespace ppcc::sema

@@ -123,8 +123,10 @@ public:
     }
     case StmtKind::Action: {
       auto *s = cast<ast::ActionStmt>(stmt);
-      if (std::optional<KindId> kind = exprs.computeKind(s->name.text))
+      if (std::optional<KindId> kind = exprs.computeKind(s->name.text)) {
+        names.see(Space::Statement, s->name);
         return action(s, *kind);
+      }
       return call(s);
     }
     default: // The names in chains and places: see checkGraphs().

@@ -93,12 +93,14 @@ static void checkFile(const ast::File &file, bool isMain,
 std::optional<Module> sema::check(ArrayRef<ast::File> files,
                                   const ast::Context &context,
                                   const CommWords &words,
-                                  DiagnosticEngine &diags) {
+                                  DiagnosticEngine &diags,
+                                  Observer *observer) {
   size_t before = diags.errorCount();
   Module module;
   module.exprs.resize(context.numExprs());
   module.stmts.resize(context.numStmts());
   ExprChecker exprs(module, diags);
+  exprs.names.observer = observer;
   std::optional<Names::Scope> behindPrelude;
   for (const ast::File &file : files) {
     checkFile(file, &file == &files.back(), words, exprs);

@@ -115,6 +115,23 @@ Value Evaluator::eval(const ast::Expr *expr) {
   llvm_unreachable("all kinds are handled");
 }
 
+std::string Evaluator::text(Type type, Value value) const {
+  switch (type) {
+  case Type::IntList: {
+    std::string list;
+    for (Value element : elements(value))
+      list += fmt::format("{}{}", list.empty() ? "" : ",", element.i);
+    return list;
+  }
+  case Type::Bool:
+    return value.i ? "true" : "false";
+  case Type::Float:
+    return fmt::format("{}", value.f);
+  default:
+    return fmt::format("{}", value.i);
+  }
+}
+
 Value Evaluator::makeList(llvm::ArrayRef<Value> elements) {
   Value list{.i = static_cast<int64_t>(lists.size())};
   lists.push_back({.i = static_cast<int64_t>(elements.size())});

@@ -403,6 +403,8 @@ ExprChecker::labelled(const ast::Identifier &name, ArrayRef<ast::Argument> args,
       isComplete &= !isNamed;
       continue;
     }
+    if (isNamed && names.observer)
+      names.observer->use(arg.label.range, params[place].name.range);
     if (result[place])
       diags.report<diag::DuplicateItem>(
           arg.value->range,
@@ -518,9 +520,10 @@ Type ExprChecker::extremum(const ast::CallExpr *expr, Builtin id) {
 
 void ExprChecker::actionArgument(const ast::Expr *expr) {
   auto *name = dyn_cast<ast::NameExpr>(expr);
-  if (auto kind = name ? computeKind(name->name) : std::nullopt)
+  if (auto kind = name ? computeKind(name->name) : std::nullopt) {
+    names.see(Space::Statement, {name->name, name->range});
     set(expr, Type::Int, ExprInfo::Ref::Kind, kind->value);
-  else
+  } else
     diags.report<diag::UnknownAction>(expr->range, source(expr), "");
 }
 

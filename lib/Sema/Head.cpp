@@ -20,23 +20,6 @@ using llvm::StringRef;
 
 namespace {
 
-std::string text(Type type, Value value, const Evaluator &evaluator) {
-  switch (type) {
-  case Type::IntList: {
-    std::string list;
-    for (Value element : evaluator.elements(value))
-      list += fmt::format("{}{}", list.empty() ? "" : ",", element.i);
-    return list;
-  }
-  case Type::Bool:
-    return value.i ? "true" : "false";
-  case Type::Float:
-    return fmt::format("{}", value.f);
-  default:
-    return fmt::format("{}", value.i);
-  }
-}
-
 std::optional<Value> parseValue(Type type, StringRef text,
                                 Evaluator &evaluator) {
   Value value{.i = 0};
@@ -122,7 +105,7 @@ public:
       set(param, slot, valueOf(param, values[i]), values[i] != nullptr);
       program.params.push_back(
           {nameOf(param), typeName(param.type).str(),
-           text(param.type, evaluator.globals[slot], evaluator)});
+           evaluator.text(param.type, evaluator.globals[slot])});
     }
   }
 
@@ -187,8 +170,10 @@ private:
       unknown.set(slot);
     evaluator.globals[slot] = value.value_or(
         isList(param.type) ? evaluator.makeList({}) : Value{.i = 0});
-    if (value)
-      checkRange(param, slot, *value, isGiven, arg);
+    if (!value)
+      return;
+    evaluator.tell(param.decl->name, param.type, *value);
+    checkRange(param, slot, *value, isGiven, arg);
   }
 
   /// Doubts the value of a parameter that is not in its range, unless the range
@@ -243,6 +228,9 @@ private:
       unknown.set(slot);
     if (evaluator.failed())
       unknown.set(slot);
+    else
+      evaluator.tell(item.name, evaluator.type(item.value),
+                     evaluator.globals[slot]);
   }
 
   void require(const ast::RequireItem &item) {
@@ -272,7 +260,7 @@ private:
     Value value = evaluator.eval(name);
     Type type = evaluator.type(name);
     if (type != Type::Pipe && type != Type::Part)
-      return text(type, value, evaluator);
+      return evaluator.text(type, value);
     size_t i = value.i, pipes = schedule->pipes.size();
     return i < pipes ? schedule->pipes[i].name.str()
                      : schedule->parts[i - pipes].name.text.str();
@@ -366,9 +354,9 @@ bool sema::isInRange(const ast::Parameter &param, Type type, Value value,
     return true;
   std::string wanted = param.end
                            ? fmt::format("lie in {} .. {}", least.i, end.i)
-                           : "be at least " + text(element, least, evaluator);
+                           : "be at least " + evaluator.text(element, least);
   auto builder = diags.report<diag::ParameterRange>(
-      place, param.name.text, text(type, value, evaluator), wanted);
+      place, param.name.text, evaluator.text(type, value), wanted);
   SourceRange range{param.least->range.begin,
                     (param.end ? param.end : param.least)->range.end};
   if (place.range.begin != param.name.range.begin)

@@ -21,6 +21,8 @@ Symbol *Names::find(Space space, const ast::Identifier &name,
     Symbol &symbol = found->second;
     if (!symbol.isBelow) {
       symbol.isUsed = true;
+      if (observer)
+        observer->use(name.range, symbol.range);
       return &symbol;
     }
     isCurrent = space == frame.space && name.text == frame.name.text;
@@ -47,6 +49,20 @@ Symbol *Names::find(Space space, StringRef name) {
   return nullptr;
 }
 
+void Names::observe(Space space, const Symbol &symbol) const {
+  if (!observer)
+    return;
+  static constexpr StringRef whats[] = {"value", "function",  "block",
+                                        "rule",  "placement", "schedule"};
+  StringRef what = symbol.isKind                              ? "action"
+                   : symbol.binder == Symbol::Binder::Loop ? "loop"
+                   : symbol.binder == Symbol::Binder::Let
+                       ? "let"
+                       : whats[static_cast<unsigned>(space)];
+  observer->declare(symbol.range, what,
+                    space == Space::Value ? typeName(symbol.type) : "");
+}
+
 void Names::redefined(const ast::Identifier &name, SourceRange first) {
   diags.report<diag::Redefined>(name.range, name.text)
       .note(first, "first defined here");
@@ -54,6 +70,7 @@ void Names::redefined(const ast::Identifier &name, SourceRange first) {
 
 void Names::define(Space space, const ast::Identifier &name, Symbol symbol) {
   symbol.range = name.range;
+  observe(space, symbol);
   Symbol *outer = find(space, name.text);
   auto [place, isNew] =
       scopes.back().try_emplace(key(space, name.text), symbol);

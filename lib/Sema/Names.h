@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ppcc/Sema/Module.h"
+#include "ppcc/Sema/Observer.h"
 
 #include "llvm/ADT/DenseMap.h"
 
@@ -98,6 +99,7 @@ public:
   /// Enters a name whatever its scope has.
   void redefine(Space space, const ast::Identifier &name, Symbol symbol) {
     symbol.range = name.range;
+    observe(space, symbol);
     scopes.back()[key(space, name.text)] = symbol;
   }
   void redefined(const ast::Identifier &name, SourceRange first);
@@ -110,8 +112,15 @@ public:
   /// unused names.
   void reportDoubts();
 
+  /// Notes that a word means the name that is in sight, if there is one.
+  void see(Space space, const ast::Identifier &name) {
+    if (Symbol *symbol = observer ? find(space, name.text) : nullptr)
+      observer->use(name.range, symbol->range);
+  }
+
   Frame frame;
   uint32_t numGlobals = 0;
+  Observer *observer = nullptr; ///< May be null.
 
 private:
   using Key = std::pair<unsigned, llvm::StringRef>;
@@ -121,6 +130,7 @@ private:
   uint32_t defineValue(const ast::Identifier &name, ExprInfo::Ref ref,
                        uint32_t &count, Type type, Symbol::Binder binder);
   void leave();
+  void observe(Space space, const Symbol &symbol) const;
 
   struct Doubt {
     llvm::StringRef name;

@@ -1,7 +1,8 @@
 """Speaks to a language server: sends what a script says, and prints what comes. Usage: lsp-client.py SCRIPT SERVER...
 
 A line of the script is `open NAME FILE`, `change NAME OLD NEW` (in the text, once), `type NAME N` (N random edits, and back),
-`sleep S`, or a request, such as `textDocument/definition NAME WORD [N]`, at the Nth place where the word stands.
+`labels NAME WORD [N]` (what is completed there, by label), or a request, such as `textDocument/definition NAME WORD [N]`, at the Nth
+place where the word stands.
 """
 
 import json
@@ -104,11 +105,17 @@ for line in open(sys.argv[1], encoding="utf-8"):
             change(name, text[:at] + numbers.choice("(){};:-\"/ aF0\n") + text[at + numbers.randrange(3) :])
         change(name, before)
         show_diagnostics(name)
+    elif command == "labels":
+        name, *rest = words
+        params = {"textDocument": {"uri": f"file:///{name}"}, "position": position(name, *rest)}
+        print("labels", *[one["label"] for one in send("textDocument/completion", params, True)])
     else:
         name, *rest = words
         params = {"textDocument": {"uri": f"file:///{name}"}, "newName": "renamed"}
         if rest:
             params["position"] = position(name, *rest)
+        else:
+            params["range"] = {"start": {"line": 0, "character": 0}, "end": {"line": 10**6, "character": 0}}
         result = send(command, params, True)
         print(command.split("/")[1], json.dumps(result))
 print("shutdown", send("shutdown", None, True))

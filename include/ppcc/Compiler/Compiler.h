@@ -49,6 +49,7 @@ public:
   SourceManager sources;
   std::vector<Diagnostic> found;
   DiagnosticEngine diags;
+  sema::Observer *observer = nullptr; ///< Of names; may be null.
 
 private:
   struct Mistake {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ppcc/Sema/Module.h"
+#include "ppcc/Sema/Observer.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -102,6 +103,13 @@ public:
   llvm::ArrayRef<Value> elements(Value list) const {
     return llvm::ArrayRef(lists).slice(list.i + 1, lists[list.i].i);
   }
+  /// As it is given on the command line.
+  std::string text(Type type, Value value) const;
+  /// Tells the observer, if there is one, of the value of a name.
+  void tell(const ast::Identifier &name, Type type, Value value) const {
+    if (observer)
+      observer->value(name.range, [&] { return text(type, value); });
+  }
   size_t mark() const { return lists.size(); }
   void giveUp(size_t mark) { lists.resize(mark); }
 
@@ -124,6 +132,7 @@ public:
 
   std::vector<Value> globals;
   Counters *counters = nullptr;
+  Observer *observer = nullptr;
   std::optional<LayerCounts> layers; ///< Of the layout, if there is one.
   uint32_t numRanks = 0;             ///< 0 until it is known.
 

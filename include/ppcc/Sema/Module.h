@@ -278,6 +278,8 @@ struct Module {
   uint32_t numLocals = 0; ///< Of what stands in files.
 };
 
+class Observer;
+
 /// What the settings of `comm { }` may name.
 struct CommWords {
   std::vector<llvm::StringRef> transports; ///< To suggest.
@@ -290,10 +292,12 @@ struct CommWords {
 /// Checks names and types. `files` holds the imported files first, each after
 /// those that it imports, and the main file last; the names of the first, the
 /// prelude, may be hidden by those of the others. Reports every error; gives
-/// nothing when there was one. O(nodes).
+/// nothing when there was one. `observer`, if any, is told what words mean, in
+/// files with errors too. O(nodes).
 std::optional<Module> check(llvm::ArrayRef<ast::File> files,
                             const ast::Context &context, const CommWords &words,
-                            DiagnosticEngine &diags);
+                            DiagnosticEngine &diags,
+                            Observer *observer = nullptr);
 
 /// The schedule to compile: the one called `name` or, without a name, the only
 /// one. Reports why there is none.

@@ -20,8 +20,10 @@ bool walk(Evaluator &evaluator, ast::Body body, const Visit &visit) {
     for (int64_t i = from; i < to; ++i) {
       if (!evaluator.step(stmt->range))
         return false;
-      if (isFor)
+      if (isFor) {
         evaluator.local(evaluator.slotOf(stmt->id)) = {.i = i};
+        evaluator.tell(cast<ast::ForStmt>(stmt)->variable, Type::Int, {.i = i});
+      }
       size_t mark = evaluator.mark();
       if (!walk(evaluator, turn, visit))
         return false;
@@ -32,8 +34,11 @@ bool walk(Evaluator &evaluator, ast::Body body, const Visit &visit) {
   auto statement = [&](const ast::Stmt *stmt) {
     switch (stmt->kind) {
     case StmtKind::Let: {
-      Value value = evaluator.eval(cast<ast::LetStmt>(stmt)->value);
+      auto *s = cast<ast::LetStmt>(stmt);
+      Value value = evaluator.eval(s->value);
       evaluator.local(evaluator.slotOf(stmt->id)) = value;
+      if (!evaluator.failed())
+        evaluator.tell(s->name, evaluator.type(s->value), value);
       return !evaluator.failed();
     }
     case StmtKind::If:

@@ -1,0 +1,308 @@
+#include "LspAnalysis.h"
+
+#include "ppcc/Compiler/ScheduleLibrary.h"
+#include "ppcc/Editor/Names.h"
+#include "ppcc/Editor/Repair.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace ppcc;
+using namespace ppcc::lsp;
+using llvm::StringRef;
+namespace json = llvm::json;
+
+lsp::Setting lsp::settingOf(StringRef path, StringRef text,
+                            llvm::ArrayRef<std::string> otherwise) {
+  Setting setting;
+  for (StringRef line : llvm::split(text, '\n'))
+    if (StringRef words = line; words.consume_front("// ppcc:")) {
+      if (setting.line.empty())
+        setting.line = line.rtrim();
+      for (StringRef word : llvm::split(words.trim(), ' '))
+        if (!word.trim().empty())
+          setting.words.push_back(word.trim().str());
+    }
+  if (setting.line.empty())
+    setting.words = otherwise;
+  std::string file = path.str();
+  std::vector<const char *> args{"ppcc", file.c_str()};
+  for (const std::string &word : setting.words)
+    args.push_back(word.c_str());
+  Options options;
+  llvm::raw_string_ostream err(setting.complaint);
+  if (parseOptions(args, options, llvm::nulls(), err) &&
+      setting.complaint.empty())
+    setting.complaint = "what is asked for here compiles nothing";
+  setting.request = std::move(options.request);
+  setting.request.until = Request::Until::Done;
+  return setting;
+}
+
+Analysis::Analysis(StringRef path, const Text &text, const Setting &setting,
+                   llvm::function_ref<Session::Files(StringRef)> files)
+    : path(path) {
+  constexpr unsigned mostMistakes = 8;
+  std::string read = text.all().str();
+  Request request = setting.request;
+  request.until = Request::Until::Checked;
+  for (unsigned turn = 0; turn != mostMistakes; ++turn) {
+    session = std::make_unique<Session>(files(read));
+    session->diags.maxErrors = 100;
+    observer = {};
+    session->observer = &observer;
+    Compiled compiled = compile(request, *session);
+    params = std::move(compiled.params);
+    if (turn == 0) {
+      isGood = !session->diags.hasErrors() && compiled.misuse.empty();
+      diagnostics = diagnosticsOf(*session, path, text);
+      if (!compiled.misuse.empty())
+        diagnostics.push_back(
+            diagnosticAt(text.range(setting.line), compiled.misuse));
+    }
+    // Syntax errors of this file alone are mended here.
+    auto mistake = llvm::find_if(session->found, [&](const Diagnostic &one) {
+      return one.info().code.starts_with("E02") &&
+             offsetIn(one.place.range.begin);
+    });
+    if (mistake == session->found.end())
+      return;
+    isWhole = false;
+    std::string mended =
+        editor::withoutMistake(read, *offsetIn(mistake->place.range.begin));
+    if (mended == read)
+      return;
+    read = std::move(mended);
+  }
+}
+
+std::optional<size_t> Analysis::offsetIn(SourceLoc place) const {
+  auto file = session->sources.lookup(path);
+  if (!place.valid() || !file)
+    return std::nullopt;
+  uint32_t base = session->sources.loc(*file, 0).raw;
+  if (place.raw < base ||
+      place.raw > base + session->sources.text(*file).size())
+    return std::nullopt;
+  return place.raw - base;
+}
+
+const sema::Observer::Use *Analysis::useAt(size_t offset) const {
+  auto found = llvm::find_if(observer.uses, [&](const auto &use) {
+    auto begin = offsetIn(use.at.begin);
+    return begin && *begin <= offset &&
+           offset <= *begin + (use.at.end.raw - use.at.begin.raw);
+  });
+  return found == observer.uses.end() ? nullptr : &*found;
+}
+
+namespace {
+
+/// The edits that a diagnostic suggests.
+class Fixes {
+public:
+  Fixes(const Diagnostic &one, const Text &text,
+        llvm::function_ref<
+            std::optional<std::pair<size_t, size_t>>(const Place &)>
+            bytesOf)
+      : text(text) {
+    auto here = bytesOf(one.place);
+    if (!here)
+      return;
+    auto [begin, end] = *here;
+    StringRef all = text.all(), word = all.slice(begin, end);
+    if (auto meant = quoted(one.message, "did you mean `"))
+      replace(begin, end, *meant);
+    for (const Note &note : one.notes) {
+      if (auto meant = quoted(note.text, "did you mean `")) {
+        auto place = bytesOf(note.place).value_or(*here);
+        // `&&` is one mistake.
+        while (place.second < all.size() && place.first < place.second &&
+               StringRef("!&|").contains(all[place.first]) &&
+               all[place.second] == all[place.first])
+          ++place.second;
+        bool joins =
+            place.second < all.size() && llvm::isAlnum(all[place.second]);
+        replace(place.first, place.second, *meant + (joins ? " " : ""));
+      }
+      if (quoted(note.text, "behind `") == "mb:")
+        replace(begin, end, "mb: " + word.str());
+      if (word == "[" && StringRef(note.text).contains("round brackets"))
+        if (size_t close = all.find(']', begin); close != StringRef::npos)
+          replace(begin, close + 1,
+                  "(" + all.slice(begin + 1, close).str() + ")");
+    }
+    if (StringRef message = one.message; message.consume_front("expected `"))
+      if (StringRef wanted =
+              message.take_until([](char c) { return c == '`'; });
+          !wanted.empty() && !llvm::isAlpha(wanted.front()))
+        add("Insert `" + wanted.str() + "`", begin, begin, wanted.str());
+    if (edits.empty() && StringRef(one.message).contains(", expected `;`")) {
+      size_t behind = all.take_front(begin).rtrim().size();
+      add("Insert `;`", behind, behind, ";");
+    }
+    if (one.message.starts_with("unknown") || one.info().code == "E0303")
+      importFor(word);
+    if (one.info().name == "NeverUsed")
+      if (size_t let = all.take_front(begin).rfind("let"),
+          last = all.find(';', end);
+          let != StringRef::npos && last != StringRef::npos)
+        add("Remove `" + word.str() + "`", let, last + 1, "");
+  }
+
+  json::Array edits;
+
+private:
+  /// What stands behind `before` up to a backquote.
+  static std::optional<std::string> quoted(StringRef words, StringRef before) {
+    size_t at = words.find(before);
+    if (at == StringRef::npos)
+      return std::nullopt;
+    return words.drop_front(at + before.size()).split('`').first.str();
+  }
+
+  void add(std::string title, size_t begin, size_t end, std::string newText) {
+    edits.push_back(json::Object{{"title", std::move(title)},
+                                 {"range", text.range(begin, end)},
+                                 {"newText", std::move(newText)}});
+  }
+  void replace(size_t begin, size_t end, const std::string &by) {
+    add("Replace by `" + StringRef(by).trim().str() + "`", begin, end, by);
+  }
+
+  /// A file of the library that declares the name.
+  void importFor(StringRef word) {
+    for (const LibraryFile &file : scheduleLibrary()) {
+      editor::Names names(file.text);
+      for (const editor::Declaration &one : names.declarations())
+        if (one.isAtFileLevel && one.name == word)
+          add("Import `" + file.name.str() + "`", importPlace(), importPlace(),
+              "import \"" + file.name.str() + "\";\n");
+    }
+  }
+  /// Behind the comment at the top.
+  size_t importPlace() const {
+    size_t at = 0;
+    while (text.all().drop_front(at).starts_with("//"))
+      at += text.line(at).size() + 1;
+    return std::min(at, text.all().size());
+  }
+
+  const Text &text;
+};
+
+json::Object diagnosticOf(const Diagnostic &one, const SourceManager &sources,
+                          StringRef path, const Text &text) {
+  auto bytesOf =
+      [&](const Place &place) -> std::optional<std::pair<size_t, size_t>> {
+    if (!place.range.valid() ||
+        sources.position(place.range.begin).file != path)
+      return std::nullopt;
+    size_t base = sources.loc(*sources.lookup(path), 0).raw;
+    size_t begin = place.range.begin.raw - base, size = text.all().size();
+    size_t end = place.range.end.valid() ? place.range.end.raw - base : begin;
+    return std::pair(std::min(begin, size), std::min(end, size));
+  };
+  auto rangeOf = [&](const Place &place) {
+    auto bytes = bytesOf(place);
+    return bytes ? text.range(bytes->first, bytes->second) : text.range(0, 0);
+  };
+  const DiagInfo &info = one.info();
+  std::string words = one.message;
+  json::Array related;
+  for (const Note &note : one.notes)
+    if (bytesOf(note.place)) {
+      related.push_back(json::Object{
+          {"location",
+           json::Object{{"uri", uriOf(path)}, {"range", rangeOf(note.place)}}},
+          {"message", json::fixUTF8(note.text)}});
+    } else if (note.place.range.valid()) {
+      Position at = sources.position(note.place.range.begin);
+      json::Object start{{"line", at.line - 1}, {"character", at.column - 1}};
+      json::Object end = start;
+      related.push_back(json::Object{
+          {"location",
+           json::Object{{"uri", uriOf(at.file)},
+                        {"range", json::Object{{"start", std::move(start)},
+                                               {"end", std::move(end)}}}}},
+          {"message", json::fixUTF8(note.text)}});
+    } else {
+      words += "\n" + note.text;
+    }
+  if (!info.hint.empty())
+    words += "\n" + info.hint.str();
+  if (!bytesOf(one.place) && one.place.range.valid()) {
+    Position place = sources.position(one.place.range.begin);
+    words = fmt::format("{}:{}: {}", place.file.str(), place.line, words);
+  }
+  return json::Object{{"range", rangeOf(one.place)},
+                      {"severity", info.severity == Severity::Error ? 1 : 2},
+                      {"code", info.code},
+                      {"source", "ppcc"},
+                      {"message", json::fixUTF8(words)},
+                      {"relatedInformation", std::move(related)},
+                      {"data", Fixes(one, text, bytesOf).edits}};
+}
+
+/// `3`, `by rank: 3, 2, 1, 0`, or `0, 1, 2, ... (20 times)`.
+std::string valueText(const sema::Observer::Name &name, uint64_t ranks) {
+  bool isOne = llvm::all_equal(name.values);
+  if (isOne && name.count == name.values.size())
+    return "= " + name.values.front();
+  std::vector<std::string> shown = name.values;
+  if (name.count == ranks && shown.size() == ranks)
+    return "by rank: " + llvm::join(shown, ", ");
+  std::vector<std::string> distinct;
+  for (const std::string &value : shown)
+    if (!llvm::is_contained(distinct, value) && distinct.size() != 8)
+      distinct.push_back(value);
+  return fmt::format("takes {}{} ({} times)", llvm::join(distinct, ", "),
+                     distinct.size() == 8 ? ", ..." : "", name.count);
+}
+
+} // namespace
+
+json::Object lsp::diagnosticAt(json::Object range, StringRef message) {
+  return json::Object{{"range", std::move(range)},
+                      {"severity", 1},
+                      {"source", "ppcc"},
+                      {"message", json::fixUTF8(message)}};
+}
+
+json::Array lsp::diagnosticsOf(const Session &session, StringRef path,
+                               const Text &text) {
+  json::Array all;
+  for (const Diagnostic &one : session.found)
+    all.push_back(diagnosticOf(one, session.sources, path, text));
+  return all;
+}
+
+void lsp::writeCompiled(StringRef path, const Text &text,
+                        const Request &request, Session::Files files,
+                        llvm::raw_ostream &out) {
+  Session session(std::move(files));
+  session.diags.maxErrors = 100;
+  sema::Observer observer;
+  session.observer = &observer;
+  Compiled compiled = compile(request, session);
+  const Program &program = compiled.program;
+  json::Object values;
+  if (auto file = session.sources.lookup(path))
+    for (const auto &[place, name] : observer.names)
+      if (session.sources.position(name.declared.begin).file == path &&
+          name.count != 0)
+        values[std::to_string(place - session.sources.loc(*file, 0).raw)] =
+            valueText(name, program.numRanks());
+  uint64_t chunks = 0;
+  if (program.numRanks() != 0)
+    for (PipeId pipe : program.pipeIds())
+      chunks +=
+          llvm::divideCeil(program.pipe(pipe).numStages(), program.numRanks());
+  json::Array diagnostics = diagnosticsOf(session, path, text);
+  if (!compiled.misuse.empty())
+    diagnostics.push_back(diagnosticAt(text.range(0, 0), compiled.misuse));
+  out << json::Value(json::Object{{"diagnostics", std::move(diagnostics)},
+                                  {"values", std::move(values)},
+                                  {"ranks", int64_t(program.numRanks())},
+                                  {"chunks", int64_t(chunks)}});
+}

@@ -1,0 +1,56 @@
+// What the language server finds out about a text.
+#pragma once
+
+#include "LspText.h"
+#include "Options.h"
+#include "ppcc/Sema/Observer.h"
+
+namespace ppcc::lsp {
+
+/// How a text is compiled: as a line `// ppcc: -D P=8 -D M=20` of it says, else
+/// as the editor's settings do.
+struct Setting {
+  std::vector<std::string> words;
+  llvm::StringRef line; ///< Where they stand in the text, if they do.
+  Request request;
+  std::string complaint; ///< What is wrong with the words.
+};
+Setting settingOf(llvm::StringRef path, llvm::StringRef text,
+                  llvm::ArrayRef<std::string> otherwise);
+
+/// A text, parsed and checked. Where it does not parse, statements that are
+/// wrong were left out.
+struct Analysis {
+  /// The text of `path` is `text`, whatever the file is.
+  Analysis(llvm::StringRef path, const Text &text, const Setting &setting,
+           llvm::function_ref<Session::Files(llvm::StringRef)> files);
+
+  /// The use that a byte of the file lies in, or just behind; null for none.
+  const sema::Observer::Use *useAt(size_t offset) const;
+  /// The byte of the file where a place begins; nothing for one of another.
+  std::optional<size_t> offsetIn(SourceLoc place) const;
+
+  std::string path;
+  std::unique_ptr<Session> session;
+  sema::Observer observer;
+  std::vector<ParameterText> params;
+  bool isWhole = true;           ///< Nothing was left out.
+  bool isGood = false;           ///< Without errors.
+  llvm::json::Array diagnostics; ///< As the protocol wants them.
+};
+
+/// What a session found, as the protocol wants it: notes in other places as
+/// related information, and under `data` the edits that would mend it.
+llvm::json::Array diagnosticsOf(const Session &session, llvm::StringRef path,
+                                const Text &text);
+/// One that is said of a place of the text.
+llvm::json::Object diagnosticAt(llvm::json::Object range,
+                                llvm::StringRef message);
+
+/// Compiles the text and writes what came of it: `diagnostics`, `values` (by
+/// the bytes where names are declared), `ranks`, `chunks`.
+void writeCompiled(llvm::StringRef path, const Text &text,
+                   const Request &request, Session::Files files,
+                   llvm::raw_ostream &out);
+
+} // namespace ppcc::lsp

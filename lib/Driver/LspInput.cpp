@@ -1,0 +1,48 @@
+#include "LspInput.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+using namespace ppcc::lsp;
+using llvm::StringRef;
+namespace json = llvm::json;
+
+std::optional<json::Value> Input::take() {
+  StringRef rest = StringRef(bytes).drop_front(begin);
+  size_t head = rest.find("\r\n\r\n"), length = 0;
+  if (head == StringRef::npos) {
+    ended |= rest.size() > mostBytes;
+    return std::nullopt;
+  }
+  for (StringRef line : llvm::split(rest.take_front(head), "\r\n"))
+    if (line.consume_front("Content-Length:") &&
+        (line.trim().getAsInteger(10, length) || length > mostBytes))
+      length = 0;
+  rest = rest.drop_front(head + 4);
+  if (length == 0)
+    ended = true;
+  if (length == 0 || rest.size() < length)
+    return std::nullopt;
+  auto value = json::parse(rest.take_front(length));
+  begin += head + 4 + length;
+  if (value)
+    return std::move(*value);
+  llvm::consumeError(value.takeError());
+  return json::Value(nullptr);
+}
+
+void Input::fill() {
+  bytes.erase(0, begin);
+  begin = 0;
+  char buffer[1 << 16];
+  ssize_t count = read(STDIN_FILENO, buffer, sizeof buffer);
+  if (count > 0)
+    bytes.append(buffer, count);
+  else if (count == 0 || errno != EINTR)
+    ended = true;
+}
+
+bool Input::hasMore() const {
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  return poll(&input, 1, 0) > 0;
+}

@@ -1,0 +1,42 @@
+// Work in a process of its own, which can be given up at any time.
+#pragma once
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <string>
+#include <sys/types.h>
+
+namespace ppcc::lsp {
+
+/// One piece of work at a time: what it does wrong, and what it takes, is its
+/// own; what it writes is read here.
+class Job {
+public:
+  Job() = default;
+  Job(const Job &) = delete;
+  ~Job() { stop(); }
+
+  /// False where no process can be had. The work gets `seconds` of processor.
+  bool start(unsigned seconds,
+             llvm::function_ref<void(llvm::raw_ostream &)> work);
+  bool isRunning() const { return process > 0; }
+  /// To wait on.
+  int descriptor() const { return pipeEnd; }
+  /// Takes what has come. True at the end; `said` is then whole.
+  bool read();
+  /// Whether what ended did its work.
+  bool isGood() const { return good; }
+  void stop();
+
+  std::string said;
+
+private:
+  void end();
+
+  pid_t process = 0;
+  int pipeEnd = -1;
+  bool good = false;
+};
+
+} // namespace ppcc::lsp

@@ -1,0 +1,111 @@
+// The language server: what it keeps, and what it can be asked.
+#pragma once
+
+#include "LspAnalysis.h"
+#include "LspInput.h"
+#include "LspJob.h"
+#include "ppcc/Editor/Names.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <map>
+#include <set>
+
+namespace ppcc::lsp {
+
+class Server {
+public:
+  Server(Session::Files files, llvm::raw_ostream &out)
+      : disk(std::move(files)), out(out) {}
+
+  int run();
+
+private:
+  using Params = const llvm::json::Object &;
+  using Json = llvm::json::Value;
+  using TextPtr = std::shared_ptr<const Text>;
+
+  // Lsp.cpp: messages, and what is wrong with texts.
+  std::optional<int> take(llvm::json::Object &message);
+  Json initialize(Params params);
+  Json shutDown(Params);
+  void configure(const llvm::json::Object *settings);
+  void notice(llvm::StringRef method, Params params);
+  void change(const std::string &uri, llvm::StringRef text);
+  void close(const std::string &uri);
+  void lookAgain(const std::string &first);
+  void look(const std::string &uri);
+  void finishLook();
+  void publish(const std::string &uri, llvm::json::Array diagnostics);
+  void send(llvm::json::Object message);
+  /// The disk, with the texts that are open in the places of their files; `as`,
+  /// if any, in the place of that of `path`.
+  Session::Files filesWith(llvm::StringRef path, llvm::StringRef as) const;
+  Setting settingFor(const std::string &uri, const Text &text) const;
+  const Analysis &analysis(const std::string &uri);
+
+  // LspNames.cpp: what words mean.
+  struct Meaning {
+    llvm::StringRef word;       ///< In the text that is asked about.
+    std::string uri;            ///< Of the text that declares it.
+    TextPtr text = nullptr;     ///< Null for a word of the language, or none.
+    size_t begin = 0, size = 0; ///< Of the declared name.
+    std::string what, type;
+    bool isChecked = false; ///< The checker says so, and not the braces alone.
+  };
+  std::optional<Meaning> meaningAt(Params params);
+  Meaning meaningOf(const std::string &uri, const Text &text,
+                    llvm::StringRef word);
+  /// The texts of the files that a text imports, and of those that they import.
+  std::vector<std::pair<std::string, TextPtr>> imports(const std::string &uri,
+                                                       const Text &text) const;
+  TextPtr textOfFile(llvm::StringRef path) const;
+  std::map<std::string, llvm::json::Array> places(const Meaning &meaning);
+  Json definition(Params params);
+  Json references(Params params);
+  Json highlights(Params params);
+  Json prepareRename(Params params);
+  Json rename(Params params);
+  Json hover(Params params);
+  Json symbols(Params params);
+  Json semanticTokens(Params params);
+  Json libraryText(Params params);
+
+  // LspWriting.cpp: what helps to write.
+  Json completion(Params params);
+  Json signature(Params params);
+  Json codeActions(Params params);
+  Json folds(Params params);
+  Json formatting(Params params);
+
+  std::string uriIn(Params params) const;
+  TextPtr textOf(Params params) const;
+
+  using Answer = Json (Server::*)(Params);
+  static const llvm::StringMap<Answer> &answers();
+
+  /// What the last compilation of a text gave.
+  struct Result {
+    int64_t version = 0;
+    llvm::json::Object values; ///< By the bytes where names are declared.
+    int64_t chunks = 0;
+  };
+
+  Session::Files disk;
+  llvm::raw_ostream &out;
+  Input input;
+  Job job;
+  std::string jobUri;
+  bool jobIsFull = false;
+  std::map<std::string, TextPtr> texts; ///< By their addresses.
+  std::map<std::string, int64_t> versions;
+  std::map<std::string, std::unique_ptr<Analysis>> analyses;
+  std::map<std::string, Result> results;
+  std::map<std::string, llvm::json::Array> published;
+  llvm::SmallVector<std::string, 4> changed; ///< To be looked at, last first.
+  std::set<std::string> saved; ///< To be compiled as the command line does.
+  std::vector<std::string> settings;
+  bool isShutDown = false;
+};
+
+} // namespace ppcc::lsp

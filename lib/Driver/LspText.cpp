@@ -1,0 +1,80 @@
+#include "LspText.h"
+
+#include "ppcc/Compiler/ScheduleLibrary.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ConvertUTF.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+namespace json = llvm::json;
+
+lsp::Text::Text(std::string given) : text(std::move(given)) {
+  for (size_t i = 0; i != text.size(); ++i)
+    if (text[i] == '\n')
+      lineStarts.push_back(i + 1);
+}
+
+size_t lsp::utf16Length(StringRef bytes) {
+  size_t units = 0;
+  for (unsigned char c : bytes)
+    units += (c & 0xC0) != 0x80 ? 1 + (c >= 0xF0) : 0;
+  return units;
+}
+
+json::Object lsp::Text::position(size_t offset) const {
+  size_t line = llvm::upper_bound(lineStarts, offset) - lineStarts.begin() - 1;
+  return json::Object{
+      {"line", int64_t(line)},
+      {"character",
+       int64_t(utf16Length(all().slice(lineStarts[line], offset)))}};
+}
+
+size_t lsp::Text::offset(const json::Object *position) const {
+  int64_t line = position ? position->getInteger("line").value_or(0) : 0;
+  int64_t column = position ? position->getInteger("character").value_or(0) : 0;
+  if (line < 0 || size_t(line) >= lineStarts.size())
+    return text.size();
+  size_t at = lineStarts[line];
+  while (column > 0 && at < text.size() && text[at] != '\n') {
+    size_t bytes = llvm::getNumBytesForUTF8(uint8_t(text[at]));
+    column -= bytes == 4 ? 2 : 1;
+    at = std::min(at + bytes, text.size());
+  }
+  return at;
+}
+
+StringRef lsp::Text::line(size_t offset) const {
+  size_t begin = all().take_front(offset).rfind('\n') + 1;
+  return all().drop_front(begin).split('\n').first;
+}
+
+std::string lsp::pathOf(StringRef uri) {
+  if (!uri.consume_front("file://"))
+    return uri.str();
+  std::string path;
+  for (size_t i = 0; i < uri.size(); ++i) {
+    unsigned code;
+    if (uri[i] == '%' && !uri.substr(i + 1, 2).getAsInteger(16, code)) {
+      path += char(code);
+      i += 2;
+    } else {
+      path += uri[i];
+    }
+  }
+  return path;
+}
+
+std::string lsp::uriOf(StringRef path) {
+  if (llvm::any_of(scheduleLibrary(),
+                   [&](const LibraryFile &file) { return file.name == path; }))
+    return (libraryScheme + path).str();
+  std::string uri = "file://";
+  for (char c : path)
+    if (llvm::isAlnum(c) || StringRef("/-._~").contains(c))
+      uri += c;
+    else
+      uri += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  return uri;
+}

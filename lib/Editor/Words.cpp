@@ -1,0 +1,18 @@
+#include "ppcc/Editor/Words.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace ppcc::editor;
+
+static constexpr Word table[] = {
+#define WORD(name, what, form, text) {name, what, form, text},
+#include "ppcc/Editor/Words.def"
+};
+
+llvm::ArrayRef<Word> ppcc::editor::words() { return table; }
+
+const Word *ppcc::editor::findWord(llvm::StringRef name) {
+  auto *found =
+      llvm::find_if(table, [&](const Word &word) { return word.name == name; });
+  return found == std::end(table) ? nullptr : found;
+}
