@@ -88,7 +88,7 @@ std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
                            ? program.preconnect().empty() &&
                                  llvm::any_of(policy.transports,
                                               [](const Transport &transport) {
-                                                return transport.hasStreams();
+                                                return transport.hasMeetings();
                                               })
                            : when == Preconnect::On;
   return policy;

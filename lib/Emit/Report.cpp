@@ -57,7 +57,8 @@ public:
   ReportText(const Program &program, const TimedRun &timed,
              const Transport &transport, raw_ostream &out)
       : program(program), timed(timed), report(reportOf(program, timed)),
-        findings(findingsOf(program, timed, report, transport)), out(out) {}
+        findings(findingsOf(program, timed, report, transport)),
+        transport(transport), out(out) {}
 
   void print() {
     printHead();
@@ -78,7 +79,8 @@ private:
     if (timed.transport == "none")
       out << ", by data alone\n\n";
     else
-      out << ", on " << timed.transport << "\n\n";
+      out << ", on " << timed.transport << " (" << transport.runtimes
+          << ")\n\n";
     out << "makespan     " << cost::format(report.makespan) << '\n'
         << "bound        " << cost::format(report.bound)
         << " (by data alone; the makespan is "
@@ -246,6 +248,7 @@ private:
   const TimedRun &timed;
   Report report;
   Findings findings;
+  const Transport &transport;
   raw_ostream &out;
 };
 
@@ -254,7 +257,8 @@ public:
   ReportJson(const Program &program, const TimedRun &timed,
              const Transport &transport, raw_ostream &out)
       : program(program), timed(timed), report(reportOf(program, timed)),
-        findings(findingsOf(program, timed, report, transport)), json(out, 1) {}
+        findings(findingsOf(program, timed, report, transport)),
+        transport(transport), json(out, 1) {}
 
   void print() {
     json.object([&] {
@@ -270,6 +274,8 @@ public:
             json.attribute(name, llvm::json::fixUTF8(param.value));
       });
       json.attribute("transport", timed.transport);
+      json.attribute("runtimes",
+                     timed.transport == "none" ? "" : transport.runtimes);
       json.attribute("actions", report.actions);
       json.attribute("messages", report.messages);
       time("makespan", report.makespan);
@@ -391,6 +397,7 @@ private:
   const TimedRun &timed;
   Report report;
   Findings findings;
+  const Transport &transport;
   llvm::json::OStream json;
 };
 

@@ -6,15 +6,15 @@ using namespace ppcc;
 using llvm::StringRef;
 
 static constexpr TransportInfo table[] = {
-#define TRANSPORT(Name, Layout, Wait, Summary)                                 \
-  {Name, QueueLayout::Layout, SendWait::Wait, Summary},
+#define TRANSPORT(Name, Layout, Wait, Summary, Runtimes)                       \
+  {Name, QueueLayout::Layout, SendWait::Wait, Summary, Runtimes},
 #include "ppcc/IR/Transports.def"
 #undef TRANSPORT
 };
 
 /// `|buffered|buffered:k`.
 static constexpr char nameList[] =
-#define TRANSPORT(Name, Layout, Wait, Summary) "|" Name
+#define TRANSPORT(Name, Layout, Wait, Summary, Runtimes) "|" Name
 #include "ppcc/IR/Transports.def"
 #undef TRANSPORT
     ;
@@ -53,7 +53,8 @@ std::optional<Transport> ppcc::findTransport(StringRef name) {
     } else if (info.name != name) {
       continue;
     }
-    return Transport{name.str(), info.layout, info.sendWait, capacity};
+    return Transport{name.str(), info.layout, info.sendWait, capacity,
+                     info.runtimes};
   }
   return std::nullopt;
 }

@@ -2,14 +2,15 @@
 //
 //   mpirun -np N ppcc-run-mpi FAULT [--trace=FILE] PROGRAM.JSON...
 //
-// FAULT is `none`, `wait-here`, `any-size`, `digest`, `together` (whose members
-// of groups wait for each other), `pool`, which counts the buffers of receives
-// of one program, or one of Faults.h, for one program of N ranks (`ranks`: of N
+// FAULT is `none`, `wait-here`, `slow` (Slow.h), `any-size`, `digest`, `together`
+// (whose members of groups wait for each other), `pool`, which counts the buffers
+// of receives of one program, or one of Faults.h, for one program of N ranks (`ranks`: of N
 // + 1). Without a fault N is the largest number of ranks: programs with fewer
 // share the processes among them.
 #include "Faults.h"
 #include "Meeting.h"
 #include "Pairs.h"
+#include "Slow.h"
 
 #include "ppcc/Runtime/Mpi.h"
 #include "ppcc/Runtime/Trace.h"
@@ -240,6 +241,8 @@ int main(int argc, char **argv) {
     status = runPool(words[0]);
   else if (fault == "together")
     status = Judge<MeetingStage>(options, traceFile).run(words);
+  else if (fault == "slow")
+    status = Judge<SlowStage>(options, traceFile).run(words);
   else if (fault == "none" || fault == "wait-here")
     status = Judge<NetworkStage>(options, traceFile).run(words);
   else

@@ -9,6 +9,7 @@
 // groups wait for each other, for so long.
 // A PROGRAM is a program.json, LIBRARY.so:SYMBOL, or FAMILIES.json@M.
 #include "Meeting.h"
+#include "Slow.h"
 
 #include "ppcc/Runtime/Cooperative.h"
 #include "ppcc/Runtime/Families.h"
@@ -51,22 +52,6 @@ Loaded load(const std::string &name) {
   loaded.program = static_cast<const rt::Program *>(symbol);
   return loaded;
 }
-
-struct SlowStage : NetworkStage {
-  Value forward(const rt::Work &work, const rt::Inputs<Value> &inputs) {
-    std::this_thread::sleep_for(time(work));
-    return NetworkStage::forward(work, inputs);
-  }
-  std::vector<Value> backward(const rt::Work &work, Value *outputGrad) {
-    std::this_thread::sleep_for(2 * time(work));
-    return NetworkStage::backward(work, outputGrad);
-  }
-
-private:
-  static std::chrono::milliseconds time(const rt::Work &work) {
-    return (1 + 4 * work.stage) * std::chrono::milliseconds(3);
-  }
-};
 
 /// Runs a program and says what is wrong, or nothing.
 template <class Stage>

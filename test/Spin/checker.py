@@ -94,6 +94,7 @@ TRANSPORTS = {
     "buffered:1": Transport(lambda cell, peer: "", 1, False),
     "buffered:2": Transport(lambda cell, peer: "", 2, False),
     "rendezvous": Transport(lambda cell, peer: "", None, False),
+    "posted": Transport(lambda cell, peer: f"{'to' if cell.is_send else 'from'} {peer}", UNBOUNDED, True),
     "stream": Transport(lambda cell, peer: "comm", None, True),
     "stream-per-peer": Transport(lambda cell, peer: f"comm {peer}", None, True),
     "stream-per-edge": Transport(lambda cell, peer: f"{'to' if cell.is_send else 'from'} {peer}", None, True),

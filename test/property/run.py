@@ -63,7 +63,7 @@ def fusion_fault(ppcc, seed, source):
     """What is wrong with the messages in batches, or None; and how many batches there are."""
     rng = random.Random(seed)
     order = rng.choice(["sweep", "ready-time", "late", "late"])
-    transport = rng.choice(["stream", "stream-per-peer", "stream-per-edge", "rendezvous", "buffered:1"])
+    transport = rng.choice(["stream", "stream-per-peer", "stream-per-edge", "posted", "rendezvous", "buffered:1"])
     on = f"--transport={transport}"
     single = compile_text(ppcc, source, order, "--transport=buffered")
     fused = compile_text(ppcc, source, order, "--fuse=batch", on)

@@ -17,8 +17,8 @@ namespace {
 constexpr Time u = cost::unit;
 
 constexpr const char *transports[] = {
-    "buffered", "buffered:1",      "buffered:2",     "rendezvous",
-    "stream",   "stream-per-peer", "stream-per-edge"};
+    "buffered", "buffered:1", "buffered:2",      "rendezvous",
+    "posted",   "stream",     "stream-per-peer", "stream-per-edge"};
 
 std::optional<Simulation> simulated(const Program &program,
                                     llvm::StringRef transport) {
@@ -139,11 +139,12 @@ TEST(Durations, EdgesHaveTheirOwnTimes) {
   program.editHead().costs.settings.push_back(
       {Cost::Bandwidth, {}, {}, PipeId(0), {4 * amount::unit}});
   EXPECT_EQ(edges(), std::pair(5 * u / 2 + 5, 5 * u / 2 + 7));
-  program.editHead().costs.settings.push_back({Cost::Bandwidth,
-                                    {},
-                                    {},
-                                    PipeId(0),
-                                    {3 * amount::unit, amount::unit, 1}});
+  program.editHead().costs.settings.push_back(
+      {Cost::Bandwidth,
+       {},
+       {},
+       PipeId(0),
+       {3 * amount::unit, amount::unit, 1}});
   EXPECT_EQ(edges(), std::pair(Time(3'333'333'333) + 5, 10 * u + 7))
       << "rounded";
 }
@@ -189,7 +190,8 @@ TEST(MemoryCurve, ActionsTakeAndGiveBack) {
   EXPECT_EQ(steps(), (std::vector<std::string>{"0 0F0: 13 1", "1 0F1: 16 2",
                                                "3 0I0: 15 2", "5 0B1: 12 1",
                                                "6 0W0: 10 0"}));
-  program.editHead().costs.add(Cost::Memory, KindId(kind::BackwardWeight), -one / 2);
+  program.editHead().costs.add(Cost::Memory, KindId(kind::BackwardWeight),
+                               -one / 2);
   EXPECT_EQ(steps().back(), "6 0W0: 11.5 0");
 }
 

@@ -290,8 +290,8 @@ std::string textOf(const Program &program) {
 }
 
 constexpr const char *names[] = {
-    "buffered", "buffered:1",      "buffered:2",     "rendezvous",
-    "stream",   "stream-per-peer", "stream-per-edge"};
+    "buffered", "buffered:1", "buffered:2",      "rendezvous",
+    "posted",   "stream",     "stream-per-peer", "stream-per-edge"};
 
 } // namespace
 
@@ -327,6 +327,7 @@ TEST(Transport, moreQueuesAndRoomNeverHarm) {
       {"rendezvous", "buffered:1"},  {"buffered:1", "buffered:2"},
       {"buffered:2", "buffered"},    {"rendezvous", "stream"},
       {"stream", "stream-per-peer"}, {"stream-per-peer", "stream-per-edge"},
+      {"buffered", "posted"},        {"stream-per-edge", "posted"},
   };
   for (uint32_t seed = 0; seed != 1000; ++seed) {
     Program program = Generator(seed).program();

@@ -34,6 +34,12 @@ struct Transport {
   QueueLayout layout = QueueLayout::Stream;
   SendWait sendWait = SendWait::Receive;
   uint32_t capacity = 0; ///< Of SendWait::Capacity, at least 1.
+  llvm::StringRef runtimes; ///< What runs so, for people.
+
+  /// Whether ends of messages meet on streams, whose connections have to stand.
+  bool hasMeetings() const {
+    return hasStreams() && sendWait == SendWait::Receive;
+  }
 
   /// Whether communication runs beside the compute actions: it is issued in
   /// program order, so it starts after the compute actions before it.
@@ -45,7 +51,7 @@ struct TransportInfo {
   llvm::StringRef name; ///< `buffered:k` for one that takes a capacity.
   QueueLayout layout;
   SendWait sendWait;
-  llvm::StringRef summary;
+  llvm::StringRef summary, runtimes;
 };
 
 /// All transports, as in Transports.def.

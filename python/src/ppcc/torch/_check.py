@@ -17,7 +17,7 @@ from .._program import Program
 from .._run import run
 from ._errors import RuntimeMisuse
 
-TRANSPORTS = ("buffered", "rendezvous", "stream", "stream-per-peer", "stream-per-edge")
+TRANSPORTS = ("buffered", "rendezvous", "posted", "stream", "stream-per-peer", "stream-per-edge")
 
 
 @dataclass(frozen=True, slots=True)
