@@ -1,12 +1,17 @@
 // How many layers each stage gets.
 #include "ppcc/Synthesis/Partition.h"
+#include "Task.h"
+
+#include "ppcc/Parse/Parser.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <set>
 
 using namespace ppcc;
 using namespace ppcc::synthesis;
+using llvm::StringRef;
 
 Partition synthesis::evenPartition(uint32_t layers, uint32_t stages) {
   Partition even(stages, layers / stages);
@@ -28,9 +33,8 @@ std::vector<Valued> synthesis::searchPartitions(
     if (!value)
       return false;
     bool first = best.empty() || *value < best.front().value;
-    auto place = llvm::upper_bound(best, *value, [](Time v, const Valued &one) {
-      return v < one.value;
-    });
+    auto place = llvm::upper_bound(
+        best, *value, [](Time v, const Valued &one) { return v < one.value; });
     best.insert(place, {layers, *value});
     if (best.size() > mostKept)
       best.pop_back();
@@ -61,4 +65,69 @@ std::vector<Valued> synthesis::searchPartitions(
           }
   }
   return best;
+}
+
+bool synthesis::chooseLayout(Task &task) {
+  SynthesisRequest &asked = task.asked;
+  Session &session = task.session;
+  SynthesisRequest bare = asked; // Costs of layers need them.
+  bare.request.costs = {};
+  Task first(bare, session);
+  if (!first.readPlacement(asked.request.params))
+    return false;
+  const Program &program = first.program;
+  uint32_t stages = program.pipes().front().numStages();
+  std::string letters = llvm::join(program.stageLayers(), "");
+  if (asked.layers != "model") {
+    auto parsed = parseLayout(
+        asked.layers,
+        session.sources.loc(
+            session.sources.add("--layers", llvm::MemoryBuffer::getMemBuffer(
+                                                asked.layers, "--layers")),
+            0),
+        session.diags);
+    if (!parsed)
+      return false;
+    if (parsed->size() != 1)
+      return first.refuse("--layers has bars; what stages get is to be found");
+    letters = parsed->front();
+  }
+  if (letters.size() < stages)
+    return first.refuse(fmt::format("there are {} layers for {} stages",
+                                    letters.size(), stages));
+  auto layoutOf = [&](const Partition &layers) {
+    std::vector<StringRef> parts;
+    StringRef rest = letters;
+    for (uint32_t count : layers) {
+      parts.push_back(rest.take_front(count));
+      rest = rest.drop_front(count);
+    }
+    return llvm::join(parts, "|");
+  };
+  // Only so many, and each quickly: what is best shows by then.
+  constexpr unsigned mostPartitions = 2000, turnsEach = 8;
+  auto found = searchPartitions(
+      letters.size(), stages, mostPartitions,
+      [&](const Partition &layers) -> std::optional<Time> {
+        if (asked.stop && *asked.stop)
+          return std::nullopt;
+        Session quiet(&session.sources.fileSystem());
+        SynthesisRequest one = asked;
+        one.request.layout = layoutOf(layers);
+        one.layers.clear();
+        auto instance = Task(one, quiet).instance(one.request.params);
+        if (!instance)
+          return std::nullopt;
+        SearchOptions options;
+        options.budget = uint64_t(instance->problem.numActions) * turnsEach;
+        options.refines = false;
+        Found found = search(instance->problem, {}, options);
+        task.actions += found.actions;
+        return found.order.empty() ? std::nullopt : std::optional(found.value);
+      });
+  // Without any, what is wrong with an even one is reported.
+  asked.request.layout =
+      layoutOf(found.empty() ? evenPartition(letters.size(), stages)
+                             : found.front().layers);
+  return true;
 }

@@ -1,0 +1,212 @@
+// Looks for an order that goes on in one way for all numbers of microbatches.
+#include "Task.h"
+
+#include <map>
+
+using namespace ppcc;
+using namespace ppcc::synthesis;
+using llvm::StringRef;
+
+namespace {
+
+/// An order that goes on, what it takes, and its proof.
+struct Way {
+  std::vector<Growth> growths; ///< By remainder.
+  Time value = 0, growth = 0;  ///< On average; of a period, over all.
+  Proof proof;
+  int64_t least = 1; ///< From there on it is right.
+
+  /// In the long run first.
+  bool operator<(const Way &other) const {
+    decimal::Sum mine = growths.size(), its = other.growths.size();
+    return std::pair(growth * its * its, value) <
+           std::pair(other.growth * mine * mine, other.value);
+  }
+};
+static constexpr int64_t longestPeriod = 4;
+
+class EverySearch {
+public:
+  explicit EverySearch(Task &task) : task(task) {}
+
+  std::optional<Synthesized> find() {
+    auto given =
+        llvm::find_if(task.asked.request.params, [&](const auto &value) {
+          return value.name == task.asked.free;
+        });
+    int64_t told = 0;
+    if (given != task.asked.request.params.end() &&
+        StringRef(given->value).getAsInteger(10, told))
+      told = 0;
+    if (!at(std::max<int64_t>(told, 1)))
+      return std::nullopt;
+    if (task.program.pipes().size() > 1) {
+      task.refuse("it has several pipes");
+      return std::nullopt;
+    }
+    // From so many on, policies have mostly found their pace.
+    constexpr int tries = 2;
+    int64_t from = std::max<int64_t>({told, task.program.numRanks() * 6, 24});
+    for (int i = 0; i != tries; ++i, from *= 2)
+      for (bool provesAll : {false, true})
+        if (auto way = wayFrom(from, provesAll))
+          return tell(*way, told);
+    task.refuse("no order was found that goes on in one way" +
+                (whyNot.empty() ? "" : " and is proven: " + whyNot));
+    return std::nullopt;
+  }
+
+private:
+  /// The placement with so many microbatches, made once.
+  const Instance *at(int64_t microbatches) {
+    auto [place, isNew] = instances.try_emplace(microbatches);
+    if (isNew) {
+      std::vector<sema::ParamValue> params = task.asked.request.params;
+      llvm::erase_if(params, [&](const auto &value) {
+        return value.name == task.asked.free;
+      });
+      params.push_back({task.asked.free, std::to_string(microbatches)});
+      place->second = task.instance(params);
+    }
+    return place->second.get();
+  }
+
+  /// The best that is proven of what policies make of `from` microbatches and
+  /// the next few. Proofs take longer than orders: of the best ones, or, where
+  /// none of these is right, of all that are better than the right one so far.
+  std::optional<Way> wayFrom(int64_t from, bool provesAll) {
+    const Instance *first = at(from);
+    if (!first)
+      return std::nullopt;
+    constexpr size_t mostProofs = 4, mostWrong = 50;
+    std::vector<Way> ways;
+    size_t right = 0, wrong = 0;
+    SearchOptions options;
+    options.stop = task.asked.stop;
+    options.budget = task.budget();
+    options.refines = false;
+    options.accepts = [&](const Policy &policy) {
+      task.actions += first->problem.numActions * 4;
+      auto way = growthOf(policy, from);
+      if (!way)
+        return false;
+      if (provesAll) {
+        if (right == mostProofs || wrong == mostWrong ||
+            (!ways.empty() && !(*way < ways.back())))
+          return false;
+        bool isRight = prove(*way);
+        ++(isRight ? right : wrong);
+        if (!isRight)
+          return false;
+      }
+      ways.push_back(std::move(*way));
+      return true;
+    };
+    Found found = search(first->problem, {}, options);
+    task.evaluations += found.evaluations;
+    task.actions += found.actions;
+    llvm::stable_sort(ways);
+    ways.resize(std::min(ways.size(), mostProofs));
+    for (Way &way : ways)
+      if (provesAll || prove(way))
+        return std::move(way);
+    return std::nullopt;
+  }
+
+  /// How a policy goes on, with the shortest period that does.
+  std::optional<Way> growthOf(const Policy &policy, int64_t from) {
+    auto run = [&](int64_t microbatches, Order &order) -> std::optional<Time> {
+      const Instance *instance = at(microbatches);
+      if (!instance || !Decoder(instance->problem).run(policy, order))
+        return std::nullopt;
+      return Runner(instance->problem).run(order);
+    };
+    for (int64_t period = 1; period <= longestPeriod; ++period) {
+      Way way;
+      for (int64_t rest = 0; rest != period; ++rest) {
+        int64_t m = from + (rest + period - from % period) % period;
+        Order order, longer;
+        auto value = run(m, order), other = run(m + period, longer);
+        if (!value || !other)
+          return std::nullopt;
+        way.value += *value;
+        way.growth += *other - *value;
+        way.growths.push_back(
+            {&at(m)->problem, m, std::move(order), std::move(longer)});
+      }
+      way.value /= period;
+      if (auto family = writeFamily(task.program, way.growths,
+                                    task.headOf(std::nullopt))) {
+        way.least = family->least;
+        return way;
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// Whether it is right from some number on, which then is its least. That
+  /// ranks keep to their limits is seen to where it is written.
+  bool prove(Way &way) {
+    WrittenHead head = task.headOf(std::nullopt);
+    head.hasLimits = false;
+    while (true) {
+      Session quiet(&task.session.sources.fileSystem());
+      ProveRequest request;
+      request.byData = task.asked.request.comm.order == CommOrder::None;
+      request.compile = task.requestOf(
+          writeFamily(task.program, way.growths, head, way.least)->text, quiet);
+      llvm::erase_if(request.compile.costs.settings, isLimit);
+      std::string misuse;
+      auto proof = ppcc::prove(request, quiet, misuse);
+      if (!proof)
+        return false;
+      if (proof->isRight()) {
+        way.proof = std::move(*proof);
+        return true;
+      }
+      for (const ProvenRange &range : proof->ranges) {
+        if (range.verdict == Verdict::Right ||
+            range.verdict == Verdict::Excluded)
+          continue;
+        if (!range.to) {
+          whyNot = range.reason;
+          return false;
+        }
+        way.least = std::max(way.least, *range.to + 1);
+      }
+    }
+  }
+
+  static bool isLimit(const std::string &setting) {
+    return StringRef(setting).starts_with("limit") ||
+           StringRef(setting).starts_with("memory.limit");
+  }
+
+  std::optional<Synthesized> tell(const Way &way, int64_t told) {
+    Synthesized result;
+    result.proof = way.proof;
+    result.least = way.least;
+    result.told =
+        std::max(told ? told : way.growths.front().microbatches, way.least);
+    const Instance *instance = at(result.told);
+    WrittenHead head = task.headOf(std::nullopt);
+    result.text = writeFamily(task.program, way.growths, head, way.least)->text;
+    result.compiled = task.compileText(result.text, task.session,
+                                       {{"M", std::to_string(result.told)}});
+    if (!instance || !result.compiled || !task.tell(instance->problem, result))
+      return std::nullopt;
+    head.comment = task.commentOf(result);
+    result.text = writeFamily(task.program, way.growths, head, way.least)->text;
+    return result;
+  }
+
+  Task &task;
+  std::map<int64_t, std::unique_ptr<Instance>> instances;
+  std::string whyNot; ///< A way is not proven.
+};
+
+} // namespace
+
+std::optional<Synthesized> synthesis::findForAll(Task &task) {
+  return EverySearch(task).find();
+}

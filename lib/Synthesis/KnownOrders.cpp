@@ -1,0 +1,141 @@
+#include "KnownOrders.h"
+#include "ppcc/Basic/Diagnostics/Synthesis.h"
+
+#include "ppcc/Compiler/ScheduleLibrary.h"
+
+#include "llvm/Support/Path.h"
+
+using namespace ppcc;
+using namespace ppcc::synthesis;
+using llvm::StringRef;
+
+constexpr auto F = Workload::F, I = Workload::I, W = Workload::W;
+
+/// The order of a program with this placement, if it is one of this problem.
+std::optional<Order> KnownOrders::orderOf(const Program &other) const {
+  const Program &program = task.program;
+  bool isFused = problem.load.backward == Workload::Backward::Fused;
+  if (other.numRanks() != program.numRanks() ||
+      other.pipes().size() != program.pipes().size())
+    return std::nullopt;
+  for (auto [mine, its] : llvm::zip(program.pipes(), other.pipes()))
+    if (mine.rankOfStage != its.rankOfStage ||
+        mine.firstMicrobatch != its.firstMicrobatch ||
+        mine.numMicrobatches != its.numMicrobatches ||
+        mine.skipEdges != its.skipEdges || mine.gaps != its.gaps ||
+        its.slices != 1)
+      return std::nullopt;
+  StageNumbering numbering(other.pipes());
+  std::vector<uint32_t> next(problem.numOps());
+  Order order(other.numRanks());
+  for (RankId rank : other.ranks()) {
+    Word &word = order[rank.value];
+    for (ActionId row : other.rows(rank)) {
+      Action action = other[row];
+      const KindInfo &info = other.kindOf(action);
+      if (!info.isCompute() || info.isDeclared())
+        continue;
+      uint32_t stage = static_cast<uint32_t>(numbering(action));
+      for (auto [part, slotBit] :
+           {std::pair(F, slot::Output), std::pair(I, slot::InputGrad),
+            std::pair(W, slot::WeightGrad)}) {
+        if (!(info.defines & slotBit) || (part == W && isFused))
+          continue;
+        Op op = opOf(stage, part);
+        uint32_t first = other.pipe(action.pipe).firstMicrobatch;
+        if (part != W && action.microbatch - first != next[op])
+          return std::nullopt; // Not in ascending order.
+        ++next[op];
+        word.push_back(op);
+      }
+    }
+    if (!isValid(problem, rank.value, word))
+      return std::nullopt;
+  }
+  return order;
+}
+
+bool KnownOrders::readFrom() {
+  const SynthesisRequest &asked = task.asked;
+  for (const Order &order : asked.known) {
+    bool fits = order.size() == problem.numRanks();
+    for (uint32_t rank = 0; fits && rank != problem.numRanks(); ++rank)
+      fits = isValid(problem, rank, order[rank]);
+    if (fits)
+      add(order);
+  }
+  for (const std::string &name : asked.from) {
+    Request request = asked.request;
+    request.input = name;
+    request.sharesParams = true;
+    request.until = Request::Until::Expanded;
+    Compiled compiled = compile(request, task.session);
+    if (!compiled)
+      return false;
+    auto order = orderOf(compiled.program);
+    if (!order) {
+      task.session.diags.report<diag::CannotBeginWith>({}, name);
+      return false;
+    }
+    add(std::move(*order), name);
+  }
+  return true;
+}
+
+void KnownOrders::readLibrary() {
+  if (std::exchange(hasLibrary, true))
+    return;
+  for (const LibraryFile &file : scheduleLibrary()) {
+    if (!file.text.contains("\nschedule "))
+      continue;
+    StringRef name = llvm::sys::path::stem(file.name);
+    if (!tryLibrary(name, {}) && problem.mostChunks > 1)
+      // Perhaps a parameter is the number of chunks.
+      tryLibrary(name, std::to_string(problem.mostChunks));
+  }
+}
+
+bool KnownOrders::tryLibrary(StringRef name, const std::string &chunks) {
+  const SynthesisRequest &asked = task.asked;
+  Session quiet(&task.session.sources.fileSystem());
+  Request request;
+  request.input = name.str();
+  request.until = Request::Until::Checked;
+  Compiled checked = compile(request, quiet);
+  request.until = Request::Until::Expanded;
+  request.limits = asked.request.limits;
+  auto given = [&](StringRef param) {
+    return llvm::find_if(asked.request.params, [&](const auto &value) {
+      return value.name == param;
+    });
+  };
+  for (const ParameterText &param : checked.params)
+    if (auto value = given(param.name); value != asked.request.params.end())
+      request.params.push_back(*value);
+    else if (param.type == "int" && !chunks.empty() &&
+             llvm::none_of(request.params, [&](const auto &other) {
+               return other.value == chunks &&
+                      given(other.name) == asked.request.params.end();
+             }))
+      request.params.push_back({param.name, chunks});
+  Compiled compiled = compile(request, quiet);
+  if (!compiled)
+    return false;
+  auto order = orderOf(compiled.program);
+  if (order)
+    add(std::move(*order), name.str());
+  return order.has_value();
+}
+
+std::vector<Order> KnownOrders::orders() const {
+  std::vector<Order> orders;
+  for (const Known &known : all)
+    orders.push_back(known.order);
+  return orders;
+}
+
+std::string KnownOrders::originOf(const Order &order) const {
+  auto known = llvm::find_if(
+      all, [&](const Known &known) { return known.order == order; });
+  return known == all.end() ? "" : known->origin;
+}

@@ -1,0 +1,41 @@
+// Schedules that a search begins with.
+#pragma once
+
+#include "Task.h"
+
+namespace ppcc::synthesis {
+
+/// The orders of schedules that have the placement of a task, and fit.
+class KnownOrders {
+public:
+  KnownOrders(Task &task, const Problem &problem)
+      : task(task), problem(problem) {}
+
+  /// Those that were asked for; false after a report.
+  bool readFrom();
+  /// All of the library, once.
+  void readLibrary();
+  void add(Order order, std::string origin = {}) {
+    all.push_back({std::move(order), std::move(origin)});
+  }
+
+  std::vector<Order> orders() const;
+  /// The schedule that an order is from; empty when it is from none.
+  std::string originOf(const Order &order) const;
+
+private:
+  struct Known {
+    Order order;
+    std::string origin;
+  };
+
+  std::optional<Order> orderOf(const Program &other) const;
+  bool tryLibrary(llvm::StringRef name, const std::string &chunks);
+
+  Task &task;
+  const Problem &problem;
+  std::vector<Known> all;
+  bool hasLibrary = false; ///< Whether that of the library is known.
+};
+
+} // namespace ppcc::synthesis

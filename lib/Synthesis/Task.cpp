@@ -1,0 +1,215 @@
+// Reads placements, and compiles what was found.
+#include "Task.h"
+#include "ppcc/Basic/Diagnostics/Instance.h"
+#include "ppcc/Basic/Diagnostics/Simulation.h"
+#include "ppcc/Basic/Diagnostics/Synthesis.h"
+
+#include "ppcc/Analysis/Analyses.h"
+#include "ppcc/Analysis/Report.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace ppcc;
+using namespace ppcc::synthesis;
+using llvm::StringRef;
+
+static Workload::Backward backwardOf(const SynthesisRequest &asked) {
+  return asked.fusedBackward ? Workload::Backward::Fused
+                             : Workload::Backward::Split;
+}
+
+Instance::Instance(Program given, const SynthesisRequest &asked)
+    : program(std::move(given)), durations(program),
+      load(Workload::of(program, durations, backwardOf(asked))),
+      problem(load, asked.objective) {}
+
+std::unique_ptr<Instance> Task::instance(const Params &params) {
+  if (!readPlacement(params) || !isInScope())
+    return nullptr;
+  Durations durations(program);
+  if (!fits(Workload::of(program, durations, backwardOf(asked))))
+    return nullptr;
+  auto instance = std::make_unique<Instance>(program, asked);
+  return hasRoom(instance->problem) ? std::move(instance) : nullptr;
+}
+
+/// `loop:2` as the language writes it, or nothing for a file.
+static std::optional<std::string> namedPlacement(StringRef text) {
+  auto [name, chunks] = text.split(':');
+  if ((name == "linear" || name == "v") && chunks.empty() &&
+      !text.contains(':'))
+    return name.str();
+  if (name == "loop" || name == "wave")
+    return fmt::format("{}({})", name, chunks);
+  return std::nullopt;
+}
+
+bool Task::readPlacement(const Params &params) {
+  Request request = asked.request;
+  request.params = params;
+  request.until = Request::Until::Expanded;
+  if (auto placement = namedPlacement(request.input)) {
+    request.input = "<placement>.pp";
+    session.sources.add(
+        request.input,
+        llvm::MemoryBuffer::getMemBufferCopy(fmt::format(
+            "schedule found(P: int, M: int) {{\n  ranks P;\n  microbatches "
+            "M;\n  placement {};\n  on rank r {{ }}\n}}\n",
+            *placement)));
+  }
+  Compiled compiled = compile(request, session);
+  if (compiled.status == Compiled::Status::Misused)
+    session.diags.report<diag::CannotSynthesize>({}, compiled.misuse);
+  if (!compiled || !applyCosts(request.costs, session, compiled.program))
+    return false;
+  program = std::move(compiled.program);
+  return true;
+}
+
+bool Task::refuse(const std::string &what) {
+  session.diags.report<diag::CannotSynthesize>(Place(program.name()), what);
+  return false;
+}
+
+bool Task::isInScope() {
+  const CostModel &costs = program.costs();
+  if (!program.hasBackward())
+    return refuse("it has no backward");
+  for (const Pipe &pipe : program.pipes())
+    if (pipe.slices != 1)
+      return refuse("its microbatches are slices of sequences");
+  if (costs.has({Cost::Scale, Cost::ScaleTime, Cost::ScaleMemory,
+                 Cost::ScaleBytes, Cost::ScaleAction}))
+    return refuse("its microbatches differ");
+  if (costs.has({Cost::Node}))
+    return refuse("its nodes have costs");
+  if (program.totalMicrobatches() == 0)
+    return refuse("it has no microbatches");
+  return true;
+}
+
+/// Whether the sums of all times, and the number of actions, can be told.
+bool Task::fits(const Workload &load) {
+  decimal::Sum time = 0, actions = 0;
+  for (const Workload::Stage &stage : load.stages) {
+    for (unsigned part = 0; part != Workload::numParts; ++part)
+      if (load.hasPart(Workload::Part(part))) {
+        time += decimal::Sum(stage.time[part]) * stage.microbatches;
+        actions += stage.microbatches;
+      }
+    for (Workload::Edge edge : stage.below)
+      time += decimal::Sum(edge.latency) * stage.microbatches * 2;
+  }
+  if (time > Durations::maxSum)
+    session.diags.report<diag::SimulationTooLong>(Place(program.name()));
+  uint64_t most = asked.request.limits.maxActions;
+  if (actions > most)
+    session.diags.report<diag::TooManyActions>(
+        Place(program.name()), static_cast<uint64_t>(actions), most);
+  return time <= Durations::maxSum && actions <= most;
+}
+
+bool Task::hasRoom(const Problem &problem) {
+  MemoryModel memory(program);
+  bool all = true;
+  for (uint32_t rank = 0; rank != problem.numRanks(); ++rank) {
+    Amount least = problem.leastRoom(rank);
+    if (problem.load.ofRank[rank].empty() || least <= problem.room[rank])
+      continue;
+    all = false;
+    std::vector<std::string> stages;
+    for (uint32_t s : problem.load.ofRank[rank])
+      stages.push_back(std::to_string(problem.load.stages[s].stage.value));
+    session.diags.report<diag::LimitTooSmall>(
+        Place(program.name()), rank,
+        amount::format(*memory.limitOf(RankId(rank))),
+        (stages.size() == 1 ? "stage " : "stages ") + llvm::join(stages, ", "),
+        amount::format(memory.staticOf(RankId(rank)) + least));
+  }
+  return all;
+}
+
+/// What was asked for on the command line, so that the schedule by itself
+/// takes what is told of it.
+static std::vector<std::string> commSettings(const CommRequest &comm,
+                                             std::optional<CommOrder> chosen) {
+  std::vector<std::string> settings;
+  std::optional<CommOrder> order = comm.order ? comm.order : chosen;
+  if (order && *order != CommOrder::None)
+    for (const CommOrderInfo &info : commOrders())
+      if (info.order == *order)
+        settings.push_back("order " + info.name.str());
+  if (comm.prefetch)
+    settings.push_back(fmt::format("prefetch {}", *comm.prefetch));
+  return settings;
+}
+
+WrittenHead Task::headOf(std::optional<CommOrder> comm) const {
+  WrittenHead head;
+  head.name = asked.name;
+  head.comm = commSettings(asked.request.comm, comm);
+  std::vector<StringRef> transports;
+  for (const Transport &transport : asked.request.comm.transports)
+    transports.push_back(transport.name);
+  head.transports = llvm::join(transports, ", ");
+  return head;
+}
+
+Request Task::requestOf(const std::string &text, Session &to) const {
+  Request request = asked.request;
+  request.input = "<found>.pp";
+  to.sources.add(request.input,
+                 llvm::MemoryBuffer::getMemBufferCopy(text, request.input));
+  request.params.clear();
+  request.schedule.clear();
+  request.layout.clear();
+  request.model.clear(); // The text has what they say.
+  request.cluster.clear();
+  return request;
+}
+
+Compiled Task::compileText(const std::string &text, Session &to,
+                           Params params) const {
+  Request request = requestOf(text, to);
+  request.params = std::move(params);
+  return compile(request, to);
+}
+
+std::vector<std::string> Task::commentOf(const Synthesized &result) const {
+  bool isSpan = asked.objective == Objective::Span;
+  std::string figures = fmt::format(
+      "{}{} {}, bound {}, gap {:.2f} %",
+      result.proof ? fmt::format("At M = {}: ", result.told) : "",
+      isSpan ? "Longest span" : "Makespan", cost::format(result.value),
+      cost::format(result.bound.time), gapOf(result.value, result.bound) / 1e7);
+  std::vector<std::string> lines{
+      "Made by `ppcc synthesize`. " + figures +
+          (result.isOptimal() ? ": no order does better." : "."),
+      "The bound: " + result.bound.why() + "."};
+  if (result.proof)
+    lines.push_back(fmt::format("Proven for every M from {} on, on {}.",
+                                result.least,
+                                llvm::join(result.proof->transports, ", ")));
+  if (!result.origin.empty())
+    lines.push_back("The order is that of " + result.origin + ".");
+  return lines;
+}
+
+bool Task::tell(const Problem &problem, Synthesized &result) {
+  const Program &compiled = result.compiled.program;
+  const TimedRun *timed = Analyses(compiled).timedRun(
+      result.compiled.comm.transports.front(), session.diags);
+  if (!timed)
+    return false;
+  Report report = reportOf(compiled, *timed);
+  result.makespan = report.makespan;
+  for (const RankReport &rank : report.ranks) {
+    result.span = std::max(result.span, rank.times.span());
+    result.peakMemory.push_back(rank.memory.memory);
+  }
+  result.value =
+      asked.objective == Objective::Span ? result.span : result.makespan;
+  result.bound = problem.bound;
+  result.layout = llvm::join(compiled.stageLayers(), "|");
+  return true;
+}

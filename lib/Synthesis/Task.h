@@ -1,0 +1,67 @@
+// What was asked for, and the placement that it is about: what all ways to
+// look for an order share.
+#pragma once
+
+#include "ppcc/Synthesis/Synthesize.h"
+#include "ppcc/Synthesis/Write.h"
+
+namespace ppcc::synthesis {
+
+/// A placement with its work.
+struct Instance {
+  Instance(Program given, const SynthesisRequest &asked);
+
+  Program program;
+  Durations durations;
+  Workload load;
+  Problem problem;
+};
+
+class Task {
+public:
+  Task(const SynthesisRequest &asked, Session &session)
+      : asked(asked), session(session) {}
+
+  using Params = std::vector<sema::ParamValue>;
+  /// Reads the placement with these parameters, and makes it that of the task;
+  /// null after a report.
+  std::unique_ptr<Instance> instance(const Params &params);
+  /// The same without a look at its work.
+  bool readPlacement(const Params &params);
+
+  /// Reports that nothing can be found; false.
+  bool refuse(const std::string &what);
+
+  /// How the found schedule begins: with the settings that were asked for, and
+  /// an order of its messages.
+  WrittenHead headOf(std::optional<CommOrder> comm) const;
+  /// To compile a text that was found.
+  Request requestOf(const std::string &text, Session &to) const;
+  Compiled compileText(const std::string &text, Session &to,
+                       Params params = {}) const;
+  /// Fills in what the compiled program takes and holds.
+  bool tell(const Problem &problem, Synthesized &result);
+  /// What is told of it in its text.
+  std::vector<std::string> commentOf(const Synthesized &result) const;
+
+  uint64_t budget() const { return asked.budget.value_or(100'000'000); }
+
+  SynthesisRequest asked;
+  Session &session;
+  Program program;
+  uint64_t evaluations = 0, actions = 0; ///< So far.
+
+private:
+  bool isInScope();
+  bool fits(const Workload &load);
+  bool hasRoom(const Problem &problem);
+};
+
+/// Sets the layout with which a quick search does best; false after a report.
+bool chooseLayout(Task &task);
+/// The best order for the number of microbatches that was given.
+std::optional<Synthesized> findOne(Task &task);
+/// The best order that goes on in one way for all numbers of microbatches.
+std::optional<Synthesized> findForAll(Task &task);
+
+} // namespace ppcc::synthesis
