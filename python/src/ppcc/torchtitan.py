@@ -1,9 +1,9 @@
 """Programs in torchtitan: where a model is cut, which stages are on which ranks, and in which order everything comes.
 
-    spec = model_registry("debugmodel")
-    spec.pipelining_fn = ppcc.torchtitan.pipelining_fn(ppcc.compile("zero_bubble_v", P=4, M=8))
+    config = llama3_debugmodel()
+    ppcc.torchtitan.configure(config, ppcc.compile("zero_bubble_v", P=4, M=8))
 
-in the place of `--parallelism.pipeline_parallel_schedule`. Imported by itself, since it needs torchtitan.
+in the function of a config file that gives the config. Imported by itself, since it needs torchtitan.
 """
 
 from __future__ import annotations
@@ -18,9 +18,30 @@ from ._program import Program
 from .torch._errors import RuntimeMisuse
 from .torch._interop import load_torch_runtime
 
-__all__ = ["pipelining_fn"]
+__all__ = ["configure", "pipelining_fn"]
 
-_DECLARED = ("UNSHARD", "RESHARD", "REDUCE_GRAD")
+def configure(config: Any, program: Program) -> None:
+    """Makes a `Trainer.Config` run a program; what the program decides is set in it. The batch is to be M microbatches.
+
+    Raises CompileError for programs that PyTorch cannot run, RuntimeMisuse for what else of the config does not fit.
+    """
+    config.model_spec.pipelining_fn = pipelining_fn(program, config.model_spec.pipelining_fn)
+    _check_batch(program, config.training.local_batch_size, config.parallelism.pipeline_parallel_microbatch_size)
+    config.parallelism.pipeline_parallel_degree = program.ranks
+    config.training.disable_cuda_graphs = True  # A pipeline has none.
+    # torchtitan reads from these names on which rank the losses are, and nothing else: on 0, or on the last.
+    on = program.pipes[0].rank_of_stage[-1]
+    config.parallelism.pipeline_parallel_schedule = "ZBVZeroBubble" if on == 0 else "1F1B"
+    config.metrics.save_for_all_ranks |= on not in (0, program.ranks - 1)
+
+
+def _check_batch(program: Program, size: int, microbatch: int) -> None:
+    count, left = divmod(size, microbatch)
+    if left or count != program.microbatches:
+        raise RuntimeMisuse(
+            f"the program is for {program.microbatches} microbatches, but local_batch_size {size} in pieces of {microbatch} "
+            f"makes {count}"
+        )
 
 
 def pipelining_fn(program: Program, own: Callable[..., Any] = pipeline_parallel.pipeline_llm) -> Callable[..., Any]:
@@ -32,7 +53,7 @@ def pipelining_fn(program: Program, own: Callable[..., Any] = pipeline_parallel.
     if len(program.pipes) != 1:
         raise RuntimeMisuse(f"torchtitan has one pipe, the program {len(program.pipes)}")
     (pipe,) = program.pipes
-    has_steps = any(action.kind.letters in _DECLARED for actions in program.actions for action in actions)
+    gathers = any(action.kind.letters == "UNSHARD" for actions in program.actions for action in actions)
 
     def metadata(parallel_dims: Any, parallelism: Any, model_config: Any) -> tuple[int, int, int, int]:
         return (
@@ -51,18 +72,13 @@ def pipelining_fn(program: Program, own: Callable[..., Any] = pipeline_parallel.
         return tuple(stage for _, stage in program.stages_of(pp_rank))
 
     def schedule(*, parallelism: Any, local_batch_size: int, stages: list[Any], loss_fn: Callable[..., Any], **rest: Any) -> Any:
-        count, left = divmod(local_batch_size, parallelism.pipeline_parallel_microbatch_size)
-        if left or count != program.microbatches:
-            raise RuntimeMisuse(
-                f"the program is for {program.microbatches} microbatches, but local_batch_size {local_batch_size} in pieces of "
-                f"{parallelism.pipeline_parallel_microbatch_size} makes {count}"
-            )
+        _check_batch(program, local_batch_size, parallelism.pipeline_parallel_microbatch_size)
 
         def scalar_loss(*given: Any, **named: Any) -> Any:
             return loss_fn(*given, **named)[0]
 
-        # torchtitan divides by the number of tokens itself. FSDP gathers where the schedule does not say it.
-        return load_torch_runtime(program, stages, fsdp=not has_steps, loss_fn=scalar_loss, scale_grads=False, **rest)
+        # torchtitan divides by the number of tokens itself, and wraps stages in FSDP whether there are replicas or not.
+        return load_torch_runtime(program, stages, fsdp=not gathers, loss_fn=scalar_loss, scale_grads=False, **rest)
 
     def pipelining(*given: Any, **named: Any) -> Any:
         with (

@@ -1,4 +1,4 @@
-"""Programs in torchtitan, by its option `pipeline_parallel_schedule_csv`, where torchtitan is installed."""
+"""Programs in torchtitan, by its option `pipeline_parallel_schedule_csv` and in its Trainer, where torchtitan is installed."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ import importlib.util
 import os
 import re
 import tempfile
-
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any
 
 import ppcc
 import pytest
 import torch
-import torch.distributed as dist
 from ppcc.torch import RuntimeMisuse
-from torch import Tensor, nn
+from torch import Tensor
 
-from . import spawn
+from . import spawn, torchtitan_cpu
 from .models import ROWS, assert_same_gradients, loss_fn, make_batch, make_stages, reference
 
 pytestmark = pytest.mark.skipif(
@@ -79,96 +77,46 @@ def test_gradients_equal_those_without_a_pipeline() -> None:
     spawn.run(run_all, RANKS, [program.json for program in programs])
 
 
-# The whole way: torchtitan's model, cut by torchtitan, in the order of a program.
-
-STEPS, WORDS, LENGTH = 10, 64, 16
+# The whole way: torchtitan's model in torchtitan's Trainer, in the order of a program.
 
 
-def debug_model() -> tuple[Any, nn.Module]:
-    """torchtitan's debug model, with fewer words and plain attention, which runs on CPUs."""
-    from torchtitan.models.common.attention import ScaledDotProductAttention
-    from torchtitan.models.llama3 import llama3_configs
+def run_trained(rank: int, folder: str, texts: list[str]) -> None:
+    torchtitan_cpu.prepare(rank)
+    from ppcc.torchtitan import configure
 
-    config: Any = llama3_configs["debugmodel"]("flex")
-    config.vocab_size = config.tok_embeddings.num_embeddings = config.lm_head.out_features = WORDS
-    for layer in config.layers:
-        layer.attention.inner_attention = ScaledDotProductAttention.Config()
-    model = config.build()
-    torch.manual_seed(0)
-    with torch.no_grad():
-        model.init_states(buffer_device=torch.device("cpu"))
-    return config, model
-
-
-def trained(rank: int, pipelining: Any, microbatches: int, schedule: str = "1F1B") -> list[float]:
-    """The losses of each step, on all ranks."""
-    from torch.distributed.device_mesh import init_device_mesh
-    from torchtitan.config import ParallelismConfig
-
-    config, model = debug_model()
-    mesh = init_device_mesh("cpu", (2,), mesh_dim_names=("pp",))
-
-    def loss(output: Tensor, target: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        return nn.functional.cross_entropy(output.flatten(0, 1), target.flatten()) / microbatches, {}
-
-    runs, parts, has_first, has_last = pipelining(
-        model,
-        parallel_dims=SimpleNamespace(pp=2, get_mesh=lambda name: mesh),
-        training=SimpleNamespace(local_batch_size=microbatches),
-        parallelism=ParallelismConfig(
-            pipeline_parallel_degree=2, pipeline_parallel_schedule=schedule, pipeline_parallel_microbatch_size=1
-        ),
-        compile_config=None,
-        ac_config=None,
-        dump_folder="",
-        device=torch.device("cpu"),
-        model_config=config,
-        parallelize_fn=lambda part, **_: part,
-        loss_fn=loss,
-    )
-    optimizer = torch.optim.AdamW([weight for part in parts for weight in part.parameters()], lr=1e-3)
-    generator = torch.Generator().manual_seed(2)
-    found = []
-    for _ in range(STEPS):
-        words = torch.randint(0, WORDS, (microbatches, LENGTH + 1), generator=generator) % 7
-        losses: list[Tensor] = []
-        optimizer.zero_grad()
-        runs.step(
-            *([words[:, :-1]] if has_first else []), **({"target": words[:, 1:], "losses": losses} if has_last else {})
-        )
-        optimizer.step()
-        total = torch.stack(losses).sum() if losses else torch.zeros([])
-        dist.all_reduce(total)
-        found.append(float(total))
-    return found
-
-
-def run_trained(rank: int, texts: list[str]) -> None:
-    from ppcc.torchtitan import pipelining_fn
-    from torchtitan.distributed.pipeline_parallel import pipeline_llm
-
-    programs = [ppcc.Program.from_json(text) for text in texts]
-    wanted = trained(rank, pipeline_llm, programs[0].microbatches)
-    assert wanted[-1] < wanted[0]
-    for program in programs:
-        found = trained(rank, pipelining_fn(program), program.microbatches)
+    seed = torchtitan_cpu.config(folder, 4).build()
+    seed.checkpointer.save(curr_step=0, last_step=True)
+    seed.close()
+    own = torchtitan_cpu.config(folder, 4, "1F1B")
+    own.parallelism.pipeline_parallel_degree, own.parallelism.pipeline_parallel_schedule = 2, "1F1B"
+    wanted = torchtitan_cpu.losses(own)
+    assert len(wanted) == torchtitan_cpu.STEPS and wanted[-1] < wanted[0]
+    for text in texts:
+        program = ppcc.Program.from_json(text)
+        config = torchtitan_cpu.config(folder, 4, program.name)
+        configure(config, program)
+        found = torchtitan_cpu.losses(config)
         for step, (got, want) in enumerate(zip(found, wanted, strict=True)):
             assert abs(got - want) <= 1e-5 * want, f"{program.name}, step {step}: {got}, but 1F1B has {want}"
+
     with pytest.raises(RuntimeMisuse, match="for 4 microbatches, but local_batch_size 6 in pieces of 1 makes 6"):
-        trained(rank, pipelining_fn(programs[0]), 6)
+        configure(torchtitan_cpu.config(folder, 6, "wrong"), program)
+    wide = torchtitan_cpu.config(folder, 4, "wrong")
+    configure(wide, ppcc.compile("one_f_one_b", P=4, M=4))
+    wide.parallelism.pipeline_parallel_degree = 2
     with pytest.raises(RuntimeMisuse, match="for 4 ranks and 4 stages, but torchtitan has 2 and 4"):
-        trained(rank, pipelining_fn(ppcc.compile("one_f_one_b", P=4, M=4)), 4)
+        wide.build()
     with pytest.raises(RuntimeMisuse, match="torchtitan has one pipe, the program 2"):
-        pipelining_fn(ppcc.compile("dualpipe", P=2, M=4))
+        configure(torchtitan_cpu.config(folder, 4, "wrong"), ppcc.compile("dualpipe", P=2, M=4))
 
 
-def test_trains_as_its_own_schedule_does() -> None:
+def test_its_trainer_learns_as_with_its_own_schedule(tmp_path: Path) -> None:
     programs = [
         ppcc.compile("one_f_one_b", P=2, M=4, rules="reduce_grads"),
         ppcc.compile("interleaved_1f1b", P=2, M=4, V=3, comm_order="ready-time"),
         ppcc.compile("zero_bubble_v", P=2, M=4),
     ]
-    spawn.run(run_trained, 2, [program.json for program in programs])
+    spawn.run(run_trained, 2, str(tmp_path), [program.json for program in programs])
 
 
 def test_the_config_of_the_page() -> None:
@@ -180,4 +128,5 @@ def test_the_config_of_the_page() -> None:
     exec(compile(found[1], "training-python.md", "exec"), names)
     config = names["debugmodel_zero_bubble_v"]()
     assert config.parallelism.pipeline_parallel_degree == 4
+    assert config.training.disable_cuda_graphs
     assert config.model_spec.pipelining_fn.__module__ == "ppcc.torchtitan"
