@@ -40,7 +40,8 @@ configure_package_config_file(cmake/ppccConfig.cmake.in ${PROJECT_BINARY_DIR}/pp
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/ppccConfigVersion.cmake
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES ${PROJECT_BINARY_DIR}/ppccConfig.cmake ${PROJECT_BINARY_DIR}/ppccConfigVersion.cmake
-  cmake/PpccAddSchedule.cmake cmake/PpccComponents.cmake DESTINATION ${PPCC_CMAKE_DIR})
+  cmake/PpccAddSchedule.cmake cmake/PpccComponents.cmake cmake/PpccLlvm.cmake DESTINATION ${PPCC_CMAKE_DIR})
+install(DIRECTORY cmake/llvm DESTINATION ${PPCC_CMAKE_DIR} COMPONENT compiler)
 
 # To be read: ppcc holds them itself.
 install(DIRECTORY lib/schedules/ lib/models/ lib/clusters/ DESTINATION ${PPCC_SCHEDULES_DIR} FILES_MATCHING PATTERN "*.pp")

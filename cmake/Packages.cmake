@@ -1,21 +1,29 @@
 # The packages that ppcc stands on, each as an imported target.
+option(PPCC_FETCH "Fetch fmt, CLI11 and ANTLR, and build them, in place of those that are installed" OFF)
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
-find_package(fmt REQUIRED)
-find_package(CLI11 REQUIRED)
-find_package(LLVM 19.1 REQUIRED CONFIG PATHS /usr/lib/llvm-19)
-find_package(antlr4-runtime REQUIRED CONFIG)
-find_library(PPCC_ZSTD zstd REQUIRED)
+if(PPCC_FETCH)
+  include(cmake/Fetch.cmake)
+else()
+  find_package(fmt 9 REQUIRED)
+  find_package(CLI11 REQUIRED)
+  find_package(antlr4-runtime REQUIRED CONFIG)
+  find_program(PPCC_ANTLR4 antlr4 REQUIRED)
+endif()
+include(cmake/PpccLlvm.cmake)
+ppcc_find_llvm(problem)
+if(problem)
+  message(FATAL_ERROR "not found: ${problem}")
+endif()
+if(TARGET antlr4_static)
+  set(PPCC_ANTLR antlr4_static)
+else()
+  set(PPCC_ANTLR antlr4_shared)
+endif()
 
-# Statically: the shared LLVM costs 30 ms at each start. The package's own link list names targets that
-# Debian does not install.
-set_target_properties(LLVMSupport PROPERTIES INTERFACE_LINK_LIBRARIES
-  "LLVMDemangle;ZLIB::ZLIB;${PPCC_ZSTD};Threads::Threads;${CMAKE_DL_LIBS};rt;m")
 add_library(ppcc_llvm INTERFACE)
-target_include_directories(ppcc_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
-target_link_libraries(ppcc_llvm INTERFACE LLVMSupport)
-
-find_program(PPCC_ANTLR4 antlr4 REQUIRED)
+target_include_directories(ppcc_llvm SYSTEM INTERFACE ${PPCC_LLVM_INCLUDE})
+target_link_libraries(ppcc_llvm INTERFACE ${PPCC_LLVM_LIBRARIES})
 
 # For stages of LibTorch. The reference BLAS is 10 to 20 times slower than OpenBLAS, which Torch takes when it is
 # installed; OpenBLAS for one thread is wrong where ranks are threads.

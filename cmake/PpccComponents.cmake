@@ -40,19 +40,16 @@ function(_ppcc_find_compiler problem)
   find_package(Threads QUIET)
   find_package(ZLIB QUIET)
   find_package(fmt QUIET)
-  find_package(LLVM 19.1 QUIET CONFIG PATHS /usr/lib/llvm-19)
   find_package(antlr4-runtime QUIET CONFIG)
-  find_library(PPCC_ZSTD zstd)
-  if(NOT Threads_FOUND OR NOT ZLIB_FOUND OR NOT fmt_FOUND OR NOT LLVM_FOUND OR NOT antlr4-runtime_FOUND OR NOT PPCC_ZSTD)
-    set(${problem} "the component `compiler` of ppcc needs LLVM 19, fmt, ANTLR, zlib and zstd, in Debian llvm-19-dev \
-libfmt-dev libantlr4-runtime-dev uuid-dev zlib1g-dev libzstd-dev, which were not found" PARENT_SCOPE)
+  ppcc_find_llvm(llvm ${PPCC_LLVM_VERSION})
+  if(NOT Threads_FOUND OR NOT ZLIB_FOUND OR NOT fmt_FOUND OR llvm OR NOT antlr4-runtime_FOUND)
+    set(${problem} "the component `compiler` of ppcc needs LLVM ${PPCC_LLVM_VERSION}, fmt, ANTLR, zlib and zstd, in Debian \
+llvm-19-dev libfmt-dev libantlr4-runtime-dev uuid-dev zlib1g-dev libzstd-dev, which were not found" PARENT_SCOPE)
     return()
   endif()
   include(${targets})
-  target_include_directories(ppcc::compiler SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
-  # As files: what LLVM's package says that they need names targets that Debian does not install.
-  target_link_libraries(ppcc::compiler INTERFACE antlr4_static fmt::fmt $<TARGET_FILE:LLVMSupport>
-    $<TARGET_FILE:LLVMDemangle> ZLIB::ZLIB ${PPCC_ZSTD} Threads::Threads ${CMAKE_DL_LIBS} rt m)
+  target_include_directories(ppcc::compiler SYSTEM INTERFACE ${PPCC_LLVM_INCLUDE})
+  target_link_libraries(ppcc::compiler INTERFACE ${PPCC_ANTLR} fmt::fmt ${PPCC_LLVM_LIBRARIES})
 endfunction()
 
 # ppcc_find_component(NAME PROBLEM): makes ppcc::compiler, ppcc::torch or ppcc::runtime_NAME, or says in PROBLEM why it

@@ -188,7 +188,7 @@ private:
   /// Writes what stands before a field; false when there is no field. A text
   /// that joins the field to the one on its left is left out without that one.
   bool begin(bool isThere, StringRef before) {
-    bool joins = before.ltrim().starts_with('.') || before.starts_with(':');
+    bool joins = before.ltrim().starts_with(".") || before.starts_with(":");
     if (isThere)
       out << (before.empty() || (joins && !hasLeft) ? " " : before);
     return hasLeft = isThere;

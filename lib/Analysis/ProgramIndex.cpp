@@ -84,7 +84,7 @@ void ProgramIndex::addDefiners(const Program &program) {
                     (action.microbatch - row.firstMicrobatch);
     for (uint8_t slotBit : slotsIn(info.defines)) {
       uint32_t &definer =
-          definers[pair * slot::count + llvm::countr_zero(slotBit)];
+          definers[pair * slot::count + std::countr_zero(slotBit)];
       if (definer == none)
         definer = id.value;
     }

@@ -17,7 +17,7 @@ static llvm::Error readUpTo(size_t bytes, llvm::sys::fs::file_t handle,
     size_t size = text.size();
     text.resize_for_overwrite(size + chunk);
     auto read = llvm::sys::fs::readNativeFile(
-        handle, llvm::MutableArrayRef(text).drop_front(size));
+        handle, llvm::MutableArrayRef<char>(text).drop_front(size));
     text.truncate(size + (read ? *read : 0));
     if (!read)
       return read.takeError();

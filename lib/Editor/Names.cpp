@@ -201,7 +201,7 @@ std::string Names::comment(const Declaration &of) const {
   size_t first = lines.size();
   while (first != 0 && lines[first - 1].ltrim().starts_with("//"))
     --first;
-  for (StringRef line : llvm::ArrayRef(lines).drop_front(first)) {
+  for (StringRef line : llvm::ArrayRef<StringRef>(lines).drop_front(first)) {
     StringRef words = line.trim().ltrim('/').trim();
     if (!words.starts_with("ppcc:")) // Options, for the language server.
       all += (all.empty() ? "" : " ") + words.str();

@@ -232,7 +232,7 @@ private:
   void node(RankId rank, const NodeBox &box) {
     const GraphNode &node = *box.node;
     slice(rank, threadOfNodes(node.lane), box.from, box.to, box.action,
-          StringRef(nodePaths.at(&node)).drop_front().drop_back(),
+          StringRef(nodePaths.find(&node)->second).drop_front().drop_back(),
           [&](JsonFields &args) {
             if (node.layer != GraphNode::noLayer)
               args("layer", node.layer);

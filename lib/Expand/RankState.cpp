@@ -94,7 +94,7 @@ uint64_t &RankState::issuedOf(Chunk &chunk, KindId kind) {
     return issuedOfRank[kind.value];
   if (info.isDeclared())
     return chunk.issuedDeclared[kind.value];
-  return chunk.issued[llvm::countr_zero(unsigned(info.mainSlot()))];
+  return chunk.issued[std::countr_zero(unsigned(info.mainSlot()))];
 }
 
 Chunk *RankState::anyChunk(SourceRange range) {

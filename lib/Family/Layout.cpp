@@ -640,7 +640,7 @@ private:
   Affine &issuedOf(Chunk &chunk, const KindInfo &info, SourceRange place) {
     if (info.isDeclared())
       stop(Kind::Undecided, place, "there are declared actions");
-    return chunk.issued[llvm::countr_zero(unsigned(info.mainSlot()))];
+    return chunk.issued[std::countr_zero(unsigned(info.mainSlot()))];
   }
 
   /// Ends with an error where x < 0 in some turn: for all n, or for those from

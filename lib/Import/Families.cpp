@@ -34,9 +34,9 @@ public:
           place, llvm::toString(value.takeError()));
       return std::nullopt;
     }
-    const json::Object *file = value->getAsObject();
-    auto free = file ? file->getString("for") : std::nullopt;
-    const json::Array *families = file ? file->getArray("families") : nullptr;
+    const json::Object &file = objectOf(*value);
+    auto free = file.getString("for");
+    const json::Array *families = file.getArray("families");
     if (!free || !families)
       return wrong("`for` is to be a name, `families` a list");
     auto number = chosen(*free);
@@ -45,28 +45,27 @@ public:
     const json::Object *family = nullptr;
     int64_t from = 0, modulus = 1;
     for (const json::Value &item : *families) {
-      const json::Object *one = item.getAsObject();
-      auto first = one ? one->getInteger("from") : std::nullopt;
-      auto step = one ? one->getInteger("modulus") : std::nullopt;
+      const json::Object &one = objectOf(item);
+      auto first = one.getInteger("from"), step = one.getInteger("modulus");
       if (!first || !step || *first < 1 || *step < 1)
         return wrong("`from` and `modulus` are to be numbers above 0");
-      auto to = one->getInteger("to");
+      auto to = one.getInteger("to");
       if (*number < *first || (to && *number > *to) ||
           (*number - *first) % *step != 0)
         continue;
-      std::tie(family, from, modulus) = std::tuple(one, *first, *step);
+      std::tie(family, from, modulus) = std::tuple(&one, *first, *step);
     }
     if (!family || !family->get("actions")) {
-      auto reason = family ? family->getString("reason") : std::nullopt;
+      auto reason = (family ? *family : none).getString("reason");
       context.diags.report<diag::ImportNoFamily>(
           Place("-D " + free->str()), *free, *number,
           reason ? *reason : "no range holds it");
       return std::nullopt;
     }
-    auto program = head(*file, *family, *free, *number);
+    auto program = head(file, *family, *free, *number);
     if (!program)
       return std::nullopt;
-    sortParams(file->getArray("parameters"), program->editHead().params);
+    sortParams(file.getArray("parameters"), program->editHead().params);
     proof::Template rows;
     std::string fault =
         proof::readTemplate(*family, program->head(), true, rows);
@@ -80,6 +79,16 @@ public:
   }
 
 private:
+  const json::Object none;
+
+  const json::Object &objectOf(const json::Value &value) const {
+    const json::Object *object = value.getAsObject();
+    return object ? *object : none;
+  }
+
+  /// Optional is LLVM's own in older ones.
+  static int64_t orZero(const auto &number) { return number ? *number : 0; }
+
   std::nullopt_t wrong(const std::string &why) {
     context.diags.report<diag::ImportFamily>(place, why);
     return std::nullopt;
@@ -141,8 +150,8 @@ private:
         uint64_t n = (number - *family.getInteger("from")) /
                      *family.getInteger("modulus");
         params[name] =
-            int64_t(uint64_t((*affine)[0].getAsInteger().value_or(0)) +
-                    n * uint64_t((*affine)[1].getAsInteger().value_or(0)));
+            int64_t(uint64_t(orZero((*affine)[0].getAsInteger())) +
+                    n * uint64_t(orZero((*affine)[1].getAsInteger())));
       }
     params[free] = number;
     one["params"] = std::move(params);
@@ -152,7 +161,7 @@ private:
     json::Array columns, actions;
     for (StringRef column : proof::familyColumns().take_front(8))
       columns.push_back(column);
-    int64_t ranks = file.getInteger("ranks").value_or(0);
+    int64_t ranks = orZero(file.getInteger("ranks"));
     for (int64_t i = 0; i < std::min<int64_t>(ranks, Program::maxRanks); ++i)
       actions.push_back(json::Array());
     one["columns"] = std::move(columns);

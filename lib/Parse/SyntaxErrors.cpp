@@ -18,7 +18,7 @@ using llvm::StringRef;
 /// The spelling of a fixed token (`repeat`, `;`), or nothing for names, numbers
 /// and strings.
 static std::string literal(const antlr4::Parser *parser, size_t type) {
-  std::string name = parser->getVocabulary().getLiteralName(type);
+  std::string name(parser->getVocabulary().getLiteralName(type));
   return name.size() > 2 ? name.substr(1, name.size() - 2) : "";
 }
 
@@ -210,9 +210,8 @@ void SyntaxErrors::skipStatement(antlr4::Parser *parser) {
 void SyntaxErrors::sync(antlr4::Parser *parser) {
   const auto &atn = parser->getATN();
   antlr4::atn::ATNState *state = atn.states[parser->getState()];
-  auto type = state->getStateType();
-  bool isLoop = type == antlr4::atn::ATNState::STAR_LOOP_ENTRY ||
-                type == antlr4::atn::ATNState::STAR_LOOP_BACK;
+  bool isLoop = dynamic_cast<antlr4::atn::StarLoopEntryState *>(state) ||
+                dynamic_cast<antlr4::atn::StarLoopbackState *>(state);
   if (!isLoop || !isList(parser->getRuleContext()->getRuleIndex()))
     return DefaultErrorStrategy::sync(parser);
   IntervalSet expected = atn.nextTokens(state);

@@ -5,7 +5,7 @@
 
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallVectorExtras.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace ppcc;
@@ -93,8 +93,8 @@ private:
     auto option = llvm::find_if(
         options, [&](const PassOptionInfo &info) { return info.name == key; });
     if (option == options.end()) {
-      auto names = llvm::map_to_vector(
-          options, [](const PassOptionInfo &info) { return info.name; });
+      auto names = llvm::to_vector(llvm::map_range(
+          options, [](const PassOptionInfo &info) { return info.name; }));
       diags.report<diag::UnknownPassOption>(rangeOf(key), entry.name, key,
                                             didYouMean(key, names));
       return;

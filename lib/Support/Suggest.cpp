@@ -16,6 +16,7 @@ StringRef ppcc::nearestName(StringRef name, ArrayRef<StringRef> candidates) {
     return "";
   unsigned limit = std::max<unsigned>(1, name.size() / 3);
   StringRef best;
+  std::string lower = name.lower();
   unsigned bestDistance = limit + 1;
   size_t work = 0;
   for (StringRef candidate : candidates) {
@@ -24,7 +25,8 @@ StringRef ppcc::nearestName(StringRef name, ArrayRef<StringRef> candidates) {
       continue;
     if ((work += name.size() * candidate.size()) > mostWork)
       break;
-    unsigned distance = name.edit_distance_insensitive(candidate, true, limit);
+    unsigned distance =
+        StringRef(lower).edit_distance(candidate.lower(), true, limit);
     // One letter is as near to every other letter as to none.
     if (distance < bestDistance && distance < candidate.size()) {
       best = candidate;

@@ -248,7 +248,7 @@ private:
     if (!present)
       return;
     auto has = [&](uint32_t place, uint32_t microbatch) {
-      return rows.contains({kind.value, place, microbatch});
+      return rows.count({kind.value, place, microbatch}) != 0;
     };
     auto report = [&](std::string where) {
       reportAt<diag::RequiredMissing>(program, context, *present, where,

@@ -31,7 +31,7 @@ public:
     uint64_t pair = row.firstPair +
                     uint64_t(stage.value) * row.numMicrobatches +
                     (microbatch - row.firstMicrobatch);
-    uint32_t id = definers[pair * slot::count + llvm::countr_zero(slotBit)];
+    uint32_t id = definers[pair * slot::count + std::countr_zero(slotBit)];
     return id == none ? std::nullopt : std::optional(ActionId(id));
   }
 
