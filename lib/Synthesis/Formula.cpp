@@ -1,6 +1,8 @@
 // Expressions for lists of numbers.
 #include "Formula.h"
 
+#include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
+
 #include <fmt/format.h>
 
 using namespace ppcc;

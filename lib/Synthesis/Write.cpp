@@ -2,6 +2,7 @@
 #include "ppcc/Synthesis/Write.h"
 
 #include "Formula.h"
+#include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
