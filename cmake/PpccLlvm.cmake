@@ -16,7 +16,7 @@ function(ppcc_find_llvm problem)
   set(${problem} "" PARENT_SCOPE)
   if(NOT LLVM_DIR)
     # Debian and Ubuntu have each version in a folder of its own.
-    string(REGEX MATCH "^[0-9]*" major "${ARGV1}")
+    string(REGEX MATCH "^[0-9]+" major "${ARGV1}")
     file(GLOB folders /usr/lib/llvm-${major}*)
     list(SORT folders COMPARE NATURAL ORDER DESCENDING)
     find_package(LLVM ${ARGV1} QUIET CONFIG HINTS ${folders})
