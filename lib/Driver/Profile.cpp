@@ -1,4 +1,4 @@
-// ppcc-profile: traces in, a file of costs out.
+// ppcc-profile: traces in, a file of costs or a model out.
 #include "Console.h"
 #include "MessageTimes.h"
 #include "ppcc/Basic/Diagnostics/Files.h"
@@ -30,6 +30,7 @@ struct ProfileOptions {
   int stageGroup = 1, kindGroup = 2; ///< 0 where there is none.
   llvm::StringMap<std::string> kindNames;
   Time unit = 1'000; ///< Microseconds.
+  bool asModel = false;
   ConsoleOptions console;
 };
 
@@ -57,6 +58,11 @@ void declare(OptionParser &parser, ProfileOptions &options) {
       [&](const std::string &name) {
         options.unit = name == "us" ? 1 : name == "ms" ? 1'000 : 1'000'000;
       });
+  parser.choice("--emit", "What is written: costs, for `ppcc --costs`, or "
+                "model, a model and a cluster in the language",
+                {"costs", "model"}, [&](const std::string &name) {
+                  options.asModel = name == "model";
+                });
   addMaxErrors(parser, options.console.maxErrors);
 }
 
@@ -136,6 +142,39 @@ public:
   }
 
   void print(raw_ostream &out) {
+    return options.asModel ? printModel(out) : printCosts(out);
+  }
+
+private:
+  /// Each stage that was measured is a layer, so that others can be cut from
+  /// them.
+  void printModel(raw_ostream &out) {
+    out << "// What was measured, by the medians.\nmodel measured() {\n";
+    for (uint32_t stage = 0; stage != numStages(); ++stage) {
+      out << (options.stageGroup ? fmt::format("  layer stage_{} {{", stage)
+                                 : " ");
+      for (auto &[kind, stages] : times)
+        if (auto found = stages.find(stage); found != stages.end())
+          out << " cost " << kinds[kind].letters << " = "
+              << cost::format(median(found->second)) << ';';
+      out << (options.stageGroup ? " }\n" : "\n");
+    }
+    for (uint32_t stage = 0; options.stageGroup && stage != numStages(); ++stage)
+      out << (stage == 0 ? "  layers stage_" : ", stage_") << stage;
+    out << (options.stageGroup ? ";\n}\n" : "}\n");
+    std::vector<Time> all = latencies();
+    if (all.empty())
+      return;
+    out << "cluster measured() {\n  latency stage s = ";
+    for (uint32_t stage = 0; stage != all.size(); ++stage)
+      if (stage + 1 == all.size())
+        out << cost::format(all[stage]) << ";\n}\n";
+      else if (all[stage] != all[stage + 1])
+        out << fmt::format("s < {} ? {} : ", stage + 1,
+                           cost::format(all[stage]));
+  }
+
+  void printCosts(raw_ostream &out) {
     out << "{\n  \"cost\": {";
     StringRef before = "\n";
     for (auto &[kind, stages] : times) {
@@ -157,23 +196,30 @@ public:
     out << "\n}\n";
   }
 
-private:
-  /// By stage, if messages were measured.
   void printLatency(raw_ostream &out) {
-    auto latencies = messages.byStage();
-    if (latencies.empty() || !options.stageGroup)
-      return;
-    uint32_t last = latencies.rbegin()->first;
+    std::vector<std::string> texts;
+    for (Time latency : latencies())
+      texts.push_back(cost::format(latency));
+    if (!texts.empty())
+      out << ",\n  \"latency\": [" << llvm::join(texts, ", ") << ']';
+  }
+
+  uint32_t numStages() const {
+    uint32_t number = 0;
     for (const auto &[kind, stages] : times)
-      last = std::max(last, stages.rbegin()->first);
-    out << ",\n  \"latency\": ";
-    for (uint32_t stage = 0; stage <= last; ++stage) {
-      auto found = latencies.find(stage);
-      out << (stage == 0 ? "[" : ", ")
-          << (found == latencies.end() ? "0"
-                                       : cost::format(median(found->second)));
-    }
-    out << ']';
+      number = std::max(number, stages.rbegin()->first + 1);
+    return number;
+  }
+
+  /// Of messages, by stage; none where no message was measured.
+  std::vector<Time> latencies() {
+    auto found = messages.byStage();
+    if (found.empty() || !options.stageGroup)
+      return {};
+    std::vector<Time> result(std::max(numStages(), found.rbegin()->first + 1));
+    for (auto &[stage, all] : found)
+      result[stage] = median(all);
+    return result;
   }
 
   void reportKind(const TraceEvent &event, StringRef letters) {
@@ -212,7 +258,8 @@ int ppcc::runProfile(llvm::ArrayRef<const char *> args,
   ProfileOptions options;
   OptionParser parser("ppcc-profile",
                       "Takes the times of actions from the traces of a "
-                      "profiler, and writes them as a file for `ppcc --costs`");
+                      "profiler, and writes them as a file for `ppcc --costs`, or "
+                      "as a model");
   parser.version();
   declare(parser, options);
   if (std::optional<int> code = parser.parse(args, out, err))
