@@ -52,20 +52,6 @@ MemoryModel::MemoryModel(const Program &program)
          program);
     rests[setting.kind.value] = false;
   }
-  // What moves a microbatch between ranks moves what its output took.
-  for (KindId kind : program.kinds().ids())
-    if (const KindInfo &info = program.kinds()[kind];
-        info.hasFarEnd() && info.scope == KindScope::Microbatch &&
-        llvm::none_of(costs.of(Cost::Memory), [&](const CostSetting &setting) {
-          return setting.kind == kind;
-        }))
-      for (KindId maker : program.kinds().ids())
-        if (const KindInfo &made = program.kinds()[maker];
-            made.isCompute() && (made.defines & slot::Output))
-          llvm::transform(row(maker.value), row(kind.value).begin(),
-                          [&](Amount taken) {
-                            return info.meeting == Meeting::To ? -taken : taken;
-                          });
   std::vector<Amount> resting(stages);
   for (const CostSetting &setting : costs.of(Cost::StaticMemory))
     fill(resting, firstStage, setting.pipe, setting.values, program);

@@ -135,8 +135,11 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
   auto builder =
       diags.report<diag::UnexpectedToken>(rangeOf(token), found(token), wanted);
   std::string text = token->getText();
-  if (contains(expected, ScheduleLexer::ID) && !isBehindName &&
-      llvm::is_contained(words, text)) {
+  // The first parameter, and that behind a comma, may be absent.
+  bool mayBeName =
+      contains(expected, ScheduleLexer::ID) ||
+      (before && (before->getText() == "(" || before->getText() == ","));
+  if (mayBeName && !isBehindName && llvm::is_contained(words, text)) {
     builder.note({}, "`{}` is a keyword and cannot be a name", text);
     return;
   }

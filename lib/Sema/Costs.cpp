@@ -22,18 +22,24 @@ public:
       : limits(limits), evaluator(evaluator), program(program),
         costs(program.costs), diags(diags) {}
 
-  /// What declarations of actions say, which a model may override.
+  /// What declarations of actions say, in units of what the F of the stage
+  /// takes in the model, which may override it.
   void ofDeclarations() {
+    std::vector<CostSetting> declared;
     for (const KindCosts &kind : evaluator.checkedModule().kindCosts) {
       evaluator.clearFailed();
       if (kind.time)
-        costs.add(Cost::Action, kind.kind, timeOf(kind.time));
+        addInForwards(Cost::Action, kind.kind, timeOf(kind.time), cost::unit,
+                      cost::max, declared);
       if (kind.memory)
-        costs.add(Cost::Memory, kind.kind,
-                  amountOf(kind.memory,
-                           "memory " + program.kinds[kind.kind].letters,
-                           rowOf(Cost::Memory).number));
+        addInForwards(Cost::Memory, kind.kind,
+                      amountOf(kind.memory,
+                               "memory " + program.kinds[kind.kind].letters,
+                               rowOf(Cost::Memory).number),
+                      amount::unit, amount::max, declared);
     }
+    costs.settings.insert(costs.settings.begin(), declared.begin(),
+                          declared.end());
   }
 
   /// The value of a setting; 0, and a report, when it is none.
@@ -55,6 +61,23 @@ public:
   }
 
 private:
+  void addInForwards(Cost what, KindId kind, int64_t value, int64_t unit,
+                     int64_t most, std::vector<CostSetting> &declared) {
+    size_t before = declared.size();
+    KindId forward = *program.kinds.find(KindClass::Compute, slot::Output);
+    for (const CostSetting &told : costs.of(what)) {
+      if (told.kind != forward)
+        continue;
+      CostSetting &own = declared.emplace_back(told);
+      own.kind = kind;
+      for (int64_t &number : own.values)
+        number = std::clamp<__int128>(__int128(number) * value / unit, -most,
+                                      most);
+    }
+    if (declared.size() == before)
+      declared.push_back({what, kind, {}, {}, {value}});
+  }
+
   void setting(const ast::SettingItem &setting, uint32_t slot) {
     CostSetting result = *findSetting(setting, program.kinds);
     const CostRow &row = rowOf(result.what);

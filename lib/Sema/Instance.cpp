@@ -193,8 +193,6 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
     assignRanks(schedule, evaluator, instance, diags);
   if (isGood())
     evaluatePipes(schedule, layoutPlace, limits, evaluator, instance, diags);
-  if (isGood())
-    evaluateDeclaredCosts(evaluator, program, diags);
   auto evaluate = [&](const Section &section, const GivenValues &values) {
     SectionScope scope(section, evaluator);
     evaluateHead(section, nullptr, values, evaluator, program, diags);
@@ -217,6 +215,8 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
   for (size_t i = 1; i != owners.size(); ++i)
     if (isGood())
       evaluate(*static_cast<const Section *>(owners[i].declaration), given[i]);
+  if (isGood())
+    evaluateDeclaredCosts(evaluator, program, diags);
   if (isGood())
     for (ArrayRef<Application> list :
          {ArrayRef(schedule.rules), ArrayRef(module.applications)})

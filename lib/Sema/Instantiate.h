@@ -36,7 +36,8 @@ void evaluatePipes(const Schedule &schedule, const Place &layout,
 /// Puts added edges and those left out in order, each once.
 void sortEdges(Pipe &pipe);
 
-/// Evaluates the costs that declarations of actions tell.
+/// Evaluates the costs that declarations of actions tell, in units of those of
+/// F, which the model has told.
 void evaluateDeclaredCosts(Evaluator &evaluator, Head &program,
                            DiagnosticEngine &diags);
 

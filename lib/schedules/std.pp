@@ -1,6 +1,6 @@
 // What else happens in a training step, and where: actions, and rules that place them in any schedule. Import this file, or
 // name a rule on the command line, as in `--with='recompute(2, 1)'`. Costs and amounts are in units of a forward, and of
-// what it keeps; `model` and `--cost` say better ones.
+// what it keeps; `model` and `--cost` say others.
 
 // The backward's activations are computed again, and the forward keeps none.
 action R { lane compute; after F; before B, I; cost 1; memory 1; restores F; }
