@@ -130,6 +130,20 @@ void SavedTensors::moveOut(const Tensors &leaves, const Tensors &staying) {
         view.leaf.set_data(at::empty({0}, view.options.requires_grad(false)));
 }
 
+Tensors SavedTensors::takeMoved() {
+  Tensors all;
+  for (Memory &memory : moved)
+    all.push_back(std::move(memory.host));
+  return all;
+}
+
+void SavedTensors::putMoved(Tensors &&memory) {
+  if (memory.size() != moved.size())
+    throw std::runtime_error("other memory comes back than was given");
+  for (size_t i = 0; i != moved.size(); ++i)
+    moved[i].host = std::move(memory[i]);
+}
+
 void SavedTensors::moveBack() {
   at::NoGradGuard guard;
   for (Memory &memory : std::exchange(moved, {})) {

@@ -46,6 +46,9 @@ public:
   /// The opposite.
   void moveBack();
   bool isOut() const { return !moved.empty(); }
+  /// The memory that was moved out, to go further, and back: in the same order.
+  Tensors takeMoved();
+  void putMoved(Tensors &&memory);
 
 private:
   /// A tensor in memory that was moved: one of a slot, or a leaf.

@@ -172,6 +172,8 @@ struct TorchStage::State {
 
   std::mutex mutex; ///< Of what follows.
   std::map<std::pair<StageKey, uint32_t>, Activation> activations;
+  /// Of other ranks: what autograd saved there.
+  std::map<std::pair<StageKey, uint32_t>, Tensors> guests;
   uint32_t peak = 0;
   std::vector<Loss> losses;
 
@@ -180,7 +182,9 @@ struct TorchStage::State {
       : program(program), rank(rank), network(std::move(network)),
         options(options) {
     for (const Kind &kind : program.kinds)
-      actions.push_back(kind.kindClass == KindClass::Declared
+      actions.push_back(kind.hasFarEnd()
+                            ? TorchAction{{}, ActionRole::MovesSaved}
+                        : kind.kindClass == KindClass::Declared
                             ? actionFor(kind.letters, options)
                             : TorchAction());
   }
@@ -427,6 +431,36 @@ void TorchStage::backward_weight(const Work &work) {
 
 void TorchStage::perform(const Work &work) {
   state->actions[work.kind].perform(*this, work);
+  state->ended(work);
+}
+
+Tensors TorchStage::give(const Work &work) {
+  if (!work.hasMicrobatch())
+    throw std::runtime_error("the stages of LibTorch move what microbatches "
+                             "hold between ranks, and nothing else");
+  Tensors moved;
+  if (state->modules.contains({work.pipe, work.stage})) {
+    offload(work);
+    moved = state->activation(work).saved.takeMoved();
+  } else {
+    std::lock_guard lock(state->mutex);
+    auto guest = state->guests.extract(State::keyOf(work));
+    if (guest.empty())
+      throw std::runtime_error("it has nothing of this to give back");
+    moved = std::move(guest.mapped());
+  }
+  state->ended(work);
+  return moved;
+}
+
+void TorchStage::take(const Work &work, Tensors &&moved) {
+  if (state->modules.contains({work.pipe, work.stage})) {
+    state->activation(work).saved.putMoved(std::move(moved));
+    reload(work);
+  } else {
+    std::lock_guard lock(state->mutex);
+    state->guests.insert_or_assign(State::keyOf(work), std::move(moved));
+  }
   state->ended(work);
 }
 

@@ -133,6 +133,8 @@ public:
   }
   std::vector<Value> backward_input(const rt::Work &work, Value *outputGrad) {
     Activation &kept = activation(work);
+    if (kept.out.empty())
+      throw std::runtime_error("its activation is not here");
     return layer(work).backwardInput(
         kept,
         outputGrad ? *outputGrad : lossGradient(kept.out, work.microbatch));
@@ -148,6 +150,43 @@ public:
   void add(Value &sum, const Value &gradient) { addTo(sum, gradient); }
 
   size_t messageBytes(const rt::Label &) { return valueBytes; }
+  /// What std.pp declares, as a rank without others does it: parameters are
+  /// there from UNSHARD on, and gone behind RESHARD.
+  void perform(const rt::Work &work) {
+    std::string letters = work.letters();
+    std::lock_guard lock(mutex);
+    Layer &own = all.try_emplace({work.pipe, work.stage}, work.stage)
+                     .first->second;
+    Vector &shard = shards[{work.pipe, work.stage}];
+    if (letters.starts_with("UNSHARD"))
+      own.weights = shard.empty() ? own.weights : std::exchange(shard, {});
+    else if (letters.starts_with("RESHARD"))
+      shard = std::exchange(own.weights, {});
+    else if (letters != "REDUCE_GRAD") // Of one copy.
+      throw std::runtime_error("cannot perform " + letters);
+  }
+
+  /// An activation goes to another rank, and comes back.
+  Value give(const rt::Work &work) {
+    std::lock_guard lock(mutex);
+    auto kept = activations.extract({work.pipe, work.stage, work.microbatch});
+    if (kept.empty())
+      throw std::runtime_error("has nothing to give");
+    Activation &activation = kept.mapped();
+    Vector value{double(activation.numInputs), double(activation.in.size())};
+    value.insert(value.end(), activation.in.begin(), activation.in.end());
+    value.insert(value.end(), activation.out.begin(), activation.out.end());
+    return value;
+  }
+  void take(const rt::Work &work, Value &&value) {
+    std::lock_guard lock(mutex);
+    Activation &kept = activations[{work.pipe, work.stage, work.microbatch}];
+    auto in = value.begin() + 2, out = in + ptrdiff_t(value[1]);
+    kept.numInputs = size_t(value[0]);
+    kept.in.assign(in, out);
+    kept.out.assign(out, value.end());
+  }
+
   void release(const rt::Work &work) {
     std::lock_guard lock(mutex);
     activations.erase({work.pipe, work.stage, work.microbatch});
@@ -163,11 +202,16 @@ private:
   }
   Layer &layer(const rt::Work &work) {
     std::lock_guard lock(mutex);
-    return all.try_emplace({work.pipe, work.stage}, work.stage).first->second;
+    Layer &own =
+        all.try_emplace({work.pipe, work.stage}, work.stage).first->second;
+    if (own.weights.empty())
+      throw std::runtime_error("its parameters are given up");
+    return own;
   }
 
   std::mutex mutex; ///< Members of a group may run at the same time.
   Layers all;
+  std::map<std::pair<uint8_t, uint16_t>, Vector> shards;
   std::map<std::tuple<uint8_t, uint16_t, uint32_t>, Activation> activations;
 };
 

@@ -47,11 +47,11 @@ template <Stage S> struct Call {
   std::span<Held<Value> *> inputs;
   /// The cell of the output, or of the gradient for each input.
   std::span<Held<Value> *> outputs;
-  Value unread{};             ///< What it made for nobody.
+  Value unread{}; ///< What it made for nobody, or moves between ranks.
   std::exception_ptr failure; ///< Of a call in another thread.
   int64_t start = 0, end = 0; ///< For the trace.
 
-  bool isDeclared() const { return operation->opcode == Opcode::Declared; }
+  bool isDeclared() const { return operation->opcode >= Opcode::Declared; }
 
   /// Calls the function of the stage. Throws what that throws, and
   /// std::runtime_error when the stage has none.
@@ -71,6 +71,14 @@ template <Stage S> struct Call {
       if constexpr (requires { stage.backward_weight(work); })
         return stage.backward_weight(work);
       throw std::runtime_error("it has no function `backward_weight`");
+    case Opcode::Give:
+      if constexpr (requires { unread = stage.give(work); })
+        return void(unread = stage.give(work));
+      throw std::runtime_error("it has no function `give`");
+    case Opcode::Take:
+      if constexpr (requires { stage.take(work, std::move(unread)); })
+        return stage.take(work, std::move(unread));
+      throw std::runtime_error("it has no function `take`");
     default:
       if constexpr (requires { stage.perform(work); })
         return stage.perform(work);

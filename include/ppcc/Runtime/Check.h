@@ -195,7 +195,7 @@ inline void checkHead(const Program &program) {
                kind.defines == (slot::InputGrad | slot::WeightGrad);
     if (kind.kindClass == KindClass::Declared)
       known = kind.defines == 0 && kind.needs == 0 &&
-              kind.meeting <= Meeting::Outside;
+              kind.meeting <= Meeting::From;
     if (kind.kindClass > KindClass::Declared || !known)
       detail::refuse("kind `" + std::string(kind.letters) +
                      "` cannot be executed");

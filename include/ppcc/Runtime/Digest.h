@@ -217,7 +217,7 @@ inline std::string digestOf(const Program &program) {
   static constexpr const char *classes[] = {"compute", "send", "recv",
                                             "declared"},
                               *meetings[] = {"", "all", "replicas", "stages",
-                                             "outside"};
+                                             "outside", "to", "from"};
   DigestBytes bytes;
   bytes.text("ppcc.digest.1");
   bytes.numbers(program.numRanks, program.hasBackward);

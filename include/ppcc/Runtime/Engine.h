@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <list>
 #include <optional>
 
 namespace ppcc::rt {
@@ -55,6 +56,12 @@ public:
       : program(program), rank(rank), stage(stage), endpoint(endpoint),
         options(options), linked(checked(program, rank, endpoint), rank),
         list(program.ranks[rank]) {
+    if constexpr (requires { requires E::untagged; })
+      for (const Role &role : linked.wiring.roles())
+        if (role.label.isMove())
+          throw Error("messages without labels cannot carry what `" +
+                      std::string(role.kind->letters) +
+                      "` moves between ranks");
     if (options.trace && options.trace->numRanks() != program.numRanks)
       throw Error(
           "the trace is for " + std::to_string(options.trace->numRanks()) +
@@ -92,7 +99,7 @@ public:
     linked.link(program, rank);
     cells = std::make_unique<Held<Value>[]>(linked.numCells);
     for (uint32_t partner : linked.wiring.partners())
-      sources.push_back({partner, {}});
+      sources.push_back({partner, {}, {}});
     calls.emplace_back(program, rank, linked);
     rewind();
   }
@@ -113,6 +120,7 @@ public:
   /// Goes back to the first action, for the next run.
   void rewind() {
     enter(0);
+    coming.clear();
     if (recorder)
       recorder->begin(list, options.overlap == Overlap::Together);
   }
@@ -121,6 +129,8 @@ public:
   Progress step() {
     while (loop != linked.loops.size()) {
       const Operation &item = *at;
+      if (!coming.empty() && !isOpen && !ran && !hasCome(&item))
+        return Progress::Blocked;
       if (!ran && !(item.members == 1 ? runAlone(item) : runGroup(item)))
         return Progress::Blocked;
       if (options.waits == Waits::Here) {
@@ -133,7 +143,7 @@ public:
       if (at == turnEnd)
         nextTurn();
     }
-    return Progress::Done;
+    return hasCome(nullptr) ? Progress::Done : Progress::Blocked;
   }
 
   /// What a run does.
@@ -165,6 +175,13 @@ private:
     };
     uint32_t rank;
     Fifo<Posted> posted;
+    std::vector<Message<Value>> early; ///< Messages before their turn.
+  };
+  /// What another rank moves to this one.
+  struct Coming {
+    const Operation *operation = nullptr;
+    Label label{};
+    Held<Value> held{};
   };
 
   static const Program &checked(const Program &program, uint32_t rank,
@@ -239,6 +256,12 @@ private:
       return true;
     case Opcode::Send:
       send(item);
+      return true;
+    case Opcode::Give:
+      give(item);
+      return true;
+    case Opcode::Take:
+      take(item);
       return true;
     default:
       Call &call = calls.front();
@@ -321,6 +344,10 @@ private:
 
   /// The send of a message, as in `0SEND_F3`.
   std::string text(const Label &label) const {
+    if (label.isMove())
+      return cell(program,
+                  {static_cast<uint8_t>(label.slot - Label::firstMove),
+                   label.pipe, label.from, label.microbatch, label.to, 0, 0});
     for (const Kind &kind : program.kinds)
       if (kind.kindClass == KindClass::Send && kind.defines == label.slot)
         return cell(program,
@@ -345,6 +372,68 @@ private:
     if (recorder)
       recorder->receivePosted(operation.row, label.microbatch, role.rank);
     return held;
+  }
+
+  // What declared actions move between ranks.
+
+  void give(const Operation &operation) {
+    const Role &role = roleOf(operation);
+    Call &call = calls.front();
+    begin(call, operation, 0);
+    executeHere(call);
+    Message<Value> message{labelOf(operation), std::move(call.unread)};
+    wait(role.rank, nullptr, [&] {
+      endpoint.send(role.rank, std::move(message));
+      return true;
+    });
+  }
+
+  /// Asks for it; it is taken when something else needs it.
+  void take(const Operation &operation) {
+    const Role &role = roleOf(operation);
+    Coming &one = coming.emplace_back();
+    one.operation = &operation;
+    one.label = labelOf(operation);
+    one.held.source = role.partner;
+    one.held.pending = true;
+    sources[role.partner].posted.push({&one.held, one.label});
+    wait(role.rank, &one.label, [&] {
+      endpoint.postReceive(role.rank, one.label, 0);
+      return true;
+    });
+    if (recorder)
+      recorder->receivePosted(operation.row, one.label.microbatch, role.rank);
+  }
+
+  /// Takes what was asked for the work of an item, or for any; false when it is
+  /// not here.
+  bool hasCome(const Operation *item) {
+    for (auto one = coming.begin(); one != coming.end();) {
+      if (item && !concerns(*one, {item, item->members})) {
+        ++one;
+        continue;
+      }
+      current = one->operation;
+      if (!await(one->held))
+        return false;
+      Call &call = calls.front();
+      call.begin(*one->operation, roleOf(*one->operation),
+                 one->label.microbatch, 0, cells.get());
+      call.unread = std::move(one->held.value);
+      executeHere(call);
+      one = coming.erase(one);
+    }
+    return true;
+  }
+  bool concerns(const Coming &one, Item item) const {
+    return std::any_of(item.begin(), item.end(), [&](const Operation &member) {
+      Label label = labelOf(member);
+      return member.isWork() &&
+             (label.microbatch == Row::noMicrobatch ||
+              (label.pipe == one.label.pipe && label.from == one.label.from &&
+               (label.microbatch == one.label.microbatch ||
+                one.label.microbatch == Row::noMicrobatch)));
+    });
   }
 
   /// Waits until the value is here; with its whole batch, as one call posted
@@ -372,13 +461,17 @@ private:
     Held<Value> &held = *first.held;
     if (recorder)
       recorder->awaits(source.rank);
-    bool arrived = wait(source.rank, &first.label, [&] {
+    bool arrived = wasEarly(source, first) || wait(source.rank, &first.label, [&] {
       return endpoint.receive(source.rank, held, options.patience);
     });
     if (!arrived)
       return false;
     if (recorder)
       recorder->received(source.rank);
+    if (held.label.isMove() != first.label.isMove()) {
+      source.early.push_back(std::move(held));
+      return endFirst(source);
+    }
     if (held.label != first.label)
       fail("rank " + std::to_string(source.rank) + " sent " + text(held.label) +
            " where " + text(first.label) + " is received");
@@ -388,9 +481,22 @@ private:
     return true;
   }
 
+  /// Messages and what actions move have an order each; what comes before its
+  /// turn waits. Takes it, if it is there.
+  bool wasEarly(Source &source, const typename Source::Posted &first) {
+    for (auto early = source.early.begin(); early != source.early.end();
+         ++early)
+      if (early->label == first.label) {
+        static_cast<Message<Value> &>(*first.held) = std::move(*early);
+        source.early.erase(early);
+        return true;
+      }
+    return false;
+  }
+
   void checkSize(const Label &label, Value &value) {
     if constexpr (HasBytes<Value>) {
-      size_t expected = stage.messageBytes(label);
+      size_t expected = label.isMove() ? 0 : stage.messageBytes(label);
       if (expected == 0)
         return;
       size_t size = Bytes<Value>::of(value).size();
@@ -616,6 +722,7 @@ private:
 
   std::unique_ptr<Held<Value>[]> cells;
   std::vector<Source> sources; ///< By the number of a partner.
+  std::list<Coming> coming;    ///< In the order in which it was asked for.
   std::vector<Call> calls;     ///< The first numCalls are of the group.
   size_t numCalls = 0;
   std::optional<Crew> crew;

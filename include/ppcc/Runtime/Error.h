@@ -78,6 +78,9 @@ inline std::string cell(const Program &program, const Row &row) {
     text += std::to_string(row.microbatch);
   if (!row.hasPeer())
     return text;
+  if (kind.isWork())
+    return text + (kind.meeting == Meeting::To ? '>' : '<') +
+           std::to_string(row.peer);
   bool sends = kind.kindClass == KindClass::Send;
   bool up = sends == bool(kind.defines & slot::Output);
   if (row.peer != row.stage + (up ? 1 : -1))

@@ -395,6 +395,10 @@ private:
     }
     const std::string &word = string(value);
     bool isOutside = word.rfind("outside ", 0) == 0;
+    if (word == "to" || word == "from") {
+      kind.meeting = word == "to" ? Meeting::To : Meeting::From;
+      return;
+    }
     requireJson(isOutside || word == "all" || word == "replicas",
                 "no ranks are called `" + word + "`");
     kind.meeting = isOutside       ? Meeting::Outside

@@ -19,6 +19,8 @@ enum class Opcode : uint8_t {
   BackwardInput,
   BackwardWeight,
   Declared,
+  Give, ///< What a declared action moves, to the rank of its role,
+  Take, ///< and from there.
 };
 
 /// A row, ready to run.
@@ -112,23 +114,31 @@ private:
       Row row = rows[i];
       const Kind &kind = program.kinds[row.kind];
       operations.push_back({wiring.find(row), row.microbatch,
-                            static_cast<uint32_t>(i), 1, opcodeOf(kind),
+                            static_cast<uint32_t>(i), 1, opcodeOf(kind, row),
                             restored.has(row, kind.defines)});
       if (!row.joined())
         group = &operations.back();
+      else if (operations.back().opcode >= Opcode::Give ||
+               group->opcode >= Opcode::Give)
+        refuse(ofRow(rank, i) + " moves something between ranks in a group");
       else if (++group->members == 0)
         refuse(ofRow(rank, i) + " joins too large a group");
     }
   }
 
-  static Opcode opcodeOf(const Kind &kind) {
+  Opcode opcodeOf(const Kind &kind, const Row &row) const {
     switch (kind.kindClass) {
     case KindClass::Recv:
       return Opcode::Receive;
     case KindClass::Send:
       return Opcode::Send;
-    case KindClass::Declared:
-      return Opcode::Declared;
+    case KindClass::Declared: {
+      if (!kind.hasFarEnd())
+        return Opcode::Declared;
+      bool isNear = wiring.hosts(row.pipe, row.stage);
+      return isNear == (kind.meeting == Meeting::To) ? Opcode::Give
+                                                     : Opcode::Take;
+    }
     case KindClass::Compute:
       break;
     }

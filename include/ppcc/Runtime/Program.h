@@ -49,6 +49,8 @@ enum class Meeting : uint8_t {
   Replicas, ///< Those that host the stage of this number in any pipe.
   Stages,   ///< Those that host some stages of the pipe.
   Outside,  ///< The rank, and ranks of other programs.
+  To,       ///< The rank, and one to which it moves something.
+  From,     ///< The same the other way.
 };
 
 /// A kind of action.
@@ -64,6 +66,11 @@ struct Kind {
   List<int32_t> stages = {}; ///< Of Meeting::Stages; those below 0 count from
                              ///< the last.
 
+  /// Whether another rank has the other end of it, in a row of its own. Both
+  /// name the stage of the first, and as peer one of the other.
+  constexpr bool hasFarEnd() const {
+    return meeting == Meeting::To || meeting == Meeting::From;
+  }
   /// Whether the stage does it, not the transport.
   constexpr bool isWork() const {
     return kindClass == KindClass::Compute || kindClass == KindClass::Declared;
@@ -77,7 +84,8 @@ struct Row {
   uint16_t stage;      ///< The stage that executes it, of its pipe.
   uint32_t microbatch; ///< Of the pipe's range; noMicrobatch of a declared
                        ///< action that is not of one.
-  uint16_t peer;       ///< Of a message: the stage at the other end, else none.
+  uint16_t peer;       ///< Of a message, or an action between ranks: the stage
+                       ///< at the other end, else none.
   uint16_t phaseAndJoined; ///< Index into Program::phases; the highest bit says
                            ///< that it runs in one group with the row before.
   uint32_t site;           ///< Index into Program::sites.

@@ -81,6 +81,8 @@ struct StageHooks {
 ///       Value backward_input(const Work &, Value *outputGrad);
 ///       void backward_weight(const Work &);
 ///       void perform(const Work &);
+///       Value give(const Work &);
+///       void take(const Work &, Value &&);
 ///       void add(Value &sum, const Value &gradient);
 ///     };
 ///
@@ -88,7 +90,9 @@ struct StageHooks {
 /// backward returns the gradient of its input, which every stage that it read
 /// gets; where those differ it returns a std::vector<Value>, one for each, in
 /// the order of `inputs`. `perform` does what the program declares; the letters
-/// of the work say what. `add` sums the gradients from several readers
+/// of the work say what. What an action moves to another rank, one of them gives,
+/// and the other takes before it does more of that work; `work.rank` tells which
+/// of them hosts the stage. `add` sums the gradients from several readers
 /// (otherwise `sum += gradient`). Functions that a program does not call can be
 /// left out.
 template <class T>

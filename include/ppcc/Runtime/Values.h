@@ -17,6 +17,10 @@ struct Label {
   uint16_t from, to;
   uint32_t microbatch;
 
+  /// From here on `slot` is the number of a kind that moves something between
+  /// ranks, of stage `from`.
+  static constexpr uint8_t firstMove = 8;
+  bool isMove() const { return slot >= firstMove; }
   bool operator==(const Label &) const = default;
 };
 

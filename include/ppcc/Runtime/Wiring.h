@@ -66,6 +66,7 @@ public:
     for (const StageWiring &stage : stages)
       for (const Kind &kind : program.kinds)
         addRoles(program, kind, stage, rank);
+    addFarEnds(program, rank);
   }
   Wiring(const Wiring &) = delete;
 
@@ -73,13 +74,12 @@ public:
   /// rank. The numbers of its kind, pipe and stage must be some of the program.
   uint32_t find(const Row &row) const {
     int32_t stage = indexOfStage[firstStage[row.pipe] + row.stage];
-    if (stage < 0)
-      return Role::none;
     uint32_t found =
-        firstRole[static_cast<size_t>(stage) * numKinds + row.kind];
+        stage < 0 ? Role::none
+                  : firstRole[static_cast<size_t>(stage) * numKinds + row.kind];
     while (found != Role::none && all[found].peer != row.peer)
       found = all[found].next;
-    return found;
+    return found == Role::none && !ends.empty() ? findEnd(row) : found;
   }
   const Role &role(uint32_t number) const { return all[number]; }
   std::vector<Role> &roles() { return all; }
@@ -202,6 +202,43 @@ private:
              0});
   }
 
+  /// Of actions between this rank and another one, whichever has the stage.
+  void addFarEnds(const Program &program, uint32_t rank) {
+    auto hasFarEnd = [](const Kind &kind) { return kind.hasFarEnd(); };
+    if (std::none_of(program.kinds.begin(), program.kinds.end(), hasFarEnd))
+      return;
+    const RankProgram &list = program.ranks[rank];
+    for (uint64_t i = 0; i != list.numRows(); ++i) {
+      Row row = list.row(i);
+      if (row.kind >= numKinds || row.kind > mostMoves ||
+          row.pipe >= program.pipes.size ||
+          !program.kinds[row.kind].hasFarEnd())
+        continue;
+      const Pipe &pipe = program.pipes[row.pipe];
+      if (row.stage >= pipe.numStages() || row.peer >= pipe.numStages() ||
+          findEnd(row) != Role::none)
+        continue;
+      uint32_t near = pipe.rankOfStage[row.stage],
+               far = pipe.rankOfStage[row.peer];
+      if (near == far || (near != rank && far != rank))
+        continue;
+      uint32_t other = near == rank ? far : near;
+      ends.push_back(static_cast<uint32_t>(all.size()));
+      all.push_back({&program.kinds[row.kind], row.kind, &nowhere, row.peer,
+                     other, partnerOf(other), 0,
+                     {row.pipe, static_cast<uint8_t>(Label::firstMove + row.kind),
+                      row.stage, row.peer, 0},
+                     Role::none});
+    }
+  }
+  uint32_t findEnd(const Row &row) const {
+    for (uint32_t end : ends)
+      if (all[end].number == row.kind && all[end].label.pipe == row.pipe &&
+          all[end].label.from == row.stage && all[end].peer == row.peer)
+        return end;
+    return Role::none;
+  }
+
   uint32_t newValue(bool arrives) {
     arrivals.push_back(arrives);
     return static_cast<uint32_t>(arrivals.size() - 1);
@@ -221,6 +258,9 @@ private:
   std::vector<Role> all;
   std::vector<uint32_t> firstRole; ///< By stage and kind.
   std::vector<uint32_t> partnerRanks;
+  std::vector<uint32_t> ends; ///< The roles of actions between ranks.
+  StageWiring nowhere{};      ///< Theirs.
+  static constexpr uint8_t mostMoves = 255 - Label::firstMove;
 };
 
 } // namespace ppcc::rt

@@ -126,6 +126,10 @@ public:
   std::vector<Tensors> backward_input(const Work &work, Tensors *outputGrad);
   void backward_weight(const Work &work);
   void perform(const Work &work);
+  /// What autograd has saved for a microbatch goes to another rank, which
+  /// keeps it, and comes back.
+  Tensors give(const Work &work);
+  void take(const Work &work, Tensors &&moved);
   void add(Tensors &sum, const Tensors &gradient);
   void release(const Work &work);
   void fail(const std::string &text);
