@@ -175,15 +175,16 @@ public:
       schedule.pipes.push_back(std::move(main));
     std::string owner = fmt::format("schedule `{}`", decl.name.text);
     for (const PipeDecl &pipe : schedule.pipes)
-      used ? void()
+      used || lacksImport
+           ? void()
            : pipes.complete(pipe, schedule.pipeSlots.empty()
                                       ? owner
                                       : fmt::format("pipe `{}`", pipe.name));
-    if (!ranks)
+    if (!ranks && !lacksImport)
       diags.report<diag::MissingItem>(decl.name.range, owner, "`ranks`");
     if (!used)
       onRanks();
-    if (!schedule.onRank && schedule.onRanks.empty())
+    if (!schedule.onRank && schedule.onRanks.empty() && !lacksImport)
       diags.report<diag::MissingItem>(decl.name.range, owner, "`on rank`");
     schedule.numGlobals = names.numGlobals;
     return std::move(schedule);
@@ -255,6 +256,7 @@ private:
     if (!symbol) {
       for (const ast::Argument &arg : item->args)
         exprs.check(arg.value);
+      lacksImport = true;
       diags.report<diag::UnknownImport>(item->schedule.range,
                                         item->schedule.text,
                                         didYouMean(item->schedule.text, [&] {
@@ -359,6 +361,7 @@ private:
   Names &names;
   Schedule schedule;
   std::optional<Schedule> used; ///< The one that it imports.
+  bool lacksImport = false;     ///< There is none of that name.
   const ast::RanksItem *ranks = nullptr;
   const ast::BackwardItem *backward = nullptr;
 };

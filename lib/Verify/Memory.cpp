@@ -1,6 +1,7 @@
 // Checks that no rank holds more memory than it may.
 #include "Report.h"
 #include "ppcc/Analysis/MemoryCurve.h"
+#include "ppcc/Analysis/WaitCycle.h"
 #include "ppcc/Basic/Diagnostics/Simulation.h"
 #include "ppcc/Verify/Passes.h"
 
@@ -45,23 +46,39 @@ public:
     if (!timed)
       return;
     MemoryCurve curve(program, timed->simulation);
+    checkRest(program, curve.model(), context);
     for (uint32_t rank = 0;
          rank != program.ranksBegun() && !context.diags.saturated(); ++rank)
       checkRank(program, RankId(rank), curve, context);
   }
 
 private:
+  /// Reports the ranks for which what their stages hold at rest is too much.
+  static void checkRest(const Program &program, const MemoryModel &model,
+                        PassContext &context) {
+    std::vector<RankId> over;
+    for (RankId rank : program.ranks())
+      if (model.staticOf(rank) > *model.limitOf(rank))
+        over.push_back(rank);
+    if (over.empty())
+      return;
+    auto builder = context.diags.report<diag::RestExceeded>(
+        Place(program.name()), over.front().value,
+        amount::format(model.staticOf(over.front())),
+        amount::format(*model.limitOf(over.front())));
+    if (over.size() > 1)
+      builder.note({}, "and so {} {}",
+                   over.size() == 2 ? "does rank" : "do ranks",
+                   rankList(llvm::ArrayRef(over).drop_front()));
+  }
+
   /// Reports the first moment in which the rank holds more than it may.
   static void checkRank(const Program &program, RankId rank, MemoryCurve &curve,
                         PassContext &context) {
     Amount limit = *curve.model().limitOf(rank);
     decimal::Sum atRest = curve.model().staticOf(rank);
-    if (atRest > limit) {
-      context.diags.report<diag::MemoryExceeded>(
-          Place(program.name()), rank.value, amount::format(atRest), "0",
-          amount::format(limit));
-      return;
-    }
+    if (atRest > limit)
+      return; // It was reported.
     std::optional<MemoryStep> over;
     curve.walk(rank, [&](const MemoryStep &step) {
       if (step.memory > limit)

@@ -7,6 +7,12 @@ schedule a() {
   ranks 1; microbatches 1; placement linear;
   on rank r { F; B; }
 }
+// What the missing one would have brought is not missed.
+schedule alone(M: int = 2) {
+  // CHECK: import-schedule-errors.pp:[[#@LINE+1]]:10: error: unknown schedule `zb_h1` [E0488]
+  import zb_h1(4, M);
+  // CHECK: note: import the file that declares it, `import "one_f_one_b.pp";` for one of the library
+}
 schedule b() {
   // CHECK: import-schedule-errors.pp:[[#@LINE+1]]:10: error: unknown schedule `c` [E0488]
   import c(2);
