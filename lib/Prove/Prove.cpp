@@ -191,6 +191,10 @@ private:
              std::string reason, Place place,
              std::optional<Formula> makespan = std::nullopt,
              std::optional<Figures> figures = std::nullopt) {
+    if (isProbe) {
+      hasSettled = verdict == Verdict::Right && makespan && makespan->isExact;
+      return;
+    }
     if (!isAsked(from({family}, first).family))
       return;
     ProvenRange range = rangeOf(family, first, family.last);
@@ -308,7 +312,7 @@ private:
 
   /// Looks at each number of a family.
   void lookAt(const Family &family) {
-    if (request.only)
+    if (request.only || isProbe)
       return;
     rowsLeft -= static_cast<int64_t>(rowsOf(family));
     for (int64_t n = 0; n <= family.last && !failed; ++n)
@@ -548,6 +552,7 @@ private:
     const Family &family = task.family;
     if (isFew(family) && (family.last < 3 || task.cuts > 0))
       return lookAt(family);
+    beginLater(task);
     Outcome outcome = layouter.run(family, nullptr, {}, task.hints);
     if (outcome.kind != Outcome::Kind::LaidOut)
       return follow(std::move(task), std::move(outcome));
@@ -665,6 +670,43 @@ private:
     return true;
   }
 
+  /// Whether the numbers of one remainder settle into an order, with its exact
+  /// makespan.
+  bool settles(Task task, int64_t factor) {
+    if (isProbe)
+      return false;
+    task.family.step *= factor;
+    if (task.family.last != proof::endless)
+      task.family.last /= factor;
+    task.growths = mostGrowths;
+    auto outer = std::pair(std::exchange(tasks, {}), evidence);
+    isProbe = true;
+    hasSettled = false;
+    try {
+      process(std::move(task));
+    } catch (const std::overflow_error &) {
+      hasSettled = false;
+    }
+    isProbe = false;
+    std::tie(tasks, evidence) = std::move(outer);
+    return hasSettled;
+  }
+
+  /// Where others of so many remainders begin to settle, so that this one need
+  /// not be tried before.
+  void beginLater(Task &task) {
+    auto known = settled.find(task.family.step);
+    if (known == settled.end() || task.growths != 0 || isProbe)
+      return;
+    int64_t some = (known->second - task.family.base) / task.family.step;
+    if (some < 1 || some > task.family.last ||
+        !isFew(before(task, some).family))
+      return;
+    lookAt(before(task, some).family);
+    task = from(std::move(task), some);
+    ++task.growths;
+  }
+
   void judge(Task task, proof::Template &program) {
     const Family family = task.family;
     evidence = nullptr;
@@ -704,14 +746,16 @@ private:
     }
     if (limitMemory(task, program, *first))
       return;
-    Finding ordered = orderByData(task, program, byData, *first, *second);
-    if (ordered.kind == Finding::Kind::Fails)
+    bool isByData = request.byData || request.certifies;
+    auto orderByData = [&] {
+      Finding ordered =
+          this->orderByData(task, program, byData, *first, *second);
+      if (ordered.kind == Finding::Kind::Unknown && !grow(task))
+        giveUp(task, ordered.why, Place());
+      return bool(ordered);
+    };
+    if (isByData && !orderByData())
       return;
-    if (!ordered) {
-      if (!grow(task))
-        giveUp(std::move(task), ordered.why, Place());
-      return;
-    }
     if (request.byData && request.compile.comm.transports.empty())
       return found(family, 0, Verdict::Right, "", Place(),
                    makespanByData(family, program, byData, *first, *second));
@@ -719,6 +763,9 @@ private:
     std::optional<Figures> figures;
     Finding carried =
         carry(family, program, *first, *second, makespan, figures);
+    // An order of events with messages is one by data, too.
+    if (!carried && !isByData && !orderByData())
+      return;
     if (request.byData) {
       if (evidence)
         evidence->times = std::nullopt;
@@ -726,11 +773,11 @@ private:
     }
     if (!carried || !makespan || !makespan->isExact) {
       // Ranks may take turns in what they do first.
-      for (auto [growths, step] : {std::pair(4, ranks), {6, 2 * ranks}})
-        if (task.growths >= growths && family.step % step != 0 &&
-            family.last > 8 * ranks && step <= mostStep)
-          return multiply(std::move(task), step / std::gcd(step, family.step),
-                          carried.why, {});
+      for (auto [growths, step] : {std::pair(1, ranks), {3, 2 * ranks}})
+        if (int64_t factor = step / std::gcd(step, family.step);
+            task.growths >= growths && factor != 1 && family.last > 8 * ranks &&
+            family.step * factor <= mostStep && settles(task, factor))
+          return multiply(std::move(task), factor, carried.why, {});
       if (grow(task))
         return;
     }
@@ -742,6 +789,8 @@ private:
     }
     if (!carried && !ordersGlobally)
       return giveUp(std::move(task), carried.why, Place());
+    if (carried && family.step > 1)
+      settled[family.step] = std::max(settled[family.step], family.base);
     if (!carried && evidence) {
       evidence->carried = {};
       evidence->shown.resize(1);
@@ -830,22 +879,17 @@ private:
   }
 
   /// Whether no rank waits for itself by data; Fails where all was said.
-  Finding orderByData(Task &task, const proof::Template &program,
-                      const Checker &checker, Program first, Program second) {
-    for (Program *one : {&first, &second})
-      one->editHead().costs = {}; // Times do not matter here.
+  Finding orderByData(const Task &task, const proof::Template &program,
+                      const Checker &checker, const Program &first,
+                      const Program &second) {
     ProgramIndex firstIndex(first), secondIndex(second);
-    auto a = orderOf(first, firstIndex, nullptr, nullptr, Durations(first)),
-         b = orderOf(second, secondIndex, nullptr, nullptr, Durations(second));
-    if (a && b) {
-      auto order = fit(program, *a, *b);
-      if (!order)
-        return {Finding::Kind::Unknown, "what ranks do does not settle"};
-      Finding finding = checker.forward(*order);
-      if (evidence)
-        evidence->shown.push_back({"data", std::move(*order)});
+    Finding finding;
+    auto order = orderBy(program, checker, nullptr, first, firstIndex, nullptr,
+                         second, secondIndex, nullptr, finding);
+    if (finding && evidence)
+      evidence->shown.push_back({"data", std::move(*order)});
+    if (order || finding.kind != Finding::Kind::Fails)
       return finding;
-    }
     for (int64_t n : {1, 2})
       for (bool fromEnd : {false, true}) {
         auto circle = circleOf(program, n, n == 1 ? first : second,
@@ -857,6 +901,45 @@ private:
           }
       }
     return {Finding::Kind::Unknown, "ranks wait in a circle that changes"};
+  }
+
+  /// Numbers for all events, from runs in which each action takes its own time,
+  /// or all take the same. In `finding` what is wrong with them: Fails where
+  /// the programs do not reach their end.
+  static std::optional<proof::Times>
+  orderBy(const proof::Template &program, const Checker &checker,
+          const Transport *transport, const Program &first,
+          const ProgramIndex &firstIndex, const MessageIndex *firstMessages,
+          const Program &second, const ProgramIndex &secondIndex,
+          const MessageIndex *secondMessages, Finding &finding) {
+    std::optional<proof::Times> order;
+    for (bool isEven : {false, true}) {
+      auto timesOf = [&](Program one) {
+        CostModel &costs = one.editHead().costs;
+        if (!transport || isEven)
+          costs = {};
+        if (isEven)
+          for (KindId kind : one.kinds().ids())
+            if (one.kinds()[kind].isCompute())
+              costs.add(Cost::Action, kind, cost::unit);
+        return Durations(one);
+      };
+      auto a = orderOf(first, firstIndex, firstMessages, transport,
+                       timesOf(first)),
+           b = orderOf(second, secondIndex, secondMessages, transport,
+                       timesOf(second));
+      if (!a || !b) {
+        finding = {Finding::Kind::Fails, "what ranks do does not settle"};
+        return std::nullopt;
+      }
+      order = fit(program, *a, *b);
+      finding = order ? checker.forward(*order)
+                      : Finding{Finding::Kind::Unknown,
+                                "what ranks do does not settle"};
+      if (finding)
+        break;
+    }
+    return order;
   }
 
   void foundCircle(const Task &task, const proof::Template &program,
@@ -913,15 +996,12 @@ private:
         return {Finding::Kind::Unknown, finding.why};
       if (Finding finding = checker.matched(); !finding)
         return finding;
-      auto a = orderOf(first, firstIndex, &firstMessages, &transport,
-                       firstTimes),
-           b = orderOf(second, secondIndex, &secondMessages, &transport,
-                       secondTimes);
-      auto order = a && b ? fit(*whole, *a, *b) : std::nullopt;
-      if (!order)
-        return {Finding::Kind::Unknown, "what ranks do does not settle"};
-      if (Finding finding = checker.forward(*order); !finding)
-        return finding;
+      Finding finding;
+      auto order = orderBy(*whole, checker, &transport, first, firstIndex,
+                           &firstMessages, second, secondIndex, &secondMessages,
+                           finding);
+      if (!finding)
+        return {Finding::Kind::Unknown, finding.why};
       if (evidence)
         evidence->shown.push_back({transport.name, *order});
       if (&transport == &transports.front() && hasPlainTimes(first)) {
@@ -1010,6 +1090,8 @@ private:
   bool isPlaced = true; ///< The messages of what is judged now.
   int64_t stages = 64, ranks = 1, rowsLeft = mostRows;
   std::vector<Task> tasks;
+  bool isProbe = false, hasSettled = false;
+  std::map<int64_t, int64_t> settled;        ///< By step: the first number.
   std::shared_ptr<proof::Evidence> evidence; ///< Of what is judged now.
 };
 
