@@ -464,8 +464,11 @@ private:
     if (spare < 0)
       stop(Kind::Cut, stmt->range, "a loop has too few turns",
            (-spare + perTurn - 1) / perTurn);
-    margins.before += spare / 2;
-    margins.behind += spare - spare / 2;
+    int64_t early = family.lean == Lean::Both     ? spare / 2
+                    : family.lean == Lean::Before ? spare
+                                                  : 0;
+    margins.before += early;
+    margins.behind += spare - early;
     int64_t at = 0;
     for (; at != margins.before; ++at)
       turn({at, 0, 0});

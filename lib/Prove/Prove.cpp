@@ -323,6 +323,7 @@ private:
     Quiet quiet;
     auto program = compileOne(m, true, quiet);
     Family one{param, m, 1, 0};
+    wrongInRow = program ? 0 : wrongInRow + !quiet.isExcluded;
     if (!program) {
       if (!failed)
         found(one, 0, quiet.isExcluded ? Verdict::Excluded : Verdict::Wrong,
@@ -552,10 +553,10 @@ private:
     const Family &family = task.family;
     if (isFew(family) && (family.last < 3 || task.cuts > 0))
       return lookAt(family);
-    beginLater(task);
     Outcome outcome = layouter.run(family, nullptr, {}, task.hints);
     if (outcome.kind != Outcome::Kind::LaidOut)
       return follow(std::move(task), std::move(outcome));
+    beginLater(task);
     Quiet quiet;
     sema::Evaluator evaluator(module, quiet.diags,
                               request.compile.limits.maxSteps());
@@ -610,6 +611,13 @@ private:
           outcome.value > INT64_MAX / 4 / family.step)
         return giveUp(std::move(task), outcome.why, outcome.place);
       Task upper = from(task, outcome.value);
+      // An error in the middle of a loop shows when its window begins
+      // elsewhere.
+      if (wrongInRow >= 12) {
+        wrongInRow = 0;
+        upper.family.lean =
+            upper.family.lean == Lean::Behind ? Lean::Before : Lean::Behind;
+      }
       if (!outcome.hints.empty())
         upper.hints = outcome.hints;
       tasks.push_back(std::move(upper));
@@ -1090,6 +1098,7 @@ private:
   bool isPlaced = true; ///< The messages of what is judged now.
   int64_t stages = 64, ranks = 1, rowsLeft = mostRows;
   std::vector<Task> tasks;
+  int wrongInRow = 0; ///< Of the numbers that were looked at last.
   bool isProbe = false, hasSettled = false;
   std::map<int64_t, int64_t> settled;        ///< By step: the first number.
   std::shared_ptr<proof::Evidence> evidence; ///< Of what is judged now.

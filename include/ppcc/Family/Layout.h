@@ -17,11 +17,15 @@ struct Margins {
 };
 using Hints = std::map<uint32_t, Margins>;
 
+/// Where the turns of a loop stand that its window does not need.
+enum class Lean : uint8_t { Both, Behind, Before };
+
 /// Some instances of a schedule: its free parameter is base + step n for n in
 /// 0..last.
 struct Family {
   uint32_t param = 0; ///< The free parameter, an int.
   int64_t base = 1, step = 1, last = proof::endless;
+  Lean lean = Lean::Both;
 };
 
 /// What became of a layout.
