@@ -795,7 +795,7 @@ private:
       proof::Template inner = peeled(program);
       return judge(from(std::move(task), 2), inner);
     }
-    if (!carried && !ordersGlobally)
+    if (carried.kind == Finding::Kind::Fails || (!carried && !ordersGlobally))
       return giveUp(std::move(task), carried.why, Place());
     if (carried && family.step > 1)
       settled[family.step] = std::max(settled[family.step], family.base);
@@ -982,8 +982,7 @@ private:
       auto policy = policyFor(*one, quiet.diags);
       PassContext context(session.sources, quiet.diags);
       if (!policy || !runPipeline(policy->pipeline(), *one, context))
-        return {Finding::Kind::Unknown,
-                quiet.first ? quiet.first->message : ""};
+        return {Finding::Kind::Fails, quiet.first ? quiet.first->message : ""};
       transports = policy->transports;
     }
     auto whole = withMessages(program, first, second, isPlaced);
@@ -1150,6 +1149,9 @@ std::optional<Proof> ppcc::prove(const ProveRequest &request, Session &session,
       if (given != request.compile.params.end())
         proof.params.push_back(
             {name.str(), sema::typeName(one.type).str(), given->value});
+      else if (!one.decl->defaultValue && name != request.free)
+        session.diags.report<diag::MissingParameter>(one.decl->name.range,
+                                                     name);
     }
     for (const sema::ParamValue &value : request.compile.params)
       if (!hasParameter(value.name, ownersOf(checked.selection)))

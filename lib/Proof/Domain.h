@@ -1,0 +1,192 @@
+// Functions of n and of turns, on ranges of both.
+#pragma once
+
+#include "ppcc/Proof/Template.h"
+#include "ppcc/Support/CheckedInt.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <numeric>
+#include <optional>
+#include <set>
+
+namespace ppcc::proof {
+
+/// Some n, and where an event has turns, for each of them those from lo to hi;
+/// none of these ranges is empty.
+struct Domain {
+  int64_t from = 0, to = endless;
+  bool hasTurns = false;
+  Affine lo, hi;
+};
+
+/// Whether c + n N >= 0 for the n of a domain.
+inline bool isNatural(__int128 c, __int128 n, const Domain &domain) {
+  return c + n * domain.from >= 0 &&
+         (domain.to == endless ? n >= 0 : c + n * domain.to >= 0);
+}
+
+/// Whether f >= least on all of the domain: it is on all corners and along all
+/// rays.
+inline bool atLeast(Affine f, const Domain &domain, int64_t least) {
+  auto on = [&](Affine turn) {
+    return isNatural(__int128(f.c) + __int128(f.j) * turn.c - least,
+                     __int128(f.n) + __int128(f.j) * turn.n, domain);
+  };
+  return domain.hasTurns ? on(domain.lo) && on(domain.hi) : on({});
+}
+
+inline bool isZero(Affine f, const Domain &domain) {
+  return atLeast(f, domain, 0) && atLeast(-1 * f, domain, 0);
+}
+
+/// Puts a turn into f.
+inline Affine substitute(Affine f, Affine turn) {
+  return Affine{f.c, f.n, 0} + f.j * turn;
+}
+
+/// x / k where that is whole for all n and j. Else nothing, and `never` when it
+/// is whole for none.
+inline std::optional<Affine> divide(Affine x, int64_t k, bool &never) {
+  never = x.c % std::gcd(std::gcd(x.n, x.j), k) != 0;
+  if (x.c % k != 0 || x.n % k != 0 || x.j % k != 0)
+    return std::nullopt;
+  return Affine{x.c / k, x.n / k, x.j / k};
+}
+
+/// Calls `visit` with the domains in which all `conditions`, functions of n,
+/// are natural, and turns lie above all lows and below all highs.
+template <class Visit>
+void forEachPiece(int64_t last, llvm::ArrayRef<Affine> conditions,
+                  llvm::ArrayRef<Affine> lows, llvm::ArrayRef<Affine> highs,
+                  Visit visit) {
+  // Between two cuts no difference changes its sign.
+  llvm::SmallVector<int64_t, 16> cuts{0};
+  auto cutAtRoot = [&](Affine f) {
+    if (f.n == 0)
+      return;
+    int64_t root = *floorDiv(-f.c, f.n);
+    for (int64_t at : {root, root + 1})
+      if (at > 0 && at <= last)
+        cuts.push_back(at);
+  };
+  for (Affine f : conditions)
+    cutAtRoot(f);
+  for (size_t i = 0; i != lows.size(); ++i) {
+    for (size_t k = 0; k != i; ++k)
+      cutAtRoot(lows[i] - lows[k]);
+    for (Affine high : highs)
+      cutAtRoot(high - lows[i]);
+  }
+  for (size_t i = 0; i != highs.size(); ++i)
+    for (size_t k = 0; k != i; ++k)
+      cutAtRoot(highs[i] - highs[k]);
+  llvm::sort(cuts);
+  cuts.erase(llvm::unique(cuts), cuts.end());
+  for (size_t i = 0; i != cuts.size(); ++i) {
+    Domain domain{cuts[i],
+                  i + 1 == cuts.size() ? last : cuts[i + 1] - 1,
+                  !lows.empty(),
+                  {},
+                  {}};
+    auto order = [&](Affine a, Affine b) {
+      return std::pair(a.at(domain.from), a.n) <
+             std::pair(b.at(domain.from), b.n);
+    };
+    if (!llvm::all_of(conditions,
+                      [&](Affine f) { return isNatural(f.c, f.n, domain); }))
+      continue;
+    if (domain.hasTurns) {
+      domain.lo = *llvm::max_element(lows, order);
+      domain.hi = *llvm::min_element(highs, order);
+      Affine size = domain.hi - domain.lo;
+      if (!isNatural(size.c, size.n, domain))
+        continue;
+    }
+    visit(domain);
+  }
+}
+
+/// Whether the pieces hold all of the whole, turn by turn.
+inline bool covers(llvm::ArrayRef<Domain> pieces, const Domain &whole) {
+  std::set<int64_t> cuts{0};
+  for (const Domain &piece : pieces) {
+    cuts.insert(piece.from);
+    if (piece.to != endless && piece.to < whole.to)
+      cuts.insert(piece.to + 1);
+  }
+  for (auto cut = cuts.begin(); cut != cuts.end(); ++cut) {
+    auto next = std::next(cut);
+    Domain part{*cut, next == cuts.end() ? whole.to : *next - 1, false, {}, {}};
+    Affine reached; // All turns before it are covered.
+    bool done = false, moved = true;
+    while (!done && moved) {
+      moved = false;
+      for (const Domain &piece : pieces) {
+        if (piece.from > part.from || piece.to < part.to)
+          continue;
+        if (!whole.hasTurns) {
+          done = true;
+          break;
+        }
+        Affine to = piece.hi + Affine{1, 0, 0};
+        if (atLeast(reached - piece.lo, part, 0) &&
+            atLeast(to - reached, part, 0) && to != reached) {
+          reached = to;
+          moved = true;
+        }
+      }
+      done |= whole.hasTurns && atLeast(reached - whole.hi, part, 1);
+    }
+    if (!done)
+      return false;
+  }
+  return true;
+}
+
+/// Calls `visit(turn, domain)` for where a function `of` of a row equals
+/// `wanted`, one of another, in whose windows it grows. False where that is
+/// not known.
+template <class Visit>
+bool forEachMeeting(int64_t last, Affine wanted, Affine of, bool ofHasTurns,
+                    Visit visit) {
+  llvm::SmallVector<Affine, 4> lows, highs, conditions;
+  bool hasTurns = wanted.j != 0, never;
+  if (hasTurns) {
+    lows.push_back({});
+    highs.push_back({0, 1, 0});
+  }
+  Affine turn;
+  auto clamp = [&](Affine low, Affine high) {
+    lows.push_back(low);
+    highs.push_back(high);
+  };
+  if (!ofHasTurns && !hasTurns) {
+    conditions = {of - wanted, wanted - of};
+  } else if (!ofHasTurns) {
+    auto own = divide(of - Affine{wanted.c, wanted.n, 0}, wanted.j, never);
+    if (!own)
+      return never;
+    clamp(*own, *own);
+  } else {
+    auto found = divide(wanted - Affine{of.c, of.n, 0}, of.j, never);
+    if (!found)
+      return never;
+    turn = *found;
+    Affine own{turn.c, turn.n, 0}, above = Affine{0, 1, 0} - own;
+    if (turn.j == 0)
+      conditions = {own, above}; // 0 <= own <= n
+    else if (turn.j == 1)
+      clamp(-1 * own, above); // 0 <= own + j <= n
+    else if (turn.j == -1)
+      clamp(-1 * above, own); // 0 <= own - j <= n
+    else
+      return false;
+  }
+  forEachPiece(last, conditions, lows, highs,
+               [&](const Domain &domain) { visit(turn, domain); });
+  return true;
+}
+
+} // namespace ppcc::proof
