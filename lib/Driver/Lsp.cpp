@@ -234,12 +234,14 @@ void Server::finishLook() {
   if (!job.isGood() || !result) {
     // Of what is only typed nobody asked for the whole.
     json::Array diagnostics = known.diagnostics;
-    if (jobIsFull)
+    if (jobIsFull || !job.isTooLong())
       diagnostics.push_back(diagnosticAt(
           texts.at(jobUri)->range(0, 0),
-          fmt::format("the compiler was given up after {} s; `ppcc check` has "
-                      "no such limit",
-                      mostSavedSeconds)));
+          job.isTooLong()
+              ? fmt::format("the compiler was given up after {} s; `ppcc "
+                            "check` has no such limit",
+                            mostSavedSeconds)
+              : "the compiler crashed: this is a bug in it"));
     return publish(jobUri, std::move(diagnostics));
   }
   json::Array diagnostics;

@@ -25,8 +25,9 @@ public:
   int descriptor() const { return pipeEnd; }
   /// Takes what has come. True at the end; `said` is then whole.
   bool read();
-  /// Whether what ended did its work.
+  /// Whether what ended did its work; else, whether it took too long.
   bool isGood() const { return good; }
+  bool isTooLong() const { return tooLong; }
   void stop();
 
   std::string said;
@@ -36,7 +37,7 @@ private:
 
   pid_t process = 0;
   int pipeEnd = -1;
-  bool good = false;
+  bool good = false, tooLong = false;
 };
 
 } // namespace ppcc::lsp

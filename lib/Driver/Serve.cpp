@@ -48,11 +48,14 @@ public:
     StringRef path = request.path;
     if (!path.consume_front("/" + token + "/"))
       return HttpResponse{404, "text/plain", "not here"};
+    // In a panel of VS Code, too.
+    std::string framed = "frame-ancestors 'self' vscode-webview:";
     if (path.empty())
       return HttpResponse{
           200, "text/html; charset=utf-8", livePage().front().text.str(),
           "default-src 'none'; script-src 'unsafe-inline'; style-src "
-          "'unsafe-inline'; connect-src 'self'; frame-src 'self'"};
+          "'unsafe-inline'; connect-src 'self'; frame-src 'self'; " +
+              framed};
     if (path != "state" && path != "view")
       return HttpResponse{404, "text/plain", "not here"};
     std::string key;
@@ -63,7 +66,8 @@ public:
     if (path == "view")
       return HttpResponse{200, "text/html; charset=utf-8", build.page,
                           "default-src 'none'; script-src 'unsafe-inline'; "
-                          "style-src 'unsafe-inline'; frame-ancestors 'self'"};
+                          "style-src 'unsafe-inline'; " +
+                              framed};
     uint64_t after = 0;
     request.find("after").value_or("0").getAsInteger(10, after);
     if (build.number == after)

@@ -1,21 +1,25 @@
 """Speaks to a language server: sends what a script says, and prints what comes. Usage: lsp-client.py SCRIPT SERVER...
 
 A line of the script is `open NAME FILE`, `change NAME OLD NEW` (in the text, once), `type NAME N` (N random edits, and back),
+`monkey NAME N PPCC` (N letters typed, pieces deleted, edits undone, and what is wrong compared with what PPCC says),
 `labels NAME WORD [N]` (what is completed there, by label), or a request, such as `textDocument/definition NAME WORD [N]`, at the Nth
 place where the word stands.
 """
 
 import json
+import os
 import queue
 import random
 import shlex
 import subprocess
 import sys
+import tempfile
 import threading
 
 server = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 texts: dict[str, str] = {}
 versions: dict[str, int] = {}
+known: dict[str, int] = {}  # The versions whose diagnostics have come.
 answers: queue.Queue = queue.Queue()
 published: queue.Queue = queue.Queue()
 identifier = 0
@@ -63,13 +67,17 @@ def change(name, text):
     send("textDocument/didChange", {"textDocument": document, "contentChanges": [{"text": text}]})
 
 
-def show_diagnostics(name):
+def diagnostics(name):
     """What is wrong with the text as it is."""
     while True:
         message = published.get(timeout=300)["params"]
         if message["uri"].endswith(name) and message["version"] == versions[name]:
-            break
-    found = message["diagnostics"]
+            known[name] = versions[name]
+            return message["diagnostics"]
+
+
+def show_diagnostics(name):
+    found = diagnostics(name)
     for one in found or []:
         start = one["range"]["start"]
         print(f"{name}:{start['line']}:{start['character']}: {one.get('code')} {one['message'].splitlines()[0]}")
@@ -77,6 +85,58 @@ def show_diagnostics(name):
             print(f"  note {note['location']['range']['start']['line']}: {note['message']}")
     if not found:
         print(f"{name}: nothing wrong")
+
+
+def memory():
+    """Of the server, in MB."""
+    with open(f"/proc/{server.pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) // 1024
+
+
+def compare(name, ppcc):
+    """What the server says of a text that is saved, and what the command line says."""
+    if known.get(name) != versions[name]:
+        diagnostics(name)
+    send("textDocument/didSave", {"textDocument": {"uri": f"file:///{name}"}})
+    said = [(one.get("code"), one["range"]["start"]["line"], one["range"]["start"]["character"]) for one in diagnostics(name)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(texts[name])
+        run = subprocess.run([ppcc, "check", path, "--diagnostics-format=json", "--max-errors=100"], capture_output=True, text=True)
+    found = [json.loads(line) for line in run.stderr.splitlines() if line.startswith("{")]
+    wanted = [(one["code"], one.get("line", 1) - 1, one.get("column", 1) - 1) for one in found]
+    assert said == wanted, f"{said}\n{wanted}\n{texts[name]}"
+    return len(said)
+
+
+def monkey(name, count, ppcc):
+    numbers, history, checked, wrong, before = random.Random(7), [texts[name]], 0, 0, 0
+    pieces = [*"(){};:-\"/ aFBMrw019\n=<,.", "repeat ", "on rank r {", "let x = ", "F;", "B;", "if r == 0 { ", "with step;", "// ", "&&"]
+    for edit in range(count):
+        text, choice = texts[name], numbers.random()
+        if choice < 0.3 and len(history) > 1 or len(text) > 3000:
+            del history[max(1, len(history) - numbers.choice([1, 1, 2, 5, 1000])) :]
+            change(name, history[-1])
+            continue
+        at = numbers.randrange(len(text) + 1)
+        deleted = numbers.choice([1, 1, 2, 9]) if choice > 0.8 else 0
+        history.append(text[:at] + ("" if deleted else numbers.choice(pieces)) + text[at + deleted :])
+        change(name, history[-1])
+        if edit % 20 == 0:
+            diagnostics(name)
+        if edit % max(1, count // 50) == 0:
+            if numbers.random() < 0.5:  # Often right.
+                del history[2:]
+                change(name, history[-1])
+            checked, wrong = checked + 1, wrong + (compare(name, ppcc) != 0)
+            before = before or edit > count // 5 and memory()
+    change(name, history[0])
+    compare(name, ppcc)
+    growth = memory() - before
+    print(f"{count} edits, {checked} compared, {wrong} of them wrong, memory {growth:+} MB", file=sys.stderr)
+    assert 0 < wrong < checked and growth < 40
+    print(f"{name}: the same as the command line")
 
 
 threading.Thread(target=receive, daemon=True).start()
@@ -105,6 +165,8 @@ for line in open(sys.argv[1], encoding="utf-8"):
             change(name, text[:at] + numbers.choice("(){};:-\"/ aF0\n") + text[at + numbers.randrange(3) :])
         change(name, before)
         show_diagnostics(name)
+    elif command == "monkey":
+        monkey(words[0], int(words[1]), words[2])
     elif command == "labels":
         name, *rest = words
         params = {"textDocument": {"uri": f"file:///{name}"}, "position": position(name, *rest)}
