@@ -176,18 +176,10 @@ private:
       editor::Names names(file.text);
       for (const editor::Declaration &one : names.declarations())
         if (one.isAtFileLevel && one.name == word)
-          add("Import `" + file.name.str() + "`", importPlace(), importPlace(),
-              "import \"" + file.name.str() + "\";\n");
+          add("Import `" + file.name.str() + "`", text.importPlace(),
+              text.importPlace(), "import \"" + file.name.str() + "\";\n");
     }
   }
-  /// Behind the comment at the top.
-  size_t importPlace() const {
-    size_t at = 0;
-    while (text.all().drop_front(at).starts_with("//"))
-      at += text.line(at).size() + 1;
-    return std::min(at, text.all().size());
-  }
-
   const Text &text;
 };
 

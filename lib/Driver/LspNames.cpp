@@ -18,6 +18,7 @@ using llvm::StringRef;
 namespace json = llvm::json;
 
 Server::TextPtr Server::textOfFile(StringRef path) const {
+  path.consume_front(libraryScheme);
   if (auto open = texts.find(uriOf(path)); open != texts.end())
     return open->second;
   if (auto buffer = disk->getBufferForFile(path))
@@ -171,21 +172,28 @@ std::map<std::string, json::Array> Server::places(const Meaning &meaning) {
   return ranges;
 }
 
-json::Value Server::definition(Params params) {
-  if (TextPtr text = textOf(params)) { // Of a file that is imported.
-    size_t at = text->offset(params.getObject("position"));
-    std::vector<editor::Token> tokens = editor::tokenize(text->all());
-    for (size_t i = 1; i < tokens.size(); ++i) {
-      size_t begin = tokens[i].text.begin() - text->all().begin();
-      if (tokens[i].kind != editor::TokenKind::String || at < begin ||
-          at > begin + tokens[i].text.size() || !tokens[i - 1].is("import"))
-        continue;
-      StringRef name = tokens[i].text.trim('"');
+/// The file whose import stands at the place of a request, and where.
+std::optional<std::pair<std::string, StringRef>>
+Server::importAt(Params params) const {
+  TextPtr text = textOf(params);
+  if (!text)
+    return std::nullopt;
+  size_t at = text->offset(params.getObject("position"));
+  std::vector<editor::Token> tokens = editor::tokenize(text->all());
+  for (size_t i = 1; i < tokens.size(); ++i) {
+    size_t begin = tokens[i].text.begin() - text->all().begin();
+    if (tokens[i].kind == editor::TokenKind::String && begin <= at &&
+        at <= begin + tokens[i].text.size() && tokens[i - 1].is("import"))
       for (const auto &[uri, theirs] : imports(uriIn(params), *text))
-        if (StringRef(uri).ends_with(name))
-          return json::Object{{"uri", uri}, {"range", theirs->range(0, 0)}};
-    }
+        if (StringRef(uri).ends_with(tokens[i].text.trim('"')))
+          return std::pair(uri, tokens[i].text);
   }
+  return std::nullopt;
+}
+
+json::Value Server::definition(Params params) {
+  if (auto file = importAt(params))
+    return json::Object{{"uri", file->first}, {"range", Text("").range(0, 0)}};
   auto meaning = meaningAt(params);
   if (!meaning || !meaning->text)
     return nullptr;
@@ -244,6 +252,18 @@ json::Value Server::rename(Params params) {
 }
 
 json::Value Server::hover(Params params) {
+  if (auto file = importAt(params)) {
+    TextPtr theirs = textOfFile(pathOf(file->first));
+    std::string summary;
+    for (StringRef line : llvm::split(theirs->all(), '\n')) {
+      if (!line.consume_front("//"))
+        break;
+      summary += (summary.empty() ? "" : " ") + line.trim().str();
+    }
+    return json::Object{
+        {"contents", json::Object{{"kind", "markdown"}, {"value", summary}}},
+        {"range", textOf(params)->range(file->second)}};
+  }
   auto meaning = meaningAt(params);
   if (!meaning)
     return nullptr;

@@ -60,6 +60,8 @@ private:
   std::vector<std::pair<std::string, TextPtr>> imports(const std::string &uri,
                                                        const Text &text) const;
   TextPtr textOfFile(llvm::StringRef path) const;
+  std::optional<std::pair<std::string, llvm::StringRef>>
+  importAt(Params params) const;
   std::map<std::string, llvm::json::Array> places(const Meaning &meaning);
   Json definition(Params params);
   Json references(Params params);

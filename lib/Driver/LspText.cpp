@@ -50,6 +50,13 @@ StringRef lsp::Text::line(size_t offset) const {
   return all().drop_front(begin).split('\n').first;
 }
 
+size_t lsp::Text::importPlace() const {
+  size_t at = 0;
+  while (all().drop_front(at).starts_with("//"))
+    at = std::min(at + line(at).size() + 1, text.size());
+  return at;
+}
+
 std::string lsp::pathOf(StringRef uri) {
   if (!uri.consume_front("file://"))
     return uri.str();

@@ -28,6 +28,8 @@ public:
   size_t offset(const llvm::json::Object *position) const;
   /// The line that a byte stands in, without its end.
   llvm::StringRef line(size_t offset) const;
+  /// Where an import may be added: behind the comment at the top.
+  size_t importPlace() const;
 
 private:
   std::string text;

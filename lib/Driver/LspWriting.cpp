@@ -169,9 +169,7 @@ json::Value Server::completion(Params params) {
   };
   /// The same of the library, with the import that is missing.
   auto inLibrary = [&](StringRef what, int kind) {
-    size_t top = 0;
-    while (text->all().drop_front(top).starts_with("//"))
-      top = std::min(top + text->line(top).size() + 1, text->all().size());
+    size_t top = text->importPlace();
     for (const LibraryFile &file : scheduleLibrary()) {
       Names names(file.text);
       for (const Declaration &one : names.declarations())

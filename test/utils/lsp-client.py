@@ -2,7 +2,7 @@
 
 A line of the script is `open NAME FILE`, `change NAME OLD NEW` (in the text, once), `type NAME N` (N random edits, and back),
 `monkey NAME N PPCC` (N letters typed, pieces deleted, edits undone, and what is wrong compared with what PPCC says),
-`labels NAME WORD [N]` (what is completed there, by label), or a request, such as `textDocument/definition NAME WORD [N]`, at the Nth
+`configure WORD...` (options), `stale NAME FILE OLD NEW` (opened, and changed while it is compiled), `labels NAME WORD [N]` (what is completed there, by label), or a request, such as `textDocument/definition NAME WORD [N]`, at the Nth
 place where the word stands.
 """
 
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 server = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 texts: dict[str, str] = {}
@@ -165,6 +166,22 @@ for line in open(sys.argv[1], encoding="utf-8"):
             change(name, text[:at] + numbers.choice("(){};:-\"/ aF0\n") + text[at + numbers.randrange(3) :])
         change(name, before)
         show_diagnostics(name)
+    elif command == "configure":
+        send("workspace/didChangeConfiguration", {"settings": {"ppcc": {"options": words}}})
+        for name in texts:
+            show_diagnostics(name)
+    elif command == "stale":
+        name, file, old, new = words
+        texts[name] = open(file, encoding="utf-8").read()
+        versions[name] = 1
+        document = {"uri": f"file:///{name}", "languageId": "pp", "version": 1, "text": texts[name]}
+        send("textDocument/didOpen", {"textDocument": document})
+        send("textDocument/foldingRange", {"textDocument": document}, True)
+        time.sleep(0.5)
+        change(name, texts[name].replace(old, new))
+        messages = [published.get(timeout=300)["params"]]
+        assert [one["version"] for one in messages if one["uri"].endswith(name)] == [2], messages
+        print("stale", [one["code"] for one in messages[0]["diagnostics"]])
     elif command == "monkey":
         monkey(words[0], int(words[1]), words[2])
     elif command == "labels":
