@@ -9,8 +9,8 @@ namespace {
 
 /// Words that a name is declared behind, at file level; in a body; and such
 /// whose name is seen in what follows only.
-constexpr StringRef atFileLevel[] = {"schedule", "fn",    "block",
-                                     "rule",     "action", "model",
+constexpr StringRef atFileLevel[] = {"schedule", "fn",       "block",
+                                     "rule",     "action",   "model",
                                      "cluster",  "placement"};
 constexpr StringRef inBodies[] = {"let", "pipe", "phase", "layer", "part"};
 constexpr StringRef ofBodies[] = {"for", "rank", "stage", "link"};
@@ -38,7 +38,10 @@ private:
   void take() {
     const Token &word = words[at];
     if (word.is("{")) {
-      open.push_back({std::move(pending), depthOfParentheses});
+      open.push_back({std::move(pending),
+                      {},
+                      std::exchange(owner, {}),
+                      depthOfParentheses});
       pending.clear();
       depthOfParentheses = 0;
       isHead = false;
@@ -77,7 +80,9 @@ private:
       // `placement` of a schedule, and layers that are used, declare nothing.
       bool declares = word.is("let") || follows("{") || follows("(");
       if (declares)
-        open.back().names.push_back(declare(word.text, name, name.begin()));
+        open.back().inside.push_back(declare(word.text, name, name.begin()));
+      if (follows("{"))
+        owner = declared.size() - 1;
     } else if (llvm::is_contained(ofBodies, word.text) && declaresHere()) {
       pending.push_back(declare(word.text, name, nullptr));
     }
@@ -85,9 +90,8 @@ private:
 
   /// The name behind this word, if there is one.
   StringRef nameBehind() const {
-    return at + 1 < words.size() && words[at + 1].isWord()
-               ? words[at + 1].text
-               : StringRef();
+    return at + 1 < words.size() && words[at + 1].isWord() ? words[at + 1].text
+                                                           : StringRef();
   }
   bool follows(StringRef symbol) const {
     return at + 2 < words.size() && words[at + 2].is(symbol);
@@ -116,11 +120,16 @@ private:
 
   /// The innermost body ends.
   void close(const char *end) {
-    for (size_t name : open.back().names) {
+    const Body &body = open.back();
+    for (size_t name : body.names) {
       declared[name].bodyEnd = end;
       if (!declared[name].isAtFileLevel)
         declared[name].end = end;
     }
+    for (size_t name : body.inside)
+      declared[name].end = end;
+    if (body.owner)
+      declared[*body.owner].bodyEnd = end;
     depthOfParentheses = open.back().depthOutside;
     open.pop_back();
     if (open.empty())
@@ -139,7 +148,8 @@ private:
 
   /// An open brace, and what ends with it.
   struct Body {
-    std::vector<size_t> names;
+    std::vector<size_t> names, inside; ///< Of its head, and declared in it.
+    std::optional<size_t> owner; ///< Whose body it is, but seen outside too.
     unsigned depthOutside;
   };
 
@@ -148,6 +158,7 @@ private:
   std::vector<Token> words;
   std::vector<Body> open;
   std::vector<size_t> pending; ///< Whose body may follow.
+  std::optional<size_t> owner; ///< Whose body follows.
   unsigned depthOfParentheses = 0;
   bool isHead = false; ///< Between a declaration of the file and its body.
   size_t at = 0;
