@@ -36,9 +36,12 @@ void ppcc::addPictureOptions(OptionParser &parser, PictureOptions &options) {
                     options.fontSize = 9;
                   });
     parser.number("--width", options.width, 20, 20000,
-                  "Columns of a timeline, pixels of an svg");
+                  "Columns of a timeline, pixels of an svg or pdf");
     parser.flag("--arrows", options.arrows,
                 "Draw in an svg what goes from rank to rank");
+    parser.flag(
+        "--memory", options.memory,
+        "Draw in an svg or timeline what each rank holds, and its limit");
     parser.value("--title", "TEXT", options.title, "The title of an svg");
     parser.flag("--no-legend", options.hidesLegend,
                 "Draw no legend below an svg");

@@ -136,6 +136,11 @@ private:
     fields.values("lanes", program.kinds().lanes(), ",");
     fields.list(
         "pipes", program.pipes(), [&](const Pipe &info) { pipe(info); }, ",");
+    std::vector<std::string> chunks;
+    for (uint32_t chunk = 0;
+         picture.maxChunks > 1 && chunk != picture.maxChunks; ++chunk)
+      chunks.push_back(picture.chunkWords(chunk));
+    fields.values("chunks", chunks, ",");
     fields.key("columns");
     writer.object([&](JsonFields &columns) { columnsOf(columns); }, ",\n",
                   "{\n");
@@ -152,6 +157,8 @@ private:
     KindId id = *program.kinds().find(info.letters);
     writer.object([&](JsonFields &fields) {
       fields("letters", info.letters);
+      fields("label", picture.lookOf(id).label);
+      fields("hatch", int(picture.lookOf(id).hatch));
       fields("words", kindWords(program.kinds(), info));
       fields("class", info.occupiesRank() ? "compute"
                       : info.isDeclared() ? "beside"
@@ -276,6 +283,7 @@ private:
   void nodes(JsonFields &fields) {
     fields.values("lanes", program.nodes().lanes, ",");
     fields.values("names", program.nodes().names, ",");
+    fields.values("labels", picture.nodeLabels, ",");
     fields.key("order");
     array<uint32_t>([&](auto put) { orderColumn(put); });
     auto values = [&]<class T>(StringRef name, const std::vector<T> &values) {
@@ -330,6 +338,8 @@ private:
         array<double>([&](auto put) { llvm::for_each(at, put); });
         fields.key("held");
         array<double>([&](auto put) { llvm::for_each(held, put); });
+        if (auto limit = curve.model().limitOf(rank))
+          fields.raw("limit", amount::format(*limit));
       });
     });
   }

@@ -4,6 +4,7 @@
 #include "ppcc/Basic/Diagnostics/Pictures.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/JSON.h"
 
 #include <fmt/format.h>
@@ -23,10 +24,18 @@ static Color lightened(Color color, uint32_t part, uint32_t whole) {
   return {channel(color.red), channel(color.green), channel(color.blue)};
 }
 
+/// How the built-in kinds that fill some slots look, and the words for them.
+struct SlotsLook {
+  uint8_t defines;
+  StringRef words;
+  Color color;
+  Hatch hatch;
+};
+
 // Of the colours that Okabe and Ito chose for all kinds of colour vision
 // (https://jfly.uni-koeln.de/color/) those that black text stands out on; the
 // four of the built-in kinds also differ in lightness.
-static constexpr KindLook looks[] = {
+static constexpr SlotsLook slotsLooks[] = {
     {slot::Output, "forward", {0x56, 0xb4, 0xe9}, Hatch::None},
     {slot::InputGrad | slot::WeightGrad,
      "backward",
@@ -39,14 +48,71 @@ static constexpr KindLook looks[] = {
     {slot::WeightGrad,
      "backward for the weights",
      {0xf0, 0xe4, 0x42},
-     Hatch::Dots},
-    {0, "", {0x00, 0x9e, 0x73}, Hatch::Dots}};
+     Hatch::Dots}};
 
-const KindLook &ppcc::lookOf(const KindInfo &info) {
-  const KindLook *look = looks;
-  while (look->defines != 0 && look->defines != info.defines)
-    ++look;
-  return *look;
+// Declared kinds have these in turn: twenty that differ.
+static constexpr Color declaredColors[] = {{0x00, 0x9e, 0x73},
+                                           {0xe6, 0x9f, 0x00},
+                                           {0xb0, 0xb0, 0xb0},
+                                           {0x9a, 0x8c, 0xd8},
+                                           {0x8d, 0xc6, 0x3f}};
+static constexpr Hatch declaredHatches[] = {Hatch::Cross, Hatch::Across,
+                                            Hatch::Down, Hatch::Grid};
+
+static const SlotsLook *lookOfSlots(const KindInfo &info) {
+  return llvm::find_if(slotsLooks, [&](const SlotsLook &look) {
+    return look.defines == info.defines;
+  });
+}
+
+std::vector<std::string> ppcc::shortNames(llvm::ArrayRef<std::string> names,
+                                          std::set<std::string> taken) {
+  for (const std::string &name : names)
+    if (name.size() <= 2)
+      taken.insert(name);
+  std::vector<std::string> result;
+  for (const std::string &name : names) {
+    std::string label = name;
+    if (name.size() > 2) {
+      // The letters of two words, else its first and one behind it, the first
+      // that is free; else a digit.
+      StringRef rest = StringRef(name).split('_').second;
+      std::string seconds = rest.take_front(1).str();
+      for (char c : name.substr(1))
+        if (c != '_')
+          seconds += c;
+      seconds += "0123456789";
+      for (char second : seconds)
+        if (taken.insert(label = {name[0], second}).second)
+          break;
+    }
+    result.push_back(label);
+  }
+  return result;
+}
+
+void Picture::chooseLooks() {
+  std::set<std::string> taken;
+  std::vector<std::string> declared;
+  for (const KindInfo &info : program.kinds().rows())
+    if (info.isDeclared())
+      declared.push_back(info.letters);
+    else
+      taken.insert(info.letters);
+  declared = shortNames(declared, std::move(taken));
+  size_t next = 0;
+  for (const KindInfo &info : program.kinds().rows()) {
+    const SlotsLook *look = lookOfSlots(info);
+    if (!info.isDeclared() && look != std::end(slotsLooks)) {
+      looks.push_back({info.letters, look->color, look->hatch});
+      continue;
+    }
+    size_t i = info.isDeclared() ? next++ : 0;
+    looks.push_back({info.isDeclared() ? declared[i] : info.letters,
+                     declaredColors[i % std::size(declaredColors)],
+                     declaredHatches[i % std::size(declaredHatches)]});
+  }
+  nodeLabels = shortNames(program.nodes().names);
 }
 
 std::string ppcc::kindWords(const KindTable &kinds, const KindInfo &info) {
@@ -57,19 +123,22 @@ std::string ppcc::kindWords(const KindTable &kinds, const KindInfo &info) {
     return fmt::format("{} of {}", kindClassName(info.kindClass),
                        info.defines == slot::Output ? "an output"
                                                     : "a gradient");
-  StringRef words = lookOf(info).words;
-  return words.empty() ? info.letters : words.str();
+  const SlotsLook *look = lookOfSlots(info);
+  return look == std::end(slotsLooks) ? info.letters : look->words.str();
 }
 
-void ppcc::appendLabel(const Program &program, const Action &action,
-                       llvm::SmallVectorImpl<char> &out) {
-  StringRef letters = program.kindOf(action).letters;
-  out.append(letters.begin(), letters.end());
-  if (!action.hasMicrobatch())
-    return;
-  char digits[20];
-  out.append(digits,
-             std::to_chars(digits, std::end(digits), action.microbatch).ptr);
+static BoxLabel labelOf(StringRef letters, const Action &action) {
+  BoxLabel label;
+  label.letters = letters;
+  if (action.hasMicrobatch())
+    fmt::format_to(std::back_inserter(label.number), "{}", action.microbatch);
+  return label;
+}
+BoxLabel ppcc::labelOf(const Picture &picture, const Action &action) {
+  return ::labelOf(picture.lookOf(action.kind).label, action);
+}
+BoxLabel ppcc::labelOf(const Picture &picture, const NodeBox &node) {
+  return ::labelOf(picture.nodeLabels[node.node->name], node.action);
 }
 
 std::string ppcc::escapedMarkup(StringRef text) {
@@ -126,7 +195,7 @@ bool Picture::narrow(EmitContext &context) {
     from = options.times->first;
     to = std::min(to, options.times->second);
   }
-  findLanesBeside();
+  findLanes();
   if (numParts() != 0)
     return true;
   context.diags.report<diag::EmptyPicture>(Place(program.name()));
@@ -145,14 +214,26 @@ size_t Picture::numParts() const {
   return count;
 }
 
-void Picture::findLanesBeside() {
-  std::vector<bool> isUsed(program.kinds().lanes().size());
-  for (RankId rank : ranks)
-    forEachBoxBeside(rank,
-                     [&](const Box &, uint8_t lane) { isUsed[lane] = true; });
-  for (size_t lane = 0; lane != isUsed.size(); ++lane)
-    if (isUsed[lane])
-      lanesBeside.push_back(lane);
+std::vector<uint8_t> Picture::lanesBesideOf(RankId rank) const {
+  llvm::SmallBitVector isUsed(program.kinds().lanes().size());
+  forEachBoxBeside(rank, [&](const Box &, uint8_t lane) { isUsed.set(lane); });
+  return {isUsed.set_bits_begin(), isUsed.set_bits_end()};
+}
+
+void Picture::findLanes() {
+  std::set<uint8_t> beside;
+  std::set<uint32_t> ofNodes;
+  for (RankId rank : ranks) {
+    for (uint8_t lane : lanesBesideOf(rank))
+      beside.insert(lane);
+    if (nodes)
+      forEachBox(rank, [&](const Box &box) {
+        forEachNode(
+            box, [&](const NodeBox &node) { ofNodes.insert(node.node->lane); });
+      });
+  }
+  lanesBeside.assign(beside.begin(), beside.end());
+  nodeLanes.assign(ofNodes.begin(), ofNodes.end());
 }
 
 bool Picture::isShown(const Box &box) const {
@@ -184,8 +265,7 @@ Color Picture::fill(KindId kind, uint32_t chunk) const {
   // Beyond this the hues are hard to tell from each other.
   constexpr uint32_t percent = 60;
   uint32_t steps = std::max(maxChunks - 1, 2u);
-  return lightened(lookOf(program.kinds()[kind]).color, percent * chunk,
-                   100 * steps);
+  return lightened(lookOf(kind).color, percent * chunk, 100 * steps);
 }
 
 std::string Picture::chunkWords(uint32_t chunk) const {

@@ -6,8 +6,10 @@
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Emit/Emitter.h"
 
-#include <array>
+#include "llvm/ADT/SmallString.h"
+
 #include <memory>
+#include <set>
 
 namespace ppcc {
 
@@ -18,6 +20,30 @@ struct Color {
   /// As in `#56b4e9`.
   std::string hex() const;
 };
+
+/// How a kind looks where there are no colours.
+enum class Hatch : uint8_t {
+  None,
+  Rising,
+  Falling,
+  Dots,
+  Cross,
+  Across,
+  Down,
+  Grid
+};
+
+/// How a kind looks, without regard to its chunk.
+struct KindLook {
+  std::string label; ///< One or two letters, of no other kind.
+  Color color;
+  Hatch hatch;
+};
+
+/// A name of two letters for each name, which no other has; names that short
+/// keep theirs. `taken` are those that are in use, and gets the new ones.
+std::vector<std::string> shortNames(llvm::ArrayRef<std::string> names,
+                                    std::set<std::string> taken = {});
 
 /// An action or a group of compute actions with the time that it takes.
 struct Box {
@@ -120,6 +146,14 @@ public:
   /// The lanes beside the compute actions on which something is shown of any
   /// rank.
   std::vector<uint8_t> lanesBeside;
+  /// Those of one rank. O(actions of the rank).
+  std::vector<uint8_t> lanesBesideOf(RankId rank) const;
+  /// The lanes of nodes on which something is shown, and which of them a lane
+  /// is.
+  std::vector<uint32_t> nodeLanes;
+  uint32_t lineOf(const GraphNode &node) const {
+    return llvm::lower_bound(nodeLanes, node.lane) - nodeLanes.begin();
+  }
 
   /// Whether a row of a shown rank lies within the span and is of a shown
   /// microbatch.
@@ -155,13 +189,16 @@ public:
   /// The largest number of stages on one rank.
   uint32_t maxChunks = 1;
 
-  /// The fill of a compute action: a hue for its kind, the lighter the higher
+  const KindLook &lookOf(KindId kind) const { return looks[kind.value]; }
+  /// The fill of a compute action: the hue of its kind, the lighter the higher
   /// its chunk. Black text on it can be read, and people who take red for green
   /// or blue for yellow can tell the hues apart.
   Color fill(KindId kind, uint32_t chunk) const;
   Color fill(const Action &action) const {
     return fill(action.kind, chunk(action.pipe, action.stage));
   }
+  /// The two letters of the nodes of each name.
+  std::vector<std::string> nodeLabels;
   /// The name of a chunk for a legend: that of the pipe where each rank has one
   /// stage of each, else `chunk 0`.
   std::string chunkWords(uint32_t chunk) const;
@@ -174,7 +211,9 @@ private:
       : program(program), index(Analyses(program).index()),
         transport(timed.transport), times(timed.simulation),
         stages(program.pipes()) {
-    if (!program.nodes().empty() && (program.costs().has({Cost::Node}) || program.nodes().hasCosts()))
+    chooseLooks();
+    if (!program.nodes().empty() &&
+        (program.costs().has({Cost::Node}) || program.nodes().hasCosts()))
       nodes = std::make_unique<NodeOrders>(program);
   }
 
@@ -185,8 +224,9 @@ private:
     return row;
   }
   bool narrow(EmitContext &context);
-  void findLanesBeside();
+  void findLanes();
   void numberChunks();
+  void chooseLooks();
 
   bool isShown(const Box &box) const;
 
@@ -195,28 +235,23 @@ private:
   bool chunksArePipes = false;
   StageNumbering stages;
   std::vector<uint32_t> chunks; ///< By stage of all pipes.
+  std::vector<KindLook> looks;
 };
-
-/// How a kind looks where there are no colours.
-enum class Hatch : uint8_t { None, Rising, Falling, Dots };
-
-/// How a kind looks, without regard to its chunk.
-struct KindLook {
-  uint8_t defines; ///< The slots by which it is known.
-  llvm::StringRef words;
-  Color color;
-  Hatch hatch;
-};
-const KindLook &lookOf(const KindInfo &info);
 
 /// What an action of the kind computes, in words; for a declared one the lane
 /// on which it runs.
 std::string kindWords(const KindTable &kinds, const KindInfo &info);
 
-/// A letter or two and the microbatch: `F12`. The stage follows from the row
-/// and the shade.
-void appendLabel(const Program &program, const Action &action,
-                 llvm::SmallVectorImpl<char> &out);
+/// What stands in a box: letters, and behind or below them the microbatch.
+struct BoxLabel {
+  llvm::SmallString<8> letters;
+  llvm::SmallString<12> number;
+  size_t size() const { return letters.size() + number.size(); }
+};
+/// The stage follows from the row and the shade.
+BoxLabel labelOf(const Picture &picture, const Action &action);
+/// The letters are those of its name, as the hue tells its kind.
+BoxLabel labelOf(const Picture &picture, const NodeBox &node);
 
 /// The text for XML and HTML, where it stands between tags.
 std::string escapedMarkup(llvm::StringRef text);

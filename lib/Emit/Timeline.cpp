@@ -1,6 +1,7 @@
 // Draws a program with characters: a few lines a rank, a column a span of time.
 #include "Emitters.h"
 #include "Picture.h"
+#include "ppcc/Analysis/MemoryCurve.h"
 #include "ppcc/Support/Printable.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -17,9 +18,14 @@ namespace {
 /// The characters of a timeline.
 struct Glyphs {
   llvm::StringRef idle, fill, edge, corner, line, tick, gap;
+  std::array<llvm::StringRef, 9> levels; ///< From nothing to a full column.
 };
-constexpr Glyphs asciiGlyphs{".", "-", "|", "+", "-", "+", "..."};
-constexpr Glyphs unicodeGlyphs{"·", "─", "│", "└", "─", "┬", "⋮"};
+constexpr Glyphs asciiGlyphs{
+    ".", "-", "|",   "+",
+    "-", "+", "...", {" ", "1", "2", "3", "4", "5", "6", "7", "8"}};
+constexpr Glyphs unicodeGlyphs{
+    "·", "─", "│", "└",
+    "─", "┬", "⋮", {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}};
 
 /// One place of the drawing. `glyph` is an ASCII character, or one of those
 /// below.
@@ -37,6 +43,7 @@ struct Layout {
   uint32_t lines = 1;   ///< Of each rank.
   bool numbersBelow = false; ///< Labels do not fit in one line.
   bool downwards = false;    ///< Numbers have a line for each digit.
+  bool chunksBelow = false;  ///< The letters of chunks have a line.
   uint32_t margin = 0;       ///< Columns of the names of the ranks.
 };
 
@@ -45,6 +52,7 @@ struct Extent {
   Time unit = 0;     ///< Divides all times at which boxes begin and end.
   Time shortest = 0; ///< Of the boxes.
   uint32_t members = 1, label = 1; ///< The most of a box; the longest.
+  uint32_t letters = 1;            ///< The most, with that of the chunk.
   uint32_t digits = 1;             ///< Of the largest microbatch.
 };
 
@@ -54,8 +62,15 @@ public:
            llvm::raw_ostream &out)
       : picture(picture), options(options), program(picture.program),
         glyphs(options.unicode ? unicodeGlyphs : asciiGlyphs), writer(out) {
-    for (const std::string &lane : picture.lanes())
-      lanes.push_back(printable(lane));
+    for (uint32_t lane : picture.nodeLanes)
+      lanes.push_back(printable(program.nodes().lanes[lane]));
+    if (options.memory) {
+      curve.emplace(program, picture.times);
+      for (RankId rank : picture.ranks)
+        mostMemory =
+            std::max({mostMemory, curve->peak(rank).memory,
+                      decimal::Sum(curve->model().limitOf(rank).value_or(0))});
+    }
     layout = layOut(extent());
     canvas.resize(layout.lines * layout.columns);
   }
@@ -96,7 +111,7 @@ private:
       forEachBox(rank, [&](const Box &box) {
         divide(std::max(box.from, picture.from) - picture.from);
         divide(std::min(box.to, picture.to) - picture.from);
-        extent.shortest = std::min(extent.shortest, box.to - box.from);
+        extent.shortest = std::min(extent.shortest, shown(box.from, box.to));
         extent.members = std::max<uint32_t>(extent.members, box.rows.size());
         for (ActionId row : box.rows)
           if (Action action = program[row]; action.hasMicrobatch())
@@ -104,17 +119,28 @@ private:
         picture.forEachNode(box, [&](const NodeBox &node) {
           divide(std::max(node.from, picture.from) - picture.from);
           divide(std::min(node.to, picture.to) - picture.from);
-          extent.shortest = std::min(extent.shortest, node.to - node.from);
+          extent.shortest =
+              std::min(extent.shortest, shown(node.from, node.to));
+          extent.letters = 3;
         });
       });
-    size_t letters = 0;
-    for (const KindInfo &info : program.kinds().rows())
-      if (info.isCompute())
-        letters = std::max(letters, info.letters.size());
+    for (KindId kind : program.kinds().ids())
+      if (program.kinds()[kind].isCompute())
+        extent.letters = std::max<uint32_t>(extent.letters,
+                                            picture.lookOf(kind).label.size());
+    extent.letters += marksChunks();
     extent.digits = uint32_t(fmt::formatted_size("{}", microbatch));
-    extent.label = letters + extent.digits;
+    extent.label = extent.letters + extent.digits;
     return extent;
   }
+
+  /// What of a time lies in the picture.
+  Time shown(Time from, Time to) const {
+    return std::min(to, picture.to) - std::max(from, picture.from);
+  }
+
+  /// Where no shade tells the chunks of a rank, a letter does.
+  bool marksChunks() const { return !options.color && picture.maxChunks > 1; }
 
   /// All boxes of a rank, those of its lanes too.
   template <class Visit> void forEachBox(RankId rank, Visit visit) const {
@@ -153,11 +179,12 @@ private:
     // Numbers side by side without a gap would read as one.
     result.downwards =
         result.numbersBelow && extent.digits > 1 && shortest <= extent.digits;
-    result.lines = std::clamp(extent.members,
-                              !result.numbersBelow ? 1u
-                              : result.downwards   ? 1 + extent.digits
-                                                   : 2u,
-                              maxLines);
+    result.chunksBelow =
+        marksChunks() && lanes.empty() && shortest < extent.letters;
+    uint32_t perBox = 1 + result.chunksBelow +
+                      (result.downwards ? extent.digits : result.numbersBelow);
+    result.lines =
+        std::clamp(extent.members, std::min(perBox, maxLines), maxLines);
     if (!lanes.empty()) {
       result.numbersBelow = false;
       result.lines = static_cast<uint32_t>(lanes.size());
@@ -180,7 +207,7 @@ private:
     put(fmt::format("rank {}", rank.value), lanes, layout.lines);
     // Where each node has a line, one is enough for a lane beside.
     uint32_t lines = lanes.empty() ? layout.lines : 1;
-    for (uint8_t lane : picture.lanesBeside) {
+    for (uint8_t lane : picture.lanesBesideOf(rank)) {
       std::fill(canvas.begin(), canvas.end(), Cell());
       picture.forEachBoxBeside(rank, [&](const Box &box, uint8_t ofBox) {
         if (ofBox == lane)
@@ -188,6 +215,35 @@ private:
       });
       put("  " + program.kinds().lanes()[lane], {}, lines);
     }
+    if (curve)
+      memory(rank);
+  }
+
+  /// The most that a rank holds in each column.
+  void memory(RankId rank) {
+    std::vector<decimal::Sum> most(layout.columns);
+    decimal::Sum held = curve->model().staticOf(rank);
+    uint64_t at = 0;
+    auto holdUntil = [&](uint64_t end) {
+      for (; at < end; ++at)
+        most[at] = std::max(most[at], held);
+    };
+    curve->walk(rank, [&](const MemoryStep &step) {
+      uint64_t next = std::min(column(step.at), layout.columns - 1);
+      holdUntil(next);
+      held = step.memory;
+      most[next] = std::max(most[next], held);
+      return step.at < picture.to;
+    });
+    holdUntil(layout.columns);
+    writer.put(fmt::format("{:{}}{}", "  held", layout.margin, glyphs.edge));
+    for (decimal::Sum memory : most)
+      writer.put(glyphs.levels[size_t((__int128(memory) * 8 + mostMemory - 1) /
+                                      mostMemory)]);
+    auto limit = curve->model().limitOf(rank);
+    writer.put(fmt::format(
+        " at most {}{}\n", amount::format(Amount(curve->peak(rank).memory)),
+        limit ? " of " + amount::format(*limit) : std::string()));
   }
 
   /// Writes the first `lines` of the canvas, with the names of their lanes if
@@ -226,10 +282,10 @@ private:
       bool isBelow = box.rows.size() == 1 && line != 0;
       std::fill_n(cells, width,
                   Cell{isBelow ? ' ' : Cell::fill, color(action)});
-      if (box.rows.size() == 1 && layout.numbersBelow)
-        label(action, line, width, cells);
+      if (box.rows.size() == 1 && (layout.numbersBelow || layout.chunksBelow))
+        labelBelow(action, line, width, cells);
       else if (line < box.rows.size())
-        label(action, width, cells);
+        label(labelOf(picture, action), chunkOf(action), width, cells);
     }
   }
 
@@ -240,33 +296,62 @@ private:
     if (width == 0)
       return;
     shownKinds[node.action.kind.value] = true;
-    Cell *cells = canvas.data() + node.node->lane * layout.columns + first;
+    Cell *cells =
+        canvas.data() + picture.lineOf(*node.node) * layout.columns + first;
     std::fill_n(cells, width, Cell{Cell::fill, color(node.action)});
-    label(node.action, width, cells);
+    shownNodes.insert(node.node->name);
+    // Hatchings, which tell the kind elsewhere, are not to be had here.
+    BoxLabel text = labelOf(picture, node);
+    text.letters =
+        picture.lookOf(node.action.kind).label + text.letters.str().str();
+    label(text, chunkOf(node.action), width, cells);
   }
 
-  /// The whole label in one line, or as much of it as its letters.
-  void label(const Action &action, uint64_t width, Cell *cells) {
-    llvm::SmallString<16> text;
-    appendLabel(program, action, text);
-    if (text.size() > width)
-      text.truncate(
-          std::min<size_t>(width, program.kindOf(action).letters.size()));
-    write(text, cells);
+  /// `b` for chunk 1 and so on; nothing where it needs none.
+  std::string chunkOf(const Action &action) const {
+    uint32_t chunk = picture.chunk(action.pipe, action.stage);
+    return marksChunks() && chunk != 0 && chunk < 26
+               ? std::string(1, 'a' + chunk)
+               : std::string();
   }
 
-  /// The letters above the number, or above its digits.
-  void label(const Action &action, uint32_t line, uint64_t width, Cell *cells) {
-    if (line == 0)
-      return write(
-          llvm::StringRef(program.kindOf(action).letters).take_front(width),
-          cells);
-    std::string number =
-        action.hasMicrobatch() ? fmt::format("{}", action.microbatch) : "";
-    if (!layout.downwards)
-      return write(line == 1 ? number : "", cells);
-    if (line <= number.size())
-      cells->glyph = number[line - 1];
+  /// The whole label in one line, or its letters, or nothing: a part of either
+  /// would be another's.
+  static void label(const BoxLabel &label, const std::string &chunk,
+                    uint64_t width, Cell *cells) {
+    std::string letters = label.letters.str().str() + chunk;
+    if (letters.size() + label.number.size() <= width)
+      return write(letters + label.number.str().str(), cells);
+    if (letters.size() <= width)
+      write(letters, cells);
+  }
+
+  /// The letters above those of the chunk, and the number, or its digits.
+  void labelBelow(const Action &action, uint32_t line, uint64_t width,
+                  Cell *cells) {
+    BoxLabel label = labelOf(picture, action);
+    std::string chunk = chunkOf(action);
+    if (!layout.chunksBelow) {
+      label.letters += chunk;
+    } else if (line == 1) {
+      return write(chunk, cells);
+    } else if (line != 0) {
+      --line;
+    }
+    if (line == 0 && !layout.numbersBelow)
+      return this->label(label, "", width, cells);
+    if (line == 0) {
+      if (label.letters.size() <= width)
+        write(label.letters, cells);
+    } else if (!layout.numbersBelow) {
+      return;
+    } else if (!layout.downwards) {
+      if (line == 1 && label.number.size() <= width)
+        write(label.number, cells);
+    } else if (line <= label.number.size() &&
+               label.number.size() < layout.lines - layout.chunksBelow) {
+      cells->glyph = label.number[line - 1];
+    }
   }
 
   static void write(llvm::StringRef text, Cell *cells) {
@@ -338,9 +423,18 @@ private:
       if (!shownKinds[i.value])
         continue;
       const KindInfo &info = program.kinds()[i];
-      writer.put(fmt::format("{} {}, ", info.letters,
+      writer.put(fmt::format("{} {}{}, ", picture.lookOf(i).label,
+                             info.isDeclared() ? info.letters + " " : "",
                              kindWords(program.kinds(), info)));
     }
+    for (uint32_t name : shownNodes)
+      if (picture.nodeLabels[name] != program.nodes().names[name])
+        writer.put(fmt::format("{} {}, ", picture.nodeLabels[name],
+                               printable(program.nodes().names[name])));
+    for (uint32_t chunk = 1;
+         marksChunks() && chunk != std::min(picture.maxChunks, 26u); ++chunk)
+      writer.put(fmt::format("{} {}, ", char('a' + chunk),
+                             printable(picture.chunkWords(chunk))));
     writer.put(
         fmt::format("{} idle; a column is {}\n", glyphs.idle, columnTime()));
     if (layout.downwards)
@@ -357,7 +451,7 @@ private:
     return fmt::format("{:.3g}", double(span) / double(columns) / cost::unit);
   }
 
-  static constexpr uint32_t maxLines = 8;
+  static constexpr uint32_t maxLines = 10;
 
   const Picture &picture;
   const PictureOptions &options;
@@ -368,6 +462,9 @@ private:
   Layout layout;
   std::vector<Cell> canvas; ///< The lines of one rank, one after another.
   std::bitset<256> shownKinds;
+  std::set<uint32_t> shownNodes; ///< By name.
+  std::optional<MemoryCurve> curve;
+  decimal::Sum mostMemory = 1;
   bool hasHidden = false;
 };
 

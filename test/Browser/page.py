@@ -5,7 +5,7 @@ import sys
 
 import browser
 
-DIMMED, GROUND = "#e4e4e4", "#f2f2f2"
+DIMMED, GROUND = "#e4e4e4", "#f2f2f2"  # Of viewer.css.
 
 
 def near_left(driver, cell, program=0):
@@ -90,7 +90,7 @@ def keys(driver):
     browser.settle(driver)
     inside = view()
     assert whole["from"] < inside["from"] and inside["to"] < whole["to"]
-    canvas.send_keys("\ue014")  # The right arrow.
+    canvas.send_keys("\ue008\ue014")  # Shift and the right arrow.
     browser.settle(driver)
     assert view()["from"] > inside["from"]
     driver.execute_script(
@@ -103,6 +103,67 @@ def keys(driver):
     assert abs(under - after) < 1e-9, "the time under the pointer moved"
     browser.press(driver, "fit")
     assert view() == whole
+
+
+def walk(driver):
+    """The arrow keys go from action to action, which is shown and spoken; Enter chooses its microbatch."""
+    canvas = driver.find_element("id", "canvas")
+    spoken = lambda: driver.find_element("id", "spoken").get_attribute("textContent")
+    assert canvas.get_attribute("role") == "application" and "pair: " in canvas.get_attribute("aria-label")
+    left, up, right, down, home, end = "\ue012", "\ue013", "\ue014", "\ue015", "\ue011", "\ue010"
+    for key, cell in [(right, "0F0"), (right, "0F1"), (down, "1F0"), (right, "1F1"), (right, "1B0"), (end, "1B1"), (up, "0B0"),
+                      (home, "0F0"), (left, "0F0"), (up, "0F0")]:
+        canvas.send_keys(key)
+        browser.settle(driver)
+        assert spoken().startswith(cell + ": ") and browser.tooltip(driver)[0].startswith(cell + ": "), (cell, spoken())
+    assert "rank 0, from 0 to 1.5 (1.5)" in spoken(), spoken()
+    driver.execute_script("ppcc.move(8, 11, 0)")
+    canvas.send_keys(right)
+    view = driver.execute_script("return ppcc.view")
+    assert 0 < view["from"] <= 1.5 < 3 <= view["to"] + 1e-9, view
+    canvas.send_keys("\ue007")
+    assert driver.find_element("id", "microbatch").get_attribute("value") == "1"
+
+
+def dark(driver):
+    """A dark page has dark ground, light words and the colours of the boxes; a page that turns dark is drawn anew."""
+    box, beside = near_left(driver, "0F0"), (700, 700)
+    light = browser.color(driver, box), browser.color(driver, beside)
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
+    browser.settle(driver)
+    assert browser.color(driver, box) == light[0] and light[1] == "#ffffff" != browser.color(driver, beside) == "#16181d"
+    lightness = driver.execute_script(
+        "return ['body', '#tooltip', '#help'].map((name) => getComputedStyle(document.querySelector(name))).map((style) => "
+        "[style.color, style.backgroundColor].map((color) => color.match(/[\\d.]+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0)))")
+    assert all(color > 400 for color, _ in lightness) and lightness[0][1] < 200 and lightness[1][1] < 200, lightness
+
+
+def limit(driver):
+    """The strip of memory reaches to the limit, which a line shows."""
+    browser.press(driver, "memory")
+    assert driver.execute_script("return ppcc.programs[0].tracks.map((track) => track.memory.limit)") == [3, 3]
+    x, y = browser.place(driver, "0F1")
+    browser.point(driver, (x, y + 40))
+    assert browser.tooltip(driver)[0].endswith(", of at most 3"), browser.tooltip(driver)
+    top = driver.execute_script("return yOf(strips.find((strip) => strip.type === 'memory')) + canvas.getBoundingClientRect().top")
+    colors = {browser.color(driver, (x + i, round(top) + dy)) for i in range(10) for dy in range(4)}
+    assert any(int(c[1:3], 16) > int(c[5:7], 16) + 60 for c in colors), colors
+
+
+def labels(driver):
+    """All labels stand in one way, in both programs, and chunks have marks."""
+    drawn = lambda: driver.execute_script(
+        """const seen = [], put = context.fillText.bind(context);
+        context.fillText = (text, ...at) => { if (/^[A-Z]\\d*$/.test(text)) seen.push(text); put(text, ...at); };
+        draw(); context.fillText = put; return [labels.stacked, seen];""")
+    stacked, seen = drawn()
+    assert stacked and set(seen) == {"F", "I", "W"}, (stacked, seen)
+    driver.execute_script("ppcc.move(0, length / 2, 0)")
+    browser.settle(driver)
+    stacked, seen = drawn()
+    assert not stacked and {"F10", "F0", "I0", "W1"} <= set(seen) and not {"F", "I", "W"} & set(seen), (stacked, seen)
+    legend = driver.execute_script("return document.getElementById('legend').textContent")
+    assert legend.endswith("chunk 0chunk 1"), legend
 
 
 def part(driver):

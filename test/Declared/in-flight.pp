@@ -12,7 +12,7 @@ action FREE   { lane d2h; after F; cost 3; memory -1; }
 
 // The third forward begins when the first copy has ended, the backwards when the third has.
 // CAPPED: rank 0 │F─F─····F─····F─····B
-// CAPPED:   d2h  │··CAPPEDCAPPEDCAPPEDCAPPED
+// CAPPED:   d2h  │··CA────CA────CA────CA────
 // CAPPED-MEMORY: rank busy span idle activations memory at
 // CAPPED-MEMORY-NEXT: 0 12 18 6 4 2 1
 // CAPPED-MEMORY: 6 100.00 % actions on other lanes

@@ -44,18 +44,18 @@
 // TIMES: 0,VOTE,,9,11
 // TIMES: 1,VOTE,,10,11
 
-// LINE: rank 0 {{.*}}COMPARE{{.*}}VOTE
-// LINE: disk {{.*}}FINGERPRINT{{.*}}FINGERPRINT
-// LINE: FINGERPRINT on disk, COMPARE on compute, VOTE on compute
+// LINE: rank 0 {{.*}}CO{{.*}}VO
+// LINE: disk {{.*}}FI0{{.*}}FI1
+// LINE: FI FINGERPRINT on disk, CO COMPARE on compute, VO VOTE on compute
 
 // TRACE: "name":"thread_name","args":{"name":"disk"}
 // TRACE: "ts":1000,"dur":3000,"name":"0FINGERPRINT0","cat":"FINGERPRINT"
 
 // DRAWN: >disk</text>
-// DRAWN: >COMPARE<
-// DRAWN: >VOTE<
-// DRAWN: >FINGERPRINT on disk</text>
-// PAGE: {"letters": "FINGERPRINT", "words": "on disk", "class": "beside"
+// DRAWN: >CO<
+// DRAWN: >VO<
+// DRAWN: >FI FINGERPRINT on disk</text>
+// PAGE: {"letters": "FINGERPRINT", "label": "FI", "hatch": {{[0-9]}}, "words": "on disk", "class": "beside"
 
 // The disk's work is no work of the rank.
 // REPORT: 0 9 17 8

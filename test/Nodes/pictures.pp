@@ -19,16 +19,16 @@ schedule lanes() {
   on rank r { F; overlap { F; B; } B; }
 }
 //      CHECK:lanes: 15 by its data alone
-// CHECK-NEXT:rank 0 comp │F0────···F1────B0──────────······B1──────────
-// CHECK-NEXT:       comm │······F0─B0────F1─·········B1────············
-// CHECK-NEXT:            ┬──────────────┬──────────────┬───────────────
-// CHECK-NEXT:            0              5              10
-// CHECK-NEXT:F forward, B backward, · idle; a column is 0.333
-// SVG:      text-anchor="end">comp</text>
-// SVG-NEXT: text-anchor="end">comm</text>
-// SVG-NEXT: <g stroke
-// SVG-NEXT: <rect x="80.64" y="26" width="32" height="14" fill="url(#k0c0)"/>
-// SVG-NEXT: <rect x="112.64" y="40" width="16" height="14" fill="url(#k0c0)"/>
+// CHECK-NEXT:rank 0 comp │Fa0─────····Fa1─────Ba0─────────────········Ba1─────────────
+// CHECK-NEXT:       comm │········Fb0─Bb0─────Fb1─············Bb1─────················
+// CHECK-NEXT:            ┬───────────────────┬───────────────────┬────────────────────
+// CHECK-NEXT:            0                   5                   10
+// CHECK-NEXT:F forward, B backward, · idle; a column is 0.25
+// SVG:      >comp</text>
+// SVG-NEXT: >comm</text>
+// SVG:      <g stroke
+// SVG-NEXT: <rect x="76.86" y="24" width="32" height="14" fill="url(#k0)"/>
+// SVG-NEXT: <rect x="108.86" y="38" width="16" height="14" fill="url(#k0)"/>
 // REPORT: "makespan": 15
 // LARGE: many: error: 50001 boxes are more than the 50000 that an svg can take [E1051]
 // PAGE: many: error: 4040000 nodes are more than the 4000000 that a page can take [E1051]

@@ -23,6 +23,7 @@ struct PictureOptions {
   bool color = false;       ///< A timeline may use the colours of terminals.
   bool unicode = false;     ///< A timeline may use characters beyond ASCII.
   bool arrows = false;      ///< An svg shows what goes from rank to rank.
+  bool memory = false;      ///< It and a timeline show what each rank holds.
   std::string title;        ///< Of an svg; empty for what the program is.
   bool hidesLegend = false; ///< That below an svg.
   uint32_t fontSize = 9;    ///< Of an svg, in pixels.

@@ -5,9 +5,43 @@
 const NONE = 0xffffffff; // A cause: it could start at once.
 const HIDDEN = 0xfffffffe; // A cause: a row of a rank that the page does not have.
 const AXIS = 26, TITLE = 30, BOX = 24, LANE = 14, MESSAGE = 8, MEMORY = 30, GAP = 4;
-const FONT = "11px Helvetica, Arial, sans-serif", DIMMED = "#e4e4e4", GROUND = "#f2f2f2";
+const FAMILY = "px Helvetica, Arial, sans-serif", FONT = 11 + FAMILY;
+const TICK = 4, MOST_TICKS = 7; // The marks of chunks.
 const NARROW = 3; // Boxes below this many pixels have neither border nor label.
 const NODE = 12; // Nodes show once they are this many pixels wide on average, so that most have a label.
+
+// ---- Colours ----------------------------------------------------------------------------------------------------------
+
+/// Those of viewer.css, which has others for dark pages.
+const theme = {};
+function readTheme() {
+  const style = getComputedStyle(document.documentElement);
+  for (const name of ["paper", "ground", "dimmed", "text", "faint", "line", "strong", "memory", "limit"])
+    theme[name] = style.getPropertyValue("--" + name).trim();
+}
+
+/// Lines of a tile of six pixels by the number of a hatch, as Figure.cpp has them; one of them is dots.
+const HATCHES = [[], [[-1, 1, 1, -1], [0, 6, 6, 0], [5, 7, 7, 5]], [[-1, 5, 1, 7], [0, 0, 6, 6], [5, -1, 7, 1]], "dots",
+  [[0, 6, 6, 0], [0, 0, 6, 6]], [[0, 1.5, 6, 1.5], [0, 4.5, 6, 4.5]], [[1.5, 0, 1.5, 6], [4.5, 0, 4.5, 6]], [[0, 3, 6, 3], [3, 0, 3, 6]]];
+const patterns = HATCHES.map((lines) => {
+  if (!lines.length) return null;
+  const scale = Math.max(1, Math.round(window.devicePixelRatio || 1));
+  const tile = new OffscreenCanvas(6 * scale, 6 * scale), on = tile.getContext("2d");
+  on.scale(scale, scale);
+  on.globalAlpha = 0.25;
+  if (lines === "dots") on.fillRect(2.3, 2.3, 1.4, 1.4);
+  else
+    for (const [x, y, toX, toY] of lines) {
+      on.beginPath();
+      on.lineWidth = 0.8;
+      on.moveTo(x, y);
+      on.lineTo(toX, toY);
+      on.stroke();
+    }
+  const pattern = on.createPattern(tile, "repeat");
+  pattern.setTransform(new DOMMatrix().scale(1 / scale));
+  return pattern;
+});
 
 // ---- The data -------------------------------------------------------------------------------------------------------
 
@@ -57,10 +91,11 @@ function load(json) {
     let peak = 0;
     for (const value of held) peak = Math.max(peak, value);
     for (const [lane, rows] of beside) beside.set(lane, items(data, rows));
-    return { rank, compute: items(data, compute), beside, messages: items(data, messages), memory: { at, held, peak } };
+    const { limit } = json.memory[i];
+    return { rank, compute: items(data, compute), beside, messages: items(data, messages), memory: { at, held, peak, limit } };
   });
   data.beside = [...new Set(data.tracks.flatMap((track) => [...track.beside.keys()]))].sort((a, b) => a - b);
-  data.peak = data.tracks.reduce((peak, track) => Math.max(peak, track.memory.peak), 0);
+  data.peak = data.tracks.reduce((peak, { memory }) => Math.max(peak, memory.peak, memory.limit || 0), 0);
   return data;
 }
 
@@ -71,10 +106,14 @@ function loadNodes(json) {
     lanes: json.lanes, names: json.names, order: column("order", Uint32Array), begin: column("begin", Uint32Array),
     member: column("member", Uint32Array), kind: column("kind", Uint8Array), lane: column("lane", Uint8Array),
     name: column("name", Uint32Array), layer: column("layer", Uint32Array),
-    start: column("start", Float64Array), end: column("end", Float64Array),
+    start: column("start", Float64Array), end: column("end", Float64Array), labels: json.labels,
   };
+  // Lanes on which nothing runs are left out.
+  const used = [...new Set(nodes.lane)].sort((a, b) => a - b);
+  nodes.lanes = used.map((lane) => json.lanes[lane]);
+  nodes.lane = nodes.lane.map((lane) => used.indexOf(lane));
   nodes.orders = Array.from({ length: nodes.begin.length - 1 }, (_, order) => {
-    const lanes = json.lanes.map(() => []), first = nodes.begin[order], last = nodes.begin[order + 1];
+    const lanes = nodes.lanes.map(() => []), first = nodes.begin[order], last = nodes.begin[order + 1];
     let taken = 0;
     for (let node = first; node < last; ++node) {
       lanes[nodes.lane[node]].push(node);
@@ -152,8 +191,8 @@ function rankIndex(data, row) {
 const number = (value) => String(Number(value.toFixed(9)));
 /// Nothing for an action of a stage or a rank.
 const microbatchText = (data, row) => (data.microbatch[row] === 0xffffffff ? "" : String(data.microbatch[row]));
-const label = (data, row) => data.kinds[data.kind[row]].letters + microbatchText(data, row);
-const cell = (data, row) => data.stage[row] + label(data, row);
+const label = (data, row) => data.kinds[data.kind[row]].label + microbatchText(data, row);
+const cell = (data, row) => data.stage[row] + data.kinds[data.kind[row]].letters + microbatchText(data, row);
 /// As in `B3.L1.mlp`; the letters are those of the node.
 const nodeLabel = (data, row, node) => data.kinds[data.nodes.kind[node]].letters + microbatchText(data, row);
 function nodePath(data, row, node) {
@@ -215,6 +254,8 @@ const programs = Array.from(document.querySelectorAll('script[type="application/
 const length = Math.max(...programs.map((data) => data.length));
 const shows = { critical: false, messages: false, memory: false };
 let selected = null; // A microbatch.
+let focused = null; // The action that the keys are at: { data, row }.
+let labels = { size: 11, stacked: false }; // All that stand in boxes look alike.
 let view = { from: 0, to: length, top: 0 };
 const EMPTY = { rows: new Uint32Array(0), reach: new Float64Array(0) };
 let width = 0, height = 0, strips = [], total = 0, pending = false, frames = 0;
@@ -248,7 +289,8 @@ function layOut() {
       const lines = [{ data, list: track.compute, y: 0, height: data.box, halves: 2 }];
       let bottom = data.box;
       for (const lane of data.beside) {
-        lines.push({ data, list: track.beside.get(lane) || EMPTY, lane, y: bottom + 2, height: LANE, halves: 1 });
+        if (!track.beside.has(lane)) continue;
+        lines.push({ data, list: track.beside.get(lane), lane, y: bottom + 2, height: LANE, halves: 1 });
         bottom += 2 + LANE;
       }
       const messages = shows.messages && track.messages.rows.length ? MESSAGE : 0;
@@ -301,11 +343,11 @@ const isDimmed = (data, row) =>
 
 function color(data, row, kind = data.kind[row]) {
   const chunk = data.pipes[data.pipe[row]].chunks[data.stage[row]];
-  return isDimmed(data, row) ? DIMMED : data.kinds[kind].colors[chunk];
+  return isDimmed(data, row) ? theme.dimmed : data.kinds[kind].colors[chunk];
 }
 
 function draw() {
-  context.fillStyle = "#fff";
+  context.fillStyle = theme.paper;
   context.fillRect(0, 0, width, height);
   context.save();
   context.beginPath();
@@ -335,14 +377,15 @@ function clearMeans(rows) {
     own.height = rows;
     means.image = means.context.createImageData(columns, rows);
   }
-  new Uint32Array(means.image.data.buffer).fill(0xfff2f2f2);
+  const [red, green, blue] = channels(theme.ground);
+  new Uint32Array(means.image.data.buffer).fill(0xff000000 + (blue << 16) + (green << 8) + red);
 }
 
 /// For each half of a line, and each colour channel, the integrals up to each box of how its colour differs from the ground.
 function integralsOf({ data, list, halves }) {
-  const choice = selected + (shows.critical ? " critical" : "");
+  const choice = theme.ground + selected + (shows.critical ? " critical" : "");
   if (list.integrals && list.choice === choice) return list.integrals;
-  const { rows } = list, ground = channels(GROUND), known = new Map();
+  const { rows } = list, ground = channels(theme.ground), known = new Map();
   const integrals = Array.from({ length: halves }, () => ground.map(() => new Float64Array(rows.length + 1)));
   const channelsOf = (name) => {
     if (!known.has(name)) known.set(name, channels(name).map((value, i) => value - ground[i]));
@@ -364,7 +407,7 @@ function integralsOf({ data, list, halves }) {
 /// Paints a line, from the row `top` of the image on.
 function paintMeans(line, top) {
   const { data, list } = line, { rows, reach } = list, integrals = integralsOf(line);
-  const ground = channels(GROUND), pixels = means.image.data, columns = means.canvas.width, step = 1 / scale();
+  const ground = channels(theme.ground), pixels = means.image.data, columns = means.canvas.width, step = 1 / scale();
   const before = integrals.map(() => [0, 0, 0]);
   for (let x = -1; x < columns; ++x) {
     const time = view.from + (x + 1) * step, i = firstAbove(reach, time); // The end of the column, and the box there.
@@ -406,15 +449,37 @@ function drawRanks(seen) {
   context.font = FONT;
   context.textAlign = "center";
   context.textBaseline = "middle";
+  chooseLabels(wide);
   for (const box of wide) drawBox(box);
+  if (focused) drawFocus();
   if (shows.messages) for (const strip of seen) if (strip.type === "rank") drawMessages(strip);
+}
+
+/// Whether letters and digits fit, in one line or in two.
+const fits = (text, room, size = 11) => room >= 0.6 * size * text.length + 2;
+function fitsBoth(letters, digits, room, { size, stacked }) {
+  return stacked ? fits(letters, room, size) && fits(digits, room, size) : fits(letters + digits, room, size);
+}
+
+/// The first of the ways in which all labels of actions fit that can be seen, else that in which most do.
+function chooseLabels(boxes) {
+  const styles = [11, 9].flatMap((size) => [{ size, stacked: false }, { size, stacked: true }]).map((style) => ({ ...style, count: 0 }));
+  for (const { line, row } of boxes) {
+    const { data } = line;
+    if (line.lane !== undefined || (showsNodes(data) && data.nodes.order[row] !== NONE)) continue;
+    const room = xOf(data.end[row]) - xOf(data.start[row]), digits = microbatchText(data, row);
+    const single = !(data.joined[row + 1] && isCompute(data, row + 1));
+    for (const style of styles)
+      style.count += fitsBoth(data.kinds[data.kind[row]].label, digits, room, { ...style, stacked: style.stacked && single });
+  }
+  labels = styles.reduce((best, style) => (style.count > best.count ? style : best));
 }
 
 function drawBox({ line, top, row }) {
   const { data } = line;
   if (line.lane !== undefined) {
-    const labels = [label(data, row), microbatchText(data, row)];
-    return drawPart(data, row, { start: data.start[row], end: data.end[row], top, height: line.height, labels });
+    const words = [label(data, row), microbatchText(data, row)];
+    return drawPart(data, row, { start: data.start[row], end: data.end[row], top, height: line.height, words });
   }
   if (showsNodes(data) && data.nodes.order[row] !== NONE) return drawNodes(data, row, top);
   const group = members(data, row);
@@ -432,33 +497,56 @@ function laneAt(data, lane) {
 
 function drawNodes(data, row, top) {
   const { nodes } = data, begin = data.start[row], left = xOf(begin);
-  context.fillStyle = GROUND;
+  context.fillStyle = theme.ground;
   context.fillRect(left, top, xOf(data.end[row]) - left, data.box);
   nodes.orders[nodes.order[row]].lanes.forEach((list, lane) => {
     const { top: above, height } = laneAt(data, lane);
     forEachVisible(nodes, list, view.from - begin, view.to - begin, 1 / scale(), (node, start, end) => {
       const member = row + nodes.member[node];
-      const labels = [nodePath(data, member, node), nodeLabel(data, member, node)], kind = nodes.kind[node];
-      drawPart(data, member, { start: begin + start, end: begin + end, top: top + above, height, labels, kind });
+      const short = nodes.labels[nodes.name[node]], words = [nodePath(data, member, node), nodeLabel(data, member, node) + "." + short, short];
+      drawPart(data, member, { start: begin + start, end: begin + end, top: top + above, height, words, kind: nodes.kind[node] });
     });
   });
 }
 
-/// A box with the first of its labels that fits; without labels it is that of the row.
-function drawPart(data, row, { start, end, top, height, labels, kind }) {
-  const left = Math.max(xOf(start), GUTTER - 2), right = Math.min(xOf(end), width + 2);
-  const marked = (shows.critical || selected !== null) && !isDimmed(data, row);
+/// A box with the first of its words that fit; without words it has the label of the row.
+function drawPart(data, row, { start, end, top, height, words, kind = data.kind[row] }) {
+  const left = Math.max(xOf(start), GUTTER - 2), right = Math.min(xOf(end), width + 2), dimmed = isDimmed(data, row);
+  const marked = (shows.critical || selected !== null) && !dimmed, pattern = patterns[data.kinds[kind].hatch];
   context.fillStyle = color(data, row, kind);
   context.fillRect(left, top, right - left, height);
   if (right - left < NARROW) return;
-  context.strokeStyle = marked ? "#000" : "#555";
+  if (pattern && !dimmed) {
+    context.fillStyle = pattern;
+    context.fillRect(left, top, right - left, height);
+  }
+  context.strokeStyle = marked ? theme.strong : "#555";
   context.lineWidth = marked ? 1.5 : 0.5;
   context.strokeRect(left, top, right - left, height);
-  context.fillStyle = isDimmed(data, row) ? "#777" : "#000";
+  context.fillStyle = dimmed ? theme.faint : "#000";
+  if (!dimmed) drawTicks(data.pipes[data.pipe[row]].chunks[data.stage[row]], left, right, top);
   if (height < 9) return;
-  if (!labels) return drawLabel(data, row, left, right, top, height);
-  const text = labels.find((candidate) => fits(candidate, left, right));
+  if (!words) return drawLabel(data, row, left, right, top, height);
+  const text = words.find((candidate) => fits(candidate, right - left));
   if (text) context.fillText(text, (left + right) / 2, top + height / 2 + 0.5);
+}
+
+/// One for chunk 1, two for chunk 2, so that chunks can be told without colours.
+function drawTicks(chunk, left, right, top) {
+  if (chunk > MOST_TICKS || right - left < 2 * chunk + 3) return;
+  for (let i = 0; i < chunk; ++i) context.fillRect(left + 1.5 + 2 * i, top, 1, TICK);
+}
+
+/// Around the action that the keys are at.
+function drawFocus() {
+  const strip = stripOf(focused.data, focused.row);
+  if (!strip) return;
+  const box = areaOf(strip, focused.row);
+  for (const [color, wide] of [[theme.paper, 4.5], [theme.strong, 2.5]]) {
+    context.strokeStyle = color;
+    context.lineWidth = wide;
+    context.strokeRect(box.left, box.top, Math.max(box.right - box.left, 1), box.height);
+  }
 }
 
 function drawMessages(strip) {
@@ -469,14 +557,13 @@ function drawMessages(strip) {
   });
 }
 
-const fits = (text, left, right) => right - left >= 6.4 * text.length + 2;
-
-/// The letters and the microbatch, in one line, else in two, else not at all.
+/// The letters and the microbatch as all labels stand, or not at all. Only a box of a whole row has the height for two lines.
 function drawLabel(data, row, left, right, top, height) {
-  const letters = data.kinds[data.kind[row]].letters, digits = microbatchText(data, row);
-  const center = (left + right) / 2;
-  if (fits(letters + digits, left, right)) return context.fillText(letters + digits, center, top + height / 2 + 0.5);
-  if (height < 20 || !fits(letters, left, right) || !fits(digits, left, right)) return;
+  const letters = data.kinds[data.kind[row]].label, digits = microbatchText(data, row), center = (left + right) / 2;
+  const style = { size: labels.size, stacked: labels.stacked && height >= 20 && digits !== "" };
+  if (!fitsBoth(letters, digits, right - left, style)) return;
+  context.font = style.size + FAMILY;
+  if (!style.stacked) return context.fillText(letters + digits, center, top + height / 2 + 0.5);
   context.fillText(letters, center, top + height / 4 + 1);
   context.fillText(digits, center, top + (3 * height) / 4);
 }
@@ -484,8 +571,8 @@ function drawLabel(data, row, left, right, top, height) {
 function drawMemory(strip) {
   const { data, track } = strip, { at, held } = track.memory, bottom = yOf(strip) + MEMORY;
   const heightOf = (value) => (data.peak > 0 ? (value / data.peak) * (MEMORY - 2) : 0);
-  context.fillStyle = "#0072b233";
-  context.strokeStyle = "#0072b2";
+  context.fillStyle = theme.memory + "33";
+  context.strokeStyle = theme.memory;
   context.lineWidth = 1;
   const path = new Path2D();
   let i = Math.max(firstAbove(at, view.from) - 1, 0);
@@ -509,6 +596,21 @@ function drawMemory(strip) {
   path.lineTo(Math.min(xOf(data.length), width), bottom);
   path.lineTo(GUTTER, bottom);
   context.fill(path);
+  const line = (y) => {
+    context.beginPath();
+    context.moveTo(GUTTER, y);
+    context.lineTo(width, y);
+    context.stroke();
+  };
+  context.strokeStyle = theme.line;
+  context.lineWidth = 0.5;
+  line(bottom);
+  if (track.memory.limit === undefined) return;
+  context.strokeStyle = theme.limit;
+  context.lineWidth = 1;
+  context.setLineDash([4, 3]);
+  line(bottom - heightOf(track.memory.limit));
+  context.setLineDash([]);
 }
 
 /// The rows of the selected microbatch that hand something on, in order of time.
@@ -527,7 +629,7 @@ function drawPath(data, rows) {
   const middles = new Map();
   for (const strip of strips)
     if (strip.data === data && strip.type === "rank") middles.set(strip.track.rank, yOf(strip) + data.box / 2);
-  context.strokeStyle = "#000";
+  context.strokeStyle = theme.strong;
   context.lineWidth = 1;
   context.beginPath();
   let before = null;
@@ -545,16 +647,26 @@ function drawPath(data, rows) {
 
 function drawNames(seen) {
   context.textBaseline = "middle";
-  context.fillStyle = "#fff";
+  context.fillStyle = theme.paper;
   context.fillRect(0, 0, GUTTER, height);
   for (const strip of seen) {
-    context.fillStyle = "#111";
+    context.fillStyle = theme.text;
     context.textAlign = strip.type === "title" ? "left" : "right";
     context.font = strip.type === "title" ? "bold 13px Helvetica, Arial, sans-serif" : FONT;
     if (strip.type === "title") context.fillText(strip.data.title, 8, yOf(strip) + TITLE / 2);
     if (strip.type === "rank") drawRankNames(strip);
-    if (strip.type === "memory") context.fillText("≤ " + number(strip.track.memory.peak), GUTTER - 6, yOf(strip) + MEMORY / 2);
+    if (strip.type === "memory") drawMemoryAxis(strip);
   }
+}
+
+/// Nothing, and the limit or the most that the rank holds.
+function drawMemoryAxis(strip) {
+  const { data, track } = strip, { limit, peak } = track.memory, bottom = yOf(strip) + MEMORY, most = limit ?? peak;
+  const y = bottom - (data.peak > 0 ? (most / data.peak) * (MEMORY - 2) : 0);
+  context.font = 9 + FAMILY;
+  if (bottom - y > 10) context.fillText("0", GUTTER - 6, bottom - 3);
+  if (limit !== undefined) context.fillStyle = theme.limit;
+  context.fillText(number(most), GUTTER - 6, Math.max(y, yOf(strip) + 3));
 }
 
 function drawRankNames(strip) {
@@ -576,10 +688,10 @@ function roundUp(value) {
 }
 
 function drawAxis() {
-  context.fillStyle = "#fff";
+  context.fillStyle = theme.paper;
   context.fillRect(0, 0, width, AXIS);
-  context.fillStyle = "#111";
-  context.strokeStyle = "#999";
+  context.fillStyle = theme.text;
+  context.strokeStyle = theme.line;
   context.lineWidth = 1;
   context.font = FONT;
   context.textAlign = "center";
@@ -634,7 +746,8 @@ function memoryAt(x, y) {
   const strip = strips.find((candidate) => candidate.type === "memory" && y >= yOf(candidate) && y < yOf(candidate) + candidate.height);
   if (!strip || x < GUTTER || y < AXIS) return null;
   const { at, held } = strip.track.memory, i = firstAbove(at, timeOf(x)) - 1;
-  return [["rank " + strip.track.rank + " holds " + number(i < 0 ? 0 : held[i]) + " at " + number(timeOf(x))]];
+  const { limit } = strip.track.memory, of = limit === undefined ? "" : ", of at most " + number(limit);
+  return [["rank " + strip.track.rank + " holds " + number(i < 0 ? 0 : held[i]) + " at " + number(timeOf(x)) + of]];
 }
 
 function showTooltip(lines, event) {
@@ -704,16 +817,27 @@ function listen() {
   }, { passive: false });
   const middle = () => (GUTTER + width) / 2;
   const keys = {
-    ArrowLeft: () => pan(-0.1), ArrowRight: () => pan(0.1),
-    ArrowUp: () => move(view.from, view.to, view.top - 60), ArrowDown: () => move(view.from, view.to, view.top + 60),
+    ArrowLeft: () => step(-1), ArrowRight: () => step(1), ArrowUp: () => cross(-1), ArrowDown: () => cross(1),
+    Home: () => step(-Infinity), End: () => step(Infinity),
+    Enter: () => focused && select(focused.data.microbatch[focused.row] === selected ? null : focused.data.microbatch[focused.row]),
     "+": () => zoom(0.8, middle()), "=": () => zoom(0.8, middle()), "-": () => zoom(1.25, middle()),
     0: fit, c: () => toggle("critical"), m: () => toggle("memory"), s: () => toggle("messages"), Escape: () => select(null),
   };
+  const shifted = {
+    ArrowLeft: () => pan(-0.1), ArrowRight: () => pan(0.1),
+    ArrowUp: () => move(view.from, view.to, view.top - 60), ArrowDown: () => move(view.from, view.to, view.top + 60),
+  };
   window.addEventListener("keydown", (event) => {
     const isTyping = event.target.tagName === "INPUT" && event.key !== "Escape";
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(keys, event.key)) return;
+    const isPressing = event.target.tagName === "BUTTON" && event.key === "Enter";
+    const does = event.shiftKey && Object.hasOwn(shifted, event.key) ? shifted[event.key] : Object.hasOwn(keys, event.key) && keys[event.key];
+    if (isTyping || isPressing || event.ctrlKey || event.metaKey || event.altKey || !does) return;
     event.preventDefault();
-    keys[event.key]();
+    does();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    readTheme();
+    redraw();
   });
   byId("fit").addEventListener("click", fit);
   for (const what of Object.keys(shows)) byId(what).addEventListener("click", () => toggle(what));
@@ -723,6 +847,58 @@ function listen() {
     redraw();
   });
   new ResizeObserver(resize).observe(canvas);
+}
+
+// ---- From action to action by keys ------------------------------------------------------------------------------------
+
+const rankStrips = () => strips.filter((strip) => strip.type === "rank" && strip.track.compute.rows.length);
+const stripOf = (data, row) => strips.find((strip) =>
+  strip.type === "rank" && strip.data === data && strip.track.rank === data.ranks[rankIndex(data, row)]);
+
+/// Where an action of a rank is on the canvas.
+function areaOf(strip, row) {
+  const { data } = strip;
+  let first = row;
+  while (isMember(data, first, data.rowStarts[rankIndex(data, row)])) --first;
+  const height = data.box / members(data, first).length;
+  return { left: xOf(data.start[row]), right: xOf(data.end[row]), top: yOf(strip) + height * (row - first), height };
+}
+
+/// All actions of a rank that take time, members of groups too.
+const walkable = ({ data, track }) => [...track.compute.rows].flatMap((row) => members(data, row));
+
+/// To the action so many further on the rank; without one to the first that can be seen.
+function step(count) {
+  if (!focused) return enter(rankStrips()[0], view.from);
+  const strip = stripOf(focused.data, focused.row), rows = walkable(strip);
+  focus(focused.data, rows[Math.max(0, Math.min(rows.length - 1, rows.indexOf(focused.row) + count))]);
+}
+
+/// To what a rank further down, or up, does at that time.
+function cross(count) {
+  const ranks = rankStrips();
+  if (!focused) return enter(ranks[0], view.from);
+  const next = ranks[ranks.indexOf(stripOf(focused.data, focused.row)) + count];
+  if (next) enter(next, focused.data.start[focused.row]);
+}
+
+function enter(strip, time) {
+  if (!strip) return;
+  const { rows, reach } = strip.track.compute;
+  focus(strip.data, rows[Math.min(firstAbove(reach, time), rows.length - 1)]);
+}
+
+/// Shows and speaks it.
+function focus(data, row) {
+  focused = { data, row };
+  const strip = stripOf(data, row), span = view.to - view.from, start = data.start[row], end = data.end[row];
+  const from = start < view.from ? start - span / 8 : end > view.to ? end - (span * 7) / 8 : view.from;
+  const inside = strip.y + strip.height - view.top;
+  const top = strip.y < view.top ? strip.y : inside > height - AXIS ? view.top + inside - (height - AXIS) : view.top;
+  move(from, from + span, top);
+  const lines = describe(focused), box = areaOf(strip, row), at = canvas.getBoundingClientRect();
+  showTooltip(lines, { clientX: at.left + Math.max(box.left, GUTTER), clientY: at.top + box.top + box.height });
+  byId("spoken").textContent = lines.map(([text]) => text).join("; ");
 }
 
 function pan(share) {
@@ -741,12 +917,35 @@ function legend() {
       const kind = data.kinds[index];
       if (kind.class !== "send" && kind.class !== "recv" && !seen.has(kind.letters)) seen.set(kind.letters, kind);
     }
-  for (const kind of seen.values()) {
-    const entry = document.createElement("span"), swatch = document.createElement("i");
-    swatch.style.background = kind.colors[0];
-    entry.append(swatch, kind.letters + " " + kind.words);
+  const add = (text, paint) => {
+    const entry = document.createElement("span"), swatch = document.createElement("canvas"), on = swatch.getContext("2d");
+    [swatch.width, swatch.height] = [16, 12];
+    swatch.setAttribute("aria-hidden", "true");
+    paint(on);
+    on.strokeStyle = "#555";
+    on.strokeRect(0.5, 0.5, 15, 11);
+    entry.append(swatch, text);
     byId("legend").append(entry);
-  }
+  };
+  const paint = (on, style) => {
+    on.fillStyle = style;
+    on.fillRect(0, 0, 16, 12);
+  };
+  for (const kind of seen.values())
+    add([...new Set([kind.label, kind.letters]), kind.words].join(" "), (on) => {
+      paint(on, kind.colors[0]);
+      if (patterns[kind.hatch]) paint(on, patterns[kind.hatch]);
+    });
+  const chunks = new Map();
+  for (const { chunks: words, kinds } of programs)
+    words.forEach((text, chunk) => chunks.has(chunk) || chunks.set(chunk, { text, color: kinds[0].colors[chunk] }));
+  for (const [chunk, { text, color }] of chunks)
+    if (chunk <= MOST_TICKS)
+      add(text, (on) => {
+        paint(on, color);
+        on.fillStyle = "#000";
+        for (let i = 0; i < chunk; ++i) on.fillRect(2 + 2 * i, 0, 1, TICK);
+      });
   if (programs.some((data) => data.nodes)) byId("help").append(" · zoomed in: the nodes of actions");
 }
 
@@ -776,6 +975,8 @@ window.ppcc = {
   },
 };
 
+readTheme();
+canvas.setAttribute("aria-label", "What each rank does when: " + programs.map((data) => data.title).join("; "));
 legend();
 listen();
 layOut();

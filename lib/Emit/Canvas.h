@@ -1,0 +1,70 @@
+// What figures are drawn on: a format of vector graphics.
+#pragma once
+
+#include "Picture.h"
+
+namespace ppcc {
+
+/// A length in hundredths of a pixel: exact sums, and the same text everywhere.
+using Px = int64_t;
+constexpr Px px(int64_t pixels) { return pixels * 100; }
+
+struct Point {
+  Px x, y;
+};
+struct Area {
+  Px x, y, width, height;
+};
+
+struct Line {
+  Point from, to;
+};
+/// Those of a tile of 6 by 6 pixels.
+llvm::ArrayRef<Line> hatchLines(Hatch hatch);
+
+/// What has a colour of its own beside the boxes, by day and on dark pages.
+enum class Ink : uint8_t {
+#define INK(Name, Day, Dark) Name,
+#include "Inks.def"
+#undef INK
+};
+
+/// A colour with lines or dots over it.
+struct Fill {
+  Color color;
+  Hatch hatch;
+};
+
+enum class Anchor : uint8_t { Begin, Middle, End };
+
+/// What a figure is before anything is drawn.
+struct Sheet {
+  Px width, height, fontSize;
+  std::string title;
+  std::vector<Fill> fills;
+};
+
+/// Draws what comes later over what came before.
+class Canvas {
+public:
+  virtual ~Canvas() = default;
+  virtual void begin(const Sheet &sheet) = 0;
+  virtual void end() = 0;
+  /// With a thin border; `fill` is the number of one of the sheet.
+  virtual void box(Area area, size_t fill) = 0;
+  virtual void area(Area area, Ink ink) = 0;
+  virtual void lines(llvm::ArrayRef<Line> lines, Ink ink) = 0;
+  virtual void dashes(const Line &line, Ink ink) = 0;
+  /// The area below a curve, and the curve.
+  virtual void curve(llvm::ArrayRef<Point> points, Px bottom, Ink ink) = 0;
+  virtual void arrow(const Line &line) = 0;
+  virtual void text(Point at, llvm::StringRef content, Anchor anchor, Ink ink,
+                    Px size) = 0;
+};
+
+/// Draws a program: a row a rank, the axis, the legend; as an Emitter does.
+/// `noun` is what the canvas writes. O(boxes).
+bool emitFigure(const Program &program, EmitContext &context, Canvas &canvas,
+                llvm::StringRef noun);
+
+} // namespace ppcc
