@@ -26,7 +26,7 @@ PICTURES = [
 
 MOE = ("dualpipe --model=deepseek_moe -D layers=4 -D P=2 -D M=4 --cost=F.attention=2 --cost=F.dispatch=1 --cost=F.mlp=2 "
        "--cost=F.combine=1 --cost=B.combine=1 --cost=B.mlp=2 --cost=B.dispatch=1 --cost=B.attention=2 --cost=W.mlp=1 "
-       "--cost=W.attention=1 --print-rank=1 --time-range=24..72 --no-legend")
+       "--cost=W.attention=1 --print-rank=1 --time-range=49..76")
 
 # The same at the sizes of papers: a name, how it is made, the preset, and what to look at.
 PAPER = [
@@ -36,7 +36,7 @@ PAPER = [
     ("zbv-page", "zero_bubble_v -D P=4 -D M=8", "page", "The same with more microbatches, over both columns."),
     ("dualpipe-column", "dualpipe -D P=4 -D M=8", "column", "DualPipe (arXiv 2412.19437) on four ranks."),
     ("dualpipe-page", "dualpipe -D P=8 -D M=20", "page", "DualPipe as its paper has it, on eight."),
-    ("moe-column", MOE.replace("24..72", "24..48"), "column",
+    ("moe-column", MOE.replace("49..76", "49..63"), "column",
      "A rank of DualPipe with the inside of a layer of experts: the all-to-all of one direction runs beside the computation of the "
      "other. `at` is attention, `di` dispatch, `ml` the experts, `co` combine."),
     ("moe-page", MOE, "page", "The same, twice as long."),

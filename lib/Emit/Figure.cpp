@@ -329,14 +329,16 @@ private:
     bool isStacked = false; ///< The number below the letters.
   };
 
-  static bool fits(const Part &part, LabelStyle style) {
+  bool isTall(const Area &area) const { return area.height >= 2 * fontSize; }
+
+  bool fits(const Part &part, LabelStyle style) const {
     Px letters = textWidth(part.label.letters, style.size),
        number = textWidth(part.label.number, style.size);
     constexpr Px gap = 100;
     letters += gap;
     number += gap;
     // Only a box of a whole row has the height for two lines.
-    if (style.isStacked && part.area.height >= 2 * style.size)
+    if (style.isStacked && isTall(part.area))
       return std::max(letters, number) <= part.area.width;
     return part.area.height >= style.size &&
            letters + number - gap <= part.area.width;
@@ -370,14 +372,16 @@ private:
     if (height < size)
       return;
     if (fits(part, style)) {
-      if (!style.isStacked || height < 2 * size)
+      if (!style.isStacked || !isTall(part.area))
         return put(y, height, (letters.str() + number.str()).str());
       put(y + px(1), height / 2, letters);
       return put(y + height / 2, height / 2, number);
     }
+    // Letters as wide as the widest, that narrow ones do not stand alone.
     StringRef first = part.isBeside ? number.str() : letters.str();
-    // As wide as the widest, that narrow letters do not stand alone.
-    if (textWidth(std::string(first.size(), 'W'), size) <= width)
+    Px needed = part.isBeside ? textWidth(first, size)
+                              : Px(first.size()) * textWidth("W", size);
+    if (needed <= width)
       put(y, height, first);
   }
 
