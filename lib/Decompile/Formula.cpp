@@ -9,8 +9,8 @@ using namespace ppcc;
 using llvm::ArrayRef;
 using llvm::StringRef;
 
-std::optional<std::string> synthesis::line(ArrayRef<int64_t> values,
-                                           int64_t first, StringRef variable) {
+std::optional<std::string> written::line(ArrayRef<int64_t> values,
+                                         int64_t first, StringRef variable) {
   int64_t slope = values.size() > 1 ? values[1] - values[0] : 0;
   for (size_t i = 1; i < values.size(); ++i)
     if (values[i] - values[i - 1] != slope)
@@ -19,8 +19,8 @@ std::optional<std::string> synthesis::line(ArrayRef<int64_t> values,
   if (slope == 0)
     return fmt::format("{}", base);
   int64_t size = slope < 0 ? -slope : slope;
-  std::string term = size == 1 ? variable.str()
-                               : fmt::format("{} * {}", size, variable);
+  std::string term =
+      size == 1 ? variable.str() : fmt::format("{} * {}", size, variable);
   if (slope < 0)
     return base == 0 ? "-" + term : fmt::format("{} - {}", base, term);
   return base == 0  ? term
@@ -51,7 +51,7 @@ std::string joinPieces(ArrayRef<Piece> pieces, StringRef variable) {
 
 } // namespace
 
-std::string synthesis::formula(ArrayRef<int64_t> values, StringRef variable) {
+std::string written::formula(ArrayRef<int64_t> values, StringRef variable) {
   std::vector<Piece> pieces;
   for (size_t begin = 0; begin != values.size();) {
     size_t end = begin + 1;
@@ -69,9 +69,8 @@ std::string synthesis::formula(ArrayRef<int64_t> values, StringRef variable) {
   return joinPieces(pieces, variable);
 }
 
-std::string
-synthesis::formula(ArrayRef<int64_t> values, StringRef variable,
-                   llvm::function_ref<std::string(int64_t)> text) {
+std::string written::formula(ArrayRef<int64_t> values, StringRef variable,
+                             llvm::function_ref<std::string(int64_t)> text) {
   std::vector<Piece> pieces;
   for (size_t i = 0; i != values.size(); ++i)
     if (i + 1 == values.size() || values[i + 1] != values[i])

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-namespace ppcc::synthesis {
+namespace ppcc::written {
 
 /// `7 - r` for the values 7, 6, 5 at r = 0, 1, 2 and so on, from `first` on;
 /// nothing when they do not lie on a line.
@@ -23,4 +23,4 @@ std::string formula(llvm::ArrayRef<int64_t> values, llvm::StringRef variable);
 std::string formula(llvm::ArrayRef<int64_t> values, llvm::StringRef variable,
                     llvm::function_ref<std::string(int64_t)> text);
 
-} // namespace ppcc::synthesis
+} // namespace ppcc::written

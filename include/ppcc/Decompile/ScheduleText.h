@@ -1,0 +1,143 @@
+// The text of a schedule: what stands around the orders, and orders as loops.
+#pragma once
+
+#include "ppcc/IR/Program.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <map>
+
+namespace ppcc::written {
+
+/// What stands around the orders.
+struct WrittenHead {
+  std::string name;
+  std::vector<std::string> comment; ///< Lines at the top.
+  std::vector<std::string> comm;    ///< Settings of `comm`.
+  std::string transports; ///< Of its cluster, as they are written there.
+  bool hasLimits = true;  ///< Whether limits of memory are written.
+};
+
+/// Bodies by number, each once, so that equal ones are found by number.
+class Bodies {
+public:
+  /// Some times the same, one after another.
+  struct Item {
+    uint32_t body;
+    int64_t count;
+    bool operator==(const Item &) const = default;
+    auto operator<=>(const Item &) const = default;
+  };
+  using List = std::vector<Item>;
+
+  uint32_t letter(uint32_t letter) { return add({~letter, {}}); }
+  uint32_t list(List items) { return add({0, std::move(items)}); }
+
+  bool isLetter(uint32_t body) const { return bodies[body]->first != 0; }
+  uint32_t letterOf(uint32_t body) const { return ~bodies[body]->first; }
+  const List &listOf(uint32_t body) const { return bodies[body]->second; }
+
+  /// The letters with loops for all that repeats itself: the loop that saves
+  /// most first.
+  List compress(llvm::ArrayRef<uint32_t> letters);
+
+private:
+  using Body = std::pair<uint32_t, List>;
+
+  uint32_t add(Body body);
+
+  bool foldOnce(List &items);
+
+  std::map<Body, uint32_t> numbers;
+  std::vector<const Body *> bodies;
+};
+
+/// How often a loop turns: so often, and so often for each M / period.
+struct Count {
+  int64_t turns, more = 0;
+};
+
+/// What a rank does in a phase, which may have no name.
+struct RankPhase {
+  std::string name;
+  Bodies::List items;
+};
+
+/// What a rank does.
+struct RankText {
+  std::vector<RankPhase> phases;
+  std::vector<uint32_t> shape; ///< Without the counts.
+  std::vector<Count> counts;   ///< Of its items, in order.
+};
+
+/// Letters by the name of their phase, in order.
+using Phases = std::vector<std::pair<std::string, std::vector<uint32_t>>>;
+/// In three: until the first that is no forward, until the last forward, and
+/// the rest.
+Phases inPhases(llvm::ArrayRef<uint32_t> letters, size_t firstBack,
+                size_t lastForward);
+
+/// Writes a schedule: the head first, then what its ranks do.
+class ScheduleText {
+public:
+  /// The statement of a letter on a rank.
+  using Statement =
+      llvm::function_ref<std::string(uint32_t letter, uint32_t rank)>;
+
+  ScheduleText(const Program &program, const WrittenHead &head)
+      : program(program), head(head) {}
+
+  void blank() { text += '\n'; }
+  void line(const std::string &content);
+  void open(const std::string &content);
+  void close();
+  /// With its comment, placement and costs; for any number of microbatches, M,
+  /// where it has parameters.
+  void writeHead(const std::string &params);
+
+  /// The letters of each phase with loops for what repeats itself. Only ranks
+  /// of the same `mark` are written as one. O(letters * longest period).
+  RankText textOf(const Phases &phases, uint32_t mark);
+  /// One piece for ranks that differ in the counts of their loops alone;
+  /// `turns` is what stands for M / period.
+  void writeRanks(llvm::ArrayRef<RankText> ranks, const std::string &turns,
+                  Statement statement);
+
+  std::string take() { return std::move(text); }
+  Bodies bodies;
+
+private:
+  /// Gives one count after another.
+  using NextCount = llvm::function_ref<std::string()>;
+  /// Gives the statement of a letter on the ranks that are written.
+  using Action = llvm::function_ref<std::string(uint32_t letter)>;
+
+  void writePipe(PipeId id, bool isFamily);
+  void writePlacement(const Pipe &pipe);
+  /// What stages give to those that read them, and take: the same for stages
+  /// in a row once.
+  void addTensors(const Pipe &pipe, std::vector<std::string> &lines) const;
+  void writeCosts(CostOwner owner, llvm::StringRef section);
+  /// The structure of a list, counts left out, and the counts in order.
+  void shapeOf(const Bodies::List &list, std::vector<uint32_t> &shape,
+               std::vector<Count> &counts) const;
+  /// The formula of a count in the number of the rank and M / period.
+  std::optional<std::string> countOf(uint32_t begin, uint32_t end,
+                                     size_t which) const;
+  bool areLines(uint32_t begin, uint32_t end) const;
+  void writeGroup(uint32_t begin, uint32_t end, Statement statement);
+  /// What stands on one line between other lines.
+  void writeList(const Bodies::List &list, NextCount count, Action action);
+  /// A short list without long loops.
+  bool fitsLine(uint32_t body) const;
+  std::string oneLine(uint32_t body, NextCount count, Action action);
+  const Program &program;
+  const WrittenHead &head;
+  llvm::ArrayRef<RankText> texts; ///< By rank.
+  std::string turns;              ///< M / period.
+  std::string text;
+  size_t depth = 0;
+  std::map<std::string, uint32_t> phaseNumbers;
+};
+
+} // namespace ppcc::written

@@ -1,0 +1,389 @@
+// The text of a schedule: what stands around the orders, and orders as loops.
+#include "ppcc/Decompile/ScheduleText.h"
+
+#include "Formula.h"
+#include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <fmt/format.h>
+
+using namespace ppcc;
+using namespace ppcc::written;
+using llvm::ArrayRef;
+using llvm::StringRef;
+
+// ---- Loops ----
+
+Bodies::List Bodies::compress(ArrayRef<uint32_t> letters) {
+  List items;
+  for (uint32_t one : letters) {
+    uint32_t body = letter(one);
+    if (!items.empty() && items.back().body == body)
+      ++items.back().count;
+    else
+      items.push_back({body, 1});
+  }
+  while (foldOnce(items)) {
+  }
+  return items;
+}
+
+uint32_t Bodies::add(Body body) {
+  auto [place, isNew] = numbers.try_emplace(std::move(body), bodies.size());
+  if (isNew)
+    bodies.push_back(&place->first);
+  return place->second;
+}
+
+bool Bodies::foldOnce(List &items) {
+  constexpr size_t longest = 64;
+  size_t size = items.size(), best = 1, at = 0, length = 0, times = 0;
+  for (size_t period = 1; period <= std::min(longest, size / 2); ++period) {
+    size_t run = 0;
+    for (size_t i = size - period; i-- != 0;) {
+      run = items[i] == items[i + period] ? run + 1 : 0;
+      size_t count = run / period + 1, saved = (count - 1) * period;
+      // The first place of the longest run, with the smallest period.
+      if (count > 1 && (saved > best || (saved == best && period == length))) {
+        best = saved;
+        at = i;
+        length = period;
+        times = count;
+      }
+    }
+  }
+  if (times == 0)
+    return false;
+  Item loop{length == 1 && items[at].count == 1
+                ? items[at].body
+                : list(List(items.begin() + at, items.begin() + at + length)),
+            int64_t(times)};
+  items.erase(items.begin() + at + 1, items.begin() + at + length * times);
+  items[at] = loop;
+  return true;
+}
+
+// ---- Lines ----
+
+void ScheduleText::line(const std::string &content) {
+  text.append(depth * 2, ' ');
+  text += content + '\n';
+}
+void ScheduleText::open(const std::string &content) {
+  line(content + " {");
+  ++depth;
+}
+void ScheduleText::close() {
+  --depth;
+  line("}");
+}
+
+// ---- The head ----
+
+void ScheduleText::writeHead(const std::string &params) {
+  for (const std::string &comment : head.comment)
+    line("// " + comment);
+  open(fmt::format("schedule {}({})", head.name, params));
+  line(fmt::format("ranks {};", program.numRanks()));
+  for (PipeId pipe : program.pipeIds())
+    writePipe(pipe, !params.empty());
+  if (!program.hasBackward())
+    line("backward when false;");
+  writeCosts(CostOwner::Model, "model");
+  writeCosts(CostOwner::Cluster, "cluster");
+  if (!head.comm.empty()) {
+    open("comm");
+    for (const std::string &setting : head.comm)
+      line(setting + ";");
+    close();
+  }
+}
+
+void ScheduleText::writePipe(PipeId id, bool isFamily) {
+  const Pipe &pipe = program.pipe(id);
+  bool several = program.pipes().size() > 1;
+  if (several)
+    open("pipe " + pipe.name);
+  line(isFamily ? std::string("microbatches M;")
+       : pipe.firstMicrobatch == 0
+           ? fmt::format("microbatches {};", pipe.numMicrobatches)
+           : fmt::format("microbatches {} .. {};", pipe.firstMicrobatch,
+                         pipe.endMicrobatch()));
+  if (pipe.slices != 1)
+    line(fmt::format("slices {};", pipe.slices));
+  writePlacement(pipe);
+  for (auto [from, to] : pipe.skipEdges)
+    line(fmt::format("edge stage {} -> stage {};", from.value, to.value));
+  for (StageId gap : pipe.gaps)
+    line(
+        fmt::format("no edge stage {} -> stage {};", gap.value, gap.value + 1));
+  if (several)
+    close();
+}
+
+void ScheduleText::writePlacement(const Pipe &pipe) {
+  uint32_t ranks = program.numRanks();
+  std::vector<int64_t> map;
+  bool isLoop = pipe.numStages() % ranks == 0, isWave = isLoop;
+  for (RankId rank : pipe.rankOfStage) {
+    uint32_t place = map.size() % ranks, lap = map.size() / ranks;
+    isLoop &= rank.value == place;
+    isWave &= rank.value == (lap % 2 ? ranks - 1 - place : place);
+    map.push_back(rank.value);
+  }
+  uint32_t laps = pipe.numStages() / ranks;
+  if (isLoop)
+    return line(laps == 1 ? "placement linear;"
+                          : fmt::format("placement loop({});", laps));
+  if (isWave)
+    return line(laps == 2 ? "placement v;"
+                          : fmt::format("placement wave({});", laps));
+  line(fmt::format("stages {};", map.size()));
+  line(fmt::format("stage s on rank {};", formula(map, "s")));
+}
+
+void ScheduleText::addTensors(const Pipe &pipe,
+                              std::vector<std::string> &lines) const {
+  std::string where =
+      program.pipes().size() > 1 ? " pipe " + pipe.name : std::string();
+  for (bool isOutput : {true, false}) {
+    std::map<uint32_t, std::vector<std::string>> ofStage;
+    for (const EdgeTensors &edge : pipe.tensors)
+      for (const Tensor &tensor : edge.tensors) {
+        auto &texts = ofStage[(isOutput ? edge.from : edge.to).value];
+        if (!llvm::is_contained(texts, tensorText(tensor)))
+          texts.push_back(tensorText(tensor));
+      }
+    for (auto it = ofStage.begin(); it != ofStage.end();) {
+      auto begin = it;
+      uint32_t end = it->first;
+      for (; it != ofStage.end() && it->first == end &&
+             it->second == begin->second;
+           ++it)
+        ++end;
+      lines.push_back(fmt::format(
+          "{}{} stage s in {} .. {} = {};", isOutput ? "output" : "input",
+          where, begin->first, end, llvm::join(begin->second, ", ")));
+    }
+  }
+}
+
+void ScheduleText::writeCosts(CostOwner owner, StringRef section) {
+  std::vector<std::string> lines;
+  // By what is said of them, and how much.
+  std::map<StringRef, std::map<std::string, std::vector<std::string>>> links;
+  if (owner == CostOwner::Model)
+    for (PipeId pipe : program.pipeIds())
+      addTensors(program.pipe(pipe), lines);
+  if (owner == CostOwner::Model && !program.stageLayers().empty())
+    lines.push_back(
+        fmt::format("layout \"{}\";", llvm::join(program.stageLayers(), "|")));
+  for (const CostSetting *setting : program.costs().inEffect()) {
+    const CostRow &row = rowOf(setting->what);
+    if (row.owner != owner ||
+        (setting->what == Cost::MemoryLimit && !head.hasLimits))
+      continue;
+    if (setting->link) {
+      links[row.item][row.number.format(setting->values.front())].push_back(
+          fmt::format("a == {} and b == {}", setting->link->first.value,
+                      setting->link->second.value));
+      continue;
+    }
+    std::string name = row.item.str();
+    if (!row.subject.empty())
+      name += " " + subjectOf(*setting, program.kinds());
+    bool isList = setting->values.size() > 1;
+    if (setting->pipe && program.pipes().size() > 1)
+      name += " pipe " + program.pipe(*setting->pipe).name;
+    StringRef variable = row.spread == CostSpread::Ranks ? "r" : "s";
+    if (isList)
+      name += row.spread == CostSpread::Ranks ? " rank r" : " stage s";
+    auto number = [&](int64_t value) { return row.number.format(value); };
+    lines.push_back(fmt::format("{} = {};", name,
+                                isList
+                                    ? formula(setting->values, variable, number)
+                                    : number(setting->values.front())));
+  }
+  if (owner == CostOwner::Cluster && !head.transports.empty())
+    lines.push_back("transport " + head.transports + ";");
+  if (lines.empty() && links.empty())
+    return;
+  open(section.str());
+  for (const std::string &one : lines)
+    line(one);
+  if (!links.empty()) {
+    open("link a, b");
+    for (auto &[item, byValue] : links) {
+      auto usual = llvm::max_element(byValue, [](auto &a, auto &b) {
+        return a.second.size() < b.second.size();
+      });
+      std::string value;
+      for (const auto &[number, pairs] : byValue)
+        if (number != usual->first)
+          value += fmt::format("{} ? {} : ", llvm::join(pairs, " or "), number);
+      line(fmt::format("{} = {}{};", item, value, usual->first));
+    }
+    close();
+  }
+  close();
+}
+
+// ---- The ranks ----
+
+Phases written::inPhases(ArrayRef<uint32_t> letters, size_t firstBack,
+                         size_t lastForward) {
+  auto part = [&](size_t begin, size_t end) {
+    return letters.slice(begin, end - begin).vec();
+  };
+  return {{"warmup", part(0, firstBack)},
+          {"steady", part(firstBack, lastForward)},
+          {"cooldown", part(lastForward, letters.size())}};
+}
+
+RankText ScheduleText::textOf(const Phases &phases, uint32_t mark) {
+  RankText text;
+  text.shape.push_back(mark);
+  for (const auto &[name, letters] : phases) {
+    if (letters.empty())
+      continue;
+    text.phases.push_back({name, bodies.compress(letters)});
+    text.shape.push_back(
+        phaseNumbers.try_emplace(name, phaseNumbers.size()).first->second);
+    shapeOf(text.phases.back().items, text.shape, text.counts);
+  }
+  return text;
+}
+
+void ScheduleText::shapeOf(const Bodies::List &list,
+                           std::vector<uint32_t> &shape,
+                           std::vector<Count> &counts) const {
+  shape.push_back(~0u);
+  for (Bodies::Item item : list) {
+    counts.push_back({item.count});
+    if (bodies.isLetter(item.body))
+      shape.push_back(bodies.letterOf(item.body));
+    else
+      shapeOf(bodies.listOf(item.body), shape, counts);
+  }
+  shape.push_back(~1u);
+}
+
+std::optional<std::string> ScheduleText::countOf(uint32_t begin, uint32_t end,
+                                                 size_t which) const {
+  std::vector<int64_t> values;
+  int64_t more = texts[begin].counts[which].more;
+  for (uint32_t rank = begin; rank != end; ++rank) {
+    values.push_back(texts[rank].counts[which].turns);
+    if (texts[rank].counts[which].more != more)
+      return std::nullopt;
+  }
+  auto rest = written::line(values, begin, "r");
+  if (!rest || more == 0)
+    return rest;
+  std::string term = more == 1 ? turns : fmt::format("{} * {}", more, turns);
+  StringRef tail = *rest;
+  if (tail == "0")
+    return term;
+  bool isLess = tail.consume_front("-");
+  return fmt::format("{} {} {}", term, isLess ? "-" : "+", tail.str());
+}
+
+bool ScheduleText::areLines(uint32_t begin, uint32_t end) const {
+  for (size_t i = 0; i != texts[begin].counts.size(); ++i)
+    if (!countOf(begin, end, i))
+      return false;
+  return true;
+}
+
+void ScheduleText::writeGroup(uint32_t begin, uint32_t end,
+                              Statement statement) {
+  bool isAll = end - begin == texts.size();
+  std::string condition = end == texts.size() ? "else"
+                          : end - begin == 1  ? fmt::format("if r == {}", begin)
+                                              : fmt::format("if r < {}", end);
+  if (begin != 0 && end != texts.size())
+    condition = "else " + condition;
+  if (!isAll)
+    open(condition);
+  size_t next = 0;
+  auto count = [&] { return *countOf(begin, end, next++); };
+  auto action = [&](uint32_t letter) { return statement(letter, begin); };
+  for (const RankPhase &phase : texts[begin].phases) {
+    if (!phase.name.empty())
+      open("phase " + phase.name);
+    writeList(phase.items, count, action);
+    if (!phase.name.empty())
+      close();
+  }
+  if (!isAll)
+    close();
+}
+
+void ScheduleText::writeList(const Bodies::List &list, NextCount count,
+                             Action action) {
+  std::string row;
+  auto flush = [&] {
+    if (!row.empty())
+      line(row);
+    row.clear();
+  };
+  for (Bodies::Item item : list) {
+    std::string times = count();
+    std::string inner;
+    if (!bodies.isLetter(item.body) && !fitsLine(item.body)) {
+      flush();
+      open("repeat " + times);
+      writeList(bodies.listOf(item.body), count, action);
+      close();
+      continue;
+    }
+    inner = oneLine(item.body, count, action);
+    if (times != "1")
+      inner = fmt::format("repeat {} {{ {} }}", times, inner);
+    if (row.size() + inner.size() > 90)
+      flush();
+    row += (row.empty() ? "" : " ") + inner;
+    if (times != "1")
+      flush();
+  }
+  flush();
+}
+
+bool ScheduleText::fitsLine(uint32_t body) const {
+  if (bodies.isLetter(body))
+    return true;
+  const Bodies::List &list = bodies.listOf(body);
+  return list.size() <= 12 && llvm::all_of(list, [&](Bodies::Item item) {
+           return bodies.isLetter(item.body);
+         });
+}
+
+std::string ScheduleText::oneLine(uint32_t body, NextCount count,
+                                  Action action) {
+  if (bodies.isLetter(body))
+    return action(bodies.letterOf(body));
+  std::string row;
+  for (Bodies::Item item : bodies.listOf(body)) {
+    std::string times = count(), inner = action(bodies.letterOf(item.body));
+    row += (row.empty() ? "" : " ") +
+           (times == "1" ? inner
+                         : fmt::format("repeat {} {{ {} }}", times, inner));
+  }
+  return row;
+}
+
+void ScheduleText::writeRanks(ArrayRef<RankText> ranks,
+                              const std::string &perPeriod,
+                              Statement statement) {
+  texts = ranks;
+  turns = perPeriod;
+  for (uint32_t begin = 0, end; begin != texts.size(); begin = end) {
+    end = begin + 1;
+    while (end != texts.size() && texts[end].shape == texts[begin].shape &&
+           areLines(begin, end + 1))
+      ++end;
+    writeGroup(begin, end, statement);
+  }
+}
