@@ -79,6 +79,7 @@ void declare(OptionParser &parser, CompareOptions &options) {
       {"stage", "rank"}, [&](const std::string &name) {
         options.request.costs.byRank = name == "rank";
       });
+  addDiagnosticsFormat(parser, options.console);
   addOutput(parser, options.output);
   addCompileOptions(parser, options);
   addMaxErrors(parser, options.console.maxErrors);

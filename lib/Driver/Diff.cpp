@@ -74,12 +74,24 @@ public:
                          "{} ranks have another order\n",
                          reordered, a.ranksBegun());
     else
-      out << fmt::format("equal: {} actions on {} ranks\n", a.size(),
-                         a.ranksBegun());
+      out << fmt::format("equal: {} on {} ranks\n", counts(a), a.ranksBegun());
     return different == 0;
   }
 
 private:
+  /// As reports count: a message is one, though it is sent and received.
+  static std::string counts(const Program &program) {
+    size_t actions = 0, messages = 0;
+    for (RankId rank : program.ranks())
+      for (ActionId row : program.rows(rank)) {
+        actions += program.kindOf(row).isCompute();
+        messages += program.kindOf(row).isSend();
+      }
+    return messages == 0
+               ? fmt::format("{} actions", actions)
+               : fmt::format("{} actions and {} messages", actions, messages);
+  }
+
   ActionId rowAt(size_t side, RankId rank, uint32_t number) const {
     return ActionId(programs[side]->begin(rank).value + number);
   }
@@ -184,7 +196,7 @@ int ppcc::runDiff(llvm::ArrayRef<const char *> args,
                .print();
     return true;
   };
-  bool written = writeOutput(options.output, out, session->sources,
-                             session->diags, write);
+  bool written =
+      writeOutput(options.output, out, session->sources, session->diags, write);
   return written && same ? Success : Errors;
 }

@@ -200,6 +200,14 @@ void ppcc::addScheduleOptions(OptionParser &parser, Options &options,
                 [&](const std::string &when) { options.console.color = when; });
 }
 
+void ppcc::addDiagnosticsFormat(OptionParser &parser, ConsoleOptions &console) {
+  parser.choice("--diagnostics-format",
+                "How errors and warnings are written; json: a line each",
+                {"text", "json"}, [&](const std::string &format) {
+                  console.asJson = format == "json";
+                });
+}
+
 static void declareForTools(OptionParser &parser, Options &options) {
   parser.flag("--no-families", options.laysOut,
               "Lay out and verify all microbatches, also where a proof for all "
@@ -207,11 +215,7 @@ static void declareForTools(OptionParser &parser, Options &options) {
   parser.value("--depfile", "FILE", options.depfile,
                "Write a rule of Make that lists the files that the output "
                "comes from");
-  parser.choice("--diagnostics-format",
-                "How errors and warnings are written; json: a line each",
-                {"text", "json"}, [&](const std::string &format) {
-                  options.console.asJson = format == "json";
-                });
+  addDiagnosticsFormat(parser, options.console);
   parser.parsed(
       "--torch-version", "The PyTorch that reads torch-csv, such as 2.9",
       [&](const std::string &text) -> std::string {

@@ -22,6 +22,8 @@ struct Options {
   bool listSchedules = false, listPasses = false, listDiagnostics = false;
 };
 
+/// Adds `--diagnostics-format`.
+void addDiagnosticsFormat(OptionParser &parser, ConsoleOptions &console);
 /// Adds the options that say how a schedule is compiled. Where `byData` is
 /// given, `data` is a transport that sets it.
 void addScheduleOptions(OptionParser &parser, Options &options,

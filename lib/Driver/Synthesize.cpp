@@ -88,11 +88,7 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
                   return parseSweep(text, options.limits);
                 },
                 "limit=A..B");
-  parser.choice("--diagnostics-format",
-                "How errors and warnings are written: text, json (a line each)",
-                {"text", "json"}, [&](const std::string &format) {
-                  options.console.asJson = format == "json";
-                });
+  addDiagnosticsFormat(parser, options.console);
   addOutput(parser, options.output);
   addScheduleOptions(parser, options);
   addMaxErrors(parser, options.console.maxErrors);

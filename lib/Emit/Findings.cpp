@@ -82,9 +82,30 @@ static std::optional<Time> withoutMessages(const Program &program,
   return timed ? std::optional(timed->simulation.makespan) : std::nullopt;
 }
 
+static MemoryCost memoryCost(const Program &program, const TimedRun &timed,
+                             const ResourceBound &bound) {
+  MemoryCost cost;
+  Workload load = Workload::of(program, timed.durations);
+  if (llvm::none_of(load.room,
+                    [](const auto &room) { return room.has_value(); }))
+    return cost;
+  cost.rank = bound.rank;
+  if (auto &room = load.room[bound.rank.value]) {
+    for (uint32_t stage : load.ofRank[bound.rank.value])
+      cost.activation =
+          std::max(cost.activation, load.stages[stage].heldBehindF());
+    *room += cost.activation;
+    cost.oneMore = bound.time - resourceBound(load).time;
+  }
+  std::fill(load.room.begin(), load.room.end(), std::nullopt);
+  cost.limits = bound.time - resourceBound(load).time;
+  return cost;
+}
+
 Findings ppcc::findingsOf(const Program &program, const TimedRun &timed,
                           const Report &report, const Transport &transport) {
   return {idleTime(program, timed, report),
           findCircle(program, timed.simulation),
-          withoutMessages(program, transport)};
+          withoutMessages(program, transport),
+          memoryCost(program, timed, report.resources)};
 }

@@ -22,12 +22,21 @@ struct Circle {
   Time messages = 0; ///< The part of it that is messages.
 };
 
+/// What limits of memory do to the time that no order can be shorter than.
+struct MemoryCost {
+  Time limits = 0;       ///< It falls by so much without them,
+  Time oneMore = 0;      ///< and by so much with room for one more activation
+  Amount activation = 0; ///< of this size
+  RankId rank;           ///< here.
+};
+
 struct Findings {
   IdleTime idle;
   std::optional<Circle> circle; ///< None where nothing repeats itself.
   /// The makespan if messages took no time, in the same order; nothing where
   /// they take none.
   std::optional<Time> withoutMessages;
+  MemoryCost memory;
 };
 
 /// O(actions).

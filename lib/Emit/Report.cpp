@@ -149,6 +149,14 @@ private:
           "another order of messages, or more queues, at most: ");
     helps(report.makespan - report.resources.time,
           "another order of actions (`ppcc synthesize`), at most: ");
+    const MemoryCost &memory = findings.memory;
+    // Both are about a bound: a gain that is possible, not one that is sure.
+    helps(memory.oneMore,
+          fmt::format("room for one more activation ({}) on rank {}: what no "
+                      "order is below falls by ",
+                      amount::format(memory.activation), memory.rank.value));
+    helps(memory.limits,
+          "no limits of memory: what no order is below falls by ");
     out << '\n';
   }
 
@@ -328,6 +336,10 @@ private:
     });
     if (findings.withoutMessages)
       time("makespan_without_messages", *findings.withoutMessages);
+    if (findings.memory.limits != 0)
+      time("limits_cost", findings.memory.limits);
+    if (findings.memory.oneMore != 0)
+      time("one_more_activation", findings.memory.oneMore);
   }
 
   void printRank(size_t rank, const RankReport &figures) {

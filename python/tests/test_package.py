@@ -258,7 +258,7 @@ def test_the_best_order_is_found() -> None:
     swept = ppcc.sweep("linear", P=4, M=12, limits=(0, 4), costs={"memory.static": 1}, comm_order="none", effort=2)
     assert [point.fits for point in swept.points] == [False, False, True, True, True]
     assert sum(point.knee for point in swept.points) == 1 and swept.points[4].makespan <= 44
-    assert swept._repr_svg_().startswith("<svg")
+    assert swept._repr_html_().startswith("<svg") and "<td" in swept._repr_html_()
     with pytest.raises(ppcc.CompileError) as caught:
         ppcc.synthesize("v", P=2, M=2, costs={"memory.limit": 1})
     assert caught.value.errors[0].code == "E1102"
@@ -278,3 +278,18 @@ def test_a_program_for_all_m_gives_one(tmp_path: Path) -> None:
         assert program.json == ppcc.compile("one_f_one_b", P=4, M=m).json
     with pytest.raises(ppcc.CompileError, match="E1205"):
         family.at(N=3)
+
+
+def test_a_comparison_is_a_table_and_a_page() -> None:
+    compared = ppcc.compare("zb_h1", "one_f_one_b", P=2, sweep={"M": [4, 8]}, costs={"F": 1, "B": 2})
+    assert [(row["schedule"], row["M"]) for row in compared.rows] == [
+        ("zb_h1", 4),
+        ("zb_h1", 8),
+        ("one_f_one_b", 4),
+        ("one_f_one_b", 8),
+    ]
+    assert compared.rows[3]["makespan"] == 27
+    shown = compared._repr_html_()
+    assert shown.count("<tr>") == 5 and "<iframe" in shown and '<th scope="col">makespan</th>' in shown
+    with pytest.raises(ppcc.CompileError):
+        ppcc.compare("zb_h1", sweep={"M": ["=", "x"]})

@@ -30,7 +30,7 @@
 // JSON: {"letters": "VOTE", "class": "declared", "per": "rank", "lane": "compute", "after": {{\[\[}}"COMPARE"]], "before": [], "required": true, "collective": "all"}
 // JSON: [9,0,0,-1,-1,0,-1,3],[10,0,0,-1,-1,0,-1,4]
 
-// SAME: equal: 24 actions on 2 ranks
+// SAME: equal: 16 actions and 4 messages on 2 ranks
 
 // CPP: {"VOTE", KindClass::Declared, 0, 0, 0, Meeting::All},
 // CPP: // 0COMPARE

@@ -23,6 +23,7 @@ from ._compiler import (
     version,
 )
 from ._diagnostics import CompileError, Diagnostic, Error, Note, UsageError
+from ._notebook import Comparison, compare, explore
 from ._program import Action, Group, Kind, Pipe, Program, Site
 from ._report import Bubble, CriticalSection, Held, RankReport, Report
 from ._rows import Columns
@@ -32,6 +33,7 @@ __all__ = [
     "Action",
     "Bubble",
     "Columns",
+    "Comparison",
     "CompileError",
     "CriticalSection",
     "Diagnostic",
@@ -50,8 +52,10 @@ __all__ = [
     "Synthesized",
     "Timeline",
     "UsageError",
+    "compare",
     "compile",
     "compile_source",
+    "explore",
     "load",
     "schedules",
     "sweep",

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -192,8 +192,10 @@ class Sweep:
     points: tuple[SweepPoint, ...]
     svg: str
 
-    def _repr_svg_(self) -> str:
-        return self.svg
+    def _repr_html_(self) -> str:
+        from ._notebook import table
+
+        return self.svg + table([asdict(point) for point in self.points])
 
 
 def sweep(placement: str | os.PathLike[str] = "linear", /, *, limits: tuple[float, float], **arguments: Any) -> Sweep:

@@ -291,7 +291,7 @@ class Program:
         return "\n".join(f"rank {rank}: {row}" for rank, row in enumerate(rows))
 
     def __repr__(self) -> str:
-        return f"<Program {self.name}: {self.ranks} ranks, {len(self._rows)} actions>"
+        return f"<Program {self.name}: {self.ranks} ranks, {len(self._rows)} rows>"
 
     def _repr_html_(self) -> str:
         return self.timeline()._repr_html_()

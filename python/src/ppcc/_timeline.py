@@ -9,6 +9,14 @@ from html import escape
 from pathlib import Path
 
 
+def frame(title: str, page: str) -> str:
+    """A page in a frame of its own, for notebooks, so that its styles and scripts stay there."""
+    return (
+        f'<iframe title="{escape(title)}" srcdoc="{escape(page)}" sandbox="allow-scripts" '
+        'style="width: 100%; height: 480px; border: 0"></iframe>'
+    )
+
+
 class Timeline:
     """When each rank does what. Each form is drawn when it is asked for (docs/pictures.md)."""
 
@@ -40,11 +48,8 @@ class Timeline:
         target.write_text(getattr(self, forms[target.suffix]), encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        """For notebooks: the page in a frame of its own, so that its styles and scripts stay there."""
-        return (
-            f'<iframe title="{escape(self._name)}" srcdoc="{escape(self.html)}" sandbox="allow-scripts" '
-            'style="width: 100%; height: 480px; border: 0"></iframe>'
-        )
+        """For notebooks."""
+        return frame(self._name, self.html)
 
     def __repr__(self) -> str:
         return f"<Timeline {self._name}>"
