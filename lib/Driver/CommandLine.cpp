@@ -2,6 +2,7 @@
 // here alone: it takes compilers longer than all else.
 #include "ppcc/Driver/CommandLine.h"
 
+#include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
 #include "ppcc/Support/Printable.h"
 #include "ppcc/Support/Suggest.h"
 

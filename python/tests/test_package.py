@@ -6,6 +6,7 @@ import gc
 import json
 import subprocess
 import sys
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -226,6 +227,16 @@ def test_one_rank_is_read_alone() -> None:
     assert program.actions[-1][0].stage == 63 and list(program.actions._made) == [63]
     with pytest.raises(IndexError):
         program.actions[64]
+
+
+def test_large_programs_are_quick() -> None:
+    took = []
+    for _ in range(3):
+        before = time.process_time()
+        program = ppcc.compile("one_f_one_b", P=32, M=1043)
+        took.append(time.process_time() - before)
+    assert sum(len(program.columns(rank).kind) for rank in range(32)) == 196_084
+    assert min(took) < 0.3, took
 
 
 def test_threads_compile_side_by_side() -> None:

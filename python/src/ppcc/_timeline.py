@@ -51,6 +51,10 @@ class Timeline:
         """For notebooks."""
         return frame(self._name, self.html)
 
+    def _repr_svg_(self) -> str:
+        """For viewers of notebooks that run no scripts."""
+        return self.svg
+
     def __repr__(self) -> str:
         return f"<Timeline {self._name}>"
 

@@ -17,6 +17,7 @@ from deepspeed.runtime.pipe.engine import PipelineEngine
 
 from ._program import Action, Program
 from .torch._errors import RuntimeMisuse
+from .torch._groups import agree_on
 
 __all__ = ["ProgramSchedule", "install"]
 
@@ -25,8 +26,10 @@ def install(engine: PipelineEngine, program: Program, *, whole_backward: bool = 
     """Lets train_batch() run a program. Evaluation keeps DeepSpeed's order.
 
     DeepSpeed computes both gradients at once. With `whole_backward` it does so where the program has I, and nothing where it has
-    W; without it such programs are refused. Raises RuntimeMisuse for what the engine does not have.
+    W; without it such programs are refused. All ranks call it together. Raises RuntimeMisuse for what the engine does not
+    have, and where ranks have different programs.
     """
+    agree_on(program, engine.grid.get_pipe_parallel_group())
     made = ProgramSchedule(program, engine, whole_backward=whole_backward)
     engine._train_schedule = lambda: made
 

@@ -68,6 +68,11 @@ def run_all(rank: int, texts: list[str]) -> None:
     )
     for text in texts:
         run_one(rank, ppcc.Program.from_json(text))
+    from ppcc.torch import RuntimeMisuse
+    from ppcc.torch.d9d import ProgramBuilder
+
+    with pytest.raises(RuntimeMisuse, match="rank 0 has the program .*, but rank 1 has"):
+        ProgramBuilder(ppcc.compile("zb1p" if rank == 1 else "one_f_one_b", P=RANKS, M=8)).compose(8, RANKS)
 
 
 def run_one(rank: int, program: ppcc.Program) -> None:

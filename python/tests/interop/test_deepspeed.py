@@ -11,6 +11,7 @@ from typing import Any
 import ppcc
 import pytest
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
 from . import spawn
@@ -172,6 +173,8 @@ def run_refusals(linear: Any, v: Any) -> None:
             assert re.search(reason, str(error)), (program.name, str(error))
         else:
             raise AssertionError(f"{program.name} is not refused: {reason}")
+    with pytest.raises(RuntimeMisuse, match="rank 0 has the program one_f_one_b.*, but rank 1 has"):
+        install(linear, compiled("gpipe" if dist.get_rank() else "one_f_one_b"))
 
 
 def test_losses_equal_those_of_its_own_schedules() -> None:

@@ -88,7 +88,7 @@ def failed(program: ppcc.Program, bad: int, what: str, *, backward: bool = False
             # A backward comes later than the forward that knows it.
             assert float(took) < (1 if not backward else 2), f"rank {rank} ended after {took} s"
             cause = rf"rank {bad % program.ranks}, {what} {PLACE}: ValueError: this is the end"
-            own = rf"rank {rank % program.ranks}, \w+ {PLACE}: ended because of {cause}"
+            own = rf"rank {rank % program.ranks}(, \w+ {PLACE})?: ended because of {cause}"
             assert re.fullmatch(cause if rank == bad else own, text), f"rank {rank}: {text}"
 
 
@@ -98,6 +98,18 @@ def test_a_forward_that_throws_ends_all_ranks() -> None:
 
 def test_a_backward_that_throws_ends_all_ranks() -> None:
     failed(ppcc.compile("zero_bubble_v", P=3, M=6), 2, "2I2", backward=True)
+
+
+def third_forward(program: ppcc.Program, rank: int) -> str:
+    """Of the rank's first stage, as the program has it."""
+    (_, stage), *_ = program.stages_of(rank)
+    return str([action for action in program.actions[rank] if action.kind.letters == "F" and action.stage == stage][2])
+
+
+@pytest.mark.parametrize("name", ["interleaved_1f1b", "dualpipe_v", "hanayo", "dualpipe", "chimera", "looped_bfs"])
+def test_all_shapes_end(name: str) -> None:
+    program = ppcc.compile(name, P=4, M=8)
+    failed(program, 2, re.escape(third_forward(program, 2)))
 
 
 def test_other_pipelines_end_too() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import defaultdict
-from typing import Any
+from typing import Any, ClassVar
 
 import ppcc
 import torch
@@ -87,6 +87,10 @@ def test_both_ends_use_one_communicator() -> None:
 class Tracked(nn.Module):
     """Counts, each time that it runs, what its backwards still need and its outputs that are still there."""
 
+    all_needed: ClassVar[list[StorageWeakRef]] = []
+    """Of all stages."""
+    peak: ClassVar[int] = 0
+
     def __init__(self) -> None:
         super().__init__()
         self.inner = nn.Linear(WIDTH, WIDTH)
@@ -101,6 +105,8 @@ class Tracked(nn.Module):
             self.needed.append(StorageWeakRef(between.untyped_storage()))
             self.outputs.append(StorageWeakRef(output.untyped_storage()))
             self.seen.append((alive(self.needed), alive(self.outputs)))
+            Tracked.all_needed.append(self.needed[-1])
+            Tracked.peak = max(Tracked.peak, alive(Tracked.all_needed))
         return output
 
 
@@ -136,6 +142,9 @@ def run_tracked(rank: int, texts: list[str]) -> None:
             assert [needed for needed, _ in seen] == wanted, label
             assert all(outputs <= most for (_, outputs), most in zip(seen, wanted, strict=True)), label
             assert alive(mine[stage].needed) == alive(mine[stage].outputs) == 0, label
+        peak = program.simulate().ranks[rank].peak_activations
+        assert Tracked.peak == peak, f"{program.name}, rank {rank}: {Tracked.peak} at most, but {peak}"
+        Tracked.all_needed, Tracked.peak = [], 0
 
 
 def test_activations_live_as_long_as_the_program_says() -> None:

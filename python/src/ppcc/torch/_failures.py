@@ -26,7 +26,8 @@ class Failures:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._first: str | None = None
+        self.first: str | None = None
+        """What has failed first in the job, if this process knows of it."""
         self._lock = threading.Lock()
         threading.Thread(target=self._listen, args=(store.clone(),), name="ppcc-failures", daemon=True).start()
 
@@ -42,8 +43,8 @@ class Failures:
 
     def check(self) -> None:
         """Raises StepFailed when something has failed before."""
-        if self._first is not None:
-            raise StepFailed(f"an earlier step has failed: {self._first}")
+        if self.first is not None:
+            raise StepFailed(f"an earlier step has failed: {self.first}")
 
     def tell(self, text: str) -> str:
         """What has failed first in the job: this, or what has made this fail."""
@@ -64,8 +65,8 @@ class Failures:
 
     def _abort(self, first: str) -> None:
         with self._lock:
-            if self._first is None:
-                self._first = first
+            if self.first is None:
+                self.first = first
                 for group in list(dist.distributed_c10d._world.pg_map):
                     _abort(group)
 

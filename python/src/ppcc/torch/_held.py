@@ -31,6 +31,8 @@ class Held:
     """Where it is to be offloaded."""
     random: RandomState | None = None
     """Where it is to be recomputed."""
+    on_side: bool = False
+    """Whether its forward ran beside a backward, on the side stream."""
 
     def arguments(self) -> list[Any]:
         """The inputs in the order of the stages that made them."""

@@ -19,6 +19,7 @@ from ._inputs import Cut, Inputs
 from ._messages import late_receives
 from ._reductions import Reductions, Tie
 from ._shapes import TensorInfo, described, infer
+from ._streams import Streams
 
 LossFunction = Callable[[Tensor, Tensor], Tensor]
 Handler = Callable[[Action], None]
@@ -38,6 +39,7 @@ class Setup:
     stages: Mapping[Any, nn.Module]
     groups: Groups
     device: torch.device
+    streams: Streams | None
     loss_fn: LossFunction | None
     scale_grads: bool
     split_dim: int

@@ -20,6 +20,7 @@ from ._linked import Handler, Linked, LossFunction, Setup
 from ._optimizer import Optimizer, clip_grad_norm
 from ._reductions import Tie
 from ._step import PERFORMS, Step, StepResult
+from ._streams import Streams
 
 
 class Runtime:
@@ -82,7 +83,8 @@ class Runtime:
             rank=_own_rank(program, group),
             stages=stages,
             groups=Groups(group, program.ranks),
-            device=_find_device(device, stages),
+            device=(found := _find_device(device, stages)),
+            streams=Streams.of(found),
             loss_fn=loss_fn,
             scale_grads=scale_grads,
             split_dim=split_dim,
@@ -191,7 +193,7 @@ class Runtime:
             self._failures.check()
         self._check_inputs(inputs, trains)
         if not self._setup.dynamic:
-            self._linked.infer_shapes(inputs)
+            self._infer_shapes(inputs)
         self._step = step = Step(
             self._linked,
             inputs,
@@ -212,6 +214,14 @@ class Runtime:
         finally:
             self._step = None
         return result
+
+    def _infer_shapes(self, inputs: Inputs) -> None:
+        try:
+            self._linked.infer_shapes(inputs)
+        except RuntimeError as error:  # Another pipeline may have failed already.
+            if self._failures is None or self._failures.first is None:
+                raise
+            raise StepFailed(f"rank {self.rank}: ended because of {self._failures.first}") from error
 
     def _fail(self, at: Action | None, error: Exception) -> None:
         """Tells all ranks. Raises StepFailed, but where misuse on this rank is the cause."""

@@ -82,8 +82,7 @@ class Step:
                 self.at = item[0]
                 self._messages.post(item)
             else:
-                for action in item:
-                    self._perform(action)
+                self._perform_all(item)
         self._messages.finish()
         if self._reduces:
             self._reduce_rest()
@@ -97,6 +96,27 @@ class Step:
         if dist.is_initialized():
             dist.all_reduce(losses, group=self._setup.groups.pipeline)
         self.result.losses = dict(enumerate(losses))
+
+    def _perform_all(self, item: tuple[Action, ...]) -> None:
+        """The actions of a group: forwards beside the backward, where there are two streams."""
+        streams = self._setup.streams
+        sides = [] if streams is None else [self._side_of(action) for action in item]
+        backwards = [side for side in sides if side is not None]
+        if streams is None or not backwards or (len(item) == 1 and not backwards[0]):
+            for action in item:
+                self._perform(action)
+            return
+        overlap = len(backwards) == 1  # Two would add to the same gradients.
+        with streams.beside() if overlap else nullcontext():
+            for action, side in zip(item, sides, strict=True):
+                with nullcontext() if overlap else streams.beside():
+                    with streams.on(overlap and not backwards[0] if side is None else side):
+                        self._perform(action)
+
+    def _side_of(self, action: Action) -> bool | None:
+        """Of a backward: where its forward ran, since autograd runs it there."""
+        held = self._held.get(self._key(action)) if action.kind.letters in ("B", "I", "W") else None
+        return None if held is None else held.on_side
 
     def _perform(self, action: Action) -> None:
         letters, self.at = action.kind.letters, action
@@ -127,7 +147,7 @@ class Step:
         else:
             assert self._inputs.args is not None
             inputs = {-1: self._inputs.args[microbatch]}
-        held = Held(inputs, (), ())
+        held = Held(inputs, (), (), on_side=self._setup.streams is not None and self._setup.streams.on_side)
         recomputed = key in self._linked.marked["R"]
         if self._trains:
             if sharded := self._linked.sharded.get(place):
@@ -198,6 +218,8 @@ class Step:
         for reader in readers:
             taken = self._messages.take((pipe.index, reader, stage, microbatch))
             self._messages.has_been_read((pipe.index, stage, reader, microbatch))
+            if self._setup.streams is not None:
+                self._setup.streams.keep(taken)
             for i, tensor in zip(wanted, taken, strict=True):
                 before = gradients[i]
                 gradients[i] = tensor if before is None else before + tensor

@@ -22,6 +22,7 @@ from d9d.pipelining.infra.schedule.component.runtime import (
 
 from .._program import Action, Pipe, Program
 from ._errors import RuntimeMisuse
+from ._groups import agree_on
 
 
 class ProgramBuilder(PipelineProgramBuilder):
@@ -45,7 +46,8 @@ class ProgramBuilder(PipelineProgramBuilder):
         }
 
     def compose(self, num_microbatches: int, pp_size: int) -> dict[int, list[ActionBase]]:
-        """The lists, if they are for so many microbatches and ranks."""
+        """The lists, if they are for so many microbatches and ranks, and all processes of the job have the same."""
+        agree_on(self._program, None)
         if (num_microbatches, pp_size) != (self._program.microbatches, self._program.ranks):
             raise RuntimeMisuse(
                 f"the program is for {self._program.microbatches} microbatches on {self._program.ranks} ranks, "

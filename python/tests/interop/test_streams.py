@@ -1,0 +1,131 @@
+"""Overlap groups on two streams, on a stand-in for a device that is stricter than one: it keeps a clock for each stream, and
+every read of what another stream has written is an error unless an event lies between."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import ppcc
+import pytest
+import torch
+from ppcc.torch import Runtime
+from ppcc.torch._channels import Channels
+from ppcc.torch._streams import Streams
+from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from . import spawn
+from .models import assert_same_gradients, loss_fn, make_batch, make_stages, reference
+
+
+class Stream:
+    """Its clock: how far it knows each stream to be."""
+
+    def __init__(self) -> None:
+        self.knows: Counter[Stream] = Counter()
+
+    def wait_stream(self, other: Stream) -> None:
+        self.knows |= other.knows
+
+
+class Device:
+    """In the place of torch.cuda."""
+
+    Stream = Stream
+    now: ClassVar[Stream] = Stream()
+    kept: ClassVar[int] = 0
+
+    @staticmethod
+    def current_stream() -> Stream:
+        return Device.now
+
+    @staticmethod
+    @contextmanager
+    def stream(stream: Stream) -> Iterator[None]:
+        before, Device.now = Device.now, stream
+        yield
+        Device.now = before
+
+
+class Ordered(TorchDispatchMode):
+    """Checks each operation against the clocks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: dict[StorageWeakRef, tuple[Stream, int]] = {}
+        self.used: Counter[Stream] = Counter()
+
+    def reads(self, values: Any) -> None:
+        for tensor in tree_leaves(values):
+            if isinstance(tensor, Tensor):
+                stream, time = self.written.get(StorageWeakRef(tensor.untyped_storage()), (Device.now, 0))
+                assert Device.now.knows[stream] >= time, "a stream reads what another one has not written yet"
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.reads((args, kwargs))
+        result = function(*args, **(kwargs or {}))
+        now = Device.now
+        now.knows[now] += 1
+        self.used[now] += 1
+        changed = [args[0]] if function._schema.is_mutable else []
+        for tensor in tree_leaves((result, changed)):
+            if isinstance(tensor, Tensor):
+                self.written[StorageWeakRef(tensor.untyped_storage())] = now, now.knows[now]
+        return result
+
+
+def run_ordered(rank: int, texts: list[str], broken: bool) -> None:
+    torch.get_device_module = lambda device: Device
+    Streams.of = staticmethod(lambda device: Streams(device))
+    kept = Counter[int]()
+
+    def record(tensor: Tensor, stream: Stream) -> None:
+        assert stream is Device.now
+        kept[rank] += 1
+
+    Tensor.record_stream = record  # type: ignore[assignment, method-assign]
+    post, ordered = Channels.post, Ordered()
+
+    def posted(self: Channels, messages: Any) -> Any:
+        ordered.reads([tensors for is_send, _, tensors in messages if is_send])
+        return post(self, messages)
+
+    Channels.post = posted  # type: ignore[method-assign]
+    if broken:
+        Stream.wait_stream = lambda self, other: None  # type: ignore[method-assign]
+    for text in texts:
+        program = ppcc.Program.from_json(text)
+        count = program.pipes[0].num_stages
+        wanted, _ = reference(count, program.microbatches)
+        modules = make_stages(count)
+        mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
+        runtime = Runtime(program, mine, loss_fn=loss_fn)
+        batch, target = make_batch(program.microbatches)
+        ordered.used.clear()
+        kept.clear()
+        with ordered:
+            runtime.step(batch, target=target)
+        for stage, module in mine.items():
+            assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
+        groups = [group for group in program.groups(rank) if {"F"} < {action.kind.letters for action in group.actions}]
+        assert len(groups) > 1 and len(ordered.used) == 2, (len(groups), ordered.used)
+        if rank == 1 and program.schedule == "dualpipe_v":
+            assert kept[1] > 0  # Gradients that came, and were read on the side.
+
+
+def programs() -> list[str]:
+    return [ppcc.compile(name, P=2, M=8).json for name in ("dualpipe", "dualpipe_v")]
+
+
+def test_a_forward_runs_beside_a_backward() -> None:
+    spawn.run(run_ordered, 2, programs(), False)
+
+
+def test_the_stand_in_misses_no_wait() -> None:
+    with pytest.raises(AssertionError, match="reads what another one has not written yet"):
+        spawn.run(run_ordered, 2, programs(), True)
