@@ -8,6 +8,8 @@ from functools import cached_property
 from html import escape
 from pathlib import Path
 
+from ._diagnostics import CompileError
+
 
 def frame(title: str, page: str) -> str:
     """A page in a frame of its own, for notebooks, so that its styles and scripts stay there."""
@@ -51,9 +53,12 @@ class Timeline:
         """For notebooks."""
         return frame(self._name, self.html)
 
-    def _repr_svg_(self) -> str:
-        """For viewers of notebooks that run no scripts."""
-        return self.svg
+    def _repr_svg_(self) -> str | None:
+        """For viewers of notebooks that run no scripts; nothing of runs that are too large for it."""
+        try:
+            return self.svg
+        except CompileError:
+            return None
 
     def __repr__(self) -> str:
         return f"<Timeline {self._name}>"
