@@ -334,6 +334,11 @@ std::string ResourceBound::why() const {
   return text;
 }
 
+ResourceBound ppcc::resourceBoundOf(const Workload &load, RankId rank,
+                                    Objective objective) {
+  return RankBound(load, Paths(load, objective), rank, objective).run();
+}
+
 ResourceBound ppcc::resourceBound(const Workload &load, Objective objective) {
   Paths paths(load, objective);
   ResourceBound best;

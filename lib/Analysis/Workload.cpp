@@ -8,9 +8,10 @@ namespace {
 class Builder {
 public:
   Builder(const Program &program, const Durations &durations,
-          Workload::Backward backward, uint32_t mostInGroup)
+          Workload::Backward backward, uint32_t mostInGroup,
+          const llvm::BitVector *recomputed)
       : program(program), durations(durations), memory(program),
-        most(mostInGroup), numbering(program.pipes()) {
+        most(mostInGroup), numbering(program.pipes()), recomputed(recomputed) {
     load.backward = backward;
   }
 
@@ -76,6 +77,9 @@ private:
 
   void addParts(Workload::Stage &row) {
     const Pipe &pipe = program.pipe(row.pipe);
+    if (isRecomputed() && pipe.numMicrobatches != 0)
+      row.again = durations.of(
+          action(row, restoring(program)->value, pipe.firstMicrobatch));
     bool isFirst = true;
     for (uint32_t m = pipe.firstMicrobatch; m != pipe.endMicrobatch(); ++m) {
       std::array<Time, Workload::numParts> times = timesOf(row, m);
@@ -96,17 +100,28 @@ private:
       addMemory(row, pipe.firstMicrobatch);
   }
 
+  /// Whether the stage that was begun last is.
+  bool isRecomputed() const {
+    return recomputed && recomputed->test(load.stages.size() - 1);
+  }
+
   bool hasScales() const {
-    return program.costs().has({Cost::Scale, Cost::ScaleTime,
-                                Cost::ScaleMemory, Cost::ScaleBytes,
-                                Cost::ScaleAction});
+    return program.costs().has({Cost::Scale, Cost::ScaleTime, Cost::ScaleMemory,
+                                Cost::ScaleBytes, Cost::ScaleAction});
   }
 
   std::array<Time, Workload::numParts> timesOf(const Workload::Stage &row,
                                                uint32_t m) const {
-    auto time = [&](uint32_t kind) { return durations.of(action(row, kind, m)); };
+    auto time = [&](uint32_t kind) {
+      return durations.of(action(row, kind, m));
+    };
     Time forward = time(kind::Forward), whole = time(kind::Backward),
          input = time(kind::BackwardInput), weight = time(kind::BackwardWeight);
+    if (isRecomputed()) {
+      Time again = time(restoring(program)->value);
+      whole += again;
+      input += again;
+    }
     switch (load.backward) {
     case Backward::None:
       return {forward, 0, 0};
@@ -133,12 +148,20 @@ private:
       held -= row.gives[part];
     };
     add(Workload::F, kind::Forward);
+    Amount again = 0;
+    if (isRecomputed()) {
+      again = std::clamp<Amount>(
+          memory.of(action(row, restoring(program)->value, microbatch)), 0,
+          held);
+      row.gives[Workload::F] += again;
+    }
     if (load.backward == Backward::Fused) {
       add(Workload::I, kind::Backward);
     } else if (load.backward != Backward::None) {
       add(Workload::I, kind::BackwardInput);
       add(Workload::W, kind::BackwardWeight);
     }
+    row.takes[Workload::I] += again;
     // What is never given back, or given twice, is no matter of the order.
     hasRoom &= load.backward == Backward::None ||
                (held == 0 && row.heldBehindF() >= 0 && row.heldBehindI() >= 0);
@@ -150,12 +173,12 @@ private:
     for (StageId source : sourcesOf(pipe, row.stage, slotBit)) {
       Time latency = 0;
       if (program.rankOfStage(row.pipe, source) != row.rank) {
-        latency = durations.ofEdge(row.pipe, source, row.stage,
-                                   pipe.firstMicrobatch);
+        latency =
+            durations.ofEdge(row.pipe, source, row.stage, pipe.firstMicrobatch);
         for (uint32_t m = pipe.firstMicrobatch;
              hasScales() && m != pipe.endMicrobatch(); ++m)
-          latency = std::min(
-              latency, durations.ofEdge(row.pipe, source, row.stage, m));
+          latency = std::min(latency,
+                             durations.ofEdge(row.pipe, source, row.stage, m));
       }
       edges.push_back(
           {static_cast<uint32_t>(numbering(row.pipe, source)), latency});
@@ -163,10 +186,15 @@ private:
   }
 
   void addRoom() {
+    auto isKnown = [&](const KindInfo &info) {
+      return recomputed && info.restores == KindId(kind::Forward);
+    };
     for (const KindInfo &info : program.kinds().declaredRows())
-      hasRoom &= !info.restores;
+      hasRoom &= !info.restores || isKnown(info);
     for (const CostSetting &setting : program.costs().of(Cost::Memory))
-      hasRoom &= !program.kinds()[setting.kind].isDeclared();
+      if (const KindInfo &info = program.kinds()[setting.kind];
+          info.isDeclared())
+        hasRoom &= isKnown(info);
     hasRoom &= !program.costs().has({Cost::Scale, Cost::ScaleMemory}) &&
                load.backward != Backward::Mixed;
     load.room.resize(program.numRanks());
@@ -182,14 +210,23 @@ private:
   uint32_t most;
   StageNumbering numbering;
   Workload load;
+  const llvm::BitVector *recomputed;
   bool hasRoom = true; ///< Whether what ranks hold follows from the parts.
 };
 
 } // namespace
 
+std::optional<KindId> ppcc::restoring(const Program &program) {
+  for (KindId id : program.kinds().ids())
+    if (program.kinds()[id].restores == KindId(kind::Forward))
+      return id;
+  return std::nullopt;
+}
+
 Workload Workload::of(const Program &program, const Durations &durations,
-                      Backward backward, uint32_t mostInGroup) {
-  return Builder(program, durations, backward, mostInGroup).run();
+                      Backward backward, uint32_t mostInGroup,
+                      const llvm::BitVector *recomputed) {
+  return Builder(program, durations, backward, mostInGroup, recomputed).run();
 }
 
 Workload Workload::of(const Program &program, const Durations &durations) {
@@ -205,7 +242,7 @@ Workload Workload::of(const Program &program, const Durations &durations) {
       }
       most = std::max(most, members);
     }
-  Backward backward = fused ? split ? Backward::Mixed : Backward::Fused
+  Backward backward = fused   ? split ? Backward::Mixed : Backward::Fused
                       : split ? Backward::Split
                               : Backward::None;
   return of(program, durations, backward, static_cast<uint32_t>(most));

@@ -85,6 +85,8 @@ void ScheduleText::close() {
 void ScheduleText::writeHead(const std::string &params) {
   for (const std::string &comment : head.comment)
     line("// " + comment);
+  for (const std::string &action : head.actions)
+    line(action);
   open(fmt::format("schedule {}({})", head.name, params));
   line(fmt::format("ranks {};", program.numRanks()));
   for (PipeId pipe : program.pipeIds())
@@ -93,6 +95,8 @@ void ScheduleText::writeHead(const std::string &params) {
     line("backward when false;");
   writeCosts(CostOwner::Model, "model");
   writeCosts(CostOwner::Cluster, "cluster");
+  for (const std::string &insert : head.inserts)
+    line(insert);
   if (!head.comm.empty()) {
     open("comm");
     for (const std::string &setting : head.comm)
@@ -183,7 +187,8 @@ void ScheduleText::writeCosts(CostOwner owner, StringRef section) {
   for (const CostSetting *setting : program.costs().inEffect()) {
     const CostRow &row = rowOf(setting->what);
     if (row.owner != owner ||
-        (setting->what == Cost::MemoryLimit && !head.hasLimits))
+        (head.actions.empty() && !row.subject.empty() &&
+         program.kinds()[setting->kind].isDeclared()))
       continue;
     if (setting->link) {
       links[row.item][row.number.format(setting->values.front())].push_back(

@@ -69,6 +69,9 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
   parser.value("--layers", "LAYERS", options.asked.layers,
                "Choose how many layers each stage gets, too: E,t*24,L as in "
                "--layout, or `model` for those of the model");
+  parser.flag("--recompute", options.asked.recompute,
+              "Choose which stages compute their activations again, too, as "
+              "`recompute` of std.pp does");
   parser.value("--for", "NAME", options.asked.free,
                "Look for an order that does for every number of microbatches, "
                "the parameter of this name, mostly M; the figures are about the "
@@ -259,6 +262,8 @@ int ppcc::runSynthesize(llvm::ArrayRef<const char *> args,
     return parser.wrong("no placement: --placement=linear is the usual one",
                         err);
   SynthesisRequest &asked = options.asked;
+  if (!asked.free.empty() && asked.recompute)
+    return parser.wrong("--for and --recompute exclude each other", err);
   if (!asked.free.empty() && !options.limits.empty())
     return parser.wrong("--for and --sweep exclude each other", err);
   asked.request = options.request;

@@ -13,8 +13,8 @@ Decoder::Decoder(const Problem &problem)
       wholes(problem.numRanks()) {
   const Workload &load = problem.load;
   for (const Workload::Stage &stage : load.stages) {
-    needs.push_back(std::max(stage.heldBehindF(),
-                             load.hasPart(W) ? stage.heldBehindI() : 0));
+    // What I takes beyond, W can give back at once.
+    needs.push_back(stage.heldBehindF());
     wholes[stage.rank.value] += needs.back();
     Amount &most = slack[stage.rank.value];
     most = std::max({most, stage.takes[F] - stage.heldBehindF(),

@@ -148,14 +148,12 @@ private:
   /// ranks keep to their limits is seen to where it is written.
   bool prove(Way &way) {
     WrittenHead head = task.headOf(std::nullopt);
-    head.hasLimits = false;
     while (true) {
       Session quiet(&task.session.sources.fileSystem());
       ProveRequest request;
       request.byData = task.asked.request.comm.order == CommOrder::None;
       request.compile = task.requestOf(
           writeFamily(task.program, way.growths, head, way.least)->text, quiet);
-      llvm::erase_if(request.compile.costs.settings, isLimit);
       std::string misuse;
       auto proof = ppcc::prove(request, quiet, misuse);
       if (!proof)
@@ -175,11 +173,6 @@ private:
         way.least = std::max(way.least, *range.to + 1);
       }
     }
-  }
-
-  static bool isLimit(const std::string &setting) {
-    return StringRef(setting).starts_with("limit") ||
-           StringRef(setting).starts_with("memory.limit");
   }
 
   std::optional<Synthesized> tell(const Way &way, int64_t told) {

@@ -74,10 +74,16 @@ Amount Problem::leastRoom(uint32_t rank) const {
     most = std::max(most, stage.takes[I]);
     if (load.hasPart(W))
       most = std::max(most, stage.takes[W]);
-    held += std::max(stage.heldBehindF(),
-                     load.hasPart(W) ? stage.heldBehindI() : 0);
+    held += stage.heldBehindF();
   }
   return held + most;
+}
+
+bool Problem::hasRoom() const {
+  for (uint32_t rank = 0; rank != numRanks(); ++rank)
+    if (!hasRoom(rank))
+      return false;
+  return true;
 }
 
 Runner::Runner(const Problem &problem)

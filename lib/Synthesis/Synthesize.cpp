@@ -142,10 +142,24 @@ private:
 } // namespace
 
 std::optional<Synthesized> synthesis::findOne(Task &task) {
-  auto instance = task.instance(task.asked.request.params);
+  if (!task.readPlacement(task.asked.request.params) ||
+      (task.asked.recompute && !chooseRecomputed(task)))
+    return std::nullopt;
+  auto instance = task.instance();
   if (!instance)
     return std::nullopt;
-  return OneSearch(task, instance->problem).find();
+  auto result = OneSearch(task, instance->problem).find();
+  if (!result || result->isOptimal() || !task.recomputed ||
+      task.recomputed->none())
+    return result;
+  // The quick search may have been wrong about doing without.
+  task.recomputed->reset();
+  Instance kept(task.program, task.asked, &*task.recomputed);
+  if (kept.problem.hasRoom())
+    if (auto other = OneSearch(task, kept.problem).find();
+        other && other->value < result->value)
+      return other;
+  return result;
 }
 
 std::optional<Synthesized> ppcc::synthesize(const SynthesisRequest &request,

@@ -18,18 +18,24 @@ static Workload::Backward backwardOf(const SynthesisRequest &asked) {
                              : Workload::Backward::Split;
 }
 
-Instance::Instance(Program given, const SynthesisRequest &asked)
+Instance::Instance(Program given, const SynthesisRequest &asked,
+                   const llvm::BitVector *recomputed)
     : program(std::move(given)), durations(program),
-      load(Workload::of(program, durations, backwardOf(asked))),
+      load(Workload::of(program, durations, backwardOf(asked), 1, recomputed)),
       problem(load, asked.objective) {}
 
 std::unique_ptr<Instance> Task::instance(const Params &params) {
-  if (!readPlacement(params) || !isInScope())
+  return readPlacement(params) ? instance() : nullptr;
+}
+
+std::unique_ptr<Instance> Task::instance() {
+  if (!isInScope())
     return nullptr;
   Durations durations(program);
   if (!fits(Workload::of(program, durations, backwardOf(asked))))
     return nullptr;
-  auto instance = std::make_unique<Instance>(program, asked);
+  auto instance = std::make_unique<Instance>(
+      program, asked, recomputed ? &*recomputed : nullptr);
   return hasRoom(instance->problem) ? std::move(instance) : nullptr;
 }
 
@@ -49,13 +55,21 @@ bool Task::readPlacement(const Params &params) {
   request.params = params;
   request.until = Request::Until::Expanded;
   if (auto placement = namedPlacement(request.input)) {
+    // A program has the actions that stand in it.
+    StringRef chunks =
+        *placement == "v" ? "2" : StringRef(request.input).split(':').second;
+    std::string again =
+        fmt::format("for c in 0 .. {} {{ repeat M {{ F(c); B(c); }} }}",
+                    chunks.empty() ? "1" : chunks);
     request.input = "<placement>.pp";
     session.sources.add(
         request.input,
         llvm::MemoryBuffer::getMemBufferCopy(fmt::format(
-            "schedule found(P: int, M: int) {{\n  ranks P;\n  microbatches "
-            "M;\n  placement {};\n  on rank r {{ }}\n}}\n",
-            *placement)));
+            "{}schedule found(P: int, M: int) {{\n  ranks P;\n  microbatches "
+            "M;\n  placement {};\n  {}on rank r {{ {} }}\n}}\n",
+            asked.recompute ? "import \"std.pp\";\n" : "", *placement,
+            asked.recompute ? "with recompute;\n  " : "",
+            asked.recompute ? again : "")));
   }
   Compiled compiled = compile(request, session);
   if (compiled.status == Compiled::Status::Misused)
@@ -113,8 +127,7 @@ bool Task::hasRoom(const Problem &problem) {
   MemoryModel memory(program);
   bool all = true;
   for (uint32_t rank = 0; rank != problem.numRanks(); ++rank) {
-    Amount least = problem.leastRoom(rank);
-    if (problem.load.ofRank[rank].empty() || least <= problem.room[rank])
+    if (problem.hasRoom(rank))
       continue;
     all = false;
     std::vector<std::string> stages;
@@ -124,7 +137,8 @@ bool Task::hasRoom(const Problem &problem) {
         Place(program.name()), rank,
         amount::format(*memory.limitOf(RankId(rank))),
         (stages.size() == 1 ? "stage " : "stages ") + llvm::join(stages, ", "),
-        amount::format(memory.staticOf(RankId(rank)) + least));
+        amount::format(memory.staticOf(RankId(rank)) +
+                       problem.leastRoom(rank)));
   }
   return all;
 }
@@ -144,6 +158,26 @@ static std::vector<std::string> commSettings(const CommRequest &comm,
   return settings;
 }
 
+/// ` for stage s when s < 2 or s == 5`; empty for all.
+static std::string conditionOf(const llvm::BitVector &stages) {
+  std::vector<std::string> ranges;
+  for (int first = stages.find_first(), end; first != -1;
+       first = stages.find_next(end - 1)) {
+    end = stages.find_next_unset(first);
+    bool isLast = end == -1;
+    if (isLast)
+      end = stages.size();
+    if (first == 0 && isLast)
+      return "";
+    ranges.push_back(
+        end == first + 1 ? fmt::format("s == {}", first)
+        : first == 0     ? fmt::format("s < {}", end)
+        : isLast         ? fmt::format("s >= {}", first)
+                         : fmt::format("(s >= {} and s < {})", first, end));
+  }
+  return " for stage s when " + llvm::join(ranges, " or ");
+}
+
 WrittenHead Task::headOf(std::optional<CommOrder> comm) const {
   WrittenHead head;
   head.name = asked.name;
@@ -152,6 +186,13 @@ WrittenHead Task::headOf(std::optional<CommOrder> comm) const {
   for (const Transport &transport : asked.request.comm.transports)
     transports.push_back(transport.name);
   head.transports = llvm::join(transports, ", ");
+  if (recomputed && recomputed->any()) {
+    StringRef again = program.kinds()[*restoring(program)].letters;
+    head.actions.push_back(fmt::format(
+        "action {} {{ after F; before B, I; restores F; }}", again));
+    head.inserts.push_back(fmt::format("insert {} before B, I{};", again,
+                                       conditionOf(*recomputed)));
+  }
   return head;
 }
 
@@ -165,6 +206,7 @@ Request Task::requestOf(const std::string &text, Session &to) const {
   request.layout.clear();
   request.model.clear(); // The text has what they say.
   request.cluster.clear();
+  request.costs = {};
   return request;
 }
 
@@ -209,7 +251,7 @@ bool Task::tell(const Problem &problem, Synthesized &result) {
   }
   result.value =
       asked.objective == Objective::Span ? result.span : result.makespan;
-  result.bound = problem.bound;
+  result.bound = bound.value_or(problem.bound);
   result.layout = llvm::join(compiled.stageLayers(), "|");
   return true;
 }

@@ -9,7 +9,8 @@ namespace ppcc::synthesis {
 
 /// A placement with its work.
 struct Instance {
-  Instance(Program given, const SynthesisRequest &asked);
+  Instance(Program given, const SynthesisRequest &asked,
+           const llvm::BitVector *recomputed = nullptr);
 
   Program program;
   Durations durations;
@@ -28,6 +29,9 @@ public:
   std::unique_ptr<Instance> instance(const Params &params);
   /// The same without a look at its work.
   bool readPlacement(const Params &params);
+  /// The placement that was read, with these stages recomputed; null after a
+  /// report.
+  std::unique_ptr<Instance> instance();
 
   /// Reports that nothing can be found; false.
   bool refuse(const std::string &what);
@@ -49,6 +53,10 @@ public:
   SynthesisRequest asked;
   Session &session;
   Program program;
+  /// The stages of all pipes that compute their activations again; nothing
+  /// where that is no choice.
+  std::optional<llvm::BitVector> recomputed;
+  std::optional<ResourceBound> bound;    ///< Of all choices of these.
   uint64_t evaluations = 0, actions = 0; ///< So far.
 
 private:
@@ -59,6 +67,9 @@ private:
 
 /// Sets the layout with which a quick search does best; false after a report.
 bool chooseLayout(Task &task);
+/// Sets the stages of the placement that was read with which a quick search
+/// does best, and what no choice of them is better than; false after a report.
+bool chooseRecomputed(Task &task);
 /// The best order for the number of microbatches that was given.
 std::optional<Synthesized> findOne(Task &task);
 /// The best order that goes on in one way for all numbers of microbatches.

@@ -38,6 +38,10 @@ struct ResourceBound {
 ResourceBound resourceBound(const Workload &load,
                             Objective objective = Objective::Makespan);
 
+/// The bound that follows from one rank, which hosts a stage.
+ResourceBound resourceBoundOf(const Workload &load, RankId rank,
+                              Objective objective = Objective::Makespan);
+
 /// (time - bound) / bound, in units of 10^-9.
 Time gapOf(Time time, const ResourceBound &bound);
 

@@ -4,6 +4,7 @@
 #include "ppcc/Analysis/Durations.h"
 #include "ppcc/Analysis/MemoryCurve.h"
 
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <array>
@@ -37,6 +38,7 @@ struct Workload {
     std::array<Time, numParts> work{}; ///< Of the rank, at least.
     std::array<Time, numParts> sum{};  ///< The work of all microbatches.
     std::array<Amount, numParts> takes{}, gives{}; ///< At begin; at end.
+    Time again = 0; ///< Of `time[I]`: computing what F did not keep.
     llvm::SmallVector<Edge, 1> below, above; ///< It reads outputs, gradients.
 
     Amount heldBehindF() const { return takes[F] - gives[F]; }
@@ -58,10 +60,16 @@ struct Workload {
   /// at most `mostInGroup` members. Declared actions are left out; where they
   /// change what ranks hold, so is the room. The times must fit. O(stages +
   /// scales).
+  /// Of the stages in `recomputed`, by their place in `stages`, F keeps nothing,
+  /// and the declared action that restores F goes ahead of I.
   static Workload of(const Program &program, const Durations &durations,
-                     Backward backward, uint32_t mostInGroup = 1);
+                     Backward backward, uint32_t mostInGroup = 1,
+                     const llvm::BitVector *recomputed = nullptr);
   /// That of a program, for schedules of its kind. O(actions).
   static Workload of(const Program &program, const Durations &durations);
 };
+
+/// The declared action that computes again what a forward did not keep.
+std::optional<KindId> restoring(const Program &program);
 
 } // namespace ppcc

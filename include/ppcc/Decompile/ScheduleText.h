@@ -15,7 +15,9 @@ struct WrittenHead {
   std::vector<std::string> comment; ///< Lines at the top.
   std::vector<std::string> comm;    ///< Settings of `comm`.
   std::string transports; ///< Of its cluster, as they are written there.
-  bool hasLimits = true;  ///< Whether limits of memory are written.
+  /// Declared actions, above the schedule, and statements that insert them;
+  /// what they cost is written where they are.
+  std::vector<std::string> actions, inserts;
 };
 
 /// Bodies by number, each once, so that equal ones are found by number.

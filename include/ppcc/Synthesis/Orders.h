@@ -34,6 +34,11 @@ struct Problem {
   llvm::ArrayRef<Edge> readers(Op op) const { return slice(readerEdges, op); }
   /// The least room in which a rank can work: one microbatch.
   Amount leastRoom(uint32_t rank) const;
+  /// Whether the rank, or each rank, has it.
+  bool hasRoom(uint32_t rank) const {
+    return load.ofRank[rank].empty() || leastRoom(rank) <= room[rank];
+  }
+  bool hasRoom() const;
 
   const Workload &load;
   Objective objective;

@@ -15,6 +15,9 @@ struct SynthesisRequest {
   Request request;
   Objective objective = Objective::Makespan;
   bool fusedBackward = false;
+  /// Which stages compute their activations again is looked for, too: with
+  /// std.pp's `recompute`, or that of the placement's file.
+  bool recompute = false;
   std::vector<std::string> from; ///< Schedules to begin with.
   std::vector<synthesis::Order> known; ///< The same, if they fit.
   std::string name = "found";    ///< Of the schedule.

@@ -211,8 +211,8 @@ def synthesize(placement: str | os.PathLike[str] = "linear", /, **arguments: Any
     """Finds the best order for a placement: `linear`, `v`, `loop:V`, `wave:V`, or the path or name of a schedule.
 
     `synthesize("v", P=8, M=32, costs={"F": 5, "I": 6, "W": 4, "memory.limit": 16})`. The other arguments are options of
-    `ppcc synthesize`: `params`, `objective`, `effort`, `fused_backward`, `transport`, `comm_order`, `costs`, `layers`,
-    `max_actions`; `start` names schedules to begin with (`--from`), `every="M"` asks for one schedule for every number
+    `ppcc synthesize`: `params`, `objective`, `effort`, `fused_backward`, `recompute`, `transport`, `comm_order`, `costs`,
+    `layers`, `max_actions`; `start` names schedules to begin with (`--from`), `every="M"` asks for one schedule for every number
     of microbatches (`--for`).
     """
     document = json.loads(_run_synthesize(placement, [], **arguments))
@@ -237,6 +237,7 @@ def _run_synthesize(
     objective: str | None = None,
     effort: int | None = None,
     fused_backward: bool = False,
+    recompute: bool = False,
     every: str | None = None,
     start: Sequence[str | os.PathLike[str]] = (),
     transport: str | Sequence[str] | None = None,
@@ -254,6 +255,7 @@ def _run_synthesize(
             *choice("--objective", objective),
             *choice("--effort", effort),
             *(["--fused-backward"] if fused_backward else []),
+            *(["--recompute"] if recompute else []),
             *choice("--for", every),
             *(f"--from={os.fspath(schedule)}" for schedule in start),
             *choice("--transport", transport),
