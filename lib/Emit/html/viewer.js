@@ -762,7 +762,7 @@ function showTooltip(lines, event) {
   const box = tooltip.getBoundingClientRect();
   tooltip.style.left = Math.max(0, Math.min(event.clientX + 14, window.innerWidth - box.width - 4)) + "px";
   const below = event.clientY + 18;
-  tooltip.style.top = (below + box.height < window.innerHeight ? below : Math.max(0, event.clientY - box.height - 10)) + "px";
+  tooltip.style.top = (below + box.height < window.innerHeight ? below : Math.max(0, (event.top ?? event.clientY) - box.height - 10)) + "px";
 }
 
 function select(microbatch) {
@@ -897,7 +897,7 @@ function focus(data, row) {
   const top = strip.y < view.top ? strip.y : inside > height - AXIS ? view.top + inside - (height - AXIS) : view.top;
   move(from, from + span, top);
   const lines = describe(focused), box = areaOf(strip, row), at = canvas.getBoundingClientRect();
-  showTooltip(lines, { clientX: at.left + Math.max(box.left, GUTTER), clientY: at.top + box.top + box.height });
+  showTooltip(lines, { clientX: at.left + Math.max(box.left, GUTTER), clientY: at.top + box.top + box.height, top: at.top + box.top });
   byId("spoken").textContent = lines.map(([text]) => text).join("; ");
 }
 
