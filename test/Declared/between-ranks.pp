@@ -31,7 +31,7 @@ schedule between(M: int = 3) {
 // IR: action EVICT per microbatch lane peer after [F] collective to
 // IR: action LOAD per microbatch lane peer after [EVICT] before [B] collective from
 // JSON: "collective": "to"}, {"letters": "LOAD",
-// TIMELINE: peer{{.*}}EVICT
+// TIMELINE: EV EVICT on peer
 // SVG: EVICT on peer
 
 // What the other end says must fit.
