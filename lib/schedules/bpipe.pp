@@ -6,7 +6,7 @@ action LOAD  { from rank ranks - 1 - r; lane peer; after EVICT; before B; cost 0
 
 schedule bpipe(P: int >= 1 = 4, M: int >= 1 = 8) {
   ranks P; microbatches M; placement linear;
-  let kept = (P - 1) / 2;  // these first forwards stay; with them, one comes in while another one goes out
+  let kept = (P - 1) / 2; // these first forwards stay; with them, one comes in while another one goes out
 
   block forward(evicts: bool) {
     F;
