@@ -228,6 +228,7 @@ void dropWaits(const rt::Program &program, const Mode &mode) {
 
 int main(int argc, char **argv) {
   Mode mode;
+  mode.nccl.waitsOnHost = true;
   bool drops = false;
   size_t programs = 0, failures = 0;
   Distance all;

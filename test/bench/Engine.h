@@ -1,4 +1,4 @@
-// Stages that compute nothing, and 1F1B written by hand.
+// Stages that compute nothing, and times.
 #pragma once
 
 #include "ppcc/Runtime/Engine.h"
@@ -28,47 +28,6 @@ struct Idle : rt::StageHooks {
 
   size_t calls = 0;
 };
-
-/// What a rank does in 1F1B, as somebody would write it: the engine's transport
-/// and nothing else of it.
-template <class Endpoint>
-void byHand(uint32_t rank, uint32_t ranks, uint32_t microbatches,
-            Endpoint &endpoint) {
-  constexpr auto patience = std::chrono::minutes(1);
-  bool first = rank == 0, last = rank + 1 == ranks;
-  rt::Message<Value> message{};
-  auto label = [&](uint8_t slot, uint32_t from, uint32_t to, uint32_t m) {
-    return rt::Label{0, slot, uint16_t(from), uint16_t(to), m};
-  };
-  auto forward = [&](uint32_t m) {
-    if (!first) {
-      endpoint.postReceive(rank - 1, label(rt::slot::Output, rank - 1, rank, m),
-                           0);
-      endpoint.receive(rank - 1, message, patience);
-    }
-    if (!last)
-      endpoint.send(rank + 1, {label(rt::slot::Output, rank, rank + 1, m),
-                               std::move(message.value)});
-  };
-  auto backward = [&](uint32_t m) {
-    if (!last) {
-      endpoint.postReceive(rank + 1,
-                           label(rt::slot::InputGrad, rank + 1, rank, m), 0);
-      endpoint.receive(rank + 1, message, patience);
-    }
-    if (!first)
-      endpoint.send(rank - 1, {label(rt::slot::InputGrad, rank, rank - 1, m),
-                               std::move(message.value)});
-  };
-  uint32_t warmup = std::min(ranks - 1 - rank, microbatches);
-  uint32_t m = 0;
-  for (; m != warmup; ++m)
-    forward(m);
-  for (; m != microbatches; ++m)
-    forward(m), backward(m - warmup);
-  for (m -= warmup; m != microbatches; ++m)
-    backward(m);
-}
 
 /// Measures time, and the time of all cores of this process.
 class Stopwatch {

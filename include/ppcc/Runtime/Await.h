@@ -11,17 +11,21 @@
 
 namespace ppcc::rt {
 
-/// Waits until `done` is true: tests it often at first, then with pauses of 50
-/// microseconds. Calls `listen` before each pause, which throws when there is
-/// nothing to wait for any more. Throws TimedOut after `patience`.
+/// Waits until `done` is true: tests it often, gives way now and then, and
+/// after some time pauses for 50 microseconds. Calls `listen` before it gives
+/// way, which throws when there is nothing to wait for any more. Throws
+/// TimedOut after `patience`.
 template <class Done, class Listen>
 void await(std::chrono::milliseconds patience, Done done, Listen listen) {
   if (done())
     return;
   auto start = std::chrono::steady_clock::now();
-  for (unsigned tests = 0; !done(); ++tests) {
+  // Libraries may give way themselves in each test.
+  for (unsigned tests = 1; !done(); ++tests) {
+    if (tests % 64 != 0 && tests < 64 * 200)
+      continue;
     listen();
-    if (tests < 200)
+    if (tests < 64 * 200)
       std::this_thread::yield();
     else
       std::this_thread::sleep_for(std::chrono::microseconds(50));

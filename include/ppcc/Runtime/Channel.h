@@ -4,6 +4,7 @@
 #include "ppcc/Runtime/Values.h"
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -60,12 +61,12 @@ private:
     Block *next = nullptr;
   };
 
-  [[gnu::cold]] void addBlock() {
+  [[gnu::cold, gnu::noinline]] void addBlock() {
     Block *fresh = spare.exchange(nullptr, std::memory_order_acquire);
     last = last->next = fresh ? fresh : new Block;
     filled = 0;
   }
-  [[gnu::cold]] void leaveBlock() {
+  [[gnu::cold, gnu::noinline]] void leaveBlock() {
     Block *empty = std::exchange(first, first->next);
     empty->next = nullptr;
     emptied = 0;
@@ -85,6 +86,21 @@ private:
 public:
   /// Whether an end sleeps until the other does something.
   alignas(64) std::atomic<bool> receiverSleeps = false, senderSleeps = false;
+};
+
+/// All channels of a network, made when they are first asked for.
+template <class Value> class ChannelTable {
+public:
+  Channel<Value> *of(uint32_t from, uint32_t to) {
+    auto &place = channels[{from, to}];
+    if (!place)
+      place = std::make_unique<Channel<Value>>();
+    return place.get();
+  }
+
+private:
+  std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Channel<Value>>>
+      channels;
 };
 
 /// The channels that one end knows.

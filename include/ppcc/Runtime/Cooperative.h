@@ -6,7 +6,6 @@
 #include "ppcc/Runtime/Engine.h"
 
 #include <deque>
-#include <map>
 
 namespace ppcc::rt {
 
@@ -54,10 +53,11 @@ public:
       return false;
     }
     Channel<Value> &channelTo(uint32_t to) {
-      return outgoing.of(to, [&] { return network->channel(self, to); });
+      return outgoing.of(to, [&] { return network->channels.of(self, to); });
     }
     Channel<Value> &channelFrom(uint32_t from) {
-      return incoming.of(from, [&] { return network->channel(from, self); });
+      return incoming.of(from,
+                         [&] { return network->channels.of(from, self); });
     }
 
     CooperativeNetwork *network;
@@ -79,12 +79,6 @@ public:
   }
 
 private:
-  Channel<Value> *channel(uint32_t from, uint32_t to) {
-    auto &place = channels[{from, to}];
-    if (!place)
-      place = std::make_unique<Channel<Value>>();
-    return place.get();
-  }
   /// Wakes a rank if it sleeps for what has just been done.
   void wake(std::atomic<bool> &sleeps, uint32_t rank) {
     if (!sleeps.load(std::memory_order_relaxed))
@@ -94,8 +88,7 @@ private:
   }
 
   uint32_t size;
-  std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Channel<Value>>>
-      channels; ///< By source and target.
+  ChannelTable<Value> channels;
   Fifo<uint32_t> awake;
 };
 

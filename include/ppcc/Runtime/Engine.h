@@ -97,9 +97,11 @@ public:
   /// wrong.
   void link() {
     linked.link(program, rank);
+    if constexpr (requires { endpoint.willMeet(true); })
+      endpoint.willMeet(options.waits == Waits::Here);
     cells = std::make_unique<Held<Value>[]>(linked.numCells);
     for (uint32_t partner : linked.wiring.partners())
-      sources.push_back({partner, {}, {}});
+      sources.push_back({partner});
     calls.emplace_back(program, rank, linked);
     rewind();
   }
@@ -127,13 +129,13 @@ public:
 
   /// Goes on until a message that is not here, or the end. Throws Error.
   Progress step() {
-    while (loop != linked.loops.size()) {
+    while (at) {
       const Operation &item = *at;
       if (!coming.empty() && !isOpen && !ran && !hasCome(&item))
         return Progress::Blocked;
       if (!ran && !(item.members == 1 ? runAlone(item) : runGroup(item)))
         return Progress::Blocked;
-      if (options.waits == Waits::Here) {
+      if (options.waits == Waits::Here) [[unlikely]] {
         ran = true;
         if (!waitHere({&item, item.members}))
           return Progress::Blocked;
@@ -169,13 +171,15 @@ private:
 
   /// A rank that sends to this one, and the receives posted for it, in order.
   struct Source {
-    struct Posted {
-      Held<Value> *held;
-      Label label;
-    };
     uint32_t rank;
-    Fifo<Posted> posted;
+    Held<Value> *first = nullptr, *last = nullptr;
     std::vector<Message<Value>> early; ///< Messages before their turn.
+
+    void post(Held<Value> &held) {
+      held.next = nullptr;
+      (first ? last->next : first) = &held;
+      last = &held;
+    }
   };
   /// What another rank moves to this one.
   struct Coming {
@@ -215,6 +219,7 @@ private:
   void enter(size_t number) {
     loop = number;
     turns = shift = 0;
+    at = nullptr;
     if (loop != linked.loops.size())
       beginTurn();
   }
@@ -248,7 +253,7 @@ private:
   }
 
   /// False when a message is not here.
-  bool runAlone(const Operation &item) {
+  [[gnu::always_inline]] inline bool runAlone(const Operation &item) {
     current = &item;
     switch (item.opcode) {
     case Opcode::Receive:
@@ -277,7 +282,7 @@ private:
   }
 
   /// The same of a group.
-  bool runGroup(const Operation &item) {
+  [[gnu::noinline]] bool runGroup(const Operation &item) {
     Item group{&item, item.members};
     if (!std::exchange(isOpen, true))
       beginGroup(group);
@@ -356,7 +361,8 @@ private:
     return "the message";
   }
 
-  Held<Value> &postReceive(const Operation &operation) {
+  [[gnu::always_inline]] inline Held<Value> &
+  postReceive(const Operation &operation) {
     current = &operation;
     const Role &role = roleOf(operation);
     Label label = labelOf(operation);
@@ -364,8 +370,9 @@ private:
     held.readers = 1;
     held.source = role.partner;
     held.pending = held.received = true;
-    sources[role.partner].posted.push({&held, label});
-    wait(role.rank, &label, [&] {
+    held.label = label;
+    sources[role.partner].post(held);
+    wait(role.rank, &held.label, [&] {
       endpoint.postReceive(role.rank, label, stage.messageBytes(label));
       return true;
     });
@@ -396,7 +403,8 @@ private:
     one.label = labelOf(operation);
     one.held.source = role.partner;
     one.held.pending = true;
-    sources[role.partner].posted.push({&one.held, one.label});
+    one.held.label = one.label;
+    sources[role.partner].post(one.held);
     wait(role.rank, &one.label, [&] {
       endpoint.postReceive(role.rank, one.label, 0);
       return true;
@@ -456,38 +464,40 @@ private:
   }
 
   /// Ends the oldest receive from a rank.
-  bool endFirst(Source &source) {
-    typename Source::Posted &first = source.posted.front();
-    Held<Value> &held = *first.held;
+  [[gnu::always_inline]] inline bool endFirst(Source &source) {
+    Held<Value> &held = *source.first;
+    Label expected = held.label;
     if (recorder)
       recorder->awaits(source.rank);
-    bool arrived = wasEarly(source, first) || wait(source.rank, &first.label, [&] {
-      return endpoint.receive(source.rank, held, options.patience);
-    });
+    bool arrived =
+        wasEarly(source, held) || wait(source.rank, &held.label, [&] {
+          return endpoint.receive(source.rank, held, options.patience);
+        });
     if (!arrived)
       return false;
     if (recorder)
       recorder->received(source.rank);
-    if (held.label.isMove() != first.label.isMove()) {
+    if (held.label.isMove() != expected.isMove()) {
       source.early.push_back(std::move(held));
+      held.label = expected;
       return endFirst(source);
     }
-    if (held.label != first.label)
+    if (held.label != expected)
       fail("rank " + std::to_string(source.rank) + " sent " + text(held.label) +
-           " where " + text(first.label) + " is received");
-    checkSize(first.label, held.value);
+           " where " + text(expected) + " is received");
+    checkSize(expected, held.value);
     held.pending = false;
-    source.posted.drop();
+    source.first = held.next;
     return true;
   }
 
   /// Messages and what actions move have an order each; what comes before its
   /// turn waits. Takes it, if it is there.
-  bool wasEarly(Source &source, const typename Source::Posted &first) {
+  bool wasEarly(Source &source, Held<Value> &held) {
     for (auto early = source.early.begin(); early != source.early.end();
          ++early)
-      if (early->label == first.label) {
-        static_cast<Message<Value> &>(*first.held) = std::move(*early);
+      if (early->label == held.label) {
+        static_cast<Message<Value> &>(held) = std::move(*early);
         source.early.erase(early);
         return true;
       }
@@ -506,7 +516,7 @@ private:
     }
   }
 
-  void send(const Operation &operation) {
+  [[gnu::always_inline]] inline void send(const Operation &operation) {
     current = &operation;
     const Role &role = roleOf(operation);
     Label label = labelOf(operation);
@@ -518,16 +528,24 @@ private:
       held.label = label;
       if constexpr (std::is_copy_constructible_v<Value>)
         if (held.readers != 1) [[unlikely]] {
-          endpoint.send(role.rank, Message<Value>(held));
+          post(role.rank, held, Message<Value>(held));
           return true;
         }
-      endpoint.send(role.rank, std::move(held));
+      post(role.rank, held, std::move(held));
       return true;
     });
     if (recorder)
       recorder->sent(operation.row, label.microbatch, role.rank, start,
                      options.waits == Waits::Here);
     read(held);
+  }
+
+  void post(uint32_t to, const Held<Value> &held, Message<Value> &&message) {
+    if constexpr (requires { endpoint.sendMade(to, std::move(message), 0); })
+      endpoint.sendMade(to, std::move(message),
+                        static_cast<size_t>(&held - cells.get()));
+    else
+      endpoint.send(to, std::move(message));
   }
 
   bool waitHere(Item item) {
@@ -573,12 +591,13 @@ private:
   }
 
   /// Finds what an action reads and makes.
-  void begin(Call &call, const Operation &operation, size_t lane) {
+  [[gnu::always_inline]] inline void
+  begin(Call &call, const Operation &operation, size_t lane) {
     call.begin(operation, roleOf(operation), microbatchOf(operation),
                static_cast<uint16_t>(lane), cells.get());
   }
 
-  void executeHere(Call &call) {
+  [[gnu::always_inline]] inline void executeHere(Call &call) {
     current = call.operation;
     if (recorder)
       call.start = Recorder::now();
@@ -643,6 +662,12 @@ private:
   void end(Call &call) {
     current = call.operation;
     call.unread = Value();
+    if constexpr (requires { endpoint.made(size_t(0), uint16_t(0)); })
+      for (Held<Value> *held : call.outputs)
+        tell([&] {
+          endpoint.made(static_cast<size_t>(held - cells.get()),
+                        call.work.lane);
+        });
     for (Held<Value> *held : call.inputs)
       read(*held);
     // Without a backward nothing ends an activation, but nobody needs it.

@@ -30,10 +30,6 @@ public:
   }
   void popInto(T &value) {
     value = std::move(ring[head]);
-    drop();
-  }
-  /// Leaves the first out, which stays as it is until another takes its place.
-  void drop() {
     head = (head + 1) & mask;
     --count;
   }

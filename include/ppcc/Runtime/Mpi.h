@@ -3,6 +3,7 @@
 
 #include "ppcc/Runtime/Await.h"
 #include "ppcc/Runtime/Engine.h"
+#include "ppcc/Runtime/Transfers.h"
 
 #include <deque>
 #include <memory>
@@ -11,14 +12,14 @@
 
 namespace ppcc::rt {
 
-/// A rank's end of an MPI communicator. Sends are MPI_Issend: what a program
-/// needs in buffers, it holds itself. With Waits::Here each send is waited for
-/// where it stands, as MPI_Ssend does. All calls come from the thread that
-/// calls run(); MPI_Init must have been called.
+/// A rank's end of an MPI communicator. Sends are MPI_Isend; with Waits::Here
+/// each is an MPI_Issend that is waited for where it stands, as MPI_Ssend does.
+/// All calls come from the thread that calls run(); MPI_Init must have been
+/// called. The tag of a message is its label, as far as tags are wide enough.
 ///
 /// Receives whose size the stage knows (`messageBytes`) are posted where they
 /// stand; others wait for their message first.
-template <class Value>
+template <class Value, size_t MostAtOnce = INT32_MAX>
   requires HasBytes<Value>
 class Mpi {
 public:
@@ -27,7 +28,13 @@ public:
   explicit Mpi(MPI_Comm parent = MPI_COMM_WORLD) {
     MPI_Comm_dup(parent, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    MPI_Comm_dup(comm, &gathering);
+    for (MPI_Comm *own : {&control, &moves}) {
+      MPI_Comm_dup(comm, own);
+      MPI_Comm_set_errhandler(*own, MPI_ERRORS_RETURN);
+    }
+    int *most, isSet;
+    MPI_Comm_get_attr(comm, MPI_TAG_UB, &most, &isSet);
+    tags = isSet ? int64_t(*most) + 1 : 32768;
     MPI_Comm_rank(comm, &ownRank);
     MPI_Comm_size(comm, &size);
   }
@@ -35,7 +42,7 @@ public:
   Mpi &operator=(const Mpi &) = delete;
   ~Mpi() {
     if (!failed)
-      for (MPI_Comm *own : {&comm, &gathering})
+      for (MPI_Comm *own : {&comm, &control, &moves})
         MPI_Comm_free(own);
   }
 
@@ -53,8 +60,8 @@ public:
     texts->own = text;
     texts->all.resize(text.size() * size_t(size));
     check(MPI_Iallgather(texts->own.data(), int(text.size()), MPI_CHAR,
-                         texts->all.data(), int(text.size()), MPI_CHAR,
-                         gathering, &texts->request),
+                         texts->all.data(), int(text.size()), MPI_CHAR, control,
+                         &texts->request),
           "MPI_Iallgather");
     try {
       await(patience, [&] { return isDone(texts->request); });
@@ -68,92 +75,86 @@ public:
   /// Exchanges an empty message with another rank, which opens the connection.
   void connect(uint32_t other, std::chrono::milliseconds patience) {
     MPI_Request both[2];
-    check(
-        MPI_Isend(nullptr, 0, MPI_BYTE, int(other), connectTag, comm, &both[0]),
-        "MPI_Isend");
-    check(
-        MPI_Irecv(nullptr, 0, MPI_BYTE, int(other), connectTag, comm, &both[1]),
-        "MPI_Irecv");
+    check(MPI_Isend(nullptr, 0, MPI_BYTE, int(other), connectTag, control,
+                    &both[0]),
+          "MPI_Isend");
+    check(MPI_Irecv(nullptr, 0, MPI_BYTE, int(other), connectTag, control,
+                    &both[1]),
+          "MPI_Irecv");
     await(patience, [&] { return isDone(both[0]) && isDone(both[1]); });
   }
 
+  /// Whether sends are to end when their receives are posted.
+  void willMeet(bool will) { meets = will; }
+
   void send(uint32_t to, Message<Value> &&message) {
-    while (!sends.empty() && isDone(sends.front()->request))
-      reuse(sends.pop());
-    Transfer transfer = fresh();
-    transfer->peer = to;
+    endSends();
+    Transfer transfer = transfers.fresh(to);
     transfer->message = std::move(message);
-    transfer->bytes = Bytes<Value>::of(transfer->message.value).size();
-    transfer->describe();
-    check(MPI_Issend(MPI_BOTTOM, 1, transfer->type, int(to), messageTag, comm,
-                     &transfer->request),
-          "MPI_Issend");
-    sends.push(std::move(transfer));
+    Type type(Bytes<Value>::of(transfer->message.value));
+    auto *post = meets ? MPI_Issend : MPI_Isend;
+    check(post(type.data, type.count, type, int(to),
+               tagOf(transfer->message.label), commOf(transfer->message.label),
+               &transfer->request),
+          meets ? "MPI_Issend" : "MPI_Isend");
+    transfers.sends.push(std::move(transfer));
   }
 
-  void postReceive(uint32_t from, const Label &, size_t bytes) {
-    Fifo<Transfer> &posted = receives.of(from);
-    Transfer transfer = fresh();
-    transfer->peer = from;
-    mostLent = std::max(mostLent, ++lent);
-    if (!buffers.empty()) {
-      transfer->message.value = std::move(buffers.back());
-      buffers.pop_back();
-    }
+  void postReceive(uint32_t from, const Label &label, size_t bytes) {
+    Fifo<Transfer> &posted = transfers.receives.of(from);
+    Transfer transfer = transfers.freshReceive(from, label);
+    transfer->request = MPI_REQUEST_NULL;
     // What is posted takes the next message, so nothing may overtake a receive
     // that is not posted.
     bool inOrder = posted.empty() ||
                    posted[posted.size() - 1]->request != MPI_REQUEST_NULL;
-    transfer->expected = bytes;
     if (bytes != 0 && inOrder)
-      post(*transfer);
+      post(*transfer, bytes);
     posted.push(std::move(transfer));
   }
 
   bool receive(uint32_t from, Message<Value> &into,
                std::chrono::milliseconds patience) {
-    listen();
-    Transfer &transfer = receives.of(from).front();
-    if (transfer->request == MPI_REQUEST_NULL)
-      takeUnposted(*transfer, patience);
+    if (++numReceived % 64 == 0)
+      listen();
+    Moving &transfer = *transfers.receives.of(from).front();
+    Value &value = transfer.message.value;
+    MPI_Status status;
+    if (transfer.request == MPI_REQUEST_NULL)
+      takeUnposted(transfer, status, patience);
     else
-      await(patience, [&] { return isDone(transfer->request); });
-    if (transfer->bytes < Bytes<Value>::of(transfer->message.value).size())
-      Bytes<Value>::resize(transfer->message.value, transfer->bytes);
-    into.label = transfer->message.label;
-    into.value = std::move(transfer->message.value);
-    reuse(receives.of(from).pop());
+      await(patience, [&] { return isDone(transfer.request, &status); });
+    if (size_t bytes = sizeOf(status); bytes < Bytes<Value>::of(value).size())
+      Bytes<Value>::resize(value, bytes);
+    if (Label &label = transfer.message.label; status.MPI_TAG != tagOf(label)) {
+      uint8_t slot = label.slot;
+      label = labelOf(status.MPI_TAG);
+      if (slot >= Label::firstMove)
+        label.slot = slot;
+    }
+    into = std::move(transfer.message);
+    transfers.drop(transfers.receives.of(from).pop());
     return true;
   }
 
   /// A later receive gets the memory.
-  void recycle(Value &&value) {
-    --lent;
-    pool(std::move(value));
-  }
+  void recycle(Value &&value) { transfers.recycle(std::move(value)); }
 
   bool sendsMet(uint32_t to, std::chrono::milliseconds patience) {
     await(patience, [&] {
-      for (size_t i = 0; i != sends.size(); ++i)
-        if (sends[i]->peer == to && !isDone(sends[i]->request))
-          return false;
-      return true;
+      return transfers.sent(to, [](MPI_Request &sent) { return isDone(sent); });
     });
     return true;
   }
 
   void finish(std::chrono::milliseconds patience) {
-    await(patience, [&] {
-      while (!sends.empty() && isDone(sends.front()->request))
-        reuse(sends.pop());
-      return sends.empty();
-    });
+    await(patience, [&] { return endSends(); });
   }
 
   /// The text goes to every rank, each of which stops at its next wait.
   void fail(const std::string &text) {
     failed = true;
-    abandon();
+    transfers.abandon([](Transfer kept) { keepForever(std::move(kept)); });
     if (heard)
       return;
     auto sent = std::make_unique<std::string>(text);
@@ -161,7 +162,7 @@ public:
       MPI_Request request;
       if (rank != ownRank &&
           MPI_Isend(sent->data(), int(sent->size()), MPI_CHAR, rank, failureTag,
-                    comm, &request) == MPI_SUCCESS)
+                    control, &request) == MPI_SUCCESS)
         MPI_Request_free(&request);
     }
     keepForever(std::move(sent));
@@ -239,41 +240,69 @@ public:
   }
 
 private:
-  static constexpr int messageTag = 0, failureTag = 1, connectTag = 2,
-                       traceTag = 3;
+  static constexpr int failureTag = 1, connectTag = 2, traceTag = 3;
 
-  /// A message under way. It keeps its address, which MPI knows.
-  struct Moving {
-    Message<Value> message{};
-    uint64_t bytes = 0; ///< Of the value, as the sender says; sent along.
-    size_t expected = 0;
-    uint32_t peer = 0;
-    MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Datatype type = MPI_DATATYPE_NULL;
+  using Moving = rt::Moving<Value, MPI_Request>;
+  using Transfer = typename Transfers<Value, MPI_Request>::Transfer;
 
-    /// Makes `type` the label, the size and the bytes of the value, where they
-    /// lie: nothing is copied.
-    void describe() {
-      std::span<std::byte> data = Bytes<Value>::of(message.value);
-      if (data.size() > INT32_MAX)
-        throw std::runtime_error("a message of " + std::to_string(data.size()) +
-                                 " bytes is too large for MPI");
-      int lengths[] = {sizeof(Label), sizeof bytes, int(data.size())};
-      MPI_Aint at[3];
-      MPI_Get_address(&message.label, &at[0]);
-      MPI_Get_address(&bytes, &at[1]);
-      MPI_Get_address(data.data(), &at[2]);
-      MPI_Datatype types[] = {MPI_BYTE, MPI_BYTE, MPI_BYTE};
-      freeType();
-      MPI_Type_create_struct(3, lengths, at, types, &type);
+  /// Bytes as MPI counts them: more than an int holds are a type of their own.
+  class Type {
+  public:
+    Type(std::span<std::byte> bytes)
+        : data(bytes.data()), count(static_cast<int>(bytes.size())) {
+      if (bytes.size() <= mostAtOnce)
+        return;
+      MPI_Datatype part;
+      MPI_Type_contiguous(static_cast<int>(mostAtOnce), MPI_BYTE, &part);
+      size_t parts = bytes.size() / mostAtOnce;
+      int lengths[] = {static_cast<int>(parts),
+                       static_cast<int>(bytes.size() % mostAtOnce)};
+      MPI_Aint at[] = {0, static_cast<MPI_Aint>(parts * mostAtOnce)};
+      MPI_Datatype types[] = {part, MPI_BYTE};
+      MPI_Type_create_struct(2, lengths, at, types, &type);
       MPI_Type_commit(&type);
+      MPI_Type_free(&part);
+      count = 1;
     }
-    void freeType() {
-      if (type != MPI_DATATYPE_NULL)
+    Type(const Type &) = delete;
+    Type &operator=(const Type &) = delete;
+    /// MPI keeps it as long as it is used.
+    ~Type() {
+      if (type != MPI_BYTE)
         MPI_Type_free(&type);
     }
+    operator MPI_Datatype() const { return type; }
+
+    std::byte *data;
+    int count;
+
+  private:
+    MPI_Datatype type = MPI_BYTE;
   };
-  using Transfer = std::unique_ptr<Moving>;
+  static size_t sizeOf(const MPI_Status &status) {
+    MPI_Count bytes;
+    MPI_Get_elements_x(&status, MPI_BYTE, &bytes);
+    return static_cast<size_t>(bytes);
+  }
+
+  MPI_Comm commOf(const Label &label) const {
+    return label.isMove() ? moves : comm;
+  }
+  /// The label in 31 bits; the low bits of what is larger.
+  int tagOf(const Label &label) const {
+    uint32_t bits = (label.microbatch & 0x3FFF) << 17 |
+                    (label.from & 0x7Fu) << 10 | (label.to & 0x7Fu) << 3 |
+                    (label.pipe & 3u) << 1 | (label.slot == slot::Output);
+    return static_cast<int>(bits % tags);
+  }
+  /// What a tag tells of its label.
+  static Label labelOf(int tag) {
+    auto bits = static_cast<uint32_t>(tag);
+    return {static_cast<uint8_t>(bits >> 1 & 3),
+            bits & 1 ? slot::Output : slot::InputGrad,
+            static_cast<uint16_t>(bits >> 10 & 0x7F),
+            static_cast<uint16_t>(bits >> 3 & 0x7F), bits >> 17};
+  }
 
   static void check(int code, const char *what) {
     if (code == MPI_SUCCESS)
@@ -308,10 +337,18 @@ private:
     return isHere;
   }
 
-  static bool isDone(MPI_Request &request) {
+  static bool isDone(MPI_Request &request,
+                     MPI_Status *status = MPI_STATUS_IGNORE) {
     int done;
-    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    check(MPI_Test(&request, &done, status), "MPI_Test");
     return done;
+  }
+  /// Whether none is left.
+  bool endSends() {
+    transfers.endSends(
+        [](MPI_Request &sent) { return isDone(sent); },
+        [&](Transfer sent) { transfers.reuse(std::move(sent)); });
+    return transfers.sends.empty();
   }
 
   /// MPI has no wait with a limit, and tests are what moves its messages.
@@ -324,99 +361,68 @@ private:
   void listen() {
     int arrived;
     MPI_Status status;
-    MPI_Iprobe(MPI_ANY_SOURCE, failureTag, comm, &arrived, &status);
+    MPI_Iprobe(MPI_ANY_SOURCE, failureTag, control, &arrived, &status);
     if (!arrived)
       return;
     int length;
     MPI_Get_count(&status, MPI_CHAR, &length);
     std::string text(size_t(length), ' ');
-    MPI_Recv(text.data(), length, MPI_CHAR, status.MPI_SOURCE, failureTag, comm,
-             MPI_STATUS_IGNORE);
+    MPI_Recv(text.data(), length, MPI_CHAR, status.MPI_SOURCE, failureTag,
+             control, MPI_STATUS_IGNORE);
     heard = true;
     throw PeerFailed{text};
   }
 
-  void post(Moving &transfer) {
-    if (!Bytes<Value>::resize(transfer.message.value, transfer.expected))
+  Type room(Moving &transfer, size_t bytes) {
+    if (!Bytes<Value>::resize(transfer.message.value, bytes))
       throw std::runtime_error("values have no size of " +
-                               std::to_string(transfer.expected) + " bytes");
-    transfer.describe();
-    check(MPI_Irecv(MPI_BOTTOM, 1, transfer.type, int(transfer.peer),
-                    messageTag, comm, &transfer.request),
+                               std::to_string(bytes) + " bytes");
+    return Bytes<Value>::of(transfer.message.value);
+  }
+  void post(Moving &transfer, size_t bytes) {
+    Type type = room(transfer, bytes);
+    check(MPI_Irecv(type.data, type.count, type, int(transfer.peer),
+                    MPI_ANY_TAG, commOf(transfer.message.label),
+                    &transfer.request),
           "MPI_Irecv");
   }
-
   /// Waits for a message and receives it with the size that it has.
-  void takeUnposted(Moving &transfer, std::chrono::milliseconds patience) {
+  void takeUnposted(Moving &transfer, MPI_Status &status,
+                    std::chrono::milliseconds patience) {
     MPI_Message arrived;
-    MPI_Status status;
     await(patience, [&] {
       int found;
-      check(MPI_Improbe(int(transfer.peer), messageTag, comm, &found, &arrived,
+      check(MPI_Improbe(int(transfer.peer), MPI_ANY_TAG,
+                        commOf(transfer.message.label), &found, &arrived,
                         &status),
             "MPI_Improbe");
       return found;
     });
-    int length;
-    MPI_Get_count(&status, MPI_BYTE, &length);
-    constexpr int head = sizeof(Label) + sizeof(uint64_t);
-    if (length < head ||
-        !Bytes<Value>::resize(transfer.message.value, size_t(length - head)))
-      throw std::runtime_error("a message of " + std::to_string(length) +
-                               " bytes is none of this program");
-    transfer.describe();
-    check(MPI_Imrecv(MPI_BOTTOM, 1, transfer.type, &arrived, &transfer.request),
+    Type type = room(transfer, sizeOf(status));
+    check(MPI_Imrecv(type.data, type.count, type, &arrived, &transfer.request),
           "MPI_Imrecv");
-    await(patience, [&] { return isDone(transfer.request); });
+    await(patience, [&] { return isDone(transfer.request, &status); });
   }
 
-  Transfer fresh() {
-    if (unused.empty())
-      return std::make_unique<Moving>();
-    Transfer transfer = std::move(unused.back());
-    unused.pop_back();
-    return transfer;
-  }
-  void reuse(Transfer transfer) {
-    transfer->freeType();
-    pool(std::exchange(transfer->message.value, Value()));
-    unused.push_back(std::move(transfer));
-  }
-
-  /// Keeps the memory of a value for a receive, unless there is as much as the
-  /// receives ever needed: no more than the program's `receiveBuffers`, which
-  /// the engine watches over.
-  void pool(Value &&value) {
-    if (buffers.size() + lent < mostLent && !Bytes<Value>::of(value).empty())
-      buffers.push_back(std::move(value));
-  }
-
-  /// Gives up all that is under way. MPI may still write to it.
-  void abandon() {
-    receives.forEach([](Fifo<Transfer> &posted) {
-      while (!posted.empty())
-        keepForever(posted.pop());
-    });
-    while (!sends.empty())
-      keepForever(sends.pop());
-  }
   template <class T> static void keepForever(std::unique_ptr<T> kept) {
     static std::deque<std::unique_ptr<T>> &all =
         *new std::deque<std::unique_ptr<T>>();
     all.push_back(std::move(kept));
   }
 
+  /// More bytes than these are not counted by an int.
+  static constexpr size_t mostAtOnce = MostAtOnce;
+
   MPI_Comm comm = MPI_COMM_NULL;
-  /// For gather(): a rank that has failed goes to another meeting, in abort().
-  MPI_Comm gathering = MPI_COMM_NULL;
+  /// For all but the messages of the program.
+  MPI_Comm control = MPI_COMM_NULL;
+  /// What actions move has an order of its own.
+  MPI_Comm moves = MPI_COMM_NULL;
   int ownRank = 0, size = 0;
-  bool failed = false, heard = false;
-  Fifo<Transfer> sends;          ///< In their order.
-  FifoByRank<Transfer> receives; ///< By source.
-  std::vector<Transfer> unused;
-  std::vector<Value> buffers; ///< The pool: memory for receives.
-  /// Receives that are posted and not yet read, and the most of them.
-  size_t lent = 0, mostLent = 0;
+  int64_t tags = 0; ///< So many.
+  bool failed = false, heard = false, meets = true;
+  uint64_t numReceived = 0;
+  Transfers<Value, MPI_Request> transfers;
 };
 
 } // namespace ppcc::rt

@@ -3,6 +3,7 @@
 
 #include "ppcc/Runtime/Await.h"
 #include "ppcc/Runtime/Engine.h"
+#include "ppcc/Runtime/Transfers.h"
 
 #include <cuda_runtime_api.h>
 #include <functional>
@@ -12,10 +13,11 @@
 namespace ppcc::rt {
 
 struct NcclOptions {
-  /// True: a rank waits for what it receives, so that an error and the limit of
-  /// a wait are noticed at the action. False: it puts the wait into the compute
-  /// stream and runs ahead; they are noticed when the program has been issued.
-  bool waitsOnHost = true;
+  /// False: a rank puts the wait for what it receives into the compute stream
+  /// and runs ahead; an error and the limit of a wait are noticed when the
+  /// program has been issued. True: it waits, so that they are noticed at the
+  /// action.
+  bool waitsOnHost = false;
   /// The limit of a call that opens connections within.
   std::chrono::milliseconds patience = std::chrono::minutes(10);
   /// How long an aborted communicator may take to stop.
@@ -49,8 +51,11 @@ public:
       : comm(comm), options(std::move(options)) {
     check(ncclCommUserRank(comm, &ownRank), "ncclCommUserRank");
     check(ncclCommCount(comm, &size), "ncclCommCount");
-    communication = newStream();
-    lanes.push_back(newStream());
+    int lowest, highest;
+    check(cudaDeviceGetStreamPriorityRange(&lowest, &highest),
+          "cudaDeviceGetStreamPriorityRange");
+    communication = newStream(highest);
+    lanes.push_back(newStream(lowest));
     check(cudaMalloc(&scratch.emplace_back(), 2), "cudaMalloc");
     check(cudaMemcpyAsync(scratch.front(), "hi", 2, cudaMemcpyHostToDevice,
                           communication),
@@ -67,7 +72,8 @@ public:
       return;
     }
     // Values go back in the order of a stream, which must be there.
-    dropAll();
+    transfers.abandon([&](Transfer kept) { transfers.drop(std::move(kept)); });
+    transfers.clearPool();
     synchronize();
     cudaStreamDestroy(communication);
     for (cudaStream_t stream : lanes)
@@ -111,12 +117,12 @@ public:
   /// Exchanges a byte with another rank, which opens the connection.
   void connect(uint32_t other, std::chrono::milliseconds patience) {
     char *bytes = static_cast<char *>(scratch.front());
-    check(ncclGroupStart(), "ncclGroupStart");
+    beginBatch();
     check(ncclSend(bytes, 1, ncclInt8, int(other), comm, communication),
           "ncclSend");
     check(ncclRecv(bytes + 1, 1, ncclInt8, int(other), comm, communication),
           "ncclRecv");
-    settle(ncclGroupEnd(), "ncclGroupEnd", patience);
+    endBatch(patience);
     Event met(*this);
     check(cudaEventRecord(met, communication), "cudaEventRecord");
     await(patience, [&] { return isDone(met); });
@@ -127,9 +133,10 @@ public:
     check(ncclGroupStart(), "ncclGroupStart");
     inBatch = true;
   }
-  void endBatch() {
+  void endBatch() { endBatch(options.patience); }
+  void endBatch(std::chrono::milliseconds patience) {
     inBatch = false; // Whatever comes of it, the group is closed.
-    settle(ncclGroupEnd(), "ncclGroupEnd", options.patience);
+    settle(ncclGroupEnd(), "ncclGroupEnd", patience);
     for (Moving *moving : batch)
       record(*moving);
     batch.clear();
@@ -138,7 +145,7 @@ public:
   /// Lets the streams of the members of a group begin.
   void fork(size_t members) {
     while (lanes.size() < members)
-      lanes.push_back(newStream());
+      lanes.push_back(newStream(0));
     for (size_t lane = 1; lane < members; ++lane)
       follow(lanes[lane], lanes[0]);
   }
@@ -148,31 +155,30 @@ public:
       follow(lanes[0], lanes[lane]);
   }
 
+  /// The value of a cell has been made on a lane: sendMade() waits for that,
+  /// and for nothing that the lane gets later.
+  void made(size_t cell, uint16_t lane) {
+    if (cell >= whenMade.size())
+      whenMade.resize(cell + 1);
+    if (!whenMade[cell])
+      whenMade[cell] = newEvent();
+    check(cudaEventRecord(whenMade[cell], lanes[lane]), "cudaEventRecord");
+  }
+  void sendMade(uint32_t to, Message<Value> &&message, size_t cell) {
+    check(cudaStreamWaitEvent(communication, whenMade[cell], 0),
+          "cudaStreamWaitEvent");
+    post(to, std::move(message));
+  }
   void send(uint32_t to, Message<Value> &&message) {
-    // In a batch the events of its messages are not recorded yet.
-    while (!inBatch && !sends.empty() && isDone(sends.front()->ended))
-      drop(sends.pop());
-    Transfer transfer = fresh(to);
-    transfer->message = std::move(message);
-    std::span<std::byte> data = Bytes<Value>::of(transfer->message.value);
     follow(communication, lanes[0]);
-    issue(*transfer, "ncclSend", [&] {
-      return ncclSend(data.data(), data.size(), ncclInt8, int(to), comm,
-                      communication);
-    });
-    sends.push(std::move(transfer));
+    post(to, std::move(message));
   }
 
   void postReceive(uint32_t from, const Label &label, size_t bytes) {
     if (bytes == 0)
       throw std::runtime_error("NCCL must know the size of a message before it "
                                "comes, and `messageBytes` says none");
-    Transfer transfer = fresh(from);
-    transfer->message.label = label;
-    if (!buffers.empty()) {
-      transfer->message.value = std::move(buffers.back());
-      buffers.pop_back();
-    }
+    Transfer transfer = withEvent(transfers.freshReceive(from, label));
     if (!Bytes<Value>::resize(transfer->message.value, bytes))
       throw std::runtime_error("values have no size of " +
                                std::to_string(bytes) + " bytes");
@@ -183,32 +189,27 @@ public:
       return ncclRecv(data.data(), data.size(), ncclInt8, int(from), comm,
                       communication);
     });
-    receives.of(from).push(std::move(transfer));
+    transfers.receives.of(from).push(std::move(transfer));
   }
 
   bool receive(uint32_t from, Message<Value> &into,
                std::chrono::milliseconds patience) {
-    Moving &transfer = *receives.of(from).front();
+    Moving &transfer = *transfers.receives.of(from).front();
     if (options.waitsOnHost)
-      await(patience, [&] { return isDone(transfer.ended); });
+      await(patience, [&] { return isDone(transfer.request); });
     else
-      check(cudaStreamWaitEvent(lanes[0], transfer.ended, 0),
+      check(cudaStreamWaitEvent(lanes[0], transfer.request, 0),
             "cudaStreamWaitEvent");
     into = std::move(transfer.message);
-    drop(receives.of(from).pop());
+    transfers.drop(transfers.receives.of(from).pop());
     return true;
   }
 
-  /// The next receive gets the memory.
-  void recycle(Value &&value) { buffers.push_back(std::move(value)); }
+  /// A later receive gets the memory.
+  void recycle(Value &&value) { transfers.recycle(std::move(value)); }
 
   bool sendsMet(uint32_t to, std::chrono::milliseconds patience) {
-    await(patience, [&] {
-      for (size_t i = 0; i != sends.size(); ++i)
-        if (sends[i]->peer == to && !isDone(sends[i]->ended))
-          return false;
-      return true;
-    });
+    await(patience, [&] { return transfers.sent(to, isDone); });
     return true;
   }
 
@@ -218,8 +219,7 @@ public:
     Event ended(*this);
     check(cudaEventRecord(ended, communication), "cudaEventRecord");
     await(patience, [&] { return isDone(ended); });
-    while (!sends.empty())
-      drop(sends.pop());
+    dropSends();
   }
 
   /// Aborts the communicator, so that the device stops waiting, and gives it
@@ -246,13 +246,9 @@ public:
   }
 
 private:
-  /// A message under way.
-  struct Moving {
-    Message<Value> message{};
-    uint32_t peer = 0;
-    cudaEvent_t ended = nullptr; ///< Recorded behind it.
-  };
-  using Transfer = std::unique_ptr<Moving>;
+  /// The event is recorded behind the message.
+  using Moving = rt::Moving<Value, cudaEvent_t>;
+  using Transfer = typename Transfers<Value, cudaEvent_t>::Transfer;
 
   /// An event for the time of a scope.
   class Event {
@@ -280,10 +276,11 @@ private:
                              ncclGetErrorString(code));
   }
 
-  static cudaStream_t newStream() {
+  static cudaStream_t newStream(int priority) {
     cudaStream_t stream;
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
-          "cudaStreamCreateWithFlags");
+    check(
+        cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority),
+        "cudaStreamCreateWithPriority");
     return stream;
   }
   cudaEvent_t newEvent() {
@@ -308,25 +305,30 @@ private:
     return true;
   }
 
-  /// The value goes at once, the rest is for another message.
-  void drop(Transfer transfer) {
-    transfer->message.value = Value();
-    unused.push_back(std::move(transfer));
+  Transfer withEvent(Transfer transfer) {
+    if (!transfer->request)
+      transfer->request = newEvent();
+    return transfer;
   }
-  void dropAll() {
-    while (!sends.empty())
-      drop(sends.pop());
-    receives.forEach([&](Fifo<Transfer> &posted) {
-      while (!posted.empty())
-        drop(posted.pop());
+  void post(uint32_t to, Message<Value> &&message) {
+    // In a batch the events of its messages are not recorded yet.
+    if (!inBatch)
+      dropSends();
+    Transfer transfer = withEvent(transfers.fresh(to));
+    transfer->message = std::move(message);
+    std::span<std::byte> data = Bytes<Value>::of(transfer->message.value);
+    issue(*transfer, "ncclSend", [&] {
+      return ncclSend(data.data(), data.size(), ncclInt8, int(to), comm,
+                      communication);
     });
-    buffers.clear();
+    transfers.sends.push(std::move(transfer));
   }
-  void leak() {
-    new Fifo<Transfer>(std::move(sends));
-    new FifoByRank<Transfer>(std::move(receives));
-    new std::vector<Value>(std::move(buffers));
+  /// The values of the sends that have ended go.
+  void dropSends() {
+    transfers.endSends(isDone,
+                       [&](Transfer sent) { transfers.drop(std::move(sent)); });
   }
+  void leak() { new Transfers<Value, cudaEvent_t>(std::move(transfers)); }
 
   void synchronize() {
     cudaStreamSynchronize(communication);
@@ -351,7 +353,7 @@ private:
     record(moving);
   }
   void record(Moving &moving) {
-    check(cudaEventRecord(moving.ended, communication), "cudaEventRecord");
+    check(cudaEventRecord(moving.request, communication), "cudaEventRecord");
   }
 
   /// Waits until a call has been issued: the first of two ranks opens their
@@ -391,19 +393,6 @@ private:
     }
   }
 
-  Transfer fresh(uint32_t peer) {
-    Transfer transfer;
-    if (unused.empty()) {
-      transfer = std::make_unique<Moving>();
-      transfer->ended = newEvent();
-    } else {
-      transfer = std::move(unused.back());
-      unused.pop_back();
-    }
-    transfer->peer = peer;
-    return transfer;
-  }
-
   ncclComm_t comm;
   NcclOptions options;
   int ownRank = 0, size = 0;
@@ -414,11 +403,9 @@ private:
   std::vector<void *> scratch;
   cudaEvent_t turn = nullptr; ///< For follow().
   std::vector<cudaEvent_t> events, spareEvents;
-  Fifo<Transfer> sends;          ///< In their order.
-  FifoByRank<Transfer> receives; ///< By source.
+  std::vector<cudaEvent_t> whenMade; ///< By cell.
   std::vector<Moving *> batch;
-  std::vector<Transfer> unused;
-  std::vector<Value> buffers; ///< No more than were in use at one time.
+  Transfers<Value, cudaEvent_t> transfers;
   bool inBatch = false, wasTold = false;
   bool isLost = false; ///< The device has not stopped after a failure.
 };

@@ -47,33 +47,35 @@ public:
     membersTogether = together;
   }
 
-  void computed(uint64_t row, uint32_t microbatch, int64_t start, int64_t end) {
+  [[gnu::noinline]] void computed(uint64_t row, uint32_t microbatch,
+                                  int64_t start, int64_t end) {
     add(row, microbatch, start, end);
   }
   /// A send to a rank; `open`: sendsMet() will say when it ends.
-  void sent(uint64_t row, uint32_t microbatch, uint32_t to, int64_t start,
-            bool open) {
+  [[gnu::noinline]] void sent(uint64_t row, uint32_t microbatch, uint32_t to,
+                              int64_t start, bool open) {
     if (open)
       peer(to).sends.push(static_cast<uint32_t>(events.size()));
     add(row, microbatch, start, now());
   }
-  void sendsMet(uint32_t to) {
+  [[gnu::noinline]] void sendsMet(uint32_t to) {
     Fifo<uint32_t> &sends = peer(to).sends;
     for (int64_t end = now(); !sends.empty();)
       events[sends.pop()].end = end;
   }
-  void receivePosted(uint64_t row, uint32_t microbatch, uint32_t from) {
+  [[gnu::noinline]] void receivePosted(uint64_t row, uint32_t microbatch,
+                                       uint32_t from) {
     peer(from).receives.push(static_cast<uint32_t>(events.size()));
     add(row, microbatch, now(), TraceEvent::open);
   }
   /// The rank begins to wait for the oldest receive from another, or goes on
   /// waiting.
-  void awaits(uint32_t from) {
+  [[gnu::noinline]] void awaits(uint32_t from) {
     TraceEvent &event = events[peer(from).receives.front()];
     if (event.waited == 0)
       event.waited = now();
   }
-  void received(uint32_t from) {
+  [[gnu::noinline]] void received(uint32_t from) {
     TraceEvent &event = events[peer(from).receives.pop()];
     event.end = now();
     event.waited = event.end - event.waited;

@@ -1,9 +1,8 @@
-// A thread a rank, on one machine. Waiting threads sleep.
+// A thread a rank, on one machine. Threads that wait for long sleep.
 #pragma once
 
+#include "ppcc/Runtime/Channel.h"
 #include "ppcc/Runtime/Engine.h"
-
-#include <memory>
 
 namespace ppcc::rt {
 
@@ -11,10 +10,8 @@ namespace ppcc::rt {
 /// copied. The first failure wakes all ranks.
 template <class Value> class ThreadNetwork {
 public:
-  explicit ThreadNetwork(uint32_t numRanks) : meeting(numRanks) {
-    for (uint32_t rank = 0; rank != numRanks; ++rank)
-      inboxes.push_back(std::make_unique<Inbox>());
-  }
+  explicit ThreadNetwork(uint32_t numRanks)
+      : bells(numRanks), meeting(numRanks) {}
 
   /// What a rank runs on, in one thread. A rank that gives it up before its
   /// program has ended counts as failed.
@@ -31,115 +28,141 @@ public:
 
     uint32_t rank() const { return self; }
     uint32_t numRanks() const {
-      return static_cast<uint32_t>(network.inboxes.size());
+      return static_cast<uint32_t>(network.bells.size());
     }
     std::vector<std::string> gather(const std::string &text,
                                     std::chrono::milliseconds patience) {
       return network.meeting.gather(self, text, patience);
     }
     void send(uint32_t to, Message<Value> &&message) {
-      Inbox &inbox = *network.inboxes[to];
       ended = false;
-      {
-        std::lock_guard lock(inbox.mutex);
-        inbox.checkFailure();
-        Channel &channel = inbox.channel(self);
-        channel.messages.push(std::move(message));
-        ++channel.sent;
-      }
-      inbox.changed.notify_all();
+      network.checkFailure();
+      Channel<Value> &channel = channelTo(to);
+      channel.push(std::move(message));
+      network.ring(to, channel.receiverSleeps);
     }
     void postReceive(uint32_t from, const Label &, size_t) {
-      Inbox &inbox = *network.inboxes[self];
-      bool awaited;
       ended = false;
-      {
-        std::lock_guard lock(inbox.mutex);
-        ++inbox.channel(from).posted;
-        awaited = inbox.sendersWaiting != 0;
-      }
-      if (awaited)
-        inbox.changed.notify_all();
+      Channel<Value> &channel = channelFrom(from);
+      channel.post();
+      if (meets)
+        network.ring(from, channel.senderSleeps);
     }
+    void willMeet(bool will) { meets = will; }
     bool receive(uint32_t from, Message<Value> &into,
                  std::chrono::milliseconds patience) {
-      Inbox &inbox = *network.inboxes[self];
-      std::unique_lock lock(inbox.mutex);
-      inbox.wait(lock, patience,
-                 [&] { return !inbox.channel(from).messages.empty(); });
-      into = inbox.channel(from).messages.pop();
+      Channel<Value> &channel = channelFrom(from);
+      network.wait(self, channel.receiverSleeps, patience,
+                   [&] { return channel.hasMessage(); });
+      channel.popInto(into);
       return true;
     }
     bool sendsMet(uint32_t to, std::chrono::milliseconds patience) {
-      Inbox &inbox = *network.inboxes[to];
-      std::unique_lock lock(inbox.mutex);
-      ++inbox.sendersWaiting;
-      inbox.wait(lock, patience, [&] {
-        const Channel &channel = inbox.channel(self);
-        return channel.posted >= channel.sent;
-      });
-      --inbox.sendersWaiting;
+      Channel<Value> &channel = channelTo(to);
+      network.wait(self, channel.senderSleeps, patience,
+                   [&] { return channel.isMet(); });
       return true;
     }
     void finish(std::chrono::milliseconds) { ended = true; }
     void fail(const std::string &text) {
       ended = true;
-      network.meeting.fail(text);
-      for (std::unique_ptr<Inbox> &inbox : network.inboxes) {
-        {
-          std::lock_guard lock(inbox->mutex);
-          if (inbox->failure.empty())
-            inbox->failure = text;
-        }
-        inbox->changed.notify_all();
-      }
+      network.fail(text);
     }
 
   private:
+    Channel<Value> &channelTo(uint32_t to) {
+      return outgoing.of(to, [&] { return network.channel(self, to); });
+    }
+    Channel<Value> &channelFrom(uint32_t from) {
+      return incoming.of(from, [&] { return network.channel(from, self); });
+    }
+
     ThreadNetwork &network;
     uint32_t self;
     bool ended = false;
+    bool meets = true; ///< Somebody may wait for receives.
+    ChannelsByRank<Value> incoming, outgoing;
   };
 
 private:
-  struct Channel {
-    uint32_t from;
-    Fifo<Message<Value>> messages;
-    uint64_t sent = 0, posted = 0;
-  };
+  static constexpr unsigned mostLooks = 64;
 
-  /// What is on its way to a rank.
-  struct Inbox {
+  /// Wakes a rank that sleeps.
+  struct alignas(64) Bell {
+    unsigned looks = mostLooks, waits = 0; ///< Of the rank alone.
     std::mutex mutex;
-    std::condition_variable changed;
-    std::vector<Channel> channels; ///< A rank has few that send to it.
-    std::string failure;           ///< Of the first rank that failed.
-    uint32_t sendersWaiting = 0;
-
-    Channel &channel(uint32_t from) {
-      for (Channel &channel : channels)
-        if (channel.from == from)
-          return channel;
-      channels.push_back({from, {}});
-      return channels.back();
-    }
-    template <class Done>
-    void wait(std::unique_lock<std::mutex> &lock,
-              std::chrono::milliseconds patience, Done done) {
-      checkFailure();
-      if (done())
-        return;
-      bool inTime = changed.wait_for(
-          lock, patience, [&] { return done() || !failure.empty(); });
-      if (!inTime)
-        throw TimedOut();
-      checkFailure();
-    }
-    void checkFailure() const {
-      if (!failure.empty())
-        throw PeerFailed{failure};
-    }
+    std::condition_variable rung;
   };
+
+  /// Waits until `done`: looks a few times, giving way to other threads, then
+  /// sleeps.
+  template <class Done>
+  void wait(uint32_t rank, std::atomic<bool> &sleeps,
+            std::chrono::milliseconds patience, Done done) {
+    checkFailure();
+    if (done() || look(bells[rank], done))
+      return;
+    Bell &bell = bells[rank];
+    std::unique_lock lock(bell.mutex);
+    sleeps.store(true);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    bool inTime = bell.rung.wait_for(
+        lock, patience, [&] { return done() || hasFailed.load(); });
+    sleeps.store(false);
+    if (!inTime)
+      throw TimedOut();
+    checkFailure();
+  }
+  /// Looks as long as that helps: where others want the processor, who gives
+  /// way gets it back late, and who sleeps is woken at once.
+  template <class Done> bool look(Bell &bell, Done done) {
+    using Clock = std::chrono::steady_clock;
+    if (bell.looks == 0 && ++bell.waits % 64 == 0)
+      bell.looks = 1;
+    if (bell.looks == 0)
+      return false;
+    Clock::time_point end = Clock::now() + std::chrono::microseconds(20);
+    for (unsigned looks = bell.looks; looks != 0; --looks) {
+      std::this_thread::yield();
+      if (Clock::now() > end)
+        break;
+      if (done()) {
+        bell.looks = std::min(2 * bell.looks, mostLooks);
+        return true;
+      }
+    }
+    bell.looks /= 2;
+    return done();
+  }
+  /// Behind what the rank may sleep for.
+  void ring(uint32_t rank, const std::atomic<bool> &sleeps) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (sleeps.load(std::memory_order_relaxed))
+      ring(rank);
+  }
+  [[gnu::noinline]] void ring(uint32_t rank) {
+    {
+      std::lock_guard lock(bells[rank].mutex);
+    } // It sleeps, or is about to.
+    bells[rank].rung.notify_one();
+  }
+
+  void fail(const std::string &text) {
+    meeting.fail(text);
+    hasFailed.store(true);
+    for (uint32_t rank = 0; rank != bells.size(); ++rank)
+      ring(rank);
+  }
+  void checkFailure() const {
+    if (hasFailed.load(std::memory_order_relaxed))
+      throw PeerFailed{meeting.firstFailure()};
+  }
+
+  /// Both ends may come first.
+  Channel<Value> *channel(uint32_t from, uint32_t to) {
+    std::lock_guard lock(mutex);
+    return channels.of(from, to);
+  }
 
   /// Where all ranks say something, and hear what all say.
   class Meeting {
@@ -171,9 +194,13 @@ private:
         failure = text;
       changed.notify_all();
     }
+    std::string firstFailure() const {
+      std::lock_guard lock(mutex);
+      return *failure;
+    }
 
   private:
-    std::mutex mutex;
+    mutable std::mutex mutex;
     std::condition_variable changed;
     std::vector<std::string> coming, said; ///< By rank.
     size_t here = 0;
@@ -181,8 +208,11 @@ private:
     std::optional<std::string> failure; ///< Of the first rank that failed.
   };
 
-  std::vector<std::unique_ptr<Inbox>> inboxes;
+  std::vector<Bell> bells; ///< By rank.
   Meeting meeting;
+  std::atomic<bool> hasFailed = false;
+  std::mutex mutex;
+  ChannelTable<Value> channels;
 };
 
 /// Runs each rank in a thread of its own; `stages` holds the stage of each.

@@ -96,6 +96,7 @@ struct Ring {
 
 /// A value that has come, or is to come, to a rank.
 template <class Value> struct Held : Message<Value> {
+  Held *next = nullptr; ///< The receive posted behind it, from its source.
   uint32_t readers = 0; ///< Actions that have still to read it.
   uint32_t source = 0;  ///< Where it comes from, in the engine's list.
   bool received = false;

@@ -497,6 +497,14 @@ cudaError_t cudaFreeAsync(void *data, cudaStream_t stream) {
   return status();
 }
 
+cudaError_t cudaDeviceGetStreamPriorityRange(int *lowest, int *highest) {
+  *lowest = 0, *highest = -5;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags,
+                                         int) {
+  return cudaStreamCreateWithFlags(stream, flags);
+}
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) {
   std::lock_guard lock(mutex);
   *stream = new FakeStream{here, here->nextEntity++, here->clock, {}};
