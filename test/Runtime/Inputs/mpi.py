@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "utils"))
 from openmpi import mpirun  # noqa: E402
 
-WELL = ("none", "digest", "any-size", "wait-here", "together")
+WELL = ("none", "digest", "parts", "any-size", "wait-here", "together")
 SECONDS = 20  # mpirun itself takes some, on a machine that does other things too.
 
 
