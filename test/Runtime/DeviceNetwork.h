@@ -137,14 +137,6 @@ private:
     });
     return result;
   }
-  static size_t numInputs(const rt::Work &work) {
-    const rt::Pipe &pipe = work.program->pipes[work.pipe];
-    size_t count = work.stage != 0 && pipe.hasEdgeToNext(work.stage - 1u);
-    for (rt::SkipEdge edge : pipe.skipEdges)
-      count += edge.to == work.stage;
-    return count;
-  }
-
   Endpoint &endpoint;
   NetworkStage network;
 };

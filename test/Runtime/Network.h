@@ -113,6 +113,15 @@ inline Vector lossGradient(const Vector &out, uint32_t microbatch) {
   return result;
 }
 
+/// How many stages a stage reads.
+inline size_t numInputs(const rt::Work &work) {
+  const rt::Pipe &pipe = work.program->pipes[work.pipe];
+  size_t count = work.stage != 0 && pipe.hasEdgeToNext(work.stage - 1u);
+  for (rt::SkipEdge edge : pipe.skipEdges)
+    count += edge.to == work.stage;
+  return count;
+}
+
 /// By pipe and stage. A stage that two pipes have is one layer twice.
 using Layers = std::map<std::pair<uint8_t, uint16_t>, Layer>;
 

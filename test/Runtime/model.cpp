@@ -18,6 +18,31 @@ using namespace test;
 
 namespace {
 
+/// What kernels see of one.
+using View = std::span<std::byte>;
+
+Vector read(View view) {
+  model::touch(view.data(), view.size(), false);
+  Vector result(view.size() / sizeof(double));
+  std::memcpy(result.data(), view.data(), view.size());
+  return result;
+}
+void write(View view, const Vector &values) {
+  model::touch(view.data(), view.size(), true);
+  std::memcpy(view.data(), values.data(), view.size());
+}
+
+/// Launches a kernel.
+void launch(cudaStream_t stream, std::function<void()> kernel) {
+  auto call = [](void *data) {
+    std::unique_ptr<std::function<void()>> owned(
+        static_cast<std::function<void()> *>(data));
+    (*owned)();
+  };
+  cudaLaunchHostFunc(stream, call,
+                     new std::function<void()>(std::move(kernel)));
+}
+
 /// Numbers on the device, in memory that comes and goes in the order of a
 /// stream.
 class ModelVector {
@@ -28,6 +53,11 @@ public:
   /// Made in the order of one stream, given back in that of the first lane.
   ModelVector(size_t bytes, cudaStream_t maker) : bytes(bytes) {
     cudaMallocAsync(&memory, bytes, maker);
+  }
+  /// Copied in the order of the first lane.
+  ModelVector(const ModelVector &other) : ModelVector(other.bytes, stream) {
+    launch(stream, [from = View(other.data(), bytes),
+                    to = View(data(), bytes)] { write(to, read(from)); });
   }
   ModelVector(ModelVector &&other) noexcept { *this = std::move(other); }
   ModelVector &operator=(ModelVector &&other) noexcept {
@@ -53,20 +83,6 @@ private:
   void *memory = nullptr;
   size_t bytes = 0;
 };
-
-/// What kernels see of one.
-using View = std::span<std::byte>;
-
-Vector read(View view) {
-  model::touch(view.data(), view.size(), false);
-  Vector result(view.size() / sizeof(double));
-  std::memcpy(result.data(), view.data(), view.size());
-  return result;
-}
-void write(View view, const Vector &values) {
-  model::touch(view.data(), view.size(), true);
-  std::memcpy(view.data(), values.data(), view.size());
-}
 
 } // namespace
 
@@ -140,7 +156,8 @@ private:
                                Backward backward) {
     std::vector<Value> result;
     std::vector<View> views;
-    if (!work.isFirst())
+    result.reserve(numInputs(work));
+    for (size_t i = numInputs(work); i != 0; --i)
       views.push_back(
           viewOf(result.emplace_back(valueBytes, endpoint.stream(work.lane))));
     View gradient = outputGrad ? viewOf(*outputGrad) : View();
@@ -156,13 +173,7 @@ private:
   void launch(const rt::Work &work, std::function<void()> kernel) {
     model::setPlace(std::to_string(work.stage) + work.letters() +
                     std::to_string(work.microbatch));
-    auto call = [](void *data) {
-      std::unique_ptr<std::function<void()>> owned(
-          static_cast<std::function<void()> *>(data));
-      (*owned)();
-    };
-    cudaLaunchHostFunc(endpoint.stream(work.lane), call,
-                       new std::function<void()>(std::move(kernel)));
+    ::launch(endpoint.stream(work.lane), std::move(kernel));
   }
 
   Endpoint &endpoint;

@@ -526,11 +526,10 @@ private:
     int64_t start = recorder ? Recorder::now() : 0;
     wait(role.rank, nullptr, [&] {
       held.label = label;
-      if constexpr (std::is_copy_constructible_v<Value>)
-        if (held.readers != 1) [[unlikely]] {
-          post(role.rank, held, Message<Value>(held));
-          return true;
-        }
+      if (held.readers != 1) [[unlikely]] {
+        sendCopy(role.rank, held);
+        return true;
+      }
       post(role.rank, held, std::move(held));
       return true;
     });
@@ -540,6 +539,14 @@ private:
     read(held);
   }
 
+  /// Others are still to read the value.
+  [[gnu::cold]] void sendCopy(uint32_t to, const Held<Value> &held) {
+    // A copy is made later than the value: nothing is known of when.
+    if constexpr (std::is_copy_constructible_v<Value>)
+      endpoint.send(to, Message<Value>(held));
+    else
+      throw std::runtime_error("it has other readers and cannot be copied");
+  }
   void post(uint32_t to, const Held<Value> &held, Message<Value> &&message) {
     if constexpr (requires { endpoint.sendMade(to, std::move(message), 0); })
       endpoint.sendMade(to, std::move(message),
