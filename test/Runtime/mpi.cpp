@@ -2,9 +2,10 @@
 //
 //   mpirun -np N ppcc-run-mpi FAULT [--trace=FILE] PROGRAM.JSON...
 //
-// FAULT is `none`, `wait-here`, `slow` (Slow.h), `any-size`, `digest`, `together`
-// (whose members of groups wait for each other), `pool`, which counts the buffers
-// of receives of one program, or one of Faults.h, for one program of N ranks (`ranks`: of N
+// FAULT is `none`, `wait-here`, `slow` (Slow.h), `any-size`, `digest`,
+// `together` (whose members of groups wait for each other), `pool`, which
+// counts the buffers of receives of one program, or one of Faults.h, for one
+// program of N ranks (`ranks`: of N
 // + 1). Without a fault N is the largest number of ranks: programs with fewer
 // share the processes among them.
 #include "Faults.h"
@@ -195,6 +196,10 @@ void die() { std::raise(SIGKILL); }
 /// Longer than another process waits: nothing but time tells it.
 void stall() { std::this_thread::sleep_for(std::chrono::seconds(4)); }
 
+long long nanoseconds(std::chrono::steady_clock::time_point time) {
+  return std::chrono::nanoseconds(time.time_since_epoch()).count();
+}
+
 int runFaulty(const std::string &fault, const std::string &name,
               const rt::Options &options) {
   std::printf("process %d\n", int(getpid()));
@@ -205,6 +210,11 @@ int runFaulty(const std::string &fault, const std::string &name,
     FaultyProgram faulty(fault, name);
     rt::run(faulty.program(), mpi.rank(), stage, mpi, options);
   });
+  // One machine has one clock.
+  if (thrownAt)
+    std::printf("thrown %lld\n", nanoseconds(*thrownAt));
+  std::printf("ended %lld\n", nanoseconds(std::chrono::steady_clock::now()));
+  std::fflush(stdout);
   if (!good)
     mpi.abort(1, std::chrono::seconds(30));
   return 0;

@@ -46,6 +46,9 @@ def main():
     left = sum(map(lives, processes))
     if processes:
         print(f"{len(processes)} processes began, {left} are left")
+    thrown, ended = (list(map(int, re.findall(rf"^{word} (\d+)$", done.stdout, re.M))) for word in ("thrown", "ended"))
+    if thrown:
+        print(f"{len(ended)} ended within a second" if max(ended) - min(thrown) < 1e9 else f"too late: {ended} after {thrown}")
     print(f"status {done.returncode}" if seconds < SECONDS else f"{seconds} s are too long")
     return 0
 
