@@ -463,7 +463,8 @@ private:
     return true;
   }
 
-  /// Ends the oldest receive from a rank.
+  /// Ends the oldest receive from a rank, or lays aside what came before it;
+  /// false when nothing is here.
   [[gnu::always_inline]] inline bool endFirst(Source &source) {
     Held<Value> &held = *source.first;
     Label expected = held.label;
@@ -480,7 +481,7 @@ private:
     if (held.label.isMove() != expected.isMove()) {
       source.early.push_back(std::move(held));
       held.label = expected;
-      return endFirst(source);
+      return true;
     }
     if (held.label != expected)
       fail("rank " + std::to_string(source.rank) + " sent " + text(held.label) +
