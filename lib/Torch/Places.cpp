@@ -103,6 +103,8 @@ private:
     auto both = [&](auto test) { return sameReplica && test(a) && test(b); };
     switch (kind.meeting) {
     case Meeting::None:
+    case Meeting::To: // It moves something, and sums nothing.
+    case Meeting::From:
       return false;
     case Meeting::All:
       return sameReplica;

@@ -34,7 +34,7 @@ struct Transport {
   QueueLayout layout = QueueLayout::Stream;
   SendWait sendWait = SendWait::Receive;
   uint32_t capacity = 0; ///< Of SendWait::Capacity, at least 1.
-  llvm::StringRef runtimes; ///< What runs so, for people.
+  llvm::StringRef runtimes = {}; ///< What runs so, for people.
 
   /// Whether ends of messages meet on streams, whose connections have to stand.
   bool hasMeetings() const {

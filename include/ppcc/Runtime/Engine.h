@@ -173,7 +173,7 @@ private:
   struct Source {
     uint32_t rank;
     Held<Value> *first = nullptr, *last = nullptr;
-    std::vector<Message<Value>> early; ///< Messages before their turn.
+    std::vector<Message<Value>> early{}; ///< Messages before their turn.
 
     void post(Held<Value> &held) {
       held.next = nullptr;
