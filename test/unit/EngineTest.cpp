@@ -299,7 +299,7 @@ TEST(EngineGuards, OfKinds) {
   }
   EXPECT_EQ(with(Declared, 0, slot::Output), refused);
   EXPECT_EQ(with(Declared, 0, 0, Meeting::Outside), "");
-  EXPECT_EQ(with(Declared, 0, 0, Meeting(int(Meeting::Outside) + 1)), refused);
+  EXPECT_EQ(with(Declared, 0, 0, Meeting(int(Meeting::From) + 1)), refused);
   EXPECT_EQ(with(KindClass(4), slot::Output), refused);
 }
 

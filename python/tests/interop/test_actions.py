@@ -390,6 +390,7 @@ def test_sharded_stages_are_gathered_and_reduced() -> None:
         compiled("zb1p", ["fsdp", "reduce_grads"], P=RANKS, M=4),
         compiled("interleaved_1f1b", ["fsdp", "recompute"], P=RANKS, M=4),
         compiled("one_f_one_b", ["fsdp", "offload"], P=RANKS, M=4),
+        compiled("breadth_first_fsdp", [], P=RANKS, M=4),
     ]
     spawn.run(run_sharded, 2 * RANKS, [program.json for program in programs])
 

@@ -27,7 +27,9 @@ Key = tuple[int, int, int]
 """Pipe, stage, microbatch."""
 
 REDUCES = ("REDUCE_GRAD", "REDUCE_EMBEDDING", "REDUCE_REPLICAS")
-_FORWARD = ("F", "SEND_F", "RECV_F", "UNSHARD", "RESHARD")
+UNSHARDS = ("UNSHARD", "UNSHARD_B")
+RESHARDS = ("RESHARD", "RESHARD_F")
+_FORWARD = ("F", "SEND_F", "RECV_F", *UNSHARDS, *RESHARDS)
 """What is left of a program that only evaluates: a part of an order that ends, which ends."""
 
 
@@ -179,7 +181,7 @@ class Linked:
             raise RuntimeMisuse("stages that are sharded cannot have replicas in other pipes, or tied weights")
         for action in self.actions:
             letters, place = action.kind.letters, (action.pipe.index, action.stage)
-            if letters in ("UNSHARD", "RESHARD") and letters not in self.setup.handlers and place not in sharded:
+            if letters in UNSHARDS + RESHARDS and letters not in self.setup.handlers and place not in sharded:
                 raise RuntimeMisuse(f"{action} is for stages that fully_shard has cut up, which stage {action.stage} is not")
         return sharded
 

@@ -15,7 +15,7 @@ from . import _split
 from ._errors import RuntimeMisuse
 from ._held import Held, Memory, RandomState
 from ._inputs import Inputs
-from ._linked import REDUCES, Key, Linked
+from ._linked import REDUCES, RESHARDS, UNSHARDS, Key, Linked
 from ._messages import Messages, edges_from
 from ._optimizer import Optimizer
 from ._shapes import TensorInfo, as_tensors
@@ -358,8 +358,8 @@ PERFORMS: dict[str, Callable[[Step, Action], None]] = {
     "RELEASE_IN": Step._release_input,
     "OFFLOAD": Step._offload,
     "RELOAD": Step._reload,
-    "UNSHARD": Step._unshard,
-    "RESHARD": Step._reshard,
+    **dict.fromkeys(UNSHARDS, Step._unshard),
+    **dict.fromkeys(RESHARDS, Step._reshard),
     **dict.fromkeys(REDUCES, Step._reduce),
     "STEP": Step._step_optimizer,
     "VALIDATE": Step._validate_step,
