@@ -2,8 +2,7 @@
 grammar Layout;
 
 layout : part* EOF ;
-part   : (LETTER | BAR | '(' part* ')') repeat? | ',' ;
-repeat : '*' INT ;
+part   : (LETTER | BAR | '(' part* ')') ('*' INT)? | ',' ;
 
 BAR     : '|' ;
 LETTER  : [A-Za-z] ;

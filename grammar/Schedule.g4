@@ -15,8 +15,7 @@ placementDecl : 'placement' name=ID ('(' parameters ')')? '{' (stages | stageMap
 // What else happens in a step, and where.
 actionDecl    : 'action' name=ID '{' property* '}' ;
 property      : name=(ID | 'per') (propertyValue (',' propertyValue)*)? ';' ;
-propertyValue : expr | keyword=('stage' | 'rank' | 'comm') of=expr? | stageSet ;
-stageSet      : name='stages' '(' expr (',' expr)* ')' ;
+propertyValue : expr | keyword=('stage' | 'rank' | 'comm') of=expr? | set='stages' '(' expr (',' expr)* ')' ;
 ruleDecl      : 'rule' name=ID '(' parameters ')' '{' insert* '}' ;
 insert
   : 'insert' name=ID side=ID names+=ID (',' names+=ID)* (per='per' 'rank')? (word=ID distance=expr)?
@@ -57,8 +56,8 @@ comm         : 'comm' '{' words* '}' ;
 // What the work is, and what it runs on: with a name in a file, without one in a schedule.
 declared : what=('model' | 'cluster') (name=ID '(' parameters ')')? sectionBody ;
 sectionBody
-  : '{' (said | pattern | choice | let | require | function | stages)* '}' ;
-said : setting | tensors | words | named | chain | place ;
+  : '{' ( setting | tensors | words | named | chain | place
+        | pattern | choice | let | require | function | stages )* '}' ;
 setting
   : name=ID (subject=ID ('.' node=ID)? | subject='overlap')? ('pipe' inPipe=ID)?
     (over=(ID | 'stage' | 'rank') variable=ID)? '=' expr ';' ;
@@ -67,7 +66,7 @@ tensor  : name=ID '[' (dim (',' dim)*)? ']' type=ID ;
 dim     : expr | '?' ;
 named   : what=ID names+=ID (',' names+=ID)* sectionBody ;
 words   : name=ID entry (',' entry)* tail* ';' ;
-entry   : (parts+=ID (parts+='-' parts+=(ID | 'edge' | 'per'))* (parts+=':' parts+=INT)? | parts+=(INT | 'on' | STRING)) ('*' expr)? ;
+entry   : (parts+=ID (parts+='-' parts+=(ID | 'edge' | 'per'))* (parts+=':' parts+=INT)? | parts+=(INT | 'on' | STRING) | '(' entry (',' entry)* ')') ('*' expr)? ;
 tail    : name=ID names+=ID (',' names+=ID)* ;
 chain   : name=ID ':' link ('->' link)* ';' ;
 link    : (part=ID '.')? name=ID ('@' lane=(ID | 'comm'))? ;

@@ -177,7 +177,7 @@ private:
   static bool isPlace(const Token &token) {
     static constexpr StringRef words[] = {"rank",         "ranks",  "stage",
                                           "stages",       "slices", "pad",
-                                          "microbatches", "to"};
+                                          "microbatches", "to",     "layers"};
     return llvm::is_contained(words, token.text);
   }
 

@@ -90,7 +90,7 @@ private:
   }
 
   bool take(LayoutParser::PartContext *part) {
-    size_t times = timesOf(part->repeat());
+    size_t times = timesOf(part->INT());
     for (size_t i = 0; i != times; ++i) {
       size_t before = layers + stages.size();
       if (part->LETTER()) {
@@ -119,9 +119,9 @@ private:
   }
 
   /// Numbers of too many digits are larger than every limit, too.
-  static size_t timesOf(LayoutParser::RepeatContext *repeat) {
+  static size_t timesOf(antlr4::tree::TerminalNode *repeat) {
     size_t times = 1;
-    if (repeat && StringRef(repeat->INT()->getText()).getAsInteger(10, times))
+    if (repeat && StringRef(repeat->getText()).getAsInteger(10, times))
       return SIZE_MAX;
     return times;
   }

@@ -190,8 +190,13 @@ private:
       return insert(to<P::InsertContext>(tree));
     case P::RuleDeclared:
       return declared(to<P::DeclaredContext>(tree));
-    case P::RuleSaid:
-      return ofSection(*children(tree).begin());
+    case P::RuleSetting:
+    case P::RuleTensors:
+    case P::RuleWords:
+    case P::RuleNamed:
+    case P::RuleChain:
+    case P::RulePlace:
+      return ofSection(tree);
     default:
       return statement(tree, partsOf(tree));
     }
@@ -376,13 +381,13 @@ private:
     auto *ctx = to<P::PropertyContext>(tree);
     return {identifier(ctx->name),
             list(ctx->propertyValue(), [&](P::PropertyValueContext *value) {
-              if (auto *set = value->stageSet())
-                return PropertyValue{
-                    {},
-                    context.make<CallExpr>(rangeOf(set), identifier(set->name),
-                                           copy(partsOf(set).exprs))};
-              return PropertyValue{identifier(value->keyword),
-                                   partsOf(value)[0]};
+              Parts parts = partsOf(value);
+              if (value->set)
+                return PropertyValue{{},
+                                     context.make<CallExpr>(
+                                         rangeOf(value), identifier(value->set),
+                                         copy(parts.exprs))};
+              return PropertyValue{identifier(value->keyword), parts[0]};
             })};
   }
 
@@ -423,9 +428,10 @@ private:
     }
     case P::RuleWords: {
       auto *c = to<P::WordsContext>(tree);
-      antlr4::Token *first = c->entry(0)->parts.front();
-      return first->getType() == P::STRING ? static_cast<const Stmt *>(text(c, first))
-                                           : words(c);
+      antlr4::Token *first = c->entry(0)->getStart();
+      return first->getType() == P::STRING
+                 ? static_cast<const Stmt *>(text(c, first))
+                 : words(c);
     }
     case P::RuleChain: {
       auto *c = to<P::ChainContext>(tree);
@@ -451,19 +457,25 @@ private:
 
   const WordsItem *words(Tree *tree) {
     auto *ctx = to<P::WordsContext>(tree);
-    auto entry = [&](P::EntryContext *c) {
-      std::string text;
-      for (antlr4::Token *part : c->parts)
-        text += textOf(part);
-      SourceRange range{rangeOf(c->parts.front()).begin,
-                        rangeOf(c->parts.back()).end};
-      return Entry{{context.copy(StringRef(text)), range}, partsOf(c)[0]};
-    };
-    return make<WordsItem>(ctx, identifier(ctx->name), list(ctx->entry(), entry),
+    return make<WordsItem>(ctx, identifier(ctx->name), entries(ctx->entry()),
                            list(ctx->tail(), [&](P::TailContext *c) {
                              return Tail{identifier(c->name),
                                          list(c->names, identifier)};
                            }));
+  }
+
+  ArrayRef<Entry> entries(const std::vector<P::EntryContext *> &trees) {
+    return list(trees, [&](P::EntryContext *c) {
+      std::string text;
+      for (antlr4::Token *part : c->parts)
+        text += textOf(part);
+      SourceRange range = rangeOf(c->getStart());
+      if (!c->parts.empty())
+        range.end = rangeOf(c->parts.back()).end;
+      return Entry{{context.copy(StringRef(text)), range},
+                   entries(c->entry()),
+                   partsOf(c)[0]};
+    });
   }
 
   const TextItem *text(P::WordsContext *ctx, antlr4::Token *token) {

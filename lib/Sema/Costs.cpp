@@ -4,6 +4,7 @@
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/Basic/Diagnostics/Simulation.h"
+#include "ppcc/Sema/Walk.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -101,17 +102,21 @@ private:
       if (sender != receiver)
         pairs.insert({sender, receiver});
     });
-    for (const ast::SettingItem *setting : decl.settings) {
+    for (const ast::Stmt *told : decl.item->body) {
+      auto *setting = llvm::dyn_cast<ast::SettingItem>(told);
+      if (!setting)
+        continue;
       CostSetting result = *findSetting(*setting, program.kinds);
       evaluator.clearFailed();
       for (auto [from, to] : pairs) {
         evaluator.local(decl.from) = {.i = from.value};
         evaluator.local(decl.to) = {.i = to.value};
-        if (!evaluator.step(setting->name.range))
-          return;
         result.link = {from, to};
-        add(result, {valueOf(*setting, rowOf(result.what).number)});
-        if (evaluator.failed())
+        if (!walk(evaluator, decl.item->body, [&](const ast::Stmt *stmt) {
+              if (stmt == told)
+                add(result, {valueOf(*setting, rowOf(result.what).number)});
+              return !evaluator.failed();
+            }))
           break;
       }
     }

@@ -47,12 +47,9 @@ public:
     size_t previous = evaluator.pushFrame(model.numLocals);
     for (const ast::NamedItem *item : model.layers)
       cut.layers.push_back(factsOf(*item));
-    for (const PartDecl &part : model.parts)
-      sequences.push_back(sequenceOf(part));
     isNumbered.resize(model.layers.size());
     for (const PartDecl &part : model.parts)
-      for (const LayerRun &run : part.runs)
-        isNumbered[run.layer] = isNumbered[run.layer] || run.count;
+      sequences.push_back(sequenceOf(part));
     for (const ast::PatternItem *pattern : model.patterns)
       numberEach(pattern->body);
     evaluator.popFrame(previous);
@@ -131,24 +128,47 @@ private:
 
   Sequence sequenceOf(const PartDecl &part) {
     Sequence sequence;
-    for (const LayerRun &run : part.runs) {
-      evaluator.clearFailed();
-      int64_t left = maxLayers - int64_t(total);
-      int64_t count =
-          run.count
-              ? evaluator.evalInRange(run.count, "the number of layers", 0,
-                                      left)
-              : 1;
-      total += count;
-      bool isDealt = part.counted.empty()
-                         ? run.count != nullptr
-                         : llvm::is_contained(part.counted, run.layer);
-      sequence.layers.insert(sequence.layers.end(), count, {run.layer});
-      sequence.isDealt.insert(sequence.isDealt.end(), count, isDealt);
-    }
+    add(part.runs, false, part, sequence);
+    total += sequence.layers.size();
     if (llvm::none_of(sequence.isDealt, [](bool dealt) { return dealt; }))
       sequence.isDealt.assign(sequence.layers.size(), true);
     return sequence;
+  }
+
+  /// Adds the layers of `runs`, which stand in a group with a count or not.
+  void add(ArrayRef<LayerRun> runs, bool isCounted, const PartDecl &part,
+           Sequence &to) {
+    for (const LayerRun &run : runs) {
+      bool counts = isCounted || run.count;
+      size_t begin = to.layers.size();
+      if (run.group.empty()) {
+        to.layers.push_back({run.layer});
+        to.isDealt.push_back(part.counted.empty()
+                                 ? counts
+                                 : llvm::is_contained(part.counted, run.layer));
+        isNumbered[run.layer] = isNumbered[run.layer] || counts;
+      } else {
+        add(run.group, counts, part, to);
+      }
+      repeat(run, begin, to);
+    }
+  }
+
+  /// Makes what stands behind `begin` be there as often as a run says.
+  void repeat(const LayerRun &run, size_t begin, Sequence &to) {
+    size_t size = to.layers.size() - begin;
+    int64_t count = 1;
+    evaluator.clearFailed();
+    if (run.count)
+      count = evaluator.evalInRange(run.count, "the number of layers", 0,
+                                    (maxLayers - int64_t(total + begin)) /
+                                        std::max<int64_t>(size, 1));
+    to.layers.resize(begin + size * count);
+    to.isDealt.resize(to.layers.size());
+    for (size_t i = begin + size; i < to.layers.size(); ++i) {
+      to.layers[i] = to.layers[i - size];
+      to.isDealt[i] = to.isDealt[i - size];
+    }
   }
 
   // ---- Numbers ----

@@ -286,7 +286,8 @@ private:
   void reads(const ast::WordsItem &item, PartDecl &part) {
     plainWords(item);
     for (const ast::Entry &entry : item.entries)
-      reads(entry.text, section.parts, part);
+      if (entry.group.empty())
+        reads(entry.text, section.parts, part);
   }
 
   /// `above` are the parts that stand in front of `part`.
@@ -305,7 +306,9 @@ private:
   /// Reports counts and tails where there are none.
   void plainWords(const ast::WordsItem &item) {
     for (const ast::Entry &entry : item.entries)
-      if (entry.count)
+      if (!entry.group.empty())
+        diags.report<diag::ExpectedToken>(entry.text.range, "a word");
+      else if (entry.count)
         diags.report<diag::ExpectedToken>(entry.count->range, "`,` or `;`");
     for (const ast::Tail &tail : item.tails)
       diags.report<diag::ExpectedToken>(tail.word.range, "`,` or `;`");
@@ -323,13 +326,21 @@ private:
     return std::nullopt;
   }
 
-  void sequence(const ast::WordsItem &item, PartDecl &part) {
-    for (const ast::Entry &entry : item.entries) {
+  std::vector<LayerRun> runs(ArrayRef<ast::Entry> entries) {
+    std::vector<LayerRun> result;
+    for (const ast::Entry &entry : entries) {
       if (entry.count)
         exprs.expect(entry.count, Type::Int, "a number of layers");
-      if (auto layer = layerCalled(entry.text))
-        part.runs.push_back({*layer, entry.text.range, entry.count});
+      if (!entry.group.empty())
+        result.push_back({0, runs(entry.group), entry.count});
+      else if (auto layer = layerCalled(entry.text))
+        result.push_back({*layer, {}, entry.count});
     }
+    return result;
+  }
+
+  void sequence(const ast::WordsItem &item, PartDecl &part) {
+    part.runs = runs(item.entries);
     for (const ast::Tail &tail : item.tails) {
       ArrayRef<ast::Identifier> names = tail.names;
       if (tail.word.text == "by" && names.front().text == "cost" &&
@@ -369,7 +380,8 @@ private:
     once(section.transport, item, "`transport`", diags);
     plainWords(*item);
     for (const ast::Entry &entry : item->entries)
-      if (!words.isTransport || !words.isTransport(entry.text.text))
+      if (entry.group.empty() &&
+          (!words.isTransport || !words.isTransport(entry.text.text)))
         diags.report<diag::BadSettingValue>(
             entry.text.range, item->name.text, entry.text.text,
             didYouMean(entry.text.text, words.transports));
@@ -381,7 +393,7 @@ private:
           item->what.range, "link", "two ranks, as in `link a, b { ... }`",
           fmt::format("{} are", item->names.size()));
     Names::Scope scope(names);
-    LinkDecl link{item, 0, 0, {}};
+    LinkDecl link{item, 0, 0};
     for (auto [i, name] : llvm::enumerate(item->names)) {
       uint32_t slot = names.defineLocal(name, Type::Int);
       (i == 0 ? link.from : link.to) = slot;
@@ -390,11 +402,13 @@ private:
       diags.report<diag::DuplicateItem>(item->range, "`link`")
           .note(section.links.front().item->range, "the first is here");
     for (const ast::Stmt *inner : item->body)
-      ofLink(inner, link);
-    section.links.push_back(std::move(link));
+      inner->kind == ast::StmtKind::Let
+          ? checkStatement(inner, BodyOf::Layer, exprs)
+          : ofLink(inner);
+    section.links.push_back(link);
   }
 
-  void ofLink(const ast::Stmt *item, LinkDecl &link) {
+  void ofLink(const ast::Stmt *item) {
     auto *setting = llvm::dyn_cast<ast::SettingItem>(item);
     if (!setting) {
       diags.report<diag::NotInLink>(item->range);
@@ -408,7 +422,6 @@ private:
     }
     settings.once("link " + setting->name.text.str(), setting->name.range);
     exprs.expect(setting->value, Type::Float, "a setting of `link`");
-    link.settings.push_back(setting);
   }
 
   const Schedule *within;

@@ -83,6 +83,10 @@ void sema::checkComm(const ast::CommItem &item, const CommWords &words,
     for (const ast::Entry &entry : setting.entries) {
       if (entry.count)
         diags.report<diag::ExpectedToken>(entry.count->range, "`;`");
+      if (!entry.group.empty()) {
+        diags.report<diag::ExpectedToken>(entry.text.range, "a word");
+        continue;
+      }
       checkValue(setting, entry.text, takes, words, diags);
     }
     for (const ast::Tail &tail : setting.tails)

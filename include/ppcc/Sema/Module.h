@@ -187,13 +187,12 @@ struct Declaration {
 struct LinkDecl {
   const ast::NamedItem *item = nullptr;
   uint32_t from = 0, to = 0; ///< The local slots of its ranks.
-  std::vector<const ast::SettingItem *> settings;
 };
 
-/// Layers in a row: `t * 24`.
+/// Layers in a row, `t * 24`, or groups of them, `(a, t) * 8`.
 struct LayerRun {
-  uint32_t layer = 0; ///< Index into Section::layers.
-  SourceRange range;
+  uint32_t layer = 0; ///< Index into Section::layers, where there is no group.
+  std::vector<LayerRun> group;
   const ast::Expr *count = nullptr; ///< Null for one that stands by itself.
 };
 
