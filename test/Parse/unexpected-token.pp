@@ -23,3 +23,10 @@ schedule s() {
 // CHECK:      unexpected-token.pp:[[#@LINE+2]]:1: error: unexpected `schedul`, expected a declaration or the end of the file [E0204]
 // CHECK:      unexpected-token.pp:[[#@LINE+1]]:1: note: did you mean `schedule`?
 schedul t() { }
+// CHECK:      unexpected-token.pp:[[#@LINE+3]]:9: error: unexpected `block`, expected {{.*}} [E0204]
+// CHECK:      note: `block` is a keyword and cannot be a name
+// CHECK-NOT:  did you mean
+model m(block: int = 2, slices: int = 1) { cost F = block; }
+// CHECK:      unexpected-token.pp:[[#@LINE+2]]:19: error: unexpected `slices`, expected {{.*}} [E0204]
+// CHECK:      note: `slices` is a keyword and cannot be a name
+cluster c(a: int, slices: int = 1) { latency = a; }
