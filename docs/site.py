@@ -13,7 +13,7 @@ sections = {
     "Use": ["index", "tutorial", "installing", "language", "synthesis", "every-m", "verification", "reports", "pictures", "gallery", "paper-figures",
             "profiles", "importing", "testing-schedules"],
     "Train": ["training", "training-python", "megatron", "deepspeed", "torchtitan", "hangs", "runtime", "traces", "python"],
-    "Know": ["knobs", "language-changes", "program-format", "stage-graphs", "diagnostics", "compatibility"],
+    "Know": ["knobs", "language-changes", "program-format", "trials", "stage-graphs", "diagnostics", "compatibility"],
     "Build ppcc": ["architecture"],
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the examples of a Markdown page.
 
-```pp blocks are compiled with --check; `pp error E0404` must be refused with that code. A block whose first line is
+```pp blocks are compiled with --check, those without a schedule only parsed; `pp error E0404` must be refused with that code. A block whose first line is
 `// NAME.pp` is kept under that name for what follows. ```console blocks are run: lines behind `$ ` are commands (ppcc,
 ppcc-profile, ppcc-check-proof and pprun only), the lines below must be what is printed; `...` stands for anything, on a line of its own for any
 lines. ```python and ```sh blocks
@@ -67,7 +67,9 @@ class Runner:
         named = re.match(r"// (\S+\.pp)\n", text)
         path = self.folder / (named.group(1) if named else "example.pp")
         path.write_text(text)
-        result = self.run([self.ppcc, path.name, "--check"])
+        # Models and clusters by themselves are chosen by the commands below them.
+        has_schedule = re.search(r"^schedule ", text, re.M)
+        result = self.run([self.ppcc, path.name, "--check" if has_schedule or code else "--emit=ast"])
         if code is None:
             self.verdict(where, None if result.returncode == 0 else result.stderr)
         else:
