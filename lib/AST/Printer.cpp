@@ -242,6 +242,22 @@ private:
     }
     level += 2;
   }
+  void field(llvm::ArrayRef<Entry> entries, StringRef) {
+    out << ' ';
+    list(entries);
+  }
+  void list(llvm::ArrayRef<Entry> entries) {
+    for (const Entry &entry : entries) {
+      out << (&entry == entries.begin() ? "" : ", ") << entry.text.text;
+      if (!entry.group.empty()) {
+        out << '(';
+        list(entry.group);
+        out << ')';
+      }
+      if (entry.count)
+        print(entry.count, out << " * ");
+    }
+  }
   void field(llvm::ArrayRef<TensorDecl> tensors, StringRef) {
     for (const TensorDecl &tensor : tensors) {
       out << ' ' << tensor.name.text << '[';
