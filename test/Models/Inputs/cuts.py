@@ -25,12 +25,24 @@ def layer(name, chance):
     return f"layer {name} {{ static = 1; {inside} }}\n"
 
 
+def runs(names, chance, most=6):
+    """Some layers in a row, single ones and groups, and how many they are."""
+    words, total = [], 0
+    for _ in range(chance.randint(1, 3)):
+        word, size = chance.choice(names), 1
+        if most > 2 and chance.random() < 0.3:
+            word, size = runs(names, chance, most - 2)
+            word = f"({word})"
+        count = chance.choice([None, *range(most + 1)])
+        words.append(word if count is None else f"{word} * {count}")
+        total += size if count is None else size * count
+    return ", ".join(words), total
+
+
 def sequence(names, chance):
-    """Some layers in a row, and how many they are."""
-    runs = [(chance.choice(names), chance.choice([None, *range(7)])) for _ in range(chance.randint(1, 3))]
-    words = ", ".join(name if count is None else f"{name} * {count}" for name, count in runs)
+    words, total = runs(names, chance)
     words += chance.choice(["", "", " by cost", f" by {chance.choice(names)}"])
-    return f"layers {words};", sum(1 if count is None else count for _, count in runs)
+    return f"layers {words};", total
 
 
 def model(chance):
