@@ -186,9 +186,8 @@ void ScheduleText::writeCosts(CostOwner owner, StringRef section) {
         fmt::format("layout \"{}\";", llvm::join(program.stageLayers(), "|")));
   for (const CostSetting *setting : program.costs().inEffect()) {
     const CostRow &row = rowOf(setting->what);
-    if (row.owner != owner ||
-        (head.actions.empty() && !row.subject.empty() &&
-         program.kinds()[setting->kind].isDeclared()))
+    if (row.owner != owner || (head.actions.empty() && !row.subject.empty() &&
+                               program.kinds()[setting->kind].isDeclared()))
       continue;
     if (setting->link) {
       links[row.item][row.number.format(setting->values.front())].push_back(
@@ -295,6 +294,150 @@ std::optional<std::string> ScheduleText::countOf(uint32_t begin, uint32_t end,
   return fmt::format("{} {} {}", term, isLess ? "-" : "+", tail.str());
 }
 
+// ---- Ranks that one text stands for ----
+
+bool ScheduleText::spell(const Bodies::List &list, const Count *&count,
+                         std::vector<uint32_t> &letters, size_t most) const {
+  for (Bodies::Item item : list) {
+    size_t begin = letters.size(), turns = (count++)->turns;
+    if (bodies.isLetter(item.body))
+      letters.push_back(bodies.letterOf(item.body));
+    else if (!spell(bodies.listOf(item.body), count, letters, most))
+      return false;
+    size_t length = letters.size() - begin;
+    if (length != 0 && turns > (most - begin) / length)
+      return false;
+    letters.resize(begin + length * turns);
+    for (size_t i = begin + length; i < letters.size(); ++i)
+      letters[i] = letters[i - length];
+  }
+  return true;
+}
+
+std::optional<Phases> ScheduleText::spell(const RankText &rank,
+                                          size_t most) const {
+  Phases result;
+  const Count *count = rank.counts.data();
+  for (const RankPhase &phase : rank.phases) {
+    std::vector<uint32_t> letters;
+    if (!spell(phase.items, count, letters, most))
+      return std::nullopt;
+    if (!letters.empty())
+      result.push_back({phase.name, std::move(letters)});
+  }
+  return result;
+}
+
+/// How often each of the words comes, one after another, for all to be the
+/// letters: as often as can be for those in front. O(words * letters).
+static std::optional<std::vector<int64_t>>
+turnsOf(ArrayRef<std::vector<uint32_t>> words, ArrayRef<uint32_t> letters) {
+  constexpr size_t mostPlaces = 1 << 22;
+  size_t width = letters.size() + 1;
+  if (words.size() > mostPlaces / width)
+    return std::nullopt;
+  // Whether the words from one on can be all letters from a place on.
+  std::vector<bool> fits((words.size() + 1) * width);
+  fits.back() = true;
+  auto turns = [&](size_t word, size_t at) {
+    size_t length = words[word].size();
+    return length <= letters.size() - at &&
+           letters.slice(at, length) == ArrayRef(words[word]) &&
+           fits[word * width + at + length];
+  };
+  for (size_t word = words.size(); word-- != 0;)
+    for (size_t at = width; at-- != 0;)
+      fits[word * width + at] =
+          fits[(word + 1) * width + at] || turns(word, at);
+  if (!fits.front())
+    return std::nullopt;
+  std::vector<int64_t> counts(words.size());
+  for (size_t word = 0, at = 0; word != words.size(); ++word)
+    for (; turns(word, at); at += words[word].size())
+      ++counts[word];
+  return counts;
+}
+
+std::optional<RankText> ScheduleText::fitted(RankText rank,
+                                             const Phases &phases) const {
+  auto given = phases.begin();
+  const Count *count = rank.counts.data();
+  for (const RankPhase &phase : rank.phases) {
+    std::vector<std::vector<uint32_t>> words;
+    std::vector<size_t> places;
+    for (Bodies::Item item : phase.items) {
+      places.push_back(count - rank.counts.data());
+      ++count;
+      std::vector<uint32_t> &word = words.emplace_back();
+      if (bodies.isLetter(item.body))
+        word.push_back(bodies.letterOf(item.body));
+      else
+        spell(bodies.listOf(item.body), count, word, SIZE_MAX);
+    }
+    ArrayRef<uint32_t> letters;
+    if (given != phases.end() && given->first == phase.name)
+      letters = (given++)->second;
+    auto turns = turnsOf(words, letters);
+    if (!turns)
+      return std::nullopt;
+    for (auto [place, value] : llvm::zip(places, *turns))
+      rank.counts[place].turns = value;
+  }
+  if (given != phases.end())
+    return std::nullopt;
+  return rank;
+}
+
+RankText ScheduleText::Run::of(uint32_t rank) const {
+  RankText text = first;
+  for (auto [count, step] : llvm::zip(text.counts, steps))
+    count.turns += step * (int64_t(rank) - from);
+  return text;
+}
+
+std::vector<ScheduleText::Run> ScheduleText::findRuns() const {
+  std::vector<Phases> words;
+  for (const RankText &rank : texts)
+    words.push_back(*spell(rank, SIZE_MAX));
+  std::vector<Run> runs;
+  for (uint32_t i = 0; i + 1 < texts.size(); ++i)
+    for (uint32_t shaped : {i, i + 1}) {
+      const RankText &text = texts[shaped];
+      if (texts[i].shape[0] != texts[i + 1].shape[0] ||
+          llvm::any_of(runs, [&](const Run &run) {
+            return run.begin <= i && i + 1 < run.end &&
+                   run.first.shape == text.shape;
+          }))
+        continue;
+      uint32_t other = i + i + 1 - shaped;
+      auto fit = fitted(text, words[other]);
+      if (!fit)
+        continue;
+      Run run{i, i + 2, shaped, text, {}};
+      for (auto [mine, its] : llvm::zip(text.counts, fit->counts))
+        run.steps.push_back((its.turns - mine.turns) *
+                            (int64_t(other) - shaped));
+      auto holds = [&](uint32_t rank) {
+        RankText one = run.of(rank);
+        size_t size = 0;
+        for (const auto &[name, letters] : words[rank])
+          size += letters.size();
+        return texts[rank].shape[0] == text.shape[0] &&
+               llvm::all_of(one.counts,
+                            [](Count count) { return count.turns >= 0; }) &&
+               spell(one, size) == words[rank];
+      };
+      while (run.begin != 0 && holds(run.begin - 1))
+        --run.begin;
+      while (run.end != texts.size() && holds(run.end))
+        ++run.end;
+      // Any two are on a line: it takes a third to tell.
+      if (run.end - run.begin > 2)
+        runs.push_back(std::move(run));
+    }
+  return runs;
+}
+
 bool ScheduleText::areLines(uint32_t begin, uint32_t end) const {
   for (size_t i = 0; i != texts[begin].counts.size(); ++i)
     if (!countOf(begin, end, i))
@@ -382,13 +525,27 @@ std::string ScheduleText::oneLine(uint32_t body, NextCount count,
 void ScheduleText::writeRanks(ArrayRef<RankText> ranks,
                               const std::string &perPeriod,
                               Statement statement) {
-  texts = ranks;
+  texts = ranks.vec();
   turns = perPeriod;
+  std::vector<Run> runs;
+  if (perPeriod.empty())
+    runs = findRuns();
   for (uint32_t begin = 0, end; begin != texts.size(); begin = end) {
     end = begin + 1;
     while (end != texts.size() && texts[end].shape == texts[begin].shape &&
            areLines(begin, end + 1))
       ++end;
+    const Run *best = nullptr;
+    for (const Run &run : runs)
+      if (run.begin <= begin && run.end > end &&
+          (!best || std::pair(run.end, best->steps.size()) >
+                        std::pair(best->end, run.steps.size())))
+        best = &run;
+    if (best) {
+      end = best->end;
+      for (uint32_t rank = begin; rank != end; ++rank)
+        texts[rank] = best->of(rank);
+    }
     writeGroup(begin, end, statement);
   }
 }

@@ -100,8 +100,9 @@ public:
   /// The letters of each phase with loops for what repeats itself. Only ranks
   /// of the same `mark` are written as one. O(letters * longest period).
   RankText textOf(const Phases &phases, uint32_t mark);
-  /// One piece for ranks that differ in the counts of their loops alone;
-  /// `turns` is what stands for M / period.
+  /// One piece for ranks that differ in the counts of their loops alone, or do
+  /// where loops of no turns are written too; `turns` is what stands for M /
+  /// period.
   void writeRanks(llvm::ArrayRef<RankText> ranks, const std::string &turns,
                   Statement statement);
 
@@ -126,6 +127,23 @@ private:
   /// The formula of a count in the number of the rank and M / period.
   std::optional<std::string> countOf(uint32_t begin, uint32_t end,
                                      size_t which) const;
+  /// Ranks in a row that one text stands for, each with counts on lines.
+  struct Run {
+    uint32_t begin, end, from; ///< `first` is the text of the rank `from`.
+    RankText first;
+    std::vector<int64_t> steps; ///< Of the counts, from rank to rank.
+    RankText of(uint32_t rank) const;
+  };
+  /// Those of three ranks and more: the text of one, with the counts that its
+  /// neighbour needs, tells the counts of the next.
+  std::vector<Run> findRuns() const;
+  /// The letters that a text stands for, unless they are more than `most`.
+  std::optional<Phases> spell(const RankText &rank, size_t most) const;
+  bool spell(const Bodies::List &list, const Count *&count,
+             std::vector<uint32_t> &letters, size_t most) const;
+  /// The text with other counts, maybe 0, of its outer loops, so that it stands
+  /// for the phases.
+  std::optional<RankText> fitted(RankText rank, const Phases &phases) const;
   bool areLines(uint32_t begin, uint32_t end) const;
   void writeGroup(uint32_t begin, uint32_t end, Statement statement);
   /// What stands on one line between other lines.
@@ -135,8 +153,8 @@ private:
   std::string oneLine(uint32_t body, NextCount count, Action action);
   const Program &program;
   const WrittenHead &head;
-  llvm::ArrayRef<RankText> texts; ///< By rank.
-  std::string turns;              ///< M / period.
+  std::vector<RankText> texts; ///< By rank.
+  std::string turns;           ///< M / period.
   std::string text;
   size_t depth = 0;
   std::map<std::string, uint32_t> phaseNumbers;
