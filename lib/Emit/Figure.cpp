@@ -195,9 +195,10 @@ private:
     Px sum = 0;
     for (char c : text)
       sum += size *
-             (StringRef("MWmw").contains(c)      ? 92
-              : StringRef("iIl.,: ").contains(c) ? 36
-                                                 : 62) /
+             (StringRef("MWmw").contains(c)       ? 92
+              : StringRef("iIjl.,: ").contains(c) ? 36
+              : StringRef("frt()").contains(c)    ? 44
+                                                  : 62) /
              100;
     return sum;
   }
