@@ -1,5 +1,6 @@
 // `ppcc synthesize`: the best order for a placement, as a schedule.
 #include "ProofText.h"
+#include "ppcc/Emit/Chart.h"
 #include "ppcc/Support/Printable.h"
 #include "ppcc/Synthesis/Sweep.h"
 
@@ -85,8 +86,8 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
                 });
   parser.parsed("--sweep",
                 "Look for the best order for each limit of a range, such as "
-                "limit=4..16, and tell a table; -o FILE.svg and FILE.html draw "
-                "it",
+                "limit=4..16, and tell a table; -o FILE.svg, FILE.pdf and "
+                "FILE.html draw it",
                 [&](const std::string &text) {
                   return parseSweep(text, options.limits);
                 },
@@ -200,16 +201,32 @@ void printWords(const Synthesized &found, Objective objective,
              "; {} orders in {:.3f} s\n", found.evaluations, found.seconds);
 }
 
+/// A curve of the times and their bounds over the limits.
+void drawSweep(llvm::ArrayRef<SweepPoint> points, bool isSvg,
+               raw_ostream &out) {
+  std::vector<ChartPoint> shown;
+  for (const SweepPoint &point : points)
+    if (point.fits)
+      shown.push_back({point.limit, point.value, point.bound,
+                       point.isKnee ? fmt::format("knee: {} at {}",
+                                                  cost::format(point.value),
+                                                  amount::format(point.limit))
+                                    : std::string()});
+  emitChart(shown, "Memory and time",
+            "limit of memory; time found, and its bound (dashed)", isSvg, out);
+}
+
 /// As a picture or a table, by the name of the file.
 void printSweep(llvm::ArrayRef<SweepPoint> points, StringRef file,
                 raw_ostream &out) {
   StringRef extension = llvm::sys::path::extension(file);
-  if (extension == ".svg")
-    return drawSweep(points, out);
+  if (extension == ".svg" || extension == ".pdf")
+    return drawSweep(points, extension == ".svg", out);
   if (extension == ".html") {
-    out << "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>Memory and "
+    out << "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<meta "
+           "name=\"color-scheme\" content=\"light dark\">\n<title>Memory and "
            "time</title>\n";
-    drawSweep(points, out);
+    drawSweep(points, true, out);
     out << "<pre>\n";
     tableOf(points).print(out);
     out << "</pre>\n";

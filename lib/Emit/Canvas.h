@@ -62,6 +62,9 @@ public:
                     Px size) = 0;
 };
 
+std::unique_ptr<Canvas> makeSvg(llvm::raw_ostream &out);
+std::unique_ptr<Canvas> makePdf(llvm::raw_ostream &out);
+
 /// Draws a program: a row a rank, the axis, the legend; as an Emitter does.
 /// `noun` is what the canvas writes. O(boxes).
 bool emitFigure(const Program &program, EmitContext &context, Canvas &canvas,

@@ -220,6 +220,10 @@ private:
 
 } // namespace
 
+std::unique_ptr<Canvas> ppcc::makePdf(llvm::raw_ostream &out) {
+  return std::make_unique<Pdf>(out);
+}
+
 bool ppcc::emitPdf(const Program &program, llvm::raw_ostream &out,
                    EmitContext &context) {
   Pdf pdf(out);

@@ -195,6 +195,10 @@ private:
 
 } // namespace
 
+std::unique_ptr<Canvas> ppcc::makeSvg(llvm::raw_ostream &out) {
+  return std::make_unique<Svg>(out);
+}
+
 bool ppcc::emitSvg(const Program &program, llvm::raw_ostream &out,
                    EmitContext &context) {
   Svg svg(out);

@@ -24,7 +24,5 @@ sweepLimits(const SynthesisRequest &request, llvm::ArrayRef<Amount> limits,
             Session &session, llvm::function_ref<void(Amount)> note);
 
 TextTable tableOf(llvm::ArrayRef<SweepPoint> points);
-/// A curve of the times and their bounds over the limits.
-void drawSweep(llvm::ArrayRef<SweepPoint> points, llvm::raw_ostream &out);
 
 } // namespace ppcc

@@ -24,7 +24,7 @@ page, content = objects[3], objects[4]
 box = re.search(rb"/MediaBox\[0 0 ([\d.]+) ([\d.]+)\]", page)
 fills = dict(re.findall(rb"/k(\d+) (\d+) 0 R", page))
 used = set(re.findall(rb"/k(\d+) scn", content))
-assert used and used <= set(fills), used
+assert used <= set(fills), used
 assert all(b"/PatternType 1" in objects[int(number)] for number in fills.values())
 text = lambda literal: re.sub(rb"\\(.)", rb"\1", literal).decode("latin-1")
 print(f"page {box[1].decode()} x {box[2].decode()}")

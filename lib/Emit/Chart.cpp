@@ -1,0 +1,68 @@
+// Draws times over amounts of memory.
+#include "ppcc/Emit/Chart.h"
+#include "Canvas.h"
+
+using namespace ppcc;
+using llvm::ArrayRef;
+using llvm::StringRef;
+
+void ppcc::emitChart(ArrayRef<ChartPoint> points, StringRef title,
+                     StringRef footer, bool isSvg, llvm::raw_ostream &out) {
+  constexpr Px width = px(640), height = px(400), left = px(70),
+               right = width - px(70), top = px(40), bottom = height - px(60),
+               size = px(12);
+  auto canvas = isSvg ? makeSvg(out) : makePdf(out);
+  canvas->begin({width, height, size, title.str(), {}});
+  canvas->text({left, px(20)}, title, Anchor::Begin, Ink::Text, size);
+  canvas->text({(left + right) / 2, height - px(14)}, footer, Anchor::Middle,
+               Ink::Text, size);
+  Line axes[] = {{{left, top}, {left, bottom}},
+                 {{left, bottom}, {right, bottom}}};
+  canvas->lines(axes, Ink::Line);
+  if (points.empty())
+    return canvas->end();
+  Time low = points.front().bound, high = points.front().value;
+  for (const ChartPoint &point : points) {
+    low = std::min(low, point.bound);
+    high = std::max(high, point.value);
+  }
+  Amount first = points.front().at,
+         last = std::max(points.back().at, first + 1);
+  auto x = [&](Amount at) {
+    return left + Px(decimal::Sum(right - left) * (at - first) /
+                     (decimal::Sum(last) - first));
+  };
+  auto y = [&](Time time) {
+    return bottom - Px(decimal::Sum(bottom - top) * (time - low) /
+                       std::max<decimal::Sum>(decimal::Sum(high) - low, 1));
+  };
+  std::vector<Point> curve;
+  for (const ChartPoint &point : points)
+    curve.push_back({x(point.at), y(point.value)});
+  canvas->curve(curve, bottom, Ink::Memory);
+  for (size_t i = 1; i < points.size(); ++i)
+    canvas->dashes({{curve[i - 1].x, y(points[i - 1].bound)},
+                    {curve[i].x, y(points[i].bound)}},
+                   Ink::Line);
+  // No number over another.
+  Px free = 0;
+  for (auto [point, at] : llvm::zip(points, curve)) {
+    Px half = point.mark.empty() ? px(3) : px(5);
+    canvas->area({at.x - half, at.y - half, 2 * half, 2 * half},
+                 point.mark.empty() ? Ink::Memory : Ink::Limit);
+    if (!point.mark.empty())
+      canvas->text({at.x + px(9), at.y - px(7)}, point.mark, Anchor::Begin,
+                   Ink::Text, size);
+    canvas->lines(Line{at.x, bottom, at.x, bottom + px(4)}, Ink::Line);
+    if (at.x < free)
+      continue;
+    std::string number = amount::format(point.at);
+    canvas->text({at.x, bottom + px(18)}, number, Anchor::Middle, Ink::Text,
+                 size);
+    free = at.x + Px(number.size() + 2) * size * 2 / 3;
+  }
+  for (Time time : {low, high})
+    canvas->text({left - px(6), y(time) + px(4)}, cost::format(time),
+                 Anchor::End, Ink::Text, size);
+  canvas->end();
+}
