@@ -283,7 +283,7 @@ std::optional<std::string> ScheduleText::countOf(uint32_t begin, uint32_t end,
     if (texts[rank].counts[which].more != more)
       return std::nullopt;
   }
-  auto rest = written::line(values, begin, "r");
+  auto rest = written::line(values, begin, stride == 1 ? "r" : "(r / 2)");
   if (!rest || more == 0)
     return rest;
   std::string term = more == 1 ? turns : fmt::format("{} * {}", more, turns);
@@ -449,15 +449,18 @@ void ScheduleText::writeGroup(uint32_t begin, uint32_t end,
                               Statement statement) {
   bool isAll = end - begin == texts.size();
   std::string condition = end == texts.size() ? "else"
-                          : end - begin == 1  ? fmt::format("if r == {}", begin)
-                                              : fmt::format("if r < {}", end);
+                          : end - begin == 1
+                              ? fmt::format("if r == {}", rankOf(begin))
+                              : fmt::format("if r < {}", rankOf(end));
   if (begin != 0 && end != texts.size())
     condition = "else " + condition;
   if (!isAll)
     open(condition);
   size_t next = 0;
   auto count = [&] { return *countOf(begin, end, next++); };
-  auto action = [&](uint32_t letter) { return statement(letter, begin); };
+  auto action = [&](uint32_t letter) {
+    return statement(letter, rankOf(begin));
+  };
   for (const RankPhase &phase : texts[begin].phases) {
     if (!phase.name.empty())
       open("phase " + phase.name);
@@ -522,13 +525,15 @@ std::string ScheduleText::oneLine(uint32_t body, NextCount count,
   return row;
 }
 
-void ScheduleText::writeRanks(ArrayRef<RankText> ranks,
-                              const std::string &perPeriod,
-                              Statement statement) {
-  texts = ranks.vec();
-  turns = perPeriod;
+void ScheduleText::group(ArrayRef<RankText> ranks, uint32_t from, uint32_t by) {
+  first = from;
+  stride = by;
+  texts.clear();
+  groups.clear();
+  for (size_t rank = from; rank < ranks.size(); rank += by)
+    texts.push_back(ranks[rank]);
   std::vector<Run> runs;
-  if (perPeriod.empty())
+  if (turns.empty())
     runs = findRuns();
   for (uint32_t begin = 0, end; begin != texts.size(); begin = end) {
     end = begin + 1;
@@ -543,9 +548,33 @@ void ScheduleText::writeRanks(ArrayRef<RankText> ranks,
         best = &run;
     if (best) {
       end = best->end;
-      for (uint32_t rank = begin; rank != end; ++rank)
-        texts[rank] = best->of(rank);
+      for (uint32_t i = begin; i != end; ++i)
+        texts[i] = best->of(i);
     }
-    writeGroup(begin, end, statement);
+    groups.push_back({begin, end});
+  }
+}
+
+void ScheduleText::writeRanks(ArrayRef<RankText> ranks,
+                              const std::string &perPeriod,
+                              Statement statement) {
+  turns = perPeriod;
+  size_t apart = 1;
+  for (uint32_t parity : {0, 1}) {
+    group(ranks, parity, 2);
+    apart += groups.size();
+  }
+  group(ranks, 0, 1);
+  if (!turns.empty() || groups.size() <= apart) {
+    for (auto [begin, end] : groups)
+      writeGroup(begin, end, statement);
+    return;
+  }
+  for (uint32_t parity : {0, 1}) {
+    group(ranks, parity, 2);
+    open(parity == 0 ? "if r % 2 == 0" : "else");
+    for (auto [begin, end] : groups)
+      writeGroup(begin, end, statement);
+    close();
   }
 }

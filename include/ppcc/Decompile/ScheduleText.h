@@ -101,8 +101,8 @@ public:
   /// of the same `mark` are written as one. O(letters * longest period).
   RankText textOf(const Phases &phases, uint32_t mark);
   /// One piece for ranks that differ in the counts of their loops alone, or do
-  /// where loops of no turns are written too; `turns` is what stands for M /
-  /// period.
+  /// where loops of no turns are written too, even and odd ranks apart if that
+  /// is less; `turns` is what stands for M / period.
   void writeRanks(llvm::ArrayRef<RankText> ranks, const std::string &turns,
                   Statement statement);
 
@@ -144,6 +144,9 @@ private:
   /// The text with other counts, maybe 0, of its outer loops, so that it stands
   /// for the phases.
   std::optional<RankText> fitted(RankText rank, const Phases &phases) const;
+  /// Finds which of every `by`-th rank are written as one.
+  void group(llvm::ArrayRef<RankText> ranks, uint32_t from, uint32_t by);
+  uint32_t rankOf(uint32_t text) const { return first + text * stride; }
   bool areLines(uint32_t begin, uint32_t end) const;
   void writeGroup(uint32_t begin, uint32_t end, Statement statement);
   /// What stands on one line between other lines.
@@ -153,8 +156,10 @@ private:
   std::string oneLine(uint32_t body, NextCount count, Action action);
   const Program &program;
   const WrittenHead &head;
-  std::vector<RankText> texts; ///< By rank.
-  std::string turns;           ///< M / period.
+  std::vector<RankText> texts;    ///< Of the ranks that are written now.
+  uint32_t first = 0, stride = 1; ///< Which these are.
+  std::vector<std::pair<uint32_t, uint32_t>> groups; ///< Of `texts`.
+  std::string turns;                                 ///< M / period.
   std::string text;
   size_t depth = 0;
   std::map<std::string, uint32_t> phaseNumbers;
