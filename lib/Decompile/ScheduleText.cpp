@@ -410,7 +410,8 @@ std::vector<ScheduleText::Run> ScheduleText::findRuns() const {
           }))
         continue;
       uint32_t other = i + i + 1 - shaped;
-      auto fit = fitted(text, words[other]);
+      auto fit = texts[other].shape == text.shape ? texts[other]
+                                                  : fitted(text, words[other]);
       if (!fit)
         continue;
       Run run{i, i + 2, shaped, text, {}};
