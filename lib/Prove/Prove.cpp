@@ -42,7 +42,7 @@ bool Proof::isRight() const {
 namespace {
 
 /// Rows that may be laid out for numbers that are looked at one by one.
-constexpr int64_t mostRows = 6'000'000;
+constexpr int64_t mostRows = 18'000'000;
 /// How often the first number of a family is raised, so that what happens
 /// before its windows settles.
 constexpr int mostGrowths = 9;
@@ -700,6 +700,32 @@ private:
     return hasSettled;
   }
 
+  /// After how many numbers before the family makespans grow as they did
+  /// before; 1 where that is not seen three times.
+  int64_t period(const Family &family) const {
+    std::vector<Rational> ends; ///< From the last on.
+    for (const ProvenRange &one : llvm::reverse(proof.ranges)) {
+      if (one.from + int64_t(ends.size()) + 1 != family.base ||
+          one.to != one.from || !one.makespan || family.step != 1)
+        break;
+      ends.push_back(one.makespan->intercept);
+    }
+    auto growth = [&](size_t i) {
+      return Rational::of(
+          __int128(ends[i].numerator) * ends[i + 1].denominator -
+              __int128(ends[i + 1].numerator) * ends[i].denominator,
+          __int128(ends[i].denominator) * ends[i + 1].denominator);
+    };
+    for (size_t period = 1; 3 * period < ends.size(); ++period) {
+      bool repeats = true;
+      for (size_t i = 0; repeats && i != 2 * period; ++i)
+        repeats = growth(i) == growth(i + period);
+      if (repeats)
+        return period;
+    }
+    return 1;
+  }
+
   /// Where others of so many remainders begin to settle, so that this one need
   /// not be tried before.
   void beginLater(Task &task) {
@@ -743,8 +769,8 @@ private:
         !isInstance(program, 2, *second))
       return giveUp(std::move(task), "an instance is not as was predicted",
                     quiet.first ? quiet.first->place : Place());
-    if (auto why = unsupported(*first); !why.empty())
-      return giveUp(std::move(task), why, Place());
+    if (auto [why, place] = unsupported(*first); !why.empty())
+      return giveUp(std::move(task), why, place);
     if (request.certifies) {
       beginEvidence(family.base, family.step, *first);
       evidence->next = second->params();
@@ -781,7 +807,8 @@ private:
     }
     if (!carried || !makespan || !makespan->isExact) {
       // Ranks may take turns in what they do first.
-      for (auto [growths, step] : {std::pair(1, ranks), {3, 2 * ranks}})
+      for (auto [growths, step] :
+           {std::pair(1, ranks), {3, 2 * ranks}, {2, period(family)}})
         if (int64_t factor = step / std::gcd(step, family.step);
             task.growths >= growths && factor != 1 && family.last > 8 * ranks &&
             family.step * factor <= mostStep && settles(task, factor))
@@ -811,18 +838,22 @@ private:
           Place(), makespan, std::move(figures));
   }
 
-  /// What of a program none of the checks speaks about.
-  std::string unsupported(const Program &program) {
+  /// What of a program none of the checks speaks about, and where it is said.
+  std::pair<std::string, Place> unsupported(const Program &program) {
     Quiet quiet;
     auto policy = policyFor(program, quiet.diags);
     if (!policy)
-      return quiet.first ? quiet.first->message : "";
+      return quiet.first ? std::pair(quiet.first->message, quiet.first->place)
+                         : std::pair(std::string(), Place());
     // Such orders are projections of one order of all actions.
     ordersGlobally = policy->fusion->fusion == Fusion::None &&
                      !policy->fusion->places && !policy->torch;
-    if (policy->prefetch)
-      return "the receives ahead of their readers are bounded";
-    return "";
+    if (!policy->prefetch)
+      return {};
+    Place place("--prefetch");
+    if (!request.compile.comm.prefetch)
+      place = sema::commSetting(schedule, "prefetch").front().text.range;
+    return {"the receives ahead of their readers are bounded", place};
   }
 
   /// Whether the limits of memory were all that there was to say, or what is to
