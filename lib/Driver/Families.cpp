@@ -7,7 +7,7 @@
 using namespace ppcc;
 using llvm::raw_ostream;
 
-/// The same as C++: a function that gives the program of a value.
+/// The same as C++.
 static bool writeCpp(const Proof &proof, const Options &options,
                      Session &session, raw_ostream &out) {
   std::string text;
@@ -15,12 +15,11 @@ static bool writeCpp(const Proof &proof, const Options &options,
   if (!writeFamilies(proof, options.free, session, stream))
     return false;
   const std::string &given = options.emitOptions.cppSymbol;
+  std::string symbol = given.empty() ? cppSymbol(proof.schedule) : given;
   out << "// The programs of a pipeline schedule, for all " << options.free
       << ". Written by ppcc.\n#include \"ppcc/Runtime/Families.h\"\n\n"
-      << "ppcc::rt::LoadedProgram "
-      << (given.empty() ? cppSymbol(proof.schedule) : given)
-      << "_at(int64_t value) {\n  static const ppcc::rt::Families families{"
-         "std::string(\n";
+         "static ppcc::rt::LoadedProgram instance(int64_t value) {\n"
+         "  static const ppcc::rt::Families families{std::string(\n";
   // Literals have a limit, and what stands beside another is one with it.
   for (llvm::StringRef rest = text; !rest.empty();
        rest = rest.drop_front(std::min<size_t>(rest.size(), 60))) {
@@ -28,7 +27,11 @@ static bool writeCpp(const Proof &proof, const Options &options,
     out.write_escaped(rest.take_front(60), /*UseHexEscapes=*/false);
     out << "\"\n";
   }
-  out << "  )};\n  return families.at(value);\n}\n";
+  out << "  )};\n  return families.at(value);\n}\n\nextern \"C\" {\n"
+         "extern const ppcc::rt::Program "
+      << symbol << ";\n}\nconst ppcc::rt::Program " << symbol
+      << " = ppcc::rt::Program::forAll(\"" << proof.schedule
+      << "\", instance);\n";
   return true;
 }
 
@@ -42,14 +45,16 @@ static int writeForAll(const Options &options, Session &session,
     err << "error: " << misuse << '\n';
     return Usage;
   }
-  return proof && writeOutput(
-                      options.output, out, session.sources, session.diags,
-                      [&](raw_ostream &s) {
-                        return options.emit == "cpp"
-                                   ? writeCpp(*proof, options, session, s)
-                                   : writeFamilies(*proof, options.free,
-                                                   session, s);
-                      })
+  return proof && writeOutput(options.output, out, session.sources,
+                              session.diags,
+                              [&](raw_ostream &s) {
+                                if (options.emit == "cpp")
+                                  return writeCpp(*proof, options, session, s);
+                                auto *write = options.emit == "ir"
+                                                  ? printFamilies
+                                                  : writeFamilies;
+                                return write(*proof, options.free, session, s);
+                              })
              ? Success
              : Errors;
 }

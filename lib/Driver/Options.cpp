@@ -264,7 +264,7 @@ static void declare(OptionParser &parser, Options &options) {
                 "Draw a timeline on standard error, beside the output");
     parser.value("--for", "NAME", options.free,
                  "Write a program for all values of this parameter, each of "
-                 "which is proven (json, cpp)");
+                 "which is proven (json, cpp, ir)");
     parser.flag("--watch", options.watch,
                 "Go on: again whenever a file that was read changes");
     parser.flag("--rolled", options.request.rolled,
@@ -349,10 +349,11 @@ std::optional<int> ppcc::parseOptions(ArrayRef<const char *> args,
     return wrong("--rolled is for formats that have loops; --emit=" +
                  options.emit + " has none");
   if (!options.free.empty() &&
-      ((options.emit != "json" && options.emit != "cpp") || options.check ||
-       options.timeline || !options.depfile.empty() || hasPasses))
+      (!llvm::is_contained({"json", "cpp", "ir"}, options.emit) ||
+       options.check || options.timeline || !options.depfile.empty() ||
+       hasPasses))
     return wrong(
-        "--for writes one file of --emit=json or cpp, with the passes and "
+        "--for writes one file of --emit=json, cpp or ir, with the passes and "
         "messages that it chooses, and draws nothing");
   if (options.emit == "ast")
     request.until = Request::Until::Parsed;

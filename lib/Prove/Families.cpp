@@ -112,8 +112,8 @@ static void writeFamily(const ProvenRange &part, StringRef free,
   proof::writeRows(out, evidence.carried);
 }
 
-bool ppcc::writeFamilies(const Proof &proof, StringRef free, Session &session,
-                         raw_ostream &out) {
+const proof::Evidence *ppcc::familiesOf(const Proof &proof, StringRef free,
+                                        Session &session) {
   const proof::Evidence *sample = nullptr;
   for (const ProvenRange &part : proof.parts) {
     bool hasRows = part.evidence && !part.evidence->carried.ranks.empty();
@@ -123,7 +123,7 @@ bool ppcc::writeFamilies(const Proof &proof, StringRef free, Session &session,
           part.place, free,
           fmt::format("{}{}", part.from, part.to == part.from ? "" : ", .."),
           part.reason.empty() ? "nothing was found" : part.reason);
-      return false;
+      return nullptr;
     }
     if (part.verdict == Verdict::Right)
       sample = &*part.evidence;
@@ -131,15 +131,23 @@ bool ppcc::writeFamilies(const Proof &proof, StringRef free, Session &session,
   if (!sample) {
     session.diags.report<diag::NoProgramForAll>(Place(), free, "all",
                                                 "it is wrong, or excluded");
-    return false;
+    return nullptr;
   }
   for (const ProvenRange &part : proof.parts)
     if (part.verdict == Verdict::Right &&
         part.evidence->head.files().size() != sample->head.files().size()) {
       session.diags.report<diag::NoProgramForAll>(Place(), free, part.from,
                                                   "files are others");
-      return false;
+      return nullptr;
     }
+  return sample;
+}
+
+bool ppcc::writeFamilies(const Proof &proof, StringRef free, Session &session,
+                         raw_ostream &out) {
+  const proof::Evidence *sample = familiesOf(proof, free, session);
+  if (!sample)
+    return false;
   out << "{\n" << sharedKeys(proof, sample->head, free, session);
   out << "\"parameters\": [";
   StringRef comma = "";

@@ -11,4 +11,13 @@ namespace ppcc {
 bool writeFamilies(const Proof &proof, llvm::StringRef free, Session &session,
                    llvm::raw_ostream &out);
 
+/// The same as text, which is for people only.
+bool printFamilies(const Proof &proof, llvm::StringRef free, Session &session,
+                   llvm::raw_ostream &out);
+
+/// What both write of: the last of the programs of a proof; null after the same
+/// report.
+const proof::Evidence *familiesOf(const Proof &proof, llvm::StringRef free,
+                                  Session &session);
+
 } // namespace ppcc

@@ -182,6 +182,9 @@ inline void checkHead(const Program &program) {
     throw Error("the program has ABI " + std::to_string(program.abi) +
                 ", this engine has ABI " + std::to_string(abiNumber) +
                 ": compile the schedule again with the ppcc of this engine");
+  if (program.instance)
+    throw Error("the program is for all numbers of microbatches: run one that "
+                "at() gives");
   if (program.ranks.size != program.numRanks)
     detail::refuse("it has rows for " + std::to_string(program.ranks.size) +
                    " of " + std::to_string(program.numRanks) + " ranks");

@@ -159,4 +159,10 @@ private:
   json file;
 };
 
+inline LoadedProgram Program::at(int64_t microbatches) const {
+  if (!instance)
+    throw Error("the program is for one number of microbatches");
+  return instance(microbatches);
+}
+
 } // namespace ppcc::rt

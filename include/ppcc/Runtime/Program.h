@@ -11,7 +11,7 @@ namespace ppcc::rt {
 
 /// The layout of the types below. It grows with every change to them; the
 /// engine refuses programs with another number.
-inline constexpr uint32_t abiNumber = 4;
+inline constexpr uint32_t abiNumber = 5;
 
 /// A read-only array that somebody else owns.
 template <class T> struct List {
@@ -223,6 +223,8 @@ struct RankPair {
   uint32_t first, second;
 };
 
+class LoadedProgram;
+
 /// A schedule with values for its parameters: what each rank does, in order.
 struct Program {
   uint32_t abi; ///< abiNumber of the header that it was made for.
@@ -241,6 +243,21 @@ struct Program {
   /// What the compiler found for digestOf() (Digest.h); null when unknown. The
   /// engine takes the digest of the rows that it has.
   const char *digest = nullptr;
+  /// Not null in what stands for a program of each number of microbatches, of
+  /// which there is nothing else but the name: gives one of them.
+  LoadedProgram (*instance)(int64_t microbatches) = nullptr;
+
+  static constexpr Program forAll(const char *name,
+                                  LoadedProgram (*instance)(int64_t)) {
+    Program program{};
+    program.abi = abiNumber;
+    program.name = name;
+    program.instance = instance;
+    return program;
+  }
+  /// The program of so many microbatches, from one for all (Families.h). Throws
+  /// Error where there is none.
+  LoadedProgram at(int64_t microbatches) const;
 
   /// Whether some message has a tensor whose shape its receiver learns with it
   /// only.

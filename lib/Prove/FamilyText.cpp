@@ -1,0 +1,159 @@
+// Programs for all numbers of microbatches as text.
+#include "ppcc/Prove/Families.h"
+
+#include "ppcc/IR/Text.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <fmt/format.h>
+
+using namespace ppcc;
+using llvm::raw_ostream;
+using llvm::StringRef;
+using proof::Affine;
+
+/// `2 n + j + 3`
+static std::string text(Affine value) {
+  std::string text;
+  auto add = [&](int64_t factor, StringRef name) {
+    if (factor == 0)
+      return;
+    text += text.empty() ? (factor < 0 ? "-" : "") : factor < 0 ? " - " : " + ";
+    uint64_t size = factor < 0 ? -uint64_t(factor) : factor;
+    if (name.empty() || size != 1)
+      text += llvm::utostr(size) + (name.empty() ? "" : " ");
+    text += name;
+  };
+  add(value.n, "n");
+  add(value.j, "j");
+  add(value.c, "");
+  return text.empty() ? "0" : text;
+}
+
+namespace {
+
+class FamilyPrinter {
+public:
+  FamilyPrinter(const proof::Evidence &evidence, raw_ostream &out)
+      : evidence(evidence), head(evidence.head.head()),
+        program(evidence.carried), out(out) {}
+
+  void print() {
+    for (size_t i = 0; i != head.params.size(); ++i)
+      out << "  param " << head.params[i].name << ": " << head.params[i].type
+          << " = " << valueOf(i) << '\n';
+    for (auto [pipe, range] : llvm::zip(head.pipes, program.pipes))
+      out << "  microbatches \"" << pipe.name << "\" " << text(range.first)
+          << ".." << text(range.first + range.count) << '\n';
+    for (auto [rank, rows] : llvm::enumerate(program.ranks)) {
+      out << "  rank " << rank << " {\n";
+      print(rows);
+      out << "  }\n";
+    }
+  }
+
+private:
+  /// The head's are those of n = 1.
+  std::string valueOf(size_t param) const {
+    const std::string &first = head.params[param].value;
+    int64_t a, b;
+    if (evidence.next.empty() || evidence.next[param].value == first ||
+        !llvm::to_integer(first, a) ||
+        !llvm::to_integer(evidence.next[param].value, b))
+      return first;
+    return text({2 * a - b, b - a, 0});
+  }
+
+  void print(llvm::ArrayRef<proof::Row> rows) {
+    static constexpr size_t width = 100;
+    PhaseId phase;
+    size_t column = 0;
+    auto endLine = [&] {
+      if (std::exchange(column, 0) != 0)
+        out << '\n';
+    };
+    for (size_t i = 0, end; i != rows.size(); i = end) {
+      const proof::Row &row = rows[i];
+      std::string cells;
+      for (end = i; end == i || (end != rows.size() && rows[end].joined); ++end)
+        cells += (end == i ? "" : "; ") + cell(rows[end]);
+      if (end - i > 1)
+        cells = '(' + cells + ')';
+      bool turns = row.window != proof::noWindow;
+      if (turns && (i == 0 || rows[i - 1].window != row.window)) {
+        endLine();
+        out << "    loop j in 0..n + 1 {\n";
+      }
+      if (row.phase != phase) {
+        endLine();
+        phase = row.phase;
+        out.indent(turns ? 6 : 4)
+            << "phase \"" << head.phases[phase.value] << "\"\n";
+      }
+      if (column + 1 + cells.size() > width)
+        endLine();
+      unsigned indent = column != 0 ? 1 : turns ? 8 : 6;
+      out.indent(indent) << cells;
+      column += indent + cells.size();
+      if (turns && (end == rows.size() || rows[end].window != row.window)) {
+        endLine();
+        out << "    }\n";
+      }
+    }
+    endLine();
+  }
+
+  std::string cell(const proof::Row &row) const {
+    const KindInfo &kind = head.kinds[row.kind];
+    std::string number = text(row.microbatch);
+    std::string cell =
+        fmt::format("{}{}{}", row.stage.value, kind.letters,
+                    row.microbatch.isConstant() ? number : '[' + number + ']');
+    if (row.peer.value == Action::noPeer ||
+        row.peer.value == row.stage.value + (kind.goesUp() ? 1 : -1))
+      return cell;
+    return cell + (kind.isSend() ? '>' : '<') + llvm::utostr(row.peer.value);
+  }
+
+  const proof::Evidence &evidence;
+  const Head &head;
+  const proof::Template &program;
+  raw_ostream &out;
+};
+
+} // namespace
+
+bool ppcc::printFamilies(const Proof &proof, StringRef free, Session &session,
+                         raw_ostream &out) {
+  const proof::Evidence *sample = familiesOf(proof, free, session);
+  if (!sample)
+    return false;
+  Program shared = sample->head;
+  Head &head = shared.editHead();
+  head.params.clear();
+  for (Pipe &pipe : head.pipes)
+    pipe.firstMicrobatch = pipe.numMicrobatches = 0;
+  PrintOptions options;
+  options.sites = false;
+  options.ranks = {RankId(Program::maxRanks)}; // Rows are those of families.
+  printProgram(shared, out, options);
+  for (const ProvenRange &part : proof.parts) {
+    bool isOne = part.to == part.from;
+    out << "family " << free << " = "
+        << text({part.from, isOne ? 0 : part.modulus, 0});
+    if (!isOne)
+      out << ", n in 0.."
+          << (part.to ? llvm::itostr((*part.to - part.from) / part.modulus + 1)
+                      : "");
+    out << ' ' << verdictName(part.verdict);
+    if (part.verdict != Verdict::Right) {
+      out << " \"";
+      out.write_escaped(part.reason) << "\"\n";
+      continue;
+    }
+    out << " {\n";
+    FamilyPrinter(*part.evidence, out).print();
+    out << "}\n";
+  }
+  return true;
+}
