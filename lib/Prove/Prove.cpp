@@ -4,9 +4,10 @@
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Prove.h"
 
+#include "Figures.h"
 #include "Fit.h"
 #include "Memory.h"
-#include "ppcc/Analysis/Activations.h"
+#include "Ranges.h"
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/MemoryCurve.h"
 #include "ppcc/Compiler/CommWords.h"
@@ -109,7 +110,7 @@ public:
     });
     if (request.certifies)
       proof.parts = proof.ranges;
-    joinRemainders();
+    joinRemainders(proof.ranges);
     llvm::stable_sort(proof.ranges,
                       [](const ProvenRange &a, const ProvenRange &b) {
                         return a.from < b.from;
@@ -135,41 +136,6 @@ private:
   }
 
   // ---- Ranges ----
-
-  /// Makes one range of those of all remainders about which the same is said.
-  void joinRemainders() {
-    using Said = std::tuple<int64_t, Verdict, std::string, std::string>;
-    std::map<Said, std::vector<size_t>> same;
-    for (auto [i, range] : llvm::enumerate(proof.ranges))
-      if (!range.to && range.modulus != 1)
-        same[{range.modulus, range.verdict,
-              fmt::format("{}:{}", range.place.range.begin.raw, range.reason),
-              range.makespan ? range.makespan->slope.text() + " " +
-                                   range.makespan->intercept.text() +
-                                   (range.makespan->isExact ? "" : "?")
-                             : ""}]
-            .push_back(i);
-    std::vector<bool> isGone(proof.ranges.size());
-    for (const auto &[said, numbers] : same) {
-      int64_t modulus = std::get<0>(said), first = INT64_MAX, last = 0;
-      for (size_t i : numbers) {
-        first = std::min(first, proof.ranges[i].from);
-        last = std::max(last, proof.ranges[i].from);
-      }
-      if (int64_t(numbers.size()) != modulus || last - first >= modulus)
-        continue;
-      for (size_t i : numbers)
-        isGone[i] = true;
-      ProvenRange &all = proof.ranges[numbers.front()];
-      std::tie(all.modulus, all.residue, all.from) = std::tuple(1, 0, first);
-      isGone[numbers.front()] = false;
-    }
-    std::vector<ProvenRange> ranges;
-    for (auto [i, range] : llvm::enumerate(proof.ranges))
-      if (!isGone[i])
-        ranges.push_back(std::move(range));
-    proof.ranges = std::move(ranges);
-  }
 
   static int64_t number(const Family &family, int64_t n) {
     return family.base + family.step * n;
@@ -208,10 +174,9 @@ private:
     if (range.figures && makespan) {
       const Formula &work = range.figures->work;
       auto less = [&](Rational total, Rational part) {
-        return Rational::of(__int128(total.numerator) * ranks *
-                                    part.denominator -
-                                __int128(part.numerator) * total.denominator,
-                            __int128(total.denominator) * part.denominator);
+        return Rational::of(__int128(total.numerator) * ranks,
+                            total.denominator) -
+               part;
       };
       range.figures->bubble =
           Formula{less(makespan->slope, work.slope),
@@ -349,8 +314,12 @@ private:
     if (request.certifies)
       certify(m, *program, policy->transports.empty() ? nullptr : &*policy,
               makespan.has_value());
-    found(one, 0, Verdict::Right, "", Place(), makespan,
-          request.explains ? std::optional(figuresOf(*program)) : std::nullopt);
+    std::optional<Figures> figures;
+    if (request.explains) {
+      ranks = program->numRanks();
+      figures = figuresOf(*program);
+    }
+    found(one, 0, Verdict::Right, "", Place(), makespan, std::move(figures));
   }
 
   /// Begins evidence about the programs of base + step n.
@@ -409,142 +378,6 @@ private:
       for (const Transport &transport : policy->transports)
         show(program, &transport, evidence->carried,
              !request.byData && &transport == &policy->transports.front());
-  }
-
-  /// Those of one program.
-  Figures figuresOf(const Program &program) {
-    ranks = program.numRanks();
-    Durations durations(program);
-    Time work = 0;
-    int64_t messages = 0, most = 0;
-    decimal::Sum bytes = 0;
-    bool isTold = true;
-    for (RankId rank : program.ranks()) {
-      most = std::max<int64_t>(most, peakActivations(program, rank));
-      for (RowRange item : program.items(rank))
-        if (program.kindOf(item.from).isCompute())
-          work += durations.of(program, item.from, item.to);
-        else if (Action action = program[item.from];
-                 program.kindOf(action).isSend()) {
-          ++messages;
-          auto size = bytesOf(program, action.pipe, action.stage, action.peer);
-          isTold &= size.has_value();
-          bytes += size.value_or(0);
-        }
-    }
-    auto number = [](decimal::Sum value, int64_t unit) {
-      return Formula{{}, Rational::of(value, unit), true};
-    };
-    return {std::nullopt,
-            number(work, cost::unit),
-            number(most, 1),
-            memoryOf(program),
-            number(messages, 1),
-            isTold ? std::optional(number(bytes, amount::unit)) : std::nullopt,
-            {}};
-  }
-
-  /// The most memory that a rank of one program holds.
-  static std::optional<Formula> memoryOf(const Program &program) {
-    proof::Template one = templateOf(program, program.head());
-    auto holdings = holdingsOf(one, program);
-    if (!holdings)
-      return std::nullopt;
-    MemoryModel model(program);
-    decimal::Sum most = 0;
-    for (auto [rank, rows] : llvm::enumerate(one.ranks))
-      for (Affine peak : proof::peaksOf(rows, (*holdings)[rank]))
-        most =
-            std::max<decimal::Sum>(most, model.staticOf(RankId(rank)) + peak.c);
-    return Formula{{}, Rational::of(most, amount::unit), true};
-  }
-
-  /// Those of a template; `second` is its instance of n = 2.
-  Figures figuresOf(const Family &family, const proof::Template &program,
-                    const Checker &checker,
-                    const std::vector<std::vector<Time>> &durations,
-                    const Program &second, const Simulation &run) const {
-    Affine work, messages, bytes;
-    bool isTold = true;
-    for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
-      for (auto [i, row] : llvm::enumerate(program.ranks[rank])) {
-        Affine turns{1, row.window != proof::noWindow, 0};
-        if (program.head->kinds[row.kind].isSend()) {
-          messages = messages + turns;
-          auto size = bytesOf(second, row.pipe, row.stage, row.peer);
-          isTold &= size.has_value();
-          bytes = bytes + size.value_or(0) * turns;
-        } else if (program.head->kinds[row.kind].isCompute() && !row.joined)
-          work = work + durations[rank][i] * turns;
-      }
-    Figures figures{std::nullopt,
-                    formula(family, work, cost::unit),
-                    {},
-                    {},
-                    formula(family, messages, 1),
-                    {},
-                    limitOf(program, second, run)};
-    if (isTold)
-      figures.bytes = formula(family, bytes, amount::unit);
-    auto largest = [&](const proof::Holdings &holdings, auto atRest,
-                       int64_t unit) -> std::optional<Formula> {
-      std::vector<Affine> peaks;
-      for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
-        for (Affine peak : proof::peaksOf(program.ranks[rank], holdings[rank]))
-          peaks.push_back(peak + Affine{atRest(RankId(rank)), 0, 0});
-      auto peak = proof::largestOf(peaks, family.last);
-      return peak ? std::optional(formula(family, *peak, unit)) : std::nullopt;
-    };
-    figures.activations = largest(
-        proof::activationsOf(program), [](RankId) { return int64_t(0); }, 1);
-    if (auto holdings = holdingsOf(program, second)) {
-      MemoryModel model(second);
-      figures.memory = largest(
-          *holdings,
-          [&](RankId rank) {
-            return static_cast<int64_t>(
-                std::min<decimal::Sum>(model.staticOf(rank), INT64_MAX));
-          },
-          amount::unit);
-    }
-    return figures;
-  }
-
-  /// What stands between two turns of a window on the way of times that leads
-  /// to the end of a run.
-  std::vector<std::string> limitOf(const proof::Template &program,
-                                   const Program &second,
-                                   const Simulation &run) const {
-    std::vector<Origin> origins = originsOf(program, 2);
-    std::vector<ActionId> path = criticalPath(run);
-    std::map<std::pair<uint32_t, uint32_t>, size_t> seen;
-    for (size_t i = 0; i != path.size(); ++i) {
-      const Origin &origin = origins[path[i].value];
-      if (program.ranks[origin.rank][origin.row].window == proof::noWindow)
-        continue;
-      auto [known, isNew] = seen.try_emplace({origin.rank, origin.row}, i);
-      if (isNew)
-        continue;
-      std::vector<std::string> limit;
-      for (size_t k = known->second; k != i; ++k) {
-        Action action = second[path[k]];
-        limit.push_back(
-            fmt::format("rank {} {}{}", second.rankOf(path[k]).value,
-                        action.stage.value, second.kindOf(action).letters));
-      }
-      for (size_t period = 1; period != limit.size(); ++period)
-        if (limit.size() % period == 0 &&
-            std::equal(limit.begin() + period, limit.end(), limit.begin())) {
-          limit.resize(period);
-          break;
-        }
-      return limit;
-    }
-    return {};
-  }
-
-  static Formula formula(const Family &family, Affine value, int64_t unit) {
-    return Formula::of(value, family.base, family.step, unit);
   }
 
   // ---- Many at once ----
@@ -700,32 +533,6 @@ private:
     return hasSettled;
   }
 
-  /// After how many numbers before the family makespans grow as they did
-  /// before; 1 where that is not seen three times.
-  int64_t period(const Family &family) const {
-    std::vector<Rational> ends; ///< From the last on.
-    for (const ProvenRange &one : llvm::reverse(proof.ranges)) {
-      if (one.from + int64_t(ends.size()) + 1 != family.base ||
-          one.to != one.from || !one.makespan || family.step != 1)
-        break;
-      ends.push_back(one.makespan->intercept);
-    }
-    auto growth = [&](size_t i) {
-      return Rational::of(
-          __int128(ends[i].numerator) * ends[i + 1].denominator -
-              __int128(ends[i + 1].numerator) * ends[i].denominator,
-          __int128(ends[i].denominator) * ends[i + 1].denominator);
-    };
-    for (size_t period = 1; 3 * period < ends.size(); ++period) {
-      bool repeats = true;
-      for (size_t i = 0; repeats && i != 2 * period; ++i)
-        repeats = growth(i) == growth(i + period);
-      if (repeats)
-        return period;
-    }
-    return 1;
-  }
-
   /// Where others of so many remainders begin to settle, so that this one need
   /// not be tried before.
   void beginLater(Task &task) {
@@ -808,7 +615,9 @@ private:
     if (!carried || !makespan || !makespan->isExact) {
       // Ranks may take turns in what they do first.
       for (auto [growths, step] :
-           {std::pair(1, ranks), {3, 2 * ranks}, {2, period(family)}})
+           {std::pair(1, ranks),
+            {3, 2 * ranks},
+            {2, family.step == 1 ? periodOf(proof.ranges, family.base) : 1}})
         if (int64_t factor = step / std::gcd(step, family.step);
             task.growths >= growths && factor != 1 && family.last > 8 * ranks &&
             family.step * factor <= mostStep && settles(task, factor))
@@ -1058,8 +867,8 @@ private:
                         : std::nullopt;
         if (run2)
           figures =
-              figuresOf(family, *whole, checker,
-                        durationsOf(*whole, first, firstTimes), second, *run2);
+              figuresOf(family, *whole, durationsOf(*whole, first, firstTimes),
+                        second, *run2);
       }
     }
     return {};

@@ -13,6 +13,11 @@ struct Rational {
   static Rational of(__int128 numerator, __int128 denominator);
   std::string text() const; ///< `3`, `7/2`.
   bool operator==(const Rational &) const = default;
+  friend Rational operator-(Rational a, Rational b) {
+    return of(__int128(a.numerator) * b.denominator -
+                  __int128(b.numerator) * a.denominator,
+              __int128(a.denominator) * b.denominator);
+  }
 };
 
 /// slope M + intercept.

@@ -1,0 +1,61 @@
+#include "Ranges.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+using namespace ppcc;
+
+void ppcc::joinRemainders(std::vector<ProvenRange> &ranges) {
+  using Said = std::tuple<int64_t, Verdict, std::string, std::string>;
+  std::map<Said, std::vector<size_t>> same;
+  for (auto [i, range] : llvm::enumerate(ranges))
+    if (!range.to && range.modulus != 1)
+      same[{range.modulus, range.verdict,
+            fmt::format("{}:{}", range.place.range.begin.raw, range.reason),
+            range.makespan ? range.makespan->slope.text() + " " +
+                                 range.makespan->intercept.text() +
+                                 (range.makespan->isExact ? "" : "?")
+                           : ""}]
+          .push_back(i);
+  std::vector<bool> isGone(ranges.size());
+  for (const auto &[said, numbers] : same) {
+    int64_t modulus = std::get<0>(said), first = INT64_MAX, last = 0;
+    for (size_t i : numbers) {
+      first = std::min(first, ranges[i].from);
+      last = std::max(last, ranges[i].from);
+    }
+    if (int64_t(numbers.size()) != modulus || last - first >= modulus)
+      continue;
+    for (size_t i : numbers)
+      isGone[i] = true;
+    ProvenRange &all = ranges[numbers.front()];
+    std::tie(all.modulus, all.residue, all.from) = std::tuple(1, 0, first);
+    isGone[numbers.front()] = false;
+  }
+  std::vector<ProvenRange> rest;
+  for (auto [i, range] : llvm::enumerate(ranges))
+    if (!isGone[i])
+      rest.push_back(std::move(range));
+  ranges = std::move(rest);
+}
+
+int64_t ppcc::periodOf(llvm::ArrayRef<ProvenRange> ranges, int64_t end) {
+  std::vector<Rational> ends; // From the last on.
+  for (const ProvenRange &one : llvm::reverse(ranges)) {
+    if (one.from != --end || one.to != one.from || !one.makespan)
+      break;
+    ends.push_back(one.makespan->intercept);
+  }
+  auto growth = [&](size_t i) { return ends[i] - ends[i + 1]; };
+  for (size_t period = 1; 3 * period < ends.size(); ++period) {
+    bool repeats = true;
+    for (size_t i = 0; repeats && i != 2 * period; ++i)
+      repeats = growth(i) == growth(i + period);
+    if (repeats)
+      return period;
+  }
+  return 1;
+}
