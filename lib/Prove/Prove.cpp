@@ -622,6 +622,13 @@ private:
             task.growths >= growths && factor != 1 && family.last > 8 * ranks &&
             family.step * factor <= mostStep && settles(task, factor))
           return multiply(std::move(task), factor, carried.why, {});
+      // Or messages do, in a rhythm that no makespan shows.
+      for (int64_t factor = 3;
+           task.growths == 4 && family.step == 1 && family.last > 8 * ranks &&
+           ranks <= 16 && factor < ranks;
+           ++factor)
+        if (settles(task, factor))
+          return multiply(std::move(task), factor, carried.why, {});
       if (grow(task))
         return;
     }
