@@ -16,9 +16,9 @@
 // CHECK-NEXT:            ┬─────────┬─────────┬─────────┬─────────┬─────
 // CHECK-NEXT:            0         2         4         6         8
 // CHECK-NEXT:F forward, B backward, SA SAVE on d2h, LO LOAD on h2d, · idle; a column is 0.2
-//      SVG: box 190.89,58 114.03x14 [[SAVE:k[0-9]+]]
-// SVG-NEXT: box 304.92,58 114.03x14 [[SAVE]]
-// SVG-NEXT: box 304.92,74 57.02x14 [[LOAD:k[0-9]+]]
+//      SVG: box 189.63,58 114.39x14 [[SAVE:k[0-9]+]]
+// SVG-NEXT: box 304.02,58 114.39x14 [[SAVE]]
+// SVG-NEXT: box 304.02,74 57.2x14 [[LOAD:k[0-9]+]]
 //      SVG: text d2h
 // SVG-NEXT: text h2d
 //      SVG: text SA0

@@ -27,8 +27,8 @@ schedule lanes() {
 // SVG:      >comp</text>
 // SVG-NEXT: >comm</text>
 // SVG:      <g stroke
-// SVG-NEXT: <rect x="76.86" y="24" width="32" height="14" fill="url(#k0)"/>
-// SVG-NEXT: <rect x="108.86" y="38" width="16" height="14" fill="url(#k0)"/>
+// SVG-NEXT: <rect x="75.24" y="24" width="32" height="14" fill="url(#k0)"/>
+// SVG-NEXT: <rect x="107.24" y="38" width="16" height="14" fill="url(#k0)"/>
 // REPORT: "makespan": 15
 // LARGE: many: error: 50001 boxes are more than the 50000 that an svg can take [E1051]
 // PAGE: many: error: 4040000 nodes are more than the 4000000 that a page can take [E1051]
