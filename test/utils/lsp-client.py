@@ -135,7 +135,7 @@ def monkey(name, count, ppcc):
     change(name, history[0])
     compare(name, ppcc)
     growth = memory() - before
-    print(f"{count} edits, {checked} compared, {wrong} of them wrong, memory {growth:+} MB", file=sys.stderr)
+    print(f"{count} edits, {checked} compared, {wrong} of them texts with errors, memory {growth:+} MB", file=sys.stderr)
     assert 0 < wrong < checked and growth < 40
     print(f"{name}: the same as the command line")
 
