@@ -35,6 +35,7 @@ function(ppcc_library name)
   if(sources)
     add_library(${target} STATIC ${sources})
     set(scope PUBLIC)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ${PPCC_UNITY})
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter
       # False alarms of g++ 12 inside fmt and libstdc++.
       -Wno-stringop-overflow -Wno-restrict)

@@ -8,8 +8,9 @@ foreach(file ${FILES})
 endforeach()
 file(WRITE ${OUTPUT} "#include \"${HEADER}\"
 
-static constexpr ${TYPE} files[] = {
-${rows}};
-
-llvm::ArrayRef<${TYPE}> ${FUNCTION}() { return files; }
+llvm::ArrayRef<${TYPE}> ${FUNCTION}() {
+  static constexpr ${TYPE} files[] = {
+${rows}  };
+  return files;
+}
 ")

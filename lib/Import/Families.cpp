@@ -20,9 +20,9 @@ bool ppcc::isForAll(StringRef text) {
 
 namespace {
 
-class Reader {
+class FamilyReader {
 public:
-  explicit Reader(ImportContext &context)
+  explicit FamilyReader(ImportContext &context)
       : context(context),
         place(SourceRange{context.sources.loc(context.file, 0),
                           context.sources.loc(context.file, 1)}) {}
@@ -189,5 +189,5 @@ private:
 } // namespace
 
 std::optional<Program> ppcc::importFamilies(ImportContext &context) {
-  return Reader(context).read();
+  return FamilyReader(context).read();
 }

@@ -26,9 +26,9 @@ constexpr int64_t formatVersion = 1, gapsVersion = 3;
 
 /// Builds the program as its parts come, in whatever order, and checks at the
 /// end what refers to what.
-class Reader {
+class ProgramReader {
 public:
-  explicit Reader(ImportContext &context)
+  explicit ProgramReader(ImportContext &context)
       : context(context), diags(context.diags), head(program.editHead()),
         json(withoutMark(context.sources.text(context.file)), context.file,
              context.sources, context.diags),
@@ -263,5 +263,5 @@ bool ppcc::beginsJson(StringRef text) { return text.starts_with("{"); }
 std::optional<Program> ppcc::importJson(ImportContext &context) {
   if (isForAll(context.sources.text(context.file)))
     return importFamilies(context);
-  return Reader(context).read();
+  return ProgramReader(context).read();
 }

@@ -31,7 +31,7 @@ static bool isWord(StringRef text) {
 }
 
 /// All keywords of the grammar.
-static std::vector<std::string> keywords(const antlr4::Parser *parser) {
+static std::vector<std::string> keywordsOf(const antlr4::Parser *parser) {
   std::vector<std::string> words;
   for (size_t type = 1; type <= parser->getVocabulary().getMaxTokenType();
        ++type)
@@ -130,7 +130,7 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
     diags.report<diag::ExpectedToken>(SourceRange(rangeOf(before).end), wanted);
     return;
   }
-  std::vector<std::string> words = keywords(parser);
+  std::vector<std::string> words = keywordsOf(parser);
   std::vector<StringRef> candidates(words.begin(), words.end());
   auto builder =
       diags.report<diag::UnexpectedToken>(rangeOf(token), found(token), wanted);

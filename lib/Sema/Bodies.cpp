@@ -10,30 +10,29 @@ using llvm::StringRef;
 
 namespace {
 
-/// Bits, for Bodies.def.
-enum : unsigned {
+/// Which bodies hold which statements: what Bodies.def says.
+struct Table {
+  enum : unsigned {
 #define BODY(Body, Name) Body = 1u << unsigned(BodyOf::Body),
 #include "Bodies.def"
-};
+  };
+  struct Row {
+    ast::StmtKind statement;
+    StringRef name;
+    unsigned bodies;
 
-struct Row {
-  ast::StmtKind statement;
-  StringRef name;
-  unsigned bodies;
-};
-constexpr Row rows[] = {
+    bool isIn(BodyOf body) const { return bodies & (1u << unsigned(body)); }
+  };
+  static constexpr Row rows[] = {
 #define HOLDS(Statement, Name, Bodies) {ast::StmtKind::Statement, Name, Bodies},
 #include "Bodies.def"
+  };
+
+  static const Row &of(ast::StmtKind statement) {
+    return *llvm::find_if(
+        rows, [&](const Row &row) { return row.statement == statement; });
+  }
 };
-
-const Row &rowOf(ast::StmtKind statement) {
-  return *llvm::find_if(
-      rows, [&](const Row &row) { return row.statement == statement; });
-}
-
-bool holds(BodyOf body, const Row &row) {
-  return row.bodies & (1u << unsigned(body));
-}
 
 } // namespace
 
@@ -46,18 +45,18 @@ StringRef sema::nameOf(BodyOf body) {
 }
 
 bool sema::holds(BodyOf body, ast::StmtKind statement) {
-  return ::holds(body, rowOf(statement));
+  return Table::of(statement).isIn(body);
 }
 
 void sema::reportMisplaced(const ast::Stmt *statement, BodyOf body,
                            DiagnosticEngine &diags) {
   std::vector<StringRef> held;
-  for (const Row &row : rows)
-    if (::holds(body, row))
+  for (const Table::Row &row : Table::rows)
+    if (row.isIn(body))
       held.push_back(row.name);
   diags
-      .report<diag::NotInBody>(statement->range, rowOf(statement->kind).name,
-                               nameOf(body))
+      .report<diag::NotInBody>(statement->range,
+                               Table::of(statement->kind).name, nameOf(body))
       .note({}, "of statements, {} holds: {}", nameOf(body),
             llvm::join(held, ", "));
 }

@@ -410,7 +410,7 @@ Value Evaluator::intBinary(const ast::BinaryExpr *expr) {
   return {.i = *result};
 }
 
-template <class T> static bool holds(ast::BinaryOp op, T lhs, T rhs) {
+template <class T> static bool compares(ast::BinaryOp op, T lhs, T rhs) {
   switch (op) {
   case ast::BinaryOp::Eq:
     return lhs == rhs;
@@ -430,8 +430,8 @@ template <class T> static bool holds(ast::BinaryOp op, T lhs, T rhs) {
 bool Evaluator::compare(const ast::BinaryExpr *expr) {
   if (type(expr->lhs) == Type::Float || type(expr->rhs) == Type::Float) {
     double lhs = evalFloat(expr->lhs), rhs = evalFloat(expr->rhs);
-    return holds(expr->op, lhs, rhs);
+    return compares(expr->op, lhs, rhs);
   }
   int64_t lhs = evalInt(expr->lhs), rhs = evalInt(expr->rhs);
-  return holds(expr->op, lhs, rhs);
+  return compares(expr->op, lhs, rhs);
 }

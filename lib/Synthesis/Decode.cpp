@@ -4,7 +4,7 @@
 using namespace ppcc;
 using namespace ppcc::synthesis;
 
-constexpr auto F = Workload::F, I = Workload::I, W = Workload::W;
+using enum Workload::Part;
 static constexpr Time never = std::numeric_limits<Time>::max() / 2;
 static constexpr Op none = ~0u;
 

@@ -9,7 +9,7 @@ using namespace ppcc;
 using namespace ppcc::synthesis;
 using llvm::StringRef;
 
-constexpr auto F = Workload::F, I = Workload::I, W = Workload::W;
+using enum Workload::Part;
 
 /// The order of a program with this placement, if it is one of this problem.
 std::optional<Order> KnownOrders::orderOf(const Program &other) const {

@@ -4,7 +4,7 @@
 using namespace ppcc;
 using namespace ppcc::synthesis;
 
-constexpr auto F = Workload::F, I = Workload::I, W = Workload::W;
+using enum Workload::Part;
 
 Problem::Problem(const Workload &load, Objective objective)
     : load(load), objective(objective), bound(resourceBound(load, objective)) {

@@ -5,7 +5,7 @@
 using namespace ppcc;
 using namespace ppcc::synthesis;
 
-constexpr auto F = Workload::F, I = Workload::I;
+using enum Workload::Part;
 
 namespace {
 

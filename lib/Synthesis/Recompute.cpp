@@ -8,7 +8,7 @@
 using namespace ppcc;
 using namespace ppcc::synthesis;
 
-constexpr auto I = Workload::I;
+using enum Workload::Part;
 
 namespace {
 

@@ -5,7 +5,7 @@
 using namespace ppcc;
 using namespace ppcc::synthesis;
 
-constexpr auto F = Workload::F, I = Workload::I, W = Workload::W;
+using enum Workload::Part;
 
 namespace {
 

@@ -16,7 +16,7 @@ using namespace ppcc::written;
 using llvm::ArrayRef;
 using llvm::StringRef;
 
-constexpr auto F = Workload::F;
+using enum Workload::Part;
 
 namespace {
 

@@ -66,7 +66,7 @@ private:
   FuseOptions options;
 };
 
-const PassOption<FuseOptions> optionTable[] = {
+const PassOption<FuseOptions> fuseOptions[] = {
     {{"mode", fusionNames + 1, "what is posted together"},
      [](FuseOptions &options, StringRef value) {
        const FusionInfo *info = findFusion(value);
@@ -91,7 +91,7 @@ const PassOption<FuseOptions> optionTable[] = {
 } // namespace
 
 PassFactory ppcc::fuseComm() {
-  return passFactory<FuseComm, FuseOptions>(optionTable);
+  return passFactory<FuseComm, FuseOptions>(fuseOptions);
 }
 
 std::unique_ptr<Pass> ppcc::fuseComm(FuseOptions options) {

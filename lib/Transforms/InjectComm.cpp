@@ -105,7 +105,7 @@ std::optional<Program> ppcc::injectComm(const Program &program,
     durations.setLatency(options.latency.value_or(planLatency));
   CommWriter writer(program, *result);
   uint64_t messages = (result->size() - program.size()) / 2;
-  CommPlan plan{program,  index, durations, writer, messages,
+  CommPlan plan{program,          index,         durations, writer, messages,
                 options.prefetch, options.torch, diags,     sources};
   if (!planMessages(plan))
     return std::nullopt;
@@ -147,7 +147,7 @@ private:
   InjectCommOptions options;
 };
 
-const PassOption<InjectCommOptions> optionTable[] = {
+const PassOption<InjectCommOptions> injectOptions[] = {
     {{"order", orderNames + 1, "where messages are placed"},
      [](InjectCommOptions &options, llvm::StringRef value) {
        auto order = findCommOrder(value);
@@ -185,7 +185,7 @@ const PassOption<InjectCommOptions> optionTable[] = {
 } // namespace
 
 PassFactory ppcc::injectComm() {
-  return passFactory<InjectComm, InjectCommOptions>(optionTable);
+  return passFactory<InjectComm, InjectCommOptions>(injectOptions);
 }
 
 std::unique_ptr<Pass> ppcc::injectComm(InjectCommOptions options) {

@@ -14,10 +14,10 @@ namespace {
 /// Counts for each edge the items that wait for what is posted: a group that
 /// reads several messages of an edge counts once, since no order could post one
 /// of them later.
-class Checker {
+class BufferChecker {
 public:
-  Checker(const Program &program, const ReceiveBuffers &buffers, uint32_t bound,
-          PassContext &context)
+  BufferChecker(const Program &program, const ReceiveBuffers &buffers,
+                uint32_t bound, PassContext &context)
       : program(program), buffers(buffers), edges(buffers.edges()),
         bound(bound), context(context), readers(edges.edges().size()),
         reported(edges.edges().size()) {}
@@ -138,7 +138,8 @@ public:
   void check(const Program &program, PassContext &context) const override {
     if (!indexOf(program, context))
       return;
-    Checker(program, Analyses(program).buffers(), options.prefetch, context)
+    BufferChecker(program, Analyses(program).buffers(), options.prefetch,
+                  context)
         .check();
   }
 
@@ -146,7 +147,7 @@ private:
   BufferOptions options;
 };
 
-constexpr PassOption<BufferOptions> optionTable[] = {
+constexpr PassOption<BufferOptions> bufferOptions[] = {
     {{"prefetch", "N", "receives of an edge that may wait to be read; 1"},
      [](BufferOptions &options, llvm::StringRef value) {
        return !value.getAsInteger(10, options.prefetch) &&
@@ -157,7 +158,7 @@ constexpr PassOption<BufferOptions> optionTable[] = {
 } // namespace
 
 PassFactory ppcc::verifyBuffers() {
-  return passFactory<VerifyBuffers, BufferOptions>(optionTable);
+  return passFactory<VerifyBuffers, BufferOptions>(bufferOptions);
 }
 
 std::unique_ptr<Pass> ppcc::verifyBuffers(uint32_t prefetch) {

@@ -10,10 +10,10 @@ using namespace ppcc;
 
 namespace {
 
-class Checker {
+class CollectiveChecker {
 public:
-  Checker(const Program &program, const ProgramIndex &index,
-          PassContext &context)
+  CollectiveChecker(const Program &program, const ProgramIndex &index,
+                    PassContext &context)
       : program(program), rules(index.rules()), context(context) {}
 
   void check() {
@@ -156,7 +156,7 @@ class Collectives final : public CheckPass {
 public:
   void check(const Program &program, PassContext &context) const override {
     if (const ProgramIndex *index = indexOf(program, context))
-      Checker(program, *index, context).check();
+      CollectiveChecker(program, *index, context).check();
   }
 };
 

@@ -10,10 +10,10 @@ using namespace ppcc;
 
 namespace {
 
-class Checker {
+class CommChecker {
 public:
-  Checker(const Program &program, const ProgramIndex &index,
-          PassContext &context)
+  CommChecker(const Program &program, const ProgramIndex &index,
+              PassContext &context)
       : program(program), index(index), groups(Analyses(program).groups()),
         context(context) {
     for (ActionId i : program.rows())
@@ -180,7 +180,7 @@ class Comm final : public CheckPass {
 public:
   void check(const Program &program, PassContext &context) const override {
     if (const ProgramIndex *index = indexOf(program, context))
-      Checker(program, *index, context).check();
+      CommChecker(program, *index, context).check();
   }
 };
 

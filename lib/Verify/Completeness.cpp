@@ -47,10 +47,10 @@ std::string span(llvm::StringRef one, llvm::StringRef many, uint32_t first,
                        : fmt::format("{} {} to {}", many, first, last);
 }
 
-class Checker {
+class CompletenessChecker {
 public:
-  Checker(const Program &program, const ProgramIndex &index,
-          PassContext &context)
+  CompletenessChecker(const Program &program, const ProgramIndex &index,
+                      PassContext &context)
       : program(program), index(index), context(context) {}
 
   void checkPresent() {
@@ -289,7 +289,7 @@ public:
     const ProgramIndex *index = indexOf(program, context);
     if (!index)
       return;
-    Checker checker(program, *index, context);
+    CompletenessChecker checker(program, *index, context);
     checker.checkPresent();
     checker.checkMissing();
     if (program.kinds().hasDeclared())

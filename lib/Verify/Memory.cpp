@@ -98,7 +98,7 @@ private:
   MemoryOptions options;
 };
 
-const PassOption<MemoryOptions> optionTable[] = {
+const PassOption<MemoryOptions> memoryOptions[] = {
     {{"transport", transportNameList(), "what the program runs on"},
      [](MemoryOptions &options, llvm::StringRef value) {
        auto transport = findTransport(value);
@@ -110,7 +110,7 @@ const PassOption<MemoryOptions> optionTable[] = {
 } // namespace
 
 PassFactory ppcc::verifyMemory() {
-  return passFactory<VerifyMemory, MemoryOptions>(optionTable);
+  return passFactory<VerifyMemory, MemoryOptions>(memoryOptions);
 }
 
 std::unique_ptr<Pass> ppcc::verifyMemory(Transport transport) {

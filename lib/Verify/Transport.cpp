@@ -1,12 +1,12 @@
 // Checks that no rank waits for itself on a transport, and explains the
 // shortest circle of waits where one does.
 #include "ppcc/IR/Transport.h"
-#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "Matching.h"
 #include "Report.h"
 #include "ppcc/Analysis/Dependences.h"
 #include "ppcc/Analysis/EventGraph.h"
 #include "ppcc/Analysis/WaitCycle.h"
+#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -163,7 +163,7 @@ private:
   TransportOptions options;
 };
 
-const PassOption<TransportOptions> optionTable[] = {
+const PassOption<TransportOptions> transportOptions[] = {
     {{"transport", transportNameList(),
       "what the program runs on; several with + between them"},
      [](TransportOptions &options, llvm::StringRef value) {
@@ -174,7 +174,7 @@ const PassOption<TransportOptions> optionTable[] = {
 } // namespace
 
 PassFactory ppcc::verifyTransport() {
-  return passFactory<VerifyTransport, TransportOptions>(optionTable);
+  return passFactory<VerifyTransport, TransportOptions>(transportOptions);
 }
 
 std::unique_ptr<Pass> ppcc::verifyTransport(std::vector<Transport> transports) {
