@@ -82,21 +82,16 @@ std::optional<int> ppcc::writeByFamilies(const Options &options,
   auto family = instancesFor(options.request, session);
   if (!family)
     return std::nullopt;
-  auto text = family->text(
-      [&](const Program &program, raw_ostream &to) {
-        Compiled one;
-        one.comm = family->sample.comm;
-        one.program = program;
-        return emit(one, *findEmitter(options.emit), to, session,
-                    options.emitOptions);
-      },
-      options.request.limits.maxActions);
-  if (!text)
+  uint64_t most = options.request.limits.maxActions;
+  if (!family->roll(most))
     return std::nullopt;
-  bool written = writeOutput(options.output, out, session.sources,
-                             session.diags, [&](raw_ostream &to) {
-                               to << *text;
-                               return true;
-                             });
+  EmitOptions emitOptions = options.emitOptions;
+  emitOptions.mostDigested = most;
+  bool written =
+      writeOutput(options.output, out, session.sources, session.diags,
+                  [&](raw_ostream &to) {
+                    return emit(family->sample, *findEmitter(options.emit), to,
+                                session, emitOptions);
+                  });
   return written ? Success : Errors;
 }

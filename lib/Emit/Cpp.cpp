@@ -1,9 +1,9 @@
 // Writes the program as C++ data for the engine, see docs/runtime.md.
-#include "ppcc/Emit/Digest.h"
 #include "Emitters.h"
-#include "FlatFacts.h"
 #include "Writer.h"
-#include "ppcc/Analysis/Activations.h"
+#include "ppcc/Analysis/FlatFacts.h"
+#include "ppcc/Emit/Digest.h"
+#include "ppcc/IR/Loops.h"
 #include "ppcc/Runtime/Program.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -39,11 +39,14 @@ bool isWordChar(char c) { return llvm::isAlnum(c) || c == '_'; }
 
 class CppEmitter {
 public:
-  CppEmitter(const Program &program, llvm::raw_ostream &out)
-      : program(program), facts(program), writer(out),
-        packs(program.size() > maxReadableRows) {}
+  CppEmitter(const Program &program, llvm::raw_ostream &out,
+             const EmitOptions &options)
+      : program(program), facts(flatFacts(program)), options(options),
+        writer(out), packs(program.size() > maxReadableRows) {}
 
-  void emit(StringRef symbol) {
+  void emit() {
+    std::string symbol = options.cppSymbol.empty() ? cppSymbol(program.name())
+                                                   : options.cppSymbol;
     head();
     kinds();
     for (PipeId id : program.pipeIds())
@@ -78,7 +81,10 @@ public:
         program.files().empty() ? "{}, " : "files, ", "sites, ",
         program.ranksBegun() == 0 ? "{}, " : "ranks, ",
         program.preconnect().empty() ? "{}, " : "preconnect, ");
-    literal(digestOf(facts.program));
+    if (flatSize(program) <= options.mostDigested)
+      literal(digestOf(program));
+    else
+      put("nullptr");
     put("};\n\n} // namespace ppcc_data\n\nextern \"C\" {\nextern const "
         "ppcc::rt::Program ",
         symbol, ";\n}\nconst ppcc::rt::Program ", symbol,
@@ -186,8 +192,8 @@ private:
   }
   /// What the engine has to know of a declared kind.
   void declaration(KindId id, const KindInfo &kind) {
-    static constexpr StringRef meetings[] = {"None", "All", "Replicas",
-                                             "Stages", "Outside", "To", "From"};
+    static constexpr StringRef meetings[] = {
+        "None", "All", "Replicas", "Stages", "Outside", "To", "From"};
     put(", ", kind.restores ? program.kinds()[*kind.restores].defines : 0,
         ", Meeting::", meetings[size_t(kind.meeting)]);
     if (!kind.stages.empty())
@@ -352,12 +358,13 @@ private:
       put("{{}, {packed", rank, ", ", program.size(rank) * 16, '}');
     else
       put("{rows", rank, ", {}");
-    put(", segments", rank, ", ", facts.buffers.mostOf(rank), ", ",
-        peakActivations(facts.program, rank), '}');
+    put(", segments", rank, ", ", facts.buffers[rank.value], ", ",
+        facts.activations[rank.value], '}');
   }
 
   const Program &program;
-  FlatFacts facts;
+  const FlatFacts &facts;
+  const EmitOptions &options;
   Writer writer;
   bool packs;
   uint32_t numDims = 0, numLists = 0; ///< Of tensors, written so far.
@@ -385,8 +392,6 @@ std::string ppcc::cppSymbol(StringRef name) {
 
 bool ppcc::emitCpp(const Program &program, llvm::raw_ostream &out,
                    EmitContext &context) {
-  const std::string &symbol = context.options.cppSymbol;
-  CppEmitter(program, out)
-      .emit(symbol.empty() ? cppSymbol(program.name()) : symbol);
+  CppEmitter(program, out, context.options).emit();
   return true;
 }

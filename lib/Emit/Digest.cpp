@@ -1,5 +1,6 @@
 #include "ppcc/Emit/Digest.h"
 
+#include "ppcc/IR/Loops.h"
 #include "ppcc/Runtime/Digest.h"
 
 using namespace ppcc;
@@ -28,27 +29,37 @@ void digestPipe(rt::DigestBytes &bytes, const Pipe &pipe) {
 }
 
 void digestRows(rt::DigestBytes &bytes, const Program &program, RankId rank) {
-  bytes.numbers(program.size(rank));
+  uint64_t count = 0;
+  forEachStretch(program, rank,
+                 [&](RowRange rows, uint32_t) { count += rows.size(); });
+  bytes.numbers(count);
   auto column = [&](auto valueOf) {
     bytes.column([&](auto put) {
-      for (ActionId row : program.rows(rank))
-        put(valueOf(program[row]));
+      forEachStretch(program, rank, [&](RowRange rows, uint32_t advance) {
+        for (ActionId row : rows)
+          put(valueOf(program[row], advance));
+      });
     });
   };
-  column([](const Action &action) { return action.kind.value; });
-  column([](const Action &action) { return action.pipe.value; });
-  column([](const Action &action) { return action.stage.value; });
-  column([](const Action &action) { return action.microbatch; });
-  column([](const Action &action) {
+  using Row = const Action &;
+  column([](Row action, uint32_t) { return action.kind.value; });
+  column([](Row action, uint32_t) { return action.pipe.value; });
+  column([](Row action, uint32_t) { return action.stage.value; });
+  column([](Row action, uint32_t advance) {
+    return action.microbatch + (action.hasMicrobatch() ? advance : 0);
+  });
+  column([](Row action, uint32_t) {
     return action.hasPeer() ? action.peer.value : ~0u;
   });
   bytes.column([&](auto put) {
     uint32_t groups = 0;
-    for (RowRange item : program.items(rank)) {
-      uint32_t number = item.size() > 1 ? groups++ : ~0u;
-      for (size_t i = 0; i != item.size(); ++i)
-        put(number);
-    }
+    forEachStretch(program, rank, [&](RowRange rows, uint32_t) {
+      for (RowRange item : Rows::Items(program.allRows(), rows)) {
+        uint32_t number = item.size() > 1 ? groups++ : ~0u;
+        for (size_t i = 0; i != item.size(); ++i)
+          put(number);
+      }
+    });
   });
 }
 

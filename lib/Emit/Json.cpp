@@ -1,12 +1,13 @@
 // Writes the program as JSON, as docs/program-format.md describes it.
-#include "ppcc/Emit/Digest.h"
 #include "Emitters.h"
-#include "FlatFacts.h"
 #include "JsonParts.h"
 #include "Writer.h"
-#include "ppcc/Analysis/Activations.h"
+#include "ppcc/Analysis/Analyses.h"
+#include "ppcc/Analysis/FlatFacts.h"
+#include "ppcc/Emit/Digest.h"
 
 #include "ppcc/IR/Calls.h"
+#include "ppcc/IR/Loops.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -17,8 +18,10 @@ namespace {
 
 class JsonEmitter {
 public:
-  JsonEmitter(const Program &program, llvm::raw_ostream &out)
-      : program(program), facts(program), buffers(facts.buffers), writer(out) {}
+  JsonEmitter(const Program &program, llvm::raw_ostream &out,
+              const EmitOptions &options)
+      : program(program), facts(flatFacts(program)), options(options),
+        writer(out) {}
 
   void emit() {
     writer.object([&](JsonFields &fields) { head(fields); }, ",\n", "{\n");
@@ -35,20 +38,17 @@ private:
     writer.object([&](JsonFields &params) { putParams(params, program); });
     fields("ranks", program.numRanks());
     fields("backward", program.hasBackward());
-    fields("digest", digestOf(facts.program));
+    if (flatSize(program) <= options.mostDigested)
+      fields("digest", digestOf(program));
     if (program.calls() != CallStyle::None)
       fields("calls", callStyleNames()[size_t(program.calls())]);
     fields.values("transports", program.provenUnder());
     fields.list("preconnect", program.preconnect(), [&](RankPair pair) {
       writer.numbers({pair.low.value, pair.high.value});
     });
-    fields.list(
-        "buffers", program.ranks(),
-        [&](RankId rank) { writer.put(buffers.mostOf(rank)); }, ",");
-    fields.list(
-        "peak_activations", program.ranks(),
-        [&](RankId rank) { writer.put(peakActivations(facts.program, rank)); },
-        ",");
+    auto put = [&](uint32_t number) { writer.put(number); };
+    fields.list("buffers", facts.buffers, put, ",");
+    fields.list("peak_activations", facts.activations, put, ",");
     edgeBuffers(fields);
     if (!program.stageLayers().empty())
       fields.values("layout", program.stageLayers());
@@ -78,7 +78,7 @@ private:
     fields.values("columns", columns);
     onLines(fields, "actions", [&](RankId rank) { actions(rank); });
     if (program.loops().empty()) {
-      llvm::ArrayRef<ActionId> waits = buffers.waits();
+      llvm::ArrayRef<ActionId> waits = Analyses(program).buffers().waits();
       onLines(fields, "waits",
               [&](RankId rank) { waits = putWaits(rank, waits); });
     } else {
@@ -223,19 +223,12 @@ private:
   /// Of each edge on which something is received: the receive's kind, pipe,
   /// stage and peer, and the buffers.
   void edgeBuffers(JsonFields &fields) {
-    auto edges = llvm::enumerate(buffers.edges().edges());
-    auto isUsed = [&](const auto &edge) {
-      return buffers.mostOf(edge.index()) != 0;
-    };
-    fields.list("edge_buffers", llvm::make_filter_range(edges, isUsed),
-                [&](const auto &item) {
-                  const auto &[i, edge] = item;
-                  auto kind =
-                      program.kinds().find(KindClass::Recv, edge.slotBit);
-                  assert(kind && "every slot that moves has its messages");
-                  writer.numbers({kind->value, edge.pipe.value, edge.to.value,
-                                  edge.from.value, buffers.mostOf(i)});
-                });
+    fields.list("edge_buffers", facts.ofEdges, [&](const auto &edge) {
+      auto kind = program.kinds().find(KindClass::Recv, edge.slotBit);
+      assert(kind && "every slot that moves has its messages");
+      writer.numbers({kind->value, edge.pipe.value, edge.to.value,
+                      edge.from.value, edge.most});
+    });
   }
 
   /// Writes those of one rank, which begin `waits`; the others remain.
@@ -251,8 +244,8 @@ private:
   }
 
   const Program &program;
-  FlatFacts facts;
-  const ReceiveBuffers &buffers;
+  const FlatFacts &facts;
+  const EmitOptions &options;
   Writer writer;
 };
 
@@ -260,6 +253,6 @@ private:
 
 bool ppcc::emitJson(const Program &program, llvm::raw_ostream &out,
                     EmitContext &context) {
-  JsonEmitter(program, out).emit();
+  JsonEmitter(program, out, context.options).emit();
   return true;
 }

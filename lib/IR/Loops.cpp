@@ -26,24 +26,16 @@ uint64_t ppcc::flatSize(const Program &program) {
 Program ppcc::unrolled(const Program &program) {
   Rows result;
   result.reserve(flatSize(program));
-  auto append = [&](ActionId begin, ActionId end, int64_t advance) {
-    for (; begin != end; ++begin.value) {
-      Action action = program[begin];
-      if (action.hasMicrobatch())
-        action.microbatch = static_cast<uint32_t>(action.microbatch + advance);
-      result.append(action);
-    }
-  };
   for (RankId rank : program.ranks()) {
     result.beginRank();
-    ActionId row = program.begin(rank);
-    for (const Loop &loop : loopsOf(program, rank)) {
-      append(row, loop.begin, 0);
-      for (uint32_t turn = 0; turn != loop.count; ++turn)
-        append(loop.begin, loop.end, int64_t(turn) * loop.advance);
-      row = loop.end;
-    }
-    append(row, program.end(rank), 0);
+    forEachStretch(program, rank, [&](RowRange rows, uint32_t advance) {
+      for (ActionId row : rows) {
+        Action action = program[row];
+        if (action.hasMicrobatch())
+          action.microbatch += advance;
+        result.append(action);
+      }
+    });
   }
   return program.restated(std::move(result));
 }

@@ -1,6 +1,6 @@
 #include "ppcc/Prove/Instances.h"
 
-#include "ppcc/Emit/Digest.h"
+#include "ppcc/Analysis/FlatFacts.h"
 #include "ppcc/Proof/Instance.h"
 #include "ppcc/Transforms/Roll.h"
 
@@ -18,13 +18,12 @@ static int64_t integer(const std::string &text, bool &good) {
   return value;
 }
 
-std::optional<Program> Instances::at(int64_t n, uint64_t maxActions) const {
-  Program program = sample.program.withRows(Rows());
-  if (!proof::instantiate(evidence->carried, n, maxActions, program).empty())
-    return std::nullopt;
+/// The sample's head, and the values that its parameters have in n.
+static std::optional<Program> headOf(const Instances &family, int64_t n) {
+  Program program = family.sample.program.withRows(Rows());
   std::vector<ProgramParam> &params = program.editHead().params;
   for (auto [i, param] : llvm::enumerate(params)) {
-    const std::string &second = evidence->next[i].value;
+    const std::string &second = family.evidence->next[i].value;
     if (param.value == second)
       continue;
     bool good = true;
@@ -33,135 +32,111 @@ std::optional<Program> Instances::at(int64_t n, uint64_t maxActions) const {
       return std::nullopt;
     param.value = fmt::format("{}", a + (b - a) * (n - 1));
   }
-  program.setFacts(sample.program.facts());
+  return program;
+}
+
+std::optional<Program> Instances::at(int64_t n, uint64_t maxActions) const {
+  auto program = headOf(*this, n);
+  if (!program ||
+      !proof::instantiate(evidence->carried, n, maxActions, *program).empty())
+    return std::nullopt;
+  program->setFacts(sample.program.facts());
   return program;
 }
 
 namespace {
 
-/// A text, but for the numbers in it.
-struct Pattern {
-  std::string words; ///< A blank digit, `0`, stands for each number.
-  std::vector<StringRef> numbers;
+/// Continues numbers of two programs to those of one that is `turns` times as
+/// far behind the second as that is behind the first, and one time more.
+struct Line {
+  int64_t turns;
+  bool isGood = true;
 
-  explicit Pattern(StringRef text) {
-    while (!text.empty()) {
-      StringRef number = text.take_while(llvm::isDigit);
-      if (number.empty()) {
-        words += text.front();
-        text = text.drop_front();
-        continue;
-      }
-      words += '0';
-      numbers.push_back(number);
-      text = text.drop_front(number.size());
-    }
+  uint32_t operator()(uint32_t first, uint32_t second) {
+    __int128 value = first + __int128(int64_t(second) - first) * turns;
+    isGood &= value >= 0 && value <= UINT32_MAX;
+    return static_cast<uint32_t>(value);
   }
 };
 
 } // namespace
 
-/// The text of n, where those of `from`, `from + step`, `from + 2 step` and
-/// `far` are `texts` and follow one rule.
-static std::optional<std::string> extrapolate(llvm::ArrayRef<std::string> texts,
-                                              int64_t from, int64_t step,
-                                              int64_t far, int64_t n) {
-  std::vector<Pattern> patterns(texts.begin(), texts.end());
-  for (const Pattern &pattern : patterns)
-    if (pattern.words != patterns[0].words ||
-        pattern.numbers.size() != patterns[0].numbers.size())
+/// The rows of two programs with loops, continued. What comes of it is to be
+/// checked.
+static std::optional<Rows> continued(const Program &first,
+                                     const Program &second, Line &line) {
+  if (first.size() != second.size() ||
+      first.loops().size() != second.loops().size())
+    return std::nullopt;
+  Rows result;
+  for (RankId rank : first.ranks()) {
+    result.beginRank();
+    if (first.size(rank) != second.size(rank))
       return std::nullopt;
-  std::string result;
-  size_t next = 0;
-  for (char c : patterns[0].words) {
-    if (c != '0') {
-      result += c;
-      continue;
+    for (ActionId row : first.rows(rank)) {
+      Action action = first[row];
+      action.microbatch = line(action.microbatch, second[row].microbatch);
+      result.append(action);
     }
-    size_t i = next++;
-    StringRef text = patterns[0].numbers[i];
-    if (llvm::all_of(patterns, [&](const Pattern &pattern) {
-          return pattern.numbers[i] == text;
-        })) {
-      result += text;
-      continue;
-    }
-    int64_t value[4];
-    for (size_t k = 0; k != 4; ++k)
-      if (patterns[k].numbers[i].getAsInteger(10, value[k]) ||
-          (patterns[k].numbers[i].size() > 1 &&
-           patterns[k].numbers[i].front() == '0'))
-        return std::nullopt;
-    // A fraction does not grow like a number.
-    if (StringRef(result).ends_with("."))
-      return std::nullopt;
-    int64_t grows = value[1] - value[0];
-    auto at = [&](int64_t where) {
-      return value[0] + __int128(grows) * ((where - from) / step);
-    };
-    if (value[2] != at(from + 2 * step) || value[3] != at(far) || at(n) < 0 ||
-        at(n) > INT64_MAX)
-      return std::nullopt;
-    result += fmt::format("{}", int64_t(at(n)));
+  }
+  for (auto [a, b] : llvm::zip(first.loops(), second.loops())) {
+    Loop loop = a;
+    loop.count = line(a.count, b.count);
+    result.loops.push_back(loop);
   }
   return result;
 }
 
-/// Stands for the digest.
-static const std::string digestMark = "\"\x01\"";
-
-/// Puts the digest of the program in its place; where there are too many
-/// actions, it is left out.
-static std::string withDigest(std::string text,
-                              const std::optional<Program> &program) {
-  size_t place = text.find(digestMark);
-  if (place == std::string::npos)
-    return text;
-  if (program)
-    return text.replace(place, digestMark.size(),
-                        "\"" + digestOf(*program) + "\"");
-  constexpr StringRef key = "\"digest\": ";
-  if (StringRef(text).take_front(place).ends_with(key))
-    return text.erase(place - key.size(),
-                      text.find('\n', place) + 1 - (place - key.size()));
-  return text.replace(place, digestMark.size(), "nullptr");
+static std::optional<FlatFacts> continued(FlatFacts first,
+                                          const FlatFacts &second, Line &line) {
+  if (first.ofEdges.size() != second.ofEdges.size())
+    return std::nullopt;
+  for (auto [a, b] : llvm::zip(first.buffers, second.buffers))
+    a = line(a, b);
+  for (auto [a, b] : llvm::zip(first.activations, second.activations))
+    a = line(a, b);
+  for (auto [a, b] : llvm::zip(first.ofEdges, second.ofEdges)) {
+    FlatFacts::EdgeBuffers edge = a;
+    a.most = line(a.most, b.most);
+    edge.most = b.most;
+    line.isGood &= edge == b;
+  }
+  return first;
 }
 
-std::optional<std::string> Instances::text(
-    llvm::function_ref<bool(const Program &, llvm::raw_ostream &)> emit,
-    uint64_t maxActions) const {
-  // Whatever is the largest of functions of n with constants up to `most` stays
-  // the same one behind twice as much: their slopes are whole numbers.
+bool Instances::roll(uint64_t maxActions) {
+  // What a rank holds at most is the largest of functions of n with whole
+  // slopes and constants up to `most`: behind twice as much it is always the
+  // same one. So it is with the loops that save the most.
   int64_t most = 0;
   for (const auto &rows : evidence->carried.ranks) {
     most = std::max<int64_t>(most, rows.size());
     for (const proof::Row &row : rows)
       most = std::max(most, std::abs(row.microbatch.c));
   }
-  // What is rolled may take turns in how it is cut.
+  // They may take turns in how they are cut.
   for (int64_t step : {1, 2, 3, 4}) {
     int64_t from = 2 * most + 4;
     from += ((n - from) % step + step) % step;
-    int64_t far = from + 29 * step;
-    if (n <= far)
-      return std::nullopt;
-    std::vector<std::string> texts;
-    for (int64_t one : {from, from + step, from + 2 * step, far}) {
-      auto program = at(one, maxActions);
-      if (!program)
-        return std::nullopt;
-      llvm::raw_string_ostream stream(texts.emplace_back());
-      if (!emit(rolled(*program), stream))
-        return std::nullopt;
-      // A digest is no number that grows.
-      std::string digest = "\"" + digestOf(*program) + "\"";
-      if (size_t place = texts.back().find(digest); place != std::string::npos)
-        texts.back().replace(place, digest.size(), digestMark);
-    }
-    if (auto text = extrapolate(texts, from, step, far, n))
-      return withDigest(std::move(*text), at(n, maxActions));
+    Line line{(n - from) / step};
+    if (line.turns < 2)
+      return false;
+    auto first = at(from, maxActions), second = at(from + step, maxActions),
+         whole = headOf(*this, n);
+    if (!first || !second || !whole)
+      return false;
+    auto rows = continued(rolled(*first), rolled(*second), line);
+    auto facts = continued(flatFacts(*first), flatFacts(*second), line);
+    if (!rows || !facts || !line.isGood ||
+        !proof::instantiate(evidence->carried, n, std::move(*rows), *whole)
+             .empty())
+      continue;
+    whole->setFacts(sample.program.facts());
+    sample.program = std::move(*whole);
+    keep(std::move(*facts), sample.program);
+    return true;
   }
-  return std::nullopt;
+  return false;
 }
 
 std::optional<Instances> ppcc::instancesFor(const Request &request,

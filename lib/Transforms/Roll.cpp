@@ -1,14 +1,15 @@
 // Turns what repeats itself on a rank into loops.
 #include "ppcc/Transforms/Roll.h"
 
+#include "ppcc/Analysis/FlatFacts.h"
 #include "ppcc/IR/Loops.h"
 
-#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
 #include <queue>
-#include <unordered_map>
 
 using namespace ppcc;
 
@@ -17,7 +18,7 @@ namespace {
 /// A list of symbols, of which any two parts can be compared in O(log size).
 class Sequence {
 public:
-  explicit Sequence(std::vector<uint32_t> symbolsOfRows)
+  explicit Sequence(std::vector<uint64_t> symbolsOfRows)
       : symbols(std::move(symbolsOfRows)), hashes(symbols.size() + 1),
         powers(symbols.size() + 1) {
     powers[0] = 1;
@@ -28,7 +29,7 @@ public:
   }
 
   uint32_t size() const { return symbols.size(); }
-  uint32_t operator[](uint32_t i) const { return symbols[i]; }
+  uint64_t operator[](uint32_t i) const { return symbols[i]; }
 
   /// The length that what begins at `i` and at `j`, behind it, have in common.
   uint32_t commonFrom(uint32_t i, uint32_t j) const {
@@ -73,8 +74,7 @@ private:
     return good;
   }
 
-  std::vector<uint32_t> symbols;
-  std::vector<uint64_t> hashes, powers;
+  std::vector<uint64_t> symbols, hashes, powers;
 };
 
 /// A stretch of a rank in which rows repeat after `period` rows.
@@ -96,9 +96,12 @@ struct Repeat {
 
 class RankRoller {
 public:
-  RankRoller(const Program &program, RankId rank)
-      : program(program), first(program.begin(rank)), rows(program.size(rank)) {
-  }
+  /// `siteOf` holds by site what tells it from others: places in the program's
+  /// own text are no part of it.
+  RankRoller(const Program &program, RankId rank,
+             llvm::ArrayRef<uint32_t> siteOf)
+      : program(program), first(program.begin(rank)), rows(program.size(rank)),
+        siteOf(siteOf) {}
 
   /// The loops to make, in order; their rows count from the rank's first.
   std::vector<Repeat> run() {
@@ -106,6 +109,7 @@ public:
       return {};
     numberRows();
     findGroups();
+    shorten();
     findRepeats();
     return choose();
   }
@@ -114,34 +118,75 @@ private:
   ActionId row(uint32_t i) const { return ActionId(first.value + i); }
 
   /// Gives the rows numbers, the same to those that differ in their microbatch
-  /// alone, and to the steps between microbatches too.
+  /// alone, and symbols, the same where the steps from the microbatches before
+  /// are too.
   void numberRows() {
-    using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t,
-                           uint32_t, bool>;
-    struct KeyHash {
-      size_t operator()(const Key &key) const { return llvm::hash_value(key); }
-    };
-    std::unordered_map<Key, uint32_t, KeyHash> numberOf;
-    std::unordered_map<uint64_t, uint32_t> symbolOf;
-    std::vector<uint32_t> symbols(rows);
+    llvm::DenseMap<std::pair<uint64_t, uint32_t>, uint32_t> numberOf;
+    symbols.resize(rows);
     numbers.resize(rows);
+    uint32_t before = 0;
     for (uint32_t i = 0; i != rows; ++i) {
       Action action = program[row(i)];
-      Key key{action.kind.value, action.pipe.value,  action.stage.value,
-              action.peer.value, action.phase.value, siteOf(action),
-              action.joined};
+      uint64_t key = uint64_t(action.kind.value) << 56 |
+                     uint64_t(action.pipe.value) << 48 |
+                     uint64_t(action.stage.value) << 32 |
+                     uint64_t(action.peer.value) << 16 |
+                     action.phase.value << 1 | action.joined;
       // An action without a microbatch runs once.
-      numbers[i] =
-          action.hasMicrobatch()
-              ? numberOf.try_emplace(key, numberOf.size()).first->second
-              : UINT32_MAX - i;
-      uint32_t step = i == 0 ? 0 : action.microbatch - microbatch(i - 1);
-      symbols[i] =
-          symbolOf
-              .try_emplace(uint64_t(numbers[i]) << 32 | step, symbolOf.size())
-              .first->second;
+      numbers[i] = action.hasMicrobatch()
+                       ? numberOf
+                             .try_emplace({key, siteOf[action.site.value]},
+                                          numberOf.size())
+                             .first->second
+                       : UINT32_MAX - i;
+      symbols[i] = uint64_t(numbers[i]) << 32 | (action.microbatch - before);
+      before = action.microbatch;
     }
-    sequence.emplace(std::move(symbols));
+    symbols[0] = uint64_t(numbers[0]) << 32;
+  }
+
+  /// Makes the sequence of the symbols, where a mark stands for what lies in
+  /// the middle of many short turns. All that is found in it is widened in the
+  /// whole.
+  void shorten() {
+    constexpr uint32_t mostPeriod = 64, least = 8, kept = 2, none = UINT32_MAX;
+    std::vector<uint64_t> shorter;
+    uint32_t taken = 0; // Of the rows.
+    auto takeUntil = [&](uint32_t end) {
+      for (; taken != end; ++taken) {
+        places.push_back(taken);
+        shorter.push_back(symbols[taken]);
+      }
+    };
+    // Where four symbols in a row were seen last.
+    std::vector<uint32_t> last(4096, none);
+    for (uint32_t i = 3; i < rows; ++i) {
+      uint64_t hash = 0;
+      for (uint32_t k = 0; k != 4; ++k)
+        hash = (hash ^ symbols[i - k]) * 0x9E3779B97F4A7C15;
+      uint32_t seen = std::exchange(last[hash >> 52], i), period = i - seen;
+      if (seen == none || period > mostPeriod)
+        continue;
+      uint32_t begin = std::max(seen, taken), end = i;
+      while (end != rows && symbols[end] == symbols[end - period])
+        ++end;
+      while (begin > taken && symbols[begin - 1] == symbols[begin - 1 + period])
+        --begin;
+      uint32_t turns = (end - begin) / period;
+      if (turns < least)
+        continue;
+      takeUntil(begin + kept * period);
+      uint64_t mark = turns - 2 * kept;
+      for (uint32_t k = begin; k != begin + period; ++k)
+        mark = (mark ^ symbols[k]) * 0x9E3779B97F4A7C15;
+      places.push_back(taken);
+      shorter.push_back(mark | uint64_t(1) << 63);
+      taken += (turns - 2 * kept) * period;
+      i = end - 1;
+    }
+    takeUntil(rows);
+    places.push_back(rows);
+    sequence.emplace(std::move(shorter));
   }
 
   void findGroups() {
@@ -153,22 +198,16 @@ private:
       groupUpTo[i] = program.joined(row(i)) ? groupUpTo[i - 1] : i;
   }
 
-  /// Places in the program's own text are no part of it.
-  uint32_t siteOf(const Action &action) const {
-    const Site &site = program.sites()[action.site.value];
-    bool own = action.site != SiteId() && program.files()[site.file].own;
-    return own ? 0 : action.site.value;
-  }
-
   uint32_t microbatch(uint32_t i) const { return program[row(i)].microbatch; }
 
   /// Enters the runs of the sequence that save something. Each has the longest
   /// Lyndon word of one of its rows as its period, in the order of the symbols
   /// or in the opposite order.
   void findRepeats() {
+    uint32_t size = sequence->size();
     for (bool opposite : {false, true}) {
-      std::vector<uint32_t> next{rows};
-      for (uint32_t i = rows; i-- != 0;) {
+      std::vector<uint32_t> next{size};
+      for (uint32_t i = size; i-- != 0;) {
         while (next.size() > 1 && precedes(i, next.back(), opposite))
           next.pop_back();
         addRepeat(i, next.back());
@@ -180,16 +219,26 @@ private:
   /// Whether the rest from `i` on comes before that from `j` on, behind it.
   bool precedes(uint32_t i, uint32_t j, bool opposite) const {
     uint32_t same = sequence->commonFrom(i, j);
-    if (j + same == rows)
+    if (j + same == sequence->size())
       return false; // What ends first comes first.
-    uint32_t a = (*sequence)[i + same], b = (*sequence)[j + same];
+    uint64_t a = (*sequence)[i + same], b = (*sequence)[j + same];
     return opposite ? b < a : a < b;
   }
 
   void addRepeat(uint32_t i, uint32_t j) {
-    uint32_t period = j - i;
     uint32_t begin = i - sequence->commonBefore(i, j);
     uint32_t end = j + sequence->commonFrom(i, j);
+    uint32_t period = places[j] - places[i];
+    if (!found.insert({begin, j - i}).second)
+      return;
+    begin = places[begin];
+    end = places[end];
+    while (begin != 0 && symbols[begin - 1] == symbols[begin - 1 + period])
+      --begin;
+    while (end < rows && symbols[end] == symbols[end - period])
+      ++end;
+    if (!widened.insert({begin, period}).second)
+      return;
     // The first row's step from the one before it is no matter.
     if (begin != 0 && numbers[begin - 1] == numbers[begin - 1 + period] &&
         end - begin >= period)
@@ -248,11 +297,16 @@ private:
   const Program &program;
   ActionId first;
   uint32_t rows;
+  llvm::ArrayRef<uint32_t> siteOf;
   std::vector<uint32_t> numbers; ///< By row.
+  std::vector<uint64_t> symbols; ///< By row.
   /// By row, and behind the last: the first begin of a group from there on, and
   /// the last up to there.
   std::vector<uint32_t> groupFrom, groupUpTo;
   std::optional<Sequence> sequence;
+  std::vector<uint32_t> places; ///< Of the sequence: the row, and the end.
+  /// Begins and periods, in the sequence and of rows.
+  llvm::DenseSet<std::pair<uint32_t, uint32_t>> found, widened;
   std::priority_queue<Repeat> repeats; ///< What saves most comes first.
 };
 
@@ -261,6 +315,9 @@ private:
 Program ppcc::rolled(const Program &program) {
   assert(program.loops().empty() && "the program is flat");
   Rows result;
+  std::vector<uint32_t> siteOf(program.sites().size());
+  for (size_t i = 1; i < siteOf.size(); ++i)
+    siteOf[i] = program.files()[program.sites()[i].file].own ? 0 : i;
   for (RankId rank : program.ranks()) {
     result.beginRank();
     ActionId begin = program.begin(rank), row = begin;
@@ -269,7 +326,7 @@ Program ppcc::rolled(const Program &program) {
         result.append(program[row]);
       return ActionId(result.size());
     };
-    for (const Repeat &repeat : RankRoller(program, rank).run()) {
+    for (const Repeat &repeat : RankRoller(program, rank, siteOf).run()) {
       Loop loop;
       loop.count = repeat.turns();
       loop.begin = append(ActionId(begin.value + repeat.begin));
@@ -293,7 +350,9 @@ public:
     Program result = rolled(program);
     if (result.loops().empty())
       return PassResult::Unchanged;
+    FlatFacts facts = flatFacts(program);
     program = std::move(result);
+    keep(std::move(facts), program);
     return PassResult::Changed;
   }
 };

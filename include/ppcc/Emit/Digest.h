@@ -7,8 +7,8 @@
 
 namespace ppcc {
 
-/// As docs/program-format.md describes it, in hexadecimal digits. The program
-/// must be without loops. O(actions).
+/// As docs/program-format.md describes it, in hexadecimal digits; loops count as
+/// if they were written out. O(flatSize()).
 std::string digestOf(const Program &program);
 
 } // namespace ppcc

@@ -33,6 +33,9 @@ struct PictureOptions {
 struct EmitOptions {
   TorchTarget torch;     ///< The PyTorch that is to read torch-csv.
   std::string cppSymbol; ///< What cpp exports; empty for cppSymbol().
+  /// Programs with more actions, loops counted as often as they turn, are
+  /// written without their digest.
+  uint64_t mostDigested = UINT64_MAX;
   /// What promela models, and what reports and pictures run on.
   Transport transport{"stream"};
   /// What `ir`, `actions` and pictures show of the program.

@@ -11,6 +11,13 @@ namespace ppcc::proof {
 std::string instantiate(const Template &family, int64_t n, uint64_t maxActions,
                         Program &program);
 
+/// Puts rows with loops, and the microbatches of its pipes, into a program that
+/// has a head and no rows, if they stand for the same actions as the rows of n.
+/// What does not fit, or nothing. O(rows of both), where loops and windows have
+/// a common multiple.
+std::string instantiate(const Template &family, int64_t n, Rows rolled,
+                        Program &program);
+
 /// Calls `visit(row, turn)` for the rows of a rank in the program of n.
 template <class Visit>
 void forEachRow(const std::vector<Row> &rows, int64_t n, Visit visit) {

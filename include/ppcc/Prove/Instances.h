@@ -13,12 +13,11 @@ struct Instances {
 
   /// The program of n; nothing where it has more than `maxActions`.
   std::optional<Program> at(int64_t n, uint64_t maxActions) const;
-  /// What `emit` writes of the program of n, from what it writes of smaller
-  /// ones, where that is one text but for numbers that grow with n. Texts of
-  /// programs with more than `maxActions` are not looked at.
-  std::optional<std::string>
-  text(llvm::function_ref<bool(const Program &, llvm::raw_ostream &)> emit,
-       uint64_t maxActions) const;
+  /// Makes the sample that which was asked for, with loops, and what is known
+  /// of all of its actions, from two smaller ones and checked against the
+  /// family; no other is laid out. False where that is no gain, or loops do not
+  /// grow evenly; the smaller ones have at most `maxActions`.
+  bool roll(uint64_t maxActions);
 };
 
 /// The family of a request for a large M, when it is proven; nothing, and no
