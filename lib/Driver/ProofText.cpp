@@ -15,7 +15,9 @@ int ppcc::runProof(
   parser.positional("INPUT", options.request.input,
                     "The schedule: a file, or a name of the library", true);
   parser.value("--for", "NAME", options.free,
-               "The parameter that takes all values; M");
+               explains ? "The parameter that takes all values; M"
+                        : "The parameter that takes all values; M. Two, as in "
+                          "P,M, with the ranks first, are experimental");
   parser.choice("--format", "How to write the result", std::move(formats),
                 [&](const std::string &name) { options.format = name; });
   addOutput(parser, options.output);
@@ -30,6 +32,12 @@ int ppcc::runProof(
   std::string misuse;
   ProveRequest request{options.request, options.free, explains, options.byData,
                        !options.certificate.empty()};
+  if (StringRef(options.free).contains(','))
+    return explains || request.certifies
+               ? parser.wrong("`--for` takes two parameters in `ppcc prove`, "
+                              "without `--certificate`",
+                              err)
+               : writeEvery(options, request, *session, out);
   auto proof = prove(request, *session, misuse);
   if (!misuse.empty())
     return parser.wrong(misuse, err);
@@ -89,27 +97,35 @@ std::string ppcc::reasonText(const ProvenRange &range,
                                                : words + ": " + range.reason;
 }
 
+void ppcc::writeProofHead(llvm::json::OStream &json, StringRef format,
+                          StringRef schedule,
+                          llvm::ArrayRef<ProgramParam> params, StringRef free,
+                          llvm::ArrayRef<std::string> transports) {
+  json.attribute("format", format);
+  json.attribute("version", 1);
+  json.attribute("schedule", schedule);
+  json.attributeObject("params", [&] {
+    for (const ProgramParam &param : params) {
+      auto value = llvm::json::parse(param.value);
+      json.attribute(param.name,
+                     value ? *value : llvm::json::Value(param.value));
+      if (!value)
+        llvm::consumeError(value.takeError());
+    }
+  });
+  json.attribute("for", free);
+  json.attributeArray("transports", [&] {
+    for (const std::string &transport : transports)
+      json.value(transport);
+  });
+}
+
 void ppcc::writeProof(const Proof &proof, StringRef format, StringRef free,
                       llvm::json::OStream &json,
                       llvm::function_ref<void(const ProvenRange &)> ofRange) {
   json.object([&] {
-    json.attribute("format", format);
-    json.attribute("version", 1);
-    json.attribute("schedule", proof.schedule);
-    json.attributeObject("params", [&] {
-      for (const ProgramParam &param : proof.params) {
-        auto value = llvm::json::parse(param.value);
-        json.attribute(param.name,
-                       value ? *value : llvm::json::Value(param.value));
-        if (!value)
-          llvm::consumeError(value.takeError());
-      }
-    });
-    json.attribute("for", free);
-    json.attributeArray("transports", [&] {
-      for (const std::string &transport : proof.transports)
-        json.value(transport);
-    });
+    writeProofHead(json, format, proof.schedule, proof.params, free,
+                   proof.transports);
     json.attributeArray("ranges", [&] {
       for (const ProvenRange &range : proof.ranges)
         json.object([&] {

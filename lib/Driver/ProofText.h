@@ -25,6 +25,10 @@ int runProof(
                             const SourceManager &, llvm::raw_ostream &)>
         write);
 
+/// Judges for all numbers of ranks and microbatches, and writes that.
+int writeEvery(const ProveOptions &options, const ProveRequest &request,
+               Session &session, llvm::raw_ostream &out);
+
 /// `3, 7, ..`, `5 .. 9`.
 std::string numbersText(const ProvenRange &range);
 /// `3 M + 9`, or `at most 3 M + 9`; nothing for none.
@@ -42,6 +46,11 @@ proof::Certificate certificateOf(const Proof &proof, llvm::StringRef free,
 void writeProof(const Proof &proof, llvm::StringRef format,
                 llvm::StringRef free, llvm::json::OStream &json,
                 llvm::function_ref<void(const ProvenRange &)> ofRange);
+/// The members of a proof that stand before its ranges.
+void writeProofHead(llvm::json::OStream &json, llvm::StringRef format,
+                    llvm::StringRef schedule,
+                    llvm::ArrayRef<ProgramParam> params, llvm::StringRef free,
+                    llvm::ArrayRef<std::string> transports);
 /// A member that is a formula, or null.
 void writeFormula(llvm::json::OStream &json, llvm::StringRef name,
                   const std::optional<Formula> &formula);

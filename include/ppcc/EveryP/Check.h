@@ -1,0 +1,67 @@
+// Checks what is claimed of statements, for all P and M of their region.
+#pragma once
+
+#include "ppcc/EveryP/Statements.h"
+
+#include <map>
+#include <optional>
+
+namespace ppcc::every {
+
+/// An action of a class of ranks.
+struct RowRef {
+  uint32_t segment = 0, unit = 0, row = 0;
+  auto operator<=>(const RowRef &) const = default;
+};
+
+/// Actions of one rank, from the first turn of one to the last of the other,
+/// that with what must be before and behind take as long as the makespan.
+struct Witness {
+  uint32_t ofClass = 0;
+  Form rank; ///< The value of Dim::Rank, of P and M.
+  RowRef from, to;
+};
+
+/// What is claimed, but for times.
+struct Claim {
+  /// By class, chunk and slot: the actions that fill it, in the order of their
+  /// microbatches.
+  std::map<std::tuple<uint32_t, uint32_t, uint8_t>, std::vector<RowRef>>
+      fillers;
+  std::optional<Form> makespan; ///< A bound from above; exact by the witness.
+  std::optional<Witness> witness;
+};
+
+/// What must be shown: that where all premises are natural, `rest` and the
+/// times of units together are.
+struct Obligation {
+  struct Time {
+    uint32_t unit = 0;
+    int64_t factor = 1;
+    Form rank, turn; ///< Of the action.
+  };
+  Forms premises;
+  Form rest;
+  std::vector<Time> times;
+};
+
+/// All that must be shown for a claim: every slot is filled once; the time of
+/// every action is above those of all that it waits for; the makespan. Throws
+/// std::overflow_error, and std::invalid_argument for a claim about what is not
+/// there.
+std::vector<Obligation> obligations(const Statements &statements,
+                                    const Claim &claim);
+
+struct Certificate {
+  Claim claim;
+  int64_t scale = 1;              ///< Of times.
+  std::vector<Form> times;        ///< By unit: of P, M, Rank and Turn.
+  std::vector<Multipliers> shown; ///< By obligation.
+};
+
+/// What is wrong with a certificate, or nothing: then no rank waits for itself,
+/// all work is done once, and the makespan is the one that is claimed.
+std::string faultOf(const Statements &statements,
+                    const Certificate &certificate);
+
+} // namespace ppcc::every

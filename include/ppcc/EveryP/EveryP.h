@@ -1,0 +1,41 @@
+// Judges a schedule for every number of ranks and of microbatches.
+#pragma once
+
+#include "ppcc/EveryP/Form.h"
+#include "ppcc/Prove/Prove.h"
+
+namespace ppcc::every {
+
+/// ranks P + microbatches M + intercept.
+struct PlaneFormula {
+  Rational ranks, microbatches, intercept;
+  bool isExact = false; ///< Else a bound from above.
+  std::string text(llvm::StringRef ranksName, llvm::StringRef name) const;
+};
+
+/// The numbers of ranks and microbatches for which all of `where`, forms of P
+/// and M, is natural, and M leaves a remainder.
+struct PlaneRange {
+  Forms where; ///< None of them follows from the others.
+  int64_t modulus = 1, residue = 0;
+  Verdict verdict = Verdict::Undecided;
+  std::optional<PlaneFormula> makespan;
+  std::string reason;
+  Place place; ///< Of the reason, if it has one.
+};
+
+/// All P >= 1 and M >= 1 lie in one of the ranges.
+struct PlaneProof {
+  std::string schedule;
+  std::vector<ProgramParam> params; ///< Other than the free ones.
+  std::vector<std::string> transports;
+  std::vector<PlaneRange> ranges;
+  bool isRight() const;
+};
+
+/// Judges; `request.free` names both parameters, the ranks first. Nothing
+/// after a report.
+std::optional<PlaneProof> proveEvery(const ProveRequest &request,
+                                     Session &session);
+
+} // namespace ppcc::every

@@ -1,0 +1,163 @@
+// `ppcc prove --for P,M`: whether a schedule is right for every number of ranks
+// and of microbatches.
+#include "ProofText.h"
+#include "ppcc/EveryP/EveryP.h"
+#include "ppcc/Support/TextTable.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace ppcc;
+using namespace ppcc::every;
+using llvm::raw_ostream;
+using llvm::StringRef;
+
+namespace {
+
+/// slope P + intercept: a bound of M.
+struct Line {
+  Rational slope, intercept;
+};
+
+/// What a range says of P alone, and of M.
+struct Bounds {
+  int64_t from = 1;
+  std::optional<int64_t> to;
+  std::vector<Line> least, most; ///< M is above all of one, below the other's.
+
+  explicit Bounds(const PlaneRange &range) {
+    for (const Form &fact : range.where) {
+      auto [one, p, m] = std::tuple(fact.at[One], fact.at[P], fact.at[M]);
+      if (m != 0)
+        (m > 0 ? least : most)
+            .push_back({Rational::of(-__int128(p), m),
+                        Rational::of(-__int128(one), m)});
+      else if (p > 0)
+        from = std::max<int64_t>(from, (-one + p - 1) / p);
+      else if (p < 0)
+        to = std::min(to.value_or(INT64_MAX), one / -p);
+    }
+    if (least.empty())
+      least.push_back({{}, {1, 1}});
+  }
+};
+
+std::string linesText(llvm::ArrayRef<Line> lines, StringRef word,
+                      StringRef ranks) {
+  std::vector<std::string> texts;
+  for (const Line &line : lines)
+    texts.push_back(
+        PlaneFormula{line.slope, {}, line.intercept, true}.text(ranks, ""));
+  return lines.size() == 1
+             ? texts[0]
+             : fmt::format("{}({})", word, llvm::join(texts, ", "));
+}
+
+std::string numbersText(const PlaneRange &range, const Bounds &bounds,
+                        StringRef ranks) {
+  std::string text = linesText(bounds.least, "max", ranks);
+  if (!bounds.most.empty() && linesText(bounds.most, "min", ranks) == text)
+    return text;
+  if (range.modulus != 1 && bounds.least.size() == 1)
+    text += fmt::format(", {},",
+                        bounds.least[0].intercept.numerator + range.modulus);
+  text += " ..";
+  return bounds.most.empty()
+             ? text
+             : text + " " + linesText(bounds.most, "min", ranks);
+}
+
+std::string reasonOf(const PlaneRange &range, const SourceManager &sources) {
+  ProvenRange plain;
+  plain.reason = range.reason;
+  plain.place = range.place;
+  return reasonText(plain, sources);
+}
+
+void writeText(const PlaneProof &proof, StringRef ranks, StringRef name,
+               const SourceManager &sources, raw_ostream &out) {
+  TextTable table({ranks.str(), name.str(), "verdict", "makespan", "reason"});
+  for (const PlaneRange &range : proof.ranges) {
+    Bounds bounds(range);
+    table.add({!bounds.to ? fmt::format("{} ..", bounds.from)
+               : *bounds.to == bounds.from
+                   ? fmt::format("{}", bounds.from)
+                   : fmt::format("{} .. {}", bounds.from, *bounds.to),
+               numbersText(range, bounds, ranks),
+               verdictName(range.verdict).str(),
+               range.makespan ? range.makespan->text(ranks, name) : "",
+               reasonOf(range, sources)});
+  }
+  table.print(out);
+  out << fmt::format("{} is {} every {} and {} that it admits, on {} "
+                     "(experimental)\n",
+                     proof.schedule,
+                     proof.isRight() ? "right for" : "not proven for", ranks,
+                     name, llvm::join(proof.transports, ", "));
+}
+
+void writeJson(const PlaneProof &proof, StringRef ranks, StringRef name,
+               const SourceManager &sources, raw_ostream &out) {
+  using llvm::json::Value;
+  llvm::json::OStream json(out, 1);
+  auto lines = [&](StringRef key, llvm::ArrayRef<Line> lines) {
+    json.attributeArray(key, [&] {
+      for (const Line &line : lines)
+        json.object([&] {
+          json.attribute("slope", line.slope.text());
+          json.attribute("intercept", line.intercept.text());
+        });
+    });
+  };
+  json.object([&] {
+    writeProofHead(json, "ppcc.proof", proof.schedule, proof.params,
+                   (ranks + "," + name).str(), proof.transports);
+    json.attributeArray("ranges", [&] {
+      for (const PlaneRange &range : proof.ranges)
+        json.object([&] {
+          Bounds bounds(range);
+          json.attributeObject(ranks, [&] {
+            json.attribute("from", bounds.from);
+            json.attribute("to", bounds.to ? Value(*bounds.to) : nullptr);
+          });
+          json.attributeObject(name, [&] {
+            json.attribute("modulus", range.modulus);
+            json.attribute("residue", range.residue);
+            lines("from", bounds.least);
+            lines("to", bounds.most);
+          });
+          json.attribute("verdict", verdictName(range.verdict));
+          if (!range.makespan)
+            json.attribute("makespan", nullptr);
+          else
+            json.attributeObject("makespan", [&] {
+              json.attributeObject("slopes", [&] {
+                json.attribute(ranks, range.makespan->ranks.text());
+                json.attribute(name, range.makespan->microbatches.text());
+              });
+              json.attribute("intercept", range.makespan->intercept.text());
+              json.attribute("exact", range.makespan->isExact);
+            });
+          json.attribute("reason", reasonOf(range, sources));
+        });
+    });
+  });
+  out << '\n';
+}
+
+} // namespace
+
+int ppcc::writeEvery(const ProveOptions &options, const ProveRequest &request,
+                     Session &session, raw_ostream &out) {
+  auto proof = proveEvery(request, session);
+  if (!proof)
+    return Errors;
+  auto [ranks, name] = StringRef(options.free).split(',');
+  bool written = writeOutput(
+      options.output, out, session.sources, session.diags,
+      [&, ranks = ranks.trim(), name = name.trim()](raw_ostream &s) {
+        (options.format == "json" ? writeJson : writeText)(*proof, ranks, name,
+                                                           session.sources, s);
+        return true;
+      });
+  return written && proof->isRight() ? Success : Errors;
+}

@@ -1,0 +1,312 @@
+// What must be shown of statements, and whether it is.
+#include "ppcc/EveryP/Check.h"
+
+#include <algorithm>
+
+using namespace ppcc;
+using namespace ppcc::every;
+
+namespace {
+
+/// A unit with its number.
+struct Place {
+  uint32_t number, ofClass, segment, unit;
+};
+
+class Obliged {
+public:
+  Obliged(const Statements &statements, const Claim &claim)
+      : statements(statements), claim(claim) {
+    uint32_t number = 0;
+    for (uint32_t c = 0; c != statements.classes.size(); ++c)
+      for (uint32_t s = 0; s != statements.classes[c].segments.size(); ++s)
+        for (uint32_t u = 0; u != segmentOf(c, s).units.size(); ++u)
+          places.push_back({number++, c, s, u});
+    statements.forEachUnit([](auto &, auto &, const Unit &unit) {
+      if (unit.duration < 1)
+        throw std::invalid_argument("an action takes no time");
+    });
+  }
+
+  std::vector<Obligation> run() {
+    for (uint32_t c = 0; c != statements.classes.size(); ++c) {
+      for (const Segment &segment : statements.classes[c].segments)
+        natural(ranksOf(c), segment.count);
+      complete(c);
+      inOrder(c);
+    }
+    for (const Place &target : places)
+      for (const Row &row : unitOf(target).rows)
+        waits(target, row);
+    if (claim.makespan)
+      bounded();
+    if (claim.witness)
+      reached(*claim.witness);
+    return std::move(result);
+  }
+
+private:
+  const Segment &segmentOf(uint32_t ofClass, uint32_t segment) const {
+    return statements.classes[ofClass].segments[segment];
+  }
+  const Unit &unitOf(const Place &place) const {
+    return segmentOf(place.ofClass, place.segment).units[place.unit];
+  }
+  const Chunk &chunkOf(const Place &place, const Row &row) const {
+    return statements.classes[place.ofClass].chunks[row.chunk];
+  }
+  const KindInfo &infoOf(const Row &row) const {
+    return statements.kinds[row.kind];
+  }
+
+  void natural(Forms premises, Form goal) {
+    result.push_back({std::move(premises), std::move(goal), {}});
+  }
+  void equal(const Forms &premises, const Form &a, const Form &b) {
+    natural(premises, a - b);
+    natural(premises, b - a);
+  }
+  /// Where the ranks of a class are.
+  Forms ranksOf(uint32_t ofClass) const {
+    Forms forms = statements.region;
+    const Forms &where = statements.classes[ofClass].where;
+    forms.insert(forms.end(), where.begin(), where.end());
+    return forms;
+  }
+  /// Where the turns of a unit are, too.
+  Forms turnsOf(const Place &place) const {
+    Forms forms = ranksOf(place.ofClass);
+    forms.push_back(Form::of(Turn));
+    forms.push_back(segmentOf(place.ofClass, place.segment).count -
+                    Form::of(Turn) - 1);
+    return forms;
+  }
+  static Form renamed(const Form &form) {
+    return form.with(Rank, Form::of(OtherRank)).with(Turn, Form::of(OtherTurn));
+  }
+  Obligation::Time timeOf(const Place &place, int64_t factor,
+                          const Form &turn) const {
+    return {place.number, factor, Form::of(Rank), turn};
+  }
+
+  // ---- Each slot is filled once ----
+
+  /// The first microbatch of an action, and behind the last one.
+  static std::pair<Form, Form> microbatches(const Row &row, const Form &count) {
+    int64_t step = row.microbatch.at[Turn];
+    Form begin = row.microbatch.with(Turn, 0);
+    if (step == 1 || (step == 0 && count == Form(1)))
+      return {begin, begin + count};
+    if (step != -1)
+      throw std::invalid_argument("microbatches do not follow each other");
+    return {begin - count + 1, begin + 1};
+  }
+
+  void complete(uint32_t c) {
+    const RankClass &ranks = statements.classes[c];
+    uint8_t slots = statements.hasBackward
+                        ? slot::Output | slot::InputGrad | slot::WeightGrad
+                        : slot::Output;
+    std::map<std::tuple<uint32_t, uint32_t, uint8_t>, std::vector<RowRef>>
+        fillers;
+    for (uint32_t chunk = 0; chunk != ranks.chunks.size(); ++chunk)
+      for (uint8_t slot : slotsIn(slots))
+        fillers[{c, chunk, slot}];
+    for (const Place &place : places)
+      if (place.ofClass == c)
+        for (uint32_t r = 0; r != unitOf(place).rows.size(); ++r) {
+          const Row &row = unitOf(place).rows[r];
+          for (uint8_t slot : slotsIn(infoOf(row).defines))
+            fillers[{c, row.chunk, slot}].push_back(
+                {place.segment, place.unit, r});
+        }
+    for (auto &[key, found] : fillers) {
+      auto claimed = claim.fillers.find(key);
+      std::vector<RowRef> sorted;
+      if (claimed != claim.fillers.end())
+        sorted = claimed->second;
+      std::sort(sorted.begin(), sorted.end());
+      if (sorted != found)
+        throw std::invalid_argument("actions are left out");
+      const Pipe &pipe = statements.pipes[ranks.chunks[std::get<1>(key)].pipe];
+      Form reached = pipe.first;
+      for (RowRef at : found.empty() ? found : claimed->second) {
+        const Segment &segment = ranks.segments[at.segment];
+        auto [begin, end] =
+            microbatches(segment.units[at.unit].rows[at.row], segment.count);
+        equal(ranksOf(c), begin, reached);
+        reached = end;
+      }
+      equal(ranksOf(c), pipe.first + pipe.count, reached);
+    }
+  }
+
+  // ---- Times grow along all that waits ----
+
+  /// That `source` ends before `target` starts.
+  void before(Forms premises, const Place &source, Obligation::Time ofSource,
+              Obligation::Time ofTarget) {
+    result.push_back({std::move(premises),
+                      -unitOf(source).duration,
+                      {std::move(ofTarget), std::move(ofSource)}});
+  }
+
+  void inOrder(uint32_t c) {
+    const auto &segments = statements.classes[c].segments;
+    std::vector<std::pair<Place, Place>> ends; // By segment.
+    for (const Place &place : places)
+      if (place.ofClass == c && place.unit == 0)
+        ends.push_back(
+            {place,
+             places[place.number + segments[ends.size()].units.size() - 1]});
+    for (uint32_t s = 0; s != segments.size(); ++s) {
+      auto [first, last] = ends[s];
+      Forms turns = turnsOf(first);
+      for (uint32_t i = first.number; i != last.number; ++i)
+        before(turns, places[i], timeOf(places[i], -1, Form::of(Turn)),
+               timeOf(places[i + 1], 1, Form::of(Turn)));
+      Forms inner = turns;
+      inner.push_back(segments[s].count - Form::of(Turn) - 2);
+      before(inner, last, timeOf(last, -1, Form::of(Turn)),
+             timeOf(first, 1, Form::of(Turn) + 1));
+      Forms between = ranksOf(c);
+      between.push_back(segments[s].count - 1);
+      for (uint32_t t = s + 1; t != segments.size(); ++t) {
+        Forms both = between;
+        both.push_back(segments[t].count - 1);
+        before(both, last, timeOf(last, -1, segments[s].count - 1),
+               timeOf(ends[t].first, 1, 0));
+        between.push_back(-1 * segments[t].count);
+      }
+    }
+  }
+
+  /// What a row reads, from its own stage and its neighbours'.
+  void waits(const Place &target, const Row &row) {
+    const KindInfo &info = infoOf(row);
+    for (uint8_t slot : slotsIn(info.needs))
+      reads(target, row, slot, 0);
+    if (info.defines & slot::Output)
+      reads(target, row, slot::Output, -1);
+    if (info.defines & slot::InputGrad)
+      reads(target, row, slot::InputGrad, 1);
+  }
+
+  /// That it is behind all that fills the slot of the stage `distance` away.
+  void reads(const Place &target, const Row &row, uint8_t slot, int distance) {
+    const Chunk &own = chunkOf(target, row);
+    for (const Place &source : places)
+      for (const Row &other : unitOf(source).rows) {
+        const Chunk &chunk = chunkOf(source, other);
+        if (chunk.pipe != own.pipe || !(infoOf(other).defines & slot))
+          continue;
+        Forms both = turnsOf(target), others = turnsOf(source);
+        for (size_t i = statements.region.size(); i != others.size(); ++i)
+          both.push_back(renamed(others[i]));
+        Form stage = own.stage + distance - renamed(chunk.stage),
+             number = row.microbatch - renamed(other.microbatch);
+        for (const Form &same : {stage, number}) {
+          both.push_back(same);
+          both.push_back(-1 * same);
+        }
+        before(std::move(both), source,
+               {source.number, -1, Form::of(OtherRank), Form::of(OtherTurn)},
+               timeOf(target, 1, Form::of(Turn)));
+      }
+  }
+
+  // ---- The makespan ----
+
+  void bounded() {
+    for (const Place &place : places) {
+      Forms turns = turnsOf(place);
+      result.push_back({turns, 0, {timeOf(place, 1, Form::of(Turn))}});
+      result.push_back({std::move(turns),
+                        *claim.makespan - unitOf(place).duration,
+                        {timeOf(place, -1, Form::of(Turn))}});
+    }
+  }
+
+  /// The shortest unit that fills a slot.
+  int64_t shortest(uint32_t pipe, uint8_t slot) const {
+    std::optional<int64_t> least;
+    for (const Place &place : places)
+      for (const Row &row : unitOf(place).rows)
+        if (chunkOf(place, row).pipe == pipe && (infoOf(row).defines & slot))
+          least = std::min(least.value_or(INT64_MAX), unitOf(place).duration);
+    return least.value_or(0);
+  }
+
+  /// That the run takes as long as the claim says: some actions of a rank, with
+  /// the way of their first microbatch to it and of the last one from it.
+  void reached(const Witness &witness) {
+    const RankClass &ranks = statements.classes.at(witness.ofClass);
+    Forms region = statements.region;
+    auto onRank = [&](const Form &form) {
+      return form.with(Rank, witness.rank);
+    };
+    auto rowOf = [&](RowRef at) -> const Row & {
+      return ranks.segments.at(at.segment).units.at(at.unit).rows.at(at.row);
+    };
+    for (const Form &form : ranks.where)
+      natural(region, onRank(form));
+    for (RowRef at : {witness.from, witness.to})
+      natural(region, onRank(ranks.segments.at(at.segment).count) - 1);
+    const Row &from = rowOf(witness.from), &to = rowOf(witness.to);
+    if (witness.from.segment > witness.to.segment || witness.from.unit != 0 ||
+        witness.to.unit + 1 != ranks.segments[witness.to.segment].units.size())
+      throw std::invalid_argument("the witness is none");
+    Form length;
+    for (uint32_t s = witness.from.segment; s <= witness.to.segment; ++s)
+      for (const Unit &unit : ranks.segments[s].units)
+        length.add(onRank(ranks.segments[s].count), unit.duration);
+    auto way = [&](const Row &row, bool isTail) {
+      const Chunk &chunk = ranks.chunks[row.chunk];
+      Form stages = statements.pipes[chunk.pipe].stages,
+           stage = onRank(chunk.stage), above = stages - stage - 1;
+      int64_t up = shortest(chunk.pipe, slot::Output),
+              down = shortest(chunk.pipe, slot::InputGrad);
+      if (infoOf(row).defines & slot::Output)
+        return isTail ? up * above + down * stages : up * stage;
+      if (infoOf(row).defines & slot::InputGrad)
+        return isTail ? down * stage : up * stages + down * above;
+      return Form();
+    };
+    natural(region,
+            length + way(from, false) + way(to, true) - *claim.makespan);
+  }
+
+  const Statements &statements;
+  const Claim &claim;
+  std::vector<Place> places;
+  std::vector<Obligation> result;
+};
+
+} // namespace
+
+std::vector<Obligation> every::obligations(const Statements &statements,
+                                           const Claim &claim) {
+  return Obliged(statements, claim).run();
+}
+
+std::string every::faultOf(const Statements &statements,
+                           const Certificate &certificate) {
+  try {
+    auto all = obligations(statements, certificate.claim);
+    if (all.size() != certificate.shown.size() || certificate.scale < 1)
+      return "something is not shown";
+    for (size_t i = 0; i != all.size(); ++i) {
+      Form goal = certificate.scale * all[i].rest;
+      for (const Obligation::Time &time : all[i].times)
+        goal.add(certificate.times.at(time.unit)
+                     .with(Turn, time.turn)
+                     .with(Rank, time.rank),
+                 time.factor);
+      if (!shows(all[i].premises, goal, certificate.shown[i]))
+        return "something is not shown";
+    }
+    return "";
+  } catch (const std::exception &wrong) {
+    return wrong.what();
+  }
+}

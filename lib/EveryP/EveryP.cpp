@@ -1,0 +1,352 @@
+// Divides all numbers of ranks and microbatches into regions of which one thing
+// is shown.
+#include "ppcc/EveryP/EveryP.h"
+#include "ppcc/Basic/Diagnostics/Prove.h"
+
+#include "Guess.h"
+#include "Layout.h"
+#include "ppcc/Analysis/Durations.h"
+#include "ppcc/Support/Suggest.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+using namespace ppcc;
+using namespace ppcc::every;
+using llvm::StringRef;
+
+bool PlaneProof::isRight() const {
+  return llvm::all_of(ranges, [](const PlaneRange &range) {
+    return range.verdict == Verdict::Right ||
+           range.verdict == Verdict::Excluded;
+  });
+}
+
+std::string PlaneFormula::text(StringRef ranksName, StringRef name) const {
+  std::string text;
+  auto add = [&](Rational factor, StringRef word) {
+    if (factor == Rational())
+      return;
+    bool isNegative = factor.numerator < 0;
+    if (isNegative)
+      factor.numerator = -factor.numerator;
+    text += text.empty() ? (isNegative ? "-" : "") : isNegative ? " - " : " + ";
+    bool isOne = factor == Rational{1, 1} && !word.empty();
+    text += isOne          ? word.str()
+            : word.empty() ? factor.text()
+                           : factor.text() + " " + word.str();
+  };
+  add(microbatches, name);
+  add(ranks, ranksName);
+  add(intercept, "");
+  return (isExact ? "" : "at most ") + (text.empty() ? "0" : text);
+}
+
+namespace {
+
+/// The most P that are looked at by themselves where what holds for more does
+/// not hold for them.
+constexpr int64_t mostSmall = 4;
+constexpr int mostDivisions = 6;
+
+/// What actions take, by the letters of their units, in units of `one`.
+struct Costs {
+  std::map<std::string, Time> times;
+  Time one = 1;
+};
+
+class EveryProver {
+public:
+  EveryProver(const ProveRequest &request, Session &session,
+              const Checked &checked, const Free &free, StringRef ranksName,
+              StringRef name)
+      : request(request), session(session), checked(checked),
+        module(checked.module), schedule(*checked.selection.schedule),
+        free(free), ranksName(ranksName), name(name) {}
+
+  bool run(PlaneProof &proof) {
+    try {
+      std::vector<Region> regions = regionsOf(module, schedule, free);
+      std::vector<PlaneRange> best;
+      for (int64_t least = 1; least <= mostSmall; ++least) {
+        std::vector<PlaneRange> ranges;
+        bool isRight = true;
+        for (const Region &region : regions) {
+          Forms facts = region.facts;
+          facts.push_back(Form::of(P) - least);
+          if (!isSome(facts))
+            continue;
+          if (region.isAdmitted)
+            isRight &= judge(facts, 0, ranges);
+          else
+            add(ranges, facts, Verdict::Excluded).reason = region.why,
+                               ranges.back().place = region.place;
+        }
+        if (failed)
+          return false;
+        if (least == 1 || isRight) {
+          best = std::move(ranges);
+          best.insert(best.begin(), small.begin(), small.end());
+        }
+        if (isRight)
+          break;
+        if (least != mostSmall && !one(least))
+          return false;
+      }
+      proof.ranges = std::move(best);
+      return true;
+    } catch (const Refusal &refusal) {
+      session.diags.report<diag::NoFormOfRanks>(refusal.place, proof.schedule,
+                                                refusal.why);
+    } catch (const std::overflow_error &) {
+      session.diags.report<diag::NoFormOfRanks>(schedule.range, proof.schedule,
+                                                "numbers become too large");
+    }
+    return false;
+  }
+
+private:
+  static bool isSome(const Forms &facts) { return !implies(facts, -1); }
+
+  PlaneRange &add(std::vector<PlaneRange> &ranges, Forms where,
+                  Verdict verdict) {
+    for (size_t i = where.size(); i-- > 0;) {
+      Forms others = where;
+      others.erase(others.begin() + i);
+      if (implies(others, where[i]))
+        where = std::move(others);
+    }
+    PlaneRange &range = ranges.emplace_back();
+    range.where = std::move(where);
+    range.verdict = verdict;
+    return range;
+  }
+
+  /// Judges a region, or parts of it; whether all of it is right.
+  bool judge(const Forms &facts, int divisions,
+             std::vector<PlaneRange> &ranges) {
+    Statements statements = layOut(module, schedule, free, facts);
+    auto costs = costsOf(facts, statements);
+    if (failed)
+      return false;
+    Found found =
+        search(statements, costs.has_value(), divisions < mostDivisions);
+    if (found.divides) {
+      Forms above = facts, below = facts;
+      above.push_back(*found.divides);
+      below.push_back((Form(-1) - *found.divides).tightened());
+      if (isSome(above) && isSome(below))
+        return judge(above, divisions + 1, ranges) &
+               judge(below, divisions + 1, ranges);
+      found = search(statements, costs.has_value(), false);
+    }
+    PlaneRange &range = add(
+        ranges, facts, found.certificate ? Verdict::Right : Verdict::Undecided);
+    range.reason = found.why;
+    if (found.certificate && found.certificate->claim.makespan &&
+        proofIsByData()) {
+      const Form &form = *found.certificate->claim.makespan;
+      auto inUnits = [&](int64_t value) {
+        return Rational::of(__int128(value) * costs->one, cost::unit);
+      };
+      range.makespan = PlaneFormula{
+          inUnits(form.at[P]), inUnits(form.at[M]), inUnits(form.at[One]),
+          found.certificate->claim.witness.has_value()};
+    }
+    if (found.certificate && !proofIsByData())
+      range.reason = "by data; messages are right in the order that was chosen";
+    return found.certificate.has_value();
+  }
+
+  bool proofIsByData() const {
+    return request.byData || request.compile.comm.transports.empty();
+  }
+
+  /// An instance, of few microbatches and ranks, that every kind of rank and
+  /// turn is in.
+  std::optional<Program> sampleOf(const Forms &facts) {
+    std::optional<std::pair<int64_t, int64_t>> chosen;
+    for (int64_t sum = 48; sum >= 2 && !chosen; --sum)
+      for (int64_t p = std::min<int64_t>(6, sum - 1); p >= 1 && !chosen; --p)
+        if (llvm::all_of(facts, [&](const Form &fact) {
+              return fact.at[One] + fact.at[P] * p + fact.at[M] * (sum - p) >=
+                     0;
+            }))
+          chosen = {p, sum - p};
+    if (!chosen)
+      return std::nullopt;
+    Request sample = request.compile;
+    sample.until = Request::Until::Expanded;
+    sample.params.push_back(
+        {ranksName.str(), fmt::format("{}", chosen->first)});
+    sample.params.push_back({name.str(), fmt::format("{}", chosen->second)});
+    Compiled compiled = compile(sample, session);
+    if (!compiled ||
+        !applyCosts(request.compile.costs, session, compiled.program))
+      return failed = true, std::nullopt;
+    if (!request.compile.comm.transports.empty()) {
+      auto policy = decideComm(request.compile.comm, &checked.selection,
+                               compiled.program, session.diags);
+      if (!policy)
+        return failed = true, std::nullopt;
+      // Other orders are no projections of one order of all actions.
+      if (policy->fusion->fusion != Fusion::None || policy->fusion->places ||
+          policy->torch || policy->prefetch)
+        throw Refusal{schedule.range,
+                      "messages are placed otherwise than by an order of all "
+                      "actions; `--transport=data` leaves them out"};
+    }
+    if (compiled.program.costs().has({Cost::MemoryLimit}))
+      throw Refusal{schedule.range, "the memory of ranks is limited"};
+    return std::move(compiled.program);
+  }
+
+  /// Puts the durations of a sample into the statements; nothing where these
+  /// are not known, or some take no time.
+  std::optional<Costs> costsOf(const Forms &facts, Statements &statements) {
+    auto program = sampleOf(facts);
+    if (!program || program->costs().hasMessageTimes())
+      return std::nullopt;
+    Costs costs;
+    Durations durations(*program);
+    if (durations.hasSlack())
+      return std::nullopt;
+    for (RankId rank : program->ranks())
+      for (ActionId at = program->begin(rank), end; at != program->end(rank);
+           at = end) {
+        end = program->groupEnd(at, rank);
+        std::string letters;
+        for (ActionId i = at; i != end; ++i.value)
+          letters += program->kindOf((*program)[i]).letters + " ";
+        Time time = durations.of(*program, at, end);
+        if (costs.times.try_emplace(letters, time).first->second != time)
+          return std::nullopt;
+      }
+    costs.one = 0;
+    for (const auto &[letters, time] : costs.times)
+      costs.one = std::gcd(costs.one, time);
+    std::vector<int64_t> found;
+    bool isKnown = true;
+    statements.forEachUnit([&](auto &, auto &, const Unit &unit) {
+      std::string letters;
+      for (const Row &row : unit.rows)
+        letters += module.kinds[row.kind].letters + " ";
+      auto time = costs.times.find(letters);
+      isKnown &= time != costs.times.end() && time->second > 0;
+      found.push_back(isKnown ? time->second / costs.one : 1);
+    });
+    if (!isKnown)
+      return std::nullopt;
+    size_t next = 0;
+    for (RankClass &ranks : statements.classes)
+      for (Segment &segment : ranks.segments)
+        for (Unit &unit : segment.units)
+          unit.duration = found[next++];
+    return costs;
+  }
+
+  /// Judges one P for all M.
+  bool one(int64_t p) {
+    ProveRequest single = request;
+    single.free = name.str();
+    single.byData = proofIsByData();
+    single.compile.params.push_back({ranksName.str(), fmt::format("{}", p)});
+    std::string misuse;
+    auto proof = prove(single, session, misuse);
+    if (!proof)
+      return false;
+    for (const ProvenRange &range : proof->ranges) {
+      PlaneRange &plane = small.emplace_back();
+      plane.where = {Form::of(P) - p, Form(p) - Form::of(P),
+                     Form::of(M) - range.from};
+      if (range.to)
+        plane.where.push_back(Form(*range.to) - Form::of(M));
+      plane.modulus = range.modulus;
+      plane.residue = range.residue;
+      plane.verdict = range.verdict;
+      plane.reason = range.reason;
+      plane.place = range.place;
+      if (range.makespan)
+        plane.makespan = PlaneFormula{{},
+                                      range.makespan->slope,
+                                      range.makespan->intercept,
+                                      range.makespan->isExact};
+    }
+    return true;
+  }
+
+  const ProveRequest &request;
+  Session &session;
+  const Checked &checked;
+  const sema::Module &module;
+  const sema::Schedule &schedule;
+  const Free &free;
+  StringRef ranksName, name;
+  std::vector<PlaneRange> small; ///< Of the P that are below all others.
+  bool failed = false;
+};
+
+} // namespace
+
+std::optional<PlaneProof> every::proveEvery(const ProveRequest &request,
+                                            Session &session) {
+  auto [ranksName, name] = StringRef(request.free).split(',');
+  ranksName = ranksName.trim();
+  name = name.trim();
+  Request parsed = request.compile;
+  parsed.until = Request::Until::Checked;
+  for (StringRef one : {ranksName, name})
+    parsed.params.push_back({one.str(), "1"});
+  Compiled compiled = compile(parsed, session);
+  if (!compiled)
+    return std::nullopt;
+  const sema::Schedule &schedule = *compiled.checked->selection.schedule;
+  PlaneProof proof;
+  proof.schedule = schedule.decl->name.text.str();
+  Free free{0, 0, request.compile.params};
+  std::vector<StringRef> ints;
+  for (const sema::ScheduleParam &param : schedule.params)
+    if (param.type == sema::Type::Int)
+      ints.push_back(param.decl->name.text);
+  for (StringRef one : {ranksName, name}) {
+    auto found = llvm::find_if(schedule.params, [&](auto &param) {
+      return param.type == sema::Type::Int && param.decl->name.text == one;
+    });
+    if (found == schedule.params.end() || (one == name && name == ranksName)) {
+      session.diags.report<diag::NoFreeParameter>({}, proof.schedule, one,
+                                                  didYouMean(one, ints));
+      return std::nullopt;
+    }
+    (one == ranksName ? free.ranks : free.microbatches) =
+        found - schedule.params.begin();
+    for (const sema::ParamValue &value : request.compile.params)
+      if (value.name == one) {
+        session.diags.report<diag::FreeParameterGiven>(
+            Place("-D " + value.name), value.name);
+        return std::nullopt;
+      }
+  }
+  const Request &given = request.compile;
+  if (!given.rules.empty() || !given.model.empty() || !given.cluster.empty() ||
+      !given.layout.empty() || compiled.checked->selection.model ||
+      compiled.checked->selection.cluster) {
+    session.diags.report<diag::NoFormOfRanks>(
+        schedule.range, proof.schedule,
+        "rules, models, clusters and layouts are not known for all ranks");
+    return std::nullopt;
+  }
+  for (const sema::ScheduleParam &param : schedule.params)
+    for (const sema::ParamValue &value : given.params)
+      if (value.name == param.decl->name.text)
+        proof.params.push_back(
+            {value.name, sema::typeName(param.type).str(), value.value});
+  if (request.byData || given.comm.transports.empty())
+    proof.transports.push_back("data");
+  for (const Transport &transport : given.comm.transports)
+    proof.transports.push_back(transport.name);
+  if (!EveryProver(request, session, *compiled.checked, free, ranksName, name)
+           .run(proof))
+    return std::nullopt;
+  return proof;
+}

@@ -1,0 +1,851 @@
+// Runs the head and the body of `on rank` on affine forms. A question with two
+// answers divides the numbers; all ways are gone.
+#include "Layout.h"
+#include "Simplex.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+using namespace ppcc;
+using namespace ppcc::every;
+using namespace ppcc::sema;
+using llvm::cast;
+using llvm::dyn_cast;
+
+bool every::implies(const Forms &premises, const Form &goal) {
+  Forms all = premises;
+  all.push_back(Form(-1) - goal);
+  auto multipliers = multipliersFor(all, -1);
+  return multipliers && shows(all, -1, *multipliers);
+}
+
+namespace {
+
+[[noreturn]] void refuse(SourceRange place, std::string why) {
+  throw Refusal{place, std::move(why)};
+}
+
+/// Ends the head of what is not admitted.
+struct NotAdmitted {
+  SourceRange place;
+  std::string why;
+};
+
+/// A question whose answer changes at this turn of a loop.
+struct Cut {
+  Form turn;
+};
+
+/// Actions that are owed, of microbatches that follow each other.
+struct Owed {
+  uint32_t chunk;
+  KindId kind;
+  Form first, count;
+};
+
+struct State {
+  std::vector<std::array<Form, slot::count>> issued; ///< By chunk.
+  std::vector<Owed> queue;
+};
+
+/// The answers of one way, and those of the next.
+struct Way {
+  std::vector<bool> answers;
+  size_t given = 0;
+
+  bool toNext() {
+    while (!answers.empty() && !answers.back())
+      answers.pop_back();
+    if (answers.empty())
+      return false;
+    answers.back() = false;
+    given = 0;
+    return true;
+  }
+};
+
+class Run {
+public:
+  Run(const Module &module, const Schedule &schedule, const Free &free,
+      const Forms &facts, Way &way)
+      : module(module), schedule(schedule), free(free), facts(facts), way(way),
+        globals(schedule.numGlobals) {
+    for (KindId whole : module.kinds.ids())
+      for (KindId part : module.kinds.ids())
+        if (auto rest = module.kinds.without(whole, part);
+            rest && (module.kinds[part].needs & module.kinds[*rest].defines)) {
+          leaves.try_emplace(rest->value, part);
+          deferred.insert(part.value);
+        }
+  }
+
+  Forms facts;
+
+  // ---- The head ----
+
+  void head() {
+    for (auto [position, param] : llvm::enumerate(schedule.params)) {
+      Form &value = globals[schedule.firstGlobal + position];
+      auto given = llvm::find_if(free.values, [&](const ParamValue &one) {
+        return one.name == param.decl->name.text;
+      });
+      SourceRange place = param.decl->name.range;
+      if (position == free.ranks)
+        value = Form::of(P);
+      else if (position == free.microbatches)
+        value = Form::of(M);
+      else if (param.type != Type::Int && param.type != Type::Bool)
+        refuse(place, "a parameter is no int");
+      else if (given == free.values.end())
+        value = eval(param.decl->defaultValue);
+      else if (param.type == Type::Bool)
+        value = given->value == "true";
+      else
+        llvm::StringRef(given->value).getAsInteger(10, value.at[One]);
+      const ast::Expr *least = param.decl->least, *end = param.decl->end;
+      if ((least && !natural(value - eval(least), least->range)) ||
+          (end && !natural(eval(end) - value - 1, end->range)))
+        throw NotAdmitted{place, "`" + param.decl->name.text.str() +
+                                     "` is not in its range"};
+    }
+    int64_t number = 0;
+    for (uint32_t slot : schedule.pipeSlots)
+      globals[slot] = number++;
+    size_t nextLet = 0;
+    for (const ast::Stmt *item : schedule.header)
+      if (auto *let = dyn_cast<ast::LetStmt>(item)) {
+        globals[schedule.letSlots[nextLet++]] = eval(let->value);
+      } else if (auto *require = dyn_cast<ast::RequireItem>(item)) {
+        if (!truth(require->condition))
+          throw NotAdmitted{require->condition->range,
+                            require->message.empty()
+                                ? "`" + source(require->condition) +
+                                      "` does not hold"
+                                : require->message.str()};
+      } else if (auto *ranks = dyn_cast<ast::RanksItem>(item)) {
+        if (eval(ranks->count) != Form::of(P))
+          refuse(ranks->count->range,
+                 "the ranks are not those of the first parameter of `--for`");
+      } else if (auto *backward = dyn_cast<ast::BackwardItem>(item)) {
+        hasBackward = !backward->condition || truth(backward->condition);
+      } else {
+        refuse(item->range, "this is not known to be the same for all ranks");
+      }
+    refuseOthers();
+    for (const PipeDecl &decl : schedule.pipes)
+      pipe(decl);
+  }
+
+  /// The body of `on rank`, of ranks for which the way holds.
+  RankClass rank() {
+    RankClass ranks;
+    size_t ofRegion = facts.size();
+    Form number = Form::of(Rank);
+    facts.push_back(number);
+    facts.push_back(Form::of(P) - 1 - number);
+    for (auto [p, decl] : llvm::enumerate(schedule.pipes))
+      for (int64_t c = 0; c != copies[p]; ++c)
+        ranks.chunks.push_back({uint32_t(p), chunk(decl, c)});
+    chunks = ranks.chunks;
+    state.issued.resize(chunks.size());
+    segments = &ranks.segments;
+    frame.assign(schedule.numLocals, Form());
+    frame[0] = number;
+    body(schedule.onRank->body);
+    if (natural(pending() - 1, schedule.onRank->range))
+      refuse(schedule.onRank->range, "something is left pending");
+    ranks.rank = number;
+    ranks.where.assign(facts.begin() + ofRegion, facts.end());
+    return ranks;
+  }
+
+  bool hasBackward = true;
+  std::vector<every::Pipe> pipes;
+
+private:
+  void refuseOthers() {
+    if (!schedule.onRank)
+      refuse(schedule.range, "some ranks have a body of their own");
+    if (!schedule.rules.empty() || !module.applications.empty())
+      refuse(schedule.range, "rules add actions");
+    for (const ast::Stmt *item : schedule.decl->items)
+      if (llvm::isa<ast::SettingItem, ast::ModelItem, ast::ClusterItem>(item))
+        refuse(item->range, "costs may differ between ranks");
+  }
+
+  void pipe(const PipeDecl &decl) {
+    const ast::MicrobatchesItem &item = *decl.microbatches;
+    if (decl.loop || !decl.edges.empty() || decl.slices || item.pad)
+      refuse(decl.range.valid() ? decl.range : item.range,
+             item.pad ? "microbatches are padded"
+                      : "a pipe has edges, slices or copies");
+    Form first = item.first ? eval(item.first) : Form();
+    Form count = eval(item.end) - first;
+    if (!natural(first, item.range) || !natural(count - 1, item.range))
+      throw NotAdmitted{item.end->range, "there is no microbatch"};
+    Form stages =
+        ofPlacement(decl, [&] { return eval(stagesOf(decl)->count); });
+    int64_t chunks = stages.at[P];
+    if (stages != Form::of(P, chunks) || chunks < 1)
+      refuse(stagesOf(decl)->range, "ranks have no fixed number of stages");
+    for (size_t i = 0; i != pipes.size(); ++i)
+      if (!natural(first - pipes[i].first - pipes[i].count, item.range) &&
+          !natural(pipes[i].first - first - count, item.range))
+        refuse(item.range, "two pipes share microbatches");
+    pipes.push_back({stages, first, count});
+    copies.push_back(chunks);
+  }
+
+  const Placement *placementOf(const PipeDecl &decl) const {
+    return decl.placement
+               ? &module.placements[module.stmts[decl.placement->id].index]
+               : nullptr;
+  }
+  const ast::StagesItem *stagesOf(const PipeDecl &decl) const {
+    const Placement *placement = placementOf(decl);
+    return placement ? placement->stages : decl.stages;
+  }
+  /// Evaluates in the frame of a placement.
+  template <class Fn> Form ofPlacement(const PipeDecl &decl, Fn evaluate) {
+    const Placement *placement = placementOf(decl);
+    std::vector<Form> inner(placement ? placement->numLocals
+                                      : schedule.headerLocals);
+    if (placement)
+      for (size_t i = 0; i != decl.placement->args.size(); ++i)
+        inner[i] = eval(decl.placement->args[i]);
+    std::swap(frame, inner);
+    Form result = evaluate();
+    std::swap(frame, inner);
+    return result;
+  }
+
+  /// The stage of a rank's chunk: of the stages c P .. c P + P - 1 the one that
+  /// is placed on the rank. Together these are all stages.
+  Form chunk(const PipeDecl &decl, int64_t c) {
+    const Placement *placement = placementOf(decl);
+    const ast::StageMapItem *map =
+        placement ? placement->stageMap : decl.stageMap;
+    uint32_t slot = placement ? placement->stageSlot : decl.stageSlot;
+    Form rank = Form::of(Rank);
+    isBound = true;
+    for (Form stage : {Form::of(P, c) + rank, Form::of(P, c + 1) - 1 - rank}) {
+      std::vector<Form> outer = frame;
+      try {
+        if (ofPlacement(decl, [&] {
+              frame[slot] = stage;
+              return eval(map->rank);
+            }) == rank) {
+          isBound = false;
+          return stage;
+        }
+      } catch (const Refusal &) {
+        frame = outer;
+      }
+    }
+    refuse(map->rank->range, "stages lie on ranks in no affine way");
+  }
+
+  // ---- Questions ----
+
+  bool natural(const Form &form, SourceRange place) {
+    if (form.isConstant())
+      return form.at[One] >= 0;
+    if (implies(facts, form))
+      return true;
+    if (implies(facts, Form(-1) - form))
+      return false;
+    if (isBound)
+      refuse(place, "it depends on the numbers");
+    if (int64_t perTurn = form.at[Turn]) {
+      Form rest = form.with(Turn, 0);
+      if (perTurn != 1 && perTurn != -1)
+        refuse(place, "this changes between turns of a loop in steps");
+      throw Cut{perTurn == 1 ? -1 * rest : rest + 1};
+    }
+    if (way.given == way.answers.size())
+      way.answers.push_back(true);
+    if (way.answers.size() > 40)
+      refuse(place, "there are too many cases");
+    bool answer = way.answers[way.given++];
+    facts.push_back((answer ? form : Form(-1) - form).tightened());
+    return answer;
+  }
+  bool zero(const Form &form, SourceRange place) {
+    return natural(form, place) && natural(-1 * form, place);
+  }
+  bool truth(const ast::Expr *expr) { return eval(expr).at[One] != 0; }
+  int64_t constant(const Form &form, SourceRange place) const {
+    if (!form.isConstant())
+      refuse(place, "this depends on the rank, or on the free parameters");
+    return form.at[One];
+  }
+
+  // ---- Statements ----
+
+  void body(ast::Body statements) {
+    for (const ast::Stmt *stmt : statements)
+      statement(stmt);
+  }
+
+  uint32_t slotOf(const ast::Stmt *stmt) const {
+    return module.stmts[stmt->id].index;
+  }
+
+  void statement(const ast::Stmt *stmt) {
+    using ast::StmtKind;
+    if (++steps > 200'000)
+      refuse(stmt->range, "it takes too many steps");
+    switch (stmt->kind) {
+    case StmtKind::Let: {
+      Form value = eval(cast<ast::LetStmt>(stmt)->value);
+      frame[slotOf(stmt)] = value;
+      return;
+    }
+    case StmtKind::If:
+      for (const ast::Branch &branch : cast<ast::IfStmt>(stmt)->branches)
+        if (!branch.condition || truth(branch.condition))
+          return body(branch.body);
+      return;
+    case StmtKind::For: {
+      auto *s = cast<ast::ForStmt>(stmt);
+      Form from = eval(s->from), to = eval(s->to);
+      return loop(stmt, to - from, [&](const Form &turn) {
+        frame[slotOf(stmt)] = from + turn;
+        body(s->body);
+      });
+    }
+    case StmtKind::Repeat: {
+      auto *s = cast<ast::RepeatStmt>(stmt);
+      return loop(stmt, eval(s->count), [&](const Form &) { body(s->body); });
+    }
+    case StmtKind::Phase:
+      return body(cast<ast::PhaseStmt>(stmt)->body);
+    case StmtKind::Overlap:
+      inGroup = true;
+      groupRows = 0;
+      body(cast<ast::OverlapStmt>(stmt)->body);
+      inGroup = false;
+      return takeLate(stmt);
+    case StmtKind::Defer: {
+      auto *s = cast<ast::DeferStmt>(stmt);
+      if (!s->fill.text.empty() || s->cap)
+        refuse(stmt->range, "what is deferred fills gaps");
+      Defer inner{true, KindId(slotOf(stmt)), std::nullopt};
+      if (s->lag)
+        inner.lag = eval(s->lag);
+      std::swap(defer, inner);
+      body(s->body);
+      std::swap(defer, inner);
+      return;
+    }
+    case StmtKind::Drain:
+      return drain(cast<ast::DrainStmt>(stmt));
+    case StmtKind::Action:
+      return module.stmts[stmt->id].isBlock
+                 ? call(cast<ast::ActionStmt>(stmt))
+                 : action(cast<ast::ActionStmt>(stmt));
+    case StmtKind::While:
+      refuse(stmt->range, "the turns of a `while` are not known");
+    default:
+      refuse(stmt->range, "a statement of an unknown kind");
+    }
+  }
+
+  void call(const ast::ActionStmt *stmt) {
+    const Block &block = module.blocks[module.stmts[stmt->id].index];
+    std::vector<Form> inner(block.numLocals);
+    for (size_t i = 0; i != stmt->args.size(); ++i)
+      inner[i] = eval(stmt->args[i].value);
+    std::swap(frame, inner);
+    body(block.item->body);
+    std::swap(frame, inner);
+  }
+
+  // ---- Loops ----
+
+  template <class Turn>
+  void loop(const ast::Stmt *stmt, const Form &turns, Turn turn) {
+    if (turns.isConstant()) {
+      for (int64_t i = 0; i < turns.at[One]; ++i)
+        turn(Form(i));
+      return;
+    }
+    if (inWindow)
+      refuse(stmt->range, "a loop that grows stands in another");
+    if (natural(turns, stmt->range))
+      window(stmt, Form(), turns, turn);
+  }
+
+  /// The turns from `begin` to `end`, of which there are 0 or more.
+  template <class Turn>
+  void window(const ast::Stmt *stmt, const Form &begin, const Form &end,
+              Turn turn) {
+    Form count = end - begin;
+    if (count.isConstant()) {
+      for (int64_t i = 0; i < count.at[One]; ++i)
+        turn(begin + i);
+      return;
+    }
+    const State before = state;
+    const std::vector<Segment> rowsBefore = *segments;
+    // Answers that are given meanwhile divide the ranks, and stay.
+    auto assuming = [&](Forms assumed, auto run) {
+      size_t from = facts.size();
+      facts.insert(facts.end(), assumed.begin(), assumed.end());
+      auto drop = [&] {
+        facts.erase(facts.begin() + from,
+                    facts.begin() + from + assumed.size());
+      };
+      inWindow = true;
+      try {
+        run();
+      } catch (...) {
+        inWindow = false;
+        drop();
+        throw;
+      }
+      inWindow = false;
+      drop();
+    };
+    try {
+      // Its first turn tells how the state changes,
+      segments->push_back({count, {}});
+      assuming({count - 1}, [&] { turn(begin); });
+      *segments = rowsBefore;
+      State start = before, change = difference(start, state, stmt);
+      // and any turn that it does so always.
+      auto after = [&](const Form &turns) {
+        return moved(start, change, turns);
+      };
+      state = after(Form::of(every::Turn));
+      segments->push_back({count, {}});
+      isOpen = false;
+      assuming({Form::of(every::Turn), count - 1 - Form::of(every::Turn)},
+               [&] { turn(begin + Form::of(every::Turn)); });
+      if (!same(state, after(Form::of(every::Turn) + 1)))
+        refuse(stmt->range, "what a loop does changes from turn to turn");
+      if (segments->back().units.empty())
+        segments->pop_back();
+      state = after(count);
+      isOpen = false;
+    } catch (const Cut &cut) {
+      state = before;
+      *segments = rowsBefore;
+      isOpen = false;
+      Form root = cut.turn;
+      if (natural(root, stmt->range) && natural(count - root, stmt->range)) {
+        window(stmt, begin, begin + root, turn);
+        window(stmt, begin + root, end, turn);
+      } else {
+        window(stmt, begin, end, turn);
+      }
+    }
+  }
+
+  /// By how much a turn changes each number. What a turn begins to owe is there
+  /// before it, too: none of it.
+  State difference(State &before, const State &after, const ast::Stmt *stmt) {
+    State change = before;
+    auto step = [&](const Form &a, const Form &b) -> Form {
+      return constant(b - a, stmt->range);
+    };
+    for (size_t i = 0; i != change.issued.size(); ++i)
+      for (unsigned s = 0; s != slot::count; ++s)
+        change.issued[i][s] = step(before.issued[i][s], after.issued[i][s]);
+    for (size_t i = before.queue.size(); i < after.queue.size(); ++i)
+      before.queue.push_back({after.queue[i].chunk, after.queue[i].kind,
+                              after.queue[i].first, Form()});
+    if (before.queue.size() != after.queue.size())
+      refuse(stmt->range, "what is deferred changes its order");
+    change.queue = before.queue;
+    for (size_t i = 0; i != before.queue.size(); ++i) {
+      const Owed &a = before.queue[i], &b = after.queue[i];
+      if (a.chunk != b.chunk || a.kind != b.kind)
+        refuse(stmt->range, "what is deferred changes its order");
+      change.queue[i].first = step(a.first, b.first);
+      change.queue[i].count = step(a.count, b.count);
+    }
+    return change;
+  }
+
+  static State moved(State state, const State &change, const Form &turns) {
+    auto move = [&](Form &x, const Form &by) { x = x + by.at[One] * turns; };
+    for (size_t i = 0; i != state.issued.size(); ++i)
+      for (unsigned s = 0; s != slot::count; ++s)
+        move(state.issued[i][s], change.issued[i][s]);
+    for (size_t i = 0; i != state.queue.size(); ++i) {
+      move(state.queue[i].first, change.queue[i].first);
+      move(state.queue[i].count, change.queue[i].count);
+    }
+    return state;
+  }
+
+  static bool same(const State &a, const State &b) {
+    if (a.queue.size() != b.queue.size())
+      return false;
+    for (size_t i = 0; i != a.queue.size(); ++i)
+      if (a.queue[i].first != b.queue[i].first ||
+          a.queue[i].count != b.queue[i].count)
+        return false;
+    return a.issued == b.issued;
+  }
+
+  // ---- Actions ----
+
+  uint32_t resolve(const ast::Expr *arg, SourceRange place) {
+    if (arg && type(arg) == Type::Part)
+      refuse(place, "parts are not known here");
+    int64_t value = arg ? constant(eval(arg), arg->range) : 0;
+    uint32_t found = 0, matches = 0;
+    for (auto [i, chunk] : llvm::enumerate(chunks))
+      if (!arg || (type(arg) == Type::Pipe ? chunk.pipe == value
+                                           : int64_t(i) == value)) {
+        found = i;
+        ++matches;
+      }
+    if (matches != 1)
+      refuse(place, "it does not say which chunk of a rank");
+    return found;
+  }
+
+  Form &issuedOf(uint32_t chunk, KindId kind) {
+    return state.issued[chunk][std::countr_zero(
+        unsigned(module.kinds[kind].mainSlot()))];
+  }
+
+  void action(const ast::ActionStmt *stmt) {
+    KindId kind = KindId(module.stmts[stmt->id].index);
+    const ast::Expr *chunkArg = nullptr, *microbatch = nullptr;
+    for (const ast::Argument &arg : stmt->args)
+      (arg.label.text.empty() ? chunkArg : microbatch) = arg.value;
+    if (module.kinds[kind].isDeclared())
+      refuse(stmt->range, "there are declared actions");
+    if (deferred.count(kind.value)) {
+      if (chunkArg || microbatch)
+        refuse(stmt->range, "it takes one of many deferred actions");
+      if (!natural(pending() - 1, stmt->range))
+        refuse(stmt->range, "nothing is pending");
+      return take(stmt);
+    }
+    if (defer.active)
+      if (auto rest = module.kinds.without(kind, defer.kind))
+        kind = *rest;
+    uint32_t chunk = resolve(chunkArg, stmt->range);
+    const every::Pipe &pipe = pipes[chunks[chunk].pipe];
+    Form &issued = issuedOf(chunk, kind);
+    Form index = microbatch ? eval(microbatch) - pipe.first : issued;
+    if (!natural(index, stmt->range) ||
+        !natural(pipe.count - index - 1, stmt->range))
+      refuse(stmt->range,
+             "no microbatch is left for `" + module.kinds[kind].letters + "`");
+    issued = issued + 1;
+    if (auto left = leaves.find(kind.value); left != leaves.end()) {
+      auto &queue = state.queue;
+      if (!queue.empty() && queue.back().chunk == chunk &&
+          queue.back().kind == left->second &&
+          queue.back().first + queue.back().count == index)
+        queue.back().count = queue.back().count + 1;
+      else
+        queue.push_back({chunk, left->second, index, 1});
+    }
+    emit(kind, chunk, index);
+    if (!inGroup)
+      takeLate(stmt);
+  }
+
+  /// Adds a row.
+  void emit(KindId kind, uint32_t chunk, const Form &index) {
+    if (!hasBackward && module.kinds[kind].defines != slot::Output)
+      return;
+    if (!inWindow && !isOpen) {
+      segments->push_back({1, {}});
+      isOpen = true;
+    }
+    auto &units = segments->back().units;
+    if (!inGroup || groupRows++ == 0)
+      units.emplace_back();
+    units.back().rows.push_back(
+        {kind, chunk, pipes[chunks[chunk].pipe].first + index});
+  }
+
+  Form pending() const {
+    Form count;
+    for (const Owed &owed : state.queue)
+      count = count + owed.count;
+    return count;
+  }
+
+  /// Does the first of what is owed, which is there.
+  void take(const ast::Stmt *stmt) {
+    for (Owed &owed : state.queue)
+      if (natural(owed.count - 1, stmt->range)) {
+        Form index = owed.first;
+        owed.first = owed.first + 1;
+        owed.count = owed.count - 1;
+        Form &issued = issuedOf(owed.chunk, owed.kind);
+        issued = issued + 1;
+        KindId kind = owed.kind;
+        uint32_t chunk = owed.chunk;
+        if (owed.count == Form())
+          state.queue.erase(state.queue.begin() + (&owed - &state.queue[0]));
+        return emit(kind, chunk, index);
+      }
+    refuse(stmt->range, "nothing is pending");
+  }
+
+  void takeLate(const ast::Stmt *stmt) {
+    while (defer.active && defer.lag &&
+           natural(pending() - *defer.lag - 1, stmt->range))
+      take(stmt);
+  }
+
+  void drain(const ast::DrainStmt *stmt) {
+    if (inWindow)
+      refuse(stmt->range, "a loop takes what loops deferred");
+    std::optional<uint32_t> only;
+    if (stmt->chunk)
+      only = resolve(stmt->chunk, stmt->range);
+    std::vector<Owed> queue = std::move(state.queue);
+    state.queue.clear();
+    for (const Owed &owed : queue) {
+      if (only && owed.chunk != *only) {
+        state.queue.push_back(owed);
+        continue;
+      }
+      if (owed.count == Form())
+        continue;
+      Form &issued = issuedOf(owed.chunk, owed.kind);
+      issued = issued + owed.count;
+      segments->push_back({owed.count, {}});
+      isOpen = false;
+      inWindow = true;
+      emit(owed.kind, owed.chunk, owed.first + Form::of(every::Turn));
+      inWindow = false;
+      if (segments->back().units.empty())
+        segments->pop_back();
+    }
+  }
+
+  // ---- Expressions ----
+
+  Type type(const ast::Expr *expr) const { return module.exprs[expr->id].type; }
+
+  Form eval(const ast::Expr *expr) {
+    if (type(expr) == Type::Float || isList(type(expr)))
+      refuse(expr->range, "this is no affine form of whole numbers");
+    switch (expr->kind) {
+    case ast::ExprKind::Int:
+      return cast<ast::IntExpr>(expr)->value;
+    case ast::ExprKind::Bool:
+      return cast<ast::BoolExpr>(expr)->value;
+    case ast::ExprKind::Name: {
+      const ExprInfo &info = module.exprs[expr->id];
+      if (info.ref == ExprInfo::Ref::Global)
+        return globals[info.index];
+      if (info.ref == ExprInfo::Ref::Local)
+        return frame[info.index];
+      return counter(static_cast<Builtin>(info.index), KindId(), nullptr,
+                     expr->range);
+    }
+    case ast::ExprKind::Call:
+      return call(cast<ast::CallExpr>(expr));
+    case ast::ExprKind::Unary: {
+      auto *unary = cast<ast::UnaryExpr>(expr);
+      Form operand = eval(unary->operand);
+      return unary->op == ast::UnaryOp::Not ? Form(operand.at[One] == 0)
+                                            : -1 * operand;
+    }
+    case ast::ExprKind::Binary:
+      return binary(cast<ast::BinaryExpr>(expr));
+    case ast::ExprKind::Conditional: {
+      auto *s = cast<ast::ConditionalExpr>(expr);
+      return eval(truth(s->condition) ? s->then : s->otherwise);
+    }
+    default:
+      refuse(expr->range, "this is no affine form of whole numbers");
+    }
+  }
+
+  Form call(const ast::CallExpr *expr) {
+    const ExprInfo &info = module.exprs[expr->id];
+    if (info.ref == ExprInfo::Ref::Builtin) {
+      Builtin id = static_cast<Builtin>(info.index);
+      llvm::ArrayRef<const ast::Expr *> args = expr->args;
+      if (id == Builtin::Issued)
+        return counter(id, KindId(module.exprs[args[0]->id].index),
+                       args.size() > 1 ? args[1] : nullptr, expr->range);
+      if (id == Builtin::Pending || id == Builtin::Padded)
+        return counter(id, KindId(), args.empty() ? nullptr : args[0],
+                       expr->range);
+      if (id == Builtin::Abs) {
+        Form value = eval(args[0]);
+        return natural(value, expr->range) ? value : -1 * value;
+      }
+      if (id != Builtin::Min && id != Builtin::Max)
+        refuse(expr->range, "this is no affine form of whole numbers");
+      Form best = eval(args[0]);
+      for (const ast::Expr *arg : args.drop_front()) {
+        Form other = eval(arg);
+        if (natural(other - best, expr->range) == (id == Builtin::Max))
+          best = other;
+      }
+      return best;
+    }
+    const Function &function = module.functions[info.index];
+    std::vector<Form> inner;
+    for (const ast::Expr *arg : expr->args)
+      inner.push_back(eval(arg));
+    inner.resize(std::max<size_t>(inner.size(), function.numLocals));
+    std::swap(frame, inner);
+    Form result = eval(function.item->value);
+    std::swap(frame, inner);
+    return result;
+  }
+
+  Form counter(Builtin id, KindId kind, const ast::Expr *arg,
+               SourceRange place) {
+    if (id == Builtin::Ranks)
+      return Form::of(P);
+    if (id == Builtin::Issued)
+      return issuedOf(resolve(arg, place), kind);
+    if (id == Builtin::Pending && !arg)
+      return pending();
+    if (id == Builtin::Padded && !arg && pipes.size() == 1)
+      return pipes[0].count;
+    refuse(place, "this is not known for all ranks");
+  }
+
+  Form binary(const ast::BinaryExpr *expr) {
+    using ast::BinaryOp;
+    SourceRange at = expr->range;
+    if (expr->op == BinaryOp::And)
+      return truth(expr->lhs) && truth(expr->rhs);
+    if (expr->op == BinaryOp::Or)
+      return truth(expr->lhs) || truth(expr->rhs);
+    Form a = eval(expr->lhs), b = eval(expr->rhs);
+    switch (expr->op) {
+    case BinaryOp::Eq:
+      return zero(a - b, at);
+    case BinaryOp::Ne:
+      return !zero(a - b, at);
+    case BinaryOp::Lt:
+      return !natural(a - b, at);
+    case BinaryOp::Le:
+      return natural(b - a, at);
+    case BinaryOp::Gt:
+      return !natural(b - a, at);
+    case BinaryOp::Ge:
+      return natural(a - b, at);
+    case BinaryOp::Add:
+      return a + b;
+    case BinaryOp::Sub:
+      return a - b;
+    case BinaryOp::Mul:
+      if (a.isConstant())
+        return a.at[One] * b;
+      if (b.isConstant())
+        return b.at[One] * a;
+      refuse(at, "two numbers that both grow are multiplied");
+    case BinaryOp::Div:
+      return quotient(a, b, at);
+    case BinaryOp::Mod: {
+      Form whole = quotient(a, b, at);
+      if (whole.isConstant())
+        return a - whole.at[One] * b;
+      if (b.isConstant())
+        return a - b.at[One] * whole;
+      refuse(at, "a remainder of numbers that both grow");
+    }
+    default:
+      refuse(at, "an operator of an unknown kind");
+    }
+  }
+
+  /// Rounded down.
+  Form quotient(const Form &a, const Form &b, SourceRange at) {
+    if (b.isConstant() && b.at[One] > 0) {
+      int64_t by = b.at[One];
+      Form result;
+      bool isWhole = true;
+      for (unsigned dim = P; dim != numDims; ++dim) {
+        isWhole &= a.at[dim] % by == 0;
+        result.at[dim] = a.at[dim] / by;
+      }
+      result.at[One] = (a.at[One] - ((a.at[One] % by) + by) % by) / by;
+      if (isWhole)
+        return result;
+    }
+    if (implies(facts, b - 1))
+      for (int64_t whole : {0, 1, 2, 3, 4, 5, 6, 7, 8})
+        if (Form rest = a - whole * b;
+            implies(facts, rest) && implies(facts, b - 1 - rest))
+          return whole;
+    refuse(at, "a quotient that is no affine form");
+  }
+
+  struct Defer {
+    bool active = false;
+    KindId kind;
+    std::optional<Form> lag;
+  };
+
+  const Module &module;
+  const Schedule &schedule;
+  const Free &free;
+  Way &way;
+  std::vector<Form> globals, frame;
+  std::vector<int64_t> copies;             ///< By pipe: the stages of a rank.
+  llvm::DenseMap<uint32_t, KindId> leaves; ///< By kind: what it leaves behind.
+  llvm::DenseSet<uint32_t> deferred;       ///< Kinds that are left behind.
+  bool isBound = false; ///< No question may have two answers.
+
+  std::vector<Chunk> chunks;
+  State state;
+  std::vector<Segment> *segments = nullptr;
+  bool isOpen = false; ///< Single actions go on in the last segment.
+  Defer defer;
+  bool inGroup = false, inWindow = false;
+  uint32_t groupRows = 0;
+  uint64_t steps = 0;
+};
+
+} // namespace
+
+std::vector<Region> every::regionsOf(const Module &module,
+                                     const Schedule &schedule,
+                                     const Free &free) {
+  std::vector<Region> regions;
+  Way way;
+  do {
+    Run run(module, schedule, free, {Form::of(P) - 1, Form::of(M) - 1}, way);
+    Region region;
+    try {
+      run.head();
+    } catch (const NotAdmitted &not_) {
+      region = {{}, false, not_.place, not_.why};
+    }
+    region.facts = run.facts;
+    regions.push_back(std::move(region));
+  } while (way.toNext());
+  return regions;
+}
+
+Statements every::layOut(const Module &module, const Schedule &schedule,
+                         const Free &free, const Forms &facts) {
+  Statements statements;
+  statements.region = facts;
+  statements.kinds = module.kinds;
+  Way way;
+  do {
+    Run run(module, schedule, free, facts, way);
+    run.head();
+    statements.hasBackward = run.hasBackward;
+    statements.pipes = run.pipes;
+    statements.classes.push_back(run.rank());
+  } while (way.toNext());
+  return statements;
+}

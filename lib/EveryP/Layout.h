@@ -1,0 +1,42 @@
+// Evaluates a schedule for all P and M of a region.
+#pragma once
+
+#include "ppcc/EveryP/Statements.h"
+#include "ppcc/Sema/Instance.h"
+
+namespace ppcc::every {
+
+/// Thrown for what has no form that is affine.
+struct Refusal {
+  SourceRange place;
+  std::string why;
+};
+
+/// The free parameters, by their numbers, and the values of others.
+struct Free {
+  uint32_t ranks = 0, microbatches = 0;
+  llvm::ArrayRef<sema::ParamValue> values;
+};
+
+/// P and M of which the schedule takes one way through its head.
+struct Region {
+  Forms facts;
+  bool isAdmitted = true;
+  SourceRange place; ///< Of what does not admit them.
+  std::string why;
+};
+
+/// Divides all P >= 1 and M >= 1. Throws Refusal.
+std::vector<Region> regionsOf(const sema::Module &module,
+                              const sema::Schedule &schedule, const Free &free);
+
+/// What ranks do where all `facts` are natural. Durations are those of nobody.
+/// Throws Refusal, and std::overflow_error.
+Statements layOut(const sema::Module &module, const sema::Schedule &schedule,
+                  const Free &free, const Forms &facts);
+
+/// Whether whole numbers for which all premises are natural have a natural
+/// goal.
+bool implies(const Forms &premises, const Form &goal);
+
+} // namespace ppcc::every

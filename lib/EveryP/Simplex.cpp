@@ -1,0 +1,252 @@
+#include "Simplex.h"
+
+#include <numeric>
+
+using namespace ppcc;
+using namespace ppcc::every;
+using llvm::ArrayRef;
+
+static __int128 magnitude(__int128 x) { return x < 0 ? -x : x; }
+
+static __int128 commonDivisor(__int128 a, __int128 b) {
+  a = magnitude(a), b = magnitude(b);
+  while (b > INT64_MAX || a > INT64_MAX) {
+    if (b == 0)
+      return a;
+    a %= b;
+    std::swap(a, b);
+  }
+  return std::gcd(static_cast<int64_t>(a), static_cast<int64_t>(b));
+}
+
+static __int128 product(__int128 a, __int128 b) {
+  __int128 result;
+  if (__builtin_mul_overflow(a, b, &result))
+    throw std::overflow_error("product");
+  return result;
+}
+
+static __int128 sum(__int128 a, __int128 b) {
+  __int128 result;
+  if (__builtin_add_overflow(a, b, &result))
+    throw std::overflow_error("sum");
+  return result;
+}
+
+Fraction::Fraction(__int128 n, __int128 d) : numerator(n), denominator(d) {
+  if (d == 1)
+    return;
+  __int128 divisor = commonDivisor(n, d);
+  if (d < 0)
+    divisor = -divisor;
+  numerator /= divisor;
+  denominator /= divisor;
+}
+
+Fraction every::operator+(const Fraction &a, const Fraction &b) {
+  if (a.denominator == b.denominator)
+    return {sum(a.numerator, b.numerator), a.denominator};
+  return {sum(product(a.numerator, b.denominator),
+              product(b.numerator, a.denominator)),
+          product(a.denominator, b.denominator)};
+}
+
+Fraction every::operator*(const Fraction &a, const Fraction &b) {
+  return {product(a.numerator, b.numerator),
+          product(a.denominator, b.denominator)};
+}
+
+int64_t every::wholeNumbers(ArrayRef<Fraction> values,
+                            std::vector<int64_t> &whole) {
+  __int128 common = 1;
+  for (const Fraction &value : values)
+    common = product(common / commonDivisor(common, value.denominator),
+                     value.denominator);
+  whole.clear();
+  auto narrow = [](__int128 value) {
+    if (magnitude(value) > INT64_MAX)
+      throw std::overflow_error("fraction");
+    return static_cast<int64_t>(value);
+  };
+  for (const Fraction &value : values)
+    whole.push_back(
+        narrow(product(value.numerator, common / value.denominator)));
+  return narrow(common);
+}
+
+Simplex::Simplex(unsigned variables)
+    : variables(variables), columns(variables), rowOf(variables, -1),
+      columnOf(variables), values(variables) {
+  std::iota(columns.begin(), columns.end(), 0);
+  std::iota(columnOf.begin(), columnOf.end(), 0);
+}
+
+Vector Simplex::reduced(ArrayRef<Fraction> coefficients) const {
+  Vector row(columns.size());
+  for (unsigned i = 0; i != coefficients.size(); ++i) {
+    if (coefficients[i].sign() == 0)
+      continue;
+    if (columnOf[i] >= 0) {
+      row[columnOf[i]] = row[columnOf[i]] + coefficients[i];
+      continue;
+    }
+    const Vector &other = table[rowOf[i]];
+    for (unsigned c = 0; c != row.size(); ++c)
+      if (other[c].sign() != 0)
+        row[c] = row[c] + coefficients[i] * other[c];
+  }
+  return row;
+}
+
+void Simplex::require(ArrayRef<Fraction> coefficients, Fraction least) {
+  Fraction value;
+  for (unsigned i = 0; i != coefficients.size(); ++i)
+    value = value + coefficients[i] * values[i];
+  table.push_back(reduced(coefficients));
+  rowOf.push_back(basic.size());
+  columnOf.push_back(-1);
+  basic.push_back(values.size());
+  values.push_back(value);
+  lower.push_back(least);
+}
+
+void Simplex::move(unsigned column, const Fraction &by) {
+  values[columns[column]] = values[columns[column]] + by;
+  for (unsigned r = 0; r != table.size(); ++r)
+    if (table[r][column].sign() != 0)
+      values[basic[r]] = values[basic[r]] + by * table[r][column];
+}
+
+void Simplex::pivot(unsigned row, unsigned column) {
+  Vector &pivotRow = table[row];
+  Fraction inverse = Fraction(1) / pivotRow[column];
+  for (Fraction &entry : pivotRow)
+    entry = -(entry * inverse);
+  pivotRow[column] = inverse;
+  for (unsigned r = 0; r != table.size(); ++r) {
+    Fraction factor = table[r][column];
+    if (r == row || factor.sign() == 0)
+      continue;
+    table[r][column] = Fraction();
+    for (unsigned c = 0; c != columns.size(); ++c)
+      if (pivotRow[c].sign() != 0)
+        table[r][c] = table[r][c] + factor * pivotRow[c];
+  }
+  std::swap(basic[row], columns[column]);
+  rowOf[basic[row]] = row;
+  columnOf[basic[row]] = -1;
+  columnOf[columns[column]] = column;
+  rowOf[columns[column]] = -1;
+}
+
+void Simplex::showBy(ArrayRef<Fraction> costs) {
+  multipliers.assign(lower.size(), Fraction());
+  for (unsigned c = 0; c != columns.size(); ++c)
+    if (columns[c] >= variables)
+      multipliers[columns[c] - variables] = costs[c];
+}
+
+bool Simplex::isFeasible() {
+  while (true) {
+    int row = -1; // The first variable below its bound.
+    for (unsigned r = 0; r != table.size(); ++r)
+      if (basic[r] >= variables &&
+          values[basic[r]] < lower[basic[r] - variables] &&
+          (row < 0 || basic[r] < basic[row]))
+        row = r;
+    if (row < 0)
+      return true;
+    int column = -1;
+    for (unsigned c = 0; c != columns.size(); ++c)
+      if ((table[row][c].sign() > 0 ||
+           (table[row][c].sign() < 0 && columns[c] < variables)) &&
+          (column < 0 || columns[c] < columns[column]))
+        column = c;
+    if (column < 0) {
+      Vector costs;
+      for (const Fraction &entry : table[row])
+        costs.push_back(-entry);
+      showBy(costs);
+      multipliers[basic[row] - variables] = 1;
+      return false;
+    }
+    move(column, (lower[basic[row] - variables] - values[basic[row]]) /
+                     table[row][column]);
+    pivot(row, column);
+  }
+}
+
+bool Simplex::minimize(ArrayRef<Fraction> objective) {
+  while (true) {
+    Vector costs = reduced(objective);
+    int column = -1;
+    for (unsigned c = 0; c != columns.size(); ++c)
+      if ((costs[c].sign() < 0 ||
+           (costs[c].sign() > 0 && columns[c] < variables)) &&
+          (column < 0 || columns[c] < columns[column]))
+        column = c;
+    if (column < 0) {
+      showBy(costs);
+      least = Fraction();
+      for (unsigned i = 0; i != objective.size(); ++i)
+        least = least + objective[i] * values[i];
+      return true;
+    }
+    Fraction way = costs[column].sign() < 0 ? 1 : -1, most;
+    int row = -1; // The first variable that comes to its bound.
+    for (unsigned r = 0; r != table.size(); ++r) {
+      Fraction fall = -(way * table[r][column]);
+      if (basic[r] < variables || fall.sign() <= 0)
+        continue;
+      Fraction room = (values[basic[r]] - lower[basic[r] - variables]) / fall;
+      if (row < 0 || room < most || (!(most < room) && basic[r] < basic[row]))
+        std::tie(row, most) = std::tuple(r, room);
+    }
+    if (row < 0) {
+      ray.assign(variables, Fraction());
+      for (unsigned i = 0; i != variables; ++i)
+        if (columnOf[i] == column)
+          ray[i] = way;
+        else if (rowOf[i] >= 0)
+          ray[i] = way * table[rowOf[i]][column];
+      return false;
+    }
+    move(column, way * most);
+    pivot(row, column);
+  }
+}
+
+std::optional<Multipliers> every::multipliersFor(const Forms &premises,
+                                                 const Form &goal) {
+  auto linear = [](const Form &form) {
+    Vector row;
+    for (unsigned dim = P; dim != numDims; ++dim)
+      row.push_back(form.at[dim]);
+    return row;
+  };
+  Simplex simplex(numDims - 1);
+  for (const Form &premise : premises)
+    simplex.require(linear(premise), -premise.at[One]);
+  bool isFeasible = simplex.isFeasible();
+  Fraction rest;
+  if (isFeasible) {
+    if (!simplex.minimize(linear(goal)))
+      return std::nullopt;
+    rest = simplex.least + goal.at[One];
+    if (rest.sign() < 0)
+      return std::nullopt;
+  } else {
+    for (size_t i = 0; i != premises.size(); ++i)
+      rest = rest - simplex.multipliers[i] * premises[i].at[One];
+  }
+  Vector all = simplex.multipliers;
+  all.push_back(rest);
+  all.push_back(isFeasible ? 1 : 0);
+  Multipliers result;
+  wholeNumbers(all, result.ofPremises);
+  result.scale = result.ofPremises.back();
+  result.ofPremises.pop_back();
+  result.rest = result.ofPremises.back();
+  result.ofPremises.pop_back();
+  return result;
+}
