@@ -35,11 +35,13 @@ bool Decoder::run(const Policy &given, Order &result) {
   ranks.resize(numRanks);
   for (uint32_t rank = 0; rank != numRanks; ++rank) {
     result[rank].clear();
-    ranks[rank].free = ranks[rank].held = ranks[rank].promised = 0;
+    ranks[rank].free = ranks[rank].idle = 0;
+    ranks[rank].held = ranks[rank].promised = 0;
     ranks[rank].didForward = false;
     ranks[rank].oldestWeight = 0;
     ranks[rank].weights.clear();
   }
+  mostIdle = 0;
   issued.assign(problem.numOps(), 0);
   arrivals.assign(problem.numOps(), never);
   for (Op op = 0; op != problem.numOps(); ++op)
@@ -212,7 +214,8 @@ void Decoder::decide(uint32_t rank, Time now) {
   }
   if (state.pending() != 0) {
     Time time = problem.time[opOf(state.weights[state.oldestWeight], W)];
-    if (next == never || next - now >= time * Time(policy->weightGap) / 4)
+    if (next == never || next - now >= time * Time(policy->weightGap) / 4 ||
+        (policy->evensIdle && next - now > mostIdle - state.idle))
       return doWeight();
   }
   if (next != never)
@@ -223,6 +226,8 @@ void Decoder::issue(Op op, Time now) {
   uint32_t rank = problem.rank[op];
   Rank &state = ranks[rank];
   Time end = now + problem.time[op];
+  if (!(*order)[rank].empty())
+    mostIdle = std::max(mostIdle, state.idle += now - state.free);
   state.free = end;
   state.held += problem.takes[op] - problem.gives[op];
   if (partOf(op) == F)

@@ -32,12 +32,17 @@ void Pool::offer(const Order &order, Time value, const Policy *policy) {
 }
 
 /// The number of a greedy policy's choices, in the order of these tables.
-static constexpr uint32_t gaps[] = {4, 0, 2}, patiences[] = {0, 2},
+static constexpr uint32_t patiences[] = {0, 2},
                           capTenths[] = {0,  10, 15, 20, 12, 7, 8,
                                          9, 11, 13, 17, 25, 30};
 static constexpr Policy::Prefer preferences[] = {Policy::Prefer::Gradients,
                                                  Policy::Prefer::Alternate,
                                                  Policy::Prefer::Forwards};
+struct Gap {
+  uint32_t gap;
+  bool evens;
+};
+static constexpr Gap gaps[] = {{4, false}, {0, false}, {2, false}, {4, true}};
 struct Lag {
   uint32_t lag;
   bool byRank;
@@ -56,7 +61,9 @@ static Policy greedyPolicy(const Problem &problem, size_t number) {
   Lag lag = choose(lags);
   policy.lag = lag.lag;
   policy.lagByRank = lag.byRank;
-  policy.weightGap = choose(gaps);
+  Gap gap = choose(gaps);
+  policy.weightGap = gap.gap;
+  policy.evensIdle = gap.evens;
   // Caps of so many tenths of what keeps a rank busy while a microbatch is
   // away.
   if (uint32_t tenths = choose(capTenths))

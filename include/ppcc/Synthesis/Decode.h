@@ -16,6 +16,9 @@ struct Policy {
   /// In quarters of its time: a W is begun only when nothing that is on its way
   /// comes sooner.
   uint32_t weightGap = 0;
+  /// A W that would hold up what comes is begun when the rank would have idled
+  /// longer than any has otherwise.
+  bool evensIdle = false;
   /// In quarters: a forward waits that long for a gradient that comes.
   uint32_t patience = 0;
   uint32_t lag = ~0u;      ///< With more W's than this pending, one is done.
@@ -54,6 +57,7 @@ public:
 private:
   struct Rank {
     Time free = 0;
+    Time idle = 0; ///< Behind its first action.
     Amount held = 0;
     Amount promised = 0; ///< What those between F and I need.
     bool didForward = false;
@@ -83,6 +87,7 @@ private:
   std::vector<Amount> slack;    ///< By rank: what actions take for a moment.
   std::vector<Amount> wholes;   ///< By rank: the needs of one microbatch.
   uint64_t looks = 0;
+  Time mostIdle = 0; ///< Of the ranks.
   std::vector<Rank> ranks;
   std::vector<std::pair<Time, uint32_t>> queue; ///< A heap.
   std::vector<std::vector<std::pair<Op, uint32_t>>> sorted; ///< Of strict keys.
