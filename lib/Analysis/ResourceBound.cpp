@@ -23,15 +23,15 @@ struct Paths {
     bool back = load.hasPart(I);
     for (size_t s = 0; s != stages.size(); ++s)
       for (Workload::Edge edge : stages[s].below)
-        firstF[s] = std::max(firstF[s], firstF[edge.stage] +
-                                            stages[edge.stage].time[F] +
-                                            edge.latency);
+        firstF[s] =
+            std::max(firstF[s], firstF[edge.stage] +
+                                    stages[edge.stage].time[F] + edge.latency);
     for (size_t s = stages.size(); s-- != 0;) {
       firstI[s] = firstF[s] + stages[s].time[F];
       for (Workload::Edge edge : stages[s].above)
-        firstI[s] = std::max(firstI[s], firstI[edge.stage] +
-                                            stages[edge.stage].time[I] +
-                                            edge.latency);
+        firstI[s] =
+            std::max(firstI[s], firstI[edge.stage] +
+                                    stages[edge.stage].time[I] + edge.latency);
     }
     // Of the span of a rank, only what it does itself counts.
     if (objective == Objective::Span) {
@@ -47,8 +47,8 @@ struct Paths {
       behindI[s] = std::max(behindI[s], stages[s].time[W]),
       pushTo(behindI, stages[s].above, behindI[s] + stages[s].time[I], s);
     for (size_t s = stages.size(); s-- != 0;) {
-      behindF[s] = std::max(behindF[s], back ? stages[s].time[I] + behindI[s]
-                                             : 0);
+      behindF[s] =
+          std::max(behindF[s], back ? stages[s].time[I] + behindI[s] : 0);
       pushTo(behindF, stages[s].below, behindF[s] + stages[s].time[F], s);
     }
   }
@@ -180,8 +180,8 @@ private:
     for (uint32_t id : ids) {
       const Stage &one = stage(id);
       if (isForward)
-        items.push_back({one.work[I] + one.work[W], one.heldBehindF(),
-                         one.microbatches});
+        items.push_back(
+            {one.work[I] + one.work[W], one.heldBehindF(), one.microbatches});
       if (load.hasPart(W))
         items.push_back({one.work[W], one.heldBehindI(), one.microbatches});
       longI = std::max(longI, one.work[I] + one.work[W]);
@@ -206,8 +206,8 @@ private:
       if (full / smallF <= 4096)
         most = static_cast<Time>(std::min<Sum>(most, whole));
     } else if (!isForward && smallI > 0 && load.hasPart(W)) {
-      most = static_cast<Time>(
-          std::min<Sum>(most, Sum(*room / smallI) * longW));
+      most =
+          static_cast<Time>(std::min<Sum>(most, Sum(*room / smallI) * longW));
     }
     return most;
   }
@@ -221,9 +221,9 @@ private:
     llvm::SmallVector<std::pair<Begin, Way>> begins{
         {Begin::FirstForward, {start, 0}}};
     if (load.hasPart(I))
-      begins.push_back({Begin::FirstBackward,
-                        {start + toFirstI,
-                         std::min(toFirstI, mostForwards(allFit))}});
+      begins.push_back(
+          {Begin::FirstBackward,
+           {start + toFirstI, std::min(toFirstI, mostForwards(allFit))}});
     for (auto [begin, way] : begins) {
       auto offerEnd = [&, begin = begin, way = way](End end, Time left,
                                                     Time tail) {
@@ -315,12 +315,17 @@ std::string ResourceBound::why() const {
                               "one comes back {} later",
                               time(head), inRound, inRound == 1 ? "" : "es",
                               time(work), rounds, time(tail));
-  text += begin == Begin::FirstForward
-              ? fmt::format("begins at {} and works for {}", time(head),
-                            time(work))
-              : fmt::format("has its first gradient at {}, with work for {} "
-                            "to do",
-                            time(head), time(work));
+  if (kind == Kind::Copies)
+    return text + fmt::format("has its first activations at {}, copies to the "
+                              "host for {}, and gets back the last for a "
+                              "gradient {} before the end",
+                              time(head), time(work), time(tail));
+  text +=
+      begin == Begin::FirstForward
+          ? fmt::format("begins at {} and works for {}", time(head), time(work))
+          : fmt::format("has its first gradient at {}, with work for {} "
+                        "to do",
+                        time(head), time(work));
   switch (end) {
   case End::Work:
     return text;

@@ -1,6 +1,8 @@
 // What a placement asks of its ranks.
 #include "ppcc/Analysis/Workload.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace ppcc;
 
 namespace {
@@ -9,9 +11,9 @@ class Builder {
 public:
   Builder(const Program &program, const Durations &durations,
           Workload::Backward backward, uint32_t mostInGroup,
-          const llvm::BitVector *recomputed)
+          std::optional<Workload::Saving> saving)
       : program(program), durations(durations), memory(program),
-        most(mostInGroup), numbering(program.pipes()), recomputed(recomputed) {
+        most(mostInGroup), numbering(program.pipes()), saving(saving) {
     load.backward = backward;
   }
 
@@ -35,6 +37,7 @@ public:
 
 private:
   using Backward = Workload::Backward;
+  using Saving = Workload::Saving;
 
   Action action(const Workload::Stage &row, uint32_t kind,
                 uint32_t microbatch) const {
@@ -77,9 +80,15 @@ private:
 
   void addParts(Workload::Stage &row) {
     const Pipe &pipe = program.pipe(row.pipe);
+    auto timeOf = [&](KindId kind) {
+      return durations.of(action(row, kind.value, pipe.firstMicrobatch));
+    };
     if (isRecomputed() && pipe.numMicrobatches != 0)
-      row.again = durations.of(
-          action(row, restoring(program)->value, pipe.firstMicrobatch));
+      row.again = timeOf(*restoring(program));
+    if (saving == Saving::Offload && pipe.numMicrobatches != 0) {
+      row.out = timeOf(offloading(program)->out);
+      row.in = timeOf(offloading(program)->in);
+    }
     bool isFirst = true;
     for (uint32_t m = pipe.firstMicrobatch; m != pipe.endMicrobatch(); ++m) {
       std::array<Time, Workload::numParts> times = timesOf(row, m);
@@ -100,10 +109,7 @@ private:
       addMemory(row, pipe.firstMicrobatch);
   }
 
-  /// Whether the stage that was begun last is.
-  bool isRecomputed() const {
-    return recomputed && recomputed->test(load.stages.size() - 1);
-  }
+  bool isRecomputed() const { return saving == Saving::Recompute; }
 
   bool hasScales() const {
     return program.costs().has({Cost::Scale, Cost::ScaleTime, Cost::ScaleMemory,
@@ -149,10 +155,11 @@ private:
     };
     add(Workload::F, kind::Forward);
     Amount again = 0;
-    if (isRecomputed()) {
-      again = std::clamp<Amount>(
-          memory.of(action(row, restoring(program)->value, microbatch)), 0,
-          held);
+    if (saving && saving != Saving::Keep) {
+      KindId kind =
+          isRecomputed() ? *restoring(program) : offloading(program)->in;
+      again = std::clamp<Amount>(memory.of(action(row, kind.value, microbatch)),
+                                 0, held);
       row.gives[Workload::F] += again;
     }
     if (load.backward == Backward::Fused) {
@@ -186,15 +193,16 @@ private:
   }
 
   void addRoom() {
-    auto isKnown = [&](const KindInfo &info) {
-      return recomputed && info.restores == KindId(kind::Forward);
+    auto moved = saving ? offloading(program) : std::nullopt;
+    auto isKnown = [&](KindId kind) {
+      return saving && (kind == restoring(program) ||
+                        (moved && (kind == moved->out || kind == moved->in)));
     };
-    for (const KindInfo &info : program.kinds().declaredRows())
-      hasRoom &= !info.restores || isKnown(info);
+    for (KindId kind : program.kinds().ids())
+      hasRoom &= !program.kinds()[kind].restores || isKnown(kind);
     for (const CostSetting &setting : program.costs().of(Cost::Memory))
-      if (const KindInfo &info = program.kinds()[setting.kind];
-          info.isDeclared())
-        hasRoom &= isKnown(info);
+      hasRoom &=
+          !program.kinds()[setting.kind].isDeclared() || isKnown(setting.kind);
     hasRoom &= !program.costs().has({Cost::Scale, Cost::ScaleMemory}) &&
                load.backward != Backward::Mixed;
     load.room.resize(program.numRanks());
@@ -210,7 +218,7 @@ private:
   uint32_t most;
   StageNumbering numbering;
   Workload load;
-  const llvm::BitVector *recomputed;
+  std::optional<Saving> saving;
   bool hasRoom = true; ///< Whether what ranks hold follows from the parts.
 };
 
@@ -223,10 +231,26 @@ std::optional<KindId> ppcc::restoring(const Program &program) {
   return std::nullopt;
 }
 
+std::optional<Offloading> ppcc::offloading(const Program &program) {
+  auto isCopyBehind = [&](KindId id, KindId other) {
+    const KindInfo &info = program.kinds()[id];
+    return info.lane > lane::None && info.meeting == Meeting::None &&
+           info.scope == KindScope::Microbatch &&
+           llvm::any_of(info.rules, [&](const KindRule &rule) {
+             return !rule.isBefore && llvm::is_contained(rule.kinds, other);
+           });
+  };
+  for (KindId out : program.kinds().ids())
+    for (KindId in : program.kinds().ids())
+      if (isCopyBehind(out, KindId(kind::Forward)) && isCopyBehind(in, out))
+        return Offloading{out, in};
+  return std::nullopt;
+}
+
 Workload Workload::of(const Program &program, const Durations &durations,
                       Backward backward, uint32_t mostInGroup,
-                      const llvm::BitVector *recomputed) {
-  return Builder(program, durations, backward, mostInGroup, recomputed).run();
+                      std::optional<Saving> saving) {
+  return Builder(program, durations, backward, mostInGroup, saving).run();
 }
 
 Workload Workload::of(const Program &program, const Durations &durations) {

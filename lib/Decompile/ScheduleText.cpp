@@ -83,14 +83,14 @@ void ScheduleText::close() {
 // ---- The head ----
 
 void ScheduleText::writeHead(const std::string &params) {
-  for (const std::string &comment : head.comment)
-    line("// " + comment);
   for (const std::string &action : head.actions)
     line(action);
   open(fmt::format("schedule {}({})", head.name, params));
+  for (const std::string &condition : head.conditions)
+    line(condition);
   line(fmt::format("ranks {};", program.numRanks()));
   for (PipeId pipe : program.pipeIds())
-    writePipe(pipe, !params.empty());
+    writePipe(pipe);
   if (!program.hasBackward())
     line("backward when false;");
   writeCosts(CostOwner::Model, "model");
@@ -105,12 +105,13 @@ void ScheduleText::writeHead(const std::string &params) {
   }
 }
 
-void ScheduleText::writePipe(PipeId id, bool isFamily) {
+void ScheduleText::writePipe(PipeId id) {
   const Pipe &pipe = program.pipe(id);
   bool several = program.pipes().size() > 1;
   if (several)
     open("pipe " + pipe.name);
-  line(isFamily ? std::string("microbatches M;")
+  line(!head.microbatches.empty()
+           ? fmt::format("microbatches {};", head.microbatches[id.value])
        : pipe.firstMicrobatch == 0
            ? fmt::format("microbatches {};", pipe.numMicrobatches)
            : fmt::format("microbatches {} .. {};", pipe.firstMicrobatch,

@@ -44,8 +44,8 @@ std::string parseSweep(StringRef text, std::vector<Amount> &limits) {
       limits.push_back(limit);
   else
     for (Amount step = 0; step <= steps; ++step)
-      limits.push_back(*low + static_cast<Amount>(
-                                  decimal::Sum(*high - *low) * step / steps));
+      limits.push_back(*low + static_cast<Amount>(decimal::Sum(*high - *low) *
+                                                  step / steps));
   return "";
 }
 
@@ -71,27 +71,30 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
                "Choose how many layers each stage gets, too: E,t*24,L as in "
                "--layout, or `model` for those of the model");
   parser.flag("--recompute", options.asked.recompute,
-              "Choose which stages compute their activations again, too, as "
-              "`recompute` of std.pp does");
-  parser.value("--for", "NAME", options.asked.free,
-               "Look for an order that does for every number of microbatches, "
-               "the parameter of this name, mostly M; the figures are about the "
-               "number that -D gives it");
+              "Choose which stages compute their activations again, too, and "
+              "for which microbatches, as `recompute` of std.pp does");
+  parser.flag("--offload", options.asked.offload,
+              "Choose which stages bring their activations to the host and "
+              "back, too, and for which microbatches, as `offload` of std.pp "
+              "does");
+  parser.value(
+      "--for", "NAME", options.asked.free,
+      "Look for an order that does for every number of microbatches, "
+      "the parameter of this name, mostly M; the figures are about the "
+      "number that -D gives it");
   parser.each("--from", "SCHEDULE", options.asked.from,
               "Begin with the order of this schedule, beside those of the "
               "library");
-  parser.choice("--format", "How to tell the figures",
-                {"text", "json"}, [&](const std::string &name) {
-                  options.asJson = name == "json";
-                });
-  parser.parsed("--sweep",
-                "Look for the best order for each limit of a range, such as "
-                "limit=4..16, and tell a table; -o FILE.svg, FILE.pdf and "
-                "FILE.html draw it",
-                [&](const std::string &text) {
-                  return parseSweep(text, options.limits);
-                },
-                "limit=A..B");
+  parser.choice(
+      "--format", "How to tell the figures", {"text", "json"},
+      [&](const std::string &name) { options.asJson = name == "json"; });
+  parser.parsed(
+      "--sweep",
+      "Look for the best order for each limit of a range, such as "
+      "limit=4..16, and tell a table; -o FILE.svg, FILE.pdf and "
+      "FILE.html draw it",
+      [&](const std::string &text) { return parseSweep(text, options.limits); },
+      "limit=A..B");
   addDiagnosticsFormat(parser, options.console);
   addOutput(parser, options.output);
   addScheduleOptions(parser, options);
@@ -104,7 +107,7 @@ std::atomic<bool> isInterrupted = false;
 class Interrupt {
 public:
   Interrupt() {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = [](int) { isInterrupted = true; };
     action.sa_flags = SA_RESETHAND | SA_RESTART;
     sigaction(SIGINT, &action, &old);
@@ -114,7 +117,7 @@ public:
   Interrupt &operator=(const Interrupt &) = delete;
 
 private:
-  struct sigaction old {};
+  struct sigaction old{};
 };
 
 void printJson(const Synthesized &found, raw_ostream &out) {
@@ -185,8 +188,7 @@ void printWords(const Synthesized &found, Objective objective,
                            numbersText(range));
     err << fmt::format("at M = {}: ", found.told);
   }
-  err << (isSpan ? "longest span " : "makespan ")
-      << cost::format(found.value);
+  err << (isSpan ? "longest span " : "makespan ") << cost::format(found.value);
   if (isSpan)
     err << " (makespan " << cost::format(found.makespan) << ")";
   if (found.isOptimal())
@@ -197,8 +199,9 @@ void printWords(const Synthesized &found, Objective objective,
                        gapOf(found.value, found.bound) / 1e7,
                        cost::format(found.bound.time));
   err << found.bound.why() << '\n'
-      << "peak memory " << amount::format(peak) << fmt::format(
-             "; {} orders in {:.3f} s\n", found.evaluations, found.seconds);
+      << "peak memory " << amount::format(peak)
+      << fmt::format("; {} orders in {:.3f} s\n", found.evaluations,
+                     found.seconds);
 }
 
 /// A curve of the times and their bounds over the limits.
@@ -279,10 +282,12 @@ int ppcc::runSynthesize(llvm::ArrayRef<const char *> args,
     return parser.wrong("no placement: --placement=linear is the usual one",
                         err);
   SynthesisRequest &asked = options.asked;
-  if (!asked.free.empty() && asked.recompute)
-    return parser.wrong("--for and --recompute exclude each other", err);
-  if (!asked.free.empty() && !options.limits.empty())
-    return parser.wrong("--for and --sweep exclude each other", err);
+  for (auto [name, isGiven] : {std::pair("--recompute", asked.recompute),
+                               std::pair("--offload", asked.offload),
+                               std::pair("--sweep", !options.limits.empty())})
+    if (!asked.free.empty() && isGiven)
+      return parser.wrong(fmt::format("--for and {} exclude each other", name),
+                          err);
   asked.request = options.request;
   if (options.effort)
     asked.budget = *options.effort * effortUnit;
@@ -294,8 +299,7 @@ int ppcc::runSynthesize(llvm::ArrayRef<const char *> args,
   if (isShown)
     asked.onBest = [&](Time best, Time bound) {
       wipe();
-      err << "best " << cost::format(best) << ", bound "
-          << cost::format(bound);
+      err << "best " << cost::format(best) << ", bound " << cost::format(bound);
       err.flush();
     };
   auto session = consoleSession(std::move(fs), options.console, err,

@@ -12,13 +12,15 @@ Decoder::Decoder(const Problem &problem)
     : problem(problem), ends(problem.numActions), slack(problem.numRanks()),
       wholes(problem.numRanks()) {
   const Workload &load = problem.load;
-  for (const Workload::Stage &stage : load.stages) {
+  for (uint32_t s = 0; s != load.stages.size(); ++s) {
     // What I takes beyond, W can give back at once.
-    needs.push_back(stage.heldBehindF());
-    wholes[stage.rank.value] += needs.back();
-    Amount &most = slack[stage.rank.value];
-    most = std::max({most, stage.takes[F] - stage.heldBehindF(),
-                     stage.takes[I], load.hasPart(W) ? stage.takes[W] : 0});
+    Amount need = 0, &most = slack[load.stages[s].rank.value];
+    problem.forEachWay(s, [&](const Workload::Stage &stage) {
+      need = std::max(need, stage.heldBehindF());
+      most = std::max({most, stage.takes[F] - stage.heldBehindF(),
+                       stage.takes[I], load.hasPart(W) ? stage.takes[W] : 0});
+    });
+    wholes[load.stages[s].rank.value] += need;
   }
 }
 
@@ -93,7 +95,8 @@ void Decoder::noteArrival(Op op) {
 
 bool Decoder::isSafe(uint32_t stage, uint32_t rank) {
   Amount room = problem.room[rank], whole = wholes[rank];
-  Amount left = room - slack[rank] - ranks[rank].promised - needs[stage];
+  Amount left = room - slack[rank] - ranks[rank].promised -
+                problem.heldBy(stage, issued[opOf(stage, F)]);
   if (room == Problem::unlimited || left >= whole)
     return true;
   if (left < 0)
@@ -114,9 +117,9 @@ bool Decoder::isSafe(uint32_t stage, uint32_t rank) {
       if (m >= problem.count[opOf(s, F)])
         continue;
       if (m >= issued[opOf(s, F)] + (s == stage))
-        need += needs[s];
+        need += problem.heldBy(s, m);
       else if (m >= issued[opOf(s, I)])
-        held += needs[s];
+        held += problem.heldBy(s, m);
     }
     if (need > left)
       return false;
@@ -131,9 +134,9 @@ bool Decoder::isBetter(Op op, Op best, bool didForward) const {
   if (policy->prefer == Policy::Prefer::Keys)
     return policy->due(op, issued[op]) < policy->due(best, issued[best]);
   if (partOf(op) != partOf(best)) {
-    bool forwards = policy->prefer == Policy::Prefer::Forwards ||
-                    (policy->prefer == Policy::Prefer::Alternate &&
-                     !didForward);
+    bool forwards =
+        policy->prefer == Policy::Prefer::Forwards ||
+        (policy->prefer == Policy::Prefer::Alternate && !didForward);
     return (partOf(op) == F) == forwards;
   }
   return (stageOf(op) > stageOf(best)) == policy->deepFirst;
@@ -181,7 +184,8 @@ void Decoder::decide(uint32_t rank, Time now) {
     // The first in the order; when it is not safe, the first gradient.
     auto &list = sorted[rank];
     size_t &place = nextSorted[rank];
-    while (place != list.size() && list[place].second < issued[list[place].first])
+    while (place != list.size() &&
+           list[place].second < issued[list[place].first])
       ++place;
     for (size_t i = place; i != list.size(); ++i) {
       auto [op, m] = list[i];
@@ -199,15 +203,17 @@ void Decoder::decide(uint32_t rank, Time now) {
     }
     // A gradient that comes soon is worth a while.
     if (best != none && partOf(best) == F && policy->patience != 0 &&
-        nextGradient > now && nextGradient != never &&
-        nextGradient - now <
-            problem.time[best] * Time(policy->patience) / 4) {
-      next = nextGradient;
-      best = none;
+        nextGradient > now && nextGradient != never) {
+      Time wait = nextGradient - now, time = problem.time[best];
+      if (policy->evensIdle ? wait < time && wait <= mostIdle - state.idle
+                            : wait < time * Time(policy->patience) / 4) {
+        next = nextGradient;
+        best = none;
+      }
     }
   }
   if (best != none) {
-    if (state.held + problem.takes[best] <= room)
+    if (state.held + problem.takenBy(best, issued[best]) <= room)
       return issue(best, now);
     if (state.pending() != 0)
       return doWeight();
@@ -225,19 +231,19 @@ void Decoder::decide(uint32_t rank, Time now) {
 void Decoder::issue(Op op, Time now) {
   uint32_t rank = problem.rank[op];
   Rank &state = ranks[rank];
-  Time end = now + problem.time[op];
+  uint32_t m = issued[op]++;
+  Time end = now + problem.timeOf(op, m);
   if (!(*order)[rank].empty())
     mostIdle = std::max(mostIdle, state.idle += now - state.free);
   state.free = end;
-  state.held += problem.takes[op] - problem.gives[op];
+  state.held += problem.takenBy(op, m) - problem.givenBy(op, m);
   if (partOf(op) == F)
-    state.promised += needs[stageOf(op)];
+    state.promised += problem.heldBy(stageOf(op), m);
   else if (partOf(op) == I)
-    state.promised -= needs[stageOf(op)];
+    state.promised -= problem.heldBy(stageOf(op), m);
   if (partOf(op) != W)
     state.didForward = partOf(op) == F;
-  ends[problem.first[op] + issued[op]] = end;
-  ++issued[op];
+  ends[problem.first[op] + m] = end;
   (*order)[rank].push_back(op);
   noteArrival(op);
   if (partOf(op) == I && problem.count[op + 1] != 0)

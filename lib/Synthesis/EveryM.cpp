@@ -38,10 +38,12 @@ public:
     if (given != task.asked.request.params.end() &&
         StringRef(given->value).getAsInteger(10, told))
       told = 0;
-    if (!at(std::max<int64_t>(told, 1)))
-      return std::nullopt;
-    if (task.program.pipes().size() > 1) {
-      task.refuse("it has several pipes");
+    constexpr int64_t mostTried = 256;
+    int64_t shown = std::max<int64_t>(told, 1);
+    while (!at(shown) && !told && shown < mostTried)
+      shown *= 2;
+    if (!at(shown)) {
+      task.instance(paramsFor(std::max<int64_t>(told, 1)));
       return std::nullopt;
     }
     // From so many on, policies have mostly found their pace.
@@ -57,18 +59,32 @@ public:
   }
 
 private:
-  /// The placement with so many microbatches, made once.
+  Task::Params paramsFor(int64_t microbatches) const {
+    Task::Params params = task.asked.request.params;
+    llvm::erase_if(params, [&](const auto &value) {
+      return value.name == task.asked.free;
+    });
+    params.push_back({task.asked.free, std::to_string(microbatches)});
+    return params;
+  }
+  /// The placement with so many microbatches, made once; null where there is
+  /// none.
   const Instance *at(int64_t microbatches) {
     auto [place, isNew] = instances.try_emplace(microbatches);
     if (isNew) {
-      std::vector<sema::ParamValue> params = task.asked.request.params;
-      llvm::erase_if(params, [&](const auto &value) {
-        return value.name == task.asked.free;
-      });
-      params.push_back({task.asked.free, std::to_string(microbatches)});
-      place->second = task.instance(params);
+      Session quiet(&task.session.sources.fileSystem());
+      Task one(task.asked, quiet);
+      place->second = one.instance(paramsFor(microbatches));
+      if (place->second)
+        task.program = std::move(one.program);
     }
     return place->second.get();
+  }
+  static std::vector<Range> pipesOf(const Instance &instance) {
+    std::vector<Range> pipes;
+    for (const Pipe &pipe : instance.program.pipes())
+      pipes.push_back({pipe.firstMicrobatch, pipe.endMicrobatch()});
+    return pipes;
   }
 
   /// The best that is proven of what policies make of `from` microbatches and
@@ -76,6 +92,8 @@ private:
   /// none of these is right, of all that are better than the right one so far.
   std::optional<Way> wayFrom(int64_t from, bool provesAll) {
     const Instance *first = at(from);
+    for (int i = 0; i != longestPeriod && !first; ++i)
+      first = at(++from);
     if (!first)
       return std::nullopt;
     constexpr size_t mostProofs = 4, mostWrong = 50;
@@ -83,11 +101,10 @@ private:
     size_t right = 0, wrong = 0;
     SearchOptions options;
     options.stop = task.asked.stop;
-    options.budget = task.budget();
+    options.budget = task.left();
     options.refines = false;
-    options.accepts = [&](const Policy &policy) {
-      task.actions += first->problem.numActions * 4;
-      auto way = growthOf(policy, from);
+    options.accepts = [&](const Policy &policy, uint64_t &actions) {
+      auto way = growthOf(policy, from, actions);
       if (!way)
         return false;
       if (provesAll) {
@@ -114,27 +131,53 @@ private:
   }
 
   /// How a policy goes on, with the shortest period that does.
-  std::optional<Way> growthOf(const Policy &policy, int64_t from) {
+  std::optional<Way> growthOf(const Policy &policy, int64_t from,
+                              uint64_t &actions) {
+    struct Run {
+      Order order;
+      std::optional<Time> value;
+    };
+    std::map<int64_t, Run> runs; // Each once.
     auto run = [&](int64_t microbatches, Order &order) -> std::optional<Time> {
+      auto [place, isNew] = runs.try_emplace(microbatches);
+      Run &one = place->second;
       const Instance *instance = at(microbatches);
-      if (!instance || !Decoder(instance->problem).run(policy, order))
-        return std::nullopt;
-      return Runner(instance->problem).run(order);
+      if (isNew && instance) {
+        Decoder decoder(instance->problem);
+        if (decoder.run(policy, one.order))
+          one.value = Runner(instance->problem).run(one.order);
+        actions += decoder.steps() + instance->problem.numActions;
+      }
+      order = one.order;
+      return one.value;
     };
     for (int64_t period = 1; period <= longestPeriod; ++period) {
       Way way;
+      int64_t admitted = 0;
       for (int64_t rest = 0; rest != period; ++rest) {
         int64_t m = from + (rest + period - from % period) % period;
+        if (!at(m) && !at(m + period)) {
+          way.growths.push_back({});
+          continue;
+        }
         Order order, longer;
         auto value = run(m, order), other = run(m + period, longer);
         if (!value || !other)
-          return std::nullopt;
+          break;
+        ++admitted;
         way.value += *value;
         way.growth += *other - *value;
-        way.growths.push_back(
-            {&at(m)->problem, m, std::move(order), std::move(longer)});
+        way.growths.push_back({&at(m)->problem, m, std::move(order),
+                               std::move(longer), pipesOf(*at(m)),
+                               pipesOf(*at(m + period))});
       }
-      way.value /= period;
+      if (way.growths.size() != size_t(period) || admitted == 0)
+        continue;
+      // To find what repeats itself takes longer than to run it.
+      constexpr unsigned costOfText = 2;
+      actions += at(from)->problem.numActions * costOfText * admitted;
+      way.value /= admitted;
+      way.growth = way.growth * period / admitted;
       if (auto family = writeFamily(task.program, way.growths,
                                     task.headOf(std::nullopt))) {
         way.least = family->least;
@@ -179,8 +222,14 @@ private:
     Synthesized result;
     result.proof = way.proof;
     result.least = way.least;
-    result.told =
-        std::max(told ? told : way.growths.front().microbatches, way.least);
+    result.told = std::max(told, way.least);
+    if (!told)
+      result.told = std::max(
+          result.told, llvm::find_if(way.growths, [](const Growth &growth) {
+                         return growth.problem;
+                       })->microbatches);
+    while (!at(result.told))
+      ++result.told;
     const Instance *instance = at(result.told);
     WrittenHead head = task.headOf(std::nullopt);
     result.text = writeFamily(task.program, way.growths, head, way.least)->text;
@@ -188,8 +237,7 @@ private:
                                        {{"M", std::to_string(result.told)}});
     if (!instance || !result.compiled || !task.tell(instance->problem, result))
       return std::nullopt;
-    head.comment = task.commentOf(result);
-    result.text = writeFamily(task.program, way.growths, head, way.least)->text;
+    result.text = task.commentOf(result) + result.text;
     return result;
   }
 

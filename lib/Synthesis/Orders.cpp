@@ -6,8 +6,11 @@ using namespace ppcc::synthesis;
 
 using enum Workload::Part;
 
-Problem::Problem(const Workload &load, Objective objective)
-    : load(load), objective(objective), bound(resourceBound(load, objective)) {
+Problem::Problem(const Workload &load, Objective objective,
+                 const Savings *savings)
+    : load(load), objective(objective), savings(savings),
+      bound(savings ? boundOf(*savings, objective)
+                    : resourceBound(load, objective)) {
   std::vector<std::vector<Edge>> readers(load.stages.size() *
                                          Workload::numParts);
   for (uint32_t s = 0; s != load.stages.size(); ++s) {
@@ -43,18 +46,31 @@ Problem::Problem(const Workload &load, Objective objective)
     room.push_back(load.room[rank].value_or(unlimited));
     mostChunks = std::max<uint32_t>(mostChunks, stages.size());
     Time own = 0;
-    for (uint32_t s : stages)
+    Amount staged = 0;
+    for (uint32_t s : stages) {
       for (Time part : load.stages[s].time)
         own += part;
+      if (savings)
+        staged = std::max(staged, savings->staged(s));
+    }
     period = std::max(period, own);
+    if (load.room[rank])
+      room.back() -= staged;
   }
+  if (savings)
+    for (auto [s, one] : llvm::enumerate(savings->ofStage)) {
+      const Workload::Stage &stage = savings->load(one.how).stages[s];
+      for (unsigned part = 0; part != Workload::numParts; ++part)
+        saved.push_back(
+            {stage.time[part], stage.takes[part], stage.gives[part]});
+    }
   // A microbatch alone.
   firstF.resize(load.stages.size());
   away.resize(load.stages.size());
   for (uint32_t s = 0; s != load.stages.size(); ++s)
     for (Edge edge : sources(opOf(s, F)))
-      firstF[s] = std::max(firstF[s], firstF[stageOf(edge.op)] +
-                                          time[edge.op] + edge.latency);
+      firstF[s] = std::max(firstF[s], firstF[stageOf(edge.op)] + time[edge.op] +
+                                          edge.latency);
   std::vector<Time> endI(load.stages.size());
   for (uint32_t s = load.stages.size(); s-- != 0;) {
     Time begin = firstF[s] + time[opOf(s, F)];
@@ -69,12 +85,13 @@ Problem::Problem(const Workload &load, Objective objective)
 Amount Problem::leastRoom(uint32_t rank) const {
   Amount held = 0, most = 0;
   for (uint32_t s : load.ofRank[rank]) {
-    const Workload::Stage &stage = load.stages[s];
-    most = std::max(most, stage.takes[F] - stage.heldBehindF());
-    most = std::max(most, stage.takes[I]);
-    if (load.hasPart(W))
-      most = std::max(most, stage.takes[W]);
-    held += stage.heldBehindF();
+    Amount own = 0;
+    forEachWay(s, [&](const Workload::Stage &stage) {
+      most = std::max({most, stage.takes[F] - stage.heldBehindF(),
+                       stage.takes[I], load.hasPart(W) ? stage.takes[W] : 0});
+      own = std::max(own, stage.heldBehindF());
+    });
+    held += own;
   }
   return held + most;
 }
@@ -128,7 +145,7 @@ std::optional<Time> Runner::run(const Order &order) {
         waitsFor[rank] = missing;
         if (missing != nothing)
           break;
-        now = start + problem.time[op];
+        now = start + problem.timeOf(op, m);
         uint64_t slot = problem.first[op] + m;
         ends[slot] = now;
         places[slot] = place;
@@ -151,12 +168,14 @@ std::optional<Time> Runner::run(const Order &order) {
   if (left != 0)
     return std::nullopt;
   Time value = -1;
+  above = 0;
   for (uint32_t rank = 0; rank != ranks; ++rank) {
     if (order[rank].empty())
       continue;
     Time begin = problem.objective == Objective::Span
                      ? startOf(order[rank].front(), 0)
                      : 0;
+    above += std::max<Time>(free[rank] - begin - problem.bound.time, 0);
     if (free[rank] - begin > value) {
       value = free[rank] - begin;
       last = rank;
@@ -173,26 +192,15 @@ bool synthesis::isValid(const Problem &problem, uint32_t rank,
   for (Op op : word) {
     if (partOf(op) != F && done[op] == done[op - 1])
       return false;
-    ++done[op];
-    held += problem.takes[op];
+    uint32_t m = done[op]++;
+    held += problem.takenBy(op, m);
     if (held > problem.room[rank])
       return false;
-    held -= problem.gives[op];
+    held -= problem.givenBy(op, m);
   }
   for (uint32_t s : stages)
     for (unsigned part = 0; part != Workload::numParts; ++part)
       if (done[opOf(s, part)] != problem.count[opOf(s, part)])
         return false;
   return true;
-}
-
-Amount synthesis::peakOf(const Problem &problem, uint32_t rank,
-                         const Word &word) {
-  Amount held = 0, most = 0;
-  for (Op op : word) {
-    held += problem.takes[op];
-    most = std::max(most, held);
-    held -= problem.gives[op];
-  }
-  return most;
 }

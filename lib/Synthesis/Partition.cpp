@@ -115,7 +115,7 @@ bool synthesis::chooseLayout(Task &task) {
         SynthesisRequest one = asked;
         one.request.layout = layoutOf(layers);
         one.layers.clear();
-        one.recompute = false;
+        one.recompute = one.offload = false;
         auto instance = Task(one, quiet).instance(one.request.params);
         if (!instance)
           return std::nullopt;

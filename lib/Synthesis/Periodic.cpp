@@ -12,7 +12,7 @@ namespace {
 /// When the actions of a microbatch are due, by chunk; and what is done about
 /// it. A chunk is the place of a stage among those of its rank.
 struct Genome {
-  bool onGrid = false;        ///< Each action takes one slot, or its time.
+  bool onGrid = false; ///< Each action takes one slot, or its time.
   bool isStrict = false;
   /// By chunk, F and I: so much more than needed between stages of a chunk;
   /// behind the stage before that is of another chunk. In slots, or halves of
@@ -22,6 +22,8 @@ struct Genome {
   uint32_t group = 1;    ///< So many microbatches pass a chunk in a row.
   int early = -1;        ///< In slots; any time when negative.
   uint8_t weightGap = 4; ///< See Policy.
+  bool evensIdle = false;
+  uint8_t patience = 0;
   uint32_t lag = ~0u;
   bool lagByRank = false;
 };
@@ -96,6 +98,8 @@ public:
     policy.prefer = Policy::Prefer::Keys;
     policy.isStrict = genome.isStrict;
     policy.weightGap = genome.weightGap;
+    policy.evensIdle = genome.evensIdle;
+    policy.patience = genome.patience;
     policy.lag = genome.lag;
     policy.lagByRank = genome.lagByRank;
     policy.keys.resize(problem.numOps());
@@ -120,8 +124,7 @@ public:
         bool isHop = partOf(edge.op) == part && chunkOf[from] == chunkOf[s];
         Time more = unit * (isHop ? genome.hops[gene] : genome.jumps[gene]);
         if (!isHop && partOf(edge.op) == part)
-          more += std::max<Time>(
-              0, inGroup - lapOf(from, part, policy.keys));
+          more += std::max<Time>(0, inGroup - lapOf(from, part, policy.keys));
         if (partOf(edge.op) != part && problem.sources(op).size() > 1)
           more = 0; // The gradient from above counts.
         due = std::max(due, policy.keys[edge.op] + took + more);
@@ -137,7 +140,8 @@ public:
 
 private:
   /// How long a microbatch has been in the chunk that ends with this stage.
-  Time lapOf(uint32_t last, unsigned part, const std::vector<Time> &keys) const {
+  Time lapOf(uint32_t last, unsigned part,
+             const std::vector<Time> &keys) const {
     uint32_t s = last;
     while (true) {
       uint32_t before = ~0u;
@@ -161,6 +165,8 @@ private:
     genome.weightGap = gaps[random.below(4)];
     genome.lag = random.below(3) ? ~0u : random.below(4);
     genome.lagByRank = random.below(6) == 0;
+    genome.evensIdle = genome.weightGap == 4 && random.below(2);
+    genome.patience = genome.evensIdle && random.below(2) ? 2 : 0;
   }
 
   /// Whether two actions of a rank are due in one slot of the period.
@@ -201,7 +207,7 @@ void synthesis::searchPeriodic(Pool &pool) {
       stage.microbatches = most;
       screens = true;
     }
-  Problem small(fewer, problem.objective);
+  Problem small(fewer, problem.objective, problem.savings);
   SearchOptions endless;
   endless.budget = ~uint64_t(0);
   Pool screen(small, endless);

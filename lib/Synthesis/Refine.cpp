@@ -22,7 +22,13 @@ public:
     auto value = pool.run(order);
     if (!value)
       return;
-    Time current = *value, bestHere = current;
+    // Of the spans of ranks, all that are too long count a little.
+    auto weigh = [&](Time value) {
+      return problem.objective == Objective::Span
+                 ? value + pool.runner.excess() / problem.numRanks()
+                 : value;
+    };
+    Time current = weigh(*value), bestHere = *value;
     uint64_t end = std::min(pool.actions + actions, pool.options.budget);
     uint64_t begin = pool.actions;
     collectPath();
@@ -41,14 +47,15 @@ public:
       if (rank == ~0u)
         continue;
       auto moved = pool.run(order);
-      Time heat = static_cast<Time>(decimal::Sum(hot) * (end - std::min(pool.actions, end)) /
+      Time heat = static_cast<Time>(decimal::Sum(hot) *
+                                    (end - std::min(pool.actions, end)) /
                                     std::max<uint64_t>(end - begin, 1));
-      if (moved && *moved <= current + Time(random.below(heat + 1))) {
-        current = *moved;
+      if (moved && weigh(*moved) <= current + Time(random.below(heat + 1))) {
+        current = weigh(*moved);
         fruitless = 0;
-        if (current < bestHere) {
-          bestHere = current;
-          pool.offer(order, current);
+        if (*moved < bestHere) {
+          bestHere = *moved;
+          pool.offer(order, bestHere);
         }
         collectPath();
       } else {
@@ -112,8 +119,8 @@ private:
       arc.rank = static_cast<uint32_t>(random.below(order.size()));
       if (order[arc.rank].size() < 2)
         return ~0u;
-      arc.place = 1 + static_cast<uint32_t>(
-                          random.below(order[arc.rank].size() - 1));
+      arc.place =
+          1 + static_cast<uint32_t>(random.below(order[arc.rank].size() - 1));
     }
     Word &word = order[arc.rank];
     before = word;
@@ -158,7 +165,8 @@ private:
     done.assign(problem.numOps(), 0);
     Amount held = 0, room = problem.room[rank];
     for (size_t place = 0; place != word.size(); ++place) {
-      for (unsigned pulls = 0; held + problem.takes[word[place]] > room;
+      for (unsigned pulls = 0;
+           held + problem.takenBy(word[place], done[word[place]]) > room;
            ++pulls) {
         size_t from = place + 1, end = std::min(word.size(), place + 64);
         auto isReady = [&](Op op, unsigned part) {
@@ -177,8 +185,8 @@ private:
       Op op = word[place];
       if (partOf(op) != F && done[op] == done[op - 1])
         return false;
-      ++done[op];
-      held += problem.takes[op] - problem.gives[op];
+      uint32_t m = done[op]++;
+      held += problem.takenBy(op, m) - problem.givenBy(op, m);
     }
     return true;
   }
@@ -199,7 +207,7 @@ void synthesis::refine(Pool &pool) {
   Refiner refiner(pool, random);
   // Rounds, each longer than the one before, over the best there is by then or
   // another of the best; most of them cool.
-  constexpr Time coolings[] = {16, 64, 4, 16, 32, 2};
+  constexpr Time coolings[] = {16, 64, 4, 1024, 16, 32, 2};
   for (uint64_t round = 0; !pool.isDone() && !pool.others.empty(); ++round) {
     uint64_t actions = std::min<uint64_t>(
         pool.left(), uint64_t(pool.problem.numActions)

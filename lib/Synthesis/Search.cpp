@@ -19,7 +19,7 @@ void Pool::offer(const Order &order, Time value, const Policy *policy) {
   if (place - others.begin() >= ptrdiff_t(most) ||
       (place != others.end() && place->value == value))
     return;
-  if (policy && options.accepts && !options.accepts(*policy))
+  if (policy && options.accepts && !options.accepts(*policy, actions))
     return;
   others.insert(place, {value, order});
   if (others.size() > most)
@@ -33,7 +33,7 @@ void Pool::offer(const Order &order, Time value, const Policy *policy) {
 
 /// The number of a greedy policy's choices, in the order of these tables.
 static constexpr uint32_t patiences[] = {0, 2},
-                          capTenths[] = {0,  10, 15, 20, 12, 7, 8,
+                          capTenths[] = {0, 10, 15, 20, 12, 7, 8,
                                          9, 11, 13, 17, 25, 30};
 static constexpr Policy::Prefer preferences[] = {Policy::Prefer::Gradients,
                                                  Policy::Prefer::Alternate,
@@ -104,7 +104,8 @@ Found synthesis::search(const Problem &problem, llvm::ArrayRef<Order> known,
       pool.offer(order, *value);
   if (!pool.isDone())
     searchGreedy(pool);
-  if (!pool.isDone() && problem.mostChunks > 1)
+  if (!pool.isDone() &&
+      (problem.mostChunks > 1 || problem.objective == Objective::Span))
     searchPeriodic(pool);
   if (!pool.isDone() && options.refines)
     refine(pool);

@@ -13,15 +13,15 @@ namespace {
 /// The search for one number of microbatches.
 class OneSearch {
 public:
-  OneSearch(Task &task, const Problem &problem)
-      : task(task), problem(problem), known(task, problem) {}
+  OneSearch(Task &task, const Problem &problem, uint64_t budget)
+      : task(task), problem(problem), budget(budget), known(task, problem) {}
 
   std::optional<Synthesized> find() {
     if (!known.readFrom())
       return std::nullopt;
     SearchOptions options;
     options.stop = task.asked.stop;
-    options.budget = task.budget();
+    options.budget = budget;
     if (task.asked.onBest)
       options.onBest = [&](Time best, uint64_t) {
         task.asked.onBest(best, problem.bound.time);
@@ -55,47 +55,24 @@ private:
     task.actions += found.actions;
   }
 
-  /// An order of the actions with one of the messages, and what they take.
+  /// An order of the actions with one of the messages.
   struct Choice {
     const Order *order;
     std::optional<CommOrder> comm;
-    Time value;
-    Compiled compiled;
+    Task::Judged judged;
   };
-
-  /// What the transport makes of a choice; nothing where it is not safe.
-  std::optional<Time> valueOf(const Order &order, std::optional<CommOrder> comm,
-                              Compiled &compiled) const {
-    Session quiet(&task.session.sources.fileSystem());
-    compiled = task.compileText(
-        write(task.program, problem, order, task.headOf(comm)), quiet);
-    const TimedRun *timed =
-        compiled ? Analyses(compiled.program)
-                       .timedRun(compiled.comm.transports.front(), quiet.diags)
-                 : nullptr;
-    if (!timed)
-      return std::nullopt;
-    if (task.asked.objective == Objective::Makespan)
-      return timed->simulation.makespan;
-    Time span = 0;
-    for (const RankTimes &times :
-         rankTimes(compiled.program, timed->durations, timed->simulation))
-      span = std::max(span, times.span());
-    return span;
-  }
 
   /// The best found order with the best order of its messages, unless that is
   /// given; where messages cost something, the next best orders, too.
   Choice choose(const Found &found) {
     const CommRequest &comm = task.asked.request.comm;
-    Choice best{
-        &found.order, std::nullopt, std::numeric_limits<Time>::max(), {}};
+    Choice best{&found.order, std::nullopt, {}};
     auto offer = [&](const Order &order, std::optional<CommOrder> orderOfComm) {
-      Compiled compiled;
-      auto value = valueOf(order, orderOfComm, compiled);
-      if (value && *value < best.value)
-        best = {&order, orderOfComm, *value, std::move(compiled)};
-      return best.value <= found.value;
+      Task::Judged judged = task.judge(problem, order, orderOfComm);
+      if (judged.value &&
+          (!best.judged.value || *judged.value < *best.judged.value))
+        best = {&order, orderOfComm, std::move(judged)};
+      return best.judged.value && *best.judged.value <= found.value;
     };
     if (offer(found.order, std::nullopt))
       return best;
@@ -121,20 +98,21 @@ private:
     Synthesized result;
     result.order = *choice.order;
     result.origin = known.originOf(result.order);
-    WrittenHead head = task.headOf(choice.comm);
-    result.compiled = std::move(choice.compiled);
+    result.text = std::move(choice.judged.text);
+    result.compiled = std::move(choice.judged.compiled);
     if (!result.compiled) // Safe in no way: says why.
       result.compiled = task.compileText(
-          write(task.program, problem, result.order, head), task.session);
+          write(task.program, problem, result.order, task.headOf(choice.comm)),
+          task.session);
     if (!result.compiled || !task.tell(problem, result))
       return std::nullopt;
-    head.comment = task.commentOf(result);
-    result.text = write(task.program, problem, result.order, head);
+    result.text = task.commentOf(result) + result.text;
     return result;
   }
 
   Task &task;
   const Problem &problem;
+  uint64_t budget;
   KnownOrders known;
   std::vector<Order> others; ///< Of those that are known, while one is chosen.
 };
@@ -143,20 +121,22 @@ private:
 
 std::optional<Synthesized> synthesis::findOne(Task &task) {
   if (!task.readPlacement(task.asked.request.params) ||
-      (task.asked.recompute && !chooseRecomputed(task)))
+      ((task.asked.recompute || task.asked.offload) && !chooseSavings(task)))
     return std::nullopt;
   auto instance = task.instance();
   if (!instance)
     return std::nullopt;
-  auto result = OneSearch(task, instance->problem).find();
-  if (!result || result->isOptimal() || !task.recomputed ||
-      task.recomputed->none())
+  uint64_t budget = task.left();
+  if (!task.savings || !task.savings->isSome())
+    return OneSearch(task, instance->problem, budget).find();
+  auto result = OneSearch(task, instance->problem, budget * 3 / 4).find();
+  if (!result || result->isOptimal())
     return result;
   // The quick search may have been wrong about doing without.
-  task.recomputed->reset();
-  Instance kept(task.program, task.asked, &*task.recomputed);
+  task.savings->ofStage.assign(task.savings->ofStage.size(), {});
+  Instance kept(task.program, task.asked, task.backward(), &*task.savings);
   if (kept.problem.hasRoom())
-    if (auto other = OneSearch(task, kept.problem).find();
+    if (auto other = OneSearch(task, kept.problem, task.left()).find();
         other && other->value < result->value)
       return other;
   return result;

@@ -7,22 +7,21 @@
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/Report.h"
 
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/StringExtras.h"
+
+#include <numeric>
 
 using namespace ppcc;
 using namespace ppcc::synthesis;
 using llvm::StringRef;
 
-static Workload::Backward backwardOf(const SynthesisRequest &asked) {
-  return asked.fusedBackward ? Workload::Backward::Fused
-                             : Workload::Backward::Split;
-}
-
 Instance::Instance(Program given, const SynthesisRequest &asked,
-                   const llvm::BitVector *recomputed)
+                   Workload::Backward backward, const Savings *savings)
     : program(std::move(given)), durations(program),
-      load(Workload::of(program, durations, backwardOf(asked), 1, recomputed)),
-      problem(load, asked.objective) {}
+      load(savings ? savings->kept()
+                   : Workload::of(program, durations, backward)),
+      problem(load, asked.objective, savings) {}
 
 std::unique_ptr<Instance> Task::instance(const Params &params) {
   return readPlacement(params) ? instance() : nullptr;
@@ -32,10 +31,10 @@ std::unique_ptr<Instance> Task::instance() {
   if (!isInScope())
     return nullptr;
   Durations durations(program);
-  if (!fits(Workload::of(program, durations, backwardOf(asked))))
+  if (!fits(Workload::of(program, durations, backward())))
     return nullptr;
-  auto instance = std::make_unique<Instance>(
-      program, asked, recomputed ? &*recomputed : nullptr);
+  auto instance = std::make_unique<Instance>(program, asked, backward(),
+                                             savings ? &*savings : nullptr);
   return hasRoom(instance->problem) ? std::move(instance) : nullptr;
 }
 
@@ -58,18 +57,20 @@ bool Task::readPlacement(const Params &params) {
     // A program has the actions that stand in it.
     StringRef chunks =
         *placement == "v" ? "2" : StringRef(request.input).split(':').second;
-    std::string again =
-        fmt::format("for c in 0 .. {} {{ repeat M {{ F(c); B(c); }} }}",
-                    chunks.empty() ? "1" : chunks);
+    std::string with = asked.recompute ? "with recompute;\n  " : "", body;
+    if (asked.offload)
+      with += "with offload;\n  ";
+    if (!with.empty())
+      body = fmt::format("for c in 0 .. {} {{ repeat M {{ F(c); B(c); }} }}",
+                         chunks.empty() ? "1" : chunks);
     request.input = "<placement>.pp";
     session.sources.add(
         request.input,
         llvm::MemoryBuffer::getMemBufferCopy(fmt::format(
             "{}schedule found(P: int, M: int) {{\n  ranks P;\n  microbatches "
             "M;\n  placement {};\n  {}on rank r {{ {} }}\n}}\n",
-            asked.recompute ? "import \"std.pp\";\n" : "", *placement,
-            asked.recompute ? "with recompute;\n  " : "",
-            asked.recompute ? again : "")));
+            body.empty() ? "" : "import \"std.pp\";\n", *placement, with,
+            body)));
   }
   Compiled compiled = compile(request, session);
   if (compiled.status == Compiled::Status::Misused)
@@ -131,14 +132,17 @@ bool Task::hasRoom(const Problem &problem) {
       continue;
     all = false;
     std::vector<std::string> stages;
-    for (uint32_t s : problem.load.ofRank[rank])
+    Amount staged = 0;
+    for (uint32_t s : problem.load.ofRank[rank]) {
       stages.push_back(std::to_string(problem.load.stages[s].stage.value));
+      staged = std::max(staged, savings ? savings->staged(s) : 0);
+    }
     session.diags.report<diag::LimitTooSmall>(
         Place(program.name()), rank,
         amount::format(*memory.limitOf(RankId(rank))),
         (stages.size() == 1 ? "stage " : "stages ") + llvm::join(stages, ", "),
-        amount::format(memory.staticOf(RankId(rank)) +
-                       problem.leastRoom(rank)));
+        amount::format(memory.staticOf(RankId(rank)) + problem.leastRoom(rank) +
+                       staged));
   }
   return all;
 }
@@ -158,24 +162,86 @@ static std::vector<std::string> commSettings(const CommRequest &comm,
   return settings;
 }
 
-/// ` for stage s when s < 2 or s == 5`; empty for all.
-static std::string conditionOf(const llvm::BitVector &stages) {
+/// ` for stage s, microbatch m when (s < 2 or s == 5) and m % 2 == 0`; empty
+/// for all.
+static std::string conditionOf(const llvm::BitVector &stages, uint32_t n,
+                               uint32_t first) {
+  std::string which;
+  if (n != StageSaving::of) {
+    uint32_t by = std::gcd(n, StageSaving::of), of = StageSaving::of / by;
+    std::string m = first ? fmt::format("(m - {})", first) : "m";
+    which = n == by ? fmt::format("{} % {} == 0", m, of)
+                    : fmt::format("{} * {} % {} < {}", m, n / by, of, n / by);
+  }
   std::vector<std::string> ranges;
-  for (int first = stages.find_first(), end; first != -1;
-       first = stages.find_next(end - 1)) {
-    end = stages.find_next_unset(first);
+  for (int begin = stages.find_first(), end; begin != -1;
+       begin = stages.find_next(end - 1)) {
+    end = stages.find_next_unset(begin);
     bool isLast = end == -1;
     if (isLast)
       end = stages.size();
-    if (first == 0 && isLast)
-      return "";
-    ranges.push_back(
-        end == first + 1 ? fmt::format("s == {}", first)
-        : first == 0     ? fmt::format("s < {}", end)
-        : isLast         ? fmt::format("s >= {}", first)
-                         : fmt::format("(s >= {} and s < {})", first, end));
+    if (begin == 0 && isLast)
+      return which.empty() ? "" : " for microbatch m when " + which;
+    ranges.push_back(end == begin + 1 ? fmt::format("s == {}", begin)
+                     : begin == 0     ? fmt::format("s < {}", end)
+                     : isLast
+                         ? fmt::format("s >= {}", begin)
+                         : fmt::format("(s >= {} and s < {})", begin, end));
   }
-  return " for stage s when " + llvm::join(ranges, " or ");
+  std::string all = llvm::join(ranges, " or ");
+  if (which.empty())
+    return " for stage s when " + all;
+  return fmt::format(" for stage s, microbatch m when {}{}{} and {}",
+                     ranges.size() > 1 ? "(" : "", all,
+                     ranges.size() > 1 ? ")" : "", which);
+}
+
+/// The actions of all savings, and where those that were chosen stand.
+static void writeSavings(const Program &program, const Savings &savings,
+                         WrittenHead &head) {
+  using Saving = Workload::Saving;
+  auto name = [&](KindId kind) {
+    return StringRef(program.kinds()[kind].letters);
+  };
+  auto lane = [&](KindId kind) {
+    return program.kinds().lanes()[program.kinds()[kind].lane];
+  };
+  for (Saving how : savings.ways()) {
+    auto moved = offloading(program);
+    if (how == Saving::Recompute) {
+      head.actions.push_back(
+          fmt::format("action {} {{ after F; before B, I; restores F; }}",
+                      name(*restoring(program))));
+    } else {
+      head.actions.push_back(fmt::format(
+          "action {} {{ lane {}; after F; before {}; in_flight {}; }}",
+          name(moved->out), lane(moved->out), name(moved->in),
+          savings.copies.inFlight));
+      head.actions.push_back(
+          fmt::format("action {} {{ lane {}; after {}; before B, I; }}",
+                      name(moved->in), lane(moved->in), name(moved->out)));
+    }
+    for (uint32_t n = 1; n <= StageSaving::of; ++n) {
+      llvm::BitVector stages(savings.ofStage.size());
+      for (auto [s, one] : llvm::enumerate(savings.ofStage))
+        if (one == StageSaving{how, n})
+          stages.set(s);
+      if (stages.none())
+        continue;
+      std::string where =
+          conditionOf(stages, n, program.pipes().front().firstMicrobatch);
+      if (how == Saving::Recompute) {
+        head.inserts.push_back(fmt::format("insert {} before B, I{};",
+                                           name(*restoring(program)), where));
+        continue;
+      }
+      head.inserts.push_back(
+          fmt::format("insert {} after F{};", name(moved->out), where));
+      head.inserts.push_back(fmt::format("insert {} before B, I by {}{};",
+                                         name(moved->in), savings.copies.margin,
+                                         where));
+    }
+  }
 }
 
 WrittenHead Task::headOf(std::optional<CommOrder> comm) const {
@@ -186,13 +252,8 @@ WrittenHead Task::headOf(std::optional<CommOrder> comm) const {
   for (const Transport &transport : asked.request.comm.transports)
     transports.push_back(transport.name);
   head.transports = llvm::join(transports, ", ");
-  if (recomputed && recomputed->any()) {
-    StringRef again = program.kinds()[*restoring(program)].letters;
-    head.actions.push_back(fmt::format(
-        "action {} {{ after F; before B, I; restores F; }}", again));
-    head.inserts.push_back(fmt::format("insert {} before B, I{};", again,
-                                       conditionOf(*recomputed)));
-  }
+  if (savings && savings->isSome())
+    writeSavings(program, *savings, head);
   return head;
 }
 
@@ -217,7 +278,7 @@ Compiled Task::compileText(const std::string &text, Session &to,
   return compile(request, to);
 }
 
-std::vector<std::string> Task::commentOf(const Synthesized &result) const {
+std::string Task::commentOf(const Synthesized &result) const {
   bool isSpan = asked.objective == Objective::Span;
   std::string figures = fmt::format(
       "{}{} {}, bound {}, gap {:.2f} %",
@@ -234,7 +295,33 @@ std::vector<std::string> Task::commentOf(const Synthesized &result) const {
                                 llvm::join(result.proof->transports, ", ")));
   if (!result.origin.empty())
     lines.push_back("The order is that of " + result.origin + ".");
-  return lines;
+  std::string comment;
+  for (const std::string &line : lines)
+    comment += "// " + line + '\n';
+  return comment;
+}
+
+Task::Judged Task::judge(const Problem &problem, const Order &order,
+                         std::optional<CommOrder> comm) const {
+  Session quiet(&session.sources.fileSystem());
+  Judged judged;
+  judged.text = write(program, problem, order, headOf(comm));
+  judged.compiled = compileText(judged.text, quiet);
+  const Program &compiled = judged.compiled.program;
+  const TimedRun *timed =
+      judged.compiled
+          ? Analyses(compiled).timedRun(judged.compiled.comm.transports.front(),
+                                        quiet.diags)
+          : nullptr;
+  if (!timed)
+    return judged;
+  Time span = 0;
+  for (const RankTimes &times :
+       rankTimes(compiled, timed->durations, timed->simulation))
+    span = std::max(span, times.span());
+  judged.value =
+      asked.objective == Objective::Span ? span : timed->simulation.makespan;
+  return judged;
 }
 
 bool Task::tell(const Problem &problem, Synthesized &result) {

@@ -10,7 +10,7 @@ namespace ppcc::synthesis {
 /// A placement with its work.
 struct Instance {
   Instance(Program given, const SynthesisRequest &asked,
-           const llvm::BitVector *recomputed = nullptr);
+           Workload::Backward backward, const Savings *savings = nullptr);
 
   Program program;
   Durations durations;
@@ -29,7 +29,7 @@ public:
   std::unique_ptr<Instance> instance(const Params &params);
   /// The same without a look at its work.
   bool readPlacement(const Params &params);
-  /// The placement that was read, with these stages recomputed; null after a
+  /// The placement that was read, with the savings of the task; null after a
   /// report.
   std::unique_ptr<Instance> instance();
 
@@ -43,19 +43,34 @@ public:
   Request requestOf(const std::string &text, Session &to) const;
   Compiled compileText(const std::string &text, Session &to,
                        Params params = {}) const;
+  /// An order with one of the messages as a schedule, and what the transport
+  /// makes of it; nothing where it is not safe.
+  struct Judged {
+    std::string text;
+    Compiled compiled;
+    std::optional<Time> value;
+  };
+  Judged judge(const Problem &problem, const Order &order,
+               std::optional<CommOrder> comm) const;
   /// Fills in what the compiled program takes and holds.
   bool tell(const Problem &problem, Synthesized &result);
-  /// What is told of it in its text.
-  std::vector<std::string> commentOf(const Synthesized &result) const;
+  /// What is told of it at the top of its text, in lines of comment.
+  std::string commentOf(const Synthesized &result) const;
 
+  Workload::Backward backward() const {
+    return asked.fusedBackward ? Workload::Backward::Fused
+                               : Workload::Backward::Split;
+  }
+  /// What is left of the budget, or a little to end with.
+  uint64_t left() const {
+    return std::max(budget() / 16, budget() - std::min(budget(), actions));
+  }
   uint64_t budget() const { return asked.budget.value_or(100'000'000); }
 
   SynthesisRequest asked;
   Session &session;
   Program program;
-  /// The stages of all pipes that compute their activations again; nothing
-  /// where that is no choice.
-  std::optional<llvm::BitVector> recomputed;
+  std::optional<Savings> savings;        ///< Nothing where they are no choice.
   std::optional<ResourceBound> bound;    ///< Of all choices of these.
   uint64_t evaluations = 0, actions = 0; ///< So far.
 
@@ -67,9 +82,9 @@ private:
 
 /// Sets the layout with which a quick search does best; false after a report.
 bool chooseLayout(Task &task);
-/// Sets the stages of the placement that was read with which a quick search
+/// Sets the savings of the placement that was read with which a quick search
 /// does best, and what no choice of them is better than; false after a report.
-bool chooseRecomputed(Task &task);
+bool chooseSavings(Task &task);
 /// The best order for the number of microbatches that was given.
 std::optional<Synthesized> findOne(Task &task);
 /// The best order that goes on in one way for all numbers of microbatches.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <numeric>
 
 using namespace ppcc;
 using namespace ppcc::synthesis;
@@ -44,6 +45,8 @@ public:
     std::vector<std::vector<RankText>> remainders;
     for (const Growth &growth : growths) {
       remainders.emplace_back();
+      if (!growth.problem)
+        continue;
       for (auto [word, longer] : llvm::zip(growth.order, growth.longer)) {
         auto grown = textOf(word, longer, growth.microbatches / period);
         if (!grown)
@@ -69,14 +72,20 @@ public:
       text.line(fmt::format("let n = M / {};", period));
     text.blank();
     text.open("on rank r");
+    size_t left = llvm::count_if(
+        growths, [](const Growth &growth) { return growth.problem; });
+    bool isOnly = left == 1, isFirst = true;
     for (int64_t rest = 0; rest != period; ++rest) {
-      if (period > 1)
-        text.open(rest + 1 == period
+      if (!growths[rest].problem)
+        continue;
+      if (!isOnly)
+        text.open(--left == 0
                       ? std::string("else")
-                      : fmt::format("{}if M % {} == {}",
-                                    rest == 0 ? "" : "else ", period, rest));
+                      : fmt::format("{}if M % {} == {}", isFirst ? "" : "else ",
+                                    period, rest));
+      isFirst = false;
       text.writeRanks(remainders[rest], period > 1 ? "n" : "M", statement());
-      if (period > 1)
+      if (!isOnly)
         text.close();
     }
     text.close();
@@ -179,6 +188,33 @@ private:
   ScheduleText text;
 };
 
+/// An end of a pipe's microbatches in M, if it is a line.
+std::optional<std::string> lineOf(ArrayRef<Growth> growths, size_t pipe,
+                                  int64_t Range::*end) {
+  std::optional<int64_t> step, shift;
+  int64_t period = growths.size();
+  for (const Growth &growth : growths) {
+    if (!growth.problem)
+      continue;
+    int64_t at = growth.pipes[pipe].*end,
+            by = growth.longerPipes[pipe].*end - at,
+            more = at - growth.microbatches * by / period;
+    if (by != step.value_or(by) || more != shift.value_or(more))
+      return std::nullopt;
+    step = by;
+    shift = more;
+  }
+  int64_t common = std::gcd(*step, period), by = *step / common;
+  std::string line = by == 0 ? "" : by == 1 ? "M" : fmt::format("M * {}", by);
+  if (by != 0 && period != common)
+    line += fmt::format(" / {}", period / common);
+  if (line.empty())
+    return std::to_string(*shift);
+  return *shift == 0  ? line
+         : *shift > 0 ? fmt::format("{} + {}", line, *shift)
+                      : fmt::format("{} - {}", line, -*shift);
+}
+
 } // namespace
 
 std::string synthesis::write(const Program &program, const Problem &problem,
@@ -190,6 +226,24 @@ std::optional<WrittenFamily> synthesis::writeFamily(const Program &program,
                                                     ArrayRef<Growth> growths,
                                                     const WrittenHead &head,
                                                     int64_t least) {
-  return ScheduleWriter(program, *growths.front().problem, head)
-      .write(growths, least);
+  auto first = llvm::find_if(
+      growths, [](const Growth &growth) { return growth.problem; });
+  WrittenHead family = head;
+  for (size_t pipe = 0; pipe != first->pipes.size(); ++pipe) {
+    auto begin = lineOf(growths, pipe, &Range::begin),
+         end = lineOf(growths, pipe, &Range::end);
+    if (!begin || !end)
+      return std::nullopt;
+    family.microbatches.push_back(*begin == "0" ? *end
+                                                : *begin + " .. " + *end);
+  }
+  std::vector<std::string> remainders;
+  for (auto [rest, growth] : llvm::enumerate(growths))
+    if (growth.problem)
+      remainders.push_back(fmt::format("M % {} == {}", growths.size(), rest));
+  if (remainders.size() != growths.size())
+    family.conditions.push_back(
+        fmt::format("require {}, \"the placement is of such M only\";",
+                    llvm::join(remainders, " or ")));
+  return ScheduleWriter(program, *first->problem, family).write(growths, least);
 }

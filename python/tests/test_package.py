@@ -266,6 +266,8 @@ def test_the_best_order_is_found() -> None:
     assert every.at(100).simulate().makespan == 303
     again = ppcc.synthesize("linear", P=4, M=12, costs={"memory.limit": 1}, comm_order="none", recompute=True)
     assert again.makespan < 60 and "insert R before B, I" in again.text
+    moved = ppcc.synthesize("linear", P=4, M=12, costs={"memory.limit": 3}, comm_order="none", offload=True)
+    assert moved.makespan < 55 and "insert OFFLOAD after F" in moved.text
     cut = ppcc.synthesize("linear", P=2, M=4, layers="t*3,L", costs={"F.L": 2})
     assert cut.layout == "tt|tL"
     swept = ppcc.sweep("linear", P=4, M=12, limits=(0, 4), costs={"memory.static": 1}, comm_order="none", effort=2)

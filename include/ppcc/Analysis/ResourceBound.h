@@ -18,8 +18,14 @@ struct ResourceBound {
   /// How the rank begins, and how it ends.
   enum class Begin : uint8_t { FirstForward, FirstBackward };
   enum class End : uint8_t { Work, LastBackward, LastForward };
-  /// Or one of two arguments about memory alone.
-  enum class Kind : uint8_t { Work, MemoryTime, Rounds } kind = Kind::Work;
+  /// Or one of two arguments about memory alone, or that of the copies to the
+  /// host.
+  enum class Kind : uint8_t {
+    Work,
+    MemoryTime,
+    Rounds,
+    Copies
+  } kind = Kind::Work;
   Begin begin = Begin::FirstForward;
   End end = End::Work;
   Time head = 0; ///< Before it begins.

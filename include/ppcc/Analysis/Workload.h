@@ -4,7 +4,6 @@
 #include "ppcc/Analysis/Durations.h"
 #include "ppcc/Analysis/MemoryCurve.h"
 
-#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <array>
@@ -23,10 +22,15 @@ struct Workload {
   /// the cheaper way takes), or none.
   enum class Backward : uint8_t { None, Fused, Split, Mixed };
 
+  /// What becomes of what F keeps for the gradients, where that is a choice: it
+  /// stays; or F keeps nothing, and the declared action that restores F goes
+  /// ahead of I; or it is on the host between F and I.
+  enum class Saving : uint8_t { Keep, Recompute, Offload };
+
   /// A stage that another waits for.
   struct Edge {
-    uint32_t stage;  ///< In `stages`.
-    Time latency;    ///< 0 on one rank.
+    uint32_t stage; ///< In `stages`.
+    Time latency;   ///< 0 on one rank.
   };
 
   struct Stage {
@@ -38,7 +42,8 @@ struct Workload {
     std::array<Time, numParts> work{}; ///< Of the rank, at least.
     std::array<Time, numParts> sum{};  ///< The work of all microbatches.
     std::array<Amount, numParts> takes{}, gives{}; ///< At begin; at end.
-    Time again = 0; ///< Of `time[I]`: computing what F did not keep.
+    Time again = 0;       ///< Of `time[I]`: computing what F did not keep.
+    Time out = 0, in = 0; ///< Copies to the host, and back.
     llvm::SmallVector<Edge, 1> below, above; ///< It reads outputs, gradients.
 
     Amount heldBehindF() const { return takes[F] - gives[F]; }
@@ -59,17 +64,21 @@ struct Workload {
   /// That of a head, for schedules with this kind of backward whose groups have
   /// at most `mostInGroup` members. Declared actions are left out; where they
   /// change what ranks hold, so is the room. The times must fit. O(stages +
-  /// scales).
-  /// Of the stages in `recomputed`, by their place in `stages`, F keeps nothing,
-  /// and the declared action that restores F goes ahead of I.
+  /// scales). With a `saving`, the actions that it takes are none of those.
   static Workload of(const Program &program, const Durations &durations,
                      Backward backward, uint32_t mostInGroup = 1,
-                     const llvm::BitVector *recomputed = nullptr);
+                     std::optional<Saving> saving = std::nullopt);
   /// That of a program, for schedules of its kind. O(actions).
   static Workload of(const Program &program, const Durations &durations);
 };
 
 /// The declared action that computes again what a forward did not keep.
 std::optional<KindId> restoring(const Program &program);
+
+/// The declared actions that bring to the host what a forward keeps, and back.
+struct Offloading {
+  KindId out, in;
+};
+std::optional<Offloading> offloading(const Program &program);
 
 } // namespace ppcc

@@ -12,12 +12,14 @@ namespace ppcc::written {
 /// What stands around the orders.
 struct WrittenHead {
   std::string name;
-  std::vector<std::string> comment; ///< Lines at the top.
   std::vector<std::string> comm;    ///< Settings of `comm`.
   std::string transports; ///< Of its cluster, as they are written there.
   /// Declared actions, above the schedule, and statements that insert them;
   /// what they cost is written where they are.
   std::vector<std::string> actions, inserts;
+  /// Of a schedule with parameters: what must hold, and the microbatches of each
+  /// pipe.
+  std::vector<std::string> conditions, microbatches;
 };
 
 /// Bodies by number, each once, so that equal ones are found by number.
@@ -93,8 +95,7 @@ public:
   void line(const std::string &content);
   void open(const std::string &content);
   void close();
-  /// With its comment, placement and costs; for any number of microbatches, M,
-  /// where it has parameters.
+  /// With its placement and costs.
   void writeHead(const std::string &params);
 
   /// The letters of each phase with loops for what repeats itself. Only ranks
@@ -115,7 +116,7 @@ private:
   /// Gives the statement of a letter on the ranks that are written.
   using Action = llvm::function_ref<std::string(uint32_t letter)>;
 
-  void writePipe(PipeId id, bool isFamily);
+  void writePipe(PipeId id);
   void writePlacement(const Pipe &pipe);
   /// What stages give to those that read them, and take: the same for stages
   /// in a row once.

@@ -17,12 +17,12 @@ struct Policy {
   /// comes sooner.
   uint32_t weightGap = 0;
   /// A W that would hold up what comes is begun when the rank would have idled
-  /// longer than any has otherwise.
+  /// longer than any has otherwise; with patience, a forward likewise.
   bool evensIdle = false;
   /// In quarters: a forward waits that long for a gradient that comes.
   uint32_t patience = 0;
-  uint32_t lag = ~0u;      ///< With more W's than this pending, one is done.
-  bool lagByRank = false;  ///< With more than the rank's number.
+  uint32_t lag = ~0u;     ///< With more W's than this pending, one is done.
+  bool lagByRank = false; ///< With more than the rank's number.
 
   // Of Prefer::Keys: an action of microbatch m is due at
   // keys[op] + m % group * step + m / group * groupStep.
@@ -83,13 +83,12 @@ private:
   std::vector<uint32_t> issued; ///< By op.
   std::vector<Time> ends;       ///< By slot.
   std::vector<Time> arrivals;   ///< Of the next microbatch of each op.
-  std::vector<Amount> needs;    ///< By stage.
   std::vector<Amount> slack;    ///< By rank: what actions take for a moment.
-  std::vector<Amount> wholes;   ///< By rank: the needs of one microbatch.
+  std::vector<Amount> wholes;   ///< By rank: what one microbatch needs.
   uint64_t looks = 0;
   Time mostIdle = 0; ///< Of the ranks.
   std::vector<Rank> ranks;
-  std::vector<std::pair<Time, uint32_t>> queue; ///< A heap.
+  std::vector<std::pair<Time, uint32_t>> queue;             ///< A heap.
   std::vector<std::vector<std::pair<Op, uint32_t>>> sorted; ///< Of strict keys.
   std::vector<size_t> nextSorted;
 };

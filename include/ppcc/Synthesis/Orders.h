@@ -3,6 +3,8 @@
 
 #include "ppcc/Analysis/ResourceBound.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 namespace ppcc::synthesis {
 
 /// A part of a stage's work: what one letter of a rank's word stands for. The
@@ -18,6 +20,58 @@ using Word = std::vector<Op>;
 /// What each rank does.
 using Order = std::vector<Word>;
 
+/// How a stage saves what its gradients need: of each 8 microbatches n, spread,
+/// in another way than by keeping it.
+struct StageSaving {
+  static constexpr uint32_t of = 8;
+  Workload::Saving how = Workload::Saving::Keep;
+  uint32_t n = 0;
+
+  bool has(uint32_t microbatch) const {
+    return uint64_t(microbatch) * n % of < n;
+  }
+  bool is(Workload::Saving way) const { return n != 0 && how == way; }
+  bool operator==(const StageSaving &) const = default;
+};
+
+/// How copies to the host and back go on beside the work of a rank.
+struct Copies {
+  uint32_t inFlight = 2; ///< To the host, at most.
+  uint32_t margin = 1;   ///< So many actions ahead of its use one comes back.
+  uint32_t staged = 3;   ///< Microbatches for which there is room meanwhile.
+  bool operator==(const Copies &) const = default;
+};
+
+/// A choice for each stage, and what the stages take in each way.
+struct Savings {
+  std::array<std::optional<Workload>, 3> loads; ///< By way, if it is a choice.
+  std::vector<StageSaving> ofStage;
+  Copies copies;
+
+  /// The ways beside keeping that may be chosen.
+  llvm::SmallVector<Workload::Saving, 2> ways() const;
+  const Workload &load(Workload::Saving how) const {
+    return *loads[static_cast<size_t>(how)];
+  }
+  const Workload &kept() const { return load(Workload::Saving::Keep); }
+  bool isSome() const {
+    return llvm::any_of(ofStage, [](StageSaving one) { return one.n != 0; });
+  }
+  bool uses(Workload::Saving how) const {
+    return llvm::any_of(ofStage, [&](StageSaving one) { return one.is(how); });
+  }
+  /// What the copies of a stage take.
+  Amount staged(uint32_t stage) const {
+    return ofStage[stage].is(Workload::Saving::Offload)
+               ? kept().stages[stage].heldBehindF() * Amount(copies.staged)
+               : 0;
+  }
+};
+
+/// What no order with this choice is better than; with `isFree`, with any.
+ResourceBound boundOf(const Savings &savings, Objective objective,
+                      bool isFree = false);
+
 /// A workload laid out for the search: columns by Op.
 struct Problem {
   static constexpr Amount unlimited = std::numeric_limits<Amount>::max() / 4;
@@ -26,7 +80,9 @@ struct Problem {
     Time latency;
   };
 
-  Problem(const Workload &load, Objective objective);
+  /// That of `savings`, if there are some; `load` has what is kept.
+  Problem(const Workload &load, Objective objective,
+          const Savings *savings = nullptr);
 
   uint32_t numOps() const { return static_cast<uint32_t>(count.size()); }
   uint32_t numRanks() const { return static_cast<uint32_t>(room.size()); }
@@ -39,9 +95,34 @@ struct Problem {
     return load.ofRank[rank].empty() || leastRoom(rank) <= room[rank];
   }
   bool hasRoom() const;
+  /// The stage in each way in which it works.
+  template <class Visit> void forEachWay(uint32_t stage, Visit visit) const {
+    StageSaving way = savings ? savings->ofStage[stage] : StageSaving();
+    if (way.n != StageSaving::of)
+      visit(load.stages[stage]);
+    if (way.n != 0)
+      visit(savings->load(way.how).stages[stage]);
+  }
+
+  /// What an action of a microbatch takes.
+  Time timeOf(Op op, uint32_t m) const {
+    return isSaved(op, m) ? saved[op].time : time[op];
+  }
+  Amount takenBy(Op op, uint32_t m) const {
+    return isSaved(op, m) ? saved[op].takes : takes[op];
+  }
+  Amount givenBy(Op op, uint32_t m) const {
+    return isSaved(op, m) ? saved[op].gives : gives[op];
+  }
+  /// What is held between F and I.
+  Amount heldBy(uint32_t stage, uint32_t m) const {
+    Op op = opOf(stage, Workload::F);
+    return takenBy(op, m) - givenBy(op, m);
+  }
 
   const Workload &load;
   Objective objective;
+  const Savings *savings;
   ResourceBound bound;
   std::vector<uint32_t> count; ///< Of microbatches; 0 where there is no part.
   std::vector<Time> time;
@@ -56,6 +137,15 @@ struct Problem {
                                   ///< the end of I, when a microbatch is alone.
 
 private:
+  bool isSaved(Op op, uint32_t m) const {
+    return !saved.empty() && savings->ofStage[stageOf(op)].has(m);
+  }
+  struct Saved {
+    Time time;
+    Amount takes, gives;
+  };
+  std::vector<Saved> saved; ///< Of the microbatches that are; by Op.
+
   struct Edges {
     std::vector<uint32_t> starts{0};
     std::vector<Edge> edges;
@@ -82,7 +172,7 @@ public:
     return ends[problem.first[op] + microbatch];
   }
   Time startOf(Op op, uint32_t microbatch) const {
-    return endOf(op, microbatch) - problem.time[op];
+    return endOf(op, microbatch) - problem.timeOf(op, microbatch);
   }
   /// By rank and place in its word.
   llvm::ArrayRef<uint32_t> microbatches(uint32_t rank) const {
@@ -94,6 +184,8 @@ public:
   }
   /// The rank that ends last, or takes longest.
   uint32_t lastRank() const { return last; }
+  /// By how much the spans of ranks are above the bound, all together.
+  Time excess() const { return above; }
 
 private:
   const Problem &problem;
@@ -102,13 +194,11 @@ private:
   std::vector<uint64_t> waitsFor; ///< The slot that a rank is blocked on.
   std::vector<std::vector<uint32_t>> mbs;
   uint32_t last = 0;
+  Time above = 0;
 };
 
 /// Whether each part follows the one that it needs, by counting, and the rank
 /// keeps to its room. O(actions of the rank).
 bool isValid(const Problem &problem, uint32_t rank, const Word &word);
-
-/// The most that a rank holds. O(actions of the rank).
-Amount peakOf(const Problem &problem, uint32_t rank, const Word &word);
 
 } // namespace ppcc::synthesis

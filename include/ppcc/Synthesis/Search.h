@@ -16,8 +16,8 @@ struct SearchOptions {
   bool refines = true;
   const std::atomic<bool> *stop = nullptr; ///< Set from outside to end soon.
   /// Of policies, only those count that this agrees to; asked about those that
-  /// would be among the best.
-  std::function<bool(const Policy &)> accepts;
+  /// would be among the best. What it simulates it adds to the actions.
+  std::function<bool(const Policy &, uint64_t &actions)> accepts;
   /// Told of each improvement.
   std::function<void(Time best, uint64_t evaluations)> onBest;
 };
@@ -26,8 +26,8 @@ struct Found {
   Order order; ///< Empty when nothing was found.
   Time value = 0;
   std::vector<Order> others; ///< The next best, the best first.
-  uint64_t evaluations = 0; ///< Orders that were made or run.
-  uint64_t actions = 0;     ///< That were simulated.
+  uint64_t evaluations = 0;  ///< Orders that were made or run.
+  uint64_t actions = 0;      ///< That were simulated.
 };
 
 /// The best order of those that it comes by: greedy ones, periodic ones, those

@@ -12,7 +12,7 @@ struct SweepPoint {
   bool fits = false; ///< Whether any order does; there are no figures else.
   Time value = 0, bound = 0, gap = 0;
   decimal::Sum peakMemory = 0; ///< Of the rank that holds most.
-  bool isKnee = false; ///< From here on, more memory buys less time.
+  bool isKnee = false;         ///< From here on, more memory buys less time.
 
   bool isOptimal() const { return value <= bound; }
 };

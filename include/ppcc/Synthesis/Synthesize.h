@@ -15,17 +15,19 @@ struct SynthesisRequest {
   Request request;
   Objective objective = Objective::Makespan;
   bool fusedBackward = false;
-  /// Which stages compute their activations again is looked for, too: with
-  /// std.pp's `recompute`, or that of the placement's file.
-  bool recompute = false;
-  std::vector<std::string> from; ///< Schedules to begin with.
+  /// Which stages compute their activations again, or bring them to the host
+  /// and back, and for which microbatches, is looked for, too: with the actions
+  /// of std.pp, or those of the placement's file.
+  bool recompute = false, offload = false;
+  std::vector<std::string> from;       ///< Schedules to begin with.
   std::vector<synthesis::Order> known; ///< The same, if they fit.
-  std::string name = "found";    ///< Of the schedule.
+  std::string name = "found";          ///< Of the schedule.
   /// The parameter that stands for the microbatches, for an order that does for
   /// each number of them; what is told is about the number that it is given.
   std::string free;
-  /// Of the model, in the notation of a layout without bars, or `model` for those
-  /// that it has; how many each stage gets is looked for, too. Else empty.
+  /// Of the model, in the notation of a layout without bars, or `model` for
+  /// those that it has; how many each stage gets is looked for, too. Else
+  /// empty.
   std::string layers;
   /// Of actions that are simulated; none for what takes about a second.
   std::optional<uint64_t> budget;
@@ -46,7 +48,7 @@ struct Synthesized {
   std::optional<Proof> proof; ///< Of an order for every number of microbatches,
   int64_t least = 0;          ///< from this one on,
   int64_t told = 0;           ///< and the one that the figures are about.
-  std::string layout; ///< The layers of each stage, if it has layers.
+  std::string layout;         ///< The layers of each stage, if it has layers.
   std::string origin; ///< The schedule that it came from; empty when it is new.
   uint64_t evaluations = 0, actions = 0;
   double seconds = 0;

@@ -15,11 +15,18 @@ using written::WrittenHead;
 std::string write(const Program &program, const Problem &problem,
                   const Order &order, const WrittenHead &head);
 
+/// The microbatches of a pipe, from one to before another.
+struct Range {
+  int64_t begin, end;
+};
+
 /// Two orders of one way to go on: of `microbatches`, and of a period more.
 struct Growth {
-  const Problem *problem; ///< Of the first.
+  const Problem *problem; ///< Of the first; null where there is none.
   int64_t microbatches;
   Order order, longer;
+  /// The microbatches of each pipe, in both.
+  std::vector<Range> pipes, longerPipes;
 };
 
 /// A schedule for all numbers of microbatches from `least` on.
@@ -29,7 +36,8 @@ struct WrittenFamily {
 };
 
 /// The same for any number of microbatches, the parameter M: one growth for
-/// each remainder of M by their number, in that order. What of an order is
+/// each remainder of M by their number, in that order; M has only remainders of
+/// those that are. What of an order is
 /// longer in the other must be turns of loops; nothing when it is not, or when
 /// some number of turns would not fit a rank's room.
 std::optional<WrittenFamily> writeFamily(const Program &program,

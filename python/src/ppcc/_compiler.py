@@ -211,7 +211,7 @@ def synthesize(placement: str | os.PathLike[str] = "linear", /, **arguments: Any
     """Finds the best order for a placement: `linear`, `v`, `loop:V`, `wave:V`, or the path or name of a schedule.
 
     `synthesize("v", P=8, M=32, costs={"F": 5, "I": 6, "W": 4, "memory.limit": 16})`. The other arguments are options of
-    `ppcc synthesize`: `params`, `objective`, `effort`, `fused_backward`, `recompute`, `transport`, `comm_order`, `costs`,
+    `ppcc synthesize`: `params`, `objective`, `effort`, `fused_backward`, `recompute`, `offload`, `transport`, `comm_order`, `costs`,
     `layers`, `max_actions`; `start` names schedules to begin with (`--from`), `every="M"` asks for one schedule for every number
     of microbatches (`--for`).
     """
@@ -238,6 +238,7 @@ def _run_synthesize(
     effort: int | None = None,
     fused_backward: bool = False,
     recompute: bool = False,
+    offload: bool = False,
     every: str | None = None,
     start: Sequence[str | os.PathLike[str]] = (),
     transport: str | Sequence[str] | None = None,
@@ -256,6 +257,7 @@ def _run_synthesize(
             *choice("--effort", effort),
             *(["--fused-backward"] if fused_backward else []),
             *(["--recompute"] if recompute else []),
+            *(["--offload"] if offload else []),
             *choice("--for", every),
             *(f"--from={os.fspath(schedule)}" for schedule in start),
             *choice("--transport", transport),
