@@ -32,13 +32,14 @@ Workload split(const Workload &kept, const Workload &saved,
   for (auto [share, one, other] :
        llvm::zip(shares, kept.stages, saved.stages)) {
     first.push_back(load.stages.size());
-    auto add = [&](const Workload::Stage &from, uint32_t count, Time again) {
+    auto add = [&](const Workload::Stage &from, uint32_t count, Time free) {
       if (count == 0 &&
           (from.microbatches != 0 || first.back() != load.stages.size()))
         return;
       Workload::Stage part = from;
-      part.time[I] -= again;
-      part.work[I] -= again;
+      // What is computed again may be while the gradient is on its way.
+      part.time[I] -= from.again;
+      part.work[I] -= free;
       part.microbatches = count;
       for (unsigned i = 0; i != Workload::numParts; ++i)
         part.sum[i] = part.work[i] * count;
