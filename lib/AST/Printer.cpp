@@ -1,20 +1,15 @@
 // Prints trees: a node a line for files, source text for expressions.
 #include "ppcc/AST/AST.h"
 
-#include "llvm/Support/raw_ostream.h"
-
 #include <charconv>
 
 using namespace ppcc;
 using namespace ppcc::ast;
-using llvm::cast;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 StringRef ast::spelling(BinaryOp op) {
   static constexpr StringRef texts[] = {
       "+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "and", "or"};
-  return texts[static_cast<unsigned>(op)];
+  return texts[unsigned(op)];
 }
 
 StringRef ast::spelling(UnaryOp op) {
@@ -49,103 +44,89 @@ static unsigned precedence(const Expr *expr) {
   }
 }
 
-static void printAtLeast(const Expr *expr, unsigned level, raw_ostream &out) {
-  bool parens = precedence(expr) < level;
-  out << (parens ? "(" : "");
-  print(expr, out);
-  out << (parens ? ")" : "");
-}
+namespace {
 
-/// The shortest literal that gives the value again.
-static void printFloat(double value, raw_ostream &out) {
-  char digits[32];
-  StringRef text(digits,
-                 std::to_chars(digits, std::end(digits), value).ptr - digits);
-  out << text << (text.find_first_of(".e") == StringRef::npos ? ".0" : "");
-}
+/// Writes expressions as source.
+class ExprPrinter {
+public:
+  explicit ExprPrinter(raw_ostream &out) : out(out) {}
 
-static void printList(Exprs list, raw_ostream &out) {
-  for (const Expr *const &expr : list) {
-    out << (&expr == list.begin() ? "" : ", ");
-    print(expr, out);
+  void put(const Expr *expr) {
+    dispatch(expr, [&](const auto &node) { of(node); });
   }
-}
+
+  void put(Exprs list) {
+    for (const Expr *const &expr : list)
+      write(&expr == list.begin() ? "" : ", ", expr);
+  }
+
+private:
+  /// An operand, in parentheses where it binds less tightly.
+  struct Operand {
+    const Expr *expr;
+    unsigned level;
+  };
+
+  template <class... Parts> void write(const Parts &...parts) {
+    (put(parts), ...);
+  }
+  void put(StringRef text) { out << text; }
+  void put(Operand operand) {
+    bool parens = precedence(operand.expr) < operand.level;
+    write(parens ? "(" : "", operand.expr, parens ? ")" : "");
+  }
+
+  void of(const IntExpr &node) { out << node.value; }
+  /// The shortest literal that gives the value again.
+  void of(const FloatExpr &node) {
+    char digits[32];
+    char *end = std::to_chars(digits, std::end(digits), node.value).ptr;
+    StringRef text(digits, end - digits);
+    write(text, text.find_first_of(".e") == StringRef::npos ? ".0" : "");
+  }
+  void of(const BoolExpr &node) { put(node.value ? "true" : "false"); }
+  void of(const NameExpr &node) { put(node.name); }
+  void of(const CallExpr &node) {
+    write(node.callee.text, "(", node.args, ")");
+  }
+  void of(const ListExpr &node) { write("[", node.elements, "]"); }
+  void of(const ListForExpr &node) {
+    write("[", node.element, " for ", node.variable.text, " in ", node.from,
+          " .. ", node.to, "]");
+  }
+  void of(const IndexExpr &node) {
+    write(Operand{node.list, precedence(&node)}, "[", node.index, "]");
+  }
+  void of(const UnaryExpr &node) {
+    write(spelling(node.op), node.op == UnaryOp::Not ? " " : "",
+          Operand{node.operand, precedence(&node)});
+  }
+  void of(const BinaryExpr &node) {
+    unsigned level = precedence(&node);
+    write(Operand{node.lhs, level}, " ", spelling(node.op), " ",
+          Operand{node.rhs, level + 1});
+  }
+  void of(const ConditionalExpr &node) {
+    unsigned level = precedence(&node);
+    write(Operand{node.condition, level + 1}, " ? ", Operand{node.then, level},
+          " : ", Operand{node.otherwise, level});
+  }
+
+  raw_ostream &out;
+};
+
+} // namespace
 
 void ast::print(const Expr *expr, raw_ostream &out) {
-  unsigned level = precedence(expr);
-  switch (expr->kind) {
-  case ExprKind::Int:
-    out << cast<IntExpr>(expr)->value;
-    break;
-  case ExprKind::Float:
-    printFloat(cast<FloatExpr>(expr)->value, out);
-    break;
-  case ExprKind::Bool:
-    out << (cast<BoolExpr>(expr)->value ? "true" : "false");
-    break;
-  case ExprKind::Name:
-    out << cast<NameExpr>(expr)->name;
-    break;
-  case ExprKind::Call: {
-    auto *call = cast<CallExpr>(expr);
-    out << call->callee.text << '(';
-    printList(call->args, out);
-    out << ')';
-    break;
-  }
-  case ExprKind::List:
-    out << '[';
-    printList(cast<ListExpr>(expr)->elements, out);
-    out << ']';
-    break;
-  case ExprKind::ListFor: {
-    auto *list = cast<ListForExpr>(expr);
-    out << '[';
-    print(list->element, out);
-    out << " for " << list->variable.text << " in ";
-    print(list->from, out);
-    out << " .. ";
-    print(list->to, out);
-    out << ']';
-    break;
-  }
-  case ExprKind::Index:
-    printAtLeast(cast<IndexExpr>(expr)->list, level, out);
-    out << '[';
-    print(cast<IndexExpr>(expr)->index, out);
-    out << ']';
-    break;
-  case ExprKind::Unary: {
-    auto *unary = cast<UnaryExpr>(expr);
-    out << spelling(unary->op) << (unary->op == UnaryOp::Not ? " " : "");
-    printAtLeast(unary->operand, level, out);
-    break;
-  }
-  case ExprKind::Binary: {
-    auto *binary = cast<BinaryExpr>(expr);
-    printAtLeast(binary->lhs, level, out);
-    out << ' ' << spelling(binary->op) << ' ';
-    printAtLeast(binary->rhs, level + 1, out);
-    break;
-  }
-  case ExprKind::Conditional: {
-    auto *conditional = cast<ConditionalExpr>(expr);
-    printAtLeast(conditional->condition, level + 1, out);
-    out << " ? ";
-    printAtLeast(conditional->then, level, out);
-    out << " : ";
-    printAtLeast(conditional->otherwise, level, out);
-    break;
-  }
-  }
+  ExprPrinter(out).put(expr);
 }
 
 /// Whether a loop stands among declarations, where it can hold nothing else.
 static bool isOfEdges(const ForStmt &loop) {
   if (loop.body.empty())
     return false;
-  auto *inner = llvm::dyn_cast<ForStmt>(loop.body.front());
-  return inner ? isOfEdges(*inner) : llvm::isa<EdgeStmt>(loop.body.front());
+  auto *inner = dyn_cast<ForStmt>(loop.body.front());
+  return inner ? isOfEdges(*inner) : isa<EdgeStmt>(loop.body.front());
 }
 
 #define EXPR(Name)
@@ -196,7 +177,7 @@ private:
 
   void field(uint32_t, StringRef) {}
   void field(SourceRange, StringRef) {}
-  void field(llvm::ArrayRef<StringRef>, StringRef) {}
+  void field(ArrayRef<StringRef>, StringRef) {}
   void field(bool value, StringRef text) { out << (value ? text : ""); }
   void field(const Expr *expr, StringRef before) {
     if (begin(expr, before))
@@ -212,19 +193,19 @@ private:
   }
   void field(Exprs exprs, StringRef) {
     out << (exprs.empty() ? "" : " ");
-    printList(exprs, out);
+    ExprPrinter(out).put(exprs);
   }
-  void field(llvm::ArrayRef<Identifier> names, StringRef before) {
+  void field(ArrayRef<Identifier> names, StringRef before) {
     for (const Identifier &name : names)
       field(name, before);
   }
   template <class Node>
-  void field(llvm::ArrayRef<const Node *> statements, StringRef) {
+  void field(ArrayRef<const Node *> statements, StringRef) {
     for (const Stmt *statement : statements)
       dispatch(statement, [this](const auto &node) { line(node); });
   }
   template <class Record>
-  void field(llvm::ArrayRef<Record> records, StringRef between) {
+  void field(ArrayRef<Record> records, StringRef between) {
     for (const Record &record : records)
       if (labelOf(record).empty()) {
         out << (&record == records.begin() ? "" : between);
@@ -233,7 +214,7 @@ private:
         line(record);
       }
   }
-  void field(llvm::ArrayRef<Branch> branches, StringRef) {
+  void field(ArrayRef<Branch> branches, StringRef) {
     level -= 2; // `ElseIf` stands below its `If`.
     for (const Branch &branch : branches) {
       if (&branch != branches.begin())
@@ -242,11 +223,11 @@ private:
     }
     level += 2;
   }
-  void field(llvm::ArrayRef<Entry> entries, StringRef) {
+  void field(ArrayRef<Entry> entries, StringRef) {
     out << ' ';
     list(entries);
   }
-  void list(llvm::ArrayRef<Entry> entries) {
+  void list(ArrayRef<Entry> entries) {
     for (const Entry &entry : entries) {
       out << (&entry == entries.begin() ? "" : ", ") << entry.text.text;
       if (!entry.group.empty()) {
@@ -258,7 +239,7 @@ private:
         print(entry.count, out << " * ");
     }
   }
-  void field(llvm::ArrayRef<TensorDecl> tensors, StringRef) {
+  void field(ArrayRef<TensorDecl> tensors, StringRef) {
     for (const TensorDecl &tensor : tensors) {
       out << ' ' << tensor.name.text << '[';
       for (const Expr *const &dim : tensor.dims) {

@@ -1,8 +1,6 @@
 // Counts activations.
 #include "ppcc/Analysis/Activations.h"
 
-#include <algorithm>
-
 using namespace ppcc;
 
 uint32_t ppcc::peakActivations(const Program &program, RankId rank) {
@@ -16,5 +14,5 @@ uint32_t ppcc::peakActivations(const Program &program, RankId rank) {
     for (ActionId row : RowRange{begin, end})
       held -= endsActivation(program.kindOf(row));
   }
-  return static_cast<uint32_t>(most);
+  return uint32_t(most);
 }

@@ -14,8 +14,7 @@ static std::optional<TimedRun> runWithClock(const Program &program,
     run = simulate(program, index, durations);
   Time bound = run ? run->makespan : 0;
   if (run && transport)
-    run =
-        simulate(program, index, analyses.messages(), durations, *transport);
+    run = simulate(program, index, analyses.messages(), durations, *transport);
   if (!run)
     return std::nullopt;
   return TimedRun{durations, std::move(*run),
@@ -30,9 +29,9 @@ const TimedRun *Analyses::timedRun(const Transport &transport,
     return nullptr;
   }
   bool hasMessages = program.firstMessage().has_value();
-  const auto &run =
-      keep([&] { return runWithClock(program, hasMessages ? &transport : nullptr); },
-           hasMessages ? transport.name : "none");
+  const auto &run = keep(
+      [&] { return runWithClock(program, hasMessages ? &transport : nullptr); },
+      hasMessages ? transport.name : "none");
   if (run)
     return &*run;
   diags.report<diag::CannotSimulate>(

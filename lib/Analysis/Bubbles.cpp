@@ -1,8 +1,6 @@
 // When ranks do nothing, and what they wait for then.
 #include "ppcc/Analysis/Bubbles.h"
 
-#include <algorithm>
-
 using namespace ppcc;
 
 static constexpr uint32_t none = Simulation::none;
@@ -21,8 +19,7 @@ uint32_t Bubbles::computeBehind(uint32_t row) {
   return origin;
 }
 
-void Bubbles::walk(RankId rank,
-                   llvm::function_ref<void(const Bubble &)> visit) {
+void Bubbles::walk(RankId rank, function_ref<void(const Bubble &)> visit) {
   Time free = 0;
   PhaseId phase;
   auto put = [&](Time begin, Time end, BubbleCause cause, RankId awaited) {

@@ -1,35 +1,30 @@
 // How long each action of a program takes.
 #include "ppcc/Analysis/Durations.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
 
 static constexpr Time untold = -1;
 
-Durations::Durations(const Program &program) : scales(program) {
+Durations::Durations(const Program &program)
+    : stages(program.pipes()), scales(program) {
   if (const CostSetting *told = program.costs().group()) {
     group = told->what;
     ofGroups = told->values.front();
   }
-  for (const Pipe &pipe : program.pipes()) {
-    firstStage.push_back(stages);
-    stages += pipe.numStages();
-  }
   addEdges(program);
-  if (!program.nodes().empty() && (program.costs().has({Cost::Node}) ||
-                                   program.nodes().hasCosts())) {
+  if (!program.nodes().empty() &&
+      (program.costs().has({Cost::Node}) || program.nodes().hasCosts())) {
     nodes = std::make_shared<NodeOrders>(program);
-    hasHooks = llvm::any_of(program.nodes().names, [](llvm::StringRef name) {
+    hasHooks = llvm::any_of(program.nodes().names, [](StringRef name) {
       return name == hook::recv || name == hook::send;
     });
-    stride = std::max<size_t>(stages, 1);
+    stride = std::max<size_t>(stages.size(), 1);
   }
   for (const CostSetting &setting : program.costs().of(Cost::Action))
     if (setting.pipe)
-      stride = std::max<size_t>(stages, 1);
+      stride = std::max<size_t>(stages.size(), 1);
 
-  llvm::ArrayRef<KindInfo> kinds = program.kinds().rows();
+  ArrayRef<KindInfo> kinds = program.kinds().rows();
   table.assign(kinds.size() * stride, untold);
   auto row = [&](KindId kind) { return table.begin() + kind.value * stride; };
   for (const CostSetting &setting : program.costs().of(Cost::Action))
@@ -61,7 +56,7 @@ Durations::Durations(const Program &program) : scales(program) {
 
 void Durations::addNodes(const Program &program) {
   for (const GraphUse &use : program.nodes().uses) {
-    size_t first = use.kind.value * stride + firstStage[use.pipe.value];
+    size_t first = use.kind.value * stride + stages(use.pipe, StageId(0));
     for (uint32_t i = 0; i != program.pipe(use.pipe).numStages(); ++i)
       if (uint32_t graph = use.graphs[use.graphs.size() == 1 ? 0 : i];
           graph != GraphUse::none)
@@ -79,15 +74,14 @@ Time Durations::longest(const Action &action) const {
 /// Puts the values of a setting into a row of all stages.
 template <class Column>
 void Durations::fill(Column row, const std::optional<PipeId> &pipe,
-                     llvm::ArrayRef<int64_t> values,
-                     const Program &program) const {
+                     ArrayRef<int64_t> values, const Program &program) const {
   if (!pipe)
-    std::fill_n(row, stages, values.front());
+    std::fill_n(row, stages.size(), values.front());
   else if (values.size() == 1)
-    std::fill_n(row + firstStage[pipe->value],
+    std::fill_n(row + stages(*pipe, StageId(0)),
                 program.pipes()[pipe->value].numStages(), values.front());
   else
-    std::copy(values.begin(), values.end(), row + firstStage[pipe->value]);
+    std::copy(values.begin(), values.end(), row + stages(*pipe, StageId(0)));
 }
 
 /// What `bytes` take at `bandwidth`, rounded; more than all times of a program
@@ -96,7 +90,7 @@ static Time transferTime(Amount bytes, Amount bandwidth) {
   if (bandwidth == 0)
     return 0;
   __int128 time = (__int128(bytes) * cost::unit + bandwidth / 2) / bandwidth;
-  return static_cast<Time>(std::min<__int128>(time, Durations::maxSum));
+  return Time(std::min<__int128>(time, Durations::maxSum));
 }
 
 std::map<Durations::LinkKey, Durations::Link>
@@ -121,8 +115,8 @@ Durations::linksOf(const Program &program) const {
 
 void Durations::addEdges(const Program &program) {
   const CostModel &costs = program.costs();
-  std::vector<int64_t> latencies(stages), bandwidths(stages),
-      bytes(stages, untold);
+  std::vector<int64_t> latencies(stages.size()), bandwidths(stages.size()),
+      bytes(stages.size(), untold);
   auto gather = [&](Cost what, std::vector<int64_t> &into) {
     for (const CostSetting &setting : costs.of(what))
       if (!setting.link)
@@ -141,7 +135,7 @@ void Durations::addEdges(const Program &program) {
     amount = std::max<int64_t>(amount, 0);
   bool isSplit = hasBandwidth && (isTensor || scales.hasBytes());
   if (isSplit)
-    for (size_t i = 0; i != stages; ++i)
+    for (size_t i = 0; i != stages.size(); ++i)
       transfers.push_back({bytes[i], bandwidths[i]});
   if (!known.empty())
     forEachEdge(program.pipes(), [&](PipeId pipe, StageId from, StageId to) {
@@ -160,12 +154,12 @@ void Durations::addEdges(const Program &program) {
       links[key] = time;
     });
   bool differ = false;
-  for (size_t i = 0; i != stages; ++i) {
+  for (size_t i = 0; i != stages.size(); ++i) {
     if (!isSplit)
       latencies[i] += transferTime(bytes[i], bandwidths[i]);
     differ |= latencies[i] != latencies[0];
   }
-  latency = stages == 0 ? 0 : latencies[0];
+  latency = stages.size() == 0 ? 0 : latencies[0];
   if (differ)
     edgeTimes = std::move(latencies);
 }
@@ -176,11 +170,10 @@ Time Durations::ofLink(PipeId pipe, StageId from, StageId to,
   return found == links.end() ? otherwise : found->second;
 }
 
-bool Durations::addTensors(const Program &program,
-                           llvm::ArrayRef<int64_t> bytes) {
+bool Durations::addTensors(const Program &program, ArrayRef<int64_t> bytes) {
   for (auto [i, pipe] : llvm::enumerate(program.pipes()))
     for (const EdgeTensors &edge : pipe.tensors) {
-      if (bytes[firstStage[i] + edge.from.value] != untold)
+      if (bytes[stages(PipeId(i), edge.from)] != untold)
         continue;
       auto add = [&](StageId from, StageId to, bool isGradient) {
         if (auto sum = edge.bytes(isGradient))
@@ -195,8 +188,9 @@ bool Durations::addTensors(const Program &program,
 }
 
 Durations::Transfer Durations::transferOf(const EdgeKey &key) const {
-  auto [pipe, from] = std::pair(key.first >> 32, uint32_t(key.first));
-  Transfer way = transfers[firstStage[pipe] + std::min(from, key.second)];
+  PipeId pipe(key.first >> 32);
+  StageId from(uint32_t(key.first)), to(key.second);
+  Transfer way = transfers[edgeOf(pipe, from, to)];
   if (auto found = tensorBytes.find(key); found != tensorBytes.end())
     way.bytes = found->second;
   if (auto found = linkBandwidths.find(key); found != linkBandwidths.end())
@@ -249,8 +243,7 @@ Time Durations::ofGroup(Time sum, Time longest) const {
   Time whole = group == Cost::GroupMax ? longest : sum;
   return ofGroups == cost::unit
              ? whole
-             : static_cast<Time>((__int128(whole) * ofGroups + cost::unit / 2) /
-                                 cost::unit);
+             : Time((__int128(whole) * ofGroups + cost::unit / 2) / cost::unit);
 }
 
 /// The longest that bytes take on any edge.

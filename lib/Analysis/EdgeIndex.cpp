@@ -1,9 +1,5 @@
 #include "ppcc/Analysis/EdgeIndex.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <algorithm>
-
 using namespace ppcc;
 
 EdgeIndex::EdgeIndex(const Program &program, const ProgramIndex &index)
@@ -52,7 +48,7 @@ bool EdgeIndex::numberMessages() {
   for (Edge &edge : edgeRows) {
     if (edge.lane == Edge::none)
       continue;
-    edge.firstMessage = static_cast<uint32_t>(messages);
+    edge.firstMessage = uint32_t(messages);
     messages += program.pipe(edge.pipe).numMicrobatches;
     if (messages > program.size() + slack)
       return false;

@@ -2,8 +2,6 @@
 
 #include "ppcc/Analysis/WaitCycle.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
 
 /// Finds the unit of each row, and the row before it in its queue where that is
@@ -33,7 +31,7 @@ std::optional<Need> EventGraph::unmetEnd(ActionId row) const {
   if (isCompute(row)) {
     auto meeting = index.rules().meetingOf(row);
     for (ActionId member :
-         meeting ? index.rules().members(*meeting) : llvm::ArrayRef<ActionId>())
+         meeting ? index.rules().members(*meeting) : ArrayRef<ActionId>())
       if (state(member) < Started)
         return Need{NeedKind::Start, member};
     return std::nullopt;
@@ -73,7 +71,7 @@ std::vector<EventGraph::Block> EventGraph::blocks() {
           add(*need);
       uint32_t first = 0;
       if (state(row) == Waiting)
-        forEachNeed(row, unit, first, add);
+        forEachNeed(row, before(row, unit), first, clock, add);
     }
   return found;
 }

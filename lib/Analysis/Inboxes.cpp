@@ -1,16 +1,10 @@
 #include "ppcc/Analysis/Inboxes.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
 
 Inboxes::Inboxes(const Program &program, const ProgramIndex &index)
-    : program(program), index(index), heads(program.ranksBegun()) {
-  for (const Pipe &pipe : program.pipes()) {
-    firstPair.push_back(numPairs);
-    numPairs += size_t(pipe.numStages()) * pipe.numMicrobatches;
-  }
-  inputs.resize(numPairs * 2);
+    : program(program), index(index), pairs(program.pipes()),
+      inputs(pairs.size() * 2), heads(program.ranksBegun()) {
   if (llvm::any_of(program.pipes(),
                    [](const Pipe &pipe) { return !pipe.skipEdges.empty(); }))
     come.resize(inputs.size());

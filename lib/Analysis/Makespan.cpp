@@ -3,8 +3,6 @@
 
 #include "ppcc/Analysis/Dependences.h"
 
-#include "llvm/ADT/SmallVector.h"
-
 using namespace ppcc;
 
 namespace {
@@ -81,7 +79,7 @@ private:
   Inboxes &inboxes;
   std::vector<Time> free; ///< Of each rank, the end of what it ran last.
   std::vector<Time> *starts;
-  llvm::SmallVector<RankId> work;
+  SmallVector<RankId> work;
 };
 
 } // namespace

@@ -2,20 +2,15 @@
 #include "ppcc/Analysis/MemoryCurve.h"
 
 #include "ppcc/Analysis/Activations.h"
-#include "llvm/ADT/STLExtras.h"
-
-#include <algorithm>
-#include <map>
 
 using namespace ppcc;
 
 /// Puts the values of a setting into a row of all stages.
-static void fill(llvm::MutableArrayRef<Amount> row,
-                 llvm::ArrayRef<size_t> firstStage,
-                 const std::optional<PipeId> &pipe,
-                 llvm::ArrayRef<int64_t> values, const Program &program) {
+static void fill(MutableArrayRef<Amount> row, const StageNumbering &stages,
+                 const std::optional<PipeId> &pipe, ArrayRef<int64_t> values,
+                 const Program &program) {
   if (pipe)
-    row = row.slice(firstStage[pipe->value],
+    row = row.slice(stages(*pipe, StageId(0)),
                     program.pipes()[pipe->value].numStages());
   if (values.size() == 1)
     std::fill(row.begin(), row.end(), values.front());
@@ -24,41 +19,37 @@ static void fill(llvm::MutableArrayRef<Amount> row,
 }
 
 MemoryModel::MemoryModel(const Program &program)
-    : rests(program.kinds().size()), atRest(program.numRanks()),
-      scales(program) {
+    : stages(program.pipes()), rests(program.kinds().size()),
+      atRest(program.numRanks()), scales(program) {
   if (const CostSetting *limit = program.costs().last({Cost::MemoryLimit}))
     limits = limit->values;
-  for (const Pipe &pipe : program.pipes()) {
-    firstStage.push_back(stages);
-    stages += pipe.numStages();
-  }
-  table.resize(program.kinds().size() * stages);
+  table.resize(program.kinds().size() * stages.size());
   auto row = [&](uint32_t kind) {
-    return llvm::MutableArrayRef(table).slice(kind * stages, stages);
+    return MutableArrayRef(table).slice(kind * stages.size(), stages.size());
   };
   const CostModel &costs = program.costs();
-  bool isTold = llvm::any_of(
-      costs.of(Cost::Memory), [&](const CostSetting &setting) {
+  bool isTold =
+      llvm::any_of(costs.of(Cost::Memory), [&](const CostSetting &setting) {
         return !program.kinds()[setting.kind].isDeclared();
       });
   for (KindId kind : program.kinds().ids()) {
     const KindInfo &info = program.kinds()[kind];
     rests[kind.value] = info.isCompute() && (info.defines & slot::WeightGrad);
     if (!isTold && info.isCompute() && (info.defines & slot::Output))
-      fill(row(kind.value), firstStage, {}, {amount::unit}, program);
+      fill(row(kind.value), stages, {}, {amount::unit}, program);
   }
   for (const CostSetting &setting : costs.of(Cost::Memory)) {
-    fill(row(setting.kind.value), firstStage, setting.pipe, setting.values,
+    fill(row(setting.kind.value), stages, setting.pipe, setting.values,
          program);
     rests[setting.kind.value] = false;
   }
-  std::vector<Amount> resting(stages);
+  std::vector<Amount> resting(stages.size());
   for (const CostSetting &setting : costs.of(Cost::StaticMemory))
-    fill(resting, firstStage, setting.pipe, setting.values, program);
+    fill(resting, stages, setting.pipe, setting.values, program);
   for (PipeId pipe : program.pipeIds())
-    for (size_t stage = 0; stage != program.pipe(pipe).numStages(); ++stage)
-      atRest[program.pipe(pipe).rankOfStage[stage].value] +=
-          resting[firstStage[pipe.value] + stage];
+    for (StageId stage : program.pipe(pipe).stages())
+      atRest[program.rankOfStage(pipe, stage).value] +=
+          resting[stages(pipe, stage)];
 }
 
 std::optional<Amount> MemoryModel::limitOf(RankId rank) const {
@@ -68,13 +59,8 @@ std::optional<Amount> MemoryModel::limitOf(RankId rank) const {
 }
 
 MemoryCurve::MemoryCurve(const Program &program, const Simulation &simulation)
-    : program(program), simulation(simulation), costs(program) {
-  size_t pairs = 0;
-  for (const Pipe &pipe : program.pipes()) {
-    firstPair.push_back(pairs);
-    pairs += size_t(pipe.numStages()) * pipe.numMicrobatches;
-  }
-  holds.resize(pairs);
+    : program(program), simulation(simulation), costs(program),
+      pairOf(program.pipes()), holds(pairOf.size()) {
   hasRestores =
       llvm::any_of(program.kinds().declaredRows(), [](const KindInfo &info) {
         return info.restores.has_value();
@@ -133,7 +119,7 @@ Amount MemoryCurve::restoredOf(const Action &action) const {
 }
 
 void MemoryCurve::walk(RankId rank,
-                       llvm::function_ref<bool(const MemoryStep &)> visit) {
+                       function_ref<bool(const MemoryStep &)> visit) {
   for (ActionId row : program.rows(rank))
     if (Action action = program[row]; action.hasMicrobatch())
       holds[pairOf(action)] = 0;
@@ -160,8 +146,7 @@ void MemoryCurve::walk(RankId rank,
     decimal::Sum amount =
         costs.givesRest(action)
             ? -holds[pairOf(action)]
-            : decimal::Sum(std::min<Amount>(taken, 0)) -
-                  restoredOf(action);
+            : decimal::Sum(std::min<Amount>(taken, 0)) - restoredOf(action);
     return change(event, action, amount, -int(endsActivation(info)));
   });
 }

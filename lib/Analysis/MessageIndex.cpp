@@ -1,7 +1,5 @@
 #include "ppcc/Analysis/MessageIndex.h"
 
-#include <numeric>
-
 using namespace ppcc;
 
 MessageIndex::MessageIndex(const Program &program, const ProgramIndex &index)

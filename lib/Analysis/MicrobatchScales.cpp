@@ -1,12 +1,10 @@
 #include "ppcc/Analysis/MicrobatchScales.h"
 
-#include <algorithm>
-
 using namespace ppcc;
 
 MicrobatchScales::MicrobatchScales(const Program &program) {
   if (!program.costs().has({Cost::Scale, Cost::ScaleTime, Cost::ScaleMemory,
-                          Cost::ScaleBytes, Cost::ScaleAction}))
+                            Cost::ScaleBytes, Cost::ScaleAction}))
     return;
   size_t next = 0;
   for (const Pipe &pipe : program.pipes()) {

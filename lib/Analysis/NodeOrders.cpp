@@ -1,22 +1,14 @@
 // In which order, and when, the nodes of actions and groups run on their lanes.
 #include "ppcc/Analysis/NodeOrders.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <algorithm>
-#include <queue>
-
 using namespace ppcc;
 
 NodeOrders::NodeOrders(const Program &program)
-    : tables(program.nodes()), scales(program) {
-  for (const Pipe &pipe : program.pipes()) {
-    firstStage.push_back(stages);
-    stages += pipe.numStages();
-  }
-  graphs.assign(program.kinds().size() * stages, GraphUse::none);
+    : tables(program.nodes()), stages(program.pipes()), scales(program) {
+  graphs.assign(program.kinds().size() * stages.size(), GraphUse::none);
   for (const GraphUse &use : tables.uses) {
-    size_t first = use.kind.value * stages + firstStage[use.pipe.value];
+    size_t first =
+        use.kind.value * stages.size() + stages(use.pipe, StageId(0));
     uint32_t count = program.pipe(use.pipe).numStages();
     for (uint32_t stage = 0; stage != count; ++stage)
       graphs[first + stage] = use.graphs[use.graphs.size() == 1 ? 0 : stage];
@@ -39,8 +31,8 @@ const std::vector<Time> &NodeOrders::timesOf(uint32_t graph) {
   if (result.empty())
     for (const GraphNode &node : tables.graphs[graph].nodes) {
       auto told = costs.find({node.part.value, node.name});
-      result.push_back(told != costs.end() ? told->second
-                       : node.cost != GraphNode::untold ? node.cost
+      result.push_back(told != costs.end()                   ? told->second
+                       : node.cost != GraphNode::untold      ? node.cost
                        : costs.empty() && !tables.hasCosts() ? cost::unit
                                                              : 0);
     }
@@ -74,7 +66,7 @@ const NodeOrder *NodeOrders::of(const Program &program, ActionId begin,
   return &ordered();
 }
 
-const NodeOrder &NodeOrders::of(llvm::ArrayRef<uint32_t> members) {
+const NodeOrder &NodeOrders::of(ArrayRef<uint32_t> members) {
   key.clear();
   for (uint32_t member : members)
     key.push_back({member, scaling::unit});
@@ -88,7 +80,7 @@ const NodeOrder &NodeOrders::ordered() {
     orders.clear();
     cached = 0;
   }
-  llvm::SmallVector<KindId, 4> kinds;
+  SmallVector<KindId, 4> kinds;
   for (const Member &member : key)
     kinds.push_back(tables.graphs[member.graph].kind);
   NodeOrder &order = orders[key];
@@ -225,7 +217,7 @@ void NodeOrders::followPattern(const NodePattern &pattern, NodeOrder &order) {
 
 /// Of each node the longest way from its start to the end of its graph.
 static std::vector<Time> waysToEnd(const NodeGraph &graph,
-                                   llvm::ArrayRef<Time> times) {
+                                   ArrayRef<Time> times) {
   std::vector<Time> ways(times.begin(), times.end());
   // Behind a node stand those that need it, so their ways are complete.
   for (size_t i = ways.size(); i-- != 0;)
@@ -256,7 +248,7 @@ void NodeOrders::listSchedule(NodeOrder &order) {
     members[i].readers.resize(graph.nodes.size());
     for (uint32_t node = 0; node != graph.nodes.size(); ++node) {
       const std::vector<uint32_t> &needs = graph.nodes[node].needs;
-      members[i].missing.push_back(static_cast<uint32_t>(needs.size()));
+      members[i].missing.push_back(uint32_t(needs.size()));
       for (uint32_t needed : needs)
         members[i].readers[needed].push_back(node);
       if (needs.empty())

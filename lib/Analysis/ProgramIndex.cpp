@@ -2,8 +2,6 @@
 // stage, in constant time.
 #include "ppcc/Analysis/ProgramIndex.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
 
 ProgramIndex::ProgramIndex(const Program &program) : ruleIndex(program) {
@@ -26,7 +24,7 @@ ProgramIndex::ProgramIndex(const Program &program) : ruleIndex(program) {
 
 void ProgramIndex::addEdges(const Pipe &pipe, bool upward) {
   EdgeTable &table = upward ? above : below;
-  uint32_t base = static_cast<uint32_t>(table.starts.size() - 1),
+  uint32_t base = uint32_t(table.starts.size() - 1),
            numStages = pipe.numStages();
   auto from = [&](std::pair<StageId, StageId> edge) {
     return upward ? edge.first : edge.second;

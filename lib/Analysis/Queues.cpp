@@ -1,7 +1,5 @@
 #include "ppcc/Analysis/Queues.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
 
 Queues::Queues(const Program &program, const MessageIndex *messages,

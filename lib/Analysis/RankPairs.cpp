@@ -1,9 +1,5 @@
 #include "ppcc/Analysis/RankPairs.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <algorithm>
-
 using namespace ppcc;
 
 std::vector<TalkingPair> ppcc::talkingPairs(const Program &program) {

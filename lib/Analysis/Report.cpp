@@ -1,9 +1,5 @@
 #include "ppcc/Analysis/Report.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <algorithm>
-
 using namespace ppcc;
 
 /// (whole - part / parts) / whole.
@@ -11,7 +7,7 @@ static Rate idleRate(Time whole, __int128 part, size_t parts) {
   __int128 all = __int128(whole) * parts;
   if (all == 0)
     return {};
-  return {static_cast<Time>(((all - part) * cost::unit * 2 + all) / (all * 2))};
+  return {Time(((all - part) * cost::unit * 2 + all) / (all * 2))};
 }
 
 static std::vector<PathSegment> segments(const Program &program,

@@ -1,13 +1,6 @@
 // What declared actions wait for, what waits for them, and with whom they meet.
 #include "ppcc/Analysis/RuleIndex.h"
 
-#include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/STLExtras.h"
-
-#include <array>
-#include <map>
-#include <numeric>
-
 using namespace ppcc;
 
 namespace {
@@ -59,7 +52,7 @@ public:
   }
 
   /// The first rows of all declared work on the rank.
-  llvm::ArrayRef<ActionId> declared() const { return firsts; }
+  ArrayRef<ActionId> declared() const { return firsts; }
 
   /// Calls `visit(row)` for each row of a kind that shares with `action` what
   /// both have of stage and microbatch.
@@ -99,11 +92,11 @@ private:
   }
 
   const Program &program;
-  llvm::BitVector isTracked;                   ///< By kind.
-  llvm::DenseMap<Key, uint32_t> exact;         ///< The first row, or the last
-                                               ///< of several messages.
-  llvm::DenseMap<uint32_t, uint32_t> sameWork; ///< The message before.
-  llvm::DenseMap<uint64_t, std::vector<ActionId>> ofStage;
+  BitVector isTracked;                   ///< By kind.
+  DenseMap<Key, uint32_t> exact;         ///< The first row, or the last
+                                         ///< of several messages.
+  DenseMap<uint32_t, uint32_t> sameWork; ///< The message before.
+  DenseMap<uint64_t, std::vector<ActionId>> ofStage;
   std::vector<std::vector<ActionId>> ofKind;
   std::vector<ActionId> firsts;
 };
@@ -135,7 +128,7 @@ void RuleIndex::addNeeds(const Program &program) {
           });
         // The far end has only the far ends of what the other one follows.
         if (!found && !program.isFarEnd(action, rank))
-          lackRows.push_back({row, static_cast<uint32_t>(number)});
+          lackRows.push_back({row, uint32_t(number)});
       }
     }
   }
@@ -160,7 +153,7 @@ void RuleIndex::addCaps(const Program &program, Edges &edges) {
     return;
   for (RankId rank : program.ranks()) {
     std::vector<std::vector<ActionId>> issued(program.kinds().size());
-    llvm::SmallVector<ActionId> awaited;
+    SmallVector<ActionId> awaited;
     for (ActionId row : program.rows(rank)) {
       const KindInfo &info = program.kindOf(row);
       if (info.occupiesRank()) {

@@ -3,10 +3,6 @@
 
 #include "ppcc/Analysis/EventRun.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <algorithm>
-
 using namespace ppcc;
 
 namespace {

@@ -1,13 +1,9 @@
 // Walks each rank backwards, so that the stages it works on next are known.
 #include "ppcc/Analysis/TorchSteps.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallSet.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace ppcc;
-using llvm::ArrayRef;
-using llvm::StringRef;
 
 /// PyTorch's `max_active_stages`.
 static constexpr size_t maxActiveStages = 3;
@@ -38,7 +34,7 @@ StringRef ppcc::torchStepName(TorchStep::Kind kind) {
 
 namespace {
 
-using Stages = llvm::SmallVector<StageId, 4>;
+using Stages = SmallVector<StageId, 4>;
 
 class StepPlanner {
 public:
@@ -137,7 +133,7 @@ private:
   RankId rank;
   const TorchTarget &target;
   uint32_t item = 0;
-  llvm::SmallVector<NextUse> uses;      ///< The soonest first.
+  SmallVector<NextUse> uses;            ///< The soonest first.
   llvm::SmallSet<uint32_t, 16> reduced; ///< Stages whose reduction is placed.
   std::vector<TorchStep> steps;         ///< The last first.
 };

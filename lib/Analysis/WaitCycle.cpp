@@ -1,12 +1,6 @@
 #include "ppcc/Analysis/WaitCycle.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <optional>
-
 using namespace ppcc;
-using llvm::ArrayRef;
 
 namespace {
 

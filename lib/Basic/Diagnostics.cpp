@@ -2,12 +2,7 @@
 #include "ppcc/Basic/Diagnostics/Files.h"
 #include "ppcc/Support/Printable.h"
 
-#include "llvm/ADT/StringExtras.h"
-#include <fmt/format.h>
-
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 static constexpr DiagInfo table[] = {
 #define DIAG(Name, Code, Level, Text, Hint)                                    \
@@ -16,7 +11,7 @@ static constexpr DiagInfo table[] = {
 #undef DIAG
 };
 
-llvm::ArrayRef<DiagInfo> ppcc::diagTable() { return table; }
+ArrayRef<DiagInfo> ppcc::diagTable() { return table; }
 
 const DiagInfo &ppcc::diagInfo(diag::Id id) {
   static const auto rows = [] {
@@ -151,8 +146,8 @@ void ppcc::render(const Diagnostic &diagnostic, const SourceManager &sources,
 }
 
 fmt::format_context::iterator
-fmt::formatter<llvm::StringRef>::format(llvm::StringRef text,
-                                        fmt::format_context &context) const {
+fmt::formatter<StringRef>::format(StringRef text,
+                                  fmt::format_context &context) const {
   return fmt::formatter<fmt::string_view>::format({text.data(), text.size()},
                                                   context);
 }

@@ -4,7 +4,6 @@
 #include "llvm/Support/JSON.h"
 
 using namespace ppcc;
-using llvm::StringRef;
 
 static void putText(llvm::json::OStream &json, StringRef key, StringRef text) {
   json.attribute(key, llvm::json::fixUTF8(text));
@@ -29,7 +28,7 @@ static void putPlace(llvm::json::OStream &json, const Place &place,
 }
 
 void ppcc::renderJson(const Diagnostic &diagnostic,
-                      const SourceManager &sources, llvm::raw_ostream &out) {
+                      const SourceManager &sources, raw_ostream &out) {
   std::string line;
   llvm::raw_string_ostream stream(line);
   llvm::json::OStream json(stream);

@@ -3,21 +3,17 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 
-#include <algorithm>
-#include <limits>
-
 using namespace ppcc;
-using llvm::StringRef;
 
 /// What is read of a file may have no end: a terminal, a pipe, a device.
 static llvm::Error readUpTo(size_t bytes, llvm::sys::fs::file_t handle,
-                            llvm::SmallVector<char, 0> &text) {
+                            SmallVector<char, 0> &text) {
   constexpr size_t chunk = size_t(1) << 16;
   while (text.size() < bytes) {
     size_t size = text.size();
     text.resize_for_overwrite(size + chunk);
     auto read = llvm::sys::fs::readNativeFile(
-        handle, llvm::MutableArrayRef<char>(text).drop_front(size));
+        handle, MutableArrayRef<char>(text).drop_front(size));
     text.truncate(size + (read ? *read : 0));
     if (!read)
       return read.takeError();
@@ -36,7 +32,7 @@ static llvm::Error tooLarge(size_t limit) {
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
 SourceManager::readStream(llvm::sys::fs::file_t handle, StringRef path,
                           LimitOf limitOf) const {
-  llvm::SmallVector<char, 0> text;
+  SmallVector<char, 0> text;
   if (llvm::Error error = readUpTo(maxBytes + 1, handle, text))
     return error;
   if (text.size() > maxBytes) {
@@ -122,11 +118,11 @@ std::vector<StringRef> SourceManager::filesRead() const {
 
 uint32_t SourceManager::add(StringRef name,
                             std::unique_ptr<llvm::MemoryBuffer> text) {
-  uint32_t id = static_cast<uint32_t>(files.size());
+  uint32_t id = uint32_t(files.size());
   File &file = files.emplace_back();
   file.name = name.str();
   file.buffer = std::move(text);
-  file.base = static_cast<uint32_t>(nextBase);
+  file.base = uint32_t(nextBase);
   nextBase += file.buffer->getBufferSize() + 1;
   byName.try_emplace(name, id);
   return id;
@@ -148,7 +144,7 @@ const std::vector<uint32_t> &SourceManager::lineStarts(const File &file) const {
     file.lineStarts.push_back(text.starts_with("\xEF\xBB\xBF") ? 3 : 0);
     for (size_t end = text.find('\n'); end != StringRef::npos;
          end = text.find('\n', end + 1))
-      file.lineStarts.push_back(static_cast<uint32_t>(end + 1));
+      file.lineStarts.push_back(uint32_t(end + 1));
   }
   return file.lineStarts;
 }
@@ -158,8 +154,7 @@ SourceManager::Line SourceManager::lineOf(SourceLoc at) const {
   const auto &starts = lineStarts(file);
   uint32_t offset = std::max(at.raw - file.base, starts.front());
   auto next = std::upper_bound(starts.begin(), starts.end(), offset);
-  return {file, static_cast<uint32_t>(next - starts.begin()), *std::prev(next),
-          offset};
+  return {file, uint32_t(next - starts.begin()), *std::prev(next), offset};
 }
 
 Position SourceManager::position(SourceLoc at) const {
@@ -187,6 +182,6 @@ SourceLoc SourceManager::find(StringRef name, uint32_t line,
   uint32_t start = starts[line - 1];
   uint32_t end = line < starts.size()
                      ? starts[line]
-                     : static_cast<uint32_t>(file.buffer->getBufferSize() + 1);
+                     : uint32_t(file.buffer->getBufferSize() + 1);
   return column <= end - start ? loc(*id, start + column - 1) : SourceLoc{};
 }

@@ -47,10 +47,10 @@ private:
   // LspNames.cpp: what words mean.
   struct Meaning {
     llvm::StringRef word;       ///< In the text that is asked about.
-    std::string uri;            ///< Of the text that declares it.
+    std::string uri{};          ///< Of the text that declares it.
     TextPtr text = nullptr;     ///< Null for a word of the language, or none.
     size_t begin = 0, size = 0; ///< Of the declared name.
-    std::string what, type;
+    std::string what{}, type{};
     bool isChecked = false; ///< The checker says so, and not the braces alone.
   };
   std::optional<Meaning> meaningAt(Params params);

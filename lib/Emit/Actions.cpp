@@ -4,7 +4,7 @@
 
 using namespace ppcc;
 
-bool ppcc::emitActions(const Program &program, llvm::raw_ostream &out,
+bool ppcc::emitActions(const Program &program, raw_ostream &out,
                        EmitContext &context) {
   Writer writer(out);
   putRanks(writer, program, context.options.print, [&](RankId rank) {

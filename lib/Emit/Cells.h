@@ -22,13 +22,13 @@ inline bool holdsMicrobatch(const Program &program, RowRange rows,
 
 /// Writes an action or group; `call` is its name from CallNames.
 inline void putItem(Writer &writer, const Program &program, RowRange item,
-                    llvm::StringRef call) {
+                    StringRef call) {
   if (item.size() == 1 && call.empty())
-    return writer.cell(program, program[item.from]);
+    return writer.cell(program, item.from);
   writer.put(call);
   for (ActionId row : item) {
     writer.put(row != item.from ? ';' : call.empty() ? '(' : '[');
-    writer.cell(program, program[row]);
+    writer.cell(program, row);
   }
   if (!call.empty())
     return writer.put(']');

@@ -1,15 +1,12 @@
 // Writes the costs of a program as docs/costs.schema.json describes them.
 #include "JsonParts.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
 
 /// Settings of one thing, of which what is said of all pipes stands first.
-using Settings = llvm::ArrayRef<const CostSetting *>;
+using Settings = ArrayRef<const CostSetting *>;
 
 class CostsWriter {
 public:

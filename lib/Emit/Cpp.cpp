@@ -6,11 +6,7 @@
 #include "ppcc/IR/Loops.h"
 #include "ppcc/Runtime/Program.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
 
@@ -127,7 +123,7 @@ private:
   // ---- Arrays ----
 
   static std::string named(StringRef name, uint32_t number) {
-    return (name + llvm::Twine(number)).str();
+    return (name + Twine(number)).str();
   }
   void begin(StringRef type, StringRef name) {
     put("constexpr ", type, type.ends_with("*") ? "" : " ", name, "[] = {\n");
@@ -390,7 +386,7 @@ std::string ppcc::cppSymbol(StringRef name) {
   return symbol;
 }
 
-bool ppcc::emitCpp(const Program &program, llvm::raw_ostream &out,
+bool ppcc::emitCpp(const Program &program, raw_ostream &out,
                    EmitContext &context) {
   CppEmitter(program, out, context.options).emit();
   return true;

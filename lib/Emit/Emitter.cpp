@@ -4,7 +4,6 @@
 #include "ppcc/IR/Loops.h"
 
 using namespace ppcc;
-using llvm::StringRef;
 
 static constexpr Emitter table[] = {
 #define EMITTER(Name, Function, Programs, Summary)                             \
@@ -13,10 +12,10 @@ static constexpr Emitter table[] = {
 #undef EMITTER
 };
 
-llvm::ArrayRef<Emitter> ppcc::emitters() { return table; }
+ArrayRef<Emitter> ppcc::emitters() { return table; }
 
 bool ppcc::emitProgram(const Emitter &emitter, const Program &program,
-                       llvm::raw_ostream &out, EmitContext &context) {
+                       raw_ostream &out, EmitContext &context) {
   if (program.loops().empty() || emitter.programs != Emitter::Flat)
     return emitter.emit(program, out, context);
   return emitter.emit(unrolled(program), out, context);

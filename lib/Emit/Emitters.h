@@ -6,8 +6,7 @@
 namespace ppcc {
 
 #define EMITTER(Name, Function, Programs, Summary)                             \
-  bool Function(const Program &program, llvm::raw_ostream &out,                \
-                EmitContext &context);
+  bool Function(const Program &program, raw_ostream &out, EmitContext &context);
 #include "ppcc/Emit/Emitters.def"
 #undef EMITTER
 

@@ -2,8 +2,6 @@
 
 #include "ppcc/Analysis/Analyses.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
 
 static IdleTime idleTime(const Program &program, const TimedRun &timed,

@@ -9,12 +9,18 @@
 #include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Loops.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
+
+/// The keys of a program.
+namespace key {
+#define HEAD_TOLD(Item, Json) constexpr StringRef Item = Json;
+#define HEAD(Item, Text, Json, Need) HEAD_TOLD(Item, Json)
+#define HEAD_SECTION(Item, Json, Need) HEAD_TOLD(Item, Json)
+#define HEAD_JSON(Item, Json, Need) HEAD_TOLD(Item, Json)
+#include "ppcc/IR/Head.def"
+} // namespace key
 
 class JsonEmitter {
 public:
@@ -30,44 +36,44 @@ public:
 
 private:
   void head(JsonFields &fields) {
-    fields("format", "ppcc.program");
-    fields("version", version());
-    fields("compiler", "ppcc " PPCC_VERSION);
-    fields("schedule", program.name());
-    fields.key("params");
+    fields(key::Format, "ppcc.program");
+    fields(key::Version, version());
+    fields(key::Compiler, "ppcc " PPCC_VERSION);
+    fields(key::Schedule, program.name());
+    fields.key(key::Params);
     writer.object([&](JsonFields &params) { putParams(params, program); });
-    fields("ranks", program.numRanks());
-    fields("backward", program.hasBackward());
+    fields(key::Ranks, program.numRanks());
+    fields(key::Backward, program.hasBackward());
     if (flatSize(program) <= options.mostDigested)
-      fields("digest", digestOf(program));
+      fields(key::Digest, digestOf(program));
     if (program.calls() != CallStyle::None)
-      fields("calls", callStyleNames()[size_t(program.calls())]);
-    fields.values("transports", program.provenUnder());
-    fields.list("preconnect", program.preconnect(), [&](RankPair pair) {
+      fields(key::Calls, callStyleNames()[size_t(program.calls())]);
+    fields.values(key::Proven, program.provenUnder());
+    fields.list(key::Preconnect, program.preconnect(), [&](RankPair pair) {
       writer.numbers({pair.low.value, pair.high.value});
     });
     auto put = [&](uint32_t number) { writer.put(number); };
-    fields.list("buffers", facts.buffers, put, ",");
-    fields.list("peak_activations", facts.activations, put, ",");
+    fields.list(key::Buffers, facts.buffers, put, ",");
+    fields.list(key::PeakActivations, facts.activations, put, ",");
     edgeBuffers(fields);
     if (!program.stageLayers().empty())
-      fields.values("layout", program.stageLayers());
+      fields.values(key::Layout, program.stageLayers());
     if (!program.costs().settings.empty()) {
-      fields.key("costs");
+      fields.key(key::Costs);
       putCosts(writer, program);
     }
-    fields.list("kinds", program.kinds().rows(),
+    fields.list(key::Kinds, program.kinds().rows(),
                 [&](const KindInfo &info) { kind(info); });
     if (!program.nodes().empty()) {
-      fields.key("nodes");
+      fields.key(key::Nodes);
       putNodes(writer, program.nodes());
     }
-    fields.values("phases", program.phases());
-    fields.list("pipes", program.pipes(),
+    fields.values(key::Phases, program.phases());
+    fields.list(key::Pipes, program.pipes(),
                 [&](const Pipe &info) { pipe(info); });
-    fields.list("files", program.files(),
+    fields.list(key::Files, program.files(),
                 [&](const SiteFile &file) { writer.json(file.name); });
-    fields.list("sites", program.sites(), [&](const Site &site) {
+    fields.list(key::Sites, program.sites(), [&](const Site &site) {
       bool known = &site != &program.sites().front();
       writer.numbers({known ? int64_t(site.file) : -1, site.line, site.column,
                       site.caller.value});
@@ -75,14 +81,14 @@ private:
     static constexpr StringRef columns[] = {"kind",       "pipe", "stage",
                                             "microbatch", "peer", "phase",
                                             "group",      "site"};
-    fields.values("columns", columns);
-    onLines(fields, "actions", [&](RankId rank) { actions(rank); });
+    fields.values(key::Columns, columns);
+    onLines(fields, key::Actions, [&](RankId rank) { actions(rank); });
     if (program.loops().empty()) {
       llvm::ArrayRef<ActionId> waits = Analyses(program).buffers().waits();
-      onLines(fields, "waits",
+      onLines(fields, key::Waits,
               [&](RankId rank) { waits = putWaits(rank, waits); });
     } else {
-      onLines(fields, "loops", [&](RankId rank) { loops(rank); });
+      onLines(fields, key::Loops, [&](RankId rank) { loops(rank); });
     }
     writer.put('\n');
   }
@@ -122,32 +128,44 @@ private:
 
   /// What a declared kind has beside its letters and class.
   void declaration(const KindInfo &info, JsonFields &fields) {
-#define KIND_SCOPE(Name, Member)                                               \
-  fields(Name, kindScopeNames()[size_t(info.Member)]);
-#define KIND_LANE(Name, Member)                                                \
-  fields(Name, program.kinds().lanes()[info.Member]);
-#define KIND_RULE(Name, IsBefore) rules(Name, info, IsBefore, fields);
-#define KIND_FLAG(Name, Member)                                                \
-  if (info.Member)                                                             \
-    fields(Name, true);
-#define KIND_KIND(Name, Member)                                                \
-  if (info.Member)                                                             \
-    fields(Name, program.kinds()[*info.Member].letters);
-#define KIND_COUNT(Name, Member)                                               \
-  if (info.Member)                                                             \
-    fields(Name, info.Member);
-#define KIND_MEETING(Name, Member)                                             \
-  if (info.Member == Meeting::Stages)                                          \
-    fields.values(Name, info.stages);                                          \
-  else if (info.Member == Meeting::Outside)                                    \
-    fields(Name, "outside " + info.outside);                                   \
-  else if (info.Member != Meeting::None)                                       \
-    fields(Name, meetingName(info.Member));
+#define KIND(Name, Member) put(fields, Name, info, Member);
 #include "ppcc/IR/KindProperties.def"
   }
 
-  void rules(StringRef name, const KindInfo &info, bool isBefore,
-             JsonFields &fields) {
+  void put(JsonFields &fields, StringRef name, const KindInfo &info,
+           KindScope KindInfo::*scope) {
+    fields(name, kindScopeNames()[size_t(info.*scope)]);
+  }
+  void put(JsonFields &fields, StringRef name, const KindInfo &info,
+           uint8_t KindInfo::*lane) {
+    fields(name, program.kinds().lanes()[info.*lane]);
+  }
+  void put(JsonFields &fields, StringRef name, const KindInfo &info,
+           bool KindInfo::*flag) {
+    if (info.*flag)
+      fields(name, true);
+  }
+  void put(JsonFields &fields, StringRef name, const KindInfo &info,
+           std::optional<KindId> KindInfo::*kind) {
+    if (info.*kind)
+      fields(name, program.kinds()[*(info.*kind)].letters);
+  }
+  void put(JsonFields &fields, StringRef name, const KindInfo &info,
+           uint32_t KindInfo::*count) {
+    if (info.*count)
+      fields(name, info.*count);
+  }
+  void put(JsonFields &fields, StringRef name, const KindInfo &info,
+           Meeting KindInfo::*meeting) {
+    if (info.*meeting == Meeting::Stages)
+      fields.values(name, info.stages);
+    else if (info.*meeting == Meeting::Outside)
+      fields(name, "outside " + info.outside);
+    else if (info.*meeting != Meeting::None)
+      fields(name, meetingName(info.*meeting));
+  }
+  void put(JsonFields &fields, StringRef name, const KindInfo &info,
+           bool isBefore) {
     auto rules = llvm::make_filter_range(info.rules, [&](const KindRule &rule) {
       return rule.isBefore == isBefore;
     });
@@ -232,8 +250,7 @@ private:
   }
 
   /// Writes those of one rank, which begin `waits`; the others remain.
-  llvm::ArrayRef<ActionId> putWaits(RankId rank,
-                                    llvm::ArrayRef<ActionId> waits) {
+  ArrayRef<ActionId> putWaits(RankId rank, ArrayRef<ActionId> waits) {
     size_t count = llvm::count_if(program.rows(rank), [&](ActionId row) {
       return program.kindOf(row).isRecv();
     });
@@ -251,7 +268,7 @@ private:
 
 } // namespace
 
-bool ppcc::emitJson(const Program &program, llvm::raw_ostream &out,
+bool ppcc::emitJson(const Program &program, raw_ostream &out,
                     EmitContext &context) {
   JsonEmitter(program, out, context.options).emit();
   return true;

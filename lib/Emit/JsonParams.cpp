@@ -1,10 +1,7 @@
 // Writes the parameters of a program as JSON.
 #include "JsonParts.h"
 
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 /// The text is a number as JSON writes it: `-12`, `0.5`, `1e9`.
 static bool isJsonNumber(StringRef text) {

@@ -6,16 +6,14 @@
 #include "ppcc/IR/Place.h"
 #include "ppcc/Support/Printable.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
 
 namespace {
 
 class NodesEmitter {
 public:
-  NodesEmitter(const Program &program, llvm::raw_ostream &out,
-               EmitContext &context, bool withMessages)
+  NodesEmitter(const Program &program, raw_ostream &out, EmitContext &context,
+               bool withMessages)
       : program(program), context(context), withMessages(withMessages),
         orders(program), writer(out) {}
 
@@ -47,7 +45,7 @@ public:
 private:
   /// The words around the numbers of a node: `comm:`0`W`3`.L1.mlp`.
   struct Words {
-    llvm::StringRef part;
+    StringRef part;
     std::string lane, path;
     std::optional<KindClass> hook; ///< The messages that stand in its place.
   };
@@ -90,8 +88,7 @@ private:
   }
 
   /// The receives, or the sends, of an action.
-  void messages(const Action &action, KindClass kindClass,
-                llvm::StringRef lane) {
+  void messages(const Action &action, KindClass kindClass, StringRef lane) {
     const Pipe &pipe = program.pipe(action.pipe);
     for (uint8_t slotBit :
          slotsIn(program.kindOf(action).defines & slot::moving)) {
@@ -128,12 +125,12 @@ static bool emitWith(NodesEmitter &&emitter) {
   return true;
 }
 
-bool ppcc::emitNodes(const Program &program, llvm::raw_ostream &out,
+bool ppcc::emitNodes(const Program &program, raw_ostream &out,
                      EmitContext &context) {
   return emitWith(NodesEmitter(program, out, context, /*withMessages=*/false));
 }
 
-bool ppcc::emitNodesComm(const Program &program, llvm::raw_ostream &out,
+bool ppcc::emitNodesComm(const Program &program, raw_ostream &out,
                          EmitContext &context) {
   return emitWith(NodesEmitter(program, out, context, /*withMessages=*/true));
 }

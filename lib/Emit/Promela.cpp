@@ -8,13 +8,7 @@
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/IR/Place.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
-#include "llvm/ADT/StringExtras.h"
-
-#include <fmt/format.h>
-
-#include <tuple>
 
 using namespace ppcc;
 
@@ -76,7 +70,7 @@ struct Slot {
 struct Waits {
   bool never = false; ///< Its data never comes.
   /// Queues, each with how many of its items.
-  llvm::SmallVector<std::pair<uint32_t, uint32_t>, 8> counts;
+  SmallVector<std::pair<uint32_t, uint32_t>, 8> counts;
 
   bool isEmpty() const { return !never && counts.empty(); }
 };
@@ -84,8 +78,7 @@ struct Waits {
 /// The queues, channels and waits of a program under a transport.
 class Model {
 public:
-  Model(const Program &program, const Transport &transport,
-        llvm::raw_ostream &out)
+  Model(const Program &program, const Transport &transport, raw_ostream &out)
       : program(program), transport(transport),
         index(Analyses(program).index()), writer(out) {
     for (RankId rank : program.ranks())
@@ -109,7 +102,7 @@ public:
     for (size_t queue = 0;
          queue != queues.size() && queues.size() <= maxPerByte; ++queue)
       widest = std::max(widest, widestBatch(queue));
-    std::pair<size_t, llvm::StringRef> counts[] = {
+    std::pair<size_t, StringRef> counts[] = {
         {queues.size(), "queues"},
         {channels.size(), "pairs of ranks"},
         {capacity, "messages under way between two ranks"},
@@ -349,14 +342,14 @@ private:
     static constexpr llvm::StringLiteral names[] = {"", "_comm", "_peer", "_to",
                                                     "_from"};
     return fmt::format(
-        "rank{}{}{}", queue.rank.value, llvm::StringRef(names[queue.part]),
+        "rank{}{}{}", queue.rank.value, StringRef(names[queue.part]),
         queue.part > Queue::Comm ? fmt::to_string(queue.peer.value) : "");
   }
 
   /// Calls `visit(rows)` for the rows of each item that the queue's process
   /// runs; else for those that its queue holds.
   template <class Visit> void forEachPart(uint32_t queue, Visit visit) const {
-    llvm::SmallVector<ActionId, 8> led, held;
+    SmallVector<ActionId, 8> led, held;
     for (RowRange item : program.items(queues[queue].rank)) {
       led.clear();
       held.clear();
@@ -375,7 +368,7 @@ private:
   /// The most messages of a queue that begin together.
   size_t widestBatch(uint32_t queue) const {
     size_t widest = 0;
-    forEachPart(queue, [&](llvm::ArrayRef<ActionId> rows) {
+    forEachPart(queue, [&](ArrayRef<ActionId> rows) {
       size_t width = llvm::count_if(rows, [&](ActionId row) {
         return isMessage(row) && slots[row.value].leader == queue;
       });
@@ -389,11 +382,11 @@ private:
     if (size_t widest = widestBatch(queue); widest > 1)
       for (size_t member = 0; member != widest; ++member)
         put("  chan open", member, ";\n");
-    forEachPart(queue, [&](llvm::ArrayRef<ActionId> rows) {
+    forEachPart(queue, [&](ArrayRef<ActionId> rows) {
       put("  /*");
       for (ActionId row : rows) {
         put(' ');
-        writer.cell(program, program[row]);
+        writer.cell(program, row);
       }
       put(" */\n");
       if (slots[rows.front().value].leader == queue)
@@ -404,8 +397,8 @@ private:
     put("  skip\n}\n");
   }
 
-  void writePart(RankId rank, llvm::ArrayRef<ActionId> rows) {
-    llvm::SmallVector<ActionId, 8> members;
+  void writePart(RankId rank, ArrayRef<ActionId> rows) {
+    SmallVector<ActionId, 8> members;
     llvm::copy_if(rows, std::back_inserter(members),
                   [&](ActionId row) { return isMessage(row); });
     bool isAwaited =
@@ -434,7 +427,7 @@ private:
     put(" }\n");
   }
 
-  Waits waitsOf(RankId rank, llvm::ArrayRef<ActionId> rows) const {
+  Waits waitsOf(RankId rank, ArrayRef<ActionId> rows) const {
     Waits waits;
     for (ActionId row : rows)
       forEachWait(rank, row, [&](std::optional<ActionId> on) {
@@ -451,7 +444,7 @@ private:
   void writeWaits(const Waits &waits) {
     if (waits.never)
       return put(" false;");
-    llvm::StringRef before = " (";
+    StringRef before = " (";
     for (auto [i, wait] : llvm::enumerate(waits.counts)) {
       auto [queue, count] = wait;
       if (i + 1 != waits.counts.size() && waits.counts[i + 1].first == queue)
@@ -472,7 +465,7 @@ private:
 
   /// Messages that begin together and end in any order, but in theirs where
   /// they share a channel.
-  void writeBatch(RankId rank, llvm::ArrayRef<ActionId> rows) {
+  void writeBatch(RankId rank, ArrayRef<ActionId> rows) {
     auto sameChannel = [&](ActionId a) {
       return [&, a](ActionId b) {
         return sends(a) == sends(b) &&
@@ -521,10 +514,10 @@ private:
 
 } // namespace
 
-bool ppcc::emitPromela(const Program &program, llvm::raw_ostream &out,
+bool ppcc::emitPromela(const Program &program, raw_ostream &out,
                        EmitContext &context) {
   size_t errorsBefore = context.diags.errorCount();
-  auto refuse = [&](size_t count, llvm::StringRef what, size_t limit) {
+  auto refuse = [&](size_t count, StringRef what, size_t limit) {
     context.diags.report<diag::ModelTooLarge>(Place(program.name()), count,
                                               what, limit);
   };
@@ -536,13 +529,12 @@ bool ppcc::emitPromela(const Program &program, llvm::raw_ostream &out,
     if (const KindInfo &info = program.kindOf(row);
         info.isBeside() || info.meets()) {
       context.diags.report<diag::SpinNoLane>(
-          placeOf(program, row, context.sources), cell(program, program[row]));
+          placeOf(program, row, context.sources), cell(program, row));
       return false;
     }
   Model model(program, context.options.transport, out);
-  model.checkLimits([&](size_t count, llvm::StringRef what) {
-    refuse(count, what, maxPerByte);
-  });
+  model.checkLimits(
+      [&](size_t count, StringRef what) { refuse(count, what, maxPerByte); });
   if (context.diags.errorCount() != errorsBefore)
     return false;
   model.write();

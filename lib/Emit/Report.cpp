@@ -7,17 +7,9 @@
 #include "ppcc/Support/Printable.h"
 #include "ppcc/Support/TextTable.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 
-#include <fmt/format.h>
-
-#include <set>
-
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 namespace {
 
@@ -29,8 +21,7 @@ std::string percent(Rate rate) {
 }
 
 Rate share(Time part, Time whole) {
-  return {whole == 0 ? 0
-                     : static_cast<Time>(__int128(part) * cost::unit / whole)};
+  return {whole == 0 ? 0 : Time(__int128(part) * cost::unit / whole)};
 }
 
 std::string plural(uint64_t count, StringRef thing) {
@@ -103,7 +94,7 @@ private:
       std::vector<std::string> cells;
       for (ActionId row : circle->actions) {
         ranks.insert(program.rankOf(row).value);
-        cells.push_back(cell(program, program[row]));
+        cells.push_back(cell(program, row));
       }
       constexpr size_t most = 8;
       if (cells.size() > most) {
@@ -178,7 +169,7 @@ private:
           fmt::format("{}", memory.activations),
           amount::format(memory.memory),
           cost::format(memory.at),
-          memory.row ? cell(program, program[*memory.row]) : "",
+          memory.row ? cell(program, *memory.row) : "",
           amount::format(memory.last)};
       if (hasLimit)
         cells.push_back(amount::format(*figures.memoryLimit));
@@ -205,7 +196,7 @@ private:
     constexpr size_t most = 12;
     out << "\ntime without work, of all ranks: " << cost::format(all) << '\n';
     TextTable table({"time", "share", "phase", "waiting for"});
-    for (auto [key, time] : llvm::ArrayRef(order).take_front(most))
+    for (auto [key, time] : ArrayRef(order).take_front(most))
       table.add({cost::format(time), percent(share(time, all)),
                  program.phases()[key.phase.value], causeText(key)});
     table.print(out);
@@ -241,10 +232,10 @@ private:
             {"...", "", "", "", fmt::format("{} more ranks", count - most)});
       if (count > most && i >= most / 2 && i < count - most / 2)
         continue;
-      std::string actions = cell(program, program[segment.first]);
+      std::string actions = cell(program, segment.first);
       if (segment.rows > 1)
         actions += fmt::format("{}{}", segment.rows > 2 ? " ... " : " ",
-                               cell(program, program[segment.last]));
+                               cell(program, segment.last));
       table.add({cost::format(segment.begin), cost::format(segment.end),
                  fmt::format("{}", segment.rank.value),
                  fmt::format("{}", segment.rows), actions});
@@ -322,7 +313,7 @@ private:
       json.attributeObject("steady_state", [&] {
         json.attributeArray("actions", [&] {
           for (ActionId row : circle->actions)
-            json.value(cell(program, program[row]));
+            json.value(cell(program, row));
         });
         json.attribute("microbatches", circle->microbatches);
         time("time", circle->turn);
@@ -356,8 +347,7 @@ private:
       memory("peak_memory", figures.memory.memory);
       time("peak_at", figures.memory.at);
       if (figures.memory.row)
-        json.attribute("peak_action",
-                       cell(program, program[*figures.memory.row]));
+        json.attribute("peak_action", cell(program, *figures.memory.row));
       json.attributeArray("peak_held", [&] {
         for (const HeldMemory &held : figures.heldAtPeak)
           printHeld(held);
@@ -400,8 +390,8 @@ private:
       time("end", segment.end);
       time("communication", segment.communication);
       json.attribute("rows", segment.rows);
-      json.attribute("first", cell(program, program[segment.first]));
-      json.attribute("last", cell(program, program[segment.last]));
+      json.attribute("first", cell(program, segment.first));
+      json.attribute("last", cell(program, segment.last));
     });
   }
 

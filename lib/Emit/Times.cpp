@@ -5,7 +5,7 @@
 
 using namespace ppcc;
 
-bool ppcc::emitTimes(const Program &program, llvm::raw_ostream &out,
+bool ppcc::emitTimes(const Program &program, raw_ostream &out,
                      EmitContext &context) {
   const TimedRun *timed =
       Analyses(program).timedRun(context.options.transport, context.diags);
@@ -20,7 +20,7 @@ bool ppcc::emitTimes(const Program &program, llvm::raw_ostream &out,
       group += isGroup;
       for (ActionId row : item) {
         writer.put(rank, ',');
-        writer.cell(program, program[row]);
+        writer.cell(program, row);
         writer.put(',');
         if (isGroup)
           writer.put(group);

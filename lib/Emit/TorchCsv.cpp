@@ -10,9 +10,6 @@
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/IR/Place.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallString.h"
-
 using namespace ppcc;
 
 namespace {
@@ -71,7 +68,7 @@ private:
 
   /// PyTorch's schedule begins with the stages of the rank; there must be one.
   void checkRanks() {
-    llvm::BitVector hasStage(program.numRanks());
+    BitVector hasStage(program.numRanks());
     for (const Pipe &pipe : program.pipes())
       for (RankId rank : pipe.rankOfStage)
         hasStage.set(rank.value);
@@ -115,8 +112,7 @@ private:
     }
   }
 
-  void reportEdge(PipeId pipe, llvm::StringRef article, StageId from,
-                  StageId to) {
+  void reportEdge(PipeId pipe, StringRef article, StageId from, StageId to) {
     if (!context.diags.saturated())
       context.diags.report<diag::TorchSkipEdge>(placeOfStage(pipe, to.value),
                                                 program.pipe(pipe).name,
@@ -132,8 +128,7 @@ private:
           info.isDeclared() && !isOfTorch(info, withMessages) &&
           !context.diags.saturated())
         context.diags.report<diag::TorchNoAction>(
-            placeOf(program, row, context.sources),
-            cell(program, program[row]));
+            placeOf(program, row, context.sources), cell(program, row));
   }
 
   /// Releases that reduce by themselves know no cell for it, and need none when
@@ -274,12 +269,12 @@ private:
 
 class TorchWriter {
 public:
-  TorchWriter(const Program &program, llvm::raw_ostream &out, bool withMessages,
+  TorchWriter(const Program &program, raw_ostream &out, bool withMessages,
               const TorchTarget &target)
       : program(program), writer(out), withMessages(withMessages),
         target(target) {}
 
-  void write(llvm::ArrayRef<std::vector<TorchStep>> steps) {
+  void write(ArrayRef<std::vector<TorchStep>> steps) {
     for (RankId rank : program.ranks()) {
       if (!withMessages)
         writeRank(rank, {});
@@ -313,7 +308,7 @@ private:
     return program.kinds().find(reduces ? reduceGrad : "UNSHARD").has_value();
   }
 
-  void writeRank(RankId rank, llvm::ArrayRef<TorchStep> steps) {
+  void writeRank(RankId rank, ArrayRef<TorchStep> steps) {
     firstCell = true;
     for (RowRange item : program.items(rank)) {
       writeSteps(steps, item.from);
@@ -345,14 +340,14 @@ private:
     if (item.size() == 1 || program.kindOf(item.from).letters == "F")
       return putItem(writer, program, item, /*call=*/"");
     writer.put('(');
-    writer.cell(program, program[ActionId(item.from.value + 1)]);
+    writer.cell(program, ActionId(item.from.value + 1));
     writer.put(';');
-    writer.cell(program, program[item.from]);
+    writer.cell(program, item.from);
     writer.put(")OVERLAP_F_B");
   }
 
   /// Writes the steps that stand before `row`, and drops them.
-  void writeSteps(llvm::ArrayRef<TorchStep> &steps, ActionId row) {
+  void writeSteps(ArrayRef<TorchStep> &steps, ActionId row) {
     for (; !steps.empty() && steps.front().before == row;
          steps = steps.drop_front())
       if (!declares(steps.front().kind))
@@ -405,7 +400,7 @@ private:
 
 } // namespace
 
-bool ppcc::emitTorchCsv(const Program &program, llvm::raw_ostream &out,
+bool ppcc::emitTorchCsv(const Program &program, raw_ostream &out,
                         EmitContext &context) {
   if (!TorchCheck(program, context).check(/*withMessages=*/true))
     return false;
@@ -424,7 +419,7 @@ bool ppcc::emitTorchCsv(const Program &program, llvm::raw_ostream &out,
   return true;
 }
 
-bool ppcc::emitTorchCsvCompute(const Program &program, llvm::raw_ostream &out,
+bool ppcc::emitTorchCsvCompute(const Program &program, raw_ostream &out,
                                EmitContext &context) {
   if (!TorchCheck(program, context).check(/*withMessages=*/false))
     return false;

@@ -4,19 +4,13 @@
 
 #include "ppcc/Analysis/MemoryCurve.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <fmt/format.h>
-
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
 
 class Trace {
 public:
-  Trace(const Picture &picture, const Transport &transport,
-        llvm::raw_ostream &out)
+  Trace(const Picture &picture, const Transport &transport, raw_ostream &out)
       : picture(picture), program(picture.program), index(picture.index),
         times(picture.times), transport(transport), writer(out) {
     for (const SiteFile &file : program.files())
@@ -238,7 +232,7 @@ private:
               args("layer", node.layer);
             args.key("action");
             writer.put('"');
-            writer.cell(program, program[box.row]);
+            writer.cell(program, box.row);
             writer.put('"');
           });
   }
@@ -364,13 +358,13 @@ private:
   Writer writer;
   /// As JSON.
   std::vector<std::string> fileNames, phaseNames, pipeNames;
-  llvm::DenseMap<const GraphNode *, std::string> nodePaths;
+  DenseMap<const GraphNode *, std::string> nodePaths;
   StringRef before = "\n"; ///< What the next event stands behind.
 };
 
 } // namespace
 
-bool ppcc::emitTrace(const Program &program, llvm::raw_ostream &out,
+bool ppcc::emitTrace(const Program &program, raw_ostream &out,
                      EmitContext &context) {
   auto picture = Picture::make(program, context);
   if (!picture)

@@ -4,23 +4,18 @@
 #include "ppcc/IR/Program.h"
 #include "ppcc/Support/Printable.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <charconv>
 #include <concepts>
-#include <cstring>
 #include <initializer_list>
-#include <memory>
-#include <utility>
 
 namespace ppcc {
 
 class Writer {
 public:
   /// Strings of JSON `inMarkup` cannot end the element that they stand in.
-  explicit Writer(llvm::raw_ostream &out, bool inMarkup = false)
+  explicit Writer(raw_ostream &out, bool inMarkup = false)
       : out(out), inMarkup(inMarkup),
         buffer(std::make_unique_for_overwrite<char[]>(capacity)),
         at(buffer.get()) {}
@@ -32,7 +27,7 @@ public:
     need(1);
     *at++ = c;
   }
-  void put(llvm::StringRef text) {
+  void put(StringRef text) {
     if (text.size() > capacity) {
       flush();
       out << text;
@@ -56,7 +51,7 @@ public:
 
   // ---- JSON ----
 
-  void json(llvm::StringRef text) {
+  void json(StringRef text) {
     if (llvm::all_of(text, [](char c) {
           return c >= ' ' && c <= '~' && c != '"' && c != '\\' && c != '<';
         })) {
@@ -73,15 +68,15 @@ public:
       else
         put(c);
   }
-  void json(const std::string &text) { json(llvm::StringRef(text)); }
-  void json(const char *text) { json(llvm::StringRef(text)); }
+  void json(const std::string &text) { json(StringRef(text)); }
+  void json(const char *text) { json(StringRef(text)); }
   void json(bool value) { put(value ? "true" : "false"); }
   template <std::integral Number> void json(Number value) { put(value); }
   template <class Tag> void json(Id<Tag> id) { put(id); }
   /// A list, the items of which `put` writes.
   template <class Range, class Put>
-  void list(const Range &range, Put put, llvm::StringRef between = ",") {
-    llvm::StringRef before = "[";
+  void list(const Range &range, Put put, StringRef between = ",") {
+    StringRef before = "[";
     for (const auto &item : range) {
       this->put(std::exchange(before, between));
       put(item);
@@ -97,8 +92,8 @@ public:
   }
   /// An object; `visit` gets what writes its members.
   template <class Visit>
-  void object(Visit visit, llvm::StringRef between = ", ",
-              llvm::StringRef open = "{", llvm::StringRef colon = ": ");
+  void object(Visit visit, StringRef between = ", ", StringRef open = "{",
+              StringRef colon = ": ");
   /// The same, without blanks.
   template <class Visit> void compact(Visit visit) {
     object(visit, ",", "{", ":");
@@ -108,7 +103,10 @@ public:
   void cell(const Program &program, const Action &action) {
     text.clear();
     appendCell(program, action, text);
-    put(llvm::StringRef(text.data(), text.size()));
+    put(StringRef(text.data(), text.size()));
+  }
+  void cell(const Program &program, ActionId row) {
+    cell(program, program[row]);
   }
 
 private:
@@ -123,65 +121,64 @@ private:
     at = buffer.get();
   }
 
-  llvm::raw_ostream &out;
+  raw_ostream &out;
   bool inMarkup;
   std::unique_ptr<char[]> buffer;
   char *at;
-  llvm::SmallVector<char, 32> text;
+  SmallVector<char, 32> text;
 };
 
 /// Writes the members of an object: a key, and behind it its value.
 class JsonFields {
 public:
-  JsonFields(Writer &writer, llvm::StringRef between, llvm::StringRef colon)
+  JsonFields(Writer &writer, StringRef between, StringRef colon)
       : writer(writer), between(between), colon(colon) {}
 
-  void key(llvm::StringRef name) {
+  void key(StringRef name) {
     writer.put(std::exchange(before, between));
     writer.json(name);
     writer.put(colon);
   }
-  template <class Value> void operator()(llvm::StringRef name, Value &&value) {
+  template <class Value> void operator()(StringRef name, Value &&value) {
     key(name);
     writer.json(std::forward<Value>(value));
   }
   /// Those that follow stand on lines of their own.
   void onLines() { before = between = ",\n"; }
   /// A value that is JSON already.
-  void raw(llvm::StringRef name, llvm::StringRef json) {
+  void raw(StringRef name, StringRef json) {
     key(name);
     writer.put(json);
   }
-  void numbers(llvm::StringRef name, std::initializer_list<int64_t> row) {
+  void numbers(StringRef name, std::initializer_list<int64_t> row) {
     key(name);
     writer.numbers(row);
   }
   /// An object like this one.
-  template <class Visit> void object(llvm::StringRef name, Visit visit) {
+  template <class Visit> void object(StringRef name, Visit visit) {
     key(name);
     writer.object(visit, between, "{", colon);
   }
   /// A list, the items of which `put` writes, or of texts and numbers.
   template <class Range, class Put>
-  void list(llvm::StringRef name, const Range &range, Put put,
-            llvm::StringRef between = ", ") {
+  void list(StringRef name, const Range &range, Put put,
+            StringRef between = ", ") {
     key(name);
     writer.list(range, put, between);
   }
   template <class Range>
-  void values(llvm::StringRef name, const Range &range,
-              llvm::StringRef between = ", ") {
+  void values(StringRef name, const Range &range, StringRef between = ", ") {
     list(name, range, [&](const auto &item) { writer.json(item); }, between);
   }
 
 private:
   Writer &writer;
-  llvm::StringRef before, between, colon;
+  StringRef before, between, colon;
 };
 
 template <class Visit>
-void Writer::object(Visit visit, llvm::StringRef between, llvm::StringRef open,
-                    llvm::StringRef colon) {
+void Writer::object(Visit visit, StringRef between, StringRef open,
+                    StringRef colon) {
   put(open);
   JsonFields fields(*this, between, colon);
   visit(fields);

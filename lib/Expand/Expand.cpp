@@ -10,23 +10,16 @@
 #include "Sites.h"
 #include "ppcc/Sema/Walk.h"
 
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/TypeSwitch.h"
-
-#include <set>
 
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::cast;
-using llvm::StringRef;
 
 namespace {
 
 /// Finds the loops around a statement of a body, from outside.
 bool loopsAround(ast::Body body, const ast::Stmt *wanted,
-                 llvm::SmallVectorImpl<const ast::ForStmt *> &loops) {
+                 SmallVectorImpl<const ast::ForStmt *> &loops) {
   auto isIn = [&](ast::Body inner) {
     return loopsAround(inner, wanted, loops);
   };
@@ -70,7 +63,7 @@ public:
         }
   }
 
-  std::optional<Program> run(llvm::function_ref<bool(Program &)> price) {
+  std::optional<Program> run(function_ref<bool(Program &)> price) {
     size_t before = diags.errorCount();
     reserve();
     evaluator.counters = &state;
@@ -111,7 +104,7 @@ public:
 private:
   /// Files may declare many kinds; a program has those that it uses.
   void dropUnusedKinds() {
-    llvm::BitVector used(program.kinds().size());
+    BitVector used(program.kinds().size());
     // Graphs of nodes have numbers of kinds too.
     if (!program.kinds().hasDeclared() || !program.nodes().empty())
       return;
@@ -124,7 +117,7 @@ private:
 
   /// Places what was left to be placed, with the costs that the program will
   /// have.
-  bool fill(llvm::function_ref<bool(Program &)> price) {
+  bool fill(function_ref<bool(Program &)> price) {
     if (regions.empty())
       return true;
     Program priced = program;
@@ -229,9 +222,8 @@ private:
 
   /// Reports what cannot stand in `defer W fill`.
   bool notInFill(SourceRange range, StringRef what) {
-    if (evaluator.fail(diag::NotInFill, range))
-      diags.report<diag::NotInFill>(range, what,
-                                    module.kinds[defer.kind].letters);
+    evaluator.refuse<diag::NotInFill>(range, what,
+                                      module.kinds[defer.kind].letters);
     return false;
   }
 
@@ -250,18 +242,24 @@ private:
         return false;
       evaluator.giveUp(mark);
       if (progress == before) {
-        if (evaluator.fail(diag::EndlessWhile, stmt->range))
-          diags.report<diag::EndlessWhile>(stmt->range)
-              .note({}, "{}", turn(stmt));
-        return false;
+        return refuse<diag::EndlessWhile>(stmt);
       }
     }
+  }
+
+  /// Reports, once a place, and tells where the run is. False.
+  template <diag::Id id, class... Args>
+  bool refuse(const ast::Stmt *stmt, Args &&...args) {
+    if (evaluator.fail(id, stmt->range))
+      diags.report<id>(stmt->range, std::forward<Args>(args)...)
+          .note({}, "{}", turn(stmt));
+    return false;
   }
 
   /// Where the run is: `on rank 1, in the turn with m = 3`.
   std::string turn(const ast::Stmt *stmt) {
     std::string text = fmt::format("on rank {}", state.rank.value);
-    llvm::SmallVector<const ast::ForStmt *> loops;
+    SmallVector<const ast::ForStmt *> loops;
     loopsAround(inBody, stmt, loops);
     for (const ast::ForStmt *loop : loops)
       text += fmt::format(
@@ -272,7 +270,7 @@ private:
 
   bool call(const ast::ActionStmt *stmt) {
     const Block &block = module.blocks[module.stmts[stmt->id].index];
-    llvm::SmallVector<Value, 4> args;
+    SmallVector<Value, 4> args;
     for (size_t i = 0; i != stmt->args.size(); ++i)
       args.push_back(evaluator.evalAs(stmt->args[i].value, block.params[i]));
     if (evaluator.failed())
@@ -330,33 +328,24 @@ private:
     if (microbatch) {
       if (*microbatch < pipe.firstMicrobatch ||
           uint64_t(*microbatch) - pipe.firstMicrobatch >= chunk->padded) {
-        if (evaluator.fail(diag::MicrobatchOutOfRange, stmt->range))
-          diags
-              .report<diag::MicrobatchOutOfRange>(
-                  stmt->range, *microbatch, chunk->stage.value,
-                  pipe.firstMicrobatch, pipe.firstMicrobatch + chunk->padded)
-              .note({}, "{}", turn(stmt));
-        return false;
+        return refuse<diag::MicrobatchOutOfRange>(
+            stmt, *microbatch, chunk->stage.value, pipe.firstMicrobatch,
+            pipe.firstMicrobatch + chunk->padded);
       }
       index = *microbatch - pipe.firstMicrobatch;
     } else if (index < chunk->padded) {
       index = inOrder(pipe, *info, index);
     } else {
-      if (evaluator.fail(diag::NoMicrobatchLeft, stmt->range))
-        diags
-            .report<diag::NoMicrobatchLeft>(stmt->range, info->letters,
-                                            chunk->padded, chunk->stage.value)
-            .note({}, "{}", turn(stmt));
-      return false;
+      return refuse<diag::NoMicrobatchLeft>(stmt, info->letters, chunk->padded,
+                                            chunk->stage.value);
     }
     ++issued;
     ++progress;
     SiteId at = sites.site(stmt);
     if (auto owed = leaves.find(kind.value);
         owed != leaves.end() && !defer.isFill)
-      state.queue.push(state.chunks,
-                       {static_cast<uint32_t>(chunk - state.chunks.data()),
-                        static_cast<uint32_t>(index), owed->second, at});
+      state.queue.push(state.chunks, {uint32_t(chunk - state.chunks.data()),
+                                      uint32_t(index), owed->second, at});
     return emit(kind, *chunk, index, at, stmt) && (inGroup || takeLate(stmt));
   }
 
@@ -390,17 +379,16 @@ private:
     const Pipe &pipe = program.pipe(chunk.pipe);
     if (index >= pipe.numMicrobatches)
       return true;
-    Action row;
-    row.kind = kind;
-    row.pipe = chunk.pipe;
-    row.stage = chunk.stage;
-    row.microbatch = info.scope == KindScope::Microbatch
-                         ? static_cast<uint32_t>(pipe.firstMicrobatch + index)
-                         : Action::noMicrobatch;
-    row.phase = phase;
-    row.site = at;
-    row.joined = inGroup && groupRows++ != 0;
-    program.editRows().append(row);
+    program.editRows().append(
+        {.kind = kind,
+         .pipe = chunk.pipe,
+         .stage = chunk.stage,
+         .microbatch = info.scope == KindScope::Microbatch
+                           ? uint32_t(pipe.firstMicrobatch + index)
+                           : Action::noMicrobatch,
+         .phase = phase,
+         .site = at,
+         .joined = inGroup && groupRows++ != 0});
     return true;
   }
 
@@ -422,13 +410,9 @@ private:
                 ? nullptr
                 : state.queue.find(*chunk, *microbatch - pipe.firstMicrobatch);
         if (!entry) {
-          if (evaluator.fail(diag::NotPending, stmt->range))
-            diags
-                .report<diag::NotPending>(
-                    stmt->range,
-                    fmt::format("{}{}{}", chunk->stage.value,
-                                module.kinds[kind].letters, *microbatch))
-                .note({}, "{}", turn(stmt));
+          refuse<diag::NotPending>(
+              stmt, fmt::format("{}{}{}", chunk->stage.value,
+                                module.kinds[kind].letters, *microbatch));
           evaluator.clearFailed();
           return true;
         }
@@ -440,11 +424,7 @@ private:
       entry = state.queue.oldest();
     }
     if (!entry) {
-      if (evaluator.fail(diag::EmptyQueue, stmt->range))
-        diags
-            .report<diag::EmptyQueue>(stmt->range, module.kinds[kind].letters,
-                                      where)
-            .note({}, "{}", turn(stmt));
+      refuse<diag::EmptyQueue>(stmt, module.kinds[kind].letters, where);
       evaluator.clearFailed();
       return true;
     }
@@ -465,8 +445,7 @@ private:
   bool takeLate(const ast::Stmt *stmt) {
     if (!defer.active || !defer.lag || defer.isFill)
       return true;
-    while (state.queue.size() != 0 &&
-           static_cast<int64_t>(state.queue.size()) > *defer.lag)
+    while (state.queue.size() != 0 && int64_t(state.queue.size()) > *defer.lag)
       if (!take(defer.kind, state.queue.oldest(), stmt))
         return false;
     return true;
@@ -510,9 +489,8 @@ private:
   RankState state;
   SiteTable sites;
 
-  llvm::DenseMap<uint32_t, KindId>
-      leaves;                    ///< By kind: what it leaves on the queue.
-  std::set<uint32_t> isDeferred; ///< Kinds that are taken from the queue.
+  DenseMap<uint32_t, KindId> leaves; ///< By kind: what it leaves on the queue.
+  std::set<uint32_t> isDeferred;     ///< Kinds that are taken from the queue.
 
   const ast::OnRankItem *onRank = nullptr; ///< Of the rank at hand.
   PhaseId phase;
@@ -531,7 +509,7 @@ private:
 std::optional<Program> ppcc::expand(const Module &module, Instance instance,
                                     const Limits &limits, Evaluator &evaluator,
                                     const SourceManager &sources,
-                                    llvm::function_ref<bool(Program &)> price,
+                                    function_ref<bool(Program &)> price,
                                     DiagnosticEngine &diags) {
   return Expander(module, std::move(instance), limits, evaluator, sources,
                   diags)

@@ -5,10 +5,6 @@
 #include "ppcc/Analysis/Simulation.h"
 #include "ppcc/Basic/Diagnostics/Expand.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <map>
-
 using namespace ppcc;
 
 namespace {
@@ -41,8 +37,8 @@ public:
       run = simulate(priced, analyses.index(), analyses.durations());
     for (End &end : ends)
       end.at = run ? run->starts[end.row.value] : 0;
-    llvm::stable_sort(
-        ends, [](const End &a, const End &b) { return a.at < b.at; });
+    llvm::stable_sort(ends,
+                      [](const End &a, const End &b) { return a.at < b.at; });
     std::vector<std::vector<End>> coming(program.ranksBegun());
     for (End end : ends)
       coming[program.otherEnd(program[end.row]).value].push_back(end);
@@ -87,8 +83,8 @@ private:
       return false;
     int64_t other = *known->second;
     const auto &hosts = program.pipe(action.pipe).rankOfStage;
-    auto host = llvm::find_if(
-        hosts, [&](RankId host) { return host.value == other; });
+    auto host =
+        llvm::find_if(hosts, [&](RankId host) { return host.value == other; });
     if (other == rank.value || host == hosts.end()) {
       std::string why =
           other == rank.value ? "the same"
@@ -132,7 +128,7 @@ private:
 
 } // namespace
 
-bool ppcc::placeFarEnds(llvm::function_ref<bool(Program &)> price,
+bool ppcc::placeFarEnds(function_ref<bool(Program &)> price,
                         sema::Evaluator &evaluator, DiagnosticEngine &diags,
                         Program &program) {
   if (llvm::none_of(program.kinds().declaredRows(),

@@ -4,8 +4,6 @@
 #include "ppcc/IR/Program.h"
 #include "ppcc/Sema/Evaluator.h"
 
-#include "llvm/ADT/STLFunctionalExtras.h"
-
 namespace ppcc {
 
 /// Gives each action with an end on another rank its peer, the first stage that
@@ -13,7 +11,7 @@ namespace ppcc {
 /// what computes there when the action can begin, with the costs that `price`
 /// gives. So all ranks have them in an order of time, in which none waits for
 /// another. False after reports. O(actions log actions) where there are some.
-bool placeFarEnds(llvm::function_ref<bool(Program &)> price,
+bool placeFarEnds(function_ref<bool(Program &)> price,
                   sema::Evaluator &evaluator, DiagnosticEngine &diags,
                   Program &program);
 

@@ -2,13 +2,8 @@
 
 #include "ppcc/Analysis/Durations.h"
 #include "ppcc/Analysis/MemoryCurve.h"
+#include "ppcc/Analysis/PairNumbering.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
-
-#include "llvm/ADT/STLExtras.h"
-
-#include <cmath>
-#include <deque>
-#include <queue>
 
 using namespace ppcc;
 
@@ -71,19 +66,16 @@ private:
 
 class Filler {
 public:
-  Filler(llvm::ArrayRef<FillRegion> regions, DiagnosticEngine &diags,
+  Filler(ArrayRef<FillRegion> regions, DiagnosticEngine &diags,
          Program &program)
       : regions(regions), diags(diags), program(program), durations(program),
         memory(program), numbering(program.pipes()), ranks(program.numRanks()) {
-    for (const Pipe &pipe : program.pipes()) {
-      firstPair.push_back(numPairs);
-      numPairs += size_t(pipe.numStages()) * pipe.numMicrobatches;
+    for (const Pipe &pipe : program.pipes())
       units = std::max<size_t>(units, pipe.numMicrobatches / pipe.slices);
-    }
     units *= program.pipes().size();
-    outAt.assign(numPairs, unknown);
-    gradAt.assign(numPairs, unknown);
-    holds.assign(numPairs, 0);
+    outAt.assign(pairOf.size(), unknown);
+    gradAt.assign(pairOf.size(), unknown);
+    holds.assign(pairOf.size(), 0);
     flying.assign(numbering.size(), 0);
     caps.assign(numbering.size(), 0);
   }
@@ -139,15 +131,6 @@ private:
 
   // ---- Actions ----
 
-  size_t pairOf(const Action &action) const {
-    return pairOf(action, action.stage, action.microbatch);
-  }
-  size_t pairOf(const Action &action, StageId stage, uint32_t m) const {
-    const Pipe &pipe = program.pipe(action.pipe);
-    return firstPair[action.pipe.value] +
-           size_t(stage.value) * pipe.numMicrobatches +
-           (m - pipe.firstMicrobatch);
-  }
   /// Microbatches that banks let end one after another; slices end together.
   size_t unitOf(const Action &action) const {
     const Pipe &pipe = program.pipe(action.pipe);
@@ -184,9 +167,9 @@ private:
       const std::vector<Time> &times = bit == slot::Output ? outAt : gradAt;
       for (StageId source : sourcesOf(pipe, action.stage, bit))
         await(afterEdge(action, source,
-                        times[pairOf(action, source, action.microbatch)]));
+                        times[pairOf(action.pipe, source, action.microbatch)]));
       if (auto slice = pipe.sliceBefore(action.microbatch, bit))
-        await(times[pairOf(action, action.stage, *slice)]);
+        await(times[pairOf(action.pipe, action.stage, *slice)]);
     }
     if (info.defines & slot::InputGrad && !(info.defines & slot::Output))
       await(outAt[pairOf(action)]);
@@ -308,8 +291,8 @@ private:
         const Pipe &pipe = program.pipe(p);
         Action first{forwardKind, p, stage, pipe.firstMicrobatch};
         uint32_t rank = program.rankOfStage(p, stage).value;
-        double amount = static_cast<double>(memory.of(first));
-        work[rank] += static_cast<double>(durations.of(first));
+        double amount = double(memory.of(first));
+        work[rank] += double(durations.of(first));
         need[rank] += amount * pipe.slices;
         chunks[rank] += pipe.slices;
         slope[rank] += amount * away[numbering(p, stage)];
@@ -329,8 +312,7 @@ private:
       auto limit = memory.limitOf(id);
       if (!limit)
         continue;
-      double rest =
-          static_cast<double>(*limit - memory.staticOf(id)) - need[id.value];
+      double rest = double(*limit - memory.staticOf(id)) - need[id.value];
       if (rest < 0) {
         diags.report<diag::FillTooLittle>(
             region.range, id.value, "memory",
@@ -347,7 +329,7 @@ private:
         // A quotient of whole numbers may come out a little below.
         double ahead = std::isinf(rate) ? 0 : std::floor(rate * away[i] + 1e-9);
         caps[i] = program.pipe(p).slices +
-                  static_cast<int64_t>(std::min(ahead, double(INT32_MAX)));
+                  int64_t(std::min(ahead, double(INT32_MAX)));
       }
     return true;
   }
@@ -376,7 +358,7 @@ private:
         start =
             std::max(start, afterEdge(action, source, backward[source.value]));
       backward[s] = start + durations.of(action);
-      away[numbering(p, StageId(s))] = static_cast<double>(start - forward[s]);
+      away[numbering(p, StageId(s))] = double(start - forward[s]);
     }
   }
   /// The kind that regions have in the place of whole backwards.
@@ -543,15 +525,15 @@ private:
     }
   }
 
-  llvm::ArrayRef<FillRegion> regions;
+  ArrayRef<FillRegion> regions;
   DiagnosticEngine &diags;
   Program &program;
   Durations durations;
   MemoryModel memory;
   StageNumbering numbering;
   KindId forwardKind;
-  std::vector<size_t> firstPair; ///< By pipe.
-  size_t numPairs = 0, units = 0;
+  const PairNumbering pairOf{program.pipes()};
+  size_t units = 0;
   std::vector<Time> outAt, gradAt;   ///< By pair of stage and microbatch.
   std::vector<Amount> holds;         ///< By pair.
   std::vector<int64_t> flying, caps; ///< By stage.
@@ -562,7 +544,7 @@ private:
 
 } // namespace
 
-bool ppcc::fillDeferred(llvm::ArrayRef<FillRegion> regions,
-                        DiagnosticEngine &diags, Program &program) {
+bool ppcc::fillDeferred(ArrayRef<FillRegion> regions, DiagnosticEngine &diags,
+                        Program &program) {
   return Filler(regions, diags, program).run();
 }

@@ -4,9 +4,6 @@
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/IR/Program.h"
 
-#include <optional>
-#include <vector>
-
 namespace ppcc {
 
 /// Rows of a rank whose deferred actions are left out: forwards and input
@@ -26,7 +23,7 @@ struct FillRegion {
 /// all rows of it stay in theirs. `regions` are in the order of their rows.
 /// Reports ranks that cannot hold one microbatch. O(actions * log ranks), times
 /// the chunks of a rank.
-bool fillDeferred(llvm::ArrayRef<FillRegion> regions, DiagnosticEngine &diags,
+bool fillDeferred(ArrayRef<FillRegion> regions, DiagnosticEngine &diags,
                   Program &program);
 
 } // namespace ppcc

@@ -2,10 +2,6 @@
 #include "Insert.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 
-#include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
 using namespace ppcc::sema;
 
@@ -248,16 +244,16 @@ private:
   DiagnosticEngine &diags;
   const Program &program;
   const KindInfo &info;
-  llvm::BitVector isAnchor, isLimit; ///< By kind.
-  bool isWide = false;               ///< Microbatches do not have one each.
+  BitVector isAnchor, isLimit; ///< By kind.
+  bool isWide = false;         ///< Microbatches do not have one each.
   uint64_t total = 0;
 
   // Of the rank that is worked on.
   uint32_t firstRow = 0;
   std::vector<uint32_t> itemBegins, itemOfRow, anchors;
-  llvm::DenseMap<Key, uint32_t> chosen;  ///< The row of the anchor, and 1.
-  llvm::DenseMap<Key, uint32_t> limitOf; ///< The item of the limit, and 1.
-  std::vector<llvm::DenseMap<Key, uint32_t>> ordinals; ///< By binding.
+  DenseMap<Key, uint32_t> chosen;  ///< The row of the anchor, and 1.
+  DenseMap<Key, uint32_t> limitOf; ///< The item of the limit, and 1.
+  std::vector<DenseMap<Key, uint32_t>> ordinals; ///< By binding.
   std::vector<Placed> placed;
 };
 
@@ -270,7 +266,7 @@ SiteId addSite(Program &program, const SourceManager &sources,
 
 } // namespace
 
-bool ppcc::followRules(llvm::ArrayRef<BoundRule> rules, const Limits &limits,
+bool ppcc::followRules(ArrayRef<BoundRule> rules, const Limits &limits,
                        Evaluator &evaluator, const SourceManager &sources,
                        DiagnosticEngine &diags, Program &program) {
   for (const BoundRule &rule : rules) {

@@ -5,11 +5,10 @@
 
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::StringRef;
 
 void DeferredQueue::push(std::vector<Chunk> &chunks, Entry entry) {
   Chunk &owner = chunks[entry.chunk];
-  uint32_t place = static_cast<uint32_t>(entries.size());
+  uint32_t place = uint32_t(entries.size());
   entries.push_back(entry);
   owner.queued.push_back(place);
   if (!owner.placeOf.empty())
@@ -100,8 +99,7 @@ uint64_t &RankState::issuedOf(Chunk &chunk, KindId kind) {
 Chunk *RankState::anyChunk(SourceRange range) {
   if (!chunks.empty())
     return &chunks.front();
-  if (evaluator.fail(diag::NoChunk, range))
-    diags.report<diag::NoChunk>(range, rank.value, "");
+  evaluator.refuse<diag::NoChunk>(range, rank.value, "");
   return nullptr;
 }
 
@@ -136,10 +134,11 @@ Chunk *RankState::resolve(const ChunkArg *arg, SourceRange range,
                                             instance.schedule->parts.size();
     ofPart = fmt::format(" of {} `{}`", isPipe ? "pipe" : "part", part->name);
   }
-  if (matches == 0 && evaluator.fail(diag::NoChunk, range))
-    diags.report<diag::NoChunk>(range, rank.value, ofPart);
-  if (matches != 0 && evaluator.fail(diag::WhichChunk, range))
-    diags.report<diag::WhichChunk>(range, rank.value, matches, ofPart, letters);
+  if (matches == 0)
+    evaluator.refuse<diag::NoChunk>(range, rank.value, ofPart);
+  else
+    evaluator.refuse<diag::WhichChunk>(range, rank.value, matches, ofPart,
+                                       letters);
   return nullptr;
 }
 
@@ -169,7 +168,8 @@ std::optional<int64_t> RankState::padded(const ChunkArg *arg,
   if (!arg && program.pipes().size() == 1)
     return instance.padded.front();
   if (arg && arg->isPipe)
-    return instance.padded[instance.parts[arg->value].stages.front().pipe.value];
+    return instance
+        .padded[instance.parts[arg->value].stages.front().pipe.value];
   Chunk *chunk = resolve(arg, range, "padded");
   if (!chunk)
     return std::nullopt;

@@ -4,9 +4,6 @@
 #include "ppcc/IR/Program.h"
 #include "ppcc/Sema/Instance.h"
 
-#include <optional>
-#include <vector>
-
 namespace ppcc {
 
 /// A stage on its rank.
@@ -77,7 +74,7 @@ public:
   /// The chunk that an argument, or its absence, names on this rank; null after
   /// reporting that there is none.
   Chunk *resolve(const sema::ChunkArg *arg, SourceRange range,
-                 llvm::StringRef letters);
+                 StringRef letters);
 
   std::optional<int64_t> issued(KindId kind, const sema::ChunkArg *arg,
                                 SourceRange range) override;

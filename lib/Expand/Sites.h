@@ -39,8 +39,8 @@ private:
   DiagnosticEngine &diags;
   std::vector<PhaseId> phaseOf;
   std::vector<SiteCache> siteOf;
-  llvm::DenseMap<std::pair<uint32_t, uint32_t>, SiteId> sites;
-  llvm::DenseMap<uint32_t, SourceLoc> siteLoc;
+  DenseMap<std::pair<uint32_t, uint32_t>, SiteId> sites;
+  DenseMap<uint32_t, SourceLoc> siteLoc;
 };
 
 } // namespace ppcc

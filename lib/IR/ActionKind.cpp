@@ -1,10 +1,6 @@
 #include "ppcc/IR/ActionKind.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallVector.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 StringRef ppcc::kindClassName(KindClass kindClass) {
   switch (kindClass) {
@@ -20,15 +16,15 @@ StringRef ppcc::kindClassName(KindClass kindClass) {
   return "";
 }
 
-llvm::ArrayRef<StringRef> ppcc::kindScopeNames() {
+ArrayRef<StringRef> ppcc::kindScopeNames() {
   static constexpr StringRef names[] = {"microbatch", "stage", "rank"};
   return names;
 }
 
 StringRef ppcc::meetingName(Meeting meeting) {
-  static constexpr StringRef names[] = {"", "all", "replicas", "stages",
-                                        "outside", "to", "from"};
-  return names[static_cast<size_t>(meeting)];
+  static constexpr StringRef names[] = {"",        "all", "replicas", "stages",
+                                        "outside", "to",  "from"};
+  return names[size_t(meeting)];
 }
 
 bool KindInfo::canMeet() const {
@@ -97,7 +93,7 @@ std::optional<uint8_t> KindTable::lane(StringRef name) {
     return std::nullopt;
   if (number == laneNames.size())
     laneNames.push_back(name.str());
-  return static_cast<uint8_t>(number);
+  return uint8_t(number);
 }
 
 bool KindTable::hasBeside() const {
@@ -105,7 +101,7 @@ bool KindTable::hasBeside() const {
                       [](const KindInfo &info) { return info.isBeside(); });
 }
 
-KindTable KindTable::pruned(llvm::BitVector keeps,
+KindTable KindTable::pruned(BitVector keeps,
                             std::vector<KindId> &renumbered) const {
   keeps.set(0, numBuiltIn);
   auto forEachNamed = [](auto &info, auto visit) {
@@ -115,7 +111,7 @@ KindTable KindTable::pruned(llvm::BitVector keeps,
     if (info.restores)
       visit(*info.restores);
   };
-  llvm::SmallVector<uint32_t> work;
+  SmallVector<uint32_t> work;
   for (unsigned kind : keeps.set_bits())
     work.push_back(kind);
   while (!work.empty())

@@ -1,14 +1,11 @@
 // Tells the names of calls.
 #include "ppcc/IR/Calls.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 static constexpr StringRef styleNames[] = {"none", "exchange", "ring"};
 
-llvm::ArrayRef<StringRef> ppcc::callStyleNames() { return styleNames; }
+ArrayRef<StringRef> ppcc::callStyleNames() { return styleNames; }
 
 std::optional<CallStyle> ppcc::findCallStyle(StringRef name) {
   const auto *found = llvm::find(styleNames, name);

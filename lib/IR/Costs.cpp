@@ -3,12 +3,7 @@
 
 #include "ppcc/IR/ActionKind.h"
 
-#include <cmath>
-#include <map>
-#include <tuple>
-
 using namespace ppcc;
-using llvm::StringRef;
 
 /// Units of a number; nothing when there are more than `max`, or it is none.
 static std::optional<int64_t> unitsOf(double value, int64_t unit, int64_t max) {
@@ -63,9 +58,9 @@ constexpr CostRow rows[] = {
 
 } // namespace
 
-llvm::ArrayRef<CostRow> ppcc::costRows() { return rows; }
+ArrayRef<CostRow> ppcc::costRows() { return rows; }
 
-llvm::ArrayRef<StringRef> ppcc::costItems() {
+ArrayRef<StringRef> ppcc::costItems() {
   static const std::vector<StringRef> items = [] {
     std::vector<StringRef> items;
     for (const CostRow &row : rows)
@@ -94,9 +89,9 @@ std::optional<CostSetting> ppcc::findCost(StringRef item, StringRef subject,
     if (row.item != item)
       continue;
     if (row.subject == subject)
-      return CostSetting{row.what, {}, {}, {}, {}};
+      return CostSetting{row.what};
     if (isKind && (hasNode ? row.isOfNode() : row.isOfKind()))
-      return CostSetting{row.what, *kind, node.str(), {}, {}};
+      return CostSetting{row.what, *kind, node.str()};
   }
   return std::nullopt;
 }

@@ -1,10 +1,6 @@
 #include "ppcc/IR/Head.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
-using llvm::SmallVector;
-using llvm::StringRef;
 
 PhaseId Head::phase(StringRef name) {
   auto found = llvm::find(phases, name);
@@ -20,9 +16,9 @@ uint32_t Head::file(StringRef name) {
       files, [&](const SiteFile &file) { return file.name == name; });
   if (found == files.end()) {
     files.push_back({name.str(), false});
-    return static_cast<uint32_t>(files.size() - 1);
+    return uint32_t(files.size() - 1);
   }
-  return static_cast<uint32_t>(found - files.begin());
+  return uint32_t(found - files.begin());
 }
 
 std::optional<PipeId> Head::pipeOfMicrobatch(uint32_t microbatch) const {
@@ -41,7 +37,7 @@ Head::firstStageOf(RankId rank) const {
   return std::nullopt;
 }
 
-void Head::setKinds(KindTable table, llvm::ArrayRef<KindId> renumbered) {
+void Head::setKinds(KindTable table, ArrayRef<KindId> renumbered) {
   llvm::erase_if(costs.settings, [&](const CostSetting &setting) {
     return setting.speaksOfKind() && !table.find(kinds[setting.kind].letters);
   });

@@ -1,4 +1,5 @@
-// Checks of what programs say in their heads, and names and places that their readers make, whatever the format.
+// Checks of what programs say in their heads, and names and places that their
+// readers make, whatever the format.
 #include "ppcc/IR/HeadChecks.h"
 #include "ppcc/Basic/Diagnostics/Expand.h"
 #include "ppcc/Basic/Diagnostics/IR.h"
@@ -8,11 +9,7 @@
 
 #include "ppcc/Support/Suggest.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 KindId KindDeclarations::declare(KindInfo info) {
   KindId kind = kinds.declare(std::move(info));
@@ -25,7 +22,7 @@ KindId KindDeclarations::declare(KindInfo info) {
 }
 
 void KindDeclarations::resolve(
-    llvm::function_ref<void(StringRef name, SourceRange at)> unknown) {
+    function_ref<void(StringRef name, SourceRange at)> unknown) {
   for (const Named &named : all) {
     auto kind = kinds.find(named.name);
     KindInfo &info = kinds.declared(named.by);
@@ -41,10 +38,25 @@ void KindDeclarations::resolve(
 SiteId OwnSites::add(uint32_t line, uint32_t column) {
   Head &head = program.editHead();
   if (!file) {
-    file = static_cast<uint32_t>(head.files.size());
+    file = uint32_t(head.files.size());
     head.files.push_back({fileName.str(), true});
   }
   return head.addSite({*file, line, column, {}});
+}
+
+std::optional<KindScope> ppcc::findKindScope(StringRef word) {
+  auto found = llvm::find(kindScopeNames(), word);
+  return found == kindScopeNames().end()
+             ? std::nullopt
+             : std::optional(KindScope(found - kindScopeNames().begin()));
+}
+
+std::optional<Meeting> ppcc::findMeeting(StringRef word) {
+  for (Meeting one :
+       {Meeting::All, Meeting::Replicas, Meeting::To, Meeting::From})
+    if (word == meetingName(one))
+      return one;
+  return std::nullopt;
 }
 
 bool ppcc::isName(StringRef text) {
@@ -103,8 +115,7 @@ void ppcc::sortEdges(Pipe &pipe) {
 
 void ppcc::findTensorFaults(
     const Pipe &pipe,
-    llvm::function_ref<void(const EdgeTensors &edge, TensorFault fault)>
-        report) {
+    function_ref<void(const EdgeTensors &edge, TensorFault fault)> report) {
   const EdgeTensors *before = nullptr;
   for (const EdgeTensors &edge : pipe.tensors) {
     if (!pipe.hasEdge(edge.from, edge.to))
@@ -139,9 +150,9 @@ static bool hasFault(const Head &head, const NodePattern &pattern,
   return true;
 }
 
-void ppcc::checkPatterns(const Head &head, llvm::ArrayRef<SourceRange> places,
+void ppcc::checkPatterns(const Head &head, ArrayRef<SourceRange> places,
                          DiagnosticEngine &diags,
-                         llvm::function_ref<void(SourceRange at)> tooMany) {
+                         function_ref<void(SourceRange at)> tooMany) {
   uint64_t looked = 0;
   for (auto [pattern, at] : llvm::zip(head.nodes.patterns, places))
     for (auto [i, graph] : llvm::enumerate(head.nodes.graphs)) {

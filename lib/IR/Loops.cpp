@@ -1,18 +1,16 @@
 // Writes loops out.
 #include "ppcc/IR/Loops.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
 
-llvm::ArrayRef<Loop> ppcc::loopsOf(const Program &program, RankId rank) {
+ArrayRef<Loop> ppcc::loopsOf(const Program &program, RankId rank) {
   auto before = [&](ActionId row) {
     auto found = llvm::partition_point(
         program.loops(), [&](const Loop &loop) { return loop.begin < row; });
-    return static_cast<size_t>(found - program.loops().begin());
+    return size_t(found - program.loops().begin());
   };
   size_t first = before(program.begin(rank));
-  return llvm::ArrayRef(program.loops())
+  return ArrayRef(program.loops())
       .slice(first, before(program.end(rank)) - first);
 }
 

@@ -1,13 +1,9 @@
 // Finds nodes and patterns, and what is wrong with them.
 #include "ppcc/IR/NodeGraphs.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <fmt/core.h>
-
 using namespace ppcc;
 
-const NodePattern *NodeGraphs::patternFor(llvm::ArrayRef<KindId> kinds) const {
+const NodePattern *NodeGraphs::patternFor(ArrayRef<KindId> kinds) const {
   for (const NodePattern &pattern : patterns) {
     auto fits = [&](KindId kind) {
       return llvm::is_contained(pattern.kinds, kind) &&
@@ -20,9 +16,8 @@ const NodePattern *NodeGraphs::patternFor(llvm::ArrayRef<KindId> kinds) const {
 }
 
 bool NodeGraphs::hasCosts() const {
-  return llvm::any_of(graphs, [](const NodeGraph &graph) {
-    return graph.hasCosts();
-  });
+  return llvm::any_of(graphs,
+                      [](const NodeGraph &graph) { return graph.hasCosts(); });
 }
 
 bool NodeGraph::hasCosts() const {
@@ -41,8 +36,7 @@ std::string NodeGraphs::pathOf(const GraphNode &node) const {
 NodeIndex::NodeIndex(const NodeGraph &graph) : nodes(&graph) {
   byName.reserve(graph.nodes.size());
   for (auto [i, node] : llvm::enumerate(graph.nodes))
-    byName.try_emplace({node.part.value, {node.name, node.layer}},
-                       static_cast<uint32_t>(i));
+    byName.try_emplace({node.part.value, {node.name, node.layer}}, uint32_t(i));
 }
 
 std::optional<uint32_t> NodeIndex::find(KindId part, uint32_t name,
@@ -63,14 +57,14 @@ std::optional<PatternFault> ppcc::findFault(const NodePattern &pattern,
                [&](size_t, uint32_t node, const PatternNode &place) {
                  if (position[node] != nowhere && !twice)
                    twice = PatternFault{node, {}, &place};
-                 position[node] = static_cast<uint32_t>(order.size());
+                 position[node] = uint32_t(order.size());
                  order.push_back(node);
                  places.push_back(&place);
                });
   if (twice)
     return twice;
   if (auto left = llvm::find(position, nowhere); left != position.end())
-    return PatternFault{static_cast<uint32_t>(left - position.begin()), {}};
+    return PatternFault{uint32_t(left - position.begin()), {}};
   for (auto [node, place] : llvm::zip(order, places))
     for (uint32_t needed : graph.nodes[node].needs)
       if (position[needed] > position[node])

@@ -1,12 +1,8 @@
 #include "ppcc/IR/Program.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallString.h"
-
 #include <charconv>
 
 using namespace ppcc;
-using llvm::SmallVectorImpl;
 
 std::optional<ActionId> Program::firstMessage() const {
   for (ActionId row : rows())
@@ -34,14 +30,15 @@ void ppcc::appendCell(const Program &program, const Action &action,
   if (info.isCompute()) {
     out.push_back(info.meeting == Meeting::To ? '>' : '<');
     appendNumber(action.peer.value, out);
-  } else if (action.peer.value != action.stage.value + (info.goesUp() ? 1 : -1)) {
+  } else if (action.peer.value !=
+             action.stage.value + (info.goesUp() ? 1 : -1)) {
     out.push_back(info.isSend() ? '>' : '<');
     appendNumber(action.peer.value, out);
   }
 }
 
 std::string ppcc::cell(const Program &program, const Action &action) {
-  llvm::SmallString<16> text;
+  SmallString<16> text;
   appendCell(program, action, text);
   return text.str().str();
 }

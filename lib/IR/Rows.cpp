@@ -1,7 +1,5 @@
 #include "ppcc/IR/Rows.h"
 
-#include <algorithm>
-
 using namespace ppcc;
 
 RankId Rows::rankOf(ActionId id) const {
@@ -19,7 +17,7 @@ void Rows::reserve(size_t rows) {
   siteColumn.reserve(rows);
 }
 
-void Rows::layout(llvm::ArrayRef<uint32_t> rowsOfRank) {
+void Rows::layout(ArrayRef<uint32_t> rowsOfRank) {
   rankStarts.assign(1, 0);
   for (uint32_t rows : rowsOfRank)
     rankStarts.push_back(rankStarts.back() + rows);
@@ -35,19 +33,19 @@ void Rows::layout(llvm::ArrayRef<uint32_t> rowsOfRank) {
 
 void Rows::set(ActionId id, const Action &action) {
   size_t i = id.value;
-  kindColumn[i] = static_cast<uint8_t>(action.kind.value);
-  pipeColumn[i] = static_cast<uint8_t>(action.pipe.value);
-  stageColumn[i] = static_cast<uint16_t>(action.stage.value);
+  kindColumn[i] = uint8_t(action.kind.value);
+  pipeColumn[i] = uint8_t(action.pipe.value);
+  stageColumn[i] = uint16_t(action.stage.value);
   microbatchColumn[i] = action.microbatch;
-  peerColumn[i] = static_cast<uint16_t>(action.peer.value);
-  phaseColumn[i] = static_cast<uint16_t>(action.phase.value |
-                                         (action.joined ? joinedBit : 0));
+  peerColumn[i] = uint16_t(action.peer.value);
+  phaseColumn[i] =
+      uint16_t(action.phase.value | (action.joined ? joinedBit : 0));
   siteColumn[i] = action.site.value;
 }
 
-void Rows::renumberKinds(llvm::ArrayRef<KindId> renumbered) {
+void Rows::renumberKinds(ArrayRef<KindId> renumbered) {
   for (uint8_t &kind : kindColumn)
-    kind = static_cast<uint8_t>(renumbered[kind].value);
+    kind = uint8_t(renumbered[kind].value);
 }
 
 RowRange Rows::itemOf(ActionId row) const {

@@ -1,11 +1,6 @@
 #include "ppcc/IR/Tensors.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <fmt/core.h>
-
 using namespace ppcc;
-using llvm::StringRef;
 
 static constexpr StringRef names[] = {
 #define ELEMENT_TYPE(Name, Letters, Bytes, HasGradient) Letters,
@@ -22,7 +17,7 @@ static constexpr bool differentiable[] = {
 static constexpr int64_t maxBytes = int64_t(1) << 62;
 
 StringRef ppcc::elementTypeName(ElementType type) {
-  return names[static_cast<unsigned>(type)];
+  return names[unsigned(type)];
 }
 
 std::optional<ElementType> ppcc::findElementType(StringRef name) {
@@ -32,26 +27,24 @@ std::optional<ElementType> ppcc::findElementType(StringRef name) {
              : std::optional(static_cast<ElementType>(found - names));
 }
 
-llvm::ArrayRef<StringRef> ppcc::elementTypeNames() { return names; }
+ArrayRef<StringRef> ppcc::elementTypeNames() { return names; }
 
 bool Tensor::hasVaryingShape() const {
   return llvm::is_contained(dims, varies);
 }
 
-bool Tensor::hasGradient() const {
-  return differentiable[static_cast<unsigned>(type)];
-}
+bool Tensor::hasGradient() const { return differentiable[unsigned(type)]; }
 
 std::optional<int64_t> Tensor::bytes() const {
   if (hasVaryingShape())
     return std::nullopt;
   if (llvm::is_contained(dims, 0))
     return 0;
-  __int128 result = sizes[static_cast<unsigned>(type)];
+  __int128 result = sizes[unsigned(type)];
   for (int64_t dim : dims)
     if ((result *= dim) > maxBytes)
       return std::nullopt;
-  return static_cast<int64_t>(result);
+  return int64_t(result);
 }
 
 std::string ppcc::tensorText(const Tensor &tensor) {
@@ -76,5 +69,5 @@ std::optional<int64_t> EdgeTensors::bytes(bool isGradient) const {
     if (!bytes || (sum += *bytes) > maxBytes)
       return std::nullopt;
   }
-  return static_cast<int64_t>(sum);
+  return int64_t(sum);
 }

@@ -4,11 +4,7 @@
 #include "ppcc/Basic/Diagnostics/IR.h"
 #include "ppcc/Basic/Diagnostics/Simulation.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
 

@@ -5,7 +5,6 @@
 #include "ppcc/Support/Printable.h"
 
 using namespace ppcc;
-using llvm::StringRef;
 
 bool TextCursor::expected(StringRef what) {
   diags.report<diag::IrExpected>(here(), what);

@@ -3,12 +3,6 @@
 
 #include "ppcc/Basic/Diagnostics.h"
 
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringRef.h"
-
-#include <optional>
-#include <string>
-
 namespace ppcc {
 
 /// A place in the text. `accept` takes what it asks for, if it is there;
@@ -25,10 +19,10 @@ public:
 
   /// The character that comes next, which textFrom() and others take.
   const char *place() const { return at; }
-  llvm::StringRef textFrom(const char *from) const {
-    return llvm::StringRef(from, at - from);
+  StringRef textFrom(const char *from) const {
+    return StringRef(from, at - from);
   }
-  SourceRange range(llvm::StringRef part) const {
+  SourceRange range(StringRef part) const {
     return {sources.loc(file, part.begin() - text.begin()),
             sources.loc(file, part.end() - text.begin())};
   }
@@ -36,13 +30,11 @@ public:
     return range(textFrom(from));
   }
   /// The next character.
-  SourceRange here() const {
-    return range(llvm::StringRef(at, at == end ? 0 : 1));
-  }
+  SourceRange here() const { return range(StringRef(at, at == end ? 0 : 1)); }
   uint32_t lineNumber() const { return line; }
   /// The column of a place in this line, from 1.
   uint32_t columnOf(const char *place) const {
-    return static_cast<uint32_t>(place - lineStart + 1);
+    return uint32_t(place - lineStart + 1);
   }
   size_t bytesLeft() const { return end - at; }
 
@@ -69,16 +61,16 @@ public:
     return found;
   }
   /// The characters from here on for which `holds` is true.
-  template <class Pred> llvm::StringRef nextWhile(Pred holds) const {
+  template <class Pred> StringRef nextWhile(Pred holds) const {
     const char *to = at;
     while (to != end && holds(*to))
       ++to;
-    return llvm::StringRef(at, to - at);
+    return StringRef(at, to - at);
   }
-  void take(llvm::StringRef next) { at += next.size(); }
+  void take(StringRef next) { at += next.size(); }
   void takeOne() { ++at; }
-  template <class Pred> llvm::StringRef takeWhile(Pred holds) {
-    llvm::StringRef taken = nextWhile(holds);
+  template <class Pred> StringRef takeWhile(Pred holds) {
+    StringRef taken = nextWhile(holds);
     take(taken);
     return taken;
   }
@@ -106,46 +98,46 @@ public:
     skipSpace();
     return isNext(c);
   }
-  bool accept(llvm::StringRef token) {
+  bool accept(StringRef token) {
     skipSpace();
-    if (!llvm::StringRef(at, end - at).starts_with(token))
+    if (!StringRef(at, end - at).starts_with(token))
       return false;
     take(token);
     return true;
   }
-  bool expect(llvm::StringRef token) {
+  bool expect(StringRef token) {
     return accept(token) || expected(fmt::format("`{}`", token));
   }
-  llvm::StringRef peekWord() {
+  StringRef peekWord() {
     skipSpace();
     return nextWhile(isWordChar);
   }
-  bool acceptWord(llvm::StringRef word) {
+  bool acceptWord(StringRef word) {
     if (peekWord() != word)
       return false;
     take(word);
     return true;
   }
-  bool expectWord(llvm::StringRef word) {
+  bool expectWord(StringRef word) {
     return acceptWord(word) || expected(fmt::format("`{}`", word));
   }
   /// Takes a word, which may be empty, and puts its place into `wordRange`.
-  llvm::StringRef takeWord(SourceRange &wordRange) {
-    llvm::StringRef word = peekWord();
+  StringRef takeWord(SourceRange &wordRange) {
+    StringRef word = peekWord();
     wordRange = range(word);
     take(word);
     return word;
   }
   /// Reports that `what` should come next. False.
-  bool expected(llvm::StringRef what);
+  bool expected(StringRef what);
 
   /// A number of at most `max`. Nothing, and a report, for anything else.
-  std::optional<uint32_t> number(llvm::StringRef what, uint32_t max) {
+  std::optional<uint32_t> number(StringRef what, uint32_t max) {
     skipSpace();
     return digits(what, max);
   }
   /// The same, without space in front.
-  std::optional<uint32_t> digits(llvm::StringRef what, uint32_t max) {
+  std::optional<uint32_t> digits(StringRef what, uint32_t max) {
     const char *from = at;
     uint64_t value = 0;
     bool fits = true;
@@ -158,11 +150,11 @@ public:
     }
     if (at == from || !fits)
       return noNumber(textFrom(from), what, max);
-    return static_cast<uint32_t>(value);
+    return uint32_t(value);
   }
   /// What stands between quotes. Nothing, and a report, for anything else.
-  std::optional<std::string> string(llvm::StringRef what);
-  std::optional<std::string> wordOrString(llvm::StringRef what);
+  std::optional<std::string> string(StringRef what);
+  std::optional<std::string> wordOrString(StringRef what);
 
   /// Moves to the end.
   void stop() { at = end; }
@@ -172,8 +164,8 @@ public:
   // ---- Items ----
 
   /// Begins an item of the head: takes its key, a word that may be empty.
-  llvm::StringRef takeKey() {
-    llvm::StringRef key = takeWord(keyAt);
+  StringRef takeKey() {
+    StringRef key = takeWord(keyAt);
     keyLine = line;
     return key;
   }
@@ -185,13 +177,13 @@ public:
   void skipItem();
 
 private:
-  std::optional<uint32_t> noNumber(llvm::StringRef digits, llvm::StringRef what,
+  std::optional<uint32_t> noNumber(StringRef digits, StringRef what,
                                    uint32_t max);
 
   const SourceManager &sources;
   DiagnosticEngine &diags;
   uint32_t file;
-  llvm::StringRef text;
+  StringRef text;
   const char *at, *end;
   const char *lineStart;
   uint32_t line = 1, keyLine = 0;

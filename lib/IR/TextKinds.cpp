@@ -3,10 +3,7 @@
 #include "ppcc/Basic/Diagnostics/IR.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
 
@@ -52,48 +49,37 @@ private:
 
   /// False when there is none.
   bool property(KindInfo &info) {
-#define KIND_SCOPE(Name, Member)                                               \
+#define KIND(Name, Member)                                                     \
   if (text.acceptWord(Name))                                                   \
-    return scope(info.Member), true;
-#define KIND_LANE(Name, Member)                                                \
-  if (text.acceptWord(Name))                                                   \
-    return lane(info.Member), true;
-#define KIND_RULE(Name, IsBefore)                                              \
-  if (text.acceptWord(Name))                                                   \
-    return rule(info, IsBefore), true;
-#define KIND_FLAG(Name, Member)                                                \
-  if (text.acceptWord(Name))                                                   \
-    return info.Member = true;
-#define KIND_KIND(Name, Member)                                                \
-  if (text.acceptWord(Name))                                                   \
-    return kind(&KindInfo::Member), true;
-#define KIND_COUNT(Name, Member)                                               \
-  if (text.acceptWord(Name))                                                   \
-    return info.Member = number("a number of actions", UINT32_MAX), true;
-#define KIND_MEETING(Name, Member)                                             \
-  if (text.acceptWord(Name))                                                   \
-    return meeting(info), true;
+    return read(info, Member), true;
 #include "ppcc/IR/KindProperties.def"
     return false;
   }
 
-  void scope(KindScope &scope) {
-    auto found = llvm::find(kindScopeNames(), text.peekWord());
-    if (found == kindScopeNames().end())
+  void read(KindInfo &info, KindScope KindInfo::*scope) {
+    StringRef word = text.peekWord();
+    auto found = findKindScope(word);
+    if (!found)
       return expected("`microbatch`, `stage` or `rank`");
-    text.take(*found);
-    scope = static_cast<KindScope>(found - kindScopeNames().begin());
+    text.take(word);
+    info.*scope = *found;
   }
 
-  void lane(uint8_t &lane) {
+  void read(KindInfo &info, uint8_t KindInfo::*lane) {
     StringRef name = this->name("the name of a lane");
     auto known = going ? head.kinds.lane(name) : std::nullopt;
     if (!known)
       refuse<diag::TooManyKinds>(text.range(name), KindTable::maxKinds);
-    lane = known.value_or(0);
+    info.*lane = known.value_or(0);
   }
 
-  void rule(KindInfo &info, bool isBefore) {
+  void read(KindInfo &info, bool KindInfo::*flag) { info.*flag = true; }
+
+  void read(KindInfo &info, uint32_t KindInfo::*count) {
+    info.*count = number("a number of actions", UINT32_MAX);
+  }
+
+  void read(KindInfo &info, bool isBefore) {
     list([&] {
       SourceRange at;
       StringRef name = text.takeWord(at);
@@ -104,21 +90,17 @@ private:
     info.rules.push_back({isBefore, {}});
   }
 
-  void kind(std::optional<KindId> KindInfo::*member) {
+  void read(KindInfo &, std::optional<KindId> KindInfo::*member) {
     SourceRange at;
     StringRef name = text.takeWord(at);
     declarations.name(member, name, at);
   }
 
-  void meeting(KindInfo &info) {
-    if (text.acceptWord("all")) {
-      info.meeting = Meeting::All;
-    } else if (text.acceptWord("replicas")) {
-      info.meeting = Meeting::Replicas;
-    } else if (text.acceptWord("to")) {
-      info.meeting = Meeting::To;
-    } else if (text.acceptWord("from")) {
-      info.meeting = Meeting::From;
+  void read(KindInfo &info, Meeting KindInfo::*) {
+    StringRef word = text.peekWord();
+    if (auto one = findMeeting(word)) {
+      text.take(word);
+      info.meeting = *one;
     } else if (text.acceptWord("outside")) {
       info.meeting = Meeting::Outside;
       info.outside = name("a name for the ranks of other programs").str();
@@ -127,8 +109,7 @@ private:
       list([&] { // `0 -1`
         text.skipSpace();
         bool isNegative = text.acceptNext('-');
-        auto stage =
-            static_cast<int32_t>(number("a stage", Program::maxStages));
+        auto stage = int32_t(number("a stage", Program::maxStages));
         info.stages.push_back(isNegative ? -stage : stage);
       });
     }

@@ -3,27 +3,9 @@
 #include "ppcc/Basic/Diagnostics/IR.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringMap.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
-
-/// A table of words, where they are added when they are new.
-struct Numbering {
-  std::vector<std::string> &table;
-  llvm::StringMap<uint32_t> numbers = {};
-
-  uint32_t operator()(StringRef word) {
-    auto [found, isNew] =
-        numbers.try_emplace(word, static_cast<uint32_t>(table.size()));
-    if (isNew)
-      table.push_back(word.str());
-    return found->second;
-  }
-};
 
 class TextNodes : public TextSection {
 public:

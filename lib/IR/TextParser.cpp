@@ -7,13 +7,7 @@
 #include "ppcc/IR/Transport.h"
 #include "ppcc/Support/Suggest.h"
 
-#include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/STLExtras.h"
-
-#include <array>
-
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
 
@@ -21,15 +15,10 @@ namespace {
 class HeadReader : TextSection {
 public:
   explicit HeadReader(HeadText &in) : TextSection(in) {
-    keys = {{"param", [this] { param(); }},
-            {"ranks", [this] { ranks(); }},
-            {"backward", [this] { backward(); }},
-            {"file", [this] { file(); }},
-            {"site", [this] { site(); }},
-            {"layout", [this] { layout(); }},
-            {"proven", [this] { proven(); }},
-            {"preconnect", [this] { preconnect(); }},
-            {"calls", [this] { calls(); }}};
+    keys = {
+#define HEAD(Item, Text, Json, Need) {Text, [this] { read##Item(); }},
+#include "ppcc/IR/Head.def"
+    };
   }
 
   void read() {
@@ -96,7 +85,7 @@ private:
 
   // ---- Items ----
 
-  void param() {
+  void readParams() {
     ProgramParam param;
     param.name = wordOrString("the name of a parameter");
     expect(":");
@@ -107,7 +96,7 @@ private:
       head.params.push_back(std::move(param));
   }
 
-  void ranks() {
+  void readRanks() {
     if (std::exchange(in.ranksGiven, true))
       return refuse<diag::IrTwice>(text.keyRange(), "`ranks`");
     text.skipSpace();
@@ -118,7 +107,7 @@ private:
     head.numRanks = ranks;
   }
 
-  void backward() {
+  void readBackward() {
     head.hasBackward = text.acceptWord("true");
     if (!head.hasBackward)
       expectWord("false");
@@ -131,14 +120,14 @@ private:
       report<diag::IrOutOfOrder>(text.keyRange(), what, index, expected);
   }
 
-  void file() {
+  void readFiles() {
     index("file", head.files.size());
     std::string name = string("the name of a file");
     if (going)
       head.files.push_back({std::move(name), false});
   }
 
-  void site() {
+  void readSites() {
     index("site", head.sites.size());
     Site site;
     site.file = number("a file");
@@ -157,7 +146,7 @@ private:
   }
 
   /// The layers of each stage: letters, and a bar between two stages.
-  void layout() {
+  void readLayout() {
     text.skipSpace();
     const char *from = text.place();
     std::string layers = string("the layers of the stages");
@@ -174,7 +163,7 @@ private:
       head.stageLayers.push_back(stage.str());
   }
 
-  void calls() {
+  void readCalls() {
     StringRef word = text.peekWord();
     auto style = findCallStyle(word);
     if (!style)
@@ -187,7 +176,7 @@ private:
 
   /// Whoever wrote the text could write this too: passes prove it, nothing
   /// else.
-  void proven() {
+  void readProven() {
     std::vector<StringRef> seen;
     list([&] {
       StringRef name = text.takeWhile(
@@ -203,7 +192,7 @@ private:
     });
   }
 
-  void preconnect() {
+  void readPreconnect() {
     if (!in.facts.preconnect.empty())
       report<diag::IrTwice>(text.keyRange(), "`preconnect`");
     list([&] {
@@ -234,7 +223,7 @@ private:
   SourceRange layoutRange;
   std::vector<SourceRange> siteRanges; ///< The keys of those read so far.
   std::vector<SourceRange> pairRanges; ///< Of `preconnect`.
-  llvm::DenseSet<std::pair<uint32_t, uint32_t>> pairs;
+  DenseSet<std::pair<uint32_t, uint32_t>> pairs;
 };
 
 } // namespace

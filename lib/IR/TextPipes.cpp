@@ -3,13 +3,7 @@
 #include "TextSection.h"
 #include "ppcc/Basic/Diagnostics/IR.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <array>
-#include <map>
-
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
 

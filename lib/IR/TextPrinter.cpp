@@ -4,18 +4,7 @@
 #include "ppcc/IR/Text.h"
 #include "ppcc/Support/Printable.h"
 
-#include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallString.h"
-#include "llvm/ADT/StringExtras.h"
-
-#include <fmt/ranges.h>
-
-#include <utility>
-
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 static std::string quoted(StringRef text) {
   std::string escaped;
@@ -96,7 +85,7 @@ private:
   /// Numbers the sites that the shown actions use, those in the program's own
   /// text excepted.
   void numberSites() {
-    llvm::BitVector used(program.sites().size());
+    BitVector used(program.sites().size());
     for (RankId rank : program.ranks()) {
       if (!shows(rank))
         continue;
@@ -143,30 +132,49 @@ private:
   void printHead() {
     out << "program " << (program.name().empty() ? "" : quoted(program.name()))
         << (program.name().empty() ? "{\n" : " {\n");
+#define HEAD(Item, Text, Json, Need) print##Item(Text);
+#define HEAD_SECTION(Item, Json, Need) print##Item();
+#include "ppcc/IR/Head.def"
+    out << "}\n";
+  }
+
+  void printParams(StringRef key) {
     for (const auto &[name, type, value] : program.params())
-      line("param {}: {} = {}", word(name), word(type), word(value));
-    line("ranks {}", program.numRanks());
-    line("backward {}", program.hasBackward());
+      line("{} {}: {} = {}", key, word(name), word(type), word(value));
+  }
+  void printRanks(StringRef key) { line("{} {}", key, program.numRanks()); }
+  void printBackward(StringRef key) {
+    line("{} {}", key, program.hasBackward());
+  }
+  void printCalls(StringRef key) {
     if (program.calls() != CallStyle::None)
-      line("calls {}", callStyleNames()[size_t(program.calls())]);
+      line("{} {}", key, callStyleNames()[size_t(program.calls())]);
+  }
+  void printProven(StringRef key) {
     if (!program.provenUnder().empty())
-      line("proven [{}]", llvm::join(program.provenUnder(), " "));
+      line("{} [{}]", key, llvm::join(program.provenUnder(), " "));
+  }
+  void printPreconnect(StringRef key) {
     if (!program.preconnect().empty())
-      list("preconnect ", program.preconnect(), [](RankPair pair) {
+      list((key + " ").str(), program.preconnect(), [](RankPair pair) {
         return fmt::format("{}-{}", pair.low.value, pair.high.value);
       });
-    if (options.sites)
-      printSites();
+  }
+  void printKinds() {
     for (const KindInfo &info : program.kinds().declaredRows())
       printKind(info);
+  }
+  void printPipes() {
     for (const Pipe &pipe : program.pipes())
       printPipe(pipe);
+  }
+  void printLayout(StringRef key) {
     if (!program.stageLayers().empty())
-      line("layout {}", quoted(llvm::join(program.stageLayers(), "|")));
-    printNodes();
+      line("{} {}", key, quoted(llvm::join(program.stageLayers(), "|")));
+  }
+  void printCosts() {
     for (const CostSetting *setting : program.costs().inEffect())
       printCost(*setting);
-    out << "}\n";
   }
 
   const std::string &letters(KindId kind) const {
@@ -193,9 +201,8 @@ private:
 
   /// `comm:F.L1.combine=0.5<0,2`
   std::string nodeText(const GraphNode &node) const {
-    std::string cost = node.cost == GraphNode::untold
-                           ? ""
-                           : "=" + cost::format(node.cost);
+    std::string cost =
+        node.cost == GraphNode::untold ? "" : "=" + cost::format(node.cost);
     return fmt::format("{}:{}.{}{}{}{}", program.nodes().lanes[node.lane],
                        letters(node.part), program.nodes().pathOf(node), cost,
                        node.needs.empty() ? "" : "<",
@@ -220,17 +227,19 @@ private:
     lines.endLine();
   }
 
-  void printSites() {
-    std::vector<uint32_t> fileNumber(program.files().size());
+  void printFiles(StringRef key) {
+    fileNumber.resize(program.files().size());
     uint32_t next = 0;
     for (auto [file, number] : llvm::zip(program.files(), fileNumber))
-      if (!file.own)
-        line("file {} {}", number = next++, quoted(file.name));
+      if (options.sites && !file.own)
+        line("{} {} {}", key, number = next++, quoted(file.name));
+  }
+  void printSites(StringRef key) {
     for (auto [site, number] : llvm::zip(program.sites(), siteNumber)) {
       if (number == 0)
         continue;
       uint32_t caller = siteNumber[site.caller.value];
-      line("site {} {}:{}:{}{}", number, fileNumber[site.file], site.line,
+      line("{} {} {}:{}:{}{}", key, number, fileNumber[site.file], site.line,
            site.column, caller ? fmt::format(" in {}", caller) : "");
     }
   }
@@ -238,42 +247,56 @@ private:
   /// `action R per microbatch lane compute after [F] before [B I]`.
   void printKind(const KindInfo &info) {
     out << "  action " << info.letters;
-#define KIND_SCOPE(Name, Member)                                               \
-  out << ' ' << Name << ' ' << kindScopeNames()[size_t(info.Member)];
-#define KIND_LANE(Name, Member)                                                \
-  out << ' ' << Name << ' ' << program.kinds().lanes()[info.Member];
-#define KIND_RULE(Name, IsBefore)                                              \
-  for (const KindRule &rule : info.rules)                                      \
-    if (rule.isBefore == IsBefore)                                             \
-      printRule(Name, rule);
-#define KIND_FLAG(Name, Member)                                                \
-  if (info.Member)                                                             \
-    out << ' ' << Name;
-#define KIND_KIND(Name, Member)                                                \
-  if (info.Member)                                                             \
-    out << ' ' << Name << ' ' << letters(*info.Member);
-#define KIND_COUNT(Name, Member)                                               \
-  if (info.Member)                                                             \
-    out << ' ' << Name << ' ' << info.Member;
-#define KIND_MEETING(Name, Member)                                             \
-  if (info.Member != Meeting::None)                                            \
-    out << ' ' << Name << ' ' << meetingText(info);
+#define KIND(Name, Member) printProperty(Name, info, Member);
 #include "ppcc/IR/KindProperties.def"
     out << '\n';
   }
 
-  void printRule(StringRef name, const KindRule &rule) {
-    out << ' ' << name << " [";
-    llvm::interleave(
-        rule.kinds, out, [&](KindId kind) { out << letters(kind); }, " ");
-    out << ']';
+  template <class... Parts> void say(const Parts &...parts) {
+    ((out << ' ' << parts), ...);
   }
-
-  static std::string meetingText(const KindInfo &info) {
-    if (info.meeting == Meeting::Stages)
-      return fmt::format("[{}]", fmt::join(info.stages, " "));
-    return meetingName(info.meeting).str() +
-           (info.meeting == Meeting::Outside ? " " + info.outside : "");
+  void printProperty(StringRef name, const KindInfo &info,
+                     KindScope KindInfo::*scope) {
+    say(name, kindScopeNames()[size_t(info.*scope)]);
+  }
+  void printProperty(StringRef name, const KindInfo &info,
+                     uint8_t KindInfo::*lane) {
+    say(name, program.kinds().lanes()[info.*lane]);
+  }
+  void printProperty(StringRef name, const KindInfo &info, bool isBefore) {
+    for (const KindRule &rule : info.rules)
+      if (rule.isBefore == isBefore)
+        say(name, "[" +
+                      llvm::join(llvm::map_range(rule.kinds,
+                                                 [&](KindId kind) {
+                                                   return letters(kind);
+                                                 }),
+                                 " ") +
+                      "]");
+  }
+  void printProperty(StringRef name, const KindInfo &info,
+                     bool KindInfo::*flag) {
+    if (info.*flag)
+      say(name);
+  }
+  void printProperty(StringRef name, const KindInfo &info,
+                     std::optional<KindId> KindInfo::*kind) {
+    if (info.*kind)
+      say(name, letters(*(info.*kind)));
+  }
+  void printProperty(StringRef name, const KindInfo &info,
+                     uint32_t KindInfo::*count) {
+    if (info.*count)
+      say(name, info.*count);
+  }
+  void printProperty(StringRef name, const KindInfo &info,
+                     Meeting KindInfo::*meeting) {
+    if (info.*meeting == Meeting::Stages)
+      say(name, fmt::format("[{}]", fmt::join(info.stages, " ")));
+    else if (info.*meeting == Meeting::Outside)
+      say(name, meetingName(info.meeting), info.outside);
+    else if (info.*meeting != Meeting::None)
+      say(name, meetingName(info.meeting));
   }
 
   void printPipe(const Pipe &pipe) {
@@ -379,9 +402,9 @@ private:
   const Program &program;
   raw_ostream &out;
   const PrintOptions &options;
-  std::vector<uint32_t>
-      siteNumber; ///< By SiteId; 0 for a site that is not printed.
-  llvm::SmallString<64> cells;
+  std::vector<uint32_t> siteNumber; ///< By SiteId; 0 for one not printed.
+  std::vector<uint32_t> fileNumber; ///< By file.
+  SmallString<64> cells;
 };
 
 } // namespace

@@ -2,13 +2,7 @@
 #include "TextSection.h"
 #include "ppcc/Basic/Diagnostics/IR.h"
 
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/STLExtras.h"
-
-#include <array>
-
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
 
@@ -21,8 +15,7 @@ public:
     kindOfLetter.fill(noKind);
     for (auto [i, info] : llvm::enumerate(program.kinds().rows()))
       if (info.letters.size() == 1)
-        kindOfLetter[static_cast<unsigned char>(info.letters[0])] =
-            static_cast<uint16_t>(i);
+        kindOfLetter[static_cast<unsigned char>(info.letters[0])] = uint16_t(i);
   }
 
   void read() {
@@ -153,7 +146,7 @@ private:
       diags.report<diag::IrExpected>(at, "no loop inside of another");
     // One that cannot be is read for its errors.
     bool isGood = *count != 0 && !inLoop;
-    auto step = static_cast<int32_t>(*advance);
+    auto step = int32_t(*advance);
     Loop loop{ActionId(program.size()), {}, *count, down ? -step : step};
     if (isGood)
       inLoop = loop;
@@ -382,7 +375,7 @@ private:
   std::array<uint16_t, 256> kindOfLetter;
   PhaseId nowPhase;
   /// By kind and stage: the rank's cells without a microbatch.
-  llvm::DenseMap<std::pair<uint32_t, uint32_t>, uint32_t> wholeCells;
+  DenseMap<std::pair<uint32_t, uint32_t>, uint32_t> wholeCells;
   uint32_t lastPipe = 0;
   bool appending = false; ///< The rank exists, so that its actions count.
   std::optional<Loop> inLoop;

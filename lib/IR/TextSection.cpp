@@ -2,10 +2,7 @@
 #include "TextSection.h"
 #include "ppcc/Basic/Diagnostics/IR.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 PipeId TextSection::pipeName() {
   std::string name = string("the name of a pipe");

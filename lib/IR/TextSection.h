@@ -5,9 +5,6 @@
 #include "ppcc/Basic/Diagnostics/IR.h"
 #include "ppcc/IR/HeadChecks.h"
 
-#include <functional>
-#include <memory>
-
 namespace ppcc {
 
 /// A head in text, and what is read from it.
@@ -26,7 +23,7 @@ struct HeadText {
 class TextSection {
 public:
   struct Key {
-    llvm::StringRef name;
+    StringRef name;
     std::function<void()> read; ///< Starts behind the key.
   };
 
@@ -57,26 +54,22 @@ protected:
     report<id>(at, std::forward<Args>(args)...);
     going = false;
   }
-  void expected(SourceRange at, llvm::StringRef what) {
+  void expected(SourceRange at, StringRef what) {
     refuse<diag::IrExpected>(at, what);
   }
-  void expected(llvm::StringRef what) { expected(text.here(), what); }
+  void expected(StringRef what) { expected(text.here(), what); }
 
-  void expect(llvm::StringRef token) { going = going && text.expect(token); }
-  void expectWord(llvm::StringRef word) {
-    going = going && text.expectWord(word);
-  }
-  bool accept(llvm::StringRef token) { return going && text.accept(token); }
-  bool acceptWord(llvm::StringRef word) {
-    return going && text.acceptWord(word);
-  }
-  uint32_t number(llvm::StringRef what, uint32_t max = UINT32_MAX - 1) {
+  void expect(StringRef token) { going = going && text.expect(token); }
+  void expectWord(StringRef word) { going = going && text.expectWord(word); }
+  bool accept(StringRef token) { return going && text.accept(token); }
+  bool acceptWord(StringRef word) { return going && text.acceptWord(word); }
+  uint32_t number(StringRef what, uint32_t max = UINT32_MAX - 1) {
     return taken(going ? text.number(what, max) : std::nullopt);
   }
-  std::string string(llvm::StringRef what) {
+  std::string string(StringRef what) {
     return taken(going ? text.string(what) : std::nullopt);
   }
-  std::string wordOrString(llvm::StringRef what) {
+  std::string wordOrString(StringRef what) {
     return taken(going ? text.wordOrString(what) : std::nullopt);
   }
   /// Calls `element`, which takes one, for each that stands in brackets.
@@ -88,14 +81,13 @@ protected:
   /// A string, the name of a pipe.
   PipeId pipeName();
   /// A name, or a report that `what` should stand there.
-  llvm::StringRef name(llvm::StringRef what);
+  StringRef name(StringRef what);
   /// The kind with these letters; when it does not compute, the report adds
   /// `others` to what there may be.
-  KindId computeKind(llvm::StringRef letters, SourceRange at,
-                     llvm::StringRef others = "");
+  KindId computeKind(StringRef letters, SourceRange at, StringRef others = "");
   /// Takes the letters of a kind that computes.
   KindId takeComputeKind(SourceRange &at) {
-    llvm::StringRef letters = text.takeWord(at);
+    StringRef letters = text.takeWord(at);
     return computeKind(letters, at);
   }
 
@@ -121,7 +113,7 @@ std::unique_ptr<TextSection> textPipes(HeadText &in);
 /// Reads what stands behind the head, into a program whose head is complete.
 /// `text` is behind the head of a program that stands in a file called
 /// `fileName`. O(bytes).
-void readRows(TextCursor text, llvm::StringRef fileName, Program &program,
+void readRows(TextCursor text, StringRef fileName, Program &program,
               DiagnosticEngine &diags);
 
 } // namespace ppcc

@@ -1,9 +1,6 @@
 #include "ppcc/IR/Transport.h"
 
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 static constexpr TransportInfo table[] = {
 #define TRANSPORT(Name, Layout, Wait, Summary, Runtimes)                       \
@@ -19,10 +16,10 @@ static constexpr char nameList[] =
 #undef TRANSPORT
     ;
 
-llvm::ArrayRef<TransportInfo> ppcc::transportTable() { return table; }
+ArrayRef<TransportInfo> ppcc::transportTable() { return table; }
 
-llvm::SmallVector<StringRef> ppcc::transportNames() {
-  llvm::SmallVector<StringRef> names;
+SmallVector<StringRef> ppcc::transportNames() {
+  SmallVector<StringRef> names;
   for (const TransportInfo &info : table)
     if (info.sendWait != SendWait::Capacity)
       names.push_back(info.name);

@@ -8,10 +8,7 @@
 #include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Place.h"
 
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
 
@@ -90,7 +87,7 @@ private:
   /// The first call that `style` has under another name.
   std::optional<Misnomer> misnomer(CallStyle style) const {
     const Program &program = cells.program;
-    llvm::ArrayRef<CellReader::Call> calls = cells.calls;
+    ArrayRef<CellReader::Call> calls = cells.calls;
     for (RankId rank : program.ranks()) {
       CallNames names(program, rank, style);
       for (RowRange item : program.items(rank)) {
@@ -130,8 +127,7 @@ private:
     ActionId row(latest.row);
     context.diags.report<diag::ImportCallName>(
         placeOf(program, row, context.sources),
-        latest.given.empty() ? cell(program, program[row])
-                             : quote(latest.given),
+        latest.given.empty() ? cell(program, row) : quote(latest.given),
         latest.right.empty() ? "no call" : fmt::format("`{}`", latest.right));
     return false;
   }

@@ -5,12 +5,9 @@
 #include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/HeadChecks.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
 using namespace ppcc;
-using llvm::StringRef;
 
 CellReader::CellReader(ImportContext &context, CellRules rules)
     : context(context), rules(rules), text(context.sources.text(context.file)),
@@ -26,7 +23,7 @@ CellReader::CellReader(ImportContext &context, CellRules rules)
 }
 
 void CellReader::forEachLine(
-    llvm::function_ref<bool(uint32_t number, StringRef line)> visit) {
+    function_ref<bool(uint32_t number, StringRef line)> visit) {
   StringRef rest = text;
   rest.consume_front("\xEF\xBB\xBF");
   // Columns count from the mark.
@@ -166,7 +163,7 @@ void CellReader::readCall(StringRef cell) {
 }
 
 /// `OVERLAP_F_B` for rows of an F and a B.
-std::string CellReader::nameOfRows(llvm::ArrayRef<ActionId> rows) const {
+std::string CellReader::nameOfRows(ArrayRef<ActionId> rows) const {
   std::string name = "OVERLAP";
   for (ActionId row : rows)
     name += "_" + program.kindOf(row).letters;
@@ -177,7 +174,7 @@ std::string CellReader::nameOfRows(llvm::ArrayRef<ActionId> rows) const {
 /// when nothing is.
 std::string CellReader::groupProblem(StringRef suffix,
                                      uint32_t firstRow) const {
-  llvm::SmallVector<ActionId> rows(llvm::to_vector(rowsFrom(firstRow)));
+  SmallVector<ActionId> rows(llvm::to_vector(rowsFrom(firstRow)));
   std::string name = nameOfRows(rows);
   // The two members of a pair may stand in either order.
   bool fits = suffix == name;
@@ -209,7 +206,7 @@ std::optional<uint32_t> CellReader::number(StringRef digits, StringRef what,
                                                      quote(digits), what, max);
     return std::nullopt;
   }
-  return static_cast<uint32_t>(value);
+  return uint32_t(value);
 }
 
 /// Reports a cell, with what its letters may have been meant to be.
@@ -229,7 +226,7 @@ bool CellReader::append(Action action, StringRef cell) {
   }
   Site site;
   site.line = line;
-  site.column = static_cast<uint32_t>(cell.begin() - lineStart + 1);
+  site.column = uint32_t(cell.begin() - lineStart + 1);
   action.site = program.editHead().addSite(site);
   program.editRows().append(action);
   return true;

@@ -9,16 +9,16 @@ namespace ppcc {
 
 /// A word that stands where a kind does, for work that programs do not hold.
 struct ForeignWord {
-  llvm::StringRef letters;
+  StringRef letters;
   bool isSilent; ///< Nothing is lost: the emitter writes it by itself.
   bool hasMicrobatch = false;
 };
 
 /// What the cells of a format may hold.
 struct CellRules {
-  bool peers;                ///< `0SEND_F0>3`: messages along skip edges.
-  llvm::StringRef onlyGroup; ///< The one group there is; empty for any.
-  llvm::ArrayRef<ForeignWord> foreign;
+  bool peers;          ///< `0SEND_F0>3`: messages along skip edges.
+  StringRef onlyGroup; ///< The one group there is; empty for any.
+  ArrayRef<ForeignWord> foreign;
   bool calls = false; ///< `send_forward[0SEND_F0]`: calls with their names.
 };
 
@@ -29,16 +29,15 @@ public:
 
   /// Begins the list of the next rank; false, and a report, when there are too
   /// many.
-  bool beginRank(llvm::StringRef at);
+  bool beginRank(StringRef at);
   /// Calls `visit` for each line of the file, with its number, until that is
   /// false or no more errors are shown.
-  void forEachLine(
-      llvm::function_ref<bool(uint32_t number, llvm::StringRef line)> visit);
+  void forEachLine(function_ref<bool(uint32_t number, StringRef line)> visit);
   /// Reads one cell, a part of the file's text without blanks around it.
-  void read(llvm::StringRef cell);
+  void read(StringRef cell);
 
   /// The range of a part of the file's text.
-  SourceRange range(llvm::StringRef part) const {
+  SourceRange range(StringRef part) const {
     return {context.sources.loc(context.file, part.begin() - text.begin()),
             context.sources.loc(context.file, part.end() - text.begin())};
   }
@@ -49,32 +48,32 @@ public:
   /// The calls that have names, in the order of their rows.
   struct Call {
     uint32_t row; ///< The first of the call.
-    llvm::StringRef name;
+    StringRef name;
   };
   std::vector<Call> calls;
   /// The cells of foreign words that were lost.
-  llvm::StringRef firstLost;
+  StringRef firstLost;
   size_t lost = 0;
 
 private:
-  bool readAction(llvm::StringRef cell, bool joined);
-  void readGroup(llvm::StringRef cell);
-  void readCall(llvm::StringRef cell);
-  bool readMembers(llvm::StringRef members);
-  const ForeignWord *foreignWord(llvm::StringRef letters) const;
-  std::optional<uint32_t> number(llvm::StringRef digits, llvm::StringRef what,
+  bool readAction(StringRef cell, bool joined);
+  void readGroup(StringRef cell);
+  void readCall(StringRef cell);
+  bool readMembers(StringRef members);
+  const ForeignWord *foreignWord(StringRef letters) const;
+  std::optional<uint32_t> number(StringRef digits, StringRef what,
                                  uint32_t max);
-  bool notAnAction(llvm::StringRef cell, std::string letters = "");
+  bool notAnAction(StringRef cell, std::string letters = "");
   RowRange rowsFrom(uint32_t first) const {
     return {ActionId(first), ActionId(program.size())};
   }
-  std::string nameOfRows(llvm::ArrayRef<ActionId> rows) const;
-  std::string groupProblem(llvm::StringRef suffix, uint32_t firstRow) const;
-  bool append(Action action, llvm::StringRef cell);
+  std::string nameOfRows(ArrayRef<ActionId> rows) const;
+  std::string groupProblem(StringRef suffix, uint32_t firstRow) const;
+  bool append(Action action, StringRef cell);
 
   ImportContext &context;
   CellRules rules;
-  llvm::StringRef text;
+  StringRef text;
   const char *lineStart;
   uint32_t line = 1;
   bool full = false; ///< The limit of actions was reported.

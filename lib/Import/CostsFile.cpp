@@ -6,12 +6,9 @@
 #include "JsonReader.h"
 #include "ppcc/Support/Suggest.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
 
@@ -29,8 +26,7 @@ public:
   }
 
 private:
-  void unknown(StringRef what, StringRef name,
-               llvm::ArrayRef<StringRef> names) {
+  void unknown(StringRef what, StringRef name, ArrayRef<StringRef> names) {
     diags.report<diag::CostsUnknown>(lastPlace(), what, name,
                                      didYouMean(name, names));
     cursor.skip();
@@ -39,7 +35,7 @@ private:
   }
 
   /// Calls `visit`, which takes the value, for each key of an object.
-  void object(StringRef what, llvm::function_ref<void(StringRef)> visit) {
+  void object(StringRef what, function_ref<void(StringRef)> visit) {
     llvm::StringSet<> seen;
     JsonReader::object(what, [&](StringRef key) {
       if (seen.insert(key).second)

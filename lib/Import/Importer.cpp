@@ -2,11 +2,9 @@
 #include "Importers.h"
 #include "ppcc/Basic/Diagnostics/Import.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
 using namespace ppcc;
-using llvm::StringRef;
 
 static constexpr Importer table[] = {
 #define IMPORTER(Name, Extensions, Begins, Read, Summary)                      \
@@ -15,7 +13,7 @@ static constexpr Importer table[] = {
 #undef IMPORTER
 };
 
-llvm::ArrayRef<Importer> ppcc::importers() { return table; }
+ArrayRef<Importer> ppcc::importers() { return table; }
 
 const Importer *ppcc::findImporter(StringRef name) {
   for (const Importer &importer : table)

@@ -6,7 +6,7 @@
 namespace ppcc {
 
 #define IMPORTER(Name, Extensions, Begins, Read, Summary)                      \
-  bool Begins(llvm::StringRef text);                                           \
+  bool Begins(StringRef text);                                                 \
   std::optional<Program> Read(ImportContext &context);
 #include "ppcc/Import/Importers.def"
 #undef IMPORTER

@@ -7,9 +7,9 @@
 
 using namespace ppcc;
 
-bool ppcc::beginsIr(llvm::StringRef text) {
+bool ppcc::beginsIr(StringRef text) {
   return text.consume_front("program") &&
-         (text.empty() || llvm::StringRef(" \t\r\n\"{").contains(text[0]));
+         (text.empty() || StringRef(" \t\r\n\"{").contains(text[0]));
 }
 
 std::optional<Program> ppcc::importIr(ImportContext &context) {

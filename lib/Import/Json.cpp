@@ -12,10 +12,7 @@
 
 #include "ppcc/IR/Calls.h"
 
-#include "llvm/ADT/DenseSet.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
 
@@ -57,44 +54,51 @@ private:
   }
 
   void readHead() {
-    std::string ignored;
-    // Costs and nodes are only passed over: they speak of pipes, ranks, kinds.
-    json.object(
-        "the program",
-        {{"format", [&] { readFormat(); }},
-         {"version", [&] { readVersion(); }},
-         optional(json.textField("compiler", ignored)),
-         json.textField("schedule", head.name),
-         {"params", [&] { readParams(); }},
-         json.numberField("ranks", head.numRanks, 1, Program::maxRanks),
-         json.flagField("backward", head.hasBackward, /*otherwise=*/true),
-         optional(json.listField("preconnect", [&] { readPair(); })),
-         optional({"calls", [&] { readCalls(); }}),
-         optional(json.listField("layout", [&] { readLayers(); })),
-         optional(json.laterField("costs", costsText)),
-         json.listField("kinds", [&] { kinds.read(); }),
-         optional(json.laterField("nodes", nodesText)),
-         {"phases", [&] { readPhases(); }},
-         json.listField("pipes", [&] { pipes.read(); }),
-         json.listField(
-             "files",
-             [&] { head.files.push_back({json.string("files"), false}); }),
-         {"sites", [&] { readSites(); }},
-         {"columns", [&] { rows.readColumns(); }},
-         {"actions", [&] { rows.readActions(); }},
-         optional({"loops", [&] { rows.readLoops(); }}),
-         optional({"waits", [&] { facts.readWaits(); }}),
-         optional({"peak_activations", [&] { facts.readPeakActivations(); }})});
+    enum { Needed, Optional };
+    json.object("the program", {
+#define HEAD(Item, Text, Json, Need)                                           \
+  {Json, [&] { read##Item(Json); }, Need == Optional},
+#define HEAD_SECTION(Item, Json, Need) HEAD(Item, "", Json, Need)
+#define HEAD_JSON(Item, Json, Need) HEAD(Item, "", Json, Need)
+#include "ppcc/IR/Head.def"
+                               });
   }
 
   // ---- Keys ----
 
-  void readFormat() {
+  void readCompiler(StringRef key) { json.string(key); }
+  void readSchedule(StringRef key) { head.name = json.string(key); }
+  void readRanks(StringRef key) {
+    head.numRanks = json.number(key, 1, Program::maxRanks);
+  }
+  void readBackward(StringRef key) {
+    head.hasBackward = json.boolean(key, /*otherwise=*/true);
+  }
+  void readProven(StringRef) { json.cursor.skip(); } // Proofs are made.
+  // They speak of pipes, ranks and kinds, which may stand behind them.
+  void readCosts(StringRef key) { costsText = json.skipObject(key); }
+  void readNodes(StringRef key) { nodesText = json.skipObject(key); }
+  void readKinds(StringRef key) {
+    json.list(key, [&] { kinds.read(); });
+  }
+  void readPipes(StringRef key) {
+    json.list(key, [&] { pipes.read(); });
+  }
+  void readFiles(StringRef key) {
+    json.list(key, [&] { head.files.push_back({json.string(key), false}); });
+  }
+  void readColumns(StringRef) { rows.readColumns(); }
+  void readActions(StringRef) { rows.readActions(); }
+  void readLoops(StringRef) { rows.readLoops(); }
+  void readWaits(StringRef) { facts.readWaits(); }
+  void readPeakActivations(StringRef) { facts.readPeakActivations(); }
+
+  void readFormat(StringRef key) {
     if (json.cursor.string() != "ppcc.program")
-      json.wrong("format", "\"ppcc.program\"");
+      json.wrong(key, "\"ppcc.program\"");
   }
 
-  void readVersion() {
+  void readVersion(StringRef key) {
     auto version = json.cursor.integer();
     if ((!version || *version < formatVersion || *version > gapsVersion) &&
         !json.cursor.failed())
@@ -102,17 +106,16 @@ private:
           json.lastPlace(), quote(json.cursor.last()), "1, 2", gapsVersion);
   }
 
-  void readParams() {
-    json.object("params", [&](StringRef key) {
-      ProgramParam param{key.str(), "text", ""};
+  void readParams(StringRef key) {
+    json.object(key, [&](StringRef name) {
+      ProgramParam param{name.str(), "text", ""};
       if (json.cursor.peek() == '"') {
-        param.value = json.string("params");
+        param.value = json.string(key);
         return head.params.push_back(std::move(param));
       }
       auto value = json.cursor.scalar();
       if (!value || *value == "null")
-        return json.wrong("params",
-                          "an object of numbers, booleans and strings");
+        return json.wrong(key, "an object of numbers, booleans and strings");
       param.type = *value == "true" || *value == "false"            ? "bool"
                    : value->find_first_of(".eE") == StringRef::npos ? "int"
                                                                     : "float";
@@ -121,58 +124,62 @@ private:
     });
   }
 
-  /// Of the key `preconnect`.
-  void readPair() {
+  void readPreconnect(StringRef key) {
+    json.list(key, [&] { readPair(key); });
+  }
+  void readPair(StringRef key) {
     std::array<int64_t, 2> pair;
-    if (!json.numbers("preconnect", pair))
+    if (!json.numbers(key, pair))
       return;
     auto [low, high] = pair;
     if (low < 0 || low >= high || high >= int64_t(Program::maxRanks))
-      return json.wrong("preconnect", "pairs of ranks, the smaller first");
+      return json.wrong(key, "pairs of ranks, the smaller first");
     if (!pairs.insert({low, high}).second)
       diags.report<diag::ImportJsonPair>(json.lastPlace(), low, high);
     preconnect.push_back({RankId(low), RankId(high)});
     pairPlaces.push_back(json.lastPlace());
   }
 
-  void readCalls() {
-    head.calls = json.word("calls", findCallStyle,
+  void readCalls(StringRef key) {
+    head.calls = json.word(key, findCallStyle,
                            "one of " + llvm::join(callStyleNames(), ", "))
                      .value_or(CallStyle::None);
   }
 
-  /// Of the key `layout`.
-  void readLayers() {
-    std::string layers = json.string("layout");
+  void readLayout(StringRef key) {
+    json.list(key, [&] { readLayers(key); });
+  }
+  void readLayers(StringRef key) {
+    std::string layers = json.string(key);
     layoutPlace = json.lastPlace();
     if (!llvm::all_of(layers, llvm::isAlpha))
-      json.wrong("layout", "a list of letters by stage");
+      json.wrong(key, "a list of letters by stage");
     head.stageLayers.push_back(std::move(layers));
   }
 
-  void readPhases() {
-    json.list("phases", [&] {
-      std::string name = json.string("phases");
+  void readPhases(StringRef key) {
+    json.list(key, [&] {
+      std::string name = json.string(key);
       if (head.phases.size() > Program::maxPhases)
         json.tooMany(Program::maxPhases, "phases");
       else
         head.phases.push_back(std::move(name));
     });
     if (head.phases.empty() || !head.phases.front().empty())
-      json.wrong("phases", "a list that begins with \"\"");
+      json.wrong(key, "a list that begins with \"\"");
   }
 
-  void readSites() {
-    json.list("sites", [&] {
+  void readSites(StringRef key) {
+    json.list(key, [&] {
       std::array<int64_t, 4> site;
-      if (!json.numbers("sites", site))
+      if (!json.numbers(key, site))
         return;
       bool isFirst = head.sites.empty();
       bool isUnknown = site == std::array<int64_t, 4>{-1, 0, 0, 0};
       bool fits = llvm::all_of(
           site, [](int64_t n) { return n >= 0 && n < int64_t(UINT32_MAX); });
       if (isFirst ? !isUnknown : !fits)
-        json.wrong("sites", "[-1,0,0,0], and then file, line, column, caller");
+        json.wrong(key, "[-1,0,0,0], and then file, line, column, caller");
       auto [file, line, column, caller] = site;
       head.sites.push_back(isFirst ? Site()
                                    : Site{uint32_t(file), uint32_t(line),
@@ -180,7 +187,7 @@ private:
       sitePlaces.push_back(json.lastPlace());
     });
     if (head.sites.empty())
-      json.wrong("sites", "a list that begins with [-1,0,0,0]");
+      json.wrong(key, "a list that begins with [-1,0,0,0]");
   }
 
   // ---- The end ----
@@ -198,10 +205,10 @@ private:
     if (!isGood())
       return; // Rows that refer to them would only repeat it.
     if (!nodesText.empty())
-      readNodes(nodesText, context.file, context.sources, diags,
-                kinds.numbers(), head);
+      ppcc::readNodes(nodesText, context.file, context.sources, diags,
+                      kinds.numbers(), head);
     if (!costsText.empty())
-      readCosts(costsText, context.file, context.sources, diags, head);
+      ppcc::readCosts(costsText, context.file, context.sources, diags, head);
     rows.finish(kinds.numbers());
     if (isGood() && rows.hasLoops())
       facts.checkNoWaits();
@@ -250,7 +257,7 @@ private:
   JsonRows rows;
   JsonFacts facts;
   std::vector<RankPair> preconnect;
-  llvm::DenseSet<std::pair<int64_t, int64_t>> pairs; ///< The same.
+  DenseSet<std::pair<int64_t, int64_t>> pairs; ///< The same.
   StringRef costsText, nodesText;
   std::vector<SourceRange> sitePlaces, pairPlaces;
   SourceRange layoutPlace;

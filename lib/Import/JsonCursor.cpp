@@ -1,11 +1,9 @@
 // Walks over JSON text, value by value, without keeping any.
 #include "JsonCursor.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 
 using namespace ppcc;
-using llvm::StringRef;
 
 /// Beyond this nothing that a program means is nested.
 static constexpr unsigned maxDepth = 64;
@@ -36,7 +34,7 @@ bool JsonCursor::expect(char c, StringRef what) {
 }
 
 /// What stands between brackets, the first of which has been taken.
-bool JsonCursor::list(char close, llvm::function_ref<bool()> item) {
+bool JsonCursor::list(char close, function_ref<bool()> item) {
   const char *from = at - 1;
   if (++depth > maxDepth)
     return fail("it is nested more than 64 deep");
@@ -54,7 +52,7 @@ bool JsonCursor::list(char close, llvm::function_ref<bool()> item) {
   return true;
 }
 
-bool JsonCursor::array(llvm::function_ref<void()> visit) {
+bool JsonCursor::array(function_ref<void()> visit) {
   if (peek() != '[') {
     skip();
     return false;
@@ -66,7 +64,7 @@ bool JsonCursor::array(llvm::function_ref<void()> visit) {
   });
 }
 
-bool JsonCursor::object(llvm::function_ref<void(StringRef)> visit) {
+bool JsonCursor::object(function_ref<void(StringRef)> visit) {
   if (peek() != '{') {
     skip();
     return false;

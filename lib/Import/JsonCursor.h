@@ -1,12 +1,7 @@
 // Walks over JSON text, value by value, without keeping any.
 #pragma once
 
-#include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/ADT/StringRef.h"
-
-#include <cstdint>
-#include <optional>
-#include <string>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
@@ -15,21 +10,20 @@ namespace ppcc {
 /// itself the cursor has failed: nothing more is taken.
 class JsonCursor {
 public:
-  explicit JsonCursor(llvm::StringRef text)
-      : at(text.begin()), end(text.end()) {}
+  explicit JsonCursor(StringRef text) : at(text.begin()), end(text.end()) {}
 
   /// The first byte of the next value, or 0 at the end.
   char peek();
   /// Calls `visit`, which takes one value, for each element.
-  bool array(llvm::function_ref<void()> visit);
+  bool array(function_ref<void()> visit);
   /// Calls `visit`, which takes one value, for each member.
-  bool object(llvm::function_ref<void(llvm::StringRef key)> visit);
+  bool object(function_ref<void(StringRef key)> visit);
   /// An integer; one that does not fit is the largest or smallest that does.
   std::optional<int64_t> integer();
   std::optional<std::string> string();
   std::optional<bool> boolean();
   /// Any value but an object or array, as written.
-  std::optional<llvm::StringRef> scalar();
+  std::optional<StringRef> scalar();
   /// Passes over any value.
   void skip();
   /// Checks that nothing stands behind the value.
@@ -41,25 +35,25 @@ public:
   }
 
   /// The text of the value taken last; of an object or array its brackets.
-  llvm::StringRef last() const { return lastToken; }
+  StringRef last() const { return lastToken; }
   /// What is wrong with the JSON, and where.
   bool failed() const { return !problem.empty(); }
-  llvm::StringRef error() const { return problem; }
-  llvm::StringRef errorPlace() const { return problemPlace; }
+  StringRef error() const { return problem; }
+  StringRef errorPlace() const { return problemPlace; }
 
 private:
-  bool fail(llvm::StringRef why);
+  bool fail(StringRef why);
   bool going() const { return !failed() && !stopped; }
   bool accept(char c);
-  bool expect(char c, llvm::StringRef what);
-  bool list(char close, llvm::function_ref<bool()> item);
+  bool expect(char c, StringRef what);
+  bool list(char close, function_ref<bool()> item);
   std::optional<std::string> takeString();
   bool takeNumber(bool &isInteger);
   bool takeWord();
   bool takeScalar();
 
   const char *at, *end;
-  llvm::StringRef lastToken, problem, problemPlace;
+  StringRef lastToken, problem, problemPlace;
   unsigned depth = 0;
   bool stopped = false;
 };

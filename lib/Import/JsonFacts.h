@@ -115,11 +115,11 @@ private:
             ? fmt::format("no action reads it, so it waits at the end, {}",
                           truth)
             : fmt::format("it is read first at {}, `{}`", truth,
-                          cell(program, program[reader]));
-    llvm::StringRef digits =
+                          cell(program, reader));
+    StringRef digits =
         json.text.substr(waitOffsets[wait], 20).take_while(llvm::isDigit);
     json.diags.report<diag::ImportJsonWait>(
-        json.range(digits), cell(program, program[receive]), waits[wait], why);
+        json.range(digits), cell(program, receive), waits[wait], why);
   }
 
   ProgramJson &json;

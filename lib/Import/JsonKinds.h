@@ -22,25 +22,8 @@ public:
     json.object("a kind", {
                               json.textField("letters", info.letters),
                               json.textField("class", kindClass),
-#define KIND_SCOPE(Name, Member)                                               \
-  {Name, [&] { readScope(Name, info.Member); }, /*isOptional=*/true},
-#define KIND_LANE(Name, Member)                                                \
-  {Name, [&] { readLane(Name, info.Member); }, /*isOptional=*/true},
-#define KIND_RULE(Name, IsBefore)                                              \
-  optional(json.listField(Name, [&] { readRule(Name, IsBefore, info); })),
-#define KIND_FLAG(Name, Member)                                                \
-  optional(json.flagField(Name, info.Member, /*otherwise=*/false)),
-#define KIND_KIND(Name, Member)                                                \
-  {Name,                                                                       \
-   [&] {                                                                       \
-     std::string name = json.string(Name);                                     \
-     declarations.name(&KindInfo::Member, name, json.lastPlace());             \
-   },                                                                          \
-   /*isOptional=*/true},
-#define KIND_COUNT(Name, Member)                                               \
-  optional(json.numberField(Name, info.Member, 1, UINT32_MAX)),
-#define KIND_MEETING(Name, Member)                                             \
-  {Name, [&] { readMeeting(Name, info); }, /*isOptional=*/true},
+#define KIND(Name, Member)                                                     \
+  {Name, [&] { read(Name, info, Member); }, /*isOptional=*/true},
 #include "ppcc/IR/KindProperties.def"
                           });
     if (json.diags.errorCount() != errorsBefore || json.cursor.failed())
@@ -53,34 +36,33 @@ public:
 
   /// Finds the kinds that others name, when all have been read.
   void resolve() {
-    declarations.resolve([&](llvm::StringRef name, SourceRange at) {
+    declarations.resolve([&](StringRef name, SourceRange at) {
       json.diags.report<diag::UnknownKind>(at, name, "");
     });
   }
 
   /// The kinds by the file's numbers.
-  llvm::ArrayRef<KindId> numbers() const { return kinds; }
+  ArrayRef<KindId> numbers() const { return kinds; }
 
 private:
-  void readScope(llvm::StringRef key, KindScope &scope) {
-    std::string per = json.string(key);
-    auto found = llvm::find(kindScopeNames(), per);
-    if (found == kindScopeNames().end())
-      return json.wrong(key, "\"microbatch\", \"stage\" or \"rank\"");
-    scope = static_cast<KindScope>(found - kindScopeNames().begin());
+  void read(StringRef key, KindInfo &info, KindScope KindInfo::*scope) {
+    info.*scope =
+        json.word(key, findKindScope, "\"microbatch\", \"stage\" or \"rank\"")
+            .value_or(info.*scope);
   }
 
-  void readLane(llvm::StringRef key, uint8_t &lane) {
-    auto find = [&](llvm::StringRef name) {
+  void read(StringRef key, KindInfo &info, uint8_t KindInfo::*lane) {
+    auto find = [&](StringRef name) {
       return isName(name) ? head.kinds.lane(name) : std::nullopt;
     };
-    lane = json.word(key, find,
-                     fmt::format("a word, the name of one of at most {} lanes",
-                                 KindTable::maxKinds))
-               .value_or(lane);
+    info.*lane = json.word(key, find,
+                           fmt::format("a word, the name of one of at most {} "
+                                       "lanes",
+                                       KindTable::maxKinds))
+                     .value_or(info.*lane);
   }
 
-  void readRule(llvm::StringRef key, bool isBefore, KindInfo &info) {
+  void read(StringRef key, KindInfo &info, bool isBefore) {
     size_t rule = info.rules.size();
     info.rules.push_back({isBefore, {}});
     json.list(key, [&] {
@@ -89,7 +71,20 @@ private:
     });
   }
 
-  void readMeeting(llvm::StringRef key, KindInfo &info) {
+  void read(StringRef key, KindInfo &info, bool KindInfo::*flag) {
+    info.*flag = json.boolean(key, /*otherwise=*/false);
+  }
+
+  void read(StringRef key, KindInfo &, std::optional<KindId> KindInfo::*kind) {
+    std::string name = json.string(key);
+    declarations.name(kind, name, json.lastPlace());
+  }
+
+  void read(StringRef key, KindInfo &info, uint32_t KindInfo::*count) {
+    info.*count = uint32_t(json.number(key, 1, UINT32_MAX));
+  }
+
+  void read(StringRef key, KindInfo &info, Meeting KindInfo::*) {
     if (json.cursor.peek() == '[') {
       info.meeting = Meeting::Stages;
       constexpr int64_t most = Program::maxStages;
@@ -97,24 +92,23 @@ private:
           key, [&] { info.stages.push_back(json.number(key, -most, most)); });
     }
     std::string text = json.string(key);
-    llvm::StringRef name = text;
+    StringRef name = text;
     bool isOutside = name.consume_front("outside ");
     if (isOutside && isName(name)) {
       info.meeting = Meeting::Outside;
       info.outside = name.str();
       return;
     }
-    for (Meeting one :
-         {Meeting::All, Meeting::Replicas, Meeting::To, Meeting::From})
-      if (!isOutside && name == meetingName(one)) {
-        info.meeting = one;
-        return;
-      }
-    json.wrong(key, "\"all\", \"replicas\", \"to\", \"from\", \"outside NAME\" or "
-                    "a list of stages");
+    if (auto one = isOutside ? std::nullopt : findMeeting(name)) {
+      info.meeting = *one;
+      return;
+    }
+    json.wrong(key,
+               "\"all\", \"replicas\", \"to\", \"from\", \"outside NAME\" or "
+               "a list of stages");
   }
 
-  void addBuiltIn(const KindInfo &info, llvm::StringRef kindClass) {
+  void addBuiltIn(const KindInfo &info, StringRef kindClass) {
     auto id = head.kinds.find(info.letters);
     if (id && kindClassName(head.kinds[*id].kindClass) == kindClass)
       return kinds.push_back(*id);

@@ -58,7 +58,7 @@ public:
       if (pipe.numMicrobatches % pipe.slices != 0)
         json.diags.report<diag::SlicesUneven>(place, pipe.numMicrobatches,
                                               pipe.slices);
-      for (const Pipe &other : llvm::ArrayRef(head.pipes).take_front(i))
+      for (const Pipe &other : ArrayRef(head.pipes).take_front(i))
         checkOther(pipe, other, place);
     }
   }
@@ -84,7 +84,7 @@ private:
 
   /// Two stages that are so far apart at least.
   std::optional<std::pair<StageId, StageId>>
-  readStages(llvm::StringRef what, int64_t apart, llvm::StringRef form) {
+  readStages(StringRef what, int64_t apart, StringRef form) {
     std::array<int64_t, 2> ends;
     if (!json.numbers(what, ends))
       return std::nullopt;

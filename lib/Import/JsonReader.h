@@ -6,17 +6,11 @@
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/Basic/Diagnostics/Import.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-
-#include <array>
-#include <functional>
-
 namespace ppcc {
 
 /// A key of an object, what takes its value, and whether it may be absent.
 struct JsonField {
-  llvm::StringRef name;
+  StringRef name;
   std::function<void()> read;
   bool isOptional = false;
 };
@@ -31,14 +25,14 @@ inline JsonField optional(JsonField field) {
 /// another form, with the name of the value and what it must be.
 template <diag::Id shape> class JsonReader {
 public:
-  JsonReader(llvm::StringRef part, uint32_t file, SourceManager &sources,
+  JsonReader(StringRef part, uint32_t file, SourceManager &sources,
              DiagnosticEngine &diags)
       : file(file), sources(sources), diags(diags), text(sources.text(file)),
         cursor(part) {}
 
   // ---- Places ----
 
-  SourceRange range(llvm::StringRef part) const {
+  SourceRange range(StringRef part) const {
     return {sources.loc(file, part.begin() - text.begin()),
             sources.loc(file, part.end() - text.begin())};
   }
@@ -49,20 +43,20 @@ public:
   }
   /// Where in the file that stands, in bytes.
   uint32_t lastOffset() const {
-    return static_cast<uint32_t>(cursor.last().begin() - text.begin());
+    return uint32_t(cursor.last().begin() - text.begin());
   }
 
   // ---- Reports ----
 
   /// Reports that the value taken last is not what `what` must be.
-  void wrong(llvm::StringRef what, llvm::StringRef form) {
+  void wrong(StringRef what, StringRef form) {
     if (!cursor.failed() && !diags.saturated())
       diags.report<shape>(lastPlace(), what, form);
     if (diags.saturated())
       cursor.stop();
   }
   /// Reports that there is more than fits, and stops.
-  void tooMany(uint64_t limit, llvm::StringRef what) {
+  void tooMany(uint64_t limit, StringRef what) {
     diags.report<diag::ImportTooMany>(lastPlace(), limit, what);
     cursor.stop();
   }
@@ -78,7 +72,7 @@ public:
 
   /// An integer from `least` to `most`; `least`, and a report, for another
   /// value.
-  int64_t number(llvm::StringRef what, int64_t least, int64_t most) {
+  int64_t number(StringRef what, int64_t least, int64_t most) {
     auto value = cursor.integer();
     if (value && *value >= least && *value <= most)
       return *value;
@@ -88,22 +82,21 @@ public:
     return least;
   }
   /// A string; an empty one, and a report, for another value.
-  std::string string(llvm::StringRef what) {
+  std::string string(StringRef what) {
     auto value = cursor.string();
     if (!value)
       wrong(what, "a string");
     return value.value_or("");
   }
   /// `otherwise`, and a report, for another value than a boolean.
-  bool boolean(llvm::StringRef what, bool otherwise) {
+  bool boolean(StringRef what, bool otherwise) {
     auto value = cursor.boolean();
     if (!value)
       wrong(what, "true or false");
     return value.value_or(otherwise);
   }
   /// What `find` makes of a string; a report when that is nothing.
-  template <class Find>
-  auto word(llvm::StringRef what, Find find, llvm::StringRef form) {
+  template <class Find> auto word(StringRef what, Find find, StringRef form) {
     auto found = find(string(what));
     if (!found)
       wrong(what, form);
@@ -111,7 +104,7 @@ public:
   }
   /// A list of `N` integers; false, and a report, for another value.
   template <size_t N>
-  bool numbers(llvm::StringRef what, std::array<int64_t, N> &values) {
+  bool numbers(StringRef what, std::array<int64_t, N> &values) {
     size_t count = 0;
     bool good = cursor.peek() == '[';
     cursor.array([&] {
@@ -127,7 +120,7 @@ public:
     return false;
   }
   /// Calls `visit` for each element, which takes it.
-  void list(llvm::StringRef what, llvm::function_ref<void()> visit) {
+  void list(StringRef what, function_ref<void()> visit) {
     bool isList = cursor.peek() == '[';
     cursor.array(visit);
     if (!isList)
@@ -135,18 +128,26 @@ public:
   }
   /// Calls `visit`, which takes the value, for each member. Whether it is an
   /// object.
-  bool object(llvm::StringRef what,
-              llvm::function_ref<void(llvm::StringRef key)> visit) {
+  bool object(StringRef what, function_ref<void(StringRef key)> visit) {
     bool isObject = cursor.peek() == '{';
     cursor.object(visit);
     if (!isObject)
       wrong(what, "an object");
     return isObject;
   }
+  /// Passes over an object; its text, or nothing and a report.
+  StringRef skipObject(StringRef what) {
+    bool isObject = cursor.peek() == '{';
+    cursor.skip();
+    if (isObject)
+      return cursor.last();
+    wrong(what, "an object");
+    return "";
+  }
   /// Reads the fields of an object; others are passed over.
-  void object(llvm::StringRef what, llvm::ArrayRef<JsonField> fields) {
+  void object(StringRef what, ArrayRef<JsonField> fields) {
     uint32_t seen = 0;
-    bool isObject = object(what, [&](llvm::StringRef name) {
+    bool isObject = object(what, [&](StringRef name) {
       auto *field = llvm::find_if(
           fields, [&](const JsonField &field) { return field.name == name; });
       if (field == fields.end())
@@ -165,45 +166,31 @@ public:
 
   // ---- Fields, which put what they take into a variable ----
 
-  JsonField textField(llvm::StringRef name, std::string &value) {
+  JsonField textField(StringRef name, std::string &value) {
     return {name, [=, this, &value] { value = string(name); }};
   }
-  JsonField flagField(llvm::StringRef name, bool &value, bool otherwise) {
+  JsonField flagField(StringRef name, bool &value, bool otherwise) {
     return {name, [=, this, &value] { value = boolean(name, otherwise); }};
   }
   template <class Number>
-  JsonField numberField(llvm::StringRef name, Number &value, int64_t least,
+  JsonField numberField(StringRef name, Number &value, int64_t least,
                         int64_t most) {
     return {name, [=, this, &value] {
               value = static_cast<Number>(number(name, least, most));
             }};
   }
-  JsonField listField(llvm::StringRef name, std::function<void()> element) {
+  JsonField listField(StringRef name, std::function<void()> element) {
     return {name, [=, this] { list(name, element); }};
-  }
-  /// Passes over an object, and keeps its text.
-  JsonField laterField(llvm::StringRef name, llvm::StringRef &value) {
-    return {name, [=, this, &value] { value = skipObject(name); }, true};
   }
 
   uint32_t file;
   SourceManager &sources;
   DiagnosticEngine &diags;
-  llvm::StringRef text; ///< Of the whole file.
+  StringRef text; ///< Of the whole file.
   JsonCursor cursor;
 
 private:
-  /// Passes over an object; its text, or nothing and a report.
-  llvm::StringRef skipObject(llvm::StringRef what) {
-    bool isObject = cursor.peek() == '{';
-    cursor.skip();
-    if (isObject)
-      return cursor.last();
-    wrong(what, "an object");
-    return "";
-  }
-
-  void reportMissing(llvm::StringRef what, llvm::ArrayRef<JsonField> fields,
+  void reportMissing(StringRef what, ArrayRef<JsonField> fields,
                      uint32_t seen) {
     std::string missing;
     for (auto [i, field] : llvm::enumerate(fields))

@@ -63,7 +63,7 @@ public:
 
   /// Puts the program's kinds in the place of the file's, and checks the
   /// numbers of all rows against what they count.
-  void finish(llvm::ArrayRef<KindId> kinds) {
+  void finish(ArrayRef<KindId> kinds) {
     numSites = program.sites().size();
     for (ActionId row : program.rows())
       if (!json.diags.saturated())
@@ -106,7 +106,7 @@ private:
   /// The columns of an action in the order of the format, with the numbers that
   /// fit.
   struct Column {
-    llvm::StringRef name;
+    StringRef name;
     int64_t least, most;
   };
   static constexpr Column columns[] = {
@@ -131,14 +131,16 @@ private:
     if (program.size() >= maxActions)
       return json.tooMany(maxActions, "actions");
     auto [kind, pipe, stage, microbatch, peer, phase, group, site] = row;
-    Action action{KindId(kind), PipeId(pipe), StageId(stage)};
-    action.microbatch = microbatch < 0 ? Action::noMicrobatch : microbatch;
-    if (peer >= 0)
-      action.peer = StageId(peer);
-    action.phase = PhaseId(phase);
-    action.site = SiteId(site);
-    action.joined = joinsGroup(group);
-    program.editRows().append(action);
+    program.editRows().append(
+        {.kind = KindId(kind),
+         .pipe = PipeId(pipe),
+         .stage = StageId(stage),
+         .microbatch =
+             microbatch < 0 ? Action::noMicrobatch : uint32_t(microbatch),
+         .peer = StageId(peer < 0 ? Action::noPeer : uint32_t(peer)),
+         .phase = PhaseId(phase),
+         .site = SiteId(site),
+         .joined = joinsGroup(group)});
     rowOffsets.push_back(json.lastOffset());
   }
 
@@ -167,14 +169,13 @@ private:
       return json.wrong("loops",
                         "the first action, a number of actions, a number of "
                         "turns, and what a turn adds to microbatches");
-    loops.push_back({ActionId(begin), ActionId(begin + rows),
-                     static_cast<uint32_t>(count),
-                     static_cast<int32_t>(advance)});
+    loops.push_back({ActionId(begin), ActionId(begin + rows), uint32_t(count),
+                     int32_t(advance)});
     loopPlaces.push_back(json.lastPlace());
     ++loopsOfRank.back();
   }
 
-  void finishRow(ActionId id, uint32_t offset, llvm::ArrayRef<KindId> kinds) {
+  void finishRow(ActionId id, uint32_t offset, ArrayRef<KindId> kinds) {
     Action action = program[id];
     if (!checkTables(action, offset, kinds.size()))
       return;
@@ -204,8 +205,8 @@ private:
   }
 
   /// Whether a number of a row counts something that is there; else a report.
-  bool checkNumber(uint32_t offset, llvm::StringRef what, uint64_t number,
-                   size_t size, llvm::StringRef whole) {
+  bool checkNumber(uint32_t offset, StringRef what, uint64_t number,
+                   size_t size, StringRef whole) {
     if (number < size)
       return true;
     report<diag::ImportJsonRange>(placeOf(offset), what, number,
@@ -251,7 +252,7 @@ private:
         ++line;
         lineStart = lineScanned + 1;
       }
-    return ownSites.add(line, static_cast<uint32_t>(offset - lineStart + 1));
+    return ownSites.add(line, uint32_t(offset - lineStart + 1));
   }
 
   bool checkLoop(const Loop &loop, ActionId free, RankId rank,

@@ -4,18 +4,14 @@
 #include "JsonReader.h"
 #include "ppcc/IR/HeadChecks.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
 
 class TablesReader : ProgramJson {
 public:
   TablesReader(StringRef part, uint32_t file, SourceManager &sources,
-               DiagnosticEngine &diags, llvm::ArrayRef<KindId> kinds,
-               Head &head)
+               DiagnosticEngine &diags, ArrayRef<KindId> kinds, Head &head)
       : JsonReader(part, file, sources, diags), kinds(kinds), head(head),
         nodes(head.nodes) {}
 
@@ -57,9 +53,8 @@ private:
   }
 
   /// The integers of a row, of which there are `least` at least.
-  llvm::SmallVector<int64_t, 8> row(StringRef what, size_t least,
-                                    StringRef form) {
-    llvm::SmallVector<int64_t, 8> values;
+  SmallVector<int64_t, 8> row(StringRef what, size_t least, StringRef form) {
+    SmallVector<int64_t, 8> values;
     bool good = cursor.peek() == '[';
     cursor.array([&] {
       auto value = cursor.integer();
@@ -200,7 +195,7 @@ private:
           checkName(place.name, 0);
   }
 
-  llvm::ArrayRef<KindId> kinds;
+  ArrayRef<KindId> kinds;
   Head &head;
   NodeGraphs &nodes;
   std::vector<SourceRange> patternPlaces;
@@ -210,7 +205,7 @@ private:
 } // namespace
 
 void ppcc::readNodes(StringRef text, uint32_t file, SourceManager &sources,
-                     DiagnosticEngine &diags, llvm::ArrayRef<KindId> kinds,
+                     DiagnosticEngine &diags, ArrayRef<KindId> kinds,
                      Head &head) {
   TablesReader(text, file, sources, diags, kinds, head).read();
 }

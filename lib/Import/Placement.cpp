@@ -5,8 +5,6 @@
 #include "ppcc/IR/HeadChecks.h"
 #include "ppcc/IR/Place.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
 
 namespace {
@@ -70,7 +68,7 @@ private:
     if (uint32_t first = program[lowest].microbatch)
       context.diags.report<diag::ImportFirstMicrobatch>(
           place(lowest), first == 1 ? "0" : fmt::format("0 to {}", first - 1),
-          cell(program, program[lowest]));
+          cell(program, lowest));
   }
 
   void countStages() {
@@ -129,9 +127,9 @@ private:
           .report<diag::ImportStageOnTwoRanks>(place(row), stage, first.value,
                                                rank.value)
           .note(place(ActionId(firstRow[stage])), "rank {} runs `{}`",
-                first.value, cell(program, program[ActionId(firstRow[stage])]))
+                first.value, cell(program, ActionId(firstRow[stage])))
           .note(place(row), "rank {} runs `{}`", rank.value,
-                cell(program, program[row]));
+                cell(program, row));
     });
   }
 
@@ -152,7 +150,7 @@ private:
       return false;
     std::vector<Pipe> pipes;
     for (uint32_t microbatch = 0; microbatch != microbatches; ++microbatch) {
-      llvm::ArrayRef ranks(&rankOfPair[size_t(microbatch) * stages], stages);
+      ArrayRef ranks(&rankOfPair[size_t(microbatch) * stages], stages);
       if (pipes.empty() || !merge(pipes.back(), ranks)) {
         if (pipes.size() == Program::maxPipes)
           return false;
@@ -175,7 +173,7 @@ private:
 
   /// Fills the stages that `pipe` has not placed yet; false when it has placed
   /// one on another rank.
-  static bool merge(Pipe &pipe, llvm::ArrayRef<uint32_t> ranks) {
+  static bool merge(Pipe &pipe, ArrayRef<uint32_t> ranks) {
     for (auto [known, rank] : llvm::zip(pipe.rankOfStage, ranks))
       if (rank != none && known.value != none && known.value != rank)
         return false;
@@ -218,8 +216,7 @@ private:
       // Stage 0 has no stage before it: that number is beyond the last.
       action.peer = StageId(action.stage.value + (info.goesUp() ? 1 : -1));
     if (action.peer.value >= stages) {
-      context.diags.report<diag::ImportNoPeer>(place(row),
-                                               cell(program, program[row]));
+      context.diags.report<diag::ImportNoPeer>(place(row), cell(program, row));
       return false;
     }
     StageId from = info.goesUp() ? action.stage : action.peer,

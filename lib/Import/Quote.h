@@ -1,13 +1,11 @@
 // Quotes text of a file in messages.
 #pragma once
 
-#include "llvm/ADT/StringRef.h"
-
-#include <string>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
 /// The beginning of `text`.
-std::string quote(llvm::StringRef text, size_t longest = 40);
+std::string quote(StringRef text, size_t longest = 40);
 
 } // namespace ppcc

@@ -10,10 +10,7 @@
 #include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/Place.h"
 
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
 
@@ -96,7 +93,8 @@ private:
     }
   }
 
-  /// Reports calls with names: here messages that are posted together have none.
+  /// Reports calls with names: here messages that are posted together have
+  /// none.
   void checkCalls() {
     for (const CellReader::Call &call : cells.calls)
       if (call.name != "batch")

@@ -5,14 +5,13 @@
 #include "JsonReader.h"
 
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
 
 class TraceReader : JsonReader<diag::TraceShape> {
 public:
   TraceReader(uint32_t file, SourceManager &sources, DiagnosticEngine &diags,
-              llvm::function_ref<void(const TraceEvent &)> visit)
+              function_ref<void(const TraceEvent &)> visit)
       : JsonReader(sources.text(file), file, sources, diags), visit(visit) {}
 
   bool read() {
@@ -85,13 +84,13 @@ private:
     return text ? decimal::round(*text, cost::scale) : std::nullopt;
   }
 
-  llvm::function_ref<void(const TraceEvent &)> visit;
+  function_ref<void(const TraceEvent &)> visit;
 };
 
 } // namespace
 
 bool ppcc::readTrace(uint32_t file, SourceManager &sources,
                      DiagnosticEngine &diags,
-                     llvm::function_ref<void(const TraceEvent &)> visit) {
+                     function_ref<void(const TraceEvent &)> visit) {
   return TraceReader(file, sources, diags, visit).read();
 }

@@ -10,7 +10,6 @@ using namespace ppcc;
 using antlr4::Token;
 using grammar::LayoutLexer;
 using grammar::LayoutParser;
-using llvm::StringRef;
 
 namespace {
 

@@ -3,11 +3,8 @@
 #include "ScheduleLexer.h"
 #include "ppcc/Basic/Diagnostics/Syntax.h"
 
-#include "llvm/ADT/StringSwitch.h"
-
 using namespace ppcc;
 using grammar::ScheduleLexer;
-using llvm::StringRef;
 
 TokenOrigin::TokenOrigin(uint32_t source, const SourceManager &sources,
                          antlr4::TokenSource &lexer)
@@ -15,7 +12,7 @@ TokenOrigin::TokenOrigin(uint32_t source, const SourceManager &sources,
   for (size_t i = text.starts_with("\xEF\xBB\xBF") ? 3 : 0; i < text.size();
        ++i)
     if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80)
-      starts.push_back(static_cast<uint32_t>(i));
+      starts.push_back(uint32_t(i));
 }
 
 static SourceRange rangeIn(const TokenOrigin &origin,
@@ -28,9 +25,8 @@ static SourceRange rangeIn(const TokenOrigin &origin,
 
 SourceToken::SourceToken(const TokenOrigin &origin, size_t index,
                          const antlr4::Token &token)
-    : range(rangeIn(origin, token)), origin(origin),
-      index(static_cast<uint32_t>(index)),
-      line(static_cast<uint32_t>(token.getLine())), type(token.getType()) {}
+    : range(rangeIn(origin, token)), origin(origin), index(uint32_t(index)),
+      line(uint32_t(token.getLine())), type(token.getType()) {}
 
 namespace {
 

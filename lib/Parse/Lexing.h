@@ -6,8 +6,6 @@
 
 #include "antlr4-runtime.h"
 
-#include <vector>
-
 namespace ppcc {
 
 /// The file that tokens come from. ANTLR counts in code points, we in bytes.
@@ -21,7 +19,7 @@ public:
                                                     : text.size());
   }
 
-  const llvm::StringRef text;
+  const StringRef text;
   const SourceLoc begin;
   antlr4::TokenSource &lexer;
 
@@ -35,7 +33,7 @@ public:
   SourceToken(const TokenOrigin &origin, size_t index,
               const antlr4::Token &token);
 
-  llvm::StringRef text() const {
+  StringRef text() const {
     return origin.text.slice(range.begin.raw - origin.begin.raw,
                              range.end.raw - origin.begin.raw);
   }
@@ -65,7 +63,7 @@ private:
 inline SourceRange rangeOf(const antlr4::Token *token) {
   return static_cast<const SourceToken *>(token)->range;
 }
-inline llvm::StringRef textOf(const antlr4::Token *token) {
+inline StringRef textOf(const antlr4::Token *token) {
   return static_cast<const SourceToken *>(token)->text();
 }
 

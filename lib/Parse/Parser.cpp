@@ -8,19 +8,12 @@
 #include "ScheduleParser.h"
 #include "SyntaxErrors.h"
 
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/ConvertUTF.h"
-
-#include <cmath>
 
 using namespace ppcc;
 using namespace ppcc::ast;
 using grammar::ScheduleLexer;
 using grammar::ScheduleParser;
-using llvm::ArrayRef;
-using llvm::SmallVector;
-using llvm::StringRef;
 
 namespace {
 
@@ -100,7 +93,7 @@ private:
     return parts;
   }
 
-  template <class T> ArrayRef<T> copy(const llvm::SmallVectorImpl<T> &values) {
+  template <class T> ArrayRef<T> copy(const SmallVectorImpl<T> &values) {
     return context.copy(ArrayRef<T>(values));
   }
   /// What `make` makes of each of `from`.
@@ -300,7 +293,7 @@ private:
 
   /// `on rank NAME` gives a name to the number of each rank.
   const Stmt *onRank(P::OnRankContext *ctx, const Expr *ranks, Body body) {
-    auto *name = llvm::dyn_cast<NameExpr>(ranks);
+    auto *name = dyn_cast<NameExpr>(ranks);
     if (ctx->several || !name)
       return make<OnRankItem>(ctx, ctx->several != nullptr, Identifier{}, ranks,
                               body);

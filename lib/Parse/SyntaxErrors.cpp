@@ -5,15 +5,11 @@
 #include "ppcc/Basic/Diagnostics/Syntax.h"
 #include "ppcc/Support/Suggest.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
 using antlr4::Token;
 using antlr4::misc::IntervalSet;
 using grammar::ScheduleLexer;
 using grammar::ScheduleParser;
-using llvm::StringRef;
 
 /// The spelling of a fixed token (`repeat`, `;`), or nothing for names, numbers
 /// and strings.
@@ -157,7 +153,8 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
   }
   if (parser->getRuleContext()->getRuleIndex() ==
           ScheduleParser::RuleSchedule &&
-      llvm::is_contained({"layer", "layers", "part", "module", "gives"}, text)) {
+      llvm::is_contained({"layer", "layers", "part", "module", "gives"},
+                         text)) {
     builder.note({}, "layers and parts stand in `model {{ }}`");
     return;
   }

@@ -4,8 +4,6 @@
 
 #include "ppcc/IR/Loops.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 #include <chrono>
 
 using namespace ppcc;
@@ -90,7 +88,7 @@ private:
     return !failed();
   }
 
-  void print(llvm::StringRef name) {
+  void print(StringRef name) {
     *instrumentation.out << "// After " << name << "\n";
     printProgram(program, *instrumentation.out, instrumentation.print);
   }
@@ -113,7 +111,7 @@ private:
   PassContext &context;
   const Instrumentation &instrumentation;
   size_t errorsBefore;
-  std::vector<llvm::StringRef>
+  std::vector<StringRef>
       judges; ///< The passes that ran since the program changed.
   std::vector<std::pair<std::string, Clock::duration>> times;
 };

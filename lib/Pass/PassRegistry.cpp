@@ -1,11 +1,7 @@
 // The passes that pipelines can name.
 #include "ppcc/Pass/PassRegistry.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 void PassRegistry::add(StringRef name, PassKind kind, StringRef summary,
                        PassFactory factory) {
@@ -32,12 +28,12 @@ const PassRegistry::Entry *PassRegistry::find(StringRef name) const {
   return found == entries.end() ? nullptr : found->get();
 }
 
-llvm::SmallVector<StringRef> PassRegistry::names() const {
+SmallVector<StringRef> PassRegistry::names() const {
   return llvm::to_vector(
       llvm::map_range(entries, [](const auto &entry) { return entry->name; }));
 }
 
-void PassRegistry::list(llvm::raw_ostream &out) const {
+void PassRegistry::list(raw_ostream &out) const {
   for (const auto &entry : entries) {
     out << llvm::left_justify(entry->name, 24) << ' ' << entry->summary << '\n';
     if (entry->isAlias()) {

@@ -3,13 +3,7 @@
 #include "ppcc/Basic/Diagnostics/Pass.h"
 #include "ppcc/Support/Suggest.h"
 
-#include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
 
@@ -66,7 +60,7 @@ private:
   /// Reads options up to the closing brace; without a draft only for their
   /// form.
   void parseOptions(const Entry *entry, PassDraft *draft) {
-    llvm::BitVector given(entry ? entry->factory.options.size() : 0);
+    BitVector given(entry ? entry->factory.options.size() : 0);
     if (accept('}'))
       return;
     do {
@@ -88,7 +82,7 @@ private:
   }
 
   void setOption(const Entry &entry, PassDraft *draft, StringRef key,
-                 StringRef value, llvm::BitVector &given) {
+                 StringRef value, BitVector &given) {
     const auto &options = entry.factory.options;
     auto option = llvm::find_if(
         options, [&](const PassOptionInfo &info) { return info.name == key; });

@@ -52,7 +52,7 @@ constexpr int64_t mostStep = 4096;
 
 struct Task {
   Family family;
-  Hints hints;
+  Hints hints{};
   int growths = 0, cuts = 0, doublings = 0, peels = 0;
 };
 

@@ -1,38 +1,27 @@
-#include "ActionCheck.h"
-
-#include "ppcc/Basic/Diagnostics/Sema.h"
+// Checks the declarations of actions.
+#include "Checks.h"
 #include "ppcc/IR/HeadChecks.h"
-#include "ppcc/Support/Suggest.h"
-
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::ArrayRef;
-using llvm::dyn_cast;
-using llvm::StringRef;
 
 namespace {
 
 /// Fills in the properties of one declaration.
-class ActionChecker {
+class ActionChecker : Checking {
 public:
-  explicit ActionChecker(ExprChecker &exprs)
-      : exprs(exprs), kinds(exprs.module.kinds), diags(exprs.diags) {}
+  using Checking::Checking;
 
   void declare(const ast::ActionKindItem &decl) {
     const ast::Identifier &name = decl.name;
     if (!isKindName(name.text)) {
       diags.report<diag::BadActionName>(name.range, name.text);
-    } else if (Symbol *known =
-                   exprs.names.find(Space::Statement, name.text)) {
+    } else if (Symbol *known = exprs.names.find(Space::Statement, name.text)) {
       exprs.names.redefined(name, known->range);
     } else if (kinds.find(name.text) || isCostWord(name.text)) {
-      diags.report<diag::ReservedName>(name.range, name.text,
-                                       kinds.find(name.text)
-                                           ? "an action"
-                                           : "a word of `model`");
+      diags.report<diag::ReservedName>(
+          name.range, name.text,
+          kinds.find(name.text) ? "an action" : "a word of `model`");
     } else if (kinds.size() == KindTable::maxKinds) {
       diags.report<diag::TooManyKinds>(name.range, KindTable::maxKinds);
     } else {
@@ -52,7 +41,7 @@ public:
       return; // The name was reported.
     KindId kind(known->index);
     KindCosts costs{kind};
-    llvm::DenseMap<StringRef, SourceRange> seen;
+    DenseMap<StringRef, SourceRange> seen;
     for (const ast::ActionProperty &property : decl.properties) {
       StringRef name = property.name.text;
       // Two ranks meet in one way.
@@ -62,8 +51,8 @@ public:
         if (auto [first, isNew] = seen.try_emplace(name, property.name.range);
             !isNew)
           diags
-              .report<diag::DuplicateItem>(property.name.range,
-                                           fmt::format("`{}`", property.name.text))
+              .report<diag::DuplicateItem>(
+                  property.name.range, fmt::format("`{}`", property.name.text))
               .note(first->second, "the first is here");
       this->property(property, kinds.declared(kind), costs);
     }
@@ -79,33 +68,9 @@ private:
   void property(const ast::ActionProperty &property, KindInfo &info,
                 KindCosts &costs) {
     StringRef name = property.name.text;
-#define KIND_SCOPE(Name, Member)                                               \
+#define KIND(Name, Member)                                                     \
   if (name == Name)                                                            \
-    return perProperty(property, info);
-#define KIND_LANE(Name, Member)                                                \
-  if (name == Name)                                                            \
-    return laneProperty(property, info);
-#define KIND_RULE(Name, IsBefore)                                              \
-  if (name == Name)                                                            \
-    return ruleProperty(property, IsBefore, info);
-#define KIND_FLAG(Name, Member)                                                \
-  if (name == Name) {                                                          \
-    info.Member = true;                                                        \
-    return property.values.empty() ? void()                                    \
-                                   : badProperty(property, "no value");        \
-  }
-#define KIND_KIND(Name, Member)                                                \
-  if (name == Name) {                                                          \
-    if (auto of = onlyWord(property, "the name of an action"))                 \
-      info.Member = kindCalled(*of, exprs);                                    \
-    return;                                                                    \
-  }
-#define KIND_COUNT(Name, Member)                                               \
-  if (name == Name)                                                            \
-    return countProperty(property, info.Member);
-#define KIND_MEETING(Name, Member)                                             \
-  if (name == Name)                                                            \
-    return collectiveProperty(property, info);
+    return fill(property, info, Member);
 #include "ppcc/IR/KindProperties.def"
     for (Meeting end : {Meeting::To, Meeting::From})
       if (name == meetingName(end))
@@ -119,22 +84,32 @@ private:
       return;
     }
     static constexpr StringRef names[] = {
-        "cost", "memory", "to", "from",
-#define KIND_SCOPE(Name, Member) Name,
-#define KIND_LANE(Name, Member) Name,
-#define KIND_RULE(Name, IsBefore) Name,
-#define KIND_FLAG(Name, Member) Name,
-#define KIND_KIND(Name, Member) Name,
-#define KIND_COUNT(Name, Member) Name,
-#define KIND_MEETING(Name, Member) Name,
+        "cost",
+        "memory",
+        "to",
+        "from",
+#define KIND(Name, Member) Name,
 #include "ppcc/IR/KindProperties.def"
     };
     diags.report<diag::UnknownProperty>(property.name.range, name,
                                         didYouMean(name, names));
   }
 
-  void ruleProperty(const ast::ActionProperty &property, bool isBefore,
-                    KindInfo &info) {
+  void fill(const ast::ActionProperty &property, KindInfo &info,
+            bool KindInfo::*flag) {
+    info.*flag = true;
+    if (!property.values.empty())
+      badProperty(property, "no value");
+  }
+
+  void fill(const ast::ActionProperty &property, KindInfo &info,
+            std::optional<KindId> KindInfo::*kind) {
+    if (auto of = onlyWord(property, "the name of an action"))
+      info.*kind = kindCalled(*of, exprs);
+  }
+
+  void fill(const ast::ActionProperty &property, KindInfo &info,
+            bool isBefore) {
     KindRule rule{isBefore, {}};
     for (const ast::PropertyValue &value : property.values)
       if (auto kind = kindCalled(word(value), exprs))
@@ -145,96 +120,97 @@ private:
       info.rules.push_back(std::move(rule));
   }
 
-  void countProperty(const ast::ActionProperty &property, uint32_t &count) {
+  void fill(const ast::ActionProperty &property, KindInfo &info,
+            uint32_t KindInfo::*count) {
     auto found = property.values.size() == 1 && property.values.front().expr
                      ? smallInt(property.values.front().expr)
                      : std::nullopt;
     if (!found || *found < 1)
       return badProperty(property, "a number from 1");
-    count = *found;
+    info.*count = *found;
   }
 
-void badProperty(const ast::ActionProperty &property,
-                          StringRef takes) {
-  diags.report<diag::BadProperty>(property.name.range, property.name.text,
-                                  takes);
-}
+  void badProperty(const ast::ActionProperty &property, StringRef takes) {
+    diags.report<diag::BadProperty>(property.name.range, property.name.text,
+                                    takes);
+  }
 
-static ast::Identifier word(const ast::PropertyValue &value) {
-  if (!value.expr || !value.keyword.text.empty())
-    return value.keyword;
-  auto *name = dyn_cast<ast::NameExpr>(value.expr);
-  return {name ? name->name : "", value.expr->range};
-}
+  static ast::Identifier word(const ast::PropertyValue &value) {
+    if (!value.expr || !value.keyword.text.empty())
+      return value.keyword;
+    auto *name = dyn_cast<ast::NameExpr>(value.expr);
+    return {name ? name->name : "", value.expr->range};
+  }
 
-std::optional<ast::Identifier>
-onlyWord(const ast::ActionProperty &property, StringRef takes) {
-  if (property.values.size() == 1)
-    if (ast::Identifier found = word(property.values.front());
-        !found.text.empty())
-      return found;
-  badProperty(property, takes);
-  return std::nullopt;
-}
+  std::optional<ast::Identifier> onlyWord(const ast::ActionProperty &property,
+                                          StringRef takes) {
+    if (property.values.size() == 1)
+      if (ast::Identifier found = word(property.values.front());
+          !found.text.empty())
+        return found;
+    badProperty(property, takes);
+    return std::nullopt;
+  }
 
-void laneProperty(const ast::ActionProperty &property,
-                           KindInfo &info) {
-  auto name = onlyWord(property, "the name of a lane");
-  if (!name)
-    return;
-  if (auto lane = kinds.lane(name->text))
-    info.lane = *lane;
-  else
-    diags.report<diag::TooManyKinds>(name->range, KindTable::maxKinds);
-}
+  void fill(const ast::ActionProperty &property, KindInfo &info,
+            uint8_t KindInfo::*lane) {
+    auto name = onlyWord(property, "the name of a lane");
+    if (!name)
+      return;
+    if (auto known = kinds.lane(name->text))
+      info.*lane = *known;
+    else
+      diags.report<diag::TooManyKinds>(name->range, KindTable::maxKinds);
+  }
 
-void perProperty(const ast::ActionProperty &property, KindInfo &info) {
-  constexpr StringRef takes = "`microbatch`, `stage` or `rank`";
-  auto name = onlyWord(property, takes);
-  if (!name)
-    return;
-  auto scope = llvm::find(kindScopeNames(), name->text);
-  if (scope == kindScopeNames().end())
-    return badProperty(property, takes);
-  info.scope = static_cast<KindScope>(scope - kindScopeNames().begin());
-}
+  void fill(const ast::ActionProperty &property, KindInfo &info,
+            KindScope KindInfo::*scope) {
+    constexpr StringRef takes = "`microbatch`, `stage` or `rank`";
+    auto name = onlyWord(property, takes);
+    if (!name)
+      return;
+    auto found = findKindScope(name->text);
+    if (!found)
+      return badProperty(property, takes);
+    info.*scope = *found;
+  }
 
-void collectiveProperty(const ast::ActionProperty &property,
-                                 KindInfo &info) {
-  constexpr StringRef takes =
-      "`all`, `replicas`, stages as in `stages(0, -1)`, or the name of a "
-      "group of ranks outside of the program";
-  if (property.values.size() != 1)
-    return badProperty(property, takes);
-  const ast::PropertyValue &value = property.values.front();
-  if (auto *call = llvm::dyn_cast_or_null<ast::CallExpr>(value.expr)) {
-    info.meeting = Meeting::Stages;
-    bool good = call->callee.text == "stages" && !call->args.empty();
-    for (const ast::Expr *arg : call->args) {
-      auto stage = smallInt(arg);
-      good &= stage.has_value();
-      info.stages.push_back(stage.value_or(0));
+  void fill(const ast::ActionProperty &property, KindInfo &info,
+            Meeting KindInfo::*) {
+    constexpr StringRef takes =
+        "`all`, `replicas`, stages as in `stages(0, -1)`, or the name of a "
+        "group of ranks outside of the program";
+    if (property.values.size() != 1)
+      return badProperty(property, takes);
+    const ast::PropertyValue &value = property.values.front();
+    if (auto *call = llvm::dyn_cast_or_null<ast::CallExpr>(value.expr)) {
+      info.meeting = Meeting::Stages;
+      bool good = call->callee.text == "stages" && !call->args.empty();
+      for (const ast::Expr *arg : call->args) {
+        auto stage = smallInt(arg);
+        good &= stage.has_value();
+        info.stages.push_back(stage.value_or(0));
+      }
+      return good ? void() : badProperty(property, takes);
     }
-    return good ? void() : badProperty(property, takes);
+    ast::Identifier name = word(value);
+    if (name.text.empty())
+      return badProperty(property, takes);
+    info.meeting = llvm::StringSwitch<Meeting>(name.text)
+                       .Case("all", Meeting::All)
+                       .Case("replicas", Meeting::Replicas)
+                       .Default(Meeting::Outside);
+    if (info.meeting == Meeting::Outside)
+      info.outside = name.text.str();
   }
-  ast::Identifier name = word(value);
-  if (name.text.empty())
-    return badProperty(property, takes);
-  info.meeting = llvm::StringSwitch<Meeting>(name.text)
-                     .Case("all", Meeting::All)
-                     .Case("replicas", Meeting::Replicas)
-                     .Default(Meeting::Outside);
-  if (info.meeting == Meeting::Outside)
-    info.outside = name.text.str();
-}
 
   /// `to rank ranks - 1 - r`, where the name that nothing declares is the rank.
   void endProperty(const ast::ActionProperty &property, Meeting end,
                    KindInfo &info, KindCosts &costs) {
     if (property.values.size() != 1 || !property.values.front().expr ||
         property.values.front().keyword.text != "rank")
-      return badProperty(property,
-                         "`rank` and an expression, as in `rank ranks - 1 - r`");
+      return badProperty(
+          property, "`rank` and an expression, as in `rank ranks - 1 - r`");
     info.meeting = end;
     costs.otherRank = property.values.front().expr;
     Names::FrameScope frame(exprs.names, {});
@@ -243,21 +219,20 @@ void collectiveProperty(const ast::ActionProperty &property,
     costs.numLocals = exprs.names.frame.numLocals;
   }
 
-static std::optional<int32_t> smallInt(const ast::Expr *expr) {
-  auto *negated = dyn_cast<ast::UnaryExpr>(expr);
-  auto *literal = dyn_cast<ast::IntExpr>(negated ? negated->operand : expr);
-  if (!literal || literal->value > INT32_MAX ||
-      (negated && negated->op != ast::UnaryOp::Negate))
-    return std::nullopt;
-  return static_cast<int32_t>(negated ? -literal->value : literal->value);
-}
+  static std::optional<int32_t> smallInt(const ast::Expr *expr) {
+    auto *negated = dyn_cast<ast::UnaryExpr>(expr);
+    auto *literal = dyn_cast<ast::IntExpr>(negated ? negated->operand : expr);
+    if (!literal || literal->value > INT32_MAX ||
+        (negated && negated->op != ast::UnaryOp::Negate))
+      return std::nullopt;
+    return int32_t(negated ? -literal->value : literal->value);
+  }
 
-  ExprChecker &exprs;
-  KindTable &kinds;
-  DiagnosticEngine &diags;
+  KindTable &kinds = module.kinds;
 };
 
-template <class Fn> void forEachAction(ArrayRef<const ast::Stmt *> items, Fn fn) {
+template <class Fn>
+void forEachAction(ArrayRef<const ast::Stmt *> items, Fn fn) {
   for (const ast::Stmt *item : items)
     if (auto *decl = dyn_cast<ast::ActionKindItem>(item))
       fn(*decl);
@@ -272,27 +247,24 @@ void sema::declareActions(ArrayRef<const ast::Stmt *> items,
   });
 }
 
-void sema::checkActions(ArrayRef<const ast::Stmt *> items,
-                        ExprChecker &exprs) {
+void sema::checkActions(ArrayRef<const ast::Stmt *> items, ExprChecker &exprs) {
   forEachAction(items, [&](const ast::ActionKindItem &decl) {
     ActionChecker(exprs).check(decl);
   });
 }
 
-std::optional<KindId> sema::kindCalled(const ast::Identifier &name, ExprChecker &exprs) {
+std::optional<KindId> sema::kindCalled(const ast::Identifier &name,
+                                       ExprChecker &exprs) {
   exprs.names.see(Space::Statement, name);
   auto kind = exprs.module.kinds.find(name.text);
   if (!kind) {
     auto letters = [&] {
-      return llvm::to_vector(
-          llvm::map_range(exprs.module.kinds.rows(),
-                          [](const KindInfo &info) -> StringRef {
-                            return info.letters;
-                          }));
+      return llvm::to_vector(llvm::map_range(
+          exprs.module.kinds.rows(),
+          [](const KindInfo &info) -> StringRef { return info.letters; }));
     };
     exprs.diags.report<diag::UnknownKind>(name.range, name.text,
-                                    didYouMean(name.text, letters));
+                                          didYouMean(name.text, letters));
   }
   return kind;
 }
-

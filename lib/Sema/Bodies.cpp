@@ -1,12 +1,8 @@
 #include "Bodies.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::StringRef;
 
 namespace {
 

@@ -12,7 +12,7 @@ enum class BodyOf : uint8_t {
 };
 
 /// `a layer`
-llvm::StringRef nameOf(BodyOf body);
+StringRef nameOf(BodyOf body);
 
 /// Whether the statement can stand in the body, apart from declarations.
 bool holds(BodyOf body, ast::StmtKind statement);

@@ -1,25 +1,17 @@
-#include "BodyCheck.h"
-
-#include "SectionCheck.h"
-#include "ppcc/Basic/Diagnostics/Sema.h"
+// Checks statements, and the functions and blocks that they call.
+#include "Checks.h"
 #include "ppcc/Basic/Diagnostics/Syntax.h"
-#include "ppcc/Support/Suggest.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::cast;
-using llvm::StringRef;
 
 namespace {
 
-class BodyChecker {
+class BodyChecker : Checking {
 public:
-  explicit BodyChecker(ExprChecker &exprs)
-      : exprs(exprs), module(exprs.module), diags(exprs.diags),
-        names(exprs.names), frame(exprs.names.frame) {}
+  using Checking::Checking;
 
   void body(ast::Body statements, BodyOf of) {
     frame.evalDepth = std::max(frame.evalDepth, ++frame.nowDepth);
@@ -52,8 +44,7 @@ public:
       return body(cast<ast::RepeatStmt>(stmt)->body, of);
     case StmtKind::For: {
       auto *s = cast<ast::ForStmt>(stmt);
-      for (const ast::Expr *end : {s->from, s->to})
-        exprs.expect(end, Type::Int, "the range of `for`");
+      exprs.expectInts({s->from, s->to}, "the range of `for`");
       Names::Scope scope(names);
       module.stmts[s->id].index =
           names.defineLocal(s->variable, Type::Int, Symbol::Binder::Loop);
@@ -85,10 +76,9 @@ public:
     case StmtKind::Tensors:
       return checkTensors(*cast<ast::TensorsItem>(stmt), exprs);
     case StmtKind::Edge:
-      for (const ast::Expr *end :
-           {cast<ast::EdgeStmt>(stmt)->from, cast<ast::EdgeStmt>(stmt)->to})
-        exprs.expect(end, Type::Int, "a stage");
-      return;
+      return exprs.expectInts(
+          {cast<ast::EdgeStmt>(stmt)->from, cast<ast::EdgeStmt>(stmt)->to},
+          "a stage");
     case StmtKind::Overlap: {
       notInOverlap(stmt, "overlap");
       llvm::SaveAndRestore inOverlap(frame.inOverlap, true);
@@ -107,10 +97,8 @@ public:
       if (s->cap && s->fill.text.empty())
         diags.report<diag::UnexpectedToken>(s->capWord.range, "`cap`",
                                             "`fill` before it");
-      if (s->lag)
-        exprs.expect(s->lag, Type::Int, "the lag");
-      if (s->cap)
-        exprs.expect(s->cap, Type::Int, "the cap");
+      exprs.expectInts({s->lag}, "the lag");
+      exprs.expectInts({s->cap}, "the cap");
       return body(s->body, of);
     }
     case StmtKind::Drain: {
@@ -201,7 +189,7 @@ private:
     }
     module.stmts[stmt->id] = {true, symbol->index};
     const Block &callee = module.blocks[symbol->index];
-    llvm::SmallVector<const ast::Expr *> args;
+    SmallVector<const ast::Expr *> args;
     for (const ast::Argument &arg : stmt->args) {
       if (!arg.label.text.empty())
         diags.report<diag::UnknownLabel>(arg.label.range, arg.label.text, "");
@@ -231,11 +219,7 @@ private:
                                       didYouMean(name.text, known));
   }
 
-  ExprChecker &exprs;
-  Module &module;
-  DiagnosticEngine &diags;
-  Names &names;
-  Frame &frame;
+  Frame &frame = names.frame;
 };
 
 } // namespace
@@ -251,10 +235,8 @@ void sema::checkFunction(const ast::FunctionItem *item, ExprChecker &exprs) {
     function.depth = frame.depth();
     function.numLocals = exprs.names.frame.numLocals;
   }
-  Symbol symbol;
-  symbol.index = static_cast<uint32_t>(exprs.module.functions.size());
-  exprs.module.functions.push_back(std::move(function));
-  exprs.names.define(Space::Function, item->name, symbol);
+  declare(Space::Function, item->name, exprs.module.functions,
+          std::move(function), exprs);
 }
 
 void sema::checkBlock(const ast::BlockItem *item, ExprChecker &exprs) {
@@ -268,10 +250,8 @@ void sema::checkBlock(const ast::BlockItem *item, ExprChecker &exprs) {
     block.structural = exprs.names.frame.structural;
     block.depth = frame.depth();
   }
-  Symbol symbol;
-  symbol.index = static_cast<uint32_t>(exprs.module.blocks.size());
-  exprs.module.blocks.push_back(std::move(block));
-  exprs.names.define(Space::Statement, item->name, symbol);
+  declare(Space::Statement, item->name, exprs.module.blocks, std::move(block),
+          exprs);
 }
 
 void sema::checkBody(ast::Body statements, BodyOf of, ExprChecker &exprs) {

@@ -1,41 +1,9 @@
 // Checks files, each after those that it imports.
-#include "ActionCheck.h"
-#include "BodyCheck.h"
-#include "PlacementCheck.h"
-#include "RuleCheck.h"
-#include "ScheduleCheck.h"
-#include "SectionCheck.h"
+#include "Checks.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
-#include "ppcc/Basic/Diagnostics/Sema.h"
-#include "ppcc/Support/Suggest.h"
-
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::ArrayRef;
-using llvm::dyn_cast;
-using llvm::StringRef;
-
-StringRef sema::typeName(Type type) {
-  static constexpr StringRef names[] = {"error", "int",  "bool",  "float",
-                                        "pipe",  "part", "int[]", "pipe[]"};
-  return names[static_cast<unsigned>(type)];
-}
-
-Type sema::elementType(Type type) {
-  return type == Type::IntList    ? Type::Int
-         : type == Type::PipeList ? Type::Pipe
-                                  : type;
-}
-
-std::string sema::source(const ast::Expr *expr) {
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  print(expr, out);
-  return text;
-}
 
 template <class T, class Fn>
 static void forEach(const ast::File &file, Fn check) {
@@ -74,7 +42,7 @@ static void checkFile(const ast::File &file, bool isMain,
   };
   forEach<ast::ModelItem>(file, section);
   forEach<ast::ClusterItem>(file, section);
-  llvm::DenseMap<StringRef, SourceRange> schedules;
+  DenseMap<StringRef, SourceRange> schedules;
   for (const ast::Schedule &decl : file.schedules) {
     auto [first, isNew] =
         schedules.try_emplace(decl.name.text, decl.name.range);
@@ -84,7 +52,7 @@ static void checkFile(const ast::File &file, bool isMain,
     if (isMain)
       module.schedules.push_back(schedule);
     Symbol symbol;
-    symbol.index = static_cast<uint32_t>(module.known.size());
+    symbol.index = uint32_t(module.known.size());
     exprs.names.redefine(Space::Schedule, decl.name, symbol);
     module.known.push_back(std::move(schedule));
   }
@@ -93,8 +61,7 @@ static void checkFile(const ast::File &file, bool isMain,
 std::optional<Module> sema::check(ArrayRef<ast::File> files,
                                   const ast::Context &context,
                                   const CommWords &words,
-                                  DiagnosticEngine &diags,
-                                  Observer *observer) {
+                                  DiagnosticEngine &diags, Observer *observer) {
   size_t before = diags.errorCount();
   Module module;
   module.exprs.resize(context.numExprs());
@@ -112,26 +79,4 @@ std::optional<Module> sema::check(ArrayRef<ast::File> files,
     return std::nullopt;
   exprs.names.reportDoubts();
   return module;
-}
-
-const Schedule *sema::selectSchedule(const Module &module, StringRef name,
-                                     StringRef fileName,
-                                     DiagnosticEngine &diags) {
-  std::vector<StringRef> names;
-  for (const Schedule &schedule : module.schedules) {
-    names.push_back(schedule.decl->name.text);
-    if (names.back() == name)
-      return &schedule;
-  }
-  if (names.empty())
-    diags.report<diag::NoSchedule>(Place(), fileName);
-  else if (!name.empty())
-    diags.report<diag::UnknownSchedule>(Place(), name, fileName,
-                                        didYouMean(name, names));
-  else if (names.size() > 1)
-    diags.report<diag::WhichSchedule>(Place(), fileName, names.size(),
-                                      llvm::join(names, ", "));
-  else
-    return &module.schedules.front();
-  return nullptr;
 }

@@ -6,22 +6,14 @@
 #include "ppcc/Basic/Diagnostics/Simulation.h"
 #include "ppcc/Sema/Walk.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <set>
-
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::StringRef;
 
 namespace {
 
-class CostBuilder {
+class CostBuilder : Making {
 public:
-  CostBuilder(const Limits &limits, Evaluator &evaluator, Head &program,
-              DiagnosticEngine &diags)
-      : limits(limits), evaluator(evaluator), program(program),
-        costs(program.costs), diags(diags) {}
+  explicit CostBuilder(const Making &making) : Making(making) {}
 
   /// What declarations of actions say, in units of what the F of the stage
   /// takes in the model, which may override it.
@@ -35,7 +27,7 @@ public:
       if (kind.memory)
         addInForwards(Cost::Memory, kind.kind,
                       amountOf(kind.memory,
-                               "memory " + program.kinds[kind.kind].letters,
+                               "memory " + head.kinds[kind.kind].letters,
                                rowOf(Cost::Memory).number),
                       amount::unit, amount::max, declared);
     }
@@ -65,56 +57,61 @@ private:
   void addInForwards(Cost what, KindId kind, int64_t value, int64_t unit,
                      int64_t most, std::vector<CostSetting> &declared) {
     size_t before = declared.size();
-    KindId forward = *program.kinds.find(KindClass::Compute, slot::Output);
+    KindId forward = *head.kinds.find(KindClass::Compute, slot::Output);
     for (const CostSetting &told : costs.of(what)) {
       if (told.kind != forward)
         continue;
       CostSetting &own = declared.emplace_back(told);
       own.kind = kind;
       for (int64_t &number : own.values)
-        number = std::clamp<__int128>(__int128(number) * value / unit, -most,
-                                      most);
+        number =
+            std::clamp<__int128>(__int128(number) * value / unit, -most, most);
     }
     if (declared.size() == before)
       declared.push_back({what, kind, {}, {}, {value}});
   }
 
   void setting(const ast::SettingItem &setting, uint32_t slot) {
-    CostSetting result = *findSetting(setting, program.kinds);
+    CostSetting result = *findSetting(setting, head.kinds);
     const CostRow &row = rowOf(result.what);
     if (row.spread == CostSpread::Microbatches)
       return scale(setting, slot, std::move(result));
     if (!mayDiffer(setting, row))
       return;
-    if (row.isByStage())
-      return forEachPipe(setting, slot, std::move(result));
-    if (setting.over.text == "rank")
-      return forEachRank(setting, slot, std::move(result));
-    add(std::move(result), {valueOf(setting, row.number)});
+    auto value = [&] { return valueOf(setting, row.number); };
+    if (row.isByStage() && isByStage(setting))
+      return forEachPipe(setting, slot, std::move(result), value);
+    if (setting.over.text != "rank")
+      result.values = {value()};
+    else if (!each(setting, slot, 0, head.numRanks, result.values, value))
+      return;
+    costs.settings.push_back(std::move(result));
   }
 
   /// What messages take from rank to rank, for those that send some.
   void link(const LinkDecl &decl) {
     std::set<std::pair<RankId, RankId>> pairs;
-    forEachEdge(program.pipes, [&](PipeId pipe, StageId from, StageId to) {
-      RankId sender = program.rankOfStage(pipe, from),
-             receiver = program.rankOfStage(pipe, to);
+    forEachEdge(head.pipes, [&](PipeId pipe, StageId from, StageId to) {
+      RankId sender = head.rankOfStage(pipe, from),
+             receiver = head.rankOfStage(pipe, to);
       if (sender != receiver)
         pairs.insert({sender, receiver});
     });
     for (const ast::Stmt *told : decl.item->body) {
-      auto *setting = llvm::dyn_cast<ast::SettingItem>(told);
+      auto *setting = dyn_cast<ast::SettingItem>(told);
       if (!setting)
         continue;
-      CostSetting result = *findSetting(*setting, program.kinds);
+      CostSetting result = *findSetting(*setting, head.kinds);
       evaluator.clearFailed();
       for (auto [from, to] : pairs) {
         evaluator.local(decl.from) = {.i = from.value};
         evaluator.local(decl.to) = {.i = to.value};
         result.link = {from, to};
         if (!walk(evaluator, decl.item->body, [&](const ast::Stmt *stmt) {
-              if (stmt == told)
-                add(result, {valueOf(*setting, rowOf(result.what).number)});
+              if (stmt == told) {
+                result.values = {valueOf(*setting, rowOf(result.what).number)};
+                costs.settings.push_back(result);
+              }
               return !evaluator.failed();
             }))
           break;
@@ -122,43 +119,34 @@ private:
     }
   }
 
-  void forEachRank(const ast::SettingItem &setting, uint32_t slot,
-                   CostSetting result) {
-    std::vector<int64_t> values;
-    for (uint32_t rank = 0; rank != program.numRanks; ++rank) {
-      evaluator.local(slot) = {.i = rank};
+  /// Adds the values over a range of the variable; false when one is none.
+  template <class Of>
+  bool each(const ast::SettingItem &setting, uint32_t slot, uint32_t from,
+            uint32_t to, std::vector<int64_t> &values, Of valueOf) {
+    for (uint32_t i = from; i != to; ++i) {
+      evaluator.local(slot) = {.i = i};
       if (!evaluator.step(setting.name.range))
-        return;
-      values.push_back(valueOf(setting, rowOf(result.what).number));
+        return false;
+      values.push_back(valueOf());
       if (evaluator.failed())
-        return;
+        return false;
     }
-    add(std::move(result), std::move(values));
-  }
-
-  void add(CostSetting setting, std::vector<int64_t> values) {
-    setting.values = std::move(values);
-    costs.settings.push_back(std::move(setting));
+    return true;
   }
 
   void scale(const ast::SettingItem &setting, uint32_t slot,
              CostSetting result) {
-    numFactors += program.totalMicrobatches();
+    numFactors += head.totalMicrobatches();
     if (numFactors > limits.maxActions) {
       diags.report<diag::OutOfRange>(setting.name.range,
                                      "the number of factors of `scale`",
                                      numFactors, 0, limits.maxActions);
       return;
     }
-    for (const Pipe &pipe : program.pipes)
-      for (uint32_t m = pipe.firstMicrobatch; m != pipe.endMicrobatch(); ++m) {
-        evaluator.local(slot) = {.i = m};
-        if (!evaluator.step(setting.name.range))
-          return;
-        result.values.push_back(factorOf(setting.value));
-        if (evaluator.failed())
-          return;
-      }
+    for (const Pipe &pipe : head.pipes)
+      if (!each(setting, slot, pipe.firstMicrobatch, pipe.endMicrobatch(),
+                result.values, [&] { return factorOf(setting.value); }))
+        return;
     costs.settings.push_back(std::move(result));
   }
 
@@ -167,9 +155,9 @@ private:
     if (evaluator.failed())
       return 0;
     auto factor = scaling::fromDouble(value);
-    if (!factor && evaluator.fail(diag::BadFactor, expr->range))
-      diags.report<diag::BadFactor>(expr->range, value,
-                                    scaling::max / scaling::unit);
+    if (!factor)
+      evaluator.refuse<diag::BadFactor>(expr->range, value,
+                                        scaling::max / scaling::unit);
     return factor.value_or(0);
   }
 
@@ -190,40 +178,24 @@ private:
                  isRank ? row.spread == CostSpread::Ranks : row.isByStage(),
                  isRank ? "ranks" : "stages");
   }
-  static std::string nameOf(const ast::SettingItem &setting) {
-    std::string name = setting.name.text.str();
-    if (!setting.subject.text.empty())
-      name += " " + setting.subject.text.str();
-    if (!setting.node.text.empty())
-      name += "." + setting.node.text.str();
-    return name;
-  }
 
-  /// Adds the values of a setting: one for all, or for each pipe that it speaks
-  /// of one or as many as there are stages.
+  /// Adds the values of a setting for each pipe that it speaks of: one, or as
+  /// many as there are stages.
+  template <class Of>
   void forEachPipe(const ast::SettingItem &setting, uint32_t slot,
-                   CostSetting result) {
-    const CostNumber &number = rowOf(result.what).number;
-    bool byStage = !setting.over.text.empty();
-    if (!isByStage(setting))
-      return add(std::move(result), {valueOf(setting, number)});
-    for (auto [i, pipe] : llvm::enumerate(program.pipes)) {
+                   CostSetting result, Of valueOf) {
+    for (auto [i, pipe] : llvm::enumerate(head.pipes)) {
       if (!setting.pipe.text.empty() && setting.pipe.text != pipe.name)
         continue;
-      std::vector<int64_t> values;
-      uint32_t count = byStage ? pipe.numStages() : 1;
-      for (uint32_t stage = 0; stage != count; ++stage) {
-        if (byStage)
-          evaluator.local(slot) = {.i = stage};
-        if (!evaluator.step(setting.name.range))
-          return;
-        values.push_back(valueOf(setting, number));
-        if (evaluator.failed())
-          return;
-      }
       result.pipe = PipeId(i);
-      if (!values.empty())
-        add(result, std::move(values));
+      result.values.clear();
+      if (setting.over.text.empty())
+        result.values = {valueOf()};
+      else if (!each(setting, slot, 0, pipe.numStages(), result.values,
+                     valueOf))
+        return;
+      if (!result.values.empty())
+        costs.settings.push_back(result);
     }
   }
 
@@ -236,13 +208,11 @@ private:
     case cost::Fault::None:
       break;
     case cost::Fault::Negative:
-      if (evaluator.fail(diag::NegativeCost, expr->range))
-        diags.report<diag::NegativeCost>(expr->range, value);
+      evaluator.refuse<diag::NegativeCost>(expr->range, value);
       break;
     case cost::Fault::TooLarge:
-      if (evaluator.fail(diag::CostTooLarge, expr->range))
-        diags.report<diag::CostTooLarge>(expr->range, value,
-                                         cost::max / cost::unit);
+      evaluator.refuse<diag::CostTooLarge>(expr->range, value,
+                                           cost::max / cost::unit);
     }
     return time;
   }
@@ -253,45 +223,32 @@ private:
     if (evaluator.failed())
       return 0;
     auto amount = amount::fromDouble(value);
-    if (!amount) {
-      if (evaluator.fail(diag::AmountTooLarge, expr->range))
-        diags.report<diag::AmountTooLarge>(expr->range, name, value,
-                                           amount::max / amount::unit);
-    } else if (*amount < 0 && !number.isSigned) {
-      if (evaluator.fail(diag::NegativeAmount, expr->range))
-        diags.report<diag::NegativeAmount>(expr->range, name, value);
-    } else if (*amount == 0 && number.isPositive) {
-      if (evaluator.fail(diag::NoBandwidth, expr->range))
-        diags.report<diag::NoBandwidth>(expr->range);
-    }
+    if (!amount)
+      evaluator.refuse<diag::AmountTooLarge>(expr->range, name, value,
+                                             amount::max / amount::unit);
+    else if (*amount < 0 && !number.isSigned)
+      evaluator.refuse<diag::NegativeAmount>(expr->range, name, value);
+    else if (*amount == 0 && number.isPositive)
+      evaluator.refuse<diag::NoBandwidth>(expr->range);
     return amount.value_or(0);
   }
 
-  const Limits &limits;
-  Evaluator &evaluator;
-  Head &program;
-  CostModel &costs;
-  DiagnosticEngine &diags;
+  CostModel &costs = head.costs;
   uint64_t numFactors = 0; ///< Of all scales.
 };
 
 } // namespace
 
-void sema::evaluateDeclaredCosts(Evaluator &evaluator, Head &program,
-                                 DiagnosticEngine &diags) {
-  CostBuilder({}, evaluator, program, diags).ofDeclarations();
+void sema::evaluateDeclaredCosts(const Making &making) {
+  CostBuilder(making).ofDeclarations();
 }
 
-void sema::evaluateCosts(const Section &section, const Limits &limits,
-                         Evaluator &evaluator, Head &program,
-                         DiagnosticEngine &diags) {
-  CostBuilder(limits, evaluator, program, diags).ofSection(section);
+void sema::evaluateCosts(const Section &section, const Making &making) {
+  CostBuilder(making).ofSection(section);
 }
 
 int64_t sema::evaluateCost(const ast::SettingItem &setting,
-                           Evaluator &evaluator, Head &program,
-                           DiagnosticEngine &diags) {
-  const CostRow &row = rowOf(findSetting(setting, program.kinds)->what);
-  return CostBuilder({}, evaluator, program, diags)
-      .valueOf(setting, row.number);
+                           const Making &making) {
+  return CostBuilder(making).valueOf(
+      setting, rowOf(findSetting(setting, making.head.kinds)->what).number);
 }

@@ -1,16 +1,10 @@
-#include "EdgeTensors.h"
-
+// Finds out what the edges between stages carry.
 #include "Layers.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <map>
-
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::ArrayRef;
 
 namespace {
 
@@ -23,26 +17,25 @@ struct StageTensors {
   std::vector<Tensor> tensors;
 
   /// The place of the tensor in `clause`, or its size.
-  size_t find(llvm::StringRef name) const {
+  size_t find(StringRef name) const {
     return llvm::find_if(
                tensors,
                [&](const Tensor &tensor) { return tensor.name == name; }) -
            tensors.begin();
   }
-  bool has(llvm::StringRef name) const { return find(name) != tensors.size(); }
-  SourceRange rangeOf(llvm::StringRef name) const {
+  bool has(StringRef name) const { return find(name) != tensors.size(); }
+  SourceRange rangeOf(StringRef name) const {
     return clause->tensors[find(name)].name.range;
   }
 };
 
-class TensorBuilder {
+class TensorBuilder : Making {
 public:
-  TensorBuilder(const Section &model, const Cut *cut, Evaluator &evaluator,
-                Head &program, DiagnosticEngine &diags)
-      : model(model), cut(cut), evaluator(evaluator), program(program), diags(diags) {}
+  TensorBuilder(const Section &model, const Cut *cut, const Making &making)
+      : Making(making), model(model), cut(cut) {}
 
   void build() {
-    for (Pipe &pipe : program.pipes) {
+    for (Pipe &pipe : head.pipes) {
       size_t before = diags.errorCount();
       outputs.assign(pipe.numStages(), {});
       inputs.assign(pipe.numStages(), {});
@@ -82,10 +75,10 @@ private:
   /// many.
   bool count(const ast::TensorsItem &clause, size_t tensors) {
     numTensors += tensors;
-    if (numTensors > maxTensors &&
-        evaluator.fail(diag::OutOfRange, clause.name.range))
-      diags.report<diag::OutOfRange>(clause.name.range, "the number of tensors",
-                                     numTensors, 0, maxTensors);
+    if (numTensors > maxTensors)
+      evaluator.refuse<diag::OutOfRange>(clause.name.range,
+                                         "the number of tensors", numTensors, 0,
+                                         maxTensors);
     return numTensors <= maxTensors;
   }
 
@@ -94,7 +87,7 @@ private:
   void ofLayers(const Pipe &pipe) {
     if (!cut)
       return;
-    const StageCut &made = cut->of(PipeId(&pipe - program.pipes.data()));
+    const StageCut &made = cut->of(PipeId(&pipe - head.pipes.data()));
     size_t part = 0;
     StageTensors given;
     for (auto [s, stage] : llvm::enumerate(made.stages)) {
@@ -112,7 +105,7 @@ private:
 
   /// Fills `pipe.tensors`.
   void connect(Pipe &pipe) {
-    std::vector<llvm::SmallVector<StageId, 2>> sources(pipe.numStages());
+    std::vector<SmallVector<StageId, 2>> sources(pipe.numStages());
     for (auto [from, to] : pipe.skipEdges)
       sources[to.value].push_back(from);
     for (uint32_t s = 1; s < pipe.numStages(); ++s)
@@ -168,7 +161,7 @@ private:
 
   /// The last source that gives the tensor or, when none does, that says
   /// nothing of what it gives.
-  std::optional<StageId> sourceOf(llvm::StringRef name,
+  std::optional<StageId> sourceOf(StringRef name,
                                   ArrayRef<StageId> sources) const {
     for (StageId source : llvm::reverse(sources))
       if (outputs[source.value].has(name))
@@ -204,9 +197,6 @@ private:
 
   const Section &model;
   const Cut *cut;
-  Evaluator &evaluator;
-  Head &program;
-  DiagnosticEngine &diags;
   std::vector<StageTensors> outputs, inputs; ///< By stage of the pipe.
   uint64_t numTensors = 0;
 };
@@ -231,8 +221,7 @@ std::vector<Tensor> sema::evaluateTensors(const ast::TensorsItem &clause,
 }
 
 void sema::addTensors(const Section &model, const Cut *cut,
-                      Evaluator &evaluator, Head &program,
-                      DiagnosticEngine &diags) {
+                      const Making &making) {
   if (cut || !model.tensors.empty())
-    TensorBuilder(model, cut, evaluator, program, diags).build();
+    TensorBuilder(model, cut, making).build();
 }

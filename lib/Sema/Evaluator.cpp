@@ -3,17 +3,10 @@
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Support/CheckedInt.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <cmath>
-
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::cast;
-using llvm::StringRef;
 
-LayerCounts::LayerCounts(llvm::ArrayRef<std::string> layout)
-    : stages(layout.size()) {
+LayerCounts::LayerCounts(ArrayRef<std::string> layout) : stages(layout.size()) {
   for (size_t stage = 0; stage != stages; ++stage)
     for (char letter : layout[stage]) {
       size_t index = static_cast<unsigned char>(letter) & 0x7F;
@@ -25,18 +18,17 @@ LayerCounts::LayerCounts(llvm::ArrayRef<std::string> layout)
 
 double Evaluator::evalFloat(const ast::Expr *expr) {
   Value value = eval(expr);
-  return type(expr) == Type::Int ? static_cast<double>(value.i) : value.f;
+  return type(expr) == Type::Int ? double(value.i) : value.f;
 }
 
-int64_t Evaluator::evalInRange(const ast::Expr *expr, llvm::StringRef what,
+int64_t Evaluator::evalInRange(const ast::Expr *expr, StringRef what,
                                int64_t low, int64_t high) {
   int64_t value = evalInt(expr);
   if (failed())
     return low;
   if (value >= low && value <= high)
     return value;
-  if (fail(diag::OutOfRange, expr->range))
-    diags.report<diag::OutOfRange>(expr->range, what, value, low, high);
+  refuse<diag::OutOfRange>(expr->range, what, value, low, high);
   return low;
 }
 
@@ -67,7 +59,7 @@ bool Evaluator::outOfSteps(SourceRange range) {
 void Evaluator::noteCalls(DiagnosticEngine::Builder &builder) const {
   constexpr size_t shown = 4;
   for (const ast::CallExpr *call :
-       llvm::reverse(llvm::ArrayRef(calls).take_back(shown)))
+       llvm::reverse(ArrayRef(calls).take_back(shown)))
     builder.note(call->range, "in the call of `{}` here", call->callee.text);
 }
 
@@ -75,44 +67,23 @@ Value Evaluator::eval(const ast::Expr *expr) {
   // A large expression is as much work as many statements.
   if (++nodes % nodesOfStep == 0 && !step(expr->range))
     return {.i = 0};
-  switch (expr->kind) {
-  case ast::ExprKind::Int:
-    return {.i = cast<ast::IntExpr>(expr)->value};
-  case ast::ExprKind::Float:
-    return {.f = cast<ast::FloatExpr>(expr)->value};
-  case ast::ExprKind::Bool:
-    return {.i = cast<ast::BoolExpr>(expr)->value};
-  case ast::ExprKind::Name:
-    return name(cast<ast::NameExpr>(expr));
-  case ast::ExprKind::Call:
-    return call(cast<ast::CallExpr>(expr));
-  case ast::ExprKind::Unary: {
-    auto *unary = cast<ast::UnaryExpr>(expr);
-    Value operand = eval(unary->operand);
-    if (unary->op == ast::UnaryOp::Not)
-      return {.i = !operand.i};
-    if (type(expr) == Type::Float)
-      return {.f = -operand.f};
-    auto negated = checkedSub(0, operand.i);
-    return negated ? Value{.i = *negated}
-                   : overflow<int64_t>(expr, "-", 0, operand.i);
-  }
-  case ast::ExprKind::Binary:
-    return binary(cast<ast::BinaryExpr>(expr));
-  case ast::ExprKind::Conditional: {
-    auto *conditional = cast<ast::ConditionalExpr>(expr);
-    const ast::Expr *side = evalBool(conditional->condition)
-                                ? conditional->then
-                                : conditional->otherwise;
-    return evalAs(side, type(expr));
-  }
-  case ast::ExprKind::List:
-  case ast::ExprKind::ListFor:
-    return list(expr);
-  case ast::ExprKind::Index:
-    return index(cast<ast::IndexExpr>(expr));
-  }
-  llvm_unreachable("all kinds are handled");
+  return dispatch(expr, [&](const auto &node) { return of(&node); });
+}
+
+Value Evaluator::of(const ast::UnaryExpr *expr) {
+  Value operand = eval(expr->operand);
+  if (expr->op == ast::UnaryOp::Not)
+    return {.i = !operand.i};
+  if (type(expr) == Type::Float)
+    return {.f = -operand.f};
+  auto negated = checkedSub(0, operand.i);
+  return negated ? Value{.i = *negated}
+                 : overflow<int64_t>(expr, "-", 0, operand.i);
+}
+
+Value Evaluator::of(const ast::ConditionalExpr *expr) {
+  bool holds = evalBool(expr->condition);
+  return evalAs(holds ? expr->then : expr->otherwise, type(expr));
 }
 
 std::string Evaluator::text(Type type, Value value) const {
@@ -132,37 +103,38 @@ std::string Evaluator::text(Type type, Value value) const {
   }
 }
 
-Value Evaluator::makeList(llvm::ArrayRef<Value> elements) {
-  Value list{.i = static_cast<int64_t>(lists.size())};
-  lists.push_back({.i = static_cast<int64_t>(elements.size())});
+Value Evaluator::makeList(ArrayRef<Value> elements) {
+  Value list{.i = int64_t(lists.size())};
+  lists.push_back({.i = int64_t(elements.size())});
   lists.insert(lists.end(), elements.begin(), elements.end());
   return list;
 }
 
-Value Evaluator::list(const ast::Expr *expr) {
-  llvm::SmallVector<Value> values; // Elements may be made of lists themselves.
-  if (auto *list = llvm::dyn_cast<ast::ListExpr>(expr)) {
-    for (const ast::Expr *element : list->elements)
-      values.push_back(eval(element));
-  } else {
-    auto *each = cast<ast::ListForExpr>(expr);
-    uint32_t slot = module.exprs[expr->id].index;
-    int64_t from = evalInt(each->from), to = evalInt(each->to);
-    for (int64_t i = from; i < to && !failed() && step(expr->range); ++i) {
-      local(slot) = {.i = i};
-      values.push_back(eval(each->element));
-    }
+Value Evaluator::of(const ast::ListExpr *expr) {
+  SmallVector<Value> values; // Elements may be made of lists themselves.
+  for (const ast::Expr *element : expr->elements)
+    values.push_back(eval(element));
+  return makeList(values);
+}
+
+Value Evaluator::of(const ast::ListForExpr *expr) {
+  SmallVector<Value> values;
+  uint32_t slot = module.exprs[expr->id].index;
+  int64_t from = evalInt(expr->from), to = evalInt(expr->to);
+  for (int64_t i = from; i < to && !failed() && step(expr->range); ++i) {
+    local(slot) = {.i = i};
+    values.push_back(eval(expr->element));
   }
   return makeList(values);
 }
 
-Value Evaluator::index(const ast::IndexExpr *expr) {
+Value Evaluator::of(const ast::IndexExpr *expr) {
   Value list = eval(expr->list);
   int64_t at = evalInt(expr->index);
   if (failed())
     return {.i = 0};
-  llvm::ArrayRef<Value> values = elements(list);
-  if (at >= 0 && static_cast<size_t>(at) < values.size())
+  ArrayRef<Value> values = elements(list);
+  if (at >= 0 && size_t(at) < values.size())
     return values[at];
   if (fail(diag::NotInList, expr->index->range)) {
     auto builder =
@@ -176,8 +148,8 @@ Value Evaluator::ofList(const ast::CallExpr *expr, Builtin id) {
   Value list = eval(expr->args[0]);
   if (failed())
     return {.i = 0};
-  llvm::ArrayRef<Value> values = elements(list);
-  auto size = static_cast<int64_t>(values.size());
+  ArrayRef<Value> values = elements(list);
+  auto size = int64_t(values.size());
   if (id == Builtin::Len)
     return {.i = size};
   if (id == Builtin::Sum) {
@@ -194,12 +166,11 @@ Value Evaluator::ofList(const ast::CallExpr *expr, Builtin id) {
   if (size != 0)
     return id == Builtin::Min ? *llvm::min_element(values, less)
                               : *llvm::max_element(values, less);
-  if (fail(diag::EmptyList, expr->range))
-    diags.report<diag::EmptyList>(expr->range, expr->callee.text);
+  refuse<diag::EmptyList>(expr->range, expr->callee.text);
   return {.i = 0};
 }
 
-Value Evaluator::name(const ast::NameExpr *expr) {
+Value Evaluator::of(const ast::NameExpr *expr) {
   const ExprInfo &info = module.exprs[expr->id];
   switch (info.ref) {
   case ExprInfo::Ref::Global:
@@ -208,8 +179,8 @@ Value Evaluator::name(const ast::NameExpr *expr) {
     return stack[base + info.index];
   case ExprInfo::Ref::Builtin:
     if (static_cast<Builtin>(info.index) == Builtin::Ranks) {
-      if (numRanks == 0 && fail(diag::RanksUnknown, expr->range))
-        diags.report<diag::RanksUnknown>(expr->range);
+      if (numRanks == 0)
+        refuse<diag::RanksUnknown>(expr->range);
       return {.i = numRanks};
     }
     return counter(static_cast<Builtin>(info.index), KindId(), nullptr,
@@ -223,7 +194,7 @@ Value Evaluator::name(const ast::NameExpr *expr) {
   llvm_unreachable("checked names that are evaluated have values");
 }
 
-Value Evaluator::call(const ast::CallExpr *expr) {
+Value Evaluator::of(const ast::CallExpr *expr) {
   const ExprInfo &info = module.exprs[expr->id];
   if (info.ref == ExprInfo::Ref::Builtin)
     return builtin(expr, static_cast<Builtin>(info.index));
@@ -245,7 +216,7 @@ Value Evaluator::call(const ast::CallExpr *expr) {
 }
 
 Value Evaluator::builtin(const ast::CallExpr *expr, Builtin id) {
-  llvm::ArrayRef<const ast::Expr *> args = expr->args;
+  ArrayRef<const ast::Expr *> args = expr->args;
   if (args.size() == 1 && isList(type(args[0])))
     return ofList(expr, id);
   switch (id) {
@@ -293,23 +264,15 @@ Value Evaluator::builtin(const ast::CallExpr *expr, Builtin id) {
 Value Evaluator::layout(const ast::CallExpr *expr) {
   char letter = static_cast<char>(module.exprs[expr->args[0]->id].index);
   if (!layers) {
-    if (fail(diag::NoLayout, expr->range))
-      diags.report<diag::NoLayout>(expr->range, "layout");
+    refuse<diag::NoLayout>(expr->range, "layout");
     return {.i = 0};
   }
   if (expr->args.size() == 1)
     return {.i = layers->total(letter)};
-  int64_t stage = evalInt(expr->args[1]),
-          last = static_cast<int64_t>(layers->numStages()) - 1;
-  if (failed())
-    return {.i = 0};
-  if (stage < 0 || stage > last) {
-    if (fail(diag::OutOfRange, expr->args[1]->range))
-      diags.report<diag::OutOfRange>(expr->args[1]->range, "the stage", stage,
-                                     0, last);
-    return {.i = 0};
-  }
-  return {.i = layers->has(letter) ? layers->of(letter)[stage] : 0};
+  int64_t stage = evalInRange(expr->args[1], "the stage", 0,
+                              int64_t(layers->numStages()) - 1);
+  return {.i =
+              !failed() && layers->has(letter) ? layers->of(letter)[stage] : 0};
 }
 
 Value Evaluator::counter(Builtin id, KindId kind, const ast::Expr *chunk,
@@ -352,7 +315,7 @@ void Evaluator::warnOfRemainder(const ast::BinaryExpr *expr, int64_t lhs,
   if (!reported.insert({diag::RemainderLost, expr->range.begin.raw}).second)
     return;
   std::string better = source(expr);
-  if (llvm::isa<ast::IntExpr>(expr->lhs))
+  if (isa<ast::IntExpr>(expr->lhs))
     better.insert(better.find(' '), ".0");
   else
     better.insert(0, "1.0 * ");
@@ -362,7 +325,7 @@ void Evaluator::warnOfRemainder(const ast::BinaryExpr *expr, int64_t lhs,
   noteCalls(builder);
 }
 
-Value Evaluator::binary(const ast::BinaryExpr *expr) {
+Value Evaluator::of(const ast::BinaryExpr *expr) {
   using ast::BinaryOp;
   if (expr->op == BinaryOp::And)
     return {.i = evalBool(expr->lhs) && evalBool(expr->rhs)};

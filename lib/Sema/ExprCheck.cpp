@@ -4,41 +4,14 @@
 #include "ppcc/Basic/Diagnostics/Syntax.h"
 #include "ppcc/Support/Suggest.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
-#include "llvm/Support/raw_ostream.h"
-
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::ArrayRef;
-using llvm::cast;
-using llvm::dyn_cast;
-using llvm::StringRef;
 
 namespace {
 
 /// Evaluation recurses this deep at most, so that no schedule exhausts the
 /// stack.
 constexpr uint32_t maxDepth = 2000;
-
-struct BuiltinRow {
-  StringRef name;
-  Builtin id;
-};
-constexpr BuiltinRow builtins[] = {
-    {"min", Builtin::Min},       {"max", Builtin::Max},
-    {"abs", Builtin::Abs},       {"len", Builtin::Len},
-    {"sum", Builtin::Sum},       {"layout", Builtin::Layout},
-    {"issued", Builtin::Issued}, {"pending", Builtin::Pending},
-    {"padded", Builtin::Padded}, {"ranks", Builtin::Ranks},
-};
-
-const BuiltinRow *findBuiltin(StringRef name) {
-  auto *found = llvm::find_if(
-      builtins, [&](const BuiltinRow &row) { return row.name == name; });
-  return found == std::end(builtins) ? nullptr : found;
-}
 
 /// The place of the parameter that an argument names; reports when there is
 /// none.
@@ -58,13 +31,6 @@ bool isNumber(Type type) { return type == Type::Int || type == Type::Float; }
 
 } // namespace
 
-bool sema::isBuiltin(StringRef name) { return findBuiltin(name); }
-
-bool sema::isCounter(StringRef name) {
-  const BuiltinRow *row = findBuiltin(name);
-  return row && row->id >= Builtin::Pending;
-}
-
 Type ExprChecker::declaredType(const ast::Identifier &name, Type otherwise) {
   if (name.text.empty())
     return otherwise;
@@ -80,8 +46,8 @@ Type ExprChecker::declaredType(const ast::Identifier &name, Type otherwise) {
   if (found == Type::Error)
     diags.report<diag::UnknownType>(
         name.range, name.text,
-        didYouMean(name.text,
-                   {"int", "bool", "float", "pipe", "part", "int[]", "pipe[]"}));
+        didYouMean(name.text, {"int", "bool", "float", "pipe", "part", "int[]",
+                               "pipe[]"}));
   return found;
 }
 
@@ -158,7 +124,7 @@ void ExprChecker::toFloat(const ast::Expr *expr) {
   } else if (auto *call = dyn_cast<ast::CallExpr>(expr)) {
     const ExprInfo &info = module.exprs[expr->id];
     if (info.ref == ExprInfo::Ref::Builtin &&
-        info.index <= static_cast<uint32_t>(Builtin::Abs))
+        info.index <= uint32_t(Builtin::Abs))
       for (const ast::Expr *arg : call->args)
         toFloat(arg);
   }
@@ -167,38 +133,9 @@ void ExprChecker::toFloat(const ast::Expr *expr) {
 Type ExprChecker::check(const ast::Expr *expr) {
   Frame &frame = names.frame;
   frame.evalDepth = std::max(frame.evalDepth, ++frame.nowDepth);
-  Type result = checkNode(expr);
+  Type result = dispatch(expr, [&](const auto &node) { return of(&node); });
   --frame.nowDepth;
   return result;
-}
-
-Type ExprChecker::checkNode(const ast::Expr *expr) {
-  using ast::ExprKind;
-  switch (expr->kind) {
-  case ExprKind::Int:
-    return set(expr, Type::Int);
-  case ExprKind::Float:
-    return set(expr, Type::Float);
-  case ExprKind::Bool:
-    return set(expr, Type::Bool);
-  case ExprKind::Name:
-    return name(cast<ast::NameExpr>(expr));
-  case ExprKind::Call:
-    return call(cast<ast::CallExpr>(expr));
-  case ExprKind::Unary:
-    return unary(cast<ast::UnaryExpr>(expr));
-  case ExprKind::Binary:
-    return binary(cast<ast::BinaryExpr>(expr));
-  case ExprKind::Conditional:
-    return conditional(cast<ast::ConditionalExpr>(expr));
-  case ExprKind::List:
-    return list(cast<ast::ListExpr>(expr));
-  case ExprKind::ListFor:
-    return listFor(cast<ast::ListForExpr>(expr));
-  case ExprKind::Index:
-    return index(cast<ast::IndexExpr>(expr));
-  }
-  llvm_unreachable("all kinds are handled");
 }
 
 Type ExprChecker::listOf(const ast::Expr *element, Type type) {
@@ -210,7 +147,7 @@ Type ExprChecker::listOf(const ast::Expr *element, Type type) {
   return Type::Error;
 }
 
-Type ExprChecker::list(const ast::ListExpr *expr) {
+Type ExprChecker::of(const ast::ListExpr *expr) {
   Type result = Type::IntList;
   for (const ast::Expr *element : expr->elements)
     if (element == expr->elements.front())
@@ -220,7 +157,7 @@ Type ExprChecker::list(const ast::ListExpr *expr) {
   return set(expr, result);
 }
 
-Type ExprChecker::listFor(const ast::ListForExpr *expr) {
+Type ExprChecker::of(const ast::ListForExpr *expr) {
   for (const ast::Expr *end : {expr->from, expr->to})
     expect(end, Type::Int, "the range of `for`");
   Names::Scope scope(names);
@@ -230,7 +167,7 @@ Type ExprChecker::listFor(const ast::ListForExpr *expr) {
              ExprInfo::Ref::None, slot);
 }
 
-Type ExprChecker::index(const ast::IndexExpr *expr) {
+Type ExprChecker::of(const ast::IndexExpr *expr) {
   Type list = check(expr->list);
   if (!isList(list) && list != Type::Error) {
     diags.report<diag::TypeMismatch>(expr->list->range, "what `[ ]` looks into",
@@ -254,7 +191,7 @@ std::optional<Type> ExprChecker::join(const ast::Expr *a, const ast::Expr *b) {
   return Type::Float;
 }
 
-Type ExprChecker::unary(const ast::UnaryExpr *expr) {
+Type ExprChecker::of(const ast::UnaryExpr *expr) {
   Type operand = check(expr->operand);
   bool isNot = expr->op == ast::UnaryOp::Not;
   if (operand == Type::Error ||
@@ -265,7 +202,7 @@ Type ExprChecker::unary(const ast::UnaryExpr *expr) {
   return set(expr, isNot ? Type::Bool : Type::Error);
 }
 
-Type ExprChecker::binary(const ast::BinaryExpr *expr) {
+Type ExprChecker::of(const ast::BinaryExpr *expr) {
   using ast::BinaryOp;
   Type lhs = check(expr->lhs), rhs = check(expr->rhs);
   std::optional<Type> common = join(expr->lhs, expr->rhs);
@@ -291,7 +228,7 @@ Type ExprChecker::binary(const ast::BinaryExpr *expr) {
   return set(expr, result);
 }
 
-Type ExprChecker::conditional(const ast::ConditionalExpr *expr) {
+Type ExprChecker::of(const ast::ConditionalExpr *expr) {
   expect(expr->condition, Type::Bool, "the condition of `?:`");
   Type then = check(expr->then), otherwise = check(expr->otherwise);
   std::optional<Type> common = join(expr->then, expr->otherwise);
@@ -302,20 +239,19 @@ Type ExprChecker::conditional(const ast::ConditionalExpr *expr) {
   return set(expr, common.value_or(Type::Error));
 }
 
-Type ExprChecker::name(const ast::NameExpr *expr) {
+Type ExprChecker::of(const ast::NameExpr *expr) {
   ast::Identifier word{expr->name, expr->range};
   bool isReported;
   if (Symbol *symbol = names.find(Space::Value, word, isReported))
     return set(expr, symbol->type, symbol->ref, symbol->index);
-  const BuiltinRow *row = findBuiltin(expr->name);
+  std::optional<Builtin> builtin = findBuiltin(expr->name);
   // `padded` and `pending` stand for all of the rank.
-  if (row && row->id >= Builtin::Pending) {
-    if (row->id != Builtin::Ranks)
+  if (builtin && *builtin >= Builtin::Pending) {
+    if (*builtin != Builtin::Ranks)
       needRank(word);
-    return set(expr, Type::Int, ExprInfo::Ref::Builtin,
-               static_cast<uint32_t>(row->id));
+    return set(expr, Type::Int, ExprInfo::Ref::Builtin, uint32_t(*builtin));
   }
-  if (row || names.find(Space::Function, expr->name))
+  if (builtin || names.find(Space::Function, expr->name))
     diags.report<diag::WrongArgumentCount>(expr->range, expr->name, "arguments",
                                            "none are");
   else
@@ -337,9 +273,9 @@ void ExprChecker::wrongCount(const ast::Identifier &name, StringRef takes,
       fmt::format("{} {}", given, given == 1 ? "is" : "are"));
 }
 
-Type ExprChecker::call(const ast::CallExpr *expr) {
-  if (const BuiltinRow *row = findBuiltin(expr->callee.text))
-    return builtin(expr, row->id);
+Type ExprChecker::of(const ast::CallExpr *expr) {
+  if (auto id = findBuiltin(expr->callee.text))
+    return builtin(expr, *id);
   bool isReported;
   Symbol *symbol = names.find(Space::Function, expr->callee, isReported);
   if (!symbol) {
@@ -348,8 +284,7 @@ Type ExprChecker::call(const ast::CallExpr *expr) {
     if (!isReported) {
       auto known = [&] {
         std::vector<StringRef> known = names.visible(Space::Function);
-        for (const BuiltinRow &row : builtins)
-          known.push_back(row.name);
+        llvm::append_range(known, builtinNames);
         return known;
       };
       diags.report<diag::UnknownFunction>(expr->callee.range, expr->callee.text,
@@ -466,8 +401,7 @@ Type ExprChecker::builtin(const ast::CallExpr *expr, Builtin id) {
     if (args.size() > chunk)
       chunkArgument(args[chunk]);
   }
-  return set(expr, Type::Int, ExprInfo::Ref::Builtin,
-             static_cast<uint32_t>(id));
+  return set(expr, Type::Int, ExprInfo::Ref::Builtin, uint32_t(id));
 }
 
 bool ExprChecker::listArgument(const ast::CallExpr *expr) {
@@ -491,7 +425,7 @@ Type ExprChecker::extremum(const ast::CallExpr *expr, Builtin id) {
   ArrayRef<const ast::Expr *> args = expr->args;
   if (id != Builtin::Abs && args.size() == 1 && isList(check(args[0])))
     return set(expr, listArgument(expr) ? Type::Int : Type::Error,
-               ExprInfo::Ref::Builtin, static_cast<uint32_t>(id));
+               ExprInfo::Ref::Builtin, uint32_t(id));
   if (id == Builtin::Abs ? args.size() != 1 : args.size() < 2) {
     wrongCount(expr->callee,
                id == Builtin::Abs ? "1 argument"
@@ -515,7 +449,7 @@ Type ExprChecker::extremum(const ast::CallExpr *expr, Builtin id) {
   if (result == Type::Float)
     for (const ast::Expr *arg : args)
       toFloat(arg);
-  return set(expr, result, ExprInfo::Ref::Builtin, static_cast<uint32_t>(id));
+  return set(expr, result, ExprInfo::Ref::Builtin, uint32_t(id));
 }
 
 void ExprChecker::actionArgument(const ast::Expr *expr) {
@@ -533,15 +467,16 @@ void ExprChecker::layerArgument(const ast::Expr *expr) {
     set(expr, Type::Int, ExprInfo::Ref::Letter, name->name[0]);
   else
     diags.report<diag::TypeMismatch>(expr->range, "the layer of `layout`",
-                                     "a letter", fmt::format("`{}`", source(expr)));
+                                     "a letter",
+                                     fmt::format("`{}`", source(expr)));
 }
 
 void ExprChecker::chunkArgument(const ast::Expr *expr) {
   Type actual = check(expr);
   if (actual != Type::Int && actual != Type::Pipe && actual != Type::Part &&
       actual != Type::Error)
-    diags.report<diag::TypeMismatch>(expr->range, "a chunk", "an int, a pipe or a part",
-                                     typeName(actual));
+    diags.report<diag::TypeMismatch>(
+        expr->range, "a chunk", "an int, a pipe or a part", typeName(actual));
 }
 
 std::optional<KindId> ExprChecker::computeKind(StringRef letters) const {
@@ -563,7 +498,7 @@ ast::Identifier ExprChecker::undeclared(const ast::Expr *expr) {
   if (auto *name = dyn_cast<ast::NameExpr>(expr))
     if (!isCounter(name->name) && !names.find(Space::Value, name->name))
       return {name->name, name->range};
-  if (llvm::isa<ast::ListForExpr>(expr))
+  if (isa<ast::ListForExpr>(expr))
     return {};
   ast::Identifier found;
   forEachChild(expr, [&](const ast::Expr *child) {

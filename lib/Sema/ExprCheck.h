@@ -2,13 +2,9 @@
 #pragma once
 
 #include "Names.h"
+#include "ppcc/Support/Suggest.h"
 
 namespace ppcc::sema {
-
-/// Whether the name is that of a function or counter of the language.
-bool isBuiltin(llvm::StringRef name);
-/// Whether it stands for a value by itself.
-bool isCounter(llvm::StringRef name);
 
 /// Fills Module::exprs. The other parts of the check share its names.
 class ExprChecker {
@@ -19,25 +15,45 @@ public:
   /// Gives the type, and reports what is wrong inside.
   Type check(const ast::Expr *expr);
   /// Checks an expression that must be of a type; `what` says what it is.
-  void expect(const ast::Expr *expr, Type wanted, llvm::StringRef what);
+  void expect(const ast::Expr *expr, Type wanted, StringRef what);
   /// The arguments of the function or block `name`.
-  void arguments(const ast::Identifier &name, llvm::ArrayRef<Type> params,
-                 llvm::ArrayRef<const ast::Expr *> args);
+  void arguments(const ast::Identifier &name, ArrayRef<Type> params,
+                 ArrayRef<const ast::Expr *> args);
   /// Those of a rule or schedule, which may have labels and defaults: by
   /// parameter, null for a default.
   std::vector<const ast::Expr *> labelled(const ast::Identifier &name,
-                                          llvm::ArrayRef<ast::Argument> args,
-                                          llvm::ArrayRef<ast::Parameter> params,
-                                          llvm::ArrayRef<Type> types);
+                                          ArrayRef<ast::Argument> args,
+                                          ArrayRef<ast::Parameter> params,
+                                          ArrayRef<Type> types);
   /// Enters the rank as the first local: under `variable`, or under the first
   /// name in `expr` that nothing declares.
   void rankVariable(ast::Identifier variable, const ast::Expr *expr);
   /// A chunk by number, or by pipe.
   void chunkArgument(const ast::Expr *expr);
+  /// Checks numbers; those that are not there are null.
+  void expectInts(std::initializer_list<const ast::Expr *> numbers,
+                  StringRef what) {
+    for (const ast::Expr *number : numbers)
+      if (number)
+        expect(number, Type::Int, what);
+  }
   /// A kind that stands among statements.
-  std::optional<KindId> computeKind(llvm::StringRef letters) const;
-  void wrongCount(const ast::Identifier &name, llvm::StringRef takes,
-                  size_t given);
+  std::optional<KindId> computeKind(StringRef letters) const;
+  /// What a word of a space stands for; null, and a report, when that is
+  /// nothing.
+  template <diag::Id unknown, class Args>
+  Symbol *called(Space space, const ast::Identifier &name, const Args &args) {
+    bool isReported;
+    if (Symbol *symbol = names.find(space, name, isReported))
+      return symbol;
+    for (const auto &arg : args)
+      check(valueOf(arg));
+    diags.report<unknown>(name.range, name.text, didYouMean(name.text, [&] {
+                            return names.visible(space);
+                          }));
+    return nullptr;
+  }
+  void wrongCount(const ast::Identifier &name, StringRef takes, size_t given);
   /// `2 arguments`
   static std::string argumentCount(size_t count);
   /// Counts what the evaluation of a callee adds at this place.
@@ -46,8 +62,7 @@ public:
   Type declaredType(const ast::Identifier &name, Type otherwise);
   /// Enters parameters as locals, with what may stand behind their types.
   enum class With : uint8_t { Nothing, Range, RangeAndDefault };
-  std::vector<Type> parameters(llvm::ArrayRef<ast::Parameter> params,
-                               With with);
+  std::vector<Type> parameters(ArrayRef<ast::Parameter> params, With with);
   /// The range and the default of a parameter.
   void checkBounds(const ast::Parameter &param, Type type);
 
@@ -56,24 +71,30 @@ public:
   Names names;
 
 private:
+  static const ast::Expr *valueOf(const ast::Expr *arg) { return arg; }
+  static const ast::Expr *valueOf(const ast::Argument &arg) {
+    return arg.value;
+  }
   Type type(const ast::Expr *expr) const { return module.exprs[expr->id].type; }
   Type set(const ast::Expr *expr, Type type,
            ExprInfo::Ref ref = ExprInfo::Ref::None, uint32_t index = 0);
   /// Notes that the value of an int expression becomes a float.
   void toFloat(const ast::Expr *expr);
-  Type checkNode(const ast::Expr *expr);
-  Type unary(const ast::UnaryExpr *expr);
-  Type binary(const ast::BinaryExpr *expr);
-  Type conditional(const ast::ConditionalExpr *expr);
+  Type of(const ast::IntExpr *expr) { return set(expr, Type::Int); }
+  Type of(const ast::FloatExpr *expr) { return set(expr, Type::Float); }
+  Type of(const ast::BoolExpr *expr) { return set(expr, Type::Bool); }
+  Type of(const ast::UnaryExpr *expr);
+  Type of(const ast::BinaryExpr *expr);
+  Type of(const ast::ConditionalExpr *expr);
   /// The type that holds both sides, which become that.
   std::optional<Type> join(const ast::Expr *a, const ast::Expr *b);
-  Type name(const ast::NameExpr *expr);
-  Type list(const ast::ListExpr *expr);
-  Type listFor(const ast::ListForExpr *expr);
-  Type index(const ast::IndexExpr *expr);
+  Type of(const ast::NameExpr *expr);
+  Type of(const ast::ListExpr *expr);
+  Type of(const ast::ListForExpr *expr);
+  Type of(const ast::IndexExpr *expr);
   /// The list of such elements.
   Type listOf(const ast::Expr *element, Type type);
-  Type call(const ast::CallExpr *expr);
+  Type of(const ast::CallExpr *expr);
   Type builtin(const ast::CallExpr *expr, Builtin id);
   Type extremum(const ast::CallExpr *expr, Builtin id);
   /// The one argument of a function of lists; false when it is none.
@@ -85,5 +106,27 @@ private:
   ast::Identifier undeclared(const ast::Expr *expr);
   void needRank(const ast::Identifier &name);
 };
+
+/// What all parts of the check work on.
+struct Checking {
+  explicit Checking(ExprChecker &exprs)
+      : exprs(exprs), module(exprs.module), diags(exprs.diags),
+        names(exprs.names) {}
+
+  ExprChecker &exprs;
+  Module &module;
+  DiagnosticEngine &diags;
+  Names &names;
+};
+
+/// Keeps what was checked in a table of the module, under its name.
+template <class T>
+void declare(Space space, const ast::Identifier &name, std::vector<T> &table,
+             T checked, ExprChecker &exprs) {
+  Symbol symbol;
+  symbol.index = uint32_t(table.size());
+  table.push_back(std::move(checked));
+  exprs.names.define(space, name, symbol);
+}
 
 } // namespace ppcc::sema

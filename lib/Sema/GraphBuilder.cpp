@@ -1,42 +1,13 @@
 // Makes the graphs of stages from those of layers.
-#include "GraphBuilder.h"
-
+#include "Layers.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
+#include "ppcc/IR/HeadChecks.h"
 #include "ppcc/Sema/Walk.h"
-
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringMap.h"
-
-#include <map>
-#include <queue>
-#include <set>
 
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::ArrayRef;
-using llvm::cast;
-using llvm::dyn_cast;
-using llvm::StringRef;
 
 namespace {
-
-/// Numbers words in the order in which they come.
-class Words {
-public:
-  explicit Words(std::vector<std::string> &words) : words(words) {}
-
-  uint32_t operator[](StringRef word) {
-    auto [found, isNew] =
-        numbers.try_emplace(word, static_cast<uint32_t>(words.size()));
-    if (isNew)
-      words.push_back(word.str());
-    return found->second;
-  }
-
-private:
-  std::vector<std::string> &words;
-  llvm::StringMap<uint32_t> numbers;
-};
 
 /// The chains of one action in one layer as a graph.
 struct Draft {
@@ -51,8 +22,8 @@ struct Draft {
     SourceRange range; ///< Of the node behind it.
   };
   std::vector<Node> nodes;
-  std::vector<Arrow> arrows;    ///< In the end sorted by `to`.
-  uint32_t exit = 0;            ///< The end of its first chain.
+  std::vector<Arrow> arrows; ///< In the end sorted by `to`.
+  uint32_t exit = 0;         ///< The end of its first chain.
 
   /// The node so called.
   std::optional<uint32_t> find(const Node &node) const {
@@ -60,9 +31,9 @@ struct Draft {
     return found == byName.end() ? std::nullopt : std::optional(found->second);
   }
   uint32_t add(const Node &node) {
-    byName[keyOf(node)] = static_cast<uint32_t>(nodes.size());
+    byName[keyOf(node)] = uint32_t(nodes.size());
     nodes.push_back(node);
-    return static_cast<uint32_t>(nodes.size() - 1);
+    return uint32_t(nodes.size() - 1);
   }
   /// The arrows that lead to a node, once they are sorted.
   ArrayRef<Arrow> arrowsTo(uint32_t node) const {
@@ -81,14 +52,10 @@ private:
 /// By kind; a kind without chains has none.
 using Drafts = std::map<uint32_t, Draft>;
 
-class GraphBuilder {
+class GraphBuilder : Making {
 public:
-  GraphBuilder(const Section &model, const Cut &cut, const Limits &limits,
-               Evaluator &evaluator, Head &program, DiagnosticEngine &diags)
-      : model(model), cut(cut), evaluator(evaluator), program(program),
-        diags(diags), graphs(program.nodes), names(graphs.names),
-        lanes(graphs.lanes),
-        maxNodes(std::min<uint64_t>(limits.maxActions, NodeGraphs::maxNodes)) {}
+  GraphBuilder(const Section &model, const Cut &cut, const Making &making)
+      : Making(making), model(model), cut(cut) {}
 
   void run() {
     size_t before = diags.errorCount();
@@ -99,7 +66,7 @@ public:
     for (const Drafts &all : layers)
       for (const auto &[kind, draft] : all)
         kinds.insert(kind);
-    for (uint32_t pipe = 0; pipe != program.pipes.size(); ++pipe)
+    for (uint32_t pipe = 0; pipe != head.pipes.size(); ++pipe)
       if (diags.errorCount() == before && !evaluator.failed())
         stages(PipeId(pipe));
     if (diags.errorCount() == before)
@@ -116,8 +83,7 @@ private:
   bool fits(uint64_t count, SourceRange range) {
     if (count <= maxNodes)
       return true;
-    if (evaluator.fail(diag::TooManyNodes, range))
-      diags.report<diag::TooManyNodes>(range, count, maxNodes);
+    evaluator.refuse<diag::TooManyNodes>(range, count, maxNodes);
     return false;
   }
 
@@ -130,7 +96,7 @@ private:
     const ast::Identifier &name = model.layers[layer]->names.front();
     Drafts result;
     for (const ast::ChainStmt *chain : facts.chains) {
-      KindId kind = *program.kinds.find(chain->action.text);
+      KindId kind = *head.kinds.find(chain->action.text);
       bool isFirst = !result.count(kind.value);
       addChain(*chain, kind, result[kind.value], isFirst);
     }
@@ -146,15 +112,15 @@ private:
       for (auto [kind, time] : facts.times)
         if (!result.count(kind.value))
           result[kind.value].add(
-              {kind, names[name.text], lanes["compute"], name.range, time});
+              {kind, names(name.text), lanes("compute"), name.range, time});
     return result;
   }
 
   bool hasNodeCosts() const {
-    return llvm::any_of(cut.layers, [](const LayerFacts &facts) {
-             return !facts.nodes.empty();
-           }) ||
-           program.costs.has({Cost::Node});
+    return llvm::any_of(
+               cut.layers,
+               [](const LayerFacts &facts) { return !facts.nodes.empty(); }) ||
+           head.costs.has({Cost::Node});
   }
 
   void addChain(const ast::ChainStmt &chain, KindId kind, Draft &draft,
@@ -175,9 +141,9 @@ private:
   /// The node of a link, a new one if it says its lane.
   std::optional<uint32_t> nodeOf(const ast::GraphLink &link, KindId kind,
                                  Draft &draft) {
-    Draft::Node node{kind, names[link.name.text], 0, link.range};
+    Draft::Node node{kind, names(link.name.text), 0, link.range};
     if (!link.part.text.empty())
-      node.part = *program.kinds.find(link.part.text);
+      node.part = *head.kinds.find(link.part.text);
     std::optional<uint32_t> known = draft.find(node);
     if (link.lane.text.empty()) {
       if (!known)
@@ -189,7 +155,7 @@ private:
           .note(draft.nodes[*known].range, "the first is here");
       return std::nullopt;
     }
-    if (node.lane = lanes[link.lane.text]; !lanesFit(link.lane))
+    if (node.lane = lanes(link.lane.text); !lanesFit(link.lane))
       return std::nullopt;
     return draft.add(node);
   }
@@ -230,7 +196,7 @@ private:
     while (!ready.empty()) {
       uint32_t node = ready.top();
       ready.pop();
-      place[node] = static_cast<uint32_t>(nodes.size());
+      place[node] = uint32_t(nodes.size());
       nodes.push_back(draft.nodes[node]);
       for (uint32_t behind : next[node])
         if (--missing[behind] == 0)
@@ -254,7 +220,7 @@ private:
     auto next = neighbours(draft, false), before = neighbours(draft, true);
     std::vector<uint32_t> left, ends;
     for (uint32_t node = 0; node != next.size(); ++node) {
-      left.push_back(static_cast<uint32_t>(next[node].size()));
+      left.push_back(uint32_t(next[node].size()));
       if (left.back() == 0)
         ends.push_back(node);
     }
@@ -281,12 +247,12 @@ private:
     std::string text;
     for (uint32_t passed : way)
       text += (text.empty() ? "" : " -> ") + nameOf(draft.nodes[passed]);
-    diags.report<diag::NodesInCircle>(closing->range,
-                                      program.kinds[kind].letters, text);
+    diags.report<diag::NodesInCircle>(closing->range, head.kinds[kind].letters,
+                                      text);
   }
 
   std::string nameOf(const Draft::Node &node) const {
-    return program.kinds[node.part].letters + "." + graphs.names[node.name];
+    return head.kinds[node.part].letters + "." + graphs.names[node.name];
   }
 
   // ---- Stages ----
@@ -326,14 +292,14 @@ private:
     for (uint32_t kind : kinds) {
       if (!flatten(KindId(kind), stage))
         return nullptr;
-      found->second[kind] = static_cast<uint32_t>(graphs.graphs.size() - 1);
+      found->second[kind] = uint32_t(graphs.graphs.size() - 1);
     }
     return &found->second;
   }
 
   /// Whether an action comes to the last layer first.
   bool isDown(KindId kind) const {
-    return program.kinds[kind].defines & (slot::InputGrad | slot::WeightGrad);
+    return head.kinds[kind].defines & (slot::InputGrad | slot::WeightGrad);
   }
 
   /// Adds the graph of an action: the nodes of its layers, upwards unless it
@@ -356,7 +322,7 @@ private:
       if (found == all.end())
         continue;
       const Draft &layer = found->second;
-      uint32_t first = static_cast<uint32_t>(graph.nodes.size());
+      uint32_t first = uint32_t(graph.nodes.size());
       for (auto [i, node] : llvm::enumerate(layer.nodes)) {
         GraphNode &added = graph.nodes.emplace_back(
             GraphNode{node.part, node.name, node.lane, numbers[at], {}});
@@ -400,7 +366,7 @@ private:
     evaluator.clearFailed();
     NodePattern pattern;
     for (const ast::Identifier &action : item.actions)
-      pattern.kinds.push_back(*program.kinds.find(action.text));
+      pattern.kinds.push_back(*head.kinds.find(action.text));
     Places places;
     size_t before = diags.errorCount();
     std::vector<PatternNode> *part = &pattern.before;
@@ -447,7 +413,7 @@ private:
 
   void addPlace(const ast::PlaceStmt &stmt, std::vector<PatternNode> &part,
                 std::vector<SourceRange> &ranges, Places &places) {
-    PatternNode node{*program.kinds.find(stmt.part.text), names[stmt.name.text],
+    PatternNode node{*head.kinds.find(stmt.part.text), names(stmt.name.text),
                      !stmt.modifier.text.empty()};
     bool inLayer = node.last || &ranges == &places.layer;
     auto [first, isNew] = places.known.try_emplace(
@@ -470,7 +436,7 @@ private:
       PlacedLayer at = stage[isDown(kind) ? stage.size() - 1 - turn : turn];
       const ast::Identifier &layer = model.layers[at.layer]->names.front();
       bool isWhole = layers[at.layer].count(kind.value) &&
-                     !cut.layers[at.layer].hasChain(program.kinds[kind].letters);
+                     !cut.layers[at.layer].hasChain(head.kinds[kind].letters);
       auto [nodes, known] =
           at.isNumbered ? std::pair(&pattern.layer, &places.layer)
           : isBehind    ? std::pair(&pattern.after, &places.after)
@@ -478,7 +444,7 @@ private:
       isBehind |= at.isNumbered;
       if (!isWhole)
         continue;
-      PatternNode node{kind, names[layer.text], false};
+      PatternNode node{kind, names(layer.text), false};
       auto key = std::tuple(kind.value, node.name, at.isNumbered, false);
       if (!places.known.try_emplace(key, layer.range).second)
         continue;
@@ -493,7 +459,7 @@ private:
                    const std::vector<SourceRange> &nodeRanges) {
     auto name = [&](uint32_t node) {
       const GraphNode &found = graph.nodes[node];
-      return program.kinds[found.part].letters + "." + graphs.pathOf(found);
+      return head.kinds[found.part].letters + "." + graphs.pathOf(found);
     };
     if (!fault.needed) {
       diags.report<diag::PatternMisses>(item.range, name(fault.node))
@@ -517,12 +483,10 @@ private:
 
   const Section &model;
   const Cut &cut;
-  Evaluator &evaluator;
-  Head &program;
-  DiagnosticEngine &diags;
-  NodeGraphs &graphs;
-  Words names, lanes;
-  const uint64_t maxNodes;
+  NodeGraphs &graphs = head.nodes;
+  Numbering names{graphs.names}, lanes{graphs.lanes};
+  const uint64_t maxNodes =
+      std::min<uint64_t>(limits.maxActions, NodeGraphs::maxNodes);
   uint64_t total = 0; ///< Layers, nodes and arrows of the graphs so far.
   std::vector<Drafts> layers; ///< As declared.
   std::set<uint32_t> kinds;   ///< Those that have nodes.
@@ -533,7 +497,6 @@ private:
 } // namespace
 
 void sema::buildGraphs(const Section &model, const Cut &cut,
-                       const Limits &limits, Evaluator &evaluator,
-                       Head &program, DiagnosticEngine &diags) {
-  GraphBuilder(model, cut, limits, evaluator, program, diags).run();
+                       const Making &making) {
+  GraphBuilder(model, cut, making).run();
 }

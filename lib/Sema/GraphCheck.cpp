@@ -1,22 +1,11 @@
 // Checks layers and patterns, their expressions apart.
-#include "GraphCheck.h"
-
-#include "Bodies.h"
+#include "Checks.h"
 #include "Settings.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
-#include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/IR/NodeGraphs.h"
-#include "ppcc/Support/Suggest.h"
-
-#include "llvm/ADT/STLExtras.h"
-
-#include <map>
-#include <set>
 
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::dyn_cast;
-using llvm::StringRef;
 
 namespace {
 
@@ -50,7 +39,7 @@ private:
     for (const ast::Stmt *stmt : statements) {
       if (auto *chain = dyn_cast<ast::ChainStmt>(stmt))
         this->chain(*chain, names);
-      else if (!llvm::isa<ast::NamedItem>(stmt))
+      else if (!isa<ast::NamedItem>(stmt))
         forEachBody(stmt, [&](ast::Body nested) { body(nested, names); });
     }
   }
@@ -128,9 +117,8 @@ private:
       else if (auto *named = dyn_cast<ast::NamedItem>(stmt))
         eachOf(*named);
       else
-        forEachBody(stmt, [&](ast::Body nested) {
-          places(nested, names, inEach);
-        });
+        forEachBody(stmt,
+                    [&](ast::Body nested) { places(nested, names, inEach); });
     }
   }
 
@@ -160,10 +148,10 @@ private:
   void place(const ast::PlaceStmt &stmt, const NodeNames &names, bool inEach) {
     bool isLast = !stmt.modifier.text.empty();
     if (isLast && (stmt.modifier.text != "last" || inEach || !each)) {
-      diags.report<diag::NotInBody>(
-          stmt.modifier.range, stmt.modifier.text,
-          inEach ? nameOf(BodyOf::Each)
-                 : each ? nameOf(BodyOf::Pattern) : "front of `each`");
+      diags.report<diag::NotInBody>(stmt.modifier.range, stmt.modifier.text,
+                                    inEach ? nameOf(BodyOf::Each)
+                                    : each ? nameOf(BodyOf::Pattern)
+                                           : "front of `each`");
       return;
     }
     if (!action(stmt.part))

@@ -5,18 +5,8 @@
 #include "ppcc/IR/Program.h"
 #include "ppcc/Support/Suggest.h"
 
-#include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-
-#include <cmath>
-
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::ArrayRef;
-using llvm::cast;
-using llvm::dyn_cast;
-using llvm::StringRef;
 
 namespace {
 
@@ -25,7 +15,7 @@ std::optional<Value> parseValue(Type type, StringRef text,
   Value value{.i = 0};
   switch (type) {
   case Type::IntList: {
-    llvm::SmallVector<Value> values;
+    SmallVector<Value> values;
     for (StringRef part : llvm::split(text, ','))
       if (text.empty())
         break;
@@ -56,7 +46,7 @@ public:
       : module(module), intoCalls(intoCalls) {
     collect(expr);
   }
-  bool anyOf(const llvm::BitVector &slots) const {
+  bool anyOf(const BitVector &slots) const {
     return llvm::any_of(names, [&](const ast::NameExpr *name) {
       return slots.test(slotOf(name));
     });
@@ -66,7 +56,7 @@ public:
   }
 
   /// One a slot, in the order of the text.
-  llvm::SmallVector<const ast::NameExpr *> names;
+  SmallVector<const ast::NameExpr *> names;
 
 private:
   void collect(const ast::Expr *expr) {
@@ -85,17 +75,14 @@ private:
 
   const Module &module;
   bool intoCalls;
-  llvm::DenseSet<uint32_t> functions;
+  DenseSet<uint32_t> functions;
 };
 
-class HeadEvaluator {
+class HeadEvaluator : Making {
 public:
   HeadEvaluator(const Declaration &declaration, const Schedule *schedule,
-                Evaluator &evaluator, Head &program, DiagnosticEngine &diags)
-      : declaration(declaration), schedule(schedule),
-        module(evaluator.checkedModule()), evaluator(evaluator),
-        program(program), diags(diags), unknown(declaration.numGlobals),
-        doubted(declaration.numGlobals), outside(declaration.numGlobals) {}
+                const Making &making)
+      : Making(making), declaration(declaration), schedule(schedule) {}
 
   /// `values` are those that are given, null for the default.
   void bind(ArrayRef<const ParamValue *> values) {
@@ -103,7 +90,7 @@ public:
       const ScheduleParam &param = declaration.params[i];
       size_t slot = declaration.firstGlobal + i;
       set(param, slot, valueOf(param, values[i]), values[i] != nullptr);
-      program.params.push_back(
+      head.params.push_back(
           {nameOf(param), typeName(param.type).str(),
            evaluator.text(param.type, evaluator.globals[slot])});
     }
@@ -119,18 +106,18 @@ public:
       evaluator.clearFailed();
       if (auto *l = dyn_cast<ast::LetStmt>(item)) {
         let(*l, declaration.letSlots[nextLet++]);
-      } else if (llvm::isa<ast::UseScheduleItem>(item)) {
+      } else if (isa<ast::UseScheduleItem>(item)) {
         use(schedule->uses[nextUse++]);
       } else if (auto *r = dyn_cast<ast::RequireItem>(item)) {
         require(*r);
       } else if (diags.errorCount() != before) {
         continue; // A `require` has said it in the words of the schedule.
       } else if (auto *ranks = dyn_cast<ast::RanksItem>(item)) {
-        program.numRanks = static_cast<uint32_t>(evaluator.evalInRange(
+        head.numRanks = uint32_t(evaluator.evalInRange(
             ranks->count, "the number of ranks", 1, Program::maxRanks));
-        evaluator.numRanks = program.numRanks;
+        evaluator.numRanks = head.numRanks;
       } else {
-        program.hasBackward =
+        head.hasBackward =
             evaluator.evalBool(cast<ast::BackwardItem>(item)->condition);
       }
     }
@@ -140,7 +127,7 @@ private:
   /// With `model.` in front where the schedule has a parameter of that name.
   std::string nameOf(const ScheduleParam &param) const {
     std::string name = param.decl->name.text.str();
-    bool isTaken = llvm::any_of(program.params, [&](const ProgramParam &other) {
+    bool isTaken = llvm::any_of(head.params, [&](const ProgramParam &other) {
       return other.name == name;
     });
     if (schedule || !isTaken)
@@ -268,14 +255,11 @@ private:
 
   const Declaration &declaration;
   const Schedule *schedule; ///< Null for a model or a cluster.
-  const Module &module;
-  Evaluator &evaluator;
-  Head &program;
-  DiagnosticEngine &diags;
+  const Module &module = evaluator.checkedModule();
   /// Globals without a value, and those that a `require` refuses: what follows
   /// from them would be said twice.
-  llvm::BitVector unknown, doubted;
-  llvm::BitVector outside; ///< Parameters that are not in their range.
+  BitVector unknown = BitVector(declaration.numGlobals), doubted = unknown;
+  BitVector outside = unknown; ///< Parameters that are not in their range.
 };
 
 } // namespace
@@ -340,7 +324,7 @@ bool sema::isInRange(const ast::Parameter &param, Type type, Value value,
     end = evaluator.eval(param.end);
   if (evaluator.failed())
     return false;
-  llvm::SmallVector<Value> values{value};
+  SmallVector<Value> values{value};
   if (isList(type))
     values.assign(evaluator.elements(value).begin(),
                   evaluator.elements(value).end());
@@ -368,11 +352,10 @@ bool sema::isInRange(const ast::Parameter &param, Type type, Value value,
 
 void sema::evaluateHead(const Declaration &declaration,
                         const Schedule *schedule, const GivenValues &values,
-                        Evaluator &evaluator, Head &program,
-                        DiagnosticEngine &diags) {
-  size_t before = diags.errorCount();
-  HeadEvaluator head(declaration, schedule, evaluator, program, diags);
-  head.bind(values);
-  if (diags.errorCount() == before || head.isKnown())
-    head.evaluate(before);
+                        const Making &making) {
+  size_t before = making.diags.errorCount();
+  HeadEvaluator evaluator(declaration, schedule, making);
+  evaluator.bind(values);
+  if (making.diags.errorCount() == before || evaluator.isKnown())
+    evaluator.evaluate(before);
 }

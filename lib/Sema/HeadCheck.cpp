@@ -1,14 +1,11 @@
-#include "HeadCheck.h"
-
-#include "BodyCheck.h"
-#include "ppcc/Basic/Diagnostics/Sema.h"
+// Checks what stands in the heads of schedules, models and clusters alike.
+#include "Checks.h"
 #include "ppcc/Basic/Diagnostics/Syntax.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::dyn_cast;
 
-void sema::checkParameters(llvm::ArrayRef<ast::Parameter> params,
+void sema::checkParameters(ArrayRef<ast::Parameter> params,
                            Declaration &declaration, ExprChecker &exprs) {
   for (const ast::Parameter &param : params) {
     Type declared = exprs.declaredType(param.type, Type::Error);

@@ -1,38 +1,32 @@
 // Binds parameters and evaluates the header of a schedule.
 #include "Instantiate.h"
 
-#include "EdgeTensors.h"
-#include "GraphBuilder.h"
 #include "Layers.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::ArrayRef;
-using llvm::StringRef;
 
 /// The layout given from outside, or the model's; gives its place.
 static Place takeLayout(const Section *model, const LayoutChoice &given,
-                        Evaluator &evaluator, Head &program,
-                        DiagnosticEngine &diags) {
+                        const Making &making) {
+  Head &head = making.head;
   Place place;
   if (given.isByCost && (!model || model->layers.empty()))
-    diags.report<diag::MissingItem>(Place("--layout"), "the model",
-                                    "layers that could be cut");
+    making.diags.report<diag::MissingItem>(Place("--layout"), "the model",
+                                           "layers that could be cut");
   if (model && model->layout && !given.isByCost) {
     place = model->layout->text.range;
     for (StringRef stage : model->layout->stages)
-      program.stageLayers.push_back(stage.str());
+      head.stageLayers.push_back(stage.str());
   }
   if (!given.stages.empty()) {
-    program.stageLayers = given.stages;
+    head.stageLayers = given.stages;
     place = Place("--layout");
   }
-  if (!program.stageLayers.empty())
-    evaluator.layers.emplace(program.stageLayers);
+  if (!head.stageLayers.empty())
+    making.evaluator.layers.emplace(head.stageLayers);
   return place;
 }
 
@@ -121,9 +115,8 @@ static void assignRanks(const Schedule &schedule, Evaluator &evaluator,
   size_t previous = evaluator.pushFrame(schedule.numLocals);
   auto add = [&](int64_t rank, const ast::OnRankItem *item) {
     if (rank < 0 || rank >= numRanks) {
-      if (evaluator.fail(diag::OutOfRange, item->ranks->range))
-        diags.report<diag::OutOfRange>(item->ranks->range, "the rank", rank, 0,
-                                       numRanks - 1);
+      evaluator.refuse<diag::OutOfRange>(item->ranks->range, "the rank", rank,
+                                         0, numRanks - 1);
       return;
     }
     const ast::OnRankItem *&place = instance.onRanks[rank];
@@ -145,7 +138,7 @@ static void assignRanks(const Schedule &schedule, Evaluator &evaluator,
     Value value = evaluator.eval(item->ranks);
     if (evaluator.failed())
       continue;
-    llvm::SmallVector<Value> ranks{value};
+    SmallVector<Value> ranks{value};
     if (item->isSeveral)
       ranks.assign(evaluator.elements(value).begin(),
                    evaluator.elements(value).end());
@@ -168,11 +161,12 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
   const Module &module = evaluator.checkedModule();
   Instance instance;
   instance.schedule = &schedule;
-  Head &program = instance.program;
-  program.name = schedule.decl->name.text.str();
-  program.kinds = module.kinds;
+  Making making{limits, evaluator, instance, diags};
+  Head &head = instance.program;
+  head.name = schedule.decl->name.text.str();
+  head.kinds = module.kinds;
   size_t before = diags.errorCount();
-  Place layoutPlace = takeLayout(selection.model, layout, evaluator, program, diags);
+  Place layoutPlace = takeLayout(selection.model, layout, making);
   evaluator.globals.assign(schedule.numGlobals, Value{.i = 0});
   // Values of type `pipe` and `part` are numbers: the pipes, then the parts.
   int64_t next = 0;
@@ -188,27 +182,27 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
       evaluator.pushFrame(std::max(schedule.headerLocals, module.numLocals));
   std::vector<Owner> owners = ownersOf(selection);
   std::vector<GivenValues> given = shareOut(values, owners, diags);
-  evaluateHead(schedule, &schedule, given.front(), evaluator, program, diags);
+  evaluateHead(schedule, &schedule, given.front(), making);
   if (isGood() && !schedule.onRank)
     assignRanks(schedule, evaluator, instance, diags);
   if (isGood())
-    evaluatePipes(schedule, layoutPlace, limits, evaluator, instance, diags);
+    evaluatePipes(schedule, layoutPlace, making);
   auto evaluate = [&](const Section &section, const GivenValues &values) {
     SectionScope scope(section, evaluator);
-    evaluateHead(section, nullptr, values, evaluator, program, diags);
+    evaluateHead(section, nullptr, values, making);
     std::optional<Cut> cut;
     if (isGood())
-      cut = cutModel(section, layout, limits, evaluator, program, diags);
+      cut = cutModel(section, layout, making);
     if (isGood() && cut)
-      addLayers(section, *cut, program, diags);
-    if (isGood() && cut && !evaluator.layers && !program.stageLayers.empty())
-      evaluator.layers.emplace(program.stageLayers);
+      addLayers(section, *cut, making);
+    if (isGood() && cut && !evaluator.layers && !head.stageLayers.empty())
+      evaluator.layers.emplace(head.stageLayers);
     if (isGood())
-      evaluateCosts(section, limits, evaluator, program, diags);
+      evaluateCosts(section, making);
     if (isGood())
-      addTensors(section, cut ? &*cut : nullptr, evaluator, program, diags);
+      addTensors(section, cut ? &*cut : nullptr, making);
     if (isGood() && cut)
-      buildGraphs(section, *cut, limits, evaluator, program, diags);
+      buildGraphs(section, *cut, making);
     if (isGood() && section.isModel())
       addParts(schedule, section, cut, instance, diags);
   };
@@ -216,7 +210,7 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
     if (isGood())
       evaluate(*static_cast<const Section *>(owners[i].declaration), given[i]);
   if (isGood())
-    evaluateDeclaredCosts(evaluator, program, diags);
+    evaluateDeclaredCosts(making);
   if (isGood())
     for (ArrayRef<Application> list :
          {ArrayRef(schedule.rules), ArrayRef(module.applications)})
@@ -230,7 +224,7 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
 }
 
 ArrayRef<ast::Entry> sema::commSetting(const Schedule &schedule,
-                                            StringRef name) {
+                                       StringRef name) {
   if (schedule.comm)
     for (const ast::WordsItem *setting : schedule.comm->settings)
       if (setting->name.text == name)

@@ -1,22 +1,13 @@
 #include "Layers.h"
-
 #include "Bodies.h"
-#include "EdgeTensors.h"
-#include "Instantiate.h"
 #include "Settings.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
+#include "ppcc/IR/HeadChecks.h"
 #include "ppcc/Sema/Walk.h"
-
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::ArrayRef;
-using llvm::cast;
-using llvm::dyn_cast;
-using llvm::StringRef;
 
 bool LayerFacts::hasChain(StringRef letters) const {
   return llvm::any_of(chains, [&](const ast::ChainStmt *chain) {
@@ -34,13 +25,11 @@ struct Sequence {
   std::vector<bool> isDealt; ///< Counts in an even cut; the others ride along.
 };
 
-class ModelCutter {
+class ModelCutter : Making {
 public:
   ModelCutter(const Section &model, const LayoutChoice &layout,
-              const Limits &limits, Evaluator &evaluator, Head &program,
-              DiagnosticEngine &diags)
-      : model(model), layout(layout), limits(limits), evaluator(evaluator),
-        program(program), diags(diags) {}
+              const Making &making)
+      : Making(making), model(model), layout(layout) {}
 
   std::optional<Cut> run() {
     size_t before = diags.errorCount();
@@ -53,7 +42,7 @@ public:
     for (const ast::PatternItem *pattern : model.patterns)
       numberEach(pattern->body);
     evaluator.popFrame(previous);
-    for (const Pipe &pipe : program.pipes) {
+    for (const Pipe &pipe : head.pipes) {
       if (diags.errorCount() != before)
         return std::nullopt;
       auto alike = llvm::find_if(cut.cuts, [&](const StageCut &other) {
@@ -74,7 +63,7 @@ private:
     size_t before = diags.errorCount();
     StageCut made;
     made.stages.resize(numStages);
-    bool hasLetters = !program.stageLayers.empty() && !model.layers.empty();
+    bool hasLetters = !head.stageLayers.empty() && !model.layers.empty();
     hasLetters ? byLetters(made) : byParts(made);
     if (diags.errorCount() == before)
       for (size_t part = 0; part != model.parts.size(); ++part)
@@ -99,16 +88,16 @@ private:
       return !evaluator.failed();
     });
     for (const auto &[kind, time] : facts.times)
-      if (facts.hasChain(program.kinds[kind].letters))
+      if (facts.hasChain(head.kinds[kind].letters))
         diags.report<diag::LayerHasNodes>(item.names.front().range,
                                           item.names.front().text,
-                                          program.kinds[kind].letters);
+                                          head.kinds[kind].letters);
     return facts;
   }
 
   void setting(const ast::SettingItem &item, LayerFacts &facts) {
-    CostSetting found = *findSetting(item, program.kinds);
-    int64_t value = evaluateCost(item, evaluator, program, diags);
+    CostSetting found = *findSetting(item, head.kinds);
+    int64_t value = evaluateCost(item, *this);
     switch (found.what) {
     case Cost::Action:
       facts.times[found.kind] = value;
@@ -218,11 +207,11 @@ private:
     }
     size_t next = 0, part = 0;
     std::map<char, unsigned> counts;
-    for (StringRef letters : program.stageLayers)
+    for (StringRef letters : head.stageLayers)
       for (char letter : letters)
         ++counts[letter];
     made.firstStage.push_back(0);
-    for (auto [stage, letters] : llvm::enumerate(program.stageLayers)) {
+    for (auto [stage, letters] : llvm::enumerate(head.stageLayers)) {
       for (char letter : letters) {
         auto layer = layerOf(letter);
         if (!layer)
@@ -272,9 +261,9 @@ private:
     uint32_t first = 0;
     for (auto [part, count] : llvm::enumerate(counts)) {
       made.firstStage.push_back(first);
-      llvm::MutableArrayRef stages(made.stages.data() + first, count);
+      MutableArrayRef stages(made.stages.data() + first, count);
       isByCost(part) ? byCost(sequences[part], stages)
-               : evenly(sequences[part], stages);
+                     : evenly(sequences[part], stages);
       first += count;
     }
     made.firstStage.push_back(first);
@@ -306,7 +295,7 @@ private:
     int64_t parts = model.parts.size();
     std::vector<uint32_t> counts(parts, 1);
     if (parts == 1 && !model.parts.front().stages)
-      return {static_cast<uint32_t>(stages)};
+      return {uint32_t(stages)};
     int64_t left = stages;
     std::vector<size_t> open;
     for (auto [i, part] : llvm::enumerate(model.parts)) {
@@ -335,14 +324,13 @@ private:
   }
 
   void evenly(const Sequence &sequence,
-              llvm::MutableArrayRef<std::vector<PlacedLayer>> stages) {
+              MutableArrayRef<std::vector<PlacedLayer>> stages) {
     size_t dealt = llvm::count(sequence.isDealt, true), stage = 0, here = 0,
            seen = 0;
     auto quota = [&](size_t s) {
       return dealt / stages.size() + (s < dealt % stages.size());
     };
-    for (auto [layer, counts] :
-         llvm::zip(sequence.layers, sequence.isDealt)) {
+    for (auto [layer, counts] : llvm::zip(sequence.layers, sequence.isDealt)) {
       if (counts)
         for (; here == quota(stage); here = 0)
           ++stage;
@@ -360,10 +348,9 @@ private:
     std::map<KindId, __int128> times(facts.times.begin(), facts.times.end());
     for (const ast::ChainStmt *chain : facts.chains)
       for (const ast::GraphLink &link : chain->links) {
-        KindId kind = *program.kinds.find(chain->action.text),
-               part = link.part.text.empty()
-                          ? kind
-                          : *program.kinds.find(link.part.text);
+        KindId kind = *head.kinds.find(chain->action.text),
+               part = link.part.text.empty() ? kind
+                                             : *head.kinds.find(link.part.text);
         auto time = facts.nodes.find({part, link.name.text});
         if (!link.lane.text.empty() && time != facts.nodes.end())
           times[kind] += time->second;
@@ -371,9 +358,9 @@ private:
     // Where a B is told, its I and W are told again.
     __int128 sum = 0;
     for (const auto &[kind, time] : times) {
-      uint8_t slots = program.kinds[kind].defines;
+      uint8_t slots = head.kinds[kind].defines;
       bool isTold = llvm::any_of(times, [&](const auto &other) {
-        uint8_t more = program.kinds[other.first].defines;
+        uint8_t more = head.kinds[other.first].defines;
         return more != slots && (more & slots) == slots;
       });
       sum += slots != 0 && isTold ? 0 : time;
@@ -383,7 +370,7 @@ private:
 
   /// Makes the longest stage as short as can be.
   void byCost(const Sequence &sequence,
-              llvm::MutableArrayRef<std::vector<PlacedLayer>> stages) {
+              MutableArrayRef<std::vector<PlacedLayer>> stages) {
     std::vector<__int128> ofLayer;
     for (uint32_t layer = 0; layer != model.layers.size(); ++layer)
       ofLayer.push_back(weightOf(layer));
@@ -441,10 +428,6 @@ private:
 
   const Section &model;
   const LayoutChoice &layout;
-  const Limits &limits;
-  Evaluator &evaluator;
-  Head &program;
-  DiagnosticEngine &diags;
   Cut cut;
   std::vector<Sequence> sequences; ///< By part.
   std::vector<bool> isNumbered;    ///< By layer as declared.
@@ -453,11 +436,10 @@ private:
 
 // ---- What follows from a cut ----
 
-class LayerSums {
+class LayerSums : Making {
 public:
-  LayerSums(const Section &model, const Cut &cut, Head &program,
-            DiagnosticEngine &diags)
-      : model(model), cut(cut), program(program), diags(diags) {}
+  LayerSums(const Section &model, const Cut &cut, const Making &making)
+      : Making(making), model(model), cut(cut) {}
 
   void run() {
     letters();
@@ -471,17 +453,17 @@ public:
       hasRest |= facts.atRest != 0;
     }
     for (const auto &[kind, told] : times)
-      add({Cost::Action, kind, {}, {}, {}}, [&](const LayerFacts &facts) {
+      add({Cost::Action, kind}, [&](const LayerFacts &facts) {
         auto found = facts.times.find(kind);
         return found == facts.times.end() ? 0 : found->second;
       });
     for (const auto &[kind, told] : memory)
-      add({Cost::Memory, kind, {}, {}, {}}, [&](const LayerFacts &facts) {
+      add({Cost::Memory, kind}, [&](const LayerFacts &facts) {
         auto found = facts.memory.find(kind);
         return found == facts.memory.end() ? 0 : found->second;
       });
     if (hasRest)
-      add({Cost::StaticMemory, {}, {}, {}, {}},
+      add({Cost::StaticMemory},
           [](const LayerFacts &facts) { return facts.atRest; });
     edges();
   }
@@ -493,11 +475,11 @@ private:
       return layer->names.front().text.size() == 1 &&
              llvm::isAlpha(layer->names.front().text[0]);
     };
-    if (!program.stageLayers.empty() || cut.cuts.size() != 1 ||
+    if (!head.stageLayers.empty() || cut.cuts.size() != 1 ||
         model.layers.empty() || !llvm::all_of(model.layers, isLetter))
       return;
     for (const auto &stage : cut.cuts.front().stages) {
-      std::string &text = program.stageLayers.emplace_back();
+      std::string &text = head.stageLayers.emplace_back();
       for (PlacedLayer layer : stage)
         text += model.layers[layer.layer]->names.front().text;
     }
@@ -515,35 +497,34 @@ private:
           sum += of(cut.layers[layer.layer]);
         if (sum > number.scale.max || sum < -__int128(number.scale.max)) {
           std::string name = rowOf(setting.what).item.str(),
-                      subject = subjectOf(setting, program.kinds);
+                      subject = subjectOf(setting, head.kinds);
           diags.report<diag::StageTooLarge>(
               model.range, subject.empty() ? name : name + " " + subject,
               number.words);
           return;
         }
-        values.push_back(static_cast<int64_t>(sum));
+        values.push_back(int64_t(sum));
       }
     }
     bool isOne = llvm::all_of(byCut, [&](const std::vector<int64_t> &values) {
-      return llvm::all_equal(values) &&
-             values.front() == byCut.front().front();
+      return llvm::all_equal(values) && values.front() == byCut.front().front();
     });
     if (isOne) {
       setting.values = {byCut.front().front()};
-      program.costs.settings.push_back(std::move(setting));
+      head.costs.settings.push_back(std::move(setting));
       return;
     }
-    for (PipeId pipe : program.pipeIds()) {
+    for (PipeId pipe : head.pipeIds()) {
       setting.pipe = pipe;
       setting.values = byCut[cut.ofPipe[pipe.value]];
-      program.costs.settings.push_back(setting);
+      head.costs.settings.push_back(setting);
     }
   }
 
   /// Parts are connected where one reads the other.
   void edges() {
-    for (PipeId id : program.pipeIds()) {
-      Pipe &pipe = program.pipes[id.value];
+    for (PipeId id : head.pipeIds()) {
+      Pipe &pipe = head.pipes[id.value];
       const std::vector<uint32_t> &firstStage = cut.of(id).firstStage;
       for (size_t part = 1; part < model.parts.size(); ++part) {
         const std::vector<uint32_t> &reads = model.parts[part].reads;
@@ -552,7 +533,8 @@ private:
           pipe.gaps.push_back(StageId(first.value - 1));
         for (uint32_t other : reads)
           if (other + 1 != part)
-            pipe.skipEdges.push_back({StageId(firstStage[other + 1] - 1), first});
+            pipe.skipEdges.push_back(
+                {StageId(firstStage[other + 1] - 1), first});
       }
       sortEdges(pipe);
     }
@@ -560,27 +542,24 @@ private:
 
   const Section &model;
   const Cut &cut;
-  Head &program;
-  DiagnosticEngine &diags;
 };
 
 } // namespace
 
 std::optional<Cut> sema::cutModel(const Section &model,
                                   const LayoutChoice &layout,
-                                  const Limits &limits, Evaluator &evaluator,
-                                  Head &program, DiagnosticEngine &diags) {
+                                  const Making &making) {
   if (model.layers.empty() && model.parts.empty())
     return std::nullopt;
-  if (model.parts.empty() && program.stageLayers.empty()) {
-    diags.report<diag::MissingItem>(model.range, "this model",
-                                    "`layers`, the sequence of its layers");
+  if (model.parts.empty() && making.head.stageLayers.empty()) {
+    making.diags.report<diag::MissingItem>(
+        model.range, "this model", "`layers`, the sequence of its layers");
     return std::nullopt;
   }
-  return ModelCutter(model, layout, limits, evaluator, program, diags).run();
+  return ModelCutter(model, layout, making).run();
 }
 
-void sema::addLayers(const Section &model, const Cut &cut, Head &program,
-                     DiagnosticEngine &diags) {
-  LayerSums(model, cut, program, diags).run();
+void sema::addLayers(const Section &model, const Cut &cut,
+                     const Making &making) {
+  LayerSums(model, cut, making).run();
 }

@@ -1,24 +1,23 @@
-// Evaluates the layers of a model, and cuts them into stages.
+// Evaluates the layers of a model, cuts them into stages, and makes what
+// follows from the cut: costs, graphs, tensors.
 #pragma once
 
+#include "Instantiate.h"
 #include "ppcc/IR/Tensors.h"
-#include "ppcc/Sema/Instance.h"
-
-#include <map>
 
 namespace ppcc::sema {
 
 /// What a layer says of itself.
 struct LayerFacts {
   std::map<KindId, Time> times;
-  std::map<std::pair<KindId, llvm::StringRef>, Time> nodes; ///< By name.
+  std::map<std::pair<KindId, StringRef>, Time> nodes; ///< By name.
   std::map<KindId, Amount> memory;
   Amount atRest = 0;
   std::optional<std::vector<Tensor>> gives;
   const ast::TensorsItem *clause = nullptr; ///< Of `gives`.
   std::vector<const ast::ChainStmt *> chains;
 
-  bool hasChain(llvm::StringRef letters) const;
+  bool hasChain(StringRef letters) const;
 };
 
 /// A layer where it stands.
@@ -48,12 +47,27 @@ struct Cut {
 /// O(layers + stages) for each number of stages that pipes have, times
 /// log(times) where costs are to be even.
 std::optional<Cut> cutModel(const Section &model, const LayoutChoice &layout,
-                            const Limits &limits, Evaluator &evaluator,
-                            Head &program, DiagnosticEngine &diags);
+                            const Making &making);
 
 /// Adds what stages take as sums over their layers, the letters of their
 /// layers, and the edges between parts.
-void addLayers(const Section &model, const Cut &cut, Head &program,
-               DiagnosticEngine &diags);
+void addLayers(const Section &model, const Cut &cut, const Making &making);
+
+/// Fills Head::nodes, for each stage of each pipe of the head, with the nodes
+/// of its layers one after another, and checks that the patterns suit them.
+/// Reports every error. O(layers of all stages + nodes of graphs that differ,
+/// times the patterns).
+void buildGraphs(const Section &model, const Cut &cut, const Making &making);
+
+/// The tensors of a clause.
+std::vector<Tensor> evaluateTensors(const ast::TensorsItem &clause,
+                                    Evaluator &evaluator);
+
+/// Evaluates `output` and `input` of a model and fills
+/// Pipe::tensors: a stage takes each of its inputs, by name, from the last of
+/// the stages it reads that gives it, and all that they give where nothing is
+/// said of its inputs. Reports inputs that nobody gives, or that differ.
+/// O(stages + edges, each times its tensors).
+void addTensors(const Section &model, const Cut *cut, const Making &making);
 
 } // namespace ppcc::sema

@@ -1,14 +1,21 @@
 #include "Names.h"
 
-#include "ExprCheck.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
-
-#include "llvm/ADT/STLExtras.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::dyn_cast;
-using llvm::StringRef;
+
+std::optional<Builtin> sema::findBuiltin(StringRef name) {
+  const StringRef *found = llvm::find(builtinNames, name);
+  return found == std::end(builtinNames)
+             ? std::nullopt
+             : std::optional(Builtin(found - builtinNames));
+}
+
+bool sema::isCounter(StringRef name) {
+  auto found = findBuiltin(name);
+  return found && *found >= Builtin::Pending;
+}
 
 Symbol *Names::find(Space space, const ast::Identifier &name,
                     bool &isReported) {
@@ -54,11 +61,11 @@ void Names::observe(Space space, const Symbol &symbol) const {
     return;
   static constexpr StringRef whats[] = {"value", "function",  "block",
                                         "rule",  "placement", "schedule"};
-  StringRef what = symbol.isKind                              ? "action"
+  StringRef what = symbol.isKind                           ? "action"
                    : symbol.binder == Symbol::Binder::Loop ? "loop"
                    : symbol.binder == Symbol::Binder::Let
                        ? "let"
-                       : whats[static_cast<unsigned>(space)];
+                       : whats[unsigned(space)];
   observer->declare(symbol.range, what,
                     space == Space::Value ? typeName(symbol.type) : "");
 }
@@ -76,7 +83,7 @@ void Names::define(Space space, const ast::Identifier &name, Symbol symbol) {
       scopes.back().try_emplace(key(space, name.text), symbol);
   bool isStatement = space == Space::Statement;
   if ((space == Space::Value && isCounter(name.text)) ||
-      (space == Space::Function && isBuiltin(name.text)))
+      (space == Space::Function && findBuiltin(name.text)))
     diags.report<diag::ReservedName>(name.range, name.text, "built in");
   else if (!isNew && !place->second.isBelow)
     return redefined(name, place->second.range);
@@ -100,7 +107,7 @@ uint32_t Names::defineValue(const ast::Identifier &name, ExprInfo::Ref ref,
   return count++;
 }
 
-void Names::announce(llvm::ArrayRef<const ast::Stmt *> items) {
+void Names::announce(ArrayRef<const ast::Stmt *> items) {
   auto enter = [&](Space space, const ast::Identifier &name) {
     Symbol symbol;
     symbol.isBelow = true;
@@ -118,8 +125,7 @@ std::vector<StringRef> Names::visible(Space space) const {
   std::vector<StringRef> names;
   for (const auto &scope : scopes)
     for (const auto &[key, symbol] : scope)
-      if (key.first == static_cast<unsigned>(space) && !symbol.isKind &&
-          !symbol.isBelow)
+      if (key.first == unsigned(space) && !symbol.isKind && !symbol.isBelow)
         names.push_back(key.second);
   llvm::sort(
       names); // The order of a hash table must not choose the suggestion.

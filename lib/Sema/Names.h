@@ -4,8 +4,6 @@
 #include "ppcc/Sema/Module.h"
 #include "ppcc/Sema/Observer.h"
 
-#include "llvm/ADT/DenseMap.h"
-
 namespace ppcc::sema {
 
 /// Where a word is looked up: as a value, as what an expression calls, as a
@@ -18,6 +16,14 @@ enum class Space : uint8_t {
   Placement,
   Schedule
 };
+
+/// The functions and counters of the language, by Builtin.
+inline constexpr StringRef builtinNames[] = {
+    "min",    "max",    "abs",     "len",    "sum",
+    "layout", "issued", "pending", "padded", "ranks"};
+std::optional<Builtin> findBuiltin(StringRef name);
+/// Whether the name is that of a builtin that stands for a value by itself.
+bool isCounter(StringRef name);
 
 /// What a name stands for.
 struct Symbol {
@@ -82,7 +88,7 @@ public:
   /// nothing. `isReported` then tells which.
   Symbol *find(Space space, const ast::Identifier &name, bool &isReported);
   /// The same without a report.
-  Symbol *find(Space space, llvm::StringRef name);
+  Symbol *find(Space space, StringRef name);
 
   /// Reports a name that its scope has already, or that belongs to the
   /// language.
@@ -104,9 +110,9 @@ public:
   }
   void redefined(const ast::Identifier &name, SourceRange first);
   /// Enters what stands further down in this scope, to say more than "unknown".
-  void announce(llvm::ArrayRef<const ast::Stmt *> items);
+  void announce(ArrayRef<const ast::Stmt *> items);
   /// All names of a space, sorted.
-  std::vector<llvm::StringRef> visible(Space space) const;
+  std::vector<StringRef> visible(Space space) const;
 
   /// Reports what is no error but seems to be none that was meant: hidden and
   /// unused names.
@@ -123,9 +129,9 @@ public:
   Observer *observer = nullptr; ///< May be null.
 
 private:
-  using Key = std::pair<unsigned, llvm::StringRef>;
-  static Key key(Space space, llvm::StringRef name) {
-    return {static_cast<unsigned>(space), name};
+  using Key = std::pair<unsigned, StringRef>;
+  static Key key(Space space, StringRef name) {
+    return {unsigned(space), name};
   }
   uint32_t defineValue(const ast::Identifier &name, ExprInfo::Ref ref,
                        uint32_t &count, Type type, Symbol::Binder binder);
@@ -133,13 +139,13 @@ private:
   void observe(Space space, const Symbol &symbol) const;
 
   struct Doubt {
-    llvm::StringRef name;
+    StringRef name;
     SourceRange range, hidden; ///< Nothing is hidden by what is unused.
   };
 
   const KindTable &kinds;
   DiagnosticEngine &diags;
-  std::vector<llvm::DenseMap<Key, Symbol>> scopes;
+  std::vector<DenseMap<Key, Symbol>> scopes;
   std::vector<Doubt> doubts;
 };
 

@@ -3,36 +3,28 @@
 
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
-#include "ppcc/IR/Program.h"
+#include "ppcc/IR/HeadChecks.h"
 #include "ppcc/Sema/Walk.h"
-
-#include "llvm/ADT/STLExtras.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::cast;
-using llvm::dyn_cast;
-using llvm::StringRef;
 
 namespace {
 
 /// Edges that a schedule may add, duplicates included.
 constexpr uint32_t maxEdges = 1u << 22;
 
-class PipeBuilder {
+class PipeBuilder : Making {
 public:
   PipeBuilder(const Schedule &schedule, const Place &layout,
-              const Limits &limits, Evaluator &evaluator, Instance &instance,
-              DiagnosticEngine &diags)
-      : schedule(schedule), layoutPlace(layout), limits(limits),
-        evaluator(evaluator), instance(instance), program(instance.program),
-        diags(diags) {}
+              const Making &making)
+      : Making(making), schedule(schedule), layoutPlace(layout) {}
 
   void build() {
     size_t errorsBefore = diags.errorCount();
     for (const PipeDecl &decl : schedule.pipes) {
       evaluator.clearFailed();
-      firstPipe.push_back(program.pipes.size());
+      firstPipe.push_back(head.pipes.size());
       if (!decl.loop) {
         build(decl, 0);
         continue;
@@ -43,10 +35,10 @@ public:
         if (!evaluator.step(decl.loop->range) || !build(decl, i))
           break;
     }
-    firstPipe.push_back(program.pipes.size());
+    firstPipe.push_back(head.pipes.size());
     if (diags.errorCount() != errorsBefore)
       return;
-    if (program.pipes.empty()) {
+    if (head.pipes.empty()) {
       diags.report<diag::OutOfRange>(schedule.pipes.front().range,
                                      "the number of pipes", 0, 1,
                                      Program::maxPipes);
@@ -60,9 +52,9 @@ private:
   /// Adds a pipe, the one of turn `i` if it stands in a loop. False when there
   /// are too many.
   bool build(const PipeDecl &decl, int64_t i) {
-    if (program.pipes.size() == Program::maxPipes) {
+    if (head.pipes.size() == Program::maxPipes) {
       diags.report<diag::OutOfRange>(decl.range, "the number of pipes",
-                                     program.pipes.size() + 1, 1,
+                                     head.pipes.size() + 1, 1,
                                      Program::maxPipes);
       return false;
     }
@@ -93,7 +85,7 @@ private:
     sortEdges(pipe);
     checkGaps(pipe);
     evaluator.popFrame(previous);
-    program.pipes.push_back(std::move(pipe));
+    head.pipes.push_back(std::move(pipe));
     declOf.push_back(&decl);
     return true;
   }
@@ -108,7 +100,7 @@ private:
   /// What values of type `pipe` stand for; those of type `part` come later.
   void parts() {
     auto add = [&](size_t i) {
-      const Pipe &pipe = program.pipes[std::min(i, program.pipes.size() - 1)];
+      const Pipe &pipe = head.pipes[std::min(i, head.pipes.size() - 1)];
       instance.parts.push_back({pipe.name, {{PipeId(i), 0, pipe.numStages()}}});
     };
     for (size_t decl = 0; decl != schedule.pipes.size(); ++decl)
@@ -119,9 +111,9 @@ private:
     for (auto [decl, slot] : llvm::enumerate(schedule.pipeSlots)) {
       if (!schedule.pipes[decl].loop)
         continue;
-      llvm::SmallVector<Value> made;
+      SmallVector<Value> made;
       for (size_t i = firstPipe[decl]; i != firstPipe[decl + 1]; ++i) {
-        made.push_back({.i = static_cast<int64_t>(instance.parts.size())});
+        made.push_back({.i = int64_t(instance.parts.size())});
         add(i);
       }
       evaluator.globals[slot] = evaluator.makeList(made);
@@ -139,11 +131,10 @@ private:
     if (evaluator.failed())
       return;
     __int128 actions = std::max(__int128(end) - first, __int128(pad));
-    actions *= int64_t(pipe.numStages()) * (program.hasBackward ? 2 : 1);
+    actions *= int64_t(pipe.numStages()) * (head.hasBackward ? 2 : 1);
     if (total += actions; actions > 0 && total > limits.maxActions) {
       diags.report<diag::TooManyActions>(
-          item.end->range,
-          total > INT64_MAX ? INT64_MAX : static_cast<int64_t>(total),
+          item.end->range, total > INT64_MAX ? INT64_MAX : int64_t(total),
           limits.maxActions);
       return;
     }
@@ -154,12 +145,11 @@ private:
                   item.first ? "the end of the microbatches"
                              : "the number of microbatches",
                   first + 1, Program::maxMicrobatches);
-    pipe.firstMicrobatch = static_cast<uint32_t>(first);
-    pipe.numMicrobatches = static_cast<uint32_t>(end - first);
+    pipe.firstMicrobatch = uint32_t(first);
+    pipe.numMicrobatches = uint32_t(end - first);
     if (decl.slices)
-      pipe.slices = static_cast<uint32_t>(inRange(decl.slices->count,
-                                                  "the number of slices", 1,
-                                                  Program::maxMicrobatches));
+      pipe.slices = uint32_t(inRange(decl.slices->count, "the number of slices",
+                                     1, Program::maxMicrobatches));
     int64_t padded =
         item.pad ? inRange(item.pad, "the padded number of microbatches", 0,
                            Program::maxMicrobatches)
@@ -168,21 +158,20 @@ private:
       diags.report<diag::PadTooSmall>(item.pad->range, padded,
                                       pipe.numMicrobatches);
     for (int64_t count : {int64_t(pipe.numMicrobatches), padded})
-      if (count % pipe.slices != 0 &&
-          evaluator.fail(diag::SlicesUneven, decl.slices->range))
-        diags.report<diag::SlicesUneven>(decl.slices->range, count,
-                                         pipe.slices);
-    instance.padded.push_back(static_cast<uint64_t>(padded));
+      if (count % pipe.slices != 0)
+        evaluator.refuse<diag::SlicesUneven>(decl.slices->range, count,
+                                             pipe.slices);
+    instance.padded.push_back(uint64_t(padded));
   }
 
   void stages(const PipeDecl &decl, Pipe &pipe) {
     if (!decl.placement)
-      return map(*decl.stages, *decl.stageMap, decl.stageSlot, {}, pipe);
+      return map(decl, {}, pipe);
     const ast::PlacementItem &use = *decl.placement;
     const Placement &placement =
         evaluator.checkedModule().placements[evaluator.slotOf(use.id)];
     evaluator.clearFailed();
-    llvm::SmallVector<Value> args;
+    SmallVector<Value> args;
     for (auto [arg, type] : llvm::zip_equal(use.args, placement.params))
       args.push_back(evaluator.evalAs(arg, type));
     if (evaluator.failed())
@@ -195,35 +184,34 @@ private:
                           use.args[i]->range, evaluator, diags);
     }
     if (isGood)
-      map(*placement.stages, *placement.stageMap, placement.stageSlot,
-          use.range, pipe);
+      map(placement, use.range, pipe);
     evaluator.popFrame(previous);
   }
 
   /// Puts stages on their ranks. What is wrong shows at `use`, if that is
   /// valid.
-  void map(const ast::StagesItem &stages, const ast::StageMapItem &stageMap,
-           uint32_t slot, SourceRange use, Pipe &pipe) {
+  void map(const StagePlaces &places, SourceRange use, Pipe &pipe) {
+    const ast::Expr *stages = places.stages->count,
+                    *onRank = places.stageMap->rank;
     evaluator.clearFailed();
-    int64_t count = evaluator.evalInt(stages.count);
+    int64_t count = evaluator.evalInt(stages);
     if (evaluator.failed())
       return;
     if (count < 1 || count > Program::maxStages) {
-      diags.report<diag::OutOfRange>(use.valid() ? use : stages.count->range,
+      diags.report<diag::OutOfRange>(use.valid() ? use : stages->range,
                                      "the number of stages", count, 1,
                                      Program::maxStages);
       return;
     }
     pipe.rankOfStage.reserve(count);
     for (int64_t stage = 0; stage != count; ++stage) {
-      evaluator.local(slot) = {.i = stage};
-      int64_t rank = evaluator.evalInt(stageMap.rank);
+      evaluator.local(places.stageSlot) = {.i = stage};
+      int64_t rank = evaluator.evalInt(onRank);
       if (evaluator.failed())
         return;
-      if (rank < 0 || rank >= program.numRanks) {
-        diags.report<diag::StageOnNoRank>(use.valid() ? use
-                                                      : stageMap.rank->range,
-                                          stage, rank, program.numRanks - 1);
+      if (rank < 0 || rank >= head.numRanks) {
+        diags.report<diag::StageOnNoRank>(use.valid() ? use : onRank->range,
+                                          stage, rank, head.numRanks - 1);
         return;
       }
       pipe.rankOfStage.push_back(RankId(rank));
@@ -238,16 +226,14 @@ private:
     if (single->isAbsent)
       return gap(*single, from, to, pipe);
     if (from < 0 || from >= to || to >= pipe.numStages()) {
-      if (evaluator.fail(diag::BadEdge, single->from->range))
-        diags.report<diag::BadEdge>(
-            SourceRange(single->from->range.begin, single->to->range.end), from,
-            to, pipe.numStages());
+      evaluator.refuse<diag::BadEdge>(
+          SourceRange(single->from->range.begin, single->to->range.end), from,
+          to, pipe.numStages());
       return;
     }
     if (++numEdges > maxEdges) {
-      if (evaluator.fail(diag::OutOfRange, single->range))
-        diags.report<diag::OutOfRange>(single->range, "the number of edges",
-                                       numEdges, 0, maxEdges);
+      evaluator.refuse<diag::OutOfRange>(single->range, "the number of edges",
+                                         numEdges, 0, maxEdges);
       return;
     }
     if (to == from + 1) // Neighbours have their edge already.
@@ -261,8 +247,8 @@ private:
     if (from >= 0 && to < pipe.numStages() && to == from + 1) {
       pipe.gaps.push_back(StageId(from));
       gapRanges.try_emplace(from, item.range);
-    } else if (evaluator.fail(diag::NoSuchNeighbours, item.from->range)) {
-      diags.report<diag::NoSuchNeighbours>(
+    } else {
+      evaluator.refuse<diag::NoSuchNeighbours>(
           SourceRange(item.from->range.begin, item.to->range.end),
           pipe.numStages(), from, to);
     }
@@ -280,7 +266,7 @@ private:
   }
   void checkDisjoint() {
     std::vector<const Pipe *> order;
-    for (const Pipe &pipe : program.pipes)
+    for (const Pipe &pipe : head.pipes)
       order.push_back(&pipe);
     llvm::stable_sort(order, [](const Pipe *a, const Pipe *b) {
       return a->firstMicrobatch < b->firstMicrobatch;
@@ -288,36 +274,23 @@ private:
     for (size_t i = 1; i < order.size(); ++i)
       if (order[i]->firstMicrobatch < order[i - 1]->endMicrobatch())
         diags.report<diag::MicrobatchTwice>(
-            declOf[order[i] - program.pipes.data()]->range, order[i - 1]->name,
+            declOf[order[i] - head.pipes.data()]->range, order[i - 1]->name,
             order[i]->name, order[i]->firstMicrobatch);
   }
 
   const Schedule &schedule;
   const Place &layoutPlace;
-  const Limits &limits;
-  Evaluator &evaluator;
-  Instance &instance;
-  Head &program;
-  DiagnosticEngine &diags;
   std::vector<size_t> firstPipe; ///< By declaration.
   std::vector<const PipeDecl *> declOf;
   __int128 total = 0;
   uint32_t numEdges = 0;
   // Of the pipe at hand, by the lower stage.
-  llvm::DenseMap<int64_t, SourceRange> neighbourEdges, gapRanges;
+  DenseMap<int64_t, SourceRange> neighbourEdges, gapRanges;
 };
 
 } // namespace
 
-void sema::sortEdges(Pipe &pipe) {
-  llvm::sort(pipe.skipEdges);
-  pipe.skipEdges.erase(llvm::unique(pipe.skipEdges), pipe.skipEdges.end());
-  llvm::sort(pipe.gaps);
-  pipe.gaps.erase(llvm::unique(pipe.gaps), pipe.gaps.end());
-}
-
 void sema::evaluatePipes(const Schedule &schedule, const Place &layout,
-                         const Limits &limits, Evaluator &evaluator,
-                         Instance &instance, DiagnosticEngine &diags) {
-  PipeBuilder(schedule, layout, limits, evaluator, instance, diags).build();
+                         const Making &making) {
+  PipeBuilder(schedule, layout, making).build();
 }

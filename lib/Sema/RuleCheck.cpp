@@ -1,21 +1,14 @@
-#include "RuleCheck.h"
-
-#include "ActionCheck.h"
-#include "ppcc/Basic/Diagnostics/Sema.h"
-#include "ppcc/Support/Suggest.h"
-
-#include "llvm/ADT/STLExtras.h"
+// Checks rules, the insertions in them, and who follows them.
+#include "Checks.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::StringRef;
 
 namespace {
 
-class InsertChecker {
+class InsertChecker : Checking {
 public:
-  explicit InsertChecker(ExprChecker &exprs)
-      : exprs(exprs), kinds(exprs.module.kinds), diags(exprs.diags) {}
+  using Checking::Checking;
 
   Insertion check(const ast::InsertItem *item) {
     Insertion result;
@@ -78,9 +71,7 @@ private:
     return result;
   }
 
-  ExprChecker &exprs;
-  const KindTable &kinds;
-  DiagnosticEngine &diags;
+  const KindTable &kinds = module.kinds;
 };
 
 } // namespace
@@ -96,10 +87,7 @@ void sema::checkRule(const ast::RuleItem *item, ExprChecker &exprs) {
       rule.inserts.push_back(InsertChecker(exprs).check(insert));
     rule.numLocals = exprs.names.frame.numLocals;
   }
-  Symbol symbol;
-  symbol.index = static_cast<uint32_t>(exprs.module.rules.size());
-  exprs.module.rules.push_back(std::move(rule));
-  exprs.names.define(Space::Rule, item->name, symbol);
+  declare(Space::Rule, item->name, exprs.module.rules, std::move(rule), exprs);
 }
 
 Application sema::checkInsert(const ast::InsertItem *item, ExprChecker &exprs) {
@@ -108,24 +96,15 @@ Application sema::checkInsert(const ast::InsertItem *item, ExprChecker &exprs) {
   rule.inserts.push_back(InsertChecker(exprs).check(item));
   rule.numLocals = exprs.names.frame.numLocals;
   exprs.module.rules.push_back(std::move(rule));
-  return {
-      static_cast<uint32_t>(exprs.module.rules.size() - 1), item->range, {}};
+  return {uint32_t(exprs.module.rules.size() - 1), item->range, {}};
 }
 
 void sema::checkApply(const ast::ApplyItem *item, ExprChecker &exprs,
                       std::vector<Application> &list) {
-  DiagnosticEngine &diags = exprs.diags;
-  bool isReported;
-  Symbol *symbol = exprs.names.find(Space::Rule, item->rule, isReported);
-  if (!symbol) {
-    for (const ast::Argument &arg : item->args)
-      exprs.check(arg.value);
-    diags.report<diag::UnknownRule>(item->rule.range, item->rule.text,
-                                    didYouMean(item->rule.text, [&] {
-                                      return exprs.names.visible(Space::Rule);
-                                    }));
+  Symbol *symbol =
+      exprs.called<diag::UnknownRule>(Space::Rule, item->rule, item->args);
+  if (!symbol)
     return;
-  }
   const Rule &callee = exprs.module.rules[symbol->index];
   list.push_back({symbol->index, item->range,
                   exprs.labelled(item->rule, item->args, callee.item->params,

@@ -1,32 +1,19 @@
-#include "ScheduleCheck.h"
-
-#include "BodyCheck.h"
-#include "HeadCheck.h"
-#include "PlacementCheck.h"
-#include "RuleCheck.h"
-#include "SectionCheck.h"
+// Checks schedules.
+#include "Checks.h"
 #include "Settings.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
-#include "ppcc/Basic/Diagnostics/Sema.h"
-#include "ppcc/Support/Suggest.h"
-
-#include "llvm/ADT/STLExtras.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;
 using ast::StmtKind;
-using llvm::cast;
-using llvm::dyn_cast;
-using llvm::StringRef;
 
 namespace {
 
 /// Checks what stands in a pipe, or in a schedule with one pipe.
-class PipeChecker {
+class PipeChecker : Checking {
 public:
   PipeChecker(Schedule &schedule, ExprChecker &exprs)
-      : schedule(schedule), exprs(exprs), diags(exprs.diags),
-        names(exprs.names) {}
+      : Checking(exprs), schedule(schedule) {}
 
   void pipe(const ast::PipeItem *item) {
     addPipe(item, nullptr);
@@ -35,8 +22,7 @@ public:
 
   /// Pipes in a loop: the name of each stands for the list of what it makes.
   void pipes(const ast::ForStmt *loop) {
-    for (const ast::Expr *end : {loop->from, loop->to})
-      exprs.expect(end, Type::Int, "the range of `for`");
+    exprs.expectInts({loop->from, loop->to}, "the range of `for`");
     {
       Names::Scope scope(names);
       exprs.module.stmts[loop->id].index =
@@ -58,30 +44,20 @@ public:
     case StmtKind::Microbatches: {
       auto *i = cast<ast::MicrobatchesItem>(item);
       once(decl.microbatches, i, "`microbatches`", diags);
-      for (const ast::Expr *expr : {i->first, i->end, i->pad})
-        if (expr)
-          exprs.expect(expr, Type::Int, "a number of microbatches");
-      return;
+      return exprs.expectInts({i->first, i->end, i->pad},
+                              "a number of microbatches");
     }
     case StmtKind::Placement:
       once(decl.placement, cast<ast::PlacementItem>(item), "`placement`",
            diags);
       return checkPlacementUse(*cast<ast::PlacementItem>(item), exprs);
     case StmtKind::Stages:
-      once(decl.stages, cast<ast::StagesItem>(item), "`stages`", diags);
-      return exprs.expect(cast<ast::StagesItem>(item)->count, Type::Int,
-                          "the number of stages");
+    case StmtKind::StageMap:
+      return checkStages(item, decl, exprs);
     case StmtKind::Slices:
       once(decl.slices, cast<ast::SlicesItem>(item), "`slices`", diags);
       return exprs.expect(cast<ast::SlicesItem>(item)->count, Type::Int,
                           "the number of slices");
-    case StmtKind::StageMap: {
-      auto *i = cast<ast::StageMapItem>(item);
-      once(decl.stageMap, i, "`stage ... on rank`", diags);
-      Names::Scope scope(names);
-      decl.stageSlot = names.defineLocal(i->variable, Type::Int);
-      return exprs.expect(i->rank, Type::Int, "a rank");
-    }
     default:
       checkStatement(item, of, exprs);
       decl.edges.push_back(item);
@@ -119,17 +95,13 @@ private:
   }
 
   Schedule &schedule;
-  ExprChecker &exprs;
-  DiagnosticEngine &diags;
-  Names &names;
 };
 
-class ScheduleChecker {
+class ScheduleChecker : Checking {
 public:
   ScheduleChecker(const ast::Schedule &decl, const CommWords &words,
                   ExprChecker &exprs)
-      : decl(decl), words(words), exprs(exprs), module(exprs.module),
-        diags(exprs.diags), names(exprs.names) {
+      : Checking(exprs), decl(decl), words(words) {
     schedule.decl = &decl;
     schedule.name = decl.name.text;
     schedule.range = decl.name.range;
@@ -148,7 +120,7 @@ public:
     for (const ast::Stmt *item : decl.items) {
       auto *loop = dyn_cast<ast::ForStmt>(item);
       bool isOfPipes = loop && llvm::any_of(loop->body, [](auto *child) {
-                         return llvm::isa<ast::PipeItem>(child);
+                         return isa<ast::PipeItem>(child);
                        });
       if (auto *pipe = dyn_cast<ast::PipeItem>(item)) {
         pipes.pipe(pipe);
@@ -176,10 +148,10 @@ public:
     std::string owner = fmt::format("schedule `{}`", decl.name.text);
     for (const PipeDecl &pipe : schedule.pipes)
       used || lacksImport
-           ? void()
-           : pipes.complete(pipe, schedule.pipeSlots.empty()
-                                      ? owner
-                                      : fmt::format("pipe `{}`", pipe.name));
+          ? void()
+          : pipes.complete(pipe, schedule.pipeSlots.empty()
+                                     ? owner
+                                     : fmt::format("pipe `{}`", pipe.name));
     if (!ranks && !lacksImport)
       diags.report<diag::MissingItem>(decl.name.range, owner, "`ranks`");
     if (!used)
@@ -251,19 +223,11 @@ private:
 
   /// Takes over what another schedule has: its head, its pipes, its ranks.
   void use(const ast::UseScheduleItem *item) {
-    bool isReported;
-    Symbol *symbol = names.find(Space::Schedule, item->schedule, isReported);
-    if (!symbol) {
-      for (const ast::Argument &arg : item->args)
-        exprs.check(arg.value);
-      lacksImport = true;
-      diags.report<diag::UnknownImport>(item->schedule.range,
-                                        item->schedule.text,
-                                        didYouMean(item->schedule.text, [&] {
-                                          return names.visible(Space::Schedule);
-                                        }));
+    Symbol *symbol = exprs.called<diag::UnknownImport>(
+        Space::Schedule, item->schedule, item->args);
+    lacksImport |= !symbol;
+    if (!symbol)
       return;
-    }
     if (used || ranks || !schedule.pipes.empty() || schedule.onRank ||
         !schedule.onRanks.empty()) {
       diags.report<diag::DuplicateItem>(
@@ -355,10 +319,6 @@ private:
 
   const ast::Schedule &decl;
   const CommWords &words;
-  ExprChecker &exprs;
-  Module &module;
-  DiagnosticEngine &diags;
-  Names &names;
   Schedule schedule;
   std::optional<Schedule> used; ///< The one that it imports.
   bool lacksImport = false;     ///< There is none of that name.

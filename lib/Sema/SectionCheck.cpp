@@ -1,32 +1,20 @@
-#include "SectionCheck.h"
-
-#include "BodyCheck.h"
-#include "GraphCheck.h"
-#include "HeadCheck.h"
+// Checks models and clusters.
+#include "Checks.h"
 #include "Settings.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
-#include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/Basic/Diagnostics/Syntax.h"
 #include "ppcc/IR/Tensors.h"
-#include "ppcc/Support/Suggest.h"
-
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;
-using llvm::ArrayRef;
-using llvm::cast;
-using llvm::StringRef;
 
 namespace {
 
-class SectionChecker {
+class SectionChecker : Checking {
 public:
   SectionChecker(const ast::Stmt *item, const Schedule *within,
                  const CommWords &words, ExprChecker &exprs)
-      : within(within), words(words), exprs(exprs), diags(exprs.diags),
-        names(exprs.names),
+      : Checking(exprs), within(within), words(words),
         settings(item->kind == ast::StmtKind::Model ? "model" : "cluster",
                  diags) {
     section.item = item;
@@ -123,11 +111,7 @@ private:
   }
 
   static std::string keyOf(const ast::SettingItem &item) {
-    std::string key = item.name.text.str();
-    if (!item.subject.text.empty())
-      key += " " + item.subject.text.str();
-    if (!item.node.text.empty())
-      key += "." + item.node.text.str();
+    std::string key = nameOf(item);
     for (StringRef word :
          {item.pipe.text, isByStage(item) ? StringRef("stage") : StringRef()})
       if (!word.empty())
@@ -139,12 +123,11 @@ private:
   }
 
   void subject(const ast::SettingItem &item) {
-    if (findSetting(item, exprs.module.kinds))
+    if (findSetting(item, module.kinds))
       return;
     StringRef text = item.subject.text;
-    std::vector<StringRef> allowed =
-        costSubjects(item.name.text, exprs.module.kinds);
-    if (!item.node.text.empty() && exprs.module.kinds.find(text))
+    std::vector<StringRef> allowed = costSubjects(item.name.text, module.kinds);
+    if (!item.node.text.empty() && module.kinds.find(text))
       diags.report<diag::BadSettingValue>(item.node.range, item.name.text,
                                           item.node.text,
                                           "; only `cost` takes nodes");
@@ -194,13 +177,11 @@ private:
       diags.report<diag::TensorsOf>(clause->name.range, clause->name.text);
       return;
     }
-    if (!isItem(clause->name, section.isModel() ? ArrayRef(known)
-                                                : ArrayRef<StringRef>()))
+    if (!isItem(clause->name,
+                section.isModel() ? ArrayRef(known) : ArrayRef<StringRef>()))
       return;
     pipeName(clause->pipe);
-    for (const ast::Expr *end : {clause->from, clause->to})
-      if (end)
-        exprs.expect(end, Type::Int, "a stage");
+    exprs.expectInts({clause->from, clause->to}, "a stage");
     Names::Scope scope(names);
     uint32_t slot = names.defineLocal(clause->stageVariable, Type::Int);
     checkTensors(*clause, exprs);
@@ -209,14 +190,14 @@ private:
 
   void text(const ast::TextItem *item) {
     static constexpr StringRef known[] = {"layout"};
-    if (isItem(item->name, section.isModel() ? ArrayRef(known)
-                                             : ArrayRef<StringRef>()))
+    if (isItem(item->name,
+               section.isModel() ? ArrayRef(known) : ArrayRef<StringRef>()))
       once(section.layout, item, "`layout`", diags);
   }
 
   void wordsOf(const ast::WordsItem *item) {
     static constexpr StringRef ofModel[] = {"layers"},
-                                          ofCluster[] = {"transport"};
+                               ofCluster[] = {"transport"};
     if (!isItem(item->name,
                 section.isModel() ? ArrayRef(ofModel) : ArrayRef(ofCluster)))
       return;
@@ -224,12 +205,12 @@ private:
       return transport(item);
     settings.once("layers", item->name.range);
     sequences.push_back({item, section.parts.size()});
-    section.parts.push_back({{}, item->range, nullptr, {}, {}, false, {}, {}, {}});
+    section.parts.push_back({.range = item->range});
   }
 
   void named(const ast::NamedItem *item) {
     static constexpr StringRef ofModel[] = {"layer", "part"},
-                                          ofCluster[] = {"link"};
+                               ofCluster[] = {"link"};
     if (!isItem(item->what,
                 section.isModel() ? ArrayRef(ofModel) : ArrayRef(ofCluster)))
       return;
@@ -261,12 +242,11 @@ private:
     if (!within) // Else it is a name of the schedule.
       isNew(item->names.front(), section.parts,
             [](const PartDecl &other) { return other.name; });
-    PartDecl part{item->names.front(), item->range, nullptr, {}, {}, false,
-                  {}, {}, {}};
+    PartDecl part{item->names.front(), item->range};
     static constexpr StringRef known[] = {"layers", "reads"};
     SettingNames inner("part", diags);
     for (const ast::Stmt *stmt : item->body) {
-      if (auto *stages = llvm::dyn_cast<ast::StagesItem>(stmt)) {
+      if (auto *stages = dyn_cast<ast::StagesItem>(stmt)) {
         once(part.stages, stages, "`stages`", diags);
         exprs.expect(stages->count, Type::Int, "the number of stages");
       } else if (!holds(BodyOf::Part, stmt->kind)) {
@@ -371,7 +351,7 @@ private:
       diags.report<diag::DuplicateItem>(
           llvm::find_if_not(section.parts, isNamed)->range,
           "`layers`, beside those of parts");
-    checkGraphs(section, exprs.module.kinds, diags);
+    checkGraphs(section, module.kinds, diags);
   }
 
   // ---- Clusters ----
@@ -409,12 +389,12 @@ private:
   }
 
   void ofLink(const ast::Stmt *item) {
-    auto *setting = llvm::dyn_cast<ast::SettingItem>(item);
+    auto *setting = dyn_cast<ast::SettingItem>(item);
     if (!setting) {
       diags.report<diag::NotInLink>(item->range);
       return;
     }
-    auto found = findSetting(*setting, exprs.module.kinds);
+    auto found = findSetting(*setting, module.kinds);
     if (!found || rowOf(found->what).spread != CostSpread::Links ||
         !setting->pipe.text.empty() || !setting->over.text.empty()) {
       diags.report<diag::NotInLink>(setting->name.range);
@@ -426,9 +406,6 @@ private:
 
   const Schedule *within;
   const CommWords &words;
-  ExprChecker &exprs;
-  DiagnosticEngine &diags;
-  Names &names;
   SettingNames settings;
   Section section;
   std::vector<StringRef> costs; ///< Items of costs that it says.
@@ -440,7 +417,7 @@ private:
 
 void sema::checkTensors(const ast::TensorsItem &clause, ExprChecker &exprs) {
   DiagnosticEngine &diags = exprs.diags;
-  llvm::StringMap<SourceRange> seen;
+  StringMap<SourceRange> seen;
   for (const ast::TensorDecl &tensor : clause.tensors) {
     auto [first, isNew] = seen.try_emplace(tensor.name.text, tensor.name.range);
     if (!isNew)
@@ -450,16 +427,23 @@ void sema::checkTensors(const ast::TensorsItem &clause, ExprChecker &exprs) {
           tensor.type.range, tensor.type.text,
           didYouMean(tensor.type.text, elementTypeNames()));
     for (const ast::Expr *dim : tensor.dims)
-      if (dim)
-        exprs.expect(dim, Type::Int, "a size");
+      exprs.expectInts({dim}, "a size");
   }
+}
+
+static std::string subjectText(const ast::SettingItem &setting) {
+  StringRef dot = setting.node.text.empty() ? "" : ".";
+  return (setting.subject.text + dot + setting.node.text).str();
+}
+
+std::string sema::nameOf(const ast::SettingItem &setting) {
+  std::string subject = subjectText(setting);
+  return setting.name.text.str() + (subject.empty() ? "" : " ") + subject;
 }
 
 std::optional<CostSetting> sema::findSetting(const ast::SettingItem &setting,
                                              const KindTable &kinds) {
-  std::string subject = setting.subject.text.str();
-  if (!setting.node.text.empty())
-    subject += "." + setting.node.text.str();
+  std::string subject = subjectText(setting);
   auto found = findCost(setting.name.text, subject, kinds);
   if (!found && subject.empty())
     found = findCost(setting.name.text, "all", kinds);
@@ -472,7 +456,7 @@ std::optional<CostSetting> sema::findSetting(const ast::SettingItem &setting,
 Section sema::checkSection(const ast::Stmt *item, const Schedule *within,
                            const CommWords &words, ExprChecker &exprs) {
   SectionChecker checker(item, within, words, exprs);
-  if (auto *model = llvm::dyn_cast<ast::ModelItem>(item))
+  if (auto *model = dyn_cast<ast::ModelItem>(item))
     return checker.check(model);
   return checker.check(cast<ast::ClusterItem>(item));
 }

@@ -4,27 +4,28 @@
 #include "ExprCheck.h"
 #include "ppcc/IR/Costs.h"
 
-#include "llvm/ADT/StringMap.h"
-
 namespace ppcc::sema {
 
 /// The settings of one section.
 class SettingNames {
 public:
-  SettingNames(llvm::StringRef section, DiagnosticEngine &diags)
+  SettingNames(StringRef section, DiagnosticEngine &diags)
       : section(section), diags(diags) {}
 
   /// The number of a setting; nothing, and a report, when there is none.
-  std::optional<size_t> find(llvm::ArrayRef<llvm::StringRef> names,
+  std::optional<size_t> find(ArrayRef<StringRef> names,
                              const ast::Identifier &name);
   /// Reports `key` when it has come before.
-  void once(llvm::StringRef key, SourceRange range);
+  void once(StringRef key, SourceRange range);
 
 private:
-  llvm::StringRef section;
+  StringRef section;
   DiagnosticEngine &diags;
-  llvm::StringMap<SourceRange> seen;
+  StringMap<SourceRange> seen;
 };
+
+/// `memory F`, `cost F.mlp`.
+std::string nameOf(const ast::SettingItem &setting);
 
 /// What a setting of a model or a cluster sets, without values; nothing when
 /// its name and subject name nothing.

@@ -1,13 +1,6 @@
 #include "ppcc/Support/Decimal.h"
 
-#include "llvm/ADT/StringExtras.h"
-
-#include <fmt/format.h>
-
-#include <algorithm>
-
 using namespace ppcc;
-using llvm::StringRef;
 
 static bool areDigits(StringRef text) {
   return !text.empty() && llvm::all_of(text, llvm::isDigit);
@@ -27,9 +20,9 @@ std::optional<int64_t> decimal::parse(StringRef text, Scale scale) {
 static std::optional<int64_t> digits(StringRef whole, StringRef fraction,
                                      int64_t places, int64_t max) {
   decimal::Sum value = 0;
-  int64_t end = static_cast<int64_t>(whole.size()) + places;
+  int64_t end = int64_t(whole.size()) + places;
   for (int64_t i = 0; i < end; ++i) {
-    size_t at = static_cast<size_t>(i);
+    size_t at = size_t(i);
     char digit = at < whole.size() ? whole[at]
                  : at - whole.size() < fraction.size()
                      ? fraction[at - whole.size()]
@@ -40,7 +33,7 @@ static std::optional<int64_t> digits(StringRef whole, StringRef fraction,
   }
   // The place behind the last decides how it is rounded.
   if (end >= 0) {
-    size_t at = static_cast<size_t>(end);
+    size_t at = size_t(end);
     char next = at < whole.size() ? whole[at]
                 : at - whole.size() < fraction.size()
                     ? fraction[at - whole.size()]
@@ -82,7 +75,7 @@ std::optional<int64_t> decimal::round(StringRef text, Scale scale) {
 template <class Unsigned>
 static void putBackwards(Unsigned rest, unsigned places, std::string &text) {
   for (unsigned i = 0; rest != 0 || i <= places; ++i, rest /= 10) {
-    char digit = static_cast<char>('0' + static_cast<unsigned>(rest % 10));
+    char digit = static_cast<char>('0' + unsigned(rest % 10));
     if (i < places && digit == '0' && text.empty())
       continue;
     if (i == places && !text.empty())
@@ -96,7 +89,7 @@ std::string decimal::format(Sum value, unsigned places) {
   Unsigned rest = value < 0 ? -static_cast<Unsigned>(value) : value;
   std::string text;
   if (rest <= UINT64_MAX) // Divisions of more are slow.
-    putBackwards(static_cast<uint64_t>(rest), places, text);
+    putBackwards(uint64_t(rest), places, text);
   else
     putBackwards(rest, places, text);
   if (value < 0)

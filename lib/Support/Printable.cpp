@@ -1,13 +1,9 @@
 #include "ppcc/Support/Printable.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ConvertUTF.h"
 #include "llvm/Support/Unicode.h"
 
-#include <fmt/format.h>
-
 using namespace ppcc;
-using llvm::StringRef;
 
 /// The text with each character that is not printable as `escape` writes it,
 /// which takes 0 for a byte that is no UTF-8.

@@ -1,12 +1,9 @@
 #include "ppcc/Support/Progress.h"
 #include "ppcc/Support/Printable.h"
 
-#include <algorithm>
-#include <string>
-
 using namespace ppcc;
 
-void Progress::next(llvm::StringRef what) {
+void Progress::next(StringRef what) {
   if (!isShown)
     return;
   clear();

@@ -1,10 +1,6 @@
 #include "ppcc/Support/Suggest.h"
 
-#include <algorithm>
-
 using namespace ppcc;
-using llvm::ArrayRef;
-using llvm::StringRef;
 
 /// A longer name is nobody's; the distance takes the product of two lengths.
 static constexpr size_t longestName = 200;

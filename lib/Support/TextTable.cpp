@@ -1,15 +1,7 @@
 #include "ppcc/Support/TextTable.h"
 #include "ppcc/Support/Printable.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-
-#include <algorithm>
-#include <cassert>
-
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 void TextTable::add(std::vector<std::string> cells) {
   assert(rows.empty() || cells.size() == rows.front().size());

@@ -5,8 +5,6 @@
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/EventGraph.h"
 
-#include "llvm/ADT/BitVector.h"
-
 using namespace ppcc;
 
 namespace {
@@ -27,7 +25,7 @@ public:
   Program run() const {
     if (!messages.isWhole() || hasMixedGroup())
       return program;
-    llvm::BitVector apart(program.size()); // Rows that begin a batch.
+    BitVector apart(program.size()); // Rows that begin a batch.
     for (unsigned round = 0; round != maxRounds; ++round) {
       Program fused = withBatches(apart);
       auto before = apart.count();
@@ -53,7 +51,7 @@ private:
   }
 
   /// Neighbouring messages in batches that end before each row of `apart`.
-  Program withBatches(const llvm::BitVector &apart) const {
+  Program withBatches(const BitVector &apart) const {
     Rows result = program.allRows();
     for (RankId rank : program.ranks()) {
       PhaseId phase;
@@ -76,7 +74,7 @@ private:
 
   /// Whether `fused` hangs; `apart` then gets members of batches on the
   /// shortest circle of waits.
-  bool hangs(const Program &fused, llvm::BitVector &apart) const {
+  bool hangs(const Program &fused, BitVector &apart) const {
     bool found = false;
     for (const Transport &transport : transports) {
       if (transport.layout == QueueLayout::One ||
@@ -97,8 +95,8 @@ private:
   /// where one member is waited for and another waits, or of all. False when
   /// there are none.
   static bool takeApart(const Program &fused,
-                        llvm::ArrayRef<EventGraph::Block> circle,
-                        bool onlyCauses, llvm::BitVector &apart) {
+                        ArrayRef<EventGraph::Block> circle, bool onlyCauses,
+                        BitVector &apart) {
     bool found = false;
     ActionId awaited = circle.back().need.row;
     for (const EventGraph::Block &block : circle) {
@@ -118,7 +116,7 @@ private:
   }
 
   const Program &program;
-  llvm::ArrayRef<Transport> transports;
+  ArrayRef<Transport> transports;
   // Also of the program with batches: the rows stay where they are.
   const ProgramIndex &index;
   const MessageIndex &messages;

@@ -18,11 +18,11 @@ CommWriter::CommWriter(const Program &program, Rows &result)
     nextRow.push_back(program.begin(rank).value);
     cursor.push_back(result.begin(rank).value);
   }
-  forEachSlot(slot::Output | slot::InputGrad, [&](uint8_t slotBit) {
+  for (uint8_t slotBit : slotsIn(slot::moving)) {
     unsigned i = std::countr_zero(slotBit);
     sendOf[i] = *program.kinds().find(KindClass::Send, slotBit);
     recvOf[i] = *program.kinds().find(KindClass::Recv, slotBit);
-  });
+  }
 }
 
 void CommWriter::copyItem(RankId rank) {
@@ -91,7 +91,7 @@ std::optional<Rows> ppcc::roomForMessages(const Program &program,
   if (auto row = program.firstMessage()) {
     diags.report<diag::HasCommunication>(placeOf(program, *row, sources),
                                          program.rankOf(*row).value,
-                                         cell(program, program[*row]));
+                                         cell(program, *row));
     return std::nullopt;
   }
   if (!index.fits()) {

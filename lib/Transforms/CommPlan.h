@@ -6,8 +6,6 @@
 #include "ppcc/Analysis/TorchSteps.h"
 #include "ppcc/Basic/Diagnostics.h"
 
-#include <bit>
-
 namespace ppcc {
 
 /// Copies the rows of a program into a new one, rank by rank in any

@@ -1,10 +1,6 @@
 // Actions that follow messages, which are placed once those are.
 #include "Followers.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <map>
-
 using namespace ppcc;
 
 /// What a follower shares with the messages that it follows.

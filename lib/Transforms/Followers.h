@@ -3,8 +3,6 @@
 
 #include "ppcc/IR/Program.h"
 
-#include "llvm/ADT/BitVector.h"
-
 namespace ppcc {
 
 /// The rows of a program that must stand behind a message of their stage, by a
@@ -27,7 +25,7 @@ private:
 
   const Program &program;
   std::vector<KindId> kinds; ///< Those that follow messages.
-  llvm::BitVector rows;
+  BitVector rows;
 };
 
 } // namespace ppcc

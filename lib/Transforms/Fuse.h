@@ -9,8 +9,8 @@ namespace ppcc {
 /// What a fusion works with.
 struct FusePlan {
   const Program &program;
-  CallStyle calls;                      ///< Of the fusions that place messages.
-  llvm::ArrayRef<Transport> transports; ///< To be safe under.
+  CallStyle calls;                ///< Of the fusions that place messages.
+  ArrayRef<Transport> transports; ///< To be safe under.
   PassContext &context;
 };
 

@@ -6,10 +6,7 @@
 
 #include "ppcc/IR/Calls.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 static constexpr FusionInfo table[] = {
 #define FUSION(Name, Text, Fuse, Places, Summary)                              \
@@ -31,7 +28,7 @@ static constexpr FuseMessages fuseOf[] = {
 #undef FUSION
 };
 
-llvm::ArrayRef<FusionInfo> ppcc::fusions() { return table; }
+ArrayRef<FusionInfo> ppcc::fusions() { return table; }
 
 const FusionInfo *ppcc::findFusion(StringRef name) {
   const FusionInfo *found = llvm::find_if(
@@ -46,7 +43,7 @@ public:
   explicit FuseComm(FuseOptions options) : options(std::move(options)) {}
 
   PassResult run(Program &program, PassContext &context) const override {
-    FuseMessages fuse = fuseOf[static_cast<size_t>(options.mode)];
+    FuseMessages fuse = fuseOf[size_t(options.mode)];
     if (!fuse)
       return PassResult::Unchanged;
     Followers followers(program);

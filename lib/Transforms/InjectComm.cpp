@@ -32,9 +32,9 @@ static constexpr PlanMessages planOf[] = {
 #undef COMM_ORDER
 };
 
-llvm::ArrayRef<CommOrderInfo> ppcc::commOrders() { return orders; }
+ArrayRef<CommOrderInfo> ppcc::commOrders() { return orders; }
 
-std::optional<CommOrder> ppcc::findCommOrder(llvm::StringRef name) {
+std::optional<CommOrder> ppcc::findCommOrder(StringRef name) {
   for (const CommOrderInfo &info : orders)
     if (info.name == name)
       return info.order;
@@ -44,7 +44,7 @@ std::optional<CommOrder> ppcc::findCommOrder(llvm::StringRef name) {
 /// When `program` ends on the first of the transports; nothing when it does not
 /// on all.
 static std::optional<Time> endOf(const Program &program,
-                                 llvm::ArrayRef<Transport> transports) {
+                                 ArrayRef<Transport> transports) {
   DiagnosticEngine quiet([](const Diagnostic &) {});
   std::optional<Time> end;
   if (!Analyses(program).messages().isInOrder())
@@ -71,8 +71,7 @@ static std::optional<Program> injectBest(const Program &program,
     return std::nullopt;
   std::optional<Time> end = endOf(*best, options.transports);
   for (const CommOrderInfo &info : orders) {
-    if (!planOf[static_cast<size_t>(info.order)] ||
-        info.order == CommOrder::ReadyTime)
+    if (!planOf[size_t(info.order)] || info.order == CommOrder::ReadyTime)
       continue;
     auto other = with(info.order);
     if (!other)
@@ -93,7 +92,7 @@ std::optional<Program> ppcc::injectComm(const Program &program,
   assert(program.ranksBegun() == program.numRanks());
   if (options.order == CommOrder::Best)
     return injectBest(program, options, diags, sources);
-  PlanMessages planMessages = planOf[static_cast<size_t>(options.order)];
+  PlanMessages planMessages = planOf[size_t(options.order)];
   if (!planMessages)
     return program;
   const ProgramIndex &index = Analyses(program).index();
@@ -149,19 +148,19 @@ private:
 
 const PassOption<InjectCommOptions> injectOptions[] = {
     {{"order", orderNames + 1, "where messages are placed"},
-     [](InjectCommOptions &options, llvm::StringRef value) {
+     [](InjectCommOptions &options, StringRef value) {
        auto order = findCommOrder(value);
        options.order = order.value_or(options.order);
        return order.has_value();
      }},
     {{"latency", "TIME", "of a message, for planning; else the model's"},
-     [](InjectCommOptions &options, llvm::StringRef value) {
+     [](InjectCommOptions &options, StringRef value) {
        options.latency = cost::parse(value);
        return options.latency.has_value();
      }},
     {{"prefetch", "N",
       "receives of an edge that may be posted ahead of their readers"},
-     [](InjectCommOptions &options, llvm::StringRef value) {
+     [](InjectCommOptions &options, StringRef value) {
        uint32_t bound = 0;
        if (value.getAsInteger(10, bound) || bound == 0)
          return false;
@@ -170,14 +169,14 @@ const PassOption<InjectCommOptions> injectOptions[] = {
      }},
     {{"torch-fsdp", "VERSION",
       "sweep as this PyTorch, with turns for what FSDP does"},
-     [](InjectCommOptions &options, llvm::StringRef value) {
+     [](InjectCommOptions &options, StringRef value) {
        auto version = parseTorchVersion(value);
        if (version)
          options.torch = TorchTarget{*version, /*fsdp=*/true};
        return version.has_value();
      }},
     {{"transport", transportNameList(), "what the best order is for"},
-     [](InjectCommOptions &options, llvm::StringRef value) {
+     [](InjectCommOptions &options, StringRef value) {
        return findTransports(value, options.transports);
      }},
 };

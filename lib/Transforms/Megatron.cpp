@@ -6,13 +6,6 @@
 
 #include "ppcc/IR/Calls.h"
 
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallVector.h"
-
-#include <tuple>
-#include <utility>
-
 using namespace ppcc;
 
 namespace {
@@ -42,8 +35,6 @@ struct Post {
   RankId peer;
   uint32_t call = 0; ///< Among those between the two steps.
 };
-
-constexpr uint8_t moving = slot::Output | slot::InputGrad;
 
 class Megatron {
 public:
@@ -103,11 +94,12 @@ private:
 
   void addRow(ActionId row) {
     stepOf[row.value] = steps.size();
-    forEachSlot(program.kindOf(row).defines & moving, [&](uint8_t slotBit) {
+    for (uint8_t slotBit :
+         slotsIn(program.kindOf(row).defines & slot::moving)) {
       unsigned side = sideOf(slotBit);
       numberOf[row.value] = stepsOf[side].size() - firstOf[side].back();
       stepsOf[side].push_back(steps.size());
-    });
+    }
   }
 
   /// The step before which `to` receives what `producer` makes for `reader`.
@@ -230,7 +222,7 @@ private:
   void numberCalls(StepInfo before, StepInfo after) {
     // A ring has one call, except where it turns from forwards to backwards.
     bool isTurn = after.slots != 0 && before.slots != after.slots &&
-                  before.slots != moving && after.slots != moving;
+                  before.slots != slot::moving && after.slots != slot::moving;
     bool isWhole = style == CallStyle::Ring && before.slots != 0 && !isTurn;
     if (isWhole || posts.size() < 2)
       return;
@@ -265,7 +257,7 @@ private:
   std::vector<uint32_t> stepsOf[2], firstOf[2];
   std::vector<uint32_t> receiveStarts; ///< Into `receives`; by step.
   std::vector<Receive> receives;
-  llvm::SmallVector<Post> posts; ///< Of the place that is being written.
+  SmallVector<Post> posts; ///< Of the place that is being written.
   llvm::SmallDenseMap<uint64_t, uint32_t> firstOfCall;
 };
 

@@ -3,10 +3,6 @@
 
 #include "ppcc/Analysis/RankPairs.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <bit>
-
 using namespace ppcc;
 
 namespace {
@@ -63,7 +59,7 @@ public:
 } // namespace
 
 std::vector<RankPair> ppcc::connectionOrder(uint32_t numRanks,
-                                            llvm::ArrayRef<RankPair> pairs) {
+                                            ArrayRef<RankPair> pairs) {
   std::vector<Rounds> taken(numRanks);
   std::vector<std::pair<uint32_t, RankPair>> order;
   order.reserve(pairs.size());

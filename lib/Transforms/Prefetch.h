@@ -3,8 +3,6 @@
 
 #include "ppcc/Analysis/EdgeIndex.h"
 
-#include <utility>
-
 namespace ppcc {
 
 /// Keeps messages back until their turn. The messages of an edge are numbered

@@ -19,8 +19,6 @@
 #include "ppcc/Basic/Diagnostics/Transforms.h"
 #include "ppcc/IR/Place.h"
 
-#include <queue>
-
 using namespace ppcc;
 
 namespace {

@@ -4,9 +4,6 @@
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
-#include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/DenseSet.h"
-
 using namespace ppcc;
 
 namespace {
@@ -14,18 +11,18 @@ namespace {
 /// Counts for each edge the items that wait for what is posted: a group that
 /// reads several messages of an edge counts once, since no order could post one
 /// of them later.
-class BufferChecker {
+class BufferChecker : Judge {
 public:
   BufferChecker(const Program &program, const ReceiveBuffers &buffers,
                 uint32_t bound, PassContext &context)
-      : program(program), buffers(buffers), edges(buffers.edges()),
-        bound(bound), context(context), readers(edges.edges().size()),
+      : Judge(program, context), buffers(buffers), edges(buffers.edges()),
+        bound(bound), readers(edges.edges().size()),
         reported(edges.edges().size()) {}
 
   void check() {
     ReceiveWalk walk(program, edges);
     for (RankId i : program.ranks()) {
-      if (context.diags.saturated())
+      if (isSaturated())
         return;
       rank = i;
       firstReceive += receives;
@@ -60,26 +57,21 @@ private:
     if (++readers[edge] <= bound || reported.test(edge))
       return;
     reported.set(edge);
-    report(edge, row);
+    tell(edge, row);
   }
 
-  void report(uint32_t edge, ActionId row) {
+  void tell(uint32_t edge, ActionId row) {
     auto [first, nextItem] = outstanding(edge, row);
-    auto place = [&](ActionId id) {
-      return placeOf(program, id, context.sources);
-    };
-    auto builder = reportAt<diag::ReceiveTooEarly>(
-        program, context, row, cell(program, row),
-        edges.edges()[edge].from.value, bound);
-    builder.note(place(first), "`{}` is the first of them",
-                 cell(program, first));
+    auto builder = report<diag::ReceiveTooEarly>(
+        row, cell(row), edges.edges()[edge].from.value, bound);
+    builder.note(place(first), "`{}` is the first of them", cell(first));
     if (nextItem == program.end(rank)) {
       builder.note(place(first), "no action of rank {} reads it", rank.value);
       return;
     }
     ActionId reader = readerIn(nextItem, edge);
     builder.note(place(reader), "`{}`, the first to read one, comes only here",
-                 cell(program, reader));
+                 cell(reader));
   }
 
   /// Of the receives of the edge before `row` that are not read yet, the first,
@@ -114,17 +106,15 @@ private:
     return item;
   }
 
-  const Program &program;
   const ReceiveBuffers &buffers;
   const EdgeIndex &edges;
   uint32_t bound;
-  PassContext &context;
   RankId rank;
   uint32_t firstReceive = 0, receives = 0; ///< Of the rank.
   std::vector<uint32_t> readers;           ///< By edge.
-  llvm::BitVector reported;                ///< By edge.
+  BitVector reported;                      ///< By edge.
   /// Edges with groups that wait for what is posted on them.
-  llvm::DenseSet<std::pair<uint32_t, uint32_t>> groups;
+  DenseSet<std::pair<uint32_t, uint32_t>> groups;
 };
 
 struct BufferOptions {
@@ -149,7 +139,7 @@ private:
 
 constexpr PassOption<BufferOptions> bufferOptions[] = {
     {{"prefetch", "N", "receives of an edge that may wait to be read; 1"},
-     [](BufferOptions &options, llvm::StringRef value) {
+     [](BufferOptions &options, StringRef value) {
        return !value.getAsInteger(10, options.prefetch) &&
               options.prefetch != 0;
      }},

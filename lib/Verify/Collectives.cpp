@@ -4,22 +4,19 @@
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
 
 namespace {
 
-class CollectiveChecker {
+class CollectiveChecker : Judge {
 public:
   CollectiveChecker(const Program &program, const ProgramIndex &index,
                     PassContext &context)
-      : program(program), rules(index.rules()), context(context) {}
+      : Judge(program, context), rules(index.rules()) {}
 
   void check() {
     size_t before = context.diags.errorCount();
-    for (uint32_t meeting = 0;
-         meeting != rules.numMeetings() && !context.diags.saturated();
+    for (uint32_t meeting = 0; meeting != rules.numMeetings() && !isSaturated();
          ++meeting)
       checkMembers(meeting);
     // The order of a meeting that some rank misses says nothing.
@@ -56,8 +53,7 @@ private:
         ranks.push_back(own.rankOfStage[stage].value);
       }
       if (!isMember) {
-        reportAt<diag::NotAMember>(program, context, row,
-                                   cell(program, action));
+        report<diag::NotAMember>(row, cell(action));
         return std::nullopt;
       }
     }
@@ -77,8 +73,8 @@ private:
         ++next;
       if (next != members.end() && program.rankOf(*next).value == rank)
         continue;
-      reportAt<diag::CollectiveMissing>(program, context, members.front(), rank,
-                                        cell(program, members.front()))
+      report<diag::CollectiveMissing>(members.front(), rank,
+                                      cell(members.front()))
           .note({}, "rank {} runs it", program.rankOf(members.front()).value);
       return;
     }
@@ -104,7 +100,7 @@ private:
     std::vector<std::vector<ActionId>> rows = rowsOf(lane);
     std::vector<size_t> next(rows.size());
     std::vector<uint32_t> joined(rules.numMeetings());
-    llvm::SmallVector<uint32_t> ready;
+    SmallVector<uint32_t> ready;
     auto arrive = [&](uint32_t rank) {
       if (next[rank] == rows[rank].size())
         return;
@@ -138,28 +134,18 @@ private:
     auto headOf = [&](RankId rank) {
       return rows[rank.value][next[rank.value]];
     };
-    auto builder = reportAt<diag::CollectiveOrder>(
-        program, context, headOf(ranks.front()), rankList(ranks));
-    for (RankId rank : llvm::ArrayRef(ranks).take_front(maxHops))
-      builder.note(placeOf(program, headOf(rank), context.sources),
-                   "rank {} has `{}`{} first", rank.value,
-                   cell(program, headOf(rank)),
-                   ofPipe(program, program[headOf(rank)].pipe));
+    auto builder =
+        report<diag::CollectiveOrder>(headOf(ranks.front()), rankList(ranks));
+    for (RankId rank : ArrayRef(ranks).take_front(maxHops))
+      builder.note(place(headOf(rank)), "rank {} has `{}`{} first", rank.value,
+                   cell(headOf(rank)), ofPipe(program[headOf(rank)].pipe));
   }
 
-  const Program &program;
   const RuleIndex &rules;
-  PassContext &context;
-};
-
-class Collectives final : public CheckPass {
-public:
-  void check(const Program &program, PassContext &context) const override {
-    if (const ProgramIndex *index = indexOf(program, context))
-      CollectiveChecker(program, *index, context).check();
-  }
 };
 
 } // namespace
 
-PassFactory ppcc::verifyCollectives() { return passFactory<Collectives>(); }
+PassFactory ppcc::verifyCollectives() {
+  return passFactory<IndexedPass<CollectiveChecker>>();
+}

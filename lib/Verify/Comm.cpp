@@ -4,18 +4,17 @@
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
 
 namespace {
 
-class CommChecker {
+/// Programs without any communication pass: it is injected later.
+class CommChecker : Judge {
 public:
   CommChecker(const Program &program, const ProgramIndex &index,
               PassContext &context)
-      : program(program), index(index), groups(Analyses(program).groups()),
-        context(context) {
+      : Judge(program, context), index(index),
+        groups(Analyses(program).groups()) {
     for (ActionId i : program.rows())
       rows += !program.kindOf(i).isCompute();
     for (PipeId pipe : program.pipeIds())
@@ -35,10 +34,9 @@ public:
     const MessageIndex &messages = Analyses(program).messages();
     assert(messages.size() == needed && "both count the edges between ranks");
     if (!messages.isWhole())
-      for (uint32_t i = 0; i != program.size() && !context.diags.saturated();
-           ++i)
-        if (!program.kindOf(ActionId(i)).isCompute())
-          checkRow(ActionId(i), messages);
+      for (ActionId row : program.rows())
+        if (!isSaturated() && !program.kindOf(row).isCompute())
+          checkRow(row, messages);
     for (const Edge &edge : edges)
       checkEdge(edge, messages);
   }
@@ -73,8 +71,8 @@ private:
     }
     ActionId first = *endOf(messages, *message, sends ? SendEnd : RecvEnd);
     if (first != row)
-      reportAt<diag::MessageTwice>(program, context, row, cell(program, action))
-          .note(placeOf(program, first, context.sources), "the first is here");
+      report<diag::MessageTwice>(row, cell(action))
+          .note(place(first), "the first is here");
   }
 
   /// Reports a send or receive that no edge between ranks asks for.
@@ -85,12 +83,10 @@ private:
     if (action.hasPeer() &&
         llvm::is_contained(index.readersOf(action.pipe, from, slotBit), to) &&
         pipe.rankOfStage[from.value] == pipe.rankOfStage[to.value])
-      reportAt<diag::MessageWithinRank>(program, context, row,
-                                        cell(program, action),
-                                        pipe.rankOfStage[from.value].value);
+      report<diag::MessageWithinRank>(row, cell(action),
+                                      pipe.rankOfStage[from.value].value);
     else
-      reportAt<diag::MessageWithoutEdge>(
-          program, context, row, cell(program, action), from.value, to.value);
+      report<diag::MessageWithoutEdge>(row, cell(action), from.value, to.value);
   }
 
   void checkEdge(const Edge &edge, const MessageIndex &messages) {
@@ -104,7 +100,7 @@ private:
     for (End end : {SendEnd, RecvEnd}) {
       StageId stage = end == SendEnd ? edge.from : edge.to;
       for (uint32_t mb = pipe.firstMicrobatch;
-           mb != pipe.endMicrobatch() && !context.diags.saturated(); ++mb) {
+           mb != pipe.endMicrobatch() && !isSaturated(); ++mb) {
         auto compute = index.definer(edge.pipe, stage, mb, edge.slotBit);
         if (!compute)
           continue;
@@ -121,22 +117,19 @@ private:
         if (inOrder && groups[row].from != groups[*compute].from)
           continue;
         if (end == SendEnd)
-          noteCompute(reportAt<diag::SendBeforeProducer>(
-                          program, context, row, cell(program, row),
-                          cell(program, *compute)),
-                      *compute);
+          noteCompute(
+              report<diag::SendBeforeProducer>(row, cell(row), cell(*compute)),
+              *compute);
         else
-          noteCompute(reportAt<diag::ReceiveAfterUse>(program, context, row,
-                                                      cell(program, row),
-                                                      cell(program, *compute)),
-                      *compute);
+          noteCompute(
+              report<diag::ReceiveAfterUse>(row, cell(row), cell(*compute)),
+              *compute);
       }
     }
   }
 
   void noteCompute(DiagnosticEngine::Builder builder, ActionId compute) {
-    builder.note(placeOf(program, compute, context.sources), "`{}` is here",
-                 cell(program, compute));
+    builder.note(place(compute), "`{}` is here", cell(compute));
   }
 
   void reportMissing(const Edge &edge, End end, uint32_t first, uint32_t last,
@@ -144,46 +137,32 @@ private:
     auto kindId = program.kinds().find(
         end == SendEnd ? KindClass::Send : KindClass::Recv, edge.slotBit);
     assert(kindId && "every slot that moves has its messages");
-    Action action;
-    action.kind = *kindId;
-    action.pipe = edge.pipe;
-    action.stage = end == SendEnd ? edge.from : edge.to;
-    action.peer = end == SendEnd ? edge.to : edge.from;
-    action.microbatch = first;
-    std::string what = fmt::format("`{}`", cell(program, action));
+    auto [stage, peer] = end == SendEnd ? std::pair(edge.from, edge.to)
+                                        : std::pair(edge.to, edge.from);
+    Action action{*kindId, edge.pipe, stage, first, peer};
+    std::string what = fmt::format("`{}`", cell(action));
     action.microbatch = last;
     if (first != last)
-      what += fmt::format(" to `{}`", cell(program, action));
+      what += fmt::format(" to `{}`", cell(action));
     RankId reader = program.rankOfStage(edge.pipe, edge.to);
-    std::string needer = end == SendEnd
-                             ? fmt::format("rank {}", reader.value)
-                             : fmt::format("`{}`", cell(program, compute));
-    reportAt<diag::MessageMissing>(program, context, compute,
-                                   what + (first == last ? " is" : " are"),
-                                   needer,
-                                   end == SendEnd  ? "the data"
-                                   : first == last ? "it"
-                                                   : "them");
+    std::string needer = end == SendEnd ? fmt::format("rank {}", reader.value)
+                                        : fmt::format("`{}`", cell(compute));
+    report<diag::MessageMissing>(
+        compute, what + (first == last ? " is" : " are"), needer,
+        end == SendEnd  ? "the data"
+        : first == last ? "it"
+                        : "them");
   }
 
-  const Program &program;
   const ProgramIndex &index;
   const GroupIndex &groups;
-  PassContext &context;
   uint64_t rows = 0;   ///< Sends and receives in the program.
   uint64_t needed = 0; ///< Messages that the edges between ranks need.
   std::vector<Edge> edges;
 };
 
-/// Programs without any communication pass: it is injected later.
-class Comm final : public CheckPass {
-public:
-  void check(const Program &program, PassContext &context) const override {
-    if (const ProgramIndex *index = indexOf(program, context))
-      CommChecker(program, *index, context).check();
-  }
-};
-
 } // namespace
 
-PassFactory ppcc::verifyComm() { return passFactory<Comm>(); }
+PassFactory ppcc::verifyComm() {
+  return passFactory<IndexedPass<CommChecker>>();
+}

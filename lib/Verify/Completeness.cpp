@@ -3,10 +3,6 @@
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
 
 namespace {
@@ -18,14 +14,14 @@ struct Run {
   bool operator==(const Run &) const = default;
 };
 
-std::string quoted(const llvm::SmallVectorImpl<llvm::StringRef> &letters,
-                   llvm::StringRef separator) {
+std::string quoted(const SmallVectorImpl<StringRef> &letters,
+                   StringRef separator) {
   return "`" + llvm::join(letters, fmt::format("`{}`", separator)) + "`";
 }
 
 /// The kinds that would do the work of `slots`: `B` (or `I` and `W`).
 std::string kindsFor(const KindTable &kinds, uint8_t slots) {
-  llvm::SmallVector<llvm::StringRef> whole, parts;
+  SmallVector<StringRef> whole, parts;
   uint8_t rest = slots;
   for (const KindInfo &info : kinds.rows()) {
     if (info.isCompute() && info.defines && !(info.defines & ~rest)) {
@@ -41,35 +37,38 @@ std::string kindsFor(const KindTable &kinds, uint8_t slots) {
   return fmt::format("{} (or {})", quoted(whole, ""), quoted(parts, " and "));
 }
 
-std::string span(llvm::StringRef one, llvm::StringRef many, uint32_t first,
-                 uint32_t last) {
+std::string span(StringRef one, StringRef many, uint32_t first, uint32_t last) {
   return first == last ? fmt::format("{} {}", one, first)
                        : fmt::format("{} {} to {}", many, first, last);
 }
 
-class CompletenessChecker {
+class CompletenessChecker : Judge {
 public:
   CompletenessChecker(const Program &program, const ProgramIndex &index,
                       PassContext &context)
-      : program(program), index(index), context(context) {}
+      : Judge(program, context), index(index) {}
 
+  void check() {
+    checkPresent();
+    checkMissing();
+  }
+
+private:
   void checkPresent() {
     uint8_t wanted = wantedSlots();
-    for (uint32_t i = 0; i != program.size() && !context.diags.saturated();
-         ++i) {
-      const KindInfo &info = program.kindOf(ActionId(i));
-      if (!info.isCompute())
+    for (ActionId row : program.rows()) {
+      const KindInfo &info = program.kindOf(row);
+      if (!info.isCompute() || isSaturated())
         continue;
-      Action action = program[ActionId(i)];
+      Action action = program[row];
       if (info.defines & ~wanted)
-        reportAt<diag::BackwardInForwardOnly>(program, context, ActionId(i),
-                                              cell(program, action));
+        report<diag::BackwardInForwardOnly>(row, cell(action));
       for (uint8_t slotBit : slotsIn(info.defines)) {
         ActionId first = *index.definer(action.pipe, action.stage,
                                         action.microbatch, slotBit);
-        if (first == ActionId(i))
+        if (first == row)
           continue;
-        reportSecond(ActionId(i), first);
+        reportSecond(row, first);
         break;
       }
     }
@@ -77,11 +76,10 @@ public:
 
   void checkMissing() {
     for (PipeId pipe : program.pipeIds()) {
-      llvm::SmallVector<Run> previous, runs;
+      SmallVector<Run> previous, runs;
       uint32_t firstStage = 0, numStages = program.pipe(pipe).numStages();
       // Stages that lack the same are reported as one.
-      for (uint32_t stage = 0; stage != numStages && !context.diags.saturated();
-           ++stage) {
+      for (uint32_t stage = 0; stage != numStages && !isSaturated(); ++stage) {
         findRuns(pipe, StageId(stage), runs);
         if (runs != previous) {
           reportRuns(pipe, firstStage, stage, previous);
@@ -93,7 +91,6 @@ public:
     }
   }
 
-private:
   uint8_t wantedSlots() const {
     return program.hasBackward()
                ? slot::Output | slot::InputGrad | slot::WeightGrad
@@ -102,21 +99,16 @@ private:
 
   void reportSecond(ActionId second, ActionId first) {
     auto note = [&](DiagnosticEngine::Builder builder) {
-      builder.note(placeOf(program, first, context.sources), "`{}` is here",
-                   cell(program, first));
+      builder.note(place(first), "`{}` is here", cell(first));
     };
     if (program[first].kind == program[second].kind)
-      note(reportAt<diag::RunsTwice>(program, context, second,
-                                     cell(program, second)));
+      note(report<diag::RunsTwice>(second, cell(second)));
     else
-      note(reportAt<diag::WorkTwice>(program, context, second,
-                                     cell(program, first),
-                                     cell(program, second)));
+      note(report<diag::WorkTwice>(second, cell(first), cell(second)));
   }
 
   /// At most as many runs as errors are shown.
-  void findRuns(PipeId pipe, StageId stage,
-                llvm::SmallVectorImpl<Run> &runs) const {
+  void findRuns(PipeId pipe, StageId stage, SmallVectorImpl<Run> &runs) const {
     runs.clear();
     const Pipe &info = program.pipe(pipe);
     uint8_t wanted = wantedSlots();
@@ -138,19 +130,18 @@ private:
   }
 
   void reportRuns(PipeId pipe, uint32_t firstStage, uint32_t endStage,
-                  llvm::ArrayRef<Run> runs) {
+                  ArrayRef<Run> runs) {
     for (const Run &run : runs) {
-      std::string where = span("stage", "stages", firstStage, endStage - 1) +
-                          ofPipe(program, pipe);
+      std::string where =
+          span("stage", "stages", firstStage, endStage - 1) + ofPipe(pipe);
       auto present = lastPresent(pipe, StageId(firstStage), run);
-      Place place = present ? placeOf(program, *present, context.sources)
-                            : Place(program.name());
+      Place at = present ? place(*present) : Place(program.name());
       auto builder = context.diags.report<diag::MissingWork>(
-          place, span("microbatch", "microbatches", run.first, run.last), where,
+          at, span("microbatch", "microbatches", run.first, run.last), where,
           run.first == run.last ? "has" : "have",
           kindsFor(program.kinds(), run.missing));
       if (present)
-        builder.note({}, "the program has its `{}`", cell(program, *present));
+        builder.note({}, "the program has its `{}`", cell(*present));
     }
   }
 
@@ -164,33 +155,31 @@ private:
     return last;
   }
 
-  const Program &program;
   const ProgramIndex &index;
-  PassContext &context;
 };
 
 /// Checks what declared actions ask for.
-class DeclaredChecker {
+class DeclaredChecker : Judge {
 public:
   DeclaredChecker(const Program &program, const ProgramIndex &index,
                   PassContext &context)
-      : program(program), index(index), context(context) {}
+      : Judge(program, context), index(index) {}
 
   void check() {
     for (RankId rank : program.ranks())
       for (ActionId row = program.begin(rank);
-           row != program.end(rank) && !context.diags.saturated(); ++row.value)
+           row != program.end(rank) && !isSaturated(); ++row.value)
         if (program.kindOf(row).isDeclared() &&
             !program.isFarEnd(program[row], rank))
           enter(row, rank.value);
     bool hasMessages = program.firstMessage().has_value();
     for (const RuleIndex::Lack &lack : index.rules().lacks()) {
-      if (context.diags.saturated())
+      if (isSaturated())
         return;
       checkLack(lack, hasMessages);
     }
     for (KindId kind : program.kinds().ids())
-      if (program.kinds()[kind].isRequired && !context.diags.saturated())
+      if (program.kinds()[kind].isRequired && !isSaturated())
         checkRequired(kind);
   }
 
@@ -211,16 +200,16 @@ private:
     auto [first, isNew] = rows.try_emplace(
         workOf(action, program.kindOf(action), rank), row.value);
     if (!isNew)
-      reportAt<diag::RunsTwice>(program, context, row, cell(program, action))
-          .note(placeOf(program, ActionId(first->second), context.sources),
-                "`{}` is here, on rank {}", cell(program, action), rank);
+      report<diag::RunsTwice>(row, cell(action))
+          .note(place(ActionId(first->second)), "`{}` is here, on rank {}",
+                cell(action), rank);
   }
 
   void checkLack(const RuleIndex::Lack &lack, bool hasMessages) {
     Action action = program[lack.row];
     const KindInfo &info = program.kindOf(action);
     const KindRule &rule = info.rules[lack.rule];
-    llvm::SmallVector<llvm::StringRef> letters;
+    SmallVector<StringRef> letters;
     bool areMessages = true, anyByMicrobatch = false;
     for (KindId kind : rule.kinds) {
       letters.push_back(program.kinds()[kind].letters);
@@ -229,9 +218,9 @@ private:
     }
     if (areMessages && !hasMessages)
       return; // They are placed later.
-    reportAt<diag::LacksOther>(
-        program, context, lack.row, cell(program, action),
-        rule.isBefore ? "before" : "after", quoted(letters, " or "),
+    report<diag::LacksOther>(
+        lack.row, cell(action), rule.isBefore ? "before" : "after",
+        quoted(letters, " or "),
         info.scope == KindScope::Rank ? "none on its rank"
         : info.scope == KindScope::Microbatch && anyByMicrobatch
             ? "none of its stage and microbatch"
@@ -241,18 +230,17 @@ private:
   /// Reports the first that is missing of a kind that the program has.
   void checkRequired(KindId kind) {
     const KindInfo &info = program.kinds()[kind];
-    std::optional<ActionId> present;
-    for (uint32_t row = 0; row != program.size() && !present; ++row)
-      if (program[ActionId(row)].kind == kind)
-        present = ActionId(row);
-    if (!present)
+    auto all = program.rows();
+    auto present = llvm::find_if(
+        all, [&](ActionId row) { return program.kind(row) == kind; });
+    if (present == all.end())
       return;
     auto has = [&](uint32_t place, uint32_t microbatch) {
       return rows.count({kind.value, place, microbatch}) != 0;
     };
-    auto report = [&](std::string where) {
-      reportAt<diag::RequiredMissing>(program, context, *present, where,
-                                      info.letters, cell(program, *present));
+    auto missing = [&](std::string where) {
+      report<diag::RequiredMissing>(*present, where, info.letters,
+                                    cell(*present));
     };
     for (PipeId p : program.pipeIds()) {
       const Pipe &pipe = program.pipe(p);
@@ -261,42 +249,39 @@ private:
                  place = p.value << 16 | stage.value;
         if (info.scope == KindScope::Rank) {
           if (!has(rank, Action::noMicrobatch))
-            return report(fmt::format("rank {}", rank));
+            return missing(fmt::format("rank {}", rank));
         } else if (info.scope == KindScope::Stage) {
           if (!has(place, Action::noMicrobatch))
-            return report(
-                fmt::format("stage {}{}", stage.value, ofPipe(program, p)));
+            return missing(fmt::format("stage {}{}", stage.value, ofPipe(p)));
         } else {
           for (uint32_t mb = pipe.firstMicrobatch; mb != pipe.endMicrobatch();
                ++mb)
             if (!has(place, mb))
-              return report(fmt::format("microbatch {} of stage {}{}", mb,
-                                        stage.value, ofPipe(program, p)));
+              return missing(fmt::format("microbatch {} of stage {}{}", mb,
+                                         stage.value, ofPipe(p)));
         }
       }
     }
   }
 
+  const ProgramIndex &index;
+  DenseMap<Work, uint32_t> rows; ///< The first of each work.
+};
+
+struct CompletenessChecks {
   const Program &program;
   const ProgramIndex &index;
   PassContext &context;
-  llvm::DenseMap<Work, uint32_t> rows; ///< The first of each work.
-};
 
-class Completeness final : public CheckPass {
-public:
-  void check(const Program &program, PassContext &context) const override {
-    const ProgramIndex *index = indexOf(program, context);
-    if (!index)
-      return;
-    CompletenessChecker checker(program, *index, context);
-    checker.checkPresent();
-    checker.checkMissing();
+  void check() {
+    CompletenessChecker(program, index, context).check();
     if (program.kinds().hasDeclared())
-      DeclaredChecker(program, *index, context).check();
+      DeclaredChecker(program, index, context).check();
   }
 };
 
 } // namespace
 
-PassFactory ppcc::verifyCompleteness() { return passFactory<Completeness>(); }
+PassFactory ppcc::verifyCompleteness() {
+  return passFactory<IndexedPass<CompletenessChecks>>();
+}

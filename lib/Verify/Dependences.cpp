@@ -19,28 +19,25 @@ struct RankWait {
 };
 
 /// Tells the user of a circle.
-class Explanation {
+class Explanation : Judge {
 public:
   Explanation(const Program &program, PassContext &context,
-              const EventGraph &graph, llvm::ArrayRef<RankWait> circle)
-      : program(program), context(context), graph(graph), circle(circle) {}
+              const EventGraph &graph, ArrayRef<RankWait> circle)
+      : Judge(program, context), graph(graph), circle(circle) {}
 
-  void report() {
+  void tell() {
     ActionId first = circle[0].blocked;
     if (circle.size() == 1) {
-      reportAt<diag::RankWaitsForItself>(program, context, first,
-                                         circle[0].rank.value)
+      report<diag::RankWaitsForItself>(first, circle[0].rank.value)
           .note(place(first), "rank {} runs {}, which needs `{}`",
-                circle[0].rank.value, withPhase(first),
-                cell(program, circle[0].needed))
+                circle[0].rank.value, withPhase(first), cell(circle[0].needed))
           .note(place(circle[0].needed), "rank {} runs {} {}",
                 circle[0].rank.value, withPhase(circle[0].needed),
                 areTogether(first, circle[0].needed) ? "in the same group"
                                                      : "only after that");
       return;
     }
-    auto builder = reportAt<diag::RanksWaitInCircle>(program, context, first,
-                                                     rankList(ranks()));
+    auto builder = report<diag::RanksWaitInCircle>(first, rankList(ranks()));
     for (size_t i = 0; i != circle.size(); ++i) {
       if (circle.size() > maxHops && i == maxHops - 1) {
         builder.note({}, "and so on over {} more ranks",
@@ -56,18 +53,8 @@ public:
   }
 
 private:
-  Place place(ActionId row) const {
-    return placeOf(program, row, context.sources);
-  }
-
   bool areTogether(ActionId a, ActionId b) const {
     return graph.unitOf(a) == graph.unitOf(b);
-  }
-
-  std::string withPhase(ActionId row) const {
-    const std::string &phase = program.phases()[program[row].phase.value];
-    return fmt::format("`{}`{}", cell(program, row),
-                       phase.empty() ? "" : " (phase " + phase + ")");
   }
 
   /// Where `needed` stands, seen from `blocked` on the same rank.
@@ -76,7 +63,7 @@ private:
       return "";
     return fmt::format(" {} `{}`",
                        areTogether(needed, blocked) ? "together with" : "after",
-                       cell(program, blocked));
+                       cell(blocked));
   }
 
   /// Rank i runs what rank i - 1 needs only after `blocked`, which needs
@@ -87,14 +74,13 @@ private:
     if (i != 0) {
       ActionId awaited = circle[i - 1].needed;
       if (awaited != wait.blocked)
-        what = fmt::format("`{}`{}", cell(program, awaited),
+        what = fmt::format("`{}`{}", cell(awaited),
                            behind(awaited, wait.blocked)) +
-               withPhase(wait.blocked)
-                   .substr(cell(program, wait.blocked).size() + 2);
+               withPhase(wait.blocked).substr(cell(wait.blocked).size() + 2);
     }
-    builder.note(
-        place(wait.blocked), "rank {} runs {}, which needs `{}` from rank {}",
-        wait.rank.value, what, cell(program, wait.needed), wait.on.value);
+    builder.note(place(wait.blocked),
+                 "rank {} runs {}, which needs `{}` from rank {}",
+                 wait.rank.value, what, cell(wait.needed), wait.on.value);
   }
 
   std::vector<RankId> ranks() const {
@@ -104,29 +90,29 @@ private:
     return ranks;
   }
 
-  const Program &program;
-  PassContext &context;
   const EventGraph &graph;
-  llvm::ArrayRef<RankWait> circle;
+  ArrayRef<RankWait> circle;
 };
 
-class Dependences final : public CheckPass {
-public:
-  void check(const Program &program, PassContext &context) const override {
-    const ProgramIndex *index = indexOf(program, context);
-    if (!index)
-      return;
-    EventGraph graph(program, *index);
+struct DependenceChecker {
+  const Program &program;
+  const ProgramIndex &index;
+  PassContext &context;
+
+  void check() {
+    EventGraph graph(program, index);
     if (graph.run())
       return;
     std::vector<RankWait> circle;
     for (const EventGraph::Block &block : graph.shortestCircle())
       circle.push_back({program.rankOf(block.blocked), block.blocked,
                         program.rankOf(block.need.row), block.need.row});
-    Explanation(program, context, graph, circle).report();
+    Explanation(program, context, graph, circle).tell();
   }
 };
 
 } // namespace
 
-PassFactory ppcc::verifyDependences() { return passFactory<Dependences>(); }
+PassFactory ppcc::verifyDependences() {
+  return passFactory<IndexedPass<DependenceChecker>>();
+}

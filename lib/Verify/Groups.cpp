@@ -9,22 +9,17 @@ using namespace ppcc;
 
 namespace {
 
-class Groups final : public CheckPass {
+class GroupChecker : Judge {
 public:
-  void check(const Program &program, PassContext &context) const override {
-    const ProgramIndex *index = indexOf(program, context);
-    if (!index)
-      return;
-    for (RankId rank : program.ranks()) {
-      ActionId end = program.end(rank);
-      for (ActionId group = program.begin(rank);
-           group != end && !context.diags.saturated();) {
-        ActionId groupEnd = program.groupEnd(group, rank);
-        if (groupEnd.value - group.value > 1)
-          checkGroup(program, *index, context, group, groupEnd);
-        group = groupEnd;
-      }
-    }
+  GroupChecker(const Program &program, const ProgramIndex &index,
+               PassContext &context)
+      : Judge(program, context), index(index) {}
+
+  void check() {
+    for (RankId rank : program.ranks())
+      for (RowRange group : program.items(rank))
+        if (group.size() > 1 && !isSaturated())
+          checkGroup(group);
   }
 
 private:
@@ -36,26 +31,27 @@ private:
     return a.isCompute() == b.isCompute() && !standsAlone(a) && !standsAlone(b);
   }
 
-  static void checkGroup(const Program &program, const ProgramIndex &index,
-                         PassContext &context, ActionId begin, ActionId end) {
-    for (ActionId id(begin.value + 1); id != end; ++id.value)
+  void checkGroup(RowRange group) {
+    ActionId begin = group.from;
+    for (ActionId id : RowRange{ActionId(begin.value + 1), group.to})
       if (!fitTogether(program.kindOf(id), program.kindOf(begin))) {
-        reportAt<diag::MixedGroup>(program, context, id, cell(program, id),
-                                   cell(program, begin));
+        report<diag::MixedGroup>(id, cell(id), cell(begin));
         return;
       }
-    for (ActionId id : RowRange{begin, end}) {
+    for (ActionId id : group) {
       forEachDependence(program, index, id, [&](ActionId needed) {
-        if (needed >= begin && needed < end && needed != id)
-          reportAt<diag::DependentOverlap>(
-              program, context, id, cell(program, id), cell(program, needed))
-              .note(placeOf(program, needed, context.sources), "`{}` is here",
-                    cell(program, needed));
+        if (group.contains(needed) && needed != id)
+          report<diag::DependentOverlap>(id, cell(id), cell(needed))
+              .note(place(needed), "`{}` is here", cell(needed));
       });
     }
   }
+
+  const ProgramIndex &index;
 };
 
 } // namespace
 
-PassFactory ppcc::verifyGroups() { return passFactory<Groups>(); }
+PassFactory ppcc::verifyGroups() {
+  return passFactory<IndexedPass<GroupChecker>>();
+}

@@ -99,7 +99,7 @@ public:
   }
 
 private:
-  static llvm::StringRef dataOf(uint8_t slotBit) {
+  static StringRef dataOf(uint8_t slotBit) {
     return slotBit == slot::Output ? "activation" : "gradient";
   }
 

@@ -5,8 +5,6 @@
 #include "ppcc/Basic/Diagnostics/Simulation.h"
 #include "ppcc/Verify/Passes.h"
 
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
 
 namespace {
@@ -16,7 +14,7 @@ struct MemoryOptions {
 };
 
 /// `3 by stage 1 (microbatches 4 to 6)` for each stage.
-std::string heldText(const Program &program, llvm::ArrayRef<HeldMemory> held) {
+std::string heldText(const Program &program, ArrayRef<HeldMemory> held) {
   constexpr size_t most = 8;
   std::vector<std::string> texts;
   for (const HeldMemory &part : held.take_front(most)) {
@@ -69,7 +67,7 @@ private:
     if (over.size() > 1)
       builder.note({}, "and so {} {}",
                    over.size() == 2 ? "does rank" : "do ranks",
-                   rankList(llvm::ArrayRef(over).drop_front()));
+                   rankList(ArrayRef(over).drop_front()));
   }
 
   /// Reports the first moment in which the rank holds more than it may.
@@ -100,7 +98,7 @@ private:
 
 const PassOption<MemoryOptions> memoryOptions[] = {
     {{"transport", transportNameList(), "what the program runs on"},
-     [](MemoryOptions &options, llvm::StringRef value) {
+     [](MemoryOptions &options, StringRef value) {
        auto transport = findTransport(value);
        options.transport = transport.value_or(options.transport);
        return transport.has_value();

@@ -9,22 +9,23 @@ using namespace ppcc;
 
 namespace {
 
-class Order final : public CheckPass {
+class OrderChecker : Judge {
 public:
-  void check(const Program &program, PassContext &context) const override {
-    const ProgramIndex *index = indexOf(program, context);
-    if (!index)
-      return;
+  OrderChecker(const Program &program, const ProgramIndex &index,
+               PassContext &context)
+      : Judge(program, context), index(index) {}
+
+  void check() {
     for (RankId rank : program.ranks()) {
       ActionId end = program.end(rank), groupEnd = program.begin(rank);
       for (ActionId id : RowRange{groupEnd, end}) {
         if (id == groupEnd)
           groupEnd = program.groupEnd(id, rank);
-        forEachOwnNeed(program, *index, id, [&](ActionId needed) {
+        forEachOwnNeed(id, [&](ActionId needed) {
           if (needed >= groupEnd && needed < end)
-            report(program, id, needed, context);
+            tell(id, needed);
         });
-        if (context.diags.saturated())
+        if (isSaturated())
           return;
       }
     }
@@ -33,9 +34,7 @@ public:
 private:
   /// Calls `visit(ActionId)` for each action that `row` needs of its own stage,
   /// or of its rank.
-  template <class Visit>
-  static void forEachOwnNeed(const Program &program, const ProgramIndex &index,
-                             ActionId row, Visit visit) {
+  template <class Visit> void forEachOwnNeed(ActionId row, Visit visit) const {
     for (ActionId needed : index.rules().neededBy(row))
       visit(needed);
     Action action = program[row];
@@ -46,18 +45,19 @@ private:
         visit(*needed);
   }
 
-  static void report(const Program &program, ActionId row, ActionId needed,
-                     PassContext &context) {
-    reportAt<diag::RunsBefore>(program, context, row, cell(program, row),
-                               cell(program, needed))
-        .note(placeOf(program, needed, context.sources),
-              "`{}` is here, {} behind it", cell(program, needed),
+  void tell(ActionId row, ActionId needed) const {
+    report<diag::RunsBefore>(row, cell(row), cell(needed))
+        .note(place(needed), "`{}` is here, {} behind it", cell(needed),
               needed.value - row.value == 1
                   ? "the next action"
                   : fmt::format("{} actions", needed.value - row.value));
   }
+
+  const ProgramIndex &index;
 };
 
 } // namespace
 
-PassFactory ppcc::verifyOrder() { return passFactory<Order>(); }
+PassFactory ppcc::verifyOrder() {
+  return passFactory<IndexedPass<OrderChecker>>();
+}

@@ -3,8 +3,6 @@
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
-#include "llvm/ADT/DenseSet.h"
-
 using namespace ppcc;
 
 namespace {
@@ -14,7 +12,7 @@ public:
   void check(const Program &program, PassContext &context) const override {
     // A stage on the wrong rank brings all its microbatches; one report a rank
     // and stage will do.
-    llvm::DenseSet<std::pair<uint64_t, uint32_t>> reported;
+    DenseSet<std::pair<uint64_t, uint32_t>> reported;
     for (RankId rank : program.ranks()) {
       for (ActionId i : program.rows(rank)) {
         Action action = program[i];

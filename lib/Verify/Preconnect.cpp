@@ -5,8 +5,6 @@
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
 
 namespace {

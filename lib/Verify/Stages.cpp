@@ -3,8 +3,6 @@
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
-#include "llvm/ADT/BitVector.h"
-
 using namespace ppcc;
 
 namespace {
@@ -21,7 +19,7 @@ private:
   static void checkPipe(const Program &program, PipeId pipeId,
                         PassContext &context) {
     const Pipe &pipe = program.pipe(pipeId);
-    llvm::BitVector joined(pipe.numStages());
+    BitVector joined(pipe.numStages());
     for (auto [from, to] : pipe.skipEdges) {
       joined.set(from.value);
       joined.set(to.value);

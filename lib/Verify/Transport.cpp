@@ -9,8 +9,6 @@
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
-#include "llvm/ADT/DenseSet.h"
-
 using namespace ppcc;
 
 namespace {
@@ -18,15 +16,15 @@ namespace {
 using Block = EventGraph::Block;
 
 /// Tells the user of a circle of blocked actions.
-class Explanation {
+class Explanation : Judge {
 public:
   Explanation(const Program &program, PassContext &context,
               const EventGraph &graph, const Transport &transport,
-              llvm::ArrayRef<Block> circle)
-      : program(program), context(context), graph(graph), transport(transport),
+              ArrayRef<Block> circle)
+      : Judge(program, context), graph(graph), transport(transport),
         circle(circle) {}
 
-  void report() const {
+  void tell() const {
     auto builder = headline();
     for (size_t i = 0; i != circle.size(); ++i) {
       if (circle.size() > maxHops && i == maxHops - 1) {
@@ -40,27 +38,24 @@ public:
     std::string how = relation(last, circle[0].blocked);
     if (!how.empty())
       builder.note(place(last), "on rank {}, `{}` {} `{}`", rankOf(last),
-                   cell(program, last), how, cell(program, circle[0].blocked));
+                   cell(last), how, cell(circle[0].blocked));
   }
 
 private:
   uint32_t rankOf(ActionId row) const { return program.rankOf(row).value; }
-  Place place(ActionId row) const {
-    return placeOf(program, row, context.sources);
-  }
 
   DiagnosticEngine::Builder headline() const {
     std::vector<RankId> ranks;
-    llvm::DenseSet<uint32_t> seen;
+    DenseSet<uint32_t> seen;
     for (const Block &block : circle)
       if (RankId rank = program.rankOf(block.blocked);
           seen.insert(rank.value).second)
         ranks.push_back(rank);
     if (ranks.size() == 1)
-      return reportAt<diag::RankBlocksItself>(
-          program, context, circle[0].blocked, transport.name, ranks[0].value);
-    return reportAt<diag::RanksBlockEachOther>(
-        program, context, circle[0].blocked, transport.name, rankList(ranks));
+      return report<diag::RankBlocksItself>(circle[0].blocked, transport.name,
+                                            ranks[0].value);
+    return report<diag::RanksBlockEachOther>(circle[0].blocked, transport.name,
+                                             rankList(ranks));
   }
 
   /// How `row` comes to wait with `blocked`, at the head of its queue.
@@ -74,11 +69,7 @@ private:
   /// What the first waited-for action waits for itself.
   void addHop(DiagnosticEngine::Builder &builder, size_t i) const {
     const Block &block = circle[i];
-    const std::string &phase =
-        program.phases()[program[block.blocked].phase.value];
-    std::string what =
-        fmt::format("`{}`{}", cell(program, block.blocked),
-                    phase.empty() ? "" : " (phase " + phase + ")");
+    std::string what = withPhase(block.blocked);
     ActionId awaited = circle[i == 0 ? 0 : i - 1].need.row;
     std::string how = i == 0 ? "" : relation(awaited, block.blocked);
     if (how.empty())
@@ -86,12 +77,12 @@ private:
                    rankOf(block.blocked), what, reason(block.need));
     else
       builder.note(place(block.blocked), "on rank {}, `{}` {} {}, which {}",
-                   rankOf(block.blocked), cell(program, awaited), how, what,
+                   rankOf(block.blocked), cell(awaited), how, what,
                    reason(block.need));
   }
 
   std::string reason(Need need) const {
-    std::string what = cell(program, need.row);
+    std::string what = cell(need.row);
     switch (need.kind) {
     case NeedKind::Queue:
       return fmt::format("is queued behind `{}`", what);
@@ -109,11 +100,9 @@ private:
     return "";
   }
 
-  const Program &program;
-  PassContext &context;
   const EventGraph &graph;
   const Transport &transport;
-  llvm::ArrayRef<Block> circle;
+  ArrayRef<Block> circle;
 };
 
 struct TransportOptions {
@@ -147,7 +136,7 @@ private:
     if (done)
       return true;
     std::vector<Block> circle = graph.shortestCircle();
-    Explanation(program, context, graph, transport, circle).report();
+    Explanation(program, context, graph, transport, circle).tell();
     return false;
   }
 
@@ -166,7 +155,7 @@ private:
 const PassOption<TransportOptions> transportOptions[] = {
     {{"transport", transportNameList(),
       "what the program runs on; several with + between them"},
-     [](TransportOptions &options, llvm::StringRef value) {
+     [](TransportOptions &options, StringRef value) {
        return findTransports(value, options.transports);
      }},
 };

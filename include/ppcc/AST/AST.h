@@ -3,20 +3,15 @@
 #pragma once
 
 #include "ppcc/Basic/Source.h"
+#include "ppcc/Support/LLVM.h"
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Allocator.h"
-#include "llvm/Support/Casting.h"
-
-#include <cstdint>
-#include <memory>
 
 namespace ppcc::ast {
 
 /// A name where it stands.
 struct Identifier {
-  llvm::StringRef text;
+  StringRef text;
   SourceRange range;
 };
 
@@ -38,8 +33,8 @@ enum class BinaryOp : uint8_t {
 };
 
 /// `+`, `and`, ...
-llvm::StringRef spelling(BinaryOp op);
-llvm::StringRef spelling(UnaryOp op);
+StringRef spelling(BinaryOp op);
+StringRef spelling(UnaryOp op);
 
 enum class ExprKind : uint8_t {
 #define EXPR(Name) Name,
@@ -59,7 +54,7 @@ struct Expr {
   uint32_t id;
   SourceRange range;
 };
-using Exprs = llvm::ArrayRef<const Expr *>;
+using Exprs = ArrayRef<const Expr *>;
 
 /// A statement or a declaration. `id` is dense over one Context.
 struct Stmt {
@@ -67,7 +62,7 @@ struct Stmt {
   uint32_t id;
   SourceRange range; ///< Its first word or, for actions and places, the whole.
 };
-using Body = llvm::ArrayRef<const Stmt *>;
+using Body = ArrayRef<const Stmt *>;
 
 #define EXPR(Name)                                                             \
   struct Name##Expr : Expr {                                                   \
@@ -91,25 +86,26 @@ using Body = llvm::ArrayRef<const Stmt *>;
   void forEachField(const Name##Suffix &node, Visit &&visit) {
 #define RECORD(Name, Label)                                                    \
   template <class Visit> void forEachField(const Name &node, Visit &&visit) {
-#define FIELD(Type, Name, ...) visit(node.Name, llvm::StringRef(__VA_ARGS__));
+#define FIELD(Type, Name, ...) visit(node.Name, StringRef(__VA_ARGS__));
 #define END }
 #include "ppcc/AST/AST.def"
 
-/// Calls `visit` with the node as what it is.
-template <class Visit> void dispatch(const Expr *expr, Visit &&visit) {
+/// Calls `visit` with the node as what it is, and gives what that gives.
+template <class Visit> auto dispatch(const Expr *expr, Visit &&visit) {
   switch (expr->kind) {
 #define EXPR(Name)                                                             \
   case ExprKind::Name:                                                         \
-    return visit(*llvm::cast<Name##Expr>(expr));
+    return visit(*cast<Name##Expr>(expr));
 #include "ppcc/AST/AST.def"
   }
+  llvm_unreachable("all kinds are above");
 }
 template <class Visit> void dispatch(const Stmt *stmt, Visit &&visit) {
   switch (stmt->kind) {
 #define EXPR(Name)
 #define NODE(Name, Suffix, Label)                                              \
   case StmtKind::Name:                                                         \
-    return visit(*llvm::cast<Name##Suffix>(stmt));
+    return visit(*cast<Name##Suffix>(stmt));
 #include "ppcc/AST/AST.def"
   }
 }
@@ -117,7 +113,7 @@ template <class Visit> void dispatch(const Stmt *stmt, Visit &&visit) {
 /// Calls `visit` with each expression that stands in another, but not in a
 /// third between them.
 template <class Visit> void forEachChild(const Expr *expr, Visit visit) {
-  auto field = [&](const auto &value, llvm::StringRef) {
+  auto field = [&](const auto &value, StringRef) {
     using Type = std::decay_t<decltype(value)>;
     if constexpr (std::is_same_v<Type, const Expr *>)
       visit(value);
@@ -130,11 +126,11 @@ template <class Visit> void forEachChild(const Expr *expr, Visit visit) {
 
 /// Calls `visit` with each body of a statement.
 template <class Visit> void forEachBody(const Stmt *stmt, Visit visit) {
-  auto field = [&](const auto &value, llvm::StringRef) {
+  auto field = [&](const auto &value, StringRef) {
     using Type = std::decay_t<decltype(value)>;
     if constexpr (std::is_same_v<Type, Body>)
       visit(value);
-    else if constexpr (std::is_same_v<Type, llvm::ArrayRef<Branch>>)
+    else if constexpr (std::is_same_v<Type, ArrayRef<Branch>>)
       for (const Branch &branch : value)
         visit(branch.body);
   };
@@ -151,12 +147,12 @@ public:
     return new (arena.Allocate<T>())
         T{{T::ofKind, next++, range}, std::forward<Fields>(fields)...};
   }
-  template <class T> llvm::ArrayRef<T> copy(llvm::ArrayRef<T> values) {
+  template <class T> ArrayRef<T> copy(ArrayRef<T> values) {
     T *data = arena.Allocate<T>(values.size());
     std::uninitialized_copy(values.begin(), values.end(), data);
     return {data, values.size()};
   }
-  llvm::StringRef copy(llvm::StringRef text) { return text.copy(arena); }
+  StringRef copy(StringRef text) { return text.copy(arena); }
 
   uint32_t numExprs() const { return exprs; }
   uint32_t numStmts() const { return stmts; }
@@ -167,9 +163,9 @@ private:
 };
 
 /// Writes the tree of a file, a node a line, children indented.
-void print(const File &file, llvm::raw_ostream &out);
+void print(const File &file, raw_ostream &out);
 /// Writes an expression as source, with the parentheses that it needs and no
 /// others.
-void print(const Expr *expr, llvm::raw_ostream &out);
+void print(const Expr *expr, raw_ostream &out);
 
 } // namespace ppcc::ast

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "ppcc/Analysis/Simulation.h"
-
-#include "llvm/ADT/STLFunctionalExtras.h"
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
@@ -30,7 +29,7 @@ public:
 
   /// Calls `visit` for each bubble of a rank, in order, from 0 to the makespan.
   /// Amortized O(actions of the rank).
-  void walk(RankId rank, llvm::function_ref<void(const Bubble &)> visit);
+  void walk(RankId rank, function_ref<void(const Bubble &)> visit);
 
 private:
   uint32_t computeBehind(uint32_t row);

@@ -2,13 +2,7 @@
 #pragma once
 
 #include "ppcc/Analysis/NodeOrders.h"
-
-#include "llvm/ADT/DenseMap.h"
-
-#include <algorithm>
-#include <limits>
-#include <map>
-#include <memory>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
@@ -31,12 +25,10 @@ public:
 
   /// The time of a compute action by itself; messages take ofEdge() instead.
   Time of(const Action &action) const {
-    return scales.time(action,
-                       table[action.kind.value * stride +
-                             (stride == 1 ? 0
-                                          : firstStage[action.pipe.value] +
-                                                action.stage.value)],
-                       maxSum);
+    return scales.time(
+        action,
+        table[action.kind.value * stride + (stride == 1 ? 0 : stages(action))],
+        maxSum);
   }
   /// The time that the rank computes for the rows from `begin` to `end`, an
   /// action or a whole group; what runs beside that takes none of it.
@@ -85,7 +77,7 @@ public:
 private:
   template <class Column>
   void fill(Column row, const std::optional<PipeId> &pipe,
-            llvm::ArrayRef<int64_t> values, const Program &program) const;
+            ArrayRef<int64_t> values, const Program &program) const;
   /// What bytes take on an edge.
   struct Transfer {
     Amount bytes = 0, bandwidth = 0;
@@ -94,7 +86,7 @@ private:
 
   /// The number of an edge, which it has by its lower stage.
   size_t edgeOf(PipeId pipe, StageId from, StageId to) const {
-    return firstStage[pipe.value] + std::min(from, to).value;
+    return stages(pipe, std::min(from, to));
   }
   /// What is known of messages from one rank to another.
   struct Link {
@@ -108,7 +100,7 @@ private:
   std::map<LinkKey, Link> linksOf(const Program &program) const;
   Time ofLink(PipeId pipe, StageId from, StageId to, Time otherwise) const;
   /// Lets bytes that nobody told follow from tensors. True when some do.
-  bool addTensors(const Program &program, llvm::ArrayRef<int64_t> bytes);
+  bool addTensors(const Program &program, ArrayRef<int64_t> bytes);
   Time longestTransfer() const;
   Transfer transferOf(const EdgeKey &key) const;
   Time transfer(PipeId pipe, StageId from, StageId to,
@@ -121,20 +113,19 @@ private:
   Time longest(const Action &action) const;
   Time ofGroup(Time sum, Time longest) const;
 
-  std::vector<size_t> firstStage; ///< Of each pipe, in the numbering of all.
-  size_t stages = 0;              ///< Of all pipes.
+  StageNumbering stages;
   size_t stride = 1; ///< Stages of all pipes; 1 when the costs are the same on
                      ///< every stage.
   std::vector<Time> table;     ///< By kind and stage.
   std::vector<Time> edgeTimes; ///< By the edge's lower stage; empty when they
                                ///< are the same on all edges.
   /// Of edges between ranks of which more is known than of others.
-  llvm::DenseMap<EdgeKey, Time> links;
+  DenseMap<EdgeKey, Time> links;
   /// By the edge's lower stage, where times differ otherwise too: then the
   /// times above hold latencies alone.
   std::vector<Transfer> transfers;
-  llvm::DenseMap<EdgeKey, Amount> linkBandwidths; ///< Where those differ.
-  llvm::DenseMap<EdgeKey, Amount> tensorBytes;    ///< Of edges with tensors.
+  DenseMap<EdgeKey, Amount> linkBandwidths; ///< Where those differ.
+  DenseMap<EdgeKey, Amount> tensorBytes;    ///< Of edges with tensors.
   MicrobatchScales scales;
   Time latency = 0;                  ///< Of all edges else.
   Cost group = Cost::GroupSum;       ///< Or GroupMax, or Overlap.

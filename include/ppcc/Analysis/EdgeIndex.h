@@ -2,8 +2,7 @@
 #pragma once
 
 #include "ppcc/Analysis/ProgramIndex.h"
-
-#include "llvm/ADT/STLExtras.h"
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
@@ -46,9 +45,9 @@ public:
   /// Messages that the edges need.
   size_t size() const { return messages; }
   /// In the order of pipe, `from`, slot and `to`.
-  llvm::ArrayRef<Edge> edges() const { return edgeRows; }
+  ArrayRef<Edge> edges() const { return edgeRows; }
   /// The directed pairs of ranks with edges between them, sorted.
-  llvm::ArrayRef<Lane> lanes() const { return laneRows; }
+  ArrayRef<Lane> lanes() const { return laneRows; }
 
   /// The message that brings `slotBit` of stage `from` to stage `to`; nothing
   /// when no edge between ranks asks for it.

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "ppcc/IR/Program.h"
-
-#include "llvm/ADT/STLExtras.h"
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 

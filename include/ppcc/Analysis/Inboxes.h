@@ -2,6 +2,7 @@
 // data allows: what planning stands on.
 #pragma once
 
+#include "ppcc/Analysis/PairNumbering.h"
 #include "ppcc/Analysis/ProgramIndex.h"
 
 namespace ppcc {
@@ -36,11 +37,8 @@ public:
   /// apart; those of one slot share a number.
   size_t inputOf(PipeId pipe, StageId reader, uint32_t microbatch,
                  uint8_t slotBit) const {
-    const Pipe &info = program.pipe(pipe);
-    size_t pair = firstPair[pipe.value] +
-                  size_t(reader.value) * info.numMicrobatches +
-                  (microbatch - info.firstMicrobatch);
-    return slotBit == slot::Output ? pair : pair + numPairs;
+    size_t pair = pairs(pipe, reader, microbatch);
+    return slotBit == slot::Output ? pair : pair + pairs.size();
   }
   /// Hands an input to `rank`, which hosts its reader. True when isReady() of
   /// that rank was false for want of it.
@@ -61,7 +59,7 @@ public:
   struct Blocked {
     ActionId row;
     uint8_t slotBit = 0; ///< 0 when all have come, but to another rank.
-    StageId source;
+    StageId source{};
   };
   /// The first of them, where isReady() gave false.
   Blocked blocked(RankId rank) const;
@@ -89,8 +87,7 @@ private:
   bool misses(const Action &action, uint8_t slotBit, size_t input) const;
   void set(RankId rank, ActionId begin);
 
-  std::vector<size_t> firstPair; ///< Of each pipe, in the numbering of all.
-  size_t numPairs = 0;           ///< Of stage and microbatch.
+  const PairNumbering pairs;
   std::vector<Input> inputs;
   std::vector<uint32_t> come; ///< By input, where stages have several: parts.
   std::vector<Head> heads;

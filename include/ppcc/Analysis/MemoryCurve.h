@@ -1,10 +1,8 @@
 // How much memory each rank holds while a program runs.
 #pragma once
 
+#include "ppcc/Analysis/PairNumbering.h"
 #include "ppcc/Analysis/Simulation.h"
-
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace ppcc {
 
@@ -33,12 +31,10 @@ public:
 
 private:
   size_t rowOf(const Action &action) const {
-    return action.kind.value * stages + firstStage[action.pipe.value] +
-           action.stage.value;
+    return action.kind.value * stages.size() + stages(action);
   }
 
-  std::vector<size_t> firstStage;
-  size_t stages = 0;
+  StageNumbering stages;
   std::vector<Amount> table; ///< By kind and stage.
   std::vector<char> rests;   ///< By kind.
   std::vector<decimal::Sum> atRest;
@@ -84,7 +80,7 @@ public:
   /// false. The members of a group take when it starts, and give back when it
   /// ends. What another action restores is given back too. O(actions of the
   /// rank), and a sort of them where some run beside the others.
-  void walk(RankId rank, llvm::function_ref<bool(const MemoryStep &)> visit);
+  void walk(RankId rank, function_ref<bool(const MemoryStep &)> visit);
   /// What is held at the moment where the last walk over `rank` stopped, by
   /// pipe and stage. O(actions of the rank).
   std::vector<HeldMemory> held(RankId rank) const;
@@ -112,22 +108,15 @@ private:
     return program.isFarEnd(action, rank) ? -amount : amount;
   }
 
-  size_t pairOf(const Action &action) const {
-    const Pipe &pipe = program.pipe(action.pipe);
-    return firstPair[action.pipe.value] +
-           size_t(action.stage.value) * pipe.numMicrobatches +
-           (action.microbatch - pipe.firstMicrobatch);
-  }
-
   const Program &program;
   const Simulation &simulation;
   MemoryModel costs;
-  std::vector<size_t> firstPair;   ///< By pipe.
+  const PairNumbering pairOf;
   std::vector<decimal::Sum> holds; ///< By pair.
   bool hasRestores = false;
   /// By kind and pair, of the rank that is walked over: what another action
   /// takes in its place.
-  llvm::DenseMap<std::pair<uint32_t, uint64_t>, Amount> restores;
+  DenseMap<std::pair<uint32_t, uint64_t>, Amount> restores;
 };
 
 } // namespace ppcc

@@ -50,9 +50,8 @@ class LaneReceives {
 public:
   LaneReceives(const Program &program, const MessageIndex &messages);
 
-  llvm::ArrayRef<ActionId> of(uint32_t lane) const {
-    return llvm::ArrayRef(rows).slice(starts[lane],
-                                      starts[lane + 1] - starts[lane]);
+  ArrayRef<ActionId> of(uint32_t lane) const {
+    return ArrayRef(rows).slice(starts[lane], starts[lane + 1] - starts[lane]);
   }
 
 private:

@@ -2,11 +2,7 @@
 #pragma once
 
 #include "ppcc/Analysis/MicrobatchScales.h"
-
-#include "llvm/ADT/SmallVector.h"
-
-#include <limits>
-#include <map>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
@@ -48,8 +44,7 @@ public:
 
   /// The graph of a compute action; GraphUse::none without one.
   uint32_t graphOf(const Action &action) const {
-    size_t stage = firstStage[action.pipe.value] + action.stage.value;
-    return graphs[action.kind.value * stages + stage];
+    return graphs[action.kind.value * stages.size() + stages(action)];
   }
   const NodeGraph &graph(uint32_t id) const { return tables.graphs[id]; }
 
@@ -58,7 +53,7 @@ public:
   const NodeOrder *of(const Program &program, ActionId begin, ActionId end);
   /// The order for members with these graphs, whose microbatches are scaled by
   /// nothing.
-  const NodeOrder &of(llvm::ArrayRef<uint32_t> members);
+  const NodeOrder &of(ArrayRef<uint32_t> members);
 
   /// What the nodes of a graph take one after another, at most maxTime.
   Time serialTime(uint32_t graph);
@@ -70,7 +65,7 @@ private:
     int64_t factor;
     auto operator<=>(const Member &) const = default;
   };
-  using Key = llvm::SmallVector<Member, 4>;
+  using Key = SmallVector<Member, 4>;
   static constexpr size_t maxCached = size_t(1) << 22;
 
   /// The order of the members in `key`.
@@ -82,9 +77,8 @@ private:
   void listSchedule(NodeOrder &order);
 
   const NodeGraphs &tables;
-  std::vector<size_t> firstStage; ///< Of each pipe, in the numbering of all.
-  size_t stages = 0;              ///< Of all pipes.
-  std::vector<uint32_t> graphs;   ///< By kind and stage.
+  StageNumbering stages;
+  std::vector<uint32_t> graphs;                        ///< By kind and stage.
   std::map<std::pair<uint32_t, uint32_t>, Time> costs; ///< By part and name.
   std::vector<std::vector<Time>> times; ///< By graph and node; made when asked.
   std::map<Key, NodeOrder> orders;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ppcc/Analysis/RuleIndex.h"
+#include "ppcc/Support/LLVM.h"
 
 #include "llvm/ADT/bit.h"
 
@@ -36,17 +37,17 @@ public:
   }
 
   /// As ppcc::sourcesOf, without its search.
-  llvm::ArrayRef<StageId> sourcesOf(PipeId pipe, StageId stage,
-                                    uint8_t slotBit) const {
+  ArrayRef<StageId> sourcesOf(PipeId pipe, StageId stage,
+                              uint8_t slotBit) const {
     return slotBit == slot::WeightGrad
-               ? llvm::ArrayRef<StageId>()
+               ? ArrayRef<StageId>()
                : edges(slotBit == slot::Output ? below : above, pipe, stage);
   }
   /// As ppcc::readersOf, without its search.
-  llvm::ArrayRef<StageId> readersOf(PipeId pipe, StageId stage,
-                                    uint8_t slotBit) const {
+  ArrayRef<StageId> readersOf(PipeId pipe, StageId stage,
+                              uint8_t slotBit) const {
     return slotBit == slot::WeightGrad
-               ? llvm::ArrayRef<StageId>()
+               ? ArrayRef<StageId>()
                : edges(slotBit == slot::Output ? above : below, pipe, stage);
   }
 
@@ -66,10 +67,10 @@ private:
   };
   static constexpr uint32_t none = 0xFFFFFFFF;
 
-  llvm::ArrayRef<StageId> edges(const EdgeTable &table, PipeId pipe,
-                                StageId stage) const {
+  ArrayRef<StageId> edges(const EdgeTable &table, PipeId pipe,
+                          StageId stage) const {
     size_t row = pipes[pipe.value].firstStage + stage.value;
-    return llvm::ArrayRef(table.ends)
+    return ArrayRef(table.ends)
         .slice(table.starts[row], table.starts[row + 1] - table.starts[row]);
   }
   void addEdges(const Pipe &pipe, bool upward);

@@ -4,8 +4,6 @@
 
 #include "ppcc/Analysis/EdgeIndex.h"
 
-#include <utility>
-
 namespace ppcc {
 
 /// Goes through the list of one rank after the other and tells when a receive
@@ -74,7 +72,7 @@ public:
   /// By receive, in the order of the program: the row before which it must have
   /// ended, which is the first of the item that reads it; the end of the rank's
   /// list when none does.
-  llvm::ArrayRef<ActionId> waits() const { return waitRows; }
+  ArrayRef<ActionId> waits() const { return waitRows; }
   /// The most buffers that the receives of an edge hold at one time.
   uint32_t mostOf(size_t edge) const { return mostOfEdge[edge]; }
   /// The same of all receives of a rank together.

@@ -6,8 +6,6 @@
 #include "ppcc/Analysis/ResourceBound.h"
 #include "ppcc/Analysis/TimedRun.h"
 
-#include <map>
-
 namespace ppcc {
 
 /// A share of time, rounded to nine places.
@@ -47,7 +45,7 @@ struct PathSegment {
 /// The figures of a run.
 struct Report {
   Time makespan = 0;
-  Time bound = 0; ///< The makespan by data alone.
+  Time bound = 0;          ///< The makespan by data alone.
   ResourceBound resources; ///< Of every order of this kind of actions.
   /// Of the rank with the longest span, as in the zero-bubble papers: (span -
   /// work) / span, where the work is that of the average rank.

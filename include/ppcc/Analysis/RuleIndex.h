@@ -2,8 +2,7 @@
 #pragma once
 
 #include "ppcc/IR/Program.h"
-
-#include "llvm/ADT/DenseMap.h"
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
@@ -19,11 +18,11 @@ public:
   /// The rows of its rank that must have ended before `row` starts, beside
   /// those that fill the slots that it reads. Where a
   /// kind has a cap, those that make room for the ones in front of `row`, too.
-  llvm::ArrayRef<ActionId> neededBy(ActionId row) const {
+  ArrayRef<ActionId> neededBy(ActionId row) const {
     if (starts.empty())
       return {};
-    return llvm::ArrayRef(needs).slice(
-        starts[row.value], starts[row.value + 1] - starts[row.value]);
+    return ArrayRef(needs).slice(starts[row.value],
+                                 starts[row.value + 1] - starts[row.value]);
   }
 
   /// A row whose rule speaks of actions that the program does not have.
@@ -32,7 +31,7 @@ public:
     uint32_t rule; ///< Of its kind.
   };
   /// In the order of their rows.
-  llvm::ArrayRef<Lack> lacks() const { return lackRows; }
+  ArrayRef<Lack> lacks() const { return lackRows; }
 
   /// The meetings, and whether a row joins one of them.
   size_t numMeetings() const { return meetingStarts.size() - 1; }
@@ -42,8 +41,8 @@ public:
                                        : std::optional(found->second);
   }
   /// The rows of a meeting, one a rank, ascending.
-  llvm::ArrayRef<ActionId> members(uint32_t meeting) const {
-    return llvm::ArrayRef(memberRows)
+  ArrayRef<ActionId> members(uint32_t meeting) const {
+    return ArrayRef(memberRows)
         .slice(meetingStarts[meeting],
                meetingStarts[meeting + 1] - meetingStarts[meeting]);
   }
@@ -58,7 +57,7 @@ private:
   std::vector<uint32_t> starts; ///< Of each row, in `needs`.
   std::vector<ActionId> needs;
   std::vector<Lack> lackRows;
-  llvm::DenseMap<uint32_t, uint32_t> meetingOfRow;
+  DenseMap<uint32_t, uint32_t> meetingOfRow;
   std::vector<uint32_t> meetingStarts{0};
   std::vector<ActionId> memberRows;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ppcc/IR/Program.h"
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
@@ -13,7 +14,7 @@ struct TorchVersion {
 
 /// The version written as `2.9`; a patch number and what follows it are
 /// ignored. Nothing for other text.
-std::optional<TorchVersion> parseTorchVersion(llvm::StringRef text);
+std::optional<TorchVersion> parseTorchVersion(StringRef text);
 
 /// The PyTorch that a program is for.
 struct TorchTarget {
@@ -42,7 +43,7 @@ struct TorchStep {
 };
 
 /// The cell for a step, without its stage: `UNSHARD`.
-llvm::StringRef torchStepName(TorchStep::Kind kind);
+StringRef torchStepName(TorchStep::Kind kind);
 
 /// The steps of a rank, in order, each before a compute action or group or the
 /// end, as PyTorch's lowering places them. It reduces the gradients of a stage

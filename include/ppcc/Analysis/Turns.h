@@ -7,8 +7,6 @@
 #include "ppcc/Analysis/Inboxes.h"
 #include "ppcc/Analysis/TorchSteps.h"
 
-#include "llvm/ADT/BitVector.h"
-
 namespace ppcc {
 
 /// The run of a program's compute actions in turns. In a turn a rank runs its
@@ -94,7 +92,7 @@ private:
   Inboxes inboxes;
   std::vector<std::vector<TorchStep>> steps;
   std::vector<size_t> nextStep; ///< By rank.
-  llvm::BitVector ready;
+  BitVector ready;
 };
 
 } // namespace ppcc

@@ -2,11 +2,7 @@
 #pragma once
 
 #include "ppcc/Support/Id.h"
-
-#include "llvm/ADT/ArrayRef.h"
-
-#include <string>
-#include <vector>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
@@ -20,12 +16,12 @@ struct Wait {
 /// the next begins, the smallest `from` first. A near-shortest circle where
 /// there are very many waits. `waits` are sorted by `from`, and everything
 /// waited for waits itself. Empty for no waits.
-std::vector<uint32_t> shortestCircle(llvm::ArrayRef<Wait> waits);
+std::vector<uint32_t> shortestCircle(ArrayRef<Wait> waits);
 
 /// Hops of a circle that a message shows.
 inline constexpr size_t maxHops = 12;
 
 /// `1 and 2`, `0, 1 and 2`; of more than maxHops ranks the first ones.
-std::string rankList(llvm::ArrayRef<RankId> ranks);
+std::string rankList(ArrayRef<RankId> ranks);
 
 } // namespace ppcc

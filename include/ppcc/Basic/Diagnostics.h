@@ -2,15 +2,7 @@
 #pragma once
 
 #include "ppcc/Basic/Source.h"
-
-#include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringRef.h"
-#include "llvm/Support/raw_ostream.h"
-
-#include <fmt/core.h>
-
-#include <string>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
@@ -46,15 +38,15 @@ template <Id id> struct Text;
 /// A row of the diagnostics table.
 struct DiagInfo {
   diag::Id id;
-  llvm::StringRef name; ///< `UnknownName`.
-  llvm::StringRef code; ///< `E0301`.
+  StringRef name; ///< `UnknownName`.
+  StringRef code; ///< `E0301`.
   Severity severity;
-  llvm::StringRef text; ///< The fmt format of the message.
-  llvm::StringRef hint; ///< What the user can do.
+  StringRef text; ///< The fmt format of the message.
+  StringRef hint; ///< What the user can do.
 };
 
 /// All diagnostics, in the order of the phases.
-llvm::ArrayRef<DiagInfo> diagTable();
+ArrayRef<DiagInfo> diagTable();
 /// The row of `id`.
 const DiagInfo &diagInfo(diag::Id id);
 
@@ -81,7 +73,7 @@ struct Diagnostic {
   diag::Id id;
   Place place;
   std::string message;
-  llvm::SmallVector<Note, 2> notes;
+  SmallVector<Note, 2> notes;
 
   const DiagInfo &info() const { return diagInfo(id); }
 };
@@ -165,7 +157,7 @@ struct RenderOptions {
 /// Writes `diagnostic` as compilers do: file, line, column, message and code;
 /// the line of text with a caret; notes; and what to do.
 void render(const Diagnostic &diagnostic, const SourceManager &sources,
-            llvm::raw_ostream &out, RenderOptions options = {});
+            raw_ostream &out, RenderOptions options = {});
 
 } // namespace ppcc
 

@@ -11,6 +11,6 @@ namespace ppcc {
 /// `line`, `column`, `end_line`, `end_column` if that is in a source file; all
 /// count from 1, columns in bytes, and the end is not in the range.
 void renderJson(const Diagnostic &diagnostic, const SourceManager &sources,
-                llvm::raw_ostream &out);
+                raw_ostream &out);
 
 } // namespace ppcc

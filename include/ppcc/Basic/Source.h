@@ -1,20 +1,11 @@
 // Source files, and places in them.
 #pragma once
 
+#include "ppcc/Support/LLVM.h"
 #include "llvm/ADT/IntrusiveRefCntPtr.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/VirtualFileSystem.h"
-
-#include <cstdint>
-#include <deque>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 namespace ppcc {
 
@@ -40,7 +31,7 @@ struct SourceRange {
 
 /// A place as people read it.
 struct Position {
-  llvm::StringRef file;
+  StringRef file;
   uint32_t line = 0;   ///< From 1.
   uint32_t column = 0; ///< From 1, in bytes.
 };
@@ -53,32 +44,31 @@ public:
 
   /// How many bytes a file may have that is larger than `maxBytes`, by its name
   /// and the beginning of its text.
-  using LimitOf = llvm::function_ref<size_t(llvm::StringRef, llvm::StringRef)>;
+  using LimitOf = function_ref<size_t(StringRef, StringRef)>;
 
   /// Reads `path` (`-` is standard input), once: a second call gives the same
   /// file. Errors: what the file system says, or that the file is larger than
   /// `maxBytes` and, if given, the limit for such files.
-  llvm::Expected<uint32_t> open(llvm::StringRef path,
-                                LimitOf limitOf = nullptr);
+  llvm::Expected<uint32_t> open(StringRef path, LimitOf limitOf = nullptr);
 
   /// Adds text under a name of the caller's choice.
-  uint32_t add(llvm::StringRef name, std::unique_ptr<llvm::MemoryBuffer> text);
+  uint32_t add(StringRef name, std::unique_ptr<llvm::MemoryBuffer> text);
 
   /// The file that is already here under this name.
-  std::optional<uint32_t> lookup(llvm::StringRef name) const {
+  std::optional<uint32_t> lookup(StringRef name) const {
     auto found = byName.find(name);
     return found == byName.end() ? std::nullopt : std::optional(found->second);
   }
 
   /// The files that were read, in this order, without standard input.
-  std::vector<llvm::StringRef> filesRead() const;
+  std::vector<StringRef> filesRead() const;
   /// Whether text came from this regular file, be it as standard input.
   bool hasRead(llvm::sys::fs::UniqueID file) const;
 
-  llvm::StringRef text(uint32_t file) const {
+  StringRef text(uint32_t file) const {
     return files[file].buffer->getBuffer();
   }
-  llvm::StringRef name(uint32_t file) const { return files[file].name; }
+  StringRef name(uint32_t file) const { return files[file].name; }
   llvm::vfs::FileSystem &fileSystem() const { return *fs; }
 
   SourceLoc loc(uint32_t file, size_t offset) const {
@@ -88,13 +78,13 @@ public:
   /// The place of line and column (both from 1) of the file called `name`, if
   /// it is here already and has such a place; else nowhere. Nothing is read:
   /// the name may come from a program that somebody sent.
-  SourceLoc find(llvm::StringRef name, uint32_t line, uint32_t column) const;
+  SourceLoc find(StringRef name, uint32_t line, uint32_t column) const;
 
   /// O(log lines). `at` must be valid.
   Position position(SourceLoc at) const;
 
   /// The line of text that holds `at`, without its end.
-  llvm::StringRef lineText(SourceLoc at) const;
+  StringRef lineText(SourceLoc at) const;
 
   /// Refuse files above this size; a schedule is some hundred lines.
   size_t maxBytes = size_t(1) << 20;
@@ -104,7 +94,7 @@ private:
     std::string name;
     std::unique_ptr<llvm::MemoryBuffer> buffer;
     uint32_t base = 0;
-    bool isRead = false; ///< From the file system.
+    bool isRead = false;                             ///< From the file system.
     std::optional<llvm::sys::fs::UniqueID> identity; ///< Of a regular file.
     mutable std::vector<uint32_t> lineStarts;
   };
@@ -118,9 +108,9 @@ private:
   static constexpr size_t mostBytes = UINT32_MAX - (uint32_t(1) << 24);
 
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-  read(llvm::StringRef path, LimitOf limitOf) const;
+  read(StringRef path, LimitOf limitOf) const;
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-  readStream(llvm::sys::fs::file_t handle, llvm::StringRef path,
+  readStream(llvm::sys::fs::file_t handle, StringRef path,
              LimitOf limitOf) const;
   Line lineOf(SourceLoc at) const;
   const File &fileOf(SourceLoc at) const;
@@ -128,7 +118,7 @@ private:
 
   llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs;
   std::deque<File> files; ///< Names and texts stay where they are.
-  llvm::StringMap<uint32_t> byName;
+  StringMap<uint32_t> byName;
   uint64_t nextBase = 1;
 };
 

@@ -9,10 +9,10 @@
 namespace ppcc {
 
 /// Whether the text can be the name of a variable of C++ at file scope.
-bool isCppSymbol(llvm::StringRef text);
+bool isCppSymbol(StringRef text);
 /// The name under which cpp exports the program called `name`: `ppcc_` and its
 /// letters and digits, with `_` for the rest.
-std::string cppSymbol(llvm::StringRef name);
+std::string cppSymbol(StringRef name);
 
 /// What the user can choose about pictures.
 struct PictureOptions {
@@ -56,14 +56,13 @@ struct Emitter {
   /// Rolled gets loops for what repeats itself without being asked.
   enum Programs : uint8_t { Flat, Either, Rolled };
 
-  llvm::StringRef name;
+  StringRef name;
   /// Writes the program, streaming, in O(actions) and without allocation per
   /// action. False, with nothing written, after a diagnostic that the format
   /// cannot express it.
-  bool (*emit)(const Program &program, llvm::raw_ostream &out,
-               EmitContext &context);
+  bool (*emit)(const Program &program, raw_ostream &out, EmitContext &context);
   Programs programs;
-  llvm::StringRef summary;
+  StringRef summary;
 };
 
 /// A program, and what it runs on.
@@ -77,17 +76,16 @@ inline constexpr size_t maxPageRows = 4'000'000;
 
 /// Writes a page that shows runs under each other on one time axis. False, with
 /// nothing written, after a diagnostic that they cannot be shown.
-bool emitPage(llvm::ArrayRef<PageRun> runs, llvm::raw_ostream &out,
-              EmitContext &context);
+bool emitPage(ArrayRef<PageRun> runs, raw_ostream &out, EmitContext &context);
 
 /// Calls emit() with what it takes: loops are written out where it takes none.
 bool emitProgram(const Emitter &emitter, const Program &program,
-                 llvm::raw_ostream &out, EmitContext &context);
+                 raw_ostream &out, EmitContext &context);
 
 /// All formats, as in Emitters.def.
-llvm::ArrayRef<Emitter> emitters();
+ArrayRef<Emitter> emitters();
 
 /// The format called `name`, or null.
-const Emitter *findEmitter(llvm::StringRef name);
+const Emitter *findEmitter(StringRef name);
 
 } // namespace ppcc

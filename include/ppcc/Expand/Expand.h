@@ -4,8 +4,6 @@
 #include "ppcc/IR/Program.h"
 #include "ppcc/Sema/Instance.h"
 
-#include "llvm/ADT/STLFunctionalExtras.h"
-
 namespace ppcc {
 
 /// Runs the body of `on rank` for every rank and writes down the actions in
@@ -18,7 +16,7 @@ namespace ppcc {
 std::optional<Program>
 expand(const sema::Module &module, sema::Instance instance,
        const sema::Limits &limits, sema::Evaluator &evaluator,
-       const SourceManager &sources, llvm::function_ref<bool(Program &)> price,
+       const SourceManager &sources, function_ref<bool(Program &)> price,
        DiagnosticEngine &diags);
 
 } // namespace ppcc

@@ -2,15 +2,7 @@
 #pragma once
 
 #include "ppcc/Support/Id.h"
-
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/StringRef.h"
-
-#include <cassert>
-#include <optional>
-#include <string>
-#include <vector>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
@@ -51,7 +43,7 @@ enum class KindClass : uint8_t { Compute, Send, Recv, Declared };
 
 /// The word for a class in texts and files: `compute`, `send`, `recv`,
 /// `declared`.
-llvm::StringRef kindClassName(KindClass kindClass);
+StringRef kindClassName(KindClass kindClass);
 
 /// What has one action of a declared kind.
 enum class KindScope : uint8_t {
@@ -61,7 +53,7 @@ enum class KindScope : uint8_t {
 };
 
 /// The words for the scopes: `microbatch`, `stage`, `rank`.
-llvm::ArrayRef<llvm::StringRef> kindScopeNames();
+ArrayRef<StringRef> kindScopeNames();
 
 /// The lanes that every program has; see KindTable::lanes().
 namespace lane {
@@ -93,7 +85,7 @@ struct KindRule {
 };
 
 /// The word for the ranks that meet; empty for Meeting::None.
-llvm::StringRef meetingName(Meeting meeting);
+StringRef meetingName(Meeting meeting);
 
 /// A row of the table of kinds; see ActionKind.def.
 struct KindInfo {
@@ -165,11 +157,11 @@ public:
 
   const KindInfo &operator[](KindId id) const { return kinds[id.value]; }
   size_t size() const { return kinds.size(); }
-  llvm::ArrayRef<KindInfo> rows() const { return kinds; }
+  ArrayRef<KindInfo> rows() const { return kinds; }
   IdRange<KindId> ids() const { return firstIds<KindId>(size()); }
 
   /// The kind with these letters.
-  std::optional<KindId> find(llvm::StringRef letters) const;
+  std::optional<KindId> find(StringRef letters) const;
   /// The kind of this class that defines exactly these slots.
   std::optional<KindId> find(KindClass kindClass, uint8_t defines) const;
   /// What remains of `whole` when `part` is done by itself: I for B without W.
@@ -187,24 +179,23 @@ public:
   /// To complete a kind that others name before it.
   KindInfo &declared(KindId id) { return kinds[id.value]; }
   bool hasDeclared() const { return kinds.size() != numBuiltIn; }
-  llvm::ArrayRef<KindInfo> declaredRows() const {
+  ArrayRef<KindInfo> declaredRows() const {
     return rows().drop_front(numBuiltIn);
   }
 
   /// The names of the lanes: `compute`, `comm`, `none`, and those that
   /// declarations add.
-  llvm::ArrayRef<std::string> lanes() const { return laneNames; }
+  ArrayRef<std::string> lanes() const { return laneNames; }
   /// The lane called `name`, added when it is new; nothing when there are too
   /// many.
-  std::optional<uint8_t> lane(llvm::StringRef name);
+  std::optional<uint8_t> lane(StringRef name);
   /// Whether some kind runs beside the compute actions.
   bool hasBeside() const;
 
   /// Only the built-in kinds and those declared ones for which `keeps` is true;
   /// `keeps` has a place for each kind. Also those that these name.
   /// `renumbered` then has the new number of each kind that is kept.
-  KindTable pruned(llvm::BitVector keeps,
-                   std::vector<KindId> &renumbered) const;
+  KindTable pruned(BitVector keeps, std::vector<KindId> &renumbered) const;
 
 private:
   std::vector<KindInfo> kinds;

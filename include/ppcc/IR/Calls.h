@@ -3,14 +3,12 @@
 
 #include "ppcc/IR/Program.h"
 
-#include "llvm/ADT/STLFunctionalExtras.h"
-
 namespace ppcc {
 
 /// The names of all styles of calls, by CallStyle: `none`, `exchange`, `ring`.
-llvm::ArrayRef<llvm::StringRef> callStyleNames();
+ArrayRef<StringRef> callStyleNames();
 /// The style called `name`.
-std::optional<CallStyle> findCallStyle(llvm::StringRef name);
+std::optional<CallStyle> findCallStyle(StringRef name);
 
 /// What a rank does between two calls: an action, a group, or with CallStyle
 /// `Ring` also a forward and the backward directly behind it in its phase.
@@ -39,7 +37,7 @@ public:
   /// The name of the rows from `begin` to `end`: `send_forward`, or `batch`
   /// when there is no such call. Empty for what is no call. Calls are asked for
   /// in the order of the rows.
-  llvm::StringRef of(ActionId begin, ActionId end);
+  StringRef of(ActionId begin, ActionId end);
 
 private:
   /// The slots of the last step before `row`, and of the first from `row` on;

@@ -3,15 +3,9 @@
 
 #include "ppcc/Support/Decimal.h"
 #include "ppcc/Support/Id.h"
-
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringRef.h"
+#include "ppcc/Support/LLVM.h"
 
 #include <initializer_list>
-#include <optional>
-#include <string>
-#include <vector>
 
 namespace ppcc {
 
@@ -35,7 +29,7 @@ enum class Fault : uint8_t { None, Negative, TooLarge };
 Fault fromDouble(double value, Time &time);
 /// The decimal `text`, like `2` or `0.05`, of at most nine places and at most
 /// the largest cost.
-std::optional<Time> parse(llvm::StringRef text);
+std::optional<Time> parse(StringRef text);
 /// The shortest decimal; parse() reads it back.
 std::string format(Time time);
 } // namespace cost
@@ -83,12 +77,12 @@ enum class Cost : uint8_t {
 /// What a number of a cost may be.
 struct CostNumber {
   decimal::Scale scale;
-  llvm::StringRef words; ///< For messages.
+  StringRef words; ///< For messages.
   bool isSigned = false, isPositive = false;
 
   /// Any number that JSON knows, rounded to the last place; nothing for what is
   /// none, or not allowed.
-  std::optional<int64_t> parse(llvm::StringRef text) const {
+  std::optional<int64_t> parse(StringRef text) const {
     auto value = decimal::round(text, scale);
     return value && (isSigned || *value >= isPositive) ? value : std::nullopt;
   }
@@ -107,7 +101,7 @@ enum class CostOwner : uint8_t { Model, Cluster };
 /// See Costs.def.
 struct CostRow {
   Cost what;
-  llvm::StringRef item, subject;
+  StringRef item, subject;
   const CostNumber &number;
   CostSpread spread;
   CostOwner owner;
@@ -120,24 +114,24 @@ struct CostRow {
   bool isOfNode() const { return subject == "<node>"; }
 };
 
-llvm::ArrayRef<CostRow> costRows();
+ArrayRef<CostRow> costRows();
 inline const CostRow &rowOf(Cost what) { return costRows()[size_t(what)]; }
 /// The items, each once.
-llvm::ArrayRef<llvm::StringRef> costItems();
+ArrayRef<StringRef> costItems();
 /// Whether it is a word of the table, which can be no action's name.
-bool isCostWord(llvm::StringRef word);
+bool isCostWord(StringRef word);
 
 /// What is said of one thing.
 struct CostSetting {
   Cost what;
-  KindId kind;                ///< Of an action or a node.
-  std::string node;           ///< The name of a node.
-  std::optional<PipeId> pipe; ///< Of this pipe only; else of every pipe.
+  KindId kind{};                ///< Of an action or a node.
+  std::string node{};           ///< The name of a node.
+  std::optional<PipeId> pipe{}; ///< Of this pipe only; else of every pipe.
   /// One for all, or for each of what the costs differ between: the stages of
   /// the pipe, the ranks, the microbatches of one pipe after another.
-  std::vector<int64_t> values;
+  std::vector<int64_t> values{};
   /// Of messages from the first of these ranks to the second only.
-  std::optional<std::pair<RankId, RankId>> link = std::nullopt;
+  std::optional<std::pair<RankId, RankId>> link{};
 
   bool speaksOfKind() const {
     return rowOf(what).isOfKind() || rowOf(what).isOfNode();
@@ -146,11 +140,10 @@ struct CostSetting {
 
 /// What a subject of an item names, without values; nothing when there is no
 /// such thing.
-std::optional<CostSetting>
-findCost(llvm::StringRef item, llvm::StringRef subject, const KindTable &kinds);
+std::optional<CostSetting> findCost(StringRef item, StringRef subject,
+                                    const KindTable &kinds);
 /// The subjects that an item has, nodes left out.
-std::vector<llvm::StringRef> costSubjects(llvm::StringRef item,
-                                          const KindTable &kinds);
+std::vector<StringRef> costSubjects(StringRef item, const KindTable &kinds);
 /// The subject of a setting, as in `F`, `F.mlp` or `static`.
 std::string subjectOf(const CostSetting &setting, const KindTable &kinds);
 

@@ -1,9 +1,7 @@
 // What others work out about an object, kept with it.
 #pragma once
 
-#include <map>
-#include <memory>
-#include <string>
+#include "ppcc/Support/LLVM.h"
 #include <typeindex>
 
 namespace ppcc {

@@ -7,11 +7,6 @@
 #include "ppcc/IR/Rows.h"
 #include "ppcc/IR/Tensors.h"
 
-#include <algorithm>
-#include <optional>
-#include <string>
-#include <vector>
-
 namespace ppcc {
 
 /// Stages that some of the microbatches pass through. Each has an edge to the
@@ -117,9 +112,9 @@ struct Head {
   std::vector<Site> sites{Site{}}; ///< By SiteId; the first is "unknown".
 
   /// The phase called `name`, added when it is new. O(phases).
-  PhaseId phase(llvm::StringRef name);
+  PhaseId phase(StringRef name);
   /// The file called `name`, added when it is new. O(files).
-  uint32_t file(llvm::StringRef name);
+  uint32_t file(StringRef name);
   /// A new site.
   SiteId addSite(Site site) {
     sites.push_back(site);
@@ -127,7 +122,7 @@ struct Head {
   }
   /// Puts other kinds in the place of its own: `renumbered` has the new number
   /// of each, and settings of those that are not in `table` are dropped.
-  void setKinds(KindTable table, llvm::ArrayRef<KindId> renumbered);
+  void setKinds(KindTable table, ArrayRef<KindId> renumbered);
 
   IdRange<PipeId> pipeIds() const { return firstIds<PipeId>(pipes.size()); }
   /// The pipe whose range holds the microbatch.
@@ -143,8 +138,7 @@ struct Head {
 };
 
 /// Calls `visit(pipe, from, to)` for both directions of each edge.
-template <class Visit>
-void forEachEdge(llvm::ArrayRef<Pipe> pipes, Visit visit) {
+template <class Visit> void forEachEdge(ArrayRef<Pipe> pipes, Visit visit) {
   for (auto [i, pipe] : llvm::enumerate(pipes)) {
     auto both = [&, i = i](StageId a, StageId b) {
       visit(PipeId(i), a, b);
@@ -161,7 +155,7 @@ void forEachEdge(llvm::ArrayRef<Pipe> pipes, Visit visit) {
 /// Numbers for the stages of all pipes, one after another.
 class StageNumbering {
 public:
-  explicit StageNumbering(llvm::ArrayRef<Pipe> pipes) {
+  explicit StageNumbering(ArrayRef<Pipe> pipes) {
     for (const Pipe &pipe : pipes) {
       firsts.push_back(stages);
       stages += pipe.numStages();
@@ -183,10 +177,10 @@ private:
 
 /// The stages that the work of `stage` reads `slotBit` from: those before it
 /// for Output, those after it for InputGrad, none for WeightGrad. Ascending.
-llvm::SmallVector<StageId, 2> sourcesOf(const Pipe &pipe, StageId stage,
-                                        uint8_t slotBit);
+SmallVector<StageId, 2> sourcesOf(const Pipe &pipe, StageId stage,
+                                  uint8_t slotBit);
 /// The stages that read `slotBit` of `stage`. Ascending.
-llvm::SmallVector<StageId, 2> readersOf(const Pipe &pipe, StageId stage,
-                                        uint8_t slotBit);
+SmallVector<StageId, 2> readersOf(const Pipe &pipe, StageId stage,
+                                  uint8_t slotBit);
 
 } // namespace ppcc

@@ -1,10 +1,9 @@
-// Checks of what programs say in their heads, and names and places that their readers make, whatever the format.
+// Checks of what programs say in their heads, and names and places that their
+// readers make, whatever the format.
 #pragma once
 
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/IR/Program.h"
-
-#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace ppcc {
 
@@ -16,10 +15,10 @@ public:
   /// Begins a declaration; one that was not declared is given up.
   void begin() { current.clear(); }
   /// The kind that is being declared has this name in a rule, or in a member.
-  void name(size_t rule, llvm::StringRef name, SourceRange at) {
+  void name(size_t rule, StringRef name, SourceRange at) {
     current.push_back({KindId(), rule, nullptr, name.str(), at});
   }
-  void name(std::optional<KindId> KindInfo::*member, llvm::StringRef name,
+  void name(std::optional<KindId> KindInfo::*member, StringRef name,
             SourceRange at) {
     current.push_back({KindId(), 0, member, name.str(), at});
   }
@@ -27,8 +26,7 @@ public:
   KindId declare(KindInfo info);
   /// Finds the kinds that were named, when all are declared. `unknown` reports
   /// a name that no kind has.
-  void resolve(
-      llvm::function_ref<void(llvm::StringRef name, SourceRange at)> unknown);
+  void resolve(function_ref<void(StringRef name, SourceRange at)> unknown);
 
 private:
   struct Named {
@@ -46,7 +44,7 @@ private:
 /// Gives actions of unknown origin their places in the file that is read.
 class OwnSites {
 public:
-  OwnSites(Program &program, llvm::StringRef fileName)
+  OwnSites(Program &program, StringRef fileName)
       : program(program), fileName(fileName) {}
 
   /// A new site. Lines and columns count from 1.
@@ -58,24 +56,42 @@ public:
 
 private:
   Program &program;
-  llvm::StringRef fileName;
+  StringRef fileName;
   std::optional<uint32_t> file; ///< Its entry, when there is a site.
 };
 
 /// Whether it can name a lane, a node, a tensor: letters, digits and
 /// underscores, one at least.
-bool isName(llvm::StringRef text);
+bool isName(StringRef text);
 
 /// Whether a kind may have these letters: letters and underscores, one at
 /// least.
-bool isKindName(llvm::StringRef letters);
+bool isKindName(StringRef letters);
 /// Whether a program may declare a kind of this name: texts have no other
 /// meaning for it.
-bool canNameKind(llvm::StringRef letters);
+bool canNameKind(StringRef letters);
+
+/// What a declared kind has one action for each of, and who does it together,
+/// by their words; not the groups that have names of their own.
+std::optional<KindScope> findKindScope(StringRef word);
+std::optional<Meeting> findMeeting(StringRef word);
+
+/// A table of words, where they are added when they are new.
+struct Numbering {
+  std::vector<std::string> &table;
+  StringMap<uint32_t> numbers = {};
+
+  uint32_t operator()(StringRef word) {
+    auto [found, isNew] = numbers.try_emplace(word, uint32_t(table.size()));
+    if (isNew)
+      table.push_back(word.str());
+    return found->second;
+  }
+};
 
 /// The end of a message about unknown letters: what they may have been meant
 /// to be.
-std::string kindHint(const KindTable &kinds, llvm::StringRef letters);
+std::string kindHint(const KindTable &kinds, StringRef letters);
 
 /// Reports a kind for which KindInfo::canMeet() is false, and gives that.
 bool checkMeeting(const KindInfo &info, SourceRange at,
@@ -95,8 +111,7 @@ enum class TensorFault : uint8_t { NoEdge, Twice };
 /// O(edges * log edges).
 void findTensorFaults(
     const Pipe &pipe,
-    llvm::function_ref<void(const EdgeTensors &edge, TensorFault fault)>
-        report);
+    function_ref<void(const EdgeTensors &edge, TensorFault fault)> report);
 
 /// Reports at `at` each pipe that has another number of stages than the layout.
 void checkLayout(const Head &head, SourceRange at, DiagnosticEngine &diags);
@@ -107,9 +122,9 @@ inline constexpr uint64_t maxPatternPlaces = uint64_t(1) << 28;
 /// Reports the first pattern, of those that stand at `places`, that is wrong
 /// for a graph; or calls `tooMany` for the one that goes beyond
 /// maxPatternPlaces.
-void checkPatterns(const Head &head, llvm::ArrayRef<SourceRange> places,
+void checkPatterns(const Head &head, ArrayRef<SourceRange> places,
                    DiagnosticEngine &diags,
-                   llvm::function_ref<void(SourceRange at)> tooMany);
+                   function_ref<void(SourceRange at)> tooMany);
 
 /// Makes an action that is one of its rank stand for the first stage that the
 /// rank hosts; false, and a report, when it hosts none.

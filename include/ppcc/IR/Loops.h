@@ -6,7 +6,7 @@
 namespace ppcc {
 
 /// The loops of one rank.
-llvm::ArrayRef<Loop> loopsOf(const Program &program, RankId rank);
+ArrayRef<Loop> loopsOf(const Program &program, RankId rank);
 
 /// Calls `visit(rows, advance)` for the rows of a rank, those of a loop once in
 /// each turn; `advance` is what it adds to the microbatches that they have.

@@ -3,15 +3,7 @@
 #pragma once
 
 #include "ppcc/Support/Id.h"
-
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/StringRef.h"
-
-#include <optional>
-#include <string>
-#include <vector>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
@@ -91,12 +83,12 @@ struct NodeGraphs {
   bool hasCosts() const;
   /// The first pattern that has all `kinds`, each at most once among them; null
   /// without one.
-  const NodePattern *patternFor(llvm::ArrayRef<KindId> kinds) const;
+  const NodePattern *patternFor(ArrayRef<KindId> kinds) const;
   /// `L0.mlp`, or `loss`.
   std::string pathOf(const GraphNode &node) const;
   /// Whether a node is the hook of this name of its action.
   bool isHook(const NodeGraph &graph, const GraphNode &node,
-              llvm::StringRef hook) const {
+              StringRef hook) const {
     return node.layer == GraphNode::noLayer && node.part == graph.kind &&
            names[node.name] == hook;
   }
@@ -115,19 +107,19 @@ public:
 private:
   const NodeGraph *nodes;
   using Key = std::pair<uint32_t, std::pair<uint32_t, uint32_t>>;
-  llvm::DenseMap<Key, uint32_t> byName;
+  DenseMap<Key, uint32_t> byName;
 };
 
 /// Calls `visit(member, node, patternNode)` for each node of the members in the
 /// order of the pattern. O(layers * nodes of the pattern).
 template <class Visit>
 void forEachPlace(const NodePattern &pattern,
-                  llvm::ArrayRef<const NodeIndex *> members, Visit visit) {
+                  ArrayRef<const NodeIndex *> members, Visit visit) {
   auto place = [&](const PatternNode &node, size_t member, uint32_t layer) {
     if (auto found = members[member]->find(node.part, node.name, layer))
       visit(member, *found, node);
   };
-  llvm::DenseSet<std::pair<uint32_t, uint32_t>> last;
+  DenseSet<std::pair<uint32_t, uint32_t>> last;
   for (const PatternNode &node : pattern.after)
     if (node.last)
       last.insert({node.part.value, node.name});
@@ -166,7 +158,7 @@ struct PatternFault {
   const PatternNode *place = nullptr; ///< Of the node, unless it is left out.
 
   /// `has no place for`, ...
-  llvm::StringRef words() const {
+  StringRef words() const {
     return needed  ? "is too early for"
            : place ? "has two places for"
                    : "has no place for";

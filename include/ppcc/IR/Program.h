@@ -5,11 +5,6 @@
 #include "ppcc/IR/Derived.h"
 #include "ppcc/IR/Head.h"
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/StringRef.h"
-
-#include <memory>
-
 namespace ppcc {
 
 /// Two ranks, the smaller first.
@@ -88,7 +83,7 @@ public:
   using Rows::begin, Rows::end, Rows::size, Rows::rankOf, Rows::ranksBegun;
   using Rows::groupEnd, Rows::itemOf, Rows::items, Rows::ranks, Rows::rows;
   using Rows::joined, Rows::kind, Rows::operator[], Rows::rowBytes;
-  llvm::ArrayRef<Loop> loops() const { return Rows::loops; }
+  ArrayRef<Loop> loops() const { return Rows::loops; }
   const Rows &allRows() const { return *this; }
   const KindInfo &kindOf(ActionId id) const { return kinds()[kind(id)]; }
   const KindInfo &kindOf(const Action &action) const {
@@ -127,7 +122,7 @@ public:
     return Program(sharedHead, std::move(rows), known);
   }
   /// Puts other kinds in the place of the program's; see Head. O(actions).
-  void setKinds(KindTable table, llvm::ArrayRef<KindId> renumbered) {
+  void setKinds(KindTable table, ArrayRef<KindId> renumbered) {
     renumberKinds(renumbered);
     editHead().setKinds(std::move(table), renumbered);
   }
@@ -159,7 +154,10 @@ private:
 /// receive stands behind `<`); `0REDUCE_GRAD` for an action of a stage, `STEP`
 /// for one of a rank.
 std::string cell(const Program &program, const Action &action);
+inline std::string cell(const Program &program, ActionId row) {
+  return cell(program, program[row]);
+}
 void appendCell(const Program &program, const Action &action,
-                llvm::SmallVectorImpl<char> &out);
+                SmallVectorImpl<char> &out);
 
 } // namespace ppcc

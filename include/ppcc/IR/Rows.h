@@ -2,28 +2,23 @@
 #pragma once
 
 #include "ppcc/Support/Id.h"
-
-#include "llvm/ADT/ArrayRef.h"
-
-#include <cassert>
-#include <vector>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
 /// One action, as a value. A Program stores it in 16 bytes.
 struct Action {
-  KindId kind;
-  PipeId pipe;
-  StageId stage;           ///< The stage that executes it; where its kind has
-                           ///< one a rank, the first that the rank hosts.
+  KindId kind{};
+  PipeId pipe{};
+  StageId stage{}; ///< The stage that executes it; where its kind has one a
+                   ///< rank, the first that the rank hosts.
   uint32_t microbatch = 0; ///< Of the pipe's range; noMicrobatch where its
                            ///< kind has one a stage or rank.
   StageId peer{noPeer}; ///< Of a send or receive: the stage at the other end,
                         ///< in the same pipe.
-  PhaseId phase;
-  SiteId site;
-  bool joined =
-      false; ///< It runs in one group with the action before it on its rank.
+  PhaseId phase{};
+  SiteId site{};
+  bool joined = false; ///< It runs in one group with the action before it.
 
   static constexpr uint32_t noMicrobatch = 0xFFFFFFFF;
   bool hasMicrobatch() const { return microbatch != noMicrobatch; }
@@ -84,16 +79,14 @@ public:
 
   Action operator[](ActionId id) const {
     size_t i = id.value;
-    Action action;
-    action.kind = KindId(kindColumn[i]);
-    action.pipe = PipeId(pipeColumn[i]);
-    action.stage = StageId(stageColumn[i]);
-    action.microbatch = microbatchColumn[i];
-    action.peer = StageId(peerColumn[i]);
-    action.phase = PhaseId(phaseColumn[i] & ~joinedBit);
-    action.joined = phaseColumn[i] & joinedBit;
-    action.site = SiteId(siteColumn[i]);
-    return action;
+    return {.kind = KindId(kindColumn[i]),
+            .pipe = PipeId(pipeColumn[i]),
+            .stage = StageId(stageColumn[i]),
+            .microbatch = microbatchColumn[i],
+            .peer = StageId(peerColumn[i]),
+            .phase = PhaseId(phaseColumn[i] & ~joinedBit),
+            .site = SiteId(siteColumn[i]),
+            .joined = bool(phaseColumn[i] & joinedBit)};
   }
   KindId kind(ActionId id) const { return KindId(kindColumn[id.value]); }
   bool joined(ActionId id) const { return phaseColumn[id.value] & joinedBit; }
@@ -121,11 +114,11 @@ public:
   }
   /// Lays out `rowsOfRank[r]` empty rows for each rank, to be filled by set()
   /// in any order.
-  void layout(llvm::ArrayRef<uint32_t> rowsOfRank);
+  void layout(ArrayRef<uint32_t> rowsOfRank);
   /// Overwrites a row.
   void set(ActionId id, const Action &action);
   /// Gives kinds other numbers. O(actions).
-  void renumberKinds(llvm::ArrayRef<KindId> renumbered);
+  void renumberKinds(ArrayRef<KindId> renumbered);
 
 private:
   static constexpr uint16_t joinedBit = 0x8000;

@@ -2,14 +2,7 @@
 #pragma once
 
 #include "ppcc/Support/Id.h"
-
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/StringRef.h"
-
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
@@ -20,11 +13,11 @@ enum class ElementType : uint8_t {
 };
 
 /// `bf16`
-llvm::StringRef elementTypeName(ElementType type);
+StringRef elementTypeName(ElementType type);
 /// The type of this name.
-std::optional<ElementType> findElementType(llvm::StringRef name);
+std::optional<ElementType> findElementType(StringRef name);
 /// The names of all types.
-llvm::ArrayRef<llvm::StringRef> elementTypeNames();
+ArrayRef<StringRef> elementTypeNames();
 
 /// A tensor as a stage gives it to another.
 struct Tensor {

@@ -4,11 +4,6 @@
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/IR/Program.h"
 
-#include "llvm/Support/raw_ostream.h"
-
-#include <optional>
-#include <vector>
-
 namespace ppcc {
 
 /// What of a program is printed.
@@ -21,7 +16,7 @@ struct PrintOptions {
 };
 
 /// Writes `program` as text. O(actions), streaming.
-void printProgram(const Program &program, llvm::raw_ostream &out,
+void printProgram(const Program &program, raw_ostream &out,
                   const PrintOptions &options = {});
 
 /// Reads the program that file `file` of `sources` holds, or reports all that

@@ -2,13 +2,7 @@
 // ranks can block each other.
 #pragma once
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringRef.h"
-
-#include <optional>
-#include <string>
-#include <vector>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
@@ -33,8 +27,8 @@ struct Transport {
   std::string name; ///< As users write it: `stream`, `buffered:4`.
   QueueLayout layout = QueueLayout::Stream;
   SendWait sendWait = SendWait::Receive;
-  uint32_t capacity = 0; ///< Of SendWait::Capacity, at least 1.
-  llvm::StringRef runtimes = {}; ///< What runs so, for people.
+  uint32_t capacity = 0;   ///< Of SendWait::Capacity, at least 1.
+  StringRef runtimes = {}; ///< What runs so, for people.
 
   /// Whether ends of messages meet on streams, whose connections have to stand.
   bool hasMeetings() const {
@@ -48,27 +42,27 @@ struct Transport {
 
 /// A row of Transports.def.
 struct TransportInfo {
-  llvm::StringRef name; ///< `buffered:k` for one that takes a capacity.
+  StringRef name; ///< `buffered:k` for one that takes a capacity.
   QueueLayout layout;
   SendWait sendWait;
-  llvm::StringRef summary, runtimes;
+  StringRef summary, runtimes;
 };
 
 /// All transports, as in Transports.def.
-llvm::ArrayRef<TransportInfo> transportTable();
+ArrayRef<TransportInfo> transportTable();
 
 /// The names that stand without a capacity, to suggest.
-llvm::SmallVector<llvm::StringRef> transportNames();
+SmallVector<StringRef> transportNames();
 
 /// The names with a bar between each two: `buffered|buffered:k|rendezvous`.
-llvm::StringRef transportNameList();
+StringRef transportNameList();
 
 /// The transport called `name`; the `k` of a capacity is a number of at least
 /// 1, in its shortest form.
-std::optional<Transport> findTransport(llvm::StringRef name);
+std::optional<Transport> findTransport(StringRef name);
 
 /// Puts those of `names`, such as `stream+rendezvous`, into `transports`; false
 /// when one does not exist.
-bool findTransports(llvm::StringRef names, std::vector<Transport> &transports);
+bool findTransports(StringRef names, std::vector<Transport> &transports);
 
 } // namespace ppcc

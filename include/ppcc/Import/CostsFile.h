@@ -9,7 +9,7 @@ namespace ppcc {
 /// Reads the JSON object `text`, a part of `file`, into the costs of `program`;
 /// what it says overrides what was there. False after reports of all that is
 /// wrong with it. O(bytes + stages * settings).
-bool readCosts(llvm::StringRef text, uint32_t file, SourceManager &sources,
+bool readCosts(StringRef text, uint32_t file, SourceManager &sources,
                DiagnosticEngine &diags, Head &program);
 
 } // namespace ppcc

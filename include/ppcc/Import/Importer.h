@@ -4,8 +4,6 @@
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/IR/Program.h"
 
-#include <optional>
-
 namespace ppcc {
 
 /// What the user can say about a program that is read.
@@ -27,31 +25,31 @@ struct ImportContext {
 
 /// A row of the table of formats.
 struct Importer {
-  llvm::StringRef name;
-  llvm::StringRef extensions; ///< Without dots, blanks between them.
+  StringRef name;
+  StringRef extensions; ///< Without dots, blanks between them.
   /// Whether text, without blanks and comments before it, is of this format.
-  bool (*begins)(llvm::StringRef text);
+  bool (*begins)(StringRef text);
   /// The program, or nothing after reports of all that is wrong with the file.
   /// O(bytes), no allocation per action.
   std::optional<Program> (*read)(ImportContext &context);
-  llvm::StringRef summary;
+  StringRef summary;
 };
 
 /// All formats, as in Importers.def.
-llvm::ArrayRef<Importer> importers();
+ArrayRef<Importer> importers();
 
 /// The format called `name`, or null.
-const Importer *findImporter(llvm::StringRef name);
+const Importer *findImporter(StringRef name);
 
 /// The format of files with the extension of `fileName`, or null.
-const Importer *importerOfName(llvm::StringRef fileName);
+const Importer *importerOfName(StringRef fileName);
 
 /// The format in which `text` is written, by how it begins, or null: a
 /// schedule, for example, is none.
-const Importer *importerOfText(llvm::StringRef text);
+const Importer *importerOfText(StringRef text);
 
 /// Whether a text of JSON holds programs for all values of a parameter.
-bool isForAll(llvm::StringRef text);
+bool isForAll(StringRef text);
 
 /// Reads the program that the context's file holds. Actions know their places:
 /// those that the file names, else that of their cell.

@@ -19,6 +19,6 @@ struct TraceEvent {
 /// PyTorch profiler writes it. False after reports of what is wrong with the
 /// file. O(bytes).
 bool readTrace(uint32_t file, SourceManager &sources, DiagnosticEngine &diags,
-               llvm::function_ref<void(const TraceEvent &)> visit);
+               function_ref<void(const TraceEvent &)> visit);
 
 } // namespace ppcc

@@ -4,10 +4,6 @@
 #include "ppcc/AST/AST.h"
 #include "ppcc/Basic/Diagnostics.h"
 
-#include <optional>
-#include <string>
-#include <vector>
-
 namespace ppcc {
 
 /// Parses a file of the SourceManager. Reports every syntax error that recovery
@@ -19,7 +15,7 @@ std::optional<ast::File> parseFile(uint32_t source,
                                    DiagnosticEngine &diags);
 
 /// The words that the grammar gives a meaning, in no order.
-std::vector<llvm::StringRef> keywords();
+std::vector<StringRef> keywords();
 
 /// Reads a layout, like `E|(t|)*3,m|m||L`: the letters of the layers of each
 /// stage. A bar ends a stage; `*n` repeats a letter, a bar or a group; commas
@@ -28,6 +24,6 @@ std::vector<llvm::StringRef> keywords();
 /// Reports what is wrong, and layouts of more stages or layers than a pipe may
 /// have.
 std::optional<std::vector<std::string>>
-parseLayout(llvm::StringRef text, SourceLoc begin, DiagnosticEngine &diags);
+parseLayout(StringRef text, SourceLoc begin, DiagnosticEngine &diags);
 
 } // namespace ppcc

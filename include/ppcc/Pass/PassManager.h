@@ -4,8 +4,6 @@
 #include "ppcc/IR/Text.h"
 #include "ppcc/Pass/Pass.h"
 
-#include <memory>
-
 namespace ppcc {
 
 /// A pass under its name.
@@ -26,7 +24,7 @@ struct Instrumentation {
   bool timePasses = false; ///< Write a table of the times at the end.
   const Pipeline *verifyEach = nullptr; ///< Run on the input and after each
                                         ///< pass that changed the program.
-  llvm::raw_ostream *out =
+  raw_ostream *out =
       nullptr; ///< Where the above goes; needed when any of it is set.
 };
 

@@ -3,26 +3,20 @@
 
 #include "ppcc/Pass/Pass.h"
 
-#include "llvm/ADT/ArrayRef.h"
-
-#include <functional>
-#include <memory>
-#include <vector>
-
 namespace ppcc {
 
 /// An option as --list-passes shows it.
 struct PassOptionInfo {
-  llvm::StringRef name;
-  llvm::StringRef values; ///< What it may be: `sweep|late`, `N`.
-  llvm::StringRef summary;
+  StringRef name;
+  StringRef values; ///< What it may be: `sweep|late`, `N`.
+  StringRef summary;
 };
 
 /// An option that is a field of `Options`.
 template <class Options> struct PassOption {
   PassOptionInfo info;
   /// Stores the value; false when the text is none.
-  bool (*set)(Options &options, llvm::StringRef value);
+  bool (*set)(Options &options, StringRef value);
 };
 
 /// A pass that is being given its options.
@@ -30,7 +24,7 @@ class PassDraft {
 public:
   virtual ~PassDraft() = default;
   /// Sets option number `option` of the pass; false when `value` is none.
-  virtual bool set(size_t option, llvm::StringRef value) = 0;
+  virtual bool set(size_t option, StringRef value) = 0;
   virtual std::unique_ptr<Pass> finish() = 0;
 };
 
@@ -43,17 +37,17 @@ struct PassFactory {
 /// The factory of a pass `P` that is constructed from `Options`, which the
 /// table describes. The table must live as long as the program runs.
 template <class P, class Options>
-PassFactory passFactory(llvm::ArrayRef<PassOption<Options>> table) {
+PassFactory passFactory(ArrayRef<PassOption<Options>> table) {
   struct Draft final : PassDraft {
-    explicit Draft(llvm::ArrayRef<PassOption<Options>> table) : table(table) {}
-    bool set(size_t option, llvm::StringRef value) override {
+    explicit Draft(ArrayRef<PassOption<Options>> table) : table(table) {}
+    bool set(size_t option, StringRef value) override {
       return table[option].set(options, value);
     }
     std::unique_ptr<Pass> finish() override {
       return std::make_unique<P>(options);
     }
 
-    llvm::ArrayRef<PassOption<Options>> table;
+    ArrayRef<PassOption<Options>> table;
     Options options;
   };
   PassFactory factory;
@@ -66,7 +60,7 @@ PassFactory passFactory(llvm::ArrayRef<PassOption<Options>> table) {
 /// The factory of a pass `P` without options.
 template <class P> PassFactory passFactory() {
   struct Draft final : PassDraft {
-    bool set(size_t, llvm::StringRef) override { return false; }
+    bool set(size_t, StringRef) override { return false; }
     std::unique_ptr<Pass> finish() override { return std::make_unique<P>(); }
   };
   return {{}, [] { return std::make_unique<Draft>(); }};

@@ -3,8 +3,6 @@
 
 #include "ppcc/Pass/PassOptions.h"
 
-#include "llvm/Support/raw_ostream.h"
-
 namespace ppcc {
 
 /// Finds passes by name.
@@ -12,7 +10,7 @@ class PassRegistry {
 public:
   /// A pass with its name, or a name for a sequence of passes.
   struct Entry {
-    llvm::StringRef name, summary;
+    StringRef name, summary;
     PassKind kind;
     PassFactory factory;                 ///< Empty for an alias.
     std::vector<const Entry *> sequence; ///< The passes of an alias.
@@ -26,19 +24,18 @@ public:
   PassRegistry(PassRegistry &&) = default;
 
   /// Adds a pass. Names are unique.
-  void add(llvm::StringRef name, PassKind kind, llvm::StringRef summary,
+  void add(StringRef name, PassKind kind, StringRef summary,
            PassFactory factory);
   /// Adds a name for `passes`, names of passes added before, with commas
   /// between them.
-  void addAlias(llvm::StringRef name, llvm::StringRef summary,
-                llvm::StringRef passes);
+  void addAlias(StringRef name, StringRef summary, StringRef passes);
 
   /// The entry called `name`, or nothing.
-  const Entry *find(llvm::StringRef name) const;
+  const Entry *find(StringRef name) const;
   /// The names of all entries, in the order in which they were added.
-  llvm::SmallVector<llvm::StringRef> names() const;
+  SmallVector<StringRef> names() const;
   /// Writes names, summaries and options, as --list-passes shows them.
-  void list(llvm::raw_ostream &out) const;
+  void list(raw_ostream &out) const;
 
 private:
   std::vector<std::unique_ptr<Entry>> entries;

@@ -4,10 +4,6 @@
 #include "ppcc/Sema/Module.h"
 #include "ppcc/Sema/Observer.h"
 
-#include "llvm/ADT/DenseSet.h"
-
-#include <array>
-
 namespace ppcc::sema {
 
 /// A value; its type is known from the expression.
@@ -42,12 +38,12 @@ public:
 class LayerCounts {
 public:
   /// Of a layout: the letters of each stage. O(layers + stages * letters).
-  explicit LayerCounts(llvm::ArrayRef<std::string> layout);
+  explicit LayerCounts(ArrayRef<std::string> layout);
 
   size_t numStages() const { return stages; }
   bool has(char letter) const { return !of(letter).empty(); }
   /// By stage; empty when no stage has one.
-  llvm::ArrayRef<uint32_t> of(char letter) const {
+  ArrayRef<uint32_t> of(char letter) const {
     return counts[static_cast<unsigned char>(letter) & 0x7F];
   }
   int64_t total(char letter) const {
@@ -79,7 +75,7 @@ public:
   }
   /// The value of an expression that must lie in low..high, both included; low,
   /// and a report about `what`, when it does not.
-  int64_t evalInRange(const ast::Expr *expr, llvm::StringRef what, int64_t low,
+  int64_t evalInRange(const ast::Expr *expr, StringRef what, int64_t low,
                       int64_t high);
   /// The argument of an action or counter that names a chunk.
   ChunkArg evalChunk(const ast::Expr *expr);
@@ -99,9 +95,9 @@ public:
 
   /// A list as a value. It is there until what was made behind mark() is given
   /// up.
-  Value makeList(llvm::ArrayRef<Value> elements);
-  llvm::ArrayRef<Value> elements(Value list) const {
-    return llvm::ArrayRef(lists).slice(list.i + 1, lists[list.i].i);
+  Value makeList(ArrayRef<Value> elements);
+  ArrayRef<Value> elements(Value list) const {
+    return ArrayRef(lists).slice(list.i + 1, lists[list.i].i);
   }
   /// As it is given on the command line.
   std::string text(Type type, Value value) const;
@@ -118,6 +114,12 @@ public:
   bool fail(diag::Id id, SourceRange range) {
     hasFailed = true;
     return reported.insert({unsigned(id), range.begin.raw}).second;
+  }
+  /// Reports, once a place, and sets failed().
+  template <diag::Id id, class... Args>
+  void refuse(SourceRange range, Args &&...args) {
+    if (fail(id, range))
+      diags.report<id>(range, std::forward<Args>(args)...);
   }
   bool failed() const { return hasFailed; }
   void clearFailed() { hasFailed = false; }
@@ -140,21 +142,27 @@ private:
   static constexpr uint64_t nodesOfStep = 16;
 
   bool outOfSteps(SourceRange range);
-  Value name(const ast::NameExpr *expr);
-  Value call(const ast::CallExpr *expr);
+  Value of(const ast::IntExpr *expr) { return {.i = expr->value}; }
+  Value of(const ast::FloatExpr *expr) { return {.f = expr->value}; }
+  Value of(const ast::BoolExpr *expr) { return {.i = expr->value}; }
+  Value of(const ast::NameExpr *expr);
+  Value of(const ast::CallExpr *expr);
+  Value of(const ast::UnaryExpr *expr);
+  Value of(const ast::BinaryExpr *expr);
+  Value of(const ast::ConditionalExpr *expr);
+  Value of(const ast::ListExpr *expr);
+  Value of(const ast::ListForExpr *expr);
+  Value of(const ast::IndexExpr *expr);
   Value builtin(const ast::CallExpr *expr, Builtin id);
   Value ofList(const ast::CallExpr *expr, Builtin id);
-  Value list(const ast::Expr *expr);
-  Value index(const ast::IndexExpr *expr);
   Value layout(const ast::CallExpr *expr);
   Value counter(Builtin id, KindId kind, const ast::Expr *chunk,
                 SourceRange range);
-  Value binary(const ast::BinaryExpr *expr);
   bool compare(const ast::BinaryExpr *expr);
   Value floatBinary(const ast::BinaryExpr *expr);
   Value intBinary(const ast::BinaryExpr *expr);
   template <class T>
-  Value overflow(const ast::Expr *expr, llvm::StringRef op, T lhs, T rhs);
+  Value overflow(const ast::Expr *expr, StringRef op, T lhs, T rhs);
   Value byZero(const ast::BinaryExpr *expr);
   void warnOfRemainder(const ast::BinaryExpr *expr, int64_t lhs, int64_t rhs);
   void noteCalls(DiagnosticEngine::Builder &builder) const;
@@ -168,7 +176,7 @@ private:
   std::vector<Value> lists; ///< Of each, the number of elements, and they.
   size_t base = 0;
   std::vector<const ast::CallExpr *> calls;
-  llvm::DenseSet<std::pair<unsigned, unsigned>> reported;
+  DenseSet<std::pair<unsigned, unsigned>> reported;
 };
 
 } // namespace ppcc::sema

@@ -29,12 +29,12 @@ struct Selection {
 
 /// Who has parameters: `schedule`, `model` or `cluster`.
 struct Owner {
-  llvm::StringRef word;
+  StringRef word;
   const Declaration *declaration = nullptr;
 };
 std::vector<Owner> ownersOf(const Selection &selection);
 /// Whether some owner has a parameter of the name, as behind `-D`.
-bool hasParameter(llvm::StringRef name, llvm::ArrayRef<Owner> owners);
+bool hasParameter(StringRef name, ArrayRef<Owner> owners);
 
 /// A rule with values for its parameters.
 struct BoundRule {
@@ -50,7 +50,7 @@ struct PipePart {
     uint32_t from = 0, to = 0; ///< `to` is not one of them.
   };
   std::string name;
-  llvm::SmallVector<Stages, 1> stages; ///< By pipe.
+  SmallVector<Stages, 1> stages; ///< By pipe.
 
   bool has(PipeId pipe, StageId stage) const {
     return llvm::any_of(stages, [&](const Stages &of) {
@@ -88,14 +88,13 @@ struct LayoutChoice {
 /// `evaluator`. Reports every error; gives nothing when there was one.
 /// O(parameters + stages + edges).
 std::optional<Instance> instantiate(const Selection &selection,
-                                    llvm::ArrayRef<ParamValue> values,
+                                    ArrayRef<ParamValue> values,
                                     const LayoutChoice &layout,
                                     const Limits &limits, Evaluator &evaluator,
                                     DiagnosticEngine &diags);
 
 /// The values that `comm { }` gives to a setting, as written; none when it does
 /// not speak of it.
-llvm::ArrayRef<ast::Entry> commSetting(const Schedule &schedule,
-                                            llvm::StringRef name);
+ArrayRef<ast::Entry> commSetting(const Schedule &schedule, StringRef name);
 
 } // namespace ppcc::sema

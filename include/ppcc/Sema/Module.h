@@ -6,9 +6,6 @@
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/IR/ActionKind.h"
 
-#include <optional>
-#include <vector>
-
 namespace ppcc::sema {
 
 enum class Type : uint8_t {
@@ -23,7 +20,7 @@ enum class Type : uint8_t {
 };
 
 /// As it is written: `int`, `pipe[]`.
-llvm::StringRef typeName(Type type);
+StringRef typeName(Type type);
 /// Of a list, what it holds; else the type itself.
 Type elementType(Type type);
 inline bool isList(Type type) { return elementType(type) != type; }
@@ -90,13 +87,17 @@ struct Block {
       nullptr; ///< A statement of it that cannot stand in a group.
 };
 
-/// A `placement` as declared.
-struct Placement {
-  const ast::PlacementDeclItem *item = nullptr;
-  std::vector<Type> params; ///< In local slots 0, 1, ...
+/// Which ranks stages are on.
+struct StagePlaces {
   const ast::StagesItem *stages = nullptr;
   const ast::StageMapItem *stageMap = nullptr;
-  uint32_t stageSlot = 0;
+  uint32_t stageSlot = 0; ///< Local slot of the variable of the stage map.
+};
+
+/// A `placement` as declared.
+struct Placement : StagePlaces {
+  const ast::PlacementDeclItem *item = nullptr;
+  std::vector<Type> params; ///< In local slots 0, 1, ...
   uint32_t numLocals = 0;
 };
 
@@ -150,16 +151,13 @@ struct ScheduleParam {
 };
 
 /// A pipe as declared; a schedule without `pipe` has one, called `main`.
-struct PipeDecl {
-  llvm::StringRef name;
+struct PipeDecl : StagePlaces {
+  StringRef name;
   SourceRange range;
   const ast::MicrobatchesItem *microbatches = nullptr;
   const ast::PlacementItem *placement = nullptr;
   const ast::SlicesItem *slices = nullptr;
-  const ast::StagesItem *stages = nullptr;
-  const ast::StageMapItem *stageMap = nullptr;
   std::vector<const ast::Stmt *> edges;
-  uint32_t stageSlot = 0; ///< Local slot of the variable of the stage map.
   const ast::ForStmt *loop = nullptr; ///< That makes several of it, or null.
 };
 
@@ -171,7 +169,7 @@ struct Use {
 
 /// What has parameters: a schedule, a model, a cluster.
 struct Declaration {
-  llvm::StringRef name; ///< Empty for a section within a schedule.
+  StringRef name; ///< Empty for a section within a schedule.
   SourceRange range;
   std::vector<ScheduleParam> params; ///< In global slots from firstGlobal on.
   uint32_t firstGlobal = 0;
@@ -198,15 +196,16 @@ struct LayerRun {
 
 /// What `layers` says, of a model or of one of its parts.
 struct PartDecl {
-  ast::Identifier name; ///< Empty for a model without parts.
-  SourceRange range;
-  const ast::StagesItem *stages = nullptr; ///< How many it has, if that is told.
-  std::vector<LayerRun> runs;
-  std::vector<uint32_t> reads;     ///< Other parts.
-  bool isByCost = false;           ///< How it is cut.
-  std::vector<uint32_t> counted;   ///< The layers that are dealt out; all
-                                   ///< numbered ones when empty.
-  std::optional<uint32_t> leave, enter; ///< Layers that stand where it is cut.
+  ast::Identifier name{}; ///< Empty for a model without parts.
+  SourceRange range{};
+  const ast::StagesItem *stages = nullptr; ///< How many, if that is told.
+  std::vector<LayerRun> runs{};
+  std::vector<uint32_t> reads{}; ///< Other parts.
+  bool isByCost = false;         ///< How it is cut.
+  /// The layers that are dealt out; all numbered ones when empty.
+  std::vector<uint32_t> counted{};
+  /// Layers that stand where it is cut.
+  std::optional<uint32_t> leave{}, enter{};
 };
 
 /// A part that the bodies of a schedule name.
@@ -237,7 +236,7 @@ struct Section : Declaration {
 
   bool isModel() const { return item->kind == ast::StmtKind::Model; }
   /// `model` or `cluster`.
-  llvm::StringRef word() const { return isModel() ? "model" : "cluster"; }
+  StringRef word() const { return isModel() ? "model" : "cluster"; }
 };
 
 struct Schedule : Declaration {
@@ -246,7 +245,7 @@ struct Schedule : Declaration {
   std::vector<PipeDecl> pipes;
   std::vector<uint32_t> pipeSlots; ///< The global slot that holds each pipe's
                                    ///< number, if it has a name.
-  std::vector<PartName> parts; ///< Those of its model.
+  std::vector<PartName> parts;     ///< Those of its model.
   /// That of `on rank r`, for all ranks; null where some have their own.
   const ast::OnRankItem *onRank = nullptr;
   std::vector<const ast::OnRankItem *> onRanks; ///< Those of some ranks.
@@ -281,11 +280,11 @@ class Observer;
 
 /// What the settings of `comm { }` may name.
 struct CommWords {
-  std::vector<llvm::StringRef> transports; ///< To suggest.
-  bool (*isTransport)(llvm::StringRef) = nullptr;
-  std::vector<llvm::StringRef> orders;
-  std::vector<llvm::StringRef> fusions;
-  std::vector<llvm::StringRef> calls;
+  std::vector<StringRef> transports; ///< To suggest.
+  bool (*isTransport)(StringRef) = nullptr;
+  std::vector<StringRef> orders;
+  std::vector<StringRef> fusions;
+  std::vector<StringRef> calls;
 };
 
 /// Checks names and types. `files` holds the imported files first, each after
@@ -293,15 +292,14 @@ struct CommWords {
 /// prelude, may be hidden by those of the others. Reports every error; gives
 /// nothing when there was one. `observer`, if any, is told what words mean, in
 /// files with errors too. O(nodes).
-std::optional<Module> check(llvm::ArrayRef<ast::File> files,
+std::optional<Module> check(ArrayRef<ast::File> files,
                             const ast::Context &context, const CommWords &words,
                             DiagnosticEngine &diags,
                             Observer *observer = nullptr);
 
 /// The schedule to compile: the one called `name` or, without a name, the only
 /// one. Reports why there is none.
-const Schedule *selectSchedule(const Module &module, llvm::StringRef name,
-                               llvm::StringRef fileName,
-                               DiagnosticEngine &diags);
+const Schedule *selectSchedule(const Module &module, StringRef name,
+                               StringRef fileName, DiagnosticEngine &diags);
 
 } // namespace ppcc::sema

@@ -4,9 +4,6 @@
 
 #include "ppcc/AST/AST.h"
 
-#include <map>
-#include <vector>
-
 namespace ppcc::sema {
 
 /// Takes down where words mean which names, and what values these have.
@@ -21,14 +18,14 @@ public:
     SourceRange declared;
     /// `value`, `let`, `loop`, `function`, `action`, `block`, `rule`,
     /// `placement` or `schedule`.
-    llvm::StringRef what;
-    llvm::StringRef type;            ///< Of a value; empty for others.
+    StringRef what;
+    StringRef type;                  ///< Of a value; empty for others.
     uint64_t count = 0;              ///< How often it was given a value.
     std::vector<std::string> values; ///< The first of them, as text.
   };
   static constexpr size_t mostValues = 64;
 
-  void declare(SourceRange at, llvm::StringRef what, llvm::StringRef type) {
+  void declare(SourceRange at, StringRef what, StringRef type) {
     names.try_emplace(at.begin.raw, Name{at, what, type, 0, {}});
     use(at, at);
   }

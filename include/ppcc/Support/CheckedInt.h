@@ -2,9 +2,7 @@
 // remainder that floor.
 #pragma once
 
-#include <cstdint>
-#include <limits>
-#include <optional>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 

@@ -1,11 +1,7 @@
 // Decimals as whole numbers of their last place, so that sums are exact.
 #pragma once
 
-#include "llvm/ADT/StringRef.h"
-
-#include <cstdint>
-#include <optional>
-#include <string>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc::decimal {
 
@@ -21,11 +17,11 @@ struct Scale {
 
 /// The decimal `text`, like `2` or `0.05`; nothing when it has more places or
 /// is larger.
-std::optional<int64_t> parse(llvm::StringRef text, Scale scale);
+std::optional<int64_t> parse(StringRef text, Scale scale);
 
 /// The same for any number that JSON knows, like `-1.5e-3`, rounded to the last
 /// place, halves away from zero.
-std::optional<int64_t> round(llvm::StringRef text, Scale scale);
+std::optional<int64_t> round(StringRef text, Scale scale);
 
 /// The shortest decimal; parse() reads it back unless it is negative.
 std::string format(Sum value, unsigned places);

@@ -1,8 +1,7 @@
 // A line on a terminal that says how far a long run is.
 #pragma once
 
-#include "llvm/ADT/StringRef.h"
-#include "llvm/Support/raw_ostream.h"
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
@@ -10,19 +9,19 @@ namespace ppcc {
 /// terminal, and wipes the line at the end.
 class Progress {
 public:
-  Progress(llvm::raw_ostream &out, size_t total)
+  Progress(raw_ostream &out, size_t total)
       : out(out), total(total), isShown(out.is_displayed()) {}
   ~Progress() { clear(); }
   Progress(const Progress &) = delete;
   Progress &operator=(const Progress &) = delete;
 
   /// Begins the next of the `total` steps.
-  void next(llvm::StringRef what);
+  void next(StringRef what);
   /// Wipes the line, so that something else can be written.
   void clear();
 
 private:
-  llvm::raw_ostream &out;
+  raw_ostream &out;
   size_t total, done = 0;
   bool isShown;
 };

@@ -1,13 +1,8 @@
 // Finds the name that the user probably meant.
 #pragma once
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/StringRef.h"
-
-#include <fmt/format.h>
-
+#include "ppcc/Support/LLVM.h"
 #include <concepts>
-#include <string>
 
 namespace ppcc {
 
@@ -15,22 +10,20 @@ namespace ppcc {
 /// of its letters, at least one, may differ; case counts for nothing). The
 /// first of equals wins; a name of more than 200 letters has none. Of thousands
 /// of candidates only the first are looked at, so that the work is bounded.
-llvm::StringRef nearestName(llvm::StringRef name,
-                            llvm::ArrayRef<llvm::StringRef> candidates);
+StringRef nearestName(StringRef name, ArrayRef<StringRef> candidates);
 
 /// `; did you mean `x`?`, or nothing when no candidate is near: the end of a
 /// message about an unknown name.
-std::string didYouMean(llvm::StringRef name,
-                       llvm::ArrayRef<llvm::StringRef> candidates);
+std::string didYouMean(StringRef name, ArrayRef<StringRef> candidates);
 
 /// The same for candidates that `list` gives, made when the message is written:
 /// for names of the input, which may be many.
 template <std::invocable List> struct Suggestion {
-  llvm::StringRef name;
+  StringRef name;
   List list;
 };
 template <std::invocable List>
-Suggestion<List> didYouMean(llvm::StringRef name, List list) {
+Suggestion<List> didYouMean(StringRef name, List list) {
   return {name, std::move(list)};
 }
 

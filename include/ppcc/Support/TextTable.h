@@ -1,11 +1,7 @@
 // Tables for people, for spreadsheets and for documents.
 #pragma once
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/Support/raw_ostream.h"
-
-#include <string>
-#include <vector>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
@@ -21,10 +17,10 @@ public:
 
   /// Adds a row with a cell for each column; what is not printable is escaped.
   void add(std::vector<std::string> cells);
-  void print(llvm::raw_ostream &out, TableStyle style = TableStyle::Text) const;
+  void print(raw_ostream &out, TableStyle style = TableStyle::Text) const;
 
 private:
-  void printAligned(llvm::raw_ostream &out, bool isMarkdown) const;
+  void printAligned(raw_ostream &out, bool isMarkdown) const;
 
   std::vector<std::vector<std::string>> rows;
 };

@@ -17,16 +17,16 @@ enum class Fusion : uint8_t {
 /// A row of the table of fusions.
 struct FusionInfo {
   Fusion fusion;
-  llvm::StringRef name;
+  StringRef name;
   bool places; ///< The messages itself, so that inject-comm has nothing to do.
-  llvm::StringRef summary;
+  StringRef summary;
 };
 
 /// All fusions, as in Fusions.def.
-llvm::ArrayRef<FusionInfo> fusions();
+ArrayRef<FusionInfo> fusions();
 
 /// The row of the fusion called `name`; null when there is none.
-const FusionInfo *findFusion(llvm::StringRef name);
+const FusionInfo *findFusion(StringRef name);
 
 /// What `fuse-comm` does.
 struct FuseOptions {

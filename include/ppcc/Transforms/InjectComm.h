@@ -18,15 +18,15 @@ enum class CommOrder : uint8_t {
 /// A row of the table of orders.
 struct CommOrderInfo {
   CommOrder order;
-  llvm::StringRef name;
-  llvm::StringRef summary;
+  StringRef name;
+  StringRef summary;
 };
 
 /// All orders, as in CommOrders.def.
-llvm::ArrayRef<CommOrderInfo> commOrders();
+ArrayRef<CommOrderInfo> commOrders();
 
 /// The order called `name`.
-std::optional<CommOrder> findCommOrder(llvm::StringRef name);
+std::optional<CommOrder> findCommOrder(StringRef name);
 
 /// How messages are placed: the options of the pass.
 struct InjectCommOptions {

@@ -14,7 +14,7 @@ namespace ppcc {
 /// that holds it, never waits in a circle: each waits for an earlier pair only.
 /// O(pairs * pairs of the busiest rank / 64).
 std::vector<RankPair> connectionOrder(uint32_t numRanks,
-                                      llvm::ArrayRef<RankPair> pairs);
+                                      ArrayRef<RankPair> pairs);
 
 /// The pass `preconnect`: fills Program::preconnect from the messages.
 PassFactory preconnect();

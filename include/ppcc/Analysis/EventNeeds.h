@@ -1,0 +1,346 @@
+// Who waits for whom.
+#pragma once
+
+#include "ppcc/Analysis/GroupIndex.h"
+#include "ppcc/Analysis/PairNumbering.h"
+#include "ppcc/Analysis/Queues.h"
+
+namespace ppcc {
+
+/// Why an action cannot start or end.
+enum class NeedKind : uint8_t {
+  Queue, ///< The action before it in its queue must have ended.
+  Issue, ///< So must the compute action before it on its rank.
+  Data,  ///< So must the action that makes, or receives, what it reads.
+  Start, ///< The other end of its message, or all that meet with it, must have
+         ///< started.
+  Room,  ///< A receive must be through, so that the send can be stored.
+};
+
+/// What an action waits for: a row of another action.
+struct Need {
+  NeedKind kind = NeedKind::Queue;
+  ActionId row;
+};
+
+/// What messages do to the actions of a program.
+struct Surroundings {
+  const Transport *transport = nullptr; ///< None: actions wait for data alone.
+  /// Without a transport: each rank runs all its rows in one line, messages in
+  /// no time; else its lanes run side by side, and messages are left out.
+  bool inLine = false;
+};
+
+/// What each row waits for, before it starts and before it ends. It is not
+/// stored: it follows from the position of the row and from the indices, and
+/// from how far the rows have come. O(actions) to make.
+class EventNeeds {
+public:
+  /// A compute action that needs a message without a receive.
+  struct Lack {
+    ActionId row;
+    StageId source;
+    uint8_t slotBit;
+  };
+  /// The first one met, which was not waited for.
+  std::optional<Lack> lack() const { return firstLack; }
+  /// Whether all that was read is made somewhere.
+  bool isWhole() const { return whole; }
+
+protected:
+  static constexpr uint32_t none = noRow;
+  enum State : uint8_t { Waiting, Started, Completed, Ended };
+  /// Both ends of a message.
+  struct Ends {
+    ActionId send, recv;
+    ActionId other(ActionId row) const { return row == send ? recv : send; }
+  };
+
+  /// With `notesData` it keeps by stage and microbatch what is there, for a
+  /// quick look.
+  EventNeeds(const Program &program, const ProgramIndex &index,
+             const MessageIndex *messages, Surroundings around, bool notesData);
+
+  State state(ActionId row) const {
+    return static_cast<State>(states[row.value] & ~awaited);
+  }
+  void setState(ActionId row, State state) {
+    states[row.value] = (states[row.value] & awaited) | state;
+  }
+  bool met(Need need) const {
+    static constexpr State enough[] = {/*Queue=*/Ended, /*Issue=*/Ended,
+                                       /*Data=*/Ended,
+                                       /*Start=*/Started, /*Room=*/Completed};
+    return state(need.row) >= enough[static_cast<size_t>(need.kind)];
+  }
+  bool isCompute(ActionId row) const { return program.kindOf(row).isCompute(); }
+  /// Whether `row`, of the same group, belongs to the unit of `begin`.
+  bool isMember(ActionId row, ActionId begin) const {
+    if (row == begin)
+      return true;
+    if (hasLanes && (isApart(row) || isApart(begin)))
+      return false;
+    return !splitsGroups || isCompute(row) == isCompute(begin);
+  }
+  bool isInQueues(ActionId row) const {
+    return !skipsMessages || isCompute(row);
+  }
+  uint32_t queueOf(ActionId row, RankId rank) const {
+    return around.inLine ? rank.value : numbers.of(program[row], rank);
+  }
+
+  template <class Clock, class Visit>
+  bool forEachNeed(ActionId row, uint32_t before, uint32_t &number,
+                   const Clock &clock, const Visit &visit);
+  std::optional<Ends> endsOf(ActionId row) const;
+  std::optional<Need> endNeed(ActionId row, Ends ends) const;
+  /// Notes what a row that ended leaves for others.
+  void handOn(ActionId row) {
+    if (!pairs.empty())
+      noteData(row);
+  }
+
+  const Program &program;
+  const ProgramIndex &index;
+  const MessageIndex *messages;
+  const Surroundings around;
+  const QueueLayout layout;
+  const bool hasStreams, hasLanes;
+  /// Messages keep no action waiting, nor are there rules that name them.
+  const bool skipsMessages;
+  const bool splitsGroups; ///< The compute actions of a group from its
+                           ///< messages.
+  const GroupIndex groups;
+  const Queues numbers;
+  /// Beside the state of a row: a queue waits for its end.
+  static constexpr uint8_t awaited = 0x80;
+  std::vector<uint8_t> states;   ///< By row.
+  std::vector<uint32_t> issued;  ///< By row: as issuedBehind().
+  std::vector<uint32_t> rooms;   ///< By row, with a capacity: of a send the
+                                 ///< receive that makes room for it,
+  std::vector<uint32_t> roomFor; ///< and of that the send.
+
+private:
+  /// Whether a row has a queue beside those of compute actions and messages.
+  bool isApart(ActionId row) const {
+    return hasLanes && hasOwnQueue(program.kindOf(row), layout);
+  }
+  template <class Clock>
+  Time headStart(ActionId row, uint32_t issuedAfter, const Clock &clock) const;
+  std::optional<ActionId> makerOf(const Action &action, StageId stage,
+                                  uint8_t slotBit);
+  bool surelyHasData(ActionId row);
+  void noteData(ActionId row);
+  uint8_t &pairOf(const Action &action, StageId stage) {
+    return pairs[pairNumbers(action.pipe, stage, action.microbatch)];
+  }
+  template <class Clock, class Visit>
+  bool visitInput(ActionId row, const Action &action, StageId source,
+                  uint8_t slotBit, const Clock &clock, const Visit &visit);
+
+  /// By stage and microbatch: the slots whose action has ended, and, shifted,
+  /// those that were received.
+  std::vector<uint8_t> pairs;
+  const PairNumbering pairNumbers;
+  std::optional<Lack> firstLack;
+  bool whole = true;
+};
+
+inline EventNeeds::EventNeeds(const Program &program, const ProgramIndex &index,
+                              const MessageIndex *messages, Surroundings around,
+                              bool notesData)
+    : program(program), index(index), messages(messages), around(around),
+      layout(around.transport ? around.transport->layout
+             : around.inLine  ? QueueLayout::One
+                              : QueueLayout::StreamPerEdge),
+      hasStreams(around.transport && around.transport->hasStreams()),
+      hasLanes(!around.inLine && program.kinds().hasBeside()),
+      skipsMessages(!around.transport &&
+                    (!around.inLine || !program.kinds().hasDeclared())),
+      splitsGroups(hasStreams || skipsMessages), groups(program),
+      numbers(program, around.transport ? messages : nullptr, layout),
+      states(program.size(), Waiting), pairNumbers(program.pipes()) {
+  if (hasStreams || hasLanes)
+    issued = issuedBehind(program, layout);
+  if (around.transport && around.transport->sendWait == SendWait::Capacity) {
+    rooms = roomMakers(program, *messages, around.transport->capacity);
+    roomFor.resize(program.size(), none);
+    for (ActionId row : program.rows())
+      if (rooms[row.value] != none)
+        roomFor[rooms[row.value]] = row.value;
+  }
+  if (notesData && !program.kinds().hasDeclared())
+    pairs.resize(pairNumbers.size());
+}
+
+/// Whether the data that a row reads is there; false where that takes a closer
+/// look.
+inline bool EventNeeds::surelyHasData(ActionId row) {
+  const KindInfo &info = program.kindOf(row);
+  if (info.isRecv() || (!around.transport && !info.isCompute()))
+    return true;
+  Action action = program[row];
+  uint8_t own = pairOf(action, action.stage);
+  if (!info.isCompute())
+    return own & info.defines;
+  const Pipe &pipe = program.pipe(action.pipe);
+  if ((own & info.needs) != info.needs || pipe.slices != 1)
+    return false;
+  for (uint8_t slotBit : slotsIn(info.defines & slot::moving)) {
+    auto sources = index.sourcesOf(action.pipe, action.stage, slotBit);
+    if (sources.empty())
+      continue;
+    bool isLocal =
+        !around.transport || pipe.rankOfStage[sources[0].value] ==
+                                 pipe.rankOfStage[action.stage.value];
+    uint8_t come = isLocal ? pairOf(action, sources[0]) : own >> slot::count;
+    if (sources.size() != 1 || !(come & slotBit))
+      return false;
+  }
+  return true;
+}
+
+inline void EventNeeds::noteData(ActionId row) {
+  const KindInfo &info = program.kindOf(row);
+  if (info.isSend() || (!info.isCompute() && !around.transport))
+    return;
+  Action action = program[row];
+  pairOf(action, action.stage) |=
+      info.isCompute() ? info.defines : info.defines << slot::count;
+}
+
+/// Who makes a slot for `action`; nothing, and noted, when nobody does.
+inline std::optional<ActionId>
+EventNeeds::makerOf(const Action &action, StageId stage, uint8_t slotBit) {
+  auto maker = index.definer(action.pipe, stage, action.microbatch, slotBit);
+  whole &= maker.has_value();
+  return maker;
+}
+
+/// Both ends of the message of a send or receive; nothing when it never ends,
+/// since the message lacks an end or the row repeats it.
+inline std::optional<EventNeeds::Ends> EventNeeds::endsOf(ActionId row) const {
+  auto other = messages->partner(row);
+  if (!other)
+    return std::nullopt;
+  return program.kindOf(row).isSend() ? Ends{row, *other} : Ends{*other, row};
+}
+
+/// What a message waits for that has started.
+inline std::optional<Need> EventNeeds::endNeed(ActionId row, Ends ends) const {
+  if (row == ends.recv || around.transport->sendWait == SendWait::Receive)
+    return Need{NeedKind::Start, ends.other(row)};
+  if (uint32_t room = rooms.empty() ? none : rooms[row.value]; room != none)
+    return Need{NeedKind::Room, ActionId(room)};
+  return std::nullopt;
+}
+
+/// Calls `visit(need, delay)` for what a row of a unit waits for before it
+/// starts, until that gives false: the row before it in its queue, then data
+/// from `number` on, which is moved along. It goes on `delay` after the end of
+/// each.
+template <class Clock, class Visit>
+bool EventNeeds::forEachNeed(ActionId row, uint32_t before, uint32_t &number,
+                             const Clock &clock, const Visit &visit) {
+  if (uint32_t other = issued.empty() ? none : issued[row.value];
+      other != none && !visit(Need{NeedKind::Issue, ActionId(other)},
+                              -headStart(row, other, clock)))
+    return false;
+  if (before != none && !visit(Need{NeedKind::Queue, ActionId(before)}, 0))
+    return false;
+  if (number == 0 && !pairs.empty() && surelyHasData(row))
+    return true;
+  auto rules = index.rules().neededBy(row);
+  uint32_t counted = 0;
+  auto visitRules = [&] {
+    for (; number - counted < rules.size(); ++number)
+      // Messages that are left out have no end.
+      if (ActionId needed = rules[number - counted];
+          isInQueues(needed) && !visit(Need{NeedKind::Data, needed}, 0))
+        return false;
+    counted += rules.size();
+    return true;
+  };
+  const KindInfo &info = program.kindOf(row);
+  if (!info.isCompute() && !visitRules())
+    return false;
+  if (info.isRecv() || (!info.isCompute() && !around.transport))
+    return true;
+  Action action = program[row];
+  if (!info.isCompute()) {
+    auto maker = makerOf(action, action.stage, info.mainSlot());
+    return !maker || visit(Need{NeedKind::Data, *maker}, -clock.early(*maker));
+  }
+  for (unsigned rest = info.needs; rest; rest &= rest - 1, ++counted) {
+    if (number != counted)
+      continue;
+    auto maker = makerOf(action, action.stage, rest & -rest);
+    if (maker && !visit(Need{NeedKind::Data, *maker}, 0))
+      return false;
+    ++number;
+  }
+  for (uint8_t slotBit : slotsIn(info.defines)) {
+    auto sources = index.sourcesOf(action.pipe, action.stage, slotBit);
+    for (; number - counted < sources.size(); ++number)
+      if (!visitInput(row, action, sources[number - counted], slotBit, clock,
+                      visit))
+        return false;
+    counted += sources.size();
+    auto slice =
+        program.pipe(action.pipe).sliceBefore(action.microbatch, slotBit);
+    if (!slice)
+      continue;
+    auto maker = index.definer(action.pipe, action.stage, *slice, slotBit);
+    if (number == counted) {
+      if (maker && !visit(Need{NeedKind::Data, *maker}, 0))
+        return false;
+      ++number;
+    }
+    ++counted;
+  }
+  return visitRules();
+}
+
+/// How long before the end of the row in front of it, or of its group, a send
+/// is issued.
+template <class Clock>
+Time EventNeeds::headStart(ActionId row, uint32_t issuedAfter,
+                           const Clock &clock) const {
+  if (!clock.hasSlack())
+    return 0;
+  Action action = program[row];
+  const KindInfo &info = program.kindOf(action);
+  if (!info.isSend())
+    return 0;
+  auto maker = index.definer(action.pipe, action.stage, action.microbatch,
+                             info.mainSlot());
+  return maker && groups[*maker].from == groups[ActionId(issuedAfter)].from
+             ? clock.early(*maker)
+             : 0;
+}
+
+template <class Clock, class Visit>
+bool EventNeeds::visitInput(ActionId row, const Action &action, StageId source,
+                            uint8_t slotBit, const Clock &clock,
+                            const Visit &visit) {
+  const Pipe &pipe = program.pipe(action.pipe);
+  bool isLocal =
+      pipe.rankOfStage[source.value] == pipe.rankOfStage[action.stage.value];
+  if (isLocal || !around.transport) {
+    auto maker = makerOf(action, source, slotBit);
+    return !maker || visit(Need{NeedKind::Data, *maker},
+                           (isLocal ? 0 : clock.way(action, source)) -
+                               clock.early(*maker) - clock.late(row));
+  }
+  auto message = messages->find(action.pipe, source, action.stage,
+                                action.microbatch, slotBit);
+  auto recv = message ? messages->recv(*message) : std::nullopt;
+  if (recv)
+    return visit(Need{NeedKind::Data, *recv}, -clock.late(row));
+  if (!firstLack)
+    firstLack = {row, source, slotBit};
+  whole = false;
+  return true;
+}
+
+} // namespace ppcc

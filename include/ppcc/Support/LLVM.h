@@ -1,0 +1,45 @@
+// What all of the compiler takes from LLVM, fmt and the standard library, and
+// the names of LLVM that it uses as its own.
+#pragma once
+
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Casting.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <queue>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace ppcc {
+
+using llvm::ArrayRef, llvm::BitVector, llvm::MutableArrayRef;
+using llvm::cast, llvm::dyn_cast, llvm::isa, llvm::SmallVector;
+using llvm::DenseMap, llvm::DenseSet, llvm::StringMap;
+using llvm::function_ref, llvm::raw_ostream, llvm::SmallVectorImpl;
+using llvm::SmallString, llvm::StringRef, llvm::Twine;
+
+} // namespace ppcc
