@@ -135,7 +135,8 @@ public:
       : writer(writer), between(between), colon(colon) {}
 
   void key(StringRef name) {
-    writer.put(std::exchange(before, between));
+    if (std::exchange(begun, true))
+      writer.put(between);
     writer.json(name);
     writer.put(colon);
   }
@@ -144,7 +145,7 @@ public:
     writer.json(std::forward<Value>(value));
   }
   /// Those that follow stand on lines of their own.
-  void onLines() { before = between = ",\n"; }
+  void onLines() { between = ",\n"; }
   /// A value that is JSON already.
   void raw(StringRef name, StringRef json) {
     key(name);
@@ -173,7 +174,8 @@ public:
 
 private:
   Writer &writer;
-  StringRef before, between, colon;
+  StringRef between, colon;
+  bool begun = false; ///< It has a member.
 };
 
 template <class Visit>
