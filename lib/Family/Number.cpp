@@ -11,8 +11,9 @@ using namespace ppcc::family;
 /// and sums of many 64.
 static constexpr int64_t largest = int64_t(1) << 50;
 
-/// The loop is not unrolled further than this for a turn that differs.
-static constexpr int64_t mostUnrolled = 20'000;
+/// What has not settled after so many turns does not, or too late: numbers
+/// below are looked at one by one.
+static constexpr int64_t mostDeepened = 1000;
 
 Affine Numbers::checked(Affine x, SourceRange place) {
   for (int64_t part : {x.c, x.n, x.j})
@@ -54,30 +55,38 @@ void Numbers::split(Affine x, __int128 root, bool isPoint,
   if (!fromBegin && !fromEnd)
     stop(Outcome::Kind::Undecided, place,
          "the answer changes in the middle of a loop");
-  if ((root + 1) * perTurn > mostUnrolled)
+  if ((root + 1) * turns.perTurn > mostUnrolled)
     stop(Outcome::Kind::Undecided, place,
          "the answer changes at a far turn of a loop");
-  Outcome outcome{root > 0 ? Outcome::Kind::Cut : Outcome::Kind::Again,
-                  static_cast<int64_t>(root),
-                  *hints,
-                  place,
-                  "it depends on the turn of a loop",
-                  {}};
-  Margins &hint = outcome.hints[loop];
-  int64_t more = (static_cast<int64_t>(root) + isPoint) * perTurn;
-  if (fromBegin)
-    hint.before = margins.before + more;
-  else
-    hint.behind = margins.behind + more;
+  int64_t more = (static_cast<int64_t>(root) + isPoint) * turns.perTurn;
+  Outcome outcome = unrolled(turns, fromBegin ? more : 0, fromBegin ? 0 : more,
+                             place, "it depends on the turn of a loop");
+  if (root > 0)
+    outcome.kind = Outcome::Kind::Cut;
+  outcome.value = static_cast<int64_t>(root);
   throw Stop{std::move(outcome)};
 }
 
+Outcome Numbers::unrolled(const Turns &of, int64_t before, int64_t behind,
+                          SourceRange place, std::string why) const {
+  if (of.perTurn > mostUnrolled ||
+      of.margins.before + of.margins.behind > 2 * mostUnrolled)
+    return {Outcome::Kind::Undecided, 0, {}, place, std::move(why), {}};
+  Outcome outcome{Outcome::Kind::Again, 0, *hints, place, std::move(why), {}};
+  Margins &hint = outcome.hints[of.loop];
+  if (before != 0)
+    hint.before = of.margins.before + before;
+  if (behind != 0)
+    hint.behind = of.margins.behind + behind;
+  return outcome;
+}
+
 void Numbers::deepen(SourceRange place, std::string why) const {
-  if (margins.before > mostUnrolled)
+  if (turns.margins.before > mostDeepened)
     stop(Outcome::Kind::Undecided, place, std::move(why));
   Outcome outcome{Outcome::Kind::Again, 0, *hints, place, std::move(why), {}};
-  outcome.hints[loop].before = 2 * margins.before + 2;
-  outcome.hints[loop].behind = margins.behind;
+  outcome.hints[turns.loop] = {2 * turns.margins.before + 2,
+                               turns.margins.behind};
   throw Stop{std::move(outcome)};
 }
 

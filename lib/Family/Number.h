@@ -16,14 +16,19 @@ struct Stop {
   throw Stop{{kind, value, {}, place, std::move(why), {}}};
 }
 
+/// The loop that a window is of.
+struct Turns {
+  uint32_t loop = 0;   ///< Its statement,
+  Margins margins;     ///< turns of it before and behind the window,
+  int64_t perTurn = 0; ///< and in one of the window.
+};
+
 /// Where numbers are looked at: n in 0..last and, within a window, turns 0..n.
 class Numbers {
 public:
   int64_t last = proof::endless;
   bool inWindow = false;
-  uint32_t loop = 0;   ///< The statement of the window.
-  Margins margins;     ///< Turns of it before and behind the window,
-  int64_t perTurn = 0; ///< and of the loop in one of the window.
+  Turns turns; ///< Of the window.
   const Hints *hints = nullptr;
 
   /// Whether x >= 0.
@@ -38,6 +43,13 @@ public:
   /// Asks for more turns of the loop before its window, in which what happens
   /// first comes to its end.
   [[noreturn]] void deepen(SourceRange place, std::string why) const;
+  /// Asks for so many more turns before the window, or behind it.
+  [[noreturn]] void unroll(const Turns &of, int64_t before, int64_t behind,
+                           SourceRange place, std::string why) const {
+    throw Stop{unrolled(of, before, behind, place, std::move(why))};
+  }
+  /// The loop is not unrolled further than this for a turn that differs.
+  static constexpr int64_t mostUnrolled = 20'000;
   /// Refuses what may not fit.
   static Affine checked(Affine x, SourceRange place);
 
@@ -46,6 +58,8 @@ private:
     std::optional<__int128> least, most; ///< Nothing for no bound.
   };
   Bounds bounds(Affine x) const;
+  Outcome unrolled(const Turns &of, int64_t before, int64_t behind,
+                   SourceRange place, std::string why) const;
   [[noreturn]] void split(Affine x, __int128 root, bool isPoint,
                           SourceRange place) const;
   std::optional<int64_t> commonQuotient(Affine a, int64_t b) const;

@@ -1,0 +1,351 @@
+#include "Insert.h"
+
+#include "ppcc/Proof/Sequence.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace ppcc;
+using namespace ppcc::family;
+using namespace ppcc::sema;
+using Kind = Outcome::Kind;
+
+uint32_t Inserter::itemBegin(uint32_t row) const {
+  while (rows[row].joined)
+    --row;
+  return row;
+}
+
+uint32_t Inserter::itemEnd(uint32_t row) const {
+  do
+    ++row;
+  while (row != rows.size() && rows[row].joined);
+  return row;
+}
+
+/// What inserted actions of a stage, or a rank, have in common with an anchor.
+uint64_t Inserter::keyOf(const Row &row) const {
+  return info->scope == KindScope::Rank
+             ? 0
+             : uint64_t(row.pipe.value) << 32 | row.stage.value;
+}
+
+/// Whether what the action follows, or meets, can be there: a message that the
+/// stage will send or receive, a stage that meets.
+bool Inserter::canStandAt(const Row &anchor) const {
+  const Pipe &pipe = head.pipes[anchor.pipe.value];
+  auto willHave = [&](KindId kind) {
+    const KindInfo &of = head.kinds[kind];
+    if (of.isCompute())
+      return true;
+    auto ends = of.isSend() ? readersOf(pipe, anchor.stage, of.mainSlot())
+                            : sourcesOf(pipe, anchor.stage, of.mainSlot());
+    return llvm::any_of(ends, [&](StageId end) {
+      return pipe.rankOfStage[end.value] !=
+             pipe.rankOfStage[anchor.stage.value];
+    });
+  };
+  bool joins = info->meeting != Meeting::Stages ||
+               llvm::any_of(info->stages, [&](int64_t stage) {
+                 return anchor.stage.value ==
+                        (stage < 0 ? stage + pipe.numStages() : stage);
+               });
+  return joins && llvm::all_of(info->rules, [&](const KindRule &rule) {
+           return llvm::any_of(rule.kinds, willHave);
+         });
+}
+
+/// Asks a question about a row, in all of its turns.
+template <class Ask> auto Inserter::asAt(uint32_t row, Ask ask) {
+  Numbers &numbers = terms.numbers;
+  numbers.inWindow = isInWindow(row);
+  if (numbers.inWindow)
+    numbers.turns = windows[rows[row].window];
+  auto answer = ask();
+  numbers.inWindow = false;
+  return answer;
+}
+
+/// The place of an action of a kind, of the stage and microbatch of the anchor,
+/// among those of the rank; -1 without one.
+Affine Inserter::ordinalOf(KindId kind, uint32_t anchor) {
+  const Row &at = rows[anchor];
+  std::vector<Affine> places = proof::placesOf(rows, [&](uint32_t row) {
+    return rows[row].kind == kind ? std::optional(0) : std::nullopt;
+  });
+  proof::Sequence ofStage;
+  for (uint32_t i = 0; i != rows.size(); ++i)
+    if (const Row &row = rows[i];
+        row.kind == kind && row.pipe == at.pipe && row.stage == at.stage)
+      ofStage.add({rank, i, row.microbatch, isInWindow(i)});
+  proof::Domain whole{0, terms.numbers.last, isInWindow(anchor), {}, {0, 1, 0}};
+  // Several rows may do it, one after another; their places are one function.
+  std::vector<proof::Domain> pieces;
+  std::vector<Affine> found;
+  bool known = ofStage.find(at.microbatch, whole,
+                            [&](const proof::Sequence::Member &member,
+                                Affine turn, const proof::Domain &domain) {
+                              pieces.push_back(domain);
+                              found.push_back(
+                                  proof::substitute(places[member.row], turn));
+                            });
+  if (known && found.empty())
+    return {-1, 0, 0};
+  auto all = llvm::find_if(found, [&](Affine one) {
+    return llvm::all_of(llvm::zip(pieces, found), [&](const auto &at) {
+      return proof::isZero(one - std::get<1>(at), std::get<0>(at));
+    });
+  });
+  if (!known || all == found.end() || !proof::covers(pieces, whole))
+    stop(Kind::Undecided, insertion->item->range,
+         "the order of the actions that it counts changes");
+  return *all;
+}
+
+Affine Inserter::valueOf(const Insertion::Binding &binding, uint32_t anchor) {
+  const Row &row = rows[anchor];
+  switch (binding.what) {
+  case Insertion::What::Microbatch:
+    return row.microbatch == Affine{Action::noMicrobatch, 0, 0}
+               ? Affine{-1, 0, 0}
+               : row.microbatch;
+  case Insertion::What::Stage:
+    return {row.stage.value, 0, 0};
+  case Insertion::What::Rank:
+    return {rank, 0, 0};
+  case Insertion::What::Ordinal:
+    return ordinalOf(binding.kind, anchor);
+  }
+  return {-1, 0, 0};
+}
+
+/// How far from the anchor its action stands; nothing where there is none.
+std::optional<int64_t> Inserter::distanceAt(const BoundRule &rule,
+                                            uint32_t anchor) {
+  const ast::InsertItem &item = *insertion->item;
+  terms.frame.assign(rule.rule->numLocals, Term());
+  for (auto [i, arg] : llvm::enumerate(rule.args)) {
+    Type type = rule.rule->params[i];
+    if (isList(type))
+      stop(Kind::Undecided, rule.range, "a rule has a list");
+    terms.frame[i] =
+        type == Type::Float ? Term{{}, arg.f} : Term{{arg.i, 0, 0}};
+  }
+  return asAt(anchor, [&]() -> std::optional<int64_t> {
+    for (const Insertion::Binding &binding : insertion->bindings)
+      terms.frame[binding.slot].i = valueOf(binding, anchor);
+    if (item.condition && !terms.evalBool(item.condition))
+      return std::nullopt;
+    if (!item.distance)
+      return 0;
+    return terms.numbers.constant(terms.evalInt(item.distance),
+                                  item.distance->range, "the distance");
+  });
+}
+
+/// Asks for another turn at the begin, or the end, of the window of a row.
+void Inserter::unroll(uint32_t row, bool atBegin) const {
+  const Turns &of = windows[rows[row].window];
+  terms.numbers.unroll(of, atBegin ? of.perTurn : 0, atBegin ? 0 : of.perTurn,
+                       insertion->item->range,
+                       "what is inserted stands in a loop");
+}
+
+/// Whether an item, of this turn of an anchor with the microbatch `of`, is one
+/// that the inserted action must not pass.
+bool Inserter::limits(uint32_t begin, uint32_t end, const Row &anchor,
+                      Affine of) {
+  for (uint32_t i = begin; i != end; ++i) {
+    const Row &row = rows[i];
+    if (isLimit.test(row.kind.value) && keyOf(row) == keyOf(anchor) &&
+        (info->scope != KindScope::Microbatch ||
+         terms.numbers.isZero(row.microbatch - of, insertion->item->range)))
+      return true;
+  }
+  return false;
+}
+
+/// Goes so many items from in front of row `from` on, to the border at most, or
+/// up to a limit; `steps` are then those that are left.
+uint32_t Inserter::moved(uint32_t from, uint32_t border, const Row &anchor,
+                         Affine of, int64_t &steps) {
+  for (; steps > 0 && from != border; --steps) {
+    bool back = insertion->isBefore;
+    uint32_t begin = back ? itemBegin(from - 1) : from,
+             end = back ? from : itemEnd(from);
+    if (limits(begin, end, anchor, of)) {
+      steps = 0;
+      break;
+    }
+    from = back ? begin : end;
+  }
+  return from;
+}
+
+/// Places an action that does not stand in a loop, nor moves into one.
+void Inserter::place(uint32_t anchor, uint32_t from, int64_t steps) {
+  bool back = insertion->isBefore;
+  uint32_t at = back ? itemBegin(from) : itemEnd(from), border = at;
+  while (back ? border != 0 && !isInWindow(border - 1)
+              : border != rows.size() && !isInWindow(border))
+    back ? --border : ++border;
+  Row row = rows[anchor];
+  at = moved(at, border, row, row.microbatch, steps);
+  if (steps > 0 && back && border != 0) {
+    if (!isPlacedByTurns(anchor, border))
+      unroll(border - 1, /*atBegin=*/false);
+    return;
+  }
+  if (steps > 0 && !back && border != rows.size())
+    unroll(border, /*atBegin=*/true);
+  placed.push_back({at, anchor, row});
+}
+
+/// Whether the anchor, behind a window, is like one in it whose action stands
+/// in the turn before: so the last turn has that of this one.
+bool Inserter::isPlacedByTurns(uint32_t anchor, uint32_t windowEnd) {
+  uint32_t begin = windowEnd;
+  while (begin != 0 && rows[begin - 1].window == rows[windowEnd - 1].window)
+    --begin;
+  uint32_t like = begin + (anchor - windowEnd);
+  auto found = wrapped.find(like);
+  if (like >= windowEnd || found == wrapped.end())
+    return false;
+  for (uint32_t i = begin; i <= like; ++i) {
+    const Row &row = rows[windowEnd + (i - begin)], &of = rows[i];
+    Affine next = Affine{of.microbatch.c, of.microbatch.n, 0} +
+                  of.microbatch.j * Affine{1, 1, 0};
+    if (row.kind != of.kind || row.pipe != of.pipe || row.stage != of.stage ||
+        row.joined != of.joined || row.microbatch != next)
+      return false;
+  }
+  ++found->second;
+  return true;
+}
+
+/// Places the actions of an anchor in a window, some of which move into the
+/// turn before.
+void Inserter::placeInTurns(uint32_t anchor, int64_t steps) {
+  uint32_t begin = anchor, end = anchor;
+  while (begin != 0 && rows[begin - 1].window == rows[anchor].window)
+    --begin;
+  while (end != rows.size() && rows[end].window == rows[anchor].window)
+    ++end;
+  bool back = insertion->isBefore;
+  Row row = rows[anchor];
+  uint32_t from = back ? itemBegin(anchor) : itemEnd(anchor);
+  from = asAt(anchor, [&] {
+    return moved(from, back ? begin : end, row, row.microbatch, steps);
+  });
+  if (steps == 0)
+    return placed.push_back({from, anchor, row});
+  if (!back)
+    stop(Kind::Undecided, insertion->item->range,
+         "what is inserted moves into the next turn of a loop");
+  // The first turn's stands in front of the window,
+  Affine of = row.microbatch;
+  uint32_t border = begin;
+  while (border != 0 && !isInWindow(border - 1))
+    --border;
+  Row first = row;
+  first.window = proof::noWindow;
+  first.microbatch = {of.c, of.n, 0};
+  int64_t left = steps;
+  uint32_t at = moved(begin, border, first, first.microbatch, left);
+  if (left > 0 && border != 0)
+    unroll(anchor, /*atBegin=*/true);
+  placed.push_back({at, anchor, first});
+  // and those of others in the turn before.
+  Affine next = Affine{of.c, of.n, 0} + of.j * Affine{1, 0, 1};
+  at = asAt(anchor, [&] { return moved(end, begin, row, next, steps); });
+  if (steps > 0)
+    stop(Kind::Undecided, insertion->item->range,
+         "what is inserted moves more than a turn of a loop");
+  row.microbatch = next;
+  placed.push_back({at, anchor, row});
+  wrapped[anchor] = 0;
+}
+
+void Inserter::follow(const BoundRule &rule, const Insertion &which) {
+  insertion = &which;
+  info = &head.kinds[which.action];
+  SourceRange range = which.item->range;
+  isLimit.clear();
+  isLimit.resize(head.kinds.size());
+  for (const KindRule &one : info->rules)
+    if (one.isBefore != which.isBefore)
+      for (KindId kind : one.kinds)
+        isLimit.set(kind.value);
+  placed.clear();
+  wrapped.clear();
+
+  bool isWide = info->scope != KindScope::Microbatch;
+  uint8_t common = 0xFF;
+  for (KindId kind : which.anchors)
+    common &= head.kinds[kind].defines;
+  if (!isWide && which.anchors.size() > 1 && common == 0)
+    stop(Kind::Undecided, range,
+         "a microbatch may have several actions that it is inserted at");
+  std::vector<uint32_t> anchors;
+  std::map<uint64_t, uint32_t> chosen; // The first of a stage, or the last.
+  for (uint32_t i = 0; i != rows.size(); ++i)
+    if (llvm::is_contained(which.anchors, rows[i].kind)) {
+      anchors.push_back(i);
+      auto [known, isNew] = chosen.try_emplace(keyOf(rows[i]), i);
+      if (!isNew && !which.isBefore)
+        known->second = i;
+    }
+  bool perRank = which.item->perRank;
+  for (uint32_t anchor : anchors) {
+    if (isWide && chosen[keyOf(rows[anchor])] != anchor)
+      continue;
+    uint32_t from = !perRank         ? anchor
+                    : which.isBefore ? anchors.front()
+                                     : anchors.back();
+    for (uint32_t alone : {anchor, from})
+      if (isInWindow(alone) && (isWide || perRank))
+        unroll(alone, which.isBefore);
+    if (!canStandAt(rows[anchor]))
+      continue;
+    auto distance = distanceAt(rule, anchor);
+    if (!distance)
+      continue;
+    int64_t steps = std::clamp<int64_t>(*distance, 0, rows.size());
+    if (isInWindow(anchor))
+      placeInTurns(anchor, steps);
+    else
+      place(anchor, from, steps);
+  }
+  for (auto [anchor, found] : wrapped)
+    if (found != 1)
+      unroll(anchor, /*atBegin=*/false);
+  // A window ends before what stands alone, and that before the next.
+  auto sideOf = [&](const Placed &one) {
+    bool hasTurns = one.row.window != proof::noWindow;
+    return !hasTurns                                                  ? 1
+           : one.at != 0 && rows[one.at - 1].window == one.row.window ? 0
+                                                                      : 2;
+  };
+  llvm::stable_sort(placed, [&](const Placed &a, const Placed &b) {
+    // Those of a rank in one order on all ranks.
+    return std::tuple(a.at, sideOf(a), perRank ? keyOf(a.row) : 0) <
+           std::tuple(b.at, sideOf(b), perRank ? keyOf(b.row) : 0);
+  });
+  std::vector<Row> result;
+  auto next = placed.begin();
+  for (uint32_t i = 0; i <= rows.size(); ++i) {
+    for (; next != placed.end() && next->at == i; ++next) {
+      Row row = next->row;
+      row.kind = which.action;
+      row.joined = false;
+      row.place = range.begin.raw;
+      if (isWide)
+        row.microbatch = {Action::noMicrobatch, 0, 0};
+      if (info->scope == KindScope::Rank)
+        std::tie(row.pipe, row.stage) = *head.firstStageOf(RankId(rank));
+      result.push_back(row);
+    }
+    if (i != rows.size())
+      result.push_back(rows[i]);
+  }
+  rows = std::move(result);
+}
