@@ -21,6 +21,8 @@ static std::string faultOf(const Evidence &evidence, const Shown &shown) {
   const Template &program = byData ? evidence.byData : evidence.carried;
   if (program.ranks.empty())
     return "there are no messages for " + shown.transport;
+  if (!haveSameActions(program, evidence.byData))
+    return "there are other actions with messages";
   Checker checker(program, byData ? nullptr : &*transport);
   if (Finding found = checker.complete(); !found)
     return found.why;

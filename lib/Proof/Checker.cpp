@@ -1,18 +1,11 @@
 // The relations between the events of a template, and what follows from them.
 #include "ppcc/Proof/Checker.h"
 
-#include "Domain.h"
+#include "Declared.h"
 
-#include "ppcc/Support/CheckedInt.h"
-
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <fmt/format.h>
-
-#include <map>
-#include <numeric>
-#include <set>
 
 using namespace ppcc;
 using namespace ppcc::proof;
@@ -23,106 +16,91 @@ namespace {
 /// What a row does for a microbatch, for others to look for.
 enum class Role : uint8_t { Makes, Sends, Receives };
 
-/// The rows that play one role, by the remainder of their microbatches, in the
-/// order of these.
-struct Chain {
-  struct Link {
-    uint32_t rank, row;
-    Affine lo, hi; ///< Microbatches; all that are `stride` apart.
-  };
-  std::vector<Link> links;
-  int64_t stride = 0; ///< 0 where it is not clear.
-  std::vector<std::vector<Link>> byRemainder;
-  Finding finding;
-};
-
 enum class Wait : uint8_t { None, Own, Message };
 
 /// The target is never before the source, and with times `wait` behind it.
 struct Relation {
   Event target, source; ///< The turn of the source follows from the target's.
   Domain domain;
-  Wait wait;
+  Wait wait = Wait::None;
 };
 
-std::string describe(const Template &program, const Row &row) {
-  return fmt::format("{}{}", row.stage.value,
-                     program.head->kinds[row.kind].letters);
-}
+constexpr Affine ownTurn{0, 0, 1}, lastTurn{0, 1, 0};
 
 } // namespace
 
 class Checker::Impl {
 public:
   Impl(const Template &program, const Transport *transport)
-      : program(program), head(*program.head), transport(transport) {
+      : program(program), head(*program.head), transport(transport),
+        declared(program, transport != nullptr) {
     for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
       link(rank);
-    if (transport)
-      for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
-        positions.push_back(positionsOf(rank));
-    for (auto &[key, chain] : chains)
-      arrange(key, chain);
+    for (auto &[key, rows] : made)
+      if (Finding finding =
+              rows.fill(program.pipes[key >> 32 & 0xFFFF], program.last);
+          finding.kind == Finding::Kind::Fails) {
+        const Sequence::Member &first = rows.all().front();
+        shortage = finding;
+        shortage.why =
+            fmt::format("`{}` is there too {}", describe(first.rank, first.row),
+                        finding.why);
+        break;
+      } else if (shortage) {
+        shortage = finding;
+      }
   }
 
   Finding complete() const {
     if (!misplaced.empty())
       return {Finding::Kind::Unknown, misplaced};
     size_t expected = 0;
-    Finding unknown;
-    auto expect = [&](Role role, uint32_t pipe, StageId stage, StageId peer,
-                      uint8_t slotBit) -> std::optional<Finding> {
+    Finding missing;
+    auto expect = [&](Role role, PipeId pipe, StageId stage, StageId peer,
+                      uint8_t slotBit) {
       ++expected;
-      const Chain *chain = find(role, PipeId(pipe), stage, peer, slotBit);
-      if (!chain)
-        return Finding{
+      if (!find(role, pipe, stage, peer, slotBit) && missing)
+        missing = {
             role == Role::Makes ? Finding::Kind::Fails : Finding::Kind::Unknown,
             fmt::format("stage {} does not do all of its work", stage.value)};
-      if (chain->finding.kind == Finding::Kind::Fails)
-        return chain->finding;
-      if (!chain->finding)
-        unknown = chain->finding;
-      return std::nullopt;
     };
     uint8_t wanted = head.hasBackward ? 7 : unsigned(slot::Output);
-    for (uint32_t pipe = 0; pipe != head.pipes.size(); ++pipe)
-      for (StageId stage : head.pipes[pipe].stages())
+    for (PipeId p : head.pipeIds())
+      for (const Pipe &pipe = head.pipes[p.value];
+           StageId stage : pipe.stages())
         for (uint8_t slotBit : slotsIn(wanted)) {
-          if (auto bad = expect(Role::Makes, pipe, stage,
-                                StageId(Action::noPeer), slotBit))
-            return *bad;
-          if (!transport)
-            continue;
-          for (StageId reader : readersOf(head.pipes[pipe], stage, slotBit))
-            if (isRemote(head.pipes[pipe], stage, reader))
-              for (Role role : {Role::Sends, Role::Receives})
-                if (auto bad = expect(role, pipe, stage, reader, slotBit))
-                  return *bad;
+          expect(Role::Makes, p, stage, nobody, slotBit);
+          if (transport)
+            for (StageId reader : readersOf(pipe, stage, slotBit))
+              if (isRemote(pipe, stage, reader))
+                for (Role role : {Role::Sends, Role::Receives})
+                  expect(role, p, stage, reader, slotBit);
         }
-    if (!unknown)
-      return unknown;
-    if (expected != chains.size())
+    for (const Finding &finding : {missing, shortage})
+      if (finding.kind == Finding::Kind::Fails)
+        return finding;
+    if (!missing || !shortage)
+      return missing ? shortage : missing;
+    if (expected != made.size())
       return {Finding::Kind::Unknown, "there are messages that nobody reads"};
-    return {};
+    return declared.complete();
   }
 
   Finding matched() const {
     Finding finding;
     for (uint32_t rank = 0; rank != positions.size(); ++rank)
-      for (uint32_t row = 0; row != program.ranks[rank].size(); ++row) {
-        if (!infoOf(rank, row).isSend())
-          continue;
-        bool known = forEachPartner(rank, row, [&](Event recv, Domain domain) {
-          if (!isZero(positions[rank][row] -
+      for (uint32_t row = 0; row != program.ranks[rank].size(); ++row)
+        if (infoOf(rank, row).isSend() &&
+            !forEachPartner(rank, row, [&](Event recv, const Domain &domain) {
+              if (!isZero(
+                      positions[rank][row] -
                           substitute(positions[recv.rank][recv.row], recv.turn),
                       domain) &&
-              finding)
-            finding = {Finding::Kind::Unknown,
-                       "messages are sent and received in other orders"};
-        });
-        if (!known)
+                  finding)
+                finding = {Finding::Kind::Unknown,
+                           "messages are sent and received in other orders"};
+            }))
           return {Finding::Kind::Unknown, "messages advance in other steps"};
-      }
     return finding;
   }
 
@@ -136,10 +114,9 @@ public:
   makespan(const Times &times,
            const std::vector<std::vector<Time>> &durations) const {
     auto slack = [&](const Relation &relation) {
-      uint32_t row = relation.wait == Wait::None ? 0 : relation.target.row;
       Time wait = relation.wait == Wait::None
                       ? 0
-                      : durations[relation.target.rank][row];
+                      : durations[relation.target.rank][relation.target.row];
       return distance(times, relation) - Affine{wait, 0, 0};
     };
     if (!all([&](const Relation &relation) {
@@ -150,11 +127,11 @@ public:
     bool natural = true;
     forEachItem([&](uint32_t rank, uint32_t row) {
       auto [start, end] = times.ranks[rank][row];
-      bool inWindow = rowAt(rank, row).window != noWindow;
       natural &= atLeast(start, wholeOf(rank, row), 0);
-      for (Affine turn : {Affine{}, Affine{0, 1, 0}})
-        if (inWindow || turn == Affine{})
-          ends.push_back({substitute(end, turn), {rank, row, true, turn}});
+      ends.push_back({substitute(end, {}), {rank, row, true, {}}});
+      if (hasTurns(rank, row))
+        ends.push_back(
+            {substitute(end, lastTurn), {rank, row, true, lastTurn}});
     });
     if (!natural || ends.empty())
       return std::nullopt;
@@ -162,39 +139,32 @@ public:
       return std::pair(a.first.n, a.first.c) < std::pair(b.first.n, b.first.c);
     });
     for (const auto &[end, event] : ends)
-      if (!atLeast(value - end, Domain{0, program.last, false, {}, {}}, 0))
+      if (!atLeast(value - end, {0, program.last, false, {}, {}}, 0))
         return std::nullopt;
     return Makespan{value, isTight(last, times, slack)};
   }
 
   bool isCircle(ArrayRef<Event> circle, int64_t from) const {
+    Domain later{from, program.last, false, {}, {}};
+    auto lies = [&](Affine turn, Affine low, Affine high) {
+      return atLeast(turn - low, later, 0) && atLeast(high - turn, later, 0);
+    };
     for (size_t i = 0; i != circle.size(); ++i) {
       const Event &target = circle[i],
                   &source = circle[(i + 1) % circle.size()];
-      Domain later{from, program.last, false, {}, {}};
-      if (rowAt(target.rank, target.row).window != noWindow &&
-          (!atLeast(target.turn, later, 0) ||
-           !atLeast(Affine{0, 1, 0} - target.turn, later, 0)))
+      if (hasTurns(target.rank, target.row) && !lies(target.turn, {}, lastTurn))
         return false;
       bool found = isBehind(target, source, later);
       forEachRelation(
           target.rank, itemOf(target), [&](const Relation &relation) {
-            Domain domain = relation.domain;
-            if (found || relation.target.isEnd != target.isEnd ||
-                relation.source.rank != source.rank ||
-                relation.source.row != itemOf(source) ||
-                relation.source.isEnd != source.isEnd || domain.from > from ||
-                domain.to < program.last)
-              return;
-            domain.from = from;
-            domain.hasTurns = false;
-            found = (!relation.domain.hasTurns ||
-                     (atLeast(target.turn - domain.lo, domain, 0) &&
-                      atLeast(domain.hi - target.turn, domain, 0))) &&
-                    (rowAt(source.rank, source.row).window == noWindow ||
-                     isZero(substitute(relation.source.turn, target.turn) -
-                                source.turn,
-                            domain));
+            const auto &[to, at, domain, wait] = relation;
+            found |=
+                to.isEnd == target.isEnd && at.rank == source.rank &&
+                at.row == itemOf(source) && at.isEnd == source.isEnd &&
+                domain.from <= from && domain.to >= program.last &&
+                (!domain.hasTurns || lies(target.turn, domain.lo, domain.hi)) &&
+                (!hasTurns(source.rank, source.row) ||
+                 isZero(substitute(at.turn, target.turn) - source.turn, later));
           });
       if (!found)
         return false;
@@ -204,7 +174,7 @@ public:
 
 private:
   using Key = uint64_t;
-  static constexpr uint32_t none = 0xFFFFFFFF;
+  static constexpr StageId nobody{Action::noPeer};
 
   const Row &rowAt(uint32_t rank, uint32_t row) const {
     return program.ranks[rank][row];
@@ -212,8 +182,15 @@ private:
   const KindInfo &infoOf(uint32_t rank, uint32_t row) const {
     return head.kinds[rowAt(rank, row).kind];
   }
+  bool hasTurns(uint32_t rank, uint32_t row) const {
+    return rowAt(rank, row).window != noWindow;
+  }
+  std::string describe(uint32_t rank, uint32_t row) const {
+    return fmt::format("{}{}", rowAt(rank, row).stage.value,
+                       infoOf(rank, row).letters);
+  }
   uint32_t peerOf(const Row &row) const {
-    return head.pipes[row.pipe.value].rankOfStage[row.peer.value].value;
+    return head.rankOfStage(row.pipe, row.peer).value;
   }
   static bool isRemote(const Pipe &pipe, StageId a, StageId b) {
     return pipe.rankOfStage[a.value] != pipe.rankOfStage[b.value];
@@ -225,8 +202,7 @@ private:
     return row;
   }
   Domain wholeOf(uint32_t rank, uint32_t row) const {
-    bool hasTurns = rowAt(rank, row).window != noWindow;
-    return {0, program.last, hasTurns, {}, {0, 1, 0}};
+    return proof::wholeOf(program, rowAt(rank, row));
   }
   template <class Visit> void forEachItem(Visit visit) const {
     for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
@@ -235,13 +211,12 @@ private:
           visit(rank, row);
   }
 
-  /// Whether the start of a compute action is behind the end of another, which
-  /// is before it on the same rank.
+  /// Whether the start of an action is behind the end of another, which is
+  /// before it in the same queue.
   bool isBehind(const Event &target, const Event &source,
                 const Domain &domain) const {
     if (target.rank != source.rank || target.isEnd || !source.isEnd ||
-        !infoOf(target.rank, target.row).isCompute() ||
-        !infoOf(source.rank, source.row).isCompute())
+        queueOf(target.rank, target.row) != queueOf(source.rank, source.row))
       return false;
     uint32_t after = itemOf(target), before = itemOf(source);
     uint32_t window = rowAt(target.rank, after).window;
@@ -257,213 +232,152 @@ private:
     return Key(role) << 56 | Key(slotBit) << 48 | Key(pipe.value) << 32 |
            stage.value << 16 | peer.value;
   }
-  const Chain *find(Role role, PipeId pipe, StageId stage, StageId peer,
-                    uint8_t slotBit) const {
-    auto found = chains.find(keyOf(role, pipe, stage, peer, slotBit));
-    return found == chains.end() ? nullptr : &found->second;
+  const Sequence *find(Role role, PipeId pipe, StageId stage, StageId peer,
+                       uint8_t slotBit) const {
+    auto found = made.find(keyOf(role, pipe, stage, peer, slotBit));
+    return found == made.end() ? nullptr : &found->second;
   }
-  std::pair<StageId, StageId> wayOf(const Row &row,
-                                    const KindInfo &info) const {
-    return info.isSend() ? std::pair(row.stage, row.peer)
-                         : std::pair(row.peer, row.stage);
+  /// The stages of a message, from where it comes on.
+  std::pair<StageId, StageId> wayOf(uint32_t rank, uint32_t row) const {
+    const Row &at = rowAt(rank, row);
+    return infoOf(rank, row).isSend() ? std::pair(at.stage, at.peer)
+                                      : std::pair(at.peer, at.stage);
   }
 
   /// Notes what a rank does, and what stands before what in its queues.
   void link(uint32_t rank) {
     const auto &rows = program.ranks[rank];
-    std::vector<Before> &befores = before.emplace_back(rows.size());
-    std::map<uint32_t, uint32_t> last;
-    std::map<std::pair<uint32_t, uint32_t>, uint32_t> lastOfWindow;
-    auto queueOf = [&](uint32_t row) { return this->queueOf(rank, row); };
-    for (uint32_t row = 0; row != rows.size(); ++row)
-      if (!rows[row].joined)
-        lastOfWindow[{queueOf(row), rows[row].window}] = row;
-    auto lastIn = [&](uint32_t queue, uint32_t row) {
-      auto own = last.find(queue);
-      auto again = lastOfWindow.find({queue, rows[row].window});
-      Before::In in;
-      in.row = own == last.end() ? none : own->second;
-      if (rows[row].window != noWindow && again != lastOfWindow.end() &&
-          (in.row == none || rows[in.row].window != rows[row].window))
-        in.again = again->second;
-      return in;
-    };
-    for (uint32_t row = 0; row != rows.size(); ++row) {
-      const KindInfo &info = infoOf(rank, row);
-      const Row &at = rows[row];
-      const Pipe &pipe = head.pipes[at.pipe.value];
-      if (info.isDeclared())
-        misplaced = "there are declared actions";
-      else if (pipe.rankOfStage[at.stage.value].value != rank)
-        misplaced = "a row stands on a rank that does not host its stage";
-      else if (at.joined && (!info.isCompute() || row == 0 ||
-                             rows[row - 1].window != at.window ||
-                             !infoOf(rank, row - 1).isCompute()))
-        misplaced = "a group holds messages";
-      for (uint8_t slotBit : slotsIn(info.defines)) {
-        auto way = info.isCompute()
-                       ? std::pair(at.stage, StageId(Action::noPeer))
-                       : wayOf(at, info);
-        Role role = info.isCompute() ? Role::Makes
-                    : info.isSend()  ? Role::Sends
-                                     : Role::Receives;
-        chains[keyOf(role, at.pipe, way.first, way.second, slotBit)]
-            .links.push_back({rank, row, {}, {}});
+    before.emplace_back(rows.size());
+    std::map<uint32_t, Event> last; // By queue: its last item so far,
+    for (uint32_t begin = 0, end; begin != rows.size(); begin = end) {
+      end = blockEnd(rows, begin);
+      std::map<uint32_t, Event> inBlock, inTurn; // of a turn, and in it so far.
+      auto forEachHere = [&](auto visit) {
+        for (uint32_t row = begin; row != end; ++row)
+          if (!rows[row].joined)
+            visit(row, queueOf(rank, row));
+      };
+      forEachHere([&](uint32_t row, uint32_t queue) {
+        inBlock[queue] = {rank, row, true, {}};
+      });
+      forEachHere([&](uint32_t row, uint32_t own) {
+        auto await = [&](Event source, Affine turn, const Domain &domain) {
+          source.turn = turn;
+          before[rank][row].push_back(
+              {{rank, row, false, ownTurn}, source, domain});
+        };
+        auto awaitLastOf = [&](uint32_t queue) {
+          Domain domain = wholeOf(rank, row);
+          if (auto found = inTurn.find(queue); found != inTurn.end())
+            return await(found->second, domain.hasTurns ? ownTurn : Affine{},
+                         domain);
+          if (auto again = inBlock.find(queue);
+              domain.hasTurns && again != inBlock.end()) {
+            Domain later = domain;
+            later.from = 1;
+            later.lo = {1, 0, 0};
+            if (program.last > 0)
+              await(again->second, {-1, 0, 1}, later);
+            domain.hi = {};
+          }
+          if (auto found = last.find(queue); found != last.end())
+            await(found->second, found->second.turn, domain);
+        };
+        awaitLastOf(own);
+        if (own != 0)
+          awaitLastOf(0);
+        inTurn[own] = {rank, row, true, {}};
+      });
+      for (auto [queue, event] : inBlock) {
+        last[queue] = event;
+        last[queue].turn = hasTurns(rank, event.row) ? lastTurn : Affine{};
       }
-      if (at.joined)
-        continue;
-      uint32_t queue = queueOf(row);
-      befores[row].own = lastIn(queue, row);
-      if (queue != 0)
-        befores[row].issue = lastIn(0, row);
-      last[queue] = row;
     }
+    for (uint32_t row = 0; row != rows.size(); ++row)
+      note(rank, row);
+    if (!transport)
+      return;
+    using Lane = std::pair<uint32_t, bool>; // The other rank, and the way.
+    positions.push_back(placesOf(rows, [&](uint32_t row) {
+      const KindInfo &info = infoOf(rank, row);
+      return info.isCompute()
+                 ? std::nullopt
+                 : std::optional(Lane{peerOf(rows[row]), info.isSend()});
+    }));
+    for (uint32_t row = 0; row != rows.size(); ++row)
+      if (infoOf(rank, row).isRecv())
+        receives[{peerOf(rows[row]), rank}].add(
+            {rank, row, positions[rank][row], hasTurns(rank, row)});
+  }
+
+  void note(uint32_t rank, uint32_t row) {
+    const Row &at = rowAt(rank, row);
+    const KindInfo &info = infoOf(rank, row);
+    auto inGroup = [](const KindInfo &info) {
+      return info.occupiesRank() && !info.meets();
+    };
+    if (head.rankOfStage(at.pipe, at.stage).value != rank)
+      misplaced = "a row stands on a rank that does not host its stage";
+    else if (at.joined && (!inGroup(info) || row == 0 ||
+                           rowAt(rank, row - 1).window != at.window ||
+                           !inGroup(infoOf(rank, row - 1))))
+      misplaced = "a group holds more than compute actions";
+    else if (!info.isCompute() && !transport)
+      misplaced = "there are messages";
+    auto way =
+        info.isCompute() ? std::pair(at.stage, nobody) : wayOf(rank, row);
+    Role role = info.isCompute() ? Role::Makes
+                : info.isSend()  ? Role::Sends
+                                 : Role::Receives;
+    for (uint8_t slotBit : slotsIn(info.defines))
+      made[keyOf(role, at.pipe, way.first, way.second, slotBit)].add(
+          {rank, row, at.microbatch, at.window != noWindow});
   }
 
   /// The queue of a row on its rank; 0 is that of the compute actions.
   uint32_t queueOf(uint32_t rank, uint32_t row) const {
     const KindInfo &info = infoOf(rank, row);
-    if (info.isCompute() || !transport || !transport->hasStreams())
+    uint32_t peers = program.ranks.size();
+    QueueLayout layout =
+        transport ? transport->layout : QueueLayout::StreamPerEdge;
+    bool oneOfMessages =
+        layout == QueueLayout::One || layout == QueueLayout::Stream;
+    if (info.isBeside() && !(info.lane == lane::Comm && oneOfMessages))
+      return 1 + 2 * peers + info.lane;
+    if (info.occupiesRank() || layout == QueueLayout::One)
       return 0;
-    if (transport->layout == QueueLayout::Stream)
+    if (layout == QueueLayout::Stream)
       return 1;
     uint32_t peer = peerOf(rowAt(rank, row));
-    return transport->layout == QueueLayout::StreamPerPeer
-               ? 1 + peer
-               : 1 + 2 * peer + info.isRecv();
+    return layout == QueueLayout::StreamPerPeer ? 1 + peer
+                                                : 1 + 2 * peer + info.isRecv();
   }
 
-  /// Sorts the rows of a chain, and sees whether they are all microbatches of
-  /// the pipe.
-  void arrange(Key key, Chain &chain) {
-    const Range &range = program.pipes[key >> 32 & 0xFFFF];
-    auto unknown = [&](const char *why) {
-      chain.finding = {Finding::Kind::Unknown, why};
-    };
-    Affine count;
-    for (Chain::Link &link : chain.links) {
-      const Row &row = rowAt(link.rank, link.row);
-      Affine first = row.microbatch;
-      count =
-          count + (row.window == noWindow ? Affine{1, 0, 0} : Affine{1, 1, 0});
-      if (row.window != noWindow && first.j == 0)
-        return unknown("a window does one microbatch again and again");
-      int64_t step = std::abs(first.j);
-      if (step != 0 && chain.stride != 0 && step != chain.stride) {
-        chain.stride = 0;
-        return unknown("microbatches advance in several steps");
-      }
-      chain.stride = step ? step : chain.stride;
-      Affine final = substitute(
-          first, row.window == noWindow ? Affine{} : Affine{0, 1, 0});
-      link.lo = {first.c, first.n, 0};
-      link.hi = final;
-      if (first.j < 0)
-        std::swap(link.lo, link.hi);
-    }
-    Affine missing = range.count - count;
-    Domain all{0, program.last, false, {}, {}};
-    if (atLeast(missing, all, 1) || atLeast(-1 * missing, all, 1)) {
-      const Chain::Link &link = chain.links.front();
-      chain.finding = {
-          Finding::Kind::Fails,
-          fmt::format("`{}` is there too {}",
-                      describe(program, rowAt(link.rank, link.row)),
-                      missing.at(program.last == endless ? 1 : program.last) > 0
-                          ? "seldom"
-                          : "often")};
-    }
-    chain.stride = std::max<int64_t>(chain.stride, 1);
-    int64_t stride = chain.stride;
-    Affine end = range.first + range.count;
-    bool fits = range.first.n % stride == 0 && end.n % stride == 0;
-    for (const Chain::Link &link : chain.links)
-      fits &= link.lo.n % stride == 0;
-    if (!fits || stride > int64_t(chain.links.size())) {
-      chain.stride = 0;
-      if (chain.finding)
-        unknown("microbatches grow in other steps than n");
-      return;
-    }
-    chain.byRemainder.resize(stride);
-    for (const Chain::Link &link : chain.links)
-      chain.byRemainder[*floorMod(link.lo.c, stride)].push_back(link);
-    int64_t probe = std::min<int64_t>(program.last, 1 << 20);
-    for (int64_t remainder = 0; remainder != stride; ++remainder) {
-      auto &links = chain.byRemainder[remainder];
-      llvm::sort(links, [&](const Chain::Link &a, const Chain::Link &b) {
-        return a.lo.at(probe) < b.lo.at(probe);
-      });
-      Affine next = range.first;
-      next.c += *floorMod(remainder - next.c, stride);
-      for (const Chain::Link &link : links) {
-        if (link.lo != next && chain.finding)
-          unknown("microbatches are missing, or there twice");
-        next = link.hi + Affine{stride, 0, 0};
-      }
-      Affine wanted = end;
-      wanted.c += *floorMod(remainder - wanted.c, stride);
-      if (next != wanted && chain.finding)
-        unknown("microbatches are missing, or there twice");
-    }
-  }
-
-  /// Calls `visit(event, domain)` for the ends of rows of a chain that do the
-  /// microbatch `wanted` of a row, in the turns in which they do. False where
-  /// that is not known.
+  /// Calls `visit(event, domain)` for the ends of rows that do the microbatch
+  /// of a row, moved by some, in the turns in which they do. False where that
+  /// is not known.
   template <class Visit>
-  bool solve(uint32_t rank, uint32_t row, Affine wanted, const Chain *chain,
-             Visit visit) const {
-    if (!chain || chain->stride == 0)
-      return false;
-    bool hasTurns = rowAt(rank, row).window != noWindow;
-    int64_t stride = chain->stride;
-    if (wanted.n % stride != 0 || wanted.j % stride != 0 ||
-        hasTurns != (wanted.j != 0))
-      return false;
-    for (const Chain::Link &link :
-         chain->byRemainder[*floorMod(wanted.c, stride)]) {
-      Event event{link.rank, link.row, true, {}};
-      event.row = itemOf(event);
-      const Row &source = rowAt(link.rank, link.row);
-      if (!forEachMeeting(program.last, wanted, source.microbatch,
-                          source.window != noWindow,
-                          [&](Affine turn, const Domain &domain) {
-                            event.turn = turn;
-                            visit(event, domain);
-                          }))
-        return false;
-    }
-    return true;
+  bool solve(uint32_t rank, uint32_t row, const Sequence *rows, Visit visit,
+             int64_t moved = 0) const {
+    return rows &&
+           rows->find(rowAt(rank, row).microbatch + Affine{moved, 0, 0},
+                      wholeOf(rank, row),
+                      [&](const Sequence::Member &member, Affine turn,
+                          const Domain &domain) {
+                        Event event{member.rank, member.row, true, turn};
+                        event.row = itemOf(event);
+                        visit(event, domain);
+                      });
   }
 
-  /// Calls `visit(event, domain)` for the receives that make room for a send:
-  /// each is `capacity` messages before it on its lane.
-  template <class Visit>
-  bool forEachRoom(uint32_t rank, uint32_t row, Visit visit) const {
-    uint32_t peer = peerOf(rowAt(rank, row));
-    Affine wanted = positions[rank][row] - Affine{transport->capacity, 0, 0};
-    for (uint32_t recv = 0; recv != program.ranks[peer].size(); ++recv) {
-      const Row &other = rowAt(peer, recv);
-      if (infoOf(peer, recv).isRecv() && peerOf(other) == rank &&
-          !forEachMeeting(program.last, wanted, positions[peer][recv],
-                          other.window != noWindow,
-                          [&](Affine turn, const Domain &domain) {
-                            visit(Event{peer, recv, true, turn}, domain);
-                          }))
-        return false;
-    }
-    return true;
-  }
-
+  /// The same for the other end of a message.
   template <class Visit>
   bool forEachPartner(uint32_t rank, uint32_t row, Visit visit) const {
-    const Row &at = rowAt(rank, row);
     const KindInfo &info = infoOf(rank, row);
-    auto way = wayOf(at, info);
-    return solve(rank, row, at.microbatch,
-                 find(info.isSend() ? Role::Receives : Role::Sends, at.pipe,
-                      way.first, way.second, info.mainSlot()),
+    auto [from, to] = wayOf(rank, row);
+    return solve(rank, row,
+                 find(info.isSend() ? Role::Receives : Role::Sends,
+                      rowAt(rank, row).pipe, from, to, info.mainSlot()),
                  visit);
   }
 
@@ -474,77 +388,60 @@ private:
   template <class Visit>
   bool forEachRelation(uint32_t rank, uint32_t item, Visit visit) const {
     const auto &rows = program.ranks[rank];
-    Event start{rank, item, false, {0, 0, 1}}, end{rank, item, true, {0, 0, 1}};
-    for (const Before::In &in :
-         {before[rank][item].own, before[rank][item].issue})
-      forEachBefore(start, in, visit);
-    Domain whole = wholeOf(rank, item);
     const KindInfo &info = infoOf(rank, item);
+    Event start{rank, item, false, ownTurn}, end{rank, item, true, ownTurn};
+    for (const Relation &relation : before[rank][item])
+      visit(relation);
+    if (!info.isCompute() && !transport)
+      return false;
     bool known = true;
     auto await = [&](const Event &target, Wait wait) {
       return [&visit, target, wait](const Event &source, const Domain &domain) {
-        visit({target, source, domain, wait});
+        visit(Relation{target, source, domain, wait});
       };
     };
-    auto fromStart = [&](Wait wait) { visit({end, start, whole, wait}); };
-    if (info.isCompute()) {
-      fromStart(Wait::Own);
-      for (uint32_t row = item;
-           row == item || (row != rows.size() && rows[row].joined); ++row)
-        known &= forEachInput(rank, row, await(start, Wait::None));
+    bool meets = !info.isCompute() && transport->sendWait == SendWait::Receive;
+    await(end, meets              ? Wait::Message
+               : info.isCompute() ? Wait::Own
+                                  : Wait::None)(start, wholeOf(rank, item));
+    uint32_t row = item;
+    do {
+      auto whenReady = await(start, Wait::None);
+      known &= declared.forEachNeed(rank, row,
+                                    [&](Event source, const Domain &domain) {
+                                      source.row = itemOf(source);
+                                      whenReady(source, domain);
+                                    });
+      if (info.isCompute())
+        known &= forEachInput(rank, row, whenReady);
+    } while (++row != rows.size() && rows[row].joined);
+    if (info.meets())
+      known &= declared.forEachMember(rank, item, await(end, Wait::Own));
+    if (info.isCompute())
       return known;
-    }
     const Row &at = rows[item];
-    auto way = wayOf(at, info);
-    bool meets = transport->sendWait == SendWait::Receive;
-    fromStart(meets ? Wait::Message : Wait::None);
     if (info.isSend())
-      known &= solve(rank, item, at.microbatch,
-                     find(Role::Makes, at.pipe, way.first,
-                          StageId(Action::noPeer), info.mainSlot()),
-                     await(start, Wait::None));
+      known &=
+          solve(rank, item,
+                find(Role::Makes, at.pipe, at.stage, nobody, info.mainSlot()),
+                await(start, Wait::None));
     if (meets || info.isRecv())
-      known &= forEachPartner(rank, item, [&](Event other, Domain domain) {
-        other.isEnd = !meets;
-        visit({end, other, domain, Wait::Message});
-      });
-    if (info.isSend() && transport->sendWait == SendWait::Capacity)
-      known &= forEachRoom(rank, item, await(end, Wait::None));
+      known &=
+          forEachPartner(rank, item, [&](Event other, const Domain &domain) {
+            other.isEnd = !meets;
+            await(end, Wait::Message)(other, domain);
+          });
+    // A receive makes room, `capacity` messages earlier on the lane.
+    auto lane = receives.find({rank, peerOf(at)});
+    if (info.isSend() && transport->sendWait == SendWait::Capacity &&
+        lane != receives.end())
+      known &= lane->second.find(
+          positions[rank][item] - Affine{transport->capacity, 0, 0},
+          wholeOf(rank, item),
+          [&](const Sequence::Member &recv, Affine turn, const Domain &domain) {
+            await(end, Wait::None)({recv.rank, recv.row, true, turn}, domain);
+          });
     return known;
-  }
-
-  /// The items of a queue in front of another item.
-  struct Before {
-    struct In {
-      uint32_t row = none;   ///< In the same turn, or before the window.
-      uint32_t again = none; ///< In the turn before; `row` is for the first.
-    };
-    In own, issue;
-  };
-
-  template <class Visit>
-  void forEachBefore(const Event &start, Before::In in, Visit visit) const {
-    const Row &at = rowAt(start.rank, start.row);
-    Domain domain = wholeOf(start.rank, start.row);
-    if (in.again != none) {
-      if (program.last > 0) {
-        Domain later = domain;
-        later.from = 1;
-        later.lo = {1, 0, 0};
-        visit({start,
-               {start.rank, in.again, true, {-1, 0, 1}},
-               later,
-               Wait::None});
-      }
-      domain.hi = {};
-    }
-    if (in.row == none)
-      return;
-    uint32_t window = rowAt(start.rank, in.row).window;
-    Affine turn = window == noWindow    ? Affine{}
-                  : window == at.window ? Affine{0, 0, 1}
-                                        : Affine{0, 1, 0};
-    visit({start, {start.rank, in.row, true, turn}, domain, Wait::None});
   }
 
   /// Calls `visit(event, domain)` for all that a compute action reads.
@@ -553,22 +450,19 @@ private:
     const Row &at = rowAt(rank, row);
     const Pipe &pipe = head.pipes[at.pipe.value];
     const KindInfo &info = infoOf(rank, row);
-    StageId nobody(Action::noPeer);
     bool known = true;
+    auto read = [&](StageId source, uint8_t slotBit, int64_t moved = 0) {
+      bool viaMessage = transport && isRemote(pipe, source, at.stage);
+      known &= solve(rank, row,
+                     find(viaMessage ? Role::Receives : Role::Makes, at.pipe,
+                          source, viaMessage ? at.stage : nobody, slotBit),
+                     visit, moved);
+    };
     for (uint8_t slotBit : slotsIn(info.needs))
-      known &=
-          solve(rank, row, at.microbatch,
-                find(Role::Makes, at.pipe, at.stage, nobody, slotBit), visit);
+      read(at.stage, slotBit);
     for (uint8_t slotBit : slotsIn(info.defines)) {
-      for (StageId source : sourcesOf(pipe, at.stage, slotBit)) {
-        bool viaMessage = transport && isRemote(pipe, source, at.stage);
-        known &=
-            solve(rank, row, at.microbatch,
-                  viaMessage
-                      ? find(Role::Receives, at.pipe, source, at.stage, slotBit)
-                      : find(Role::Makes, at.pipe, source, nobody, slotBit),
-                  visit);
-      }
+      for (StageId source : sourcesOf(pipe, at.stage, slotBit))
+        read(source, slotBit);
       if (pipe.slices == 1 || !(slotBit & slot::moving))
         continue;
       Affine place = at.microbatch - program.pipes[at.pipe.value].first;
@@ -577,9 +471,7 @@ private:
       int64_t slice = *floorMod(place.c, pipe.slices);
       bool isOutput = slotBit == slot::Output;
       if (slice != (isOutput ? 0 : pipe.slices - 1))
-        known &=
-            solve(rank, row, at.microbatch + Affine{isOutput ? -1 : 1, 0, 0},
-                  find(Role::Makes, at.pipe, at.stage, nobody, slotBit), visit);
+        read(at.stage, slotBit, isOutput ? -1 : 1);
     }
     return known;
   }
@@ -604,17 +496,17 @@ private:
         if (finding && !holds(relation))
           finding = {
               Finding::Kind::Unknown,
-              fmt::format("no order of rank {} was found in which `{}` stands "
-                          "behind `{}`",
-                          rank, describe(program, rowAt(rank, row)),
-                          describe(program, rowAt(relation.source.rank,
-                                                  relation.source.row)))};
+              fmt::format(
+                  "no order of rank {} was found in which `{}` stands behind "
+                  "`{}`",
+                  rank, describe(rank, row),
+                  describe(relation.source.rank, relation.source.row))};
       });
       if (!known && finding)
         finding = {Finding::Kind::Unknown,
                    fmt::format(
                        "what `{}` of rank {} waits for advances in other steps",
-                       describe(program, rowAt(rank, row)), rank)};
+                       describe(rank, row), rank)};
     });
     return finding;
   }
@@ -622,12 +514,14 @@ private:
   /// Whether something lets each event that leads to `last` come no sooner.
   template <class Slack>
   bool isTight(const Event &last, const Times &times, Slack slack) const {
-    std::set<std::tuple<uint32_t, uint32_t, bool>> seen;
+    std::vector<std::vector<char>> seen; // By rank and event.
+    for (const auto &rows : program.ranks)
+      seen.emplace_back(2 * rows.size());
     std::vector<Event> open{last};
     while (!open.empty()) {
       Event event = open.back();
       open.pop_back();
-      if (!seen.insert({event.rank, event.row, event.isEnd}).second)
+      if (std::exchange(seen[event.rank][2 * event.row + event.isEnd], 1))
         continue;
       Domain whole = wholeOf(event.rank, event.row);
       if (!event.isEnd &&
@@ -647,43 +541,16 @@ private:
     return true;
   }
 
-  /// Of the messages of each lane on a rank, how many are before a row.
-  std::vector<Affine> positionsOf(uint32_t rank) const {
-    using Lane = std::tuple<uint32_t, bool>; ///< The other rank, and the way.
-    const auto &rows = program.ranks[rank];
-    std::vector<Affine> positions(rows.size());
-    std::map<Lane, Affine> counts;
-    auto laneOf = [&](const Row &row) {
-      return Lane{peerOf(row), head.kinds[row.kind].isSend()};
-    };
-    for (uint32_t begin = 0, end; begin != rows.size(); begin = end) {
-      uint32_t window = rows[begin].window;
-      std::map<Lane, int64_t> ofTurn;
-      for (end = begin;
-           end == begin || (end != rows.size() && window != noWindow &&
-                            rows[end].window == window);
-           ++end)
-        if (!infoOf(rank, end).isCompute())
-          positions[end] = counts[laneOf(rows[end])] +
-                           Affine{ofTurn[laneOf(rows[end])]++, 0, 0};
-      for (uint32_t row = begin; window != noWindow && row != end; ++row)
-        if (!infoOf(rank, row).isCompute())
-          positions[row].j = ofTurn[laneOf(rows[row])];
-      for (auto [lane, count] : ofTurn)
-        counts[lane] =
-            counts[lane] + (window == noWindow ? Affine{count, 0, 0}
-                                               : Affine{count, count, 0});
-    }
-    return positions;
-  }
-
   const Template &program;
   const Head &head;
   const Transport *transport;
-  std::vector<std::vector<Before>> before; ///< By rank and row.
-  std::map<Key, Chain> chains;
+  Declared declared;
+  std::vector<std::vector<std::vector<Relation>>> before; ///< By rank and row.
+  std::map<Key, Sequence> made;               ///< What plays which role.
   std::vector<std::vector<Affine>> positions; ///< On lanes, by rank and row.
-  std::string misplaced; ///< What is wrong with the template.
+  std::map<std::pair<uint32_t, uint32_t>, Sequence> receives; ///< By lane.
+  std::string misplaced; ///< What is wrong with the template,
+  Finding shortage;      ///< and with its work.
 };
 
 Checker::Checker(const Template &program, const Transport *transport)

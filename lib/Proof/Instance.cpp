@@ -27,8 +27,10 @@ static Action actionOf(const Row &row, int64_t n, int64_t turn,
                        const Head &head, bool &good) {
   const Pipe &pipe = head.pipes[row.pipe.value];
   __int128 microbatch = row.microbatch.at(n, turn);
-  good &=
-      microbatch >= pipe.firstMicrobatch && microbatch < pipe.endMicrobatch();
+  good &= head.kinds[row.kind].scope == KindScope::Microbatch
+              ? microbatch >= pipe.firstMicrobatch &&
+                    microbatch < pipe.endMicrobatch()
+              : microbatch == Action::noMicrobatch;
   Action action{row.kind, row.pipe, row.stage};
   action.microbatch = static_cast<uint32_t>(microbatch);
   action.peer = row.peer;

@@ -43,8 +43,10 @@ void ppcc::proof::writeRows(json::OStream &json, const Template &program) {
         const Row &row = rows[i];
         bool last = i + 1 == rows.size() || !rows[i + 1].joined;
         bool grouped = row.joined || !last;
+        bool isWide = row.microbatch == Affine{Action::noMicrobatch, 0, 0};
         out << (i == 0 ? "[" : ",[") << row.kind.value << ',' << row.pipe.value
-            << ',' << row.stage.value << ',' << row.microbatch.c << ','
+            << ',' << row.stage.value << ',' << (isWide ? -1 : row.microbatch.c)
+            << ','
             << (row.peer.value == Action::noPeer ? -1 : int64_t(row.peer.value))
             << ',' << row.phase.value << ',' << (grouped ? groups : -1) << ','
             << row.site.value << ',' << row.microbatch.n << ','
@@ -97,8 +99,10 @@ static std::string readRank(const json::Value &from, const Head &head,
         !within(4, -1, head.pipes[row[1]].numStages()))
       return "an action has a kind, pipe, stage or peer that is not there";
     const KindInfo &kind = head.kinds[KindId(row[0])];
-    if (kind.isDeclared())
-      return "an action is of a declared kind";
+    bool isWide = kind.scope != KindScope::Microbatch;
+    if (kind.hasFarEnd() || (isWide && (row[3] != -1 || row[8] || row[9])))
+      return "an action of a declared kind has no microbatch, or goes between "
+             "ranks";
     if ((row[4] >= 0) != !kind.isCompute())
       return "an action has a peer and is no message, or the other way round";
     if (looksAtSites &&
@@ -125,8 +129,9 @@ static std::string readRank(const json::Value &from, const Head &head,
     rows.push_back({KindId(row[0]), PipeId(row[1]), StageId(row[2]),
                     row[4] < 0 ? StageId(Action::noPeer) : StageId(row[4]),
                     joined, window < 0 ? noWindow : uint32_t(window),
-                    Affine{row[3], row[8], row[9]}, 0, PhaseId(row[5]),
-                    SiteId(row[7])});
+                    isWide ? Affine{Action::noMicrobatch, 0, 0}
+                           : Affine{row[3], row[8], row[9]},
+                    0, PhaseId(row[5]), SiteId(row[7])});
   }
   return "";
 }

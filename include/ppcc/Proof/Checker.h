@@ -18,6 +18,10 @@ struct Finding {
   explicit operator bool() const { return kind == Kind::Holds; }
 };
 
+/// Whether declared actions of one template are those of the other; of what
+/// else a template has the checker says how often it is there.
+bool haveSameActions(const Template &a, const Template &b);
+
 /// The time from the first start to the last end.
 struct Makespan {
   Affine value;

@@ -22,12 +22,9 @@ std::string instantiate(const Template &family, int64_t n, Rows rolled,
 template <class Visit>
 void forEachRow(const std::vector<Row> &rows, int64_t n, Visit visit) {
   for (uint32_t begin = 0, end; begin != rows.size(); begin = end) {
-    uint32_t window = rows[begin].window;
-    end = begin + 1;
-    while (window != noWindow && end != rows.size() &&
-           rows[end].window == window)
-      ++end;
-    for (int64_t turn = 0; turn <= (window == noWindow ? 0 : n); ++turn)
+    end = blockEnd(rows, begin);
+    int64_t last = rows[begin].window == noWindow ? 0 : n;
+    for (int64_t turn = 0; turn <= last; ++turn)
       for (uint32_t row = begin; row != end; ++row)
         visit(row, turn);
   }

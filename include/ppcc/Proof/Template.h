@@ -4,7 +4,9 @@
 
 #include "ppcc/IR/Head.h"
 
-#include <cassert>
+#include "llvm/ADT/ArrayRef.h"
+
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -59,6 +61,15 @@ struct Row {
   SiteId site;
 };
 
+/// One past the row, or the window, that begins there.
+inline uint32_t blockEnd(llvm::ArrayRef<Row> rows, uint32_t begin) {
+  uint32_t end = begin + 1;
+  while (rows[begin].window != noWindow && end != rows.size() &&
+         rows[end].window == rows[begin].window)
+    ++end;
+  return end;
+}
+
 /// The microbatches of a pipe.
 struct Range {
   Affine first, count;
@@ -72,6 +83,29 @@ struct Template {
   int64_t last = endless;
   std::vector<std::vector<Row>> ranks;
 };
+
+/// Of each row that has a key, how many with the same stand before it on its
+/// rank, as a function of its turn.
+template <class KeyOf>
+std::vector<Affine> placesOf(llvm::ArrayRef<Row> rows, KeyOf keyOf) {
+  std::vector<Affine> places(rows.size());
+  using Key = typename decltype(keyOf(0u))::value_type;
+  std::map<Key, Affine> counts;
+  for (uint32_t begin = 0, end; begin != rows.size(); begin = end) {
+    end = blockEnd(rows, begin);
+    bool hasTurns = rows[begin].window != noWindow;
+    std::map<Key, int64_t> ofTurn;
+    for (uint32_t row = begin; row != end; ++row)
+      if (auto key = keyOf(row))
+        places[row] = counts[*key] + Affine{ofTurn[*key]++, 0, 0};
+    for (uint32_t row = begin; hasTurns && row != end; ++row)
+      if (auto key = keyOf(row))
+        places[row].j = ofTurn[*key];
+    for (auto [key, count] : ofTurn)
+      counts[key] = counts[key] + count * Affine{1, hasTurns, 0};
+  }
+  return places;
+}
 
 /// When the rows of a template start and end, or numbers that grow with it: by
 /// rank and row, the same for all rows of a group.

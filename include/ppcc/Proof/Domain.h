@@ -21,6 +21,11 @@ struct Domain {
   Affine lo, hi;
 };
 
+/// The n and the turns of a row.
+inline Domain wholeOf(const Template &program, const Row &row) {
+  return {0, program.last, row.window != noWindow, {}, {0, 1, 0}};
+}
+
 /// Whether c + n N >= 0 for the n of a domain.
 inline bool isNatural(__int128 c, __int128 n, const Domain &domain) {
   return c + n * domain.from >= 0 &&
@@ -49,8 +54,9 @@ inline Affine substitute(Affine f, Affine turn) {
 /// x / k where that is whole for all n and j. Else nothing, and `never` when it
 /// is whole for none.
 inline std::optional<Affine> divide(Affine x, int64_t k, bool &never) {
-  never = x.c % std::gcd(std::gcd(x.n, x.j), k) != 0;
-  if (x.c % k != 0 || x.n % k != 0 || x.j % k != 0)
+  int64_t common = std::gcd(std::gcd(x.n, x.j), k);
+  never = common == 0 ? x.c != 0 : x.c % common != 0;
+  if (k == 0 || x.c % k != 0 || x.n % k != 0 || x.j % k != 0)
     return std::nullopt;
   return Affine{x.c / k, x.n / k, x.j / k};
 }
@@ -110,6 +116,12 @@ void forEachPiece(int64_t last, llvm::ArrayRef<Affine> conditions,
 
 /// Whether the pieces hold all of the whole, turn by turn.
 inline bool covers(llvm::ArrayRef<Domain> pieces, const Domain &whole) {
+  if (llvm::any_of(pieces, [&](const Domain &piece) {
+        return piece.from <= whole.from && piece.to >= whole.to &&
+               (!whole.hasTurns ||
+                (piece.lo == whole.lo && piece.hi == whole.hi));
+      }))
+    return true;
   std::set<int64_t> cuts{0};
   for (const Domain &piece : pieces) {
     cuts.insert(piece.from);
@@ -145,48 +157,45 @@ inline bool covers(llvm::ArrayRef<Domain> pieces, const Domain &whole) {
   return true;
 }
 
-/// Calls `visit(turn, domain)` for where a function `of` of a row equals
-/// `wanted`, one of another, in whose windows it grows. False where that is
-/// not known.
+/// Calls `visit(turn, domain)` for where a function `of` of one row, in its
+/// turn, equals `wanted` of another, on a part of `whole`, which has the turns
+/// of that one. False where it is not known.
 template <class Visit>
-bool forEachMeeting(int64_t last, Affine wanted, Affine of, bool ofHasTurns,
-                    Visit visit) {
+bool forEachMeeting(const Domain &whole, Affine wanted, Affine of,
+                    bool ofHasTurns, Visit visit) {
   llvm::SmallVector<Affine, 4> lows, highs, conditions;
-  bool hasTurns = wanted.j != 0, never;
-  if (hasTurns) {
-    lows.push_back({});
-    highs.push_back({0, 1, 0});
-  }
-  Affine turn;
-  auto clamp = [&](Affine low, Affine high) {
-    lows.push_back(low);
-    highs.push_back(high);
+  auto require = [&](Affine f) { // f >= 0
+    if (f.j == 0)
+      conditions.push_back(f);
+    else
+      (f.j > 0 ? lows : highs).push_back({-f.j * f.c, -f.j * f.n, 0});
+    return std::abs(f.j) <= 1;
   };
-  if (!ofHasTurns && !hasTurns) {
-    conditions = {of - wanted, wanted - of};
-  } else if (!ofHasTurns) {
-    auto own = divide(of - Affine{wanted.c, wanted.n, 0}, wanted.j, never);
-    if (!own)
-      return never;
-    clamp(*own, *own);
-  } else {
-    auto found = divide(wanted - Affine{of.c, of.n, 0}, of.j, never);
+  constexpr Affine own{0, 0, 1}, most{0, 1, 0};
+  bool never, known = true;
+  if (whole.from > 0)
+    require(Affine{-whole.from, 1, 0});
+  if (whole.hasTurns)
+    known &= require(own - whole.lo) && require(whole.hi - own);
+  Affine turn;
+  if (ofHasTurns) {
+    auto found = divide(wanted - substitute(of, {}), of.j, never);
     if (!found)
       return never;
     turn = *found;
-    Affine own{turn.c, turn.n, 0}, above = Affine{0, 1, 0} - own;
-    if (turn.j == 0)
-      conditions = {own, above}; // 0 <= own <= n
-    else if (turn.j == 1)
-      clamp(-1 * own, above); // 0 <= own + j <= n
-    else if (turn.j == -1)
-      clamp(-1 * above, own); // 0 <= own - j <= n
-    else
-      return false;
+    known &= require(turn) && require(most - turn);
+  } else if (wanted.j == 0) {
+    known &= require(of - wanted) && require(wanted - of);
+  } else {
+    auto at = divide(of - substitute(wanted, {}), wanted.j, never);
+    if (!at)
+      return never;
+    known &= require(own - *at) && require(*at - own);
   }
-  forEachPiece(last, conditions, lows, highs,
-               [&](const Domain &domain) { visit(turn, domain); });
-  return true;
+  if (known)
+    forEachPiece(whole.to, conditions, lows, highs,
+                 [&](const Domain &domain) { visit(turn, domain); });
+  return known;
 }
 
 } // namespace ppcc::proof

@@ -1,0 +1,243 @@
+#include "Declared.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <set>
+
+using namespace ppcc;
+using namespace ppcc::proof;
+
+bool ppcc::proof::haveSameActions(const Template &a, const Template &b) {
+  auto actionsOf = [](const Template &program) {
+    std::multiset<std::array<int64_t, 8>> actions;
+    for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
+      for (const Row &row : program.ranks[rank])
+        if (program.head->kinds[row.kind].isDeclared())
+          actions.insert({rank, row.kind.value, row.pipe.value, row.stage.value,
+                          row.microbatch.c, row.microbatch.n, row.microbatch.j,
+                          row.window != noWindow});
+    return actions;
+  };
+  return actionsOf(a) == actionsOf(b);
+}
+
+Declared::Declared(const Template &program, bool hasMessages)
+    : program(program), hasMessages(hasMessages) {
+  const KindTable &kinds = program.head->kinds;
+  if (!kinds.hasDeclared())
+    return;
+  needs.resize(kinds.size());
+  for (KindId kind : kinds.ids())
+    for (const KindRule &rule : kinds[kind].rules)
+      for (KindId named : rule.kinds)
+        (rule.isBefore ? needs[named.value] : needs[kind.value])
+            .push_back(rule.isBefore ? kind : named);
+  for (uint32_t rank = 0; rank != program.ranks.size(); ++rank) {
+    const auto &rows = program.ranks[rank];
+    places.push_back(placesOf(rows, [&](uint32_t row) {
+      return std::optional(rows[row].kind.value);
+    }));
+    for (uint32_t i = 0; i != rows.size(); ++i) {
+      const Row &row = rows[i];
+      bool hasTurns = row.window != noWindow;
+      uint32_t kind = row.kind.value;
+      sequences[{rank, kind, row.pipe.value, row.stage.value}].add(
+          {rank, i, row.microbatch, hasTurns});
+      sequences[{rank, kind, any, any}].add(
+          {rank, i, places[rank][i], hasTurns});
+    }
+  }
+  for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
+    addRooms(rank);
+}
+
+/// A rank that has issued as many actions of a kind as may be on their way goes
+/// on with its own once the first of them has ended.
+void Declared::addRooms(uint32_t rank) {
+  const auto &rows = program.ranks[rank];
+  struct Issued {
+    uint32_t row;
+    Affine place;
+  };
+  std::vector<Issued> open; // Since the last action of the rank's own.
+  auto close = [&](uint32_t row, llvm::ArrayRef<Issued> issued, Domain when) {
+    for (auto [of, place] : issued) {
+      const KindInfo &info = infoOf(rows[of]);
+      rooms.insert({{rank, row},
+                    {sequence({rank, rows[of].kind.value, any, any}),
+                     place - Affine{info.inFlight, 0, 0}, when}});
+    }
+  };
+  auto walk = [&](uint32_t begin, uint32_t end) {
+    for (uint32_t row = begin; row != end; ++row) {
+      if (infoOf(rows[row]).occupiesRank())
+        close(row, std::exchange(open, {}), wholeOf(program, rows[row]));
+      if (infoOf(rows[row]).inFlight != 0)
+        open.push_back({row, places[rank][row]});
+    }
+  };
+  for (uint32_t begin = 0, end; begin != rows.size(); begin = end) {
+    end = blockEnd(rows, begin);
+    uint32_t first = begin;
+    while (first != end && !infoOf(rows[first]).occupiesRank())
+      ++first;
+    if (rows[begin].window == noWindow || first == end) {
+      walk(begin, end);
+      // Turns with none of its own would hold up the first behind them.
+      if (rows[begin].window != noWindow && !open.empty())
+        isKnown = false;
+      continue;
+    }
+    // What is in front of the first of its own in turn 0, and in later turns.
+    Domain all = wholeOf(program, rows[first]), then = all;
+    all.hi = {};
+    then.from = 1;
+    then.lo = {1, 0, 0};
+    close(first, std::exchange(open, {}), all);
+    walk(begin, end);
+    if (program.last > 0) {
+      std::vector<Issued> earlier = open;
+      for (Issued &one : earlier)
+        one.place = substitute(one.place, {-1, 0, 1});
+      close(first, earlier, then);
+    }
+    for (Issued &one : open)
+      one.place = substitute(one.place, {0, 1, 0});
+  }
+}
+
+Affine Declared::numberOf(uint32_t rank, uint32_t row) const {
+  const Row &at = program.ranks[rank][row];
+  return infoOf(at).meeting == Meeting::All ? places[rank][row] : at.microbatch;
+}
+
+std::vector<const Sequence *> Declared::seatsOf(uint32_t rank,
+                                                uint32_t row) const {
+  const Row &at = program.ranks[rank][row];
+  const KindInfo &info = infoOf(at);
+  const auto &pipes = program.head->pipes;
+  std::map<uint32_t, const Sequence *> seats; // A rank joins once.
+  auto add = [&](uint32_t pipe, int64_t stage) {
+    if (stage < 0 || stage >= pipes[pipe].numStages())
+      return;
+    uint32_t host = pipes[pipe].rankOfStage[stage].value;
+    const Sequence *rows =
+        sequence({host, at.kind.value, pipe, uint32_t(stage)});
+    auto [seat, isNew] = seats.try_emplace(host, rows);
+    if (isNew || rows == seat->second || !rows)
+      return;
+    if (info.scope == KindScope::Microbatch)
+      seats[any] = nullptr; // Which is the first is not clear.
+    else if (!seat->second ||
+             rows->all().front().row < seat->second->all().front().row)
+      seat->second = rows;
+  };
+  if (info.meeting == Meeting::All)
+    for (uint32_t other = 0; other != program.ranks.size(); ++other)
+      seats[other] = sequence({other, at.kind.value, any, any});
+  if (info.meeting == Meeting::Replicas)
+    for (uint32_t pipe = 0; pipe != pipes.size(); ++pipe)
+      add(pipe, at.stage.value);
+  if (info.meeting == Meeting::Stages)
+    for (int64_t stage : info.stages)
+      add(at.pipe.value,
+          stage < 0 ? stage + pipes[at.pipe.value].numStages() : stage);
+  if (auto own = seats.find(rank); own != seats.end()) {
+    bool joins = info.scope == KindScope::Microbatch ||
+                 info.meeting == Meeting::All ||
+                 (own->second && own->second->all().front().row == row);
+    if (!joins)
+      return {};
+    seats.erase(own);
+  }
+  auto rows = llvm::make_second_range(seats);
+  return {rows.begin(), rows.end()};
+}
+
+Finding Declared::isComplete(uint32_t rank, uint32_t row) const {
+  const Row &at = program.ranks[rank][row];
+  const KindInfo &info = infoOf(at);
+  Domain whole = wholeOf(program, at);
+  auto bad = [&](const char *why, Finding::Kind kind = Finding::Kind::Unknown) {
+    return Finding{kind,
+                   fmt::format("`{}{}` {}", at.stage.value, info.letters, why)};
+  };
+  // Whether rows that `forEach` finds are there on all of the domain.
+  auto isThere = [&](auto forEach) {
+    std::vector<Domain> pieces;
+    bool known = forEach(
+        [&](const Event &, const Domain &domain) { pieces.push_back(domain); });
+    return known && covers(pieces, whole);
+  };
+  if (info.hasFarEnd())
+    return bad("moves between ranks");
+  if (whole.hasTurns && at.microbatch.j == 0)
+    return bad("is done in each turn of a loop");
+  bool isOnce = true;
+  bool known = forEachSharing(
+      rank, at, at.kind,
+      [&](const Event &other, const Domain &) { isOnce &= other.row == row; });
+  if (!known || !isOnce)
+    return bad("may be there too often");
+  for (const KindRule &rule : info.rules) {
+    bool areMessages = llvm::all_of(rule.kinds, [&](KindId kind) {
+      return !program.head->kinds[kind].isCompute();
+    });
+    if (!(areMessages && !hasMessages) && !isThere([&](auto visit) {
+          return llvm::all_of(rule.kinds, [&](KindId kind) {
+            return forEachSharing(rank, at, kind, visit);
+          });
+        }))
+      return bad(rule.isBefore ? "may stand before nothing"
+                               : "may stand after nothing");
+  }
+  for (const Sequence *seat : seatsOf(rank, row))
+    if (!seat || !isThere([&](auto visit) {
+          return find(seat, numberOf(rank, row), whole, visit);
+        }))
+      return bad("may lack a rank that joins it");
+  return {};
+}
+
+/// Whether each that has one has it, if any has.
+Finding Declared::isRequired(KindId kind) const {
+  const KindInfo &info = program.head->kinds[kind];
+  auto has = [&](uint32_t rank, uint32_t pipe, uint32_t stage) {
+    const Sequence *found = sequence({rank, kind.value, pipe, stage});
+    if (!found || info.scope != KindScope::Microbatch)
+      return found != nullptr;
+    return bool(Sequence(*found).fill(program.pipes[pipe], program.last));
+  };
+  for (uint32_t p = 0; p != program.head->pipes.size(); ++p)
+    for (StageId stage : program.head->pipes[p].stages()) {
+      uint32_t rank = program.head->rankOfStage(PipeId(p), stage).value;
+      if (info.scope == KindScope::Rank ? !has(rank, any, any)
+                                        : !has(rank, p, stage.value))
+        return {Finding::Kind::Unknown, fmt::format("stage {} may lack a `{}`",
+                                                    stage.value, info.letters)};
+    }
+  return {};
+}
+
+Finding Declared::complete() const {
+  if (!isKnown)
+    return {Finding::Kind::Unknown,
+            "a loop only issues what may be on its way"};
+  std::vector<bool> isThere(needs.size());
+  for (uint32_t rank = 0; !needs.empty() && rank != program.ranks.size();
+       ++rank)
+    for (uint32_t row = 0; row != program.ranks[rank].size(); ++row) {
+      const Row &at = program.ranks[rank][row];
+      isThere[at.kind.value] = true;
+      if (infoOf(at).isDeclared())
+        if (Finding finding = isComplete(rank, row); !finding)
+          return finding;
+    }
+  for (KindId kind : program.head->kinds.ids())
+    if (!needs.empty() && isThere[kind.value] &&
+        program.head->kinds[kind].isRequired)
+      if (Finding finding = isRequired(kind); !finding)
+        return finding;
+  return {};
+}

@@ -1,0 +1,58 @@
+#include "ppcc/Proof/Sequence.h"
+
+using namespace ppcc;
+using namespace ppcc::proof;
+
+Finding Sequence::fill(const Range &range, int64_t last) {
+  auto unknown = [](const char *why) {
+    return Finding{Finding::Kind::Unknown, why};
+  };
+  int64_t step = 1;
+  Affine count;
+  for (const Member &member : members) {
+    count = count + Affine{1, member.hasTurns, 0};
+    step = std::max(step, std::abs(member.number.j));
+  }
+  for (const Member &member : members)
+    if (member.hasTurns && std::abs(member.number.j) != step)
+      return unknown(member.number.j == 0
+                         ? "a window does one microbatch again and again"
+                         : "microbatches advance in several steps");
+  Affine missing = range.count - count, end = range.first + range.count;
+  Domain all{0, last, false, {}, {}};
+  if (atLeast(missing, all, 1) || atLeast(-1 * missing, all, 1))
+    return {Finding::Kind::Fails,
+            missing.at(last == endless ? 1 : last) > 0 ? "seldom" : "often"};
+  bool fits = range.first.n % step == 0 && end.n % step == 0 &&
+              step <= int64_t(members.size());
+  for (const Member &member : members)
+    fits &= member.number.n % step == 0;
+  if (!fits)
+    return unknown("microbatches grow in other steps than n");
+  stride = step;
+  byRemainder.resize(stride);
+  for (const Member &member : members)
+    byRemainder[*floorMod(member.number.c, stride)].push_back(member);
+  probe = std::min<int64_t>(last, 1 << 20);
+  for (int64_t remainder = 0; remainder != stride; ++remainder) {
+    std::vector<Member> &ordered = byRemainder[remainder];
+    llvm::sort(ordered, [&](const Member &a, const Member &b) {
+      return endsOf(a).first.at(probe) < endsOf(b).first.at(probe);
+    });
+    auto next = [&](Affine from) { // The first of the remainder from there on.
+      from.c += *floorMod(remainder - from.c, stride);
+      return from;
+    };
+    Affine reached = next(range.first);
+    bool isWhole = true;
+    for (const Member &member : ordered) {
+      auto [low, high] = endsOf(member);
+      isWhole &= low == reached;
+      reached = high + Affine{stride, 0, 0};
+    }
+    if (!isWhole || reached != next(end))
+      return unknown("microbatches are missing, or there twice");
+  }
+  isFilled = true;
+  return {};
+}
