@@ -133,11 +133,18 @@ const proof::Evidence *ppcc::familiesOf(const Proof &proof, StringRef free,
                                                 "it is wrong, or excluded");
     return nullptr;
   }
+  auto kindsOf = [](const proof::Evidence &of) {
+    std::vector<std::string> letters;
+    for (const KindInfo &info : of.head.kinds().rows())
+      letters.push_back(info.letters);
+    return letters;
+  };
   for (const ProvenRange &part : proof.parts)
     if (part.verdict == Verdict::Right &&
-        part.evidence->head.files().size() != sample->head.files().size()) {
-      session.diags.report<diag::NoProgramForAll>(Place(), free, part.from,
-                                                  "files are others");
+        (part.evidence->head.files().size() != sample->head.files().size() ||
+         kindsOf(*part.evidence) != kindsOf(*sample))) {
+      session.diags.report<diag::NoProgramForAll>(
+          Place(), free, part.from, "its files, or kinds, are others");
       return nullptr;
     }
   return sample;

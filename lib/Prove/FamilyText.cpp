@@ -105,6 +105,10 @@ private:
 
   std::string cell(const proof::Row &row) const {
     const KindInfo &kind = head.kinds[row.kind];
+    if (kind.scope == KindScope::Rank)
+      return kind.letters;
+    if (kind.scope == KindScope::Stage)
+      return fmt::format("{}{}", row.stage.value, kind.letters);
     std::string number = text(row.microbatch);
     std::string cell =
         fmt::format("{}{}{}", row.stage.value, kind.letters,

@@ -20,11 +20,15 @@ std::vector<Origin> ppcc::originsOf(const Template &program, int64_t n) {
 bool ppcc::isInstance(const Template &family, int64_t n,
                       const Program &program) {
   std::vector<Origin> origins = originsOf(family, n);
+  bool hasMessages = false;
+  for (const auto &rows : family.ranks)
+    for (const proof::Row &row : rows)
+      hasMessages |= !family.head->kinds[row.kind].isCompute();
   size_t next = 0;
   for (RankId rank : program.ranks())
     for (ActionId row : program.rows(rank)) {
       Action action = program[row];
-      if (!program.kindOf(action).isCompute())
+      if (!hasMessages && !program.kindOf(action).isCompute())
         continue;
       if (next == origins.size())
         return false;
@@ -32,11 +36,20 @@ bool ppcc::isInstance(const Template &family, int64_t n,
       const proof::Row &wanted = family.ranks[origin.rank][origin.row];
       if (origin.rank != rank.value || wanted.kind != action.kind ||
           wanted.pipe != action.pipe || wanted.stage != action.stage ||
-          wanted.joined != action.joined ||
+          wanted.joined != action.joined || wanted.peer != action.peer ||
           wanted.microbatch.at(n, origin.turn) != action.microbatch)
         return false;
     }
   return next == origins.size();
+}
+
+bool ppcc::isPlacedLater(const KindInfo &info, const KindTable &kinds) {
+  return !info.isCompute() ||
+         llvm::any_of(info.rules, [&](const KindRule &rule) {
+           return !rule.isBefore && llvm::any_of(rule.kinds, [&](KindId kind) {
+             return !kinds[kind].isCompute();
+           });
+         });
 }
 
 namespace {
@@ -66,8 +79,12 @@ std::optional<Affine> through(llvm::ArrayRef<Point> points, bool hasTurns) {
 
 class Messages {
 public:
-  Messages(const Template &family, const Program &first, const Program &second)
-      : family(family) {
+  Messages(Template family, const Program &first, const Program &second)
+      : family(std::move(family)) {
+    for (auto &rows : this->family.ranks)
+      llvm::erase_if(rows, [&](const proof::Row &row) {
+        return isPlacedLater(first.kinds()[row.kind], first.kinds());
+      });
     collect(1, first);
     collect(2, second);
   }
@@ -105,8 +122,8 @@ private:
       ActionId at = program.begin(RankId(rank));
       auto take = [&](uint32_t behind, int64_t turn) {
         Gap &gap = gaps[rank][behind].emplace_back(Gap{n, turn, {}});
-        for (;
-             at != program.end(RankId(rank)) && !program.kindOf(at).isCompute();
+        for (; at != program.end(RankId(rank)) &&
+               isPlacedLater(program.kindOf(at), program.kinds());
              ++at.value)
           gap.messages.push_back(program[at]);
       };
@@ -149,7 +166,7 @@ private:
         all, [&](const Gap &gap) { return gap.messages.size() == count; });
   }
 
-  const Template &family;
+  Template family;
   /// By rank, and the row in front and 1.
   std::vector<std::vector<std::vector<Gap>>> gaps;
 };
@@ -240,11 +257,9 @@ Template ppcc::peeled(const Template &family) {
     const auto &rows = family.ranks[rank];
     auto &to = result.ranks[rank];
     to.clear();
-    for (size_t begin = 0, end; begin != rows.size(); begin = end) {
+    for (uint32_t begin = 0, end; begin != rows.size(); begin = end) {
       uint32_t window = rows[begin].window;
-      for (end = begin + 1; window != proof::noWindow && end != rows.size() &&
-                            rows[end].window == window;)
-        ++end;
+      end = proof::blockEnd(rows, begin);
       // In turn 0, in turn 1 + j, and in the last, n + 2.
       auto add = [&](uint32_t in, Affine turn) {
         for (size_t i = begin; i != end; ++i) {
@@ -360,11 +375,13 @@ std::vector<std::vector<Time>> ppcc::durationsOf(const Template &family,
     auto &times = result.emplace_back(family.ranks[rank].size());
     ActionId at = first.begin(RankId(rank));
     forEachRow(family.ranks[rank], 1, [&](uint32_t row, int64_t) {
-      if (!first.joined(at))
-        times[row] =
-            first.kindOf(at).isCompute()
-                ? durations.of(first, at, first.groupEnd(at, RankId(rank)))
-                : durations.ofMessage(first, first[at]);
+      const KindInfo &info = first.kindOf(at);
+      if (!info.isCompute())
+        times[row] = durations.ofMessage(first, first[at]);
+      else if (info.isBeside() || info.meets())
+        times[row] = durations.of(first[at]);
+      else if (!first.joined(at))
+        times[row] = durations.of(first, at, first.groupEnd(at, RankId(rank)));
       ++at.value;
     });
   }

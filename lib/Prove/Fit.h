@@ -17,9 +17,13 @@ struct Origin {
 /// By row of the instance, ranks one after another.
 std::vector<Origin> originsOf(const proof::Template &program, int64_t n);
 
-/// Whether the rows of `program`, messages left out, are those of the instance.
+/// Whether the rows of `program` are those of the instance; without its
+/// messages where the template has none.
 bool isInstance(const proof::Template &family, int64_t n,
                 const Program &program);
+
+/// Whether messages decide where an action stands: it is one, or follows some.
+bool isPlacedLater(const KindInfo &info, const KindTable &kinds);
 
 /// The template with the messages of its instances of n = 1 and 2 put in.
 /// `isPlaced` says whether they come from the same place of the source in all

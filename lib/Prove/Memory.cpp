@@ -1,15 +1,29 @@
 #include "Memory.h"
 
 #include "ppcc/Analysis/MemoryCurve.h"
+#include "ppcc/Support/CheckedInt.h"
+
+#include "llvm/ADT/STLExtras.h"
 
 #include <map>
 
 using namespace ppcc;
+using proof::Affine;
 
 std::optional<proof::Holdings> ppcc::holdingsOf(const proof::Template &family,
                                                 const Program &sample) {
   bool isSingle = family.last == 0;
   if (!isSingle && sample.costs().has({Cost::Scale, Cost::ScaleMemory}))
+    return std::nullopt;
+  // What restores others, or runs beside them, follows no order of rows.
+  if (sample.kinds().hasDeclared() &&
+      (llvm::any_of(sample.costs().of(Cost::Memory),
+                    [&](const CostSetting &setting) {
+                      return sample.kinds()[setting.kind].isDeclared();
+                    }) ||
+       llvm::any_of(sample.kinds().declaredRows(), [](const KindInfo &info) {
+         return info.restores.has_value();
+       })))
     return std::nullopt;
   MemoryModel model(sample);
   auto actionOf = [&](const proof::Row &row) {
@@ -88,4 +102,26 @@ std::optional<Amount> ppcc::bytesOf(const Program &program, PipeId pipe,
           bytes && *bytes <= amount::max / amount::unit)
         return *bytes * amount::unit;
   return std::nullopt;
+}
+
+Excess ppcc::excessOf(const proof::Template &program,
+                      const proof::Holdings &holdings,
+                      llvm::ArrayRef<Amount> rooms) {
+  Excess excess;
+  for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
+    for (Affine peak : proof::peaksOf(program.ranks[rank], holdings[rank])) {
+      Affine left = Affine{rooms[rank], 0, 0} - peak;
+      bool fits = left.c >= 0;
+      int64_t n = fits && left.n < 0    ? left.c / -left.n + 1
+                  : !fits && left.n > 0 ? -*floorDiv(left.c, left.n)
+                                        : 0;
+      if (n > 0 && n <= program.last)
+        excess.change = excess.change == 0 ? n : std::min(excess.change, n);
+      if (!fits && left.n <= 0 &&
+          (!excess.over ||
+           std::pair(peak.n, peak.c) >
+               std::pair(excess.over->second.n, excess.over->second.c)))
+        excess.over = {rank, peak};
+    }
+  return excess;
 }

@@ -4,10 +4,12 @@
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Prove.h"
 
+#include "Evidence.h"
 #include "Figures.h"
-#include "Fit.h"
 #include "Memory.h"
+#include "Order.h"
 #include "Ranges.h"
+#include "Request.h"
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/MemoryCurve.h"
 #include "ppcc/Compiler/CommWords.h"
@@ -48,6 +50,8 @@ constexpr int64_t mostRows = 18'000'000;
 /// before its windows settles.
 constexpr int mostGrowths = 9;
 constexpr int mostCuts = 200;
+/// Rows of a later instance that is looked at.
+constexpr int64_t mostLater = 60'000;
 constexpr int64_t mostStep = 4096;
 
 struct Task {
@@ -56,27 +60,29 @@ struct Task {
   int growths = 0, cuts = 0, doublings = 0, peels = 0;
 };
 
-/// Takes diagnostics, and keeps the first.
-struct Quiet {
-  std::optional<Diagnostic> first;
-  bool isExcluded = false;
-  DiagnosticEngine diags{[this](const Diagnostic &found) {
-    if (found.info().severity != Severity::Error)
-      return;
-    isExcluded |=
-        found.id == diag::RequireFailed || found.id == diag::ParameterRange;
-    if (!first)
-      first = found;
-  }};
-};
+/// A program has the kinds that it uses, whatever files declare.
+void dropUnusedKinds(Head &head, proof::Template &program) {
+  if (!head.kinds.hasDeclared() || !head.nodes.empty())
+    return;
+  llvm::BitVector used(head.kinds.size());
+  std::vector<KindId> renumbered;
+  for (const auto &rows : program.ranks)
+    for (const proof::Row &row : rows)
+      used.set(row.kind.value);
+  KindTable kinds = head.kinds.pruned(std::move(used), renumbered);
+  for (auto &rows : program.ranks)
+    for (proof::Row &row : rows)
+      row.kind = renumbered[row.kind.value];
+  head.setKinds(std::move(kinds), renumbered);
+}
 
 class Prover {
 public:
   Prover(const ProveRequest &request, Session &session, const Checked &checked,
          uint32_t param, Proof &proof)
-      : request(request), session(session), checked(checked),
-        module(checked.module), schedule(*checked.selection.schedule),
-        param(param), proof(proof),
+      : request(request), session(session), module(checked.module),
+        schedule(*checked.selection.schedule), param(param), proof(proof),
+        singles(request, session, checked),
         layouter(module, schedule, request.compile.params) {
     hasWhile = llvm::any_of(module.blocks,
                             [&](const sema::Block &block) {
@@ -92,7 +98,7 @@ public:
     Task all;
     all.family.param = param;
     tasks.push_back(all);
-    while (!tasks.empty() && !failed) {
+    while (!tasks.empty() && !singles.failed) {
       Task task = std::move(tasks.back());
       tasks.pop_back();
       if (!isAsked(task.family))
@@ -103,7 +109,7 @@ public:
         giveUp(std::move(task), "numbers become too large", Place());
       }
     }
-    if (failed)
+    if (singles.failed)
       return false;
     llvm::sort(proof.ranges, [](const ProvenRange &a, const ProvenRange &b) {
       return a.from < b.from;
@@ -211,99 +217,35 @@ private:
 
   // ---- One by one ----
 
-  /// The program of a number, by the ordinary compiler; without messages, and
-  /// verified with them, where `isDone`.
-  std::optional<Program> compileOne(int64_t m, bool isDone, Quiet &quiet) {
-    sema::Evaluator evaluator(module, quiet.diags,
-                              request.compile.limits.maxSteps());
-    auto instance = instantiate(m, evaluator, quiet);
-    if (!instance)
-      return std::nullopt;
-    stages = 0;
-    for (const Pipe &pipe : instance->program.pipes)
-      stages += pipe.numStages();
-    auto price = [&](Program &program) { return setCosts(program); };
-    auto program = expand(module, std::move(*instance), request.compile.limits,
-                          evaluator, session.sources, price, quiet.diags);
-    if (!program || !setCosts(*program))
-      return std::nullopt;
-    if (!isDone)
-      return program;
-    auto policy = policyFor(*program, quiet.diags);
-    PassContext context(session.sources, quiet.diags);
-    if (!policy)
-      return std::nullopt;
-    Pipeline pipeline = policy->pipeline();
-    if (program->costs().has({Cost::MemoryLimit}))
-      pipeline.push_back({"verify-memory", PassKind::Check,
-                          verifyMemory(policy->transports.empty()
-                                           ? *findTransport("stream")
-                                           : policy->transports.front())});
-    if (!runPipeline(pipeline, *program, context))
-      return std::nullopt;
-    return program;
-  }
-
-  std::optional<sema::Instance>
-  instantiate(int64_t m, sema::Evaluator &evaluator, Quiet &quiet) const {
-    std::vector<sema::ParamValue> values = request.compile.params;
-    values.push_back({request.free, fmt::format("{}", m)});
-    return sema::instantiate(checked.selection, values, checked.layout,
-                             request.compile.limits, evaluator, quiet.diags);
-  }
-
-  bool setCosts(Program &program) {
-    const CostRequest &costs = request.compile.costs;
-    if (costs.files.empty() && costs.settings.empty())
-      return true;
-    failed |= !applyCosts(costs, session, program);
-    return !failed;
-  }
-
-  std::optional<CommPolicy> policyFor(const Program &program,
-                                      DiagnosticEngine &diags) {
-    CommRequest comm = request.compile.comm;
-    if (!request.certifies)
-      comm.preconnect = Preconnect::Off;
-    if (request.byData && comm.transports.empty())
-      comm.order = CommOrder::None;
-    auto policy = decideComm(comm, &checked.selection, program, diags);
-    if (policy && request.byData && comm.transports.empty())
-      policy->transports.clear();
-    if (policy && policy->transports.empty())
-      policy->proves = false;
-    return policy;
-  }
-
   /// Looks at each number of a family.
   void lookAt(const Family &family) {
     if (request.only || isProbe)
       return;
     rowsLeft -= static_cast<int64_t>(rowsOf(family));
-    for (int64_t n = 0; n <= family.last && !failed; ++n)
+    for (int64_t n = 0; n <= family.last && !singles.failed; ++n)
       lookAt(number(family, n));
   }
 
   void lookAt(int64_t m) {
     Quiet quiet;
-    auto program = compileOne(m, true, quiet);
+    auto program = singles.compile(m, true, quiet);
     Family one{param, m, 1, 0};
     wrongInRow = program ? 0 : wrongInRow + !quiet.isExcluded;
     if (!program) {
-      if (!failed)
+      if (!singles.failed)
         found(one, 0, quiet.isExcluded ? Verdict::Excluded : Verdict::Wrong,
-              quiet.first ? quiet.first->message : "",
-              quiet.first ? quiet.first->place : Place());
+              quiet.message(), quiet.place());
       return;
     }
+    ends[m] = endOf(*program);
     std::optional<Formula> makespan;
     static const Transport none;
-    auto policy = policyFor(*program, quiet.diags);
+    auto policy = singles.policyFor(*program, quiet.diags);
     bool byData = policy->transports.empty() || request.byData;
     Program bare;
     if (byData && program->firstMessage()) {
       Quiet other;
-      if (auto again = compileOne(m, false, other))
+      if (auto again = singles.compile(m, false, other))
         bare = std::move(*again);
     }
     const Program &run = byData && program->firstMessage() ? bare : *program;
@@ -312,72 +254,14 @@ private:
       makespan = Formula{
           {}, Rational::of(timing->simulation.makespan, cost::unit), true};
     if (request.certifies)
-      certify(m, *program, policy->transports.empty() ? nullptr : &*policy,
-              makespan.has_value());
+      evidence = evidenceOf(m, *program, policy->transports, request.byData,
+                            makespan.has_value(), singles);
     std::optional<Figures> figures;
     if (request.explains) {
       ranks = program->numRanks();
       figures = figuresOf(*program);
     }
     found(one, 0, Verdict::Right, "", Place(), makespan, std::move(figures));
-  }
-
-  /// Begins evidence about the programs of base + step n.
-  void beginEvidence(int64_t base, int64_t step, const Program &sample) {
-    evidence = std::make_shared<proof::Evidence>();
-    evidence->base = base;
-    evidence->step = step;
-    Rows none;
-    for (RankId rank : sample.ranks()) {
-      (void)rank;
-      none.beginRank();
-    }
-    evidence->head = sample.withRows(std::move(none));
-  }
-
-  /// What shows that the program of one number is right.
-  void certify(int64_t m, const Program &program, const CommPolicy *policy,
-               bool hasMakespan) {
-    beginEvidence(m, 1, program);
-    evidence->preconnect = program.preconnect();
-    auto show = [&](const Program &one, const Transport *transport,
-                    proof::Template &place, bool isFirst) {
-      place = templateOf(one, evidence->head.head());
-      ProgramIndex index(one);
-      std::optional<MessageIndex> messages;
-      if (transport)
-        messages.emplace(one, index);
-      Durations durations(one);
-      auto order = orderOf(one, index, messages ? &*messages : nullptr,
-                           transport, durations);
-      if (!order)
-        return;
-      evidence->shown.push_back(
-          {transport ? transport->name : "data", timesAt(place, *order)});
-      if (!isFirst || !hasMakespan)
-        return;
-      auto run = transport
-                     ? simulate(one, index, *messages, durations, *transport)
-                     : simulate(one, index, durations);
-      if (run) {
-        evidence->durations = durationsOf(place, one, durations);
-        evidence->times =
-            timesAt(place, {std::move(run->starts), std::move(run->ends)});
-      }
-    };
-    Quiet quiet;
-    if (auto bare = compileOne(m, false, quiet)) {
-      show(*bare, nullptr, evidence->byData, request.byData || !policy);
-      if (bare->costs().has({Cost::MemoryLimit}))
-        if (auto holdings = holdingsOf(evidence->byData, *bare)) {
-          evidence->holdings = std::move(*holdings);
-          evidence->rooms = roomsOf(*bare);
-        }
-    }
-    if (policy)
-      for (const Transport &transport : policy->transports)
-        show(program, &transport, evidence->carried,
-             !request.byData && &transport == &policy->transports.front());
   }
 
   // ---- Many at once ----
@@ -393,7 +277,7 @@ private:
     Quiet quiet;
     sema::Evaluator evaluator(module, quiet.diags,
                               request.compile.limits.maxSteps());
-    auto sample = instantiate(family.base, evaluator, quiet);
+    auto sample = singles.instantiate(family.base, evaluator, quiet);
     // No placement depends on n, so that an error of it is one of all.
     if (!sample && quiet.first && quiet.first->id == diag::StageOnNoRank)
       return found(family, 0, Verdict::Wrong, quiet.first->message,
@@ -401,7 +285,7 @@ private:
     if (!sample) {
       outcome.kind = Outcome::Kind::Cut;
       outcome.value = 1;
-      outcome.why = quiet.first ? quiet.first->message : "";
+      outcome.why = quiet.message();
       outcome.place = quiet.first ? quiet.first->place.range : SourceRange();
       return follow(std::move(task), std::move(outcome));
     }
@@ -418,6 +302,7 @@ private:
     outcome = layouter.run(family, &*sample, counts, task.hints);
     if (outcome.kind != Outcome::Kind::LaidOut)
       return follow(std::move(task), std::move(outcome));
+    dropUnusedKinds(sample->program, outcome.program);
     outcome.program.head = &sample->program;
     judge(std::move(task), outcome.program);
   }
@@ -430,7 +315,8 @@ private:
       return found(family, 0, Verdict::Excluded, outcome.why, outcome.place);
     case Outcome::Kind::Wrong: {
       Quiet quiet;
-      if (compileOne(number(family, outcome.value), false, quiet) || failed)
+      if (singles.compile(number(family, outcome.value), false, quiet) ||
+          singles.failed)
         return giveUp(std::move(task),
                       "an instance is not as was predicted: " + outcome.why,
                       outcome.place);
@@ -557,9 +443,8 @@ private:
     Finding whole = byData.complete();
     if (whole.kind == Finding::Kind::Fails) {
       Quiet quiet;
-      if (!compileOne(family.base, true, quiet) && !failed)
-        return found(family, 0, Verdict::Wrong, whole.why,
-                     quiet.first ? quiet.first->place : Place());
+      if (!singles.compile(family.base, true, quiet) && !singles.failed)
+        return found(family, 0, Verdict::Wrong, whole.why, quiet.place());
       return giveUp(std::move(task), "an instance is not as was predicted", {});
     }
     if (!whole)
@@ -568,18 +453,18 @@ private:
                  : giveUp(std::move(task), whole.why, Place());
 
     Quiet quiet;
-    auto first = compileOne(number(family, 1), false, quiet),
-         second = compileOne(number(family, 2), false, quiet);
-    if (failed)
+    auto first = singles.compile(number(family, 1), false, quiet),
+         second = singles.compile(number(family, 2), false, quiet);
+    if (singles.failed)
       return;
     if (!first || !second || !isInstance(program, 1, *first) ||
         !isInstance(program, 2, *second))
       return giveUp(std::move(task), "an instance is not as was predicted",
-                    quiet.first ? quiet.first->place : Place());
+                    quiet.place());
     if (auto [why, place] = unsupported(*first); !why.empty())
       return giveUp(std::move(task), why, place);
     if (request.certifies) {
-      beginEvidence(family.base, family.step, *first);
+      evidence = beginEvidence(family.base, family.step, *first);
       evidence->next = second->params();
       setSites(program, *first);
       evidence->byData = program;
@@ -613,21 +498,15 @@ private:
       makespan = makespanByData(family, program, byData, *first, *second);
     }
     if (!carried || !makespan || !makespan->isExact) {
-      // Ranks may take turns in what they do first.
+      // Ranks may take turns in what they do first, or messages in a rhythm.
       for (auto [growths, step] :
            {std::pair(1, ranks),
             {3, 2 * ranks},
-            {2, family.step == 1 ? periodOf(proof.ranges, family.base) : 1}})
+            {2, family.step == 1 ? periodOf(proof.ranges, family.base) : 1},
+            {3, family.step == 1 ? periodOf(ends, family.base) : 1}})
         if (int64_t factor = step / std::gcd(step, family.step);
             task.growths >= growths && factor != 1 && family.last > 8 * ranks &&
             family.step * factor <= mostStep && settles(task, factor))
-          return multiply(std::move(task), factor, carried.why, {});
-      // Or messages do, in a rhythm that no makespan shows.
-      for (int64_t factor = 3;
-           task.growths == 4 && family.step == 1 && family.last > 8 * ranks &&
-           ranks <= 16 && factor < ranks;
-           ++factor)
-        if (settles(task, factor))
           return multiply(std::move(task), factor, carried.why, {});
       if (grow(task))
         return;
@@ -654,16 +533,30 @@ private:
           Place(), makespan, std::move(figures));
   }
 
+  /// Whether no message waits for a declared action but by way of what
+  /// computes, nor the other way round.
+  static bool isApartFromMessages(const KindInfo &info,
+                                  const CommPolicy &policy,
+                                  const KindTable &kinds) {
+    return info.lane != lane::Comm && !isPlacedLater(info, kinds) &&
+           llvm::all_of(policy.transports, [](const Transport &transport) {
+             return transport.hasStreams();
+           });
+  }
+
   /// What of a program none of the checks speaks about, and where it is said.
   std::pair<std::string, Place> unsupported(const Program &program) {
     Quiet quiet;
-    auto policy = policyFor(program, quiet.diags);
+    auto policy = singles.policyFor(program, quiet.diags);
     if (!policy)
-      return quiet.first ? std::pair(quiet.first->message, quiet.first->place)
-                         : std::pair(std::string(), Place());
+      return {quiet.message(), quiet.place()};
     // Such orders are projections of one order of all actions.
-    ordersGlobally = policy->fusion->fusion == Fusion::None &&
-                     !policy->fusion->places && !policy->torch;
+    ordersGlobally =
+        policy->fusion->fusion == Fusion::None && !policy->fusion->places &&
+        !policy->torch &&
+        llvm::all_of(program.kinds().declaredRows(), [&](const KindInfo &info) {
+          return isApartFromMessages(info, *policy, program.kinds());
+        });
     if (!policy->prefetch)
       return {};
     Place place("--prefetch");
@@ -680,42 +573,18 @@ private:
       return false;
     auto holdings = holdingsOf(program, sample);
     if (!holdings) {
-      giveUp(task, "memory is limited, and differs between microbatches",
+      giveUp(task,
+             "memory is limited, and differs between microbatches, or what "
+             "declared actions do to it is not clear",
              Place());
       return true;
     }
-    MemoryModel model(sample);
     std::vector<Amount> rooms = roomsOf(sample);
-    int64_t change = 0; // The n from which on another answer is right.
-    std::optional<std::pair<uint32_t, Affine>> over;
-    for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
-      for (Affine peak :
-           proof::peaksOf(program.ranks[rank], (*holdings)[rank])) {
-        Affine left = Affine{rooms[rank], 0, 0} - peak;
-        bool fits = left.c >= 0;
-        int64_t n = fits && left.n < 0    ? left.c / -left.n + 1
-                    : !fits && left.n > 0 ? -*floorDiv(left.c, left.n)
-                                          : 0;
-        if (n > 0 && n <= task.family.last)
-          change = change == 0 ? n : std::min(change, n);
-        if (!fits && left.n <= 0 &&
-            (!over || std::pair(peak.n, peak.c) >
-                          std::pair(over->second.n, over->second.c)))
-          over = {rank, peak};
-      }
-    if (change != 0 && !over) {
-      follow(task, Outcome{Outcome::Kind::Cut,
-                           change,
-                           task.hints,
-                           {},
-                           "memory is limited",
-                           {}});
-      return true;
-    }
-    if (over) {
+    Excess excess = excessOf(program, *holdings, rooms);
+    if (excess.over) {
       evidence = nullptr;
-      auto [rank, peak] = *over;
-      Amount limit = *model.limitOf(RankId(rank));
+      auto [rank, peak] = *excess.over;
+      Amount limit = *MemoryModel(sample).limitOf(RankId(rank));
       found(task.family, 0, Verdict::Wrong,
             fmt::format("rank {} holds {}, above its limit of {}", rank,
                         formula(task.family,
@@ -724,6 +593,15 @@ private:
                             .text(request.free),
                         amount::format(limit)),
             Place());
+      return true;
+    }
+    if (excess.change != 0) {
+      follow(task, Outcome{Outcome::Kind::Cut,
+                           excess.change,
+                           task.hints,
+                           {},
+                           "memory is limited",
+                           {}});
       return true;
     }
     if (evidence) {
@@ -739,8 +617,8 @@ private:
                       const Program &second) {
     ProgramIndex firstIndex(first), secondIndex(second);
     Finding finding;
-    auto order = orderBy(program, checker, nullptr, first, firstIndex, nullptr,
-                         second, secondIndex, nullptr, finding);
+    auto order = orderBy(program, checker, nullptr, {first, firstIndex},
+                         {second, secondIndex}, finding);
     if (finding && evidence)
       evidence->shown.push_back({"data", std::move(*order)});
     if (order || finding.kind != Finding::Kind::Fails)
@@ -756,45 +634,6 @@ private:
           }
       }
     return {Finding::Kind::Unknown, "ranks wait in a circle that changes"};
-  }
-
-  /// Numbers for all events, from runs in which each action takes its own time,
-  /// or all take the same. In `finding` what is wrong with them: Fails where
-  /// the programs do not reach their end.
-  static std::optional<proof::Times>
-  orderBy(const proof::Template &program, const Checker &checker,
-          const Transport *transport, const Program &first,
-          const ProgramIndex &firstIndex, const MessageIndex *firstMessages,
-          const Program &second, const ProgramIndex &secondIndex,
-          const MessageIndex *secondMessages, Finding &finding) {
-    std::optional<proof::Times> order;
-    for (bool isEven : {false, true}) {
-      auto timesOf = [&](Program one) {
-        CostModel &costs = one.editHead().costs;
-        if (!transport || isEven)
-          costs = {};
-        if (isEven)
-          for (KindId kind : one.kinds().ids())
-            if (one.kinds()[kind].isCompute())
-              costs.add(Cost::Action, kind, cost::unit);
-        return Durations(one);
-      };
-      auto a = orderOf(first, firstIndex, firstMessages, transport,
-                       timesOf(first)),
-           b = orderOf(second, secondIndex, secondMessages, transport,
-                       timesOf(second));
-      if (!a || !b) {
-        finding = {Finding::Kind::Fails, "what ranks do does not settle"};
-        return std::nullopt;
-      }
-      order = fit(program, *a, *b);
-      finding = order ? checker.forward(*order)
-                      : Finding{Finding::Kind::Unknown,
-                                "what ranks do does not settle"};
-      if (finding)
-        break;
-    }
-    return order;
   }
 
   void foundCircle(const Task &task, const proof::Template &program,
@@ -826,24 +665,24 @@ private:
     Quiet quiet;
     std::vector<Transport> transports;
     for (Program *one : {&first, &second}) {
-      auto policy = policyFor(*one, quiet.diags);
-      PassContext context(session.sources, quiet.diags);
-      if (!policy || !runPipeline(policy->pipeline(), *one, context))
-        return {Finding::Kind::Fails, quiet.first ? quiet.first->message : ""};
+      auto policy = singles.policyFor(*one, quiet.diags);
+      if (!policy || !singles.addMessages(*one, *policy, quiet))
+        return {Finding::Kind::Fails, quiet.message()};
       transports = policy->transports;
     }
     auto whole = withMessages(program, first, second, isPlaced);
-    if (!whole)
+    if (!whole || !proof::haveSameActions(program, *whole))
       return {Finding::Kind::Unknown, "the order of messages does not settle"};
     if (evidence) {
       evidence->carried = *whole;
       evidence->carried.head = &evidence->head.head();
       evidence->preconnect = second.preconnect();
     }
-    Durations firstTimes(first), secondTimes(second);
     ProgramIndex firstIndex(first), secondIndex(second);
     MessageIndex firstMessages(first, firstIndex),
         secondMessages(second, secondIndex);
+    Sample a{first, firstIndex, &firstMessages},
+        b{second, secondIndex, &secondMessages};
     for (const Transport &transport : transports) {
       Checker checker(*whole, &transport);
       if (Finding finding = checker.complete(); !finding)
@@ -851,34 +690,41 @@ private:
       if (Finding finding = checker.matched(); !finding)
         return finding;
       Finding finding;
-      auto order = orderBy(*whole, checker, &transport, first, firstIndex,
-                           &firstMessages, second, secondIndex, &secondMessages,
-                           finding);
+      auto order = orderBy(*whole, checker, &transport, a, b, finding);
       if (!finding)
         return {Finding::Kind::Unknown, finding.why};
       if (evidence)
         evidence->shown.push_back({transport.name, *order});
       if (&transport == &transports.front() && hasPlainTimes(first)) {
-        auto run = [&](const Program &one, const ProgramIndex &index,
-                       const MessageIndex &messages, const Durations &times) {
-          return timesOf(simulate(one, index, messages, times, transport));
-        };
-        makespan =
-            formulaOf(family, *whole, checker,
-                      run(first, firstIndex, firstMessages, firstTimes),
-                      run(second, secondIndex, secondMessages, secondTimes),
-                      first, firstTimes);
-        auto run2 = request.explains
-                        ? simulate(second, secondIndex, secondMessages,
-                                   secondTimes, transport)
-                        : std::nullopt;
-        if (run2)
-          figures =
-              figuresOf(family, *whole, durationsOf(*whole, first, firstTimes),
-                        second, *run2);
+        makespan = makespanBy(family, *whole, checker, &transport, a, b);
+        Durations durations(first);
+        if (request.explains)
+          if (auto run = simulate(second, secondIndex, secondMessages,
+                                  Durations(second), transport))
+            figures =
+                figuresOf(family, *whole, durationsOf(*whole, first, durations),
+                          second, *run);
       }
     }
+    if (!goesOn(family, *whole))
+      return {Finding::Kind::Unknown, "the order of messages changes later"};
     return {};
+  }
+
+  /// Whether a later instance that is small has the messages of the template,
+  /// too: a rhythm may begin after the first two.
+  bool goesOn(const Family &family, const proof::Template &whole) {
+    int64_t n = 40;
+    while (n > 2 && (n > family.last ||
+                     __int128(number(family, n)) * stages * 6 > mostLater))
+      --n;
+    if (n <= 2 || isProbe)
+      return true;
+    Quiet quiet;
+    auto later = singles.compile(number(family, n), false, quiet);
+    auto policy = later ? singles.policyFor(*later, quiet.diags) : std::nullopt;
+    return policy && singles.addMessages(*later, *policy, quiet) &&
+           isInstance(whole, n, *later);
   }
 
   std::optional<Formula> makespanByData(const Family &family,
@@ -888,38 +734,23 @@ private:
                                         const Program &second) {
     if (!hasPlainTimes(first) || first.costs().hasMessageTimes())
       return std::nullopt;
-    Durations firstTimes(first), secondTimes(second);
-    return formulaOf(
-        family, program, checker,
-        timesOf(simulate(first, ProgramIndex(first), firstTimes)),
-        timesOf(simulate(second, ProgramIndex(second), secondTimes)), first,
-        firstTimes);
+    return makespanBy(family, program, checker, nullptr,
+                      {first, ProgramIndex(first)},
+                      {second, ProgramIndex(second)});
   }
 
-  static std::optional<RowTimes> timesOf(std::optional<Simulation> run) {
-    if (!run)
-      return std::nullopt;
-    return RowTimes{std::move(run->starts), std::move(run->ends)};
-  }
-
-  /// Whether costs are the same for all microbatches.
-  static bool hasPlainTimes(const Program &program) {
-    return !program.costs().has({Cost::Scale, Cost::ScaleTime,
-                                 Cost::ScaleAction, Cost::ScaleBytes}) &&
-           !Durations(program).hasSlack();
-  }
-
-  std::optional<Formula>
-  formulaOf(const Family &family, const proof::Template &program,
-            const Checker &checker, const std::optional<RowTimes> &first,
-            const std::optional<RowTimes> &second, const Program &sample,
-            const Durations &durations) {
+  /// The makespan of runs like those of the first and the second n.
+  std::optional<Formula> makespanBy(const Family &family,
+                                    const proof::Template &program,
+                                    const Checker &checker,
+                                    const Transport *transport,
+                                    const Sample &first, const Sample &second) {
     if (evidence)
       evidence->times = std::nullopt;
-    auto times = first && second ? fit(program, *first, *second) : std::nullopt;
+    auto times = timesBy(program, transport, first, second);
     if (!times)
       return std::nullopt;
-    auto ofRows = durationsOf(program, sample, durations);
+    auto ofRows = durationsOf(program, first.program, Durations(first.program));
     auto makespan = checker.makespan(*times, ofRows);
     if (!makespan)
       return std::nullopt;
@@ -934,19 +765,20 @@ private:
 
   const ProveRequest &request;
   Session &session;
-  const Checked &checked;
   const sema::Module &module;
   const sema::Schedule &schedule;
   const uint32_t param;
   Proof &proof;
+  Singles singles;
   Layouter layouter;
-  bool hasWhile = false, ordersGlobally = false, failed = false;
+  bool hasWhile = false, ordersGlobally = false;
   bool isPlaced = true; ///< The messages of what is judged now.
   int64_t stages = 64, ranks = 1, rowsLeft = mostRows;
   std::vector<Task> tasks;
   int wrongInRow = 0; ///< Of the numbers that were looked at last.
   bool isProbe = false, hasSettled = false;
-  std::map<int64_t, int64_t> settled;        ///< By step: the first number.
+  std::map<int64_t, int64_t> settled; ///< By step: the first number.
+  std::map<int64_t, size_t> ends; ///< By number: how the lists of ranks end.
   std::shared_ptr<proof::Evidence> evidence; ///< Of what is judged now.
 };
 
@@ -954,72 +786,10 @@ private:
 
 std::optional<Proof> ppcc::prove(const ProveRequest &request, Session &session,
                                  std::string &misuse) {
-  Request parsed = request.compile;
-  parsed.until = Request::Until::Checked;
-  parsed.params.push_back({request.free, "1"});
-  Compiled compiled = compile(parsed, session);
-  misuse = compiled.misuse;
-  if (!compiled)
+  auto asked = readRequest(request, session, misuse);
+  if (!asked || !Prover(request, session, *asked->compiled.checked,
+                        asked->param, asked->proof)
+                     .run())
     return std::nullopt;
-  const Checked &checked = *compiled.checked;
-  const sema::Schedule *schedule = checked.selection.schedule;
-  std::vector<StringRef> ints;
-  std::optional<uint32_t> param;
-  for (auto [i, one] : llvm::enumerate(schedule->params))
-    if (one.type == sema::Type::Int) {
-      ints.push_back(one.decl->name.text);
-      if (one.decl->name.text == request.free)
-        param = i;
-    }
-  if (!param) {
-    session.diags.report<diag::NoFreeParameter>({}, schedule->decl->name.text,
-                                                request.free,
-                                                didYouMean(request.free, ints));
-    return std::nullopt;
-  }
-  for (const sema::ParamValue &value : request.compile.params)
-    if (value.name == request.free) {
-      session.diags.report<diag::FreeParameterGiven>(Place("-D " + value.name),
-                                                     value.name);
-      return std::nullopt;
-    }
-  Proof proof;
-  proof.schedule = schedule->decl->name.text.str();
-  // The other parameters, and what is wrong with them.
-  {
-    size_t before = session.diags.errorCount();
-    for (const sema::ScheduleParam &one : schedule->params) {
-      StringRef name = one.decl->name.text;
-      auto given = llvm::find_if(request.compile.params, [&](auto &value) {
-        return value.name == name;
-      });
-      if (given != request.compile.params.end())
-        proof.params.push_back(
-            {name.str(), sema::typeName(one.type).str(), given->value});
-      else if (!one.decl->defaultValue && name != request.free)
-        session.diags.report<diag::MissingParameter>(one.decl->name.range,
-                                                     name);
-    }
-    for (const sema::ParamValue &value : request.compile.params)
-      if (!hasParameter(value.name, ownersOf(checked.selection)))
-        session.diags.report<diag::UnknownParameter>(
-            Place("-D " + value.name), proof.schedule, value.name, "");
-    if (session.diags.errorCount() != before)
-      return std::nullopt;
-  }
-  if (request.byData)
-    proof.transports.push_back("data");
-  for (const Transport &transport : request.compile.comm.transports)
-    proof.transports.push_back(transport.name);
-  if (proof.transports.empty()) {
-    const sema::Section *cluster = checked.selection.cluster;
-    if (cluster && cluster->transport)
-      for (const ast::Entry &entry : cluster->transport->entries)
-        proof.transports.push_back(entry.text.text.str());
-    if (proof.transports.empty())
-      proof.transports.push_back("stream");
-  }
-  if (!Prover(request, session, checked, *param, proof).run())
-    return std::nullopt;
-  return proof;
+  return std::move(asked->proof);
 }

@@ -1,5 +1,6 @@
 #include "Ranges.h"
 
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <fmt/format.h>
@@ -57,5 +58,32 @@ int64_t ppcc::periodOf(llvm::ArrayRef<ProvenRange> ranges, int64_t end) {
     if (repeats)
       return period;
   }
+  return 1;
+}
+
+size_t ppcc::endOf(const Program &program) {
+  llvm::hash_code all = 0;
+  for (RankId rank : program.ranks()) {
+    uint32_t end = program.end(rank).value,
+             begin = end - std::min<size_t>(program.size(rank),
+                                            6 * program.numRanks());
+    for (uint32_t row = begin; row != end; ++row) {
+      Action action = program[ActionId(row)];
+      all = llvm::hash_combine(all, action.kind.value, action.stage.value,
+                               action.peer.value);
+    }
+  }
+  return all;
+}
+
+int64_t ppcc::periodOf(const std::map<int64_t, size_t> &ends, int64_t end) {
+  std::vector<size_t> last; // From the last on.
+  for (auto at = ends.find(end - 1); at != ends.end();
+       at = ends.find(--end - 1))
+    last.push_back(at->second);
+  for (size_t period = 2; 3 * period < last.size(); ++period)
+    if (std::equal(last.begin(), last.begin() + 2 * period,
+                   last.begin() + period))
+      return period;
   return 1;
 }

@@ -13,4 +13,10 @@ void joinRemainders(std::vector<ProvenRange> &ranges);
 /// three times.
 int64_t periodOf(llvm::ArrayRef<ProvenRange> ranges, int64_t end);
 
+/// A number for how the lists of ranks end, whatever the microbatches.
+size_t endOf(const Program &program);
+/// After how many numbers the lists of those before `end` end alike again; 1
+/// where they do not.
+int64_t periodOf(const std::map<int64_t, size_t> &ends, int64_t end);
+
 } // namespace ppcc

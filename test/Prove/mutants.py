@@ -1,14 +1,24 @@
-"""mutants.py PPCC LIBRARY COUNT [SEED]: verdicts about schedules with one change against runs of single numbers."""
+"""mutants.py PPCC LIBRARY COUNT: verdicts about schedules with one change against runs of single numbers. What fails is kept in
+a file of its own. For many, as in docs/every-m.md: mutants.py build/bin/ppcc lib/schedules 10000 --each=20 --seed=2"""
+import argparse
 import json
 import random
 import re
 import subprocess
-import sys
+from collections import Counter
 from pathlib import Path
 
-ppcc, library, count = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-rng = random.Random(int(sys.argv[4]) if len(sys.argv) > 4 else 1)
-NAMES = "gpipe one_f_one_b zb_h1 zb_h2 zb1p seq1f1b looped_bfs zero_bubble_v dualpipe dualpipe_v chimera hanayo interleaved_1f1b".split()
+parser = argparse.ArgumentParser()
+parser.add_argument("ppcc")
+parser.add_argument("library", type=Path)
+parser.add_argument("count", type=int)
+parser.add_argument("--seed", type=int, default=1)
+parser.add_argument("--each", type=int, default=3, help="how many numbers of each are looked at")
+parser.add_argument("--timeout", type=float, default=120)
+options = parser.parse_args()
+ppcc, library, count = options.ppcc, options.library, options.count
+rng = random.Random(options.seed)
+NAMES = "gpipe one_f_one_b one_f_one_b_overlap eager_1f1b zb_h1 zb_h2 zb1p seq1f1b looped_bfs zero_bubble_v dualpipe dualpipe_v chimera hanayo interleaved_1f1b interleaved_1f1b_overlap v_half".split()
 ACTION = r"\b(?:F|B|I|W)(?:\([^;(){}]*(?:\([^()]*\)[^;(){}]*)*\))?;"
 CONDITIONS = ["M % 3 == 1", "M == 57", "M > 40", "r == 1 and M % 5 == 2", "M < 30", "r == 0", "M % 4 == 0 and r > 0"]
 
@@ -40,42 +50,70 @@ def mutant(text):
 
 
 def run(*args):
-    return subprocess.run([ppcc, *args], capture_output=True, text=True, timeout=120)
+    return subprocess.run([ppcc, *args], capture_output=True, text=True, timeout=options.timeout)
 
 
-done = judged = undecided = 0
+def disagrees(one, long_way, m):
+    """What is wrong with the verdict `one` about the number m."""
+    if one["verdict"] == "excluded" or any(code in long_way.stderr for code in ("[E0404]", "[E0480]")):
+        return one["verdict"] != "excluded" or long_way.returncode == 0
+    if (one["verdict"] == "right") != (long_way.returncode == 0):
+        return True
+    span = one["makespan"]
+    if one["verdict"] != "right" or not span:
+        return False
+    slope, rest = (eval(span[key]) for key in ("slope", "intercept"))
+    real = json.loads(long_way.stdout)["makespan"]
+    return abs(m * slope + rest - real) > 1e-9 if span["exact"] else m * slope + rest < real - 1e-9
+
+
+done = judged = undecided = slow = bad = 0
+why = Counter()
+for file in library.glob("*.pp"):  # What they import.
+    Path(file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
 while done < count:
     name = rng.choice(NAMES)
     text = mutant((library / f"{name}.pp").read_text(encoding="utf-8"))
     if text is None:
         continue
-    for file in library.glob("*.pp"):  # What it imports.
-        if not Path(file.name).exists():
-            Path(file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
     Path("mutant.pp").write_text(text, encoding="utf-8")
-    options = [f"-DP={rng.choice([2, 4])}", f"--schedule={name}", f"--transport={rng.choice(['stream', 'rendezvous'])}"]
-    proof = run("prove", "mutant.pp", "--format=json", *options)
-    assert proof.returncode in (0, 1), proof.stderr
+    given = [f"-DP={rng.choice([2, 4])}", f"--schedule={name}", f"--transport={rng.choice(['stream', 'rendezvous'])}"]
+    try:
+        proof = run("prove", "mutant.pp", "--format=json", *given)
+    except subprocess.TimeoutExpired:
+        done, slow = done + 1, slow + 1
+        Path(f"slow-{options.seed}-{done}.pp").write_text(f"// {given}\n{text}", encoding="utf-8")
+        print("SLOW", given, flush=True)
+        continue
+    assert proof.returncode in (0, 1), (text, given, proof.stderr)
     if not proof.stdout:
         continue  # It is no schedule.
     done += 1
     ranges = json.loads(proof.stdout)["ranges"]
-    undecided += any(one["verdict"] == "undecided" for one in ranges)
-    for m in [rng.randint(1, 30), rng.randint(1, 70), rng.randint(70, 300)]:
+    if reasons := [one["reason"] for one in ranges if one["verdict"] == "undecided"]:
+        undecided += 1
+        why[re.sub(r"`[^`]*`|\d+", "_", re.sub(r"^\S*:\d+:\d+: ", "", reasons[0]))] += 1
+        if options.each > 3:
+            Path(f"undecided-{options.seed}-{done}.pp").write_text(f"// {given} {reasons[0]}\n{text}", encoding="utf-8")
+    for i in range(options.each):
+        m = rng.randint(1, [30, 70, 300][i % 3])
         hits = [
             one
             for one in ranges
             if one["from"] <= m and (one["to"] is None or m <= one["to"]) and m % one["modulus"] == one["residue"]
         ]
         assert len(hits) == 1, (m, hits)
-        one = hits[0]
-        long_way = run("mutant.pp", f"-DM={m}", "--no-families", "--emit=report-json", *options)
-        if one["verdict"] == "undecided" or any(code in long_way.stderr for code in ("[E0404]", "[E0480]")):
+        if hits[0]["verdict"] == "undecided":
             continue
         judged += 1
-        assert (one["verdict"] == "right") == (long_way.returncode == 0), (text, options, m, one, long_way.stderr)
-        span = one["makespan"]
-        if one["verdict"] == "right" and span and span["exact"]:
-            slope, rest = (eval(span[key]) for key in ("slope", "intercept"))
-            assert abs(m * slope + rest - json.loads(long_way.stdout)["makespan"]) < 1e-9, (text, options, m)
+        long_way = run("mutant.pp", f"-DM={m}", "--no-families", "--emit=report-json", *given)
+        if disagrees(hits[0], long_way, m):
+            bad += 1
+            Path(f"bad-{options.seed}-{done}.pp").write_text(f"// {given} M={m} {hits[0]}\n{text}", encoding="utf-8")
+            print("BAD", given, m, hits[0], long_way.stderr[:300], flush=True)
+    if done % 100 == 0 and options.each > 3:
+        print(f"# {done} mutants, {judged} numbers, {undecided} undecided in part, {bad} bad", flush=True)
+for reason, times in why.most_common():
+    print(f"# {times} {reason}")
+assert bad == 0 and slow == 0
 print(f"{done} mutants, {judged} numbers agree, {undecided} undecided in part")

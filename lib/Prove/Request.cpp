@@ -1,0 +1,78 @@
+#include "Request.h"
+
+#include "ppcc/Basic/Diagnostics/Instance.h"
+#include "ppcc/Basic/Diagnostics/Prove.h"
+#include "ppcc/Support/Suggest.h"
+
+using namespace ppcc;
+using llvm::StringRef;
+
+std::optional<Asked> ppcc::readRequest(const ProveRequest &request,
+                                       Session &session, std::string &misuse) {
+  Request parsed = request.compile;
+  parsed.until = Request::Until::Checked;
+  parsed.params.push_back({request.free, "1"});
+  Compiled compiled = compile(parsed, session);
+  misuse = compiled.misuse;
+  if (!compiled)
+    return std::nullopt;
+  const Checked &checked = *compiled.checked;
+  const sema::Schedule *schedule = checked.selection.schedule;
+  std::vector<StringRef> ints;
+  std::optional<uint32_t> param;
+  for (auto [i, one] : llvm::enumerate(schedule->params))
+    if (one.type == sema::Type::Int) {
+      ints.push_back(one.decl->name.text);
+      if (one.decl->name.text == request.free)
+        param = i;
+    }
+  if (!param) {
+    session.diags.report<diag::NoFreeParameter>({}, schedule->decl->name.text,
+                                                request.free,
+                                                didYouMean(request.free, ints));
+    return std::nullopt;
+  }
+  for (const sema::ParamValue &value : request.compile.params)
+    if (value.name == request.free) {
+      session.diags.report<diag::FreeParameterGiven>(Place("-D " + value.name),
+                                                     value.name);
+      return std::nullopt;
+    }
+  Proof proof;
+  proof.schedule = schedule->decl->name.text.str();
+  // The other parameters, and what is wrong with them.
+  {
+    size_t before = session.diags.errorCount();
+    for (const sema::ScheduleParam &one : schedule->params) {
+      StringRef name = one.decl->name.text;
+      auto given = llvm::find_if(request.compile.params, [&](auto &value) {
+        return value.name == name;
+      });
+      if (given != request.compile.params.end())
+        proof.params.push_back(
+            {name.str(), sema::typeName(one.type).str(), given->value});
+      else if (!one.decl->defaultValue && name != request.free)
+        session.diags.report<diag::MissingParameter>(one.decl->name.range,
+                                                     name);
+    }
+    for (const sema::ParamValue &value : request.compile.params)
+      if (!hasParameter(value.name, ownersOf(checked.selection)))
+        session.diags.report<diag::UnknownParameter>(
+            Place("-D " + value.name), proof.schedule, value.name, "");
+    if (session.diags.errorCount() != before)
+      return std::nullopt;
+  }
+  if (request.byData)
+    proof.transports.push_back("data");
+  for (const Transport &transport : request.compile.comm.transports)
+    proof.transports.push_back(transport.name);
+  if (proof.transports.empty()) {
+    const sema::Section *cluster = checked.selection.cluster;
+    if (cluster && cluster->transport)
+      for (const ast::Entry &entry : cluster->transport->entries)
+        proof.transports.push_back(entry.text.text.str());
+    if (proof.transports.empty())
+      proof.transports.push_back("stream");
+  }
+  return Asked{std::move(compiled), *param, std::move(proof)};
+}

@@ -1,0 +1,84 @@
+#include "Single.h"
+
+#include "ppcc/Basic/Diagnostics/Instance.h"
+#include "ppcc/Verify/Passes.h"
+
+#include <fmt/format.h>
+
+using namespace ppcc;
+
+void Quiet::take(const Diagnostic &found) {
+  if (found.info().severity != Severity::Error)
+    return;
+  isExcluded |=
+      found.id == diag::RequireFailed || found.id == diag::ParameterRange;
+  if (!first)
+    first = found;
+}
+
+std::optional<Program> Singles::compile(int64_t m, bool isDone, Quiet &quiet) {
+  sema::Evaluator evaluator(checked.module, quiet.diags,
+                            request.compile.limits.maxSteps());
+  auto instance = instantiate(m, evaluator, quiet);
+  if (!instance)
+    return std::nullopt;
+  auto price = [&](Program &program) { return setCosts(program); };
+  auto program =
+      expand(checked.module, std::move(*instance), request.compile.limits,
+             evaluator, session.sources, price, quiet.diags);
+  if (!program || !setCosts(*program))
+    return std::nullopt;
+  if (!isDone)
+    return program;
+  auto policy = policyFor(*program, quiet.diags);
+  if (!policy)
+    return std::nullopt;
+  PassContext context(session.sources, quiet.diags);
+  Pipeline pipeline = policy->pipeline();
+  if (program->costs().has({Cost::MemoryLimit}))
+    pipeline.push_back({"verify-memory", PassKind::Check,
+                        verifyMemory(policy->transports.empty()
+                                         ? *findTransport("stream")
+                                         : policy->transports.front())});
+  if (!runPipeline(pipeline, *program, context))
+    return std::nullopt;
+  return program;
+}
+
+std::optional<sema::Instance> Singles::instantiate(int64_t m,
+                                                   sema::Evaluator &evaluator,
+                                                   Quiet &quiet) const {
+  std::vector<sema::ParamValue> values = request.compile.params;
+  values.push_back({request.free, fmt::format("{}", m)});
+  return sema::instantiate(checked.selection, values, checked.layout,
+                           request.compile.limits, evaluator, quiet.diags);
+}
+
+bool Singles::setCosts(Program &program) {
+  const CostRequest &costs = request.compile.costs;
+  if (!costs.files.empty() || !costs.settings.empty())
+    failed |= !applyCosts(costs, session, program);
+  return !failed;
+}
+
+std::optional<CommPolicy> Singles::policyFor(const Program &program,
+                                             DiagnosticEngine &diags) const {
+  CommRequest comm = request.compile.comm;
+  bool onlyData = request.byData && comm.transports.empty();
+  if (!request.certifies)
+    comm.preconnect = Preconnect::Off;
+  if (onlyData)
+    comm.order = CommOrder::None;
+  auto policy = decideComm(comm, &checked.selection, program, diags);
+  if (policy && onlyData)
+    policy->transports.clear();
+  if (policy && policy->transports.empty())
+    policy->proves = false;
+  return policy;
+}
+
+bool Singles::addMessages(Program &program, const CommPolicy &policy,
+                          Quiet &quiet) const {
+  PassContext context(session.sources, quiet.diags);
+  return runPipeline(policy.pipeline(), program, context);
+}

@@ -1,0 +1,50 @@
+// Programs of single numbers of microbatches, by the ordinary compiler.
+#pragma once
+
+#include "ppcc/Compiler/CommWords.h"
+#include "ppcc/Expand/Expand.h"
+#include "ppcc/Prove/Prove.h"
+
+namespace ppcc {
+
+/// Takes diagnostics, and keeps the first.
+struct Quiet {
+  std::optional<Diagnostic> first;
+  bool isExcluded = false; ///< By what the schedule requires.
+  DiagnosticEngine diags{[this](const Diagnostic &found) { take(found); }};
+
+  std::string message() const { return first ? first->message : ""; }
+  Place place() const { return first ? first->place : Place(); }
+
+private:
+  void take(const Diagnostic &found);
+};
+
+class Singles {
+public:
+  Singles(const ProveRequest &request, Session &session, const Checked &checked)
+      : request(request), session(session), checked(checked) {}
+
+  /// The program of a number, without messages; with them, and verified, where
+  /// `isDone`.
+  std::optional<Program> compile(int64_t m, bool isDone, Quiet &quiet);
+  std::optional<sema::Instance>
+  instantiate(int64_t m, sema::Evaluator &evaluator, Quiet &quiet) const;
+  std::optional<CommPolicy> policyFor(const Program &program,
+                                      DiagnosticEngine &diags) const;
+  /// The program with messages; nothing after a report.
+  bool addMessages(Program &program, const CommPolicy &policy,
+                   Quiet &quiet) const;
+
+  /// Whether something was wrong for all numbers, and reported.
+  bool failed = false;
+
+private:
+  bool setCosts(Program &program);
+
+  const ProveRequest &request;
+  Session &session;
+  const Checked &checked;
+};
+
+} // namespace ppcc
