@@ -13,14 +13,14 @@ namespace ppcc::rt {
 template <Stage S> struct Call {
   using Value = typename S::Value;
 
-  Call(const Program &program, uint32_t rank, const Linked &linked)
-      : found(linked.mostEdges) {
+  Call(const Program &program, uint32_t rank) {
     work.program = &program;
     work.rank = rank;
   }
-  /// The values lie in `cells`.
-  void begin(const Operation &action, const Role &doing, uint32_t microbatch,
-             uint16_t lane, Held<Value> *cells) {
+  void link(const Linked &linked) { found.resize(linked.mostEdges); }
+  [[gnu::always_inline]] inline void begin(const Operation &action,
+                                           const Role &doing,
+                                           uint32_t microbatch, uint16_t lane) {
     operation = &action;
     role = &doing;
     work.pipe = role->label.pipe;
@@ -30,35 +30,45 @@ template <Stage S> struct Call {
     work.row = action.row;
     work.lane = lane;
     work.isRestored = action.isRestored;
-    Held<Value> **into = found.data();
-    auto find = [&](const Ring *ring, const Ring *end) {
-      Held<Value> **begin = into;
-      for (; ring != end; ++ring)
-        *into++ = cells + ring->at(microbatch);
-      return std::span(begin, into);
-    };
-    inputs = find(role->reads, role->makes);
-    outputs = find(role->makes, role->end);
   }
+  /// Finds in `cells` what it reads, for each of which it calls `await`, until
+  /// that gives false, and what it makes.
+  template <class Await>
+  [[gnu::always_inline]] inline bool find(Held<Value> *cells, Await await) {
+    Held<Value> **into = found.data();
+    const Ring *ring = role->reads;
+    for (; ring != role->makes; ++ring) {
+      *into = cells + ring->at(work.microbatch);
+      if (!await(**into++))
+        return false;
+    }
+    makes = into;
+    if (ring != role->end)
+      *into++ = cells + ring++->at(work.microbatch);
+    end = ring == role->end ? into : findMore(ring, cells, into);
+    return true;
+  }
+  Held<Value> **reads() { return found.data(); }
 
   Work work;
   const Operation *operation = nullptr;
   const Role *role = nullptr;
-  std::span<Held<Value> *> inputs;
-  /// The cell of the output, or of the gradient for each input.
-  std::span<Held<Value> *> outputs;
+  /// Behind the cells of what it reads: that of the output, or of the gradient
+  /// for each input; and behind these.
+  Held<Value> **makes = nullptr, **end = nullptr;
   Value unread{}; ///< What it made for nobody, or moves between ranks.
-  std::exception_ptr failure; ///< Of a call in another thread.
-  int64_t start = 0, end = 0; ///< For the trace.
+  std::exception_ptr failure;     ///< Of a call in another thread.
+  int64_t started = 0, ended = 0; ///< For the trace.
 
   bool isDeclared() const { return operation->opcode >= Opcode::Declared; }
 
   /// Calls the function of the stage. Throws what that throws, and
   /// std::runtime_error when the stage has none.
-  void run(S &stage) {
+  [[gnu::always_inline]] inline void run(S &stage) {
     switch (operation->opcode) {
     case Opcode::Forward:
-      return keepOutput(stage.forward(work, Inputs<Value>(inputs)));
+      return keepOutput(
+          stage.forward(work, Inputs<Value>({found.data(), makes})));
     case Opcode::Backward:
       if constexpr (requires { stage.backward(work, nullptr); })
         return keepGrads(stage.backward(work, gradient(stage)));
@@ -87,13 +97,21 @@ template <Stage S> struct Call {
   }
 
 private:
+  [[gnu::noinline]] Held<Value> **findMore(const Ring *ring, Held<Value> *cells,
+                                           Held<Value> **into) const {
+    for (; ring != role->end; ++ring)
+      *into++ = cells + ring->at(work.microbatch);
+    return into;
+  }
+
   /// The gradient of the output of the stage, summed over its readers.
   Value *gradient(S &stage) {
-    if (inputs.empty())
+    Held<Value> **held = reads();
+    if (held == makes)
       return nullptr;
-    Value &sum = inputs.front()->value;
-    for (size_t i = 1; i < inputs.size(); ++i)
-      add(stage, sum, inputs[i]->value);
+    Value &sum = (*held)->value;
+    while (++held != makes)
+      add(stage, sum, (*held)->value);
     return &sum;
   }
 
@@ -110,35 +128,35 @@ private:
 
   void keep(Held<Value> &held, Value &&value) {
     held.readers = role->readers;
-    held.value = std::move(value);
+    replace(held.value, std::move(value));
   }
   void keepOutput(Value &&output) {
-    if (outputs.empty())
+    if (makes == end)
       unread = std::move(output);
     else
-      keep(*outputs.front(), std::move(output));
+      keep(**makes, std::move(output));
   }
   /// One for all sources of the stage: each gets a copy, the last the value.
   void keepGrads(Value &&gradient) {
-    if (outputs.empty()) {
-      unread = std::move(gradient);
-      return;
-    }
+    if (makes == end)
+      return void(unread = std::move(gradient));
+    Held<Value> **held = makes;
     if constexpr (std::is_copy_constructible_v<Value>)
-      for (size_t i = 0; i + 1 != outputs.size(); ++i)
-        keep(*outputs[i], Value(gradient));
-    keep(*outputs.back(), std::move(gradient));
+      for (; held + 1 != end; ++held)
+        keep(**held, Value(gradient));
+    keep(**held, std::move(gradient));
   }
   void keepGrads(std::vector<Value> &&gradients) {
-    if (gradients.size() != outputs.size())
+    size_t inputs = static_cast<size_t>(end - makes);
+    if (gradients.size() != inputs)
       throw std::runtime_error(std::to_string(gradients.size()) +
-                               " gradients for " +
-                               std::to_string(outputs.size()) + " inputs");
-    for (size_t i = 0; i != outputs.size(); ++i)
-      keep(*outputs[i], std::move(gradients[i]));
+                               " gradients for " + std::to_string(inputs) +
+                               " inputs");
+    for (size_t i = 0; i != inputs; ++i)
+      keep(*makes[i], std::move(gradients[i]));
   }
 
-  std::vector<Held<Value> *> found; ///< What the spans are of.
+  std::vector<Held<Value> *> found; ///< What it reads, then makes.
 };
 
 } // namespace ppcc::rt

@@ -4,6 +4,7 @@
 #include "ppcc/Runtime/Values.h"
 
 #include <atomic>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <utility>
@@ -27,9 +28,9 @@ public:
 
   /// By the sender.
   void push(Message<Value> &&message) {
-    if (filled == blockSize)
+    if (to == std::end(last->messages))
       addBlock();
-    last->messages[filled++] = std::move(message);
+    to++->become(message.label, std::move(message.value));
     sent.store(sent.load(std::memory_order_relaxed) + 1,
                std::memory_order_release);
   }
@@ -48,9 +49,10 @@ public:
   }
   /// There must be one.
   void popInto(Message<Value> &message) {
-    if (emptied == blockSize)
+    if (from == std::end(first->messages))
       leaveBlock();
-    message = std::move(first->messages[emptied++]);
+    message.become(from->label, std::move(from->value));
+    ++from;
     ++taken;
   }
 
@@ -64,23 +66,23 @@ private:
   [[gnu::cold, gnu::noinline]] void addBlock() {
     Block *fresh = spare.exchange(nullptr, std::memory_order_acquire);
     last = last->next = fresh ? fresh : new Block;
-    filled = 0;
+    to = last->messages;
   }
   [[gnu::cold, gnu::noinline]] void leaveBlock() {
     Block *empty = std::exchange(first, first->next);
     empty->next = nullptr;
-    emptied = 0;
+    from = first->messages;
     delete spare.exchange(empty, std::memory_order_acq_rel);
   }
 
   // What the sender writes lies apart from what the receiver does.
   alignas(64) std::atomic<uint64_t> sent = 0;
   Block *last = new Block;
-  size_t filled = 0;
+  Message<Value> *to = last->messages;
   alignas(64) std::atomic<uint64_t> posted = 0;
   uint64_t taken = 0;
   Block *first = last;
-  size_t emptied = 0;
+  Message<Value> *from = first->messages;
   alignas(64) std::atomic<Block *> spare = nullptr;
 
 public:
@@ -106,16 +108,17 @@ private:
 /// The channels that one end knows.
 template <class Value> class ChannelsByRank {
 public:
+  explicit ChannelsByRank(uint32_t numRanks) : known(numRanks) {}
+
   /// That with a rank; asks `make` for it the first time.
   template <class Make> Channel<Value> &of(uint32_t rank, Make make) {
-    for (auto [other, channel] : known)
-      if (other == rank)
-        return *channel;
-    return *known.emplace_back(rank, make()).second;
+    if (!known[rank])
+      known[rank] = make();
+    return *known[rank];
   }
 
 private:
-  std::vector<std::pair<uint32_t, Channel<Value> *>> known; ///< Few.
+  std::vector<Channel<Value> *> known;
 };
 
 } // namespace ppcc::rt

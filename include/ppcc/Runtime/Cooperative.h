@@ -18,7 +18,8 @@ public:
   class Endpoint {
   public:
     Endpoint(CooperativeNetwork &network, uint32_t rank)
-        : network(&network), self(rank) {}
+        : network(&network), self(rank), incoming(network.size),
+          outgoing(network.size) {}
 
     uint32_t rank() const { return self; }
     uint32_t numRanks() const { return network->size; }
@@ -27,7 +28,10 @@ public:
       channel.push(std::move(message));
       network->wake(channel.receiverSleeps, to);
     }
+    void willMeet(bool will) { meets = will; }
     void postReceive(uint32_t from, const Label &, size_t) {
+      if (!meets)
+        return;
       Channel<Value> &channel = channelFrom(from);
       channel.post();
       network->wake(channel.senderSleeps, from);
@@ -62,6 +66,7 @@ public:
 
     CooperativeNetwork *network;
     uint32_t self;
+    bool meets = true; ///< Somebody may wait for receives.
     ChannelsByRank<Value> incoming, outgoing;
   };
 
@@ -135,14 +140,13 @@ public:
     if (std::exchange(hasRun, true))
       for (Runner &runner : runners)
         runner.rewind();
-    std::vector<bool> ended(stages.size());
     network.wakeAll();
     while (std::optional<uint32_t> rank = network.nextRank())
-      ended[*rank] = runners[*rank].step() == Runner::Progress::Done;
+      runners[*rank].step();
     std::string stuck;
-    for (size_t rank = 0; rank != runners.size(); ++rank)
-      if (!ended[rank])
-        stuck += "\n  " + runners[rank].waitsFor();
+    for (const Runner &runner : runners)
+      if (!runner.hasEnded())
+        stuck += "\n  " + runner.waitsFor();
     if (!stuck.empty())
       throw Error("no rank can go on:" + stuck);
     std::vector<Stats> stats;

@@ -312,16 +312,18 @@ private:
       const StageWiring &stage = *role.stage;
       bool isForward = role.kind->defines & slot::Output;
       bool isBackward = role.kind->defines & slot::InputGrad;
-      size_t reads = linked.rings.size();
-      if (!role.kind->isWork())
-        linked.rings.push_back(ringOf[role.value]);
-      else if (isForward || isBackward)
-        add(isForward ? stage.inputs : stage.outputGrads);
-      size_t makes = linked.rings.size();
-      if (role.kind->isWork() && isForward && !stage.outputGrads.empty()) {
-        linked.rings.push_back(ringOf[stage.output]);
+      size_t reads = linked.rings.size(), makes = reads;
+      if (!role.kind->isWork()) {
+        role.ring = ringOf[role.value];
+      } else if (isForward) {
+        add(stage.inputs);
+        makes = linked.rings.size();
+        if (!stage.outputGrads.empty())
+          linked.rings.push_back(ringOf[stage.output]);
         role.readers = static_cast<uint32_t>(stage.outputGrads.size());
-      } else if (role.kind->isWork() && isBackward) {
+      } else if (isBackward) {
+        add(stage.outputGrads);
+        makes = linked.rings.size();
         add(stage.inputGrads);
       }
       places.push_back({reads, makes, linked.rings.size()});

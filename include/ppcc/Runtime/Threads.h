@@ -18,7 +18,8 @@ public:
   class Endpoint {
   public:
     Endpoint(ThreadNetwork &network, uint32_t rank)
-        : network(network), self(rank) {}
+        : network(network), self(rank), incoming(numRanks()),
+          outgoing(numRanks()) {}
     Endpoint(const Endpoint &) = delete;
     Endpoint &operator=(const Endpoint &) = delete;
     ~Endpoint() {
@@ -43,10 +44,11 @@ public:
     }
     void postReceive(uint32_t from, const Label &, size_t) {
       ended = false;
+      if (!meets)
+        return;
       Channel<Value> &channel = channelFrom(from);
       channel.post();
-      if (meets)
-        network.ring(from, channel.senderSleeps);
+      network.ring(from, channel.senderSleeps);
     }
     void willMeet(bool will) { meets = will; }
     bool receive(uint32_t from, Message<Value> &into,

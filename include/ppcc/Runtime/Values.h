@@ -3,6 +3,7 @@
 
 #include "ppcc/Runtime/Program.h"
 
+#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <type_traits>
@@ -21,13 +22,43 @@ struct Label {
   /// ranks, of stage `from`.
   static constexpr uint8_t firstMove = 8;
   bool isMove() const { return slot >= firstMove; }
-  bool operator==(const Label &) const = default;
+  bool operator==(const Label &other) const {
+    return microbatch == other.microbatch &&
+           std::memcmp(this, &other, offsetof(Label, to) + sizeof to) == 0;
+  }
 };
+
+/// Puts a value in the place of another. Types with memory of their own are
+/// quicker to construct than to assign.
+template <class Value>
+[[gnu::always_inline]] inline void replace(Value &old, Value &&value) {
+  if constexpr (std::is_nothrow_move_constructible_v<Value>) {
+    std::destroy_at(&old);
+    std::construct_at(&old, std::move(value));
+  } else {
+    old = std::move(value);
+  }
+}
+/// Leaves no value behind.
+template <class Value> [[gnu::always_inline]] inline void clear(Value &old) {
+  if constexpr (std::is_nothrow_default_constructible_v<Value>) {
+    std::destroy_at(&old);
+    std::construct_at(&old);
+  } else {
+    old = Value();
+  }
+}
 
 /// A value on its way between ranks.
 template <class Value> struct Message {
   Label label;
   Value value;
+
+  /// Gives up what it was.
+  [[gnu::always_inline]] inline void become(Label other, Value &&moved) {
+    label = other;
+    replace(value, std::move(moved));
+  }
 };
 
 /// Items by microbatch, of which T() is none. Each lies in the cell of a ring
@@ -94,15 +125,14 @@ struct Ring {
   uint32_t at(uint32_t microbatch) const { return first + (microbatch & mask); }
 };
 
-/// A value that has come, or is to come, to a rank.
+/// The cell of a value that a rank holds, or is to hold.
 template <class Value> struct Held : Message<Value> {
-  Held *next = nullptr; ///< The receive posted behind it, from its source.
-  uint32_t readers = 0; ///< Actions that have still to read it.
-  uint32_t source = 0;  ///< Where it comes from, in the engine's list.
-  bool received = false;
-  bool pending = false; ///< Its receive is posted and has not ended.
-  Held *batch =
-      nullptr; ///< The next of its batch, whose receives end together.
+  uint32_t readers = 0;   ///< Actions that have still to read it; 0: not here.
+  uint32_t source = none; ///< The number of the rank it comes from.
+  Held *next = nullptr;   ///< The receive posted behind it, from its source.
+  Held *batch = nullptr;  ///< The next of those whose receives end together.
+
+  static constexpr uint32_t none = ~uint32_t(0);
 
   /// The value itself when nobody else is to read it, else a copy.
   Value take() {

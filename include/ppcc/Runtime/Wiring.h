@@ -48,8 +48,8 @@ struct Role {
   uint32_t value;   ///< Of a message: the number of what is moved.
   Label label;      ///< Of a message, but for the microbatch; else its pipe.
   uint32_t next;    ///< The same on another edge, or none.
-  /// Where what it reads lies, up to `makes`, and what it makes, up to `end`:
-  /// what a message moves is read.
+  Ring ring{};      ///< Of a message: where what it moves lies.
+  /// Else where what it reads lies, up to `makes`, and what it makes.
   const Ring *reads = nullptr, *makes = nullptr, *end = nullptr;
   uint32_t readers = 1; ///< Of each value that it makes.
 

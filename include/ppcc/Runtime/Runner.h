@@ -1,0 +1,483 @@
+// Runs the linked list of one rank, item by item.
+#pragma once
+
+#include "ppcc/Runtime/Call.h"
+#include "ppcc/Runtime/Crew.h"
+#include "ppcc/Runtime/Inbox.h"
+
+#include <algorithm>
+#include <list>
+#include <optional>
+
+namespace ppcc::rt {
+
+/// What one rank does; an item is an action or a group. It can stop at any
+/// wait, so that one thread can run all ranks.
+template <Stage S, Endpoint<typename S::Value> E> class RankRunner {
+public:
+  using Value = typename S::Value;
+  enum class Progress { Blocked, Done };
+
+  /// Checks the program; throws Error when it does not fit.
+  RankRunner(const Program &program, uint32_t rank, S &stage, E &endpoint,
+             const Options &options = {})
+      : program(program), rank(rank), stage(stage), endpoint(endpoint),
+        options(options), linked(checked(program, rank, endpoint), rank),
+        position(program, rank, linked, options.patience),
+        recorder(recorderOf(options, program, rank)),
+        inbox(position, stage, endpoint, this->options, recorder),
+        lone(program, rank) {
+    if constexpr (requires { requires E::untagged; })
+      for (const Role &role : linked.wiring.roles())
+        if (role.label.isMove())
+          throw Error("messages without labels cannot carry what `" +
+                      std::string(role.kind->letters) +
+                      "` moves between ranks");
+  }
+  RankRunner(const RankRunner &) = delete;
+
+  /// Waits until all ranks have come, and compares the digests of what they are
+  /// about to run. Throws Disagreement, or another Error.
+  void agree(const std::string &digest) {
+    if constexpr (requires { endpoint.gather(digest, options.patience); })
+      position.waitOutside("the programs of the other ranks", [&] {
+        std::vector<std::string> all =
+            endpoint.gather(digest, options.patience);
+        for (size_t other = 0; other != all.size(); ++other)
+          if (all[other] != digest)
+            throw disagreement(rank, digest, static_cast<uint32_t>(other),
+                               all[other]);
+      });
+  }
+  static Disagreement disagreement(uint32_t rank, const std::string &digest,
+                                   uint32_t other,
+                                   const std::string &otherDigest) {
+    return Disagreement(rank, "", "",
+                        "its program has the digest " + digest +
+                            ", that of rank " + std::to_string(other) +
+                            " has the digest " + otherDigest +
+                            ": all ranks must run the same");
+  }
+
+  /// Links the program, which all ranks have; throws Error when its order is
+  /// wrong.
+  void link() {
+    linked.link(program, rank);
+    if constexpr (requires { endpoint.willMeet(true); })
+      endpoint.willMeet(options.waits == Waits::Here);
+    cells = std::make_unique<Held<Value>[]>(linked.numCells);
+    for (const Role &role : linked.wiring.roles())
+      if (role.kind->kindClass == KindClass::Recv)
+        for (uint32_t i = 0; i <= role.ring.mask; ++i) {
+          cells[role.ring.first + i].label = role.label;
+          cells[role.ring.first + i].source = role.partner;
+        }
+    inbox.link(linked.wiring.partners());
+    lone.link(linked);
+    rewind();
+  }
+
+  /// Opens the connections to other ranks, in the order that the program says,
+  /// where the transport opens any. Throws Error.
+  void connect() {
+    if constexpr (requires { endpoint.connect(rank, options.patience); })
+      for (RankPair pair : program.preconnect) {
+        if (pair.first != rank && pair.second != rank)
+          continue;
+        uint32_t other = pair.first == rank ? pair.second : pair.first;
+        position.waitOutside(
+            "the connection to rank " + std::to_string(other),
+            [&] { endpoint.connect(other, options.patience); });
+      }
+  }
+
+  /// Goes back to the first action, for the next run.
+  void rewind() {
+    position.rewind();
+    coming.clear();
+    plain = options.waits == Waits::Late;
+    if (recorder)
+      recorder->begin(program.ranks[rank],
+                      options.overlap == Overlap::Together);
+  }
+
+  /// Goes on until a message that is not here, or the end. Throws Error.
+  Progress step() {
+    while (const Operation *item = position.next()) {
+      if (item->members <= plain ? !runAlone(*item) : !runItem(*item))
+        return Progress::Blocked;
+      position.pass(item->members == 1 ? item + 1 : item + item->members);
+    }
+    return hasCome(nullptr) ? Progress::Done : Progress::Blocked;
+  }
+  bool hasEnded() const { return !position.next() && coming.empty(); }
+
+  /// What a run does.
+  const Stats &stats() const { return linked.counts; }
+
+  /// Waits until the sends have ended. Throws Error.
+  void finish() {
+    position.waitOutside("the end of its last sends",
+                         [&] { endpoint.finish(options.patience); });
+  }
+
+  /// For what a blocked rank waits, in words; and for whom.
+  std::string waitsFor() const { return position.waitsFor(); }
+
+private:
+  using Call = rt::Call<S>;
+  using Item = std::span<const Operation>;
+
+  /// What another rank moves to this one.
+  struct Coming {
+    const Operation *operation = nullptr;
+    Held<Value> held{};
+  };
+
+  static const Program &checked(const Program &program, uint32_t rank,
+                                E &endpoint) {
+    checkStages(program, endpoint.numRanks());
+    if (rank >= program.numRanks)
+      throw Error("there is no rank " + std::to_string(rank));
+    return program;
+  }
+  static Recorder *recorderOf(const Options &options, const Program &program,
+                              uint32_t rank) {
+    if (options.trace && options.trace->numRanks() != program.numRanks)
+      throw Error(
+          "the trace is for " + std::to_string(options.trace->numRanks()) +
+          " ranks, the program for " + std::to_string(program.numRanks));
+    return options.trace ? &options.trace->rank(rank) : nullptr;
+  }
+
+  /// False when a message is not here; then it is to be called again.
+  [[gnu::always_inline]] inline bool runAlone(const Operation &item) {
+    if (item.opcode == Opcode::Receive) {
+      postReceive(item);
+    } else if (item.opcode == Opcode::Send) {
+      send(item);
+    } else if (item.opcode >= Opcode::Give) {
+      move(item);
+    } else {
+      begin(lone, item, 0);
+      if (!findInputs(lone))
+        return false;
+      execute(lone);
+      end(lone);
+    }
+    return true;
+  }
+
+  /// The same of any item; of one that waits for more than what it reads.
+  [[gnu::noinline]] bool runItem(const Operation &item) {
+    if (!isOpen && !ran && !hasCome(&item))
+      return false;
+    if (!ran && !(item.members == 1 ? runAlone(item) : runGroup(item)))
+      return false;
+    return options.waits == Waits::Late || waitHere(item);
+  }
+  /// The same of a group.
+  [[gnu::noinline]] bool runGroup(const Operation &item) {
+    Item group{&item, item.members};
+    if (!std::exchange(isOpen, true))
+      beginGroup(group);
+    for (size_t i = 0; i != numCalls; ++i)
+      if (!findInputs(calls[i]))
+        return false;
+    isOpen = false;
+    if constexpr (requires { endpoint.fork(numCalls); })
+      if (numCalls > 1)
+        position.tell([&] { endpoint.fork(numCalls); });
+    if (numCalls > 1 && options.overlap == Overlap::Together)
+      executeTogether();
+    else
+      for (size_t i = 0; i != numCalls; ++i)
+        executeApart(calls[i]);
+    if constexpr (requires { endpoint.join(numCalls); })
+      if (numCalls > 1)
+        position.tell([&] { endpoint.join(numCalls); });
+    // What a group read is released when all of it has ended.
+    for (size_t i = 0; i != numCalls; ++i)
+      end(calls[i]);
+    for (const Operation &member : group)
+      if (member.opcode == Opcode::Send)
+        send(member);
+    if constexpr (requires { endpoint.endBatch(); })
+      if (numCalls == 0)
+        try {
+          endpoint.endBatch();
+        } catch (...) {
+          position.failToWait(position.roleOf(group.back()).rank, nullptr);
+        }
+    return true;
+  }
+
+  /// Posts its receives, and finds what its members read.
+  void beginGroup(Item group) {
+    position.current = &group.front();
+    if constexpr (requires { endpoint.beginBatch(); })
+      if (!group.front().isWork())
+        position.tell([&] { endpoint.beginBatch(); });
+    Held<Value> *first = nullptr, *last = nullptr;
+    numCalls = 0;
+    for (const Operation &member : group)
+      if (member.opcode == Opcode::Receive) {
+        Held<Value> &held = postReceive(member);
+        (last ? last->batch : first) = &held;
+        last = &held;
+      } else if (member.isWork()) {
+        if (numCalls == calls.size())
+          calls.emplace_back(program, rank).link(linked);
+        begin(calls[numCalls], member, numCalls);
+        ++numCalls;
+      }
+    if (first != last)
+      last->batch = first;
+  }
+
+  // Messages.
+
+  [[gnu::always_inline]] inline Held<Value> &
+  postReceive(const Operation &operation) {
+    position.current = &operation;
+    uint32_t microbatch = position.microbatchOf(operation);
+    Held<Value> &held = cells[position.roleOf(operation).ring.at(microbatch)];
+    held.label.microbatch = microbatch;
+    inbox.post(held, operation.row, stage.messageBytes(held.label));
+    return held;
+  }
+
+  [[gnu::always_inline]] inline void send(const Operation &operation) {
+    position.current = &operation;
+    const Role &role = position.roleOf(operation);
+    Label label = position.labelOf(operation);
+    Held<Value> &held = cells[role.ring.at(label.microbatch)];
+    if constexpr (requires { requires E::untagged; })
+      inbox.checkSize(label, held.value);
+    int64_t start = recorder ? Recorder::now() : 0;
+    held.label = label;
+    try {
+      if (held.readers != 1) [[unlikely]]
+        sendCopy(role.rank, held);
+      else
+        post(role.rank, indexOf(held), std::move(held));
+    } catch (...) {
+      position.failToWait(role.rank, nullptr);
+    }
+    if (--held.readers == 0)
+      clear(held.value);
+    if (recorder)
+      recorder->sent(operation.row, label.microbatch, role.rank, start,
+                     options.waits == Waits::Here);
+  }
+
+  /// Others are still to read the value.
+  [[gnu::cold, gnu::noinline]] void sendCopy(uint32_t to,
+                                             const Message<Value> &held) {
+    // A copy is made later than the value: nothing is known of when.
+    if constexpr (std::is_copy_constructible_v<Value>)
+      endpoint.send(to, Message<Value>(held));
+    else
+      throw std::runtime_error("it has other readers and cannot be copied");
+  }
+  void post(uint32_t to, size_t cell, Message<Value> &&message) {
+    if constexpr (requires { endpoint.sendMade(to, std::move(message), cell); })
+      endpoint.sendMade(to, std::move(message), cell);
+    else
+      endpoint.send(to, std::move(message));
+  }
+  size_t indexOf(const Held<Value> &held) const {
+    return static_cast<size_t>(&held - cells.get());
+  }
+
+  /// With Waits::Here, waits for the messages of an item that has run.
+  bool waitHere(const Operation &item) {
+    ran = true;
+    for (const Operation &member : Item{&item, item.members}) {
+      if (member.isWork())
+        continue;
+      position.current = &member;
+      const Role &role = position.roleOf(member);
+      if (member.opcode == Opcode::Receive) {
+        if (!inbox.awaitAll(role.partner))
+          return false;
+        continue;
+      }
+      try {
+        if (!endpoint.sendsMet(role.rank, options.patience))
+          return position.blockOn(role.rank, nullptr);
+      } catch (...) {
+        position.failToWait(role.rank, nullptr);
+      }
+      if (recorder)
+        recorder->sendsMet(role.rank);
+    }
+    ran = false;
+    return true;
+  }
+
+  // What declared actions move between ranks.
+
+  /// Sends it, or asks for it; then it is taken when something else needs it.
+  [[gnu::noinline]] void move(const Operation &operation) {
+    position.current = &operation;
+    if (operation.opcode == Opcode::Take)
+      return ask(operation);
+    begin(lone, operation, 0);
+    executeApart(lone);
+    uint32_t to = position.roleOf(operation).rank;
+    try {
+      endpoint.send(to, Message<Value>{position.labelOf(operation),
+                                       std::move(lone.unread)});
+    } catch (...) {
+      position.failToWait(to, nullptr);
+    }
+  }
+  void ask(const Operation &operation) {
+    Held<Value> &held = coming.emplace_back(Coming{&operation, {}}).held;
+    held.source = position.roleOf(operation).partner;
+    held.label = position.labelOf(operation);
+    plain = 0;
+    inbox.post(held, operation.row, 0);
+  }
+
+  /// Takes what was asked for the work of an item, or for any; false when it is
+  /// not here.
+  bool hasCome(const Operation *item) {
+    for (auto one = coming.begin(); one != coming.end();) {
+      if (item && !concerns(*one, {item, item->members})) {
+        ++one;
+        continue;
+      }
+      position.current = one->operation;
+      if (!inbox.await(one->held))
+        return false;
+      lone.begin(*one->operation, position.roleOf(*one->operation),
+                 one->held.label.microbatch, 0);
+      lone.unread = std::move(one->held.value);
+      executeApart(lone);
+      one = coming.erase(one);
+    }
+    plain = options.waits == Waits::Late && coming.empty();
+    return true;
+  }
+  bool concerns(const Coming &one, Item item) const {
+    const Label &moved = one.held.label;
+    return std::any_of(item.begin(), item.end(), [&](const Operation &member) {
+      Label label = position.labelOf(member);
+      return member.isWork() &&
+             (label.microbatch == Row::noMicrobatch ||
+              (label.pipe == moved.pipe && label.from == moved.from &&
+               (label.microbatch == moved.microbatch ||
+                moved.microbatch == Row::noMicrobatch)));
+    });
+  }
+
+  // Computation.
+
+  [[gnu::always_inline]] inline void
+  begin(Call &call, const Operation &operation, size_t lane) {
+    call.begin(operation, position.roleOf(operation),
+               position.microbatchOf(operation), static_cast<uint16_t>(lane));
+  }
+  /// Finds what an action reads and makes; false when not all is here.
+  [[gnu::always_inline]] inline bool findInputs(Call &call) {
+    position.current = call.operation;
+    return call.find(cells.get(),
+                     [&](Held<Value> &held) { return inbox.await(held); });
+  }
+
+  [[gnu::always_inline]] inline void execute(Call &call) {
+    position.current = call.operation;
+    if (recorder)
+      call.started = Recorder::now();
+    try {
+      call.run(stage);
+    } catch (...) {
+      position.rethrow(std::current_exception());
+    }
+    if (recorder) {
+      call.ended = Recorder::now();
+      record(call);
+    }
+  }
+
+  [[gnu::noinline]] void executeApart(Call &call) { execute(call); }
+  void executeTogether() {
+    if (!crew)
+      crew.emplace();
+    crew->run(numCalls, [&](size_t i) {
+      Call &call = calls[i];
+      if (recorder)
+        call.started = Recorder::now();
+      try {
+        call.run(stage);
+      } catch (...) {
+        call.failure = std::current_exception();
+      }
+      if (recorder)
+        call.ended = Recorder::now();
+    });
+    for (size_t i = 0; i != numCalls; ++i) {
+      position.current = calls[i].operation;
+      if (calls[i].failure)
+        position.rethrow(std::exchange(calls[i].failure, nullptr));
+      if (recorder)
+        record(calls[i]);
+    }
+  }
+
+  void record(const Call &call) {
+    recorder->computed(call.operation->row, call.work.microbatch, call.started,
+                       call.ended);
+  }
+
+  /// An action has run: what it read can go.
+  [[gnu::always_inline]] inline void end(Call &call) {
+    position.current = call.operation;
+    if (call.makes == call.end)
+      clear(call.unread);
+    if constexpr (requires { endpoint.made(size_t(0), uint16_t(0)); })
+      for (Held<Value> **held = call.makes; held != call.end; ++held)
+        position.tell([&] { endpoint.made(indexOf(**held), call.work.lane); });
+    for (Held<Value> **held = call.reads(); held != call.makes; ++held)
+      read(**held);
+    // Without a backward nothing ends an activation, but nobody needs it.
+    if (call.role->kind->defines & slot::WeightGrad ||
+        (!program.hasBackward && !call.isDeclared()))
+      stage.release(call.work);
+  }
+
+  /// An action has read the value.
+  [[gnu::always_inline]] inline void read(Held<Value> &held) {
+    if (--held.readers != 0)
+      return;
+    if constexpr (requires { endpoint.recycle(std::move(held.value)); })
+      if (held.source != held.none)
+        endpoint.recycle(std::move(held.value));
+    clear(held.value);
+  }
+
+  const Program &program;
+  uint32_t rank;
+  S &stage;
+  E &endpoint;
+  Options options;
+  Linked linked;
+  Position position;
+  Recorder *recorder;
+  Inbox<S, E> inbox;
+
+  bool isOpen = false; ///< A group has begun.
+  bool ran = false;    ///< The item has, and its messages are awaited.
+  uint16_t plain = 0;  ///< Items with more members wait for more than messages.
+
+  std::unique_ptr<Held<Value>[]> cells;
+  std::list<Coming> coming; ///< In the order in which it was asked for.
+  Call lone;                ///< Of an action in no group.
+  std::vector<Call> calls;  ///< The first numCalls are of the group.
+  size_t numCalls = 0;
+  std::optional<Crew> crew;
+};
+
+} // namespace ppcc::rt
