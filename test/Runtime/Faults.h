@@ -33,7 +33,8 @@ inline void sayThatAllEnded() {
 /// Other words do nothing.
 class FaultyStage : public NetworkStage {
 public:
-  FaultyStage(std::string fault, std::function<void()> act)
+  explicit FaultyStage(std::string fault = "throw",
+                       std::function<void()> act = {})
       : fault(std::move(fault)), act(std::move(act)) {}
 
   std::vector<Value> backward(const rt::Work &work, Value *outputGrad) {

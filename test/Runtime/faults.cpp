@@ -1,7 +1,9 @@
 // Lets a run on threads fail: ppcc-run-faults FAULT PROGRAM.JSON. Prints how
-// each rank ended, and that all have.
+// each rank ended, and that all have. `alone`: all ranks in this thread, of
+// which rank 1 throws.
 #include "Faults.h"
 
+#include "ppcc/Runtime/Cooperative.h"
 #include "ppcc/Runtime/Threads.h"
 
 #include <latch>
@@ -21,6 +23,12 @@ int main(int argc, char **argv) {
   }
   const rt::Program &program = faulty->program();
 
+  if (fault == "alone") {
+    std::vector<FaultyStage> stages(program.numRanks);
+    report(1, [&] { rt::runCooperative(program, std::span(stages)); });
+    sayThatAllEnded();
+    return 0;
+  }
   std::latch gaveUp(1);
   rt::ThreadNetwork<Vector> network(program.numRanks + (fault == "ranks"));
   {

@@ -314,6 +314,61 @@ struct PassingStage : StageHooks {
   }
 };
 
+/// Throws on rank 1, when all are under way.
+struct ThrowingStage : PassingStage {
+  std::chrono::steady_clock::time_point *thrown = nullptr;
+  Tensors forward(const Work &work, const Inputs<Tensors> &inputs) {
+    if (work.rank == 1 && work.microbatch == 2) {
+      *thrown = std::chrono::steady_clock::now();
+      throw std::runtime_error("out of luck");
+    }
+    return PassingStage::forward(work, inputs);
+  }
+};
+
+TEST(C10d, AStageThatThrowsEndsAllRanks) {
+  constexpr uint32_t count = 100, numRanks = 3;
+  constexpr uint16_t none = Row::noPeer;
+  const Kind kinds[] = {{"F", KindClass::Compute, slot::Output, 0},
+                        {"SEND_F", KindClass::Send, slot::Output, 0},
+                        {"RECV_F", KindClass::Recv, slot::Output, 0}};
+  const uint32_t rankOfStage[] = {0, 1, 2};
+  const Pipe pipes[] = {{"main", 0, count, rankOfStage, {}}};
+  const char *const phases[] = {""}, *const files[] = {"a.pp"};
+  const Site sites[] = {{-1, 0, 0, 0}, {0, 3, 5, 0}};
+  std::vector<Row> rows[numRanks];
+  std::vector<Segment> segments(numRanks);
+  std::vector<RankProgram> ranks;
+  for (uint16_t rank = 0; rank != numRanks; ++rank) {
+    for (uint32_t m = 0; m != count; ++m) {
+      if (rank != 0)
+        rows[rank].push_back({2, 0, rank, m, uint16_t(rank - 1), 0, 1});
+      rows[rank].push_back({0, 0, rank, m, none, 0, 1});
+      if (rank + 1u != numRanks)
+        rows[rank].push_back({1, 0, rank, m, uint16_t(rank + 1), 0, 1});
+    }
+    segments[rank] = {0, uint32_t(rows[rank].size()), 1, 0};
+    ranks.push_back(
+        {{rows[rank].data(), rows[rank].size()}, {}, {&segments[rank], 1}});
+  }
+  Program program{
+      abiNumber, numRanks, "throws", false, kinds,
+      pipes,     phases,   files,    sites, {ranks.data(), numRanks}};
+  std::chrono::steady_clock::time_point thrown;
+  std::vector<std::string> errors = onRanks(numRanks, [&](C10d &network) {
+    ThrowingStage stage;
+    stage.thrown = &thrown;
+    run(program, network.rank(), stage, network);
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - thrown, 1s);
+  std::string cause = "rank 1, 1F2 (a.pp:3:5): the stage threw: out of luck";
+  EXPECT_EQ(errors[1], cause);
+  // Rank 0 has nothing to wait for before its sends end.
+  EXPECT_THAT(errors[0], HasSubstr("stopped, because " + cause));
+  EXPECT_THAT(errors[2], HasSubstr("rank 2, 2F2 (a.pp:3:5): "));
+  EXPECT_THAT(errors[2], HasSubstr("stopped, because " + cause));
+}
+
 TEST(C10d, RefusesProgramsThatDifferInOneRow) {
   constexpr uint32_t count = 100;
   const Kind kinds[] = {{"F", KindClass::Compute, slot::Output, 0},

@@ -3,6 +3,7 @@
 
 #include "ppcc/Runtime/Engine.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -32,11 +33,17 @@ struct Idle : rt::StageHooks {
 /// Measures time, and the time of all cores of this process.
 class Stopwatch {
 public:
-  /// Prints both, by action.
-  void report(const char *what, uint64_t actions) const {
+  void stop() {
     using Seconds = std::chrono::duration<double>;
-    double wall = Seconds(std::chrono::steady_clock::now() - start).count();
-    double cpu = double(std::clock() - cpuStart) / CLOCKS_PER_SEC;
+    wall = Seconds(std::chrono::steady_clock::now() - start).count();
+    cpu = double(std::clock() - cpuStart) / CLOCKS_PER_SEC;
+  }
+  /// Of what was stopped.
+  double seconds() const { return wall; }
+  /// Prints both, by action; stops what runs.
+  void report(const char *what, uint64_t actions) {
+    if (wall == 0)
+      stop();
     std::printf("%-24s %8.3f s %8.1f ns/action, %8.1f ns of the processor\n",
                 what, wall, wall / double(actions) * 1e9,
                 cpu / double(actions) * 1e9);
@@ -46,7 +53,14 @@ private:
   std::chrono::steady_clock::time_point start =
       std::chrono::steady_clock::now();
   std::clock_t cpuStart = std::clock();
+  double wall = 0, cpu = 0;
 };
+
+inline double median(std::vector<double> values) {
+  auto middle = values.begin() + ptrdiff_t(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
 inline uint64_t actionsOf(const rt::Program &program) {
   uint64_t actions = 0;

@@ -55,7 +55,8 @@ void timeThreads(const Program &program) {
 void timeRank(const Program &program, uint32_t rank, const std::string &file) {
   C10d network = C10d::gloo(file, rank, program.numRanks);
   TorchStage stage(program, rank, linear());
-  auto step = [&] { run(program, rank, stage, network); };
+  Session session(program, stage, network);
+  auto step = [&] { session.step(); };
   if (rank == 0)
     return time("LibTorch, Gloo", program, step);
   for (int i = 0; i != warmup + steps; ++i)

@@ -19,17 +19,20 @@ template <class Done, class Listen>
 void await(std::chrono::milliseconds patience, Done done, Listen listen) {
   if (done())
     return;
-  auto start = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start{};
   // Libraries may give way themselves in each test.
   for (unsigned tests = 1; !done(); ++tests) {
     if (tests % 64 != 0 && tests < 64 * 200)
       continue;
     listen();
+    if (start == Clock::time_point())
+      start = Clock::now();
     if (tests < 64 * 200)
       std::this_thread::yield();
     else
       std::this_thread::sleep_for(std::chrono::microseconds(50));
-    if (std::chrono::steady_clock::now() - start > patience)
+    if (Clock::now() - start > patience)
       throw TimedOut();
   }
 }

@@ -126,18 +126,18 @@ private:
       throw std::runtime_error("it has no function `add`");
   }
 
-  void keep(Held<Value> &held, Value &&value) {
+  [[gnu::always_inline]] inline void keep(Held<Value> &held, Value &&value) {
     held.readers = role->readers;
     replace(held.value, std::move(value));
   }
-  void keepOutput(Value &&output) {
+  [[gnu::always_inline]] inline void keepOutput(Value &&output) {
     if (makes == end)
       unread = std::move(output);
     else
       keep(**makes, std::move(output));
   }
   /// One for all sources of the stage: each gets a copy, the last the value.
-  void keepGrads(Value &&gradient) {
+  [[gnu::always_inline]] inline void keepGrads(Value &&gradient) {
     if (makes == end)
       return void(unread = std::move(gradient));
     Held<Value> **held = makes;

@@ -23,7 +23,8 @@ public:
 
     uint32_t rank() const { return self; }
     uint32_t numRanks() const { return network->size; }
-    void send(uint32_t to, Message<Value> &&message) {
+    [[gnu::always_inline]] inline void send(uint32_t to,
+                                            Message<Value> &&message) {
       Channel<Value> &channel = channelTo(to);
       channel.push(std::move(message));
       network->wake(channel.receiverSleeps, to);

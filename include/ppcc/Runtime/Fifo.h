@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <utility>
 #include <vector>
 
@@ -49,23 +48,22 @@ private:
   size_t head = 0, count = 0;
 };
 
-/// A queue for each of a few ranks.
+/// A queue for each rank.
 template <class T> class FifoByRank {
 public:
-  /// The queue of a rank, which keeps its address. O(ranks asked for so far).
+  /// The queue of a rank, which stays there until another rank is asked for.
   Fifo<T> &of(uint32_t rank) {
-    for (auto &[other, queue] : queues)
-      if (other == rank)
-        return queue;
-    return queues.emplace_back(rank, Fifo<T>()).second;
+    if (rank >= queues.size()) [[unlikely]]
+      queues.resize(rank + 1);
+    return queues[rank];
   }
   template <class Visit> void forEach(Visit visit) {
-    for (auto &[rank, queue] : queues)
+    for (Fifo<T> &queue : queues)
       visit(queue);
   }
 
 private:
-  std::deque<std::pair<uint32_t, Fifo<T>>> queues;
+  std::vector<Fifo<T>> queues;
 };
 
 } // namespace ppcc::rt

@@ -5,6 +5,7 @@
 #include "ppcc/Runtime/Engine.h"
 #include "ppcc/Runtime/Transfers.h"
 
+#include <bit>
 #include <deque>
 #include <memory>
 #include <mpi.h>
@@ -34,7 +35,7 @@ public:
     }
     int *most, isSet;
     MPI_Comm_get_attr(comm, MPI_TAG_UB, &most, &isSet);
-    tags = isSet ? int64_t(*most) + 1 : 32768;
+    tagMask = std::bit_floor((isSet ? uint32_t(*most) : 32767u) + 1) - 1;
     MPI_Comm_rank(comm, &ownRank);
     MPI_Comm_size(comm, &size);
   }
@@ -90,7 +91,7 @@ public:
   void send(uint32_t to, Message<Value> &&message) {
     endSends();
     Transfer transfer = transfers.fresh(to);
-    transfer->message = std::move(message);
+    transfer->message.become(message.label, std::move(message.value));
     Type type(Bytes<Value>::of(transfer->message.value));
     auto *post = meets ? MPI_Issend : MPI_Isend;
     check(post(type.data, type.count, type, int(to),
@@ -117,7 +118,8 @@ public:
                std::chrono::milliseconds patience) {
     if (++numReceived % 64 == 0)
       listen();
-    Moving &transfer = *transfers.receives.of(from).front();
+    Fifo<Transfer> &posted = transfers.receives.of(from);
+    Moving &transfer = *posted.front();
     Value &value = transfer.message.value;
     MPI_Status status;
     if (transfer.request == MPI_REQUEST_NULL)
@@ -132,8 +134,8 @@ public:
       if (slot >= Label::firstMove)
         label.slot = slot;
     }
-    into = std::move(transfer.message);
-    transfers.drop(transfers.receives.of(from).pop());
+    into.become(transfer.message.label, std::move(value));
+    transfers.drop(posted.pop());
     return true;
   }
 
@@ -280,6 +282,10 @@ private:
     MPI_Datatype type = MPI_BYTE;
   };
   static size_t sizeOf(const MPI_Status &status) {
+    // Quicker, but for what an int cannot count.
+    if (int count; MPI_Get_count(&status, MPI_BYTE, &count) == MPI_SUCCESS &&
+                   count != MPI_UNDEFINED)
+      return static_cast<size_t>(count);
     MPI_Count bytes;
     MPI_Get_elements_x(&status, MPI_BYTE, &bytes);
     return static_cast<size_t>(bytes);
@@ -293,7 +299,7 @@ private:
     uint32_t bits = (label.microbatch & 0x3FFF) << 17 |
                     (label.from & 0x7Fu) << 10 | (label.to & 0x7Fu) << 3 |
                     (label.pipe & 3u) << 1 | (label.slot == slot::Output);
-    return static_cast<int>(bits % tags);
+    return static_cast<int>(bits & tagMask);
   }
   /// What a tag tells of its label.
   static Label labelOf(int tag) {
@@ -419,7 +425,7 @@ private:
   /// What actions move has an order of its own.
   MPI_Comm moves = MPI_COMM_NULL;
   int ownRank = 0, size = 0;
-  int64_t tags = 0; ///< So many.
+  uint32_t tagMask = 0; ///< Bits of a tag.
   bool failed = false, heard = false, meets = true;
   uint64_t numReceived = 0;
   Transfers<Value, MPI_Request> transfers;

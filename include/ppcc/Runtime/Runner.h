@@ -104,9 +104,15 @@ public:
   /// Goes on until a message that is not here, or the end. Throws Error.
   Progress step() {
     while (const Operation *item = position.next()) {
-      if (item->members <= plain ? !runAlone(*item) : !runItem(*item))
-        return Progress::Blocked;
-      position.pass(item->members == 1 ? item + 1 : item + item->members);
+      if (item->members <= plain) [[likely]] {
+        if (!runAlone(*item))
+          return Progress::Blocked;
+        position.pass(item + 1);
+      } else {
+        if (!runItem(*item))
+          return Progress::Blocked;
+        position.pass(item + item->members);
+      }
     }
     return hasCome(nullptr) ? Progress::Done : Progress::Blocked;
   }
@@ -384,22 +390,19 @@ private:
   [[gnu::always_inline]] inline bool findInputs(Call &call) {
     position.current = call.operation;
     return call.find(cells.get(),
-                     [&](Held<Value> &held) { return inbox.await(held); });
+                     [&](Held<Value> &held) __attribute__((always_inline)) {
+                       return inbox.await(held);
+                     });
   }
 
   [[gnu::always_inline]] inline void execute(Call &call) {
     position.current = call.operation;
-    if (recorder)
-      call.started = Recorder::now();
     try {
-      call.run(stage);
+      runTimed(call);
     } catch (...) {
       position.rethrow(std::current_exception());
     }
-    if (recorder) {
-      call.ended = Recorder::now();
-      record(call);
-    }
+    record(call);
   }
 
   [[gnu::noinline]] void executeApart(Call &call) { execute(call); }
@@ -408,28 +411,31 @@ private:
       crew.emplace();
     crew->run(numCalls, [&](size_t i) {
       Call &call = calls[i];
-      if (recorder)
-        call.started = Recorder::now();
       try {
-        call.run(stage);
+        runTimed(call);
       } catch (...) {
         call.failure = std::current_exception();
       }
-      if (recorder)
-        call.ended = Recorder::now();
     });
     for (size_t i = 0; i != numCalls; ++i) {
       position.current = calls[i].operation;
       if (calls[i].failure)
         position.rethrow(std::exchange(calls[i].failure, nullptr));
-      if (recorder)
-        record(calls[i]);
+      record(calls[i]);
     }
   }
 
+  [[gnu::always_inline]] inline void runTimed(Call &call) {
+    if (recorder)
+      call.started = Recorder::now();
+    call.run(stage);
+    if (recorder)
+      call.ended = Recorder::now();
+  }
   void record(const Call &call) {
-    recorder->computed(call.operation->row, call.work.microbatch, call.started,
-                       call.ended);
+    if (recorder)
+      recorder->computed(call.operation->row, call.work.microbatch,
+                         call.started, call.ended);
   }
 
   /// An action has run: what it read can go.

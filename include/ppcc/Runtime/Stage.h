@@ -50,7 +50,9 @@ public:
   bool empty() const { return held.empty(); }
   const Value &operator[](size_t i) const { return held[i]->value; }
   /// The value itself when nobody else is to read it, else a copy.
-  Value take(size_t i) const { return held[i]->take(); }
+  [[gnu::always_inline]] inline Value take(size_t i) const {
+    return held[i]->take();
+  }
 
 private:
   std::span<Held<Value> *const> held;
@@ -90,11 +92,11 @@ struct StageHooks {
 /// backward returns the gradient of its input, which every stage that it read
 /// gets; where those differ it returns a std::vector<Value>, one for each, in
 /// the order of `inputs`. `perform` does what the program declares; the letters
-/// of the work say what. What an action moves to another rank, one of them gives,
-/// and the other takes before it does more of that work; `work.rank` tells which
-/// of them hosts the stage. `add` sums the gradients from several readers
-/// (otherwise `sum += gradient`). Functions that a program does not call can be
-/// left out.
+/// of the work say what. What an action moves to another rank, one of them
+/// gives, and the other takes before it does more of that work; `work.rank`
+/// tells which of them hosts the stage. `add` sums the gradients from several
+/// readers (otherwise `sum += gradient`). Functions that a program does not
+/// call can be left out.
 template <class T>
 concept Stage = std::is_default_constructible_v<typename T::Value> &&
                 std::is_move_assignable_v<typename T::Value> &&

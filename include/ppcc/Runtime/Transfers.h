@@ -51,12 +51,13 @@ public:
 
   /// It has ended; its value goes.
   void drop(Transfer transfer) {
-    transfer->message.value = Value();
+    clear(transfer->message.value);
     unused.push_back(std::move(transfer));
   }
   /// A send has ended; its value can be received into.
   void reuse(Transfer transfer) {
-    pool(std::exchange(transfer->message.value, Value()));
+    pool(std::move(transfer->message.value));
+    clear(transfer->message.value);
     unused.push_back(std::move(transfer));
   }
   /// What was received has been read.

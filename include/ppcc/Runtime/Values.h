@@ -135,7 +135,7 @@ template <class Value> struct Held : Message<Value> {
   static constexpr uint32_t none = ~uint32_t(0);
 
   /// The value itself when nobody else is to read it, else a copy.
-  Value take() {
+  [[gnu::always_inline]] inline Value take() {
     if constexpr (std::is_copy_constructible_v<Value>)
       if (readers > 1)
         return this->value;
