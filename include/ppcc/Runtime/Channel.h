@@ -27,7 +27,7 @@ public:
   }
 
   /// By the sender.
-  void push(Message<Value> &&message) {
+  [[gnu::always_inline]] inline void push(Message<Value> &&message) {
     if (to == std::end(last->messages))
       addBlock();
     to++->become(message.label, std::move(message.value));
@@ -48,7 +48,7 @@ public:
     return sent.load(std::memory_order_acquire) != taken;
   }
   /// There must be one.
-  void popInto(Message<Value> &message) {
+  [[gnu::always_inline]] inline void popInto(Message<Value> &message) {
     if (from == std::end(first->messages))
       leaveBlock();
     message.become(from->label, std::move(from->value));

@@ -37,8 +37,8 @@ public:
       channel.post();
       network->wake(channel.senderSleeps, from);
     }
-    bool receive(uint32_t from, Message<Value> &into,
-                 std::chrono::milliseconds) {
+    [[gnu::always_inline]] inline bool
+    receive(uint32_t from, Message<Value> &into, std::chrono::milliseconds) {
       Channel<Value> &channel = channelFrom(from);
       if (!channel.hasMessage())
         return sleep(channel.receiverSleeps);
