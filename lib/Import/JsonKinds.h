@@ -63,11 +63,13 @@ private:
   }
 
   void read(StringRef key, KindInfo &info, bool isBefore) {
-    size_t rule = info.rules.size();
-    info.rules.push_back({isBefore, {}});
     json.list(key, [&] {
-      std::string name = json.string(key);
-      declarations.name(rule, name, json.lastPlace());
+      size_t rule = info.rules.size();
+      info.rules.push_back({isBefore, {}});
+      json.list(key, [&] {
+        std::string name = json.string(key);
+        declarations.name(rule, name, json.lastPlace());
+      });
     });
   }
 
