@@ -1,5 +1,6 @@
 // Writes the order of a program as statements.
 #include "ppcc/Decompile/Decompile.h"
+#include "Formula.h"
 #include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
 #include "ppcc/Decompile/ScheduleText.h"
 
@@ -11,17 +12,38 @@
 
 using namespace ppcc;
 using namespace ppcc::written;
+using llvm::ArrayRef;
 using llvm::StringRef;
 
 namespace {
+
+/// How much of the language is used.
+struct Manner {
+  bool defers;  ///< `defer W lag n` in the place of each W.
+  bool mirrors; ///< Ranks from both ends, `near` and `far` for the two pipes.
+  bool phased;  ///< Phases where the program has none.
+};
+
+/// A statement; what names its microbatch stands apart.
+struct Statement {
+  std::string front, back;
+  std::optional<uint32_t> microbatch;
+
+  std::string text() const {
+    return microbatch ? fmt::format("{}mb: {}{}", front, *microbatch, back)
+                      : front + back;
+  }
+};
 
 /// Writes the statements of a rank, each for one item; counts what was issued
 /// as the compiler will.
 class RankStatements {
 public:
   /// `namesWeights`: each W says of which chunk it is, also the oldest.
-  RankStatements(const Program &program, RankId rank, bool namesWeights)
-      : program(program), namesWeights(namesWeights) {
+  RankStatements(const Program &program, RankId rank, Manner manner,
+                 bool namesWeights)
+      : program(program), manner(manner), namesWeights(namesWeights),
+        isInFirstHalf(rank.value < (program.numRanks() + 1) / 2) {
     for (PipeId pipe : program.pipeIds())
       for (StageId stage : program.pipe(pipe).stages())
         if (program.pipe(pipe).rankOfStage[stage.value] == rank)
@@ -31,11 +53,13 @@ public:
   /// Whether each W so far was the oldest of the rank.
   bool takesOldest = true;
 
-  std::string of(RowRange item) {
-    std::string text;
+  Statement of(RowRange item) {
+    if (item.size() == 1)
+      return of(program[item.from]);
+    std::string text = "overlap {";
     for (ActionId row : item)
-      text += (text.empty() ? "" : " ") + of(program[row]);
-    return item.size() == 1 ? text : "overlap { " + text + " }";
+      text += " " + of(program[row]).text();
+    return {text + " }", "", {}};
   }
 
 private:
@@ -48,119 +72,322 @@ private:
     }
   };
 
-  std::string of(const Action &action) {
+  Statement of(const Action &action) {
     const KindInfo &kind = program.kindOf(action);
     auto chunk = llvm::find(chunks, Chunk{action.pipe, action.stage});
-    uint32_t first = program.pipe(action.pipe).firstMicrobatch;
+    const Pipe &pipe = program.pipe(action.pipe);
     std::optional<uint32_t> next;
+    std::string letters = kind.letters;
     if (kind.defines & slot::Output) {
-      next = first + chunk->forwards++;
+      next = pipe.firstMicrobatch + chunk->forwards++;
     } else if (kind.defines & slot::InputGrad) {
-      next = first + chunk->backwards++;
-      if (!(kind.defines & slot::WeightGrad))
+      // The slices of a sequence come backwards.
+      uint32_t n = chunk->backwards++, slice = n % pipe.slices;
+      next = pipe.firstMicrobatch + n - slice + (pipe.slices - 1 - slice);
+      if (!(kind.defines & slot::WeightGrad)) {
         pending.push_back({size_t(chunk - chunks.begin()), action.microbatch});
+        if (manner.defers)
+          letters = "B";
+      }
     } else {
-      return weights(kind.letters, chunk - chunks.begin(), action.microbatch);
+      return weights(letters, chunk - chunks.begin(), action.microbatch);
     }
-    std::vector<std::string> arguments;
-    if (chunks.size() > 1)
-      arguments.push_back(nameOf(*chunk));
-    if (action.microbatch != *next)
-      arguments.push_back(fmt::format("mb: {}", action.microbatch));
-    return statement(kind.letters, arguments);
+    return statement(letters, chunks.size() > 1 ? nameOf(*chunk) : "",
+                     action.microbatch, action.microbatch != *next);
   }
 
   /// The oldest of the rank, else the oldest of the chunk, else that one.
-  std::string weights(StringRef letters, size_t chunk, uint32_t microbatch) {
+  Statement weights(StringRef letters, size_t chunk, uint32_t microbatch) {
     std::pair<size_t, uint32_t> one{chunk, microbatch};
     auto at = llvm::find(pending, one);
     auto oldest = llvm::find_if(
         pending, [&](const auto &other) { return other.first == chunk; });
-    std::vector<std::string> arguments;
     takesOldest &= at == pending.begin();
-    if (namesWeights && chunks.size() > 1)
-      arguments.push_back(nameOf(chunks[chunk]));
-    if (at != oldest)
-      arguments.push_back(fmt::format("mb: {}", microbatch));
+    bool isOldest = at == oldest;
     if (at != pending.end())
       pending.erase(at);
-    return statement(letters, arguments);
+    return statement(
+        letters, namesWeights && chunks.size() > 1 ? nameOf(chunks[chunk]) : "",
+        microbatch, !isOldest);
   }
 
-  static std::string statement(StringRef letters,
-                               const std::vector<std::string> &arguments) {
-    if (arguments.empty())
-      return letters.str() + ";";
-    return fmt::format("{}({});", letters, fmt::join(arguments, ", "));
+  static Statement statement(StringRef letters, const std::string &chunk,
+                             uint32_t microbatch, bool isNamed) {
+    if (isNamed)
+      return {fmt::format("{}({}{}", letters, chunk, chunk.empty() ? "" : ", "),
+              ");", microbatch};
+    return {letters.str(), chunk.empty() ? ";" : "(" + chunk + ");", {}};
   }
 
   /// The pipe where the rank has one stage of it among several pipes, else the
   /// number of the chunk.
   std::string nameOf(const Chunk &chunk) const {
     auto ofPipe = [&](const Chunk &other) { return other.pipe == chunk.pipe; };
+    if (manner.mirrors)
+      return (chunk.pipe.value == 0) == isInFirstHalf ? "near" : "far";
     return program.pipes().size() > 1 && llvm::count_if(chunks, ofPipe) == 1
                ? program.pipe(chunk.pipe).name
                : fmt::to_string(&chunk - chunks.data());
   }
 
   const Program &program;
-  bool namesWeights;
+  Manner manner;
+  bool namesWeights, isInFirstHalf;
   std::vector<Chunk> chunks;
   std::deque<std::pair<size_t, uint32_t>> pending; ///< W's: chunk, microbatch.
+};
+
+/// How many W's a rank lets wait, if it takes the oldest whenever there are
+/// more, and all of them at its end.
+struct Lag {
+  int64_t least = 0, most = std::numeric_limits<int32_t>::max();
+};
+
+/// The text of a schedule in one manner, if the program can be said in it.
+class Telling {
+public:
+  Telling(const Program &program, StringRef name, Manner manner)
+      : program(program), manner(manner), text(program, head) {
+    head.name = name;
+  }
+
+  std::optional<std::string> tell() {
+    uint32_t count = program.numRanks();
+    if (manner.mirrors && !isMirrored())
+      return std::nullopt;
+    findOldest();
+    std::vector<Phases> words;
+    std::vector<RankText> ranks;
+    std::vector<Lag> lags;
+    for (RankId rank : program.ranks()) {
+      words.push_back(phasesOf(rank));
+      if (!manner.mirrors || rank.value < (count + 1) / 2)
+        ranks.push_back(text.textOf(words.back(), 0));
+      if (!manner.defers)
+        continue;
+      auto lag = lagOf(rank);
+      if (!lag)
+        return std::nullopt;
+      lags.push_back(*lag);
+    }
+    if (manner.mirrors)
+      for (uint32_t rank = 0; rank != count / 2; ++rank)
+        if (words[rank] != words[count - 1 - rank])
+          return std::nullopt;
+    text.writeHead("");
+    text.blank();
+    text.open("on rank r");
+    if (manner.mirrors) {
+      auto let = [&](const char *name, const Pipe &first, const Pipe &other) {
+        text.line(fmt::format("let {} = r < {} ? {} : {};", name,
+                              (count + 1) / 2, first.name, other.name));
+      };
+      text.line(fmt::format("let h = min(r, {} - r);", count - 1));
+      let("near", program.pipes()[0], program.pipes()[1]);
+      let("far", program.pipes()[1], program.pipes()[0]);
+    }
+    auto writeRanks = [&] {
+      text.writeRanks(
+          ranks, "", [&](uint32_t letter, uint32_t) { return letters[letter]; },
+          manner.mirrors ? "h" : "r");
+    };
+    if (manner.defers) {
+      text.block("defer W lag " + lagText(lags), writeRanks);
+      text.line("drain W;");
+    } else {
+      writeRanks();
+    }
+    text.close();
+    text.close();
+    return text.take();
+  }
+
+private:
+  /// Two pipes, a stage of each on every rank.
+  bool isMirrored() const {
+    return program.pipes().size() == 2 && program.numRanks() > 1 &&
+           llvm::all_of(program.pipes(), [&](const Pipe &pipe) {
+             std::vector<bool> seen(program.numRanks());
+             for (RankId rank : pipe.rankOfStage)
+               seen[rank.value] = true;
+             return pipe.numStages() == program.numRanks() &&
+                    llvm::all_of(seen, [](bool one) { return one; });
+           });
+  }
+
+  bool isWeights(RowRange item) const {
+    uint32_t defines = program.kindOf(item.from).defines;
+    return item.size() == 1 && (defines & slot::WeightGrad) &&
+           !(defines & slot::InputGrad);
+  }
+
+  void findOldest() {
+    for (RankId rank : program.ranks()) {
+      RankStatements trial(program, rank, manner, false);
+      for (RowRange item : program.items(rank))
+        if (program.kindOf(item.from).isCompute())
+          trial.of(item);
+      takesOldest &= trial.takesOldest;
+    }
+  }
+
+  uint32_t letterOf(const std::string &statement) {
+    auto [letter, isNew] = numbers.try_emplace(statement, letters.size());
+    if (isNew)
+      letters.push_back(statement);
+    return letter->second;
+  }
+
+  /// Statements of one phase, forwards alone or none.
+  struct Part {
+    std::string phase;
+    bool isForward, hasForward;
+    std::vector<Statement> statements;
+  };
+
+  std::vector<Part> partsOf(RankId rank) {
+    RankStatements statements(program, rank, manner, !takesOldest);
+    std::vector<Part> parts;
+    for (RowRange item : program.items(rank)) {
+      if (!program.kindOf(item.from).isCompute())
+        continue;
+      Statement statement = statements.of(item);
+      if (manner.defers && isWeights(item))
+        continue;
+      auto isForward = [&](ActionId row) {
+        return (program.kindOf(row).defines & slot::Output) != 0;
+      };
+      Part part{program.phases()[program[item.from].phase.value],
+                llvm::all_of(item, isForward),
+                llvm::any_of(item, isForward),
+                {}};
+      if (parts.empty() || parts.back().phase != part.phase ||
+          parts.back().isForward != part.isForward ||
+          parts.back().hasForward != part.hasForward)
+        parts.push_back(part);
+      parts.back().statements.push_back(std::move(statement));
+    }
+    return parts;
+  }
+
+  Phases phasesOf(RankId rank) {
+    constexpr size_t leastLoop = 3;
+    std::vector<uint32_t> word;
+    Phases phases;
+    size_t firstBack = SIZE_MAX, lastForward = 0;
+    for (const Part &part : partsOf(rank)) {
+      if (phases.empty() || phases.back().first != part.phase)
+        phases.push_back({part.phase, {}});
+      if (!part.isForward)
+        firstBack = std::min(firstBack, word.size());
+      for (size_t i = 0, end; i != part.statements.size(); i = end) {
+        const Statement &first = part.statements[i];
+        // The microbatches from one on downwards are a loop.
+        for (end = i + 1; first.microbatch && end != part.statements.size();
+             ++end) {
+          const Statement &next = part.statements[end];
+          if (next.front != first.front || next.back != first.back ||
+              next.microbatch != *first.microbatch - (end - i))
+            break;
+        }
+        std::string text = first.text();
+        if (end - i >= leastLoop)
+          text = fmt::format("for i in 0 .. {} {{ {}mb: {} - i{} }}", end - i,
+                             first.front, *first.microbatch, first.back);
+        else
+          end = i + 1;
+        word.push_back(letterOf(text));
+        phases.back().second.push_back(word.back());
+      }
+      if (part.hasForward)
+        lastForward = word.size();
+    }
+    firstBack = std::min(firstBack, word.size());
+    return manner.phased
+               ? inPhases(word, firstBack, std::max(firstBack, lastForward))
+               : phases;
+  }
+
+  std::optional<Lag> lagOf(RankId rank) const {
+    Lag lag;
+    int64_t waiting = 0, taken = 0;
+    if (!takesOldest)
+      return std::nullopt;
+    for (RowRange item : program.items(rank)) {
+      const KindInfo &kind = program.kindOf(item.from);
+      if (!kind.isCompute())
+        continue;
+      if (isWeights(item)) {
+        ++taken;
+        continue;
+      }
+      // Now it is known how many were taken after the item before this one.
+      waiting -= taken;
+      lag.least = std::max(lag.least, waiting);
+      if (taken != 0)
+        lag.most = std::min(lag.most, waiting);
+      taken = 0;
+      for (ActionId row : item) {
+        uint32_t defines = program.kindOf(row).defines;
+        if ((defines & slot::InputGrad) && (defines & slot::WeightGrad))
+          return std::nullopt; // `B` says something else there.
+        waiting += (defines & slot::InputGrad) != 0;
+      }
+    }
+    if (lag.least > lag.most || waiting == 0)
+      return std::nullopt;
+    return lag;
+  }
+
+  /// A line that all ranks allow, else what each needs.
+  static std::string lagText(ArrayRef<Lag> lags) {
+    std::vector<int64_t> least;
+    for (const Lag &lag : lags)
+      least.push_back(lag.least);
+    for (int64_t base = lags[0].least;
+         base <= std::min(lags[0].most, lags[0].least + 8); ++base)
+      for (int64_t slope : {0, 1, -1, 2, -2, 3, -3, 4, -4}) {
+        std::vector<int64_t> values;
+        for (const Lag &lag : lags) {
+          int64_t value = base + slope * int64_t(values.size());
+          if (value < lag.least || value > lag.most)
+            break;
+          values.push_back(value);
+        }
+        if (values.size() == lags.size())
+          return *line(values, 0, "r");
+      }
+    return formula(least, "r");
+  }
+
+  const Program &program;
+  Manner manner;
+  WrittenHead head;
+  ScheduleText text;
+  bool takesOldest = true;
+  std::vector<std::string> letters; ///< The statements.
+  std::map<std::string, uint32_t> numbers;
 };
 
 } // namespace
 
 std::string ppcc::decompile(const Program &program, StringRef name) {
-  WrittenHead head;
-  head.name = name;
-  ScheduleText text(program, head);
-  std::vector<std::string> statements;
-  std::map<std::string, uint32_t> letters;
-  std::vector<RankText> ranks;
+  // Phases tell more than they cost.
+  constexpr size_t linesForPhases = 2;
+  std::pair<size_t, std::string> best{SIZE_MAX, ""};
   bool hasPhases = program.phases().size() > 1;
-  for (RankId rank : program.ranks()) {
-    RankStatements trial(program, rank, false);
-    for (RowRange item : program.items(rank))
-      if (program.kindOf(item.from).isCompute())
-        trial.of(item);
-    RankStatements rankStatements(program, rank, !trial.takesOldest);
-    std::vector<uint32_t> word;
-    Phases phases;
-    size_t firstBack = SIZE_MAX, lastForward = 0;
-    for (RowRange item : program.items(rank)) {
-      if (!program.kindOf(item.from).isCompute())
-        continue;
-      auto [letter, isNew] =
-          letters.try_emplace(rankStatements.of(item), statements.size());
-      if (isNew)
-        statements.push_back(letter->first);
-      bool isForward = true;
-      for (ActionId row : item)
-        isForward &= (program.kindOf(row).defines & slot::Output) != 0;
-      if (!isForward)
-        firstBack = std::min(firstBack, word.size());
-      word.push_back(letter->second);
-      for (ActionId row : item)
-        if (program.kindOf(row).defines & slot::Output)
-          lastForward = word.size();
-      const std::string &phase =
-          program.phases()[program[item.from].phase.value];
-      if (phases.empty() || phases.back().first != phase)
-        phases.push_back({phase, {}});
-      phases.back().second.push_back(letter->second);
-    }
-    firstBack = std::min(firstBack, word.size());
-    if (!hasPhases)
-      phases = inPhases(word, firstBack, std::max(firstBack, lastForward));
-    ranks.push_back(text.textOf(phases, 0));
+  for (bool phased : {true, false}) {
+    if (phased && hasPhases)
+      continue;
+    for (bool defers : {false, true})
+      for (bool mirrors : {false, true})
+        if (auto text =
+                Telling(program, name, {defers, mirrors, phased}).tell()) {
+          size_t lines = StringRef(*text).count('\n') +
+                         (phased || hasPhases ? 0 : linesForPhases);
+          if (lines < best.first)
+            best = {lines, std::move(*text)};
+        }
   }
-  text.writeHead("");
-  text.blank();
-  text.open("on rank r");
-  text.writeRanks(
-      ranks, "", [&](uint32_t letter, uint32_t) { return statements[letter]; });
-  text.close();
-  text.close();
-  return text.take();
+  return best.second;
 }

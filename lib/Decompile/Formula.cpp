@@ -3,7 +3,9 @@
 
 #include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
 
-#include <fmt/format.h>
+#include "llvm/ADT/STLExtras.h"
+
+#include <fmt/ranges.h>
 
 using namespace ppcc;
 using llvm::ArrayRef;
@@ -32,7 +34,7 @@ namespace {
 
 /// What holds up to, not including, `end`.
 struct Piece {
-  size_t end;
+  int64_t end;
   std::string text;
 };
 
@@ -51,22 +53,62 @@ std::string joinPieces(ArrayRef<Piece> pieces, StringRef variable) {
 
 } // namespace
 
-std::string written::formula(ArrayRef<int64_t> values, StringRef variable) {
+std::string written::formula(ArrayRef<int64_t> values, StringRef variable,
+                             int64_t first) {
   std::vector<Piece> pieces;
   for (size_t begin = 0; begin != values.size();) {
     size_t end = begin + 1;
     while (end != values.size() &&
-           line(values.slice(begin, end + 1 - begin), begin, variable))
+           line(values.slice(begin, end + 1 - begin), first + begin, variable))
       ++end;
     // A line of two may hide that the second begins another one.
     if (end == begin + 2 && end != values.size() &&
         values[begin] != values[begin + 1])
       --end;
     pieces.push_back(
-        {end, *line(values.slice(begin, end - begin), begin, variable)});
+        {first + int64_t(end),
+         *line(values.slice(begin, end - begin), first + begin, variable)});
     begin = end;
   }
   return joinPieces(pieces, variable);
+}
+
+std::optional<std::string> written::turnsOnLine(ArrayRef<int64_t> values,
+                                                int64_t first,
+                                                StringRef variable) {
+  auto isSome = [](int64_t value) { return value > 0; };
+  size_t begin = llvm::find_if(values, isSome) - values.begin();
+  size_t count = llvm::count_if(values, isSome);
+  if (count == 0)
+    return "0";
+  ArrayRef<int64_t> some =
+      values.slice(begin, std::min(count, values.size() - begin));
+  if (!llvm::all_of(some, isSome))
+    return std::nullopt;
+  size_t behind = values.size() - begin - count;
+  int64_t slope = count > 1 ? some[1] - some[0]
+                  : begin   ? (behind ? 0 : some[0])
+                  : behind  ? -some[0]
+                            : 0;
+  // What it is beyond its ends runs nothing.
+  if ((begin != 0 && some.front() - slope > 0) ||
+      (behind != 0 && some.back() + slope > 0))
+    return std::nullopt;
+  std::vector<int64_t> two{some[0], some[0] + slope};
+  if (count < 2)
+    return line(slope == 0 ? some : ArrayRef(two), first + begin, variable);
+  return line(some, first + begin, variable);
+}
+
+std::string written::turns(ArrayRef<int64_t> values, int64_t first,
+                           StringRef variable) {
+  if (auto simple = turnsOnLine(values, first, variable))
+    return *simple;
+  std::string pieces = formula(values, variable, first);
+  std::string list = fmt::format(
+      "[{}][{}]", fmt::join(values, ", "),
+      first == 0 ? variable.str() : fmt::format("{} - {}", variable, first));
+  return list.size() < pieces.size() ? list : pieces;
 }
 
 std::string written::formula(ArrayRef<int64_t> values, StringRef variable,
@@ -74,6 +116,6 @@ std::string written::formula(ArrayRef<int64_t> values, StringRef variable,
   std::vector<Piece> pieces;
   for (size_t i = 0; i != values.size(); ++i)
     if (i + 1 == values.size() || values[i + 1] != values[i])
-      pieces.push_back({i + 1, text(values[i])});
+      pieces.push_back({int64_t(i) + 1, text(values[i])});
   return joinPieces(pieces, variable);
 }

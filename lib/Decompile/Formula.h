@@ -15,9 +15,18 @@ namespace ppcc::written {
 std::optional<std::string> line(llvm::ArrayRef<int64_t> values, int64_t first,
                                 llvm::StringRef variable);
 
-/// An expression that has these values at 0, 1, 2 and so on: lines of whole
-/// numbers, joined by conditions.
-std::string formula(llvm::ArrayRef<int64_t> values, llvm::StringRef variable);
+/// An expression that has these values from `first` on: lines of whole numbers,
+/// joined by conditions.
+std::string formula(llvm::ArrayRef<int64_t> values, llvm::StringRef variable,
+                    int64_t first = 0);
+
+/// For how often a loop turns, where no turn may be any number below 1: a line
+/// if there is one.
+std::optional<std::string> turnsOnLine(llvm::ArrayRef<int64_t> values,
+                                       int64_t first, llvm::StringRef variable);
+/// The same, else lines joined by conditions, or a list.
+std::string turns(llvm::ArrayRef<int64_t> values, int64_t first,
+                  llvm::StringRef variable);
 
 /// The same for numbers that `text` writes.
 std::string formula(llvm::ArrayRef<int64_t> values, llvm::StringRef variable,

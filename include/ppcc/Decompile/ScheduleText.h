@@ -5,6 +5,7 @@
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
+#include <functional>
 #include <map>
 
 namespace ppcc::written {
@@ -41,16 +42,20 @@ public:
   uint32_t letterOf(uint32_t body) const { return ~bodies[body]->first; }
   const List &listOf(uint32_t body) const { return bodies[body]->second; }
 
-  /// The letters with loops for all that repeats itself: the loop that saves
-  /// most first.
-  List compress(llvm::ArrayRef<uint32_t> letters);
+  /// What becomes a loop first: letters that repeat themselves; what saves
+  /// most, at its first or at its last place; the longest body.
+  enum class Fold { RunsFirst, Longest, LongestLast, WidestLast };
+
+  /// The letters with loops for all that repeats itself.
+  List compress(llvm::ArrayRef<uint32_t> letters, Fold fold);
 
 private:
   using Body = std::pair<uint32_t, List>;
 
   uint32_t add(Body body);
 
-  bool foldOnce(List &items);
+  void foldAll(List &items, Fold fold);
+  bool foldOnce(List &items, Fold fold);
 
   std::map<Body, uint32_t> numbers;
   std::vector<const Body *> bodies;
@@ -95,28 +100,33 @@ public:
   void line(const std::string &content);
   void open(const std::string &content);
   void close();
+  /// `header { ... }` around what `write` writes, on one line if that is short.
+  void block(const std::string &header, llvm::function_ref<void()> write);
+  /// Writes what is shortest of them: few lines and few letters.
+  void shortest(llvm::ArrayRef<std::function<void()>> ways);
+  /// What `write` writes, and what it costs to read.
+  std::pair<std::string, size_t> trial(llvm::function_ref<void()> write);
+  void put(llvm::StringRef lines) { text += lines; }
+
   /// With its placement and costs.
   void writeHead(const std::string &params);
 
   /// The letters of each phase with loops for what repeats itself. Only ranks
   /// of the same `mark` are written as one. O(letters * longest period).
-  RankText textOf(const Phases &phases, uint32_t mark);
-  /// One piece for ranks that differ in the counts of their loops alone, or do
-  /// where loops of no turns are written too, even and odd ranks apart if that
-  /// is less; `turns` is what stands for M / period.
+  RankText textOf(const Phases &phases, uint32_t mark,
+                  Bodies::Fold fold = Bodies::Fold::RunsFirst);
+  /// One piece for ranks that differ in the counts of their loops alone, all of
+  /// it or by phases, every second or third rank apart if that is less; `turns`
+  /// is what stands for M / period, `variable` for the number of the rank.
   void writeRanks(llvm::ArrayRef<RankText> ranks, const std::string &turns,
-                  Statement statement);
+                  Statement statement, llvm::StringRef variable = "r");
 
   std::string take() { return std::move(text); }
   Bodies bodies;
 
 private:
-  /// Gives one count after another.
-  using NextCount = llvm::function_ref<std::string()>;
-  /// Gives the statement of a letter on the ranks that are written.
-  using Action = llvm::function_ref<std::string(uint32_t letter)>;
-
   void writePipe(PipeId id);
+  void writeBody(PipeId id);
   void writePlacement(const Pipe &pipe);
   /// What stages give to those that read them, and take: the same for stages
   /// in a row once.
@@ -125,42 +135,9 @@ private:
   /// The structure of a list, counts left out, and the counts in order.
   void shapeOf(const Bodies::List &list, std::vector<uint32_t> &shape,
                std::vector<Count> &counts) const;
-  /// The formula of a count in the number of the rank and M / period.
-  std::optional<std::string> countOf(uint32_t begin, uint32_t end,
-                                     size_t which) const;
-  /// Ranks in a row that one text stands for, each with counts on lines.
-  struct Run {
-    uint32_t begin, end, from; ///< `first` is the text of the rank `from`.
-    RankText first;
-    std::vector<int64_t> steps; ///< Of the counts, from rank to rank.
-    RankText of(uint32_t rank) const;
-  };
-  /// Those of three ranks and more: the text of one, with the counts that its
-  /// neighbour needs, tells the counts of the next.
-  std::vector<Run> findRuns() const;
-  /// The letters that a text stands for, unless they are more than `most`.
-  std::optional<Phases> spell(const RankText &rank, size_t most) const;
-  bool spell(const Bodies::List &list, const Count *&count,
-             std::vector<uint32_t> &letters, size_t most) const;
-  /// The text with other counts, maybe 0, of its outer loops, so that it stands
-  /// for the phases.
-  std::optional<RankText> fitted(RankText rank, const Phases &phases) const;
-  /// Finds which of every `by`-th rank are written as one.
-  void group(llvm::ArrayRef<RankText> ranks, uint32_t from, uint32_t by);
-  uint32_t rankOf(uint32_t text) const { return first + text * stride; }
-  bool areLines(uint32_t begin, uint32_t end) const;
-  void writeGroup(uint32_t begin, uint32_t end, Statement statement);
-  /// What stands on one line between other lines.
-  void writeList(const Bodies::List &list, NextCount count, Action action);
-  /// A short list without long loops.
-  bool fitsLine(uint32_t body) const;
-  std::string oneLine(uint32_t body, NextCount count, Action action);
+
   const Program &program;
   const WrittenHead &head;
-  std::vector<RankText> texts;    ///< Of the ranks that are written now.
-  uint32_t first = 0, stride = 1; ///< Which these are.
-  std::vector<std::pair<uint32_t, uint32_t>> groups; ///< Of `texts`.
-  std::string turns;                                 ///< M / period.
   std::string text;
   size_t depth = 0;
   std::map<std::string, uint32_t> phaseNumbers;

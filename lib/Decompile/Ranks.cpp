@@ -1,0 +1,530 @@
+// What ranks do: one text for ranks that differ in how often loops turn.
+#include "Formula.h"
+#include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
+#include "ppcc/Decompile/ScheduleText.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <fmt/format.h>
+
+#include <deque>
+
+using namespace ppcc;
+using namespace ppcc::written;
+using llvm::ArrayRef;
+using llvm::StringRef;
+
+Phases written::inPhases(ArrayRef<uint32_t> letters, size_t firstBack,
+                         size_t lastForward) {
+  auto part = [&](size_t begin, size_t end) {
+    return letters.slice(begin, end - begin).vec();
+  };
+  return {{"warmup", part(0, firstBack)},
+          {"steady", part(firstBack, lastForward)},
+          {"cooldown", part(lastForward, letters.size())}};
+}
+
+RankText ScheduleText::textOf(const Phases &phases, uint32_t mark,
+                              Bodies::Fold fold) {
+  RankText text;
+  text.shape.push_back(mark);
+  for (const auto &[name, letters] : phases) {
+    if (letters.empty())
+      continue;
+    text.phases.push_back({name, bodies.compress(letters, fold)});
+    text.shape.push_back(
+        phaseNumbers.try_emplace(name, phaseNumbers.size()).first->second);
+    shapeOf(text.phases.back().items, text.shape, text.counts);
+  }
+  return text;
+}
+
+void ScheduleText::shapeOf(const Bodies::List &list,
+                           std::vector<uint32_t> &shape,
+                           std::vector<Count> &counts) const {
+  shape.push_back(~0u);
+  for (Bodies::Item item : list) {
+    counts.push_back({item.count});
+    if (bodies.isLetter(item.body))
+      shape.push_back(bodies.letterOf(item.body));
+    else
+      shapeOf(bodies.listOf(item.body), shape, counts);
+  }
+  shape.push_back(~1u);
+}
+
+namespace {
+
+using Counts = std::vector<Count>;
+
+/// How often each of the words comes, one after another, for all to be the
+/// letters: as often as can be for those in front. O(words * letters).
+std::optional<std::vector<int64_t>>
+turnsOf(ArrayRef<std::vector<uint32_t>> words, ArrayRef<uint32_t> letters) {
+  constexpr size_t mostPlaces = 1 << 20;
+  size_t width = letters.size() + 1;
+  if (words.size() > mostPlaces / width)
+    return std::nullopt;
+  // Whether the words from one on can be all letters from a place on.
+  std::vector<bool> fits((words.size() + 1) * width);
+  fits.back() = true;
+  auto turns = [&](size_t word, size_t at) {
+    size_t length = words[word].size();
+    return length <= letters.size() - at && fits[word * width + at + length] &&
+           letters.slice(at, length) == ArrayRef(words[word]);
+  };
+  for (size_t word = words.size(); word-- != 0;)
+    for (size_t at = width; at-- != 0;)
+      fits[word * width + at] =
+          fits[(word + 1) * width + at] || turns(word, at);
+  if (!fits.front())
+    return std::nullopt;
+  std::vector<int64_t> counts(words.size());
+  for (size_t word = 0, at = 0; word != words.size(); ++word)
+    for (; turns(word, at); at += words[word].size())
+      ++counts[word];
+  return counts;
+}
+
+/// Ranks, each `stride` behind the other, whose texts stand side by side.
+class RankGroups {
+public:
+  RankGroups(ScheduleText &out, std::vector<RankText> given, uint32_t first,
+             uint32_t stride, const std::string &turns,
+             ScheduleText::Statement statement, StringRef variable)
+      : out(out), texts(std::move(given)), first(first), stride(stride),
+        turns(turns), statement(statement), variable(variable) {
+    if (isFamily())
+      return;
+    for (const RankText &text : texts)
+      words.push_back(*spell(text, text.counts, SIZE_MAX));
+  }
+
+  /// In the pieces that cost least.
+  void write() {
+    findCovers();
+    struct Step {
+      size_t cost = SIZE_MAX;
+      uint32_t from = 0;
+      std::string lines;
+    };
+    std::vector<Step> best(texts.size() + 1);
+    best.front().cost = 0;
+    for (uint32_t begin = 0; begin != texts.size(); ++begin)
+      for (const Cover &cover : covers)
+        if (cover.begin <= begin && begin < cover.end() &&
+            best[begin].cost != SIZE_MAX)
+          for (uint32_t end : {lineEnd(cover, begin), cover.end()}) {
+            if (end == begin)
+              continue;
+            auto [lines, cost] =
+                out.trial([&] { writePiece(cover, begin, end); });
+            if (best[begin].cost + cost < best[end].cost)
+              best[end] = {best[begin].cost + cost, begin, std::move(lines)};
+          }
+    std::vector<uint32_t> ends;
+    for (uint32_t end = texts.size(); end != 0; end = best[end].from)
+      ends.push_back(end);
+    for (uint32_t end : llvm::reverse(ends))
+      out.put(best[end].lines);
+  }
+
+private:
+  /// The ranks that one text stands for, with what its loops count on them.
+  struct Cover {
+    RankText text;
+    uint32_t begin;
+    std::deque<Counts> counts;
+
+    uint32_t end() const { return begin + counts.size(); }
+    const Counts &of(uint32_t rank) const { return counts[rank - begin]; }
+  };
+
+  bool isFamily() const { return !turns.empty(); }
+  uint32_t rankOf(uint32_t text) const { return first + text * stride; }
+
+  /// The text of each rank, and one with other loops, as far as each goes.
+  void findCovers() {
+    constexpr size_t mostLetters = 4096, mostRanks = 32;
+    for (uint32_t rank = 0; rank != texts.size(); ++rank) {
+      add(texts[rank], rank);
+      size_t letters = 0;
+      if (!isFamily())
+        for (const auto &[name, part] : words[rank])
+          letters += part.size();
+      if (letters != 0 && letters <= mostLetters && texts.size() <= mostRanks)
+        for (auto fold : {Bodies::Fold::Longest, Bodies::Fold::LongestLast,
+                          Bodies::Fold::WidestLast})
+          add(out.textOf(words[rank], texts[rank].shape.front(), fold), rank);
+    }
+  }
+
+  void add(RankText text, uint32_t rank) {
+    if (llvm::any_of(covers, [&](const Cover &known) {
+          return known.text.shape == text.shape && known.begin <= rank &&
+                 rank < known.end();
+        }))
+      return;
+    Cover cover{std::move(text), rank, {}};
+    cover.counts.push_back(cover.text.counts);
+    while (cover.end() != texts.size()) {
+      size_t size = cover.counts.size();
+      auto next = countsFor(cover, cover.end(), cover.counts.back(),
+                            size > 1 ? &cover.counts[size - 2] : nullptr);
+      if (!next)
+        break;
+      cover.counts.push_back(std::move(*next));
+    }
+    while (cover.begin != 0) {
+      auto next =
+          countsFor(cover, cover.begin - 1, cover.counts.front(),
+                    cover.counts.size() > 1 ? &cover.counts[1] : nullptr);
+      if (!next)
+        break;
+      cover.counts.push_front(std::move(*next));
+      --cover.begin;
+    }
+    covers.push_back(std::move(cover));
+  }
+
+  /// Those with which the text stands for a rank: on the line of its neighbour
+  /// and the one behind that, if there is one.
+  std::optional<Counts> countsFor(const Cover &cover, uint32_t rank,
+                                  const Counts &last,
+                                  const Counts *before) const {
+    const RankText &text = cover.text, &own = texts[rank];
+    if (isFamily()) {
+      auto grows = [](Count a, Count b) { return a.more == b.more; };
+      if (own.shape != text.shape ||
+          !llvm::all_of(llvm::zip(own.counts, last), [&](auto pair) {
+            return grows(std::get<0>(pair), std::get<1>(pair));
+          }))
+        return std::nullopt;
+      return own.counts;
+    }
+    if (own.shape.front() != text.shape.front())
+      return std::nullopt;
+    if (before) {
+      Counts next = last;
+      for (auto [count, other] : llvm::zip(next, *before))
+        count.turns = std::max<int64_t>(0, 2 * count.turns - other.turns);
+      size_t size = 0;
+      for (const auto &[name, letters] : words[rank])
+        size += letters.size();
+      if (spell(text, next, size) == words[rank])
+        return next;
+    }
+    return own.shape == text.shape ? own.counts : fitted(text, rank);
+  }
+
+  /// The letters that a text stands for, unless they are more than `most`.
+  std::optional<Phases> spell(const RankText &text, const Counts &counts,
+                              size_t most) const {
+    Phases result;
+    const Count *count = counts.data();
+    for (const RankPhase &phase : text.phases) {
+      std::vector<uint32_t> letters;
+      if (!spell(phase.items, count, letters, most))
+        return std::nullopt;
+      if (!letters.empty())
+        result.push_back({phase.name, std::move(letters)});
+    }
+    return result;
+  }
+  bool spell(const Bodies::List &list, const Count *&count,
+             std::vector<uint32_t> &letters, size_t most) const {
+    for (Bodies::Item item : list) {
+      size_t begin = letters.size(), turns = (count++)->turns;
+      if (out.bodies.isLetter(item.body))
+        letters.push_back(out.bodies.letterOf(item.body));
+      else if (!spell(out.bodies.listOf(item.body), count, letters, most))
+        return false;
+      size_t length = letters.size() - begin;
+      if (length != 0 && (begin > most || turns > (most - begin) / length))
+        return false;
+      letters.resize(begin + length * turns);
+      for (size_t i = begin + length; i < letters.size(); ++i)
+        letters[i] = letters[i - length];
+    }
+    return true;
+  }
+
+  /// The text with other counts, maybe 0, of its outer loops, so that it stands
+  /// for a rank.
+  std::optional<Counts> fitted(const RankText &text, uint32_t rank) const {
+    auto given = words[rank].begin();
+    Counts counts = text.counts;
+    size_t next = 0;
+    for (const RankPhase &phase : text.phases) {
+      ArrayRef<uint32_t> letters;
+      if (given != words[rank].end() && given->first == phase.name)
+        letters = (given++)->second;
+      if (!fit(phase.items, letters, counts, next))
+        return std::nullopt;
+    }
+    if (given != words[rank].end())
+      return std::nullopt;
+    return counts;
+  }
+  bool fit(const Bodies::List &items, ArrayRef<uint32_t> letters,
+           Counts &counts, size_t &next) const {
+    // What is in a loop around all.
+    if (items.size() == 1 && !out.bodies.isLetter(items[0].body)) {
+      size_t turns = counts[next].turns, part = letters.size() / turns;
+      if (turns > 1 && part * turns == letters.size() &&
+          letters.drop_front(part) == letters.drop_back(part))
+        return fit(out.bodies.listOf(items[0].body), letters.take_front(part),
+                   counts, ++next);
+    }
+    std::vector<std::vector<uint32_t>> loops;
+    std::vector<size_t> places;
+    for (Bodies::Item item : items) {
+      places.push_back(next++);
+      std::vector<uint32_t> &loop = loops.emplace_back();
+      if (out.bodies.isLetter(item.body)) {
+        loop.push_back(out.bodies.letterOf(item.body));
+        continue;
+      }
+      const Count *count = &counts[next];
+      spell(out.bodies.listOf(item.body), count, loop, SIZE_MAX);
+      next = count - counts.data();
+    }
+    auto turns = turnsOf(loops, letters);
+    if (!turns)
+      return false;
+    for (auto [place, value] : llvm::zip(places, *turns))
+      counts[place].turns = value;
+    return true;
+  }
+
+  std::string index() const {
+    return stride == 1 ? variable.str()
+                       : fmt::format("({} / {})", variable, stride);
+  }
+  std::vector<int64_t> column(const Cover &cover, uint32_t begin, uint32_t end,
+                              size_t which) const {
+    std::vector<int64_t> values;
+    for (uint32_t rank = begin; rank != end; ++rank)
+      values.push_back(cover.of(rank)[which].turns);
+    return values;
+  }
+
+  /// How far all counts are on lines.
+  uint32_t lineEnd(const Cover &cover, uint32_t begin) const {
+    uint32_t end = cover.end();
+    for (size_t which = 0; which != cover.text.counts.size(); ++which) {
+      auto values = column(cover, begin, end, which);
+      for (; !lineOf(values, begin); values.pop_back())
+        --end;
+    }
+    return end;
+  }
+  std::optional<std::string> lineOf(ArrayRef<int64_t> values,
+                                    uint32_t begin) const {
+    return isFamily() ? line(values, begin, index())
+                      : turnsOnLine(values, begin, index());
+  }
+
+  std::string countOf(const Cover &cover, uint32_t begin, uint32_t end,
+                      size_t which) const {
+    auto values = column(cover, begin, end, which);
+    int64_t more = cover.of(begin)[which].more;
+    if (!isFamily())
+      return written::turns(values, begin, index());
+    std::string rest = *line(values, begin, index());
+    if (more == 0)
+      return rest;
+    std::string term = more == 1 ? turns : fmt::format("{} * {}", more, turns);
+    StringRef tail = rest;
+    if (tail == "0")
+      return term;
+    bool isLess = tail.consume_front("-");
+    return fmt::format("{} {} {}", term, isLess ? "-" : "+", tail.str());
+  }
+
+  void writePiece(const Cover &cover, uint32_t begin, uint32_t end) {
+    if (begin == 0 && end == texts.size())
+      return writeLoops(cover, begin, end);
+    bool isOne = end - begin == 1;
+    std::string condition =
+        end == texts.size() ? "else"
+        : isOne ? fmt::format("if {} == {}", variable, rankOf(begin))
+                : fmt::format("if {} < {}", variable, rankOf(end));
+    if (begin != 0 && end != texts.size())
+      condition = "else " + condition;
+    out.block(condition, [&] { writeLoops(cover, begin, end); });
+  }
+
+  void writeLoops(const Cover &cover, uint32_t begin, uint32_t end) {
+    size_t next = 0;
+    auto count = [&] { return countOf(cover, begin, end, next++); };
+    auto action = [&](uint32_t letter) {
+      return statement(letter, rankOf(begin));
+    };
+    for (const RankPhase &phase : cover.text.phases) {
+      auto write = [&] { writeList(phase.items, count, action); };
+      if (phase.name.empty())
+        write();
+      else
+        out.block("phase " + phase.name, write);
+    }
+  }
+
+  /// Gives one count after another.
+  using NextCount = llvm::function_ref<std::string()>;
+  /// Gives the statement of a letter on the ranks that are written.
+  using Action = llvm::function_ref<std::string(uint32_t letter)>;
+
+  void writeList(const Bodies::List &list, NextCount count, Action action) {
+    constexpr size_t width = 90;
+    std::string row;
+    auto flush = [&] {
+      if (!row.empty())
+        out.line(row);
+      row.clear();
+    };
+    for (Bodies::Item item : list) {
+      std::string times = count();
+      if (!out.bodies.isLetter(item.body) && !fitsLine(item.body)) {
+        flush();
+        out.open("repeat " + times);
+        writeList(out.bodies.listOf(item.body), count, action);
+        out.close();
+        continue;
+      }
+      std::string inner = oneLine(item.body, count, action);
+      if (times == "0")
+        continue;
+      if (times != "1")
+        inner = fmt::format("repeat {} {{ {} }}", times, inner);
+      if (row.size() + inner.size() > width)
+        flush();
+      row += (row.empty() ? "" : " ") + inner;
+      if (times != "1")
+        flush();
+    }
+    flush();
+  }
+
+  /// A short list without long loops.
+  bool fitsLine(uint32_t body) const {
+    if (out.bodies.isLetter(body))
+      return true;
+    const Bodies::List &list = out.bodies.listOf(body);
+    return list.size() <= 12 && llvm::all_of(list, [&](Bodies::Item item) {
+             return out.bodies.isLetter(item.body);
+           });
+  }
+
+  std::string oneLine(uint32_t body, NextCount count, Action action) {
+    if (out.bodies.isLetter(body))
+      return action(out.bodies.letterOf(body));
+    std::string row;
+    for (Bodies::Item item : out.bodies.listOf(body)) {
+      std::string times = count(),
+                  inner = action(out.bodies.letterOf(item.body));
+      row += (row.empty() ? "" : " ") +
+             (times == "1" ? inner
+                           : fmt::format("repeat {} {{ {} }}", times, inner));
+    }
+    return row;
+  }
+
+  ScheduleText &out;
+  std::vector<RankText> texts;
+  uint32_t first, stride; ///< Which ranks these are.
+  std::string turns;      ///< What stands for M / period.
+  ScheduleText::Statement statement;
+  StringRef variable;
+  std::vector<Phases> words;
+  std::vector<Cover> covers;
+};
+
+/// The part of a text that stands for one of its phases.
+RankText partOf(const RankText &text, const std::string &name,
+                ScheduleText &out) {
+  RankText part;
+  const Count *count = text.counts.data();
+  std::function<void(const Bodies::List &, bool)> take =
+      [&](const Bodies::List &list, bool isPart) {
+        for (Bodies::Item item : list) {
+          if (isPart)
+            part.counts.push_back(*count);
+          ++count;
+          if (!out.bodies.isLetter(item.body))
+            take(out.bodies.listOf(item.body), isPart);
+        }
+      };
+  auto begin = text.shape.begin() + 1;
+  part.shape.push_back(text.shape.front());
+  for (const RankPhase &phase : text.phases) {
+    bool isPart = phase.name == name;
+    // The name of a phase, then its list between brackets.
+    auto end = begin + 1;
+    size_t open = 0;
+    do
+      open += *end == ~0u ? 1 : *end == ~1u ? -1 : 0;
+    while (++end, open != 0);
+    if (isPart) {
+      part.phases.push_back({"", phase.items});
+      part.shape.insert(part.shape.end(), begin + 1, end);
+    }
+    begin = end;
+    take(phase.items, isPart);
+  }
+  return part;
+}
+
+} // namespace
+
+void ScheduleText::writeRanks(ArrayRef<RankText> ranks,
+                              const std::string &turns, Statement statement,
+                              StringRef variable) {
+  auto rows = [&](std::vector<RankText> texts, uint32_t from, uint32_t stride) {
+    RankGroups(*this, std::move(texts), from, stride, turns, statement,
+               variable)
+        .write();
+  };
+  auto all = [&](const std::vector<RankText> &texts) {
+    auto apart = [&](uint32_t by) {
+      for (uint32_t rest = 0; rest != by; ++rest) {
+        std::vector<RankText> some;
+        for (size_t rank = rest; rank < texts.size(); rank += by)
+          some.push_back(texts[rank]);
+        std::string condition = fmt::format(
+            "{}if {} % {} == {}", rest == 0 ? "" : "else ", variable, by, rest);
+        block(rest + 1 == by ? "else" : condition,
+              [&] { rows(std::move(some), rest, by); });
+      }
+    };
+    std::vector<std::function<void()>> ways = {[&] { rows(texts, 0, 1); }};
+    for (uint32_t by : {2, 3})
+      if (turns.empty() && texts.size() >= 3 * by)
+        ways.push_back([&, by] { apart(by); });
+    shortest(ways);
+  };
+  std::vector<std::function<void()>> ways = {[&] { all(ranks.vec()); }};
+  // The phases of the rank that has most of them.
+  const RankText &most =
+      *llvm::max_element(ranks, [](const RankText &a, const RankText &b) {
+        return a.phases.size() < b.phases.size();
+      });
+  auto isInOrder = [&](const RankText &rank) {
+    auto next = most.phases.begin();
+    return llvm::all_of(rank.phases, [&](const RankPhase &phase) {
+      while (next != most.phases.end() && next->name != phase.name)
+        ++next;
+      return next != most.phases.end() && next++->name == phase.name;
+    });
+  };
+  if (turns.empty() && most.phases.size() > 1 && llvm::all_of(ranks, isInOrder))
+    ways.push_back([&] {
+      for (const RankPhase &phase : most.phases) {
+        std::vector<RankText> parts;
+        for (const RankText &rank : ranks)
+          parts.push_back(partOf(rank, phase.name, *this));
+        block("phase " + phase.name, [&] { all(parts); });
+      }
+    });
+  shortest(ways);
+}
