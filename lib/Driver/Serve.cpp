@@ -48,8 +48,7 @@ public:
     StringRef path = request.path;
     if (!path.consume_front("/" + token + "/"))
       return HttpResponse{404, "text/plain", "not here"};
-    // In a panel of VS Code, too.
-    std::string framed = "frame-ancestors 'self' vscode-webview:";
+    std::string framed = "frame-ancestors 'self'";
     if (path.empty())
       return HttpResponse{
           200, "text/html; charset=utf-8", livePage().front().text.str(),
@@ -210,6 +209,6 @@ int ppcc::runServe(llvm::ArrayRef<const char *> args, Session::Files fs,
       llvm::sys::ExecuteNoWait(*browser, {*browser, address}, std::nullopt);
   for (;;)
     server.serve(
-        std::chrono::milliseconds(40),
+        std::chrono::milliseconds(15),
         [&](const HttpRequest &request) { return live.answer(request); });
 }

@@ -83,3 +83,28 @@ def color(driver, at):
         probe.drawImage(canvas, -Math.round((arguments[0] - box.left) * scale), -Math.round((arguments[1] - box.top) * scale));
         const data = probe.getImageData(0, 0, 1, 1).data;
         return "#" + Array.from(data.slice(0, 3), (value) => value.toString(16).padStart(2, "0")).join("");""", *at)
+
+
+def accessible(driver):
+    """What a screen reader is told: (role, name, description or state) of all that is not left out, in order."""
+    driver.execute_cdp_cmd("Accessibility.enable", {})
+    nodes = driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    told = []
+    for node in nodes:
+        role = node.get("role", {}).get("value")
+        if node["ignored"] or role in ("StaticText", "InlineTextBox", "none", "generic"):
+            continue
+        state = {one["name"]: one["value"].get("value") for one in node.get("properties", [])}
+        told.append((role, node.get("name", {}).get("value", ""), state))
+    nameless = [one for one in told if one[2].get("focusable") and one[0] != "RootWebArea" and not one[1]]
+    assert not nameless, f"without a name: {nameless}"
+    return told
+
+
+def tab_order(driver, count):
+    """What has the focus after each press of Tab, by id, name or tag."""
+    order = []
+    for _ in range(count):
+        driver.switch_to.active_element.send_keys("\ue004")
+        order.append(driver.execute_script("const at = document.activeElement; return at.id || at.name || at.tagName"))
+    return order

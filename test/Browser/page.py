@@ -125,6 +125,29 @@ def walk(driver):
     assert driver.find_element("id", "microbatch").get_attribute("value") == "1"
 
 
+def access(driver):
+    """A screen reader is told what there is and what keys do; all of it can be reached by Tab."""
+    told = browser.accessible(driver)
+    roles = {(role, name) for role, name, _ in told}
+    for role, name in [("toolbar", "What is shown"), ("button", "Fit"), ("button", "Critical path"), ("button", "Messages"),
+                       ("button", "Memory"), ("spinbutton", "Microbatch"), ("note", "Legend")]:
+        assert (role, name) in roles, (role, name, roles)
+    [canvas] = [one for one in told if one[0] == "application"]
+    assert canvas[1].startswith("What each rank does when: pair: ") and canvas[2]["focusable"], canvas
+    assert [state["pressed"] for role, name, state in told if name == "Memory" and role == "button"] == ["false"]
+    assert "image" not in {role for role, _, _ in told}, "swatches are read"
+    assert browser.tab_order(driver, 6) == ["fit", "critical", "messages", "memory", "microbatch", "canvas"]
+    driver.switch_to.active_element.send_keys("\ue014")  # The right arrow.
+    browser.settle(driver)
+    spoken = [one for one in browser.accessible(driver) if one[0] == "status"]
+    text = driver.find_element("id", "spoken").get_attribute("textContent")
+    assert spoken and spoken[0][2]["live"] == "polite" and text.startswith("0F0: forward; stage 0"), (spoken, text)
+    driver.find_element("id", "memory").send_keys(" ")
+    assert [state["pressed"] for role, name, state in browser.accessible(driver) if name == "Memory" and role == "button"] == ["true"]
+    outline = driver.execute_script("return getComputedStyle(document.getElementById('memory')).outlineStyle")
+    assert outline != "none", "the focus cannot be seen"
+
+
 def dark(driver):
     """A dark page has dark ground, light words and the colours of the boxes; a page that turns dark is drawn anew."""
     box, beside = near_left(driver, "0F0"), (700, 700)

@@ -75,23 +75,30 @@ test("the timeline is in a panel, with the options of the file", async () => {
   state.activeTextEditor = { document: { languageId: "pp", uri: uri(file), getText: () => text("F") } };
   await run();
   const [panel] = state.panels;
-  const address = /<iframe title="Timeline" src="(http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}\/)">/.exec(panel.webview.html)[1];
-  assert(panel.webview.html.includes(`frame-src ${new URL(address).origin};`));
-  const page = await fetch(address);
-  assert.equal(page.status, 200);
-  // The panel's own origin may frame it, and what it frames.
-  for (const one of [page, await fetch(address + "view")])
-    assert.match(one.headers.get("content-security-policy"), /frame-ancestors 'self' vscode-webview:/);
-  const built = await (await fetch(address + "state")).json();
+  assert.match(panel.webview.html, /<iframe title="Timeline">[^]*follow\(\)/);
+  assert.match(panel.webview.html, /content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"[^]*window\.ask = /);
+  let asked = 0;
+  const ask = async (path) => {
+    panel.ask({ id: ++asked, path });
+    const id = asked, found = () => panel.told.find((one) => one.id === id);
+    await until(found);
+    return found();
+  };
+  assert.match((await ask("view")).text, /<script type="application\/json">/);
+  assert.match((await ask("other")).error, /Refused/);
+  const built = JSON.parse((await ask("state")).text);
   assert.deepEqual([built.good, built.params[0].value], [true, "3"]);
+  panel.ask({ id: 99, path: "state?after=" + built.number });
+  panel.ask({ id: 99, gone: true });
   fs.writeFileSync(file, text("G"));
-  const broken = await (await fetch(address + "state?after=" + built.number)).json();
+  const broken = JSON.parse((await ask("state?after=" + built.number)).text);
   assert.match(broken.messages, /E0303/);
 
   await run(); // The same panel.
   assert.deepEqual([state.panels.length, panel.revealed], [1, 1]);
   panel.dispose();
-  await until(() => fetch(address).then(() => false, () => true));
+  await until(async () => /fetch failed/.test((await ask("state")).error));
+  assert(!panel.told.some((one) => one.id === 99));
   await run();
   assert.equal(state.panels.length, 2);
   state.configuration["ppcc.path"] = path.join(folder, "none");

@@ -8,8 +8,6 @@ const state = { commands: new Map(), providers: new Map(), panels: [], clients: 
 const disposable = (dispose) => ({ dispose });
 const vscode = {
   ViewColumn: { Beside: -2 },
-  Uri: { parse: (text) => ({ toString: () => text }) },
-  env: { asExternalUri: async (uri) => uri },
   workspace: {
     getConfiguration: (section) => ({ get: (name) => state.configuration[section + "." + name] }),
     registerTextDocumentContentProvider(scheme, provider) {
@@ -30,7 +28,8 @@ const vscode = {
     createWebviewPanel(type, title, column, options) {
       const listeners = [];
       const panel = {
-        type, title, options, revealed: 0, webview: { html: "" },
+        type, title, options, revealed: 0, told: [],
+        webview: { html: "", onDidReceiveMessage: (answer) => (panel.ask = answer), postMessage: (message) => panel.told.push(message) },
         onDidDispose: (listener) => listeners.push(listener),
         reveal: () => ++panel.revealed,
         dispose: () => listeners.splice(0).forEach((listener) => listener()),

@@ -52,7 +52,7 @@ function bytes(base64) {
   return result.buffer;
 }
 
-/// The program behind one <script type="application/json">, with times in units and the things to draw by rank.
+/// The program that one JSON text of the page holds, with times in units and the things to draw by rank.
 function load(json) {
   const column = (name, type) => new type(bytes(json.columns[name]));
   const times = (name) => {
@@ -250,19 +250,18 @@ function describe({ data, row, node, begin }) {
 
 const byId = (id) => document.getElementById(id);
 const canvas = byId("canvas"), context = canvas.getContext("2d", { alpha: false }), tooltip = byId("tooltip");
-const programs = Array.from(document.querySelectorAll('script[type="application/json"]'), (element) => load(JSON.parse(element.textContent)));
-const length = Math.max(...programs.map((data) => data.length));
+let programs = [], length = 0; // The time of the longest one.
 const shows = { critical: false, messages: false, memory: false };
 let selected = null; // A microbatch.
 let focused = null; // The action that the keys are at: { data, row }.
 let labels = { size: 11, stacked: false }; // All that stand in boxes look alike.
-let view = { from: 0, to: length, top: 0 };
+let view = { from: 0, to: 0, top: 0 };
 const EMPTY = { rows: new Uint32Array(0), reach: new Float64Array(0) };
 let width = 0, height = 0, strips = [], total = 0, pending = false, frames = 0;
 
-const scale = () => (width - GUTTER - 8) / (view.to - view.from); // Pixels a unit of time.
-const xOf = (time) => GUTTER + (time - view.from) * scale();
-const timeOf = (x) => view.from + (x - GUTTER) / scale();
+const scale = () => (width - gutter - 8) / (view.to - view.from); // Pixels a unit of time.
+const xOf = (time) => gutter + (time - view.from) * scale();
+const timeOf = (x) => view.from + (x - gutter) / scale();
 const showsNodes = (data) => data.nodes !== null && data.nodes.mean * scale() >= NODE;
 
 function widest(names) {
@@ -271,9 +270,25 @@ function widest(names) {
 }
 
 /// Pixels for names: those of ranks, and behind them those of the lanes of nodes; the lanes beside have all of it.
-const NODE_LANES = widest(programs.flatMap((data) => (data.nodes ? data.nodes.lanes : [])));
-const BESIDE = widest(programs.flatMap((data) => data.beside.map((lane) => data.lanes[lane])));
-const GUTTER = Math.ceil(Math.max(78, NODE_LANES && NODE_LANES + 76, BESIDE + 12));
+let laneNames = 0, gutter = 0;
+
+/// Shows these programs, each JSON. Who has zoomed stays there, and what is chosen stays chosen.
+function show(texts) {
+  const stays = length > 0 && hasMoved();
+  programs = texts.map((text) => load(JSON.parse(text)));
+  length = Math.max(...programs.map((data) => data.length));
+  focused = null;
+  tooltip.hidden = true;
+  laneNames = widest(programs.flatMap((data) => (data.nodes ? data.nodes.lanes : [])));
+  const beside = widest(programs.flatMap((data) => data.beside.map((lane) => data.lanes[lane])));
+  gutter = Math.ceil(Math.max(78, laneNames && laneNames + 76, beside + 12));
+  canvas.setAttribute("aria-label", "What each rank does when: " + programs.map((data) => data.title).join("; "));
+  legend();
+  layOut();
+  if (stays) return;
+  if (programs.length && programs[0].span) move(programs[0].span[0], programs[0].span[1], 0);
+  else fit();
+}
 
 /// What stands under what: titles, ranks, memory curves. Lanes of a rank stand in its strip.
 function layOut() {
@@ -351,7 +366,7 @@ function draw() {
   context.fillRect(0, 0, width, height);
   context.save();
   context.beginPath();
-  context.rect(GUTTER, AXIS, width - GUTTER, height - AXIS);
+  context.rect(gutter, AXIS, width - gutter, height - AXIS);
   context.clip();
   const seen = strips.filter((strip) => yOf(strip) < height && yOf(strip) + strip.height > AXIS);
   drawRanks(seen);
@@ -371,7 +386,7 @@ const means = { canvas: document.createElement("canvas"), image: null };
 means.context = means.canvas.getContext("2d");
 
 function clearMeans(rows) {
-  const columns = Math.max(1, Math.ceil(width - GUTTER)), { canvas: own } = means;
+  const columns = Math.max(1, Math.ceil(width - gutter)), { canvas: own } = means;
   if (!means.image || own.width !== columns || own.height !== rows) {
     own.width = columns;
     own.height = rows;
@@ -443,7 +458,7 @@ function drawRanks(seen) {
   context.imageSmoothingEnabled = false;
   row = 0;
   for (const { line, top } of lines) {
-    context.drawImage(means.canvas, 0, row, means.canvas.width, line.halves, GUTTER, top, means.canvas.width, line.height);
+    context.drawImage(means.canvas, 0, row, means.canvas.width, line.halves, gutter, top, means.canvas.width, line.height);
     row += line.halves;
   }
   context.font = FONT;
@@ -511,7 +526,7 @@ function drawNodes(data, row, top) {
 
 /// A box with the first of its words that fit; without words it has the label of the row.
 function drawPart(data, row, { start, end, top, height, words, kind = data.kind[row] }) {
-  const left = Math.max(xOf(start), GUTTER - 2), right = Math.min(xOf(end), width + 2), dimmed = isDimmed(data, row);
+  const left = Math.max(xOf(start), gutter - 2), right = Math.min(xOf(end), width + 2), dimmed = isDimmed(data, row);
   const marked = (shows.critical || selected !== null) && !dimmed, pattern = patterns[data.kinds[kind].hatch];
   context.fillStyle = color(data, row, kind);
   context.fillRect(left, top, right - left, height);
@@ -577,10 +592,10 @@ function drawMemory(strip) {
   const path = new Path2D();
   let i = Math.max(firstAbove(at, view.from) - 1, 0);
   let level = at.length && at[i] <= view.from ? held[i] : 0;
-  path.moveTo(GUTTER, bottom - heightOf(level));
+  path.moveTo(gutter, bottom - heightOf(level));
   // Of the changes within a pixel, the highest and the last.
   while (i < at.length && at[i] <= view.to) {
-    const x = Math.max(xOf(at[i]), GUTTER);
+    const x = Math.max(xOf(at[i]), gutter);
     path.lineTo(x, bottom - heightOf(level));
     let highest = held[i];
     level = held[i];
@@ -594,11 +609,11 @@ function drawMemory(strip) {
   path.lineTo(Math.min(xOf(data.length), width), bottom - heightOf(level));
   context.stroke(path);
   path.lineTo(Math.min(xOf(data.length), width), bottom);
-  path.lineTo(GUTTER, bottom);
+  path.lineTo(gutter, bottom);
   context.fill(path);
   const line = (y) => {
     context.beginPath();
-    context.moveTo(GUTTER, y);
+    context.moveTo(gutter, y);
     context.lineTo(width, y);
     context.stroke();
   };
@@ -636,7 +651,7 @@ function drawPath(data, rows) {
   for (const row of rows) {
     if (!isCompute(data, row)) continue;
     const x = [xOf(data.start[row]), xOf(data.end[row])], y = middles.get(data.ranks[rankIndex(data, row)]);
-    if (before && before.y !== y && x[0] > GUTTER && before.x < width) {
+    if (before && before.y !== y && x[0] > gutter && before.x < width) {
       context.moveTo(before.x, before.y);
       context.lineTo(x[0], y);
     }
@@ -648,7 +663,7 @@ function drawPath(data, rows) {
 function drawNames(seen) {
   context.textBaseline = "middle";
   context.fillStyle = theme.paper;
-  context.fillRect(0, 0, GUTTER, height);
+  context.fillRect(0, 0, gutter, height);
   for (const strip of seen) {
     context.fillStyle = theme.text;
     context.textAlign = strip.type === "title" ? "left" : "right";
@@ -664,21 +679,21 @@ function drawMemoryAxis(strip) {
   const { data, track } = strip, { limit, peak } = track.memory, bottom = yOf(strip) + MEMORY, most = limit ?? peak;
   const y = bottom - (data.peak > 0 ? (most / data.peak) * (MEMORY - 2) : 0);
   context.font = 9 + FAMILY;
-  if (bottom - y > 10) context.fillText("0", GUTTER - 6, bottom - 3);
+  if (bottom - y > 10) context.fillText("0", gutter - 6, bottom - 3);
   if (limit !== undefined) context.fillStyle = theme.limit;
-  context.fillText(number(most), GUTTER - 6, Math.max(y, yOf(strip) + 3));
+  context.fillText(number(most), gutter - 6, Math.max(y, yOf(strip) + 3));
 }
 
 function drawRankNames(strip) {
   const { data } = strip, top = yOf(strip);
-  context.fillText("rank " + strip.track.rank, GUTTER - 6 - (data.nodes ? NODE_LANES + 8 : 0), top + data.box / 2);
+  context.fillText("rank " + strip.track.rank, gutter - 6 - (data.nodes ? laneNames + 8 : 0), top + data.box / 2);
   if (showsNodes(data))
     data.nodes.lanes.forEach((name, lane) => {
       const place = laneAt(data, lane);
-      context.fillText(name, GUTTER - 6, top + place.top + place.height / 2, NODE_LANES);
+      context.fillText(name, gutter - 6, top + place.top + place.height / 2, laneNames);
     });
   for (const line of strip.lines)
-    if (line.lane !== undefined) context.fillText(data.lanes[line.lane], GUTTER - 6, top + line.y + LANE / 2, GUTTER - 12);
+    if (line.lane !== undefined) context.fillText(data.lanes[line.lane], gutter - 6, top + line.y + LANE / 2, gutter - 12);
 }
 
 /// The least of 1, 2 and 5 times a power of ten that is at least `value`.
@@ -697,7 +712,7 @@ function drawAxis() {
   context.textAlign = "center";
   const step = roundUp(80 / scale());
   context.beginPath();
-  context.moveTo(GUTTER, AXIS - 0.5);
+  context.moveTo(gutter, AXIS - 0.5);
   context.lineTo(width, AXIS - 0.5);
   for (let i = Math.ceil(view.from / step); i * step <= view.to; ++i) {
     const x = xOf(i * step);
@@ -713,7 +728,7 @@ function drawAxis() {
 /// The row at a place of the canvas, with its program, and where nodes show the node and when its box begins; nothing elsewhere.
 function rowAt(x, y) {
   const strip = strips.find((candidate) => candidate.type === "rank" && y >= yOf(candidate) && y < yOf(candidate) + candidate.height);
-  if (!strip || x < GUTTER || y < AXIS) return null;
+  if (!strip || x < gutter || y < AXIS) return null;
   const { data, track } = strip, inside = y - yOf(strip), time = timeOf(x);
   const line = strip.lines.find((candidate) => inside >= candidate.y && inside < candidate.y + candidate.height);
   const list = line ? line.list : shows.messages && inside >= strip.messages ? track.messages : EMPTY;
@@ -744,7 +759,7 @@ function nodeAt(data, row, time, inside) {
 
 function memoryAt(x, y) {
   const strip = strips.find((candidate) => candidate.type === "memory" && y >= yOf(candidate) && y < yOf(candidate) + candidate.height);
-  if (!strip || x < GUTTER || y < AXIS) return null;
+  if (!strip || x < gutter || y < AXIS) return null;
   const { at, held } = strip.track.memory, i = firstAbove(at, timeOf(x)) - 1;
   const { limit } = strip.track.memory, of = limit === undefined ? "" : ", of at most " + number(limit);
   return [["rank " + strip.track.rank + " holds " + number(i < 0 ? 0 : held[i]) + " at " + number(timeOf(x)) + of]];
@@ -815,7 +830,7 @@ function listen() {
       move(view.from + time, view.to + time, view.top);
     } else zoom(Math.exp(event.deltaY * lines * 0.0015), at(event)[0]);
   }, { passive: false });
-  const middle = () => (GUTTER + width) / 2;
+  const middle = () => (gutter + width) / 2;
   const keys = {
     ArrowLeft: () => step(-1), ArrowRight: () => step(1), ArrowUp: () => cross(-1), ArrowDown: () => cross(1),
     Home: () => step(-Infinity), End: () => step(Infinity),
@@ -897,7 +912,7 @@ function focus(data, row) {
   const top = strip.y < view.top ? strip.y : inside > height - AXIS ? view.top + inside - (height - AXIS) : view.top;
   move(from, from + span, top);
   const lines = describe(focused), box = areaOf(strip, row), at = canvas.getBoundingClientRect();
-  showTooltip(lines, { clientX: at.left + Math.max(box.left, GUTTER), clientY: at.top + box.top + box.height, top: at.top + box.top });
+  showTooltip(lines, { clientX: at.left + Math.max(box.left, gutter), clientY: at.top + box.top + box.height, top: at.top + box.top });
   byId("spoken").textContent = lines.map(([text]) => text).join("; ");
 }
 
@@ -912,6 +927,7 @@ function fit() {
 
 function legend() {
   const seen = new Map();
+  byId("legend").replaceChildren();
   for (const data of programs)
     for (const index of new Set([...data.kind, ...(data.nodes ? data.nodes.kind : [])])) {
       const kind = data.kinds[index];
@@ -946,14 +962,16 @@ function legend() {
         on.fillStyle = "#000";
         for (let i = 0; i < chunk; ++i) on.fillRect(2 + 2 * i, 0, 1, TICK);
       });
-  if (programs.some((data) => data.nodes)) byId("help").append(" · zoomed in: the nodes of actions");
+  byId("nodes").hidden = !programs.some((data) => data.nodes);
 }
 
-/// For scripts and tests: the programs, and where a row is on the screen.
+const hasMoved = () => view.from > 0 || view.top > 0 || view.to < length * 1.01;
+
+/// For scripts, tests and pages around this one: the programs, others in their place, and where a row is on the screen.
 window.ppcc = {
-  programs,
+  get programs() { return programs; },
+  show,
   get view() { return { ...view }; },
-  get hasMoved() { return view.from > 0 || view.top > 0 || view.to < length * 1.01; },
   get frames() { return frames; },
   move,
   screenOf(program, row, node) {
@@ -976,9 +994,5 @@ window.ppcc = {
 };
 
 readTheme();
-canvas.setAttribute("aria-label", "What each rank does when: " + programs.map((data) => data.title).join("; "));
-legend();
 listen();
-layOut();
-if (programs.length && programs[0].span) move(programs[0].span[0], programs[0].span[1], 0);
-else fit();
+show(Array.from(document.querySelectorAll('script[type="application/json"]'), (element) => element.textContent));
