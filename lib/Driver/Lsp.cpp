@@ -87,8 +87,21 @@ std::optional<int> Server::take(json::Object &message) {
   return std::nullopt;
 }
 
+/// The paths of `[{"uri": "file:///home/me/schedules", "name": "schedules"}]`.
+static std::vector<std::string> foldersIn(const json::Array *given) {
+  std::vector<std::string> paths;
+  for (const json::Value &one : given ? *given : json::Array())
+    if (const json::Object *folder = one.getAsObject())
+      paths.push_back(pathOf(folder->getString("uri").value_or("")));
+  return paths;
+}
+
 json::Value Server::initialize(Params params) {
   configure(params.getObject("initializationOptions"));
+  for (std::string &path : foldersIn(params.getArray("workspaceFolders")))
+    folders.insert(std::move(path));
+  if (auto root = params.getString("rootUri"); root && folders.empty())
+    folders.insert(pathOf(*root));
   json::Array tokenTypes{"keyword",  "comment",   "string", "number",
                          "operator", "function",  "macro",  "variable",
                          "type",     "parameter", "class",  "enumMember"};
@@ -100,6 +113,10 @@ json::Value Server::initialize(Params params) {
            {"textDocumentSync", json::Object{{"openClose", true},
                                              {"change", 1}, // Whole texts.
                                              {"save", true}}},
+           {"workspace",
+            json::Object{{"workspaceFolders",
+                          json::Object{{"supported", true},
+                                       {"changeNotifications", true}}}}},
            {"definitionProvider", true},
            {"referencesProvider", true},
            {"documentHighlightProvider", true},
@@ -143,6 +160,15 @@ void Server::configure(const json::Object *given) {
 void Server::notice(StringRef method, Params params) {
   if (method == "workspace/didChangeConfiguration")
     return configure(params.getObject("settings"));
+  if (method == "workspace/didChangeWorkspaceFolders") {
+    const json::Object none, *event = params.getObject("event");
+    event = event ? event : &none;
+    for (const std::string &path : foldersIn(event->getArray("removed")))
+      folders.erase(path);
+    for (std::string &path : foldersIn(event->getArray("added")))
+      folders.insert(std::move(path));
+    return;
+  }
   std::string uri = uriIn(params);
   if (method == "textDocument/didSave" && texts.count(uri)) {
     saved.insert(uri);

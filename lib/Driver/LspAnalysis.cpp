@@ -227,8 +227,15 @@ json::Object diagnosticOf(const Diagnostic &one, const SourceManager &sources,
     Position place = sources.position(one.place.range.begin);
     words = fmt::format("{}:{}: {}", place.file.str(), place.line, words);
   }
+  enum { Error = 1, Warning, Information, Hint };
+  // A file that others import needs no schedule of its own.
+  bool isImported = info.name == "NoSchedule" &&
+                    !editor::Names(text.all()).declarations().empty();
+  int severity = isImported                         ? Hint
+                 : info.severity == Severity::Error ? Error
+                                                    : Warning;
   return json::Object{{"range", rangeOf(one.place)},
-                      {"severity", info.severity == Severity::Error ? 1 : 2},
+                      {"severity", severity},
                       {"code", info.code},
                       {"source", "ppcc"},
                       {"message", json::fixUTF8(words)},

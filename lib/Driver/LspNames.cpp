@@ -129,30 +129,68 @@ std::optional<Server::Meaning> Server::meaningAt(Params params) {
   return meaningOf(uriIn(params), *text, word);
 }
 
-/// The places in all open texts where words mean a name, the declaration among
-/// them, by text.
-std::map<std::string, json::Array> Server::places(const Meaning &meaning) {
-  std::map<std::string, std::set<std::pair<size_t, size_t>>> found;
-  if (meaning.isChecked)
-    for (const auto &[uri, text] : texts) {
-      const Analysis &known = analysis(uri);
-      const SourceManager &sources = known.session->sources;
-      std::string path = pathOf(meaning.uri);
-      path.erase(0, StringRef(path).starts_with(libraryScheme)
-                        ? libraryScheme.size()
-                        : 0);
-      auto file = sources.lookup(path);
-      if (!file)
+/// The schedules of the workspace that are not open and have the word.
+std::vector<std::pair<std::string, Server::TextPtr>>
+Server::closedWith(StringRef word) const {
+  constexpr size_t mostEntries = 50'000, mostBytes = 1 << 20;
+  std::vector<std::pair<std::string, TextPtr>> found;
+  size_t entries = 0;
+  for (const std::string &folder : folders) {
+    std::error_code error;
+    llvm::vfs::recursive_directory_iterator at(*disk, folder, error), end;
+    for (; !error && at != end && ++entries < mostEntries;
+         at.increment(error)) {
+      StringRef path = at->path(), name = llvm::sys::path::filename(path);
+      if (name.starts_with("."))
+        at.no_push();
+      std::string uri = uriOf(path);
+      if (!name.ends_with(".pp") || name.starts_with(".") || texts.count(uri))
         continue;
-      SourceLoc declared = sources.loc(*file, meaning.begin);
-      for (const auto &use : known.observer.uses)
-        if (use.declared.begin == declared) {
-          StringRef in = sources.position(use.at.begin).file;
-          uint32_t base = sources.loc(*sources.lookup(in), 0).raw;
-          found[in == known.path ? uri : uriOf(in)].insert(
-              {use.at.begin.raw - base, use.at.end.raw - base});
-        }
+      auto buffer = disk->getBufferForFile(path);
+      if (buffer && (*buffer)->getBufferSize() <= mostBytes &&
+          (*buffer)->getBuffer().contains(word))
+        found.emplace_back(
+            uri, std::make_shared<const Text>((*buffer)->getBuffer().str()));
     }
+  }
+  return found;
+}
+
+/// The places in all open texts, and in those of the workspace if asked for,
+/// where words mean a name, the declaration among them, by text.
+std::map<std::string, json::Array> Server::places(const Meaning &meaning,
+                                                  bool inWorkspace) {
+  std::map<std::string, std::set<std::pair<size_t, size_t>>> found;
+  StringRef word = meaning.text->all().substr(meaning.begin, meaning.size);
+  std::string file = pathOf(meaning.uri);
+  StringRef path = file;
+  path.consume_front(libraryScheme);
+  auto take = [&](const std::string &uri, const Analysis &known) {
+    const SourceManager &sources = known.session->sources;
+    auto declaring = sources.lookup(path);
+    if (!declaring)
+      return;
+    SourceLoc declared = sources.loc(*declaring, meaning.begin);
+    for (const auto &use : known.observer.uses)
+      if (use.declared.begin == declared) {
+        StringRef in = sources.position(use.at.begin).file;
+        uint32_t base = sources.loc(*sources.lookup(in), 0).raw;
+        found[in == known.path ? uri : uriOf(in)].insert(
+            {use.at.begin.raw - base, use.at.end.raw - base});
+      }
+  };
+  if (meaning.isChecked) {
+    for (const auto &[uri, text] : texts)
+      take(uri, analysis(uri));
+    Names names(meaning.text->all());
+    const Declaration *one = names.meaning(word);
+    if (inWorkspace && (!one || one->isAtFileLevel))
+      for (const auto &[uri, text] : closedWith(word)) {
+        std::string own = pathOf(uri);
+        take(uri, Analysis(own, *text, settingFor(uri, *text),
+                           [&](StringRef as) { return filesWith(own, as); }));
+      }
+  }
   if (auto own = texts.find(meaning.uri);
       own != texts.end() &&
       (!meaning.isChecked || !analysis(meaning.uri).isWhole)) {
@@ -207,7 +245,7 @@ json::Value Server::references(Params params) {
   auto meaning = meaningAt(params);
   json::Array all;
   if (meaning && meaning->text)
-    for (auto &[uri, ranges] : places(*meaning))
+    for (auto &[uri, ranges] : places(*meaning, /*inWorkspace=*/true))
       for (json::Value &range : ranges)
         all.push_back(json::Object{{"uri", uri}, {"range", std::move(range)}});
   return all;
@@ -216,9 +254,11 @@ json::Value Server::references(Params params) {
 json::Value Server::highlights(Params params) {
   auto meaning = meaningAt(params);
   json::Array all;
-  if (meaning && meaning->text)
-    for (json::Value &range : places(*meaning)[uriIn(params)])
-      all.push_back(json::Object{{"range", std::move(range)}});
+  if (!meaning || !meaning->text)
+    return all;
+  auto found = places(*meaning, /*inWorkspace=*/false);
+  for (json::Value &range : found[uriIn(params)])
+    all.push_back(json::Object{{"range", std::move(range)}});
   return all;
 }
 
@@ -241,7 +281,7 @@ json::Value Server::rename(Params params) {
       StringRef(meaning->uri).starts_with(libraryScheme))
     return nullptr;
   json::Object changes;
-  for (auto &[uri, ranges] : places(*meaning)) {
+  for (auto &[uri, ranges] : places(*meaning, /*inWorkspace=*/true)) {
     json::Array edits;
     for (json::Value &range : ranges)
       edits.push_back(

@@ -62,7 +62,10 @@ private:
   TextPtr textOfFile(llvm::StringRef path) const;
   std::optional<std::pair<std::string, llvm::StringRef>>
   importAt(Params params) const;
-  std::map<std::string, llvm::json::Array> places(const Meaning &meaning);
+  std::vector<std::pair<std::string, TextPtr>>
+  closedWith(llvm::StringRef word) const;
+  std::map<std::string, llvm::json::Array> places(const Meaning &meaning,
+                                                  bool inWorkspace);
   Json definition(Params params);
   Json references(Params params);
   Json highlights(Params params);
@@ -95,6 +98,7 @@ private:
 
   Session::Files disk;
   llvm::raw_ostream &out;
+  std::set<std::string> folders; ///< The workspace.
   Input input;
   Job job;
   std::string jobUri;
