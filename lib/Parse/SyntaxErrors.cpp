@@ -106,6 +106,43 @@ actionAround(antlr4::Parser *parser) {
              : nullptr;
 }
 
+/// What people write who come from other languages, and what stands for it
+/// here; nothing for a mistake of another kind.
+static std::string meant(antlr4::Parser *parser, const Token *token,
+                         const Token *last) {
+  std::string text = token->getText(), before = last ? last->getText() : "";
+  size_t rule = parser->getRuleContext()->getRuleIndex();
+  auto *action = actionAround(parser);
+  bool isBehindName = action && last == action->name;
+  auto isOneOf = [](StringRef word, llvm::ArrayRef<StringRef> words) {
+    return llvm::is_contained(words, word);
+  };
+  if (isBehindName && isOneOf(before, {"elif", "elsif", "elseif"}))
+    return "`else if` says so";
+  if (text == "=" && isBehindName)
+    return fmt::format("`let {} = ...;` gives a name its value, once; what "
+                       "changes is `i` of `for i in 0 .. n {{ }}`",
+                       before);
+  if (text == "=" && before == "mb")
+    return "`mb: m` names the microbatch";
+  if (text == "=" && isOneOf(before, {"ranks", "microbatches", "placement",
+                                      "stages", "slices"}))
+    return fmt::format("`{} ...;` has no `=`", before);
+  if (rule == ScheduleParser::RuleForLoop && (text == "(" || text == "{"))
+    return "`for i in 0 .. n { }` counts from 0 to n - 1";
+  if (rule == ScheduleParser::RuleLet && text == "(")
+    return fmt::format("outside of `on rank`, `fn {}(x) = ...;` is a function",
+                       before);
+  if (rule == ScheduleParser::RuleSchedule && text == "rank")
+    return "`on rank r { }` says what each rank does";
+  if (before == "rank" && text == "{")
+    return "the rank has a name: `on rank r { }`";
+  if (rule == ScheduleParser::RuleFile &&
+      isOneOf(text, {"def", "function", "func", "class"}))
+    return "`schedule NAME(P: int) { }` declares a schedule, `fn` a function";
+  return "";
+}
+
 void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
                               const IntervalSet &expected) {
   if (diags.saturated()) { // Nothing that follows is shown.
@@ -135,6 +172,10 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
   bool mayBeName =
       contains(expected, ScheduleLexer::ID) ||
       (before && (before->getText() == "(" || before->getText() == ","));
+  if (std::string instead = meant(parser, token, before); !instead.empty()) {
+    builder.note({}, "{}", instead);
+    return;
+  }
   if (mayBeName && !isBehindName && llvm::is_contained(words, text)) {
     builder.note({}, "`{}` is a keyword and cannot be a name", text);
     return;
@@ -207,6 +248,22 @@ void SyntaxErrors::skipStatement(antlr4::Parser *parser) {
   }
 }
 
+/// Of `for (i = 0; i < n; i++)`, up to the end of its line.
+void SyntaxErrors::skipBrackets(antlr4::Parser *parser) {
+  size_t line = parser->getCurrentToken()->getLine();
+  if (parser->getCurrentToken()->getText() != "(" ||
+      parser->getTokenStream()->LT(-1)->getText() != "for")
+    return;
+  for (unsigned depth = 0; parser->getCurrentToken()->getLine() == line &&
+                           parser->getCurrentToken()->getType() != Token::EOF;
+       parser->consume()) {
+    std::string text = parser->getCurrentToken()->getText();
+    depth += text == "(" ? 1 : text == ")" ? -1 : 0;
+    if (depth == 0)
+      return parser->consume(), void();
+  }
+}
+
 void SyntaxErrors::sync(antlr4::Parser *parser) {
   const auto &atn = parser->getATN();
   antlr4::atn::ATNState *state = atn.states[parser->getState()];
@@ -239,6 +296,7 @@ void SyntaxErrors::recover(antlr4::Parser *parser, std::exception_ptr error) {
                         context->getStart() == parser->getCurrentToken();
   if (isList(rule) && !isUnopenedBody)
     return DefaultErrorStrategy::recover(parser, error);
+  skipBrackets(parser);
   // The block behind a broken condition is parsed as what it is.
   if (rule != ScheduleParser::RuleExpr ||
       parser->getCurrentToken()->getText() != "{")
@@ -251,10 +309,19 @@ Token *SyntaxErrors::singleTokenDeletion(antlr4::Parser *parser) {
   auto *action = actionAround(parser);
   bool isBehindName =
       action && parser->getTokenStream()->LT(-1) == action->name;
-  return isBehindName || text == "{" || text == "}" || text == ";" ||
-                 text == ".."
+  bool isForeignLoop =
+      text == "(" && parser->getTokenStream()->LT(-1)->getText() == "for";
+  return isBehindName || isForeignLoop || text == "{" || text == "}" ||
+                 text == ";" || text == ".."
              ? nullptr
              : DefaultErrorStrategy::singleTokenDeletion(parser);
+}
+
+bool SyntaxErrors::singleTokenInsertion(antlr4::Parser *parser) {
+  // What was meant is another statement: go on behind it.
+  Token *token = parser->getCurrentToken();
+  return meant(parser, token, parser->getTokenStream()->LT(-1)).empty() &&
+         DefaultErrorStrategy::singleTokenInsertion(parser);
 }
 
 void SyntaxErrors::reportNoViableAlternative(

@@ -17,6 +17,7 @@ public:
 
 protected:
   antlr4::Token *singleTokenDeletion(antlr4::Parser *parser) override;
+  bool singleTokenInsertion(antlr4::Parser *parser) override;
   void
   reportNoViableAlternative(antlr4::Parser *parser,
                             const antlr4::NoViableAltException &e) override;
@@ -27,6 +28,7 @@ protected:
 
 private:
   static void skipStatement(antlr4::Parser *parser);
+  static void skipBrackets(antlr4::Parser *parser);
   void unexpected(antlr4::Parser *parser, antlr4::Token *token,
                   const antlr4::misc::IntervalSet &expected);
 

@@ -167,8 +167,11 @@ private:
         exprs.expect(arg.value, Type::Int, "the microbatch");
         hasMicrobatch = true;
       } else if (isChunk || arg.label.text == "mb") {
-        return exprs.wrongCount(stmt->name, "a chunk and perhaps `mb:`",
-                                stmt->args.size());
+        auto report = exprs.wrongCount(stmt->name, "a chunk and perhaps `mb:`",
+                                       stmt->args.size());
+        report.note({}, "a microbatch is named: `{}(c, mb: m)`",
+                    stmt->name.text);
+        return;
       } else {
         exprs.check(arg.value);
         diags.report<diag::UnknownLabel>(arg.label.range, arg.label.text,

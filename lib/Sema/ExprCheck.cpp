@@ -255,10 +255,17 @@ Type ExprChecker::of(const ast::NameExpr *expr) {
     diags.report<diag::WrongArgumentCount>(expr->range, expr->name, "arguments",
                                            "none are");
   else
-    diags.report<diag::UnknownName>(
-        expr->range, expr->name,
-        didYouMean(expr->name, [&] { return names.visible(Space::Value); }));
+    unknown(expr);
   return Type::Error;
+}
+
+void ExprChecker::unknown(const ast::NameExpr *expr) {
+  auto report = diags.report<diag::UnknownName>(
+      expr->range, expr->name,
+      didYouMean(expr->name, [&] { return names.visible(Space::Value); }));
+  if (computeKind(expr->name))
+    report.note({}, "`{0}` is an action, which `issued({0})` counts",
+                expr->name);
 }
 
 void ExprChecker::needRank(const ast::Identifier &name) {
@@ -266,9 +273,10 @@ void ExprChecker::needRank(const ast::Identifier &name) {
     diags.report<diag::OnlyOnRank>(name.range, name.text);
 }
 
-void ExprChecker::wrongCount(const ast::Identifier &name, StringRef takes,
-                             size_t given) {
-  diags.report<diag::WrongArgumentCount>(
+DiagnosticEngine::Builder ExprChecker::wrongCount(const ast::Identifier &name,
+                                                  StringRef takes,
+                                                  size_t given) {
+  return diags.report<diag::WrongArgumentCount>(
       name.range, name.text, takes,
       fmt::format("{} {}", given, given == 1 ? "is" : "are"));
 }

@@ -53,7 +53,8 @@ public:
                           }));
     return nullptr;
   }
-  void wrongCount(const ast::Identifier &name, StringRef takes, size_t given);
+  DiagnosticEngine::Builder wrongCount(const ast::Identifier &name,
+                                       StringRef takes, size_t given);
   /// `2 arguments`
   static std::string argumentCount(size_t count);
   /// Counts what the evaluation of a callee adds at this place.
@@ -104,6 +105,7 @@ private:
   /// The t of `layout(t, s)`.
   void layerArgument(const ast::Expr *expr);
   ast::Identifier undeclared(const ast::Expr *expr);
+  void unknown(const ast::NameExpr *expr);
   void needRank(const ast::Identifier &name);
 };
 
