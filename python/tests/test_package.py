@@ -158,9 +158,9 @@ def test_timelines_show_themselves(tmp_path: Path) -> None:
     assert "<iframe" in timeline._repr_html_() and "srcdoc=" in timeline._repr_html_()
     assert timeline.svg.startswith("<svg") or timeline.svg.startswith("<?xml")
     assert timeline.text.strip()
-    for name in ("a.html", "a.svg", "a.txt"):
+    for name, begin in (("a.html", b"<!doctype"), ("a.svg", b"<"), ("a.pdf", b"%PDF-"), ("a.txt", b"one_f_one_b")):
         timeline.save(tmp_path / name)
-        assert (tmp_path / name).stat().st_size > 0
+        assert (tmp_path / name).read_bytes().startswith(begin), name
     with pytest.raises(ValueError, match="ends in none of"):
         timeline.save(tmp_path / "a.png")
 
@@ -254,7 +254,7 @@ def test_the_command_line_comes_along(tmp_path: Path) -> None:
     assert ppcc_command("gpip").returncode == 1 and ppcc_command("--emt").returncode == 2
 
 
-def test_the_best_order_is_found() -> None:
+def test_the_best_order_is_found(tmp_path: Path) -> None:
     found = ppcc.synthesize("linear", P=4, M=12, costs={"memory.limit": 4}, comm_order="none")
     assert found.optimal and found.makespan == found.bound == 39 and found.gap == 0
     assert found.peak_memory == (4, 4, 4, 4) and found.why.startswith("rank ")
@@ -274,6 +274,8 @@ def test_the_best_order_is_found() -> None:
     assert [point.fits for point in swept.points] == [False, False, True, True, True]
     assert sum(point.knee for point in swept.points) == 1 and swept.points[4].makespan <= 44
     assert swept._repr_html_().startswith("<svg") and "<td" in swept._repr_html_()
+    swept.save(tmp_path / "curve.svg")
+    assert (tmp_path / "curve.svg").read_text() == swept.svg
     with pytest.raises(ppcc.CompileError) as caught:
         ppcc.synthesize("v", P=2, M=2, costs={"memory.limit": 1})
     assert caught.value.errors[0].code == "E1102"
@@ -295,7 +297,7 @@ def test_a_program_for_all_m_gives_one(tmp_path: Path) -> None:
         family.at(N=3)
 
 
-def test_a_comparison_is_a_table_and_a_page() -> None:
+def test_a_comparison_is_a_table_and_a_page(tmp_path: Path) -> None:
     compared = ppcc.compare("zb_h1", "one_f_one_b", P=2, sweep={"M": [4, 8]}, costs={"F": 1, "B": 2})
     assert [(row["schedule"], row["M"]) for row in compared.rows] == [
         ("zb_h1", 4),
@@ -306,5 +308,11 @@ def test_a_comparison_is_a_table_and_a_page() -> None:
     assert compared.rows[3]["makespan"] == 27
     shown = compared._repr_html_()
     assert shown.count("<tr>") == 5 and "<iframe" in shown and '<th scope="col">makespan</th>' in shown
+    compared.save(tmp_path / "runs.html")
+    compared.save(tmp_path / "runs.csv")
+    assert "<canvas" in (tmp_path / "runs.html").read_text()
+    assert (tmp_path / "runs.csv").read_text().count("\n") == 5
+    with pytest.raises(ValueError, match="ends in none of"):
+        compared.save(tmp_path / "runs.png")
     with pytest.raises(ppcc.CompileError):
         ppcc.compare("zb_h1", sweep={"M": ["=", "x"]})

@@ -8,10 +8,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from ._program import Program
 from ._run import Costs, Value, choice, compiled, cost_options, definition, run
+from ._timeline import suffix
 
 __all__ = ["ScheduleInfo", "compile", "compile_source", "load", "schedules", "synthesize", "version"]
 
@@ -191,6 +193,11 @@ class Sweep:
 
     points: tuple[SweepPoint, ...]
     svg: str
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the curve, `.svg`."""
+        suffix(path, (".svg",))
+        Path(path).write_text(self.svg, encoding="utf-8")
 
     def _repr_html_(self) -> str:
         from ._notebook import table

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ._compiler import _definitions, compile
 from ._diagnostics import CompileError, UsageError
 from ._run import Costs, Value, choice, cost_options, run
-from ._timeline import frame
+from ._timeline import frame, suffix
 
 if TYPE_CHECKING:
     from anywidget import AnyWidget
@@ -47,6 +47,11 @@ class Comparison:
     def html(self) -> str:
         """A page with the pictures."""
         return run(["compare", *self._arguments, "--format=html"])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the pictures, `.html`, or the table, `.csv`."""
+        form = suffix(path, (".html", ".csv"))[1:]
+        run(["compare", *self._arguments, f"--format={form}", "-o", os.fspath(path)])
 
     def _repr_html_(self) -> str:
         return table(self.rows) + frame("Comparison", self.html)

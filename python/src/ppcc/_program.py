@@ -255,7 +255,7 @@ class Program:
     ) -> Timeline:
         """A picture of its run; it shows itself in a notebook."""
         options = [*cost_options(costs), *choice("--transport", transport), *choice("--width", width)]
-        return Timeline(self.name, lambda format: self._emit(format, *options))
+        return Timeline(self.name, lambda format, *more: self._emit(format, *options, *more))
 
     def to_csv(
         self,

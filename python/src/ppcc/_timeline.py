@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -19,10 +19,18 @@ def frame(title: str, page: str) -> str:
     )
 
 
+def suffix(path: str | os.PathLike[str], known: Iterable[str]) -> str:
+    """The extension of a file, if it is known."""
+    found = Path(path).suffix
+    if found not in known:
+        raise ValueError(f"{os.fspath(path)} ends in none of {', '.join(known)}")
+    return found
+
+
 class Timeline:
     """When each rank does what. Each form is drawn when it is asked for (docs/pictures.md)."""
 
-    def __init__(self, name: str, draw: Callable[[str], str]) -> None:
+    def __init__(self, name: str, draw: Callable[..., str]) -> None:
         self._name = name
         self._draw = draw
 
@@ -42,12 +50,9 @@ class Timeline:
         return self._draw("timeline")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the picture; the extension, `.html`, `.svg` or `.txt`, says which."""
-        target = Path(path)
-        forms = {".html": "html", ".svg": "svg", ".txt": "text"}
-        if target.suffix not in forms:
-            raise ValueError(f"{target} ends in none of {', '.join(forms)}")
-        target.write_text(getattr(self, forms[target.suffix]), encoding="utf-8")
+        """Writes the picture; the extension, `.html`, `.svg`, `.pdf` or `.txt`, says which."""
+        forms = {".html": "html", ".svg": "svg", ".pdf": "pdf", ".txt": "timeline"}
+        self._draw(forms[suffix(path, forms)], "-o", os.fspath(path))
 
     def _repr_html_(self) -> str:
         """For notebooks."""
