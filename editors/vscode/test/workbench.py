@@ -63,7 +63,7 @@ def workbench():
     run = subprocess.Popen([*command, "--host", "127.0.0.1", "--port", "0", "--without-connection-token", "--telemetry-level", "off"],
                            stdout=log, stderr=log, start_new_session=True)
     try:
-        end = time.time() + 60
+        end = time.time() + 120
         while not (found := re.search(r"available at (http://\S+)", (folder / "server.log").read_text())):
             assert time.time() < end and run.poll() is None, (folder / "server.log").read_text()
             time.sleep(0.1)
@@ -91,7 +91,7 @@ class Window:
     def __init__(self, driver):
         self.driver = driver
 
-    def until(self, what, holds, limit=60):
+    def until(self, what, holds, limit=120):
         end = time.time() + limit
         while not (value := self.quietly(holds)):
             assert time.time() < end, f"{what}: not within {limit} s"
