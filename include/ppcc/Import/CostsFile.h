@@ -6,10 +6,10 @@
 
 namespace ppcc {
 
-/// Reads the JSON object `text`, a part of `file`, into the costs of `program`;
+/// Reads the JSON object `text`, a part of `file`, into the costs of `head`;
 /// what it says overrides what was there. False after reports of all that is
 /// wrong with it. O(bytes + stages * settings).
 bool readCosts(StringRef text, uint32_t file, SourceManager &sources,
-               DiagnosticEngine &diags, Head &program);
+               DiagnosticEngine &diags, Head &head);
 
 } // namespace ppcc
