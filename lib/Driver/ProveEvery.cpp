@@ -24,7 +24,7 @@ struct Bounds {
   std::optional<int64_t> to;
   std::vector<Line> least, most; ///< M is above all of one, below the other's.
 
-  explicit Bounds(const PlaneRange &range) {
+  explicit Bounds(const PlaneRange &range) : from(range.fromRanks) {
     for (const Form &fact : range.where) {
       auto [one, p, m] = std::tuple(fact.at[One], fact.at[P], fact.at[M]);
       if (m != 0)

@@ -237,6 +237,20 @@ private:
     return least.value_or(0);
   }
 
+  /// What at least follows the last gradient of an input: that of the weights,
+  /// where no unit has both.
+  int64_t afterGradient(uint32_t pipe) const {
+    for (const Place &place : places) {
+      uint8_t filled = 0;
+      for (const Row &row : unitOf(place).rows)
+        if (chunkOf(place, row).pipe == pipe)
+          filled |= infoOf(row).defines;
+      if ((filled & slot::InputGrad) && (filled & slot::WeightGrad))
+        return 0;
+    }
+    return shortest(pipe, slot::WeightGrad);
+  }
+
   /// That the run takes as long as the claim says: some actions of a rank, with
   /// the way of their first microbatch to it and of the last one from it.
   void reached(const Witness &witness) {
@@ -265,11 +279,12 @@ private:
       Form stages = statements.pipes[chunk.pipe].stages,
            stage = onRank(chunk.stage), above = stages - stage - 1;
       int64_t up = shortest(chunk.pipe, slot::Output),
-              down = shortest(chunk.pipe, slot::InputGrad);
+              down = shortest(chunk.pipe, slot::InputGrad),
+              last = afterGradient(chunk.pipe);
       if (infoOf(row).defines & slot::Output)
-        return isTail ? up * above + down * stages : up * stage;
+        return isTail ? up * above + down * stages + last : up * stage;
       if (infoOf(row).defines & slot::InputGrad)
-        return isTail ? down * stage : up * stages + down * above;
+        return isTail ? down * stage + last : up * stages + down * above;
       return Form();
     };
     natural(region,

@@ -1,11 +1,12 @@
 // Divides all numbers of ranks and microbatches into regions of which one thing
 // is shown.
 #include "ppcc/EveryP/EveryP.h"
+#include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Prove.h"
 
-#include "Guess.h"
 #include "Layout.h"
 #include "ppcc/Analysis/Durations.h"
+#include "ppcc/EveryP/Guess.h"
 #include "ppcc/Support/Suggest.h"
 
 #include <fmt/format.h>
@@ -49,6 +50,7 @@ namespace {
 /// not hold for them.
 constexpr int64_t mostSmall = 4;
 constexpr int mostDivisions = 6;
+constexpr int64_t mostShown = 64;
 
 /// What actions take, by the letters of their units, in units of `one`.
 struct Costs {
@@ -66,44 +68,31 @@ public:
         free(free), ranksName(ranksName), name(name) {}
 
   bool run(PlaneProof &proof) {
-    try {
-      std::vector<Region> regions = regionsOf(module, schedule, free);
-      std::vector<PlaneRange> best;
-      for (int64_t least = 1; least <= mostSmall; ++least) {
-        std::vector<PlaneRange> ranges;
-        bool isRight = true;
-        for (const Region &region : regions) {
-          Forms facts = region.facts;
-          facts.push_back(Form::of(P) - least);
-          if (!isSome(facts))
-            continue;
-          if (region.isAdmitted)
-            isRight &= judge(facts, 0, ranges);
-          else
-            add(ranges, facts, Verdict::Excluded).reason = region.why,
-                               ranges.back().place = region.place;
+    std::optional<Refusal> refused;
+    for (int64_t least = 1; least <= mostSmall && !failed; ++least) {
+      std::vector<PlaneRange> ranges;
+      try {
+        if (judgeFrom(least, ranges)) {
+          for (int64_t p = 1; p != least; ++p)
+            if (!one(p, proof.ranges))
+              return false;
+          proof.ranges.insert(proof.ranges.end(), ranges.begin(), ranges.end());
+          return true;
         }
-        if (failed)
-          return false;
-        if (least == 1 || isRight) {
-          best = std::move(ranges);
-          best.insert(best.begin(), small.begin(), small.end());
-        }
-        if (isRight)
-          break;
-        if (least != mostSmall && !one(least))
-          return false;
+      } catch (const Refusal &refusal) {
+        if (!refused)
+          refused = refusal;
+      } catch (const std::overflow_error &) {
+        if (!refused)
+          refused = Refusal{schedule.range, "numbers become too large"};
       }
-      proof.ranges = std::move(best);
-      return true;
-    } catch (const Refusal &refusal) {
-      session.diags.report<diag::NoFormOfRanks>(refusal.place, proof.schedule,
-                                                refusal.why);
-    } catch (const std::overflow_error &) {
-      session.diags.report<diag::NoFormOfRanks>(schedule.range, proof.schedule,
-                                                "numbers become too large");
+      if (least == 1)
+        proof.ranges = std::move(ranges);
     }
-    return false;
+    if (refused)
+      session.diags.report<diag::NoFormOfRanks>(refused->place, proof.schedule,
+                                                refused->why);
+    return !refused && !failed;
   }
 
 private:
@@ -111,16 +100,46 @@ private:
 
   PlaneRange &add(std::vector<PlaneRange> &ranges, Forms where,
                   Verdict verdict) {
-    for (size_t i = where.size(); i-- > 0;) {
-      Forms others = where;
-      others.erase(others.begin() + i);
-      if (implies(others, where[i]))
-        where = std::move(others);
-    }
+    for (bool ofRanks : {false, true})
+      for (size_t i = where.size(); i-- > 0;) {
+        Forms others = where;
+        others.erase(others.begin() + i);
+        if ((where[i].at[M] == 0) == ofRanks && implies(others, where[i]))
+          where = std::move(others);
+      }
     PlaneRange &range = ranges.emplace_back();
+    while (range.fromRanks < mostShown &&
+           implies(where, Form::of(P) - range.fromRanks - 1))
+      ++range.fromRanks;
     range.where = std::move(where);
     range.verdict = verdict;
     return range;
+  }
+
+  static bool isSame(const PlaneRange &a, const PlaneRange &b) {
+    return a.verdict == b.verdict && a.makespan == b.makespan &&
+           a.reason == b.reason;
+  }
+
+  /// Makes one range of the last two.
+  void join(std::vector<PlaneRange> &ranges, const Forms &facts) {
+    PlaneRange last = std::move(ranges.back());
+    ranges.resize(ranges.size() - 2);
+    PlaneRange &both = add(ranges, facts, last.verdict);
+    both.makespan = last.makespan;
+    both.reason = last.reason;
+  }
+
+  /// Judges all P from one on; whether they are right.
+  bool judgeFrom(int64_t least, std::vector<PlaneRange> &ranges) {
+    bool isRight = true;
+    for (const Region &region : regionsOf(module, schedule, free, least))
+      if (region.isAdmitted)
+        isRight &= judge(region.facts, 0, ranges);
+      else
+        add(ranges, region.facts, Verdict::Excluded).reason = region.why,
+                                  ranges.back().place = region.place;
+    return isRight && !failed;
   }
 
   /// Judges a region, or parts of it; whether all of it is right.
@@ -136,9 +155,16 @@ private:
       Forms above = facts, below = facts;
       above.push_back(*found.divides);
       below.push_back((Form(-1) - *found.divides).tightened());
-      if (isSome(above) && isSome(below))
-        return judge(above, divisions + 1, ranges) &
-               judge(below, divisions + 1, ranges);
+      if (isSome(above) && isSome(below)) {
+        size_t before = ranges.size();
+        bool isRight = judge(above, divisions + 1, ranges) &
+                       judge(below, divisions + 1, ranges);
+        // A line that turns out to divide nothing.
+        if (ranges.size() == before + 2 &&
+            isSame(ranges[before], ranges.back()))
+          join(ranges, facts);
+        return isRight;
+      }
       found = search(statements, costs.has_value(), false);
     }
     PlaneRange &range = add(
@@ -247,7 +273,7 @@ private:
   }
 
   /// Judges one P for all M.
-  bool one(int64_t p) {
+  bool one(int64_t p, std::vector<PlaneRange> &ranges) {
     ProveRequest single = request;
     single.free = name.str();
     single.byData = proofIsByData();
@@ -257,11 +283,12 @@ private:
     if (!proof)
       return false;
     for (const ProvenRange &range : proof->ranges) {
-      PlaneRange &plane = small.emplace_back();
+      PlaneRange &plane = ranges.emplace_back();
       plane.where = {Form::of(P) - p, Form(p) - Form::of(P),
                      Form::of(M) - range.from};
       if (range.to)
         plane.where.push_back(Form(*range.to) - Form::of(M));
+      plane.fromRanks = p;
       plane.modulus = range.modulus;
       plane.residue = range.residue;
       plane.verdict = range.verdict;
@@ -283,7 +310,6 @@ private:
   const sema::Schedule &schedule;
   const Free &free;
   StringRef ranksName, name;
-  std::vector<PlaneRange> small; ///< Of the P that are below all others.
   bool failed = false;
 };
 
@@ -328,6 +354,16 @@ std::optional<PlaneProof> every::proveEvery(const ProveRequest &request,
       }
   }
   const Request &given = request.compile;
+  for (auto [i, param] : llvm::enumerate(schedule.params))
+    if (i != free.ranks && i != free.microbatches &&
+        !param.decl->defaultValue &&
+        llvm::none_of(given.params, [&](const sema::ParamValue &value) {
+          return value.name == param.decl->name.text;
+        })) {
+      session.diags.report<diag::MissingParameter>(param.decl->name.range,
+                                                   param.decl->name.text);
+      return std::nullopt;
+    }
   if (!given.rules.empty() || !given.model.empty() || !given.cluster.empty() ||
       !given.layout.empty() || compiled.checked->selection.model ||
       compiled.checked->selection.cluster) {

@@ -1,6 +1,6 @@
 // Times of all actions by linear programs: those that fail at a corner or along
 // a ray of what is to be shown are asked to hold there, until none is left.
-#include "Guess.h"
+#include "ppcc/EveryP/Guess.h"
 #include "Simplex.h"
 
 #include <set>
@@ -213,6 +213,36 @@ std::vector<Bound> boundsOf(const Statements &statements, Claim claim) {
   return bounds;
 }
 
+/// Where the longest for many microbatches is as long as that for many ranks.
+std::optional<Form> crossing(llvm::ArrayRef<Bound> bounds) {
+  auto longest = [&](Dim first, Dim second) {
+    Form most;
+    for (const Bound &bound : bounds) {
+      auto key = [=](const Form &form) {
+        return std::tuple(form.at[first], form.at[second], form.at[One]);
+      };
+      if (key(most) < key(bound.length))
+        most = bound.length;
+    }
+    return most;
+  };
+  Form line = longest(M, P) - longest(P, M);
+  return line.isConstant() ? std::nullopt : std::optional(line);
+}
+
+/// Where the first rank, or the last, begins to do something else.
+std::optional<Form> lineOf(const Statements &statements, bool ofRanks) {
+  for (const RankClass &ranks : statements.classes)
+    for (const Form &where : ranks.where)
+      for (const Form &rank : {Form(), Form::of(P) - 1})
+        if (Form line = where.with(Rank, rank);
+            where.at[Rank] != 0 && (line.at[M] == 0) == ofRanks &&
+            !follows(statements.region, line) &&
+            !follows(statements.region, Form(-1) - line))
+          return line;
+  return std::nullopt;
+}
+
 } // namespace
 
 Found every::search(const Statements &statements, bool isTimed,
@@ -269,25 +299,13 @@ Found every::search(const Statements &statements, bool isTimed,
         exact.witness = most->witness;
         if (attempt(exact))
           return found;
-      } else if (!bounds.empty()) {
-        // The longest for many microbatches, and the longest for many ranks.
-        auto longest = [&](Dim first, Dim second) {
-          return llvm::max_element(bounds,
-                                   [=](const auto &a, const auto &b) {
-                                     auto key = [=](const Form &form) {
-                                       return std::tuple(form.at[first],
-                                                         form.at[second],
-                                                         form.at[One]);
-                                     };
-                                     return key(a.length) < key(b.length);
-                                   })
-              ->length;
-        };
-        Form divides = longest(M, P) - longest(P, M);
-        if (mayDivide && !divides.isConstant()) {
-          found.divides = divides.tightened();
-          return found;
-        }
+      }
+      auto line = lineOf(statements, true);
+      if (!line && most == bounds.end())
+        line = crossing(bounds);
+      if (mayDivide && (line || (line = lineOf(statements, false)))) {
+        found.divides = line->tightened();
+        return found;
       }
     }
     if (!attempt(claim) && found.why.empty())

@@ -102,10 +102,13 @@ public:
         refuse(place, "a parameter is no int");
       else if (given == free.values.end())
         value = eval(param.decl->defaultValue);
+      else if (param.type == Type::Bool && given->value != "true" &&
+               given->value != "false")
+        refuse(place, "its value is neither true nor false");
       else if (param.type == Type::Bool)
         value = given->value == "true";
-      else
-        llvm::StringRef(given->value).getAsInteger(10, value.at[One]);
+      else if (llvm::StringRef(given->value).getAsInteger(10, value.at[One]))
+        refuse(place, "its value is no int");
       const ast::Expr *least = param.decl->least, *end = param.decl->end;
       if ((least && !natural(value - eval(least), least->range)) ||
           (end && !natural(eval(end) - value - 1, end->range)))
@@ -376,7 +379,7 @@ private:
     }
     if (inWindow)
       refuse(stmt->range, "a loop that grows stands in another");
-    if (natural(turns, stmt->range))
+    if (natural(turns, stmt->range) && !implies(facts, -1 * turns))
       window(stmt, Form(), turns, turn);
   }
 
@@ -816,12 +819,13 @@ private:
 } // namespace
 
 std::vector<Region> every::regionsOf(const Module &module,
-                                     const Schedule &schedule,
-                                     const Free &free) {
+                                     const Schedule &schedule, const Free &free,
+                                     int64_t least) {
   std::vector<Region> regions;
   Way way;
   do {
-    Run run(module, schedule, free, {Form::of(P) - 1, Form::of(M) - 1}, way);
+    Run run(module, schedule, free, {Form::of(P) - least, Form::of(M) - 1},
+            way);
     Region region;
     try {
       run.head();

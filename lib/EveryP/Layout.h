@@ -26,9 +26,10 @@ struct Region {
   std::string why;
 };
 
-/// Divides all P >= 1 and M >= 1. Throws Refusal.
+/// Divides all P >= least and M >= 1. Throws Refusal.
 std::vector<Region> regionsOf(const sema::Module &module,
-                              const sema::Schedule &schedule, const Free &free);
+                              const sema::Schedule &schedule, const Free &free,
+                              int64_t least);
 
 /// What ranks do where all `facts` are natural. Durations are those of nobody.
 /// Throws Refusal, and std::overflow_error.

@@ -24,7 +24,7 @@ CASES = {
     "deeper than microbatches": ("let w = min(P - 1 - r, M); repeat w { F; } repeat M - w { F; B; } repeat w { B; }", "require M >= P;", True),
     "what is left": ("repeat M { F; } defer W lag r { repeat M { B; } } repeat r { W; }", "require M >= P;", True),
     "what is lost": ("repeat M { F; } defer W lag r { repeat M { B; } } repeat min(r, 6) { W; }", "require M >= P;", False),
-    "stages of their own": (PIPE, "", True),
+    "six forwards and no more": ("let w = min(P - 1 - r, 6, M); repeat w { F; } repeat M - w { F; B; } repeat w { B; }", "require P <= 6;", True),
 }
 
 

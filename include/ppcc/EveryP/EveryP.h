@@ -10,13 +10,15 @@ namespace ppcc::every {
 struct PlaneFormula {
   Rational ranks, microbatches, intercept;
   bool isExact = false; ///< Else a bound from above.
+  bool operator==(const PlaneFormula &) const = default;
   std::string text(llvm::StringRef ranksName, llvm::StringRef name) const;
 };
 
 /// The numbers of ranks and microbatches for which all of `where`, forms of P
 /// and M, is natural, and M leaves a remainder.
 struct PlaneRange {
-  Forms where; ///< None of them follows from the others.
+  Forms where;           ///< None of them follows from the others.
+  int64_t fromRanks = 1; ///< The least P of these, if that is small.
   int64_t modulus = 1, residue = 0;
   Verdict verdict = Verdict::Undecided;
   std::optional<PlaneFormula> makespan;
