@@ -5,6 +5,7 @@
 #include "ppcc/Basic/Diagnostics/Prove.h"
 
 #include "Layout.h"
+#include "Simplex.h"
 #include "ppcc/Analysis/Durations.h"
 #include "ppcc/EveryP/Guess.h"
 #include "ppcc/Support/Suggest.h"
@@ -85,6 +86,8 @@ public:
       } catch (const std::overflow_error &) {
         if (!refused)
           refused = Refusal{schedule.range, "numbers become too large"};
+      } catch (const TooLong &) {
+        refused = Refusal{schedule.range, "there are too many cases"};
       }
       if (least == 1)
         proof.ranges = std::move(ranges);
@@ -172,10 +175,13 @@ private:
     range.reason = found.why;
     if (found.certificate && found.certificate->claim.makespan &&
         proofIsByData()) {
-      const Form &form = *found.certificate->claim.makespan;
+      Form form = *found.certificate->claim.makespan;
       auto inUnits = [&](int64_t value) {
         return Rational::of(__int128(value) * costs->one, cost::unit);
       };
+      // One number of ranks is no variable.
+      if (implies(range.where, Form(range.fromRanks) - Form::of(P)))
+        form = form.with(P, range.fromRanks);
       range.makespan = PlaneFormula{
           inUnits(form.at[P]), inUnits(form.at[M]), inUnits(form.at[One]),
           found.certificate->claim.witness.has_value()};
@@ -381,6 +387,7 @@ std::optional<PlaneProof> every::proveEvery(const ProveRequest &request,
     proof.transports.push_back("data");
   for (const Transport &transport : given.comm.transports)
     proof.transports.push_back(transport.name);
+  Simplex::work = 0;
   if (!EveryProver(request, session, *compiled.checked, free, ranksName, name)
            .run(proof))
     return std::nullopt;

@@ -11,6 +11,7 @@ using namespace ppcc::every;
 namespace {
 
 constexpr unsigned ofUnit = 5; ///< Unknowns: 1, P, M, Rank, Turn.
+constexpr int64_t mostWays = 4;
 constexpr unsigned mostRounds = 600, cutsOfRound = 24;
 
 /// The value at a point of P.., or that of the linear part along a ray.
@@ -213,20 +214,22 @@ std::vector<Bound> boundsOf(const Statements &statements, Claim claim) {
   return bounds;
 }
 
+/// The longest of bounds for many of one number, and then of the other.
+Form longest(llvm::ArrayRef<Bound> bounds, Dim first, Dim second) {
+  Form most;
+  for (const Bound &bound : bounds) {
+    auto key = [=](const Form &form) {
+      return std::tuple(form.at[first], form.at[second], form.at[One]);
+    };
+    if (key(most) < key(bound.length))
+      most = bound.length;
+  }
+  return most;
+}
+
 /// Where the longest for many microbatches is as long as that for many ranks.
 std::optional<Form> crossing(llvm::ArrayRef<Bound> bounds) {
-  auto longest = [&](Dim first, Dim second) {
-    Form most;
-    for (const Bound &bound : bounds) {
-      auto key = [=](const Form &form) {
-        return std::tuple(form.at[first], form.at[second], form.at[One]);
-      };
-      if (key(most) < key(bound.length))
-        most = bound.length;
-    }
-    return most;
-  };
-  Form line = longest(M, P) - longest(P, M);
+  Form line = longest(bounds, M, P) - longest(bounds, P, M);
   return line.isConstant() ? std::nullopt : std::optional(line);
 }
 
@@ -307,9 +310,18 @@ Found every::search(const Statements &statements, bool isTimed,
         found.divides = line->tightened();
         return found;
       }
+      // Times that end some ways through all ranks later.
+      for (int64_t ways = 1; ways <= mostWays && !bounds.empty(); ++ways) {
+        Claim above = claim;
+        above.makespan = longest(bounds, M, P) + ways * (Form::of(P) - 1);
+        if (attempt(above))
+          return found;
+      }
     }
     if (!attempt(claim) && found.why.empty())
       found.why = "no times were found that grow along all that ranks wait for";
+  } catch (const TooLong &) {
+    found.why = "the search takes too long";
   } catch (const std::exception &) {
     found.why = "numbers become too large";
   }

@@ -25,6 +25,9 @@ bool every::implies(const Forms &premises, const Form &goal) {
 
 namespace {
 
+constexpr uint64_t mostSteps = 20'000;
+constexpr size_t mostWays = 64; ///< Through a head, or the body of a rank.
+
 [[noreturn]] void refuse(SourceRange place, std::string why) {
   throw Refusal{place, std::move(why)};
 }
@@ -72,7 +75,7 @@ class Run {
 public:
   Run(const Module &module, const Schedule &schedule, const Free &free,
       const Forms &facts, Way &way)
-      : module(module), schedule(schedule), free(free), facts(facts), way(way),
+      : facts(facts), module(module), schedule(schedule), free(free), way(way),
         globals(schedule.numGlobals) {
     for (KindId whole : module.kinds.ids())
       for (KindId part : module.kinds.ids())
@@ -271,7 +274,7 @@ private:
     }
     if (way.given == way.answers.size())
       way.answers.push_back(true);
-    if (way.answers.size() > 40)
+    if (way.answers.size() > mostWays)
       refuse(place, "there are too many cases");
     bool answer = way.answers[way.given++];
     facts.push_back((answer ? form : Form(-1) - form).tightened());
@@ -298,10 +301,14 @@ private:
     return module.stmts[stmt->id].index;
   }
 
+  void step(const ast::Stmt *stmt) {
+    if (++steps > mostSteps)
+      refuse(stmt->range, "it takes too many steps");
+  }
+
   void statement(const ast::Stmt *stmt) {
     using ast::StmtKind;
-    if (++steps > 200'000)
-      refuse(stmt->range, "it takes too many steps");
+    step(stmt);
     switch (stmt->kind) {
     case StmtKind::Let: {
       Form value = eval(cast<ast::LetStmt>(stmt)->value);
@@ -379,7 +386,7 @@ private:
     }
     if (inWindow)
       refuse(stmt->range, "a loop that grows stands in another");
-    if (natural(turns, stmt->range) && !implies(facts, -1 * turns))
+    if (natural(turns, stmt->range))
       window(stmt, Form(), turns, turn);
   }
 
@@ -388,6 +395,9 @@ private:
   void window(const ast::Stmt *stmt, const Form &begin, const Form &end,
               Turn turn) {
     Form count = end - begin;
+    // Where there is no turn, each question would have every answer.
+    if (implies(facts, -1 * count))
+      return;
     if (count.isConstant()) {
       for (int64_t i = 0; i < count.at[One]; ++i)
         turn(begin + i);
@@ -584,6 +594,7 @@ private:
 
   /// Does the first of what is owed, which is there.
   void take(const ast::Stmt *stmt) {
+    step(stmt);
     for (Owed &owed : state.queue)
       if (natural(owed.count - 1, stmt->range)) {
         Form index = owed.first;
@@ -834,6 +845,8 @@ std::vector<Region> every::regionsOf(const Module &module,
     }
     region.facts = run.facts;
     regions.push_back(std::move(region));
+    if (regions.size() > mostWays)
+      refuse(schedule.range, "there are too many cases");
   } while (way.toNext());
   return regions;
 }
@@ -850,6 +863,8 @@ Statements every::layOut(const Module &module, const Schedule &schedule,
     statements.hasBackward = run.hasBackward;
     statements.pipes = run.pipes;
     statements.classes.push_back(run.rank());
+    if (statements.classes.size() > mostWays)
+      refuse(schedule.onRank->range, "there are too many cases");
   } while (way.toNext());
   return statements;
 }

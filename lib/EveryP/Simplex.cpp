@@ -118,6 +118,8 @@ void Simplex::move(unsigned column, const Fraction &by) {
 }
 
 void Simplex::pivot(unsigned row, unsigned column) {
+  if ((work += table.size() * columns.size()) > mostWork)
+    throw TooLong();
   Vector &pivotRow = table[row];
   Fraction inverse = Fraction(1) / pivotRow[column];
   for (Fraction &entry : pivotRow)

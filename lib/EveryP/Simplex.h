@@ -32,11 +32,16 @@ struct Fraction {
     return (a - b).sign() < 0;
   }
 };
+Fraction operator+(const Fraction &a, const Fraction &b);
+Fraction operator*(const Fraction &a, const Fraction &b);
 using Vector = std::vector<Fraction>;
 
 /// Fractions as whole numbers with a common denominator, which is given back.
 int64_t wholeNumbers(llvm::ArrayRef<Fraction> values,
                      std::vector<int64_t> &whole);
+
+/// Thrown when all searches together take too long.
+struct TooLong {};
 
 /// Variables without bounds, and rows: sums of them that have lower bounds.
 /// Bland's rule: it ends.
@@ -58,6 +63,11 @@ public:
   }
   Fraction least;
   Vector multipliers, ray;
+
+  /// What was changed in tables, which is the same on every machine: most is
+  /// about five seconds.
+  static inline thread_local uint64_t work = 0;
+  static constexpr uint64_t mostWork = 100'000'000;
 
 private:
   /// A sum of variables as one of those that are at the head of columns.
