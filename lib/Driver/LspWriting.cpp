@@ -98,7 +98,7 @@ enum : int {
   Constant = 21,
 };
 
-/// A list of completions, each once.
+/// A list of completions, each once, the nearest first.
 class Items {
 public:
   void add(StringRef label, int kind, StringRef detail,
@@ -106,8 +106,10 @@ public:
     if (!seen.insert(label).second)
       return;
     // An array of the protocol outlives the texts.
-    json::Object item{
-        {"label", label.str()}, {"kind", kind}, {"detail", detail.str()}};
+    json::Object item{{"label", label.str()},
+                      {"kind", kind},
+                      {"detail", detail.str()},
+                      {"sortText", fmt::format("{:04}", all.size())}};
     if (!documentation.empty())
       item["documentation"] = documentation.str();
     if (!edits.empty())

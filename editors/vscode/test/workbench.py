@@ -145,8 +145,9 @@ class Window:
         self.keys(Keys.F1)
         self.until("the field for commands", lambda: self.driver.find_element(By.CSS_SELECTOR, ".quick-input-widget input").is_displayed())
         self.keys(name)
-        self.sees(".quick-input-list .monaco-list-row.focused", re.escape(name))
-        self.keys(Keys.ENTER)
+        rows = lambda: self.driver.find_elements(By.CSS_SELECTOR, ".quick-input-list .monaco-list-row")
+        row = self.until(name, lambda: next(one for one in rows() if one.text.split("\n")[0] == name))
+        ActionChains(self.driver).click(row).perform()
 
 
 def main():
@@ -199,8 +200,8 @@ def main():
         window.keys(Keys.BACKSPACE)
         window.keys(Keys.BACKSPACE)
         window.command("Trigger Suggest")
-        window.sees(".suggest-widget .monaco-list-row", r"^w\b|repeat")
-        print("completion:", " ".join(window.texts(".suggest-widget .monaco-list-row")[:6]).replace("\n", " "))
+        window.sees(".suggest-widget .monaco-list-row", r"^w\b")
+        print("completion:", ", ".join(text.split("\n")[0] for text in window.texts(".suggest-widget .monaco-list-row")[:6]))
         driver.save_screenshot(str(folder / "completion.png"))
         window.keys(Keys.ESCAPE)
         window.keys("      ")
