@@ -208,7 +208,7 @@ def main():
         window.command("Format Document")
         window.until("formatted", lambda: any(line.strip() == "phase steady   { repeat M - w { F; B; } }" for line in window.lines()))
         print("formatting")
-        window.command("File: Save All")
+        window.command("File: Save All Files")
         window.until("a saved file", lambda: "behind(P, r)" in (work / "one.pp").read_text() and "behind" in (work / "depths.pp").read_text())
 
         window.command("ppcc: Show the Timeline Beside")
