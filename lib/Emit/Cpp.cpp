@@ -67,6 +67,8 @@ public:
         "RankPair", "preconnect", program.preconnect(),
         [&](RankPair pair) { braces({pair.low.value, pair.high.value}); },
         rowsPerLine);
+    table("const char *", "transports", program.provenUnder(),
+          [&](const std::string &transport) { literal(transport); });
     put("\nconstexpr Program program = {");
     numbers({rt::abiNumber, program.numRanks()});
     put(", ");
@@ -81,6 +83,7 @@ public:
       literal(digestOf(program));
     else
       put("nullptr");
+    put(program.provenUnder().empty() ? "" : ", transports");
     put("};\n\n} // namespace ppcc_data\n\nextern \"C\" {\nextern const "
         "ppcc::rt::Program ",
         symbol, ";\n}\nconst ppcc::rt::Program ", symbol,

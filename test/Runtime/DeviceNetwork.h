@@ -99,6 +99,18 @@ public:
     });
   }
   size_t messageBytes(const rt::Label &) { return valueBytes; }
+  size_t moveBytes(const rt::Label &) { return movedBytes; }
+  void perform(const rt::Work &work) {
+    issue(work.lane, [this, work] { network.perform(work); });
+  }
+  Value give(const rt::Work &work) {
+    Value moved(movedBytes);
+    issue(work.lane, [this, work, moved] { moved.write(network.give(work)); });
+    return moved;
+  }
+  void take(const rt::Work &work, Value &&moved) {
+    issue(work.lane, [this, work, moved] { network.take(work, moved.read()); });
+  }
   void release(const rt::Work &work) {
     issue(0, [this, work] { network.release(work); });
   }
@@ -117,6 +129,8 @@ protected:
     cudaLaunchHostFunc(endpoint.stream(lane), call,
                        new std::function<void()>(std::move(function)));
   }
+
+  Endpoint &endpoint;
 
 private:
   using Backward = std::vector<Vector> (NetworkStage::*)(const rt::Work &,
@@ -137,7 +151,6 @@ private:
     });
     return result;
   }
-  Endpoint &endpoint;
   NetworkStage network;
 };
 

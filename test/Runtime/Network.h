@@ -18,6 +18,8 @@ using Vector = std::vector<double>;
 
 inline constexpr size_t width = 4, samples = 2;
 inline constexpr size_t valueBytes = width * samples * sizeof(double);
+/// Of what NetworkStage gives.
+inline constexpr size_t movedBytes = 2 * sizeof(double) + 2 * valueBytes;
 
 /// Numbers between -1 and 1 that depend on the arguments alone.
 inline Vector numbers(size_t count, uint64_t seed) {
@@ -202,6 +204,8 @@ public:
   }
 
   const Layers &layers() const { return all; }
+  /// Nothing has been computed.
+  void clear() { all.clear(), shards.clear(), activations.clear(); }
   size_t numActivations() const { return activations.size(); }
 
 private:

@@ -67,6 +67,8 @@ public:
     auto buffer = [&](size_t i) { return buffers[call.at(i)]; };
     auto last = [&] { return stream(call.back()); };
     auto comm = [&](size_t i) { return comms[call.at(i) == "B"]; };
+    // down X [PINNED] STREAM, up X [PINNED] STREAM
+    auto page = [&] { return call.size() == 4 ? buffer(2) : pages; };
     auto number = [&](size_t i) { return std::stoi(call.at(i)); };
     auto size = [&](size_t i) {
       return call.size() > i + 1 ? size_t(number(i)) : bytes;
@@ -97,9 +99,24 @@ public:
     else if (verb == "destroy")
       destroyed.insert(call[1]), cudaStreamDestroy(last());
     else if (verb == "down")
-      cudaMemcpyAsync(pages, buffer(1), bytes, cudaMemcpyDeviceToHost, last());
+      cudaMemcpyAsync(page(), buffer(1), bytes, cudaMemcpyDeviceToHost, last());
     else if (verb == "up")
-      cudaMemcpyAsync(buffer(1), pages, bytes, cudaMemcpyHostToDevice, last());
+      cudaMemcpyAsync(buffer(1), page(), bytes, cudaMemcpyHostToDevice, last());
+    else if (verb == "pin")
+      cudaMallocHost(&buffers[call[1]], bytes);
+    else if (verb == "unpin")
+      cudaFreeHost(buffer(1));
+    else if (verb == "look")
+      model::touch(buffer(1), bytes, false);
+    else if (verb == "capture")
+      cudaStreamBeginCapture(last(), cudaStreamCaptureModeThreadLocal);
+    else if (verb == "captured")
+      cudaStreamEndCapture(last(), &graph);
+    else if (verb == "launch")
+      cudaGraphLaunch(graph, last());
+    else if (verb == "scatter") // scatter ALL OWN COMM STREAM
+      ncclReduceScatter(buffer(1), buffer(2), bytes / 2 / sizeof(double),
+                        ncclFloat64, ncclSum, comm(3), last());
     else if (verb == "send") // send BUFFER PEER COMM [SIZE] STREAM
       ncclSend(buffer(1), size(4), ncclInt8, number(2), comm(3), last());
     else if (verb == "recv")
@@ -118,17 +135,13 @@ public:
 private:
   void kernel(std::vector<void *> reads, std::vector<void *> writes,
               cudaStream_t stream) {
-    using Body = std::function<void()>;
-    auto call = [](void *data) {
-      std::unique_ptr<Body> body(static_cast<Body *>(data));
-      (*body)();
-    };
-    cudaLaunchHostFunc(stream, call, new Body([=] {
-                         for (void *data : reads)
-                           model::touch(data, bytes, false);
-                         for (void *data : writes)
-                           model::touch(data, bytes, true);
-                       }));
+    model::kernel(stream, [=] {
+      for (void *data : reads)
+        model::touch(data, bytes, false);
+      for (void *data : writes)
+        model::touch(data, bytes, true);
+      return true;
+    });
   }
   cudaStream_t stream(const std::string &name) {
     cudaStream_t &found = streams[name];
@@ -150,6 +163,7 @@ private:
   std::map<std::string, void *> buffers;
   std::set<std::string> destroyed;
   char pages[bytes];
+  cudaGraph_t graph = nullptr;
 };
 
 /// Runs the lists of all ranks; what is reported, in one text.

@@ -8,12 +8,14 @@
 // first sends of rank 0 end when it has issued four more), or lets the first
 // program fail: `throw`, `size`, `no-size`, `stall`, `leave`, `unheard` (nobody
 // is told), `broken` (the communicator of rank 1 reports an error), `event`
-// (CUDA does).
+// (CUDA does), `away` (rank 0 waits in its stage for what never comes), `stuck`
+// (its device does).
 #include "DeviceNetwork.h"
 #include "Faults.h"
 #include "Pairs.h"
 #include "Verdict.h"
 
+#include <filesystem>
 #include <latch>
 
 using namespace test;
@@ -30,6 +32,8 @@ public:
 
   std::vector<Value> backward(const rt::Work &work, Value *outputGrad) {
     std::vector<Value> result = DeviceStage::backward(work, outputGrad);
+    if (fault == "away" && work.rank == 0)
+      cudaStreamSynchronize(endpoint.stream(0));
     if (work.rank != 1 || std::exchange(failed, true))
       return result;
     if (fault == "throw")
@@ -44,6 +48,8 @@ public:
       fakeNcclBreak(comm);
     if (fault == "event")
       fakeCudaBreak();
+    if (fault == "away" || fault == "stuck")
+      gaveUp.wait();
     return result;
   }
   size_t messageBytes(const rt::Label &label) {
@@ -107,7 +113,8 @@ void runRanks(const rt::Program &program, const std::string &fault, Rank rank) {
       ncclCommInitRankConfig(&comm, int(program.numRanks), id, int(number),
                              &config);
       rt::NcclOptions options;
-      options.waitsOnHost = fault != "run-ahead";
+      options.waitsOnHost =
+          fault != "run-ahead" && fault != "away" && fault != "stuck";
       if (fault != "unheard") {
         options.raise = [&](const std::string &text) { alarm.raise(text); };
         options.heard = [&] { return alarm.heard(); };
@@ -151,6 +158,12 @@ Distance judge(const rt::Program &program, const std::string &fault) {
   return all;
 }
 
+/// Those of this process.
+void sayThreads() {
+  auto tasks = std::filesystem::directory_iterator("/proc/self/task");
+  std::printf("threads left: %td\n", std::distance(begin(tasks), end(tasks)));
+}
+
 void runFaulty(const rt::Program &program, const std::string &fault) {
   std::latch gaveUp(1);
   runRanks(program, fault,
@@ -158,7 +171,9 @@ void runFaulty(const rt::Program &program, const std::string &fault) {
              if (fault == "leave" && rank == 1)
                return true;
              rt::Options options;
-             options.patience = patienceOf(fault == "stall" ? rank : 0);
+             bool waits =
+                 fault == "stall" || fault == "away" || fault == "stuck";
+             options.patience = patienceOf(waits ? rank : 0);
              rt::NcclOptions limited = nccl;
              limited.patience = options.patience;
              rt::Nccl<DeviceVector> endpoint(comm, limited);
@@ -216,6 +231,8 @@ int main(int argc, char **argv) {
     FaultyProgram program(fault, words[0]);
     runFaulty(program.program(), fault);
     sayThatAllEnded();
+    if (fault == "away" || fault == "stuck")
+      sayThreads();
     return 0;
   }
   size_t exact = 0, reordered = 0, failures = 0;

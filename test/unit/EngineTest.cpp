@@ -240,7 +240,7 @@ TEST(EngineGuards, OfPipes) {
 
 TEST(EngineGuards, OfTheHead) {
   expectEach({
-      {"the program has ABI 0, this engine has ABI 5: compile the schedule "
+      {"the program has ABI 0, this engine has ABI 6: compile the schedule "
        "again with the ppcc of this engine",
        [](Sample &s) { s.abi = 0; }},
       {"bad program: it has rows for 1 of 2 ranks",

@@ -1,12 +1,18 @@
 // What carries messages, as a rank sees it.
 #pragma once
 
+#include "ppcc/Runtime/Error.h"
 #include "ppcc/Runtime/Stage.h"
 
 #include <chrono>
 #include <concepts>
 
 namespace ppcc::rt {
+
+/// finish() was longer than it may be, because of this message.
+struct StuckAt : TimedOut {
+  Label label;
+};
 
 /// One rank's end of a transport. Messages between two ranks arrive in the
 /// order in which they are sent, in each direction by itself. What it may have

@@ -32,7 +32,7 @@ public:
         reader.take(key, what);
     };
     for (const char *key : {"format", "version", "schedule", "ranks",
-                            "backward", "kinds", "files"})
+                            "backward", "kinds", "files", "transports"})
       if (auto found = file.find(key); found != file.end())
         give(key, *found);
     for (const char *key : {"phases", "sites", "preconnect"})

@@ -39,7 +39,7 @@ private:
   std::deque<std::vector<Tensor>> tensors;
   std::deque<std::vector<int64_t>> dims;
   std::deque<std::vector<int32_t>> meetingStages;
-  std::vector<const char *> phases, files;
+  std::vector<const char *> phases, files, transports;
   std::vector<Site> sites;
   std::deque<std::vector<Row>> rows;
   std::deque<std::vector<Segment>> segments;
@@ -85,6 +85,7 @@ public:
     view.sites = list(loaded.sites);
     view.ranks = list(loaded.ranks);
     view.preconnect = list(loaded.preconnect);
+    view.transports = list(loaded.transports);
     checkHead(view);
     for (uint32_t rank = 0; rank != view.numRanks; ++rank)
       if (!view.ranks[rank].segments.empty())
@@ -161,6 +162,7 @@ private:
         {"schedule", &JsonReader::readSchedule},
         {"ranks", &JsonReader::readRanks},
         {"backward", &JsonReader::readBackward},
+        {"transports", &JsonReader::readTransports, false},
         {"preconnect", &JsonReader::readPreconnect, false},
         {"buffers", &JsonReader::readBuffers, false},
         {"peak_activations", &JsonReader::readPeakActivations, false},
@@ -293,6 +295,10 @@ private:
       loaded.preconnect.push_back({within(pair[0], UINT32_MAX, "preconnect"),
                                    within(pair[1], UINT32_MAX, "preconnect")});
     }
+  }
+  void readTransports(const json &value) {
+    for (const json &transport : items(value))
+      loaded.transports.push_back(keep(transport));
   }
   void readBuffers(const json &value) {
     for (const json &number : items(value))

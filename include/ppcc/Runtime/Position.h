@@ -108,9 +108,30 @@ public:
   template <class Function> void tell(Function function) const {
     try {
       function();
+    } catch (const PeerFailed &failure) {
+      throw errorHere<PeerError>(failure.text);
     } catch (const std::exception &error) {
       fail(error.what());
     }
+  }
+
+  /// At the end of all actions the device still waits for a message, of which
+  /// this tells.
+  [[noreturn, gnu::cold]] void failStuck(const Label &message) {
+    for (const Segment &segment : linked.loops)
+      for (uint64_t i = 0; i != segment.rows; ++i) {
+        const Operation &operation = linked.operations[segment.firstRow + i];
+        shift = 0;
+        for (uint32_t turn = 0; turn != segment.count; ++turn) {
+          if (!operation.isWork() && labelOf(operation) == message) {
+            current = &operation;
+            fail("has waited " + std::to_string(patience.count()) +
+                 " ms for the device, which waits for " + text(message));
+          }
+          shift += static_cast<uint32_t>(segment.advance);
+        }
+      }
+    throw TimedOut(); // It is none of this program.
   }
 
   [[noreturn, gnu::cold]] void fail(const std::string &text) const {

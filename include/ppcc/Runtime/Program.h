@@ -11,7 +11,7 @@ namespace ppcc::rt {
 
 /// The layout of the types below. It grows with every change to them; the
 /// engine refuses programs with another number.
-inline constexpr uint32_t abiNumber = 5;
+inline constexpr uint32_t abiNumber = 6;
 
 /// A read-only array that somebody else owns.
 template <class T> struct List {
@@ -243,6 +243,8 @@ struct Program {
   /// What the compiler found for digestOf() (Digest.h); null when unknown. The
   /// engine takes the digest of the rows that it has.
   const char *digest = nullptr;
+  /// Under which it was proven that no rank waits for ever; empty: none.
+  List<const char *> transports = {};
   /// Not null in what stands for a program of each number of microbatches, of
   /// which there is nothing else but the name: gives one of them.
   LoadedProgram (*instance)(int64_t microbatches) = nullptr;

@@ -26,14 +26,7 @@ public:
         position(program, rank, linked, options.patience),
         recorder(recorderOf(options, program, rank)),
         inbox(position, stage, endpoint, this->options, recorder),
-        lone(program, rank) {
-    if constexpr (requires { requires E::untagged; })
-      for (const Role &role : linked.wiring.roles())
-        if (role.label.isMove())
-          throw Error("messages without labels cannot carry what `" +
-                      std::string(role.kind->letters) +
-                      "` moves between ranks");
-  }
+        lone(program, rank) {}
   RankRunner(const RankRunner &) = delete;
 
   /// Waits until all ranks have come, and compares the digests of what they are
@@ -77,9 +70,13 @@ public:
     rewind();
   }
 
-  /// Opens the connections to other ranks, in the order that the program says,
-  /// where the transport opens any. Throws Error.
+  /// Opens the connections to other ranks where the transport opens any: in an
+  /// order of its own, or in that which the program says. Throws Error.
   void connect() {
+    if constexpr (requires { endpoint.open(program, options.patience); })
+      position.waitOutside("the connections to other ranks", [&] {
+        endpoint.open(program, options.patience);
+      });
     if constexpr (requires { endpoint.connect(rank, options.patience); })
       for (RankPair pair : program.preconnect) {
         if (pair.first != rank && pair.second != rank)
@@ -123,8 +120,13 @@ public:
 
   /// Waits until the sends have ended. Throws Error.
   void finish() {
-    position.waitOutside("the end of its last sends",
-                         [&] { endpoint.finish(options.patience); });
+    position.waitOutside("the end of its last sends", [&] {
+      try {
+        endpoint.finish(options.patience);
+      } catch (const StuckAt &stuck) {
+        position.failStuck(stuck.label);
+      }
+    });
   }
 
   /// For what a blocked rank waits, in words; and for whom.
@@ -344,7 +346,10 @@ private:
     held.source = position.roleOf(operation).partner;
     held.label = position.labelOf(operation);
     plain = 0;
-    inbox.post(held, operation.row, 0);
+    size_t bytes = 0;
+    if constexpr (requires { requires E::untagged; })
+      bytes = stage.moveBytes(held.label);
+    inbox.post(held, operation.row, bytes);
   }
 
   /// Takes what was asked for the work of an item, or for any; false when it is
@@ -362,6 +367,7 @@ private:
                  one->held.label.microbatch, 0);
       lone.unread = std::move(one->held.value);
       executeApart(lone);
+      clear(lone.unread);
       one = coming.erase(one);
     }
     plain = options.waits == Waits::Late && coming.empty();

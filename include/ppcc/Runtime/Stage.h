@@ -64,6 +64,8 @@ struct StageHooks {
   /// The size of the value of a message, which the receiver checks; 0 when it
   /// takes what comes. MPI asks for it.
   size_t messageBytes(const Label &) { return 0; }
+  /// That of what an action moves between ranks; NCCL asks for it.
+  size_t moveBytes(const Label &) { return 0; }
   /// The backward of the work has ended, both parts of it: what the forward
   /// kept can go.
   void release(const Work &) {}

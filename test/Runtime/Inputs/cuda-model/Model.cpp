@@ -13,6 +13,10 @@
 // size. Sends have no buffers: each holds its stream until its receive is at
 // the head of another. When no stream and no host can go on it says what each
 // waits for, and which two ends are on different communicators.
+//
+// A stream that is captured notes its calls; a launch of the graph makes them
+// again, on streams that stand for those. What CUDA forbids in a capture, and
+// what it allows but no capture means, is reported.
 #include "Model.h"
 
 #include <algorithm>
@@ -28,6 +32,8 @@
 #include <set>
 #include <thread>
 #include <utility>
+
+struct FakeGraph;
 
 namespace {
 
@@ -55,7 +61,8 @@ struct Operation : std::enable_shared_from_this<Operation> {
   size_t entity = 0;
   uint64_t time = 0;
   Clock clock;
-  std::function<bool()> run; ///< False when it cannot end yet.
+  std::function<bool()> run;   ///< False when it cannot end yet.
+  model::Note *note = nullptr; ///< Where its rank is traced.
 
   bool isBehind(const Operation &other) const {
     return clock.covers(other.entity, other.time);
@@ -71,14 +78,15 @@ struct Access {
 
 struct Allocation {
   std::vector<char> bytes;
-  OperationPtr madeBy, freedBy;
+  bool isPinned = false;        ///< Of the host.
+  OperationPtr madeBy, freedBy; ///< Null before a graph has run.
   std::vector<Access> accesses; ///< Those that later ones can conflict with.
 };
 
 struct World;
 /// One end of a message, or of a collective.
 struct End {
-  enum Kind { Send, Recv, Gather } kind;
+  enum Kind { Send, Recv, Gather, Scatter } kind;
   int peer;
   char *data, *into;
   size_t size;
@@ -94,6 +102,10 @@ struct Device {
   std::map<const char *, Allocation> memory;
   uint64_t waitsAt = ~uint64_t(0); ///< The progress that it has seen.
   std::string place;
+  FakeGraph *capture = nullptr; ///< That its host has begun.
+  int waits = 0;                ///< cudaStreamWaitEvent so far.
+  std::deque<model::Note> *notes = nullptr;
+  model::Note *hostNote = nullptr; ///< What the host has seen last.
   int groupDepth = 0;
   std::string groupPlace;
   std::vector<std::pair<ncclComm_t, std::pair<cudaStream_t, End>>> group;
@@ -105,7 +117,10 @@ std::map<int, std::unique_ptr<Device>> devices;
 std::vector<std::string> reports;
 std::vector<std::unique_ptr<World>> worlds;
 uint64_t progress = 0;
-int droppedRank = -1, waitsToDropped = 0;
+int droppedRank = -1, droppedWait = 0;
+int tracedRank = -1;
+std::deque<model::Note> trace;
+std::map<int, int> waitsOfRanks;
 int hosts = 0; ///< Ranks that have not ended.
 bool isBroken = false;
 thread_local Device *here = nullptr;
@@ -123,30 +138,58 @@ struct FakeStream {
   Device *device;
   size_t entity;
   Clock clock;
-  std::deque<OperationPtr> work;
-  bool isGone = false;
+  std::deque<OperationPtr> work{};
+  bool isGone = false, isStandIn = false;
+  FakeGraph *capture = nullptr;
+  Clock captured{}; ///< How far each stream of the capture was.
+  model::Note *last = nullptr;
 };
 struct FakeEvent {
   struct State {
     Clock clock;
     bool done = false;
+    model::Note *note = nullptr;
+    FakeGraph *capture = nullptr;
+    /// Of a capture: what its record has become in the latest launch.
+    std::shared_ptr<State> latest;
   };
   std::shared_ptr<State> state;
+};
+/// The calls of a capture, in their order.
+struct FakeGraph {
+  struct Call {
+    cudaStream_t stream;
+    std::string place;
+    std::function<void(FakeStream &)> make;
+  };
+  cudaStream_t origin;
+  std::vector<cudaStream_t> streams;
+  std::vector<Call> calls;
 };
 struct FakeComm {
   World *world;
   int rank;
   OperationPtr last;
   bool aborted = false;
+  int numSplits = 0;
 };
 
 namespace {
 
 struct World {
   int number, size;
+  /// By the number of a split: the colours of ranks, and what becomes of them.
+  std::map<int, std::map<int, int>> colours;
+  std::map<std::pair<int, int>, World *> parts;
   std::map<std::pair<int, int>, std::deque<End *>> sends, receives;
   std::map<int, std::deque<End *>> gathers;
 };
+
+World *newWorld() {
+  worlds.push_back(std::make_unique<World>());
+  worlds.back()->number = int(worlds.size());
+  return worlds.back().get();
+}
 
 std::string nameOf(const FakeStream &stream) {
   return "stream " + std::to_string(stream.entity) + " of rank " +
@@ -164,8 +207,29 @@ void refuseOpenGroup(const char *what) {
            here->groupPlace);
 }
 
-OperationPtr issue(FakeStream &stream, const std::string &what,
-                   std::function<bool()> run) {
+/// What CUDA forbids the host while it captures, or what a graph cannot hold.
+bool refuseCapture(const char *what) {
+  if (here->capture)
+    report(describe(what, "the host of rank " + std::to_string(here->rank)) +
+           " while a stream is captured");
+  return here->capture;
+}
+
+/// What a call needs to be made again.
+using Run = std::function<bool(const OperationPtr &)>;
+
+void note(const OperationPtr &operation,
+          std::initializer_list<model::Note *> behind) {
+  if (!here->notes)
+    return;
+  operation->note = &here->notes->emplace_back();
+  operation->note->what = operation->what;
+  for (model::Note *other : behind)
+    if (other)
+      operation->note->behind.push_back(other);
+}
+
+OperationPtr issue(FakeStream &stream, const std::string &what, Run run) {
   if (stream.isGone)
     report(describe(what, nameOf(stream)) + ", which has been destroyed");
   if (stream.device != here)
@@ -177,9 +241,26 @@ OperationPtr issue(FakeStream &stream, const std::string &what,
   stream.clock.join(here->clock);
   operation->time = ++stream.clock[stream.entity];
   operation->clock = stream.clock;
-  operation->run = std::move(run);
+  operation->run = [run = std::move(run), self = operation.get()] {
+    return run(self->shared_from_this());
+  };
+  note(operation, {stream.last, here->hostNote});
+  stream.last = operation->note ? operation->note : stream.last;
   stream.work.push_back(operation);
   return operation;
+}
+
+/// Makes a call on a stream, or notes it where the stream is captured. Events
+/// are no work, so nobody need join a stream that has had no more.
+void enact(FakeStream &stream, std::function<void(FakeStream &)> make,
+           bool isWork = true) {
+  if (!stream.capture)
+    return make(stream);
+  stream.captured[stream.entity] += isWork;
+  stream.capture->calls.push_back({&stream, here->place, std::move(make)});
+}
+void enact(FakeStream &stream, const std::string &what, Run run) {
+  enact(stream, [what, run](FakeStream &on) { issue(on, what, run); });
 }
 
 OperationPtr byHost(const std::string &what) {
@@ -188,7 +269,50 @@ OperationPtr byHost(const std::string &what) {
       describe(what, "the host of rank " + std::to_string(here->rank));
   operation->time = ++here->clock[0];
   operation->clock = here->clock;
+  note(operation, {here->hostNote});
+  here->hostNote = operation->note ? operation->note : here->hostNote;
   return operation;
+}
+/// The host has seen that something has ended.
+void sees(const Clock &clock, model::Note *ended) {
+  here->clock.join(clock);
+  if (!here->notes)
+    return;
+  OperationPtr seen = byHost("a wait");
+  if (ended)
+    seen->note->behind.push_back(ended);
+}
+
+cudaStream_t newStream() {
+  return here->streams.emplace_back(
+      new FakeStream{here, here->nextEntity++, here->clock});
+}
+void joinCapture(FakeStream &stream, FakeGraph *graph) {
+  stream.capture = graph;
+  stream.captured = {};
+  graph->streams.push_back(&stream);
+}
+void recordEvent(FakeStream &stream,
+                 const std::shared_ptr<FakeEvent::State> &state) {
+  OperationPtr operation =
+      issue(stream, "cudaEventRecord",
+            [state](const OperationPtr &) { return state->done = true; });
+  state->clock = operation->clock;
+  state->note = operation->note;
+}
+void awaitEvent(FakeStream &stream,
+                const std::shared_ptr<FakeEvent::State> &state) {
+  stream.clock.join(state->clock);
+  OperationPtr operation =
+      issue(stream, "cudaStreamWaitEvent",
+            [state](const OperationPtr &) { return state->done; });
+  if (operation->note && state->note)
+    operation->note->behind.push_back(state->note);
+}
+void follow(FakeStream &later, FakeStream &earlier) {
+  auto state = std::make_shared<FakeEvent::State>();
+  recordEvent(earlier, state);
+  awaitEvent(later, state);
 }
 
 Allocation *allocationAt(Device &device, const char *data, size_t size) {
@@ -208,6 +332,10 @@ void access(Device &device, const OperationPtr &by, const void *data,
   Allocation *memory = allocationAt(device, at, size);
   if (!memory)
     return report(by->what + " touches what is no device memory of the rank");
+  if (by->note)
+    by->note->touched.push_back({at, at + size, writes});
+  if (!memory->madeBy)
+    return report(by->what + " uses memory of a graph that has not run");
   if (memory->freedBy && !memory->freedBy->isBehind(*by))
     return report(by->what +
                   " uses memory that may be free: " + memory->freedBy->what);
@@ -242,6 +370,9 @@ void release(Device &device, const OperationPtr &by, void *data) {
   if (found == device.memory.end())
     return report(by->what + " of what is no device memory of the rank");
   Allocation &memory = found->second;
+  if (by->note)
+    by->note->touched.push_back(
+        {found->first, found->first + memory.bytes.size(), true, true});
   if (memory.freedBy)
     return report(by->what + " of what is free: " + memory.freedBy->what);
   if (!by->isBehind(*memory.madeBy))
@@ -254,12 +385,28 @@ void release(Device &device, const OperationPtr &by, void *data) {
   memory.freedBy = by;
 }
 
-void allocate(Device &device, void **data, size_t size, OperationPtr by) {
+/// Memory whose time has not begun.
+void *reserve(Device &device, size_t size, bool isPinned = false) {
   Allocation made;
   made.bytes.assign(std::max<size_t>(size, 1), char(0xAB));
-  made.madeBy = std::move(by);
-  *data = made.bytes.data();
-  device.memory[made.bytes.data()] = std::move(made);
+  made.isPinned = isPinned;
+  char *data = made.bytes.data();
+  device.memory[data] = std::move(made);
+  return data;
+}
+/// It begins, or begins again with each launch of its graph.
+void allocate(Device &device, void *data, const OperationPtr &by) {
+  Allocation &memory = device.memory.at(static_cast<char *>(data));
+  if (memory.madeBy && (!memory.freedBy || !by->isBehind(*memory.freedBy)))
+    return report(by->what + " runs again before its memory is free");
+  if (by->note)
+    by->note->touched.push_back({memory.bytes.data(),
+                                 memory.bytes.data() + memory.bytes.size(),
+                                 true, true});
+  memory.madeBy = by;
+  memory.freedBy = nullptr;
+  memory.accesses.clear();
+  std::fill(memory.bytes.begin(), memory.bytes.end(), char(0xAB));
 }
 
 /// Runs what can run.
@@ -328,64 +475,93 @@ bool match(World &world, std::pair<int, int> pair) {
   return any;
 }
 
+/// Does the collective at the head of all ranks' queues.
 bool gather(World &world) {
-  for (int rank = 0; rank != world.size; ++rank)
+  std::vector<End *> ends;
+  for (int rank = 0; rank != world.size; ++rank) {
     if (world.gathers[rank].empty())
       return false;
-  End &first = *world.gathers[0].front();
-  for (int to = 0; to != world.size; ++to) {
-    End &into = *world.gathers[to].front();
-    if (into.size != first.size)
-      report(first.by->what + " gathers " + std::to_string(first.size) +
-             " bytes, " + into.by->what + " " + std::to_string(into.size));
-    else
-      for (int from = 0; from != world.size; ++from)
-        std::memcpy(into.into + size_t(from) * into.size,
-                    world.gathers[from].front()->data, into.size);
+    ends.push_back(world.gathers[rank].front());
   }
+  End &first = *ends[0];
+  for (End *end : ends)
+    if (end->kind != first.kind)
+      report(first.by->what + " meets " + end->by->what);
+    else if (end->size != first.size)
+      report(first.by->what + " is of " + std::to_string(first.size) +
+             " bytes, " + end->by->what + " of " + std::to_string(end->size));
+  for (size_t to = 0; to != ends.size() && !isBroken; ++to)
+    for (size_t from = 0; from != ends.size(); ++from)
+      if (first.kind == End::Gather) {
+        std::memcpy(ends[to]->into + from * first.size, ends[from]->data,
+                    first.size);
+      } else {
+        auto *sum = reinterpret_cast<double *>(ends[to]->into);
+        auto *part = reinterpret_cast<const double *>(ends[from]->data +
+                                                      to * first.size);
+        for (size_t i = 0; i != first.size / sizeof(double); ++i)
+          sum[i] = from == 0 ? part[i] : sum[i] + part[i];
+      }
   for (int rank = 0; rank != world.size; ++rank) {
-    world.gathers[rank].front()->met = true;
+    ends[size_t(rank)]->met = true;
     world.gathers[rank].pop_front();
   }
   return true;
 }
 
 void touchEnd(Device &device, const End &end, int ranks) {
-  access(device, end.by, end.data, end.size, end.kind == End::Recv);
-  if (end.kind == End::Gather)
-    access(device, end.by, end.into, end.size * size_t(ranks), true);
+  size_t all = end.size * size_t(ranks);
+  access(device, end.by, end.data, end.kind == End::Scatter ? all : end.size,
+         end.kind == End::Recv);
+  if (end.kind >= End::Gather)
+    access(device, end.by, end.into, end.kind == End::Gather ? all : end.size,
+           true);
+}
+
+std::string nameOf(const End &end) {
+  switch (end.kind) {
+  case End::Send:
+    return "ncclSend to " + std::to_string(end.peer);
+  case End::Recv:
+    return "ncclRecv from " + std::to_string(end.peer);
+  case End::Gather:
+    return "ncclAllGather";
+  default:
+    return "ncclReduceScatter";
+  }
 }
 
 /// Issues the ends of a group that are of one communicator and stream.
-void launch(ncclComm_t comm, cudaStream_t stream, std::vector<End> given) {
-  auto ends = std::make_shared<std::vector<End>>(std::move(given));
+void launch(ncclComm_t comm, FakeStream &stream,
+            const std::vector<End> &given) {
+  auto ends = std::make_shared<std::vector<End>>(given);
   std::string what;
   for (const End &end : *ends)
-    what +=
-        (what.empty() ? "" : ", ") +
-        (end.kind == End::Gather ? std::string("ncclAllGather")
-         : end.kind == End::Send ? "ncclSend to " + std::to_string(end.peer)
-                                 : "ncclRecv from " + std::to_string(end.peer));
+    what += (what.empty() ? "" : ", ") + nameOf(end);
   what += " of communicator " + std::to_string(comm->world->number);
-  auto run = [comm, ends, device = here, posted = false]() mutable {
+  auto run = [comm, ends, device = here,
+              posted = false](const OperationPtr &) mutable {
     World &world = *comm->world;
     for (End &end : *ends) {
+      bool isMessage = end.kind < End::Gather;
       if (!posted)
         touchEnd(*device, end, world.size);
       auto pair = end.kind == End::Send ? std::pair(comm->rank, end.peer)
                                         : std::pair(end.peer, comm->rank);
-      if (!posted && end.kind != End::Gather)
+      if (!posted && isMessage)
         (end.kind == End::Send ? world.sends : world.receives)[pair].push_back(
             &end);
       else if (!posted)
         world.gathers[comm->rank].push_back(&end);
-      progress += end.kind == End::Gather ? gather(world) : match(world, pair);
+      progress += isMessage ? match(world, pair) : gather(world);
     }
     posted = true;
     return comm->aborted || std::all_of(ends->begin(), ends->end(),
                                         [](const End &end) { return end.met; });
   };
-  OperationPtr operation = issue(*stream, what, run);
+  OperationPtr operation = issue(stream, what, run);
+  if (operation->note)
+    operation->note->comm = comm;
   if (comm->last && !operation->isBehind(*comm->last))
     report(operation->what + " and " + comm->last->what +
            " are of one communicator, and nothing orders them");
@@ -418,6 +594,7 @@ void model::beginRank(int rank, int ranks) {
   std::unique_lock lock(mutex);
   here = (devices[rank] = std::make_unique<Device>()).get();
   here->rank = rank;
+  here->notes = rank == tracedRank ? &trace : nullptr;
   ++here->clock[0];
   ++hosts;
   allHere.notify_all();
@@ -428,11 +605,14 @@ void model::endRank() {
   if (here->groupDepth != 0)
     report("rank " + std::to_string(here->rank) +
            " ends while a group is open, begun " + here->groupPlace);
+  if (here->capture)
+    report("rank " + std::to_string(here->rank) + " ends in a capture");
+  waitsOfRanks[here->rank] = here->waits;
   for (const auto &[data, memory] : here->memory)
-    if (!memory.freedBy)
+    if (memory.madeBy && !memory.freedBy)
       report("nobody frees " + memory.madeBy->what);
   for (cudaStream_t stream : here->streams)
-    if (!stream->isGone)
+    if (!stream->isGone && !stream->isStandIn)
       report("nobody destroys " + nameOf(*stream));
   --hosts;
   ++progress;
@@ -440,6 +620,9 @@ void model::endRank() {
 void model::setPlace(std::string place) { here->place = std::move(place); }
 void model::touch(const void *data, size_t size, bool writes) {
   std::lock_guard lock(mutex);
+  if (!running)
+    return access(*here, byHost(writes ? "a write" : "a read"), data, size,
+                  writes);
   // The running operation is at the head of its stream.
   for (auto &[rank, device] : devices)
     for (cudaStream_t stream : device->streams)
@@ -458,7 +641,22 @@ std::vector<std::string> model::takeReports() {
   return std::exchange(reports, {});
 }
 void model::dropWait(int rank, int number) {
-  droppedRank = rank, waitsToDropped = number;
+  droppedRank = rank, droppedWait = number;
+}
+int model::numWaits(int rank) { return waitsOfRanks[rank]; }
+void model::traceRank(int rank) {
+  tracedRank = rank;
+  trace.clear();
+}
+const std::deque<model::Note> &model::traced() { return trace; }
+void model::kernel(cudaStream_t stream, std::function<bool()> body) {
+  std::lock_guard lock(mutex);
+  enact(*stream, "a kernel", [body](const OperationPtr &self) {
+    running = self.get();
+    bool ended = body();
+    running = nullptr;
+    return ended;
+  });
 }
 
 extern "C" {
@@ -472,28 +670,52 @@ const char *ncclGetErrorString(ncclResult_t) {
 
 cudaError_t cudaMalloc(void **data, size_t size) {
   std::lock_guard lock(mutex);
-  allocate(*here, data, size, byHost("cudaMalloc"));
+  refuseCapture("cudaMalloc");
+  allocate(*here, *data = reserve(*here, size), byHost("cudaMalloc"));
   return status();
 }
 cudaError_t cudaFree(void *data) {
   std::lock_guard lock(mutex);
+  refuseCapture("cudaFree");
   pump();
   release(*here, byHost("cudaFree"), data);
   return status();
 }
+cudaError_t cudaMallocHost(void **data, size_t size) {
+  std::lock_guard lock(mutex);
+  refuseCapture("cudaMallocHost");
+  allocate(*here, *data = reserve(*here, size, true), byHost("cudaMallocHost"));
+  return status();
+}
+cudaError_t cudaFreeHost(void *data) {
+  std::lock_guard lock(mutex);
+  refuseCapture("cudaFreeHost");
+  pump();
+  release(*here, byHost("cudaFreeHost"), data);
+  return status();
+}
 cudaError_t cudaMallocAsync(void **data, size_t size, cudaStream_t stream) {
   std::lock_guard lock(mutex);
-  allocate(*here, data, size,
-           issue(*stream, "cudaMallocAsync", [] { return true; }));
+  void *memory = *data = reserve(*here, size);
+  auto ended = [](const OperationPtr &) { return true; };
+  // In a launch its time comes when that of the launch before is over.
+  if (stream->capture)
+    enact(*stream, "cudaMallocAsync",
+          [memory, device = here](const OperationPtr &self) {
+            allocate(*device, memory, self);
+            return true;
+          });
+  else
+    allocate(*here, memory, issue(*stream, "cudaMallocAsync", ended));
   return status();
 }
 cudaError_t cudaFreeAsync(void *data, cudaStream_t stream) {
   std::lock_guard lock(mutex);
-  OperationPtr operation = issue(*stream, "cudaFreeAsync", nullptr);
-  operation->run = [data, device = here, self = operation.get()] {
-    release(*device, self->shared_from_this(), data);
-    return true;
-  };
+  enact(*stream, "cudaFreeAsync",
+        [data, device = here](const OperationPtr &self) {
+          release(*device, self, data);
+          return true;
+        });
   return status();
 }
 
@@ -507,12 +729,13 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags,
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) {
   std::lock_guard lock(mutex);
-  *stream = new FakeStream{here, here->nextEntity++, here->clock, {}};
-  here->streams.push_back(*stream);
+  *stream = newStream();
   return status();
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   std::lock_guard lock(mutex);
+  if (stream->capture)
+    report(nameOf(*stream) + " is destroyed while it is captured");
   pump();
   if (!stream->work.empty())
     report(nameOf(*stream) + " is destroyed before " +
@@ -520,9 +743,61 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   stream->isGone = true;
   return status();
 }
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  std::lock_guard lock(mutex);
+  refuseOpenGroup("cudaStreamBeginCapture");
+  if (refuseCapture("cudaStreamBeginCapture"))
+    return status();
+  here->capture = new FakeGraph{stream, {}, {}};
+  joinCapture(*stream, here->capture);
+  return status();
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
+  std::lock_guard lock(mutex);
+  refuseOpenGroup("cudaStreamEndCapture");
+  *graph = std::exchange(here->capture, nullptr);
+  if (!*graph || (*graph)->origin != stream) {
+    report(nameOf(*stream) + " ends a capture that did not begin there");
+    return status();
+  }
+  for (cudaStream_t other : (*graph)->streams) {
+    if (!stream->captured.covers(other->entity, other->captured[other->entity]))
+      report("the capture of " + nameOf(*stream) + " ends, and " +
+             nameOf(*other) + " has not joined it");
+    other->capture = nullptr;
+  }
+  return status();
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t graph,
+                                 unsigned long long) {
+  *made = graph;
+  return status();
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
+  std::lock_guard lock(mutex);
+  refuseOpenGroup("cudaGraphLaunch");
+  if (refuseCapture("cudaGraphLaunch"))
+    return status();
+  std::map<cudaStream_t, cudaStream_t> standIns;
+  for (cudaStream_t captured : graph->streams)
+    follow(*(standIns[captured] = newStream()), *stream);
+  std::string place = std::exchange(here->place, "");
+  for (const FakeGraph::Call &call : graph->calls) {
+    here->place = call.place + ", in a graph";
+    call.make(*standIns[call.stream]);
+  }
+  here->place = place;
+  follow(*stream, *standIns[graph->origin]);
+  for (auto [captured, standIn] : standIns)
+    standIn->isStandIn = true;
+  return status();
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) { return cudaSuccess; }
+cudaError_t cudaGraphDestroy(cudaGraph_t) { return cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   std::unique_lock lock(mutex);
   refuseOpenGroup("cudaStreamSynchronize");
+  refuseCapture("cudaStreamSynchronize");
   while (pump(), !stream->work.empty() && !isBroken) {
     waitsHere();
     lock.unlock();
@@ -530,13 +805,13 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     lock.lock();
   }
   here->waitsAt = ~uint64_t(0);
-  here->clock.join(stream->clock);
+  sees(stream->clock, stream->last);
   return status();
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
                                 unsigned) {
   std::lock_guard lock(mutex);
-  if (here->rank == droppedRank && waitsToDropped-- == 0)
+  if (here->waits++ == droppedWait && here->rank == droppedRank)
     return status();
   auto state = event->state;
   if (!state) {
@@ -544,8 +819,19 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
                     nameOf(*stream)));
     return status();
   }
-  stream->clock.join(state->clock);
-  issue(*stream, "cudaStreamWaitEvent", [state] { return state->done; });
+  if (state->capture && state->capture == here->capture && !stream->capture)
+    joinCapture(*stream, here->capture);
+  if (state->capture != stream->capture) {
+    report(describe("a wait across the border of a capture", nameOf(*stream)));
+    return status();
+  }
+  stream->captured.join(state->clock);
+  enact(
+      *stream,
+      [state](FakeStream &on) {
+        awaitEvent(on, state->latest ? state->latest : state);
+      },
+      false);
   return status();
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned) {
@@ -563,14 +849,24 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     if (end.first == stream)
       refuseOpenGroup("cudaEventRecord");
   auto state = event->state = std::make_shared<FakeEvent::State>();
-  state->clock = issue(*stream, "cudaEventRecord", [state] {
-                   return state->done = true;
-                 })->clock;
+  if (!stream->capture) {
+    recordEvent(*stream, state);
+    return status();
+  }
+  state->capture = stream->capture;
+  enact(
+      *stream,
+      [state](FakeStream &on) {
+        recordEvent(on, state->latest = std::make_shared<FakeEvent::State>());
+      },
+      false);
+  state->clock = stream->captured;
   return status();
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   std::lock_guard lock(mutex);
   refuseOpenGroup("cudaEventQuery");
+  refuseCapture("cudaEventQuery");
   if (!event->state)
     report("rank " + std::to_string(here->rank) +
            " asks for an event that nobody has recorded");
@@ -582,43 +878,40 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     return isBroken ? status() : cudaErrorNotReady;
   }
   here->waitsAt = ~uint64_t(0);
-  here->clock.join(event->state->clock);
+  sees(event->state->clock, event->state->note);
   return cudaSuccess;
 }
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function,
-                               void *data) {
-  std::lock_guard lock(mutex);
-  auto operation = issue(*stream, "a kernel", nullptr);
-  operation->run = [function, data, self = operation.get()] {
-    running = self;
-    function(data);
-    running = nullptr;
-    return true;
-  };
-  return status();
-}
-/// Host memory is pageable: a copy to it is waited for.
+/// A copy from or to pageable memory is waited for.
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size,
                             cudaMemcpyKind kind, cudaStream_t stream) {
-  std::lock_guard lock(mutex);
+  std::unique_lock lock(mutex);
   bool toDevice = kind == cudaMemcpyHostToDevice;
-  std::string bytes(toDevice ? static_cast<const char *>(from) : "",
-                    toDevice ? size : 0);
-  OperationPtr operation = issue(*stream, "cudaMemcpyAsync", nullptr);
-  operation->run = [=, device = here, self = operation.get()] {
-    access(*device, self->shared_from_this(), toDevice ? to : from, size,
-           toDevice);
-    if (!isBroken)
-      std::memcpy(to, toDevice ? bytes.data() : from, size);
-    return true;
-  };
-  return toDevice || isBroken ? status() : cudaStreamSynchronize(stream);
+  const char *host = static_cast<const char *>(toDevice ? from : to);
+  Allocation *pinned = allocationAt(*here, host, size);
+  bool isPinned = pinned && pinned->isPinned;
+  if (!isPinned)
+    refuseCapture("a copy of pageable memory");
+  std::string bytes;
+  if (toDevice && !isPinned)
+    bytes.assign(host, size);
+  enact(*stream, "cudaMemcpyAsync",
+        [=, device = here](const OperationPtr &self) {
+          if (isPinned || !toDevice)
+            access(*device, self, from, size, false);
+          if (isPinned || toDevice)
+            access(*device, self, to, size, true);
+          if (!isBroken)
+            std::memcpy(to, toDevice && !isPinned ? bytes.data() : from, size);
+          return true;
+        });
+  lock.unlock();
+  return toDevice || isPinned || isBroken ? status()
+                                          : cudaStreamSynchronize(stream);
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
   std::lock_guard lock(mutex);
-  worlds.push_back(std::make_unique<World>());
-  worlds.back()->number = int(worlds.size());
+  newWorld();
   std::snprintf(id->internal, sizeof id->internal, "%zu", worlds.size() - 1);
   return ncclSuccess;
 }
@@ -630,6 +923,37 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int size, ncclUniqueId id,
   *comm = new FakeComm{world, rank, nullptr};
   return ncclSuccess;
 }
+ncclResult_t ncclCommSplit(ncclComm_t comm, int colour, int, ncclComm_t *made,
+                           ncclConfig_t *) {
+  std::unique_lock lock(mutex);
+  refuseCapture("ncclCommSplit");
+  refuseOpenGroup("ncclCommSplit");
+  World &world = *comm->world;
+  int number = comm->numSplits++;
+  std::map<int, int> &colours = world.colours[number];
+  colours[comm->rank] = colour;
+  ++progress;
+  while (pump(), int(colours.size()) != world.size && !isBroken) {
+    waitsHere();
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+  }
+  here->waitsAt = ~uint64_t(0);
+  if (colour == NCCL_SPLIT_NOCOLOR || isBroken)
+    return isBroken ? ncclInternalError : ncclSuccess;
+  World *&part = world.parts[{number, colour}];
+  if (!part)
+    part = newWorld();
+  int rank = 0, size = 0;
+  for (auto [other, its] : colours) {
+    rank += its == colour && other < comm->rank;
+    size += its == colour;
+  }
+  part->size = size;
+  *made = new FakeComm{part, rank, nullptr};
+  return ncclSuccess;
+}
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   delete comm;
   return ncclSuccess;
@@ -637,8 +961,6 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   std::lock_guard lock(mutex);
   comm->aborted = true; // What is under way may still look at it.
-  here->groupDepth = 0;
-  here->group.clear();
   return ncclSuccess;
 }
 ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t *result) {
@@ -683,7 +1005,9 @@ ncclResult_t ncclGroupEnd() {
       report(describe("a group puts one communicator on several streams",
                       "rank " + std::to_string(here->rank)));
     for (auto &[stream, ends] : launches[comm])
-      launch(comm, stream, std::move(ends));
+      enact(*stream, [comm, ends = std::move(ends)](FakeStream &on) {
+        launch(comm, on, ends);
+      });
   }
   return isBroken ? ncclInternalError : ncclSuccess;
 }
@@ -705,6 +1029,13 @@ ncclResult_t ncclAllGather(const void *own, void *all, size_t size,
   return post(comm, stream,
               {End::Gather, 0, static_cast<char *>(const_cast<void *>(own)),
                static_cast<char *>(all), size, nullptr});
+}
+ncclResult_t ncclReduceScatter(const void *all, void *own, size_t count,
+                               ncclDataType_t, ncclRedOp_t, ncclComm_t comm,
+                               cudaStream_t stream) {
+  return post(comm, stream,
+              {End::Scatter, 0, static_cast<char *>(const_cast<void *>(all)),
+               static_cast<char *>(own), count * sizeof(double), nullptr});
 }
 
 } // extern "C"

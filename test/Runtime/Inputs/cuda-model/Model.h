@@ -4,12 +4,16 @@
 
 #include "nccl.h"
 
+#include <deque>
+#include <functional>
 #include <string>
 #include <vector>
 
 extern "C" {
 cudaError_t cudaMallocAsync(void **, size_t, cudaStream_t);
 cudaError_t cudaFreeAsync(void *, cudaStream_t);
+cudaError_t cudaMallocHost(void **, size_t);
+cudaError_t cudaFreeHost(void *);
 }
 
 namespace model {
@@ -21,12 +25,33 @@ void endRank();
 /// What this thread issues from now on comes from here, for reports.
 void setPlace(std::string place);
 
-/// What the running kernel reads or writes.
+/// What a stream runs; false: it has not ended, and is called again.
+void kernel(cudaStream_t stream, std::function<bool()> body);
+/// What the running kernel reads or writes, or the host.
 void touch(const void *data, size_t size, bool writes);
 
 /// What was found wrong since the last call. Behind a report everything fails.
 std::vector<std::string> takeReports();
-/// In the next run this wait of a rank, counted from 0, does nothing.
+/// In the next runs this wait of a rank, counted from 0, does nothing.
 void dropWait(int rank, int number);
+/// How many it had in the last run.
+int numWaits(int rank);
+
+/// An operation of a rank that is traced: what it is directly behind, and what
+/// it touches. For those who judge the model.
+struct Note {
+  struct Touch {
+    const char *begin, *end;
+    bool writes;
+    bool isMemory = false; ///< It begins or ends; nothing is written.
+  };
+  std::string what;
+  std::vector<const Note *> behind; ///< Each was noted before.
+  std::vector<Touch> touched;
+  const void *comm = nullptr;
+};
+/// The operations of this rank are noted from now on; those of before go.
+void traceRank(int rank);
+const std::deque<Note> &traced();
 
 } // namespace model

@@ -160,6 +160,14 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   });
   return cudaSuccess;
 }
+/// It has no graphs.
+cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
+  return cudaErrorInvalidValue;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *) {
+  return cudaErrorInvalidValue;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t) { return cudaErrorInvalidValue; }
 void fakeCudaBreak() { eventsFail = true; }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (eventsFail)
@@ -171,10 +179,10 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size,
                             cudaMemcpyKind kind, cudaStream_t stream) {
   if (kind == cudaMemcpyHostToDevice)
-    stream->push([to, bytes = std::string(static_cast<const char *>(from),
-                                          size)] {
-      std::memcpy(to, bytes.data(), bytes.size());
-    });
+    stream->push(
+        [to, bytes = std::string(static_cast<const char *>(from), size)] {
+          std::memcpy(to, bytes.data(), bytes.size());
+        });
   else
     stream->push([=] { std::memcpy(to, from, size); });
   return kind == cudaMemcpyHostToDevice ? cudaSuccess
@@ -201,10 +209,17 @@ struct Transfer {
 using Operation = std::vector<std::shared_ptr<Transfer>>;
 
 /// What the communicators of one id share.
+struct World;
+/// The ranks that come to one split of a communicator.
+struct Splitting {
+  std::map<int, int> colours; ///< By rank.
+  std::map<int, std::shared_ptr<World>> worlds;
+};
 struct World {
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<Transfer>>> sends,
       receives;                         // By source and target.
   std::set<std::pair<int, int>> hasMet; // A rank and one that it came to.
+  std::map<int, Splitting> splits;
 };
 std::map<std::string, std::weak_ptr<World>> worlds;
 
@@ -286,6 +301,7 @@ struct FakeComm {
   std::shared_ptr<CommState> state;
   std::set<int> connected;
   std::thread background; ///< Opens connections.
+  int numSplits = 0;
 
   void launch(std::map<cudaStream_t, Operation> operations,
               const std::set<int> &peers) {
@@ -332,6 +348,46 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int size, ncclUniqueId id,
                        {}};
   return ncclSuccess;
 }
+ncclResult_t ncclCommSplit(ncclComm_t comm, int colour, int, ncclComm_t *made,
+                           ncclConfig_t *config) {
+  auto state = comm->state;
+  bool blocks = config->blocking != 0;
+  int number = comm->numSplits++;
+  auto split = [=] {
+    std::unique_lock lock(mutex);
+    Splitting &splitting = state->world->splits[number];
+    splitting.colours[state->rank] = colour;
+    changed.notify_all();
+    changed.wait(lock, [&] {
+      return state->aborted || int(splitting.colours.size()) == state->size;
+    });
+    int rank = 0, size = 0;
+    for (auto [other, its] : splitting.colours) {
+      rank += its == colour && other < state->rank;
+      size += its == colour;
+    }
+    std::shared_ptr<World> &world = splitting.worlds[colour];
+    if (!world)
+      world = std::make_shared<World>();
+    if (colour != NCCL_SPLIT_NOCOLOR && !state->aborted)
+      *made = new FakeComm{
+          std::make_shared<CommState>(CommState{world, rank, size, blocks}),
+          {},
+          {}};
+    if (state->result == ncclInProgress)
+      state->result = ncclSuccess;
+  };
+  if (comm->background.joinable())
+    comm->background.join();
+  if (state->blocking) {
+    split();
+    return ncclSuccess;
+  }
+  std::lock_guard lock(mutex);
+  state->result = ncclInProgress;
+  comm->background = std::thread(split);
+  return ncclInProgress;
+}
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   if (comm->background.joinable())
     comm->background.join();
@@ -344,9 +400,10 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     comm->state->aborted = true;
     changed.notify_all();
   }
-  groupDepth = 0;
-  group.clear();
-  return ncclCommDestroy(comm);
+  // The memory stays: the host may be in a call.
+  if (comm->background.joinable())
+    comm->background.join();
+  return ncclSuccess;
 }
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *result) {
   std::lock_guard lock(mutex);
