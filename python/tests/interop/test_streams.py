@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import ppcc
 import pytest
 import torch
-from ppcc.torch import Runtime
+from ppcc.torch import Runtime, _streams
 from ppcc.torch._channels import Channels
 from ppcc.torch._streams import Streams
 from torch import Tensor
@@ -31,6 +31,15 @@ class Stream:
 
     def wait_stream(self, other: Stream) -> None:
         self.knows |= other.knows
+
+    def record_event(self) -> Stream:
+        """A stream that has got as far, and gets no further."""
+        event = Stream()
+        event.knows |= self.knows
+        return event
+
+    def wait_event(self, event: Stream) -> None:
+        self.wait_stream(event)
 
 
 class Device:
@@ -59,6 +68,8 @@ class Ordered(TorchDispatchMode):
         super().__init__()
         self.written: dict[StorageWeakRef, tuple[Stream, int]] = {}
         self.used: Counter[Stream] = Counter()
+        self.copies: Counter[tuple[Stream, bool]] = Counter()
+        """By stream, and whether the host goes on."""
 
     def reads(self, values: Any) -> None:
         for tensor in tree_leaves(values):
@@ -70,6 +81,8 @@ class Ordered(TorchDispatchMode):
         self.reads((args, kwargs))
         result = function(*args, **(kwargs or {}))
         now = Device.now
+        if function is torch.ops.aten.copy_.default:
+            self.copies[now, bool(args[2]) if len(args) > 2 else False] += 1
         now.knows[now] += 1
         self.used[now] += 1
         changed = [args[0]] if function._schema.is_mutable else []
@@ -116,6 +129,44 @@ def run_ordered(rank: int, texts: list[str], broken: bool) -> None:
         assert len(groups) > 1 and len(ordered.used) == 2, (len(groups), ordered.used)
         if rank == 1 and program.schedule == "dualpipe_v":
             assert kept[1] > 0  # Gradients that came, and were read on the side.
+
+
+def run_offloaded(rank: int, text: str, broken: bool) -> None:
+    torch.get_device_module = lambda device: Device
+    Streams.of = staticmethod(lambda device: Streams(device))
+    Tensor.record_stream = lambda self, stream: None  # type: ignore[assignment, method-assign]
+    pinned = Counter[bool]()
+
+    def pinned_like(tensor: Tensor) -> Tensor:
+        pinned[True] += 1
+        return torch.empty_like(tensor)
+
+    _streams.pinned_like = pinned_like
+    if broken:
+        Stream.wait_event = lambda self, event: None  # type: ignore[method-assign]
+    program = ppcc.Program.from_json(text)
+    count = program.pipes[0].num_stages
+    wanted, _ = reference(count, program.microbatches)
+    modules = make_stages(count)
+    mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
+    batch, target = make_batch(program.microbatches)
+    with Ordered() as ordered:
+        Runtime(program, mine, loss_fn=loss_fn).step(batch, target=target)
+    for stage, module in mine.items():
+        assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
+    # Each copy is on one of two streams of its own, and the host goes on.
+    aside = {stream: goes_on for stream, goes_on in ordered.copies if stream is not Device.now}
+    assert len(aside) == 2 and all(aside.values()) and pinned[True] > 0, (ordered.copies, pinned)
+
+
+@pytest.mark.parametrize("name", ["one_f_one_b", "zb_h1", "interleaved_1f1b"])
+def test_offloading_has_streams_of_its_own(name: str) -> None:
+    spawn.run(run_offloaded, 2, ppcc.compile(name, P=2, M=4, rules=["offload"]).json, False)
+
+
+def test_a_stream_waits_for_what_comes_back() -> None:
+    with pytest.raises(AssertionError, match="reads what another one has not written yet"):
+        spawn.run(run_offloaded, 2, ppcc.compile("one_f_one_b", P=2, M=4, rules=["offload"]).json, True)
 
 
 def programs() -> list[str]:

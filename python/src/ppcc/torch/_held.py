@@ -13,6 +13,7 @@ from torch import Tensor
 from .._program import Action
 from ._errors import RuntimeMisuse
 from ._shapes import TensorInfo
+from ._streams import Streams
 
 
 @dataclass(slots=True)
@@ -46,6 +47,8 @@ class Held:
         """Itself, for an action that reads it."""
         if self.memory is not None and self.memory.is_away:
             raise RuntimeMisuse(f"{action} needs what is still on the host: let its RELOAD come first")
+        if self.memory is not None:
+            self.memory.await_copies()
         return self
 
     def release_outputs(self) -> None:
@@ -74,10 +77,12 @@ class RandomState:
 class Memory:
     """The memory that a forward keeps for its backward, which can move to the host and come back.
 
-    `stays` are tensors whose memory is not its own: weights, the batch.
+    `stays` are tensors whose memory is not its own: weights, the batch. With streams copies are theirs, and nobody waits for
+    one but a stream that reads it.
     """
 
-    def __init__(self, stays: Iterable[Tensor]) -> None:
+    def __init__(self, stays: Iterable[Tensor], streams: Streams | None = None) -> None:
+        self._streams = streams
         self._stays = {_address(tensor) for tensor in stays if _is_plain(tensor)}
         self._blocks: dict[int, _Block] = {}
         self._inputs: list[tuple[Tensor, _Part]] = []
@@ -88,24 +93,30 @@ class Memory:
         return torch.autograd.graph.saved_tensors_hooks(self._pack, _unpack)
 
     def offload(self, inputs: Iterable[Tensor]) -> None:
-        """Moves everything to the host, that of the inputs too. The host waits until it is there."""
+        """Moves everything to the host, that of the inputs too."""
         for tensor in inputs:
             part = self._pack(tensor)
             if isinstance(part, _Part):
                 self._inputs.append((tensor, part))
                 tensor.data = _hollow(tensor)
         for block in self._blocks.values():
-            block.offload()
+            block.offload(self._streams)
         self.is_away = True
 
     def reload(self) -> None:
         """Brings everything back."""
         for block in self._blocks.values():
-            block.reload()
+            block.reload(self._streams)
         for tensor, part in self._inputs:
             tensor.data = part.tensor()
         self._inputs.clear()
         self.is_away = False
+
+    def await_copies(self) -> None:
+        """What runs on this stream from now on may read everything."""
+        if self._streams is not None:
+            for block in self._blocks.values():
+                block.await_copy(self._streams)
 
     def _pack(self, tensor: Tensor) -> Tensor | _Part:
         if not _is_plain(tensor) or _address(tensor) in self._stays:
@@ -121,13 +132,23 @@ class _Block:
     def __init__(self, content: Tensor) -> None:
         self.content = content
         self._device = content.device
+        self._there: Any = None
 
-    def offload(self) -> None:
-        host = torch.empty(self.content.shape, dtype=torch.uint8, pin_memory=self._device.type == "cuda")
-        self.content = host.copy_(self.content)
+    def offload(self, streams: Streams | None) -> None:
+        if streams is None:
+            self.content = torch.empty_like(self.content, device="cpu").copy_(self.content)
+        else:
+            self.content, self._there = streams.offload(self.content)
 
-    def reload(self) -> None:
-        self.content = torch.empty_like(self.content, device=self._device).copy_(self.content)
+    def reload(self, streams: Streams | None) -> None:
+        if streams is None:
+            self.content = torch.empty_like(self.content, device=self._device).copy_(self.content)
+        else:
+            self.content, self._there = streams.reload(self.content, self._device, self._there)
+
+    def await_copy(self, streams: Streams) -> None:
+        if self._there is not None:
+            streams.await_copy(self.content, self._there)
 
 
 @dataclass(slots=True, frozen=True)

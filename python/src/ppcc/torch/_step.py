@@ -278,7 +278,7 @@ class Step:
         module = self._module(action)
         if sharded := self._linked.sharded.get((action.pipe.index, action.stage)):
             sharded.gather()  # It is the whole weights that stay.
-        return Memory([*module.parameters(), *module.buffers(), *self._inputs.tensors(action.microbatch)])
+        return Memory([*module.parameters(), *module.buffers(), *self._inputs.tensors(action.microbatch)], self._setup.streams)
 
     def _offload(self, action: Action) -> None:
         held = self._held[self._key(action)]

@@ -1,4 +1,4 @@
-"""Two streams of a device, for groups whose forwards overlap a backward."""
+"""Streams of a device: for groups whose forwards overlap a backward, and for copies to the host and back."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from torch import Tensor
 
 
 class Streams:
-    """The stream that a step began on, and one beside it."""
+    """The stream that a step began on, one beside it, and one for copies each way."""
 
     def __init__(self, device: torch.device) -> None:
         self._module: Any = torch.get_device_module(device)
         self._side: Any = self._module.Stream()
+        self._to_host: Any = self._module.Stream()
+        self._to_device: Any = self._module.Stream()
         self.on_side = False
         """Where what is performed now runs."""
 
@@ -41,7 +43,33 @@ class Streams:
             yield
         self.on_side = False
 
+    def offload(self, tensor: Tensor) -> tuple[Tensor, Any]:
+        """A copy in pinned memory, and the event of its end. The memory is given away when it has been read."""
+        self._to_host.wait_stream(self._module.current_stream())
+        tensor.record_stream(self._to_host)
+        with self._module.stream(self._to_host):
+            host = pinned_like(tensor).copy_(tensor, non_blocking=True)
+        return host, self._to_host.record_event()
+
+    def reload(self, host: Tensor, device: torch.device, there: Any) -> tuple[Tensor, Any]:
+        """The opposite, behind the event `there`, and the event of its end."""
+        self._to_device.wait_event(there)
+        with self._module.stream(self._to_device):
+            tensor = torch.empty_like(host, device=device).copy_(host, non_blocking=True)
+        return tensor, self._to_device.record_event()
+
+    def await_copy(self, tensor: Tensor, there: Any) -> None:
+        """The stream of now is to read what reload() gave."""
+        now = self._module.current_stream()
+        now.wait_event(there)
+        tensor.record_stream(now)
+
     def keep(self, tensors: Sequence[Tensor]) -> None:
         """Their memory, which belongs to the main stream, is not given away before this one has read it."""
         for tensor in tensors if self.on_side else ():
             tensor.record_stream(self._side)
+
+
+def pinned_like(tensor: Tensor) -> Tensor:
+    """Memory of the host that the device reads and writes by itself."""
+    return torch.empty_like(tensor, device="cpu", pin_memory=True)
