@@ -14,7 +14,7 @@ import torch
 from ppcc.torch import Runtime, _streams
 from ppcc.torch._channels import Channels
 from ppcc.torch._streams import Streams
-from torch import Tensor
+from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -61,8 +61,12 @@ class Device:
         Device.now = before
 
 
+WAITS = (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.nonzero.default)
+"""What gives the host a number that a device has computed."""
+
+
 class Ordered(TorchDispatchMode):
-    """Checks each operation against the clocks."""
+    """Checks each operation against the clocks, and that the host waits for none."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,6 +83,7 @@ class Ordered(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.reads((args, kwargs))
+        assert function not in WAITS, f"the host waits for the device: {function}"
         result = function(*args, **(kwargs or {}))
         now = Device.now
         if function is torch.ops.aten.copy_.default:
@@ -90,6 +95,18 @@ class Ordered(TorchDispatchMode):
             if isinstance(tensor, Tensor):
                 self.written[StorageWeakRef(tensor.untyped_storage())] = now, now.knows[now]
         return result
+
+
+def step(program: ppcc.Program, mine: dict[int, nn.Module], ordered: Ordered) -> None:
+    """The second step: the first one agrees on shapes, and may wait."""
+    runtime = Runtime(program, mine, loss_fn=loss_fn)
+    batch, target = make_batch(program.microbatches)
+    runtime.step(batch, target=target)
+    for module in mine.values():
+        module.zero_grad()
+    ordered.used.clear()
+    with ordered:
+        runtime.step(batch, target=target)
 
 
 def run_ordered(rank: int, texts: list[str], broken: bool) -> None:
@@ -117,12 +134,8 @@ def run_ordered(rank: int, texts: list[str], broken: bool) -> None:
         wanted, _ = reference(count, program.microbatches)
         modules = make_stages(count)
         mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
-        runtime = Runtime(program, mine, loss_fn=loss_fn)
-        batch, target = make_batch(program.microbatches)
-        ordered.used.clear()
         kept.clear()
-        with ordered:
-            runtime.step(batch, target=target)
+        step(program, mine, ordered)
         for stage, module in mine.items():
             assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
         groups = [group for group in program.groups(rank) if {"F"} < {action.kind.letters for action in group.actions}]
@@ -149,9 +162,8 @@ def run_offloaded(rank: int, text: str, broken: bool) -> None:
     wanted, _ = reference(count, program.microbatches)
     modules = make_stages(count)
     mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
-    batch, target = make_batch(program.microbatches)
-    with Ordered() as ordered:
-        Runtime(program, mine, loss_fn=loss_fn).step(batch, target=target)
+    ordered = Ordered()
+    step(program, mine, ordered)
     for stage, module in mine.items():
         assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
     # Each copy is on one of two streams of its own, and the host goes on.
