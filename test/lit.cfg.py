@@ -46,6 +46,8 @@ if subprocess.run([config.python, "-c", "import ortools"], capture_output=True).
     config.available_features.add("ortools")
 if config.nccl:
     config.available_features.add("nccl")
+if glob.glob("/dev/nvidia[0-9]*"):
+    config.available_features.add("gpu")
 if config.torch:
     config.available_features.add("libtorch")
     config.environment["PPCC_TORCH_COMPILE"] = config.torch_compile

@@ -5,11 +5,15 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <c10/core/Event.h>
 #include <c10/core/GradMode.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
 
 using namespace ppcc::rt;
 using torch::autograd::Engine;
@@ -61,9 +65,75 @@ public:
   }
 };
 
+/// The stream of a device that copies in one direction run on, beside what it
+/// computes; none of the CPU.
+class CopyStream {
+public:
+  CopyStream(c10::Device device, bool toHost) : device(device) {
+    if (device.is_cpu())
+      return;
+    c10::impl::VirtualGuardImpl guard(device.type());
+    static std::mutex mutex;
+    static std::map<std::pair<c10::Device, bool>, c10::Stream, Less> all;
+    std::lock_guard lock(mutex);
+    auto found = all.find({device, toHost});
+    if (found == all.end())
+      found = all.emplace(std::pair(device, toHost),
+                          guard.getStreamFromGlobalPool(device))
+                  .first;
+    stream = found->second;
+  }
+
+  /// Calls `copy` so that it runs there, behind what was computed so far and
+  /// behind `earlier`; gives the event of its end.
+  template <class Copy>
+  std::shared_ptr<c10::Event> run(Copy copy, c10::Event *earlier = nullptr) {
+    if (!stream) {
+      copy();
+      return nullptr;
+    }
+    c10::impl::VirtualGuardImpl guard(device.type());
+    auto event = std::make_shared<c10::Event>(device.type());
+    event->record(guard.getStream(device));
+    event->block(*stream);
+    if (earlier)
+      earlier->block(*stream);
+    c10::StreamGuard on(*stream);
+    copy();
+    event->record(*stream);
+    return event;
+  }
+  /// Lets the host wait for an event of it.
+  void await(const std::shared_ptr<c10::Event> &event) const {
+    while (!event->query())
+      std::this_thread::yield();
+  }
+  /// Memory that belongs to another stream is not given away before this one
+  /// has used it.
+  void keep(const at::Tensor &tensor) const {
+    if (stream)
+      c10::impl::VirtualGuardImpl(device.type())
+          .recordDataPtrOnStream(tensor.storage().data_ptr(), *stream);
+  }
+
+private:
+  struct Less {
+    bool operator()(const std::pair<c10::Device, bool> &a,
+                    const std::pair<c10::Device, bool> &b) const {
+      return std::tuple(a.first.type(), a.first.index(), a.second) <
+             std::tuple(b.first.type(), b.first.index(), b.second);
+    }
+  };
+
+  c10::Device device;
+  c10::optional<c10::Stream> stream;
+};
+
 /// Memory that is none of the device's; for the CPU itself, none of its
-/// tensors'.
-at::Tensor onHost(int64_t bytes) {
+/// tensors', for others pinned.
+at::Tensor onHost(int64_t bytes, c10::Device device) {
+  if (!device.is_cpu())
+    return at::empty({bytes}, at::dtype(at::kByte).pinned_memory(true));
   auto memory = std::make_unique<std::byte[]>(static_cast<size_t>(bytes));
   std::byte *data = memory.release();
   return at::from_blob(
@@ -107,9 +177,13 @@ void SavedTensors::moveOut(const Tensors &leaves, const Tensors &staying) {
     auto [found, isNew] =
         known.try_emplace(storage.unsafeGetStorageImpl(), moved.size());
     if (isNew) {
-      at::Tensor host = onHost(static_cast<int64_t>(storage.nbytes()));
-      host.copy_(bytesOf(storage));
-      moved.push_back({std::move(host), storage.device(), {}});
+      at::Tensor host =
+          onHost(static_cast<int64_t>(storage.nbytes()), storage.device());
+      at::Tensor bytes = bytesOf(storage);
+      CopyStream stream(storage.device(), true);
+      stream.keep(bytes);
+      auto there = stream.run([&] { host.copy_(bytes, true); });
+      moved.push_back({std::move(host), storage.device(), {}, there});
     }
     view.options = tensor.options();
     view.sizes = tensor.sizes().vec();
@@ -132,8 +206,12 @@ void SavedTensors::moveOut(const Tensors &leaves, const Tensors &staying) {
 
 Tensors SavedTensors::takeMoved() {
   Tensors all;
-  for (Memory &memory : moved)
+  for (Memory &memory : moved) {
+    // The host is to read it.
+    if (memory.there)
+      CopyStream(memory.device, true).await(std::exchange(memory.there, {}));
     all.push_back(std::move(memory.host));
+  }
   return all;
 }
 
@@ -149,7 +227,14 @@ void SavedTensors::moveBack() {
   for (Memory &memory : std::exchange(moved, {})) {
     at::Tensor bytes = at::empty(memory.host.sizes(),
                                  at::device(memory.device).dtype(at::kByte));
-    bytes.copy_(memory.host);
+    CopyStream stream(memory.device, false);
+    stream.keep(bytes);
+    auto back =
+        stream.run([&] { bytes.copy_(memory.host, true); }, memory.there.get());
+    // What is computed from now on reads it.
+    if (back)
+      back->block(c10::impl::VirtualGuardImpl(memory.device.type())
+                      .getStream(memory.device));
     for (View &view : memory.views) {
       at::Tensor tensor = at::empty({0}, view.options.requires_grad(false));
       tensor.set_(bytes.storage(), view.offset, view.sizes, view.strides);

@@ -4,6 +4,8 @@
 
 #include "Split.h"
 
+#include <c10/core/Event.h>
+
 namespace ppcc::rt {
 
 /// The saved tensors of one graph. What a part of the backward has freed is no
@@ -63,6 +65,7 @@ private:
     at::Tensor host; ///< The bytes.
     at::Device device;
     std::vector<View> views;
+    std::shared_ptr<c10::Event> there{}; ///< The copy, where it may go on.
   };
 
   std::vector<std::weak_ptr<Slot>> slots;

@@ -29,31 +29,60 @@ bool isDifferentiable(const at::Tensor &tensor) {
   return tensor.is_floating_point() || tensor.is_complex();
 }
 
-at::Generator generator() {
-  return at::globalContext().defaultGenerator(at::kCPU);
-}
-
 bool sameBytes(const at::Tensor &a, const at::Tensor &b) {
   return a.nbytes() == b.nbytes() &&
          std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0;
 }
 
+/// What modules on a device draw random numbers from: the host's generator, and
+/// that of the device if it is another one. Their states lie on the host.
+class Generators {
+public:
+  explicit Generators(at::Device device) {
+    for (at::Device one : {at::Device(at::kCPU), device})
+      if (all.empty() || one != at::Device(at::kCPU))
+        all.push_back(at::globalContext().defaultGenerator(one));
+  }
+  Tensors states() const {
+    Tensors result;
+    for (const at::Generator &generator : all)
+      result.push_back(generator.get_state());
+    return result;
+  }
+  void setStates(const Tensors &states) {
+    for (size_t i = 0; i != all.size(); ++i)
+      all[i].set_state(states[i]);
+  }
+  void seed(uint64_t seed) {
+    for (at::Generator &generator : all)
+      generator.set_current_seed(seed);
+  }
+  bool areAt(const Tensors &states) const {
+    Tensors now = this->states();
+    return std::equal(now.begin(), now.end(), states.begin(), sameBytes);
+  }
+
+private:
+  std::vector<at::Generator> all;
+};
+
 /// Random numbers that depend on the seed alone, while it lives. LibTorch's
-/// modules draw from one generator a process, so one at a time.
+/// modules draw from one generator a process and device, so one at a time.
 class Drawing {
 public:
-  explicit Drawing(uint64_t seed)
-      : lock(mutex), before(generator().get_state()) {
-    generator().set_current_seed(seed);
+  Drawing(at::Device device, uint64_t seed)
+      : lock(mutex), generators(device), before(generators.states()) {
+    generators.seed(seed);
   }
-  ~Drawing() { generator().set_state(before); }
+  ~Drawing() { generators.setStates(before); }
   Drawing(const Drawing &) = delete;
   Drawing &operator=(const Drawing &) = delete;
 
 private:
   inline static std::mutex mutex;
   std::lock_guard<std::mutex> lock;
-  at::Tensor before;
+  Generators generators;
+  Tensors before;
 };
 
 /// Mixes numbers into one, each of which changes all of it (splitmix64).
@@ -175,7 +204,7 @@ struct TorchStage::State {
   /// Of other ranks: what autograd saved there.
   std::map<std::pair<StageKey, uint32_t>, Tensors> guests;
   uint32_t peak = 0;
-  std::vector<Loss> losses;
+  std::vector<std::pair<uint32_t, at::Tensor>> losses; ///< Not read yet.
 
   State(const Program &program, uint32_t rank, Network network,
         const TorchOptions &options)
@@ -247,15 +276,16 @@ struct TorchStage::State {
   /// `runsAgain`: it must be possible to do the same once more.
   Tensors draw(const Work &work, const Tensors &inputs, bool runsAgain) const {
     if (options.seed) {
-      Drawing drawing(
-          mix({*options.seed, step, work.pipe, work.stage, work.microbatch}));
+      Drawing drawing(options.device, mix({*options.seed, step, work.pipe,
+                                           work.stage, work.microbatch}));
       return compute(work, inputs);
     }
     if (!runsAgain)
       return compute(work, inputs);
-    at::Tensor before = generator().get_state();
+    Generators generators(options.device);
+    Tensors before = generators.states();
     Tensors outputs = compute(work, inputs);
-    if (!sameBytes(before, generator().get_state()))
+    if (!generators.areAt(before))
       throw std::runtime_error(
           "the module draws random numbers, and is to run again for the "
           "backward: set TorchOptions::seed");
@@ -363,8 +393,8 @@ Tensors TorchStage::forward(const Work &work, const Inputs<Tensors> &inputs) {
                         : state->draw(work, kept.inputs, hasBackward);
   if (work.isLast()) {
     std::lock_guard lock(state->mutex);
-    state->losses.push_back(
-        {work.microbatch, outputs.front().item().toDouble()});
+    // To read it here would wait for the device.
+    state->losses.push_back({work.microbatch, outputs.front().detach()});
   }
   Tensors result;
   if (!work.isLast())
@@ -512,10 +542,13 @@ void TorchStage::step(const Work &) {
 }
 
 void TorchStage::validate(const Work &) {
-  bool isFinite = true;
+  at::Tensor all; // One question to the device, not one a weight.
   for (const Parameter &parameter : state->parameters)
-    if (const at::Tensor &grad = parameter.value.grad(); grad.defined())
-      isFinite = isFinite && at::isfinite(grad).all().item().toBool();
+    if (const at::Tensor &grad = parameter.value.grad(); grad.defined()) {
+      at::Tensor one = at::isfinite(grad).all();
+      all = all.defined() ? all.logical_and(one) : one;
+    }
+  bool isFinite = !all.defined() || all.item().toBool();
   if (state->sums || state->program.numRanks != 1)
     isFinite = state->needSums().agree(state->rankInSums, isFinite);
   if (isFinite)
@@ -552,7 +585,10 @@ const std::vector<Parameter> &TorchStage::parameters() const {
 }
 
 std::vector<Loss> TorchStage::takeLosses() {
-  return std::exchange(state->losses, {});
+  std::vector<Loss> result;
+  for (auto &[microbatch, loss] : std::exchange(state->losses, {}))
+    result.push_back({microbatch, loss.item().toDouble()});
+  return result;
 }
 
 void TorchStage::setUpdate(WeightUpdate update) {

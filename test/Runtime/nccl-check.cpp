@@ -1,8 +1,12 @@
-// Nccl.h with the real NCCL and CUDA runtime. Without a GPU nothing can run on
-// them: this is to be compiled and linked, and says what it was linked with.
+// Nccl.h with the real NCCL and CUDA runtime: ppcc-runtime-nccl-check
+// [PROGRAM.JSON]. Without a GPU nothing can run on them: this is to be compiled
+// and linked, and says what it was linked with. With one it runs a program of
+// one rank, step by step and as a graph.
+#include "ppcc/Runtime/Json.h"
 #include "ppcc/Runtime/Nccl.h"
 
 #include <cstdio>
+#include <fstream>
 
 namespace rt = ppcc::rt;
 
@@ -101,10 +105,25 @@ rt::Stats train(const rt::Program &program, const ncclUniqueId &id,
     throw std::runtime_error(ncclGetErrorString(state));
   rt::Nccl<Buffer> endpoint(comm);
   Zeros stage(endpoint, 1 << 20);
-  return rt::run(program, rank, stage, endpoint);
+  rt::Session session(program, rank, stage, endpoint);
+  rt::Stats stats = session.step();
+  endpoint.beginCapture();
+  session.step();
+  cudaGraph_t graph = endpoint.endCapture();
+  cudaGraphExec_t executable;
+  rt::checkCuda(cudaGraphInstantiate(&executable, graph, 0),
+                "cudaGraphInstantiate");
+  for (int launch = 0; launch != 3; ++launch) {
+    rt::checkCuda(cudaGraphLaunch(executable, endpoint.stream(0)),
+                  "cudaGraphLaunch");
+    endpoint.finish(std::chrono::minutes(1));
+  }
+  cudaGraphExecDestroy(executable);
+  cudaGraphDestroy(graph);
+  return stats;
 }
 
-int main() {
+int main(int argc, char **argv) {
   int nccl = 0, cuda = 0, devices = 0;
   ncclGetVersion(&nccl);
   cudaRuntimeGetVersion(&cuda);
@@ -112,4 +131,13 @@ int main() {
     devices = 0;
   std::printf("NCCL %d, CUDA runtime %d, %d devices, engine at %p\n", nccl,
               cuda, devices, reinterpret_cast<void *>(&train));
+  if (argc == 1)
+    return 0;
+  std::ifstream file(argv[1]);
+  rt::LoadedProgram program = rt::readJson(file);
+  ncclUniqueId id;
+  ncclGetUniqueId(&id);
+  std::printf("%llu actions, four times\n",
+              static_cast<unsigned long long>(
+                  train(program.program(), id, 0).actions));
 }

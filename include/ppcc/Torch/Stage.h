@@ -91,6 +91,9 @@ struct TorchOptions {
   /// the seed, the step, its pipe, stage and microbatch, whatever the order of
   /// the actions; one at a time in a process. Needed for `recomputes` then.
   std::optional<uint64_t> seed;
+  /// Where the modules compute; `make` puts them there. What goes to the host
+  /// leaves a device other than the CPU asynchronously, into pinned memory.
+  at::Device device = at::kCPU;
   /// By letters: further actions of the program, or what is to happen in place
   /// of the stage's own.
   std::map<std::string, TorchAction> actions;
