@@ -117,7 +117,8 @@ public:
 
   void postReceive(uint32_t from, const Label &label, size_t bytes) {
     job.alive();
-    forgetReceived();
+    if (!inBatch)
+      forgetReceived();
     if (bytes == 0)
       throw std::runtime_error(
           std::string("NCCL must know the size of a message before it comes, "

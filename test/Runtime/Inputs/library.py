@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes programs of every schedule of the library into a folder: library.py PPCC FOLDER [P...] [OPTION...]. With each P come
+"""Writes programs of every schedule of the library into a folder: library.py PPCC FOLDER [P...] [-NAME...] [--OPTION...].
+-NAME leaves a schedule out. With each P come
 several numbers of microbatches: the smallest that the schedule allows, and larger ones. With --emit=cpp there is a file
 all.cpp beside them that holds them all, and symbols.txt with the names in it."""
 import subprocess
@@ -36,12 +37,13 @@ def writeAll(folder):
 
 def main():
     ppcc, folder = sys.argv[1], Path(sys.argv[2])
-    options = [word for word in sys.argv[3:] if word.startswith("-")]
-    ranks = [int(word) for word in sys.argv[3:] if word not in options] or [2, 4, 8]
+    options = [word for word in sys.argv[3:] if word.startswith("--")]
+    without = [word[1:] for word in sys.argv[3:] if word.startswith("-") and word not in options]
+    ranks = [int(word) for word in sys.argv[3:] if word.isdigit()] or [2, 4, 8]
     folder.mkdir(parents=True, exist_ok=True)
     listed = subprocess.run([ppcc, "--list-schedules"], capture_output=True, text=True, check=True).stdout
     isCpp = "--emit=cpp" in options
-    names = [line.split()[0] for line in listed.splitlines() if takesRanks(ppcc, line.split()[0])]
+    names = [line.split()[0] for line in listed.splitlines() if line.split()[0] not in without and takesRanks(ppcc, line.split()[0])]
     for name in names:
         for P in ranks:
             refused = []
