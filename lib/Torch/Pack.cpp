@@ -1,5 +1,7 @@
 #include "Pack.h"
 
+#include "ppcc/Torch/Bytes.h"
+
 #include <ATen/ops/empty.h>
 
 #include <cstring>
@@ -60,6 +62,11 @@ TensorsLayout::TensorsLayout(const std::string &text) {
     throw std::runtime_error("a message does not tell its tensors");
 }
 
+bool TensorsLayout::isPacked(const Tensors &value) const {
+  return value.size() == 1 && value[0].defined() && value[0].dim() == 1 &&
+         value[0].scalar_type() == at::kByte && value[0].numel() == numBytes();
+}
+
 std::string TensorsLayout::text() const {
   std::ostringstream out;
   out << all.size();
@@ -93,8 +100,13 @@ int64_t TensorsLayout::numBytes() const {
 
 at::Tensor TensorsLayout::pack(const Label &label,
                                const Tensors &tensors) const {
-  at::Tensor buffer = at::empty({numBytes()}, at::kByte);
-  std::memcpy(buffer.data_ptr(), &label, sizeof label);
+  at::Device device = at::kCPU;
+  for (const at::Tensor &tensor : tensors)
+    device = tensor.defined() ? tensor.device() : device;
+  at::Tensor buffer =
+      at::empty({numBytes()}, at::device(device).dtype(at::kByte));
+  if (device.is_cpu())
+    std::memcpy(buffer.data_ptr(), &label, sizeof label);
   int64_t at = alignment;
   for (size_t i = 0; i != all.size(); ++i) {
     if (int64_t bytes = all[i].numBytes())
@@ -106,7 +118,8 @@ at::Tensor TensorsLayout::pack(const Label &label,
 
 Message<Tensors> TensorsLayout::unpack(const at::Tensor &buffer) const {
   Message<Tensors> message{};
-  std::memcpy(&message.label, buffer.data_ptr(), sizeof message.label);
+  if (buffer.is_cpu())
+    std::memcpy(&message.label, buffer.data_ptr(), sizeof message.label);
   int64_t at = alignment;
   for (const One &one : all) {
     at::Tensor &tensor = message.value.emplace_back();
@@ -114,8 +127,32 @@ Message<Tensors> TensorsLayout::unpack(const at::Tensor &buffer) const {
     if (bytes)
       tensor = viewOf(buffer, at, bytes, one.type, one.shape);
     else if (one.isDefined)
-      tensor = at::empty(one.shape, one.type);
+      tensor = at::empty(one.shape, buffer.options().dtype(one.type));
     at += aligned(bytes);
   }
   return message;
+}
+
+std::span<std::byte> Bytes<Tensors>::of(const Tensors &value) {
+  const at::Tensor *first = nullptr;
+  for (const at::Tensor &tensor : value) {
+    if (!tensor.defined())
+      continue;
+    if (!first)
+      first = &tensor;
+    else if (!tensor.storage().is_alias_of(first->storage()))
+      throw std::runtime_error("the tensors of a message lie in several pieces "
+                               "of memory: give TorchOptions::shapes");
+  }
+  if (!first)
+    return {};
+  return {static_cast<std::byte *>(first->storage().data()),
+          first->storage().nbytes()};
+}
+
+bool Bytes<Tensors>::resize(Tensors &value, size_t bytes) {
+  if (value.size() != 1 || of(value).size() != bytes)
+    value = {at::empty({static_cast<int64_t>(bytes)},
+                       at::device(device).dtype(at::kByte))};
+  return true;
 }

@@ -15,6 +15,9 @@ public:
 
   bool operator==(const TensorsLayout &) const = default;
 
+  /// Whether a message is what pack() made, on its way through a transport of
+  /// bytes.
+  bool isPacked(const Tensors &value) const;
   std::string text() const;
   /// As in `float32 [4, 16], none`, for messages to people.
   std::string words() const;

@@ -1,6 +1,7 @@
 #include "ppcc/Torch/Stage.h"
 
 #include "GradientSums.h"
+#include "Pack.h"
 #include "Saved.h"
 #include "Split.h"
 
@@ -17,6 +18,7 @@
 #include <dlfcn.h>
 #include <map>
 #include <mutex>
+#include <set>
 
 using namespace ppcc::rt;
 
@@ -201,6 +203,7 @@ struct TorchStage::State {
 
   std::mutex mutex; ///< Of what follows.
   std::map<std::pair<StageKey, uint32_t>, Activation> activations;
+  std::map<std::tuple<uint8_t, uint16_t, uint16_t>, TensorsLayout> layouts;
   /// Of other ranks: what autograd saved there.
   std::map<std::pair<StageKey, uint32_t>, Tensors> guests;
   uint32_t peak = 0;
@@ -323,6 +326,76 @@ struct TorchStage::State {
                                "has restored the rest");
   }
 
+  // What goes to other ranks in one piece of memory.
+
+  /// Of what goes along an edge, from stage `from`: an output where that comes
+  /// first, else a gradient. Null where nobody has given it.
+  const TensorsLayout *layoutOf(uint8_t pipe, uint16_t from, uint16_t to) {
+    if (!options.shapes)
+      return nullptr;
+    std::lock_guard lock(mutex);
+    auto [found, isNew] = layouts.try_emplace({pipe, from, to});
+    if (isNew) {
+      bool isGradient = from > to;
+      Tensors shapes =
+          options.shapes(pipe, std::min(from, to), std::max(from, to));
+      for (at::Tensor &shape : shapes)
+        if (isGradient && !isDifferentiable(shape))
+          shape = at::Tensor();
+      found->second = TensorsLayout(shapes);
+    }
+    return &found->second;
+  }
+  /// What has come along an edge.
+  Tensors opened(Tensors value, uint8_t pipe, uint16_t from, uint16_t to) {
+    const TensorsLayout *layout = layoutOf(pipe, from, to);
+    return layout && layout->isPacked(value) ? layout->unpack(value[0]).value
+                                             : std::move(value);
+  }
+  /// What is to go along an edge, if it leaves the rank.
+  Tensors packed(Tensors value, uint8_t pipe, uint16_t from, uint16_t to) {
+    if (program.pipes[pipe].rankOfStage[to] == rank)
+      return value;
+    const TensorsLayout *layout = layoutOf(pipe, from, to);
+    if (!layout)
+      return value;
+    if (*layout != TensorsLayout(value))
+      throw std::runtime_error("it gives stage " + std::to_string(to) + " " +
+                               TensorsLayout(value).words() + " where " +
+                               layout->words() + " is expected");
+    return layout->unpack(layout->pack({}, value)).value;
+  }
+  /// The stages that a stage reads, ascending, or those that read it.
+  std::vector<uint16_t> neighbours(const Work &work, bool readers) const {
+    const Pipe &pipe = program.pipes[work.pipe];
+    std::set<uint16_t> all;
+    for (SkipEdge edge : pipe.skipEdges)
+      if ((readers ? edge.from : edge.to) == work.stage)
+        all.insert(readers ? edge.to : edge.from);
+    if (readers && work.stage + 1u != pipe.numStages() &&
+        pipe.hasEdgeToNext(work.stage))
+      all.insert(work.stage + 1);
+    if (!readers && work.stage != 0 && pipe.hasEdgeToNext(work.stage - 1u))
+      all.insert(work.stage - 1);
+    return {all.begin(), all.end()};
+  }
+  /// The gradient of the output, which has come from a reader.
+  void openGradient(const Work &work, Tensors *gradient) {
+    if (gradient && options.shapes)
+      *gradient = opened(std::move(*gradient), work.pipe,
+                         neighbours(work, true).front(), work.stage);
+  }
+  std::vector<Tensors> packGradients(const Work &work,
+                                     std::vector<Tensors> &&gradients) {
+    if (!options.shapes || work.isFirst())
+      return std::move(gradients);
+    std::vector<uint16_t> sources = neighbours(work, false);
+    for (size_t i = 0; i != gradients.size(); ++i)
+      gradients[i] =
+          packed(std::move(gradients[i]), work.pipe, work.stage, sources[i]);
+    return std::move(gradients);
+  }
+
   /// The gradients for the outputs of a stage; what the loss counts at the
   /// last.
   Tensors outputGrads(const Work &work, const Activation &kept,
@@ -379,9 +452,12 @@ Tensors TorchStage::forward(const Work &work, const Inputs<Tensors> &inputs) {
   if (work.isFirst())
     for (const at::Tensor &tensor : state->network.input(work.microbatch))
       kept.inputs.push_back(State::leaf(tensor, false));
+  std::vector<uint16_t> sources = state->neighbours(work, false);
   for (size_t i = 0; i != inputs.size(); ++i) {
-    kept.numTensors.push_back(inputs[i].size());
-    for (const at::Tensor &tensor : inputs[i])
+    Tensors input =
+        state->opened(inputs.take(i), work.pipe, sources[i], work.stage);
+    kept.numTensors.push_back(input.size());
+    for (const at::Tensor &tensor : input)
       kept.inputs.push_back(State::leaf(tensor, hasBackward));
   }
 
@@ -405,6 +481,9 @@ Tensors TorchStage::forward(const Work &work, const Inputs<Tensors> &inputs) {
   outputs.clear();
   if (hasBackward)
     state->keep(work, std::move(kept));
+  for (uint16_t reader : state->neighbours(work, true))
+    if (state->options.shapes)
+      result = state->packed(std::move(result), work.pipe, work.stage, reader);
   state->ended(work);
   return result;
 }
@@ -413,10 +492,11 @@ std::vector<Tensors> TorchStage::backward(const Work &work,
                                           Tensors *outputGrad) {
   Activation &kept = state->activation(work);
   state->needGraph(work, kept);
+  state->openGradient(work, outputGrad);
   Tensors grads = state->outputGrads(work, kept, outputGrad);
   Backward whole{kept.roots, grads, kept.inputs};
-  std::vector<Tensors> result =
-      State::bySource(kept, ::compute([&] { return whole.whole(); }));
+  std::vector<Tensors> result = state->packGradients(
+      work, State::bySource(kept, ::compute([&] { return whole.whole(); })));
   state->ended(work);
   return result;
 }
@@ -424,6 +504,7 @@ std::vector<Tensors> TorchStage::backward(const Work &work,
 std::vector<Tensors> TorchStage::backward_input(const Work &work,
                                                 Tensors *outputGrad) {
   Activation &kept = state->activation(work);
+  state->openGradient(work, outputGrad);
   bool hasWork = false;
   for (const at::Tensor &input : kept.inputs)
     hasWork |= input.defined() && input.requires_grad();
@@ -431,7 +512,8 @@ std::vector<Tensors> TorchStage::backward_input(const Work &work,
     if (outputGrad)
       kept.outputGrads = std::move(*outputGrad);
     state->ended(work);
-    return State::bySource(kept, Tensors(kept.inputs.size()));
+    return state->packGradients(
+        work, State::bySource(kept, Tensors(kept.inputs.size())));
   }
   state->needGraph(work, kept);
   Tensors grads = state->outputGrads(work, kept, outputGrad);
@@ -442,7 +524,7 @@ std::vector<Tensors> TorchStage::backward_input(const Work &work,
   kept.outputs.clear();
   kept.saved.release(kept.inputs);
   state->ended(work);
-  return State::bySource(kept, std::move(result));
+  return state->packGradients(work, State::bySource(kept, std::move(result)));
 }
 
 void TorchStage::backward_weight(const Work &work) {
@@ -563,7 +645,17 @@ void TorchStage::fail(const std::string &text) {
     state->sums->fail(text);
 }
 
-void TorchStage::add(Tensors &sum, const Tensors &gradient) {
+size_t TorchStage::messageBytes(const Label &label) {
+  const TensorsLayout *layout =
+      state->layoutOf(label.pipe, label.from, label.to);
+  return layout ? static_cast<size_t>(layout->numBytes()) : 0;
+}
+
+void TorchStage::add(const Work &work, Tensors &sum, const Tensors &other) {
+  Tensors gradient = other;
+  // One layout is that of all readers.
+  for (Tensors *one : {&sum, &gradient})
+    state->openGradient(work, one);
   if (sum.size() != gradient.size())
     throw std::runtime_error("readers give " + std::to_string(sum.size()) +
                              " and " + std::to_string(gradient.size()) +

@@ -94,6 +94,10 @@ struct TorchOptions {
   /// Where the modules compute; `make` puts them there. What goes to the host
   /// leaves a device other than the CPU asynchronously, into pinned memory.
   at::Device device = at::kCPU;
+  /// What goes along an edge, as tensors without values (at::kMeta will do):
+  /// for transports that carry bytes and must know their number, such as
+  /// Nccl<Tensors> (Bytes.h). Then messages lie in one piece of memory.
+  std::function<Tensors(uint8_t pipe, uint16_t from, uint16_t to)> shapes;
   /// By letters: further actions of the program, or what is to happen in place
   /// of the stage's own.
   std::map<std::string, TorchAction> actions;
@@ -133,7 +137,8 @@ public:
   /// keeps it, and comes back.
   Tensors give(const Work &work);
   void take(const Work &work, Tensors &&moved);
-  void add(Tensors &sum, const Tensors &gradient);
+  void add(const Work &work, Tensors &sum, const Tensors &gradient);
+  size_t messageBytes(const Label &label);
   void release(const Work &work);
   void fail(const std::string &text);
 
