@@ -137,7 +137,7 @@ int main(int argc, char **argv) {
   rt::LoadedProgram program = rt::readJson(file);
   ncclUniqueId id;
   ncclGetUniqueId(&id);
-  std::printf("%llu actions, four times\n",
-              static_cast<unsigned long long>(
-                  train(program.program(), id, 0).actions));
+  std::printf(
+      "%llu actions, four times\n",
+      static_cast<unsigned long long>(train(program.program(), id, 0).actions));
 }
