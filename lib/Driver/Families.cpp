@@ -1,6 +1,7 @@
 #include "Families.h"
 
 #include "ppcc/Driver/Output.h"
+#include "ppcc/Import/Families.h"
 #include "ppcc/Prove/Families.h"
 #include "ppcc/Prove/Instances.h"
 
@@ -8,18 +9,17 @@ using namespace ppcc;
 using llvm::raw_ostream;
 
 /// The same as C++.
-static bool writeCpp(const Proof &proof, const Options &options,
+static void writeCpp(const proof::Certificate &families, const Options &options,
                      Session &session, raw_ostream &out) {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  if (!writeFamilies(proof, options.free, session, stream))
-    return false;
+  writeFamilies(families, session, stream);
   const std::string &given = options.emitOptions.cppSymbol;
-  std::string symbol = given.empty() ? cppSymbol(proof.schedule) : given;
+  std::string symbol = given.empty() ? cppSymbol(families.schedule) : given;
   out << "// The programs of a pipeline schedule, for all " << options.free
-      << ". Written by ppcc.\n#include \"ppcc/Runtime/Families.h\"\n\n"
-         "static ppcc::rt::LoadedProgram instance(int64_t value) {\n"
-         "  static const ppcc::rt::Families families{std::string(\n";
+      << ". Written by ppcc.\n#include \"ppcc/Runtime/Json.h\"\n\n"
+         "static ppcc::rt::LoadedProgram instance(const void *, int64_t value) "
+         "{\n  static const auto families = ppcc::rt::readJson(std::string(\n";
   // Literals have a limit, and what stands beside another is one with it.
   for (llvm::StringRef rest = text; !rest.empty();
        rest = rest.drop_front(std::min<size_t>(rest.size(), 60))) {
@@ -27,34 +27,57 @@ static bool writeCpp(const Proof &proof, const Options &options,
     out.write_escaped(rest.take_front(60), /*UseHexEscapes=*/false);
     out << "\"\n";
   }
-  out << "  )};\n  return families.at(value);\n}\n\nextern \"C\" {\n"
+  out << "  ));\n  return families.at(value);\n}\n\nextern \"C\" {\n"
          "extern const ppcc::rt::Program "
       << symbol << ";\n}\nconst ppcc::rt::Program " << symbol
-      << " = ppcc::rt::Program::forAll(\"" << proof.schedule
+      << " = ppcc::rt::Program::forAll(\"" << families.schedule
       << "\", instance);\n";
-  return true;
+}
+
+/// Those that the input holds, or of the schedule that it is.
+static std::optional<proof::Certificate>
+familiesFor(const Options &options, Session &session, std::string &misuse) {
+  SourceManager &sources = session.sources;
+  if (auto file = sources.fileSystem().getBufferForFile(options.request.input);
+      file && importerOfText((*file)->getBuffer()) &&
+      isForAll((*file)->getBuffer())) {
+    uint32_t id = sources.add(options.request.input, std::move(*file));
+    ImportContext context{id, sources, session.diags, {}};
+    auto families = readFamilies(context);
+    if (families && families->free != options.free)
+      misuse = "--for " + options.free + ": the input holds programs for all " +
+               families->free;
+    else if (!options.request.params.empty())
+      misuse = "-D chooses one of the programs of the input, --for all";
+    return misuse.empty() ? families : std::nullopt;
+  }
+  auto proof = prove({options.request, options.free, false, false, true},
+                     session, misuse);
+  if (!proof)
+    return std::nullopt;
+  return familiesOf(*proof, options.free, session);
 }
 
 /// The program for all values of a parameter.
 static int writeForAll(const Options &options, Session &session,
                        raw_ostream &out, raw_ostream &err) {
   std::string misuse;
-  auto proof = prove({options.request, options.free, false, false, true},
-                     session, misuse);
+  auto families = familiesFor(options, session, misuse);
   if (!misuse.empty()) {
     err << "error: " << misuse << '\n';
     return Usage;
   }
-  return proof && writeOutput(options.output, out, session.sources,
-                              session.diags,
-                              [&](raw_ostream &s) {
-                                if (options.emit == "cpp")
-                                  return writeCpp(*proof, options, session, s);
-                                auto *write = options.emit == "ir"
-                                                  ? printFamilies
-                                                  : writeFamilies;
-                                return write(*proof, options.free, session, s);
-                              })
+  return families && writeOutput(options.output, out, session.sources,
+                                 session.diags,
+                                 [&](raw_ostream &s) {
+                                   if (options.emit == "cpp")
+                                     writeCpp(*families, options, session, s);
+                                   else if (options.emit == "ir")
+                                     printFamilies(*families, s);
+                                   else
+                                     writeFamilies(*families, session, s);
+                                   return true;
+                                 })
              ? Success
              : Errors;
 }

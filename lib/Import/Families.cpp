@@ -1,5 +1,6 @@
-#include "Families.h"
+#include "ppcc/Import/Families.h"
 
+#include "FamilyText.h"
 #include "Importers.h"
 #include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/Proof/Instance.h"
@@ -15,7 +16,7 @@ bool ppcc::isForAll(StringRef text) {
   for (size_t at = 0; (at = text.find("\"families\"", at)) != StringRef::npos;)
     if (text.drop_front(at += 10).ltrim().starts_with(":"))
       return true;
-  return false;
+  return text.contains("\nfamily ");
 }
 
 namespace {
@@ -27,55 +28,76 @@ public:
         place(SourceRange{context.sources.loc(context.file, 0),
                           context.sources.loc(context.file, 1)}) {}
 
-  std::optional<Program> read() {
-    auto value = json::parse(context.sources.text(context.file));
-    if (!value) {
-      context.diags.report<diag::ImportNotJson>(
-          place, llvm::toString(value.takeError()));
+  /// The program that the options choose.
+  std::optional<Program> readOne() {
+    if (!split())
       return std::nullopt;
-    }
-    const json::Object &file = objectOf(*value);
-    auto free = file.getString("for");
-    const json::Array *families = file.getArray("families");
-    if (!free || !families)
-      return wrong("`for` is to be a name, `families` a list");
-    auto number = chosen(*free);
+    auto number = chosen(free);
     if (!number)
       return std::nullopt;
-    const json::Object *family = nullptr;
-    int64_t from = 0, modulus = 1;
-    for (const json::Value &item : *families) {
-      const json::Object &one = objectOf(item);
-      auto first = one.getInteger("from"), step = one.getInteger("modulus");
-      if (!first || !step || *first < 1 || *step < 1)
-        return wrong("`from` and `modulus` are to be numbers above 0");
-      auto to = one.getInteger("to");
-      if (*number < *first || (to && *number > *to) ||
-          (*number - *first) % *step != 0)
-        continue;
-      std::tie(family, from, modulus) = std::tuple(&one, *first, *step);
-    }
-    if (!family || !family->get("actions")) {
-      auto reason = (family ? *family : none).getString("reason");
+    size_t i = 0;
+    auto holds = [&](const proof::Claim &claim) {
+      return *number >= claim.from && (!claim.to || *number <= *claim.to) &&
+             (*number - claim.from) % claim.modulus == 0;
+    };
+    while (i != claims.size() && !holds(claims[i]))
+      ++i;
+    if (i == claims.size() || claims[i].verdict != "right") {
+      bool isTold = i != claims.size() && !claims[i].reason.empty();
       context.diags.report<diag::ImportNoFamily>(
-          Place("-D " + free->str()), *free, *number,
-          reason ? *reason : "no range holds it");
+          Place("-D " + free), free, *number,
+          isTold ? claims[i].reason : "no range holds it");
       return std::nullopt;
     }
-    auto program = head(file, *family, *free, *number);
-    if (!program)
-      return std::nullopt;
-    sortParams(file.getArray("parameters"), program->editHead().params);
+    int64_t n = (*number - claims[i].from) / claims[i].modulus;
+    auto program = head(i, n);
     proof::Template rows;
-    std::string fault =
-        proof::readTemplate(*family, program->head(), true, rows);
-    if (fault.empty())
-      fault = proof::instantiate(rows, (*number - from) / modulus,
-                                 context.options.maxActions, *program);
-    if (!fault.empty())
-      return wrong(fault);
-    program->setFacts({{}, std::vector(facts.preconnect)});
+    if (!program || !readRows(i, *program, rows))
+      return std::nullopt;
+    Facts facts{{}, program->preconnect()};
+    if (std::string fault =
+            proof::instantiate(rows, n, context.options.maxActions, *program);
+        !fault.empty()) {
+      wrong(fault);
+      return std::nullopt;
+    }
+    program->setFacts(std::move(facts));
     return program;
+  }
+
+  std::optional<proof::Certificate> readAll() {
+    if (!split())
+      return std::nullopt;
+    if (llvm::none_of(claims, [](const proof::Claim &claim) {
+          return claim.verdict == "right";
+        })) {
+      wrong("none is right");
+      return std::nullopt;
+    }
+    proof::Certificate all{"", free, {}, transports, claims};
+    for (size_t i = 0; i != claims.size(); ++i) {
+      if (claims[i].verdict != "right")
+        continue;
+      auto evidence = std::make_shared<proof::Evidence>();
+      bool isOne = claims[i].to == claims[i].from;
+      auto first = head(i, isOne ? 0 : 1),
+           second = first && !isOne ? head(i, 2) : first;
+      if (!second || !readRows(i, *first, evidence->carried))
+        return std::nullopt;
+      evidence->base = claims[i].from;
+      evidence->step = claims[i].modulus;
+      evidence->preconnect = first->preconnect();
+      if (!isOne)
+        evidence->next = second->params();
+      Rows none;
+      for (uint32_t rank = 0; rank != first->numRanks(); ++rank)
+        none.beginRank();
+      evidence->head = first->withRows(std::move(none));
+      evidence->carried.head = &evidence->head.head();
+      all.schedule = first->name();
+      all.claims[i].evidence = std::move(evidence);
+    }
+    return all;
   }
 
 private:
@@ -89,9 +111,74 @@ private:
   /// Optional is LLVM's own in older ones.
   static int64_t orZero(const auto &number) { return number ? *number : 0; }
 
-  std::nullopt_t wrong(const std::string &why) {
+  /// Finds the ranges. False after a report.
+  bool split() {
+    StringRef text = context.sources.text(context.file);
+    if (!text.ltrim().starts_with("{")) {
+      std::string fault = FamilyText::split(text, free, transports, texts);
+      for (const FamilyText &family : texts)
+        claims.push_back(family.claim);
+      return fault.empty() || wrong(fault);
+    }
+    auto value = json::parse(text);
+    if (!value) {
+      context.diags.report<diag::ImportNotJson>(
+          place, llvm::toString(value.takeError()));
+      return false;
+    }
+    parsed = std::move(*value);
+    auto name = file().getString("for");
+    const json::Array *families = file().getArray("families");
+    if (!name || !families)
+      return wrong("`for` is to be a name, `families` a list");
+    free = name->str();
+    if (const json::Array *names = file().getArray("transports"))
+      for (const json::Value &transport : *names)
+        if (auto name = transport.getAsString())
+          transports.push_back(name->str());
+    for (const json::Value &item : *families) {
+      const json::Object &one = objectOf(item);
+      auto from = one.getInteger("from"), modulus = one.getInteger("modulus"),
+           to = one.getInteger("to");
+      if (!from || !modulus || *from < 1 || *modulus < 1)
+        return wrong("`from` and `modulus` are to be numbers above 0");
+      proof::Claim claim{*modulus, *from % *modulus, *from, {}, "", {}, "", {}};
+      if (to)
+        claim.to = *to;
+      if (auto reason = one.getString("reason"))
+        claim.reason = reason->str();
+      claim.verdict = one.get("actions") ? "right" : "wrong";
+      if (auto verdict = one.getString("verdict");
+          verdict && !one.get("actions"))
+        claim.verdict = verdict->str();
+      claims.push_back(std::move(claim));
+    }
+    return true;
+  }
+  const json::Object &file() const { return objectOf(*parsed); }
+  const json::Object &family(size_t i) const {
+    return objectOf((*file().getArray("families"))[i]);
+  }
+
+  /// The head that n has in a range, and what else is known.
+  std::optional<Program> head(size_t i, int64_t n) {
+    if (parsed)
+      return head(family(i), claims[i].from + claims[i].modulus * n);
+    auto program = texts[i].at(n, 0, context);
+    if (program)
+      *program = program->restated(Rows());
+    return program;
+  }
+  bool readRows(size_t i, const Program &head, proof::Template &rows) {
+    if (!parsed)
+      return texts[i].read(context, rows);
+    std::string fault = proof::readTemplate(family(i), head.head(), true, rows);
+    return fault.empty() || wrong(fault);
+  }
+
+  bool wrong(const std::string &why) {
     context.diags.report<diag::ImportFamily>(place, why);
-    return std::nullopt;
+    return false;
   }
 
   /// Puts parameters into the order of their names in the file, if it has one.
@@ -128,12 +215,10 @@ private:
     return result;
   }
 
-  /// The program without rows: what all have, and what those of the family do.
-  std::optional<Program> head(const json::Object &file,
-                              const json::Object &family, StringRef free,
-                              int64_t number) {
+  /// What all have, and what those of the family do.
+  std::optional<Program> head(const json::Object &family, int64_t number) {
     json::Object one;
-    for (const auto &[key, value] : file)
+    for (const auto &[key, value] : file())
       if (StringRef(key) != "families" && StringRef(key) != "for" &&
           StringRef(key) != "parameters")
         one[key] = value;
@@ -161,7 +246,7 @@ private:
     json::Array columns, actions;
     for (StringRef column : proof::familyColumns().take_front(8))
       columns.push_back(column);
-    int64_t ranks = orZero(file.getInteger("ranks"));
+    int64_t ranks = orZero(file().getInteger("ranks"));
     for (int64_t i = 0; i < std::min<int64_t>(ranks, Program::maxRanks); ++i)
       actions.push_back(json::Array());
     one["columns"] = std::move(columns);
@@ -177,17 +262,25 @@ private:
         context.sources, context.diags, context.options};
     auto program = importJson(inner);
     if (program)
-      facts = program->facts();
+      sortParams(file().getArray("parameters"), program->editHead().params);
     return program;
   }
 
   ImportContext &context;
   SourceRange place;
-  Facts facts;
+  std::string free;
+  std::vector<std::string> transports;
+  std::vector<proof::Claim> claims; ///< Without evidence.
+  std::optional<json::Value> parsed;
+  std::vector<FamilyText> texts; ///< Of text.
 };
 
 } // namespace
 
 std::optional<Program> ppcc::importFamilies(ImportContext &context) {
-  return FamilyReader(context).read();
+  return FamilyReader(context).readOne();
+}
+
+std::optional<proof::Certificate> ppcc::readFamilies(ImportContext &context) {
+  return FamilyReader(context).readAll();
 }

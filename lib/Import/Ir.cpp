@@ -4,6 +4,7 @@
 #include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/Loops.h"
 #include "ppcc/IR/Text.h"
+#include "ppcc/Import/Families.h"
 
 using namespace ppcc;
 
@@ -13,6 +14,8 @@ bool ppcc::beginsIr(StringRef text) {
 }
 
 std::optional<Program> ppcc::importIr(ImportContext &context) {
+  if (isForAll(context.sources.text(context.file)))
+    return importFamilies(context);
   auto program = parseProgram(context.file, context.sources, context.diags);
   if (!program || program->loops().empty())
     return program;

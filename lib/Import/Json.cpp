@@ -1,5 +1,4 @@
 // Reads the JSON that docs/program-format.md describes.
-#include "Families.h"
 #include "Importers.h"
 #include "JsonFacts.h"
 #include "JsonKinds.h"
@@ -9,6 +8,7 @@
 #include "Quote.h"
 #include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/Import/CostsFile.h"
+#include "ppcc/Import/Families.h"
 
 #include "ppcc/IR/Calls.h"
 

@@ -155,7 +155,8 @@ std::string ppcc::proof::instantiate(const Template &family, int64_t n,
     auto same = [&](uint32_t i, int64_t turn, uint32_t k, int64_t other) {
       Action a = actionOf(rows[i], n, turn, program.head(), good),
              b = program[ActionId(k)];
-      b.microbatch += static_cast<uint32_t>(advance[k - begin] * other);
+      if (b.hasMicrobatch())
+        b.microbatch += static_cast<uint32_t>(advance[k - begin] * other);
       return std::tie(a.kind, a.pipe, a.stage, a.microbatch, a.peer, a.phase,
                       a.site, a.joined) == std::tie(b.kind, b.pipe, b.stage,
                                                     b.microbatch, b.peer,

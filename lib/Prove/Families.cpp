@@ -11,8 +11,8 @@ using llvm::StringRef;
 namespace json = llvm::json;
 
 /// The keys that all programs share, a line each as the emitter writes them.
-static std::string sharedKeys(const Proof &proof, const Program &head,
-                              StringRef free, Session &session) {
+static std::string sharedKeys(const Program &head, StringRef free,
+                              Session &session) {
   Compiled compiled;
   compiled.program = head;
   Head &edited = compiled.program.editHead();
@@ -49,14 +49,14 @@ static std::string sharedKeys(const Proof &proof, const Program &head,
   return result;
 }
 
-static void writeFamily(const ProvenRange &part, StringRef free,
+static void writeFamily(const proof::Claim &part, StringRef free,
                         json::OStream &out) {
   out.attribute("modulus", part.modulus);
   out.attribute("residue", part.residue);
   out.attribute("from", part.from);
   out.attribute("to", part.to ? json::Value(*part.to) : json::Value(nullptr));
-  out.attribute("verdict", verdictName(part.verdict));
-  if (part.verdict != Verdict::Right)
+  out.attribute("verdict", part.verdict);
+  if (!part.evidence)
     return out.attribute("reason", part.reason);
   const proof::Evidence &evidence = *part.evidence;
   const Head &head = evidence.head.head();
@@ -112,57 +112,66 @@ static void writeFamily(const ProvenRange &part, StringRef free,
   proof::writeRows(out, evidence.carried);
 }
 
-const proof::Evidence *ppcc::familiesOf(const Proof &proof, StringRef free,
-                                        Session &session) {
-  const proof::Evidence *sample = nullptr;
+std::optional<proof::Certificate>
+ppcc::familiesOf(const Proof &proof, StringRef free, Session &session) {
+  proof::Certificate families{
+      proof.schedule, free.str(), proof.params, proof.transports, {}};
+  auto none = [&](Place place, const auto &number, StringRef why) {
+    session.diags.report<diag::NoProgramForAll>(std::move(place), free, number,
+                                                why);
+    return std::nullopt;
+  };
+  // The files and kinds that the numbers of all rows mean.
+  using Tables = std::pair<size_t, std::vector<std::string>>;
+  auto tablesOf = [](const proof::Evidence &of) {
+    Tables tables{of.head.files().size(), {}};
+    for (const KindInfo &info : of.head.kinds().rows())
+      tables.second.push_back(info.letters);
+    return tables;
+  };
+  std::optional<Tables> shared;
   for (const ProvenRange &part : proof.parts) {
+    bool isRight = part.verdict == Verdict::Right;
     bool hasRows = part.evidence && !part.evidence->carried.ranks.empty();
-    if (part.verdict == Verdict::Undecided ||
-        (part.verdict == Verdict::Right && !hasRows)) {
-      session.diags.report<diag::NoProgramForAll>(
-          part.place, free,
+    if (part.verdict == Verdict::Undecided || (isRight && !hasRows))
+      return none(
+          part.place,
           fmt::format("{}{}", part.from, part.to == part.from ? "" : ", .."),
           part.reason.empty() ? "nothing was found" : part.reason);
-      return nullptr;
+    if (isRight) {
+      Tables tables = tablesOf(*part.evidence);
+      if (shared && *shared != tables)
+        return none({}, part.from, "its files, or kinds, are others");
+      shared = std::move(tables);
     }
-    if (part.verdict == Verdict::Right)
-      sample = &*part.evidence;
+    families.claims.push_back({part.modulus, part.residue, part.from, part.to,
+                               verdictName(part.verdict).str(), part.makespan,
+                               part.reason, isRight ? part.evidence : nullptr});
   }
-  if (!sample) {
-    session.diags.report<diag::NoProgramForAll>(Place(), free, "all",
-                                                "it is wrong, or excluded");
-    return nullptr;
-  }
-  auto kindsOf = [](const proof::Evidence &of) {
-    std::vector<std::string> letters;
-    for (const KindInfo &info : of.head.kinds().rows())
-      letters.push_back(info.letters);
-    return letters;
-  };
-  for (const ProvenRange &part : proof.parts)
-    if (part.verdict == Verdict::Right &&
-        (part.evidence->head.files().size() != sample->head.files().size() ||
-         kindsOf(*part.evidence) != kindsOf(*sample))) {
-      session.diags.report<diag::NoProgramForAll>(
-          Place(), free, part.from, "its files, or kinds, are others");
-      return nullptr;
-    }
-  return sample;
+  if (!shared)
+    return none({}, "all", "it is wrong, or excluded");
+  return families;
 }
 
-bool ppcc::writeFamilies(const Proof &proof, StringRef free, Session &session,
+const proof::Evidence &ppcc::sampleOf(const proof::Certificate &families) {
+  auto last = llvm::find_if(
+      llvm::reverse(families.claims),
+      [](const proof::Claim &claim) { return claim.evidence != nullptr; });
+  return *last->evidence;
+}
+
+void ppcc::writeFamilies(const proof::Certificate &families, Session &session,
                          raw_ostream &out) {
-  const proof::Evidence *sample = familiesOf(proof, free, session);
-  if (!sample)
-    return false;
-  out << "{\n" << sharedKeys(proof, sample->head, free, session);
+  const proof::Evidence &sample = sampleOf(families);
+  out << "{\n" << sharedKeys(sample.head, families.free, session);
   out << "\"parameters\": [";
   StringRef comma = "";
-  for (const ProgramParam &param : sample->head.params())
+  for (const ProgramParam &param : sample.head.params())
     out << std::exchange(comma, ", ") << json::Value(param.name);
-  out << "],\n\"for\": " << json::Value(free) << ",\n\"transports\": [";
+  out << "],\n\"for\": " << json::Value(families.free)
+      << ",\n\"transports\": [";
   StringRef before = "";
-  for (const std::string &transport : proof.transports)
+  for (const std::string &transport : families.transports)
     out << std::exchange(before, ", ") << json::Value(transport);
   out << "],\n\"columns\": [";
   before = "";
@@ -170,11 +179,10 @@ bool ppcc::writeFamilies(const Proof &proof, StringRef free, Session &session,
     out << std::exchange(before, ", ") << json::Value(column);
   out << "],\n\"families\": [";
   before = "\n";
-  for (const ProvenRange &part : proof.parts) {
+  for (const proof::Claim &part : families.claims) {
     out << std::exchange(before, ",\n");
     json::OStream stream(out);
-    stream.object([&] { writeFamily(part, free, stream); });
+    stream.object([&] { writeFamily(part, families.free, stream); });
   }
   out << "\n]\n}\n";
-  return true;
 }

@@ -42,6 +42,24 @@ public:
     for (size_t i = 0; i != head.params.size(); ++i)
       out << "  param " << head.params[i].name << ": " << head.params[i].type
           << " = " << valueOf(i) << '\n';
+    for (auto [i, site] : llvm::enumerate(head.sites))
+      if (i != 0)
+        out << fmt::format("  site {} {}:{}:{}", i, site.file, site.line,
+                           site.column)
+            << (site.caller == SiteId()
+                    ? ""
+                    : fmt::format(" in {}", site.caller.value))
+            << '\n';
+    if (!evidence.preconnect.empty()) {
+      out << "  preconnect [";
+      llvm::interleave(
+          evidence.preconnect, out,
+          [&](RankPair pair) {
+            out << pair.low.value << '-' << pair.high.value;
+          },
+          " ");
+      out << "]\n";
+    }
     for (auto [pipe, range] : llvm::zip(head.pipes, program.pipes))
       out << "  microbatches \"" << pipe.name << "\" " << text(range.first)
           << ".." << text(range.first + range.count) << '\n';
@@ -105,18 +123,18 @@ private:
 
   std::string cell(const proof::Row &row) const {
     const KindInfo &kind = head.kinds[row.kind];
-    if (kind.scope == KindScope::Rank)
-      return kind.letters;
-    if (kind.scope == KindScope::Stage)
-      return fmt::format("{}{}", row.stage.value, kind.letters);
-    std::string number = text(row.microbatch);
-    std::string cell =
-        fmt::format("{}{}{}", row.stage.value, kind.letters,
-                    row.microbatch.isConstant() ? number : '[' + number + ']');
-    if (row.peer.value == Action::noPeer ||
-        row.peer.value == row.stage.value + (kind.goesUp() ? 1 : -1))
-      return cell;
-    return cell + (kind.isSend() ? '>' : '<') + llvm::utostr(row.peer.value);
+    std::string cell = kind.letters;
+    if (kind.scope != KindScope::Rank)
+      cell = fmt::format("{}{}", row.stage.value, cell);
+    if (kind.scope == KindScope::Microbatch) {
+      std::string number = text(row.microbatch);
+      cell += row.microbatch.isConstant() ? number : '[' + number + ']';
+    }
+    if (row.peer.value != Action::noPeer &&
+        row.peer.value != row.stage.value + (kind.goesUp() ? 1 : -1))
+      cell += (kind.isSend() ? '>' : '<') + llvm::utostr(row.peer.value);
+    return row.site == SiteId() ? cell
+                                : cell + '@' + llvm::utostr(row.site.value);
   }
 
   const proof::Evidence &evidence;
@@ -127,37 +145,32 @@ private:
 
 } // namespace
 
-bool ppcc::printFamilies(const Proof &proof, StringRef free, Session &session,
-                         raw_ostream &out) {
-  const proof::Evidence *sample = familiesOf(proof, free, session);
-  if (!sample)
-    return false;
-  Program shared = sample->head;
+void ppcc::printFamilies(const proof::Certificate &families, raw_ostream &out) {
+  Program shared = sampleOf(families).head;
   Head &head = shared.editHead();
   head.params.clear();
+  head.sites.resize(1);
   for (Pipe &pipe : head.pipes)
     pipe.firstMicrobatch = pipe.numMicrobatches = 0;
+  shared.setFacts({families.transports, {}});
   PrintOptions options;
-  options.sites = false;
   options.ranks = {RankId(Program::maxRanks)}; // Rows are those of families.
   printProgram(shared, out, options);
-  for (const ProvenRange &part : proof.parts) {
+  for (const proof::Claim &part : families.claims) {
     bool isOne = part.to == part.from;
-    out << "family " << free << " = "
+    out << "family " << families.free << " = "
         << text({part.from, isOne ? 0 : part.modulus, 0});
     if (!isOne)
       out << ", n in 0.."
           << (part.to ? llvm::itostr((*part.to - part.from) / part.modulus + 1)
                       : "");
-    out << ' ' << verdictName(part.verdict);
-    if (part.verdict != Verdict::Right) {
-      out << " \"";
-      out.write_escaped(part.reason) << "\"\n";
+    out << ' ' << part.verdict;
+    if (!part.evidence) {
+      out << " \"" << part.reason << "\"\n";
       continue;
     }
     out << " {\n";
     FamilyPrinter(*part.evidence, out).print();
     out << "}\n";
   }
-  return true;
 }

@@ -112,7 +112,8 @@ bool Instances::roll(uint64_t maxActions) {
   for (const auto &rows : evidence->carried.ranks) {
     most = std::max<int64_t>(most, rows.size());
     for (const proof::Row &row : rows)
-      most = std::max(most, std::abs(row.microbatch.c));
+      if (row.microbatch.c != Action::noMicrobatch)
+        most = std::max(most, std::abs(row.microbatch.c));
   }
   // They may take turns in how they are cut.
   for (int64_t step : {1, 2, 3, 4}) {

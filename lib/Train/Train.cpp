@@ -7,7 +7,7 @@
 #include "Workers.h"
 
 #include "ppcc/Driver/CommandLine.h"
-#include "ppcc/Runtime/Families.h"
+#include "ppcc/Runtime/Json.h"
 #include "ppcc/Runtime/Trace.h"
 #include "ppcc/Support/Progress.h"
 
@@ -63,15 +63,15 @@ void declare(OptionParser &parser, CommandLine &line) {
                "The text to learn; without it, ppcc's own documentation");
   parser.number("--seed", train.seed, 0, UINT64_MAX,
                 "Seed of the first weights and of the choice of samples");
-  parser.parsed("--lr", "The learning rate of Adam",
-                [&](const std::string &text) -> std::string {
-                  return llvm::to_float(text, train.learningRate) &&
-                                 train.learningRate >= 0 &&
-                                 train.learningRate <= 1e6
-                             ? ""
-                             : "`" + text + "` is no number from 0 to 10^6";
-                },
-                "RATE");
+  parser.parsed(
+      "--lr", "The learning rate of Adam",
+      [&](const std::string &text) -> std::string {
+        return llvm::to_float(text, train.learningRate) &&
+                       train.learningRate >= 0 && train.learningRate <= 1e6
+                   ? ""
+                   : "`" + text + "` is no number from 0 to 10^6";
+      },
+      "RATE");
   parser.number("--replicas", train.replicas, 1, 1024,
                 "Copies of the pipeline, each with microbatches of its own; "
                 "their gradients are summed");
@@ -175,15 +175,19 @@ bool readProgram(const std::string &path, const CommandLine &line,
     return false;
   }
   try {
-    loaded = line.microbatches ? rt::Families(file).at(*line.microbatches)
-                               : rt::readJson(file);
+    loaded = rt::readJson(file);
+    if (line.microbatches)
+      loaded = loaded.at(*line.microbatches);
   } catch (const std::exception &error) {
     report(err, fmt::format("`{}`: {}", path, error.what()), hint);
     return false;
   }
   const rt::Program &program = loaded.program();
   std::string wrong;
-  if (line.ranks && *line.ranks != program.numRanks)
+  if (program.instance)
+    wrong = "the program is for all numbers of microbatches: choose one with "
+            "--microbatches";
+  else if (line.ranks && *line.ranks != program.numRanks)
     wrong = fmt::format("the program is for {} ranks, and --ranks says {}",
                         program.numRanks, *line.ranks);
   else if (!program.hasBackward)

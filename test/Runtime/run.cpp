@@ -12,7 +12,7 @@
 #include "Slow.h"
 
 #include "ppcc/Runtime/Cooperative.h"
-#include "ppcc/Runtime/Families.h"
+#include "ppcc/Runtime/Json.h"
 #include "ppcc/Runtime/Threads.h"
 #include "ppcc/Runtime/Trace.h"
 
@@ -34,7 +34,7 @@ Loaded load(const std::string &name) {
   size_t colon = name.rfind(".so:");
   if (size_t at = name.rfind(".json@"); at != std::string::npos) {
     std::ifstream file(name.substr(0, at + 5), std::ios::binary);
-    loaded.owned = rt::Families(file).at(std::stoll(name.substr(at + 6)));
+    loaded.owned = rt::readJson(file).at(std::stoll(name.substr(at + 6)));
     loaded.program = &loaded.owned.program();
     return loaded;
   }

@@ -48,7 +48,7 @@ const Importer *importerOfName(StringRef fileName);
 /// schedule, for example, is none.
 const Importer *importerOfText(StringRef text);
 
-/// Whether a text of JSON holds programs for all values of a parameter.
+/// Whether a text holds programs for all values of a parameter.
 bool isForAll(StringRef text);
 
 /// Reads the program that the context's file holds. Actions know their places:

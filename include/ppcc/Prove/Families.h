@@ -5,19 +5,18 @@
 
 namespace ppcc {
 
-/// Writes the programs of a proof with evidence as JSON, docs/every-m.md;
-/// `free` is its parameter. False, with nothing written, after a report that
-/// some number that is admitted, and not wrong, has none.
-bool writeFamilies(const Proof &proof, llvm::StringRef free, Session &session,
-                   llvm::raw_ostream &out);
+/// The programs of a proof with evidence; `free` is its parameter. Nothing
+/// after a report that some number that is admitted, and not wrong, has none.
+std::optional<proof::Certificate>
+familiesOf(const Proof &proof, llvm::StringRef free, Session &session);
 
-/// The same as text, which is for people only.
-bool printFamilies(const Proof &proof, llvm::StringRef free, Session &session,
+/// Writes programs for all numbers as JSON, docs/every-m.md.
+void writeFamilies(const proof::Certificate &families, Session &session,
                    llvm::raw_ostream &out);
+/// The same as text.
+void printFamilies(const proof::Certificate &families, llvm::raw_ostream &out);
 
-/// What both write of: the last of the programs of a proof; null after the same
-/// report.
-const proof::Evidence *familiesOf(const Proof &proof, llvm::StringRef free,
-                                  Session &session);
+/// One of the programs, with what all share.
+const proof::Evidence &sampleOf(const proof::Certificate &families);
 
 } // namespace ppcc

@@ -1,32 +1,37 @@
-// Reads a program for all numbers of microbatches (`ppcc --for M`), of which
-// one is taken at run time. Needs nlohmann-json.
+// The program of one number of microbatches, from what `ppcc --for M` writes. A
+// part of Json.h.
 #pragma once
 
 #include "ppcc/Runtime/Json.h"
 
-#include <nlohmann/json.hpp>
-
 namespace ppcc::rt {
+
+namespace detail {
 
 /// Programs by the value of a parameter.
 class Families {
 public:
-  /// Throws Error for what is no such file.
-  explicit Families(std::istream &in)
-      : file(nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false)) {
-    check();
-  }
-  explicit Families(const std::string &text)
-      : file(nlohmann::json::parse(text, nullptr, false)) {
-    check();
+  /// What they share, and the list of them. Throws Error.
+  explicit Families(nlohmann::json shared) : file(std::move(shared)) {
+    for (const json &family : member(file, "families"))
+      require(family.is_object() && number(family, "from") >= 1 &&
+              number(family, "modulus") >= 1);
   }
 
-  /// The program of `value`; what repeats itself stays a loop, so it is as
-  /// large for all. Throws Error where there is none, with the reason.
+  /// What Program::instance is.
+  static LoadedProgram instance(const void *families, int64_t value) {
+    return static_cast<const Families *>(families)->at(value);
+  }
+
+private:
+  using json = nlohmann::json;
+  static constexpr size_t columns = 11, group = 6;
+  static constexpr int64_t most = int64_t(1) << 32;
+
   LoadedProgram at(int64_t value) const {
     const json &family = familyOf(value);
     int64_t n = (value - number(family, "from")) / number(family, "modulus");
-    detail::JsonReader reader;
+    JsonReader reader;
     auto give = [&](const char *key, const json &what) {
       if (reader.begins(key))
         reader.take(key, what);
@@ -62,13 +67,8 @@ public:
     return reader.take();
   }
 
-private:
-  using json = nlohmann::json;
-  static constexpr size_t columns = 11, group = 6;
-  static constexpr int64_t most = int64_t(1) << 32;
-
   static void require(bool good) {
-    detail::requireJson(good, "it is no program for all values of a parameter");
+    requireJson(good, "it is no program for all values of a parameter");
   }
   static const json &member(const json &object, const char *key) {
     auto found = object.find(key);
@@ -92,16 +92,9 @@ private:
   }
   static int64_t sum(int64_t constant, int64_t factor, int64_t n) {
     __int128 value = __int128(factor) * n + constant;
-    detail::requireJson(value > -most && value < most,
-                        "a number is too large for this value");
+    requireJson(value > -most && value < most,
+                "a number is too large for this value");
     return static_cast<int64_t>(value);
-  }
-
-  void check() const {
-    require(file.is_object() && member(file, "families").is_array());
-    for (const json &family : member(file, "families"))
-      require(family.is_object() && number(family, "from") >= 1 &&
-              number(family, "modulus") >= 1);
   }
 
   const json &familyOf(int64_t value) const {
@@ -113,15 +106,15 @@ private:
         continue;
       if (family.contains("actions"))
         return family;
-      detail::refuseJson("there is no program for " + std::to_string(value) +
-                         ": " + family.value("reason", "it is not right"));
+      refuseJson("there is no program for " + std::to_string(value) + ": " +
+                 family.value("reason", "it is not right"));
     }
-    detail::refuseJson("there is no program for " + std::to_string(value));
+    refuseJson("there is no program for " + std::to_string(value));
   }
 
   /// Adds the rows of a rank; gives its loops. A window whose rows advance by
   /// different numbers is written out.
-  static json addRows(const json &rank, int64_t n, detail::JsonReader &reader) {
+  static json addRows(const json &rank, int64_t n, JsonReader &reader) {
     require(rank.is_array());
     json loops = json::array();
     std::vector<std::vector<int64_t>> rows;
@@ -159,10 +152,22 @@ private:
   json file;
 };
 
+inline LoadedProgram JsonReader::forAll() {
+  requireJson(seen("schedule"), "there is no key `schedule`");
+  LoadedProgram result;
+  result.families = std::make_shared<const Families>(std::move(shared));
+  result.view =
+      Program::forAll(result.texts.emplace_back(loaded.view.name).c_str(),
+                      Families::instance, result.families.get());
+  return result;
+}
+
+} // namespace detail
+
 inline LoadedProgram Program::at(int64_t microbatches) const {
   if (!instance)
     throw Error("the program is for one number of microbatches");
-  return instance(microbatches);
+  return instance(families, microbatches);
 }
 
 } // namespace ppcc::rt

@@ -12,8 +12,9 @@
 namespace ppcc::rt {
 
 namespace detail {
+class Families;
 class JsonReader;
-}
+} // namespace detail
 
 /// A program and the memory that it lies in.
 class LoadedProgram {
@@ -24,6 +25,7 @@ public:
 
   const Program &program() const { return view; }
   operator const Program &() const { return view; }
+  LoadedProgram at(int64_t microbatches) const { return view.at(microbatches); }
 
 private:
   friend class detail::JsonReader;
@@ -45,6 +47,7 @@ private:
   std::deque<std::vector<Segment>> segments;
   std::vector<RankProgram> ranks;
   std::vector<RankPair> preconnect;
+  std::shared_ptr<const detail::Families> families; ///< Of one for all.
   Program view{};
 };
 
@@ -58,6 +61,8 @@ public:
 
   /// The program, whole. Throws Error.
   LoadedProgram take() {
+    if (seen("families"))
+      return forAll();
     for (const Key &key : keys())
       requireJson(!key.isRequired || seen(key.name),
                   std::string("there is no key `") + key.name + "`");
@@ -108,8 +113,11 @@ public:
   void take(const std::string &name, const json &value) {
     section = name;
     for (const Key &key : keys())
-      if (name == key.name)
+      if (name == key.name) {
         (this->*key.take)(value);
+        if (key.isShared)
+          shared[name] = value;
+      }
   }
   void beginActions() {
     requireJson(seen("columns"), "`columns` does not come before `actions`");
@@ -154,26 +162,28 @@ private:
     const char *name;
     void (JsonReader::*take)(const json &); ///< Null for `actions`.
     bool isRequired = true;
+    bool isShared = false; ///< By the programs of one for all.
   };
   static const std::vector<Key> &keys() {
     static const std::vector<Key> keys = {
-        {"format", &JsonReader::readFormat},
-        {"version", &JsonReader::readVersion},
-        {"schedule", &JsonReader::readSchedule},
-        {"ranks", &JsonReader::readRanks},
-        {"backward", &JsonReader::readBackward},
-        {"transports", &JsonReader::readTransports, false},
+        {"format", &JsonReader::readFormat, true, true},
+        {"version", &JsonReader::readVersion, true, true},
+        {"schedule", &JsonReader::readSchedule, true, true},
+        {"ranks", &JsonReader::readRanks, true, true},
+        {"backward", &JsonReader::readBackward, true, true},
+        {"transports", &JsonReader::readTransports, false, true},
         {"preconnect", &JsonReader::readPreconnect, false},
         {"buffers", &JsonReader::readBuffers, false},
         {"peak_activations", &JsonReader::readPeakActivations, false},
-        {"kinds", &JsonReader::readKinds},
+        {"kinds", &JsonReader::readKinds, true, true},
         {"phases", &JsonReader::readPhases},
-        {"pipes", &JsonReader::readPipes},
-        {"files", &JsonReader::readFiles},
+        {"pipes", &JsonReader::readPipes, true, true},
+        {"files", &JsonReader::readFiles, true, true},
         {"sites", &JsonReader::readSites},
         {"columns", &JsonReader::readColumns},
         {"actions", nullptr},
         {"loops", &JsonReader::readLoops, false},
+        {"families", &JsonReader::readFamilies, false, true},
     };
     return keys;
   }
@@ -490,6 +500,11 @@ private:
     return edge;
   }
 
+  // ---- Families ----
+
+  void readFamilies(const json &value) { items(value); }
+  LoadedProgram forAll();
+
   // ---- Loops ----
 
   /// Of each: first row, rows, turns, advance.
@@ -530,6 +545,7 @@ private:
   }
 
   LoadedProgram loaded;
+  json shared;
   std::string section; ///< The key that is being read.
   std::vector<std::string> keysSeen, columns;
   // By rank; empty where the file has none.
@@ -548,7 +564,8 @@ template <class Input> LoadedProgram readJson(Input &in) {
 
 } // namespace detail
 
-/// Reads what `ppcc --emit=json` writes. O(file). Throws Error, with what is
+/// Reads what `ppcc --emit=json` writes; of `ppcc --for M`, a program of which
+/// at(M) gives others. O(file). Throws Error, with what is
 /// wrong, for a file of another version, one that is cut off, and one whose
 /// numbers do not fit together.
 inline LoadedProgram readJson(std::istream &in) { return detail::readJson(in); }
@@ -557,3 +574,5 @@ inline LoadedProgram readJson(const std::string &text) {
 }
 
 } // namespace ppcc::rt
+
+#include "ppcc/Runtime/Families.h"

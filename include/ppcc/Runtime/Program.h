@@ -246,19 +246,25 @@ struct Program {
   /// Under which it was proven that no rank waits for ever; empty: none.
   List<const char *> transports = {};
   /// Not null in what stands for a program of each number of microbatches, of
-  /// which there is nothing else but the name: gives one of them.
-  LoadedProgram (*instance)(int64_t microbatches) = nullptr;
+  /// which there is nothing else but the name: gives one of them, of
+  /// `families`.
+  using Instance = LoadedProgram (*)(const void *families,
+                                     int64_t microbatches);
+  Instance instance = nullptr;
+  const void *families = nullptr;
 
-  static constexpr Program forAll(const char *name,
-                                  LoadedProgram (*instance)(int64_t)) {
+  static constexpr Program forAll(const char *name, Instance instance,
+                                  const void *families = nullptr) {
     Program program{};
     program.abi = abiNumber;
     program.name = name;
     program.instance = instance;
+    program.families = families;
     return program;
   }
-  /// The program of so many microbatches, from one for all (Families.h). Throws
-  /// Error where there is none.
+  /// The program of so many microbatches, from one for all (Json.h). What
+  /// repeats itself stays a loop, so it is as large for all. Throws Error where
+  /// there is none, with the reason.
   LoadedProgram at(int64_t microbatches) const;
 
   /// Whether some message has a tensor whose shape its receiver learns with it

@@ -1,4 +1,4 @@
-#include "ppcc/Runtime/Families.h"
+#include "ppcc/Runtime/Json.h"
 
 #include <cstdio>
 

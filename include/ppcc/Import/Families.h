@@ -1,0 +1,16 @@
+// Reads programs for all values of a parameter, as docs/every-m.md describes
+// them, from JSON or text.
+#pragma once
+
+#include "ppcc/Import/Importer.h"
+#include "ppcc/Proof/Certificate.h"
+
+namespace ppcc {
+
+/// The program of the value that the context's options give the parameter.
+std::optional<Program> importFamilies(ImportContext &context);
+
+/// All of them: what the file says, which nobody has proven.
+std::optional<proof::Certificate> readFamilies(ImportContext &context);
+
+} // namespace ppcc
