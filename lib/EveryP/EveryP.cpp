@@ -74,6 +74,7 @@ public:
       std::vector<PlaneRange> ranges;
       try {
         if (judgeFrom(least, ranges)) {
+          proof.ranges.clear();
           for (int64_t p = 1; p != least; ++p)
             if (!one(p, proof.ranges))
               return false;
