@@ -165,7 +165,7 @@ public:
   void destroy() {
     watchdog.rest();
     for (ncclComm_t made : comms->made)
-      if (made && !comms->isAborted)
+      if (!comms->isAborted)
         ncclCommDestroy(made);
     for (void *memory : scratch)
       cudaFree(memory);
@@ -190,8 +190,7 @@ private:
         return std::nullopt;
       std::optional<std::string> found = wrongWith(first);
       for (size_t i = 0; i != made.size() && !found; ++i)
-        if (made[i])
-          found = wrongWith(made[i]);
+        found = wrongWith(made[i]);
       return found;
     }
     std::optional<std::string> wrongWith(ncclComm_t comm) {
@@ -209,14 +208,13 @@ private:
       why = reason;
       isAborted = true;
       for (ncclComm_t one : made)
-        if (one)
-          ncclCommAbort(one);
+        ncclCommAbort(one);
       ncclCommAbort(first);
     }
 
     std::mutex mutex;
-    const ncclComm_t first;      ///< The user's.
-    std::deque<ncclComm_t> made; ///< Of it; NCCL fills them.
+    const ncclComm_t first;       ///< The user's.
+    std::vector<ncclComm_t> made; ///< Of it.
     std::atomic<bool> isAborted = false;
     std::atomic<bool> isPeers = false; ///< What is wrong is another rank.
     std::optional<std::string> why;
@@ -262,15 +260,15 @@ private:
   ncclComm_t newComm(int colour, std::chrono::milliseconds patience) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 1;
-    ncclComm_t *made;
-    {
-      std::lock_guard lock(comms->mutex);
-      made = &comms->made.emplace_back(nullptr);
-    }
+    ncclComm_t &made = pending.emplace_back(nullptr);
     alive();
-    settle(ncclCommSplit(comms->first, colour, ownRank, made, &config),
+    settle(ncclCommSplit(comms->first, colour, ownRank, &made, &config),
            "ncclCommSplit", comms->first, patience);
-    return *made;
+    if (made) {
+      std::lock_guard lock(comms->mutex);
+      comms->made.push_back(made);
+    }
+    return made;
   }
   NcclChannel *addChannel(ncclComm_t comm, bool apart) {
     return &all.emplace_back(NcclChannel{comm, cuda.newStream(true), apart});
@@ -364,6 +362,7 @@ private:
   std::set<RankEdge> opened[2];            ///< Of all ranks; shared, apart.
   /// To free it earlier would wait for the device.
   std::vector<void *> scratch;
+  std::deque<ncclComm_t> pending; ///< NCCL fills them, at a time of its own.
   std::shared_ptr<Comms> comms;
   Watchdog watchdog;
 };
