@@ -151,6 +151,7 @@ class Window:
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # Nothing is left running.
     with workbench() as (driver, work):
         window = Window(driver)
         window.until("the question of trust", lambda: next(
