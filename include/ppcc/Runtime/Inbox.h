@@ -12,10 +12,9 @@ template <Stage S, Endpoint<typename S::Value> E> class Inbox {
 public:
   using Value = typename S::Value;
 
-  Inbox(Position &position, S &stage, E &endpoint, const Options &options,
-        Recorder *recorder)
-      : position(position), stage(stage), endpoint(endpoint), options(options),
-        recorder(recorder) {}
+  Inbox(Position &position, S &stage, E &endpoint, const Options &options)
+      : position(position), stage(stage), endpoint(endpoint), options(options) {
+  }
 
   /// The ranks that send, by their number.
   void link(const std::vector<uint32_t> &partners) {
@@ -24,9 +23,9 @@ public:
   }
 
   /// Posts the receive of what its label says, of `bytes` or of an unknown
-  /// size.
+  /// size. A recorder notes it, if there is one.
   [[gnu::always_inline]] inline void post(Held<Value> &held, uint32_t row,
-                                          size_t bytes) {
+                                          size_t bytes, Recorder *recorder) {
     Source &source = sources[held.source];
     source.post(held);
     try {
@@ -40,16 +39,17 @@ public:
 
   /// Waits until the value is here; with its whole batch, as one call posted
   /// it. False: it is not.
-  [[gnu::always_inline]] inline bool await(Held<Value> &held) {
+  [[gnu::always_inline]] inline bool await(Held<Value> &held,
+                                           Recorder *recorder) {
     while (held.readers == 0)
-      if (!endFirst(sources[held.source]))
+      if (!endFirst(sources[held.source], recorder))
         return false;
-    return !held.batch || awaitBatch(held);
+    return !held.batch || awaitBatch(held, recorder);
   }
   /// Waits for all that is posted of a rank.
-  bool awaitAll(uint32_t partner) {
+  bool awaitAll(uint32_t partner, Recorder *recorder) {
     while (sources[partner].first)
-      if (!endFirst(sources[partner]))
+      if (!endFirst(sources[partner], recorder))
         return false;
     return true;
   }
@@ -82,11 +82,11 @@ private:
     }
   };
 
-  bool awaitBatch(Held<Value> &held) {
+  bool awaitBatch(Held<Value> &held, Recorder *recorder) {
     for (Held<Value> *member = held.batch; member != &held;
          member = member->batch)
       while (member->readers == 0)
-        if (!endFirst(sources[member->source]))
+        if (!endFirst(sources[member->source], recorder))
           return false;
     for (Held<Value> *member = &held; member;)
       member = std::exchange(member->batch, nullptr);
@@ -95,7 +95,8 @@ private:
 
   /// Ends the oldest receive from a rank, or lays aside what came before it;
   /// false when nothing is here.
-  [[gnu::always_inline]] inline bool endFirst(Source &source) {
+  [[gnu::always_inline]] inline bool endFirst(Source &source,
+                                              Recorder *recorder) {
     Held<Value> &held = *source.first;
     Label expected = held.label;
     if (recorder)
@@ -147,7 +148,6 @@ private:
   S &stage;
   E &endpoint;
   const Options &options;
-  Recorder *recorder;
   std::vector<Source> sources; ///< By the number of a partner.
 };
 

@@ -25,8 +25,7 @@ public:
         options(options), linked(checked(program, rank, endpoint), rank),
         position(program, rank, linked, options.patience),
         recorder(recorderOf(options, program, rank)),
-        inbox(position, stage, endpoint, this->options, recorder),
-        lone(program, rank) {}
+        inbox(position, stage, endpoint, this->options), lone(program, rank) {}
   RankRunner(const RankRunner &) = delete;
 
   /// Waits until all ranks have come, and compares the digests of what they are
@@ -92,7 +91,7 @@ public:
   void rewind() {
     position.rewind();
     coming.clear();
-    plain = options.waits == Waits::Late;
+    plain = isPlain();
     if (recorder)
       recorder->begin(program.ranks[rank],
                       options.overlap == Overlap::Together);
@@ -102,7 +101,7 @@ public:
   Progress step() {
     while (const Operation *item = position.next()) {
       if (item->members <= plain) [[likely]] {
-        if (!runAlone(*item))
+        if (!runAlone(*item, nullptr))
           return Progress::Blocked;
         position.pass(item + 1);
       } else {
@@ -158,19 +157,26 @@ private:
     return options.trace ? &options.trace->rank(rank) : nullptr;
   }
 
+  /// Whether nothing but what it reads holds up an action, and nobody records.
+  bool isPlain() const {
+    return options.waits == Waits::Late && coming.empty() && !recorder;
+  }
+
   /// False when a message is not here; then it is to be called again.
-  [[gnu::always_inline]] inline bool runAlone(const Operation &item) {
+  [[gnu::always_inline]] inline bool runAlone(const Operation &item,
+                                              Recorder *recorder) {
+    position.current = &item;
     if (item.opcode == Opcode::Receive) {
-      postReceive(item);
+      postReceive(item, recorder);
     } else if (item.opcode == Opcode::Send) {
-      send(item);
+      send(item, recorder);
     } else if (item.opcode >= Opcode::Give) {
       move(item);
     } else {
       begin(lone, item, 0);
-      if (!findInputs(lone))
+      if (!findInputs(lone, recorder))
         return false;
-      execute(lone);
+      execute(lone, recorder);
       end(lone);
     }
     return true;
@@ -180,7 +186,8 @@ private:
   [[gnu::noinline]] bool runItem(const Operation &item) {
     if (!isOpen && !ran && !hasCome(&item))
       return false;
-    if (!ran && !(item.members == 1 ? runAlone(item) : runGroup(item)))
+    if (!ran &&
+        !(item.members == 1 ? runAlone(item, recorder) : runGroup(item)))
       return false;
     return options.waits == Waits::Late || waitHere(item);
   }
@@ -189,9 +196,11 @@ private:
     Item group{&item, item.members};
     if (!std::exchange(isOpen, true))
       beginGroup(group);
-    for (size_t i = 0; i != numCalls; ++i)
-      if (!findInputs(calls[i]))
+    for (size_t i = 0; i != numCalls; ++i) {
+      position.current = calls[i].operation;
+      if (!findInputs(calls[i], recorder))
         return false;
+    }
     isOpen = false;
     if constexpr (requires { endpoint.fork(numCalls); })
       if (numCalls > 1)
@@ -205,11 +214,15 @@ private:
       if (numCalls > 1)
         position.tell([&] { endpoint.join(numCalls); });
     // What a group read is released when all of it has ended.
-    for (size_t i = 0; i != numCalls; ++i)
+    for (size_t i = 0; i != numCalls; ++i) {
+      position.current = calls[i].operation;
       end(calls[i]);
+    }
     for (const Operation &member : group)
-      if (member.opcode == Opcode::Send)
-        send(member);
+      if (member.opcode == Opcode::Send) {
+        position.current = &member;
+        send(member, recorder);
+      }
     if constexpr (requires { endpoint.endBatch(); })
       if (numCalls == 0)
         try {
@@ -230,7 +243,8 @@ private:
     numCalls = 0;
     for (const Operation &member : group)
       if (member.opcode == Opcode::Receive) {
-        Held<Value> &held = postReceive(member);
+        position.current = &member;
+        Held<Value> &held = postReceive(member, recorder);
         (last ? last->batch : first) = &held;
         last = &held;
       } else if (member.isWork()) {
@@ -246,17 +260,16 @@ private:
   // Messages.
 
   [[gnu::always_inline]] inline Held<Value> &
-  postReceive(const Operation &operation) {
-    position.current = &operation;
+  postReceive(const Operation &operation, Recorder *recorder) {
     uint32_t microbatch = position.microbatchOf(operation);
     Held<Value> &held = cells[position.roleOf(operation).ring.at(microbatch)];
     held.label.microbatch = microbatch;
-    inbox.post(held, operation.row, stage.messageBytes(held.label));
+    inbox.post(held, operation.row, stage.messageBytes(held.label), recorder);
     return held;
   }
 
-  [[gnu::always_inline]] inline void send(const Operation &operation) {
-    position.current = &operation;
+  [[gnu::always_inline]] inline void send(const Operation &operation,
+                                          Recorder *recorder) {
     const Role &role = position.roleOf(operation);
     Label label = position.labelOf(operation);
     Held<Value> &held = cells[role.ring.at(label.microbatch)];
@@ -307,7 +320,7 @@ private:
       position.current = &member;
       const Role &role = position.roleOf(member);
       if (member.opcode == Opcode::Receive) {
-        if (!inbox.awaitAll(role.partner))
+        if (!inbox.awaitAll(role.partner, recorder))
           return false;
         continue;
       }
@@ -328,7 +341,6 @@ private:
 
   /// Sends it, or asks for it; then it is taken when something else needs it.
   [[gnu::noinline]] void move(const Operation &operation) {
-    position.current = &operation;
     if (operation.opcode == Opcode::Take)
       return ask(operation);
     begin(lone, operation, 0);
@@ -349,7 +361,7 @@ private:
     size_t bytes = 0;
     if constexpr (requires { requires E::untagged; })
       bytes = stage.moveBytes(held.label);
-    inbox.post(held, operation.row, bytes);
+    inbox.post(held, operation.row, bytes, recorder);
   }
 
   /// Takes what was asked for the work of an item, or for any; false when it is
@@ -361,7 +373,7 @@ private:
         continue;
       }
       position.current = one->operation;
-      if (!inbox.await(one->held))
+      if (!inbox.await(one->held, recorder))
         return false;
       lone.begin(*one->operation, position.roleOf(*one->operation),
                  one->held.label.microbatch, 0);
@@ -370,7 +382,7 @@ private:
       clear(lone.unread);
       one = coming.erase(one);
     }
-    plain = options.waits == Waits::Late && coming.empty();
+    plain = isPlain();
     return true;
   }
   bool concerns(const Coming &one, Item item) const {
@@ -393,32 +405,34 @@ private:
                position.microbatchOf(operation), static_cast<uint16_t>(lane));
   }
   /// Finds what an action reads and makes; false when not all is here.
-  [[gnu::always_inline]] inline bool findInputs(Call &call) {
-    position.current = call.operation;
+  [[gnu::always_inline]] inline bool findInputs(Call &call,
+                                                Recorder *recorder) {
     return call.find(cells.get(),
                      [&](Held<Value> &held) __attribute__((always_inline)) {
-                       return inbox.await(held);
+                       return inbox.await(held, recorder);
                      });
   }
 
-  [[gnu::always_inline]] inline void execute(Call &call) {
-    position.current = call.operation;
+  [[gnu::always_inline]] inline void execute(Call &call, Recorder *recorder) {
     try {
-      runTimed(call);
+      runTimed(call, recorder);
     } catch (...) {
       position.rethrow(std::current_exception());
     }
-    record(call);
+    record(call, recorder);
   }
 
-  [[gnu::noinline]] void executeApart(Call &call) { execute(call); }
+  [[gnu::noinline]] void executeApart(Call &call) {
+    position.current = call.operation;
+    execute(call, recorder);
+  }
   void executeTogether() {
     if (!crew)
       crew.emplace();
     crew->run(numCalls, [&](size_t i) {
       Call &call = calls[i];
       try {
-        runTimed(call);
+        runTimed(call, recorder);
       } catch (...) {
         call.failure = std::current_exception();
       }
@@ -427,18 +441,18 @@ private:
       position.current = calls[i].operation;
       if (calls[i].failure)
         position.rethrow(std::exchange(calls[i].failure, nullptr));
-      record(calls[i]);
+      record(calls[i], recorder);
     }
   }
 
-  [[gnu::always_inline]] inline void runTimed(Call &call) {
+  [[gnu::always_inline]] inline void runTimed(Call &call, Recorder *recorder) {
     if (recorder)
       call.started = Recorder::now();
     call.run(stage);
     if (recorder)
       call.ended = Recorder::now();
   }
-  void record(const Call &call) {
+  static void record(const Call &call, Recorder *recorder) {
     if (recorder)
       recorder->computed(call.operation->row, call.work.microbatch,
                          call.started, call.ended);
@@ -446,7 +460,6 @@ private:
 
   /// An action has run: what it read can go.
   [[gnu::always_inline]] inline void end(Call &call) {
-    position.current = call.operation;
     if (call.makes == call.end)
       clear(call.unread);
     if constexpr (requires { endpoint.made(size_t(0), uint16_t(0)); })
