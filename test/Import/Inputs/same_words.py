@@ -22,7 +22,7 @@ if differing := {key for key, _ in rows} ^ properties:
     wrong.append(f"Head.def and the schema differ in {differing}")
 if strange := {key for key, need in rows if need == "Needed"} - required:
     wrong.append(f"Head.def needs {strange}, which the schema does not")
-keys = re.findall(r'\{"(\w+)", (?:&JsonReader::\w+|nullptr)(, false)?\}', text("include/ppcc/Runtime/Json.h"))
+keys = re.findall(r'\{"(\w+)", (?:&JsonReader::\w+|nullptr)(, false)?(?:, \w+)*\}', text("include/ppcc/Runtime/Json.h"))
 assert len(keys) > 12, keys
 if strange := {key for key, _ in keys} - properties:
     wrong.append(f"the runtime knows {strange}, which the schema does not")
