@@ -711,20 +711,21 @@ private:
     return {};
   }
 
-  /// Whether a later instance that is small has the messages of the template,
-  /// too: a rhythm may begin after the first two.
+  /// Whether the first instance has the messages of the template, and a later
+  /// one that is small: a rhythm may begin after those that it is made of.
   bool goesOn(const Family &family, const proof::Template &whole) {
     int64_t n = 40;
     while (n > 2 && (n > family.last ||
                      __int128(number(family, n)) * stages * 6 > mostLater))
       --n;
-    if (n <= 2 || isProbe)
-      return true;
-    Quiet quiet;
-    auto later = singles.compile(number(family, n), false, quiet);
-    auto policy = later ? singles.policyFor(*later, quiet.diags) : std::nullopt;
-    return policy && singles.addMessages(*later, *policy, quiet) &&
-           isInstance(whole, n, *later);
+    auto isLike = [&](int64_t n) {
+      Quiet quiet;
+      auto one = singles.compile(number(family, n), false, quiet);
+      auto policy = one ? singles.policyFor(*one, quiet.diags) : std::nullopt;
+      return policy && singles.addMessages(*one, *policy, quiet) &&
+             isInstance(whole, n, *one);
+    };
+    return isProbe || n <= 2 || (isLike(0) && isLike(n));
   }
 
   std::optional<Formula> makespanByData(const Family &family,
