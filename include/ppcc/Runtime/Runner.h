@@ -25,7 +25,8 @@ public:
         options(options), linked(checked(program, rank, endpoint), rank),
         position(program, rank, linked, options.patience),
         recorder(recorderOf(options, program, rank)),
-        inbox(position, stage, endpoint, this->options), lone(program, rank) {}
+        inbox(position, stage, endpoint, this->options),
+        lone(program, rank) {}
   RankRunner(const RankRunner &) = delete;
 
   /// Waits until all ranks have come, and compares the digests of what they are
