@@ -1,10 +1,6 @@
 // Lower bounds on the time of every order of a workload.
 #include "ppcc/Analysis/ResourceBound.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <fmt/format.h>
-
 using namespace ppcc;
 
 namespace {
@@ -58,9 +54,8 @@ struct Paths {
 
 private:
   /// The stages that `s` reads have at least `time` behind them.
-  static void pushTo(std::vector<Time> &behind,
-                     llvm::ArrayRef<Workload::Edge> edges, Time time,
-                     size_t s) {
+  static void pushTo(std::vector<Time> &behind, ArrayRef<Workload::Edge> edges,
+                     Time time, size_t s) {
     for (Workload::Edge edge : edges)
       behind[edge.stage] = std::max(behind[edge.stage], time + edge.latency);
   }
@@ -74,7 +69,7 @@ struct Item {
 };
 
 /// The most value that fits, parts of things included; rounded up.
-Time mostValue(llvm::SmallVector<Item> items, Amount room) {
+Time mostValue(SmallVector<Item> items, Amount room) {
   llvm::erase_if(items, [](const Item &item) { return item.value == 0; });
   llvm::sort(items, [](const Item &a, const Item &b) {
     return Sum(a.value) * b.size > Sum(b.value) * a.size;
@@ -149,7 +144,7 @@ private:
     allFit = true;
     if (!room)
       return forwards;
-    llvm::SmallVector<Item> items;
+    SmallVector<Item> items;
     Sum all = 0;
     Amount smallest = std::numeric_limits<Amount>::max();
     Time longest = 0;
@@ -174,7 +169,7 @@ private:
     Time all = isForward ? work - forwards : weights;
     if (!room)
       return all;
-    llvm::SmallVector<Item> items;
+    SmallVector<Item> items;
     Time longI = 0, longW = 0;
     Amount smallF = std::numeric_limits<Amount>::max(), smallI = smallF;
     for (uint32_t id : ids) {
@@ -218,7 +213,7 @@ private:
     struct Way {
       Time at, done; ///< Of the work, done by then at most.
     };
-    llvm::SmallVector<std::pair<Begin, Way>> begins{
+    SmallVector<std::pair<Begin, Way>> begins{
         {Begin::FirstForward, {start, 0}}};
     if (load.hasPart(I))
       begins.push_back(
@@ -293,7 +288,7 @@ private:
   const Workload &load;
   const Paths &paths;
   RankId rank;
-  llvm::ArrayRef<uint32_t> ids;
+  ArrayRef<uint32_t> ids;
   bool isSpan;
   Time work = 0, forwards = 0, weights = 0, start, toFirstI, behindF, behindI;
   std::optional<Amount> room;

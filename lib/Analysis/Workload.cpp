@@ -1,8 +1,6 @@
 // What a placement asks of its ranks.
 #include "ppcc/Analysis/Workload.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
 
 namespace {
@@ -174,7 +172,7 @@ private:
                (held == 0 && row.heldBehindF() >= 0 && row.heldBehindI() >= 0);
   }
 
-  void addEdges(llvm::SmallVectorImpl<Workload::Edge> &edges,
+  void addEdges(SmallVectorImpl<Workload::Edge> &edges,
                 const Workload::Stage &row, uint8_t slotBit) const {
     const Pipe &pipe = program.pipe(row.pipe);
     for (StageId source : sourcesOf(pipe, row.stage, slotBit)) {

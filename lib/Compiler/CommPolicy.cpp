@@ -7,11 +7,7 @@
 #include "ppcc/Sema/Instance.h"
 #include "ppcc/Verify/Passes.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringSwitch.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 std::optional<Preconnect> ppcc::findPreconnect(StringRef name) {
   return llvm::StringSwitch<std::optional<Preconnect>>(name)
@@ -25,7 +21,7 @@ std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
                                            const sema::Selection *selection,
                                            const Program &program,
                                            DiagnosticEngine &diags) {
-  auto settings = [&](StringRef name) -> llvm::ArrayRef<ast::Entry> {
+  auto settings = [&](StringRef name) -> ArrayRef<ast::Entry> {
     if (!selection)
       return {};
     return sema::commSetting(*selection->schedule, name);
@@ -111,7 +107,8 @@ Pipeline CommPolicy::pipeline() const {
     add("verify");
   } else {
     if (order != CommOrder::None) {
-      addPass("inject-comm", injectComm({order, {}, prefetch, torch, transports}));
+      addPass("inject-comm",
+              injectComm({order, {}, prefetch, torch, transports}));
       add("verify");
     }
     if (fusion->fusion != Fusion::None) {

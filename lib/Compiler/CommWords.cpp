@@ -6,7 +6,6 @@
 #include "ppcc/Transforms/InjectComm.h"
 
 using namespace ppcc;
-using llvm::StringRef;
 
 sema::CommWords ppcc::commWords() {
   sema::CommWords words;

@@ -12,13 +12,9 @@
 #include "ppcc/Support/Suggest.h"
 #include "ppcc/Verify/Passes.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 Session::Session(Files files, Consumer consumer)
     : sources(std::move(files)),
@@ -259,9 +255,9 @@ private:
   };
 
   static StringRef nameIn(const ast::Stmt *item, StringRef word) {
-    if (auto *model = llvm::dyn_cast<ast::ModelItem>(item))
+    if (auto *model = dyn_cast<ast::ModelItem>(item))
       return word == "model" ? model->name.text : "";
-    auto *cluster = llvm::dyn_cast<ast::ClusterItem>(item);
+    auto *cluster = dyn_cast<ast::ClusterItem>(item);
     return cluster && word == "cluster" ? cluster->name.text : "";
   }
 
@@ -362,8 +358,8 @@ private:
                                 const sema::LayoutChoice &layout) {
     sema::Evaluator evaluator(module, diags, request.limits.maxSteps());
     evaluator.observer = session.observer;
-    auto instance = sema::instantiate(selection, params(selection),
-                                      layout, request.limits, evaluator, diags);
+    auto instance = sema::instantiate(selection, params(selection), layout,
+                                      request.limits, evaluator, diags);
     if (!instance)
       return std::nullopt;
     auto price = [&](Program &program) {

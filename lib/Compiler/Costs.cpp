@@ -6,14 +6,9 @@
 #include "ppcc/Import/CostsFile.h"
 #include "ppcc/Support/Suggest.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
-#include <map>
-
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
 
@@ -80,7 +75,7 @@ struct LayerCost {
 };
 
 /// The costs by layer as costs by stage.
-void addLayerCosts(llvm::ArrayRef<LayerCost> settings, DiagnosticEngine &diags,
+void addLayerCosts(ArrayRef<LayerCost> settings, DiagnosticEngine &diags,
                    Program &program) {
   if (settings.empty())
     return;
@@ -121,7 +116,7 @@ void addLayerCosts(llvm::ArrayRef<LayerCost> settings, DiagnosticEngine &diags,
 
 /// The costs of `F.mlp` or `F.t`: of nodes where the program has such, else of
 /// layers of the layout.
-void addPartCosts(llvm::ArrayRef<CostSetting> settings, DiagnosticEngine &diags,
+void addPartCosts(ArrayRef<CostSetting> settings, DiagnosticEngine &diags,
                   Program &program) {
   std::vector<StringRef> nodes(program.nodes().names.begin(),
                                program.nodes().names.end());

@@ -5,12 +5,9 @@
 #include "ppcc/Parse/Parser.h"
 #include "ppcc/Support/Suggest.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Path.h"
 
 using namespace ppcc;
-using llvm::StringRef;
 namespace path = llvm::sys::path;
 
 std::string Loader::libraryName(StringRef file) {
@@ -35,7 +32,7 @@ std::optional<uint32_t> Loader::openLibrary(StringRef name) {
 std::optional<uint32_t> Loader::open(StringRef name, StringRef folder,
                                      Place place,
                                      SourceManager::LimitOf limitOf) {
-  llvm::SmallString<128> full(folder);
+  SmallString<128> full(folder);
   bool isInput = name == "-" && !place.range.valid();
   if (path::is_absolute(name))
     full = name;

@@ -4,10 +4,6 @@
 #include "ppcc/AST/AST.h"
 #include "ppcc/Basic/Diagnostics.h"
 
-#include <map>
-#include <optional>
-#include <vector>
-
 namespace ppcc {
 
 /// Reads and parses files. A name without a file behind it is looked for in the
@@ -20,7 +16,7 @@ public:
 
   /// Opens a file, or that of the library with this name; reports when there is
   /// none.
-  std::optional<uint32_t> open(llvm::StringRef input,
+  std::optional<uint32_t> open(StringRef input,
                                SourceManager::LimitOf limitOf) {
     return open(input, "", Place(), limitOf);
   }
@@ -40,12 +36,12 @@ public:
 
   /// The name under which a file of the library stands in messages:
   /// `<library>/gpipe.pp`.
-  static std::string libraryName(llvm::StringRef file);
+  static std::string libraryName(StringRef file);
 
 private:
-  std::optional<uint32_t> open(llvm::StringRef path, llvm::StringRef folder,
-                               Place place, SourceManager::LimitOf limitOf);
-  std::optional<uint32_t> openLibrary(llvm::StringRef name);
+  std::optional<uint32_t> open(StringRef path, StringRef folder, Place place,
+                               SourceManager::LimitOf limitOf);
+  std::optional<uint32_t> openLibrary(StringRef name);
   void visit(uint32_t root);
   void visitPrelude();
 

@@ -1,10 +1,8 @@
 #include "ppcc/Compiler/ScheduleLibrary.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
 using namespace ppcc;
-using llvm::StringRef;
 
 std::string LibraryFile::summary() const {
   std::string summary;

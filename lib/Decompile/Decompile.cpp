@@ -4,16 +4,8 @@
 #include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
 #include "ppcc/Decompile/ScheduleText.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <fmt/format.h>
-
-#include <deque>
-
 using namespace ppcc;
 using namespace ppcc::written;
-using llvm::ArrayRef;
-using llvm::StringRef;
 
 namespace {
 

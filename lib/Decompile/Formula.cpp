@@ -3,13 +3,7 @@
 
 #include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <fmt/ranges.h>
-
 using namespace ppcc;
-using llvm::ArrayRef;
-using llvm::StringRef;
 
 std::optional<std::string> written::line(ArrayRef<int64_t> values,
                                          int64_t first, StringRef variable) {
@@ -112,7 +106,7 @@ std::string written::turns(ArrayRef<int64_t> values, int64_t first,
 }
 
 std::string written::formula(ArrayRef<int64_t> values, StringRef variable,
-                             llvm::function_ref<std::string(int64_t)> text) {
+                             function_ref<std::string(int64_t)> text) {
   std::vector<Piece> pieces;
   for (size_t i = 0; i != values.size(); ++i)
     if (i + 1 == values.size() || values[i + 1] != values[i])

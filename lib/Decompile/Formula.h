@@ -1,35 +1,29 @@
 // Expressions of the schedule language for lists of numbers.
 #pragma once
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
-
-#include <cstdint>
-#include <optional>
-#include <string>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc::written {
 
 /// `7 - r` for the values 7, 6, 5 at r = 0, 1, 2 and so on, from `first` on;
 /// nothing when they do not lie on a line.
-std::optional<std::string> line(llvm::ArrayRef<int64_t> values, int64_t first,
-                                llvm::StringRef variable);
+std::optional<std::string> line(ArrayRef<int64_t> values, int64_t first,
+                                StringRef variable);
 
 /// An expression that has these values from `first` on: lines of whole numbers,
 /// joined by conditions.
-std::string formula(llvm::ArrayRef<int64_t> values, llvm::StringRef variable,
+std::string formula(ArrayRef<int64_t> values, StringRef variable,
                     int64_t first = 0);
 
 /// For how often a loop turns, where no turn may be any number below 1: a line
 /// if there is one.
-std::optional<std::string> turnsOnLine(llvm::ArrayRef<int64_t> values,
-                                       int64_t first, llvm::StringRef variable);
+std::optional<std::string> turnsOnLine(ArrayRef<int64_t> values, int64_t first,
+                                       StringRef variable);
 /// The same, else lines joined by conditions, or a list.
-std::string turns(llvm::ArrayRef<int64_t> values, int64_t first,
-                  llvm::StringRef variable);
+std::string turns(ArrayRef<int64_t> values, int64_t first, StringRef variable);
 
 /// The same for numbers that `text` writes.
-std::string formula(llvm::ArrayRef<int64_t> values, llvm::StringRef variable,
-                    llvm::function_ref<std::string(int64_t)> text);
+std::string formula(ArrayRef<int64_t> values, StringRef variable,
+                    function_ref<std::string(int64_t)> text);
 
 } // namespace ppcc::written

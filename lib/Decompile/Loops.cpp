@@ -3,7 +3,6 @@
 
 using namespace ppcc;
 using namespace ppcc::written;
-using llvm::ArrayRef;
 
 Bodies::List Bodies::compress(ArrayRef<uint32_t> letters, Fold fold) {
   List items;

@@ -3,16 +3,8 @@
 #include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
 #include "ppcc/Decompile/ScheduleText.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <fmt/format.h>
-
-#include <deque>
-
 using namespace ppcc;
 using namespace ppcc::written;
-using llvm::ArrayRef;
-using llvm::StringRef;
 
 Phases written::inPhases(ArrayRef<uint32_t> letters, size_t firstBack,
                          size_t lastForward) {
@@ -371,9 +363,9 @@ private:
   }
 
   /// Gives one count after another.
-  using NextCount = llvm::function_ref<std::string()>;
+  using NextCount = function_ref<std::string()>;
   /// Gives the statement of a letter on the ranks that are written.
-  using Action = llvm::function_ref<std::string(uint32_t letter)>;
+  using Action = function_ref<std::string(uint32_t letter)>;
 
   void writeList(const Bodies::List &list, NextCount count, Action action) {
     constexpr size_t width = 90;

@@ -4,15 +4,8 @@
 #include "Formula.h"
 #include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-
-#include <fmt/format.h>
-
 using namespace ppcc;
 using namespace ppcc::written;
-using llvm::ArrayRef;
-using llvm::StringRef;
 
 // ---- Lines ----
 
@@ -30,13 +23,13 @@ void ScheduleText::close() {
 }
 
 void ScheduleText::block(const std::string &header,
-                         llvm::function_ref<void()> write) {
+                         function_ref<void()> write) {
   constexpr size_t longest = 90;
   open(header);
   size_t begin = text.size();
   write();
   StringRef inner = StringRef(text).drop_front(begin);
-  llvm::SmallVector<StringRef> lines;
+  SmallVector<StringRef> lines;
   inner.split(lines, '\n', -1, /*KeepEmpty=*/false);
   bool isPlain = lines.size() == 1 ||
                  (!lines.empty() && inner.find('{') == StringRef::npos);
@@ -53,8 +46,7 @@ void ScheduleText::block(const std::string &header,
   close();
 }
 
-std::pair<std::string, size_t>
-ScheduleText::trial(llvm::function_ref<void()> write) {
+std::pair<std::string, size_t> ScheduleText::trial(function_ref<void()> write) {
   constexpr size_t costOfLine = 24;
   size_t begin = text.size(), cost = 0;
   write();

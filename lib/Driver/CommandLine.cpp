@@ -6,19 +6,11 @@
 #include "ppcc/Support/Printable.h"
 #include "ppcc/Support/Suggest.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
-#include <map>
 #include <sstream>
 
 using namespace ppcc;
-using llvm::ArrayRef;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 struct OptionParser::Impl {
   Impl(std::string name, std::string summary)
@@ -115,8 +107,7 @@ void OptionParser::footer(std::string text) {
   impl->app.footer(std::move(text));
 }
 
-void OptionParser::group(std::string title,
-                         llvm::function_ref<void()> declare) {
+void OptionParser::group(std::string title, function_ref<void()> declare) {
   std::string outer = impl->app.option_defaults()->get_group();
   impl->app.option_defaults()->group(std::move(title));
   declare();

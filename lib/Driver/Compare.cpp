@@ -9,16 +9,9 @@
 #include "ppcc/Support/Suggest.h"
 #include "ppcc/Support/TextTable.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
-#include <deque>
-#include <set>
-
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 namespace {
 
@@ -101,7 +94,7 @@ public:
     return std::max(code, checkNames());
   }
 
-  static size_t combinations(llvm::ArrayRef<Sweep> sweeps) {
+  static size_t combinations(ArrayRef<Sweep> sweeps) {
     constexpr size_t most = 1'000'000'000'000;
     size_t count = 1;
     for (const Sweep &sweep : sweeps)
@@ -241,7 +234,7 @@ private:
 
 /// The parameters that tell rows apart or that were given, in order.
 std::vector<std::string> shownParams(const CompareOptions &options,
-                                     llvm::ArrayRef<Row> rows) {
+                                     ArrayRef<Row> rows) {
   std::vector<std::string> shown;
   auto show = [&](const std::string &name) {
     if (!llvm::is_contained(shown, name))
@@ -267,7 +260,7 @@ std::string valueOf(const Row &row, StringRef name) {
   return "";
 }
 
-TextTable tableOf(const CompareOptions &options, llvm::ArrayRef<Row> rows) {
+TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows) {
   std::vector<std::string> params = shownParams(options, rows);
   std::vector<std::string> columns = {"schedule"};
   columns.insert(columns.end(), params.begin(), params.end());
@@ -300,7 +293,7 @@ TextTable tableOf(const CompareOptions &options, llvm::ArrayRef<Row> rows) {
 
 } // namespace
 
-int ppcc::runCompare(llvm::ArrayRef<const char *> args,
+int ppcc::runCompare(ArrayRef<const char *> args,
                      llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
                      raw_ostream &out, raw_ostream &err) {
   CompareOptions options;

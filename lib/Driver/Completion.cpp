@@ -2,18 +2,13 @@
 #include "Options.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 namespace {
 
 /// A line of `--list-options`.
 struct OptionText {
-  llvm::SmallVector<StringRef, 2> names;
+  SmallVector<StringRef, 2> names;
   StringRef meta, choices, summary; ///< Meta is empty for a flag.
 };
 
@@ -34,7 +29,7 @@ std::vector<CommandText> commandTexts(Session::Files fs) {
 #include "Commands.def"
   for (CommandText &command : all)
     for (StringRef line : llvm::split(command.list, '\n')) {
-      llvm::SmallVector<StringRef> cells;
+      SmallVector<StringRef> cells;
       line.split(cells, '\t');
       if (cells.size() != 4 || !cells[0].starts_with("-"))
         continue;
@@ -206,7 +201,7 @@ void writeFish(const std::vector<CommandText> &commands, raw_ostream &out) {
 
 } // namespace
 
-int ppcc::runCompletion(llvm::ArrayRef<const char *> args, Session::Files fs,
+int ppcc::runCompletion(ArrayRef<const char *> args, Session::Files fs,
                         raw_ostream &out, raw_ostream &err) {
   struct Shell {
     StringRef name;

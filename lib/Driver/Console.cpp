@@ -6,8 +6,6 @@
 #include "llvm/Support/Process.h"
 
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 bool ppcc::wantsColor(StringRef when, const raw_ostream &stream) {
   return when == "always" || (when == "auto" && stream.has_colors() &&

@@ -15,17 +15,17 @@ struct ConsoleOptions {
 
 /// Whether texts in `stream` are coloured: as `when` (auto, always, never)
 /// says; `auto` means a terminal, unless NO_COLOR is set.
-bool wantsColor(llvm::StringRef when, const llvm::raw_ostream &stream);
+bool wantsColor(StringRef when, const raw_ostream &stream);
 
 /// A session whose diagnostics go to `err`, after `adapt`, if any, has changed
 /// them.
 std::unique_ptr<Session>
 consoleSession(Session::Files files, const ConsoleOptions &options,
-               llvm::raw_ostream &err,
+               raw_ostream &err,
                std::function<void(Diagnostic &)> adapt = nullptr);
 
 /// The exit code for what was compiled; explains a request that does not fit
 /// its input.
-ExitCode exitCodeOf(const Compiled &compiled, llvm::raw_ostream &err);
+ExitCode exitCodeOf(const Compiled &compiled, raw_ostream &err);
 
 } // namespace ppcc

@@ -4,13 +4,10 @@
 #include "ppcc/Basic/Diagnostics/Emit.h"
 #include "ppcc/Driver/Output.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/VirtualFileSystem.h"
 
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 /// A name for a schedule, from that of the program or its file.
 static std::string nameFor(StringRef text) {
@@ -45,7 +42,7 @@ static std::string difference(const Program &program, const Program &other) {
   return "";
 }
 
-int ppcc::runDecompile(llvm::ArrayRef<const char *> args, Session::Files fs,
+int ppcc::runDecompile(ArrayRef<const char *> args, Session::Files fs,
                        raw_ostream &out, raw_ostream &err) {
   Options options;
   std::string name;

@@ -1,13 +1,9 @@
 #include "Depfile.h"
 #include "ppcc/Basic/Diagnostics/Files.h"
 
-#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 /// Writes a path as compilers do for Make: what ends a word there is escaped,
 /// and backslashes in front of that count twice.
@@ -31,7 +27,7 @@ bool ppcc::writeDepfile(StringRef depfile, StringRef output,
   std::vector<std::string> paths = {
       output.str(), llvm::sys::fs::getMainExecutable(nullptr, nullptr)};
   for (StringRef name : sources.filesRead()) {
-    llvm::SmallString<256> path(name);
+    SmallString<256> path(name);
     sources.fileSystem().makeAbsolute(path);
     paths.push_back(path.str().str());
   }

@@ -9,8 +9,8 @@ namespace ppcc {
 /// program and on all files that were read. Their paths are absolute, because
 /// build tools do not agree on the folder that others would start from. False
 /// after a report that Make cannot read one of them in the file `depfile`.
-bool writeDepfile(llvm::StringRef depfile, llvm::StringRef output,
+bool writeDepfile(StringRef depfile, StringRef output,
                   const SourceManager &sources, DiagnosticEngine &diags,
-                  llvm::raw_ostream &out);
+                  raw_ostream &out);
 
 } // namespace ppcc

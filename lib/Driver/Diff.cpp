@@ -4,13 +4,7 @@
 #include "ppcc/IR/Place.h"
 #include "ppcc/Support/Printable.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <algorithm>
-
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 namespace {
 
@@ -167,7 +161,7 @@ private:
 
 } // namespace
 
-int ppcc::runDiff(llvm::ArrayRef<const char *> args,
+int ppcc::runDiff(ArrayRef<const char *> args,
                   llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
                   raw_ostream &out, raw_ostream &err) {
   DiffOptions options;

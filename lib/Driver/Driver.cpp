@@ -12,8 +12,6 @@
 #include "ppcc/Support/Printable.h"
 
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 namespace {
 
@@ -46,7 +44,7 @@ public:
 
 private:
   /// Lets `fill` write the output; then the dependency file, if one is wanted.
-  bool writeFiles(llvm::function_ref<bool(raw_ostream &)> fill) {
+  bool writeFiles(function_ref<bool(raw_ostream &)> fill) {
     auto writeMain = [&] {
       return writeOutput(options.output, out, session.sources, session.diags,
                          fill);
@@ -105,7 +103,7 @@ static void listDiagnostics(raw_ostream &out) {
         << escaped(info.text) << " | " << escaped(info.hint) << " |\n";
 }
 
-static void listParams(llvm::ArrayRef<ParameterText> params, raw_ostream &out) {
+static void listParams(ArrayRef<ParameterText> params, raw_ostream &out) {
   for (const ParameterText &param : params)
     out << param.name << ": " << param.type << (param.range.empty() ? "" : " ")
         << param.range << (param.defaultValue.empty() ? "" : " = ")
@@ -156,7 +154,7 @@ static int compileOnce(const Options &given, Session::Files fs,
   }
 }
 
-static int compileAs(Options options, llvm::ArrayRef<const char *> args,
+static int compileAs(Options options, ArrayRef<const char *> args,
                      Session::Files fs, raw_ostream &out, raw_ostream &err) {
   if (std::optional<int> code = parseOptions(args, options, out, err))
     return *code;
@@ -173,14 +171,14 @@ static int compileAs(Options options, llvm::ArrayRef<const char *> args,
   return compileOnce(options, std::move(fs), out, err);
 }
 
-int ppcc::runBuild(llvm::ArrayRef<const char *> args, Session::Files fs,
+int ppcc::runBuild(ArrayRef<const char *> args, Session::Files fs,
                    raw_ostream &out, raw_ostream &err) {
   Options options;
   options.command = "ppcc build";
   return compileAs(options, args, std::move(fs), out, err);
 }
 
-int ppcc::runCheck(llvm::ArrayRef<const char *> args, Session::Files fs,
+int ppcc::runCheck(ArrayRef<const char *> args, Session::Files fs,
                    raw_ostream &out, raw_ostream &err) {
   Options options;
   options.command = "ppcc check";
@@ -188,7 +186,7 @@ int ppcc::runCheck(llvm::ArrayRef<const char *> args, Session::Files fs,
   return compileAs(options, args, std::move(fs), out, err);
 }
 
-int ppcc::runReport(llvm::ArrayRef<const char *> args, Session::Files fs,
+int ppcc::runReport(ArrayRef<const char *> args, Session::Files fs,
                     raw_ostream &out, raw_ostream &err) {
   Options options;
   options.command = "ppcc report";
@@ -196,7 +194,7 @@ int ppcc::runReport(llvm::ArrayRef<const char *> args, Session::Files fs,
   return compileAs(options, args, std::move(fs), out, err);
 }
 
-int ppcc::runCompiler(llvm::ArrayRef<const char *> args, Session::Files fs,
+int ppcc::runCompiler(ArrayRef<const char *> args, Session::Files fs,
                       raw_ostream &out, raw_ostream &err) {
   StringRef word = args.size() > 1 ? args[1] : "";
 #define COMMAND(name, function, summary)                                       \
@@ -206,7 +204,7 @@ int ppcc::runCompiler(llvm::ArrayRef<const char *> args, Session::Files fs,
   return compileAs({}, args, std::move(fs), out, err);
 }
 
-CompiledCommand ppcc::compileCommand(llvm::ArrayRef<const char *> args,
+CompiledCommand ppcc::compileCommand(ArrayRef<const char *> args,
                                      Session::Files fs, raw_ostream &out,
                                      raw_ostream &err) {
   CompiledCommand command{Usage, nullptr, {}};

@@ -1,10 +1,7 @@
 // The text of --print-rank and --print-microbatches.
 #include "ppcc/Driver/DumpFilter.h"
 
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 std::string ppcc::parsePrintRanks(StringRef text, PrintOptions &options) {
   options.ranks.clear();

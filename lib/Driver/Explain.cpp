@@ -4,8 +4,6 @@
 #include "ppcc/Support/TextTable.h"
 
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 static void writeJson(const Proof &proof, StringRef free,
                       const SourceManager &sources, raw_ostream &out) {
@@ -76,7 +74,7 @@ static void writeTable(const Proof &proof, StringRef free,
   table.print(out, style);
 }
 
-int ppcc::runExplain(llvm::ArrayRef<const char *> args, Session::Files fs,
+int ppcc::runExplain(ArrayRef<const char *> args, Session::Files fs,
                      raw_ostream &out, raw_ostream &err) {
   OptionParser parser("ppcc explain",
                       "Tells what a schedule takes and holds, as formulas of "

@@ -4,17 +4,13 @@
 #include "Options.h"
 #include "ppcc/Support/Suggest.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
-#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/StringSaver.h"
 
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 /// What docs/errors/ says below the title of a code.
 static StringRef sectionOf(StringRef code) {
@@ -48,7 +44,7 @@ static std::string blanks(StringRef text) {
 static void runLine(StringRef line, Session::Files fs, raw_ostream &out) {
   llvm::BumpPtrAllocator memory;
   llvm::StringSaver saver(memory);
-  llvm::SmallVector<const char *> words;
+  SmallVector<const char *> words;
   llvm::cl::TokenizeGNUCommandLine(line, saver, words);
   ToolMain *tool = StringRef(words.front()) == "ppcc-opt"       ? &runOpt
                    : StringRef(words.front()) == "ppcc-profile" ? &runProfile
@@ -89,7 +85,7 @@ static void showExample(StringRef section, Session::Files fs,
   }
 }
 
-int ppcc::runExplainError(llvm::ArrayRef<const char *> args, Session::Files fs,
+int ppcc::runExplainError(ArrayRef<const char *> args, Session::Files fs,
                           raw_ostream &out, raw_ostream &err) {
   std::string code;
   OptionParser parser("ppcc explain-error",
@@ -113,7 +109,7 @@ int ppcc::runExplainError(llvm::ArrayRef<const char *> args, Session::Files fs,
       << (isError ? "an error" : "a warning") << ": " << blanks(info->text)
       << "\n\nWhat to do: " << info->hint << '\n';
 
-  llvm::SmallString<128> before, folder;
+  SmallString<128> before, folder;
   if (std::error_code error = llvm::sys::fs::current_path(before);
       error || (error = llvm::sys::fs::createUniqueDirectory("ppcc", folder)) ||
       (error = llvm::sys::fs::set_current_path(folder)))

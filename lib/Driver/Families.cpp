@@ -6,7 +6,6 @@
 #include "ppcc/Prove/Instances.h"
 
 using namespace ppcc;
-using llvm::raw_ostream;
 
 /// The same as C++.
 static void writeCpp(const proof::Certificate &families, const Options &options,
@@ -21,7 +20,7 @@ static void writeCpp(const proof::Certificate &families, const Options &options,
          "static ppcc::rt::LoadedProgram instance(const void *, int64_t value) "
          "{\n  static const auto families = ppcc::rt::readJson(std::string(\n";
   // Literals have a limit, and what stands beside another is one with it.
-  for (llvm::StringRef rest = text; !rest.empty();
+  for (StringRef rest = text; !rest.empty();
        rest = rest.drop_front(std::min<size_t>(rest.size(), 60))) {
     out << "      \"";
     out.write_escaped(rest.take_front(60), /*UseHexEscapes=*/false);

@@ -13,7 +13,6 @@ Compiled compileAny(const Options &options, Session &session);
 /// whose turns grow with the microbatches without the program in between. The
 /// exit code; nothing where neither is to be done.
 std::optional<int> writeByFamilies(const Options &options, Session &session,
-                                   llvm::raw_ostream &out,
-                                   llvm::raw_ostream &err);
+                                   raw_ostream &out, raw_ostream &err);
 
 } // namespace ppcc

@@ -7,10 +7,8 @@
 #include "llvm/Support/JSON.h"
 
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
-int ppcc::runFmt(llvm::ArrayRef<const char *> args, Session::Files fs,
+int ppcc::runFmt(ArrayRef<const char *> args, Session::Files fs,
                  raw_ostream &out, raw_ostream &err) {
   std::vector<std::string> inputs;
   bool check = false;

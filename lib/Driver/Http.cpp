@@ -1,9 +1,5 @@
 #include "Http.h"
 
-#include "llvm/ADT/StringExtras.h"
-
-#include <fmt/format.h>
-
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -11,7 +7,6 @@
 #include <unistd.h>
 
 using namespace ppcc;
-using llvm::StringRef;
 
 static constexpr size_t mostHead = 16 << 10, mostConnections = 32;
 static constexpr std::chrono::seconds patience(10);

@@ -1,16 +1,11 @@
 // Answers browsers of this machine.
 #pragma once
 
-#include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringRef.h"
+#include "ppcc/Support/LLVM.h"
 #include "llvm/Support/Error.h"
 
 #include <chrono>
 #include <list>
-#include <optional>
-#include <string>
-#include <vector>
 
 namespace ppcc {
 
@@ -19,7 +14,7 @@ struct HttpRequest {
   std::string path; ///< Without the query.
   std::vector<std::pair<std::string, std::string>> query;
 
-  std::optional<llvm::StringRef> find(llvm::StringRef name) const;
+  std::optional<StringRef> find(StringRef name) const;
 };
 
 struct HttpResponse {
@@ -36,7 +31,7 @@ class HttpServer {
 public:
   /// Nothing for a request that is to be asked again a little later.
   using Handler =
-      llvm::function_ref<std::optional<HttpResponse>(const HttpRequest &)>;
+      function_ref<std::optional<HttpResponse>(const HttpRequest &)>;
 
   HttpServer() = default;
   HttpServer(const HttpServer &) = delete;
@@ -59,7 +54,7 @@ private:
   void accept();
   /// False when the connection is at its end.
   bool advance(Connection &connection, bool isReady, Handler handler);
-  std::optional<HttpResponse> refusal(llvm::StringRef head,
+  std::optional<HttpResponse> refusal(StringRef head,
                                       HttpRequest &request) const;
 
   int listener = -1;

@@ -1,15 +1,14 @@
 // The page of `ppcc serve`, which travels inside the compiler.
 #pragma once
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/StringRef.h"
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
 struct LivePage {
-  llvm::StringRef name, text;
+  StringRef name, text;
 };
 
-llvm::ArrayRef<LivePage> livePage();
+ArrayRef<LivePage> livePage();
 
 } // namespace ppcc

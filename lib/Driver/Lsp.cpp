@@ -2,22 +2,19 @@
 // streams.
 #include "LspServer.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 #include <poll.h>
 #include <unistd.h>
 
 using namespace ppcc;
 using namespace ppcc::lsp;
-using llvm::StringRef;
 namespace json = llvm::json;
 
 /// Of a schedule while somebody types; what is saved may have more.
 static constexpr uint64_t mostTypedActions = 200'000;
 static constexpr unsigned mostTypedSeconds = 5, mostSavedSeconds = 30;
 
-const llvm::StringMap<Server::Answer> &Server::answers() {
-  static const llvm::StringMap<Answer> all = {
+const StringMap<Server::Answer> &Server::answers() {
+  static const StringMap<Answer> all = {
       {"initialize", &Server::initialize},
       {"shutdown", &Server::shutDown},
       {"textDocument/definition", &Server::definition},
@@ -244,7 +241,7 @@ void Server::look(const std::string &uri) {
   std::string path = pathOf(uri);
   bool isStarted = job.start(
       jobIsFull ? mostSavedSeconds : mostTypedSeconds,
-      [&](llvm::raw_ostream &stream) {
+      [&](raw_ostream &stream) {
         writeCompiled(path, text, request, filesWith(path, text.all()), stream);
       });
   if (!isStarted)
@@ -340,8 +337,8 @@ void Server::send(json::Object message) {
   out.flush();
 }
 
-int ppcc::runLsp(llvm::ArrayRef<const char *> args, Session::Files fs,
-                 llvm::raw_ostream &out, llvm::raw_ostream &err) {
+int ppcc::runLsp(ArrayRef<const char *> args, Session::Files fs,
+                 raw_ostream &out, raw_ostream &err) {
   OptionParser parser("ppcc lsp",
                       "Serves an editor: diagnostics while one types, names, "
                       "completion, the style. A line `// ppcc: -D P=8` of a "

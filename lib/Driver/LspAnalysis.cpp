@@ -4,16 +4,12 @@
 #include "ppcc/Editor/Names.h"
 #include "ppcc/Editor/Repair.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
 using namespace ppcc::lsp;
-using llvm::StringRef;
 namespace json = llvm::json;
 
 lsp::Setting lsp::settingOf(StringRef path, StringRef text,
-                            llvm::ArrayRef<std::string> otherwise) {
+                            ArrayRef<std::string> otherwise) {
   Setting setting;
   for (StringRef line : llvm::split(text, '\n'))
     if (StringRef words = line; words.consume_front("// ppcc:")) {
@@ -40,7 +36,7 @@ lsp::Setting lsp::settingOf(StringRef path, StringRef text,
 }
 
 Analysis::Analysis(StringRef path, const Text &text, const Setting &setting,
-                   llvm::function_ref<Session::Files(StringRef)> files)
+                   function_ref<Session::Files(StringRef)> files)
     : path(path) {
   constexpr unsigned mostMistakes = 8;
   std::string read = text.all().str();
@@ -102,8 +98,7 @@ namespace {
 class Fixes {
 public:
   Fixes(const Diagnostic &one, const Text &text,
-        llvm::function_ref<
-            std::optional<std::pair<size_t, size_t>>(const Place &)>
+        function_ref<std::optional<std::pair<size_t, size_t>>(const Place &)>
             bytesOf)
       : text(text) {
     auto here = bytesOf(one.place);
@@ -278,7 +273,7 @@ json::Array lsp::diagnosticsOf(const Session &session, StringRef path,
 
 void lsp::writeCompiled(StringRef path, const Text &text,
                         const Request &request, Session::Files files,
-                        llvm::raw_ostream &out) {
+                        raw_ostream &out) {
   Session session(std::move(files));
   session.diags.maxErrors = 100;
   sema::Observer observer;

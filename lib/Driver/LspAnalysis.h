@@ -11,19 +11,19 @@ namespace ppcc::lsp {
 /// as the editor's settings do.
 struct Setting {
   std::vector<std::string> words;
-  llvm::StringRef line; ///< Where they stand in the text, if they do.
+  StringRef line; ///< Where they stand in the text, if they do.
   Request request;
   std::string complaint; ///< What is wrong with the words.
 };
-Setting settingOf(llvm::StringRef path, llvm::StringRef text,
-                  llvm::ArrayRef<std::string> otherwise);
+Setting settingOf(StringRef path, StringRef text,
+                  ArrayRef<std::string> otherwise);
 
 /// A text, parsed and checked. Where it does not parse, statements that are
 /// wrong were left out.
 struct Analysis {
   /// The text of `path` is `text`, whatever the file is.
-  Analysis(llvm::StringRef path, const Text &text, const Setting &setting,
-           llvm::function_ref<Session::Files(llvm::StringRef)> files);
+  Analysis(StringRef path, const Text &text, const Setting &setting,
+           function_ref<Session::Files(StringRef)> files);
 
   /// The use that a byte of the file lies in, or just behind; null for none.
   const sema::Observer::Use *useAt(size_t offset) const;
@@ -41,16 +41,14 @@ struct Analysis {
 
 /// What a session found, as the protocol wants it: notes in other places as
 /// related information, and under `data` the edits that would mend it.
-llvm::json::Array diagnosticsOf(const Session &session, llvm::StringRef path,
+llvm::json::Array diagnosticsOf(const Session &session, StringRef path,
                                 const Text &text);
 /// One that is said of a place of the text.
-llvm::json::Object diagnosticAt(llvm::json::Object range,
-                                llvm::StringRef message);
+llvm::json::Object diagnosticAt(llvm::json::Object range, StringRef message);
 
 /// Compiles the text and writes what came of it: `diagnostics`, `values` (by
 /// the bytes where names are declared), `ranks`, `chunks`.
-void writeCompiled(llvm::StringRef path, const Text &text,
-                   const Request &request, Session::Files files,
-                   llvm::raw_ostream &out);
+void writeCompiled(StringRef path, const Text &text, const Request &request,
+                   Session::Files files, raw_ostream &out);
 
 } // namespace ppcc::lsp

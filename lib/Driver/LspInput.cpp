@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 using namespace ppcc::lsp;
-using llvm::StringRef;
 namespace json = llvm::json;
 
 std::optional<json::Value> Input::take() {

@@ -1,10 +1,8 @@
 // Messages of the language server protocol, read from the standard input.
 #pragma once
 
+#include "ppcc/Support/LLVM.h"
 #include "llvm/Support/JSON.h"
-
-#include <optional>
-#include <string>
 
 namespace ppcc::lsp {
 

@@ -8,8 +8,7 @@
 
 using namespace ppcc::lsp;
 
-bool Job::start(unsigned seconds,
-                llvm::function_ref<void(llvm::raw_ostream &)> work) {
+bool Job::start(unsigned seconds, function_ref<void(raw_ostream &)> work) {
   stop();
   said.clear();
   int ends[2];

@@ -1,10 +1,7 @@
 // Work in a process of its own, which can be given up at any time.
 #pragma once
 
-#include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/Support/raw_ostream.h"
-
-#include <string>
+#include "ppcc/Support/LLVM.h"
 #include <sys/types.h>
 
 namespace ppcc::lsp {
@@ -18,8 +15,7 @@ public:
   ~Job() { stop(); }
 
   /// False where no process can be had. The work gets `seconds` of processor.
-  bool start(unsigned seconds,
-             llvm::function_ref<void(llvm::raw_ostream &)> work);
+  bool start(unsigned seconds, function_ref<void(raw_ostream &)> work);
   bool isRunning() const { return process > 0; }
   /// To wait on.
   int descriptor() const { return pipeEnd; }

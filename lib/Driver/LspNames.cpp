@@ -5,16 +5,12 @@
 #include "ppcc/Editor/Words.h"
 #include "ppcc/Parse/Parser.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Path.h"
 
 using namespace ppcc;
 using namespace ppcc::lsp;
 using editor::Declaration;
 using editor::Names;
-using llvm::StringRef;
 namespace json = llvm::json;
 
 Server::TextPtr Server::textOfFile(StringRef path) const {
@@ -53,7 +49,7 @@ Server::imports(const std::string &uri, const Text &text) const {
           tokens[i + 1].kind != editor::TokenKind::String)
         continue;
       StringRef name = tokens[i + 1].text.trim('"');
-      llvm::SmallString<128> path(llvm::sys::path::parent_path(from));
+      SmallString<128> path(llvm::sys::path::parent_path(from));
       llvm::sys::path::append(path, name);
       add(path) || add(name);
     }

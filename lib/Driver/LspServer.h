@@ -6,16 +6,11 @@
 #include "LspJob.h"
 #include "ppcc/Editor/Names.h"
 
-#include "llvm/ADT/StringMap.h"
-
-#include <map>
-#include <set>
-
 namespace ppcc::lsp {
 
 class Server {
 public:
-  Server(Session::Files files, llvm::raw_ostream &out)
+  Server(Session::Files files, raw_ostream &out)
       : disk(std::move(files)), out(out) {}
 
   int run();
@@ -30,8 +25,8 @@ private:
   Json initialize(Params params);
   Json shutDown(Params);
   void configure(const llvm::json::Object *settings);
-  void notice(llvm::StringRef method, Params params);
-  void change(const std::string &uri, llvm::StringRef text);
+  void notice(StringRef method, Params params);
+  void change(const std::string &uri, StringRef text);
   void close(const std::string &uri);
   void lookAgain(const std::string &first);
   void look(const std::string &uri);
@@ -40,13 +35,13 @@ private:
   void send(llvm::json::Object message);
   /// The disk, with the texts that are open in the places of their files; `as`,
   /// if any, in the place of that of `path`.
-  Session::Files filesWith(llvm::StringRef path, llvm::StringRef as) const;
+  Session::Files filesWith(StringRef path, StringRef as) const;
   Setting settingFor(const std::string &uri, const Text &text) const;
   const Analysis &analysis(const std::string &uri);
 
   // LspNames.cpp: what words mean.
   struct Meaning {
-    llvm::StringRef word;       ///< In the text that is asked about.
+    StringRef word;             ///< In the text that is asked about.
     std::string uri{};          ///< Of the text that declares it.
     TextPtr text = nullptr;     ///< Null for a word of the language, or none.
     size_t begin = 0, size = 0; ///< Of the declared name.
@@ -54,16 +49,14 @@ private:
     bool isChecked = false; ///< The checker says so, and not the braces alone.
   };
   std::optional<Meaning> meaningAt(Params params);
-  Meaning meaningOf(const std::string &uri, const Text &text,
-                    llvm::StringRef word);
+  Meaning meaningOf(const std::string &uri, const Text &text, StringRef word);
   /// The texts of the files that a text imports, and of those that they import.
   std::vector<std::pair<std::string, TextPtr>> imports(const std::string &uri,
                                                        const Text &text) const;
-  TextPtr textOfFile(llvm::StringRef path) const;
-  std::optional<std::pair<std::string, llvm::StringRef>>
+  TextPtr textOfFile(StringRef path) const;
+  std::optional<std::pair<std::string, StringRef>>
   importAt(Params params) const;
-  std::vector<std::pair<std::string, TextPtr>>
-  closedWith(llvm::StringRef word) const;
+  std::vector<std::pair<std::string, TextPtr>> closedWith(StringRef word) const;
   std::map<std::string, llvm::json::Array> places(const Meaning &meaning,
                                                   bool inWorkspace);
   Json definition(Params params);
@@ -87,7 +80,7 @@ private:
   TextPtr textOf(Params params) const;
 
   using Answer = Json (Server::*)(Params);
-  static const llvm::StringMap<Answer> &answers();
+  static const StringMap<Answer> &answers();
 
   /// What the last compilation of a text gave.
   struct Result {
@@ -97,7 +90,7 @@ private:
   };
 
   Session::Files disk;
-  llvm::raw_ostream &out;
+  raw_ostream &out;
   std::set<std::string> folders; ///< The workspace.
   Input input;
   Job job;
@@ -108,7 +101,7 @@ private:
   std::map<std::string, std::unique_ptr<Analysis>> analyses;
   std::map<std::string, Result> results;
   std::map<std::string, llvm::json::Array> published;
-  llvm::SmallVector<std::string, 4> changed; ///< To be looked at, last first.
+  SmallVector<std::string, 4> changed; ///< To be looked at, last first.
   std::set<std::string> saved; ///< To be compiled as the command line does.
   std::vector<std::string> settings;
   bool isShutDown = false;

@@ -2,12 +2,9 @@
 
 #include "ppcc/Compiler/ScheduleLibrary.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ConvertUTF.h"
 
 using namespace ppcc;
-using llvm::StringRef;
 namespace json = llvm::json;
 
 lsp::Text::Text(std::string given) : text(std::move(given)) {

@@ -6,17 +6,13 @@
 #include "ppcc/Editor/Format.h"
 #include "ppcc/Editor/Words.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace ppcc;
 using namespace ppcc::lsp;
 using editor::Declaration;
 using editor::Names;
 using editor::Token;
-using llvm::StringRef;
 namespace json = llvm::json;
 
 namespace {
@@ -39,7 +35,7 @@ std::vector<Token> tokensBefore(StringRef text, size_t offset) {
   return tokens;
 }
 
-std::optional<Call> callAround(llvm::ArrayRef<Token> before) {
+std::optional<Call> callAround(ArrayRef<Token> before) {
   Call call;
   unsigned depth = 0;
   for (size_t i = before.size(); i-- > 1;) {
@@ -145,13 +141,12 @@ json::Value Server::completion(Params params) {
   }
   // Behind words that something of a table follows.
   sema::CommWords comm = commWords();
-  llvm::ArrayRef<StringRef> ofTable =
-      llvm::StringSwitch<llvm::ArrayRef<StringRef>>(last(0))
-          .Case("transport", comm.transports)
-          .Case("order", comm.orders)
-          .Case("fuse", comm.fusions)
-          .Case("calls", comm.calls)
-          .Default({});
+  ArrayRef<StringRef> ofTable = llvm::StringSwitch<ArrayRef<StringRef>>(last(0))
+                                    .Case("transport", comm.transports)
+                                    .Case("order", comm.orders)
+                                    .Case("fuse", comm.fusions)
+                                    .Case("calls", comm.calls)
+                                    .Default({});
   if (!ofTable.empty()) {
     for (StringRef word : ofTable)
       items.add(word, Value, last(0));

@@ -4,10 +4,9 @@
 #include "ppcc/IR/Program.h"
 
 using namespace ppcc;
-using llvm::StringRef;
 
 void MessageTimes::add(const TraceEvent &event) {
-  llvm::SmallVector<StringRef, 8> groups;
+  SmallVector<StringRef, 8> groups;
   if (!event.start || !regex.match(event.name, &groups))
     return;
   auto found = kinds.find(groups[2]);

@@ -6,9 +6,6 @@
 
 #include "llvm/Support/Regex.h"
 
-#include <map>
-#include <tuple>
-
 namespace ppcc {
 
 /// Collects the sends and receives of traces that the engine or `--emit=trace`

@@ -4,13 +4,9 @@
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Parse/Parser.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 // In all of them, @ is the name.
 static constexpr StringRef schedule =
@@ -70,7 +66,7 @@ config.excludes += ["build"]
 config.suffixes = [".test"]
 )";
 
-int ppcc::runNew(llvm::ArrayRef<const char *> args, Session::Files fs,
+int ppcc::runNew(ArrayRef<const char *> args, Session::Files fs,
                  raw_ostream &out, raw_ostream &err) {
   std::string name;
   ConsoleOptions console;

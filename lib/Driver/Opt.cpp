@@ -7,7 +7,6 @@
 #include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
-using llvm::raw_ostream;
 
 namespace {
 
@@ -55,8 +54,8 @@ int run(const OptOptions &options, Session &session, raw_ostream &out) {
   if (!file)
     session.diags.report<diag::CannotRead>({}, options.input,
                                            llvm::toString(file.takeError()));
-  auto program = file ? parseProgram(*file, session.sources, session.diags)
-                      : std::nullopt;
+  auto program =
+      file ? parseProgram(*file, session.sources, session.diags) : std::nullopt;
   if (!program || !applyCosts(options.costs, session, *program) ||
       !runPasses(options.passes, session, *program))
     return Errors;
@@ -77,7 +76,7 @@ int run(const OptOptions &options, Session &session, raw_ostream &out) {
 
 } // namespace
 
-int ppcc::runOpt(llvm::ArrayRef<const char *> args,
+int ppcc::runOpt(ArrayRef<const char *> args,
                  llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
                  raw_ostream &out, raw_ostream &err) {
   OptOptions options;

@@ -8,13 +8,7 @@
 #include "ppcc/Import/Importer.h"
 #include "ppcc/Support/Suggest.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
-using llvm::ArrayRef;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 /// The names of the rows of a table.
 template <class Table> static std::vector<std::string> namesOf(Table table) {

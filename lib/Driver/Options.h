@@ -37,14 +37,13 @@ void addPassOptions(OptionParser &parser, PassRequest &request,
                     bool &listPasses);
 
 /// Takes `NAME=VALUE`; gives what is wrong with the text, or nothing.
-std::string parseDefinition(llvm::StringRef text, sema::ParamValue &value);
+std::string parseDefinition(StringRef text, sema::ParamValue &value);
 
 /// Reads the command line. Gives the exit code when there is nothing more to
 /// do: help or the version was asked for, or the usage was wrong and has been
 /// explained.
-std::optional<int> parseOptions(llvm::ArrayRef<const char *> args,
-                                Options &options, llvm::raw_ostream &out,
-                                llvm::raw_ostream &err);
+std::optional<int> parseOptions(ArrayRef<const char *> args, Options &options,
+                                raw_ostream &out, raw_ostream &err);
 
 #define COMMAND(name, function, summary) ToolMain function;
 #include "Commands.def"

@@ -2,7 +2,6 @@
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Basic/Diagnostics/Files.h"
 
-#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Signals.h"
@@ -13,12 +12,10 @@
 #include <unistd.h>
 
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
 
-using Writer = llvm::function_ref<bool(raw_ostream &)>;
+using Writer = function_ref<bool(raw_ostream &)>;
 
 namespace {
 
@@ -52,9 +49,8 @@ struct Target {
       isOpenFile |= StringRef(path).starts_with("/proc/") ||
                     StringRef(path).starts_with("/dev/");
       StringRef to(link, length);
-      llvm::SmallString<256> next(path::is_absolute(to)
-                                      ? ""
-                                      : path::parent_path(path));
+      SmallString<256> next(path::is_absolute(to) ? ""
+                                                  : path::parent_path(path));
       path::append(next, to);
       path = next.str();
     }
@@ -118,7 +114,7 @@ public:
 
 private:
   /// Calls `make` with names that nothing has until it has made a file.
-  std::error_code withFreeName(llvm::function_ref<bool(const char *)> make) {
+  std::error_code withFreeName(function_ref<bool(const char *)> make) {
     for (int i = 0;; ++i) {
       name = fmt::format("{}/.ppcc-{}-{}", folder, getpid(), i);
       if (make(name.c_str()))
@@ -196,7 +192,7 @@ bool ppcc::writeOutput(StringRef path, raw_ostream &out,
 bool ppcc::isSameOutput(StringRef a, StringRef b) {
   auto whole = [](StringRef name) {
     Target target(name);
-    llvm::SmallString<256> folder;
+    SmallString<256> folder;
     if (fs::real_path(target.folder(), folder))
       folder = target.folder();
     path::append(folder, path::filename(target.path));

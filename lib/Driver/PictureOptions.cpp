@@ -9,8 +9,6 @@
 #include <unistd.h>
 
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 static std::string parseTimeRange(StringRef text, PictureOptions &options) {
   auto [first, last] = text.split("..");

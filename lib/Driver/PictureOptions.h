@@ -11,7 +11,7 @@ void addPictureOptions(OptionParser &parser, PictureOptions &options);
 
 /// The options for a timeline in `stream`: its colours, the characters of the
 /// locale and, where no width is asked for, that of the terminal.
-PictureOptions fitted(PictureOptions options, const llvm::raw_ostream &stream,
-                      llvm::StringRef color);
+PictureOptions fitted(PictureOptions options, const raw_ostream &stream,
+                      StringRef color);
 
 } // namespace ppcc

@@ -10,16 +10,9 @@
 #include "ppcc/Import/TraceFile.h"
 #include "ppcc/Support/Suggest.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Regex.h"
 
-#include <map>
-
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 namespace {
 
@@ -28,7 +21,7 @@ struct ProfileOptions {
   std::string output = "-", match = "^([0-9]+)([A-Z]+)[0-9]+$";
   std::string groups = "stage,kind";
   int stageGroup = 1, kindGroup = 2; ///< 0 where there is none.
-  llvm::StringMap<std::string> kindNames;
+  StringMap<std::string> kindNames;
   Time unit = 1'000; ///< Microseconds.
   bool asModel = false;
   ConsoleOptions console;
@@ -58,7 +51,8 @@ void declare(OptionParser &parser, ProfileOptions &options) {
       [&](const std::string &name) {
         options.unit = name == "us" ? 1 : name == "ms" ? 1'000 : 1'000'000;
       });
-  parser.choice("--emit", "What is written: costs, for `ppcc --costs`, or "
+  parser.choice("--emit",
+                "What is written: costs, for `ppcc --costs`, or "
                 "model, a model and a cluster in the language",
                 {"costs", "model"}, [&](const std::string &name) {
                   options.asModel = name == "model";
@@ -98,7 +92,7 @@ public:
 
   void add(const TraceEvent &event) {
     messages.add(event);
-    llvm::SmallVector<StringRef, 8> groups;
+    SmallVector<StringRef, 8> groups;
     if (diags.saturated() || !regex.match(event.name, &groups))
       return;
     StringRef name = groups[options.kindGroup];
@@ -159,7 +153,8 @@ private:
               << cost::format(median(found->second)) << ';';
       out << (options.stageGroup ? " }\n" : "\n");
     }
-    for (uint32_t stage = 0; options.stageGroup && stage != numStages(); ++stage)
+    for (uint32_t stage = 0; options.stageGroup && stage != numStages();
+         ++stage)
       out << (stage == 0 ? "  layers stage_" : ", stage_") << stage;
     out << (options.stageGroup ? ";\n}\n" : "}\n");
     std::vector<Time> all = latencies();
@@ -247,19 +242,20 @@ private:
   KindTable kinds;
   MessageTimes messages;
   std::map<KindId, std::map<uint32_t, std::vector<Time>>> times;
-  llvm::StringMap<char> unknown;
+  StringMap<char> unknown;
 };
 
 } // namespace
 
-int ppcc::runProfile(llvm::ArrayRef<const char *> args,
+int ppcc::runProfile(ArrayRef<const char *> args,
                      llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
                      raw_ostream &out, raw_ostream &err) {
   ProfileOptions options;
-  OptionParser parser("ppcc-profile",
-                      "Takes the times of actions from the traces of a "
-                      "profiler, and writes them as a file for `ppcc --costs`, or "
-                      "as a model");
+  OptionParser parser(
+      "ppcc-profile",
+      "Takes the times of actions from the traces of a "
+      "profiler, and writes them as a file for `ppcc --costs`, or "
+      "as a model");
   parser.version();
   declare(parser, options);
   if (std::optional<int> code = parser.parse(args, out, err))

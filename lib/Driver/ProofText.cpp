@@ -1,16 +1,13 @@
 #include "ProofText.h"
 
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
-int ppcc::runProof(
-    OptionParser &parser, std::vector<std::string> formats, bool explains,
-    llvm::ArrayRef<const char *> args, Session::Files fs, raw_ostream &out,
-    raw_ostream &err,
-    llvm::function_ref<void(const ProveOptions &, const Proof &,
-                            const SourceManager &, raw_ostream &)>
-        write) {
+int ppcc::runProof(OptionParser &parser, std::vector<std::string> formats,
+                   bool explains, ArrayRef<const char *> args,
+                   Session::Files fs, raw_ostream &out, raw_ostream &err,
+                   function_ref<void(const ProveOptions &, const Proof &,
+                                     const SourceManager &, raw_ostream &)>
+                       write) {
   ProveOptions options;
   parser.positional("INPUT", options.request.input,
                     "The schedule: a file, or a name of the library", true);
@@ -98,9 +95,8 @@ std::string ppcc::reasonText(const ProvenRange &range,
 }
 
 void ppcc::writeProofHead(llvm::json::OStream &json, StringRef format,
-                          StringRef schedule,
-                          llvm::ArrayRef<ProgramParam> params, StringRef free,
-                          llvm::ArrayRef<std::string> transports) {
+                          StringRef schedule, ArrayRef<ProgramParam> params,
+                          StringRef free, ArrayRef<std::string> transports) {
   json.attribute("format", format);
   json.attribute("version", 1);
   json.attribute("schedule", schedule);
@@ -122,7 +118,7 @@ void ppcc::writeProofHead(llvm::json::OStream &json, StringRef format,
 
 void ppcc::writeProof(const Proof &proof, StringRef format, StringRef free,
                       llvm::json::OStream &json,
-                      llvm::function_ref<void(const ProvenRange &)> ofRange) {
+                      function_ref<void(const ProvenRange &)> ofRange) {
   json.object([&] {
     writeProofHead(json, format, proof.schedule, proof.params, free,
                    proof.transports);

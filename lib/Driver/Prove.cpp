@@ -3,8 +3,6 @@
 #include "ppcc/Support/TextTable.h"
 
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 static void writeJson(const Proof &proof, StringRef free,
                       const SourceManager &sources, raw_ostream &out) {
@@ -41,7 +39,7 @@ static void writeText(const Proof &proof, StringRef free,
                      llvm::join(proof.transports, ", "));
 }
 
-int ppcc::runProve(llvm::ArrayRef<const char *> args, Session::Files fs,
+int ppcc::runProve(ArrayRef<const char *> args, Session::Files fs,
                    raw_ostream &out, raw_ostream &err) {
   OptionParser parser(
       "ppcc prove",

@@ -4,12 +4,8 @@
 #include "ppcc/EveryP/EveryP.h"
 #include "ppcc/Support/TextTable.h"
 
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
 using namespace ppcc::every;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 namespace {
 
@@ -41,8 +37,7 @@ struct Bounds {
   }
 };
 
-std::string linesText(llvm::ArrayRef<Line> lines, StringRef word,
-                      StringRef ranks) {
+std::string linesText(ArrayRef<Line> lines, StringRef word, StringRef ranks) {
   std::vector<std::string> texts;
   for (const Line &line : lines)
     texts.push_back(
@@ -99,7 +94,7 @@ void writeJson(const PlaneProof &proof, StringRef ranks, StringRef name,
                const SourceManager &sources, raw_ostream &out) {
   using llvm::json::Value;
   llvm::json::OStream json(out, 1);
-  auto lines = [&](StringRef key, llvm::ArrayRef<Line> lines) {
+  auto lines = [&](StringRef key, ArrayRef<Line> lines) {
     json.attributeArray(key, [&] {
       for (const Line &line : lines)
         json.object([&] {

@@ -7,15 +7,12 @@
 #include "Watch.h"
 #include "ppcc/Emit/Emitter.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Program.h"
 
 #include <random>
 
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 namespace json = llvm::json;
 
 namespace {
@@ -175,7 +172,7 @@ private:
 
 } // namespace
 
-int ppcc::runServe(llvm::ArrayRef<const char *> args, Session::Files fs,
+int ppcc::runServe(ArrayRef<const char *> args, Session::Files fs,
                    raw_ostream &out, raw_ostream &err) {
   Options options;
   uint16_t port = 0;

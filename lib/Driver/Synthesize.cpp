@@ -10,8 +10,6 @@
 #include <csignal>
 
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 
 namespace {
 
@@ -205,8 +203,7 @@ void printWords(const Synthesized &found, Objective objective,
 }
 
 /// A curve of the times and their bounds over the limits.
-void drawSweep(llvm::ArrayRef<SweepPoint> points, bool isSvg,
-               raw_ostream &out) {
+void drawSweep(ArrayRef<SweepPoint> points, bool isSvg, raw_ostream &out) {
   std::vector<ChartPoint> shown;
   for (const SweepPoint &point : points)
     if (point.fits)
@@ -220,8 +217,7 @@ void drawSweep(llvm::ArrayRef<SweepPoint> points, bool isSvg,
 }
 
 /// As a picture or a table, by the name of the file.
-void printSweep(llvm::ArrayRef<SweepPoint> points, StringRef file,
-                raw_ostream &out) {
+void printSweep(ArrayRef<SweepPoint> points, StringRef file, raw_ostream &out) {
   StringRef extension = llvm::sys::path::extension(file);
   if (extension == ".svg" || extension == ".pdf")
     return drawSweep(points, extension == ".svg", out);
@@ -238,7 +234,7 @@ void printSweep(llvm::ArrayRef<SweepPoint> points, StringRef file,
   tableOf(points).print(out);
 }
 
-void printSweepJson(llvm::ArrayRef<SweepPoint> points, raw_ostream &out) {
+void printSweepJson(ArrayRef<SweepPoint> points, raw_ostream &out) {
   llvm::json::OStream json(out, 1);
   json.object([&] {
     json.attributeArray("sweep", [&] {
@@ -268,7 +264,7 @@ void printSweepJson(llvm::ArrayRef<SweepPoint> points, raw_ostream &out) {
 
 } // namespace
 
-int ppcc::runSynthesize(llvm::ArrayRef<const char *> args,
+int ppcc::runSynthesize(ArrayRef<const char *> args,
                         llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
                         raw_ostream &out, raw_ostream &err) {
   SynthesizeOptions options;

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 using namespace ppcc;
-using llvm::StringRef;
 
 static const char *toolName = "ppcc";
 

@@ -1,13 +1,8 @@
 #include "Watch.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <fmt/format.h>
-
 #include <thread>
 
 using namespace ppcc;
-using llvm::Twine;
 namespace vfs = llvm::vfs;
 
 WatchedFiles::Version WatchedFiles::versionOf(const Twine &path) {

@@ -1,10 +1,10 @@
 // Which files a compilation depends on, and whether they change.
 #pragma once
 
+#include "ppcc/Support/LLVM.h"
 #include "llvm/Support/VirtualFileSystem.h"
 
 #include <chrono>
-#include <map>
 
 namespace ppcc {
 
@@ -14,9 +14,9 @@ class WatchedFiles : public llvm::vfs::ProxyFileSystem {
 public:
   using ProxyFileSystem::ProxyFileSystem;
 
-  llvm::ErrorOr<llvm::vfs::Status> status(const llvm::Twine &path) override;
+  llvm::ErrorOr<llvm::vfs::Status> status(const Twine &path) override;
   llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>>
-  openFileForRead(const llvm::Twine &path) override;
+  openFileForRead(const Twine &path) override;
 
   /// Whether one of the files is now another than when it was first asked for.
   bool hasChanged();
@@ -34,7 +34,7 @@ private:
     uint64_t size = 0, file = 0;
     bool operator==(const Version &) const = default;
   };
-  Version versionOf(const llvm::Twine &path);
+  Version versionOf(const Twine &path);
 
   std::map<std::string, Version> versions;
 };

@@ -1,14 +1,7 @@
 #include "ppcc/Editor/Format.h"
 #include "ppcc/Editor/Tokens.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-
-#include <algorithm>
-#include <optional>
-
 using namespace ppcc::editor;
-using llvm::StringRef;
 
 namespace {
 
@@ -69,8 +62,8 @@ private:
       if (i != 0)
         out.append(gapBefore(index, i), ' ');
       out += token.text;
-      follow(token, i + 1 == line.tokens.size() ? nullptr
-                                                : &line.tokens[i + 1]);
+      follow(token,
+             i + 1 == line.tokens.size() ? nullptr : &line.tokens[i + 1]);
     }
     out += '\n';
   }
@@ -99,9 +92,8 @@ private:
       open.pop_back();
     }
     bool inBraces = open.empty() || open.back().bracket == '{';
-    isInStatement =
-        !(token.is(";") || token.is("{") || token.is("}") ||
-          (!inBraces && (token.is(",") || isOpening(token))));
+    isInStatement = !(token.is(";") || token.is("{") || token.is("}") ||
+                      (!inBraces && (token.is(",") || isOpening(token))));
     if (token.is("?"))
       ++openQuestions;
     else if (token.is(":"))
@@ -120,14 +112,16 @@ private:
     const Token &left = line.tokens[i - 1], &right = line.tokens[i];
     size_t was = spacesBefore(line, i);
     // `memory -1`, as opposed to `a - 1` and to `a-1`.
-    bool isSign = left.is("-") && was == 0 && i > 1 && spacesBefore(line, i - 1);
+    bool isSign =
+        left.is("-") && was == 0 && i > 1 && spacesBefore(line, i - 1);
     size_t wanted = (!isSign && wantsSpace(left, right, was != 0)) ||
                     tokenize((left.text + right.text).str()).size() != 2;
     if (right.isComment())
       wanted = 1;
     // What stands below something else was put there.
-    bool isColumn = was > wanted && was > 1 &&
-                    (standsInColumn(index, i, -1) || standsInColumn(index, i, 1));
+    bool isColumn =
+        was > wanted && was > 1 &&
+        (standsInColumn(index, i, -1) || standsInColumn(index, i, 1));
     return isColumn ? was : wanted;
   }
 

@@ -1,9 +1,6 @@
 #include "ppcc/Editor/Names.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc::editor;
-using llvm::StringRef;
 
 namespace {
 
@@ -18,7 +15,7 @@ constexpr StringRef ofBodies[] = {"for", "rank", "stage", "link"};
 /// Finds the declarations among tokens.
 class Finder {
 public:
-  Finder(StringRef text, llvm::ArrayRef<Token> tokens,
+  Finder(StringRef text, ArrayRef<Token> tokens,
          std::vector<Declaration> &declared)
       : text(text), declared(declared) {
     for (const Token &token : tokens)
@@ -206,13 +203,13 @@ StringRef Names::wordAt(size_t offset) const {
 
 std::string Names::comment(const Declaration &of) const {
   StringRef above = text.take_front(of.name.begin() - text.begin());
-  llvm::SmallVector<StringRef, 64> lines;
+  SmallVector<StringRef, 64> lines;
   above.take_front(above.rfind('\n') + 1).rtrim('\n').split(lines, '\n');
   std::string all;
   size_t first = lines.size();
   while (first != 0 && lines[first - 1].ltrim().starts_with("//"))
     --first;
-  for (StringRef line : llvm::ArrayRef<StringRef>(lines).drop_front(first)) {
+  for (StringRef line : ArrayRef<StringRef>(lines).drop_front(first)) {
     StringRef words = line.trim().ltrim('/').trim();
     if (!words.starts_with("ppcc:")) // Options, for the language server.
       all += (all.empty() ? "" : " ") + words.str();

@@ -2,17 +2,14 @@
 
 #include "ppcc/Editor/Tokens.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc::editor;
-using llvm::StringRef;
 
 static bool endsStatement(const Token &token) {
   return token.is(";") || token.is("{") || token.is("}");
 }
 
 /// Behind the bracket that closes the one at `at`, or all tokens.
-static size_t behindBracket(llvm::ArrayRef<Token> tokens, size_t at) {
+static size_t behindBracket(ArrayRef<Token> tokens, size_t at) {
   unsigned depth = 0;
   for (; at != tokens.size(); ++at)
     if (tokens[at].is("{"))

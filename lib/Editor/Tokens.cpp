@@ -1,9 +1,6 @@
 #include "ppcc/Editor/Tokens.h"
 
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc::editor;
-using llvm::StringRef;
 
 static bool isWordCharacter(char c) { return llvm::isAlnum(c) || c == '_'; }
 
@@ -14,9 +11,8 @@ static std::pair<TokenKind, size_t> first(StringRef text) {
   };
   char c = text.front();
   if (text.starts_with("//"))
-    return {TokenKind::Comment, text.take_until([](char d) {
-                                      return d == '\n';
-                                    }).rtrim().size()};
+    return {TokenKind::Comment,
+            text.take_until([](char d) { return d == '\n'; }).rtrim().size()};
   if (llvm::isDigit(c)) {
     StringRef rest = text.drop_while(llvm::isDigit);
     // `0..M` is no number with a point.

@@ -1,7 +1,5 @@
 #include "ppcc/Editor/Words.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc::editor;
 
 static constexpr Word table[] = {
@@ -9,9 +7,9 @@ static constexpr Word table[] = {
 #include "ppcc/Editor/Words.def"
 };
 
-llvm::ArrayRef<Word> ppcc::editor::words() { return table; }
+ArrayRef<Word> ppcc::editor::words() { return table; }
 
-const Word *ppcc::editor::findWord(llvm::StringRef name) {
+const Word *ppcc::editor::findWord(StringRef name) {
   auto *found =
       llvm::find_if(table, [&](const Word &word) { return word.name == name; });
   return found == std::end(table) ? nullptr : found;

@@ -20,7 +20,7 @@ struct Line {
   Point from, to;
 };
 /// Those of a tile of 6 by 6 pixels.
-llvm::ArrayRef<Line> hatchLines(Hatch hatch);
+ArrayRef<Line> hatchLines(Hatch hatch);
 
 /// What has a colour of its own beside the boxes, by day and on dark pages.
 enum class Ink : uint8_t {
@@ -53,21 +53,21 @@ public:
   /// With a thin border; `fill` is the number of one of the sheet.
   virtual void box(Area area, size_t fill) = 0;
   virtual void area(Area area, Ink ink) = 0;
-  virtual void lines(llvm::ArrayRef<Line> lines, Ink ink) = 0;
+  virtual void lines(ArrayRef<Line> lines, Ink ink) = 0;
   virtual void dashes(const Line &line, Ink ink) = 0;
   /// The area below a curve, and the curve.
-  virtual void curve(llvm::ArrayRef<Point> points, Px bottom, Ink ink) = 0;
+  virtual void curve(ArrayRef<Point> points, Px bottom, Ink ink) = 0;
   virtual void arrow(const Line &line) = 0;
-  virtual void text(Point at, llvm::StringRef content, Anchor anchor, Ink ink,
+  virtual void text(Point at, StringRef content, Anchor anchor, Ink ink,
                     Px size) = 0;
 };
 
-std::unique_ptr<Canvas> makeSvg(llvm::raw_ostream &out);
-std::unique_ptr<Canvas> makePdf(llvm::raw_ostream &out);
+std::unique_ptr<Canvas> makeSvg(raw_ostream &out);
+std::unique_ptr<Canvas> makePdf(raw_ostream &out);
 
 /// Draws a program: a row a rank, the axis, the legend; as an Emitter does.
 /// `noun` is what the canvas writes. O(boxes).
 bool emitFigure(const Program &program, EmitContext &context, Canvas &canvas,
-                llvm::StringRef noun);
+                StringRef noun);
 
 } // namespace ppcc

@@ -3,11 +3,9 @@
 #include "Canvas.h"
 
 using namespace ppcc;
-using llvm::ArrayRef;
-using llvm::StringRef;
 
 void ppcc::emitChart(ArrayRef<ChartPoint> points, StringRef title,
-                     StringRef footer, bool isSvg, llvm::raw_ostream &out) {
+                     StringRef footer, bool isSvg, raw_ostream &out) {
   constexpr Px width = px(640), height = px(400), left = px(70),
                right = width - px(70), top = px(40), bottom = height - px(60),
                size = px(12);

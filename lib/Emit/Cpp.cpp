@@ -35,7 +35,7 @@ bool isWordChar(char c) { return llvm::isAlnum(c) || c == '_'; }
 
 class CppEmitter {
 public:
-  CppEmitter(const Program &program, llvm::raw_ostream &out,
+  CppEmitter(const Program &program, raw_ostream &out,
              const EmitOptions &options)
       : program(program), facts(flatFacts(program)), options(options),
         writer(out), packs(program.size() > maxReadableRows) {}

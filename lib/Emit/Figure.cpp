@@ -4,14 +4,9 @@
 #include "ppcc/Analysis/MemoryCurve.h"
 #include "ppcc/Basic/Diagnostics/Pictures.h"
 
-#include <fmt/format.h>
-
-#include <functional>
-
 using namespace ppcc;
-using llvm::StringRef;
 
-llvm::ArrayRef<Line> ppcc::hatchLines(Hatch hatch) {
+ArrayRef<Line> ppcc::hatchLines(Hatch hatch) {
   static constexpr Line rising[] = {{{-100, 100}, {100, -100}},
                                     {{0, 600}, {600, 0}},
                                     {{500, 700}, {700, 500}}},
@@ -206,7 +201,7 @@ private:
   /// The text in lines of words.
   static std::vector<std::string> wrapped(StringRef text, Px size, Px room) {
     std::vector<std::string> lines(1);
-    llvm::SmallVector<StringRef> words;
+    SmallVector<StringRef> words;
     text.split(words, ' ', -1, /*KeepEmpty=*/false);
     for (StringRef word : words) {
       std::string longer =
@@ -493,8 +488,7 @@ private:
       });
   }
 
-  void arrowsFrom(ActionId maker, size_t row,
-                  llvm::ArrayRef<uint32_t> rowOfRank) {
+  void arrowsFrom(ActionId maker, size_t row, ArrayRef<uint32_t> rowOfRank) {
     Action action = program[maker];
     Time end = picture.givenAt(maker);
     forEachReader(program, picture.index, action,

@@ -9,15 +9,7 @@
 
 #include "llvm/Support/Base64.h"
 
-#include <fmt/format.h>
-
-#include <bit>
-#include <deque>
-#include <numeric>
-#include <set>
-
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
 
@@ -192,8 +184,8 @@ private:
     values.reserve(batch);
     auto flush = [&] {
       writer.put(llvm::encodeBase64(
-          llvm::ArrayRef(reinterpret_cast<const char *>(values.data()),
-                         values.size() * sizeof(T))));
+          ArrayRef(reinterpret_cast<const char *>(values.data()),
+                   values.size() * sizeof(T))));
       values.clear();
     };
     static_assert(std::endian::native == std::endian::little);
@@ -390,7 +382,7 @@ static StringRef viewerFile(StringRef name) {
 }
 
 static void writePage(const std::deque<PagePicture> &pages,
-                      SourceManager &sources, llvm::raw_ostream &out) {
+                      SourceManager &sources, raw_ostream &out) {
   Writer writer(out, /*inMarkup=*/true);
   std::string title = escapedMarkup(pages.front().picture.title());
   // The policy keeps whatever the names are from fetching anything.
@@ -408,7 +400,7 @@ static void writePage(const std::deque<PagePicture> &pages,
   writer.put("<script>\n", viewerFile("viewer.js"), "</script>\n</html>\n");
 }
 
-bool ppcc::emitPage(llvm::ArrayRef<PageRun> runs, llvm::raw_ostream &out,
+bool ppcc::emitPage(ArrayRef<PageRun> runs, raw_ostream &out,
                     EmitContext &context) {
   std::deque<PagePicture> pages;
   size_t rows = 0, nodes = 0;
@@ -437,7 +429,7 @@ bool ppcc::emitPage(llvm::ArrayRef<PageRun> runs, llvm::raw_ostream &out,
   return true;
 }
 
-bool ppcc::emitHtml(const Program &program, llvm::raw_ostream &out,
+bool ppcc::emitHtml(const Program &program, raw_ostream &out,
                     EmitContext &context) {
   return emitPage(PageRun{program, context.options.transport}, out, context);
 }

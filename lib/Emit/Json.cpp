@@ -24,7 +24,7 @@ namespace key {
 
 class JsonEmitter {
 public:
-  JsonEmitter(const Program &program, llvm::raw_ostream &out,
+  JsonEmitter(const Program &program, raw_ostream &out,
               const EmitOptions &options)
       : program(program), facts(flatFacts(program)), options(options),
         writer(out) {}
@@ -84,7 +84,7 @@ private:
     fields.values(key::Columns, columns);
     onLines(fields, key::Actions, [&](RankId rank) { actions(rank); });
     if (program.loops().empty()) {
-      llvm::ArrayRef<ActionId> waits = Analyses(program).buffers().waits();
+      ArrayRef<ActionId> waits = Analyses(program).buffers().waits();
       onLines(fields, key::Waits,
               [&](RankId rank) { waits = putWaits(rank, waits); });
     } else {

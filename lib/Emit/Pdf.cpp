@@ -5,12 +5,7 @@
 
 #include "llvm/Support/ConvertUTF.h"
 
-#include <fmt/format.h>
-
-#include <cmath>
-
 using namespace ppcc;
-using llvm::StringRef;
 
 /// Of Helvetica's characters from the blank to the tilde, in thousandths of the
 /// size of the font; from Adobe's metrics of the standard fonts.
@@ -62,7 +57,7 @@ constexpr uint32_t days[] = {
 
 class Pdf final : public Canvas {
 public:
-  explicit Pdf(llvm::raw_ostream &out) : out(out) {}
+  explicit Pdf(raw_ostream &out) : out(out) {}
 
   void begin(const Sheet &from) override {
     sheet = from;
@@ -77,7 +72,7 @@ public:
   void area(Area area, Ink ink) override {
     put("{} rg {} f\n", colour(ink), rect(area));
   }
-  void lines(llvm::ArrayRef<Line> lines, Ink ink) override {
+  void lines(ArrayRef<Line> lines, Ink ink) override {
     if (lines.empty())
       return;
     put("{} RG 1 w", colour(ink));
@@ -88,7 +83,7 @@ public:
   void dashes(const Line &line, Ink ink) override {
     put("{} RG 1 w [4 2] 0 d {} S [] 0 d\n", colour(ink), path(line));
   }
-  void curve(llvm::ArrayRef<Point> points, Px bottom, Ink ink) override {
+  void curve(ArrayRef<Point> points, Px bottom, Ink ink) override {
     std::string path;
     for (Point point : points)
       path += at(point) + " l ";
@@ -211,7 +206,7 @@ private:
         text);
   }
 
-  llvm::raw_ostream &out;
+  raw_ostream &out;
   Sheet sheet;
   std::string content;
   size_t size = 0;            ///< Of what is written.
@@ -220,11 +215,11 @@ private:
 
 } // namespace
 
-std::unique_ptr<Canvas> ppcc::makePdf(llvm::raw_ostream &out) {
+std::unique_ptr<Canvas> ppcc::makePdf(raw_ostream &out) {
   return std::make_unique<Pdf>(out);
 }
 
-bool ppcc::emitPdf(const Program &program, llvm::raw_ostream &out,
+bool ppcc::emitPdf(const Program &program, raw_ostream &out,
                    EmitContext &context) {
   Pdf pdf(out);
   return emitFigure(program, context, pdf, "a pdf");

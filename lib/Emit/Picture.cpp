@@ -3,14 +3,10 @@
 #include "Picture.h"
 #include "ppcc/Basic/Diagnostics/Pictures.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/JSON.h"
 
-#include <fmt/format.h>
-
 using namespace ppcc;
-using llvm::StringRef;
 
 std::string Color::hex() const {
   return fmt::format("#{:02x}{:02x}{:02x}", red, green, blue);
@@ -65,7 +61,7 @@ static const SlotsLook *lookOfSlots(const KindInfo &info) {
   });
 }
 
-std::vector<std::string> ppcc::shortNames(llvm::ArrayRef<std::string> names,
+std::vector<std::string> ppcc::shortNames(ArrayRef<std::string> names,
                                           std::set<std::string> taken) {
   for (const std::string &name : names)
     if (name.size() <= 2)

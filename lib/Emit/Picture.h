@@ -6,11 +6,6 @@
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Emit/Emitter.h"
 
-#include "llvm/ADT/SmallString.h"
-
-#include <memory>
-#include <set>
-
 namespace ppcc {
 
 /// A colour of the screen.
@@ -42,7 +37,7 @@ struct KindLook {
 
 /// A name of two letters for each name, which no other has; names that short
 /// keep theirs. `taken` are those that are in use, and gets the new ones.
-std::vector<std::string> shortNames(llvm::ArrayRef<std::string> names,
+std::vector<std::string> shortNames(ArrayRef<std::string> names,
                                     std::set<std::string> taken = {});
 
 /// An action or a group of compute actions with the time that it takes.
@@ -99,9 +94,8 @@ public:
   }
 
   /// The lanes on which its nodes run; none when it has no times of nodes.
-  llvm::ArrayRef<std::string> lanes() const {
-    return nodes ? llvm::ArrayRef(program.nodes().lanes)
-                 : llvm::ArrayRef<std::string>();
+  ArrayRef<std::string> lanes() const {
+    return nodes ? ArrayRef(program.nodes().lanes) : ArrayRef<std::string>();
   }
   /// When the nodes of a box run, counted from its begin; null when it has no
   /// nodes, or no times of them. It stays until the next call.
@@ -244,8 +238,8 @@ std::string kindWords(const KindTable &kinds, const KindInfo &info);
 
 /// What stands in a box: letters, and behind or below them the microbatch.
 struct BoxLabel {
-  llvm::SmallString<8> letters;
-  llvm::SmallString<12> number;
+  SmallString<8> letters;
+  SmallString<12> number;
   size_t size() const { return letters.size() + number.size(); }
 };
 /// The stage follows from the row and the shade.
@@ -254,7 +248,7 @@ BoxLabel labelOf(const Picture &picture, const Action &action);
 BoxLabel labelOf(const Picture &picture, const NodeBox &node);
 
 /// The text for XML and HTML, where it stands between tags.
-std::string escapedMarkup(llvm::StringRef text);
+std::string escapedMarkup(StringRef text);
 
 /// The least of 1, 2 and 5 times a power of ten of time units that divides
 /// `span` into at most `count` parts. At least 10^-9.

@@ -3,10 +3,7 @@
 #include "Emitters.h"
 #include "Writer.h"
 
-#include <fmt/format.h>
-
 using namespace ppcc;
-using llvm::StringRef;
 
 namespace {
 
@@ -23,7 +20,7 @@ const InkLook &look(Ink ink) { return inks[size_t(ink)]; }
 
 class Svg final : public Canvas {
 public:
-  explicit Svg(llvm::raw_ostream &out) : writer(out) {}
+  explicit Svg(raw_ostream &out) : writer(out) {}
 
   void begin(const Sheet &sheet) override {
     fontSize = sheet.fontSize;
@@ -60,7 +57,7 @@ public:
     rect(area);
     tag(fillOf(ink), "/>\n");
   }
-  void lines(llvm::ArrayRef<Line> lines, Ink ink) override {
+  void lines(ArrayRef<Line> lines, Ink ink) override {
     if (lines.empty())
       return;
     within(" fill=\"none\" stroke-width=\"1\"" + strokeOf(ink));
@@ -73,7 +70,7 @@ public:
     segment(line);
     tag("/>\n");
   }
-  void curve(llvm::ArrayRef<Point> points, Px bottom, Ink ink) override {
+  void curve(ArrayRef<Point> points, Px bottom, Ink ink) override {
     within(fillOf(ink) + " fill-opacity=\".2\"");
     tag("<path d=\"");
     point('M', {points.front().x, bottom});
@@ -157,7 +154,7 @@ private:
     writer.put(command);
     tag(at.x, " ", at.y);
   }
-  void put(llvm::ArrayRef<Line> lines) {
+  void put(ArrayRef<Line> lines) {
     for (const Line &line : lines) {
       point('M', line.from);
       point('L', line.to);
@@ -195,11 +192,11 @@ private:
 
 } // namespace
 
-std::unique_ptr<Canvas> ppcc::makeSvg(llvm::raw_ostream &out) {
+std::unique_ptr<Canvas> ppcc::makeSvg(raw_ostream &out) {
   return std::make_unique<Svg>(out);
 }
 
-bool ppcc::emitSvg(const Program &program, llvm::raw_ostream &out,
+bool ppcc::emitSvg(const Program &program, raw_ostream &out,
                    EmitContext &context) {
   Svg svg(out);
   return emitFigure(program, context, svg, "an svg");

@@ -4,12 +4,7 @@
 #include "ppcc/Analysis/MemoryCurve.h"
 #include "ppcc/Support/Printable.h"
 
-#include "llvm/ADT/SmallString.h"
-
-#include <fmt/format.h>
-
 #include <bitset>
-#include <numeric>
 
 using namespace ppcc;
 
@@ -17,8 +12,8 @@ namespace {
 
 /// The characters of a timeline.
 struct Glyphs {
-  llvm::StringRef idle, fill, edge, corner, line, tick, gap;
-  std::array<llvm::StringRef, 9> levels; ///< From nothing to a full column.
+  StringRef idle, fill, edge, corner, line, tick, gap;
+  std::array<StringRef, 9> levels; ///< From nothing to a full column.
 };
 constexpr Glyphs asciiGlyphs{
     ".", "-", "|",   "+",
@@ -59,7 +54,7 @@ struct Extent {
 class Timeline {
 public:
   Timeline(const Picture &picture, const PictureOptions &options,
-           llvm::raw_ostream &out)
+           raw_ostream &out)
       : picture(picture), options(options), program(picture.program),
         glyphs(options.unicode ? unicodeGlyphs : asciiGlyphs), writer(out) {
     for (uint32_t lane : picture.nodeLanes)
@@ -248,7 +243,7 @@ private:
 
   /// Writes the first `lines` of the canvas, with the names of their lanes if
   /// they are lanes of nodes.
-  void put(const std::string &title, llvm::ArrayRef<std::string> lanes,
+  void put(const std::string &title, ArrayRef<std::string> lanes,
            uint32_t lines) {
     for (uint32_t line = 0; line != lines; ++line) {
       std::string name = line == 0 ? title : std::string();
@@ -258,7 +253,7 @@ private:
             fmt::formatted_size("rank {} ", picture.ranks.back().value),
             lanes[line]);
       writer.put(fmt::format("{:{}}{}", name, layout.margin, glyphs.edge));
-      put(llvm::ArrayRef(canvas).slice(line * layout.columns, layout.columns));
+      put(ArrayRef(canvas).slice(line * layout.columns, layout.columns));
       writer.put('\n');
     }
   }
@@ -354,7 +349,7 @@ private:
     }
   }
 
-  static void write(llvm::StringRef text, Cell *cells) {
+  static void write(StringRef text, Cell *cells) {
     for (char c : text)
       (cells++)->glyph = c;
   }
@@ -370,7 +365,7 @@ private:
     return 16 + 36 * level(fill.red) + 6 * level(fill.green) + level(fill.blue);
   }
 
-  void put(llvm::ArrayRef<Cell> cells) {
+  void put(ArrayRef<Cell> cells) {
     uint8_t color = 0;
     for (Cell cell : cells) {
       if (cell.color != color)
@@ -470,7 +465,7 @@ private:
 
 } // namespace
 
-bool ppcc::emitTimeline(const Program &program, llvm::raw_ostream &out,
+bool ppcc::emitTimeline(const Program &program, raw_ostream &out,
                         EmitContext &context) {
   auto picture = Picture::make(program, context);
   if (!picture)

@@ -1,8 +1,6 @@
 // What must be shown of statements, and whether it is.
 #include "ppcc/EveryP/Check.h"
 
-#include <algorithm>
-
 using namespace ppcc;
 using namespace ppcc::every;
 

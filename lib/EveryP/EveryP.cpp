@@ -10,13 +10,8 @@
 #include "ppcc/EveryP/Guess.h"
 #include "ppcc/Support/Suggest.h"
 
-#include <fmt/format.h>
-
-#include <numeric>
-
 using namespace ppcc;
 using namespace ppcc::every;
-using llvm::StringRef;
 
 bool PlaneProof::isRight() const {
   return llvm::all_of(ranges, [](const PlaneRange &range) {

@@ -3,8 +3,6 @@
 #include "ppcc/EveryP/Guess.h"
 #include "Simplex.h"
 
-#include <set>
-
 using namespace ppcc;
 using namespace ppcc::every;
 
@@ -182,7 +180,7 @@ std::vector<Bound> boundsOf(const Statements &statements, Claim claim) {
     auto all = obligations(statements, claim);
     // Behind all else stands what is to be shown of the witness.
     size_t own = statements.classes[witness.ofClass].where.size() + 3;
-    for (const Obligation &one : llvm::ArrayRef(all).take_back(own).drop_back())
+    for (const Obligation &one : ArrayRef(all).take_back(own).drop_back())
       if (!follows(one.premises, one.rest))
         return;
     if (llvm::none_of(bounds, [&](const Bound &bound) {
@@ -215,7 +213,7 @@ std::vector<Bound> boundsOf(const Statements &statements, Claim claim) {
 }
 
 /// The longest of bounds for many of one number, and then of the other.
-Form longest(llvm::ArrayRef<Bound> bounds, Dim first, Dim second) {
+Form longest(ArrayRef<Bound> bounds, Dim first, Dim second) {
   Form most;
   for (const Bound &bound : bounds) {
     auto key = [=](const Form &form) {
@@ -228,7 +226,7 @@ Form longest(llvm::ArrayRef<Bound> bounds, Dim first, Dim second) {
 }
 
 /// Where the longest for many microbatches is as long as that for many ranks.
-std::optional<Form> crossing(llvm::ArrayRef<Bound> bounds) {
+std::optional<Form> crossing(ArrayRef<Bound> bounds) {
   Form line = longest(bounds, M, P) - longest(bounds, P, M);
   return line.isConstant() ? std::nullopt : std::optional(line);
 }

@@ -3,18 +3,9 @@
 #include "Layout.h"
 #include "Simplex.h"
 
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/DenseSet.h"
-
-#include <fmt/format.h>
-
-#include <bit>
-
 using namespace ppcc;
 using namespace ppcc::every;
 using namespace ppcc::sema;
-using llvm::cast;
-using llvm::dyn_cast;
 
 bool every::implies(const Forms &premises, const Form &goal) {
   Forms all = premises;
@@ -110,7 +101,7 @@ public:
         refuse(place, "its value is neither true nor false");
       else if (param.type == Type::Bool)
         value = given->value == "true";
-      else if (llvm::StringRef(given->value).getAsInteger(10, value.at[One]))
+      else if (StringRef(given->value).getAsInteger(10, value.at[One]))
         refuse(place, "its value is no int");
       const ast::Expr *least = param.decl->least, *end = param.decl->end;
       if ((least && !natural(value - eval(least), least->range)) ||
@@ -179,7 +170,7 @@ private:
     if (!schedule.rules.empty() || !module.applications.empty())
       refuse(schedule.range, "rules add actions");
     for (const ast::Stmt *item : schedule.decl->items)
-      if (llvm::isa<ast::SettingItem, ast::ModelItem, ast::ClusterItem>(item))
+      if (isa<ast::SettingItem, ast::ModelItem, ast::ClusterItem>(item))
         refuse(item->range, "costs may differ between ranks");
   }
 
@@ -688,7 +679,7 @@ private:
     const ExprInfo &info = module.exprs[expr->id];
     if (info.ref == ExprInfo::Ref::Builtin) {
       Builtin id = static_cast<Builtin>(info.index);
-      llvm::ArrayRef<const ast::Expr *> args = expr->args;
+      ArrayRef<const ast::Expr *> args = expr->args;
       if (id == Builtin::Issued)
         return counter(id, KindId(module.exprs[args[0]->id].index),
                        args.size() > 1 ? args[1] : nullptr, expr->range);
@@ -812,10 +803,10 @@ private:
   const Free &free;
   Way &way;
   std::vector<Form> globals, frame;
-  std::vector<int64_t> copies;             ///< By pipe: the stages of a rank.
-  llvm::DenseMap<uint32_t, KindId> leaves; ///< By kind: what it leaves behind.
-  llvm::DenseSet<uint32_t> deferred;       ///< Kinds that are left behind.
-  bool isBound = false; ///< No question may have two answers.
+  std::vector<int64_t> copies;       ///< By pipe: the stages of a rank.
+  DenseMap<uint32_t, KindId> leaves; ///< By kind: what it leaves behind.
+  DenseSet<uint32_t> deferred;       ///< Kinds that are left behind.
+  bool isBound = false;              ///< No question may have two answers.
 
   std::vector<Chunk> chunks;
   State state;

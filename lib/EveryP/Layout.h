@@ -15,7 +15,7 @@ struct Refusal {
 /// The free parameters, by their numbers, and the values of others.
 struct Free {
   uint32_t ranks = 0, microbatches = 0;
-  llvm::ArrayRef<sema::ParamValue> values;
+  ArrayRef<sema::ParamValue> values;
 };
 
 /// P and M of which the schedule takes one way through its head.

@@ -1,10 +1,7 @@
 #include "Simplex.h"
 
-#include <numeric>
-
 using namespace ppcc;
 using namespace ppcc::every;
-using llvm::ArrayRef;
 
 static __int128 magnitude(__int128 x) { return x < 0 ? -x : x; }
 

@@ -3,10 +3,6 @@
 
 #include "ppcc/EveryP/Form.h"
 
-#include "llvm/ADT/ArrayRef.h"
-
-#include <optional>
-
 namespace ppcc::every {
 
 /// A quotient in its lowest terms. Throws std::overflow_error.
@@ -37,8 +33,7 @@ Fraction operator*(const Fraction &a, const Fraction &b);
 using Vector = std::vector<Fraction>;
 
 /// Fractions as whole numbers with a common denominator, which is given back.
-int64_t wholeNumbers(llvm::ArrayRef<Fraction> values,
-                     std::vector<int64_t> &whole);
+int64_t wholeNumbers(ArrayRef<Fraction> values, std::vector<int64_t> &whole);
 
 /// Thrown when all searches together take too long.
 struct TooLong {};
@@ -50,13 +45,13 @@ public:
   explicit Simplex(unsigned variables);
 
   /// Asks for coefficients * variables >= least.
-  void require(llvm::ArrayRef<Fraction> coefficients, Fraction least);
+  void require(ArrayRef<Fraction> coefficients, Fraction least);
   /// Whether all rows can be had at once; else `multipliers`, by row, show that
   /// they contradict each other.
   bool isFeasible();
   /// Of what is feasible. True with the least value, and with `multipliers`
   /// that show it, else false with a `ray` along which it falls for ever.
-  bool minimize(llvm::ArrayRef<Fraction> objective);
+  bool minimize(ArrayRef<Fraction> objective);
 
   const Fraction &operator[](unsigned variable) const {
     return values[variable];
@@ -71,10 +66,10 @@ public:
 
 private:
   /// A sum of variables as one of those that are at the head of columns.
-  Vector reduced(llvm::ArrayRef<Fraction> coefficients) const;
+  Vector reduced(ArrayRef<Fraction> coefficients) const;
   void move(unsigned column, const Fraction &by);
   void pivot(unsigned row, unsigned column);
-  void showBy(llvm::ArrayRef<Fraction> costs);
+  void showBy(ArrayRef<Fraction> costs);
 
   const unsigned variables;
   std::vector<Vector> table;            ///< By row that is no column, its sum.

@@ -1,12 +1,8 @@
 #include "Heads.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
 using namespace ppcc::family;
 using namespace ppcc::sema;
-using llvm::cast;
-using llvm::dyn_cast;
 using Kind = Outcome::Kind;
 
 static constexpr Affine one{1, 0, 0};
@@ -22,7 +18,7 @@ void Heads::head() {
     if (position == family.param) {
       globals[i].i = {family.base, family.step, 0};
     } else if (given) {
-      llvm::StringRef text = given->value;
+      StringRef text = given->value;
       if (param.type == Type::Int)
         text.getAsInteger(10, globals[i].i.c);
       else if (isList(param.type))
@@ -45,7 +41,7 @@ void Heads::head() {
   for (const ast::Stmt *item : schedule.header)
     if (auto *let = dyn_cast<ast::LetStmt>(item))
       globals[schedule.letSlots[next++]] = eval(let->value);
-    else if (llvm::isa<ast::UseScheduleItem>(item))
+    else if (isa<ast::UseScheduleItem>(item))
       use(schedule.uses[nextUse++]);
     else if (auto *require = dyn_cast<ast::RequireItem>(item))
       if (!evalBool(require->condition))
@@ -109,7 +105,7 @@ bool Heads::isFree(const Term &term) {
 
 bool Heads::mentionsFree(const ast::Expr *expr) {
   const ExprInfo &info = module.exprs[expr->id];
-  if (llvm::isa<ast::NameExpr>(expr) && info.ref == ExprInfo::Ref::Global &&
+  if (isa<ast::NameExpr>(expr) && info.ref == ExprInfo::Ref::Global &&
       isFree(globals[info.index]))
     return true;
   bool found = false;
@@ -153,7 +149,7 @@ void Heads::refuseMention(const ast::Stmt *stmt) {
 }
 
 template <class Node> void Heads::refuseInFields(const Node &node) {
-  forEachField(node, [&](const auto &field, llvm::StringRef) {
+  forEachField(node, [&](const auto &field, StringRef) {
     using Field = std::decay_t<decltype(field)>;
     if constexpr (std::is_same_v<Field, const ast::Expr *>) {
       refuseMention(field);
@@ -165,13 +161,12 @@ template <class Node> void Heads::refuseInFields(const Node &node) {
     } else if constexpr (requires {
                            field.begin();
                            field.size();
-                         } && !std::is_same_v<Field, llvm::StringRef>) {
+                         } && !std::is_same_v<Field, StringRef>) {
       for (const auto &child : field)
         if constexpr (std::is_class_v<std::decay_t<decltype(child)>> &&
                       !std::is_same_v<std::decay_t<decltype(child)>,
                                       ast::Identifier> &&
-                      !std::is_same_v<std::decay_t<decltype(child)>,
-                                      llvm::StringRef>)
+                      !std::is_same_v<std::decay_t<decltype(child)>, StringRef>)
           refuseInFields(child);
         else if constexpr (std::is_pointer_v<std::decay_t<decltype(child)>>)
           refuseInFields(*child);

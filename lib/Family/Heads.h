@@ -4,14 +4,12 @@
 
 #include "Terms.h"
 
-#include "llvm/ADT/DenseSet.h"
-
 namespace ppcc::family {
 
 class Heads : public Terms {
 public:
   Heads(const sema::Module &module, const sema::Schedule &schedule,
-        llvm::ArrayRef<sema::ParamValue> values, const Family &family,
+        ArrayRef<sema::ParamValue> values, const Family &family,
         const sema::Instance *sample)
       : Terms(module, sample), schedule(schedule), values(values),
         family(family) {
@@ -44,7 +42,7 @@ private:
   template <class Node> void refuseInFields(const Node &node);
   void microbatches(const sema::PipeDecl &decl, const Pipe &pipe);
 
-  llvm::ArrayRef<sema::ParamValue> values;
+  ArrayRef<sema::ParamValue> values;
 
 protected:
   const Family &family;
@@ -52,7 +50,7 @@ protected:
 private:
   std::vector<const sema::PipeDecl *> declOf; ///< By pipe.
   size_t loopPipes = 0;
-  llvm::DenseSet<uint32_t> inCheck; ///< Functions.
+  DenseSet<uint32_t> inCheck; ///< Functions.
 };
 
 } // namespace ppcc::family

@@ -2,8 +2,6 @@
 
 #include "ppcc/Proof/Sequence.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
 using namespace ppcc::family;
 using namespace ppcc::sema;

@@ -3,8 +3,6 @@
 
 #include "Terms.h"
 
-#include "llvm/ADT/BitVector.h"
-
 namespace ppcc::family {
 
 /// Follows rules on one rank, each on what those before it left.
@@ -12,7 +10,7 @@ class Inserter {
 public:
   /// `windows` are the loops that windows are of, by number.
   Inserter(Terms &terms, const Head &head, uint32_t rank,
-           llvm::ArrayRef<Turns> windows, std::vector<proof::Row> &rows)
+           ArrayRef<Turns> windows, std::vector<proof::Row> &rows)
       : terms(terms), head(head), rank(rank), windows(windows), rows(rows) {}
 
   void follow(const sema::BoundRule &rule, const sema::Insertion &insertion);
@@ -49,13 +47,13 @@ private:
   Terms &terms;
   const Head &head;
   const uint32_t rank;
-  llvm::ArrayRef<Turns> windows;
+  ArrayRef<Turns> windows;
   std::vector<Row> &rows;
 
   // Of the insertion that is followed.
   const sema::Insertion *insertion = nullptr;
   const KindInfo *info = nullptr;
-  llvm::BitVector isLimit; ///< By kind.
+  BitVector isLimit; ///< By kind.
   std::vector<Placed> placed;
   std::map<uint32_t, uint32_t>
       wrapped; ///< Anchors whose action stands in the

@@ -4,17 +4,11 @@
 #include "Heads.h"
 #include "Insert.h"
 
-#include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
-
-#include <fmt/format.h>
 
 using namespace ppcc;
 using namespace ppcc::family;
 using namespace ppcc::sema;
-using llvm::cast;
-using llvm::dyn_cast;
 using Kind = Outcome::Kind;
 
 namespace {
@@ -43,9 +37,8 @@ struct State {
 class Run final : public Heads {
 public:
   Run(const Module &module, const Schedule &schedule,
-      llvm::ArrayRef<ParamValue> values, const Family &family,
-      const Instance *sample, llvm::ArrayRef<TurnCounts> counts,
-      const Hints &hints, TurnCounts *counted)
+      ArrayRef<ParamValue> values, const Family &family, const Instance *sample,
+      ArrayRef<TurnCounts> counts, const Hints &hints, TurnCounts *counted)
       : Heads(module, schedule, values, family, sample), counts(counts),
         hints(hints), counted(counted) {
     numbers.hints = &this->hints;
@@ -608,13 +601,13 @@ private:
   static constexpr Affine one{1, 0, 0};
   static constexpr uint32_t noSegment = 0xFFFFFFFF;
 
-  llvm::ArrayRef<TurnCounts> counts;
+  ArrayRef<TurnCounts> counts;
   Hints hints;
   TurnCounts *counted;
 
   std::vector<std::vector<proof::Row>> ranks;
-  llvm::DenseMap<uint32_t, KindId> leaves; ///< By kind: what it leaves behind.
-  llvm::DenseSet<uint32_t> deferred;       ///< Kinds that are left behind.
+  DenseMap<uint32_t, KindId> leaves; ///< By kind: what it leaves behind.
+  DenseSet<uint32_t> deferred;       ///< Kinds that are left behind.
 
   // Of the rank that is laid out.
   uint32_t number = 0;
@@ -634,11 +627,11 @@ private:
 } // namespace
 
 Layouter::Layouter(const Module &module, const Schedule &schedule,
-                   llvm::ArrayRef<ParamValue> values)
+                   ArrayRef<ParamValue> values)
     : module(module), schedule(schedule), values(values) {}
 
 Outcome Layouter::run(const Family &family, const Instance *sample,
-                      llvm::ArrayRef<TurnCounts> counts, const Hints &hints,
+                      ArrayRef<TurnCounts> counts, const Hints &hints,
                       TurnCounts *counted) const {
   try {
     return Run(module, schedule, values, family, sample, counts, hints, counted)

@@ -2,8 +2,6 @@
 
 #include "ppcc/Support/CheckedInt.h"
 
-#include <numeric>
-
 using namespace ppcc;
 using namespace ppcc::family;
 

@@ -1,11 +1,8 @@
 #include "Terms.h"
 
-#include <cmath>
-
 using namespace ppcc;
 using namespace ppcc::family;
 using namespace ppcc::sema;
-using llvm::cast;
 using Kind = Outcome::Kind;
 
 double Terms::evalFloat(const ast::Expr *expr) {
@@ -83,11 +80,11 @@ Term Terms::eval(const ast::Expr *expr) {
   llvm_unreachable("all kinds are above");
 }
 
-Term Terms::listOf(llvm::StringRef text) {
+Term Terms::listOf(StringRef text) {
   std::vector<Affine> elements;
-  llvm::SmallVector<llvm::StringRef> words;
+  SmallVector<StringRef> words;
   text.split(words, ',', -1, /*KeepEmpty=*/false);
-  for (llvm::StringRef word : words)
+  for (StringRef word : words)
     word.trim().getAsInteger(10, elements.emplace_back().c);
   return listOf(std::move(elements));
 }
@@ -110,7 +107,7 @@ Term Terms::call(const ast::CallExpr *expr) {
 }
 
 Term Terms::builtin(const ast::CallExpr *expr, Builtin id) {
-  llvm::ArrayRef<const ast::Expr *> args = expr->args;
+  ArrayRef<const ast::Expr *> args = expr->args;
   bool isFloat = type(expr) == Type::Float;
   switch (id) {
   case Builtin::Min:
@@ -163,7 +160,7 @@ Term Terms::builtin(const ast::CallExpr *expr, Builtin id) {
 
 Term Terms::ofList(const ast::CallExpr *expr, Builtin id) {
   Term list = eval(expr->args[0]);
-  llvm::ArrayRef<Affine> elements = elementsOf(list);
+  ArrayRef<Affine> elements = elementsOf(list);
   if (id == Builtin::Len)
     return {{int64_t(elements.size()), 0, 0}};
   Affine sum;

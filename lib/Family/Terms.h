@@ -38,9 +38,9 @@ public:
             std::make_shared<const std::vector<Affine>>(std::move(elements))};
   }
   /// That of `-D`: numbers with commas.
-  static Term listOf(llvm::StringRef text);
-  static llvm::ArrayRef<Affine> elementsOf(const Term &list) {
-    return list.list ? llvm::ArrayRef(*list.list) : llvm::ArrayRef<Affine>();
+  static Term listOf(StringRef text);
+  static ArrayRef<Affine> elementsOf(const Term &list) {
+    return list.list ? ArrayRef(*list.list) : ArrayRef<Affine>();
   }
 
   Numbers numbers;

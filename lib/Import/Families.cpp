@@ -9,7 +9,6 @@
 #include "llvm/Support/JSON.h"
 
 using namespace ppcc;
-using llvm::StringRef;
 namespace json = llvm::json;
 
 bool ppcc::isForAll(StringRef text) {
@@ -254,7 +253,7 @@ private:
     std::string text;
     llvm::raw_string_ostream(text) << json::Value(std::move(one));
     std::string name = (context.sources.name(context.file) + " (" + free +
-                        " = " + llvm::Twine(number) + ")")
+                        " = " + Twine(number) + ")")
                            .str();
     ImportContext inner{
         context.sources.add(name,

@@ -3,12 +3,7 @@
 #include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/Text.h"
 
-#include "llvm/ADT/StringExtras.h"
-
-#include <fmt/format.h>
-
 using namespace ppcc;
-using llvm::StringRef;
 using proof::Affine;
 
 /// No number in a formula is larger.
@@ -139,7 +134,7 @@ std::optional<Program> FamilyText::at(int64_t n, int64_t j,
                    : std::string("?");
   };
   std::vector<std::string> microbatches; // Of each pipe.
-  llvm::SmallVector<StringRef> lines;
+  SmallVector<StringRef> lines;
   body.split(lines, '\n');
   for (StringRef line : lines) {
     StringRef item = line.ltrim(), before;
@@ -207,7 +202,7 @@ bool FamilyText::read(ImportContext &context, proof::Template &rows) const {
     rows.pipes.push_back({line(a.firstMicrobatch, b.firstMicrobatch),
                           line(a.numMicrobatches, b.numMicrobatches)});
   }
-  llvm::ArrayRef<Loop> loops = first->loops();
+  ArrayRef<Loop> loops = first->loops();
   for (RankId rank : first->ranks()) {
     auto &ofRank = rows.ranks.emplace_back();
     for (ActionId id : first->rows(rank)) {

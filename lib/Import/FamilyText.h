@@ -12,7 +12,7 @@ namespace ppcc {
 class FamilyText {
 public:
   /// What is wrong with the text, or nothing.
-  static std::string split(llvm::StringRef text, std::string &free,
+  static std::string split(StringRef text, std::string &free,
                            std::vector<std::string> &transports,
                            std::vector<FamilyText> &families);
 
@@ -24,7 +24,7 @@ public:
   bool read(ImportContext &context, proof::Template &rows) const;
 
 private:
-  llvm::StringRef head, body;
+  StringRef head, body;
 };
 
 } // namespace ppcc

@@ -114,7 +114,7 @@ static std::string meant(antlr4::Parser *parser, const Token *token,
   size_t rule = parser->getRuleContext()->getRuleIndex();
   auto *action = actionAround(parser);
   bool isBehindName = action && last == action->name;
-  auto isOneOf = [](StringRef word, llvm::ArrayRef<StringRef> words) {
+  auto isOneOf = [](StringRef word, ArrayRef<StringRef> words) {
     return llvm::is_contained(words, word);
   };
   if (isBehindName && isOneOf(before, {"elif", "elsif", "elseif"}))

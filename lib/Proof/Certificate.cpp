@@ -1,14 +1,6 @@
 // What of a certificate is shown.
 #include "ppcc/Proof/Certificate.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <fmt/format.h>
-
-#include <map>
-#include <numeric>
-#include <set>
-
 using namespace ppcc;
 using namespace ppcc::proof;
 
@@ -121,7 +113,7 @@ static std::string faultOfClaim(const Claim &claim,
     return fault;
   // An order of all actions together is one of their messages on any transport,
   // if the compiler chooses theirs by it; then the reason says so.
-  bool isProjected = llvm::StringRef(claim.reason).starts_with("by data;");
+  bool isProjected = StringRef(claim.reason).starts_with("by data;");
   for (const std::string &transport : certificate.transports)
     if (!seen.count(transport) && !isProjected)
       return "nothing is shown for " + transport;

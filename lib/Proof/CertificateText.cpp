@@ -3,24 +3,20 @@
 #include "ppcc/Proof/Certificate.h"
 #include "ppcc/Proof/TemplateJson.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/VirtualFileSystem.h"
 
-#include <fmt/format.h>
-
 using namespace ppcc;
 using namespace ppcc::proof;
 namespace json = llvm::json;
-using llvm::StringRef;
 
 namespace {
 
 void writeLists(json::OStream &out, StringRef name, size_t count,
-                llvm::function_ref<std::vector<int64_t>(size_t)> numbers) {
+                function_ref<std::vector<int64_t>(size_t)> numbers) {
   out.attributeBegin(name);
-  out.rawValue([&](llvm::raw_ostream &to) {
+  out.rawValue([&](raw_ostream &to) {
     to << '[';
     for (size_t i = 0; i != count; ++i) {
       to << (i == 0 ? "[" : ",[");
@@ -327,7 +323,7 @@ private:
 } // namespace
 
 void ppcc::proof::writeCertificate(const Certificate &certificate,
-                                   llvm::raw_ostream &out) {
+                                   raw_ostream &out) {
   json::OStream stream(out, 1);
   stream.object([&] {
     stream.attribute("format", "ppcc.certificate");

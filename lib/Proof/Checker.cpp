@@ -3,13 +3,8 @@
 
 #include "Declared.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <fmt/format.h>
-
 using namespace ppcc;
 using namespace ppcc::proof;
-using llvm::ArrayRef;
 
 namespace {
 

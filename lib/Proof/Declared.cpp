@@ -1,10 +1,5 @@
 #include "Declared.h"
 
-#include <fmt/format.h>
-
-#include <array>
-#include <set>
-
 using namespace ppcc;
 using namespace ppcc::proof;
 
@@ -61,7 +56,7 @@ void Declared::addRooms(uint32_t rank) {
     Affine place;
   };
   std::vector<Issued> open; // Since the last action of the rank's own.
-  auto close = [&](uint32_t row, llvm::ArrayRef<Issued> issued, Domain when) {
+  auto close = [&](uint32_t row, ArrayRef<Issued> issued, Domain when) {
     for (auto [of, place] : issued) {
       const KindInfo &info = infoOf(rows[of]);
       rooms.insert({{rank, row},

@@ -3,8 +3,6 @@
 
 #include "ppcc/Proof/Sequence.h"
 
-#include <map>
-
 namespace ppcc::proof {
 
 /// The declared actions of a template, whose messages are there where it has a

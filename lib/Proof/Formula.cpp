@@ -1,9 +1,5 @@
 #include "ppcc/Proof/Formula.h"
 
-#include <fmt/format.h>
-
-#include <tuple>
-
 using namespace ppcc;
 
 Rational Rational::of(__int128 numerator, __int128 denominator) {
@@ -30,7 +26,7 @@ Formula Formula::of(proof::Affine value, int64_t base, int64_t step,
           true};
 }
 
-std::string Formula::text(llvm::StringRef free) const {
+std::string Formula::text(StringRef free) const {
   std::string text = isExact ? "" : "at most ";
   if (slope.numerator == 0)
     return text + intercept.text();

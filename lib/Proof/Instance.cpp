@@ -2,10 +2,6 @@
 
 #include "ppcc/IR/Loops.h"
 
-#include <fmt/format.h>
-
-#include <numeric>
-
 using namespace ppcc;
 using namespace ppcc::proof;
 
@@ -110,8 +106,7 @@ static std::vector<Piece> piecesOf(const Program &program, RankId rank) {
 /// turn, and rows meet again after a multiple of both pieces: two such meetings
 /// are looked at, which stand for all.
 template <class Same>
-static bool areSame(llvm::ArrayRef<Piece> left, llvm::ArrayRef<Piece> right,
-                    Same same) {
+static bool areSame(ArrayRef<Piece> left, ArrayRef<Piece> right, Same same) {
   __int128 atLeft = 0, atRight = 0; // In the first of each.
   while (!left.empty() && !right.empty()) {
     const Piece &a = left.front(), &b = right.front();

@@ -1,10 +1,7 @@
 #include "ppcc/Proof/Memory.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 using namespace ppcc;
 using namespace ppcc::proof;
-using llvm::ArrayRef;
 
 Holdings ppcc::proof::activationsOf(const Template &program) {
   Holdings result;

@@ -2,14 +2,11 @@
 
 #include "ppcc/IR/Program.h"
 
-#include <fmt/format.h>
-
 using namespace ppcc;
 using namespace ppcc::proof;
 namespace json = llvm::json;
-using llvm::StringRef;
 
-llvm::ArrayRef<StringRef> ppcc::proof::familyColumns() {
+ArrayRef<StringRef> ppcc::proof::familyColumns() {
   static constexpr StringRef columns[] = {
       "kind",  "pipe", "stage", "microbatch", "peer",  "phase",
       "group", "site", "per_n", "per_turn",   "window"};
@@ -21,7 +18,7 @@ static constexpr int64_t most = int64_t(1) << 40;
 
 void ppcc::proof::writeRanges(json::OStream &json, const Template &program) {
   json.attributeBegin("microbatches");
-  json.rawValue([&](llvm::raw_ostream &out) {
+  json.rawValue([&](raw_ostream &out) {
     StringRef before = "[";
     for (const Range &range : program.pipes)
       out << std::exchange(before, ",") << '[' << range.first.c << ','
@@ -34,7 +31,7 @@ void ppcc::proof::writeRanges(json::OStream &json, const Template &program) {
 
 void ppcc::proof::writeRows(json::OStream &json, const Template &program) {
   json.attributeBegin("actions");
-  json.rawValue([&](llvm::raw_ostream &out) {
+  json.rawValue([&](raw_ostream &out) {
     StringRef before = "[\n";
     for (const auto &rows : program.ranks) {
       out << std::exchange(before, ",\n") << '[';

@@ -21,8 +21,8 @@ std::shared_ptr<proof::Evidence> ppcc::beginEvidence(int64_t base, int64_t step,
 
 std::shared_ptr<proof::Evidence>
 ppcc::evidenceOf(int64_t m, const Program &program,
-                 llvm::ArrayRef<Transport> transports, bool byData,
-                 bool hasMakespan, Singles &singles) {
+                 ArrayRef<Transport> transports, bool byData, bool hasMakespan,
+                 Singles &singles) {
   auto evidence = beginEvidence(m, 1, program);
   evidence->preconnect = program.preconnect();
   auto show = [&](const Program &one, const Transport *transport,

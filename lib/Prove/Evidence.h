@@ -11,9 +11,9 @@ std::shared_ptr<proof::Evidence> beginEvidence(int64_t base, int64_t step,
 
 /// What shows that the program of one number is right; `byData` of its makespan
 /// that it is that of a run by data.
-std::shared_ptr<proof::Evidence>
-evidenceOf(int64_t m, const Program &program,
-           llvm::ArrayRef<Transport> transports, bool byData, bool hasMakespan,
-           Singles &singles);
+std::shared_ptr<proof::Evidence> evidenceOf(int64_t m, const Program &program,
+                                            ArrayRef<Transport> transports,
+                                            bool byData, bool hasMakespan,
+                                            Singles &singles);
 
 } // namespace ppcc

@@ -3,11 +3,7 @@
 
 #include "ppcc/Proof/TemplateJson.h"
 
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 namespace json = llvm::json;
 
 /// The keys that all programs share, a line each as the emitter writes them.
@@ -31,7 +27,7 @@ static std::string sharedKeys(const Program &head, StringRef free,
       "buffers", "peak_activations", "edge_buffers", "phases",     "sites",
       "columns", "actions",          "waits"};
   std::string result;
-  llvm::SmallVector<StringRef> lines;
+  SmallVector<StringRef> lines;
   StringRef(text).split(lines, '\n');
   bool keeps = false;
   for (StringRef line : lines) {

@@ -3,13 +3,7 @@
 
 #include "ppcc/IR/Text.h"
 
-#include "llvm/ADT/StringExtras.h"
-
-#include <fmt/format.h>
-
 using namespace ppcc;
-using llvm::raw_ostream;
-using llvm::StringRef;
 using proof::Affine;
 
 /// `2 n + j + 3`
@@ -82,7 +76,7 @@ private:
     return text({2 * a - b, b - a, 0});
   }
 
-  void print(llvm::ArrayRef<proof::Row> rows) {
+  void print(ArrayRef<proof::Row> rows) {
     static constexpr size_t width = 100;
     PhaseId phase;
     size_t column = 0;

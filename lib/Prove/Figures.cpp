@@ -6,8 +6,6 @@
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/MemoryCurve.h"
 
-#include <fmt/format.h>
-
 using namespace ppcc;
 using family::Family;
 using proof::Affine;

@@ -60,7 +60,7 @@ struct Point {
 };
 
 /// The function through all points, of n = 1 and 2 with all their turns.
-std::optional<Affine> through(llvm::ArrayRef<Point> points, bool hasTurns) {
+std::optional<Affine> through(ArrayRef<Point> points, bool hasTurns) {
   auto at = [&](int64_t n, int64_t turn) {
     for (const Point &point : points)
       if (point.n == n && point.turn == turn)
@@ -144,7 +144,7 @@ private:
       proof::Row row{first.kind,   first.pipe, first.stage, first.peer,
                      first.joined, window,     {},          0,
                      first.phase,  first.site};
-      llvm::SmallVector<Point> points;
+      SmallVector<Point> points;
       for (const Gap &gap : all) {
         if (gap.messages.size() != count)
           return false;
@@ -303,8 +303,7 @@ std::optional<proof::Times> ppcc::fit(const Template &family,
   const RowTimes *runs[2] = {&first, &second};
   for (const auto &rows : family.ranks) {
     auto &fitted = times.ranks.emplace_back(rows.size());
-    std::vector<llvm::SmallVector<Point, 5>> starts(rows.size()),
-        ends(rows.size());
+    std::vector<SmallVector<Point, 5>> starts(rows.size()), ends(rows.size());
     for (int64_t n : {1, 2})
       forEachRow(rows, n, [&](uint32_t row, int64_t turn) {
         size_t at = next[n - 1]++;

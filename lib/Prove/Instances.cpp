@@ -4,10 +4,7 @@
 #include "ppcc/Proof/Instance.h"
 #include "ppcc/Transforms/Roll.h"
 
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
-using llvm::StringRef;
 
 /// From which M on it may be worth a proof.
 static constexpr int64_t leastNumber = 2000;

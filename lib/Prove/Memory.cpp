@@ -3,10 +3,6 @@
 #include "ppcc/Analysis/MemoryCurve.h"
 #include "ppcc/Support/CheckedInt.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <map>
-
 using namespace ppcc;
 using proof::Affine;
 
@@ -105,8 +101,7 @@ std::optional<Amount> ppcc::bytesOf(const Program &program, PipeId pipe,
 }
 
 Excess ppcc::excessOf(const proof::Template &program,
-                      const proof::Holdings &holdings,
-                      llvm::ArrayRef<Amount> rooms) {
+                      const proof::Holdings &holdings, ArrayRef<Amount> rooms) {
   Excess excess;
   for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
     for (Affine peak : proof::peaksOf(program.ranks[rank], holdings[rank])) {

@@ -27,6 +27,6 @@ struct Excess {
   std::optional<std::pair<uint32_t, proof::Affine>> over;
 };
 Excess excessOf(const proof::Template &program, const proof::Holdings &holdings,
-                llvm::ArrayRef<Amount> rooms);
+                ArrayRef<Amount> rooms);
 
 } // namespace ppcc

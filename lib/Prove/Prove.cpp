@@ -19,13 +19,8 @@
 #include "ppcc/Support/Suggest.h"
 #include "ppcc/Verify/Passes.h"
 
-#include <fmt/format.h>
-
-#include <numeric>
-
 using namespace ppcc;
 using namespace ppcc::family;
-using llvm::StringRef;
 using proof::Checker;
 using proof::Finding;
 
@@ -64,7 +59,7 @@ struct Task {
 void dropUnusedKinds(Head &head, proof::Template &program) {
   if (!head.kinds.hasDeclared() || !head.nodes.empty())
     return;
-  llvm::BitVector used(head.kinds.size());
+  BitVector used(head.kinds.size());
   std::vector<KindId> renumbered;
   for (const auto &rows : program.ranks)
     for (const proof::Row &row : rows)
@@ -637,7 +632,7 @@ private:
   }
 
   void foundCircle(const Task &task, const proof::Template &program,
-                   llvm::ArrayRef<proof::Event> circle, int64_t from) {
+                   ArrayRef<proof::Event> circle, int64_t from) {
     std::string ranks;
     std::vector<uint32_t> seen;
     for (const proof::Event &event : circle)

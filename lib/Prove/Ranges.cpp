@@ -1,11 +1,6 @@
 #include "Ranges.h"
 
 #include "llvm/ADT/Hashing.h"
-#include "llvm/ADT/STLExtras.h"
-
-#include <fmt/format.h>
-
-#include <map>
 
 using namespace ppcc;
 
@@ -43,7 +38,7 @@ void ppcc::joinRemainders(std::vector<ProvenRange> &ranges) {
   ranges = std::move(rest);
 }
 
-int64_t ppcc::periodOf(llvm::ArrayRef<ProvenRange> ranges, int64_t end) {
+int64_t ppcc::periodOf(ArrayRef<ProvenRange> ranges, int64_t end) {
   std::vector<Rational> ends; // From the last on.
   for (const ProvenRange &one : llvm::reverse(ranges)) {
     if (one.from != --end || one.to != one.from || !one.makespan)

@@ -11,7 +11,7 @@ void joinRemainders(std::vector<ProvenRange> &ranges);
 /// After how many numbers makespans grow as they did before, among those before
 /// `end` that stand alone at the end of the ranges; 1 where that is not seen
 /// three times.
-int64_t periodOf(llvm::ArrayRef<ProvenRange> ranges, int64_t end);
+int64_t periodOf(ArrayRef<ProvenRange> ranges, int64_t end);
 
 /// A number for how the lists of ranks end, whatever the microbatches.
 size_t endOf(const Program &program);

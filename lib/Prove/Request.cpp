@@ -5,7 +5,6 @@
 #include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
-using llvm::StringRef;
 
 std::optional<Asked> ppcc::readRequest(const ProveRequest &request,
                                        Session &session, std::string &misuse) {

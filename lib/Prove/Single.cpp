@@ -3,8 +3,6 @@
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Verify/Passes.h"
 
-#include <fmt/format.h>
-
 using namespace ppcc;
 
 void Quiet::take(const Diagnostic &found) {

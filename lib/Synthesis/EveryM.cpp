@@ -1,11 +1,8 @@
 // Looks for an order that goes on in one way for all numbers of microbatches.
 #include "Task.h"
 
-#include <map>
-
 using namespace ppcc;
 using namespace ppcc::synthesis;
-using llvm::StringRef;
 
 namespace {
 

@@ -7,7 +7,6 @@
 
 using namespace ppcc;
 using namespace ppcc::synthesis;
-using llvm::StringRef;
 
 using enum Workload::Part;
 

@@ -30,7 +30,7 @@ private:
   };
 
   std::optional<Order> orderOf(const Program &other) const;
-  bool tryLibrary(llvm::StringRef name, const std::string &chunks);
+  bool tryLibrary(StringRef name, const std::string &chunks);
 
   Task &task;
   const Problem &problem;

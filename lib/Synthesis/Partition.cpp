@@ -4,14 +4,8 @@
 
 #include "ppcc/Parse/Parser.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-
-#include <set>
-
 using namespace ppcc;
 using namespace ppcc::synthesis;
-using llvm::StringRef;
 
 Partition synthesis::evenPartition(uint32_t layers, uint32_t stages) {
   Partition even(stages, layers / stages);
@@ -22,7 +16,7 @@ Partition synthesis::evenPartition(uint32_t layers, uint32_t stages) {
 
 std::vector<Valued> synthesis::searchPartitions(
     uint32_t layers, uint32_t stages, unsigned most,
-    llvm::function_ref<std::optional<Time>(const Partition &)> valueOf) {
+    function_ref<std::optional<Time>(const Partition &)> valueOf) {
   constexpr size_t mostKept = 3;
   std::vector<Valued> best;
   std::set<Partition> seen;

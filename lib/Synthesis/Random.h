@@ -1,7 +1,7 @@
 // Random numbers that are the same everywhere.
 #pragma once
 
-#include <cstdint>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc::synthesis {
 

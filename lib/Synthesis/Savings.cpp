@@ -2,11 +2,6 @@
 // to the host, and for which microbatches.
 #include "Task.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <cmath>
-#include <numeric>
-
 using namespace ppcc;
 using namespace ppcc::synthesis;
 
@@ -23,7 +18,7 @@ struct Share {
 /// The work with each stage in up to three parts, by the microbatches that are
 /// kept, may be saved, which then costs no time, and are saved.
 Workload split(const Workload &kept, const Workload &saved,
-               llvm::ArrayRef<Share> shares) {
+               ArrayRef<Share> shares) {
   Workload load;
   load.room = kept.room;
   load.backward = kept.backward;
@@ -59,9 +54,8 @@ Workload split(const Workload &kept, const Workload &saved,
 }
 
 /// That the copies of a rank follow one another.
-ResourceBound boundOfCopies(const Workload &saved, llvm::ArrayRef<Share> shares,
-                            RankId rank, llvm::ArrayRef<Time> firstF,
-                            bool isSpan) {
+ResourceBound boundOfCopies(const Workload &saved, ArrayRef<Share> shares,
+                            RankId rank, ArrayRef<Time> firstF, bool isSpan) {
   constexpr Time far = std::numeric_limits<Time>::max() / 4;
   ResourceBound bound;
   bound.kind = ResourceBound::Kind::Copies;
@@ -94,8 +88,8 @@ Workload leastOf(const Savings &savings) {
 
 /// Of the choices within these shares, what none of a rank's is better than.
 ResourceBound boundOf(const Savings &savings, const Workload &saved,
-                      llvm::ArrayRef<Share> shares, RankId rank,
-                      llvm::ArrayRef<Time> firstF, Objective objective) {
+                      ArrayRef<Share> shares, RankId rank,
+                      ArrayRef<Time> firstF, Objective objective) {
   ResourceBound bound =
       resourceBoundOf(split(savings.kept(), saved, shares), rank, objective);
   ResourceBound copies =
@@ -112,7 +106,7 @@ std::vector<Share> freeShares(const Workload &load) {
 
 /// What no choice is better than: of the choices of each rank the least, in
 /// ranges, as if the others saved in no time.
-ResourceBound boundOfAll(const Savings &savings, llvm::ArrayRef<Time> firstF,
+ResourceBound boundOfAll(const Savings &savings, ArrayRef<Time> firstF,
                          Objective objective) {
   constexpr uint64_t mostChoices = 256;
   const Workload &load = savings.kept();
@@ -120,7 +114,7 @@ ResourceBound boundOfAll(const Savings &savings, llvm::ArrayRef<Time> firstF,
   const std::vector<Share> all = freeShares(load);
   ResourceBound bound;
   for (RankId rank : firstIds<RankId>(load.ofRank.size())) {
-    llvm::ArrayRef<uint32_t> own = load.ofRank[rank.value];
+    ArrayRef<uint32_t> own = load.ofRank[rank.value];
     if (own.empty())
       continue;
     uint64_t steps = mostChoices, choices = 1;
@@ -338,8 +332,8 @@ private:
 
 } // namespace
 
-llvm::SmallVector<Saving, 2> Savings::ways() const {
-  llvm::SmallVector<Saving, 2> ways;
+SmallVector<Saving, 2> Savings::ways() const {
+  SmallVector<Saving, 2> ways;
   for (Saving how : {Saving::Recompute, Saving::Offload})
     if (loads[static_cast<size_t>(how)])
       ways.push_back(how);

@@ -96,7 +96,7 @@ void synthesis::searchGreedy(Pool &pool) {
   }
 }
 
-Found synthesis::search(const Problem &problem, llvm::ArrayRef<Order> known,
+Found synthesis::search(const Problem &problem, ArrayRef<Order> known,
                         const SearchOptions &options) {
   Pool pool(problem, options);
   for (const Order &order : known)

@@ -5,7 +5,7 @@
 using namespace ppcc;
 
 /// Marks the point that is farthest below the line from the first to the last.
-static void markKnee(llvm::MutableArrayRef<SweepPoint> points) {
+static void markKnee(MutableArrayRef<SweepPoint> points) {
   points = points.drop_while([](const SweepPoint &one) { return !one.fits; });
   if (points.size() < 3)
     return;
@@ -26,9 +26,8 @@ static void markKnee(llvm::MutableArrayRef<SweepPoint> points) {
 }
 
 std::optional<std::vector<SweepPoint>>
-ppcc::sweepLimits(const SynthesisRequest &request,
-                  llvm::ArrayRef<Amount> limits, Session &session,
-                  llvm::function_ref<void(Amount)> note) {
+ppcc::sweepLimits(const SynthesisRequest &request, ArrayRef<Amount> limits,
+                  Session &session, function_ref<void(Amount)> note) {
   std::vector<SweepPoint> points;
   SynthesisRequest asked = request;
   for (Amount limit : limits) {
@@ -63,7 +62,7 @@ ppcc::sweepLimits(const SynthesisRequest &request,
   return points;
 }
 
-TextTable ppcc::tableOf(llvm::ArrayRef<SweepPoint> points) {
+TextTable ppcc::tableOf(ArrayRef<SweepPoint> points) {
   TextTable table({"limit", "time", "bound", "gap", "memory", ""});
   for (const SweepPoint &point : points)
     if (point.fits)

@@ -7,14 +7,8 @@
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/Report.h"
 
-#include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/StringExtras.h"
-
-#include <numeric>
-
 using namespace ppcc;
 using namespace ppcc::synthesis;
-using llvm::StringRef;
 
 Instance::Instance(Program given, const SynthesisRequest &asked,
                    Workload::Backward backward, const Savings *savings)
@@ -164,7 +158,7 @@ static std::vector<std::string> commSettings(const CommRequest &comm,
 
 /// ` for stage s, microbatch m when (s < 2 or s == 5) and m % 2 == 0`; empty
 /// for all.
-static std::string conditionOf(const llvm::BitVector &stages, uint32_t n,
+static std::string conditionOf(const BitVector &stages, uint32_t n,
                                uint32_t first) {
   std::string which;
   if (n != StageSaving::of) {
@@ -222,7 +216,7 @@ static void writeSavings(const Program &program, const Savings &savings,
                       name(moved->in), lane(moved->in), name(moved->out)));
     }
     for (uint32_t n = 1; n <= StageSaving::of; ++n) {
-      llvm::BitVector stages(savings.ofStage.size());
+      BitVector stages(savings.ofStage.size());
       for (auto [s, one] : llvm::enumerate(savings.ofStage))
         if (one == StageSaving{how, n})
           stages.set(s);

@@ -4,18 +4,9 @@
 #include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
 #include "ppcc/Decompile/ScheduleText.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <fmt/format.h>
-
-#include <functional>
-#include <numeric>
-
 using namespace ppcc;
 using namespace ppcc::synthesis;
 using namespace ppcc::written;
-using llvm::ArrayRef;
-using llvm::StringRef;
 
 using enum Workload::Part;
 

@@ -4,13 +4,6 @@
 #include "ppcc/Analysis/FlatFacts.h"
 #include "ppcc/IR/Loops.h"
 
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/STLExtras.h"
-
-#include <map>
-#include <queue>
-
 using namespace ppcc;
 
 namespace {
@@ -98,8 +91,7 @@ class RankRoller {
 public:
   /// `siteOf` holds by site what tells it from others: places in the program's
   /// own text are no part of it.
-  RankRoller(const Program &program, RankId rank,
-             llvm::ArrayRef<uint32_t> siteOf)
+  RankRoller(const Program &program, RankId rank, ArrayRef<uint32_t> siteOf)
       : program(program), first(program.begin(rank)), rows(program.size(rank)),
         siteOf(siteOf) {}
 
@@ -121,7 +113,7 @@ private:
   /// alone, and symbols, the same where the steps from the microbatches before
   /// are too.
   void numberRows() {
-    llvm::DenseMap<std::pair<uint64_t, uint32_t>, uint32_t> numberOf;
+    DenseMap<std::pair<uint64_t, uint32_t>, uint32_t> numberOf;
     symbols.resize(rows);
     numbers.resize(rows);
     uint32_t before = 0;
@@ -297,7 +289,7 @@ private:
   const Program &program;
   ActionId first;
   uint32_t rows;
-  llvm::ArrayRef<uint32_t> siteOf;
+  ArrayRef<uint32_t> siteOf;
   std::vector<uint32_t> numbers; ///< By row.
   std::vector<uint64_t> symbols; ///< By row.
   /// By row, and behind the last: the first begin of a group from there on, and
@@ -306,7 +298,7 @@ private:
   std::optional<Sequence> sequence;
   std::vector<uint32_t> places; ///< Of the sequence: the row, and the end.
   /// Begins and periods, in the sequence and of rows.
-  llvm::DenseSet<std::pair<uint32_t, uint32_t>> found, widened;
+  DenseSet<std::pair<uint32_t, uint32_t>> found, widened;
   std::priority_queue<Repeat> repeats; ///< What saves most comes first.
 };
 

@@ -4,10 +4,6 @@
 #include "ppcc/Analysis/Durations.h"
 #include "ppcc/Analysis/MemoryCurve.h"
 
-#include "llvm/ADT/SmallVector.h"
-
-#include <array>
-
 namespace ppcc {
 
 /// The stages of a placement with what they take, the edges between them, and
@@ -44,7 +40,7 @@ struct Workload {
     std::array<Amount, numParts> takes{}, gives{}; ///< At begin; at end.
     Time again = 0;       ///< Of `time[I]`: computing what F did not keep.
     Time out = 0, in = 0; ///< Copies to the host, and back.
-    llvm::SmallVector<Edge, 1> below, above; ///< It reads outputs, gradients.
+    SmallVector<Edge, 1> below, above; ///< It reads outputs, gradients.
 
     Amount heldBehindF() const { return takes[F] - gives[F]; }
     Amount heldBehindI() const { return heldBehindF() + takes[I] - gives[I]; }

@@ -14,7 +14,7 @@ namespace ppcc {
 /// made as messages come, on streams, and keeps the list that a program has.
 enum class Preconnect : uint8_t { Auto, On, Off };
 /// That called `auto`, `on` or `off`.
-std::optional<Preconnect> findPreconnect(llvm::StringRef name);
+std::optional<Preconnect> findPreconnect(StringRef name);
 
 /// What is asked for; the schedule decides about the rest.
 struct CommRequest {

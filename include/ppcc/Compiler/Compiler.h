@@ -8,7 +8,6 @@
 #include "ppcc/Sema/Instance.h"
 
 #include <chrono>
-#include <map>
 
 namespace ppcc {
 
@@ -76,7 +75,7 @@ struct CostRequest {
 };
 
 /// What is wrong with a setting, whatever the program, or nothing.
-std::string checkCost(llvm::StringRef setting);
+std::string checkCost(StringRef setting);
 /// Puts costs into the program. False after reports.
 bool applyCosts(const CostRequest &request, Session &session, Program &program);
 
@@ -122,7 +121,7 @@ struct Request {
 /// How long each phase took.
 class PhaseTimes {
 public:
-  template <class Fn> auto measure(llvm::StringRef phase, Fn run) {
+  template <class Fn> auto measure(StringRef phase, Fn run) {
     auto start = std::chrono::steady_clock::now();
     auto result = run();
     std::chrono::duration<double> took =
@@ -130,9 +129,9 @@ public:
     rows.push_back({phase, took.count()});
     return result;
   }
-  void print(llvm::raw_ostream &out) const;
+  void print(raw_ostream &out) const;
 
-  std::vector<std::pair<llvm::StringRef, double>> rows; ///< In seconds.
+  std::vector<std::pair<StringRef, double>> rows; ///< In seconds.
 };
 
 /// A parameter of a schedule.
@@ -172,7 +171,7 @@ Compiled compile(const Request &request, Session &session);
 
 /// Writes the program in one of the formats of emitters(), for the first of its
 /// transports. False after reports.
-bool emit(const Compiled &compiled, const Emitter &format,
-          llvm::raw_ostream &out, Session &session, EmitOptions options = {});
+bool emit(const Compiled &compiled, const Emitter &format, raw_ostream &out,
+          Session &session, EmitOptions options = {});
 
 } // namespace ppcc

@@ -1,18 +1,14 @@
 // The schedules that travel inside the compiler: the files of lib/schedules/.
 #pragma once
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/StringRef.h"
-
-#include <string>
-#include <vector>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
 /// A file of the library.
 struct LibraryFile {
-  llvm::StringRef name; ///< `dualpipe.pp`.
-  llvm::StringRef text;
+  StringRef name; ///< `dualpipe.pp`.
+  StringRef text;
 
   /// The comment at its top.
   std::string summary() const;
@@ -22,6 +18,6 @@ struct LibraryFile {
 };
 
 /// All files of the library, by name.
-llvm::ArrayRef<LibraryFile> scheduleLibrary();
+ArrayRef<LibraryFile> scheduleLibrary();
 
 } // namespace ppcc

@@ -12,6 +12,6 @@ namespace ppcc {
 /// counts of their loops alone, and no messages. It is a guess where the
 /// language has more than one meaning for what is left out: compile it and
 /// compare. O(actions * longest period).
-std::string decompile(const Program &program, llvm::StringRef name);
+std::string decompile(const Program &program, StringRef name);
 
 } // namespace ppcc

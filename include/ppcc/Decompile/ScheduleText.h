@@ -3,23 +3,18 @@
 
 #include "ppcc/IR/Program.h"
 
-#include "llvm/ADT/STLFunctionalExtras.h"
-
-#include <functional>
-#include <map>
-
 namespace ppcc::written {
 
 /// What stands around the orders.
 struct WrittenHead {
   std::string name;
-  std::vector<std::string> comm;    ///< Settings of `comm`.
-  std::string transports; ///< Of its cluster, as they are written there.
+  std::vector<std::string> comm; ///< Settings of `comm`.
+  std::string transports;        ///< Of its cluster, as they are written there.
   /// Declared actions, above the schedule, and statements that insert them;
   /// what they cost is written where they are.
   std::vector<std::string> actions, inserts;
-  /// Of a schedule with parameters: what must hold, and the microbatches of each
-  /// pipe.
+  /// Of a schedule with parameters: what must hold, and the microbatches of
+  /// each pipe.
   std::vector<std::string> conditions, microbatches;
 };
 
@@ -47,7 +42,7 @@ public:
   enum class Fold { RunsFirst, Longest, LongestLast, WidestLast };
 
   /// The letters with loops for all that repeats itself.
-  List compress(llvm::ArrayRef<uint32_t> letters, Fold fold);
+  List compress(ArrayRef<uint32_t> letters, Fold fold);
 
 private:
   using Body = std::pair<uint32_t, List>;
@@ -83,15 +78,14 @@ struct RankText {
 using Phases = std::vector<std::pair<std::string, std::vector<uint32_t>>>;
 /// In three: until the first that is no forward, until the last forward, and
 /// the rest.
-Phases inPhases(llvm::ArrayRef<uint32_t> letters, size_t firstBack,
+Phases inPhases(ArrayRef<uint32_t> letters, size_t firstBack,
                 size_t lastForward);
 
 /// Writes a schedule: the head first, then what its ranks do.
 class ScheduleText {
 public:
   /// The statement of a letter on a rank.
-  using Statement =
-      llvm::function_ref<std::string(uint32_t letter, uint32_t rank)>;
+  using Statement = function_ref<std::string(uint32_t letter, uint32_t rank)>;
 
   ScheduleText(const Program &program, const WrittenHead &head)
       : program(program), head(head) {}
@@ -101,12 +95,12 @@ public:
   void open(const std::string &content);
   void close();
   /// `header { ... }` around what `write` writes, on one line if that is short.
-  void block(const std::string &header, llvm::function_ref<void()> write);
+  void block(const std::string &header, function_ref<void()> write);
   /// Writes what is shortest of them: few lines and few letters.
-  void shortest(llvm::ArrayRef<std::function<void()>> ways);
+  void shortest(ArrayRef<std::function<void()>> ways);
   /// What `write` writes, and what it costs to read.
-  std::pair<std::string, size_t> trial(llvm::function_ref<void()> write);
-  void put(llvm::StringRef lines) { text += lines; }
+  std::pair<std::string, size_t> trial(function_ref<void()> write);
+  void put(StringRef lines) { text += lines; }
 
   /// With its placement and costs.
   void writeHead(const std::string &params);
@@ -118,8 +112,8 @@ public:
   /// One piece for ranks that differ in the counts of their loops alone, all of
   /// it or by phases, every second or third rank apart if that is less; `turns`
   /// is what stands for M / period, `variable` for the number of the rank.
-  void writeRanks(llvm::ArrayRef<RankText> ranks, const std::string &turns,
-                  Statement statement, llvm::StringRef variable = "r");
+  void writeRanks(ArrayRef<RankText> ranks, const std::string &turns,
+                  Statement statement, StringRef variable = "r");
 
   std::string take() { return std::move(text); }
   Bodies bodies;
@@ -131,7 +125,7 @@ private:
   /// What stages give to those that read them, and take: the same for stages
   /// in a row once.
   void addTensors(const Pipe &pipe, std::vector<std::string> &lines) const;
-  void writeCosts(CostOwner owner, llvm::StringRef section);
+  void writeCosts(CostOwner owner, StringRef section);
   /// The structure of a list, counts left out, and the counts in order.
   void shapeOf(const Bodies::List &list, std::vector<uint32_t> &shape,
                std::vector<Count> &counts) const;

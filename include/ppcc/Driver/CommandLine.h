@@ -1,24 +1,14 @@
 // Declares and reads the command line of a tool.
 #pragma once
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/ADT/StringRef.h"
-#include "llvm/Support/raw_ostream.h"
-
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc {
 
 enum ExitCode { Success = 0, Errors = 1, Usage = 2 };
 
 /// Such as `0.1.0 (0123456789ab)`: the version, and the commit if it is known.
-llvm::StringRef versionText();
+StringRef versionText();
 
 /// The options of a tool, each bound to what it fills.
 class OptionParser {
@@ -35,7 +25,7 @@ public:
   /// Text behind that of `--help`.
   void footer(std::string text);
   /// What `declare` declares stands in `--help` below this title.
-  void group(std::string title, llvm::function_ref<void()> declare);
+  void group(std::string title, function_ref<void()> declare);
 
   void positional(std::string name, std::string &value, std::string summary,
                   bool isRequired = false);
@@ -74,10 +64,10 @@ public:
   /// explained. `--list-options` writes a line for each option: its names, what
   /// stands for its value, the values that there are, and the summary, with
   /// tabs between.
-  std::optional<int> parse(llvm::ArrayRef<const char *> args,
-                           llvm::raw_ostream &out, llvm::raw_ostream &err);
+  std::optional<int> parse(ArrayRef<const char *> args, raw_ostream &out,
+                           raw_ostream &err);
   /// Says what is wrong with a command line, and gives the exit code.
-  int wrong(llvm::StringRef text, llvm::raw_ostream &err) const;
+  int wrong(StringRef text, raw_ostream &err) const;
 
 private:
   void numberInto(std::string names, uint64_t least, uint64_t most,

@@ -3,18 +3,16 @@
 
 #include "ppcc/Compiler/Compiler.h"
 
-#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/IntrusiveRefCntPtr.h"
 #include "llvm/Support/VirtualFileSystem.h"
-#include "llvm/Support/raw_ostream.h"
 
 namespace ppcc {
 
 /// What runs a program. `args` begin with its name. Returns the exit code: 0, 1
 /// for errors in the input, 2 for wrong usage.
-using ToolMain = int(llvm::ArrayRef<const char *> args,
+using ToolMain = int(ArrayRef<const char *> args,
                      llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
-                     llvm::raw_ostream &out, llvm::raw_ostream &err);
+                     raw_ostream &out, raw_ostream &err);
 
 ToolMain runCompiler; ///< ppcc: a schedule in, a verified program out.
 ToolMain runOpt;      ///< ppcc-opt: a program as text in, passes, one out.
@@ -27,13 +25,12 @@ struct CompiledCommand {
   Compiled compiled;
 };
 CompiledCommand
-compileCommand(llvm::ArrayRef<const char *> args,
+compileCommand(ArrayRef<const char *> args,
                llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
-               llvm::raw_ostream &out, llvm::raw_ostream &err);
+               raw_ostream &out, raw_ostream &err);
 /// Writes the program as JSON, or only its head, over no rows. False after
 /// reports to the session.
-bool emitJsonOf(const CompiledCommand &command, bool hasRows,
-                llvm::raw_ostream &out);
+bool emitJsonOf(const CompiledCommand &command, bool hasRows, raw_ostream &out);
 
 /// The whole of main: runs `tool` on the file system and the standard streams.
 /// Too little memory, and a standard output that takes no more, are reported.

@@ -3,15 +3,13 @@
 
 #include "ppcc/IR/Text.h"
 
-#include <string>
-
 namespace ppcc {
 
 /// Takes `3` or `0,2` into the ranks of `options`. Empty, or what is wrong.
-std::string parsePrintRanks(llvm::StringRef text, PrintOptions &options);
+std::string parsePrintRanks(StringRef text, PrintOptions &options);
 
 /// Takes `0..4`, or `2` for one, into the microbatches of `options`. Empty, or
 /// what is wrong.
-std::string parsePrintMicrobatches(llvm::StringRef text, PrintOptions &options);
+std::string parsePrintMicrobatches(StringRef text, PrintOptions &options);
 
 } // namespace ppcc

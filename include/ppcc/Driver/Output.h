@@ -3,8 +3,6 @@
 
 #include "ppcc/Basic/Diagnostics.h"
 
-#include "llvm/ADT/STLFunctionalExtras.h"
-
 namespace ppcc {
 
 /// Lets `write` fill the file `path`, or `out` for `-`. A regular file is
@@ -12,11 +10,11 @@ namespace ppcc {
 /// alone when `write` gives false, and refused when it is one of those that
 /// `sources` has read. False when `write` gives false or, after a report, when
 /// the file cannot be written.
-bool writeOutput(llvm::StringRef path, llvm::raw_ostream &out,
-                 const SourceManager &sources, DiagnosticEngine &diags,
-                 llvm::function_ref<bool(llvm::raw_ostream &)> write);
+bool writeOutput(StringRef path, raw_ostream &out, const SourceManager &sources,
+                 DiagnosticEngine &diags,
+                 function_ref<bool(raw_ostream &)> write);
 
 /// Whether two outputs would be written to one file.
-bool isSameOutput(llvm::StringRef a, llvm::StringRef b);
+bool isSameOutput(StringRef a, StringRef b);
 
 } // namespace ppcc

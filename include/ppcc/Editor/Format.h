@@ -1,9 +1,7 @@
 // One style for schedules.
 #pragma once
 
-#include "llvm/ADT/StringRef.h"
-
-#include <string>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc::editor {
 
@@ -12,6 +10,6 @@ namespace ppcc::editor {
 /// operators; at most one empty line. Where lines break is the writer's, and so
 /// are columns that stand below each other. Tokens and comments are those of
 /// the text, whatever it is; a text in that style stays as it is. O(text).
-std::string format(llvm::StringRef text);
+std::string format(StringRef text);
 
 } // namespace ppcc::editor

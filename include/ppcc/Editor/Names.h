@@ -2,16 +2,14 @@
 #pragma once
 
 #include "ppcc/Editor/Tokens.h"
-
-#include <optional>
-#include <string>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc::editor {
 
 /// What a name was declared with: `schedule`, `fn`, `let`, `parameter`, ...
 struct Declaration {
-  llvm::StringRef what; ///< The word before it; `parameter` in brackets.
-  llvm::StringRef name; ///< Where it stands in the text.
+  StringRef what; ///< The word before it; `parameter` in brackets.
+  StringRef name; ///< Where it stands in the text.
   /// Where it can be seen; all of the text at file level.
   const char *begin = nullptr, *end = nullptr;
   bool isAtFileLevel = false;
@@ -28,21 +26,21 @@ struct Declaration {
 /// parse has names all the same.
 class Names {
 public:
-  explicit Names(llvm::StringRef text);
+  explicit Names(StringRef text);
 
-  llvm::ArrayRef<Declaration> declarations() const { return declared; }
+  ArrayRef<Declaration> declarations() const { return declared; }
   /// What the word at a place of the text means, if that stands in the text:
   /// the innermost declaration that is seen there.
-  const Declaration *meaning(llvm::StringRef word) const;
+  const Declaration *meaning(StringRef word) const;
   /// The words that mean a declaration, itself among them.
-  std::vector<llvm::StringRef> occurrences(const Declaration &of) const;
+  std::vector<StringRef> occurrences(const Declaration &of) const;
   /// The word that a byte of the text lies in, or just behind; empty for none.
-  llvm::StringRef wordAt(size_t offset) const;
+  StringRef wordAt(size_t offset) const;
   /// The comment that stands above a declaration, without its slashes.
   std::string comment(const Declaration &of) const;
 
 private:
-  llvm::StringRef text;
+  StringRef text;
   std::vector<Token> tokens;
   std::vector<Declaration> declared;
 };

@@ -2,10 +2,7 @@
 // its comments.
 #pragma once
 
-#include "llvm/ADT/StringRef.h"
-
-#include <cstdint>
-#include <vector>
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc::editor {
 
@@ -15,9 +12,9 @@ enum class TokenKind : uint8_t { Word, Number, String, Comment, Symbol };
 /// not know is a symbol of one character.
 struct Token {
   TokenKind kind;
-  llvm::StringRef text; ///< Within the text that was given.
+  StringRef text; ///< Within the text that was given.
 
-  bool is(llvm::StringRef other) const {
+  bool is(StringRef other) const {
     return text == other && kind != TokenKind::String;
   }
   bool isWord() const { return kind == TokenKind::Word; }
@@ -25,6 +22,6 @@ struct Token {
 };
 
 /// The tokens in order. O(text).
-std::vector<Token> tokenize(llvm::StringRef text);
+std::vector<Token> tokenize(StringRef text);
 
 } // namespace ppcc::editor

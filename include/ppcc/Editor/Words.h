@@ -1,18 +1,17 @@
 // The words of the language, explained.
 #pragma once
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/StringRef.h"
+#include "ppcc/Support/LLVM.h"
 
 namespace ppcc::editor {
 
 /// A row of Words.def.
 struct Word {
-  llvm::StringRef name, what, form, text;
+  StringRef name, what, form, text;
 };
 
-llvm::ArrayRef<Word> words();
+ArrayRef<Word> words();
 /// The row of a name; null for one that is none.
-const Word *findWord(llvm::StringRef name);
+const Word *findWord(StringRef name);
 
 } // namespace ppcc::editor

@@ -13,7 +13,7 @@ struct ChartPoint {
 };
 
 /// Writes a curve through the points, ascending, as an svg, else as a pdf.
-void emitChart(llvm::ArrayRef<ChartPoint> points, llvm::StringRef title,
-               llvm::StringRef footer, bool isSvg, llvm::raw_ostream &out);
+void emitChart(ArrayRef<ChartPoint> points, StringRef title, StringRef footer,
+               bool isSvg, raw_ostream &out);
 
 } // namespace ppcc

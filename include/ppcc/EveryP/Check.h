@@ -3,9 +3,6 @@
 
 #include "ppcc/EveryP/Statements.h"
 
-#include <map>
-#include <optional>
-
 namespace ppcc::every {
 
 /// An action of a class of ranks.

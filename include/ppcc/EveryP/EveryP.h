@@ -11,7 +11,7 @@ struct PlaneFormula {
   Rational ranks, microbatches, intercept;
   bool isExact = false; ///< Else a bound from above.
   bool operator==(const PlaneFormula &) const = default;
-  std::string text(llvm::StringRef ranksName, llvm::StringRef name) const;
+  std::string text(StringRef ranksName, StringRef name) const;
 };
 
 /// The numbers of ranks and microbatches for which all of `where`, forms of P

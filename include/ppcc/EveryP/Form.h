@@ -1,11 +1,8 @@
 // Affine forms of the parameters of a schedule, of ranks and of turns.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <numeric>
+#include "ppcc/Support/LLVM.h"
 #include <stdexcept>
-#include <vector>
 
 namespace ppcc::every {
 

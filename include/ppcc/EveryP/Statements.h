@@ -4,8 +4,6 @@
 #include "ppcc/EveryP/Form.h"
 #include "ppcc/IR/ActionKind.h"
 
-#include <string>
-
 namespace ppcc::every {
 
 /// An action, in each turn of its segment.

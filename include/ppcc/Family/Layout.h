@@ -4,8 +4,6 @@
 #include "ppcc/Proof/Template.h"
 #include "ppcc/Sema/Instance.h"
 
-#include <map>
-
 namespace ppcc::family {
 
 using proof::Affine;
@@ -58,19 +56,19 @@ using TurnCounts =
 class Layouter {
 public:
   Layouter(const sema::Module &module, const sema::Schedule &schedule,
-           llvm::ArrayRef<sema::ParamValue> values);
+           ArrayRef<sema::ParamValue> values);
 
   /// `sample`, an instance of the family, gives what does not depend on the
   /// free parameter; null to judge the head alone. `counts` are those of the
   /// instances of the first n.
   Outcome run(const Family &family, const sema::Instance *sample,
-              llvm::ArrayRef<TurnCounts> counts, const Hints &hints,
+              ArrayRef<TurnCounts> counts, const Hints &hints,
               TurnCounts *counted = nullptr) const;
 
 private:
   const sema::Module &module;
   const sema::Schedule &schedule;
-  llvm::ArrayRef<sema::ParamValue> values;
+  ArrayRef<sema::ParamValue> values;
 };
 
 } // namespace ppcc::family

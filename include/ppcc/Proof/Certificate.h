@@ -8,7 +8,6 @@
 #include "ppcc/Proof/Memory.h"
 
 #include "llvm/Support/Error.h"
-#include "llvm/Support/raw_ostream.h"
 
 namespace ppcc::proof {
 
@@ -59,9 +58,9 @@ struct Certificate {
   std::vector<Claim> claims;
 };
 
-void writeCertificate(const Certificate &certificate, llvm::raw_ostream &out);
+void writeCertificate(const Certificate &certificate, raw_ostream &out);
 /// What it wrote, whose numbers refer to what there is. It may claim anything.
-llvm::Expected<Certificate> readCertificate(llvm::StringRef text);
+llvm::Expected<Certificate> readCertificate(StringRef text);
 
 /// What is wrong with a claim that a schedule is right, or waits in a circle;
 /// nothing where its evidence shows it.

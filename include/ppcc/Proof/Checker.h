@@ -5,9 +5,6 @@
 #include "ppcc/IR/Transport.h"
 #include "ppcc/Proof/Template.h"
 
-#include <memory>
-#include <optional>
-
 namespace ppcc::proof {
 
 /// What a check found.
@@ -57,7 +54,7 @@ public:
            const std::vector<std::vector<Time>> &durations) const;
   /// Whether each event of the circle waits for the next, and the last for the
   /// first, for all n from `from` on.
-  bool isCircle(llvm::ArrayRef<Event> circle, int64_t from) const;
+  bool isCircle(ArrayRef<Event> circle, int64_t from) const;
 
 private:
   class Impl;

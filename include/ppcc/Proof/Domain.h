@@ -4,13 +4,6 @@
 #include "ppcc/Proof/Template.h"
 #include "ppcc/Support/CheckedInt.h"
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/STLExtras.h"
-
-#include <numeric>
-#include <optional>
-#include <set>
-
 namespace ppcc::proof {
 
 /// Some n, and where an event has turns, for each of them those from lo to hi;
@@ -64,11 +57,10 @@ inline std::optional<Affine> divide(Affine x, int64_t k, bool &never) {
 /// Calls `visit` with the domains in which all `conditions`, functions of n,
 /// are natural, and turns lie above all lows and below all highs.
 template <class Visit>
-void forEachPiece(int64_t last, llvm::ArrayRef<Affine> conditions,
-                  llvm::ArrayRef<Affine> lows, llvm::ArrayRef<Affine> highs,
-                  Visit visit) {
+void forEachPiece(int64_t last, ArrayRef<Affine> conditions,
+                  ArrayRef<Affine> lows, ArrayRef<Affine> highs, Visit visit) {
   // Between two cuts no difference changes its sign.
-  llvm::SmallVector<int64_t, 16> cuts{0};
+  SmallVector<int64_t, 16> cuts{0};
   auto cutAtRoot = [&](Affine f) {
     if (f.n == 0)
       return;
@@ -115,7 +107,7 @@ void forEachPiece(int64_t last, llvm::ArrayRef<Affine> conditions,
 }
 
 /// Whether the pieces hold all of the whole, turn by turn.
-inline bool covers(llvm::ArrayRef<Domain> pieces, const Domain &whole) {
+inline bool covers(ArrayRef<Domain> pieces, const Domain &whole) {
   if (llvm::any_of(pieces, [&](const Domain &piece) {
         return piece.from <= whole.from && piece.to >= whole.to &&
                (!whole.hasTurns ||
@@ -163,7 +155,7 @@ inline bool covers(llvm::ArrayRef<Domain> pieces, const Domain &whole) {
 template <class Visit>
 bool forEachMeeting(const Domain &whole, Affine wanted, Affine of,
                     bool ofHasTurns, Visit visit) {
-  llvm::SmallVector<Affine, 4> lows, highs, conditions;
+  SmallVector<Affine, 4> lows, highs, conditions;
   auto require = [&](Affine f) { // f >= 0
     if (f.j == 0)
       conditions.push_back(f);

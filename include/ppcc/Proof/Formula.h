@@ -3,8 +3,6 @@
 
 #include "ppcc/Proof/Template.h"
 
-#include <optional>
-
 namespace ppcc {
 
 /// A quotient in its lowest terms, the denominator above 0.
@@ -30,7 +28,7 @@ struct Formula {
   static Formula of(proof::Affine value, int64_t base, int64_t step,
                     int64_t unit);
   /// `3 M + 9`, or `at most 3 M + 9`.
-  std::string text(llvm::StringRef free) const;
+  std::string text(StringRef free) const;
 };
 
 } // namespace ppcc

@@ -3,10 +3,6 @@
 
 #include "ppcc/Proof/Template.h"
 
-#include "llvm/ADT/ArrayRef.h"
-
-#include <optional>
-
 namespace ppcc::proof {
 
 /// What a row takes when it starts, and gives back when it ends.
@@ -21,11 +17,10 @@ Holdings activationsOf(const Template &program);
 
 /// Functions of n the largest of which is the most that a rank holds. The rows
 /// of a group take when it starts, and give back when it ends.
-std::vector<Affine> peaksOf(llvm::ArrayRef<Row> rows,
-                            llvm::ArrayRef<Holding> holdings);
+std::vector<Affine> peaksOf(ArrayRef<Row> rows, ArrayRef<Holding> holdings);
 
 /// The one that is largest for all n in 0..last, if it is one.
-std::optional<Affine> largestOf(llvm::ArrayRef<Affine> functions, int64_t last);
+std::optional<Affine> largestOf(ArrayRef<Affine> functions, int64_t last);
 
 /// Whether f >= 0 for all n in 0..last.
 inline bool isNatural(Affine f, int64_t last) {

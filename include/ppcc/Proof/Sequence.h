@@ -16,7 +16,7 @@ public:
   };
 
   void add(Member member) { members.push_back(member); }
-  llvm::ArrayRef<Member> all() const { return members; }
+  ArrayRef<Member> all() const { return members; }
 
   /// Whether each number of the range is there once, for n in 0..last. From
   /// then on find() looks only at members of the same remainder.
@@ -29,11 +29,11 @@ public:
   bool find(Affine wanted, const Domain &whole, Visit visit) const {
     bool isDivided =
         stride != 0 && wanted.n % stride == 0 && wanted.j % stride == 0;
-    llvm::ArrayRef<Member> among =
+    ArrayRef<Member> among =
         isDivided ? byRemainder[*floorMod(wanted.c, stride)] : members;
     // Outward from where it is likely; no two have one number.
     size_t from = isFilled ? placeOf(wanted, among) : 0;
-    llvm::SmallVector<Domain, 2> pieces;
+    SmallVector<Domain, 2> pieces;
     for (size_t i = 0; i != 2 * among.size() + 1; ++i) {
       size_t at = i % 2 == 0 ? from + i / 2 : from - (i + 1) / 2;
       if (at >= among.size())
@@ -61,7 +61,7 @@ private:
                                : std::pair(first, final);
   }
   /// The member that has the number in turn 0 of a large n, if one does.
-  size_t placeOf(Affine wanted, llvm::ArrayRef<Member> among) const {
+  size_t placeOf(Affine wanted, ArrayRef<Member> among) const {
     auto behind = llvm::partition_point(among, [&](const Member &member) {
       return endsOf(member).first.at(probe) <= wanted.at(probe);
     });

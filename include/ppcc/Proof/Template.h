@@ -4,12 +4,7 @@
 
 #include "ppcc/IR/Head.h"
 
-#include "llvm/ADT/ArrayRef.h"
-
-#include <map>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 namespace ppcc::proof {
 
@@ -62,7 +57,7 @@ struct Row {
 };
 
 /// One past the row, or the window, that begins there.
-inline uint32_t blockEnd(llvm::ArrayRef<Row> rows, uint32_t begin) {
+inline uint32_t blockEnd(ArrayRef<Row> rows, uint32_t begin) {
   uint32_t end = begin + 1;
   while (rows[begin].window != noWindow && end != rows.size() &&
          rows[end].window == rows[begin].window)
@@ -87,7 +82,7 @@ struct Template {
 /// Of each row that has a key, how many with the same stand before it on its
 /// rank, as a function of its turn.
 template <class KeyOf>
-std::vector<Affine> placesOf(llvm::ArrayRef<Row> rows, KeyOf keyOf) {
+std::vector<Affine> placesOf(ArrayRef<Row> rows, KeyOf keyOf) {
   std::vector<Affine> places(rows.size());
   using Key = typename decltype(keyOf(0u))::value_type;
   std::map<Key, Affine> counts;

@@ -8,7 +8,7 @@
 namespace ppcc::proof {
 
 /// The names of the numbers of a row.
-llvm::ArrayRef<llvm::StringRef> familyColumns();
+ArrayRef<StringRef> familyColumns();
 
 /// The microbatches of pipes: first and count, each with what n adds.
 void writeRanges(llvm::json::OStream &json, const Template &program);

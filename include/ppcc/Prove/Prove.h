@@ -19,7 +19,7 @@ struct ProveRequest {
 };
 
 enum class Verdict : uint8_t { Right, Wrong, Excluded, Undecided };
-llvm::StringRef verdictName(Verdict verdict);
+StringRef verdictName(Verdict verdict);
 
 /// What a run takes besides.
 struct Figures {

@@ -3,8 +3,6 @@
 
 #include "ppcc/Analysis/ResourceBound.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 namespace ppcc::synthesis {
 
 /// A part of a stage's work: what one letter of a rank's word stands for. The
@@ -49,7 +47,7 @@ struct Savings {
   Copies copies;
 
   /// The ways beside keeping that may be chosen.
-  llvm::SmallVector<Workload::Saving, 2> ways() const;
+  SmallVector<Workload::Saving, 2> ways() const;
   const Workload &load(Workload::Saving how) const {
     return *loads[static_cast<size_t>(how)];
   }
@@ -86,8 +84,8 @@ struct Problem {
 
   uint32_t numOps() const { return static_cast<uint32_t>(count.size()); }
   uint32_t numRanks() const { return static_cast<uint32_t>(room.size()); }
-  llvm::ArrayRef<Edge> sources(Op op) const { return slice(sourceEdges, op); }
-  llvm::ArrayRef<Edge> readers(Op op) const { return slice(readerEdges, op); }
+  ArrayRef<Edge> sources(Op op) const { return slice(sourceEdges, op); }
+  ArrayRef<Edge> readers(Op op) const { return slice(readerEdges, op); }
   /// The least room in which a rank can work: one microbatch.
   Amount leastRoom(uint32_t rank) const;
   /// Whether the rank, or each rank, has it.
@@ -150,8 +148,8 @@ private:
     std::vector<uint32_t> starts{0};
     std::vector<Edge> edges;
   };
-  static llvm::ArrayRef<Edge> slice(const Edges &edges, Op op) {
-    return llvm::ArrayRef(edges.edges)
+  static ArrayRef<Edge> slice(const Edges &edges, Op op) {
+    return ArrayRef(edges.edges)
         .slice(edges.starts[op], edges.starts[op + 1] - edges.starts[op]);
   }
 
@@ -175,9 +173,7 @@ public:
     return endOf(op, microbatch) - problem.timeOf(op, microbatch);
   }
   /// By rank and place in its word.
-  llvm::ArrayRef<uint32_t> microbatches(uint32_t rank) const {
-    return mbs[rank];
-  }
+  ArrayRef<uint32_t> microbatches(uint32_t rank) const { return mbs[rank]; }
   /// The place of an action in the word of its rank.
   uint32_t placeOf(Op op, uint32_t microbatch) const {
     return places[problem.first[op] + microbatch];

@@ -3,9 +3,6 @@
 
 #include "ppcc/Analysis/Durations.h"
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
-
 namespace ppcc::synthesis {
 
 /// The number of layers of each stage.
@@ -24,8 +21,8 @@ Partition evenPartition(uint32_t layers, uint32_t stages);
 /// least, by moving layers from stage to stage, beginning with an even one;
 /// `valueOf` says what one takes, nothing where it cannot be had, and is asked
 /// `most` times at most. The best few, the best first: empty when none can.
-std::vector<Valued> searchPartitions(
-    uint32_t layers, uint32_t stages, unsigned most,
-    llvm::function_ref<std::optional<Time>(const Partition &)> valueOf);
+std::vector<Valued>
+searchPartitions(uint32_t layers, uint32_t stages, unsigned most,
+                 function_ref<std::optional<Time>(const Partition &)> valueOf);
 
 } // namespace ppcc::synthesis

@@ -4,7 +4,6 @@
 #include "ppcc/Synthesis/Decode.h"
 
 #include <atomic>
-#include <functional>
 
 namespace ppcc::synthesis {
 
@@ -34,7 +33,7 @@ struct Found {
 /// of `known`, and what small changes make of them. It ends at the bound, or
 /// with the budget. The same for the same arguments on every machine, unless
 /// stopped.
-Found search(const Problem &problem, llvm::ArrayRef<Order> known,
+Found search(const Problem &problem, ArrayRef<Order> known,
              const SearchOptions &options);
 
 } // namespace ppcc::synthesis

@@ -20,9 +20,9 @@ struct SweepPoint {
 /// Looks for the best order for each limit, ascending, each with what was found
 /// below it. `note` is told of each limit before. Nothing after reports.
 std::optional<std::vector<SweepPoint>>
-sweepLimits(const SynthesisRequest &request, llvm::ArrayRef<Amount> limits,
-            Session &session, llvm::function_ref<void(Amount)> note);
+sweepLimits(const SynthesisRequest &request, ArrayRef<Amount> limits,
+            Session &session, function_ref<void(Amount)> note);
 
-TextTable tableOf(llvm::ArrayRef<SweepPoint> points);
+TextTable tableOf(ArrayRef<SweepPoint> points);
 
 } // namespace ppcc

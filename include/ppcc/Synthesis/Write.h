@@ -41,7 +41,7 @@ struct WrittenFamily {
 /// longer in the other must be turns of loops; nothing when it is not, or when
 /// some number of turns would not fit a rank's room.
 std::optional<WrittenFamily> writeFamily(const Program &program,
-                                         llvm::ArrayRef<Growth> growths,
+                                         ArrayRef<Growth> growths,
                                          const WrittenHead &head,
                                          int64_t least = 1);
 
