@@ -1,6 +1,7 @@
 #include "ppcc/Editor/Format.h"
 #include "ppcc/Editor/Tokens.h"
 
+using namespace ppcc;
 using namespace ppcc::editor;
 
 namespace {

@@ -1,5 +1,6 @@
 #include "ppcc/Editor/Names.h"
 
+using namespace ppcc;
 using namespace ppcc::editor;
 
 namespace {

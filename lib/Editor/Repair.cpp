@@ -2,6 +2,7 @@
 
 #include "ppcc/Editor/Tokens.h"
 
+using namespace ppcc;
 using namespace ppcc::editor;
 
 static bool endsStatement(const Token &token) {

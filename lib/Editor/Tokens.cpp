@@ -1,5 +1,6 @@
 #include "ppcc/Editor/Tokens.h"
 
+using namespace ppcc;
 using namespace ppcc::editor;
 
 static bool isWordCharacter(char c) { return llvm::isAlnum(c) || c == '_'; }

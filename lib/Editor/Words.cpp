@@ -1,5 +1,6 @@
 #include "ppcc/Editor/Words.h"
 
+using namespace ppcc;
 using namespace ppcc::editor;
 
 static constexpr Word table[] = {
