@@ -191,11 +191,14 @@ private:
   }
 
   void addRoom() {
-    auto moved = saving ? offloading(program) : std::nullopt;
-    auto isKnown = [&](KindId kind) {
-      return saving && (kind == restoring(program) ||
-                        (moved && (kind == moved->out || kind == moved->in)));
-    };
+    SmallVector<KindId, 3> known;
+    if (saving) {
+      if (auto kind = restoring(program))
+        known.push_back(*kind);
+      if (auto moved = offloading(program))
+        known.append({moved->out, moved->in});
+    }
+    auto isKnown = [&](KindId kind) { return llvm::is_contained(known, kind); };
     for (KindId kind : program.kinds().ids())
       hasRoom &= !program.kinds()[kind].restores || isKnown(kind);
     for (const CostSetting &setting : program.costs().of(Cost::Memory))

@@ -68,8 +68,8 @@ std::string reasonOf(const PlaneRange &range, const SourceManager &sources) {
   return reasonText(plain, sources);
 }
 
-void writeText(const PlaneProof &proof, StringRef ranks, StringRef name,
-               const SourceManager &sources, raw_ostream &out) {
+void writePlaneText(const PlaneProof &proof, StringRef ranks, StringRef name,
+                    const SourceManager &sources, raw_ostream &out) {
   TextTable table({ranks.str(), name.str(), "verdict", "makespan", "reason"});
   for (const PlaneRange &range : proof.ranges) {
     Bounds bounds(range);
@@ -90,8 +90,8 @@ void writeText(const PlaneProof &proof, StringRef ranks, StringRef name,
                      name, llvm::join(proof.transports, ", "));
 }
 
-void writeJson(const PlaneProof &proof, StringRef ranks, StringRef name,
-               const SourceManager &sources, raw_ostream &out) {
+void writePlaneJson(const PlaneProof &proof, StringRef ranks, StringRef name,
+                    const SourceManager &sources, raw_ostream &out) {
   using llvm::json::Value;
   llvm::json::OStream json(out, 1);
   auto lines = [&](StringRef key, ArrayRef<Line> lines) {
@@ -150,8 +150,8 @@ int ppcc::writeEvery(const ProveOptions &options, const ProveRequest &request,
   bool written = writeOutput(
       options.output, out, session.sources, session.diags,
       [&, ranks = ranks.trim(), name = name.trim()](raw_ostream &s) {
-        (options.format == "json" ? writeJson : writeText)(*proof, ranks, name,
-                                                           session.sources, s);
+        (options.format == "json" ? writePlaneJson : writePlaneText)(
+            *proof, ranks, name, session.sources, s);
         return true;
       });
   return written && proof->isRight() ? Success : Errors;

@@ -17,7 +17,7 @@ bool every::implies(const Forms &premises, const Form &goal) {
 namespace {
 
 constexpr uint64_t mostSteps = 20'000;
-constexpr size_t mostWays = 64; ///< Through a head, or the body of a rank.
+constexpr size_t mostPaths = 64; ///< Through a head, or the body of a rank.
 
 [[noreturn]] void refuse(SourceRange place, std::string why) {
   throw Refusal{place, std::move(why)};
@@ -265,7 +265,7 @@ private:
     }
     if (way.given == way.answers.size())
       way.answers.push_back(true);
-    if (way.answers.size() > mostWays)
+    if (way.answers.size() > mostPaths)
       refuse(place, "there are too many cases");
     bool answer = way.answers[way.given++];
     facts.push_back((answer ? form : Form(-1) - form).tightened());
@@ -836,7 +836,7 @@ std::vector<Region> every::regionsOf(const Module &module,
     }
     region.facts = run.facts;
     regions.push_back(std::move(region));
-    if (regions.size() > mostWays)
+    if (regions.size() > mostPaths)
       refuse(schedule.range, "there are too many cases");
   } while (way.toNext());
   return regions;
@@ -854,7 +854,7 @@ Statements every::layOut(const Module &module, const Schedule &schedule,
     statements.hasBackward = run.hasBackward;
     statements.pipes = run.pipes;
     statements.classes.push_back(run.rank());
-    if (statements.classes.size() > mostWays)
+    if (statements.classes.size() > mostPaths)
       refuse(schedule.onRank->range, "there are too many cases");
   } while (way.toNext());
   return statements;
