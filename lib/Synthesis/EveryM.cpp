@@ -163,7 +163,10 @@ private:
           break;
         ++admitted;
         way.value += *value;
-        way.growth += *other - *value;
+        // What grows more slowly than its bound has not found its pace.
+        way.growth += std::max(*other - *value,
+                               at(m + period)->problem.bound.time -
+                                   at(m)->problem.bound.time);
         way.growths.push_back({&at(m)->problem, m, std::move(order),
                                std::move(longer), pipesOf(*at(m)),
                                pipesOf(*at(m + period))});
