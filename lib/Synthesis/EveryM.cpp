@@ -20,7 +20,9 @@ struct Way {
            std::pair(other.growth * mine * mine, other.value);
   }
 };
+/// In numbers that the placement admits.
 static constexpr int64_t longestPeriod = 4;
+static constexpr int64_t mostTried = 256;
 
 class EverySearch {
 public:
@@ -35,7 +37,6 @@ public:
     if (given != task.asked.request.params.end() &&
         StringRef(given->value).getAsInteger(10, told))
       told = 0;
-    constexpr int64_t mostTried = 256;
     int64_t shown = std::max<int64_t>(told, 1);
     while (!at(shown) && !told && shown < mostTried)
       shown *= 2;
@@ -88,10 +89,16 @@ private:
   /// the next few. Proofs take longer than orders: of the best ones, or, where
   /// none of these is right, of all that are better than the right one so far.
   std::optional<Way> wayFrom(int64_t from, bool provesAll) {
+    // Placements may admit multiples of their ranks alone.
+    auto nextFrom = [&](int64_t m) {
+      for (int64_t end = m + mostTried; m != end && !at(m);)
+        ++m;
+      return m;
+    };
+    from = nextFrom(from);
     const Instance *first = at(from);
-    for (int i = 0; i != longestPeriod && !first; ++i)
-      first = at(++from);
-    if (!first)
+    step = nextFrom(from + 1) - from;
+    if (!first || !at(from + step))
       return std::nullopt;
     constexpr size_t mostProofs = 4, mostWrong = 50;
     std::vector<Way> ways;
@@ -148,7 +155,8 @@ private:
       order = one.order;
       return one.value;
     };
-    for (int64_t period = 1; period <= longestPeriod; ++period) {
+    for (int64_t period = step; period <= longestPeriod * step;
+         period += step) {
       Way way;
       int64_t admitted = 0;
       for (int64_t rest = 0; rest != period; ++rest) {
@@ -164,9 +172,9 @@ private:
         ++admitted;
         way.value += *value;
         // What grows more slowly than its bound has not found its pace.
-        way.growth += std::max(*other - *value,
-                               at(m + period)->problem.bound.time -
-                                   at(m)->problem.bound.time);
+        way.growth +=
+            std::max(*other - *value, at(m + period)->problem.bound.time -
+                                          at(m)->problem.bound.time);
         way.growths.push_back({&at(m)->problem, m, std::move(order),
                                std::move(longer), pipesOf(*at(m)),
                                pipesOf(*at(m + period))});
@@ -243,6 +251,7 @@ private:
 
   Task &task;
   std::map<int64_t, std::unique_ptr<Instance>> instances;
+  int64_t step = 1;   ///< From one number that is admitted to the next.
   std::string whyNot; ///< A way is not proven.
 };
 
