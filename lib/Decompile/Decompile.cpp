@@ -9,11 +9,20 @@ using namespace ppcc::written;
 
 namespace {
 
+/// What chunks are called.
+enum class Naming {
+  Fixed,    ///< By their pipes or numbers.
+  Mirrored, ///< From both ends, `near` and `far` for the two pipes.
+  Ordered,  ///< `c0`, `c1` and so on, as the rank comes to them.
+};
+
 /// How much of the language is used.
 struct Manner {
-  bool defers;  ///< `defer W lag n` in the place of each W.
-  bool mirrors; ///< Ranks from both ends, `near` and `far` for the two pipes.
-  bool phased;  ///< Phases where the program has none.
+  bool defers; ///< `defer W lag n` in the place of each W.
+  Naming naming;
+  bool phased; ///< Phases where the program has none.
+
+  bool mirrors() const { return naming == Naming::Mirrored; }
 };
 
 /// A statement; what names its microbatch stands apart.
@@ -32,9 +41,10 @@ struct Statement {
 class RankStatements {
 public:
   /// `namesWeights`: each W says of which chunk it is, also the oldest.
-  RankStatements(const Program &program, RankId rank, Manner manner,
-                 bool namesWeights)
-      : program(program), manner(manner), namesWeights(namesWeights),
+  RankStatements(const Program &program, const ScheduleText &text, RankId rank,
+                 Manner manner, bool namesWeights)
+      : program(program), text(text), manner(manner),
+        namesWeights(namesWeights),
         isInFirstHalf(rank.value < (program.numRanks() + 1) / 2) {
     for (PipeId pipe : program.pipeIds())
       for (StageId stage : program.pipe(pipe).stages())
@@ -44,6 +54,8 @@ public:
 
   /// Whether each W so far was the oldest of the rank.
   bool takesOldest = true;
+  /// The numbers of `c0`, `c1` and so on.
+  std::vector<int64_t> order;
 
   Statement of(RowRange item) {
     if (item.size() == 1)
@@ -113,16 +125,25 @@ private:
 
   /// The pipe where the rank has one stage of it among several pipes, else the
   /// number of the chunk.
-  std::string nameOf(const Chunk &chunk) const {
+  std::string nameOf(const Chunk &chunk) {
+    int64_t number = &chunk - chunks.data();
+    if (manner.naming == Naming::Ordered) {
+      auto at = llvm::find(order, number);
+      size_t place = at - order.begin();
+      if (at == order.end())
+        order.push_back(number);
+      return fmt::format("c{}", place);
+    }
     auto ofPipe = [&](const Chunk &other) { return other.pipe == chunk.pipe; };
-    if (manner.mirrors)
+    if (manner.mirrors())
       return (chunk.pipe.value == 0) == isInFirstHalf ? "near" : "far";
     return program.pipes().size() > 1 && llvm::count_if(chunks, ofPipe) == 1
-               ? program.pipe(chunk.pipe).name
-               : fmt::to_string(&chunk - chunks.data());
+               ? text.nameOf(chunk.pipe)
+               : fmt::to_string(number);
   }
 
   const Program &program;
+  const ScheduleText &text;
   Manner manner;
   bool namesWeights, isInFirstHalf;
   std::vector<Chunk> chunks;
@@ -145,7 +166,8 @@ public:
 
   std::optional<std::string> tell() {
     uint32_t count = program.numRanks();
-    if (manner.mirrors && !isMirrored())
+    if ((manner.mirrors() && !isMirrored()) ||
+        (manner.naming == Naming::Ordered && program.pipes().size() == 1))
       return std::nullopt;
     findOldest();
     std::vector<Phases> words;
@@ -153,8 +175,6 @@ public:
     std::vector<Lag> lags;
     for (RankId rank : program.ranks()) {
       words.push_back(phasesOf(rank));
-      if (!manner.mirrors || rank.value < (count + 1) / 2)
-        ranks.push_back(text.textOf(words.back(), 0));
       if (!manner.defers)
         continue;
       auto lag = lagOf(rank);
@@ -162,26 +182,43 @@ public:
         return std::nullopt;
       lags.push_back(*lag);
     }
-    if (manner.mirrors)
-      for (uint32_t rank = 0; rank != count / 2; ++rank)
-        if (words[rank] != words[count - 1 - rank])
-          return std::nullopt;
+    auto hasOrder = [&](const std::vector<int64_t> &order) {
+      return order.size() == orders.front().size() && !order.empty();
+    };
+    if (manner.naming == Naming::Ordered && !llvm::all_of(orders, hasOrder))
+      return std::nullopt;
+    bool isFolded = manner.naming != Naming::Fixed &&
+                    std::equal(words.begin(), words.end(), words.rbegin());
+    if (manner.mirrors() && !isFolded)
+      return std::nullopt;
+    for (uint32_t rank = 0; rank != (isFolded ? (count + 1) / 2 : count);
+         ++rank)
+      ranks.push_back(text.textOf(words[rank], 0));
     text.writeHead("");
     text.blank();
     text.open("on rank r");
-    if (manner.mirrors) {
-      auto let = [&](const char *name, const Pipe &first, const Pipe &other) {
-        text.line(fmt::format("let {} = r < {} ? {} : {};", name,
-                              (count + 1) / 2, first.name, other.name));
-      };
+    if (isFolded)
       text.line(fmt::format("let h = min(r, {} - r);", count - 1));
-      let("near", program.pipes()[0], program.pipes()[1]);
-      let("far", program.pipes()[1], program.pipes()[0]);
+    if (manner.mirrors()) {
+      auto let = [&](const char *name, uint32_t first, uint32_t other) {
+        text.line(fmt::format("let {} = r < {} ? {} : {};", name,
+                              (count + 1) / 2, text.nameOf(PipeId{first}),
+                              text.nameOf(PipeId{other})));
+      };
+      let("near", 0, 1);
+      let("far", 1, 0);
+    }
+    for (size_t place = 0; place != orders.front().size(); ++place) {
+      std::vector<int64_t> numbers;
+      for (const std::vector<int64_t> &order : orders)
+        numbers.push_back(order[place]);
+      text.line(
+          fmt::format("let c{} = {};", place, formulaOrList(numbers, "r")));
     }
     auto writeRanks = [&] {
       text.writeRanks(
           ranks, "", [&](uint32_t letter, uint32_t) { return letters[letter]; },
-          manner.mirrors ? "h" : "r");
+          isFolded ? "h" : "r");
     };
     if (manner.defers) {
       text.block("defer W lag " + lagText(lags), writeRanks);
@@ -215,7 +252,7 @@ private:
 
   void findOldest() {
     for (RankId rank : program.ranks()) {
-      RankStatements trial(program, rank, manner, false);
+      RankStatements trial(program, text, rank, manner, false);
       for (RowRange item : program.items(rank))
         if (program.kindOf(item.from).isCompute())
           trial.of(item);
@@ -238,7 +275,7 @@ private:
   };
 
   std::vector<Part> partsOf(RankId rank) {
-    RankStatements statements(program, rank, manner, !takesOldest);
+    RankStatements statements(program, text, rank, manner, !takesOldest);
     std::vector<Part> parts;
     for (RowRange item : program.items(rank)) {
       if (!program.kindOf(item.from).isCompute())
@@ -259,6 +296,7 @@ private:
         parts.push_back(part);
       parts.back().statements.push_back(std::move(statement));
     }
+    orders.push_back(std::move(statements.order));
     return parts;
   }
 
@@ -357,7 +395,8 @@ private:
   WrittenHead head;
   ScheduleText text;
   bool takesOldest = true;
-  std::vector<std::string> letters; ///< The statements.
+  std::vector<std::vector<int64_t>> orders; ///< Of the chunks of each rank.
+  std::vector<std::string> letters;         ///< The statements.
   std::map<std::string, uint32_t> numbers;
 };
 
@@ -372,9 +411,9 @@ std::string ppcc::decompile(const Program &program, StringRef name) {
     if (phased && hasPhases)
       continue;
     for (bool defers : {false, true})
-      for (bool mirrors : {false, true})
+      for (Naming naming : {Naming::Fixed, Naming::Mirrored, Naming::Ordered})
         if (auto text =
-                Telling(program, name, {defers, mirrors, phased}).tell()) {
+                Telling(program, name, {defers, naming, phased}).tell()) {
           size_t lines = StringRef(*text).count('\n') +
                          (phased || hasPhases ? 0 : linesForPhases);
           if (lines < best.first)

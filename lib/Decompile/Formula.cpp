@@ -94,15 +94,19 @@ std::optional<std::string> written::turnsOnLine(ArrayRef<int64_t> values,
   return line(some, first + begin, variable);
 }
 
-std::string written::turns(ArrayRef<int64_t> values, int64_t first,
-                           StringRef variable) {
-  if (auto simple = turnsOnLine(values, first, variable))
-    return *simple;
+std::string written::formulaOrList(ArrayRef<int64_t> values, StringRef variable,
+                                   int64_t first) {
   std::string pieces = formula(values, variable, first);
   std::string list = fmt::format(
       "[{}][{}]", fmt::join(values, ", "),
       first == 0 ? variable.str() : fmt::format("{} - {}", variable, first));
   return list.size() < pieces.size() ? list : pieces;
+}
+
+std::string written::turns(ArrayRef<int64_t> values, int64_t first,
+                           StringRef variable) {
+  auto simple = turnsOnLine(values, first, variable);
+  return simple ? *simple : formulaOrList(values, variable, first);
 }
 
 std::string written::formula(ArrayRef<int64_t> values, StringRef variable,

@@ -15,6 +15,10 @@ std::optional<std::string> line(ArrayRef<int64_t> values, int64_t first,
 std::string formula(ArrayRef<int64_t> values, StringRef variable,
                     int64_t first = 0);
 
+/// The same, or a list if that is shorter.
+std::string formulaOrList(ArrayRef<int64_t> values, StringRef variable,
+                          int64_t first = 0);
+
 /// For how often a loop turns, where no turn may be any number below 1: a line
 /// if there is one.
 std::optional<std::string> turnsOnLine(ArrayRef<int64_t> values, int64_t first,

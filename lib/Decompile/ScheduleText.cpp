@@ -7,6 +7,18 @@
 using namespace ppcc;
 using namespace ppcc::written;
 
+ScheduleText::ScheduleText(const Program &program, const WrittenHead &head)
+    : program(program), head(head) {
+  for (const Pipe &pipe : program.pipes()) {
+    std::string name;
+    for (char c : StringRef(pipe.name).rtrim(']'))
+      name += llvm::isAlnum(c) ? c : '_';
+    while (llvm::is_contained(pipes, name))
+      name += '_';
+    pipes.push_back(std::move(name));
+  }
+}
+
 // ---- Lines ----
 
 void ScheduleText::line(const std::string &content) {
@@ -94,7 +106,7 @@ void ScheduleText::writePipe(PipeId id) {
   const Pipe &pipe = program.pipe(id);
   auto write = [&] { writeBody(id); };
   if (program.pipes().size() > 1)
-    block("pipe " + pipe.name, write);
+    block("pipe " + nameOf(id), write);
   else
     write();
 }
@@ -138,10 +150,11 @@ void ScheduleText::writePlacement(const Pipe &pipe) {
   line(fmt::format("stage s on rank {};", formula(map, "s")));
 }
 
-void ScheduleText::addTensors(const Pipe &pipe,
+void ScheduleText::addTensors(PipeId id,
                               std::vector<std::string> &lines) const {
+  const Pipe &pipe = program.pipe(id);
   std::string where =
-      program.pipes().size() > 1 ? " pipe " + pipe.name : std::string();
+      program.pipes().size() > 1 ? " pipe " + nameOf(id) : std::string();
   for (bool isOutput : {true, false}) {
     std::map<uint32_t, std::vector<std::string>> ofStage;
     for (const EdgeTensors &edge : pipe.tensors)
@@ -170,7 +183,7 @@ void ScheduleText::writeCosts(CostOwner owner, StringRef section) {
   std::map<StringRef, std::map<std::string, std::vector<std::string>>> links;
   if (owner == CostOwner::Model)
     for (PipeId pipe : program.pipeIds())
-      addTensors(program.pipe(pipe), lines);
+      addTensors(pipe, lines);
   if (owner == CostOwner::Model && !program.stageLayers().empty())
     lines.push_back(
         fmt::format("layout \"{}\";", llvm::join(program.stageLayers(), "|")));
@@ -190,7 +203,7 @@ void ScheduleText::writeCosts(CostOwner owner, StringRef section) {
       name += " " + subjectOf(*setting, program.kinds());
     bool isList = setting->values.size() > 1;
     if (setting->pipe && program.pipes().size() > 1)
-      name += " pipe " + program.pipe(*setting->pipe).name;
+      name += " pipe " + nameOf(*setting->pipe);
     StringRef variable = row.spread == CostSpread::Ranks ? "r" : "s";
     if (isList)
       name += row.spread == CostSpread::Ranks ? " rank r" : " stage s";

@@ -87,8 +87,10 @@ public:
   /// The statement of a letter on a rank.
   using Statement = function_ref<std::string(uint32_t letter, uint32_t rank)>;
 
-  ScheduleText(const Program &program, const WrittenHead &head)
-      : program(program), head(head) {}
+  ScheduleText(const Program &program, const WrittenHead &head);
+
+  /// What a pipe is called: `down_0` for `down[0]`.
+  const std::string &nameOf(PipeId pipe) const { return pipes[pipe.value]; }
 
   void blank() { text += '\n'; }
   void line(const std::string &content);
@@ -124,7 +126,7 @@ private:
   void writePlacement(const Pipe &pipe);
   /// What stages give to those that read them, and take: the same for stages
   /// in a row once.
-  void addTensors(const Pipe &pipe, std::vector<std::string> &lines) const;
+  void addTensors(PipeId id, std::vector<std::string> &lines) const;
   void writeCosts(CostOwner owner, StringRef section);
   /// The structure of a list, counts left out, and the counts in order.
   void shapeOf(const Bodies::List &list, std::vector<uint32_t> &shape,
@@ -132,6 +134,7 @@ private:
 
   const Program &program;
   const WrittenHead &head;
+  std::vector<std::string> pipes; ///< Their names.
   std::string text;
   size_t depth = 0;
   std::map<std::string, uint32_t> phaseNumbers;

@@ -10,7 +10,9 @@ LIBRARY = ["gpipe -D P=3 -D M=4", "looped_bfs -D P=2 -D V=3 -D M=4", "interleave
            "dualpipe_v -D P=4 -D M=9", "zero_bubble_v -D P=3 -D M=7", "zb_h2 -D P=4 -D M=9", "chimera -D P=4 -D M=8",
            "hanayo -D P=4 -D M=8", "seq1f1b -D P=2 -D M=4", "zb1p -D P=3 -D M=6", "zb_h1 -D P=7 -D M=9",
            "interleaved_1f1b -D P=8 -D M=16 -D V=3", "zero_bubble_v -D P=8 -D M=16", "v_half -D P=8 -D M=16", "gis -D P=7 -D M=9",
-           "dualpipe_v -D P=8 -D M=16", "one_f_one_b -D P=3 -D M=5 -D forward_only=true"]
+           "dualpipe_v -D P=8 -D M=16", "one_f_one_b -D P=3 -D M=5 -D forward_only=true",
+           "chimera_n -D P=8 -D M=16", "bitpipe -D P=8 -D M=16", "bitpipe -D P=4 -D M=8 -D N=4", "v_min -D P=5 -D M=7",
+           "eager_1f1b -D P=4 -D M=8", "slimpipe -D P=4 -D M=8"]
 
 
 def run(*arguments):
