@@ -47,7 +47,7 @@ fn depth(P, r) = P - 1 - r;
 @contextlib.contextmanager
 def workbench():
     """The server, with the extension, and its page with the folder."""
-    work, data = folder / "work", folder / "data"
+    work, data = folder / "schedules", folder / "data"
     shutil.rmtree(folder, ignore_errors=True)
     (work / ".vscode").mkdir(parents=True)
     (data / "data" / "Machine").mkdir(parents=True)
@@ -69,7 +69,7 @@ def workbench():
             time.sleep(0.1)
         options = Options()
         options.binary_location = shutil.which("chromium")
-        for flag in ["headless=new", "no-sandbox", "disable-dev-shm-usage", "disable-gpu", "window-size=1500,950"]:
+        for flag in ["headless=new", "no-sandbox", "disable-dev-shm-usage", "disable-gpu", "window-size=1300,700"]:
             options.add_argument("--" + flag)
         driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
         try:
@@ -219,7 +219,13 @@ def main():
         ranks = "return [...document.querySelectorAll('iframe')].at(-1).contentWindow.ppcc.programs[0].ranks.length"
         window.until("the timeline", lambda: driver.execute_script(ranks) == 3)
         driver.switch_to.default_content()
+        window.keys(Keys.CONTROL, "b")
+        window.keys(Keys.CONTROL, "1")
+        window.go(8, 9)
+        window.command("Show or Focus Hover")
+        window.sees(".monaco-hover", r"by rank: 2, 1, 0")
         driver.save_screenshot(str(folder / "timeline.png"))
+        window.keys(Keys.ESCAPE)
         print("the timeline is in a panel")
         (work / "one.pp").write_text((work / "one.pp").read_text().replace("-D P=3", "-D P=3 -D M=7"))
         text = (work / "one.pp").read_text().replace("ranks P;", "ranks P + 1;").replace("behind(P, r)", "P - r")
