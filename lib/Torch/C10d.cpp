@@ -13,6 +13,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <utility>
 
 using namespace ppcc::rt;
 using std::chrono::milliseconds;
@@ -50,7 +51,8 @@ struct Transfer {
 };
 
 /// Waits for sends, in their order, in a thread of its own: c10d cannot be
-/// asked whether one has ended.
+/// asked whether one has ended. The thread wakes where somebody waits, or where
+/// they have come to many bytes.
 class Sends {
 public:
   explicit Sends(uint32_t numRanks)
@@ -61,13 +63,12 @@ public:
   }
 
   void add(uint32_t to, Transfer &&transfer) {
-    {
-      std::lock_guard lock(mutex);
-      underWay += transfer.buffer.nbytes();
-      queue.push_back({to, std::move(transfer)});
-      ++open[to];
-    }
-    changed.notify_all();
+    std::lock_guard lock(mutex);
+    underWay += transfer.buffer.nbytes();
+    queue.push_back({to, std::move(transfer)});
+    ++open[to];
+    if (underWay >= many)
+      drain();
   }
 
   /// False when they cannot end any more. Throws TimedOut.
@@ -89,7 +90,7 @@ public:
     leaving = true;
     if (!queue.empty() && !isBroken)
       queue.front().transfer.work->abort();
-    changed.notify_all();
+    wake.notify_one();
   }
 
 private:
@@ -100,43 +101,55 @@ private:
 
   template <class Done> bool wait(milliseconds patience, Done done) {
     std::unique_lock lock(mutex);
-    if (!changed.wait_for(lock, patience, [&] { return isBroken || done(); }))
+    if (!done())
+      drain();
+    if (!ended.wait_for(lock, patience, [&] { return isBroken || done(); }))
       throw TimedOut();
     return done();
+  }
+
+  void drain() {
+    if (!std::exchange(drains, true))
+      wake.notify_one();
   }
 
   void waitForAll() {
     std::unique_lock lock(mutex);
     while (true) {
-      changed.wait(lock, [&] { return leaving || !queue.empty(); });
+      drains &= !queue.empty();
+      wake.wait(lock, [&] { return leaving || drains; });
       if (leaving)
         return;
       WorkPtr work = queue.front().transfer.work;
       lock.unlock();
-      bool ended = false;
+      bool isSent = false;
       try {
-        ended = work->wait(forever);
+        isSent = work->wait(forever);
       } catch (const std::exception &) {
       }
       lock.lock();
-      if (!ended || leaving) {
+      if (!isSent || leaving) {
         isBroken = true;
-        changed.notify_all();
+        ended.notify_all();
         return;
       }
-      --open[queue.front().to];
+      size_t left = --open[queue.front().to];
       underWay -= queue.front().transfer.buffer.nbytes();
       queue.pop_front();
-      changed.notify_all();
+      if (left == 0)
+        ended.notify_all();
     }
   }
 
+  static constexpr uint64_t many = 1 << 14;
+
   std::mutex mutex;
-  std::condition_variable changed;
+  std::condition_variable wake, ended; ///< Of the thread; of who waits for it.
   std::deque<Send> queue;
   uint64_t underWay = 0;    ///< Bytes of the queue.
   std::vector<size_t> open; ///< Sends to each rank that have not ended.
   bool leaving = false, isBroken = false;
+  bool drains = false; ///< The thread waits until the queue is empty.
   std::thread waiter;
 };
 
@@ -162,7 +175,7 @@ public:
     TensorsLayout layout(message.value);
     if (tellsEach) {
       postLayout(to, layout, Tag::Message);
-      return post(to, layout.pack(message.label, message.value));
+      return post(to, packed(layout, message));
     }
     auto [known, isNew] =
         sentLayouts.try_emplace(edgeOf(message.label), layout);
@@ -174,14 +187,14 @@ public:
           known->second.words() +
           ": all microbatches must have the same types and shapes");
     }
-    post(to, layout.pack(message.label, message.value));
+    post(to, packed(layout, message));
   }
 
   void sendAside(uint32_t to, Message<Tensors> &&message) {
     ended = false;
     TensorsLayout layout(message.value);
     postLayout(to, layout, Tag::Aside);
-    post(to, layout.pack(message.label, message.value), Tag::Aside);
+    post(to, packed(layout, message), Tag::Aside);
   }
   Message<Tensors> receiveAside(uint32_t from, milliseconds patience) {
     Transfer size = postBytes(from, sizeof(uint64_t), Tag::Aside);
@@ -211,7 +224,7 @@ public:
       postAhead(from);
     }
     await(from, first.transfer, patience);
-    into = known->second.unpack(first.transfer.buffer);
+    into = unpacked(known->second, first.transfer.buffer);
     receives.pop_front();
   }
 
@@ -280,6 +293,20 @@ private:
   /// Messages with different tags have each an order of their own.
   enum class Tag : int { Message, Aside };
 
+  /// Gloo carries memory of the host.
+  static at::Tensor packed(const TensorsLayout &layout,
+                           const Message<Tensors> &message) {
+    at::Tensor buffer = layout.pack(message.label, message.value).cpu();
+    std::memcpy(buffer.data_ptr(), &message.label, sizeof message.label);
+    return buffer;
+  }
+  Message<Tensors> unpacked(const TensorsLayout &layout,
+                            const at::Tensor &buffer) const {
+    Message<Tensors> message = layout.unpack(buffer.to(device));
+    std::memcpy(&message.label, buffer.data_ptr(), sizeof message.label);
+    return message;
+  }
+
   /// Null where the connection has closed already, which a wait will tell.
   template <class Begin> static WorkPtr begin(Begin begin) {
     try {
@@ -346,7 +373,7 @@ private:
     TensorsLayout layout = receiveLayout(from, sizeOf, patience, tag);
     Transfer message = postBytes(from, layout.numBytes(), tag);
     await(from, message, patience);
-    return layout.unpack(message.buffer);
+    return unpacked(layout, message.buffer);
   }
 
   /// c10d throws one and the same for a wait that was too long and for a
@@ -393,7 +420,8 @@ private:
   uint64_t gatherings = 0;
 
 public:
-  bool tellsEach = false; ///< Each message tells its layout.
+  bool tellsEach = false;       ///< Each message tells its layout.
+  at::Device device = at::kCPU; ///< Where what comes is laid.
   const uint32_t rank = static_cast<uint32_t>(group->getRank());
 };
 
@@ -429,6 +457,7 @@ uint32_t C10d::rank() const { return impl->rank; }
 uint32_t C10d::numRanks() const { return impl->numRanks(); }
 
 void C10d::tellEachLayout() { impl->tellsEach = true; }
+void C10d::setDevice(at::Device device) { impl->device = device; }
 void C10d::send(uint32_t to, Message<Tensors> &&message) {
   impl->send(to, std::move(message));
 }

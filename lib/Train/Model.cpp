@@ -50,7 +50,7 @@ private:
     at::Tensor scores =
         query.matmul(key.transpose(-1, -2)) / std::sqrt(double(query.size(-1)));
     at::Tensor later =
-        torch::ones({length, length}, torch::dtype(torch::kBool)).triu(1);
+        torch::ones({length, length}, x.options().dtype(torch::kBool)).triu(1);
     scores = scores.masked_fill(later, -INFINITY);
     return scores.softmax(-1).matmul(value).transpose(1, 2).reshape(
         {batch, length, -1});
@@ -71,7 +71,8 @@ class Transformer::Parts {
 public:
   explicit Parts(const Transformer &model)
       : model(model),
-        type(model.options.isDouble ? torch::kFloat64 : torch::kFloat32) {}
+        type(model.options.isDouble ? torch::kFloat64 : torch::kFloat32),
+        device(model.options.device) {}
 
   StageModule stage(uint32_t stage, uint32_t numStages) {
     auto boundary = [&](uint32_t s) {
@@ -139,7 +140,7 @@ private:
         parameter->normal_(0, deviation, random);
       else if (parameter.key().ends_with("bias"))
         parameter->zero_();
-    layer->to(type);
+    layer->to(device, type);
     return found->second = layer;
   }
   const at::Tensor &table() {
@@ -151,7 +152,7 @@ private:
   const nn::LayerNorm &norm() {
     if (!last) {
       last = nn::LayerNorm(nn::LayerNormOptions({width()}));
-      last->to(type);
+      last->to(device, type);
     }
     return last;
   }
@@ -160,7 +161,7 @@ private:
     if (!weight.defined())
       weight = torch::empty(shape)
                    .normal_(0, deviation, generator(part))
-                   .to(type)
+                   .to(device, type)
                    .set_requires_grad(true);
     return weight;
   }
@@ -169,6 +170,7 @@ private:
 
   const Transformer &model;
   at::ScalarType type;
+  at::Device device;
   std::map<uint32_t, Layer> layers;
   at::Tensor words, places;
   nn::LayerNorm last = nullptr;
@@ -198,5 +200,6 @@ at::Tensor Transformer::loss(const Tensors &scores,
 
 at::Tensor Transformer::tokens(std::vector<int64_t> samples) const {
   return torch::tensor(std::move(samples), torch::dtype(torch::kInt64))
-      .view({options.batch, -1});
+      .view({options.batch, -1})
+      .to(at::Device(options.device));
 }

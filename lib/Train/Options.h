@@ -15,10 +15,11 @@ struct TrainOptions {
   uint32_t shortest = 0; ///< Lengths vary from here to `length`; 0: they don't.
   uint32_t replicas = 1; ///< Of the pipeline, each with its own microbatches.
   bool isDouble = false, recomputes = false;
-  bool overlaps = false;    ///< Members of groups run at the same time.
-  bool traces = false;      ///< The workers tell when they did what, at last.
-  bool countsBytes = false; ///< The workers tell what their tensors take.
-  std::string text;         ///< What is learnt.
+  bool overlaps = false;      ///< Members of groups run at the same time.
+  bool traces = false;        ///< The workers tell when they did what, at last.
+  bool countsBytes = false;   ///< The workers tell what their tensors take.
+  std::string device = "cpu"; ///< Where modules and data live; as at::Device.
+  std::string text;           ///< What is learnt.
   bool sendsGradients = false; ///< The workers tell those of the first step.
 };
 

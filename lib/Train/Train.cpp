@@ -59,6 +59,19 @@ void declare(OptionParser &parser, CommandLine &line) {
               "Compare the gradients, losses and activations with a run "
               "without a pipeline, in double precision");
   parser.exclude("--check", "--unpipelined");
+  parser.parsed(
+      "--device",
+      "Where modules and data live: cpu, cuda, or cuda:N; cpu without it",
+      [&train](const std::string &text) -> std::string {
+        unsigned index = 0;
+        bool isNumbered = sscanf(text.c_str(), "cuda:%2u", &index) == 1 &&
+                          text == fmt::format("cuda:{}", index);
+        train.device = text;
+        return isNumbered || text == "cuda" || text == "cpu"
+                   ? ""
+                   : "`" + text + "` is none of cpu, cuda, cuda:N";
+      },
+      "DEVICE");
   parser.value("--text", "FILE", line.textFile,
                "The text to learn; without it, ppcc's own documentation");
   parser.number("--seed", train.seed, 0, UINT64_MAX,
@@ -118,6 +131,8 @@ std::string checkOptions(const CommandLine &line) {
   if (train.countsBytes && (line.usesThreads || line.isUnpipelined))
     return "--memory counts the bytes of a process, and needs one for each "
            "rank: leave --threads and --unpipelined out";
+  if (train.countsBytes && train.device != "cpu")
+    return "--memory counts the bytes of the host: leave --device out";
   if (line.programs.size() > 1 && !line.checks)
     return "several programs need --check";
   for (const std::string &input : line.programs)
@@ -384,6 +399,10 @@ int ppcc::runTraining(llvm::ArrayRef<const char *> args,
   line.train.isDouble |= line.checks;
   line.train.sendsGradients = line.checks;
   line.train.traces = !line.traceFile.empty();
+  if (std::string wrong = missingDevice(line.train.device); !wrong.empty())
+    return report(
+        err, wrong,
+        "choose one that is here with --device, or leave it out for the CPU");
   if (!readText(line, err))
     return Errors;
 

@@ -12,8 +12,12 @@
 #include <ATen/Parallel.h>
 #include <torch/optim/adam.h>
 
+#include <torch/cuda.h>
+
 #include <dlfcn.h>
 #include <set>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace ppcc;
 using namespace ppcc::rt;
@@ -69,6 +73,7 @@ public:
   }
   TorchOptions stageOptions() const {
     TorchOptions result;
+    result.device = options.device;
     result.recomputes = options.recomputes;
     result.replicas = options.replicas;
     return result;
@@ -106,8 +111,10 @@ void tellGradients(const std::vector<Parameter> &parameters,
   for (const Parameter &parameter : parameters) {
     Gradient gradient{parameter.name, {}};
     if (parameter.value.grad().defined()) {
-      at::Tensor values =
-          parameter.value.grad().to(at::kDouble).contiguous().view(-1);
+      at::Tensor values = parameter.value.grad()
+                              .to(at::kCPU, at::kDouble)
+                              .contiguous()
+                              .view(-1);
       const double *data = values.data_ptr<double>();
       gradient.values.assign(data, data + values.numel());
     }
@@ -190,6 +197,23 @@ void runReplicas(const Program &program, std::span<TorchStage> stages,
 }
 
 } // namespace
+
+std::string ppcc::missingDevice(const std::string &device) {
+  at::Device wanted(device);
+  if (wanted.is_cpu())
+    return "";
+  pid_t asks = fork();
+  if (asks == 0)
+    _exit(std::min<int>(torch::cuda::device_count(), 99));
+  int status = 0;
+  waitpid(asks, &status, 0);
+  int numDevices = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  if (std::max<int>(wanted.index(), 0) < numDevices)
+    return "";
+  return "--device: there is no `" + device + "`: LibTorch finds " +
+         std::to_string(numDevices) + " devices of CUDA";
+}
+
 void ppcc::trainThreads(const Program &program, const TrainOptions &options,
                         Reporter &reporter) {
   Task task(program, options);
@@ -246,6 +270,9 @@ void ppcc::trainRank(const Program &program, uint32_t rank,
   if (options.replicas != 1)
     all.emplace(
         C10d::gloo(files.all, rank, options.replicas * program.numRanks));
+  for (std::optional<C10d> *each : {&network, &all})
+    if (*each)
+      (*each)->setDevice(at::Device(options.device));
   SharedWeights shared(*stage, all ? *all : *network);
   Trace trace(program.numRanks);
   Session session(program, *stage, *network, task.runOptions(trace));

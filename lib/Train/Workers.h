@@ -8,6 +8,10 @@
 
 namespace ppcc {
 
+/// What is wrong with a device of TrainOptions on this machine, or nothing.
+/// Asks in a process of its own: CUDA does not survive a fork.
+std::string missingDevice(const std::string &device);
+
 /// A pipelined run in one process, a thread a rank of each replica.
 void trainThreads(const rt::Program &program, const TrainOptions &options,
                   Reporter &reporter);

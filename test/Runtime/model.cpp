@@ -336,6 +336,8 @@ private:
   }
   View keptBy(const rt::Work &work) {
     Kept &kept = activations.at(keyOf(work));
+    if (!kept.memory)
+      throw std::runtime_error("reads an activation that is on the host");
     awaitOn(endpoint.stream(work.lane), kept.ready);
     return nameAt(kept.memory);
   }

@@ -49,6 +49,10 @@ public:
   /// messages more, and receives are posted when they are waited for.
   void tellEachLayout();
 
+  /// Where tensors that come are laid; without it, in the memory of the host,
+  /// through which all go.
+  void setDevice(at::Device device);
+
   void send(uint32_t to, Message<Tensors> &&message);
   void postReceive(uint32_t from, const Label &label, size_t);
   bool receive(uint32_t from, Message<Tensors> &into,

@@ -295,7 +295,7 @@ class _Step:
         self._stores: dict[int, list[Any]] = {}
         self._held: dict[Key, _Held] = {}
         self._started: Counter[int] = Counter()
-        self._messages = Messages(self.channels, self.device, self._room, self.headers, answered=False)
+        self._messages = Messages(self.channels, self.device, self._room, self.headers, answered=False, settled={})
         self._sync = GradSync(self.config, self.chunks, self.plan.reduces)
         self._perform: dict[str, Callable[[Action], None]] = {
             "F": self._forward,

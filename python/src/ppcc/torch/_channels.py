@@ -51,7 +51,8 @@ class Channels:
         self._outboxes: dict[int, Outbox] = {}
         self._ways: dict[tuple[int, int], dist.ProcessGroup] = {}
         self.batched = False
-        if program.ranks > 1 and groups.backend(device) != "gloo":
+        self.by_host = program.ranks > 1 and groups.backend(device) == "gloo"
+        if program.ranks > 1 and not self.by_host:
             self._open(program)
             self._connect(program)
 
@@ -103,8 +104,7 @@ class Channels:
     def outbox(self, peer: int) -> Outbox:
         """Where what is sent to a rank is kept until it has been sent."""
         if peer not in self._outboxes:
-            waits = self._groups.backend(self._device) == "gloo"
-            self._outboxes[peer] = _HostOutbox(peer) if waits else _DeviceOutbox()
+            self._outboxes[peer] = _HostOutbox(peer) if self.by_host else _DeviceOutbox()
         return self._outboxes[peer]
 
     def finish(self) -> None:

@@ -16,7 +16,7 @@ from ._errors import RuntimeMisuse
 from ._fsdp import ShardedStage, is_sharded
 from ._groups import Groups
 from ._inputs import Cut, Inputs
-from ._messages import late_receives
+from ._messages import late_receives, settled_by
 from ._reductions import Reductions, Tie
 from ._shapes import TensorInfo, described, infer
 from ._streams import Streams
@@ -99,6 +99,7 @@ class Linked:
         has_headers = setup.dynamic and dist.is_initialized()
         self.headers = setup.groups.make(tuple(range(program.ranks)), "gloo") if has_headers else None
         self.channels = Channels(program, self.rank, setup.groups, setup.device)
+        self.settled = settled_by(program, self.rank) if self.channels.by_host and not has_headers else {}
         self.shapes: dict[tuple[int, int], tuple[TensorInfo, ...]] = self._given_shapes()
         self._shapes_for: object = None
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from .._program import Action, Pipe
+from .._program import Action, Pipe, Program
 from ._channels import Channels, Message, sends
 from ._errors import RuntimeMisuse
 from ._shapes import TensorInfo
@@ -34,9 +34,13 @@ class Messages:
         headers: dist.ProcessGroup | None,
         *,
         answered: bool,
+        settled: Mapping[Edge, Edge],
     ) -> None:
-        """Where a forward is `answered` by a backward, that shows that it has been read."""
+        """Where a forward is `answered` by a backward, that shows that it has been read. `settled`: from settled_by(), or
+        nothing."""
         self._answered = answered
+        self._settled = settled
+        self._followed = frozenset(settled.values())
         self._channels = channels
         self._device = device
         self._room = room
@@ -61,6 +65,8 @@ class Messages:
         message, infos = self._arriving.pop(edge)
         for tensor, info in zip(message.wait(), infos, strict=True):
             tensor.requires_grad_(info.has_gradient)
+        if edge in self._settled:
+            self.has_been_read(self._settled[edge])
         return message.tensors
 
     def post(self, item: tuple[Action, ...]) -> None:
@@ -106,7 +112,7 @@ class Messages:
             self._arriving[edge] = message, infos
         elif message.works:
             peer, is_forward = sends(action)[1], edge[1] < edge[2]
-            if self._answered and is_forward:
+            if (self._answered and is_forward) or edge in self._followed:
                 self._sent[edge] = peer, message
             else:
                 self._channels.outbox(peer).put(message)
@@ -146,6 +152,23 @@ def _edge(action: Action) -> Edge:
     assert action.peer is not None
     ends = (action.stage, action.peer) if action.kind.is_send else (action.peer, action.stage)
     return (action.pipe.index, *ends, action.microbatch)
+
+
+def settled_by(program: Program, rank: int) -> dict[Edge, Edge]:
+    """By messages to a rank: the gradient of its own that their sender has posted a receive for last, before them. When
+    such a message is here, the gradient is gone or on its way, and no thread has to wait for it."""
+    found: dict[Edge, Edge] = {}
+    for peer in {action.peer_rank for action in program.actions[rank] if action.kind.is_send}:
+        assert peer is not None
+        gradient: Edge | None = None
+        for action in program.actions[peer]:
+            if action.kind.is_message and action.peer_rank == rank:
+                edge = _edge(action)
+                if action.kind.is_send and gradient is not None:
+                    found[edge], gradient = gradient, None
+                elif action.kind.is_recv and edge[1] > edge[2]:
+                    gradient = edge
+    return found
 
 
 def late_receives(actions: Sequence[Action], waits: Sequence[int]) -> str | None:

@@ -73,7 +73,9 @@ class Step:
         self._profile = profile
         self._is_reduced = False
         self._held: dict[Key, Held] = {}
-        self._messages = Messages(linked.channels, self._setup.device, self._room, linked.headers, answered=trains)
+        self._messages = Messages(
+            linked.channels, self._setup.device, self._room, linked.headers, answered=trains, settled=linked.settled
+        )
 
     def run(self) -> StepResult:
         self._linked.reductions.start()
