@@ -103,7 +103,6 @@ void ScheduleText::writeHead(const std::string &params) {
 }
 
 void ScheduleText::writePipe(PipeId id) {
-  const Pipe &pipe = program.pipe(id);
   auto write = [&] { writeBody(id); };
   if (program.pipes().size() > 1)
     block("pipe " + nameOf(id), write);
