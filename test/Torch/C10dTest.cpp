@@ -14,6 +14,7 @@
 using namespace ppcc::rt;
 using namespace std::chrono_literals;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 
 namespace {
 
@@ -365,7 +366,8 @@ TEST(C10d, AStageThatThrowsEndsAllRanks) {
   EXPECT_EQ(errors[1], cause);
   // Rank 0 has nothing to wait for before its sends end.
   EXPECT_THAT(errors[0], HasSubstr("stopped, because " + cause));
-  EXPECT_THAT(errors[2], HasSubstr("rank 2, 2F2 (a.pp:3:5): "));
+  // Which of its actions rank 2 has come to is a matter of who is faster.
+  EXPECT_THAT(errors[2], MatchesRegex("rank 2, 2F[012] \\(a.pp:3:5\\): .*"));
   EXPECT_THAT(errors[2], HasSubstr("stopped, because " + cause));
 }
 
