@@ -37,8 +37,9 @@ function(ppcc_library name)
     set(scope PUBLIC)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ${PPCC_UNITY})
     if(PPCC_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      # g++ 12 loses stores of functions that it does not inline here: a comma went missing from JSON.
-      target_compile_options(${target} PRIVATE -fno-ipa-modref)
+      # g++ 12 loses stores of functions that it does not inline here: a comma went missing from JSON. And it takes each
+      # file for a header, in which types of an anonymous namespace would differ.
+      target_compile_options(${target} PRIVATE -fno-ipa-modref -Wno-subobject-linkage)
     endif()
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter
       # False alarms of g++ 12 inside fmt and libstdc++.
