@@ -10,6 +10,8 @@ import ppcc
 import pytest
 import torch
 from ppcc.torch import Runtime, RuntimeMisuse
+from ppcc.torch._step import PERFORMS
+from ppcc.torch._sums import Sums
 from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
@@ -290,6 +292,48 @@ def test_gradients_of_copies_are_averaged() -> None:
         compiled("dualpipe", ["reduce_grads", "reduce_replicas"], P=RANKS, M=4),
     ]
     spawn.run(run_data_parallel, 2 * RANKS, [program.json for program in programs])
+
+
+def run_beside(rank: int, text: str) -> None:
+    """Those of the other copy come late to each sum, so that here none can end before what follows it."""
+    program = ppcc.Program.from_json(text)
+    pipeline, copies = pipelines(rank)
+    modules = make_stages(program.pipes[0].num_stages)
+    mine = {stage: modules[stage] for _, stage in program.stages_of(rank % 2)}
+    runtime = Runtime(program, mine, loss_fn=loss_fn, group=pipeline, groups={"data_parallel": copies})
+    log: list[str] = []
+    begin, settle, backward = Sums.begin, Sums._settle_one, PERFORMS["B"]
+
+    def begun(self: Sums, *args: Any) -> None:
+        if rank >= 2:
+            time.sleep(0.2)
+        before = len(self._pending)
+        begin(self, *args)
+        log.append(f"begun {len(self._pending) - before}")
+
+    def settled(self: Sums) -> None:
+        settle(self)
+        log.append("waited for")
+
+    def performed(step: Any, action: ppcc.Action) -> None:
+        backward(step, action)
+        ended = [one.work.is_completed() for one in step._linked.reductions._underway._pending]
+        log.append(f"backward beside {ended}")
+
+    Sums.begin, Sums._settle_one, PERFORMS["B"] = begun, settled, performed  # type: ignore[method-assign]
+    batch, target = halves(rank, program.microbatches)
+    runtime.step(batch, target=target)
+    # All weights of a stage are one bucket, and the sums of both stages are waited for at the end.
+    first = log.index("begun 1")
+    backwards = [word for word in log[first:] if word.startswith("backward")]
+    assert len(backwards) > 0 and log.count("begun 1") == len(mine) and log[-len(mine) :] == ["waited for"] * len(mine), log
+    assert log.count("waited for") == len(mine), log
+    if rank < 2:
+        assert backwards[0] == "backward beside [False]", log
+
+
+def test_sums_run_beside_the_backward() -> None:
+    spawn.run(run_beside, 2 * RANKS, compiled("interleaved_1f1b", ["reduce_grads"], P=RANKS, M=4).json)
 
 
 def run_sharded(rank: int, texts: list[str]) -> None:

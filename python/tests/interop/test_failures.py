@@ -14,9 +14,12 @@ import torch
 import torch.distributed as dist
 from ppcc.torch import Runtime, StepFailed
 from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import FSDPModule, fully_shard
 
 from . import spawn
 from .models import Plain, halves, loss_fn, make_batch, make_stages, pipelines
+from .test_runtime import ELSEWHERE, has_ranks, is_sharded, values
 
 
 class Breaks(torch.autograd.Function):
@@ -64,6 +67,9 @@ def run_failing(rank: int, text: str, bad: int, backward: bool, copies: int, fol
     if rank == bad:
         first = next(iter(stages))
         stages[first] = Bad(folder, backward).double()
+    if is_sharded(program):
+        for module in stages.values():
+            fully_shard(module, mesh=DeviceMesh.from_group(replicas, "cpu"))
     runtime = Runtime(program, stages, loss_fn=loss_fn, **options)
     with pytest.raises(StepFailed) as caught:
         for _ in range(3):
@@ -101,15 +107,22 @@ def test_a_backward_that_throws_ends_all_ranks() -> None:
 
 
 def third_forward(program: ppcc.Program, rank: int) -> str:
-    """Of the rank's first stage, as the program has it."""
+    """Of the rank's first stage, as the program has it; sharded stages have one to find shapes before."""
     (_, stage), *_ = program.stages_of(rank)
-    return str([action for action in program.actions[rank] if action.kind.letters == "F" and action.stage == stage][2])
+    forwards = [action for action in program.actions[rank] if action.kind.letters == "F" and action.stage == stage]
+    return str(forwards[1 if is_sharded(program) else 2])
 
 
-@pytest.mark.parametrize("name", ["interleaved_1f1b", "dualpipe_v", "hanayo", "dualpipe", "chimera", "looped_bfs"])
-def test_all_shapes_end(name: str) -> None:
-    program = ppcc.compile(name, P=4, M=8)
+@pytest.mark.parametrize("name", [info.name for info in ppcc.schedules() if has_ranks(info) and info.name not in ELSEWHERE])
+def test_all_schedules_end(name: str) -> None:
+    program = ppcc.compile(name, params=values(next(info for info in ppcc.schedules() if info.name == name), 4))
     failed(program, 2, re.escape(third_forward(program, 2)))
+
+
+@pytest.mark.skipif(not hasattr(FSDPModule, "finalize_backward"), reason="needs PyTorch 2.15")
+def test_sharded_stages_end() -> None:
+    program = ppcc.compile("breadth_first_fsdp", P=2, M=4)
+    failed(program, 3, re.escape(third_forward(program, 1)), copies=2)
 
 
 def test_other_pipelines_end_too() -> None:

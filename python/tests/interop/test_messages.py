@@ -7,18 +7,21 @@ from collections import defaultdict
 from typing import Any, ClassVar
 
 import ppcc
+import pytest
 import torch
 import torch.distributed as dist
 from ppcc.torch import Runtime
 from ppcc.torch._channels import Channels
 from ppcc.torch._groups import Groups
 from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from . import spawn
-from .models import WIDTH, assert_same_gradients, loss_fn, make_batch, make_stages, reference
+from .models import WIDTH, assert_same_gradients, halves, loss_fn, make_batch, make_stages, pipelines, reference
 from .test_actions import is_gone
-from .test_runtime import programs
+from .test_runtime import is_sharded, programs
 
 # One communicator for the messages of an edge, whatever stands beside them.
 
@@ -127,17 +130,23 @@ def in_flight(program: ppcc.Program, rank: int) -> dict[int, list[int]]:
     return found
 
 
-def run_tracked(rank: int, texts: list[str]) -> None:
+def run_tracked(process: int, texts: list[str]) -> None:
     gc.disable()
     for text in texts:
         program = ppcc.Program.from_json(text)
+        rank, options = process % program.ranks, {}
         count = max(pipe.num_stages for pipe in program.pipes)
         modules: Any = make_stages(count, Tracked)
         mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
         batch, target = make_batch(program.microbatches)
-        Runtime(program, mine, loss_fn=loss_fn).step(batch, target=target)
+        if is_sharded(program):
+            options["group"], copies = pipelines(process)
+            batch, target = halves(process, program.microbatches)
+            for module in mine.values():
+                fully_shard(module, mesh=DeviceMesh.from_group(copies, "cpu"))
+        Runtime(program, mine, loss_fn=loss_fn, **options).step(batch, target=target)
         for stage, wanted in in_flight(program, rank).items():
-            seen = mine[stage].seen
+            seen = mine[stage].seen[is_sharded(program) :]  # Shapes of sharded stages are found by running them.
             label = f"{program.name}, rank {rank}, stage {stage}: {seen}, but {wanted}"
             assert [needed for needed, _ in seen] == wanted, label
             assert all(outputs <= most for (_, outputs), most in zip(seen, wanted, strict=True)), label
@@ -150,6 +159,11 @@ def run_tracked(rank: int, texts: list[str]) -> None:
 def test_activations_live_as_long_as_the_program_says() -> None:
     for ranks in (2, 4):
         spawn.run(run_tracked, ranks, [program.json for program in programs(ranks) if program.backward])
+
+
+@pytest.mark.skipif(not hasattr(FSDPModule, "finalize_backward"), reason="needs PyTorch 2.15")
+def test_activations_of_sharded_stages_do_too() -> None:
+    spawn.run(run_tracked, 4, [ppcc.compile("breadth_first_fsdp", P=2, M=count).json for count in (4, 6)])
 
 
 def run_sent_gradients(rank: int, text: str) -> None:

@@ -38,8 +38,12 @@ def values(info: ppcc.ScheduleInfo, ranks: int) -> dict[str, ppcc._run.Value]:
     return given
 
 
-# Parameters that are sharded are in test_actions; what moves between ranks has no handler here.
+# Parameters that are sharded need copies of the pipeline; what moves between ranks has no handler here.
 ELSEWHERE = ("bpipe", "breadth_first_fsdp")
+
+
+def is_sharded(program: ppcc.Program) -> bool:
+    return any(action.kind.letters == "UNSHARD" for action in program.actions[0])
 
 
 def programs(ranks: int) -> list[ppcc.Program]:

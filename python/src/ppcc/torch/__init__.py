@@ -11,7 +11,20 @@ from ._check import Verdict, check
 from ._checkpoint import Checkpoint
 from ._errors import RuntimeMisuse, StepFailed
 from ._interop import load_torch_runtime
+from ._overlap import Half, give_way, interleave
 from ._runtime import Runtime
 from ._step import StepResult
 
-__all__ = ["Checkpoint", "Runtime", "RuntimeMisuse", "StepFailed", "StepResult", "Verdict", "check", "load_torch_runtime"]
+__all__ = [
+    "Checkpoint",
+    "Half",
+    "Runtime",
+    "RuntimeMisuse",
+    "StepFailed",
+    "StepResult",
+    "Verdict",
+    "check",
+    "give_way",
+    "interleave",
+    "load_torch_runtime",
+]

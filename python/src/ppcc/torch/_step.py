@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import torch
 import torch.distributed as dist
@@ -18,8 +19,10 @@ from ._inputs import Inputs
 from ._linked import REDUCES, RESHARDS, UNSHARDS, Key, Linked
 from ._messages import Messages, edges_from
 from ._optimizer import Optimizer
+from ._overlap import Half
 from ._shapes import TensorInfo, as_tensors
 
+BACKWARDS = ("B", "I", "W")
 ONCE_A_BATCH = (*REDUCES, "STEP", "VALIDATE")
 """Left out where the gradients of several steps are added up."""
 
@@ -105,19 +108,38 @@ class Step:
         sides = [] if streams is None else [self._side_of(action) for action in item]
         backwards = [side for side in sides if side is not None]
         if streams is None or not backwards or (len(item) == 1 and not backwards[0]):
-            for action in item:
-                self._perform(action)
+            self._run_all(item, [partial(self._perform, action) for action in item])
             return
         overlap = len(backwards) == 1  # Two would add to the same gradients.
+
+        def perform(action: Action, side: bool) -> None:
+            with nullcontext() if overlap else streams.beside(), streams.on(side):
+                self._perform(action)
+
+        sides = [overlap and not backwards[0] if side is None else side for side in sides]
         with streams.beside() if overlap else nullcontext():
-            for action, side in zip(item, sides, strict=True):
-                with nullcontext() if overlap else streams.beside():
-                    with streams.on(overlap and not backwards[0] if side is None else side):
-                        self._perform(action)
+            self._run_all(item, [partial(perform, action, bool(side)) for action, side in zip(item, sides, strict=True)])
+
+    def _run_all(self, item: tuple[Action, ...], runs: Sequence[Callable[[], None]]) -> None:
+        """In turn; or, of a forward and a backward, as the stage of the forward says."""
+        forwards = [position for position, action in enumerate(item) if action.kind.letters == "F"]
+        hook = None
+        if len(item) > 1 and len(forwards) == 1 and any(action.kind.letters in BACKWARDS for action in item):
+            hook = getattr(self._module(item[forwards[0]]), "overlap_f_b", None)
+        if hook is None:
+            for run in runs:
+                run()
+            return
+        (at,) = forwards
+        halves = Half(item[at : at + 1], runs[at : at + 1]), Half(item[:at] + item[at + 1 :], [*runs[:at], *runs[at + 1 :]])
+        hook(*halves)
+        for half in halves:
+            if not half.has_run:
+                raise RuntimeMisuse(f"{half.actions[0]} was not run by overlap_f_b()")
 
     def _side_of(self, action: Action) -> bool | None:
         """Of a backward: where its forward ran, since autograd runs it there."""
-        held = self._held.get(self._key(action)) if action.kind.letters in ("B", "I", "W") else None
+        held = self._held.get(self._key(action)) if action.kind.letters in BACKWARDS else None
         return None if held is None else held.on_side
 
     def _perform(self, action: Action) -> None:
@@ -126,10 +148,14 @@ class Step:
         if handler is None and letters in ONCE_A_BATCH and not self._reduces:
             return
         with torch.profiler.record_function(str(action)) if self._profile else nullcontext():
-            if handler is not None:
-                handler(action)
-            else:
-                PERFORMS[letters](self, action)
+            try:
+                if handler is not None:
+                    handler(action)
+                else:
+                    PERFORMS[letters](self, action)
+            except Exception:
+                self.at = action  # The other half of a group may have run since.
+                raise
 
     @staticmethod
     def _key(action: Action) -> Key:

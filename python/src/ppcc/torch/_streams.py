@@ -15,11 +15,10 @@ class Streams:
 
     def __init__(self, device: torch.device) -> None:
         self._module: Any = torch.get_device_module(device)
+        self._main: Any = None
         self._side: Any = self._module.Stream()
         self._to_host: Any = self._module.Stream()
         self._to_device: Any = self._module.Stream()
-        self.on_side = False
-        """Where what is performed now runs."""
 
     @staticmethod
     def of(device: torch.device) -> Streams | None:
@@ -28,20 +27,19 @@ class Streams:
     @contextmanager
     def beside(self) -> Iterator[None]:
         """Both streams begin behind what stands before, and what comes behind waits for both."""
-        main = self._module.current_stream()
+        self._main = main = self._module.current_stream()
         self._side.wait_stream(main)
         yield
         main.wait_stream(self._side)
 
-    @contextmanager
-    def on(self, side: bool) -> Iterator[None]:
-        if not side:
-            yield
-            return
-        self.on_side = True
-        with self._module.stream(self._side):
-            yield
-        self.on_side = False
+    def on(self, side: bool) -> Any:
+        """A context inside of beside(), in whatever thread."""
+        return self._module.stream(self._side if side else self._main)
+
+    @property
+    def on_side(self) -> bool:
+        """Where what is performed now runs."""
+        return bool(self._module.current_stream() == self._side)
 
     def offload(self, tensor: Tensor) -> tuple[Tensor, Any]:
         """A copy in pinned memory, and the event of its end. The memory is given away when it has been read."""
