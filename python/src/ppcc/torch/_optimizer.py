@@ -28,6 +28,8 @@ class Optimizer:
         self._setup = setup
         self._scaler = scaler
         self._max_norm = max_norm
+        self.norm: Tensor | None = None
+        """Of the last gradients, ahead of clipping, where they were clipped."""
         self._before: tuple[list[Tensor], dict[str, Any]] | None = None
 
     def scaled(self, loss: Tensor) -> Tensor:
@@ -41,7 +43,7 @@ class Optimizer:
             self._before = weights, copy.deepcopy(self._optimizer.state_dict())
         stepped = self._scaler is None or self._unscale(self._scaler)
         if stepped and self._max_norm is not None:
-            clip_grad_norm(linked, self._max_norm)
+            self.norm = clip_grad_norm(linked, self._max_norm)
         if self._scaler is None:
             self._optimizer.step()
         else:

@@ -118,6 +118,11 @@ class Runtime:
         """The modules of this rank, as they were given."""
         return self._setup.stages
 
+    @property
+    def grad_norm(self) -> Tensor | None:
+        """The norm of all gradients ahead of the last clipping by `max_norm`."""
+        return None if self._optimizer is None else self._optimizer.norm
+
     def link(self, program: Program) -> None:
         """Lets the next steps run another program, on the same ranks and stages: with more microbatches, in another order,
         forward-only. Groups and connections are those that there are; of a program that was linked before only the digests are
