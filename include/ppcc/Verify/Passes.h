@@ -17,6 +17,7 @@ verifyGroups(); ///< The members of an overlap group need nothing of each other.
 PassFactory verifyDependences(); ///< No rank waits for itself along the data.
 PassFactory verifyCollectives(); ///< All members of a collective join it, in
                                  ///< one order on every rank.
+PassFactory verifyMoves();       ///< No two actions move the same away.
 PassFactory
 verifyComm(); ///< Each edge between ranks has a send and a receive, in place.
 PassFactory verifyMatching();   ///< Two ranks send and receive the messages
