@@ -94,7 +94,7 @@ int main(int argc, char **argv) {
     double engine = 1e9, byHand = 1e9;
     // In turns, as the machine may be busier at one time than at another.
     std::vector<double> ratios;
-    for (int turn = 0; turn != 12; ++turn) {
+    for (int turn = 0; turn != 101; ++turn) {
       double ours = time([&] { session.step(); });
       double theirs = time([&] {
         ByHand network;
@@ -115,7 +115,8 @@ int main(int argc, char **argv) {
     if (mpi.rank() == 0)
       std::printf("MPI                      %8.3f s %8.1f ns/action\n"
                   "MPI by hand              %8.3f s %8.1f ns/action\n"
-                  "MPI to by hand: %.2f in the median turn\n",
+                  "MPI to by hand: %.3f in the median turn, at most 1.05 "
+                  "wanted\n",
                   engine, engine / actions * 1e9, byHand,
                   byHand / actions * 1e9, median(ratios));
   }

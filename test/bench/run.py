@@ -107,8 +107,12 @@ def engine(tools, folder):
     for what, program in ("", flat), (", with loops", rolled):
         print(f"\nthe engine, one_f_one_b with P=8: 10^6 actions{what}", flush=True)
         subprocess.run([tools / "ppcc-bench-engine", program], check=True)
-        with mpirun(8) as command:
-            subprocess.run([*command, tools / "ppcc-bench-engine-mpi", program], check=True)
+    for ranks in 2, 8:
+        schedule = [tools / "ppcc", "one_f_one_b", "-D", f"P={ranks}", "-D", f"M={4000 // ranks}", "-o", flat]
+        subprocess.run(schedule, check=True)
+        print(f"\nthe engine on MPI, one_f_one_b with P={ranks} on {os.cpu_count()} cores", flush=True)
+        with mpirun(ranks) as command:
+            subprocess.run([*command, tools / "ppcc-bench-engine-mpi", flat], check=True)
 
 
 WRITTEN_OUT = "--passes=verify,inject-comm,verify"  # Nothing rolls at its end.
