@@ -59,3 +59,13 @@ function(ppcc_library name)
   target_include_directories(${target} ${scope} ${root})
   target_link_libraries(${target} ${scope} ${ARG_LINK} ppcc_llvm fmt::fmt)
 endfunction()
+
+# ppcc_embed(NAME FUNCTION file...): files that travel inside the library ppccNAME, as ppcc::FUNCTION() gives them.
+function(ppcc_embed name function)
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/${function}.cpp)
+  add_custom_command(OUTPUT ${generated}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${generated} "-DFILES=${ARGN}" -DHEADER=ppcc/Support/Embedded.h -DTYPE=ppcc::EmbeddedFile
+            -DFUNCTION=ppcc::${function} -P ${PROJECT_SOURCE_DIR}/cmake/EmbedFiles.cmake
+    DEPENDS ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/EmbedFiles.cmake VERBATIM)
+  target_sources(ppcc${name} PRIVATE ${generated})
+endfunction()

@@ -1,5 +1,6 @@
 # Writes OUTPUT, the C++ source of FUNCTION, which gives the names and texts of FILES as an array of TYPE. HEADER declares
-# both.
+# that.
+string(REPLACE "ppcc::" "" short ${FUNCTION})
 set(rows "")
 foreach(file ${FILES})
   get_filename_component(name ${file} NAME)
@@ -7,6 +8,10 @@ foreach(file ${FILES})
   string(APPEND rows "    {\"${name}\", R\"embedded(${text})embedded\"},\n")
 endforeach()
 file(WRITE ${OUTPUT} "#include \"${HEADER}\"
+
+namespace ppcc {
+llvm::ArrayRef<${TYPE}> ${short}();
+}
 
 llvm::ArrayRef<${TYPE}> ${FUNCTION}() {
   static constexpr ${TYPE} files[] = {

@@ -18,27 +18,16 @@ StringRef ast::spelling(UnaryOp op) {
 
 /// How tightly the outermost operator binds; the grammar's order.
 static unsigned precedence(const Expr *expr) {
+  // As in spelling(BinaryOp).
+  static constexpr unsigned ofBinary[] = {5, 5, 6, 6, 6, 4, 4,
+                                          4, 4, 4, 4, 2, 1};
   switch (expr->kind) {
   case ExprKind::Conditional:
     return 0;
   case ExprKind::Unary:
     return cast<UnaryExpr>(expr)->op == UnaryOp::Not ? 3 : 7;
   case ExprKind::Binary:
-    switch (cast<BinaryExpr>(expr)->op) {
-    case BinaryOp::Or:
-      return 1;
-    case BinaryOp::And:
-      return 2;
-    case BinaryOp::Add:
-    case BinaryOp::Sub:
-      return 5;
-    case BinaryOp::Mul:
-    case BinaryOp::Div:
-    case BinaryOp::Mod:
-      return 6;
-    default:
-      return 4;
-    }
+    return ofBinary[unsigned(cast<BinaryExpr>(expr)->op)];
   default:
     return 8;
   }

@@ -24,18 +24,15 @@ static std::optional<TimedRun> runWithClock(const Program &program,
 const TimedRun *Analyses::timedRun(const Transport &transport,
                                    DiagnosticEngine &diags) const {
   // What ends last waited for each row, and its message, at most once.
-  if (!durations().fits(program, program.size())) {
-    diags.report<diag::SimulationTooLong>(Place(program.name()));
-    return nullptr;
-  }
+  if (!durations().fits(program, program.size()))
+    return diags.report<diag::SimulationTooLong>(Place(program.name()));
   bool hasMessages = program.firstMessage().has_value();
   const auto &run = keep(
       [&] { return runWithClock(program, hasMessages ? &transport : nullptr); },
       hasMessages ? transport.name : "none");
   if (run)
     return &*run;
-  diags.report<diag::CannotSimulate>(
+  return diags.report<diag::CannotSimulate>(
       Place(program.name()),
       hasMessages ? "under `" + transport.name + "`" : "by data alone");
-  return nullptr;
 }

@@ -321,17 +321,11 @@ std::string ResourceBound::why() const {
           : fmt::format("has its first gradient at {}, with work for {} "
                         "to do",
                         time(head), time(work));
-  switch (end) {
-  case End::Work:
+  if (end == End::Work)
     return text;
-  case End::LastBackward:
-    return text + fmt::format(" up to its last gradient, {} before the end",
-                              time(tail));
-  case End::LastForward:
-    return text + fmt::format(" up to its last forward, {} before the end",
-                              time(tail));
-  }
-  return text;
+  return text + fmt::format(" up to its last {}, {} before the end",
+                            end == End::LastForward ? "forward" : "gradient",
+                            time(tail));
 }
 
 ResourceBound ppcc::resourceBoundOf(const Workload &load, RankId rank,

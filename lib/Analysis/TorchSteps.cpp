@@ -19,17 +19,9 @@ std::optional<TorchVersion> ppcc::parseTorchVersion(StringRef text) {
 }
 
 StringRef ppcc::torchStepName(TorchStep::Kind kind) {
-  switch (kind) {
-  case TorchStep::Unshard:
-    return "UNSHARD";
-  case TorchStep::Reshard:
-    return "RESHARD";
-  case TorchStep::ReduceGrad:
-    return "REDUCE_GRAD";
-  case TorchStep::WaitReduceGrad:
-    return "WAIT_REDUCE_GRAD";
-  }
-  return "";
+  static constexpr StringRef names[] = {"UNSHARD", "RESHARD", "REDUCE_GRAD",
+                                        "WAIT_REDUCE_GRAD"};
+  return names[kind];
 }
 
 namespace {

@@ -5,9 +5,20 @@
 #include "ppcc/Compiler/PassRegistry.h"
 #include "ppcc/Pass/PipelineParser.h"
 #include "ppcc/Sema/Instance.h"
+#include "ppcc/Support/Suggest.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;
+
+sema::CommWords ppcc::commWords() {
+  return {
+      namesIn(transportNames()),
+      [](StringRef name) { return findTransport(name).has_value(); },
+      namesIn(commOrders(), &CommOrderInfo::name),
+      namesIn(fusions(), &FusionInfo::name),
+      namesIn(llvm::drop_begin(callStyleNames())),
+  };
+}
 
 std::optional<Preconnect> ppcc::findPreconnect(StringRef name) {
   return llvm::StringSwitch<std::optional<Preconnect>>(name)
@@ -31,11 +42,9 @@ std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
   };
   const ast::Identifier *order = setting("order"), *fuse = setting("fuse");
   const FusionInfo *fusion = fuse ? findFusion(fuse->text) : nullptr;
-  if (fusion && fusion->places && order) {
-    diags.report<diag::FusionWithOrder>(fuse->range, fuse->text)
+  if (fusion && fusion->places && order)
+    return diags.report<diag::FusionWithOrder>(fuse->range, fuse->text)
         .note(order->range, "the order is here");
-    return std::nullopt;
-  }
 
   CommPolicy policy;
   if (request.fusion)

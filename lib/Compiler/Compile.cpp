@@ -3,7 +3,6 @@
 #include "ppcc/Compiler/Compiler.h"
 
 #include "Loader.h"
-#include "ppcc/Compiler/CommWords.h"
 #include "ppcc/Compiler/PassRegistry.h"
 #include "ppcc/Expand/Expand.h"
 #include "ppcc/Import/Importer.h"

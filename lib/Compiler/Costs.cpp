@@ -49,17 +49,14 @@ void addCost(StringRef text, DiagnosticEngine &diags, Program &program,
   auto setting = findNamed(name, program.kinds());
   if (!setting) {
     std::vector<std::string> names = costNames(program.kinds());
-    diags.report<diag::CostsUnknown>(
-        Place("--cost"), "cost", name,
-        didYouMean(name, std::vector<StringRef>(names.begin(), names.end())));
-    return;
+    return diags.refuse<diag::CostsUnknown>(Place("--cost"), "cost", name,
+                                            didYouMean(name, namesIn(names)));
   }
   const CostRow &row = rowOf(setting->what);
   auto number = row.number.parse(value);
-  if (!number) {
-    diags.report<diag::CostsShape>(Place("--cost"), name, row.number.words);
-    return;
-  }
+  if (!number)
+    return diags.refuse<diag::CostsShape>(Place("--cost"), name,
+                                          row.number.words);
   setting->values = {*number};
   (row.isOfNode() ? parts : program.editHead().costs.settings)
       .push_back(std::move(*setting));
@@ -79,10 +76,8 @@ void addLayerCosts(ArrayRef<LayerCost> settings, DiagnosticEngine &diags,
                    Program &program) {
   if (settings.empty())
     return;
-  if (program.stageLayers().empty()) {
-    diags.report<diag::NoLayout>(Place("--cost"), "--cost KIND.LAYER");
-    return;
-  }
+  if (program.stageLayers().empty())
+    return diags.refuse<diag::NoLayout>(Place("--cost"), "--cost KIND.LAYER");
   std::map<KindId, std::vector<decimal::Sum>> sums;
   for (const LayerCost &setting : settings) {
     std::vector<decimal::Sum> &sum = sums[setting.kind];
@@ -103,12 +98,10 @@ void addLayerCosts(ArrayRef<LayerCost> settings, DiagnosticEngine &diags,
       CostSetting &setting = program.editHead().costs.settings.emplace_back(
           CostSetting{Cost::Action, kind, "", pipe, {}});
       for (decimal::Sum time : sum) {
-        if (time > cost::max) {
-          diags.report<diag::CostTooLarge>(
+        if (time > cost::max)
+          return diags.refuse<diag::CostTooLarge>(
               Place("--cost"), static_cast<double>(time) / cost::unit,
               cost::max / cost::unit);
-          return;
-        }
         setting.values.push_back(static_cast<Time>(time));
       }
     }
@@ -118,8 +111,7 @@ void addLayerCosts(ArrayRef<LayerCost> settings, DiagnosticEngine &diags,
 /// layers of the layout.
 void addPartCosts(ArrayRef<CostSetting> settings, DiagnosticEngine &diags,
                   Program &program) {
-  std::vector<StringRef> nodes(program.nodes().names.begin(),
-                               program.nodes().names.end());
+  const std::vector<std::string> &nodes = program.nodes().names;
   std::vector<LayerCost> layers;
   for (const CostSetting &setting : settings)
     if (llvm::is_contained(nodes, setting.node))
@@ -127,8 +119,9 @@ void addPartCosts(ArrayRef<CostSetting> settings, DiagnosticEngine &diags,
     else if (setting.node.size() == 1 && llvm::isAlpha(setting.node[0]))
       layers.push_back({setting.kind, setting.node[0], setting.values.front()});
     else
-      diags.report<diag::CostsUnknown>(Place("--cost"), "node", setting.node,
-                                       didYouMean(setting.node, nodes));
+      diags.report<diag::CostsUnknown>(
+          Place("--cost"), "node", setting.node,
+          didYouMean(setting.node, namesIn(nodes)));
   addLayerCosts(layers, diags, program);
 }
 

@@ -58,10 +58,8 @@ std::optional<uint32_t> Loader::open(StringRef name, StringRef folder,
       else
         llvm::append_range(names, file.names());
   }
-  std::vector<StringRef> candidates(names.begin(), names.end());
-  diags.report<diag::CannotRead>(std::move(place), full.str(),
-                                 why + didYouMean(name, candidates));
-  return std::nullopt;
+  return diags.report<diag::CannotRead>(std::move(place), full.str(),
+                                        why + didYouMean(name, namesIn(names)));
 }
 
 // A loop and not a recursion: a chain of imports may be as long as a folder.

@@ -80,11 +80,10 @@ std::string OptionParser::Impl::suggestion(ArrayRef<const char *> args) const {
   for (const CLI::Option *option : app.get_options())
     for (const std::string &name : option->get_lnames())
       names.push_back("--" + name);
-  std::vector<StringRef> candidates(names.begin(), names.end());
   for (StringRef arg : args) {
     StringRef name = arg.split('=').first;
-    if (name.starts_with("--") && !llvm::is_contained(candidates, name))
-      return didYouMean(name, candidates);
+    if (name.starts_with("--") && !llvm::is_contained(names, name))
+      return didYouMean(name, namesIn(names));
   }
   return "";
 }
@@ -147,15 +146,14 @@ void OptionParser::numberInto(std::string names, uint64_t least, uint64_t most,
 }
 
 void OptionParser::choice(std::string names, std::string summary,
-                          std::vector<std::string> choices,
+                          std::vector<StringRef> choices,
                           std::function<void(const std::string &)> set) {
   std::string list = llvm::join(choices, ", ");
   auto take = [=](const std::string &value) -> std::string {
     if (llvm::is_contained(choices, value))
       return set(value), "";
-    std::vector<StringRef> candidates(choices.begin(), choices.end());
     return fmt::format("`{}` is none of {}{}", value, list,
-                       didYouMean(value, candidates));
+                       didYouMean(value, choices));
   };
   impl->choices[names] = llvm::join(choices, " ");
   parsed(std::move(names), summary + ": " + list, take, "NAME");

@@ -185,12 +185,10 @@ private:
   /// Keeps a program for the page; all of them must fit it.
   bool keep(Program program, const Transport &transport) {
     pageRows += program.size();
-    if (pageRows > maxPageRows) {
-      session->diags.report<diag::PictureTooLarge>(
+    if (pageRows > maxPageRows)
+      return session->diags.report<diag::PictureTooLarge>(
           Place(program.name()), pageRows, "actions and messages", maxPageRows,
           "a page");
-      return false;
-    }
     programs.push_back(std::move(program));
     runs.push_back({programs.back(), transport});
     return true;
@@ -207,13 +205,12 @@ private:
     std::set<std::string> all;
     for (const auto &[input, params] : names)
       all.insert(params.begin(), params.end());
-    std::vector<StringRef> candidates(all.begin(), all.end());
     ExitCode code = Success;
     auto check = [&](const std::string &name) {
       if (all.count(name))
         return;
       session->diags.report<diag::NoSuchParameter>(
-          {}, name, didYouMean(name, candidates));
+          {}, name, didYouMean(name, namesIn(all)));
       code = Errors;
     };
     for (const sema::ParamValue &param : options.request.params)
@@ -253,13 +250,6 @@ std::vector<std::string> shownParams(const CompareOptions &options,
   return shown;
 }
 
-std::string valueOf(const Row &row, StringRef name) {
-  for (const ProgramParam &param : row.params)
-    if (param.name == name)
-      return param.value;
-  return "";
-}
-
 TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows) {
   std::vector<std::string> params = shownParams(options, rows);
   std::vector<std::string> columns = {"schedule"};
@@ -275,8 +265,10 @@ TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows) {
   TextTable table(std::move(columns));
   for (const Row &row : rows) {
     std::vector<std::string> cells = {row.schedule};
-    for (const std::string &name : params)
-      cells.push_back(valueOf(row, name));
+    for (const std::string &name : params) {
+      auto *param = findBy(row.params, name, &ProgramParam::name);
+      cells.push_back(param ? param->value : "");
+    }
     for (std::string cell :
          {row.transport, cost::format(row.makespan), cost::format(row.bound),
           cost::format(row.bubbleRate.value),
@@ -293,8 +285,7 @@ TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows) {
 
 } // namespace
 
-int ppcc::runCompare(ArrayRef<const char *> args,
-                     llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
+int ppcc::runCompare(ArrayRef<const char *> args, Session::Files fs,
                      raw_ostream &out, raw_ostream &err) {
   CompareOptions options;
   OptionParser parser(
@@ -322,7 +313,7 @@ int ppcc::runCompare(ArrayRef<const char *> args,
   progress.clear();
   if (code != Success)
     return code;
-  auto write = [&](raw_ostream &s) {
+  return writeOutput(options.output, out, *session, [&](raw_ostream &s) {
     EmitContext context{session->diags, session->sources, {}};
     if (options.asPage)
       return emitPage(comparison.runs, s, context);
@@ -334,10 +325,5 @@ int ppcc::runCompare(ArrayRef<const char *> args,
                std::pair(!b.fits.value_or(true), b.makespan);
       });
     tableOf(options, comparison.rows).print(s, options.style);
-    return true;
-  };
-  return writeOutput(options.output, out, session->sources, session->diags,
-                     write)
-             ? Success
-             : Errors;
+  });
 }

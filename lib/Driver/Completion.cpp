@@ -1,6 +1,7 @@
 // `ppcc completion`: what shells complete, from the options of the commands.
 #include "Options.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
+#include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
 
@@ -61,10 +62,7 @@ std::string plain(StringRef summary) {
 }
 
 std::string namesOf(const std::vector<CommandText> &commands) {
-  std::vector<StringRef> names;
-  for (const CommandText &command : commands)
-    names.push_back(command.name);
-  return llvm::join(names, " ");
+  return llvm::join(namesIn(commands, &CommandText::name), " ");
 }
 
 void writeBash(const std::vector<CommandText> &commands, raw_ostream &out) {
@@ -217,8 +215,7 @@ int ppcc::runCompletion(ArrayRef<const char *> args, Session::Files fs,
   parser.positional("SHELL", name, "bash, zsh or fish", /*isRequired=*/true);
   if (std::optional<int> code = parser.parse(args, out, err))
     return *code;
-  for (const Shell &shell : shells)
-    if (shell.name == name)
-      return shell.write(commandTexts(fs), out), Success;
+  if (auto *shell = findBy(shells, name, &Shell::name))
+    return shell->write(commandTexts(fs), out), Success;
   return parser.wrong("`" + name + "` is none of bash, zsh, fish", err);
 }

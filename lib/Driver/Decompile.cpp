@@ -91,11 +91,6 @@ int ppcc::runDecompile(ArrayRef<const char *> args, Session::Files fs,
   std::string why = again ? difference(program, again.program) : own.text();
   if (!why.empty())
     return refuse(why);
-  return writeOutput(options.output, out, session->sources, session->diags,
-                     [&](raw_ostream &s) {
-                       s << text;
-                       return true;
-                     })
-             ? Success
-             : Errors;
+  return writeOutput(options.output, out, *session,
+                     [&](raw_ostream &s) { s << text; });
 }

@@ -32,12 +32,10 @@ bool ppcc::writeDepfile(StringRef depfile, StringRef output,
     paths.push_back(path.str().str());
   }
   for (const std::string &path : paths) {
-    if (StringRef(path).contains('\n')) {
-      diags.report<diag::CannotWrite>(
+    if (StringRef(path).contains('\n'))
+      return diags.report<diag::CannotWrite>(
           {}, depfile,
           "Make reads no name with a newline, such as `" + path + "`");
-      return false;
-    }
     if (path.empty()) // There is no telling what runs.
       continue;
     bool isFirst = &path == &paths.front();

@@ -161,8 +161,7 @@ private:
 
 } // namespace
 
-int ppcc::runDiff(ArrayRef<const char *> args,
-                  llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
+int ppcc::runDiff(ArrayRef<const char *> args, Session::Files fs,
                   raw_ostream &out, raw_ostream &err) {
   DiffOptions options;
   OptionParser parser(
@@ -184,13 +183,10 @@ int ppcc::runDiff(ArrayRef<const char *> args,
   if (code != Success)
     return code;
   bool same = false;
-  auto write = [&](raw_ostream &s) {
+  code = writeOutput(options.output, out, *session, [&](raw_ostream &s) {
     same = Difference(sides[0]->program, sides[1]->program, options.inputs[0],
                       options.inputs[1], session->sources, s)
                .print();
-    return true;
-  };
-  bool written =
-      writeOutput(options.output, out, session->sources, session->diags, write);
-  return written && same ? Success : Errors;
+  });
+  return same ? code : Errors;
 }

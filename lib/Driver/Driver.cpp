@@ -23,46 +23,35 @@ public:
       : options(options), compiled(compiled), session(session), out(out),
         err(err) {}
 
-  bool write() {
+  ExitCode write() {
     if (options.emit == "ast")
-      return writeFiles([&](raw_ostream &s) {
-        print(compiled.files.back(), s);
-        return true;
-      });
+      return writeFiles(
+          [&](raw_ostream &s) { print(compiled.files.back(), s); });
     std::string timeline;
-    if (options.timeline && !drawTimeline(timeline))
-      return false;
+    llvm::raw_string_ostream stream(timeline);
+    if (options.timeline && !emitTo(stream, "timeline", err))
+      return Errors;
     // A file that this writes is not a terminal.
     bool toFile = options.output != "-";
-    bool written =
-        options.check || writeFiles([&](raw_ostream &s) {
-          return emitTo(s, options.emit, toFile ? llvm::nulls() : out);
-        });
+    ExitCode code = Success;
+    if (!options.check)
+      code = writeFiles([&](raw_ostream &s) {
+        emitTo(s, options.emit, toFile ? llvm::nulls() : out);
+      });
     err << timeline;
-    return written;
+    return code;
   }
 
 private:
   /// Lets `fill` write the output; then the dependency file, if one is wanted.
-  bool writeFiles(function_ref<bool(raw_ostream &)> fill) {
-    auto writeMain = [&] {
-      return writeOutput(options.output, out, session.sources, session.diags,
-                         fill);
-    };
+  ExitCode writeFiles(function_ref<void(raw_ostream &)> fill) {
     if (options.depfile.empty())
-      return writeMain();
-    auto writeBoth = [&](raw_ostream &s) {
-      return writeDepfile(options.depfile, options.output, session.sources,
-                          session.diags, s) &&
-             writeMain();
-    };
-    return writeOutput(options.depfile, out, session.sources, session.diags,
-                       writeBoth);
-  }
-
-  bool drawTimeline(std::string &text) {
-    llvm::raw_string_ostream stream(text);
-    return emitTo(stream, "timeline", err);
+      return writeOutput(options.output, out, session, fill);
+    return writeOutput(options.depfile, out, session, [&](raw_ostream &s) {
+      if (writeDepfile(options.depfile, options.output, session.sources,
+                       session.diags, s))
+        writeOutput(options.output, out, session, fill);
+    });
   }
 
   /// Writes a format that people see in the stream `shown`.
@@ -92,10 +81,7 @@ static void listSchedules(raw_ostream &out) {
 /// apart.
 static void listDiagnostics(raw_ostream &out) {
   auto escaped = [](StringRef text) {
-    std::string result;
-    for (char c : text)
-      result += c == '|' ? "\\|" : std::string(1, c);
-    return result;
+    return llvm::join(llvm::split(text, '|'), "\\|");
   };
   out << "| code | name | message | what to do |\n|---|---|---|---|\n";
   for (const DiagInfo &info : diagTable())
@@ -125,9 +111,7 @@ static int compileOnce(const Options &given, Session::Files fs,
     listParams(compiled.params, out);
   else if (code == Success &&
            (!options.check || options.timeline || options.emit == "ast"))
-    code = compiled.times.measure("emit", [&] { return writer.write(); })
-               ? Success
-               : Errors;
+    code = compiled.times.measure("emit", [&] { return writer.write(); });
   if (options.request.passes.instrumentation.timePasses)
     compiled.times.print(err);
   return code;
@@ -173,25 +157,19 @@ static int compileAs(Options options, ArrayRef<const char *> args,
 
 int ppcc::runBuild(ArrayRef<const char *> args, Session::Files fs,
                    raw_ostream &out, raw_ostream &err) {
-  Options options;
-  options.command = "ppcc build";
-  return compileAs(options, args, std::move(fs), out, err);
+  return compileAs({.command = "ppcc build"}, args, std::move(fs), out, err);
 }
 
 int ppcc::runCheck(ArrayRef<const char *> args, Session::Files fs,
                    raw_ostream &out, raw_ostream &err) {
-  Options options;
-  options.command = "ppcc check";
-  options.check = true;
-  return compileAs(options, args, std::move(fs), out, err);
+  return compileAs({.command = "ppcc check", .check = true}, args,
+                   std::move(fs), out, err);
 }
 
 int ppcc::runReport(ArrayRef<const char *> args, Session::Files fs,
                     raw_ostream &out, raw_ostream &err) {
-  Options options;
-  options.command = "ppcc report";
-  options.emit = "report";
-  return compileAs(options, args, std::move(fs), out, err);
+  return compileAs({.command = "ppcc report", .emit = "report"}, args,
+                   std::move(fs), out, err);
 }
 
 int ppcc::runCompiler(ArrayRef<const char *> args, Session::Files fs,

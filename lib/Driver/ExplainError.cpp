@@ -1,7 +1,7 @@
 // `ppcc explain-error`: a page about an error, whose example is run while it is
 // shown.
-#include "ErrorPages.h"
 #include "Options.h"
+#include "ppcc/Support/Embedded.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/ScopeExit.h"
@@ -12,9 +12,16 @@
 
 using namespace ppcc;
 
+namespace ppcc {
+/// docs/errors/: the pages of a table of diagnostics, as Markdown: a section of
+/// each code, whose listings are files (the name stands behind the language)
+/// and commands.
+ArrayRef<EmbeddedFile> errorPages();
+} // namespace ppcc
+
 /// What docs/errors/ says below the title of a code.
 static StringRef sectionOf(StringRef code) {
-  for (const ErrorPages &file : errorPages()) {
+  for (const EmbeddedFile &file : errorPages()) {
     size_t begin = file.text.find(("\n## " + code + "\n").str());
     if (begin == StringRef::npos)
       continue;
@@ -94,16 +101,13 @@ int ppcc::runExplainError(ArrayRef<const char *> args, Session::Files fs,
   parser.positional("CODE", code, "Such as E0742", /*isRequired=*/true);
   if (std::optional<int> status = parser.parse(args, out, err))
     return *status;
-  std::vector<StringRef> codes;
-  for (const DiagInfo &info : diagTable())
-    codes.push_back(info.code);
   std::string wanted = StringRef(code).upper();
-  auto *info = llvm::find_if(
-      diagTable(), [&](const DiagInfo &one) { return one.code == wanted; });
-  if (info == diagTable().end())
-    return parser.wrong("`" + code + "` is no code of an error" +
-                            didYouMean(wanted, codes),
-                        err);
+  auto *info = findBy(diagTable(), wanted, &DiagInfo::code);
+  if (!info)
+    return parser.wrong(
+        fmt::format("`{}` is no code of an error{}", code,
+                    didYouMean(wanted, diagTable(), &DiagInfo::code)),
+        err);
   bool isError = info->severity == Severity::Error;
   out << info->code << ' ' << info->name << ", "
       << (isError ? "an error" : "a warning") << ": " << blanks(info->text)

@@ -66,19 +66,16 @@ static int writeForAll(const Options &options, Session &session,
     err << "error: " << misuse << '\n';
     return Usage;
   }
-  return families && writeOutput(options.output, out, session.sources,
-                                 session.diags,
-                                 [&](raw_ostream &s) {
-                                   if (options.emit == "cpp")
-                                     writeCpp(*families, options, session, s);
-                                   else if (options.emit == "ir")
-                                     printFamilies(*families, s);
-                                   else
-                                     writeFamilies(*families, session, s);
-                                   return true;
-                                 })
-             ? Success
-             : Errors;
+  if (!families)
+    return Errors;
+  return writeOutput(options.output, out, session, [&](raw_ostream &s) {
+    if (options.emit == "cpp")
+      writeCpp(*families, options, session, s);
+    else if (options.emit == "ir")
+      printFamilies(*families, s);
+    else
+      writeFamilies(*families, session, s);
+  });
 }
 
 Compiled ppcc::compileAny(const Options &options, Session &session) {
@@ -109,11 +106,7 @@ std::optional<int> ppcc::writeByFamilies(const Options &options,
     return std::nullopt;
   EmitOptions emitOptions = options.emitOptions;
   emitOptions.mostDigested = most;
-  bool written =
-      writeOutput(options.output, out, session.sources, session.diags,
-                  [&](raw_ostream &to) {
-                    return emit(family->sample, *findEmitter(options.emit), to,
-                                session, emitOptions);
-                  });
-  return written ? Success : Errors;
+  return writeOutput(options.output, out, session, [&](raw_ostream &to) {
+    emit(family->sample, *findEmitter(options.emit), to, session, emitOptions);
+  });
 }

@@ -48,10 +48,8 @@ int ppcc::runFmt(ArrayRef<const char *> args, Session::Files fs,
       if (formatted != text)
         diags.report<diag::NotFormatted>(Place(), input);
     } else if (input == "-" || formatted != text) {
-      writeOutput(input, out, nothingRead, diags, [&](raw_ostream &s) {
-        s << formatted;
-        return true;
-      });
+      writeOutput(input, out, nothingRead, diags,
+                  [&](raw_ostream &s) { s << formatted; });
     }
   }
   return diags.errorCount() == 0 ? Success : Errors;

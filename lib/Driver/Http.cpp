@@ -18,19 +18,23 @@ std::optional<StringRef> HttpRequest::find(StringRef name) const {
   return std::nullopt;
 }
 
-static std::string decoded(StringRef text) {
+std::string ppcc::percentDecoded(StringRef text) {
   std::string result;
-  for (size_t i = 0; i != text.size(); ++i) {
+  for (size_t i = 0; i < text.size(); ++i) {
     unsigned code;
-    if (text[i] == '%' && i + 2 < text.size() &&
-        !text.substr(i + 1, 2).getAsInteger(16, code)) {
-      result += char(code);
-      i += 2;
-    } else {
-      result += text[i] == '+' ? ' ' : text[i];
-    }
+    bool isCode =
+        text[i] == '%' && !text.substr(i + 1, 2).getAsInteger(16, code);
+    result += isCode ? char(code) : text[i];
+    i += isCode ? 2 : 0;
   }
   return result;
+}
+
+/// A part of a query, where `+` is a blank.
+static std::string decoded(StringRef text) {
+  std::string blanks = text.str();
+  std::replace(blanks.begin(), blanks.end(), '+', ' ');
+  return percentDecoded(blanks);
 }
 
 static std::string textOf(const HttpResponse &response) {

@@ -19,22 +19,18 @@ Server::TextPtr Server::textOfFile(StringRef path) const {
     return open->second;
   if (auto buffer = disk->getBufferForFile(path))
     return std::make_shared<const Text>((*buffer)->getBuffer().str());
-  for (const LibraryFile &file : scheduleLibrary())
-    if (file.name == path)
-      return std::make_shared<const Text>(file.text.str());
-  return nullptr;
+  auto *file = findBy(scheduleLibrary(), path, &LibraryFile::name);
+  return file ? std::make_shared<const Text>(file->text.str()) : nullptr;
 }
 
-std::vector<std::pair<std::string, Server::TextPtr>>
-Server::imports(const std::string &uri, const Text &text) const {
+std::vector<Server::OtherText> Server::imports(const std::string &uri,
+                                               const Text &text) const {
   constexpr size_t mostFiles = 64;
-  std::vector<std::pair<std::string, TextPtr>> found;
+  std::vector<OtherText> found;
   auto add = [&](StringRef path) {
     std::string other = uriOf(path);
-    bool isKnown = other == uri || llvm::any_of(found, [&](const auto &one) {
-                     return one.first == other;
-                   });
-    if (isKnown || found.size() == mostFiles)
+    if (other == uri || findBy(found, other, &OtherText::first) ||
+        found.size() == mostFiles)
       return true;
     if (TextPtr theirs = textOfFile(path)) {
       found.emplace_back(other, theirs);
@@ -126,10 +122,9 @@ std::optional<Server::Meaning> Server::meaningAt(Params params) {
 }
 
 /// The schedules of the workspace that are not open and have the word.
-std::vector<std::pair<std::string, Server::TextPtr>>
-Server::closedWith(StringRef word) const {
+std::vector<Server::OtherText> Server::closedWith(StringRef word) const {
   constexpr size_t mostEntries = 50'000, mostBytes = 1 << 20;
-  std::vector<std::pair<std::string, TextPtr>> found;
+  std::vector<OtherText> found;
   size_t entries = 0;
   for (const std::string &folder : folders) {
     std::error_code error;
@@ -438,8 +433,6 @@ json::Value Server::semanticTokens(Params params) {
 json::Value Server::libraryText(Params params) {
   StringRef uri = params.getString("uri").value_or("");
   uri.consume_front(libraryScheme);
-  for (const LibraryFile &file : scheduleLibrary())
-    if (file.name == uri)
-      return file.text;
-  return nullptr;
+  auto *file = findBy(scheduleLibrary(), uri, &LibraryFile::name);
+  return file ? json::Value(file->text) : nullptr;
 }

@@ -19,6 +19,7 @@ private:
   using Params = const llvm::json::Object &;
   using Json = llvm::json::Value;
   using TextPtr = std::shared_ptr<const Text>;
+  using OtherText = std::pair<std::string, TextPtr>; ///< With its address.
 
   // Lsp.cpp: messages, and what is wrong with texts.
   std::optional<int> take(llvm::json::Object &message);
@@ -51,12 +52,12 @@ private:
   std::optional<Meaning> meaningAt(Params params);
   Meaning meaningOf(const std::string &uri, const Text &text, StringRef word);
   /// The texts of the files that a text imports, and of those that they import.
-  std::vector<std::pair<std::string, TextPtr>> imports(const std::string &uri,
-                                                       const Text &text) const;
+  std::vector<OtherText> imports(const std::string &uri,
+                                 const Text &text) const;
   TextPtr textOfFile(StringRef path) const;
   std::optional<std::pair<std::string, StringRef>>
   importAt(Params params) const;
-  std::vector<std::pair<std::string, TextPtr>> closedWith(StringRef word) const;
+  std::vector<OtherText> closedWith(StringRef word) const;
   std::map<std::string, llvm::json::Array> places(const Meaning &meaning,
                                                   bool inWorkspace);
   Json definition(Params params);

@@ -1,5 +1,6 @@
 #include "LspText.h"
 
+#include "Http.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
 
 #include "llvm/Support/ConvertUTF.h"
@@ -55,24 +56,11 @@ size_t lsp::Text::importPlace() const {
 }
 
 std::string lsp::pathOf(StringRef uri) {
-  if (!uri.consume_front("file://"))
-    return uri.str();
-  std::string path;
-  for (size_t i = 0; i < uri.size(); ++i) {
-    unsigned code;
-    if (uri[i] == '%' && !uri.substr(i + 1, 2).getAsInteger(16, code)) {
-      path += char(code);
-      i += 2;
-    } else {
-      path += uri[i];
-    }
-  }
-  return path;
+  return uri.consume_front("file://") ? percentDecoded(uri) : uri.str();
 }
 
 std::string lsp::uriOf(StringRef path) {
-  if (llvm::any_of(scheduleLibrary(),
-                   [&](const LibraryFile &file) { return file.name == path; }))
+  if (findBy(scheduleLibrary(), path, &LibraryFile::name))
     return (libraryScheme + path).str();
   std::string uri = "file://";
   for (char c : path)

@@ -1,7 +1,6 @@
 // What helps to write a schedule: completion, signatures, corrections, folds
 // and the style.
 #include "LspServer.h"
-#include "ppcc/Compiler/CommWords.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Editor/Format.h"
 #include "ppcc/Editor/Words.h"

@@ -97,12 +97,10 @@ int ppcc::runNew(ArrayRef<const char *> args, Session::Files fs,
   if (!llvm::sys::fs::exists("lit.cfg.py"))
     files.emplace_back("lit.cfg.py", litConfig);
   for (const auto &[path, text] : files)
-    if (writeOutput(path, out, session->sources, session->diags,
-                    [&, text = text](raw_ostream &s) {
-                      for (char c : text)
-                        (c == '@' ? s << name : s << c);
-                      return true;
-                    }))
+    if (writeOutput(path, out, *session, [&, text = text](raw_ostream &s) {
+          for (char c : text)
+            (c == '@' ? s << name : s << c);
+        }) == Success)
       out << "wrote " << path << '\n';
   return session->diags.hasErrors() ? Errors : Success;
 }

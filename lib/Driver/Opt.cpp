@@ -24,10 +24,7 @@ void declare(OptionParser &parser, OptOptions &options) {
   parser.positional("INPUT", options.input,
                     "The program as text; - is standard input");
   addOutput(parser, options.output);
-  std::vector<std::string> formats;
-  for (const Emitter &emitter : emitters())
-    formats.push_back(emitter.name.str());
-  parser.choice("--emit", "What to write", formats,
+  parser.choice("--emit", "What to write", namesIn(emitters(), &Emitter::name),
                 [&](const std::string &format) { options.emit = format; });
   parser.parsed("--transport", "The transport of promela and reports",
                 [&](const std::string &name) -> std::string {
@@ -66,18 +63,14 @@ int run(const OptOptions &options, Session &session, raw_ostream &out) {
   emitContext.options.picture =
       fitted(options.emitOptions.picture,
              options.output == "-" ? out : llvm::nulls(), "auto");
-  auto write = [&](raw_ostream &s) {
-    return emitProgram(*findEmitter(options.emit), *program, s, emitContext);
-  };
-  return writeOutput(options.output, out, session.sources, session.diags, write)
-             ? Success
-             : Errors;
+  return writeOutput(options.output, out, session, [&](raw_ostream &s) {
+    emitProgram(*findEmitter(options.emit), *program, s, emitContext);
+  });
 }
 
 } // namespace
 
-int ppcc::runOpt(ArrayRef<const char *> args,
-                 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
+int ppcc::runOpt(ArrayRef<const char *> args, Session::Files fs,
                  raw_ostream &out, raw_ostream &err) {
   OptOptions options;
   OptionParser parser("ppcc-opt", "Runs passes over the text of a program");

@@ -3,23 +3,14 @@
 
 #include "PictureOptions.h"
 #include "ppcc/Compiler/PassRegistry.h"
-#include "ppcc/Driver/DumpFilter.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Import/Importer.h"
 #include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
 
-/// The names of the rows of a table.
-template <class Table> static std::vector<std::string> namesOf(Table table) {
-  std::vector<std::string> names;
-  for (const auto &row : table)
-    names.push_back(row.name.str());
-  return names;
-}
-
-static std::vector<std::string> emitKinds() {
-  std::vector<std::string> kinds = namesOf(emitters());
+static std::vector<StringRef> emitKinds() {
+  std::vector<StringRef> kinds = namesIn(emitters(), &Emitter::name);
   kinds.push_back("ast");
   return kinds;
 }
@@ -27,7 +18,7 @@ static std::vector<std::string> emitKinds() {
 static void addProgramOptions(OptionParser &parser, Request &request) {
   parser.group("For builds and other tools", [&] {
     parser.choice("--from", "The input is a program in this format",
-                  namesOf(importers()),
+                  namesIn(importers(), &Importer::name),
                   [&](const std::string &format) { request.from = format; });
     parser.number("--microbatches", request.microbatches, 1,
                   Program::maxMicrobatches,
@@ -50,9 +41,7 @@ static void addTransports(OptionParser &parser, CommRequest &comm,
         if (!transport)
           return "`" + name + "` is none of " + list +
                  didYouMean(name, transportNames());
-        if (llvm::none_of(comm.transports, [&](const Transport &known) {
-              return known.name == name;
-            }))
+        if (!findBy(comm.transports, name, &Transport::name))
           comm.transports.push_back(*transport);
         return "";
       },
@@ -62,14 +51,14 @@ static void addTransports(OptionParser &parser, CommRequest &comm,
 static void addCommunication(OptionParser &parser, CommRequest &comm,
                              bool *byData) {
   parser.group("Communication", [&] {
-    parser.choice("--comm-order", "How to order sends and receives",
-                  namesOf(commOrders()), [&](const std::string &order) {
-                    comm.order = findCommOrder(order);
-                  });
-    parser.choice("--fuse", "How to post neighbouring messages together",
-                  namesOf(fusions()), [&](const std::string &fusion) {
-                    comm.fusion = findFusion(fusion);
-                  });
+    parser.choice(
+        "--comm-order", "How to order sends and receives",
+        namesIn(commOrders(), &CommOrderInfo::name),
+        [&](const std::string &order) { comm.order = findCommOrder(order); });
+    parser.choice(
+        "--fuse", "How to post neighbouring messages together",
+        namesIn(fusions(), &FusionInfo::name),
+        [&](const std::string &fusion) { comm.fusion = findFusion(fusion); });
     parser.number("--prefetch", comm.prefetch, 1, UINT32_MAX,
                   "Post at most this many receives of an edge ahead of their "
                   "readers");
@@ -102,6 +91,33 @@ void ppcc::addCostOptions(OptionParser &parser, CostRequest &request) {
                 "Read costs from a JSON file, see docs/reports.md; --cost "
                 "overrides it");
   });
+}
+
+static std::string parsePrintRanks(StringRef text, PrintOptions &options) {
+  options.ranks.clear();
+  for (StringRef part : llvm::split(text, ',')) {
+    uint32_t rank;
+    if (part.getAsInteger(10, rank))
+      return fmt::format("`{}` is no rank; expected `3` or `0,2`", part);
+    options.ranks.push_back(RankId(rank));
+  }
+  return "";
+}
+
+static std::string parsePrintMicrobatches(StringRef text,
+                                          PrintOptions &options) {
+  uint32_t first, end;
+  auto [from, to] = text.split("..");
+  if (from.getAsInteger(10, first) || first == UINT32_MAX)
+    return fmt::format(
+        "`{}` is no range of microbatches; expected `2` or `0..4`", text);
+  if (!text.contains(".."))
+    end = first + 1;
+  else if (to.getAsInteger(10, end) || end < first)
+    return fmt::format(
+        "`{}` is no range of microbatches; expected `2` or `0..4`", text);
+  options.microbatches = {first, end};
+  return "";
 }
 
 void ppcc::addPassOptions(OptionParser &parser, PassRequest &request,

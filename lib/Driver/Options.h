@@ -11,12 +11,12 @@ namespace ppcc {
 /// What ppcc is asked to do.
 struct Options {
   std::string command = "ppcc"; ///< As it is called.
-  Request request;
+  Request request = {};
   std::string output = "-", emit = "json";
-  std::string free;    ///< The parameter that stays open; empty for none.
-  std::string depfile; ///< Empty for none.
-  EmitOptions emitOptions;
-  ConsoleOptions console;
+  std::string free = {};    ///< The parameter that stays open; empty for none.
+  std::string depfile = {}; ///< Empty for none.
+  EmitOptions emitOptions = {};
+  ConsoleOptions console = {};
   bool laysOut = false; ///< Even where many microbatches are a known family's.
   bool check = false, timeline = false, watch = false, listParams = false;
   bool listSchedules = false, listPasses = false, listDiagnostics = false;

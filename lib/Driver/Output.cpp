@@ -15,16 +15,16 @@ using namespace ppcc;
 namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
 
-using Writer = function_ref<bool(raw_ostream &)>;
+using Writer = function_ref<void(raw_ostream &)>;
 
 namespace {
 
 std::error_code lastError() { return {errno, std::generic_category()}; }
 
 /// Lets `write` fill an open file; gives what went wrong with it.
-std::error_code fill(int file, Writer write, bool &wanted) {
+std::error_code fill(int file, Writer write) {
   llvm::raw_fd_ostream stream(file, /*shouldClose=*/false);
-  wanted = write(stream);
+  write(stream);
   stream.flush();
   std::error_code error = stream.error();
   stream.clear_error(); // Its destructor would end the process over it.
@@ -137,25 +137,24 @@ private:
 };
 
 /// A device or a pipe, which cannot be replaced by a file.
-std::error_code writeInPlace(const std::string &path, Writer write,
-                             bool &wanted) {
+std::error_code writeInPlace(const std::string &path, Writer write) {
   int file = open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
   if (file < 0)
     return lastError();
-  std::error_code error = fill(file, write, wanted);
+  std::error_code error = fill(file, write);
   if (close(file) != 0 && !error)
     error = lastError();
   return error;
 }
 
-std::error_code replace(const Target &target, Writer write, bool &wanted) {
+std::error_code replace(const Target &target, Writer write,
+                        function_ref<bool()> isWanted) {
   Draft draft(target.folder());
   if (std::error_code error = draft.open())
     return error;
-  if (std::error_code error = fill(draft.descriptor(), write, wanted))
+  if (std::error_code error = fill(draft.descriptor(), write);
+      error || !isWanted())
     return error;
-  if (!wanted)
-    return {};
   if (fs::exists(target.status) &&
       fchmod(draft.descriptor(), target.status.permissions()) != 0)
     return lastError();
@@ -164,29 +163,36 @@ std::error_code replace(const Target &target, Writer write, bool &wanted) {
 
 } // namespace
 
-bool ppcc::writeOutput(StringRef path, raw_ostream &out,
-                       const SourceManager &sources, DiagnosticEngine &diags,
-                       Writer write) {
-  if (path == "-")
-    return write(out);
+ExitCode ppcc::writeOutput(StringRef path, raw_ostream &out,
+                           const SourceManager &sources,
+                           DiagnosticEngine &diags, Writer write) {
+  auto isGood = [&, errorsBefore = diags.errorCount()] {
+    return diags.errorCount() == errorsBefore;
+  };
+  if (path == "-") {
+    write(out);
+    return isGood() ? Success : Errors;
+  }
   Target target(path);
   std::error_code error = fs::status(path, target.status);
   if (error == std::errc::no_such_file_or_directory)
     error = {};
-  if (fs::is_regular_file(target.status) &&
-      sources.hasRead(target.status.getUniqueID())) {
-    diags.report<diag::OutputIsInput>({}, path);
-    return false;
-  }
-  bool wanted = true;
   bool isRegular = !fs::exists(target.status) ||
                    (fs::is_regular_file(target.status) && !target.isOpenFile);
-  if (!error)
-    error = isRegular ? replace(target, write, wanted)
-                      : writeInPlace(path.str(), write, wanted);
+  if (fs::is_regular_file(target.status) &&
+      sources.hasRead(target.status.getUniqueID()))
+    diags.report<diag::OutputIsInput>({}, path);
+  else if (!error)
+    error = isRegular ? replace(target, write, isGood)
+                      : writeInPlace(path.str(), write);
   if (error)
     diags.report<diag::CannotWrite>({}, path, error.message());
-  return wanted && !error;
+  return isGood() ? Success : Errors;
+}
+
+ExitCode ppcc::writeOutput(StringRef path, raw_ostream &out, Session &session,
+                           Writer write) {
+  return writeOutput(path, out, session.sources, session.diags, write);
 }
 
 bool ppcc::isSameOutput(StringRef a, StringRef b) {

@@ -105,21 +105,17 @@ public:
     uint32_t stage = 0;
     if (options.stageGroup &&
         (groups[options.stageGroup].getAsInteger(10, stage) ||
-         stage >= Program::maxStages)) {
-      diags.report<diag::TraceShape>(
+         stage >= Program::maxStages))
+      return diags.refuse<diag::TraceShape>(
           event.place, "stage",
           fmt::format("a number below {}", Program::maxStages));
-      return;
-    }
     times[*kind][stage].push_back(event.duration);
   }
 
   /// Whether there are times, and of each kind for every stage up to the last.
   bool isComplete() {
-    if (times.empty()) {
-      diags.report<diag::TraceNoEvent>({}, options.match);
-      return false;
-    }
+    if (times.empty())
+      return diags.report<diag::TraceNoEvent>({}, options.match);
     bool complete = true;
     for (const auto &[kind, stages] : times) {
       uint32_t expected = 0, last = stages.rbegin()->first;
@@ -218,13 +214,9 @@ private:
   }
 
   void reportKind(const TraceEvent &event, StringRef letters) {
-    std::vector<StringRef> names;
-    for (const KindInfo &info : kinds.rows())
-      if (info.isCompute())
-        names.push_back(info.letters);
     if (unknown.try_emplace(letters).second)
-      diags.report<diag::TraceNoKind>(event.place, letters,
-                                      didYouMean(letters, names));
+      diags.report<diag::TraceNoKind>(
+          event.place, letters, didYouMean(letters, kinds.computeLetters()));
   }
 
   /// In the unit that is asked for; of an even number the mean of the two in
@@ -247,8 +239,7 @@ private:
 
 } // namespace
 
-int ppcc::runProfile(ArrayRef<const char *> args,
-                     llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
+int ppcc::runProfile(ArrayRef<const char *> args, Session::Files fs,
                      raw_ostream &out, raw_ostream &err) {
   ProfileOptions options;
   OptionParser parser(
@@ -279,10 +270,6 @@ int ppcc::runProfile(ArrayRef<const char *> args,
   }
   if (diags.hasErrors() || !profile.isComplete())
     return Errors;
-  auto write = [&](raw_ostream &s) {
-    profile.print(s);
-    return true;
-  };
-  return writeOutput(options.output, out, sources, diags, write) ? Success
-                                                                 : Errors;
+  return writeOutput(options.output, out, *session,
+                     [&](raw_ostream &s) { profile.print(s); });
 }

@@ -2,7 +2,7 @@
 
 using namespace ppcc;
 
-int ppcc::runProof(OptionParser &parser, std::vector<std::string> formats,
+int ppcc::runProof(OptionParser &parser, std::vector<StringRef> formats,
                    bool explains, ArrayRef<const char *> args,
                    Session::Files fs, raw_ostream &out, raw_ostream &err,
                    function_ref<void(const ProveOptions &, const Proof &,
@@ -40,20 +40,16 @@ int ppcc::runProof(OptionParser &parser, std::vector<std::string> formats,
     return parser.wrong(misuse, err);
   if (!proof)
     return Errors;
-  bool written = writeOutput(options.output, out, session->sources,
-                             session->diags, [&](raw_ostream &s) {
-                               write(options, *proof, session->sources, s);
-                               return true;
-                             });
-  if (written && request.certifies)
-    written = writeOutput(
-        options.certificate, out, session->sources, session->diags,
-        [&](raw_ostream &s) {
-          proof::writeCertificate(
-              certificateOf(*proof, options.free, session->sources), s);
-          return true;
-        });
-  return written && proof->isRight() ? Success : Errors;
+  ExitCode code =
+      writeOutput(options.output, out, *session, [&](raw_ostream &s) {
+        write(options, *proof, session->sources, s);
+      });
+  if (code == Success && request.certifies)
+    code = writeOutput(options.certificate, out, *session, [&](raw_ostream &s) {
+      proof::writeCertificate(
+          certificateOf(*proof, options.free, session->sources), s);
+    });
+  return proof->isRight() ? code : Errors;
 }
 
 proof::Certificate ppcc::certificateOf(const Proof &proof, StringRef free,

@@ -17,7 +17,7 @@ struct ProveOptions : Options {
 
 /// Reads the command line, judges, and lets `write` fill the output. True when
 /// all went well, and the schedule is right for what it admits.
-int runProof(OptionParser &parser, std::vector<std::string> formats,
+int runProof(OptionParser &parser, std::vector<StringRef> formats,
              bool explains, ArrayRef<const char *> args, Session::Files fs,
              raw_ostream &out, raw_ostream &err,
              function_ref<void(const ProveOptions &, const Proof &,

@@ -147,12 +147,11 @@ int ppcc::writeEvery(const ProveOptions &options, const ProveRequest &request,
   if (!proof)
     return Errors;
   auto [ranks, name] = StringRef(options.free).split(',');
-  bool written = writeOutput(
-      options.output, out, session.sources, session.diags,
+  ExitCode code = writeOutput(
+      options.output, out, session,
       [&, ranks = ranks.trim(), name = name.trim()](raw_ostream &s) {
         (options.format == "json" ? writePlaneJson : writePlaneText)(
             *proof, ranks, name, session.sources, s);
-        return true;
       });
-  return written && proof->isRight() ? Success : Errors;
+  return proof->isRight() ? code : Errors;
 }

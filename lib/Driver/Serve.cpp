@@ -1,11 +1,11 @@
 // `ppcc serve`: a page on this machine that shows a schedule while its file
 // changes.
 #include "Http.h"
-#include "LivePage.h"
 #include "Options.h"
 #include "PictureOptions.h"
 #include "Watch.h"
 #include "ppcc/Emit/Emitter.h"
+#include "ppcc/Support/Embedded.h"
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Program.h"
@@ -14,6 +14,11 @@
 
 using namespace ppcc;
 namespace json = llvm::json;
+
+namespace ppcc {
+/// live.html alone.
+ArrayRef<EmbeddedFile> livePage();
+} // namespace ppcc
 
 namespace {
 
@@ -73,12 +78,11 @@ public:
 
 private:
   Build &current(const std::string &key, const HttpRequest &request) {
-    auto found = llvm::find_if(
-        builds, [&](const auto &one) { return one.first == key; });
-    if (found == builds.end()) {
+    auto *found = findBy(builds, key, &NamedBuild::first);
+    if (!found) {
       if (builds.size() == 8)
         builds.pop_front();
-      found = builds.emplace(builds.end(), key, Build());
+      found = &builds.emplace_back(key, Build());
     }
     Build &build = found->second;
     if (!build.files || build.files->hasChanged())
@@ -145,12 +149,12 @@ private:
             json.attribute("type", param.type);
             json.attribute("range", param.range);
             std::string value = param.defaultValue;
-            for (const sema::ParamValue &given : options.request.params)
-              if (given.name == param.name)
-                value = given.value;
-            for (const ProgramParam &known : program.params())
-              if (known.name == param.name)
-                value = known.value;
+            if (auto *given = findBy(options.request.params, param.name,
+                                     &sema::ParamValue::name))
+              value = given->value;
+            if (auto *known =
+                    findBy(program.params(), param.name, &ProgramParam::name))
+              value = known->value;
             json.attribute("value", json::fixUTF8(value));
           });
       });
@@ -166,7 +170,8 @@ private:
 
   const Options &options;
   Session::Files files;
-  std::list<std::pair<std::string, Build>> builds; ///< The newest last.
+  using NamedBuild = std::pair<std::string, Build>;
+  std::list<NamedBuild> builds; ///< The newest last.
   uint64_t numbers = 0;
 };
 

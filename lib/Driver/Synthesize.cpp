@@ -264,8 +264,7 @@ void printSweepJson(ArrayRef<SweepPoint> points, raw_ostream &out) {
 
 } // namespace
 
-int ppcc::runSynthesize(ArrayRef<const char *> args,
-                        llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
+int ppcc::runSynthesize(ArrayRef<const char *> args, Session::Files fs,
                         raw_ostream &out, raw_ostream &err) {
   SynthesizeOptions options;
   OptionParser parser("ppcc synthesize",
@@ -317,13 +316,9 @@ int ppcc::runSynthesize(ArrayRef<const char *> args,
       if (options.output == "-")
         return Success;
     }
-    return writeOutput(options.output, out, session->sources, session->diags,
-                       [&](raw_ostream &s) {
-                         printSweep(*points, options.output, s);
-                         return true;
-                       })
-               ? Success
-               : Errors;
+    return writeOutput(options.output, out, *session, [&](raw_ostream &s) {
+      printSweep(*points, options.output, s);
+    });
   }
   auto found = synthesize(asked, *session);
   wipe();
@@ -335,12 +330,6 @@ int ppcc::runSynthesize(ArrayRef<const char *> args,
     printWords(*found, asked.objective, err);
   if (options.asJson && options.output == "-")
     return Success;
-  auto write = [&](raw_ostream &s) {
-    s << found->text;
-    return true;
-  };
-  return writeOutput(options.output, out, session->sources, session->diags,
-                     write)
-             ? Success
-             : Errors;
+  return writeOutput(options.output, out, *session,
+                     [&](raw_ostream &s) { s << found->text; });
 }

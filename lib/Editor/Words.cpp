@@ -11,7 +11,5 @@ static constexpr Word table[] = {
 ArrayRef<Word> ppcc::editor::words() { return table; }
 
 const Word *ppcc::editor::findWord(StringRef name) {
-  auto *found =
-      llvm::find_if(table, [&](const Word &word) { return word.name == name; });
-  return found == std::end(table) ? nullptr : found;
+  return findBy(table, name, &Word::name);
 }

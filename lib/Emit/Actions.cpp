@@ -4,7 +4,7 @@
 
 using namespace ppcc;
 
-bool ppcc::emitActions(const Program &program, raw_ostream &out,
+void ppcc::emitActions(const Program &program, raw_ostream &out,
                        EmitContext &context) {
   Writer writer(out);
   putRanks(writer, program, context.options.print, [&](RankId rank) {
@@ -13,5 +13,4 @@ bool ppcc::emitActions(const Program &program, raw_ostream &out,
       putItem(writer, program, item, calls.of(item.from, item.to));
     };
   });
-  return true;
 }

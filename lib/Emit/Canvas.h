@@ -67,7 +67,7 @@ std::unique_ptr<Canvas> makePdf(raw_ostream &out);
 
 /// Draws a program: a row a rank, the axis, the legend; as an Emitter does.
 /// `noun` is what the canvas writes. O(boxes).
-bool emitFigure(const Program &program, EmitContext &context, Canvas &canvas,
+void emitFigure(const Program &program, EmitContext &context, Canvas &canvas,
                 StringRef noun);
 
 } // namespace ppcc

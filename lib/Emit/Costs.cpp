@@ -54,10 +54,8 @@ private:
       return putValues(*all);
     writer.object([&](JsonFields &fields) {
       for (auto [i, pipe] : llvm::enumerate(program.pipes())) {
-        auto own = llvm::find_if(settings, [i = i](const CostSetting *setting) {
-          return setting->pipe == PipeId(i);
-        });
-        const CostSetting *shown = own == settings.end() ? all : *own;
+        auto *own = findBy(settings, PipeId(i), &CostSetting::pipe);
+        const CostSetting *shown = own ? *own : all;
         if (!shown)
           continue;
         fields.key(pipe.name);

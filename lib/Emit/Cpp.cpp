@@ -389,8 +389,7 @@ std::string ppcc::cppSymbol(StringRef name) {
   return symbol;
 }
 
-bool ppcc::emitCpp(const Program &program, raw_ostream &out,
+void ppcc::emitCpp(const Program &program, raw_ostream &out,
                    EmitContext &context) {
   CppEmitter(program, out, context.options).emit();
-  return true;
 }

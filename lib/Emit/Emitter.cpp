@@ -16,14 +16,14 @@ ArrayRef<Emitter> ppcc::emitters() { return table; }
 
 bool ppcc::emitProgram(const Emitter &emitter, const Program &program,
                        raw_ostream &out, EmitContext &context) {
+  size_t errorsBefore = context.diags.errorCount();
   if (program.loops().empty() || emitter.programs != Emitter::Flat)
-    return emitter.emit(program, out, context);
-  return emitter.emit(unrolled(program), out, context);
+    emitter.emit(program, out, context);
+  else
+    emitter.emit(unrolled(program), out, context);
+  return context.diags.errorCount() == errorsBefore;
 }
 
 const Emitter *ppcc::findEmitter(StringRef name) {
-  for (const Emitter &emitter : table)
-    if (emitter.name == name)
-      return &emitter;
-  return nullptr;
+  return findBy(table, name, &Emitter::name);
 }

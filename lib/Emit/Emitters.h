@@ -6,7 +6,7 @@
 namespace ppcc {
 
 #define EMITTER(Name, Function, Programs, Summary)                             \
-  bool Function(const Program &program, raw_ostream &out, EmitContext &context);
+  void Function(const Program &program, raw_ostream &out, EmitContext &context);
 #include "ppcc/Emit/Emitters.def"
 #undef EMITTER
 

@@ -20,24 +20,9 @@ ArrayRef<Line> ppcc::hatchLines(Hatch hatch) {
                                   {{450, 0}, {450, 600}}},
                         grid[] = {{{0, 300}, {600, 300}},
                                   {{300, 0}, {300, 600}}};
-  switch (hatch) {
-  case Hatch::None:
-  case Hatch::Dots:
-    return {};
-  case Hatch::Rising:
-    return rising;
-  case Hatch::Falling:
-    return falling;
-  case Hatch::Cross:
-    return cross;
-  case Hatch::Across:
-    return across;
-  case Hatch::Down:
-    return down;
-  case Hatch::Grid:
-    return grid;
-  }
-  llvm_unreachable("a hatch without lines");
+  static const ArrayRef<Line> byHatch[] = {{},    rising, falling, {},
+                                           cross, across, down,    grid};
+  return byHatch[size_t(hatch)];
 }
 
 namespace {
@@ -649,17 +634,14 @@ private:
 
 } // namespace
 
-bool ppcc::emitFigure(const Program &program, EmitContext &context,
+void ppcc::emitFigure(const Program &program, EmitContext &context,
                       Canvas &canvas, StringRef noun) {
   constexpr size_t maxParts = 50'000;
   auto picture = Picture::make(program, context);
   if (!picture)
-    return false;
-  if (size_t parts = picture->numParts(); parts > maxParts) {
-    context.diags.report<diag::PictureTooLarge>(Place(program.name()), parts,
-                                                "boxes", maxParts, noun.str());
-    return false;
-  }
+    return;
+  if (size_t parts = picture->numParts(); parts > maxParts)
+    return context.diags.refuse<diag::PictureTooLarge>(
+        Place(program.name()), parts, "boxes", maxParts, noun.str());
   Figure(*picture, context.options.picture, canvas).draw();
-  return true;
 }

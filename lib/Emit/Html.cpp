@@ -2,14 +2,19 @@
 // of numbers.
 #include "Emitters.h"
 #include "Picture.h"
-#include "ViewerFiles.h"
 #include "ppcc/Analysis/MemoryCurve.h"
 #include "ppcc/Basic/Diagnostics/Pictures.h"
 #include "ppcc/IR/Place.h"
+#include "ppcc/Support/Embedded.h"
 
 #include "llvm/Support/Base64.h"
 
 using namespace ppcc;
+
+namespace ppcc {
+/// The parts of each page: the files of html/.
+ArrayRef<EmbeddedFile> viewerFiles();
+} // namespace ppcc
 
 namespace {
 
@@ -375,10 +380,7 @@ private:
 } // namespace
 
 static StringRef viewerFile(StringRef name) {
-  for (const ViewerFile &file : viewerFiles())
-    if (file.name == name)
-      return file.text;
-  llvm_unreachable("lib/Emit/CMakeLists.txt lists the files");
+  return findBy(viewerFiles(), name, &EmbeddedFile::name)->text;
 }
 
 static void writePage(const std::deque<PagePicture> &pages,
@@ -400,7 +402,7 @@ static void writePage(const std::deque<PagePicture> &pages,
   writer.put("<script>\n", viewerFile("viewer.js"), "</script>\n</html>\n");
 }
 
-bool ppcc::emitPage(ArrayRef<PageRun> runs, raw_ostream &out,
+void ppcc::emitPage(ArrayRef<PageRun> runs, raw_ostream &out,
                     EmitContext &context) {
   std::deque<PagePicture> pages;
   size_t rows = 0, nodes = 0;
@@ -409,27 +411,22 @@ bool ppcc::emitPage(ArrayRef<PageRun> runs, raw_ostream &out,
     ofRun.options.transport = run.transport;
     auto picture = Picture::make(run.program, ofRun);
     if (!picture)
-      return false;
+      return;
     for (RankId rank : picture->ranks)
       rows += run.program.size(rank);
-    if (rows > maxPageRows) {
-      context.diags.report<diag::PictureTooLarge>(Place(run.program.name()),
-                                                  rows, "actions and messages",
-                                                  maxPageRows, "a page");
-      return false;
-    }
+    if (rows > maxPageRows)
+      return context.diags.refuse<diag::PictureTooLarge>(
+          Place(run.program.name()), rows, "actions and messages", maxPageRows,
+          "a page");
     nodes += pages.emplace_back(std::move(*picture)).nodes.size();
-    if (nodes > maxPageRows) {
-      context.diags.report<diag::PictureTooLarge>(
+    if (nodes > maxPageRows)
+      return context.diags.refuse<diag::PictureTooLarge>(
           Place(run.program.name()), nodes, "nodes", maxPageRows, "a page");
-      return false;
-    }
   }
   writePage(pages, context.sources, out);
-  return true;
 }
 
-bool ppcc::emitHtml(const Program &program, raw_ostream &out,
+void ppcc::emitHtml(const Program &program, raw_ostream &out,
                     EmitContext &context) {
   return emitPage(PageRun{program, context.options.transport}, out, context);
 }

@@ -3,8 +3,7 @@
 
 using namespace ppcc;
 
-bool ppcc::emitIr(const Program &program, raw_ostream &out,
+void ppcc::emitIr(const Program &program, raw_ostream &out,
                   EmitContext &context) {
   printProgram(program, out, context.options.print);
-  return true;
 }

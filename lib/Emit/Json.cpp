@@ -268,8 +268,7 @@ private:
 
 } // namespace
 
-bool ppcc::emitJson(const Program &program, raw_ostream &out,
+void ppcc::emitJson(const Program &program, raw_ostream &out,
                     EmitContext &context) {
   JsonEmitter(program, out, context.options).emit();
-  return true;
 }

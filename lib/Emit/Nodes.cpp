@@ -17,22 +17,9 @@ public:
       : program(program), context(context), withMessages(withMessages),
         orders(program), writer(out) {}
 
-  /// Whether every action has a graph; reports one that has none.
-  bool check() {
-    for (ActionId row : program.rows()) {
-      Action action = program[row];
-      if (!program.kindOf(action).isCompute() ||
-          orders.graphOf(action) != GraphUse::none)
-        continue;
-      context.diags.report<diag::NoNodeGraph>(
-          placeOf(program, row, context.sources), action.stage.value,
-          program.kindOf(action).letters);
-      return false;
-    }
-    return true;
-  }
-
   void emit() {
+    if (!check())
+      return;
     describeNodes();
     putRanks(writer, program, context.options.print, [&](RankId) {
       return [&](RowRange rows) {
@@ -43,6 +30,20 @@ public:
   }
 
 private:
+  /// Whether every action has a graph; reports one that has none.
+  bool check() {
+    for (ActionId row : program.rows()) {
+      Action action = program[row];
+      if (!program.kindOf(action).isCompute() ||
+          orders.graphOf(action) != GraphUse::none)
+        continue;
+      return context.diags.report<diag::NoNodeGraph>(
+          placeOf(program, row, context.sources), action.stage.value,
+          program.kindOf(action).letters);
+    }
+    return true;
+  }
+
   /// The words around the numbers of a node: `comm:`0`W`3`.L1.mlp`.
   struct Words {
     StringRef part;
@@ -118,19 +119,12 @@ private:
 
 } // namespace
 
-static bool emitWith(NodesEmitter &&emitter) {
-  if (!emitter.check())
-    return false;
-  emitter.emit();
-  return true;
-}
-
-bool ppcc::emitNodes(const Program &program, raw_ostream &out,
+void ppcc::emitNodes(const Program &program, raw_ostream &out,
                      EmitContext &context) {
-  return emitWith(NodesEmitter(program, out, context, /*withMessages=*/false));
+  NodesEmitter(program, out, context, /*withMessages=*/false).emit();
 }
 
-bool ppcc::emitNodesComm(const Program &program, raw_ostream &out,
+void ppcc::emitNodesComm(const Program &program, raw_ostream &out,
                          EmitContext &context) {
-  return emitWith(NodesEmitter(program, out, context, /*withMessages=*/true));
+  NodesEmitter(program, out, context, /*withMessages=*/true).emit();
 }

@@ -219,7 +219,7 @@ std::unique_ptr<Canvas> ppcc::makePdf(raw_ostream &out) {
   return std::make_unique<Pdf>(out);
 }
 
-bool ppcc::emitPdf(const Program &program, raw_ostream &out,
+void ppcc::emitPdf(const Program &program, raw_ostream &out,
                    EmitContext &context) {
   Pdf pdf(out);
   return emitFigure(program, context, pdf, "a pdf");

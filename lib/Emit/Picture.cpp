@@ -56,9 +56,7 @@ static constexpr Hatch declaredHatches[] = {Hatch::Cross, Hatch::Across,
                                             Hatch::Down, Hatch::Grid};
 
 static const SlotsLook *lookOfSlots(const KindInfo &info) {
-  return llvm::find_if(slotsLooks, [&](const SlotsLook &look) {
-    return look.defines == info.defines;
-  });
+  return findBy(slotsLooks, info.defines, &SlotsLook::defines);
 }
 
 std::vector<std::string> ppcc::shortNames(ArrayRef<std::string> names,
@@ -99,7 +97,7 @@ void Picture::chooseLooks() {
   size_t next = 0;
   for (const KindInfo &info : program.kinds().rows()) {
     const SlotsLook *look = lookOfSlots(info);
-    if (!info.isDeclared() && look != std::end(slotsLooks)) {
+    if (!info.isDeclared() && look) {
       looks.push_back({info.letters, look->color, look->hatch});
       continue;
     }
@@ -120,7 +118,7 @@ std::string ppcc::kindWords(const KindTable &kinds, const KindInfo &info) {
                        info.defines == slot::Output ? "an output"
                                                     : "a gradient");
   const SlotsLook *look = lookOfSlots(info);
-  return look == std::end(slotsLooks) ? info.letters : look->words.str();
+  return look ? look->words.str() : info.letters;
 }
 
 static BoxLabel labelOf(StringRef letters, const Action &action) {
@@ -194,8 +192,7 @@ bool Picture::narrow(EmitContext &context) {
   findLanes();
   if (numParts() != 0)
     return true;
-  context.diags.report<diag::EmptyPicture>(Place(program.name()));
-  return false;
+  return context.diags.report<diag::EmptyPicture>(Place(program.name()));
 }
 
 size_t Picture::numParts() const {

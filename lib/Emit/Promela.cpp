@@ -514,29 +514,24 @@ private:
 
 } // namespace
 
-bool ppcc::emitPromela(const Program &program, raw_ostream &out,
+void ppcc::emitPromela(const Program &program, raw_ostream &out,
                        EmitContext &context) {
   size_t errorsBefore = context.diags.errorCount();
   auto refuse = [&](size_t count, StringRef what, size_t limit) {
     context.diags.report<diag::ModelTooLarge>(Place(program.name()), count,
                                               what, limit);
   };
-  if (program.size() > maxActions) {
-    refuse(program.size(), "actions", maxActions);
-    return false;
-  }
+  if (program.size() > maxActions)
+    return refuse(program.size(), "actions", maxActions);
   for (ActionId row : program.rows())
     if (const KindInfo &info = program.kindOf(row);
-        info.isBeside() || info.meets()) {
-      context.diags.report<diag::SpinNoLane>(
+        info.isBeside() || info.meets())
+      return context.diags.refuse<diag::SpinNoLane>(
           placeOf(program, row, context.sources), cell(program, row));
-      return false;
-    }
   Model model(program, context.options.transport, out);
   model.checkLimits(
       [&](size_t count, StringRef what) { refuse(count, what, maxPerByte); });
   if (context.diags.errorCount() != errorsBefore)
-    return false;
+    return;
   model.write();
-  return true;
 }

@@ -28,28 +28,25 @@ std::string plural(uint64_t count, StringRef thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
 
-/// The word for a cause: in files, and for people.
-std::string causeName(const BubbleKey &key) {
-  switch (key.cause) {
-  case BubbleCause::Rank:
-    return fmt::format("rank {}", key.awaited.value);
-  case BubbleCause::Communication:
-    return "communication";
-  case BubbleCause::Lane:
-    return "lane";
-  case BubbleCause::End:
-    return "end";
-  }
-  return "";
+/// The word for a cause, of `names` where it is no rank.
+std::string causeName(const BubbleKey &key, ArrayRef<StringRef> names) {
+  return key.cause == BubbleCause::Rank
+             ? fmt::format("rank {}", key.awaited.value)
+             : names[size_t(key.cause)].str();
 }
 
-class ReportText {
+/// What there is to tell.
+struct Told {
+  const Program &program;
+  const TimedRun &timed;
+  const Transport &transport;
+  Report report = reportOf(program, timed);
+  Findings findings = findingsOf(program, timed, report, transport);
+};
+
+class ReportText : Told {
 public:
-  ReportText(const Program &program, const TimedRun &timed,
-             const Transport &transport, raw_ostream &out)
-      : program(program), timed(timed), report(reportOf(program, timed)),
-        findings(findingsOf(program, timed, report, transport)),
-        transport(transport), out(out) {}
+  ReportText(Told told, raw_ostream &out) : Told(std::move(told)), out(out) {}
 
   void print() {
     printHead();
@@ -195,26 +192,15 @@ private:
     });
     constexpr size_t most = 12;
     out << "\ntime without work, of all ranks: " << cost::format(all) << '\n';
+    static constexpr StringRef causes[] = {
+        "", "messages", "nothing: the rank is done", "actions on other lanes"};
     TextTable table({"time", "share", "phase", "waiting for"});
     for (auto [key, time] : ArrayRef(order).take_front(most))
       table.add({cost::format(time), percent(share(time, all)),
-                 program.phases()[key.phase.value], causeText(key)});
+                 program.phases()[key.phase.value], causeName(key, causes)});
     table.print(out);
     if (order.size() > most)
       out << "and " << order.size() - most << " more\n";
-  }
-
-  static std::string causeText(const BubbleKey &key) {
-    switch (key.cause) {
-    case BubbleCause::Communication:
-      return "messages";
-    case BubbleCause::Lane:
-      return "actions on other lanes";
-    case BubbleCause::End:
-      return "nothing: the rank is done";
-    default:
-      return causeName(key);
-    }
   }
 
   void printPath() {
@@ -243,21 +229,13 @@ private:
     table.print(out);
   }
 
-  const Program &program;
-  const TimedRun &timed;
-  Report report;
-  Findings findings;
-  const Transport &transport;
   raw_ostream &out;
 };
 
-class ReportJson {
+class ReportJson : Told {
 public:
-  ReportJson(const Program &program, const TimedRun &timed,
-             const Transport &transport, raw_ostream &out)
-      : program(program), timed(timed), report(reportOf(program, timed)),
-        findings(findingsOf(program, timed, report, transport)),
-        transport(transport), json(out, 1) {}
+  ReportJson(Told told, raw_ostream &out)
+      : Told(std::move(told)), json(out, 1) {}
 
   void print() {
     json.object([&] {
@@ -378,7 +356,9 @@ private:
     json.object([&] {
       json.attribute("phase",
                      llvm::json::fixUTF8(program.phases()[key.phase.value]));
-      json.attribute("waits_for", causeName(key));
+      static constexpr StringRef causes[] = {"", "communication", "end",
+                                             "lane"};
+      json.attribute("waits_for", causeName(key, causes));
       time("time", length);
     });
   }
@@ -395,11 +375,6 @@ private:
     });
   }
 
-  const Program &program;
-  const TimedRun &timed;
-  Report report;
-  Findings findings;
-  const Transport &transport;
   llvm::json::OStream json;
 };
 
@@ -407,27 +382,23 @@ private:
 
 /// Runs the program and prints what `Printer` makes of that.
 template <class Printer>
-static bool emitTimed(const Program &program, raw_ostream &out,
+static void emitTimed(const Program &program, raw_ostream &out,
                       EmitContext &context) {
-  const TimedRun *timed =
-      Analyses(program).timedRun(context.options.transport, context.diags);
-  if (!timed)
-    return false;
-  Printer(program, *timed, context.options.transport, out).print();
-  return true;
+  const Transport &transport = context.options.transport;
+  if (auto *timed = Analyses(program).timedRun(transport, context.diags))
+    Printer({program, *timed, transport}, out).print();
 }
 
-bool ppcc::emitReport(const Program &program, raw_ostream &out,
+void ppcc::emitReport(const Program &program, raw_ostream &out,
                       EmitContext &context) {
-  return emitTimed<ReportText>(program, out, context);
+  emitTimed<ReportText>(program, out, context);
 }
 
-bool ppcc::emitReportJson(const Program &program, raw_ostream &out,
+void ppcc::emitReportJson(const Program &program, raw_ostream &out,
                           EmitContext &context) {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  if (!emitTimed<ReportJson>(program, stream, context))
-    return false;
-  out << printableJson(text) << '\n';
-  return true;
+  emitTimed<ReportJson>(program, stream, context);
+  if (!text.empty())
+    out << printableJson(text) << '\n';
 }

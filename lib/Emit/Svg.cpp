@@ -196,7 +196,7 @@ std::unique_ptr<Canvas> ppcc::makeSvg(raw_ostream &out) {
   return std::make_unique<Svg>(out);
 }
 
-bool ppcc::emitSvg(const Program &program, raw_ostream &out,
+void ppcc::emitSvg(const Program &program, raw_ostream &out,
                    EmitContext &context) {
   Svg svg(out);
   return emitFigure(program, context, svg, "an svg");

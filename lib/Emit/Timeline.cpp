@@ -465,11 +465,10 @@ private:
 
 } // namespace
 
-bool ppcc::emitTimeline(const Program &program, raw_ostream &out,
+void ppcc::emitTimeline(const Program &program, raw_ostream &out,
                         EmitContext &context) {
   auto picture = Picture::make(program, context);
   if (!picture)
-    return false;
+    return;
   Timeline(*picture, context.options.picture, out).emit();
-  return true;
 }

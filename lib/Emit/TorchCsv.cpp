@@ -80,11 +80,9 @@ private:
   void checkMicrobatches() {
     uint32_t next = 0;
     for (const Pipe &pipe : byMicrobatch()) {
-      if (pipe.firstMicrobatch != next) {
-        context.diags.report<diag::TorchMicrobatches>(
+      if (pipe.firstMicrobatch != next)
+        return context.diags.refuse<diag::TorchMicrobatches>(
             Place(program.name()), next, pipe.name, pipe.firstMicrobatch);
-        return;
-      }
       next = pipe.endMicrobatch();
     }
   }
@@ -182,12 +180,10 @@ private:
       if (action.stage != last || !info.isCompute() ||
           !(info.defines & slot::Output))
         continue;
-      if (before && before->microbatch > action.microbatch) {
-        context.diags.report<diag::TorchLossOrder>(
+      if (before && before->microbatch > action.microbatch)
+        return context.diags.refuse<diag::TorchLossOrder>(
             placeOf(program, row, context.sources), cell(program, action),
             cell(program, *before));
-        return;
-      }
       before = action;
     }
   }
@@ -202,9 +198,8 @@ private:
       if (change == ranks.end())
         continue;
       uint32_t stage = change - ranks.begin();
-      context.diags.report<diag::TorchNoMessages>(placeOfStage(p, stage), stage,
-                                                  stage + 1);
-      return;
+      return context.diags.refuse<diag::TorchNoMessages>(placeOfStage(p, stage),
+                                                         stage, stage + 1);
     }
   }
 
@@ -400,30 +395,26 @@ private:
 
 } // namespace
 
-bool ppcc::emitTorchCsv(const Program &program, raw_ostream &out,
+void ppcc::emitTorchCsv(const Program &program, raw_ostream &out,
                         EmitContext &context) {
   if (!TorchCheck(program, context).check(/*withMessages=*/true))
-    return false;
+    return;
   const TorchTarget &target = context.options.torch;
   std::vector<std::vector<TorchStep>> steps;
   if (target.fsdp) {
     auto placed = StepPlacer(program, target).place();
-    if (!placed) {
-      context.diags.report<diag::CannotSimulate>(Place(program.name()),
-                                                 "by data alone");
-      return false;
-    }
+    if (!placed)
+      return context.diags.refuse<diag::CannotSimulate>(Place(program.name()),
+                                                        "by data alone");
     steps = std::move(*placed);
   }
   TorchWriter(program, out, /*withMessages=*/true, target).write(steps);
-  return true;
 }
 
-bool ppcc::emitTorchCsvCompute(const Program &program, raw_ostream &out,
+void ppcc::emitTorchCsvCompute(const Program &program, raw_ostream &out,
                                EmitContext &context) {
   if (!TorchCheck(program, context).check(/*withMessages=*/false))
-    return false;
+    return;
   TorchWriter(program, out, /*withMessages=*/false, context.options.torch)
       .write({});
-  return true;
 }

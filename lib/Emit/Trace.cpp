@@ -110,9 +110,8 @@ private:
       threads.push_back({i, fmt::format("compute, overlapped {}", i)});
     for (auto [lane, name] : llvm::enumerate(picture.lanes()))
       threads.push_back({threadOfNodes(lane), name});
-    forEachMessage(rank, [&](ActionId row) {
-      threads.push_back({threadOf(program[row]), threadName(program[row])});
-    });
+    forEachMessage(
+        rank, [&](ActionId row) { threads.push_back(queueOf(program[row])); });
     for (uint8_t lane : picture.lanesBeside)
       threads.push_back({threadOfLane(lane), nameOfLane(lane)});
     llvm::sort(threads);
@@ -141,20 +140,27 @@ private:
   static uint32_t threadOfNodes(uint32_t lane) {
     return firstNodeThread + lane;
   }
-  /// The queues of the transport as threads. Where all share one with the
-  /// compute actions, messages still have a thread of their own to look at.
-  uint32_t threadOf(const Action &message) const {
+  /// The queues of the transport as threads, with their names. Where all share
+  /// one with the compute actions, messages still have a thread of their own to
+  /// look at.
+  std::pair<uint32_t, std::string> queueOf(const Action &message) const {
+    uint32_t peer = program.otherEnd(message).value;
     switch (transport.layout) {
     case QueueLayout::One:
     case QueueLayout::Stream:
-      return firstMessageThread;
+      return {firstMessageThread, "communication"};
     case QueueLayout::StreamPerPeer:
-      return firstMessageThread + program.otherEnd(message).value;
+      return {firstMessageThread + peer,
+              fmt::format("communication with rank {}", peer)};
     case QueueLayout::StreamPerEdge:
-      return firstMessageThread + 2 * program.otherEnd(message).value +
-             !sends(message);
+      return {firstMessageThread + 2 * peer + !sends(message),
+              fmt::format("{} rank {}",
+                          sends(message) ? "sends to" : "receives from", peer)};
     }
     llvm_unreachable("all layouts are above");
+  }
+  uint32_t threadOf(const Action &message) const {
+    return queueOf(message).first;
   }
   /// The thread of a lane beside the compute actions. Where messages have one
   /// queue, their lane is in it.
@@ -170,21 +176,6 @@ private:
                ? "communication"
                : program.kinds().lanes()[lane];
   }
-  std::string threadName(const Action &message) const {
-    uint32_t peer = program.otherEnd(message).value;
-    switch (transport.layout) {
-    case QueueLayout::One:
-    case QueueLayout::Stream:
-      return "communication";
-    case QueueLayout::StreamPerPeer:
-      return fmt::format("communication with rank {}", peer);
-    case QueueLayout::StreamPerEdge:
-      return fmt::format("{} rank {}",
-                         sends(message) ? "sends to" : "receives from", peer);
-    }
-    llvm_unreachable("all layouts are above");
-  }
-
   void compute(RankId rank) {
     picture.forEachBox(rank, [&](const Box &box) {
       for (auto [i, row] : llvm::enumerate(box.rows))
@@ -364,11 +355,10 @@ private:
 
 } // namespace
 
-bool ppcc::emitTrace(const Program &program, raw_ostream &out,
+void ppcc::emitTrace(const Program &program, raw_ostream &out,
                      EmitContext &context) {
   auto picture = Picture::make(program, context);
   if (!picture)
-    return false;
+    return;
   Trace(*picture, context.options.transport, out).emit();
-  return true;
 }

@@ -92,10 +92,9 @@ private:
               ? fmt::format("and there are {} ranks", program.numRanks())
               : fmt::format("which hosts no stage of pipe `{}`",
                             program.pipe(action.pipe).name);
-      diags.report<diag::NoFarEnd>(costsOf(action.kind).otherRank->range,
-                                   cell(program, action), rank.value, other,
-                                   why);
-      return false;
+      return diags.report<diag::NoFarEnd>(costsOf(action.kind).otherRank->range,
+                                          cell(program, action), rank.value,
+                                          other, why);
     }
     action.peer = StageId(host - hosts.begin());
     program.editRows().set(row, action);

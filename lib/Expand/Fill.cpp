@@ -304,22 +304,18 @@ private:
     }
     for (const FillRegion &region : regions) {
       RankId id = program.allRows().rankOf(region.begin);
-      if (region.cap && *region.cap < chunks[id.value]) {
-        diags.report<diag::FillTooLittle>(region.range, id.value, "cap",
-                                          chunks[id.value], *region.cap);
-        return false;
-      }
+      if (region.cap && *region.cap < chunks[id.value])
+        return diags.report<diag::FillTooLittle>(region.range, id.value, "cap",
+                                                 chunks[id.value], *region.cap);
       auto limit = memory.limitOf(id);
       if (!limit)
         continue;
       double rest = double(*limit - memory.staticOf(id)) - need[id.value];
-      if (rest < 0) {
-        diags.report<diag::FillTooLittle>(
+      if (rest < 0)
+        return diags.report<diag::FillTooLittle>(
             region.range, id.value, "memory",
             amount::format(decimal::Sum(need[id.value]) + memory.staticOf(id)),
             amount::format(*limit));
-        return false;
-      }
       if (slope[id.value] > 0)
         rate = std::min(rate, rest / slope[id.value]);
     }

@@ -71,11 +71,9 @@ private:
                       : insertion.isBefore ? anchors.front()
                                            : anchors.back();
       placed.push_back({item(from, distance, key), row, key});
-      if (++total + program.size() > limits.maxActions) {
-        diags.report<diag::TooManyActions>(
+      if (++total + program.size() > limits.maxActions)
+        return diags.report<diag::TooManyActions>(
             insertion.item->range, total + program.size(), limits.maxActions);
-        return false;
-      }
     }
     llvm::stable_sort(placed, [&](const Placed &a, const Placed &b) {
       if (a.item != b.item || !perRank)

@@ -3,17 +3,8 @@
 using namespace ppcc;
 
 StringRef ppcc::kindClassName(KindClass kindClass) {
-  switch (kindClass) {
-  case KindClass::Compute:
-    return "compute";
-  case KindClass::Send:
-    return "send";
-  case KindClass::Recv:
-    return "recv";
-  case KindClass::Declared:
-    return "declared";
-  }
-  return "";
+  static constexpr StringRef names[] = {"compute", "send", "recv", "declared"};
+  return names[size_t(kindClass)];
 }
 
 ArrayRef<StringRef> ppcc::kindScopeNames() {
@@ -97,8 +88,15 @@ std::optional<uint8_t> KindTable::lane(StringRef name) {
 }
 
 bool KindTable::hasBeside() const {
-  return llvm::any_of(declaredRows(),
-                      [](const KindInfo &info) { return info.isBeside(); });
+  return llvm::any_of(declaredRows(), std::mem_fn(&KindInfo::isBeside));
+}
+
+std::vector<StringRef> KindTable::computeLetters() const {
+  std::vector<StringRef> letters;
+  for (const KindInfo &info : kinds)
+    if (info.isCompute())
+      letters.push_back(info.letters);
+  return letters;
 }
 
 KindTable KindTable::pruned(BitVector keeps,

@@ -4,21 +4,17 @@ using namespace ppcc;
 
 PhaseId Head::phase(StringRef name) {
   auto found = llvm::find(phases, name);
-  if (found == phases.end()) {
+  PhaseId id(found - phases.begin());
+  if (found == phases.end())
     phases.push_back(name.str());
-    return PhaseId(phases.size() - 1);
-  }
-  return PhaseId(found - phases.begin());
+  return id;
 }
 
 uint32_t Head::file(StringRef name) {
-  auto found = llvm::find_if(
-      files, [&](const SiteFile &file) { return file.name == name; });
-  if (found == files.end()) {
-    files.push_back({name.str(), false});
-    return uint32_t(files.size() - 1);
-  }
-  return uint32_t(found - files.begin());
+  if (auto *found = findBy(files, name, &SiteFile::name))
+    return uint32_t(found - files.data());
+  files.push_back({name.str(), false});
+  return uint32_t(files.size() - 1);
 }
 
 std::optional<PipeId> Head::pipeOfMicrobatch(uint32_t microbatch) const {

@@ -77,19 +77,17 @@ bool ppcc::canNameKind(StringRef letters) {
 }
 
 std::string ppcc::kindHint(const KindTable &kinds, StringRef letters) {
-  std::vector<StringRef> known;
-  for (const KindInfo &info : kinds.rows())
-    known.push_back(info.letters);
-  return letters.size() < 2 ? "" : didYouMean(letters, known);
+  return letters.size() < 2
+             ? ""
+             : didYouMean(letters, namesIn(kinds.rows(), &KindInfo::letters));
 }
 
 bool ppcc::checkMeeting(const KindInfo &info, SourceRange at,
                         DiagnosticEngine &diags) {
   if (info.canMeet())
     return true;
-  diags.report<diag::BadCollective>(at, kindScopeNames()[size_t(info.scope)],
-                                    meetingName(info.meeting));
-  return false;
+  return diags.report<diag::BadCollective>(
+      at, kindScopeNames()[size_t(info.scope)], meetingName(info.meeting));
 }
 
 std::optional<uint32_t> ppcc::sharedMicrobatch(const Pipe &a, const Pipe &b) {
@@ -108,8 +106,12 @@ template <class T> static void sortUnique(std::vector<T> &values) {
 void ppcc::sortEdges(Pipe &pipe) {
   sortUnique(pipe.skipEdges);
   sortUnique(pipe.gaps);
-  llvm::sort(pipe.tensors, [](const EdgeTensors &a, const EdgeTensors &b) {
-    return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+  sortTensors(pipe);
+}
+
+void ppcc::sortTensors(Pipe &pipe) {
+  std::ranges::sort(pipe.tensors, {}, [](const EdgeTensors &edge) {
+    return std::pair(edge.from, edge.to);
   });
 }
 
@@ -169,10 +171,8 @@ void ppcc::checkPatterns(const Head &head, ArrayRef<SourceRange> places,
 bool ppcc::placeOnRank(Action &action, const Head &head, RankId rank,
                        SourceRange at, DiagnosticEngine &diags) {
   auto first = head.firstStageOf(rank);
-  if (!first) {
-    diags.report<diag::NoChunk>(at, rank.value, "");
-    return false;
-  }
+  if (!first)
+    return diags.report<diag::NoChunk>(at, rank.value, "");
   std::tie(action.pipe, action.stage) = *first;
   return true;
 }
@@ -183,6 +183,5 @@ bool ppcc::checkLastTurn(const Loop &loop, uint32_t microbatch,
   int64_t last = microbatch + int64_t(loop.count - 1) * loop.advance;
   if (last >= pipe.firstMicrobatch && last < pipe.endMicrobatch())
     return true;
-  diags.report<diag::IrLoopTooLong>(at, loop.count, last, pipe.name);
-  return false;
+  return diags.report<diag::IrLoopTooLong>(at, loop.count, last, pipe.name);
 }

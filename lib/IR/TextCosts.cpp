@@ -94,12 +94,11 @@ private:
     if (setting.values.size() == expected)
       return true;
     std::string subject = subjectOf(setting, head.kinds);
-    diags.report<diag::CostCount>(
+    return diags.report<diag::CostCount>(
         at,
         fmt::format("{}{}{}", rowOf(setting.what).item,
                     subject.empty() ? "" : " ", subject),
         setting.values.size(), fmt::format("{} {}", expected, things));
-    return false;
   }
 
   /// The settings whose lists are checked at the end, and their places.

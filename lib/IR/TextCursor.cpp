@@ -7,8 +7,7 @@
 using namespace ppcc;
 
 bool TextCursor::expected(StringRef what) {
-  diags.report<diag::IrExpected>(here(), what);
-  return false;
+  return diags.report<diag::IrExpected>(here(), what);
 }
 
 /// Reports what is no number, or too large.
@@ -47,8 +46,7 @@ std::optional<std::string> TextCursor::string(StringRef what) {
                                     StringRef(at + 1, 1));
     at = rest.data() - 1;
   }
-  diags.report<diag::UnterminatedString>(rangeFrom(from));
-  return std::nullopt;
+  return diags.report<diag::UnterminatedString>(rangeFrom(from));
 }
 
 std::optional<std::string> TextCursor::wordOrString(StringRef what) {

@@ -58,9 +58,8 @@ private:
           return section->read(key);
         names.push_back(key.name);
       }
-    diags.report<diag::IrUnknownKey>(text.keyRange(), word,
-                                     didYouMean(word, names));
-    return false;
+    return diags.report<diag::IrUnknownKey>(text.keyRange(), word,
+                                            didYouMean(word, names));
   }
 
   void check() override {

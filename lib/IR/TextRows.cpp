@@ -60,16 +60,12 @@ private:
   /// Begins the list of the rank and of those that were left out before it;
   /// false, and a report, when it cannot be.
   bool beginRank(uint32_t rank, SourceRange at) {
-    if (rank >= program.numRanks()) {
-      diags.report<diag::IrNoRank>(at, rank, program.numRanks());
-      return false;
-    }
-    if (rank < program.ranksBegun()) {
-      diags.report<diag::IrOutOfOrder>(
+    if (rank >= program.numRanks())
+      return diags.report<diag::IrNoRank>(at, rank, program.numRanks());
+    if (rank < program.ranksBegun())
+      return diags.report<diag::IrOutOfOrder>(
           at, "rank", rank,
           fmt::format("one above {}", program.ranksBegun() - 1));
-      return false;
-    }
     while (program.ranksBegun() <= rank)
       program.editRows().beginRank();
     return true;
@@ -105,10 +101,9 @@ private:
       return;
     auto found = llvm::find(program.phases(), *name);
     if (found == program.phases().end() &&
-        program.phases().size() > Program::maxPhases) {
-      diags.report<diag::IrTooMany>(text.here(), Program::maxPhases, "phases");
-      return;
-    }
+        program.phases().size() > Program::maxPhases)
+      return diags.refuse<diag::IrTooMany>(text.here(), Program::maxPhases,
+                                           "phases");
     nowPhase = program.editHead().phase(*name);
   }
 
@@ -162,10 +157,8 @@ private:
       return;
     uint64_t rows =
         uint64_t(loop.count - 1) * (loop.end.value - loop.begin.value);
-    if (extraRows + rows + program.size() >= UINT32_MAX) {
-      diags.report<diag::IrTooMany>(at, UINT32_MAX - 1, "actions");
-      return;
-    }
+    if (extraRows + rows + program.size() >= UINT32_MAX)
+      return diags.refuse<diag::IrTooMany>(at, UINT32_MAX - 1, "actions");
     extraRows += rows;
     program.editRows().loops.push_back(loop);
   }
@@ -264,10 +257,9 @@ private:
   /// Reports the cell at `from`.
   bool noAction(const char *from, StringRef unknownLetters = {}) {
     skipCell();
-    diags.report<diag::IrNotAnAction>(
+    return diags.report<diag::IrNotAnAction>(
         text.rangeFrom(from), text.textFrom(from).take_front(40),
         kindHint(program.kinds(), unknownLetters));
-    return false;
   }
 
   /// Fills in the action; reports a stage, microbatch or peer that does not
@@ -282,10 +274,8 @@ private:
     if (lastPipe >= program.pipes().size() ||
         !program.pipes()[lastPipe].hasMicrobatch(microbatch)) {
       auto pipe = program.pipeOfMicrobatch(microbatch);
-      if (!pipe) {
-        diags.report<diag::IrNoMicrobatch>(text.range(cell), microbatch);
-        return false;
-      }
+      if (!pipe)
+        return diags.report<diag::IrNoMicrobatch>(text.range(cell), microbatch);
       lastPipe = pipe->value;
     }
     const Pipe &pipe = program.pipes()[lastPipe];
@@ -293,11 +283,9 @@ private:
         !checkLastTurn(*inLoop, microbatch, pipe, text.range(cell), diags))
       return false;
     uint32_t lastStage = std::max(stage, peer.value_or(0));
-    if (lastStage >= pipe.numStages()) {
-      diags.report<diag::IrNoStage>(text.range(cell), lastStage, pipe.name,
-                                    pipe.numStages());
-      return false;
-    }
+    if (lastStage >= pipe.numStages())
+      return diags.report<diag::IrNoStage>(text.range(cell), lastStage,
+                                           pipe.name, pipe.numStages());
     action.pipe = PipeId(lastPipe);
     action.stage = StageId(stage);
     return placePeer(action, pipe, peer, cell);
@@ -313,16 +301,12 @@ private:
     const KindInfo &info = program.kindOf(action);
     if (!takesPeer(info))
       return true;
-    if (info.isCompute() && (!peer || *peer >= pipe.numStages())) {
-      diags.report<diag::IrNoPeer>(text.range(cell), cell);
-      return false;
-    }
+    if (info.isCompute() && (!peer || *peer >= pipe.numStages()))
+      return diags.report<diag::IrNoPeer>(text.range(cell), cell);
     if (!peer) {
       peer = action.stage.value + (info.goesUp() ? 1 : -1);
-      if (*peer >= pipe.numStages()) {
-        diags.report<diag::IrNoPeer>(text.range(cell), cell);
-        return false;
-      }
+      if (*peer >= pipe.numStages())
+        return diags.report<diag::IrNoPeer>(text.range(cell), cell);
     }
     action.peer = StageId(*peer);
     return true;
@@ -350,9 +334,8 @@ private:
     if (!other) {
       const Pipe *pipe =
           program.pipes().empty() ? nullptr : &program.pipes()[0];
-      diags.report<diag::IrNoStage>(at, stage, pipe ? pipe->name : "",
-                                    pipe ? pipe->numStages() : 0);
-      return false;
+      return diags.report<diag::IrNoStage>(at, stage, pipe ? pipe->name : "",
+                                           pipe ? pipe->numStages() : 0);
     }
     action.pipe = host.value_or(*other);
     action.stage = StageId(stage);
@@ -364,8 +347,7 @@ private:
     if (site != 0 && site < program.sites().size() &&
         !ownSites.isOwn(action.site))
       return true;
-    diags.report<diag::IrNoEntry>(text.rangeFrom(from), "site", site);
-    return false;
+    return diags.report<diag::IrNoEntry>(text.rangeFrom(from), "site", site);
   }
 
   TextCursor text;

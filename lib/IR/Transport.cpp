@@ -16,8 +16,6 @@ static constexpr char nameList[] =
 #undef TRANSPORT
     ;
 
-ArrayRef<TransportInfo> ppcc::transportTable() { return table; }
-
 SmallVector<StringRef> ppcc::transportNames() {
   SmallVector<StringRef> names;
   for (const TransportInfo &info : table)

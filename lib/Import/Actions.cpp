@@ -2,7 +2,6 @@
 #include "Cells.h"
 #include "Importers.h"
 #include "Placement.h"
-#include "Quote.h"
 
 #include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/Calls.h"
@@ -38,10 +37,9 @@ private:
     uint32_t expected = cells.program.numRanks();
     if (takeRank(rest) != expected) {
       size_t length = line.size() - rest.size();
-      context.diags.report<diag::ImportExpected>(
+      return context.diags.report<diag::ImportExpected>(
           cells.range(line.take_front(std::max<size_t>(length, 1))),
           fmt::format("`rank {}:`", expected));
-      return false;
     }
     if (!cells.beginRank(line))
       return false;
@@ -125,11 +123,10 @@ private:
     }
     const Program &program = cells.program;
     ActionId row(latest.row);
-    context.diags.report<diag::ImportCallName>(
+    return context.diags.report<diag::ImportCallName>(
         placeOf(program, row, context.sources),
         latest.given.empty() ? cell(program, row) : quote(latest.given),
         latest.right.empty() ? "no call" : fmt::format("`{}`", latest.right));
-    return false;
   }
 
   ImportContext &context;

@@ -1,7 +1,7 @@
 // Reads cells into the rows of a program.
 #include "Cells.h"
 
-#include "Quote.h"
+#include "Importers.h"
 #include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/HeadChecks.h"
 
@@ -38,11 +38,9 @@ void CellReader::forEachLine(
 }
 
 bool CellReader::beginRank(StringRef at) {
-  if (program.numRanks() == Program::maxRanks) {
-    context.diags.report<diag::ImportTooMany>(range(at), Program::maxRanks,
-                                              "ranks");
-    return false;
-  }
+  if (program.numRanks() == Program::maxRanks)
+    return context.diags.report<diag::ImportTooMany>(
+        range(at), Program::maxRanks, "ranks");
   ++program.editHead().numRanks;
   program.editRows().beginRank();
   return true;
@@ -87,10 +85,9 @@ bool CellReader::readAction(StringRef cell, bool joined) {
   action.joined = joined;
   StringRef digits = rest.take_while(llvm::isDigit);
   rest = rest.drop_front(digits.size());
-  if (digits.empty() && rest.empty()) {
-    context.diags.report<diag::ImportNoMicrobatch>(range(cell), quote(cell));
-    return false;
-  }
+  if (digits.empty() && rest.empty())
+    return context.diags.report<diag::ImportNoMicrobatch>(range(cell),
+                                                          quote(cell));
   auto microbatch = digits.empty() ? std::nullopt
                                    : number(digits, "a microbatch",
                                             Program::maxMicrobatches - 1);
@@ -188,10 +185,7 @@ std::string CellReader::groupProblem(StringRef suffix,
 }
 
 const ForeignWord *CellReader::foreignWord(StringRef letters) const {
-  auto found = llvm::find_if(rules.foreign, [&](const ForeignWord &word) {
-    return word.letters == letters;
-  });
-  return found == rules.foreign.end() ? nullptr : found;
+  return findBy(rules.foreign, letters, &ForeignWord::letters);
 }
 
 /// The value of digits, or nothing and a report when it is above `max`.
@@ -202,18 +196,16 @@ std::optional<uint32_t> CellReader::number(StringRef digits, StringRef what,
     value = value * 10 + (digit - '0');
     if (value <= max)
       continue;
-    context.diags.report<diag::ImportNumberTooLarge>(range(digits),
-                                                     quote(digits), what, max);
-    return std::nullopt;
+    return context.diags.report<diag::ImportNumberTooLarge>(
+        range(digits), quote(digits), what, max);
   }
   return uint32_t(value);
 }
 
 /// Reports a cell, with what its letters may have been meant to be.
 bool CellReader::notAnAction(StringRef cell, std::string letters) {
-  context.diags.report<diag::ImportNotAnAction>(
+  return context.diags.report<diag::ImportNotAnAction>(
       range(cell), quote(cell), kindHint(program.kinds(), letters));
-  return false;
 }
 
 bool CellReader::append(Action action, StringRef cell) {

@@ -54,11 +54,10 @@ private:
       auto setting = findCost(item, subject, head.kinds);
       if (!setting)
         return unknown(item, subject, costSubjects(item, head.kinds));
-      std::vector<StringRef> nodes(head.nodes.names.begin(),
-                                   head.nodes.names.end());
+      const std::vector<std::string> &nodes = head.nodes.names;
       if (rowOf(setting->what).isOfNode() &&
           !llvm::is_contained(nodes, setting->node))
-        return unknown("node", setting->node, nodes);
+        return unknown("node", setting->node, namesIn(nodes));
       readValues(subject, std::move(*setting));
     });
   }
@@ -118,15 +117,10 @@ private:
   }
 
   void readPipe(StringRef what, StringRef name, CostSetting setting) {
-    auto pipe = llvm::find_if(
-        head.pipes, [&](const Pipe &pipe) { return pipe.name == name; });
-    if (pipe == head.pipes.end()) {
-      std::vector<StringRef> names;
-      for (const Pipe &pipe : head.pipes)
-        names.push_back(pipe.name);
-      return unknown("pipe", name, names);
-    }
-    setting.pipe = PipeId(pipe - head.pipes.begin());
+    auto *pipe = findBy(head.pipes, name, &Pipe::name);
+    if (!pipe)
+      return unknown("pipe", name, namesIn(head.pipes, &Pipe::name));
+    setting.pipe = PipeId(pipe - head.pipes.data());
     bool isList = cursor.peek() == '[';
     setting.values =
         isList ? list(what, setting) : std::vector{number(what, setting)};

@@ -43,10 +43,9 @@ public:
       ++i;
     if (i == claims.size() || claims[i].verdict != "right") {
       bool isTold = i != claims.size() && !claims[i].reason.empty();
-      context.diags.report<diag::ImportNoFamily>(
+      return context.diags.report<diag::ImportNoFamily>(
           Place("-D " + free), free, *number,
           isTold ? claims[i].reason : "no range holds it");
-      return std::nullopt;
     }
     int64_t n = (*number - claims[i].from) / claims[i].modulus;
     auto program = head(i, n);
@@ -120,11 +119,9 @@ private:
       return fault.empty() || wrong(fault);
     }
     auto value = json::parse(text);
-    if (!value) {
-      context.diags.report<diag::ImportNotJson>(
+    if (!value)
+      return context.diags.report<diag::ImportNotJson>(
           place, llvm::toString(value.takeError()));
-      return false;
-    }
     parsed = std::move(*value);
     auto name = file().getString("for");
     const json::Array *families = file().getArray("families");
@@ -176,8 +173,7 @@ private:
   }
 
   bool wrong(const std::string &why) {
-    context.diags.report<diag::ImportFamily>(place, why);
-    return false;
+    return context.diags.report<diag::ImportFamily>(place, why);
   }
 
   /// Puts parameters into the order of their names in the file, if it has one.
@@ -202,11 +198,9 @@ private:
     for (const auto &[name, value] : context.options.params) {
       int64_t number;
       if (name != free || StringRef(value).getAsInteger(10, number) ||
-          number < 1) {
-        context.diags.report<diag::ImportFamilyValue>(Place("-D " + name),
-                                                      free);
-        return std::nullopt;
-      }
+          number < 1)
+        return context.diags.report<diag::ImportFamilyValue>(
+            Place("-D " + name), free);
       result = number;
     }
     if (!result)

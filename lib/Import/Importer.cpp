@@ -16,10 +16,7 @@ static constexpr Importer table[] = {
 ArrayRef<Importer> ppcc::importers() { return table; }
 
 const Importer *ppcc::findImporter(StringRef name) {
-  for (const Importer &importer : table)
-    if (importer.name == name)
-      return &importer;
-  return nullptr;
+  return findBy(table, name, &Importer::name);
 }
 
 const Importer *ppcc::importerOfName(StringRef fileName) {
@@ -50,12 +47,10 @@ std::optional<Program> ppcc::importProgram(const Importer &importer,
   if (!program)
     return std::nullopt;
   uint64_t found = program->totalMicrobatches();
-  if (context.options.microbatches && *context.options.microbatches != found) {
-    context.diags.report<diag::ImportMicrobatchCount>(
+  if (context.options.microbatches && *context.options.microbatches != found)
+    return context.diags.report<diag::ImportMicrobatchCount>(
         Place(context.sources.name(context.file).str()), found,
         *context.options.microbatches);
-    return std::nullopt;
-  }
   return program;
 }
 

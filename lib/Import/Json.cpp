@@ -5,7 +5,6 @@
 #include "JsonPipes.h"
 #include "JsonRows.h"
 #include "NodeTables.h"
-#include "Quote.h"
 #include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/Import/CostsFile.h"
 #include "ppcc/Import/Families.h"

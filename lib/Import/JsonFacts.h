@@ -62,12 +62,10 @@ public:
       receives.push_back(llvm::count_if(program.rows(rank), [&](ActionId row) {
         return program.kindOf(row).isRecv();
       }));
-    if (receives != waitsOfRank) {
-      json.diags.report<diag::ImportJsonShape>(
+    if (receives != waitsOfRank)
+      return json.diags.refuse<diag::ImportJsonShape>(
           *waitsPlace, "waits",
           "a list for each rank, with a number for each of its receives");
-      return;
-    }
     ProgramIndex index(program);
     ReceiveBuffers buffers(program, index);
     if (!buffers.edges().fits())

@@ -148,9 +148,8 @@ public:
   void object(StringRef what, ArrayRef<JsonField> fields) {
     uint32_t seen = 0;
     bool isObject = object(what, [&](StringRef name) {
-      auto *field = llvm::find_if(
-          fields, [&](const JsonField &field) { return field.name == name; });
-      if (field == fields.end())
+      auto *field = findBy(fields, name, &JsonField::name);
+      if (!field)
         return cursor.skip();
       uint32_t bit = 1u << (field - fields.begin());
       if (seen & bit) {

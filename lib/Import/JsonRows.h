@@ -75,11 +75,9 @@ public:
   /// Checks the loops of finished rows, and hands those of a good program to
   /// it.
   void finishLoops() {
-    if (!loopsOfRank.empty() && loopsOfRank.size() != program.ranksBegun()) {
-      report<diag::ImportJsonShape>(loopsPlace, "loops",
-                                    "a list for each rank");
-      return;
-    }
+    if (!loopsOfRank.empty() && loopsOfRank.size() != program.ranksBegun())
+      return report<diag::ImportJsonShape>(loopsPlace, "loops",
+                                           "a list for each rank");
     size_t next = 0;
     for (RankId rank : firstIds<RankId>(loopsOfRank.size())) {
       ActionId free = program.begin(rank);

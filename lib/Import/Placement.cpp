@@ -15,11 +15,9 @@ public:
       : program(program), context(context) {}
 
   bool run(bool severalPipes) {
-    if (program.size() == 0) {
-      context.diags.report<diag::ImportNoActions>(
+    if (program.size() == 0)
+      return context.diags.report<diag::ImportNoActions>(
           Place(context.sources.name(context.file).str()));
-      return false;
-    }
     size_t errorsBefore = context.diags.errorCount();
     countMicrobatches();
     countStages();
@@ -215,10 +213,9 @@ private:
     if (!action.hasPeer())
       // Stage 0 has no stage before it: that number is beyond the last.
       action.peer = StageId(action.stage.value + (info.goesUp() ? 1 : -1));
-    if (action.peer.value >= stages) {
-      context.diags.report<diag::ImportNoPeer>(place(row), cell(program, row));
-      return false;
-    }
+    if (action.peer.value >= stages)
+      return context.diags.report<diag::ImportNoPeer>(place(row),
+                                                      cell(program, row));
     StageId from = info.goesUp() ? action.stage : action.peer,
             to = info.goesUp() ? action.peer : action.stage;
     auto &edges = program.editHead().pipes[action.pipe.value].skipEdges;

@@ -5,7 +5,6 @@
 #include "Cells.h"
 #include "Importers.h"
 #include "Placement.h"
-#include "Quote.h"
 
 #include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/Place.h"
@@ -112,10 +111,9 @@ private:
     if (edge == ranks.end())
       return true;
     uint32_t stage = edge - ranks.begin();
-    context.diags.report<diag::ImportNoMessages>(
+    return context.diags.report<diag::ImportNoMessages>(
         placeOfStage(cells.program, PipeId(), StageId(stage), context.sources),
         stage, stage + 1, edge[0].value, edge[1].value);
-    return false;
   }
 
   void warn() {

@@ -110,11 +110,10 @@ private:
 
   bool tooLarge(LayoutParser::PartContext *part) {
     bool isLayers = layers > maxLayers;
-    diags.report<diag::LayoutTooLarge>(
+    return diags.report<diag::LayoutTooLarge>(
         range(part->getStart()->getStartIndex(),
               part->getStop()->getStopIndex() + 1),
         isLayers ? maxLayers : maxStages, isLayers ? "layers" : "stages");
-    return false;
   }
 
   /// Numbers of too many digits are larger than every limit, too.

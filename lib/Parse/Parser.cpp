@@ -559,10 +559,9 @@ static bool checkText(uint32_t source, const SourceManager &sources,
   if (legal && nul == StringRef::npos)
     return true;
   size_t offset = legal ? nul : std::min<size_t>(at - begin, nul);
-  diags.report<diag::NotText>(
+  return diags.report<diag::NotText>(
       Place(), sources.name(source), offset,
       fmt::format("0x{:02x}", static_cast<unsigned char>(text[offset])));
-  return false;
 }
 
 std::optional<File> ppcc::parseFile(uint32_t source,

@@ -159,10 +159,9 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
     wanted = "`;` or `(`";
   // A line without its semicolon: the mistake is at the end of that line.
   if (before && token->getLine() > before->getLine() &&
-      wanted.find("`;`") != std::string::npos) {
-    diags.report<diag::ExpectedToken>(SourceRange(rangeOf(before).end), wanted);
-    return;
-  }
+      wanted.find("`;`") != std::string::npos)
+    return diags.refuse<diag::ExpectedToken>(SourceRange(rangeOf(before).end),
+                                             wanted);
   std::vector<std::string> words = keywordsOf(parser);
   std::vector<StringRef> candidates(words.begin(), words.end());
   auto builder =
@@ -217,19 +216,11 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
 /// Rules that are a list in brackets (or the whole file): recovery stays inside
 /// them.
 static bool isList(size_t rule) {
-  switch (rule) {
-  case ScheduleParser::RuleFile:
-  case ScheduleParser::RuleSchedule:
-  case ScheduleParser::RuleBody:
-  case ScheduleParser::RulePipe:
-  case ScheduleParser::RuleSectionBody:
-  case ScheduleParser::RuleComm:
-  case ScheduleParser::RuleActionDecl:
-  case ScheduleParser::RuleRuleDecl:
-    return true;
-  default:
-    return false;
-  }
+  using P = ScheduleParser;
+  return llvm::is_contained({P::RuleFile, P::RuleSchedule, P::RuleBody,
+                             P::RulePipe, P::RuleSectionBody, P::RuleComm,
+                             P::RuleActionDecl, P::RuleRuleDecl},
+                            rule);
 }
 
 /// Consumes up to a semicolon or a closing bracket that belongs to what is

@@ -41,11 +41,9 @@ private:
   }
 
   void runOne(const NamedPass &pass) {
-    if (!program.loops().empty() && pass.kind != PassKind::Loops) {
-      context.diags.report<diag::PassTakesNoLoops>(Place(program.name()),
-                                                   pass.name);
-      return;
-    }
+    if (!program.loops().empty() && pass.kind != PassKind::Loops)
+      return context.diags.refuse<diag::PassTakesNoLoops>(Place(program.name()),
+                                                          pass.name);
     Clock::time_point start = Clock::now();
     PassResult result = pass.pass->run(program, context);
     times.push_back({pass.name, Clock::now() - start});

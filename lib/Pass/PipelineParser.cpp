@@ -89,9 +89,8 @@ private:
     if (option == options.end()) {
       auto names = llvm::to_vector(llvm::map_range(
           options, [](const PassOptionInfo &info) { return info.name; }));
-      diags.report<diag::UnknownPassOption>(rangeOf(key), entry.name, key,
-                                            didYouMean(key, names));
-      return;
+      return diags.refuse<diag::UnknownPassOption>(rangeOf(key), entry.name,
+                                                   key, didYouMean(key, names));
     }
     size_t index = option - options.begin();
     if (given.test(index))

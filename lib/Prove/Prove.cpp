@@ -12,7 +12,7 @@
 #include "Request.h"
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/MemoryCurve.h"
-#include "ppcc/Compiler/CommWords.h"
+#include "ppcc/Compiler/CommPolicy.h"
 #include "ppcc/Expand/Expand.h"
 #include "ppcc/Family/Layout.h"
 #include "ppcc/Support/CheckedInt.h"

@@ -1,7 +1,7 @@
 // Programs of single numbers of microbatches, by the ordinary compiler.
 #pragma once
 
-#include "ppcc/Compiler/CommWords.h"
+#include "ppcc/Compiler/CommPolicy.h"
 #include "ppcc/Expand/Expand.h"
 #include "ppcc/Prove/Prove.h"
 

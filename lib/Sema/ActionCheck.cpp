@@ -258,13 +258,9 @@ std::optional<KindId> sema::kindCalled(const ast::Identifier &name,
   exprs.names.see(Space::Statement, name);
   auto kind = exprs.module.kinds.find(name.text);
   if (!kind) {
-    auto letters = [&] {
-      return llvm::to_vector(llvm::map_range(
-          exprs.module.kinds.rows(),
-          [](const KindInfo &info) -> StringRef { return info.letters; }));
-    };
-    exprs.diags.report<diag::UnknownKind>(name.range, name.text,
-                                          didYouMean(name.text, letters));
+    exprs.diags.report<diag::UnknownKind>(
+        name.range, name.text,
+        didYouMean(name.text, exprs.module.kinds.rows(), &KindInfo::letters));
   }
   return kind;
 }

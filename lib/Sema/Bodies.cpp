@@ -25,8 +25,7 @@ struct Table {
   };
 
   static const Row &of(ast::StmtKind statement) {
-    return *llvm::find_if(
-        rows, [&](const Row &row) { return row.statement == statement; });
+    return *findBy(rows, statement, &Row::statement);
   }
 };
 

@@ -213,9 +213,7 @@ private:
   void unknown(const ast::Identifier &name) {
     auto known = [&] {
       std::vector<StringRef> known = names.visible(Space::Statement);
-      for (const KindInfo &kind : module.kinds.rows())
-        if (kind.isCompute())
-          known.push_back(kind.letters);
+      llvm::append_range(known, module.kinds.computeLetters());
       return known;
     };
     diags.report<diag::UnknownAction>(name.range, name.text,

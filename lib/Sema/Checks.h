@@ -17,9 +17,8 @@ bool once(const T *&place, const T *item, StringRef what,
     place = item;
     return true;
   }
-  diags.report<diag::DuplicateItem>(item->range, what)
+  return diags.report<diag::DuplicateItem>(item->range, what)
       .note(place->range, "the first is here");
-  return false;
 }
 
 /// Enters the parameters as globals.

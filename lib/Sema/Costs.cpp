@@ -137,12 +137,10 @@ private:
   void scale(const ast::SettingItem &setting, uint32_t slot,
              CostSetting result) {
     numFactors += head.totalMicrobatches();
-    if (numFactors > limits.maxActions) {
-      diags.report<diag::OutOfRange>(setting.name.range,
-                                     "the number of factors of `scale`",
-                                     numFactors, 0, limits.maxActions);
-      return;
-    }
+    if (numFactors > limits.maxActions)
+      return diags.refuse<diag::OutOfRange>(setting.name.range,
+                                            "the number of factors of `scale`",
+                                            numFactors, 0, limits.maxActions);
     for (const Pipe &pipe : head.pipes)
       if (!each(setting, slot, pipe.firstMicrobatch, pipe.endMicrobatch(),
                 result.values, [&] { return factorOf(setting.value); }))

@@ -2,6 +2,7 @@
 #include "Layers.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
+#include "ppcc/IR/HeadChecks.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;
@@ -117,9 +118,7 @@ private:
       else
         for (StageId source : sources[s])
           takeAll(pipe, StageId(s), source);
-    llvm::sort(pipe.tensors, [](const EdgeTensors &a, const EdgeTensors &b) {
-      return std::pair(a.from, a.to) < std::pair(b.from, b.to);
-    });
+    sortTensors(pipe);
   }
 
   void takeAll(Pipe &pipe, StageId reader, StageId source) {

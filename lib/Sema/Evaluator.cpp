@@ -374,20 +374,13 @@ Value Evaluator::intBinary(const ast::BinaryExpr *expr) {
 }
 
 template <class T> static bool compares(ast::BinaryOp op, T lhs, T rhs) {
-  switch (op) {
-  case ast::BinaryOp::Eq:
-    return lhs == rhs;
-  case ast::BinaryOp::Ne:
-    return lhs != rhs;
-  case ast::BinaryOp::Lt:
-    return lhs < rhs;
-  case ast::BinaryOp::Le:
-    return lhs <= rhs;
-  case ast::BinaryOp::Gt:
-    return lhs > rhs;
-  default:
-    return lhs >= rhs;
-  }
+  using ast::BinaryOp;
+  return op == BinaryOp::Eq   ? lhs == rhs
+         : op == BinaryOp::Ne ? lhs != rhs
+         : op == BinaryOp::Lt ? lhs < rhs
+         : op == BinaryOp::Le ? lhs <= rhs
+         : op == BinaryOp::Gt ? lhs > rhs
+                              : lhs >= rhs;
 }
 
 bool Evaluator::compare(const ast::BinaryExpr *expr) {

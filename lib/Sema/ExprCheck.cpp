@@ -17,14 +17,12 @@ constexpr uint32_t maxDepth = 2000;
 /// none.
 size_t placeOf(const ast::Identifier &label, ArrayRef<ast::Parameter> params,
                DiagnosticEngine &diags) {
-  std::vector<StringRef> names;
-  for (const ast::Parameter &param : params)
-    names.push_back(param.name.text);
-  auto found = llvm::find(names, label.text);
-  if (found == names.end())
+  auto nameOf = [](const ast::Parameter &param) { return param.name.text; };
+  auto *found = findBy(params, label.text, nameOf);
+  if (!found)
     diags.report<diag::UnknownLabel>(label.range, label.text,
-                                     didYouMean(label.text, names));
-  return found - names.begin();
+                                     didYouMean(label.text, params, nameOf));
+  return found ? found - params.begin() : params.size();
 }
 
 bool isNumber(Type type) { return type == Type::Int || type == Type::Float; }

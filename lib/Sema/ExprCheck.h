@@ -48,10 +48,9 @@ public:
       return symbol;
     for (const auto &arg : args)
       check(valueOf(arg));
-    diags.report<unknown>(name.range, name.text, didYouMean(name.text, [&] {
-                            return names.visible(space);
-                          }));
-    return nullptr;
+    return diags.report<unknown>(
+        name.range, name.text,
+        didYouMean(name.text, [&] { return names.visible(space); }));
   }
   DiagnosticEngine::Builder wrongCount(const ast::Identifier &name,
                                        StringRef takes, size_t given);

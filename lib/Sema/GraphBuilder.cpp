@@ -150,11 +150,9 @@ private:
         diags.report<diag::NodeWithoutLane>(link.range, link.name.text);
       return known;
     }
-    if (known) {
-      diags.report<diag::NodeTwice>(link.range, link.name.text)
+    if (known)
+      return diags.report<diag::NodeTwice>(link.range, link.name.text)
           .note(draft.nodes[*known].range, "the first is here");
-      return std::nullopt;
-    }
     if (node.lane = lanes(link.lane.text); !lanesFit(link.lane))
       return std::nullopt;
     return draft.add(node);
@@ -163,10 +161,9 @@ private:
   bool lanesFit(const ast::Identifier &lane) {
     if (graphs.lanes.size() <= NodeGraphs::maxLanes)
       return true;
-    diags.report<diag::OutOfRange>(lane.range, "the number of lanes",
-                                   graphs.lanes.size(), 1,
-                                   NodeGraphs::maxLanes);
-    return false;
+    return diags.report<diag::OutOfRange>(lane.range, "the number of lanes",
+                                          graphs.lanes.size(), 1,
+                                          NodeGraphs::maxLanes);
   }
 
   /// By node: those that its arrows lead to or, turned round, come from.
@@ -356,8 +353,7 @@ private:
     if ((name != hook::recv && name != hook::send) ||
         (added.layer == GraphNode::noLayer && added.part == graph.kind))
       return true;
-    diags.report<diag::HookInLayer>(node.range, name);
-    return false;
+    return diags.report<diag::HookInLayer>(node.range, name);
   }
 
   // ---- Patterns ----

@@ -17,9 +17,9 @@ public:
 
   void run() {
     for (const ast::NamedItem *layer : model.layers)
-      body(layer->body, ofLayer[layer->names.front().text]);
+      body(layer->body, ofLayer[firstName(layer)]);
     for (const ast::NamedItem *layer : model.layers)
-      layerCosts(layer->body, ofLayer[layer->names.front().text]);
+      layerCosts(layer->body, ofLayer[firstName(layer)]);
     for (const auto &[name, nodes] : ofLayer)
       for (const auto &[action, known] : nodes)
         ofAll[action].insert(known.begin(), known.end());
@@ -70,16 +70,9 @@ private:
     auto kind = kinds.find(name.text);
     if (kind && kinds[*kind].isCompute())
       return true;
-    auto letters = [&] {
-      std::vector<StringRef> letters;
-      for (const KindInfo &info : kinds.rows())
-        if (info.isCompute())
-          letters.push_back(info.letters);
-      return letters;
-    };
-    diags.report<diag::UnknownAction>(name.range, name.text,
-                                      didYouMean(name.text, letters));
-    return false;
+    auto letters = [&] { return kinds.computeLetters(); };
+    return diags.report<diag::UnknownAction>(name.range, name.text,
+                                             didYouMean(name.text, letters));
   }
 
   void chain(const ast::ChainStmt &chain, NodeNames &names) {
@@ -138,22 +131,18 @@ private:
   }
 
   void unknownLayer(const ast::Identifier &name) {
-    std::vector<StringRef> names;
-    for (const ast::NamedItem *layer : model.layers)
-      names.push_back(layer->names.front().text);
-    diags.report<diag::UnknownLayer>(name.range, name.text,
-                                     didYouMean(name.text, names));
+    diags.report<diag::UnknownLayer>(
+        name.range, name.text, didYouMean(name.text, model.layers, firstName));
   }
 
   void place(const ast::PlaceStmt &stmt, const NodeNames &names, bool inEach) {
     bool isLast = !stmt.modifier.text.empty();
-    if (isLast && (stmt.modifier.text != "last" || inEach || !each)) {
-      diags.report<diag::NotInBody>(stmt.modifier.range, stmt.modifier.text,
-                                    inEach ? nameOf(BodyOf::Each)
-                                    : each ? nameOf(BodyOf::Pattern)
-                                           : "front of `each`");
-      return;
-    }
+    if (isLast && (stmt.modifier.text != "last" || inEach || !each))
+      return diags.refuse<diag::NotInBody>(stmt.modifier.range,
+                                           stmt.modifier.text,
+                                           inEach ? nameOf(BodyOf::Each)
+                                           : each ? nameOf(BodyOf::Pattern)
+                                                  : "front of `each`");
     if (!action(stmt.part))
       return;
     NodeName wanted{stmt.part.text, stmt.name.text};

@@ -127,10 +127,7 @@ private:
   /// With `model.` in front where the schedule has a parameter of that name.
   std::string nameOf(const ScheduleParam &param) const {
     std::string name = param.decl->name.text.str();
-    bool isTaken = llvm::any_of(head.params, [&](const ProgramParam &other) {
-      return other.name == name;
-    });
-    if (schedule || !isTaken)
+    if (schedule || !findBy(head.params, name, &ProgramParam::name))
       return name;
     return static_cast<const Section &>(declaration).word().str() + "." + name;
   }
@@ -196,10 +193,9 @@ private:
                                               typeName(param.type));
       return value;
     }
-    if (!decl.defaultValue) {
-      diags.report<diag::MissingParameter>(decl.name.range, decl.name.text);
-      return std::nullopt;
-    }
+    if (!decl.defaultValue)
+      return diags.report<diag::MissingParameter>(decl.name.range,
+                                                  decl.name.text);
     if (GlobalNames(module, decl.defaultValue, true).anyOf(unknown))
       return std::nullopt;
     evaluator.clearFailed();

@@ -65,15 +65,12 @@ static void addParts(const Schedule &schedule, const Section &model,
                      const std::optional<Cut> &cut, Instance &instance,
                      DiagnosticEngine &diags) {
   for (auto [i, wanted] : llvm::enumerate(schedule.parts)) {
-    auto found = llvm::find_if(model.parts, [&](const PartDecl &part) {
-      return part.name.text == wanted.name.text;
-    });
-    if (found == model.parts.end() || !cut) {
-      diags.report<diag::ModelLacksPart>(wanted.name.range, model.name,
-                                         wanted.name.text);
-      return;
-    }
-    size_t part = found - model.parts.begin();
+    auto *found = findBy(model.parts, wanted.name.text,
+                         [](const PartDecl &part) { return part.name.text; });
+    if (!found || !cut)
+      return diags.refuse<diag::ModelLacksPart>(wanted.name.range, model.name,
+                                                wanted.name.text);
+    size_t part = found - model.parts.data();
     for (PipeId pipe : instance.program.pipeIds()) {
       const std::vector<uint32_t> &first = cut->of(pipe).firstStage;
       instance.parts[schedule.pipes.size() + i].stages.push_back(
@@ -114,11 +111,9 @@ static void assignRanks(const Schedule &schedule, Evaluator &evaluator,
   instance.onRanks.assign(numRanks, nullptr);
   size_t previous = evaluator.pushFrame(schedule.numLocals);
   auto add = [&](int64_t rank, const ast::OnRankItem *item) {
-    if (rank < 0 || rank >= numRanks) {
-      evaluator.refuse<diag::OutOfRange>(item->ranks->range, "the rank", rank,
-                                         0, numRanks - 1);
-      return;
-    }
+    if (rank < 0 || rank >= numRanks)
+      return evaluator.refuse<diag::OutOfRange>(item->ranks->range, "the rank",
+                                                rank, 0, numRanks - 1);
     const ast::OnRankItem *&place = instance.onRanks[rank];
     if (place && evaluator.fail(diag::RankTwice, item->ranks->range))
       diags.report<diag::RankTwice>(item->ranks->range, rank)

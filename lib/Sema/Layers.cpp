@@ -167,8 +167,7 @@ private:
       if (auto *each = dyn_cast<ast::NamedItem>(stmt))
         for (const ast::Identifier &name : each->names)
           for (auto [i, layer] : llvm::enumerate(model.layers))
-            isNumbered[i] =
-                isNumbered[i] || layer->names.front().text == name.text;
+            isNumbered[i] = isNumbered[i] || firstName(layer) == name.text;
       forEachBody(stmt, [&](ast::Body inner) { numberEach(inner); });
     }
   }
@@ -225,12 +224,10 @@ private:
           isNumbered[*layer] = isNumbered[*layer] || counts[letter] > 1;
           continue;
         }
-        if (next == all.size() || all[next].layer != *layer) {
-          diags.report<diag::LayoutDiffers>(
+        if (next == all.size() || all[next].layer != *layer)
+          return diags.refuse<diag::LayoutDiffers>(
               layoutPlace(), next, nameOf(*layer),
               next == all.size() ? "nothing" : nameOf(all[next].layer));
-          return;
-        }
         made.stages[stage].push_back(all[next++]);
       }
     }
@@ -245,13 +242,10 @@ private:
   }
 
   std::optional<uint32_t> layerOf(char letter) {
-    auto found = llvm::find_if(model.layers, [&](const ast::NamedItem *item) {
-      return item->names.front().text == StringRef(&letter, 1);
-    });
-    if (found != model.layers.end())
-      return found - model.layers.begin();
-    diags.report<diag::LayoutUnknown>(layoutPlace(), StringRef(&letter, 1));
-    return std::nullopt;
+    if (auto *found = findBy(model.layers, StringRef(&letter, 1), firstName))
+      return found - model.layers.data();
+    return diags.report<diag::LayoutUnknown>(layoutPlace(),
+                                             StringRef(&letter, 1));
   }
 
   // ---- Evenly, or by cost ----
@@ -472,8 +466,7 @@ private:
   /// The letters of the layers of each stage, where they have letters.
   void letters() {
     auto isLetter = [](const ast::NamedItem *layer) {
-      return layer->names.front().text.size() == 1 &&
-             llvm::isAlpha(layer->names.front().text[0]);
+      return firstName(layer).size() == 1 && llvm::isAlpha(firstName(layer)[0]);
     };
     if (!head.stageLayers.empty() || cut.cuts.size() != 1 ||
         model.layers.empty() || !llvm::all_of(model.layers, isLetter))
@@ -498,10 +491,9 @@ private:
         if (sum > number.scale.max || sum < -__int128(number.scale.max)) {
           std::string name = rowOf(setting.what).item.str(),
                       subject = subjectOf(setting, head.kinds);
-          diags.report<diag::StageTooLarge>(
+          return diags.refuse<diag::StageTooLarge>(
               model.range, subject.empty() ? name : name + " " + subject,
               number.words);
-          return;
         }
         values.push_back(int64_t(sum));
       }
@@ -551,11 +543,9 @@ std::optional<Cut> sema::cutModel(const Section &model,
                                   const Making &making) {
   if (model.layers.empty() && model.parts.empty())
     return std::nullopt;
-  if (model.parts.empty() && making.head.stageLayers.empty()) {
-    making.diags.report<diag::MissingItem>(
+  if (model.parts.empty() && making.head.stageLayers.empty())
+    return making.diags.report<diag::MissingItem>(
         model.range, "this model", "`layers`, the sequence of its layers");
-    return std::nullopt;
-  }
   return ModelCutter(model, layout, making).run();
 }
 

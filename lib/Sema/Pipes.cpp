@@ -38,12 +38,10 @@ public:
     firstPipe.push_back(head.pipes.size());
     if (diags.errorCount() != errorsBefore)
       return;
-    if (head.pipes.empty()) {
-      diags.report<diag::OutOfRange>(schedule.pipes.front().range,
-                                     "the number of pipes", 0, 1,
-                                     Program::maxPipes);
-      return;
-    }
+    if (head.pipes.empty())
+      return diags.refuse<diag::OutOfRange>(schedule.pipes.front().range,
+                                            "the number of pipes", 0, 1,
+                                            Program::maxPipes);
     checkDisjoint();
     parts();
   }
@@ -52,12 +50,10 @@ private:
   /// Adds a pipe, the one of turn `i` if it stands in a loop. False when there
   /// are too many.
   bool build(const PipeDecl &decl, int64_t i) {
-    if (head.pipes.size() == Program::maxPipes) {
-      diags.report<diag::OutOfRange>(decl.range, "the number of pipes",
-                                     head.pipes.size() + 1, 1,
-                                     Program::maxPipes);
-      return false;
-    }
+    if (head.pipes.size() == Program::maxPipes)
+      return diags.report<diag::OutOfRange>(decl.range, "the number of pipes",
+                                            head.pipes.size() + 1, 1,
+                                            Program::maxPipes);
     Pipe pipe;
     pipe.name =
         decl.loop ? fmt::format("{}[{}]", decl.name, i) : decl.name.str();
@@ -132,12 +128,10 @@ private:
       return;
     __int128 actions = std::max(__int128(end) - first, __int128(pad));
     actions *= int64_t(pipe.numStages()) * (head.hasBackward ? 2 : 1);
-    if (total += actions; actions > 0 && total > limits.maxActions) {
-      diags.report<diag::TooManyActions>(
+    if (total += actions; actions > 0 && total > limits.maxActions)
+      return diags.refuse<diag::TooManyActions>(
           item.end->range, total > INT64_MAX ? INT64_MAX : int64_t(total),
           limits.maxActions);
-      return;
-    }
     if (item.first)
       first = inRange(item.first, "the first microbatch", 0,
                       Program::maxMicrobatches - 1);
@@ -197,23 +191,19 @@ private:
     int64_t count = evaluator.evalInt(stages);
     if (evaluator.failed())
       return;
-    if (count < 1 || count > Program::maxStages) {
-      diags.report<diag::OutOfRange>(use.valid() ? use : stages->range,
-                                     "the number of stages", count, 1,
-                                     Program::maxStages);
-      return;
-    }
+    if (count < 1 || count > Program::maxStages)
+      return diags.refuse<diag::OutOfRange>(use.valid() ? use : stages->range,
+                                            "the number of stages", count, 1,
+                                            Program::maxStages);
     pipe.rankOfStage.reserve(count);
     for (int64_t stage = 0; stage != count; ++stage) {
       evaluator.local(places.stageSlot) = {.i = stage};
       int64_t rank = evaluator.evalInt(onRank);
       if (evaluator.failed())
         return;
-      if (rank < 0 || rank >= head.numRanks) {
-        diags.report<diag::StageOnNoRank>(use.valid() ? use : onRank->range,
-                                          stage, rank, head.numRanks - 1);
-        return;
-      }
+      if (rank < 0 || rank >= head.numRanks)
+        return diags.refuse<diag::StageOnNoRank>(
+            use.valid() ? use : onRank->range, stage, rank, head.numRanks - 1);
       pipe.rankOfStage.push_back(RankId(rank));
     }
   }
@@ -225,17 +215,13 @@ private:
       return;
     if (single->isAbsent)
       return gap(*single, from, to, pipe);
-    if (from < 0 || from >= to || to >= pipe.numStages()) {
-      evaluator.refuse<diag::BadEdge>(
+    if (from < 0 || from >= to || to >= pipe.numStages())
+      return evaluator.refuse<diag::BadEdge>(
           SourceRange(single->from->range.begin, single->to->range.end), from,
           to, pipe.numStages());
-      return;
-    }
-    if (++numEdges > maxEdges) {
-      evaluator.refuse<diag::OutOfRange>(single->range, "the number of edges",
-                                         numEdges, 0, maxEdges);
-      return;
-    }
+    if (++numEdges > maxEdges)
+      return evaluator.refuse<diag::OutOfRange>(
+          single->range, "the number of edges", numEdges, 0, maxEdges);
     if (to == from + 1) // Neighbours have their edge already.
       neighbourEdges.try_emplace(from, single->range);
     else

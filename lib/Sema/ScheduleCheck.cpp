@@ -229,11 +229,9 @@ private:
     if (!symbol)
       return;
     if (used || ranks || !schedule.pipes.empty() || schedule.onRank ||
-        !schedule.onRanks.empty()) {
-      diags.report<diag::DuplicateItem>(
+        !schedule.onRanks.empty())
+      return diags.refuse<diag::DuplicateItem>(
           item->range, "order: `import` stands above all that says one");
-      return;
-    }
     used = module.known[symbol->index];
     std::vector<Type> types;
     for (const ScheduleParam &param : used->params)

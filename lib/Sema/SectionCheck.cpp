@@ -173,10 +173,9 @@ private:
 
   void tensors(const ast::TensorsItem *clause) {
     static constexpr StringRef known[] = {"output", "input"};
-    if (section.isModel() && clause->stageVariable.text.empty()) {
-      diags.report<diag::TensorsOf>(clause->name.range, clause->name.text);
-      return;
-    }
+    if (section.isModel() && clause->stageVariable.text.empty())
+      return diags.refuse<diag::TensorsOf>(clause->name.range,
+                                           clause->name.text);
     if (!isItem(clause->name,
                 section.isModel() ? ArrayRef(known) : ArrayRef<StringRef>()))
       return;
@@ -273,14 +272,12 @@ private:
   /// `above` are the parts that stand in front of `part`.
   void reads(const ast::Identifier &name, ArrayRef<PartDecl> above,
              PartDecl &part) {
-    std::vector<StringRef> known;
-    for (const PartDecl &other : above)
-      known.push_back(other.name.text);
-    if (auto found = llvm::find(known, name.text); found != known.end())
-      part.reads.push_back(found - known.begin());
+    auto nameOf = [](const PartDecl &other) { return other.name.text; };
+    if (auto *found = findBy(above, name.text, nameOf))
+      part.reads.push_back(found - above.begin());
     else
       diags.report<diag::UnknownPart>(name.range, name.text,
-                                      didYouMean(name.text, known));
+                                      didYouMean(name.text, above, nameOf));
   }
 
   /// Reports counts and tails where there are none.
@@ -295,15 +292,11 @@ private:
   }
 
   std::optional<uint32_t> layerCalled(const ast::Identifier &name) {
-    std::vector<StringRef> known;
-    for (const ast::NamedItem *layer : section.layers)
-      known.push_back(layer->names.front().text);
-    auto found = llvm::find(known, name.text);
-    if (found != known.end())
-      return found - known.begin();
-    diags.report<diag::UnknownLayer>(name.range, name.text,
-                                     didYouMean(name.text, known));
-    return std::nullopt;
+    constexpr auto nameOf = firstName;
+    if (auto *found = findBy(section.layers, name.text, nameOf))
+      return found - section.layers.data();
+    return diags.report<diag::UnknownLayer>(
+        name.range, name.text, didYouMean(name.text, section.layers, nameOf));
   }
 
   std::vector<LayerRun> runs(ArrayRef<ast::Entry> entries) {
@@ -390,16 +383,12 @@ private:
 
   void ofLink(const ast::Stmt *item) {
     auto *setting = dyn_cast<ast::SettingItem>(item);
-    if (!setting) {
-      diags.report<diag::NotInLink>(item->range);
-      return;
-    }
+    if (!setting)
+      return diags.refuse<diag::NotInLink>(item->range);
     auto found = findSetting(*setting, module.kinds);
     if (!found || rowOf(found->what).spread != CostSpread::Links ||
-        !setting->pipe.text.empty() || !setting->over.text.empty()) {
-      diags.report<diag::NotInLink>(setting->name.range);
-      return;
-    }
+        !setting->pipe.text.empty() || !setting->over.text.empty())
+      return diags.refuse<diag::NotInLink>(setting->name.range);
     settings.once("link " + setting->name.text.str(), setting->name.range);
     exprs.expect(setting->value, Type::Float, "a setting of `link`");
   }

@@ -49,9 +49,8 @@ std::optional<size_t> SettingNames::find(ArrayRef<StringRef> names,
   auto *found = llvm::find(names, name.text);
   if (found != names.end())
     return found - names.begin();
-  diags.report<diag::UnknownSetting>(name.range, section, name.text,
-                                     didYouMean(name.text, names));
-  return std::nullopt;
+  return diags.report<diag::UnknownSetting>(name.range, section, name.text,
+                                            didYouMean(name.text, names));
 }
 
 void SettingNames::once(StringRef key, SourceRange range) {

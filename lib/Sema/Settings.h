@@ -26,6 +26,10 @@ private:
 
 /// `memory F`, `cost F.mlp`.
 std::string nameOf(const ast::SettingItem &setting);
+/// What a layer, a part or the first end of a link is called.
+inline StringRef firstName(const ast::NamedItem *item) {
+  return item->names.front().text;
+}
 
 /// What a setting of a model or a cluster sets, without values; nothing when
 /// its name and subject name nothing.

@@ -29,13 +29,10 @@ public:
   explicit EverySearch(Task &task) : task(task) {}
 
   std::optional<Synthesized> find() {
-    auto given =
-        llvm::find_if(task.asked.request.params, [&](const auto &value) {
-          return value.name == task.asked.free;
-        });
+    auto *given = findBy(task.asked.request.params, task.asked.free,
+                         &sema::ParamValue::name);
     int64_t told = 0;
-    if (given != task.asked.request.params.end() &&
-        StringRef(given->value).getAsInteger(10, told))
+    if (given && StringRef(given->value).getAsInteger(10, told))
       told = 0;
     int64_t shown = std::max<int64_t>(told, 1);
     while (!at(shown) && !told && shown < mostTried)

@@ -72,10 +72,8 @@ bool KnownOrders::readFrom() {
     if (!compiled)
       return false;
     auto order = orderOf(compiled.program);
-    if (!order) {
-      task.session.diags.report<diag::CannotBeginWith>({}, name);
-      return false;
-    }
+    if (!order)
+      return task.session.diags.report<diag::CannotBeginWith>({}, name);
     add(std::move(*order), name);
   }
   return true;
@@ -104,17 +102,14 @@ bool KnownOrders::tryLibrary(StringRef name, const std::string &chunks) {
   request.until = Request::Until::Expanded;
   request.limits = asked.request.limits;
   auto given = [&](StringRef param) {
-    return llvm::find_if(asked.request.params, [&](const auto &value) {
-      return value.name == param;
-    });
+    return findBy(asked.request.params, param, &sema::ParamValue::name);
   };
   for (const ParameterText &param : checked.params)
-    if (auto value = given(param.name); value != asked.request.params.end())
+    if (auto *value = given(param.name))
       request.params.push_back(*value);
     else if (param.type == "int" && !chunks.empty() &&
              llvm::none_of(request.params, [&](const auto &other) {
-               return other.value == chunks &&
-                      given(other.name) == asked.request.params.end();
+               return other.value == chunks && !given(other.name);
              }))
       request.params.push_back({param.name, chunks});
   Compiled compiled = compile(request, quiet);
@@ -134,7 +129,6 @@ std::vector<Order> KnownOrders::orders() const {
 }
 
 std::string KnownOrders::originOf(const Order &order) const {
-  auto known = llvm::find_if(
-      all, [&](const Known &known) { return known.order == order; });
-  return known == all.end() ? "" : known->origin;
+  auto *known = findBy(all, order, &Known::order);
+  return known ? known->origin : "";
 }

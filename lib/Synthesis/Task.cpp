@@ -76,8 +76,8 @@ bool Task::readPlacement(const Params &params) {
 }
 
 bool Task::refuse(const std::string &what) {
-  session.diags.report<diag::CannotSynthesize>(Place(program.name()), what);
-  return false;
+  return session.diags.report<diag::CannotSynthesize>(Place(program.name()),
+                                                      what);
 }
 
 bool Task::isInScope() {

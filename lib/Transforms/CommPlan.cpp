@@ -88,21 +88,16 @@ std::optional<Rows> ppcc::roomForMessages(const Program &program,
                                           const ProgramIndex &index,
                                           DiagnosticEngine &diags,
                                           SourceManager &sources) {
-  if (auto row = program.firstMessage()) {
-    diags.report<diag::HasCommunication>(placeOf(program, *row, sources),
-                                         program.rankOf(*row).value,
-                                         cell(program, *row));
-    return std::nullopt;
-  }
-  if (!index.fits()) {
-    diags.report<diag::TooFewActions>({}, program.size(), index.numPairs());
-    return std::nullopt;
-  }
+  if (auto row = program.firstMessage())
+    return diags.report<diag::HasCommunication>(placeOf(program, *row, sources),
+                                                program.rankOf(*row).value,
+                                                cell(program, *row));
+  if (!index.fits())
+    return diags.report<diag::TooFewActions>({}, program.size(),
+                                             index.numPairs());
   auto rows = countRows(program, index);
-  if (auto *total = std::get_if<uint64_t>(&rows)) {
-    diags.report<diag::TooManyMessages>({}, *total, maxRows);
-    return std::nullopt;
-  }
+  if (auto *total = std::get_if<uint64_t>(&rows))
+    return diags.report<diag::TooManyMessages>({}, *total, maxRows);
   Rows result;
   result.layout(std::get<0>(rows));
   return result;

@@ -177,6 +177,5 @@ private:
 bool ppcc::planReadyTime(CommPlan &plan) {
   if (plan.durations.fits(plan.program, plan.messages))
     return ReadyTime(plan).run();
-  plan.diags.report<diag::PlanTooLong>(Place(plan.program.name()));
-  return false;
+  return plan.diags.report<diag::PlanTooLong>(Place(plan.program.name()));
 }

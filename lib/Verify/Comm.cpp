@@ -26,11 +26,9 @@ public:
   void check() {
     if (rows == 0)
       return;
-    if (needed > rows) {
-      context.diags.report<diag::TooFewMessages>(Place(program.name()), rows,
-                                                 2 * needed);
-      return;
-    }
+    if (needed > rows)
+      return context.diags.refuse<diag::TooFewMessages>(Place(program.name()),
+                                                        rows, 2 * needed);
     const MessageIndex &messages = Analyses(program).messages();
     assert(messages.size() == needed && "both count the edges between ranks");
     if (!messages.isWhole())

@@ -12,8 +12,7 @@ class MicrobatchScales {
 public:
   explicit MicrobatchScales(const Program &program);
 
-  /// Whether the time of some action, or the bytes of some message, is scaled.
-  bool hasTimes() const { return !times.empty(); }
+  /// Whether the bytes of some message are scaled.
   bool hasBytes() const { return bytesColumn != nullptr; }
 
   /// What the time of an action is multiplied by, in units of scaling::unit.

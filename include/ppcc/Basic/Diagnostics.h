@@ -110,6 +110,15 @@ public:
       return *this;
     }
 
+    /// False, nothing or null: `return diags.report<...>(...);` ends a function
+    /// that gives one of these when it fails.
+    template <class Failure>
+      requires std::same_as<Failure, bool> || std::is_pointer_v<Failure> ||
+               std::constructible_from<Failure, std::nullopt_t>
+    operator Failure() const {
+      return Failure();
+    }
+
   private:
     friend DiagnosticEngine;
     DiagnosticEngine *engine;
@@ -127,6 +136,11 @@ public:
           fmt::format(fmt::format_string<Args...>(diag::Text<id>::value),
                       std::forward<Args>(args)...);
     return builder;
+  }
+  /// The same, to end a function that gives nothing.
+  template <diag::Id id, class... Args>
+  void refuse(Place place, Args &&...args) {
+    report<id>(std::move(place), std::forward<Args>(args)...);
   }
 
   /// Errors taken so far, those above the limit included.

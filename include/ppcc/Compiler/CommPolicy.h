@@ -10,6 +10,10 @@
 
 namespace ppcc {
 
+/// What `comm { }` may name: the transports, orders, fusions and calls that
+/// there are.
+sema::CommWords commWords();
+
 /// When the connections of a program are listed: `Auto` does where they may be
 /// made as messages come, on streams, and keeps the list that a program has.
 enum class Preconnect : uint8_t { Auto, On, Off };

@@ -44,9 +44,9 @@ public:
     numberInto(std::move(names), least, most, std::move(summary),
                [&value](uint64_t given) { value = given; });
   }
-  /// One of some names; a misspelt one gets a suggestion.
+  /// One of some names, literals; a misspelt one gets a suggestion.
   void choice(std::string names, std::string summary,
-              std::vector<std::string> choices,
+              std::vector<StringRef> choices,
               std::function<void(const std::string &)> set);
   void parsed(std::string names, std::string summary, Take take,
               std::string meta = "TEXT");

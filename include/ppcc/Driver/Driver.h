@@ -10,8 +10,7 @@ namespace ppcc {
 
 /// What runs a program. `args` begin with its name. Returns the exit code: 0, 1
 /// for errors in the input, 2 for wrong usage.
-using ToolMain = int(ArrayRef<const char *> args,
-                     llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
+using ToolMain = int(ArrayRef<const char *> args, Session::Files fs,
                      raw_ostream &out, raw_ostream &err);
 
 ToolMain runCompiler; ///< ppcc: a schedule in, a verified program out.
@@ -24,10 +23,8 @@ struct CompiledCommand {
   std::unique_ptr<Session> session;
   Compiled compiled;
 };
-CompiledCommand
-compileCommand(ArrayRef<const char *> args,
-               llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs,
-               raw_ostream &out, raw_ostream &err);
+CompiledCommand compileCommand(ArrayRef<const char *> args, Session::Files fs,
+                               raw_ostream &out, raw_ostream &err);
 /// Writes the program as JSON, or only its head, over no rows. False after
 /// reports to the session.
 bool emitJsonOf(const CompiledCommand &command, bool hasRows, raw_ostream &out);

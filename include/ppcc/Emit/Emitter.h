@@ -58,9 +58,8 @@ struct Emitter {
 
   StringRef name;
   /// Writes the program, streaming, in O(actions) and without allocation per
-  /// action. False, with nothing written, after a diagnostic that the format
-  /// cannot express it.
-  bool (*emit)(const Program &program, raw_ostream &out, EmitContext &context);
+  /// action; nothing after a diagnostic that the format cannot express it.
+  void (*emit)(const Program &program, raw_ostream &out, EmitContext &context);
   Programs programs;
   StringRef summary;
 };
@@ -74,11 +73,12 @@ struct PageRun {
 /// The most rows of a page; browsers take about 100 bytes for each.
 inline constexpr size_t maxPageRows = 4'000'000;
 
-/// Writes a page that shows runs under each other on one time axis. False, with
-/// nothing written, after a diagnostic that they cannot be shown.
-bool emitPage(ArrayRef<PageRun> runs, raw_ostream &out, EmitContext &context);
+/// Writes a page that shows runs under each other on one time axis; nothing
+/// after a diagnostic that they cannot be shown.
+void emitPage(ArrayRef<PageRun> runs, raw_ostream &out, EmitContext &context);
 
 /// Calls emit() with what it takes: loops are written out where it takes none.
+/// False after a diagnostic, with nothing written.
 bool emitProgram(const Emitter &emitter, const Program &program,
                  raw_ostream &out, EmitContext &context);
 

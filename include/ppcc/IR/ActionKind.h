@@ -182,6 +182,8 @@ public:
   ArrayRef<KindInfo> declaredRows() const {
     return rows().drop_front(numBuiltIn);
   }
+  /// The letters of all that compute.
+  std::vector<StringRef> computeLetters() const;
 
   /// The names of the lanes: `compute`, `comm`, `none`, and those that
   /// declarations add.

@@ -103,6 +103,8 @@ std::optional<uint32_t> sharedMicrobatch(const Pipe &a, const Pipe &b);
 /// Puts what is said of the edges of a pipe in the order that Pipe has.
 /// O(edges * log edges).
 void sortEdges(Pipe &pipe);
+/// The same for what edges carry alone.
+void sortTensors(Pipe &pipe);
 
 /// What is wrong with one of Pipe::tensors.
 enum class TensorFault : uint8_t { NoEdge, Twice };

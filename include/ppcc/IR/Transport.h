@@ -48,9 +48,6 @@ struct TransportInfo {
   StringRef summary, runtimes;
 };
 
-/// All transports, as in Transports.def.
-ArrayRef<TransportInfo> transportTable();
-
 /// The names that stand without a capacity, to suggest.
 SmallVector<StringRef> transportNames();
 

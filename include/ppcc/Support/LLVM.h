@@ -42,4 +42,15 @@ using llvm::DenseMap, llvm::DenseSet, llvm::StringMap;
 using llvm::function_ref, llvm::raw_ostream, llvm::SmallVectorImpl;
 using llvm::SmallString, llvm::StringRef, llvm::Twine;
 
+/// The first of a range's items of which `of`, a member or a function, gives
+/// the value; null when there is none.
+template <class Range, class Value, class Of>
+auto findBy(Range &&range, const Value &value, Of of)
+    -> decltype(&*std::begin(range)) {
+  for (auto &item : range)
+    if (std::invoke(of, item) == value)
+      return &item;
+  return nullptr;
+}
+
 } // namespace ppcc

@@ -27,6 +27,21 @@ Suggestion<List> didYouMean(StringRef name, List list) {
   return {name, std::move(list)};
 }
 
+/// The names of a range's items: what `of`, a member or a function, gives of
+/// each.
+template <class Range, class Of = std::identity>
+std::vector<StringRef> namesIn(const Range &range, Of of = {}) {
+  std::vector<StringRef> names;
+  for (const auto &item : range)
+    names.push_back(std::invoke(of, item));
+  return names;
+}
+/// The same for the names of a range's items.
+template <class Range, class Of>
+auto didYouMean(StringRef name, const Range &range, Of of) {
+  return didYouMean(name, [&range, of] { return namesIn(range, of); });
+}
+
 } // namespace ppcc
 
 template <class List>
