@@ -15,22 +15,9 @@ static constexpr unsigned mostTypedSeconds = 5, mostSavedSeconds = 30;
 
 const StringMap<Server::Answer> &Server::answers() {
   static const StringMap<Answer> all = {
-      {"initialize", &Server::initialize},
-      {"shutdown", &Server::shutDown},
-      {"textDocument/definition", &Server::definition},
-      {"textDocument/references", &Server::references},
-      {"textDocument/documentHighlight", &Server::highlights},
-      {"textDocument/prepareRename", &Server::prepareRename},
-      {"textDocument/rename", &Server::rename},
-      {"textDocument/hover", &Server::hover},
-      {"textDocument/completion", &Server::completion},
-      {"textDocument/signatureHelp", &Server::signature},
-      {"textDocument/codeAction", &Server::codeActions},
-      {"textDocument/documentSymbol", &Server::symbols},
-      {"textDocument/semanticTokens/full", &Server::semanticTokens},
-      {"textDocument/foldingRange", &Server::folds},
-      {"textDocument/formatting", &Server::formatting},
-      {"ppcc/text", &Server::libraryText}};
+#define ANSWER(Method, Function) {Method, &Server::Function},
+#include "LspAnswers.def"
+  };
   return all;
 }
 
@@ -150,8 +137,8 @@ void Server::configure(const json::Object *given) {
   if (const json::Array *options = given->getArray("options"))
     for (const json::Value &one : *options)
       settings.push_back(one.getAsString().value_or("").str());
-  if (!texts.empty())
-    lookAgain(texts.begin()->first);
+  if (!documents.empty())
+    lookAgain(documents.begin()->first);
 }
 
 void Server::notice(StringRef method, Params params) {
@@ -167,8 +154,9 @@ void Server::notice(StringRef method, Params params) {
     return;
   }
   std::string uri = uriIn(params);
-  if (method == "textDocument/didSave" && texts.count(uri)) {
-    saved.insert(uri);
+  auto known = documents.find(uri);
+  if (method == "textDocument/didSave" && known != documents.end()) {
+    known->second.isSaved = true;
     return lookAgain(uri);
   }
   const json::Object *document = params.getObject("textDocument");
@@ -176,51 +164,47 @@ void Server::notice(StringRef method, Params params) {
     return;
   int64_t version = document->getInteger("version").value_or(0);
   if (method == "textDocument/didOpen") {
-    versions[uri] = version;
-    change(uri, document->getString("text").value_or(""));
-    saved.insert(uri);
-  } else if (method == "textDocument/didChange" && texts.count(uri)) {
-    versions[uri] = version;
+    change(uri, version, document->getString("text").value_or(""));
+    documents[uri].isSaved = true;
+  } else if (method == "textDocument/didChange" && known != documents.end()) {
     const json::Array *changes = params.getArray("contentChanges");
     if (changes && !changes->empty())
       if (const json::Object *last = changes->back().getAsObject())
-        change(uri, last->getString("text").value_or(""));
+        change(uri, version, last->getString("text").value_or(""));
   } else if (method == "textDocument/didClose") {
     close(uri);
   }
 }
 
-void Server::change(const std::string &uri, StringRef text) {
-  texts.insert_or_assign(uri,
-                         std::make_shared<const Text>(json::fixUTF8(text)));
-  saved.erase(uri);
+void Server::change(const std::string &uri, int64_t version, StringRef text) {
+  Document &document = documents[uri];
+  document.text = std::make_shared<const Text>(json::fixUTF8(text));
+  document.version = version;
+  document.isSaved = false;
   lookAgain(uri);
 }
 
 void Server::close(const std::string &uri) {
   publish(uri, {});
-  texts.erase(uri);
-  versions.erase(uri);
-  results.erase(uri);
-  published.erase(uri);
-  saved.erase(uri);
+  documents.erase(uri);
   lookAgain("");
 }
 
 /// At all texts, since one may import another, and at `first` before others.
 void Server::lookAgain(const std::string &first) {
   job.stop();
-  analyses.clear();
   changed.clear();
-  for (const auto &[uri, text] : texts)
+  for (auto &[uri, document] : documents) {
+    document.analysis.reset();
     if (uri != first)
       changed.push_back(uri);
-  if (texts.count(first))
+  }
+  if (documents.count(first))
     changed.push_back(first);
 }
 
 void Server::look(const std::string &uri) {
-  const Text &text = *texts.at(uri);
+  const Text &text = *documents.at(uri).text;
   Setting setting = settingFor(uri, text);
   if (!setting.complaint.empty()) {
     json::Object range =
@@ -233,7 +217,7 @@ void Server::look(const std::string &uri) {
   if (!known.isGood)
     return publish(uri, known.diagnostics);
   jobUri = uri;
-  jobIsFull = saved.count(uri) != 0;
+  jobIsFull = documents.at(uri).isSaved;
   Request request = setting.request;
   if (!jobIsFull)
     request.limits.maxActions =
@@ -259,7 +243,7 @@ void Server::finishLook() {
     json::Array diagnostics = known.diagnostics;
     if (jobIsFull || !job.isTooLong())
       diagnostics.push_back(diagnosticAt(
-          texts.at(jobUri)->range(0, 0),
+          documents.at(jobUri).text->range(0, 0),
           job.isTooLong()
               ? fmt::format("the compiler was given up after {} s; `ppcc "
                             "check` has no such limit",
@@ -274,9 +258,10 @@ void Server::finishLook() {
     if (jobIsFull || (code != "E0412" && code != "E0413" && code != "E0446"))
       diagnostics.push_back(one);
   }
-  results[jobUri] = {versions[jobUri], *result->getObject("values"),
+  Document &document = documents.at(jobUri);
+  document.result = {document.version, *result->getObject("values"),
                      result->getInteger("chunks").value_or(0)};
-  saved.erase(jobUri);
+  document.isSaved = false;
   publish(jobUri, std::move(diagnostics));
 }
 
@@ -285,9 +270,9 @@ Session::Files Server::filesWith(StringRef path, StringRef as) const {
   auto add = [&](const std::string &name, StringRef text) {
     memory->addFile(name, 0, llvm::MemoryBuffer::getMemBufferCopy(text));
   };
-  for (const auto &[uri, text] : texts)
+  for (const auto &[uri, document] : documents)
     if (std::string name = pathOf(uri); name != path)
-      add(name, text->all());
+      add(name, document.text->all());
   add(path.str(), as);
   auto all = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(disk);
   all->pushOverlay(memory);
@@ -299,12 +284,11 @@ Setting Server::settingFor(const std::string &uri, const Text &text) const {
 }
 
 const Analysis &Server::analysis(const std::string &uri) {
-  std::unique_ptr<Analysis> &known = analyses[uri];
+  auto &[text, version, known, result, published, isSaved] = documents.at(uri);
   if (!known) {
-    const Text &text = *texts.at(uri);
     std::string path = pathOf(uri);
     known = std::make_unique<Analysis>(
-        path, text, settingFor(uri, text),
+        path, *text, settingFor(uri, *text),
         [&](StringRef as) { return filesWith(path, as); });
   }
   return *known;
@@ -316,15 +300,17 @@ std::string Server::uriIn(Params params) const {
 }
 
 Server::TextPtr Server::textOf(Params params) const {
-  auto found = texts.find(uriIn(params));
-  return found == texts.end() ? nullptr : found->second;
+  auto found = documents.find(uriIn(params));
+  return found == documents.end() ? nullptr : found->second.text;
 }
 
 void Server::publish(const std::string &uri, json::Array diagnostics) {
-  published[uri] = diagnostics;
-  json::Object params{{"uri", uri}, {"diagnostics", std::move(diagnostics)}};
-  if (auto version = versions.find(uri); version != versions.end())
-    params["version"] = version->second;
+  json::Object params{{"uri", uri},
+                      {"diagnostics", json::Array(diagnostics)}};
+  if (auto found = documents.find(uri); found != documents.end()) {
+    params["version"] = found->second.version;
+    found->second.published = std::move(diagnostics);
+  }
   send(json::Object{{"jsonrpc", "2.0"},
                     {"method", "textDocument/publishDiagnostics"},
                     {"params", std::move(params)}});

@@ -15,8 +15,8 @@ namespace json = llvm::json;
 
 Server::TextPtr Server::textOfFile(StringRef path) const {
   path.consume_front(libraryScheme);
-  if (auto open = texts.find(uriOf(path)); open != texts.end())
-    return open->second;
+  if (auto open = documents.find(uriOf(path)); open != documents.end())
+    return open->second.text;
   if (auto buffer = disk->getBufferForFile(path))
     return std::make_shared<const Text>((*buffer)->getBuffer().str());
   auto *file = findBy(scheduleLibrary(), path, &LibraryFile::name);
@@ -68,7 +68,7 @@ Server::Meaning Server::meaningOf(const std::string &uri, const Text &text,
     const SourceManager &sources = known.session->sources;
     Position at = sources.position(use->declared.begin);
     TextPtr declaring =
-        at.file == known.path ? texts.at(uri) : textOfFile(at.file);
+        at.file == known.path ? documents.at(uri).text : textOfFile(at.file);
     if (declaring) {
       uint32_t base = sources.loc(*sources.lookup(at.file), 0).raw;
       meaning.uri = at.file == known.path ? uri : uriOf(at.file);
@@ -92,7 +92,7 @@ Server::Meaning Server::meaningOf(const std::string &uri, const Text &text,
     meaning.size = one.name.size();
     meaning.what = one.what.str();
   };
-  TextPtr own = texts.at(uri);
+  TextPtr own = documents.at(uri).text;
   Names names(own->all());
   if (const Declaration *one =
           names.meaning(own->all().substr(offset, word.size()))) {
@@ -135,7 +135,8 @@ std::vector<Server::OtherText> Server::closedWith(StringRef word) const {
       if (name.starts_with("."))
         at.no_push();
       std::string uri = uriOf(path);
-      if (!name.ends_with(".pp") || name.starts_with(".") || texts.count(uri))
+      if (!name.ends_with(".pp") || name.starts_with(".") ||
+          documents.count(uri))
         continue;
       auto buffer = disk->getBufferForFile(path);
       if (buffer && (*buffer)->getBufferSize() <= mostBytes &&
@@ -171,7 +172,7 @@ std::map<std::string, json::Array> Server::places(const Meaning &meaning,
       }
   };
   if (meaning.isChecked) {
-    for (const auto &[uri, text] : texts)
+    for (const auto &[uri, document] : documents)
       take(uri, analysis(uri));
     Names names(meaning.text->all());
     const Declaration *one = names.meaning(word);
@@ -182,10 +183,10 @@ std::map<std::string, json::Array> Server::places(const Meaning &meaning,
                            [&](StringRef as) { return filesWith(own, as); }));
       }
   }
-  if (auto own = texts.find(meaning.uri);
-      own != texts.end() &&
+  if (auto own = documents.find(meaning.uri);
+      own != documents.end() &&
       (!meaning.isChecked || !analysis(meaning.uri).isWhole)) {
-    StringRef all = own->second->all();
+    StringRef all = own->second.text->all();
     Names names(all);
     if (const Declaration *one =
             names.meaning(all.substr(meaning.begin, meaning.size)))
@@ -309,11 +310,12 @@ json::Value Server::hover(Params params) {
       if (std::string comment = names.comment(*one); !comment.empty())
         words += "\n" + comment;
     std::string value;
-    if (auto result = results.find(meaning->uri);
-        result != results.end() &&
-        result->second.version == versions[meaning->uri])
-      value = result->second.values.getString(std::to_string(meaning->begin))
-                  .value_or("");
+    if (auto found = documents.find(meaning->uri);
+        found != documents.end() &&
+        found->second.result.version == found->second.version)
+      value =
+          found->second.result.values.getString(std::to_string(meaning->begin))
+              .value_or("");
     std::string type = meaning->type.empty() ? "" : "`" + meaning->type + "`";
     if (!type.empty() || !value.empty())
       words += "\n\n" + type +

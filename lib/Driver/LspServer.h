@@ -23,11 +23,9 @@ private:
 
   // Lsp.cpp: messages, and what is wrong with texts.
   std::optional<int> take(llvm::json::Object &message);
-  Json initialize(Params params);
-  Json shutDown(Params);
   void configure(const llvm::json::Object *settings);
   void notice(StringRef method, Params params);
-  void change(const std::string &uri, StringRef text);
+  void change(const std::string &uri, int64_t version, StringRef text);
   void close(const std::string &uri);
   void lookAgain(const std::string &first);
   void look(const std::string &uri);
@@ -60,34 +58,30 @@ private:
   std::vector<OtherText> closedWith(StringRef word) const;
   std::map<std::string, llvm::json::Array> places(const Meaning &meaning,
                                                   bool inWorkspace);
-  Json definition(Params params);
-  Json references(Params params);
-  Json highlights(Params params);
-  Json prepareRename(Params params);
-  Json rename(Params params);
-  Json hover(Params params);
-  Json symbols(Params params);
-  Json semanticTokens(Params params);
-  Json libraryText(Params params);
-
-  // LspWriting.cpp: what helps to write.
-  Json completion(Params params);
-  Json signature(Params params);
-  Json codeActions(Params params);
-  Json folds(Params params);
-  Json formatting(Params params);
 
   std::string uriIn(Params params) const;
   TextPtr textOf(Params params) const;
 
+#define ANSWER(Method, Function) Json Function(Params params);
+#include "LspAnswers.def"
   using Answer = Json (Server::*)(Params);
   static const StringMap<Answer> &answers();
 
   /// What the last compilation of a text gave.
   struct Result {
-    int64_t version = 0;
+    int64_t version = -1;
     llvm::json::Object values; ///< By the bytes where names are declared.
     int64_t chunks = 0;
+  };
+
+  /// A text that is open.
+  struct Document {
+    TextPtr text;
+    int64_t version = 0;
+    std::unique_ptr<Analysis> analysis; ///< Made when it is asked for.
+    Result result;
+    llvm::json::Array published;
+    bool isSaved = false; ///< To be compiled as the command line does.
   };
 
   Session::Files disk;
@@ -97,13 +91,8 @@ private:
   Job job;
   std::string jobUri;
   bool jobIsFull = false;
-  std::map<std::string, TextPtr> texts; ///< By their addresses.
-  std::map<std::string, int64_t> versions;
-  std::map<std::string, std::unique_ptr<Analysis>> analyses;
-  std::map<std::string, Result> results;
-  std::map<std::string, llvm::json::Array> published;
-  SmallVector<std::string, 4> changed; ///< To be looked at, last first.
-  std::set<std::string> saved; ///< To be compiled as the command line does.
+  std::map<std::string, Document> documents; ///< By their addresses.
+  SmallVector<std::string, 4> changed;       ///< To be looked at, last first.
   std::vector<std::string> settings;
   bool isShutDown = false;
 };

@@ -201,10 +201,9 @@ json::Value Server::completion(Params params) {
     const editor::Word *word = editor::findWord(call->callee);
     bool isAction = callee.what == "action" || (word && word->what == "action");
     if (isAction) {
-      if (auto result = results.find(uri); result != results.end())
-        for (int64_t chunk = 0;
-             chunk < std::min<int64_t>(result->second.chunks, 64); ++chunk)
-          items.add(std::to_string(chunk), Value, "chunk");
+      int64_t chunks = documents.at(uri).result.chunks;
+      for (int64_t chunk = 0; chunk < std::min<int64_t>(chunks, 64); ++chunk)
+        items.add(std::to_string(chunk), Value, "chunk");
       for (const Declaration &one : names.declarations())
         if (one.what == "pipe" && one.isSeenAt(place))
           items.add(one.name, Field, "pipe");
@@ -314,7 +313,7 @@ json::Value Server::codeActions(Params params) {
                      text->offset(range.getObject("end")));
   };
   auto [from, to] = bytesOf(*asked);
-  for (const json::Value &one : published[uri]) {
+  for (const json::Value &one : documents.at(uri).published) {
     const json::Object &diagnostic = *one.getAsObject();
     auto [begin, end] = bytesOf(*diagnostic.getObject("range"));
     const json::Array *fixes = diagnostic.getArray("data");
