@@ -4,6 +4,7 @@
 #include "ppcc/Basic/Diagnostics/Files.h"
 #include "ppcc/Compiler/PassRegistry.h"
 #include "ppcc/Driver/Output.h"
+#include "ppcc/Import/Families.h"
 #include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
@@ -12,6 +13,7 @@ namespace {
 
 struct OptOptions {
   std::string input = "-", output = "-", emit = "ir";
+  std::vector<sema::ParamValue> params;
   CostRequest costs;
   PassRequest passes;
   EmitOptions emitOptions;
@@ -24,6 +26,11 @@ void declare(OptionParser &parser, OptOptions &options) {
   parser.positional("INPUT", options.input,
                     "The program as text; - is standard input");
   addOutput(parser, options.output);
+  parser.each("-D", "NAME=VALUE",
+              "Choose a program of those for all values of a parameter",
+              [&](const std::string &text) {
+                return parseDefinition(text, options.params.emplace_back());
+              });
   parser.choice("--emit", "What to write", namesIn(emitters(), &Emitter::name),
                 [&](const std::string &format) { options.emit = format; });
   parser.parsed("--transport", "The transport of promela and reports",
@@ -46,13 +53,23 @@ void declare(OptionParser &parser, OptOptions &options) {
   addMaxErrors(parser, options.console.maxErrors);
 }
 
+/// The program of a text, or that which the options choose among those of it.
+std::optional<Program> read(const OptOptions &options, uint32_t file,
+                            Session &session) {
+  if (options.params.empty() && !isForAll(session.sources.text(file)))
+    return parseProgram(file, session.sources, session.diags);
+  ImportContext context{file, session.sources, session.diags, {}};
+  for (const sema::ParamValue &param : options.params)
+    context.options.params.emplace_back(param.name, param.value);
+  return importFamilies(context);
+}
+
 int run(const OptOptions &options, Session &session, raw_ostream &out) {
   auto file = session.sources.open(options.input);
   if (!file)
     session.diags.report<diag::CannotRead>({}, options.input,
                                            llvm::toString(file.takeError()));
-  auto program =
-      file ? parseProgram(*file, session.sources, session.diags) : std::nullopt;
+  auto program = file ? read(options, *file, session) : std::nullopt;
   if (!program || !applyCosts(options.costs, session, *program) ||
       !runPasses(options.passes, session, *program))
     return Errors;

@@ -29,7 +29,7 @@ public:
 
   /// The program that the options choose.
   std::optional<Program> readOne() {
-    if (!split())
+    if (!split() || (claims.empty() && !wrong("it holds no ranges")))
       return std::nullopt;
     auto number = chosen(free);
     if (!number)
