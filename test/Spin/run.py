@@ -58,7 +58,7 @@ class Spin:
     @staticmethod
     def search(folder, model):
         (folder / "model.pml").write_text(model)
-        for command in (["spin", "-a", "model.pml"], ["tcc", "-w", "-DSAFETY", "-o", "pan", "pan.c"],
+        for command in (["spin", "-a", "model.pml"], ["tcc", "-w", "-DSAFETY", "-DVECTORSZ=8192", "-o", "pan", "pan.c"],
                         ["./pan", "-w16", "-m100000"]):
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS)
             if done.returncode != 0:

@@ -1,7 +1,4 @@
-"""families.py PPCC FOLDER NAME:P...: a file for all M of each schedule, and on standard output FILE@M for some M of each.
-For all of the library at ten numbers each:
-    families.py build/bin/ppcc /tmp/families --each=10 $(build/bin/ppcc --list-schedules | sed 's/ .*/:4/') |
-        xargs build/bin/ppcc-run"""
+"""families.py PPCC FOLDER NAME:P...: a file for all M of each schedule, and on standard output FILE@M for some M of each."""
 import argparse
 import json
 import pathlib
