@@ -11,9 +11,8 @@ constexpr uint32_t none = Simulation::none;
 static_assert(none == noRow);
 
 /// Notes when each event happens, and what let it.
-class Clock {
+class Clock : public PricedClock {
 public:
-  static constexpr bool isOn = true;
   /// A time, and the row whose end let it come.
   struct Moment {
     Time at = 0;
@@ -22,7 +21,7 @@ public:
 
   Clock(const Program &program, const Durations &durations, Simulation &result,
         bool storesSends)
-      : program(program), durations(durations), result(result),
+      : PricedClock(program, durations), result(result),
         completions(storesSends ? program.size() : 0) {
     result.starts.resize(program.size());
     result.ends.resize(program.size());
@@ -66,22 +65,8 @@ public:
   bool hasSlack() const { return durations.hasSlack(); }
   Time early(ActionId row) const { return result.slackOf(row).early; }
   Time late(ActionId row) const { return result.slackOf(row).late; }
-  /// From another rank.
-  Time way(const Action &reader, StageId source) const {
-    return durations.ofEdge(reader.pipe, source, reader.stage,
-                            reader.microbatch);
-  }
-  Time message(const Action &action) const {
-    return durations.ofMessage(program, action);
-  }
-  Time time(ActionId row) const { return durations.of(program[row]); }
-  Time time(ActionId begin, ActionId end) const {
-    return durations.of(program, begin, end);
-  }
 
 private:
-  const Program &program;
-  const Durations &durations;
   Simulation &result;
   std::vector<Moment> completions; ///< By row, where sends are stored.
 };

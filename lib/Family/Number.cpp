@@ -89,6 +89,8 @@ void Numbers::deepen(SourceRange place, std::string why) const {
 }
 
 bool Numbers::isNatural(Affine x, SourceRange place) const {
+  if (x.isConstant())
+    return x.c >= 0;
   Bounds range = bounds(x);
   if (range.least && *range.least >= 0)
     return true;
@@ -103,8 +105,8 @@ bool Numbers::isNatural(Affine x, SourceRange place) const {
 }
 
 bool Numbers::isZero(Affine x, SourceRange place) const {
-  if (x == Affine{})
-    return true;
+  if (x.isConstant())
+    return x.c == 0;
   Bounds range = bounds(x);
   if ((range.least && *range.least > 0) || (range.most && *range.most < 0))
     return false;
@@ -144,7 +146,8 @@ std::optional<int64_t> Numbers::commonQuotient(Affine a, int64_t b) const {
 }
 
 Affine Numbers::quotient(Affine a, Affine b, SourceRange place) const {
-  if (b.isConstant() && b.c != 0 && a.n % b.c == 0 && a.j % b.c == 0)
+  if (b.isConstant() && b.c != 0 &&
+      (a.isConstant() || (a.n % b.c == 0 && a.j % b.c == 0)))
     return {*floorDiv(a.c, b.c), a.n / b.c, a.j / b.c};
   if (!b.isConstant()) {
     // Small by large, and equals, are simple.

@@ -98,11 +98,17 @@ Term Terms::call(const ast::CallExpr *expr) {
     return builtin(expr, static_cast<Builtin>(info.index));
   const Function &function = module.functions[info.index];
   std::vector<Term> inner;
+  if (!spare.empty()) {
+    inner = std::move(spare.back());
+    spare.pop_back();
+  }
   for (size_t i = 0; i != expr->args.size(); ++i)
     inner.push_back(evalAs(expr->args[i], function.params[i]));
   std::swap(frame, inner);
   Term result = eval(function.item->value);
   std::swap(frame, inner);
+  inner.clear();
+  spare.push_back(std::move(inner));
   return result;
 }
 

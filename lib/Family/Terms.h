@@ -73,6 +73,7 @@ private:
   /// An end of the range of a list, whose length is one for all n.
   int64_t length(const ast::Expr *expr);
 
+  std::vector<std::vector<Term>> spare; ///< Frames that have been left.
   uint64_t steps = 0;
 };
 

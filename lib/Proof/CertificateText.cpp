@@ -13,23 +13,6 @@ namespace json = llvm::json;
 
 namespace {
 
-void writeLists(json::OStream &out, StringRef name, size_t count,
-                function_ref<std::vector<int64_t>(size_t)> numbers) {
-  out.attributeBegin(name);
-  out.rawValue([&](raw_ostream &to) {
-    to << '[';
-    for (size_t i = 0; i != count; ++i) {
-      to << (i == 0 ? "[" : ",[");
-      StringRef before = "";
-      for (int64_t number : numbers(i))
-        to << std::exchange(before, ",") << number;
-      to << ']';
-    }
-    to << ']';
-  });
-  out.attributeEnd();
-}
-
 /// By rank, one number after another: start and end of each row.
 void writeTimes(json::OStream &out, StringRef name, const Times &times) {
   writeLists(out, name, times.ranks.size(), [&](size_t rank) {

@@ -114,8 +114,12 @@ public:
                       : durations[relation.target.rank][relation.target.row];
       return distance(times, relation) - Affine{wait, 0, 0};
     };
+    std::vector<Relation> tight; // In the order of their targets.
     if (!all([&](const Relation &relation) {
-          return atLeast(slack(relation), relation.domain, 0);
+          Affine left = slack(relation);
+          if (isZero(left, relation.domain))
+            tight.push_back(relation);
+          return atLeast(left, relation.domain, 0);
         }))
       return std::nullopt;
     std::vector<std::pair<Affine, Event>> ends;
@@ -136,7 +140,7 @@ public:
     for (const auto &[end, event] : ends)
       if (!atLeast(value - end, {0, program.last, false, {}, {}}, 0))
         return std::nullopt;
-    return Makespan{value, isTight(last, times, slack)};
+    return Makespan{value, isTight(last, times, tight)};
   }
 
   bool isCircle(ArrayRef<Event> circle, int64_t from) const {
@@ -506,9 +510,14 @@ private:
     return finding;
   }
 
-  /// Whether something lets each event that leads to `last` come no sooner.
-  template <class Slack>
-  bool isTight(const Event &last, const Times &times, Slack slack) const {
+  /// Whether something lets each event that leads to `last` come no sooner:
+  /// the relations that are `tight`.
+  bool isTight(const Event &last, const Times &times,
+               ArrayRef<Relation> tight) const {
+    auto isBefore = [](const Relation &a, const Relation &b) {
+      return std::pair(a.target.rank, a.target.row) <
+             std::pair(b.target.rank, b.target.row);
+    };
     std::vector<std::vector<char>> seen; // By rank and event.
     for (const auto &rows : program.ranks)
       seen.emplace_back(2 * rows.size());
@@ -523,13 +532,13 @@ private:
           isZero(times.ranks[event.rank][event.row].start, whole))
         continue;
       std::vector<Domain> pieces;
-      forEachRelation(event.rank, event.row, [&](const Relation &relation) {
-        if (relation.target.isEnd == event.isEnd &&
-            isZero(slack(relation), relation.domain)) {
+      auto [from, to] = std::equal_range(tight.begin(), tight.end(),
+                                         Relation{event, {}, {}}, isBefore);
+      for (const Relation &relation : llvm::make_range(from, to))
+        if (relation.target.isEnd == event.isEnd) {
           pieces.push_back(relation.domain);
           open.push_back(relation.source);
         }
-      });
       if (!covers(pieces, whole))
         return false;
     }

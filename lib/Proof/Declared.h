@@ -85,13 +85,15 @@ private:
     if (own == other && own != KindScope::Rank)
       return find(sequence(key), at.microbatch, whole, visit);
     bool isOfRank = own == KindScope::Rank || other == KindScope::Rank;
-    for (const auto &[of, rows] : sequences)
-      if (std::get<0>(of) == rank && std::get<1>(of) == kind.value &&
-          std::get<2>(of) != any && (isOfRank || of == key))
-        for (const Sequence::Member &member : rows.all())
-          for (int64_t turn : {0, 1}) // Those between are not before it.
-            if (turn == 0 || member.hasTurns)
-              visit(Event{rank, member.row, true, {0, turn, 0}}, whole);
+    auto first = isOfRank ? sequences.lower_bound({rank, kind.value, 0, 0})
+                          : sequences.lower_bound(key),
+         last = isOfRank ? sequences.lower_bound({rank, kind.value, any, any})
+                         : sequences.upper_bound(key);
+    for (const auto &[of, rows] : llvm::make_range(first, last))
+      for (const Sequence::Member &member : rows.all())
+        for (int64_t turn : {0, 1}) // Those between are not before it.
+          if (turn == 0 || member.hasTurns)
+            visit(Event{rank, member.row, true, {0, turn, 0}}, whole);
     return true;
   }
 

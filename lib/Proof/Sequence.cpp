@@ -32,10 +32,10 @@ Finding Sequence::fill(const Range &range, int64_t last) {
   stride = step;
   byRemainder.resize(stride);
   for (const Member &member : members)
-    byRemainder[*floorMod(member.number.c, stride)].push_back(member);
+    byRemainder[*floorMod(member.number.c, stride)].members.push_back(member);
   probe = std::min<int64_t>(last, 1 << 20);
   for (int64_t remainder = 0; remainder != stride; ++remainder) {
-    std::vector<Member> &ordered = byRemainder[remainder];
+    auto &[ordered, firsts] = byRemainder[remainder];
     llvm::sort(ordered, [&](const Member &a, const Member &b) {
       return endsOf(a).first.at(probe) < endsOf(b).first.at(probe);
     });
@@ -47,6 +47,7 @@ Finding Sequence::fill(const Range &range, int64_t last) {
     bool isWhole = true;
     for (const Member &member : ordered) {
       auto [low, high] = endsOf(member);
+      firsts.push_back(low.at(probe));
       isWhole &= low == reached;
       reached = high + Affine{stride, 0, 0};
     }

@@ -16,17 +16,27 @@ ArrayRef<StringRef> ppcc::proof::familyColumns() {
 /// No number of a template is further from 0; so sums of a few fit.
 static constexpr int64_t most = int64_t(1) << 40;
 
-void ppcc::proof::writeRanges(json::OStream &json, const Template &program) {
-  json.attributeBegin("microbatches");
+void ppcc::proof::writeLists(
+    json::OStream &json, StringRef key, size_t count,
+    function_ref<std::vector<int64_t>(size_t)> numbers) {
+  json.attributeBegin(key);
   json.rawValue([&](raw_ostream &out) {
-    StringRef before = "[";
-    for (const Range &range : program.pipes)
-      out << std::exchange(before, ",") << '[' << range.first.c << ','
-          << range.first.n << ',' << range.count.c << ',' << range.count.n
-          << ']';
-    out << (program.pipes.empty() ? "[]" : "]");
+    out << '[';
+    for (size_t i = 0; i != count; ++i) {
+      out << (i == 0 ? "[" : ",[");
+      llvm::interleave(numbers(i), out, ",");
+      out << ']';
+    }
+    out << ']';
   });
   json.attributeEnd();
+}
+
+void ppcc::proof::writeRanges(json::OStream &json, const Template &program) {
+  writeLists(json, "microbatches", program.pipes.size(), [&](size_t pipe) {
+    const auto &[first, count] = program.pipes[pipe];
+    return std::vector<int64_t>{first.c, first.n, count.c, count.n};
+  });
 }
 
 void ppcc::proof::writeRows(json::OStream &json, const Template &program) {

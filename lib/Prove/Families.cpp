@@ -80,30 +80,16 @@ static void writeFamily(const proof::Claim &part, StringRef free,
     for (const std::string &phase : head.phases)
       out.value(phase);
   });
-  auto lists = [&](StringRef key, const auto &items, auto numbersOf) {
-    out.attributeBegin(key);
-    out.rawValue([&](raw_ostream &to) {
-      StringRef before = "";
-      to << '[';
-      for (const auto &item : items) {
-        to << std::exchange(before, ",") << '[';
-        StringRef comma = "";
-        for (int64_t number : numbersOf(item))
-          to << std::exchange(comma, ",") << number;
-        to << ']';
-      }
-      to << ']';
-    });
-    out.attributeEnd();
-  };
-  lists("sites", head.sites, [&](const Site &site) {
-    bool known = &site != &head.sites.front();
-    return std::array<int64_t, 4>{known ? int64_t(site.file) : -1, site.line,
-                                  site.column, site.caller.value};
+  proof::writeLists(out, "sites", head.sites.size(), [&](size_t i) {
+    const Site &site = head.sites[i];
+    return std::vector<int64_t>{i == 0 ? -1 : int64_t(site.file), site.line,
+                                site.column, site.caller.value};
   });
-  lists("preconnect", evidence.preconnect, [](RankPair pair) {
-    return std::array<int64_t, 2>{pair.low.value, pair.high.value};
-  });
+  proof::writeLists(out, "preconnect", evidence.preconnect.size(),
+                    [&](size_t i) {
+                      auto [low, high] = evidence.preconnect[i];
+                      return std::vector<int64_t>{low.value, high.value};
+                    });
   proof::writeRanges(out, evidence.carried);
   proof::writeRows(out, evidence.carried);
 }

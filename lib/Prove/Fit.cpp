@@ -172,14 +172,13 @@ private:
 };
 
 /// Gives events numbers: times, and within a moment their order.
-class OrderClock {
+class OrderClock : public PricedClock {
 public:
-  static constexpr bool isOn = true;
   using Moment = int64_t;
 
   OrderClock(const Program &program, const Durations &durations,
              RowTimes &result)
-      : program(program), durations(durations), result(result),
+      : PricedClock(program, durations), result(result),
         completions(program.size()) {
     result.starts.resize(program.size());
     result.ends.resize(program.size());
@@ -212,14 +211,7 @@ public:
   bool hasSlack() const { return false; }
   Time early(ActionId) const { return 0; }
   Time late(ActionId) const { return 0; }
-  Time way(const Action &reader, StageId source) const {
-    return durations.ofEdge(reader.pipe, source, reader.stage,
-                            reader.microbatch);
-  }
-  Time message(const Action &action) const {
-    return durations.ofMessage(program, action);
-  }
-  Time time(ActionId row) const { return durations.of(program[row]); }
+  using PricedClock::time;
   Time time(ActionId begin, ActionId end) const {
     Time time = durations.of(program, begin, end);
     return time > 0 ? time : -1; // A send ends before its message is there.
@@ -228,8 +220,6 @@ public:
 private:
   static constexpr int64_t fine = 4096; ///< Numbers of a moment.
 
-  const Program &program;
-  const Durations &durations;
   RowTimes &result;
   std::vector<Moment> completions;
 };

@@ -6,8 +6,8 @@
 
 #include "Evidence.h"
 #include "Figures.h"
+#include "Judge.h"
 #include "Memory.h"
-#include "Order.h"
 #include "Ranges.h"
 #include "Request.h"
 #include "ppcc/Analysis/Analyses.h"
@@ -40,13 +40,11 @@ bool Proof::isRight() const {
 namespace {
 
 /// Rows that may be laid out for numbers that are looked at one by one.
-constexpr int64_t mostRows = 18'000'000;
+constexpr int64_t mostRows = 12'000'000;
 /// How often the first number of a family is raised, so that what happens
 /// before its windows settles.
 constexpr int mostGrowths = 9;
 constexpr int mostCuts = 200;
-/// Rows of a later instance that is looked at.
-constexpr int64_t mostLater = 60'000;
 constexpr int64_t mostStep = 4096;
 
 struct Task {
@@ -456,7 +454,8 @@ private:
         !isInstance(program, 2, *second))
       return giveUp(std::move(task), "an instance is not as was predicted",
                     quiet.place());
-    if (auto [why, place] = unsupported(*first); !why.empty())
+    auto [why, place] = singles.unsupported(*first, ordersGlobally);
+    if (!why.empty())
       return giveUp(std::move(task), why, place);
     if (request.certifies) {
       evidence = beginEvidence(family.base, family.step, *first);
@@ -467,11 +466,14 @@ private:
     }
     if (limitMemory(task, program, *first))
       return;
+    Judge judge(request, singles, family, program, byData, *first, *second,
+                evidence.get());
     bool isByData = request.byData || request.certifies;
     auto orderByData = [&] {
-      Finding ordered =
-          this->orderByData(task, program, byData, *first, *second);
-      if (ordered.kind == Finding::Kind::Unknown && !grow(task))
+      Finding ordered = judge.orderByData();
+      if (judge.circle)
+        foundCircle(task, program, *judge.circle);
+      else if (!ordered && !grow(task))
         giveUp(task, ordered.why, Place());
       return bool(ordered);
     };
@@ -479,18 +481,16 @@ private:
       return;
     if (request.byData && request.compile.comm.transports.empty())
       return found(family, 0, Verdict::Right, "", Place(),
-                   makespanByData(family, program, byData, *first, *second));
-    std::optional<Formula> makespan;
-    std::optional<Figures> figures;
-    Finding carried =
-        carry(family, program, *first, *second, makespan, figures);
+                   judge.makespanByData());
+    Finding carried = judge.carry(/*looksLater=*/!isProbe);
     // An order of events with messages is one by data, too.
     if (!carried && !isByData && !orderByData())
       return;
+    std::optional<Formula> makespan = judge.makespan;
     if (request.byData) {
       if (evidence)
         evidence->times = std::nullopt;
-      makespan = makespanByData(family, program, byData, *first, *second);
+      makespan = judge.makespanByData();
     }
     if (!carried || !makespan || !makespan->isExact) {
       // Ranks may take turns in what they do first, or messages in a rhythm.
@@ -506,11 +506,11 @@ private:
       if (grow(task))
         return;
     }
-    if (carried && !isPlaced && evidence && task.peels++ < 3 &&
+    if (carried && !judge.isPlaced && evidence && task.peels++ < 3 &&
         family.last > 8 && isFew(before(task, 2).family)) {
       lookAt(before(task, 2).family);
       proof::Template inner = peeled(program);
-      return judge(from(std::move(task), 2), inner);
+      return this->judge(from(std::move(task), 2), inner);
     }
     if (carried.kind == Finding::Kind::Fails || (!carried && !ordersGlobally))
       return giveUp(std::move(task), carried.why, Place());
@@ -525,39 +525,7 @@ private:
                   : "by data; messages are right in the order that was chosen "
                     "(" +
                         carried.why + ")",
-          Place(), makespan, std::move(figures));
-  }
-
-  /// Whether no message waits for a declared action but by way of what
-  /// computes, nor the other way round.
-  static bool isApartFromMessages(const KindInfo &info,
-                                  const CommPolicy &policy,
-                                  const KindTable &kinds) {
-    return info.lane != lane::Comm && !isPlacedLater(info, kinds) &&
-           llvm::all_of(policy.transports, [](const Transport &transport) {
-             return transport.hasStreams();
-           });
-  }
-
-  /// What of a program none of the checks speaks about, and where it is said.
-  std::pair<std::string, Place> unsupported(const Program &program) {
-    Quiet quiet;
-    auto policy = singles.policyFor(program, quiet.diags);
-    if (!policy)
-      return {quiet.message(), quiet.place()};
-    // Such orders are projections of one order of all actions.
-    ordersGlobally =
-        policy->fusion->fusion == Fusion::None && !policy->fusion->places &&
-        !policy->torch &&
-        llvm::all_of(program.kinds().declaredRows(), [&](const KindInfo &info) {
-          return isApartFromMessages(info, *policy, program.kinds());
-        });
-    if (!policy->prefetch)
-      return {};
-    Place place("--prefetch");
-    if (!request.compile.comm.prefetch)
-      place = sema::commSetting(schedule, "prefetch").front().text.range;
-    return {"the receives ahead of their readers are bounded", place};
+          Place(), makespan, std::move(judge.figures));
   }
 
   /// Whether the limits of memory were all that there was to say, or what is to
@@ -606,157 +574,27 @@ private:
     return false;
   }
 
-  /// Whether no rank waits for itself by data; Fails where all was said.
-  Finding orderByData(const Task &task, const proof::Template &program,
-                      const Checker &checker, const Program &first,
-                      const Program &second) {
-    ProgramIndex firstIndex(first), secondIndex(second);
-    Finding finding;
-    auto order = orderBy(program, checker, nullptr, {first, firstIndex},
-                         {second, secondIndex}, finding);
-    if (finding && evidence)
-      evidence->shown.push_back({"data", std::move(*order)});
-    if (order || finding.kind != Finding::Kind::Fails)
-      return finding;
-    for (int64_t n : {1, 2})
-      for (bool fromEnd : {false, true}) {
-        auto circle = circleOf(program, n, n == 1 ? first : second,
-                               n == 1 ? firstIndex : secondIndex, fromEnd);
-        for (int64_t from : {0, 1, 2})
-          if (!circle.empty() && checker.isCircle(circle, from)) {
-            foundCircle(task, program, circle, from);
-            return {Finding::Kind::Fails, ""};
-          }
-      }
-    return {Finding::Kind::Unknown, "ranks wait in a circle that changes"};
-  }
-
   void foundCircle(const Task &task, const proof::Template &program,
-                   ArrayRef<proof::Event> circle, int64_t from) {
+                   const Judge::Circle &circle) {
+    const auto &[events, from] = circle;
     std::string ranks;
     std::vector<uint32_t> seen;
-    for (const proof::Event &event : circle)
+    for (const proof::Event &event : events)
       if (!llvm::is_contained(seen, event.rank)) {
         seen.push_back(event.rank);
         ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", event.rank);
       }
-    const proof::Row &row = program.ranks[circle[0].rank][circle[0].row];
+    const proof::Row &row = program.ranks[events[0].rank][events[0].row];
     SourceLoc at;
     at.raw = row.place;
     if (evidence)
-      evidence->circle = circle.vec();
+      evidence->circle = events;
     found(task.family, from, Verdict::Wrong,
           seen.size() == 1 ? "rank " + ranks + " waits for itself"
                            : "ranks " + ranks + " wait in a circle",
           Place(at));
     if (from > 0)
       lookAt(before(task, from).family);
-  }
-
-  /// Whether the messages of the program arrive on all transports.
-  Finding carry(const Family &family, const proof::Template &program,
-                Program first, Program second, std::optional<Formula> &makespan,
-                std::optional<Figures> &figures) {
-    Quiet quiet;
-    std::vector<Transport> transports;
-    for (Program *one : {&first, &second}) {
-      auto policy = singles.policyFor(*one, quiet.diags);
-      if (!policy || !singles.addMessages(*one, *policy, quiet))
-        return {Finding::Kind::Fails, quiet.message()};
-      transports = policy->transports;
-    }
-    auto whole = withMessages(program, first, second, isPlaced);
-    if (!whole || !proof::haveSameActions(program, *whole))
-      return {Finding::Kind::Unknown, "the order of messages does not settle"};
-    if (evidence) {
-      evidence->carried = *whole;
-      evidence->carried.head = &evidence->head.head();
-      evidence->preconnect = second.preconnect();
-    }
-    ProgramIndex firstIndex(first), secondIndex(second);
-    MessageIndex firstMessages(first, firstIndex),
-        secondMessages(second, secondIndex);
-    Sample a{first, firstIndex, &firstMessages},
-        b{second, secondIndex, &secondMessages};
-    for (const Transport &transport : transports) {
-      Checker checker(*whole, &transport);
-      if (Finding finding = checker.complete(); !finding)
-        return {Finding::Kind::Unknown, finding.why};
-      if (Finding finding = checker.matched(); !finding)
-        return finding;
-      Finding finding;
-      auto order = orderBy(*whole, checker, &transport, a, b, finding);
-      if (!finding)
-        return {Finding::Kind::Unknown, finding.why};
-      if (evidence)
-        evidence->shown.push_back({transport.name, *order});
-      if (&transport == &transports.front() && hasPlainTimes(first)) {
-        makespan = makespanBy(family, *whole, checker, &transport, a, b);
-        Durations durations(first);
-        if (request.explains)
-          if (auto run = simulate(second, secondIndex, secondMessages,
-                                  Durations(second), transport))
-            figures =
-                figuresOf(family, *whole, durationsOf(*whole, first, durations),
-                          second, *run);
-      }
-    }
-    if (!goesOn(family, *whole))
-      return {Finding::Kind::Unknown, "the order of messages changes later"};
-    return {};
-  }
-
-  /// Whether the first instance has the messages of the template, and a later
-  /// one that is small: a rhythm may begin after those that it is made of.
-  bool goesOn(const Family &family, const proof::Template &whole) {
-    int64_t n = 40;
-    while (n > 2 && (n > family.last ||
-                     __int128(number(family, n)) * stages * 6 > mostLater))
-      --n;
-    auto isLike = [&](int64_t n) {
-      Quiet quiet;
-      auto one = singles.compile(number(family, n), false, quiet);
-      auto policy = one ? singles.policyFor(*one, quiet.diags) : std::nullopt;
-      return policy && singles.addMessages(*one, *policy, quiet) &&
-             isInstance(whole, n, *one);
-    };
-    return isProbe || n <= 2 || (isLike(0) && isLike(n));
-  }
-
-  std::optional<Formula> makespanByData(const Family &family,
-                                        const proof::Template &program,
-                                        const Checker &checker,
-                                        const Program &first,
-                                        const Program &second) {
-    if (!hasPlainTimes(first) || first.costs().hasMessageTimes())
-      return std::nullopt;
-    return makespanBy(family, program, checker, nullptr,
-                      {first, ProgramIndex(first)},
-                      {second, ProgramIndex(second)});
-  }
-
-  /// The makespan of runs like those of the first and the second n.
-  std::optional<Formula> makespanBy(const Family &family,
-                                    const proof::Template &program,
-                                    const Checker &checker,
-                                    const Transport *transport,
-                                    const Sample &first, const Sample &second) {
-    if (evidence)
-      evidence->times = std::nullopt;
-    auto times = timesBy(program, transport, first, second);
-    if (!times)
-      return std::nullopt;
-    auto ofRows = durationsOf(program, first.program, Durations(first.program));
-    auto makespan = checker.makespan(*times, ofRows);
-    if (!makespan)
-      return std::nullopt;
-    if (evidence) {
-      evidence->times = std::move(times);
-      evidence->durations = std::move(ofRows);
-    }
-    Formula result = formula(family, makespan->value, cost::unit);
-    result.isExact = makespan->isExact;
-    return result;
   }
 
   const ProveRequest &request;
@@ -768,7 +606,6 @@ private:
   Singles singles;
   Layouter layouter;
   bool hasWhile = false, ordersGlobally = false;
-  bool isPlaced = true; ///< The messages of what is judged now.
   int64_t stages = 64, ranks = 1, rowsLeft = mostRows;
   std::vector<Task> tasks;
   int wrongInRow = 0; ///< Of the numbers that were looked at last.

@@ -1,5 +1,7 @@
 #include "Single.h"
 
+#include "Fit.h"
+
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Verify/Passes.h"
 
@@ -79,4 +81,36 @@ bool Singles::addMessages(Program &program, const CommPolicy &policy,
                           Quiet &quiet) const {
   PassContext context(session.sources, quiet.diags);
   return runPipeline(policy.pipeline(), program, context);
+}
+
+/// Whether no message waits for a declared action but by way of what computes,
+/// nor the other way round.
+static bool isApartFromMessages(const KindInfo &info, const CommPolicy &policy,
+                                const KindTable &kinds) {
+  return info.lane != lane::Comm && !isPlacedLater(info, kinds) &&
+         llvm::all_of(policy.transports, [](const Transport &transport) {
+           return transport.hasStreams();
+         });
+}
+
+std::pair<std::string, Place> Singles::unsupported(const Program &program,
+                                                   bool &ordersGlobally) const {
+  Quiet quiet;
+  auto policy = policyFor(program, quiet.diags);
+  if (!policy)
+    return {quiet.message(), quiet.place()};
+  ordersGlobally =
+      policy->fusion->fusion == Fusion::None && !policy->fusion->places &&
+      !policy->torch &&
+      llvm::all_of(program.kinds().declaredRows(), [&](const KindInfo &info) {
+        return isApartFromMessages(info, *policy, program.kinds());
+      });
+  if (!policy->prefetch)
+    return {};
+  Place place("--prefetch");
+  if (!request.compile.comm.prefetch)
+    place = sema::commSetting(*checked.selection.schedule, "prefetch")
+                .front()
+                .text.range;
+  return {"the receives ahead of their readers are bounded", place};
 }

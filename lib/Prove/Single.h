@@ -32,6 +32,11 @@ public:
   instantiate(int64_t m, sema::Evaluator &evaluator, Quiet &quiet) const;
   std::optional<CommPolicy> policyFor(const Program &program,
                                       DiagnosticEngine &diags) const;
+  /// What of a program none of the checks speaks about, and where it is said;
+  /// and whether its orders of messages are projections of one order of all
+  /// actions.
+  std::pair<std::string, Place> unsupported(const Program &program,
+                                            bool &ordersGlobally) const;
   /// The program with messages; nothing after a report.
   bool addMessages(Program &program, const CommPolicy &policy,
                    Quiet &quiet) const;

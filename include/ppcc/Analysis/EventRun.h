@@ -1,6 +1,7 @@
 // Runs a program, each action as soon as it can, with a clock or without one.
 #pragma once
 
+#include "ppcc/Analysis/Durations.h"
 #include "ppcc/Analysis/EventNeeds.h"
 #include "ppcc/Support/LLVM.h"
 
@@ -27,6 +28,32 @@ struct NoClock {
   Time message(const Action &) const { return 0; }
   Time time(ActionId) const { return 0; }
   Time time(ActionId, ActionId) const { return 0; }
+};
+
+/// What the events of a program take, for clocks that tell when they happen.
+class PricedClock {
+public:
+  static constexpr bool isOn = true;
+
+  PricedClock(const Program &program, const Durations &durations)
+      : program(program), durations(durations) {}
+
+  /// From another rank.
+  Time way(const Action &reader, StageId source) const {
+    return durations.ofEdge(reader.pipe, source, reader.stage,
+                            reader.microbatch);
+  }
+  Time message(const Action &action) const {
+    return durations.ofMessage(program, action);
+  }
+  Time time(ActionId row) const { return durations.of(program[row]); }
+  Time time(ActionId begin, ActionId end) const {
+    return durations.of(program, begin, end);
+  }
+
+protected:
+  const Program &program;
+  const Durations &durations;
 };
 
 /// Kahn's algorithm over the queues of the ranks.

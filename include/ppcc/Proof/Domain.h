@@ -155,6 +155,18 @@ inline bool covers(ArrayRef<Domain> pieces, const Domain &whole) {
 template <class Visit>
 bool forEachMeeting(const Domain &whole, Affine wanted, Affine of,
                     bool ofHasTurns, Visit visit) {
+  constexpr Affine own{0, 0, 1}, most{0, 1, 0};
+  // Most are equal on all of the domain, or nowhere.
+  if (!whole.hasTurns && !ofHasTurns && (wanted - of).isConstant()) {
+    if (wanted == of)
+      visit(Affine{}, whole);
+    return true;
+  }
+  if (whole.hasTurns && ofHasTurns && wanted == of && of.j != 0 &&
+      whole.lo == Affine{} && whole.hi == most) {
+    visit(own, whole);
+    return true;
+  }
   SmallVector<Affine, 4> lows, highs, conditions;
   auto require = [&](Affine f) { // f >= 0
     if (f.j == 0)
@@ -163,7 +175,6 @@ bool forEachMeeting(const Domain &whole, Affine wanted, Affine of,
       (f.j > 0 ? lows : highs).push_back({-f.j * f.c, -f.j * f.n, 0});
     return std::abs(f.j) <= 1;
   };
-  constexpr Affine own{0, 0, 1}, most{0, 1, 0};
   bool never, known = true;
   if (whole.from > 0)
     require(Affine{-whole.from, 1, 0});

@@ -29,10 +29,11 @@ public:
   bool find(Affine wanted, const Domain &whole, Visit visit) const {
     bool isDivided =
         stride != 0 && wanted.n % stride == 0 && wanted.j % stride == 0;
-    ArrayRef<Member> among =
-        isDivided ? byRemainder[*floorMod(wanted.c, stride)] : members;
+    const Part *part =
+        isDivided ? &byRemainder[*floorMod(wanted.c, stride)] : nullptr;
+    ArrayRef<Member> among = part ? part->members : members;
     // Outward from where it is likely; no two have one number.
-    size_t from = isFilled ? placeOf(wanted, among) : 0;
+    size_t from = part && isFilled ? part->placeOf(wanted.at(probe)) : 0;
     SmallVector<Domain, 2> pieces;
     for (size_t i = 0; i != 2 * among.size() + 1; ++i) {
       size_t at = i % 2 == 0 ? from + i / 2 : from - (i + 1) / 2;
@@ -60,17 +61,21 @@ private:
     return member.number.j < 0 ? std::pair(final, first)
                                : std::pair(first, final);
   }
-  /// The member that has the number in turn 0 of a large n, if one does.
-  size_t placeOf(Affine wanted, ArrayRef<Member> among) const {
-    auto behind = llvm::partition_point(among, [&](const Member &member) {
-      return endsOf(member).first.at(probe) <= wanted.at(probe);
-    });
-    return behind == among.begin() ? 0 : behind - among.begin() - 1;
-  }
+  /// Those of one remainder, once ordered ascending.
+  struct Part {
+    std::vector<Member> members;
+    std::vector<__int128> firsts; ///< Of each, the first number of a large n.
+
+    /// The member that has the number then, if one does.
+    size_t placeOf(__int128 number) const {
+      auto behind = llvm::upper_bound(firsts, number);
+      return behind == firsts.begin() ? 0 : behind - firsts.begin() - 1;
+    }
+  };
 
   std::vector<Member> members;
   int64_t stride = 0; ///< Of all members that have turns; 0 where not known.
-  std::vector<std::vector<Member>> byRemainder; ///< Once ordered, ascending.
+  std::vector<Part> byRemainder;
   bool isFilled = false;
   int64_t probe = 0; ///< A large n.
 };

@@ -10,6 +10,10 @@ namespace ppcc::proof {
 /// The names of the numbers of a row.
 ArrayRef<StringRef> familyColumns();
 
+/// A key with so many lists of numbers.
+void writeLists(llvm::json::OStream &json, StringRef key, size_t count,
+                function_ref<std::vector<int64_t>(size_t)> numbers);
+
 /// The microbatches of pipes: first and count, each with what n adds.
 void writeRanges(llvm::json::OStream &json, const Template &program);
 /// The rows, by rank.
