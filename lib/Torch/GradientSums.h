@@ -16,8 +16,10 @@ public:
   virtual void begin(uint32_t rank, uint8_t pipe, uint16_t stage) = 0;
   /// Hands over what has not been, and gives the rank's weights their sums.
   virtual void finish(uint32_t rank) = 0;
-  /// Whether all ranks of all replicas say yes. All ask.
-  virtual bool agree(uint32_t rank, bool says) = 0;
+  /// The sum of what all ranks of all replicas say, the same on each. All ask.
+  virtual double total(uint32_t rank, double value) = 0;
+  /// Whether a weight counts on the rank, of all that have it.
+  virtual bool owns(uint32_t rank, const std::string &name) const = 0;
   /// The rank has failed: whoever waits stops.
   virtual void fail(const std::string &text) = 0;
 };

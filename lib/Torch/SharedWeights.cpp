@@ -11,6 +11,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -87,15 +88,6 @@ uint32_t replicasOf(const TorchStage &stage, size_t numRanks) {
   return static_cast<uint32_t>(numRanks / ofProgram);
 }
 
-/// Calls `tell` with each stage of the rank.
-template <class Tell> void forEachStage(const TorchStage &of, Tell tell) {
-  const Program &program = of.program();
-  for (uint8_t pipe = 0; pipe != program.pipes.size; ++pipe)
-    for (uint32_t stage = 0; stage != program.pipes[pipe].numStages(); ++stage)
-      if (program.pipes[pipe].rankOfStage[stage] == of.rank())
-        tell(pipe, static_cast<uint16_t>(stage));
-}
-
 } // namespace
 
 /// What threads and processes have in common: which place hands what over when.
@@ -119,8 +111,15 @@ public:
     setFinished(rank);
   }
 
+  bool owns(uint32_t rank, const std::string &name) const override {
+    auto found = places.find(name);
+    return found == places.end() || found->second.front().rank == rank;
+  }
+
   /// Behind a step: what it has not done, and ready for the next.
   virtual void endStep() = 0;
+  /// Of what the stages of this process say, the sum over all processes.
+  virtual double totalOfProcesses(double value) = 0;
 
   const Places &allPlaces() const { return places; }
 
@@ -129,14 +128,14 @@ protected:
   void addOwn(const TorchStage &stage, uint32_t rank) {
     auto counts = countSums(stage);
     std::vector<OwnPlace> &all = own[rank];
-    forEachStage(stage, [&](uint8_t pipe, uint16_t number) {
-      OwnPlace place{{rank, pipe, number}, {}, counts[{pipe, number}]};
-      for (const Parameter &parameter : stage.module(pipe, number).parameters)
+    for (const auto &[key, module] : stage.modules()) {
+      OwnPlace place{{rank, key.first, key.second}, {}, counts[key]};
+      for (const Parameter &parameter : module.parameters)
         if (places.contains(parameter.name))
           place.weights[parameter.name].push_back(parameter.value);
       if (!place.weights.empty())
         all.push_back(std::move(place));
-    });
+    }
   }
   std::vector<OwnPlace> &ownPlaces(uint32_t rank) { return own.at(rank); }
 
@@ -178,12 +177,10 @@ public:
       : Impl(patience), numRanks(static_cast<uint32_t>(stages.size())) {
     PlaceFinder finder;
     for (uint32_t rank = 0; rank != numRanks; ++rank)
-      forEachStage(stages[rank], [&](uint8_t pipe, uint16_t stage) {
-        for (const Parameter &parameter :
-             stages[rank].module(pipe, stage).parameters)
-          finder.add({rank, pipe, stage}, parameter.name,
+      for (const auto &[key, module] : stages[rank].modules())
+        for (const Parameter &parameter : module.parameters)
+          finder.add({rank, key.first, key.second}, parameter.name,
                      describe(parameter.value));
-      });
     places = finder.shared();
     if (numRanks != 0) {
       replicasOf(stages.front(), numRanks);
@@ -208,17 +205,17 @@ public:
     table.clear();
   }
 
-  bool agree(uint32_t, bool says) override {
+  double total(uint32_t rank, double value) override {
     std::unique_lock lock(mutex);
-    allSay = allSay && says;
     uint64_t round = votes++ / numRanks;
-    if (votes % numRanks == 0) {
-      agreed[round % 2] = std::exchange(allSay, true);
-      changed.notify_all();
-    }
+    std::vector<double> &all = said[round % 2];
+    all.resize(numRanks);
+    all[rank] = value;
+    changed.notify_all();
     wait(lock, [&] { return votes / numRanks > round; });
-    return agreed[round % 2];
+    return std::accumulate(all.begin(), all.end(), 0.0);
   }
+  double totalOfProcesses(double value) override { return value; }
 
   void fail(const std::string &text) override {
     std::lock_guard lock(mutex);
@@ -267,8 +264,8 @@ private:
   std::condition_variable changed;
   std::map<Place, Grads> table;
   uint64_t votes = 0;
-  bool allSay = true, agreed[2] = {};
-  std::string failure; ///< Of the first rank that failed.
+  std::vector<double> said[2]; ///< By rank, in this round and the one before.
+  std::string failure;         ///< Of the first rank that failed.
 };
 
 /// The lowest rank of those that have a weight sums it.
@@ -287,23 +284,30 @@ public:
     begin(rank);
   }
 
-  bool agree(uint32_t, bool says) override {
+  double total(uint32_t, double value) override {
     constexpr uint32_t first = 0;
-    auto told = [&](bool value) {
-      return Message<Tensors>{{}, {at::full({1}, value, at::kBool)}};
+    auto tell = [&](uint32_t to) {
+      network.sendAside(to, {{}, {at::full({1}, value, at::kDouble)}});
     };
     auto heard = [&](uint32_t from) {
-      return network.receiveAside(from, patience).value.at(0).item().toBool();
+      return network.receiveAside(from, patience).value.at(0).item().toDouble();
     };
     if (rank != first) {
-      network.sendAside(first, told(says));
+      tell(first);
       return heard(first);
     }
     for (uint32_t other = 1; other != network.numRanks(); ++other)
-      says = heard(other) && says;
+      value += heard(other);
     for (uint32_t other = 1; other != network.numRanks(); ++other)
-      network.sendAside(other, told(says));
-    return says;
+      tell(other);
+    return value;
+  }
+  double totalOfProcesses(double value) override {
+    asError(rank, patience, [&] {
+      value = total(rank, value);
+      network.finish(patience);
+    });
+    return value;
   }
 
   void fail(const std::string &text) override { network.fail(text); }
@@ -312,15 +316,14 @@ private:
   void meet(const TorchStage &stage) {
     replicasOf(stage, network.numRanks());
     std::ostringstream text;
-    forEachStage(stage, [&](uint8_t pipe, uint16_t number) {
-      for (const Parameter &parameter : stage.module(pipe, number).parameters)
-        text << int(pipe) << ' ' << number << ' ' << parameter.name << '\n'
+    for (const auto &[key, module] : stage.modules())
+      for (const Parameter &parameter : module.parameters)
+        text << int(key.first) << ' ' << key.second << ' ' << parameter.name
+             << '\n'
              << describe(parameter.value) << '\n';
-    });
     PlaceFinder finder;
     uint32_t other = 0;
-    for (const std::string &said :
-         network.gather(text.str(), patience)) {
+    for (const std::string &said : network.gather(text.str(), patience)) {
       std::istringstream in(said);
       unsigned pipe, number;
       std::string name, description;
@@ -447,6 +450,22 @@ SharedWeights::SharedWeights(SharedWeights &&) noexcept = default;
 SharedWeights::~SharedWeights() = default;
 
 void SharedWeights::sumGradients() { impl->endStep(); }
+
+void SharedWeights::step(std::span<TorchStage> stages) {
+  sumGradients();
+  double squares = 0;
+  bool isAsked = false;
+  for (const TorchStage &stage : stages)
+    if (stage.lastStep() == TorchStage::Step::NotYet && stage.needsNorm()) {
+      isAsked = true;
+      squares += stage.squares();
+    }
+  if (isAsked)
+    squares = impl->totalOfProcesses(squares);
+  for (TorchStage &stage : stages)
+    if (stage.lastStep() == TorchStage::Step::NotYet)
+      stage.moveWeights(squares);
+}
 
 std::vector<std::string> SharedWeights::names() const {
   std::vector<std::string> names;

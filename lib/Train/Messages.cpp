@@ -9,84 +9,45 @@ namespace {
 
 // Numbers as they lie in memory: both ends are one program on one machine.
 
-template <class T> void put(std::string &out, const T &value) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  out.append(reinterpret_cast<const char *>(&value), sizeof value);
-}
-void putAll(std::string &out, const auto &values) {
-  put(out, uint64_t(values.size()));
-  for (const auto &value : values)
-    put(out, value);
-}
-
-void write(std::string &out, const StepLosses &losses) {
-  put(out, losses.step);
-  putAll(out, losses.microbatches);
-  putAll(out, losses.values);
-}
-void write(std::string &out, const Gradient &gradient) {
-  putAll(out, gradient.name);
-  putAll(out, gradient.values);
-}
-void write(std::string &out, const Peak &peak) { put(out, peak); }
-void write(std::string &out, const Events &events) {
-  put(out, events.rank);
-  put(out, events.together);
-  putAll(out, events.events);
-}
-void write(std::string &out, const Failure &failure) {
-  putAll(out, failure.text);
-  put(out, failure.isOwn);
-}
-void write(std::string &, const Done &) {}
-
-class Cursor {
-public:
-  explicit Cursor(const char *at) : at(at) {}
-
-  template <class T> void take(T &value) {
-    std::memcpy(&value, at, sizeof value);
-    at += sizeof value;
-  }
-  void takeAll(auto &values) {
-    uint64_t count;
-    take(count);
-    values.resize(count);
-    for (auto &value : values)
-      take(value);
+struct Writer {
+  template <class T> void put(const T &value) {
+    if constexpr (requires { value.begin(); }) {
+      put(uint64_t(value.size()));
+      for (const auto &one : value)
+        put(one);
+    } else {
+      static_assert(std::is_trivially_copyable_v<T>);
+      text.append(reinterpret_cast<const char *>(&value), sizeof value);
+    }
   }
 
-private:
-  const char *at;
+  std::string text;
 };
 
-void read(Cursor &in, StepLosses &losses) {
-  in.take(losses.step);
-  in.takeAll(losses.microbatches);
-  in.takeAll(losses.values);
-}
-void read(Cursor &in, Gradient &gradient) {
-  in.takeAll(gradient.name);
-  in.takeAll(gradient.values);
-}
-void read(Cursor &in, Peak &peak) { in.take(peak); }
-void read(Cursor &in, Events &events) {
-  in.take(events.rank);
-  in.take(events.together);
-  in.takeAll(events.events);
-}
-void read(Cursor &in, Failure &failure) {
-  in.takeAll(failure.text);
-  in.take(failure.isOwn);
-}
-void read(Cursor &, Done &) {}
+struct Cursor {
+  template <class T> void take(T &value) {
+    if constexpr (requires { value.begin(); }) {
+      uint64_t count;
+      take(count);
+      value.resize(count);
+      for (auto &one : value)
+        take(one);
+    } else {
+      std::memcpy(&value, at, sizeof value);
+      at += sizeof value;
+    }
+  }
+
+  const char *at;
+};
 
 /// The message of the kind with this number in the variant.
 template <size_t I = 0>
 void readKind(Cursor &in, size_t kind, WorkerMessage &into) {
   if constexpr (I != std::variant_size_v<WorkerMessage>) {
     if (kind == I)
-      read(in, into.emplace<I>());
+      std::apply([&](auto &...values) { (in.take(values), ...); },
+                 into.emplace<I>().all());
     else
       readKind<I + 1>(in, kind, into);
   }
@@ -100,10 +61,15 @@ struct Head {
 } // namespace
 
 void Reporter::tell(const WorkerMessage &message) {
-  std::string body, text;
-  std::visit([&](const auto &one) { write(body, one); }, message);
-  put(text, Head{message.index(), body.size()});
-  text += body;
+  Writer body, all;
+  std::visit(
+      [&](auto one) {
+        std::apply([&](const auto &...values) { (body.put(values), ...); },
+                   one.all());
+      },
+      message);
+  all.put(Head{message.index(), body.text.size()});
+  const std::string &text = all.text += body.text;
   for (size_t done = 0; done != text.size();) {
     ssize_t written = ::write(file, text.data() + done, text.size() - done);
     if (written < 0 && errno == EINTR)
@@ -121,7 +87,7 @@ bool MessageReader::next(WorkerMessage &message) {
   std::memcpy(&head, text.data(), sizeof head);
   if (text.size() - sizeof head < head.length)
     return false;
-  Cursor cursor(text.data() + sizeof head);
+  Cursor cursor{text.data() + sizeof head};
   readKind(cursor, head.kind, message);
   text.erase(0, sizeof head + head.length);
   return true;

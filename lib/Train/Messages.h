@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -15,12 +16,16 @@ struct StepLosses {
   uint64_t step;
   std::vector<uint32_t> microbatches;
   std::vector<double> values; ///< One each.
+
+  auto all() { return std::tie(step, microbatches, values); }
 };
 
 /// The gradient of a weight in the first step.
 struct Gradient {
   std::string name;
   std::vector<double> values;
+
+  auto all() { return std::tie(name, values); }
 };
 
 /// What was alive at one time on a rank, which is counted over all replicas.
@@ -28,6 +33,8 @@ struct Peak {
   uint32_t rank, activations;
   uint64_t bytes; ///< Beside weights, their gradients and messages on their
                   ///< way; 0 when not counted.
+
+  auto all() { return std::tie(rank, activations, bytes); }
 };
 
 /// When a rank did what in the last step. All processes of a machine have one
@@ -36,16 +43,22 @@ struct Events {
   uint32_t rank;
   bool together;
   std::vector<rt::TraceEvent> events;
+
+  auto all() { return std::tie(rank, together, events); }
 };
 
 /// Why a worker has ended early.
 struct Failure {
   std::string text;
   bool isOwn; ///< False: because another had failed.
+
+  auto all() { return std::tie(text, isOwn); }
 };
 
 /// The worker has done all it had to.
-struct Done {};
+struct Done {
+  auto all() { return std::tie(); }
+};
 
 using WorkerMessage =
     std::variant<StepLosses, Gradient, Peak, Events, Failure, Done>;

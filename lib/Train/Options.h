@@ -20,6 +20,7 @@ struct TrainOptions {
   bool countsBytes = false;   ///< The workers tell what their tensors take.
   std::string device = "cpu"; ///< Where modules and data live; as at::Device.
   std::string text;           ///< What is learnt.
+  std::string loads, saves;   ///< Folders of checkpoints, or nothing.
   bool sendsGradients = false; ///< The workers tell those of the first step.
 };
 

@@ -94,6 +94,15 @@ void declare(OptionParser &parser, CommandLine &line) {
                "Write when each rank did what in the last step, for Perfetto");
   parser.exclude("--trace", "--unpipelined");
   parser.exclude("--trace", "--check");
+  parser.value("--save", "FOLDER", train.saves,
+               "Write a checkpoint behind the last step, in a folder of its "
+               "own");
+  parser.value("--load", "FOLDER", train.loads,
+               "Go on from a checkpoint, of whatever program with as many "
+               "layers");
+  for (const char *option : {"--save", "--load"})
+    for (const char *other : {"--unpipelined", "--check"})
+      parser.exclude(option, other);
   parser.flag("--memory", train.countsBytes,
               "Say how many bytes the activations of each rank took");
   parser.number("--layers", train.layers, 1, most,
@@ -324,7 +333,7 @@ int train(const rt::Program &program, const CommandLine &line, raw_ostream &out,
     while (std::optional<double> loss = curve.next()) {
       std::string text = fmt::format("loss {:.6f}", *loss);
       progress.clear();
-      out << "step " << curve.numTaken() << ": " << text << '\n';
+      out << "step " << curve.lastStep() << ": " << text << '\n';
       out.flush();
       if (curve.numTaken() != line.train.steps)
         progress.next(text);

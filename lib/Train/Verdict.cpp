@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <utility>
@@ -138,12 +139,13 @@ uint32_t ppcc::microbatchesEnd(const rt::Program &program) {
 }
 
 void LossCurve::add(const StepLosses &losses) {
+  first = std::min(first.value_or(losses.step), losses.step);
   for (size_t i = 0; i != losses.microbatches.size(); ++i)
     steps[losses.step][losses.microbatches[i]] = losses.values[i];
 }
 
 std::optional<double> LossCurve::next() {
-  auto found = steps.find(taken);
+  auto found = steps.find(lastStep());
   if (found == steps.end() || found->second.size() != numMicrobatches)
     return std::nullopt;
   double sum = 0;

@@ -30,9 +30,12 @@ public:
   std::optional<double> next();
   /// Steps that next() has given.
   uint64_t numTaken() const { return taken; }
+  /// The number of the last of them, from 1; training may begin later.
+  uint64_t lastStep() const { return first.value_or(0) + taken; }
 
 private:
   uint64_t numMicrobatches, taken = 0;
+  std::optional<uint64_t> first;
   std::map<uint64_t, std::map<uint32_t, double>> steps;
 };
 

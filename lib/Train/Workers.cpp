@@ -6,6 +6,7 @@
 
 #include "ppcc/Runtime/Threads.h"
 #include "ppcc/Torch/C10d.h"
+#include "ppcc/Torch/Checkpoint.h"
 #include "ppcc/Torch/Optimizer.h"
 #include "ppcc/Torch/SharedWeights.h"
 
@@ -79,8 +80,12 @@ public:
     return result;
   }
 
+  /// Goes on where the stage is.
+  void begin(const TorchStage &stage) { first = step = stage.numBatches(); }
+  bool hasEnded() const { return step == first + options.steps; }
+
   const TrainOptions &options;
-  uint64_t step = 0;
+  uint64_t first = 0, step = 0;
   Samples samples;
   Transformer model;
 
@@ -137,23 +142,23 @@ void tellLosses(uint64_t step, const std::vector<Loss> &losses, uint32_t before,
 class Trainee {
 public:
   Trainee(const Task &task, uint32_t rank, TorchStage &stage)
-      : task(task), rank(rank), stage(stage),
-        update(adamOn(stage.parameters(), task.options.learningRate)) {
-    stage.setUpdate(update);
+      : task(task), rank(rank), stage(stage) {
+    stage.setUpdate(adamOn(stage.parameters(), task.options.learningRate));
+    if (!task.options.loads.empty())
+      loadCheckpoint(task.options.loads, stage);
   }
 
-  /// Behind the gradients of a step: tells what happened, and moves the weights
-  /// unless the program has.
+  /// Behind a step: tells what happened.
   void endStep(Reporter &reporter) {
     const Program &program = stage.program();
     tellLosses(task.step, stage.takeLosses(),
                rank / program.numRanks * microbatchesEnd(program), reporter);
     if (task.options.sendsGradients && task.step == 0)
       tellGradients(stage.parameters(), reporter);
-    if (stage.lastStep() == TorchStage::Step::NotYet)
-      update.step();
   }
   void end(uint64_t peakBytes, Reporter &reporter) {
+    if (!task.options.saves.empty())
+      saveCheckpoint(task.options.saves, stage);
     reporter.tell(Peak{rank, stage.takePeak(), peakBytes});
   }
 
@@ -161,7 +166,6 @@ private:
   const Task &task;
   uint32_t rank;
   TorchStage &stage;
-  WeightUpdate update;
 };
 
 void tellEvents(uint32_t rank, const Recorder &recorder, Reporter &reporter) {
@@ -228,11 +232,11 @@ void ppcc::trainThreads(const Program &program, const TrainOptions &options,
     trainees.emplace_back(task, rank, stages[rank]);
   SharedWeights shared((std::span(stages)));
   Trace trace(program.numRanks);
-  for (; task.step != options.steps; ++task.step) {
+  for (task.begin(stages.front()); !task.hasEnded(); ++task.step) {
     for (TorchStage &stage : stages)
       stage.beginStep();
     runReplicas(program, stages, task, trace);
-    shared.sumGradients();
+    shared.step(stages);
     for (Trainee &trainee : trainees)
       trainee.endStep(reporter);
   }
@@ -276,12 +280,12 @@ void ppcc::trainRank(const Program &program, uint32_t rank,
   SharedWeights shared(*stage, all ? *all : *network);
   Trace trace(program.numRanks);
   Session session(program, *stage, *network, task.runOptions(trace));
-  for (; task.step != options.steps; ++task.step) {
+  for (task.begin(*stage); !task.hasEnded(); ++task.step) {
     stage->beginStep();
     if (bytes)
       bytes->begin();
     session.step();
-    shared.sumGradients();
+    shared.step({&*stage, 1});
     trainee.endStep(reporter);
   }
   trainee.end(bytes ? bytes->peak() : 0, reporter);
@@ -347,7 +351,7 @@ void ppcc::trainUnpipelined(const Program &program, const TrainOptions &options,
   Whole whole(program, task);
   WeightUpdate update = adamOn(whole.parameters(), options.learningRate);
   double weight = 1 / (double(countMicrobatches(program)) * options.replicas);
-  for (; task.step != options.steps; ++task.step) {
+  for (; !task.hasEnded(); ++task.step) {
     for (const Parameter &parameter : whole.parameters())
       parameter.value.mutable_grad() = at::Tensor();
     std::vector<Loss> losses;

@@ -38,7 +38,14 @@ public:
       : fault(std::move(fault)), act(std::move(act)) {}
 
   std::vector<Value> backward(const rt::Work &work, Value *outputGrad) {
-    std::vector<Value> result = NetworkStage::backward(work, outputGrad);
+    return goWrong(work, NetworkStage::backward(work, outputGrad));
+  }
+  std::vector<Value> backward_input(const rt::Work &work, Value *outputGrad) {
+    return goWrong(work, NetworkStage::backward_input(work, outputGrad));
+  }
+
+private:
+  std::vector<Value> goWrong(const rt::Work &work, std::vector<Value> result) {
     if (work.rank != 1 || std::exchange(failed, true))
       return result;
     if (fault.starts_with("throw"))
@@ -54,7 +61,6 @@ public:
     return result;
   }
 
-private:
   std::string fault;
   std::function<void()> act;
   bool failed = false;

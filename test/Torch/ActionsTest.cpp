@@ -1,10 +1,12 @@
 // What stages of LibTorch do for declared actions, in small programs.
 #include "ppcc/Runtime/Json.h"
 #include "ppcc/Runtime/Threads.h"
+#include "ppcc/Torch/Checkpoint.h"
 #include "ppcc/Torch/Optimizer.h"
 #include "ppcc/Torch/SharedWeights.h"
 
 #include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adam.h>
@@ -12,7 +14,10 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
+#include <unistd.h>
 
 namespace nn = torch::nn;
 using namespace ppcc::rt;
@@ -47,7 +52,7 @@ constexpr const char *kinds[] = {
 struct Cell {
   int stage;
   std::string letters;
-  int microbatch = -1, peer = -1;
+  int microbatch = -1, peer = -1, group = -1;
 };
 
 /// One stage a rank; the table has the kinds that the cells use.
@@ -72,7 +77,8 @@ LoadedProgram programOf(const std::vector<std::vector<Cell>> &ranks,
       rows += (rows.empty() ? "[" : ",[") + numberOf(cell.letters) + ",0," +
               std::to_string(cell.stage) + "," +
               std::to_string(cell.microbatch) + "," +
-              std::to_string(cell.peer) + ",0,-1,0]";
+              std::to_string(cell.peer) + ",0," + std::to_string(cell.group) +
+              ",0]";
     rankOfStage +=
         (actions.empty() ? "" : ",") + std::to_string(&cells - ranks.data());
     actions += (actions.empty() ? "[" : ",[") + rows + "]";
@@ -324,6 +330,166 @@ TEST(Actions, HearOfRanksThatFail) {
     EXPECT_THAT(error.what(), HasSubstr("1STEP: the stage threw: out of luck"));
   }
   EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
+}
+
+/// A forward and a backward of one stage as a group.
+std::string
+errorOfHalves(const std::function<void(const Half &, const Half &)> &overlap,
+              const std::string &throws = "") {
+  LoadedProgram program = programOf(
+      {{{0, "F", 0}, {0, "F", 1, -1, 0}, {0, "B", 0, -1, 0}, {0, "B", 1}}}, 2);
+  Given given;
+  Network network = given.network();
+  network.make = [make = network.make, &overlap, &throws](uint8_t pipe,
+                                                          uint16_t number) {
+    StageModule stage = make(pipe, number);
+    stage.overlap = overlap;
+    stage.forward = [inner = stage.forward, &throws,
+                     calls = 0](const Tensors &in) mutable {
+      giveWay();
+      if (++calls == 2 && throws == "F")
+        throw std::runtime_error("out of luck");
+      Tensors out = inner(in);
+      out[0].register_hook([&throws](const at::Tensor &) {
+        giveWay();
+        if (throws == "B")
+          throw std::runtime_error("out of luck");
+      });
+      return out;
+    };
+    return stage;
+  };
+  std::vector<TorchStage> stages;
+  stages.emplace_back(program, 0, network);
+  try {
+    runThreads(program.program(), std::span(stages));
+    return "";
+  } catch (const Error &error) {
+    return error.what();
+  }
+}
+
+TEST(Halves, RunInTurnsAndEndTogether) {
+  EXPECT_EQ(errorOfHalves(interleave), "");
+  EXPECT_THAT(errorOfHalves(interleave, "F"),
+              HasSubstr("0F1: the stage threw: out of luck"));
+  EXPECT_THAT(errorOfHalves(interleave, "B"),
+              HasSubstr("0B0: the stage threw: out of luck"));
+}
+
+TEST(Halves, HaveToRun) {
+  EXPECT_THAT(
+      errorOfHalves([](const Half &forward, const Half &) { forward(); }),
+      HasSubstr("its function `overlap` has not run each half once"));
+}
+
+/// One rank with one stage, which has a buffer, and Adam.
+struct Trained {
+  explicit Trained(double rate = 0.1)
+      : program(programOf({{{0, "F", 0}, {0, "B", 0}}}, 1)) {
+    Network network = given.network();
+    network.make = [](uint8_t, uint16_t) {
+      torch::manual_seed(1);
+      nn::Sequential layers(nn::Linear(6, 6), nn::BatchNorm1d(6));
+      layers->to(torch::kFloat64);
+      return stageOf(layers.ptr(), "");
+    };
+    network.input = [](uint32_t) {
+      return Tensors{torch::arange(18, torch::kFloat64).view({3, 6}).sin()};
+    };
+    stages.emplace_back(program, 0, network);
+    Tensors weights;
+    for (const Parameter &parameter : stages[0].parameters())
+      weights.push_back(parameter.value);
+    stages[0].setUpdate(updateBy(std::make_shared<torch::optim::Adam>(
+        weights, torch::optim::AdamOptions(rate))));
+    shared.emplace(std::span(stages));
+  }
+  void train(int steps) {
+    for (int step = 0; step != steps; ++step) {
+      stages[0].beginStep();
+      runThreads(program.program(), std::span(stages));
+      shared->step(stages);
+    }
+  }
+  Tensors all() const {
+    Tensors result;
+    for (const Parameter &parameter : stages[0].parameters())
+      result.push_back(parameter.value.detach().clone());
+    for (const Parameter &buffer : stages[0].modules().at({0, 0}).buffers)
+      result.push_back(buffer.value.clone());
+    return result;
+  }
+
+  Given given;
+  LoadedProgram program;
+  std::vector<TorchStage> stages;
+  std::optional<SharedWeights> shared;
+};
+
+std::string folderFor(const std::string &name) {
+  std::filesystem::path folder =
+      std::filesystem::temp_directory_path() /
+      ("ppcc-checkpoint-" + std::to_string(getpid()) + "-" + name);
+  std::filesystem::remove_all(folder);
+  return folder;
+}
+
+TEST(Checkpoint, GoesOnWhereItWas) {
+  std::string folder = folderFor("goes-on");
+  Trained one, other;
+  one.train(2);
+  saveCheckpoint(folder, one.stages[0]);
+  Tensors then = one.all();
+  EXPECT_EQ(then.size(), 4u + 3u);
+  one.train(2);
+  EXPECT_FALSE(same(then, one.all()));
+  other.train(1);
+  loadCheckpoint(folder, other.stages[0]);
+  EXPECT_TRUE(same(then, other.all()));
+  EXPECT_EQ(other.stages[0].numBatches(), 2u);
+  other.train(2);
+  EXPECT_TRUE(same(one.all(), other.all()));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Checkpoint, SaysWhatIsWrong) {
+  std::string folder = folderFor("wrong");
+  Trained one;
+  auto error = [&] {
+    try {
+      loadCheckpoint(folder, one.stages[0]);
+      return std::string();
+    } catch (const Error &error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_THAT(error(), HasSubstr("has no files"));
+  saveCheckpoint(folder, one.stages[0]);
+  EXPECT_EQ(error(), "");
+  // Of another training, on more ranks.
+  std::filesystem::rename(folder + "/rank-0.pt", folder + "/rank-7.pt");
+  one.train(1);
+  saveCheckpoint(folder, one.stages[0]);
+  EXPECT_THAT(error(), HasSubstr("each checkpoint needs a folder of its own"));
+  std::ofstream(folder + "/rank-7.pt") << "no tensors";
+  EXPECT_THAT(error(), HasSubstr("has a file `rank-7.pt` that is no dictionary "
+                                 "of tensors"));
+  std::filesystem::remove_all(folder);
+  Given given;
+  LoadedProgram program = programOf({{{0, "F", 0}, {0, "B", 0}}}, 1);
+  TorchStage less(program, 0, given.network());
+  saveCheckpoint(folder, less);
+  EXPECT_THAT(error(), HasSubstr("has no `1.weight`"));
+  std::filesystem::remove_all(folder);
+  std::ofstream(folder) << "a file";
+  try {
+    saveCheckpoint(folder, less);
+    FAIL();
+  } catch (const Error &error) {
+    EXPECT_THAT(error.what(), HasSubstr("cannot be written"));
+  }
+  std::filesystem::remove(folder);
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "ppcc/Runtime/Call.h"
 #include "ppcc/Runtime/Crew.h"
 #include "ppcc/Runtime/Inbox.h"
+#include "ppcc/Runtime/Interleave.h"
 
 #include <algorithm>
 #include <list>
@@ -206,11 +207,8 @@ private:
     if constexpr (requires { endpoint.fork(numCalls); })
       if (numCalls > 1)
         position.tell([&] { endpoint.fork(numCalls); });
-    if (numCalls > 1 && options.overlap == Overlap::Together)
-      executeTogether();
-    else
-      for (size_t i = 0; i != numCalls; ++i)
-        executeApart(calls[i]);
+    if (!executeHalves())
+      executeMembers();
     if constexpr (requires { endpoint.join(numCalls); })
       if (numCalls > 1)
         position.tell([&] { endpoint.join(numCalls); });
@@ -418,6 +416,7 @@ private:
     try {
       runTimed(call, recorder);
     } catch (...) {
+      position.current = call.operation; // Another half may have run since.
       position.rethrow(std::current_exception());
     }
     record(call, recorder);
@@ -426,6 +425,49 @@ private:
   [[gnu::noinline]] void executeApart(Call &call) {
     position.current = call.operation;
     execute(call, recorder);
+  }
+  void executeMembers() {
+    if (numCalls > 1 && options.overlap == Overlap::Together)
+      return executeTogether();
+    for (size_t i = 0; i != numCalls; ++i)
+      executeApart(calls[i]);
+  }
+  /// Of a forward and a backward, what the stage does with both; false when it
+  /// leaves them to the engine.
+  bool executeHalves() {
+    if constexpr (requires(Half half, const Work &work) {
+                    {
+                      stage.overlap(work, work, half, half)
+                    } -> std::same_as<bool>;
+                  }) {
+      Call *forward = nullptr, *backward = nullptr;
+      for (size_t i = 0; i != numCalls; ++i) {
+        Opcode opcode = calls[i].operation->opcode;
+        if (opcode == Opcode::Forward && std::exchange(forward, &calls[i]))
+          return false;
+        if (opcode > Opcode::Forward && opcode < Opcode::Declared && !backward)
+          backward = &calls[i];
+      }
+      if (!forward || !backward)
+        return false;
+      size_t ran = 0;
+      auto half = [&](bool isForward) {
+        return [&, isForward] {
+          for (size_t i = 0; i != numCalls; ++i)
+            if ((&calls[i] == forward) == isForward) {
+              executeApart(calls[i]);
+              ++ran;
+            }
+        };
+      };
+      bool takes =
+          stage.overlap(forward->work, backward->work, half(true), half(false));
+      if (takes && ran != numCalls)
+        position.rethrow(std::make_exception_ptr(std::runtime_error(
+            "its function `overlap` has not run each half once")));
+      return takes;
+    }
+    return false;
   }
   void executeTogether() {
     if (!crew)

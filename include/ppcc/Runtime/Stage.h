@@ -88,6 +88,8 @@ struct StageHooks {
 ///       Value give(const Work &);
 ///       void take(const Work &, Value &&);
 ///       void add(Value &sum, const Value &gradient);
+///       bool overlap(const Work &forward, const Work &backward,
+///                    const Half &runForward, const Half &runBackward);
 ///     };
 ///
 /// `outputGrad` is null at a last stage, else the stage's own to change. A
@@ -97,8 +99,10 @@ struct StageHooks {
 /// of the work say what. What an action moves to another rank, one of them
 /// gives, and the other takes before it does more of that work; `work.rank`
 /// tells which of them hosts the stage. `add` sums the gradients from several
-/// readers (otherwise `sum += gradient`). Functions that a program does not
-/// call can be left out.
+/// readers (otherwise `sum += gradient`). `overlap` runs both halves of an
+/// overlap group of a forward and a backward, in what turns it likes
+/// (Interleave.h), or gives false and leaves them to the engine. Functions that
+/// a program does not call can be left out.
 template <class T>
 concept Stage = std::is_default_constructible_v<typename T::Value> &&
                 std::is_move_assignable_v<typename T::Value> &&

@@ -36,6 +36,9 @@ public:
   /// Behind each step of the program: sums what it has not summed itself.
   /// O(bytes of the shared weights).
   void sumGradients();
+  /// The same, and then what STEP does, unless the program has; `stages` are
+  /// all that this was made of.
+  void step(std::span<TorchStage> stages);
   /// Names of weights that more than one place has.
   std::vector<std::string> names() const;
 

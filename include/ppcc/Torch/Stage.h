@@ -1,6 +1,7 @@
 // Stages of LibTorch for the engine: any module that computes with autograd.
 #pragma once
 
+#include "ppcc/Runtime/Interleave.h"
 #include "ppcc/Runtime/Stage.h"
 
 #include <ATen/core/Tensor.h>
@@ -31,6 +32,10 @@ struct StageModule {
   /// tensors in one list, by stage.
   std::function<Tensors(const Tensors &)> forward;
   std::vector<Parameter> parameters;
+  std::vector<Parameter> buffers; ///< Those that a checkpoint keeps.
+  /// Where a forward of the stage overlaps a backward: runs both, in what turns
+  /// it likes, such as interleave (Interleave.h). Not with TorchOptions::seed.
+  std::function<void(const Half &forward, const Half &backward)> overlap;
 };
 
 /// A stage from a module of LibTorch whose `forward` takes tensors, or a list
@@ -69,6 +74,22 @@ struct TorchAction {
   ActionRole role = ActionRole::Other;
 };
 
+/// Scales losses, so that small gradients do not vanish in types of few bits,
+/// as torch.amp.GradScaler does: a step whose gradients are no numbers is left
+/// out on all ranks and halves the scale, `interval` others double it.
+struct LossScale {
+  double value = 65536;
+  uint32_t interval = 2000, numGood = 0;
+
+  void endStep(bool isGood) {
+    numGood = isGood ? (numGood + 1) % interval : 0;
+    value *= !isGood ? 0.5 : numGood == 0 ? 2 : 1;
+  }
+};
+
+/// What an optimizer keeps for a weight, by its names for it.
+using WeightState = std::map<std::string, at::Tensor>;
+
 /// How the weights of a rank move, for the actions of a program; Optimizer.h
 /// makes one of an optimizer of LibTorch.
 struct WeightUpdate {
@@ -76,6 +97,13 @@ struct WeightUpdate {
   /// Keeps weights and state as they are, and brings them back: where a program
   /// checks its step.
   std::function<void()> save, restore;
+  /// For checkpoints.
+  std::function<WeightState(const at::Tensor &weight)> state;
+  std::function<void(const at::Tensor &weight, const WeightState &)> setState;
+  /// The most that the norm of all gradients may be, in which a weight of
+  /// several places counts once; they are scaled down to it.
+  std::optional<double> maxNorm{};
+  std::optional<LossScale> scale{};
 };
 
 struct TorchOptions {
@@ -141,6 +169,8 @@ public:
   size_t messageBytes(const Label &label);
   void release(const Work &work);
   void fail(const std::string &text);
+  bool overlap(const Work &forward, const Work &backward,
+               const Half &runForward, const Half &runBackward);
 
   // What performs declared actions, for TorchOptions::actions too.
 
@@ -168,28 +198,51 @@ public:
 
   /// What step() calls, on the parameters() of this rank.
   void setUpdate(WeightUpdate update);
-  /// Whether the weights have moved since beginStep(), or were moved back.
-  enum class Step : uint8_t { NotYet, Done, TakenBack };
+  const WeightUpdate &update() const;
+  /// Whether the weights have moved since beginStep(), were moved back, or
+  /// stayed: a gradient was no number, and the update has a scale.
+  enum class Step : uint8_t { NotYet, Done, TakenBack, LeftOut };
   Step lastStep() const;
+  /// The norm of all gradients of all ranks ahead of the last step, not scaled
+  /// and not clipped; 0 where the update asks for none.
+  double lastNorm() const;
 
   /// Of all stages of the rank, in the order of pipes and stages.
   const std::vector<Parameter> &parameters() const;
   /// The losses since the last call, not scaled; in the order they came.
   std::vector<Loss> takeLosses();
-  /// Begins a step: forgets the gradients.
-  void beginStep();
+  /// Begins a step: forgets the gradients. Of several batches, whose gradients
+  /// are added, all but the last leave out the actions that sum gradients, step
+  /// and check the step.
+  void beginStep(uint32_t numBatches = 1);
+  /// Begins a further batch of the step.
+  void beginBatch();
+  /// Batches that have begun; random numbers depend on it.
+  uint64_t numBatches() const;
   /// Graphs, or kept inputs, that were alive at one time since the last call.
   uint32_t takePeak();
 
-  // For SharedWeights.
+  // For SharedWeights and Checkpoint.h.
 
   const Program &program() const;
   uint32_t rank() const;
-  const StageModule &module(uint8_t pipe, uint16_t stage) const;
+  /// By pipe and stage.
+  const std::map<std::pair<uint8_t, uint16_t>, StageModule> &modules() const;
   /// The role of a kind of the program.
   ActionRole roleOf(uint8_t kind) const;
   /// `rank` counts over all replicas.
   void setSums(std::shared_ptr<GradientSums> sums, uint32_t rank);
+  uint32_t rankInSums() const;
+  /// The weights that count on this rank, of those that several ranks have.
+  std::vector<Parameter> ownParameters() const;
+  /// Whether the update asks for the gradients of other ranks.
+  bool needsNorm() const;
+  /// The squares of their gradients, summed: finite if all are.
+  double squares() const;
+  /// A step of the update; `squares` are those of all ranks.
+  void moveWeights(double squares);
+  /// What the update and the random numbers go on from.
+  void resume(uint64_t numBatches, const std::optional<LossScale> &scale);
 
 private:
   struct State;
@@ -244,6 +297,12 @@ StageModule stageOf(std::shared_ptr<Module> module, const std::string &prefix) {
   StageModule stage;
   for (const auto &parameter : module->named_parameters())
     stage.parameters.push_back({prefix + parameter.key(), parameter.value()});
+  for (const auto &buffer : module->named_buffers())
+    stage.buffers.push_back({prefix + buffer.key(), buffer.value()});
+  if constexpr (requires(Half half) { module->overlap(half, half); })
+    stage.overlap = [module](const Half &forward, const Half &backward) {
+      module->overlap(forward, backward);
+    };
   stage.forward = [module](const Tensors &in) {
     return detail::callForward(*module, in);
   };

@@ -26,6 +26,11 @@ def numbers(first: int, *shape: int) -> Tensor:
     return ((torch.arange(first, first + count) * 7919 % 1009).double() / 1009 - 0.5).view(shape)
 
 
+def type_of(case: Case, what: str) -> torch.dtype:
+    found: torch.dtype = getattr(torch, case.get(what, "float64"))
+    return found
+
+
 class Exchange(torch.autograd.Function):
     """Where a stage gives way."""
 
@@ -55,10 +60,10 @@ class Block(nn.Module):
         super().__init__()
         width = SUITE["width"]
         first = number * width * (width + 1) + 5
-        kind = torch.float32 if case.get("mixed") else torch.float64
+        kind = type_of(case, "weights")
         self.weight = nn.Parameter((0.75 * numbers(first, width, width)).to(kind))
         self.bias = nn.Parameter((0.2 * numbers(first + width * width, width)).to(kind))
-        self.computes = torch.bfloat16 if case.get("mixed") else kind
+        self.computes = type_of(case, "computes")
         self.number, self.log, self.gives_way = number, log, bool(case.get("overlaps"))
         self.overflows = False
 
@@ -96,7 +101,8 @@ def batch(case: Case, number: int) -> tuple[Tensor, Tensor]:
     rows, width = SUITE["rows"], SUITE["width"]
     x = 2 * numbers(number * rows * width, rows, width)
     target = x.roll(1, 1).tanh()
-    return (x.float(), target.float()) if case.get("mixed") else (x, target)
+    kind = type_of(case, "weights")
+    return x.to(kind), target.to(kind)
 
 
 def scaler() -> torch.amp.GradScaler:

@@ -28,7 +28,7 @@ def off(found: float, wanted: float) -> float:
 
 
 def tolerance(case: Case) -> float:
-    return 2e-3 if case.get("mixed") else 1e-9  # In bfloat16 a sum in another order is another number.
+    return float(case.get("tolerance", 1e-9))
 
 
 def name_of(per_stage: int) -> Any:

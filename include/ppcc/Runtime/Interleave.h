@@ -1,0 +1,90 @@
+// A forward and a backward in turns, where a schedule lets them overlap: an
+// exchange of one runs while the other computes.
+#pragma once
+
+#include "ppcc/Runtime/Crew.h"
+
+#include <exception>
+#include <stdexcept>
+
+namespace ppcc::rt {
+
+/// One side of an overlap group, which runs when it is called.
+using Half = std::function<void()>;
+
+namespace detail {
+
+/// Two threads, of which one runs: that of the forward and that of the
+/// backward.
+class Turns {
+public:
+  /// Runs a half when it is its turn. Keeps what it throws, if it is the first.
+  void run(bool isForward, const Half &half) {
+    running = this;
+    runsForward = isForward;
+    try {
+      await(isForward);
+      half();
+    } catch (...) {
+      std::lock_guard lock(mutex);
+      if (!failure)
+        failure = std::current_exception();
+    }
+    running = nullptr;
+    std::lock_guard lock(mutex);
+    isAlone = true;
+    changed.notify_all();
+  }
+  static void giveWay() {
+    if (Turns *turns = running) {
+      turns->pass(!runsForward);
+      turns->await(runsForward);
+    }
+  }
+  void rethrow() const {
+    if (failure)
+      std::rethrow_exception(failure);
+  }
+
+private:
+  void pass(bool toForward) {
+    std::lock_guard lock(mutex);
+    isForwardsTurn = toForward;
+    changed.notify_all();
+  }
+  void await(bool isForward) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return isAlone || isForwardsTurn == isForward; });
+    if (failure) // LibTorch wants an exception of the standard's.
+      throw std::runtime_error("the other half has failed");
+  }
+
+  // Of this thread.
+  inline static thread_local Turns *running = nullptr;
+  inline static thread_local bool runsForward = false;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool isForwardsTurn = true, isAlone = false;
+  std::exception_ptr failure;
+};
+
+} // namespace detail
+
+/// Runs both, the forward first, each until it gives way: the body of an
+/// `overlap` of stages that call giveWay(). Throws what the first of them
+/// throws.
+inline void interleave(const Half &forward, const Half &backward) {
+  static thread_local Crew crew;
+  detail::Turns turns;
+  crew.run(2,
+           [&](size_t i) { turns.run(i == 0, i == 0 ? forward : backward); });
+  turns.rethrow();
+}
+
+/// Lets the other half of an overlap group run until it gives way itself, or
+/// ends; elsewhere it does nothing. For forwards, and the backwards of autograd
+/// functions: between the begin of an exchange and the wait for it.
+inline void giveWay() { detail::Turns::giveWay(); }
+
+} // namespace ppcc::rt

@@ -1,0 +1,281 @@
+// What a rank's stages know: modules, weights, what forwards have kept.
+#pragma once
+
+#include "Computing.h"
+#include "GradientSums.h"
+#include "Pack.h"
+#include "Random.h"
+#include "Saved.h"
+#include "Split.h"
+
+#include <ATen/ops/full_like.h>
+
+#include <set>
+
+namespace ppcc::rt {
+
+/// A stage of a pipe, and with a microbatch the key of what F keeps.
+using StageKey = std::pair<uint8_t, uint16_t>;
+
+inline bool isDifferentiable(const at::Tensor &tensor) {
+  return tensor.is_floating_point() || tensor.is_complex();
+}
+
+/// What F keeps for a microbatch.
+struct Activation {
+  Tensors inputs;                 ///< Leaves of the graph.
+  std::vector<size_t> numTensors; ///< Of each stage that is read.
+  Tensors outputs;                ///< Of the last stage: the loss. Until they
+                                  ///< are released.
+  Roots roots;                    ///< Where the graph begins.
+  Tensors outputGrads;            ///< Until W, where I had nothing to do.
+  SavedTensors saved;             ///< Where an action moves them.
+  DeferredWeights weights;
+  bool hasGraph = false, isSplit = false;
+
+  void keepGraph(Tensors &&made) {
+    roots = Roots(made);
+    saved.keepAlive(inputs);
+    outputs = std::move(made);
+    hasGraph = true;
+  }
+};
+
+struct TorchStage::State {
+  const Program &program;
+  uint32_t rank;
+  Network network;
+  TorchOptions options;
+  double lossWeight = 1;
+  std::map<StageKey, StageModule> modules;
+  std::vector<Parameter> parameters;
+  std::vector<TorchAction> actions; ///< By kind.
+  std::shared_ptr<GradientSums> sums;
+  uint32_t rankInSums = rank;
+  WeightUpdate update;
+  Step lastStep = Step::NotYet;
+  double lastNorm = 0;
+  uint64_t batch = 0;
+  uint32_t batchesLeft = 1; ///< Of this step, with this one.
+
+  std::mutex mutex; ///< Of what follows.
+  std::map<std::pair<StageKey, uint32_t>, Activation> activations;
+  std::map<std::tuple<uint8_t, uint16_t, uint16_t>, TensorsLayout> layouts;
+  /// Of other ranks: what autograd saved there.
+  std::map<std::pair<StageKey, uint32_t>, Tensors> guests;
+  uint32_t peak = 0;
+  std::vector<std::pair<uint32_t, at::Tensor>> losses; ///< Not read yet.
+
+  State(const Program &program, uint32_t rank, Network network,
+        const TorchOptions &options)
+      : program(program), rank(rank), network(std::move(network)),
+        options(options) {}
+
+  bool has(ActionRole role) const {
+    return std::any_of(
+        actions.begin(), actions.end(),
+        [&](const TorchAction &action) { return action.role == role; });
+  }
+
+  void keep(const Work &work, Activation &&kept) {
+    std::lock_guard lock(mutex);
+    activations.insert_or_assign(keyOf(work), std::move(kept));
+    peak = std::max(peak, static_cast<uint32_t>(activations.size()));
+  }
+  /// Null when it has been released.
+  Activation *find(const Work &work) {
+    std::lock_guard lock(mutex);
+    auto found = activations.find(keyOf(work));
+    return found == activations.end() ? nullptr : &found->second;
+  }
+  Activation &activation(const Work &work) {
+    if (Activation *found = find(work))
+      return *found;
+    throw std::runtime_error("what its forward kept has been released");
+  }
+  /// For what ranks do together.
+  GradientSums &needSums() const {
+    if (!sums)
+      throw std::runtime_error("the stage does not know those of other ranks: "
+                               "make SharedWeights of all first");
+    return *sums;
+  }
+  /// Over all ranks.
+  double total(double value) const {
+    return sums || program.numRanks != 1 ? needSums().total(rankInSums, value)
+                                         : value;
+  }
+  static std::pair<StageKey, uint32_t> keyOf(const Work &work) {
+    return {StageKey(work.pipe, work.stage), work.microbatch};
+  }
+  void ended(const Work &work) const {
+    if (options.behindEach)
+      options.behindEach(work);
+  }
+  const StageModule &module(const Work &work) const {
+    return modules.at({work.pipe, work.stage});
+  }
+
+  /// Runs the module, and behind the last stage the loss.
+  Tensors compute(const Work &work, const Tensors &inputs) const {
+    return rt::compute([&] { return computeLoss(work, inputs); });
+  }
+  Tensors computeLoss(const Work &work, const Tensors &inputs) const {
+    Tensors outputs = module(work).forward(inputs);
+    if (!work.isLast())
+      return outputs;
+    at::Tensor loss = network.loss(outputs, work.microbatch);
+    if (loss.numel() != 1)
+      throw std::runtime_error("the loss must be one number, but has " +
+                               std::to_string(loss.numel()));
+    return {loss};
+  }
+
+  /// `runsAgain`: it must be possible to do the same once more.
+  Tensors draw(const Work &work, const Tensors &inputs, bool runsAgain) const {
+    if (options.seed) {
+      Drawing drawing(options.device, mix({*options.seed, batch, work.pipe,
+                                           work.stage, work.microbatch}));
+      return compute(work, inputs);
+    }
+    if (!runsAgain)
+      return compute(work, inputs);
+    Generators generators(options.device);
+    Tensors before = generators.states();
+    Tensors outputs = compute(work, inputs);
+    if (!generators.areAt(before))
+      throw std::runtime_error(
+          "the module draws random numbers, and is to run again for the "
+          "backward: set TorchOptions::seed");
+    return outputs;
+  }
+
+  /// The leaf that a tensor becomes in the graph of this stage.
+  static at::Tensor leaf(const at::Tensor &tensor, bool needsGrad) {
+    if (!tensor.defined())
+      return tensor;
+    at::Tensor result = tensor.detach();
+    if (needsGrad && isDifferentiable(result))
+      result.set_requires_grad(true);
+    return result;
+  }
+
+  /// Runs the module with a graph.
+  Tensors graphOf(const Work &work, const Tensors &inputs, bool runsAgain,
+                  SavedTensors &saved) const {
+    std::optional<SavedTensors::Noting> noting;
+    if (has(ActionRole::MovesSaved))
+      noting.emplace(saved);
+    return draw(work, inputs, runsAgain);
+  }
+  void makeGraph(const Work &work, Activation &kept) const {
+    if (!kept.hasGraph)
+      kept.keepGraph(graphOf(work, kept.inputs, false, kept.saved));
+  }
+  /// For an action of the backward.
+  void needGraph(const Work &work, Activation &kept) const {
+    if (options.recomputes)
+      makeGraph(work, kept);
+    if (!kept.hasGraph)
+      throw std::runtime_error("its forward kept the inputs alone, and nothing "
+                               "has restored the rest");
+  }
+
+  // What goes to other ranks in one piece of memory.
+
+  /// Of what goes along an edge, from stage `from`: an output where that comes
+  /// first, else a gradient. Null where nobody has given it.
+  const TensorsLayout *layoutOf(uint8_t pipe, uint16_t from, uint16_t to) {
+    if (!options.shapes)
+      return nullptr;
+    std::lock_guard lock(mutex);
+    auto [found, isNew] = layouts.try_emplace({pipe, from, to});
+    if (isNew) {
+      bool isGradient = from > to;
+      Tensors shapes =
+          options.shapes(pipe, std::min(from, to), std::max(from, to));
+      for (at::Tensor &shape : shapes)
+        if (isGradient && !isDifferentiable(shape))
+          shape = at::Tensor();
+      found->second = TensorsLayout(shapes);
+    }
+    return &found->second;
+  }
+  /// What has come along an edge.
+  Tensors opened(Tensors value, uint8_t pipe, uint16_t from, uint16_t to) {
+    const TensorsLayout *layout = layoutOf(pipe, from, to);
+    return layout && layout->isPacked(value) ? layout->unpack(value[0]).value
+                                             : std::move(value);
+  }
+  /// What is to go along an edge, if it leaves the rank.
+  Tensors packed(Tensors value, uint8_t pipe, uint16_t from, uint16_t to) {
+    if (program.pipes[pipe].rankOfStage[to] == rank)
+      return value;
+    const TensorsLayout *layout = layoutOf(pipe, from, to);
+    if (!layout)
+      return value;
+    if (*layout != TensorsLayout(value))
+      throw std::runtime_error("it gives stage " + std::to_string(to) + " " +
+                               TensorsLayout(value).words() + " where " +
+                               layout->words() + " is expected");
+    return layout->unpack(layout->pack({}, value)).value;
+  }
+  /// The stages that a stage reads, ascending, or those that read it.
+  std::vector<uint16_t> neighbours(const Work &work, bool readers) const {
+    const Pipe &pipe = program.pipes[work.pipe];
+    std::set<uint16_t> all;
+    for (SkipEdge edge : pipe.skipEdges)
+      if ((readers ? edge.from : edge.to) == work.stage)
+        all.insert(readers ? edge.to : edge.from);
+    if (readers && work.stage + 1u != pipe.numStages() &&
+        pipe.hasEdgeToNext(work.stage))
+      all.insert(work.stage + 1);
+    if (!readers && work.stage != 0 && pipe.hasEdgeToNext(work.stage - 1u))
+      all.insert(work.stage - 1);
+    return {all.begin(), all.end()};
+  }
+  /// The gradient of the output, which has come from a reader.
+  void openGradient(const Work &work, Tensors *gradient) {
+    if (gradient && options.shapes)
+      *gradient = opened(std::move(*gradient), work.pipe,
+                         neighbours(work, true).front(), work.stage);
+  }
+  std::vector<Tensors> packGradients(const Work &work,
+                                     std::vector<Tensors> &&gradients) {
+    if (!options.shapes || work.isFirst())
+      return std::move(gradients);
+    std::vector<uint16_t> sources = neighbours(work, false);
+    for (size_t i = 0; i != gradients.size(); ++i)
+      gradients[i] =
+          packed(std::move(gradients[i]), work.pipe, work.stage, sources[i]);
+    return std::move(gradients);
+  }
+
+  /// The gradients for the outputs of a stage; what the loss counts at the
+  /// last.
+  Tensors outputGrads(const Work &work, const Activation &kept,
+                      Tensors *given) const {
+    if (given)
+      return std::move(*given);
+    if (work.isLast()) {
+      double scale = update.scale ? update.scale->value : 1;
+      return {at::full_like(kept.outputs.front(), lossWeight * scale)};
+    }
+    return Tensors(kept.roots.size());
+  }
+
+  /// The gradients of the inputs, for each stage that was read.
+  static std::vector<Tensors> bySource(const Activation &kept,
+                                       Tensors &&grads) {
+    std::vector<Tensors> result;
+    auto next = grads.begin();
+    for (size_t count : kept.numTensors) {
+      result.emplace_back(std::make_move_iterator(next),
+                          std::make_move_iterator(next + count));
+      next += count;
+    }
+    return result;
+  }
+};
+
+} // namespace ppcc::rt
