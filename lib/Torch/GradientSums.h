@@ -5,21 +5,20 @@
 
 namespace ppcc::rt {
 
-/// Ranks are counted over all replicas of the pipeline. All functions may throw
-/// PeerFailed and TimedOut.
+/// Those of one rank. All functions may throw PeerFailed and TimedOut.
 class GradientSums {
 public:
   virtual ~GradientSums() = default;
 
   /// An action that sums the gradients of a stage has been reached: behind the
   /// last one of the stage, they are handed over. Does not wait.
-  virtual void begin(uint32_t rank, uint8_t pipe, uint16_t stage) = 0;
+  virtual void begin(uint8_t pipe, uint16_t stage) = 0;
   /// Hands over what has not been, and gives the rank's weights their sums.
-  virtual void finish(uint32_t rank) = 0;
+  virtual void finish() = 0;
   /// The sum of what all ranks of all replicas say, the same on each. All ask.
-  virtual double total(uint32_t rank, double value) = 0;
+  virtual double total(double value) = 0;
   /// Whether a weight counts on the rank, of all that have it.
-  virtual bool owns(uint32_t rank, const std::string &name) const = 0;
+  virtual bool owns(const std::string &name) const = 0;
   /// The rank has failed: whoever waits stops.
   virtual void fail(const std::string &text) = 0;
 };

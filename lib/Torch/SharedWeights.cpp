@@ -6,12 +6,12 @@
 #include "ppcc/Runtime/Error.h"
 
 #include <ATen/ops/add.h>
-#include <ATen/ops/full.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <condition_variable>
+#include <deque>
 #include <mutex>
-#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -79,269 +79,143 @@ void asError(uint32_t rank, milliseconds patience, Run run) {
   }
 }
 
-uint32_t replicasOf(const TorchStage &stage, size_t numRanks) {
+void checkReplicas(const TorchStage &stage, size_t numRanks) {
   uint32_t ofProgram = stage.program().numRanks;
   if (numRanks % ofProgram != 0)
     throw Error("the program is for " + std::to_string(ofProgram) +
                 " ranks, of which " + std::to_string(numRanks) +
                 " are no whole number of replicas");
-  return static_cast<uint32_t>(numRanks / ofProgram);
 }
 
-} // namespace
-
-/// What threads and processes have in common: which place hands what over when.
-class SharedWeights::Impl : public GradientSums {
-public:
-  explicit Impl(milliseconds patience) : patience(patience) {}
-
-  void begin(uint32_t rank, uint8_t pipe, uint16_t stage) override {
-    for (OwnPlace &own : ownPlaces(rank))
-      if (own.place.pipe == pipe && own.place.stage == stage &&
-          ++own.numBegun == own.numActions)
-        handOver(own);
-  }
-  void finish(uint32_t rank) override {
-    if (isFinished(rank))
-      return;
-    handOverAll(rank);
-    Grads sums = collect(rank);
-    for (OwnPlace &own : ownPlaces(rank))
-      own.take(sums);
-    setFinished(rank);
-  }
-
-  bool owns(uint32_t rank, const std::string &name) const override {
-    auto found = places.find(name);
-    return found == places.end() || found->second.front().rank == rank;
-  }
-
-  /// Behind a step: what it has not done, and ready for the next.
-  virtual void endStep() = 0;
-  /// Of what the stages of this process say, the sum over all processes.
-  virtual double totalOfProcesses(double value) = 0;
-
-  const Places &allPlaces() const { return places; }
-
-protected:
-  /// Keeps the weights of a stage that have several places.
-  void addOwn(const TorchStage &stage, uint32_t rank) {
-    auto counts = countSums(stage);
-    std::vector<OwnPlace> &all = own[rank];
-    for (const auto &[key, module] : stage.modules()) {
-      OwnPlace place{{rank, key.first, key.second}, {}, counts[key]};
-      for (const Parameter &parameter : module.parameters)
-        if (places.contains(parameter.name))
-          place.weights[parameter.name].push_back(parameter.value);
-      if (!place.weights.empty())
-        all.push_back(std::move(place));
-    }
-  }
-  std::vector<OwnPlace> &ownPlaces(uint32_t rank) { return own.at(rank); }
-
-  void handOver(OwnPlace &place) {
-    place.isHandedOver = true;
-    give(place.place, place.grads());
-  }
-  void handOverAll(uint32_t rank) {
-    for (OwnPlace &place : ownPlaces(rank))
-      if (!place.isHandedOver)
-        handOver(place);
-  }
-  void begin(uint32_t rank) {
-    for (OwnPlace &place : ownPlaces(rank)) {
-      place.numBegun = 0;
-      place.isHandedOver = false;
-    }
-    finished.at(rank) = false;
-  }
-
-  bool isFinished(uint32_t rank) const { return finished.at(rank); }
-  void setFinished(uint32_t rank) { finished.at(rank) = true; }
-
-  /// Gives the gradients of a place to whoever sums them. Does not wait.
-  virtual void give(Place place, Grads &&grads) = 0;
-  /// The sums of all weights of a rank. Waits for other ranks.
-  virtual Grads collect(uint32_t rank) = 0;
-
-  milliseconds patience;
-  Places places;
-  std::map<uint32_t, std::vector<OwnPlace>> own; ///< By rank.
-  std::map<uint32_t, char> finished;             ///< A thread a rank writes.
+/// What a rank tells others beside its messages, in an order of its own to
+/// each.
+struct Asides {
+  std::function<void(uint32_t to, Message<Tensors> &&)> send;
+  std::function<Message<Tensors>(uint32_t from)> receive;
+  std::function<void(const std::string &)> fail;
 };
 
-/// Each rank sums what all have laid on one table.
-class SharedWeights::Threads : public SharedWeights::Impl {
+/// That of ranks in threads of one process.
+class Queues {
 public:
-  Threads(std::span<TorchStage> stages, milliseconds patience)
-      : Impl(patience), numRanks(static_cast<uint32_t>(stages.size())) {
-    PlaceFinder finder;
-    for (uint32_t rank = 0; rank != numRanks; ++rank)
-      for (const auto &[key, module] : stages[rank].modules())
-        for (const Parameter &parameter : module.parameters)
-          finder.add({rank, key.first, key.second}, parameter.name,
-                     describe(parameter.value));
-    places = finder.shared();
-    if (numRanks != 0) {
-      replicasOf(stages.front(), numRanks);
-      checkSums(stages.front(), places);
-    }
-    for (uint32_t rank = 0; rank != numRanks; ++rank) {
-      addOwn(stages[rank], rank);
-      finished[rank] = false;
-    }
+  explicit Queues(milliseconds patience) : patience(patience) {}
+
+  static Asides of(const std::shared_ptr<Queues> &all, uint32_t rank) {
+    return {[=](uint32_t to, Message<Tensors> &&message) {
+              all->send(rank, to, std::move(message));
+            },
+            [=](uint32_t from) { return all->receive(from, rank); },
+            [=](const std::string &text) { all->fail(text); }};
   }
 
-  void endStep() override {
-    for (uint32_t rank = 0; rank != numRanks; ++rank)
-      asError(rank, patience, [&] {
-        if (!isFinished(rank))
-          handOverAll(rank);
-      });
-    for (uint32_t rank = 0; rank != numRanks; ++rank)
-      asError(rank, patience, [&] { finish(rank); });
-    for (uint32_t rank = 0; rank != numRanks; ++rank)
-      begin(rank);
-    table.clear();
-  }
-
-  double total(uint32_t rank, double value) override {
-    std::unique_lock lock(mutex);
-    uint64_t round = votes++ / numRanks;
-    std::vector<double> &all = said[round % 2];
-    all.resize(numRanks);
-    all[rank] = value;
+private:
+  void send(uint32_t from, uint32_t to, Message<Tensors> &&message) {
+    std::lock_guard lock(mutex);
+    queues[{from, to}].push_back(std::move(message));
     changed.notify_all();
-    wait(lock, [&] { return votes / numRanks > round; });
-    return std::accumulate(all.begin(), all.end(), 0.0);
   }
-  double totalOfProcesses(double value) override { return value; }
-
-  void fail(const std::string &text) override {
+  Message<Tensors> receive(uint32_t from, uint32_t to) {
+    std::unique_lock lock(mutex);
+    std::deque<Message<Tensors>> &queue = queues[{from, to}];
+    if (!changed.wait_for(lock, patience,
+                          [&] { return !queue.empty() || !failure.empty(); }))
+      throw TimedOut();
+    if (queue.empty())
+      throw PeerFailed{failure};
+    Message<Tensors> message = std::move(queue.front());
+    queue.pop_front();
+    return message;
+  }
+  void fail(const std::string &text) {
     std::lock_guard lock(mutex);
     if (failure.empty())
       failure = text;
     changed.notify_all();
   }
 
-private:
-  void give(Place place, Grads &&grads) override {
-    std::lock_guard lock(mutex);
-    table[place] = std::move(grads);
-    changed.notify_all();
-  }
-
-  Grads collect(uint32_t rank) override {
-    std::map<std::string, std::vector<at::Tensor>> all;
-    {
-      std::unique_lock lock(mutex);
-      for (const OwnPlace &own : ownPlaces(rank))
-        for (const auto &[name, weights] : own.weights)
-          all[name];
-      for (auto &[name, grads] : all)
-        for (Place place : places.at(name)) {
-          wait(lock, [&] { return table.contains(place); });
-          grads.push_back(table[place][name]);
-        }
-    }
-    Grads sums;
-    for (const auto &[name, grads] : all)
-      sums[name] = sumOf(grads);
-    return sums;
-  }
-
-  template <class Done>
-  void wait(std::unique_lock<std::mutex> &lock, Done done) {
-    if (!changed.wait_for(lock, patience,
-                          [&] { return done() || !failure.empty(); }))
-      throw TimedOut();
-    if (!done())
-      throw PeerFailed{failure};
-  }
-
-  const uint32_t numRanks;
+  milliseconds patience;
   std::mutex mutex;
   std::condition_variable changed;
-  std::map<Place, Grads> table;
-  uint64_t votes = 0;
-  std::vector<double> said[2]; ///< By rank, in this round and the one before.
-  std::string failure;         ///< Of the first rank that failed.
+  std::map<std::pair<uint32_t, uint32_t>, std::deque<Message<Tensors>>> queues;
+  std::string failure; ///< Of the first rank that failed.
 };
 
-/// The lowest rank of those that have a weight sums it.
-class SharedWeights::Processes : public SharedWeights::Impl {
+/// Which place of a rank hands what over when, and to whom: the lowest rank of
+/// those that have a weight sums it.
+class Member : public GradientSums {
 public:
-  Processes(TorchStage &stage, C10d &network, milliseconds patience)
-      : Impl(patience), network(network), rank(network.rank()) {
-    asError(rank, patience, [&] { meet(stage); });
+  Member(const TorchStage &stage, uint32_t rank, uint32_t numRanks,
+         const Places &places, Asides network)
+      : rank(rank), numRanks(numRanks), places(places),
+        network(std::move(network)) {
+    auto counts = countSums(stage);
+    for (const auto &[key, module] : stage.modules()) {
+      OwnPlace place{{rank, key.first, key.second}, {}, counts[key]};
+      for (const Parameter &parameter : module.parameters)
+        if (places.contains(parameter.name))
+          place.weights[parameter.name].push_back(parameter.value);
+      if (!place.weights.empty())
+        own.push_back(std::move(place));
+    }
+    for (const auto &[name, all] : places)
+      plan(name, all);
   }
 
-  void endStep() override {
-    asError(rank, patience, [&] {
-      finish(rank);
-      network.finish(patience);
-    });
-    begin(rank);
+  void begin(uint8_t pipe, uint16_t stage) override {
+    for (OwnPlace &one : own)
+      if (one.place.pipe == pipe && one.place.stage == stage &&
+          ++one.numBegun == one.numActions)
+        handOver(one);
   }
-
-  double total(uint32_t, double value) override {
+  void finish() override {
+    if (std::exchange(isFinished, true))
+      return;
+    handOverAll();
+    Grads sums = collect();
+    for (OwnPlace &one : own)
+      one.take(sums);
+  }
+  double total(double value) override {
     constexpr uint32_t first = 0;
     auto tell = [&](uint32_t to) {
-      network.sendAside(to, {{}, {at::full({1}, value, at::kDouble)}});
+      network.send(to, {{}, {at::scalar_tensor(value, at::kDouble)}});
     };
     auto heard = [&](uint32_t from) {
-      return network.receiveAside(from, patience).value.at(0).item().toDouble();
+      return network.receive(from).value.at(0).item().toDouble();
     };
     if (rank != first) {
       tell(first);
       return heard(first);
     }
-    for (uint32_t other = 1; other != network.numRanks(); ++other)
+    for (uint32_t other = 1; other != numRanks; ++other)
       value += heard(other);
-    for (uint32_t other = 1; other != network.numRanks(); ++other)
+    for (uint32_t other = 1; other != numRanks; ++other)
       tell(other);
     return value;
   }
-  double totalOfProcesses(double value) override {
-    asError(rank, patience, [&] {
-      value = total(rank, value);
-      network.finish(patience);
-    });
-    return value;
+  bool owns(const std::string &name) const override {
+    auto found = places.find(name);
+    return found == places.end() || found->second.front().rank == rank;
   }
-
   void fail(const std::string &text) override { network.fail(text); }
 
-private:
-  void meet(const TorchStage &stage) {
-    replicasOf(stage, network.numRanks());
-    std::ostringstream text;
-    for (const auto &[key, module] : stage.modules())
-      for (const Parameter &parameter : module.parameters)
-        text << int(key.first) << ' ' << key.second << ' ' << parameter.name
-             << '\n'
-             << describe(parameter.value) << '\n';
-    PlaceFinder finder;
-    uint32_t other = 0;
-    for (const std::string &said : network.gather(text.str(), patience)) {
-      std::istringstream in(said);
-      unsigned pipe, number;
-      std::string name, description;
-      while (in >> pipe >> number && in.get() && std::getline(in, name) &&
-             std::getline(in, description))
-        finder.add(
-            {other, static_cast<uint8_t>(pipe), static_cast<uint16_t>(number)},
-            name, description);
-      ++other;
+  void handOverAll() {
+    for (OwnPlace &one : own)
+      if (!one.isHandedOver)
+        handOver(one);
+  }
+  /// Ready for the next step.
+  void endStep() {
+    for (OwnPlace &one : own) {
+      one.numBegun = 0;
+      one.isHandedOver = false;
     }
-    places = finder.shared();
-    checkSums(stage, places);
-    addOwn(stage, rank);
-    finished[rank] = false;
-    for (const auto &[name, all] : places)
-      plan(name, all);
+    isFinished = false;
   }
 
+  const uint32_t rank;
+
+private:
   /// Notes who hands a weight over to whom.
   void plan(const std::string &name, const std::vector<Place> &all) {
     uint32_t owner = all.front().rank;
@@ -361,22 +235,24 @@ private:
         sumsFrom[owner].push_back(name);
   }
 
-  void give(Place place, Grads &&grads) override {
-    for (const auto &[owner, names] : toOwner[place])
-      send(owner, place, names, grads);
+  void handOver(OwnPlace &one) {
+    one.isHandedOver = true;
+    Grads grads = one.grads();
+    for (const auto &[owner, names] : toOwner[one.place])
+      send(owner, one.place, names, grads);
     for (const auto &[name, grad] : grads)
-      if (places.at(name).front().rank == rank)
-        table[name][place] = grad;
+      if (owns(name))
+        table[name][one.place] = grad;
   }
 
-  Grads collect(uint32_t) override {
+  Grads collect() {
     // Each comes in the order in which its rank hands over.
     std::map<uint32_t, size_t> expected;
     for (const auto &[place, names] : toMe)
       ++expected[place.rank];
     for (const auto &[from, count] : expected)
       for (size_t i = 0; i != count; ++i) {
-        Message<Tensors> message = network.receiveAside(from, patience);
+        Message<Tensors> message = network.receive(from);
         Place place{from, message.label.pipe, message.label.from};
         auto names = toMe.find(place);
         if (names == toMe.end())
@@ -396,7 +272,7 @@ private:
     for (const auto &[member, names] : sumsFor)
       send(member, {}, names, sums);
     for (const auto &[owner, names] : sumsFrom)
-      receive(network.receiveAside(owner, patience), names, owner,
+      receive(network.receive(owner), names, owner,
               [&](const std::string &name, const at::Tensor &sum) {
                 sums[name] = sum;
               });
@@ -408,8 +284,7 @@ private:
     Tensors values;
     for (const std::string &name : names)
       values.push_back(grads.at(name));
-    network.sendAside(to,
-                      {{place.pipe, 0, place.stage, 0, 0}, std::move(values)});
+    network.send(to, {{place.pipe, 0, place.stage, 0, 0}, std::move(values)});
   }
   template <class Take>
   void receive(const Message<Tensors> &message,
@@ -425,8 +300,11 @@ private:
                              " sends something else");
   }
 
-  C10d &network;
-  const uint32_t rank;
+  const uint32_t numRanks;
+  const Places places;
+  const Asides network;
+  std::vector<OwnPlace> own;
+  bool isFinished = false; ///< In this step.
   /// Of own places, by owner; of others', those that this rank owns.
   std::map<Place, std::map<uint32_t, std::vector<std::string>>> toOwner;
   std::map<Place, std::vector<std::string>> toMe;
@@ -435,21 +313,96 @@ private:
   std::map<std::string, std::map<Place, at::Tensor>> table;
 };
 
+} // namespace
+
+struct SharedWeights::Impl {
+  milliseconds patience;
+  C10d *network; ///< Of processes.
+  std::vector<std::shared_ptr<Member>> members{};
+  Places places{};
+
+  template <class Act> void forEach(Act act) {
+    for (const std::shared_ptr<Member> &member : members)
+      asError(member->rank, patience, [&] { act(*member); });
+  }
+};
+
 SharedWeights::SharedWeights(std::span<TorchStage> stages,
                              milliseconds patience)
-    : impl(std::make_shared<Threads>(stages, patience)) {
-  for (uint32_t rank = 0; rank != stages.size(); ++rank)
-    stages[rank].setSums(impl, rank);
+    : impl(new Impl{patience, nullptr}) {
+  auto numRanks = static_cast<uint32_t>(stages.size());
+  PlaceFinder finder;
+  for (uint32_t rank = 0; rank != numRanks; ++rank)
+    for (const auto &[key, module] : stages[rank].modules())
+      for (const Parameter &parameter : module.parameters)
+        finder.add({rank, key.first, key.second}, parameter.name,
+                   describe(parameter.value));
+  impl->places = finder.shared();
+  if (numRanks != 0) {
+    checkReplicas(stages.front(), numRanks);
+    checkSums(stages.front(), impl->places);
+  }
+  auto queues = std::make_shared<Queues>(patience);
+  for (uint32_t rank = 0; rank != numRanks; ++rank) {
+    impl->members.push_back(std::make_shared<Member>(
+        stages[rank], rank, numRanks, impl->places, Queues::of(queues, rank)));
+    stages[rank].setSums(impl->members.back(), rank);
+  }
 }
+
 SharedWeights::SharedWeights(TorchStage &stage, C10d &network,
                              milliseconds patience)
-    : impl(std::make_shared<Processes>(stage, network, patience)) {
-  stage.setSums(impl, network.rank());
+    : impl(new Impl{patience, &network}) {
+  uint32_t rank = network.rank();
+  asError(rank, patience, [&] {
+    checkReplicas(stage, network.numRanks());
+    std::ostringstream text;
+    for (const auto &[key, module] : stage.modules())
+      for (const Parameter &parameter : module.parameters)
+        text << int(key.first) << ' ' << key.second << ' ' << parameter.name
+             << '\n'
+             << describe(parameter.value) << '\n';
+    PlaceFinder finder;
+    uint32_t other = 0;
+    for (const std::string &said : network.gather(text.str(), patience)) {
+      std::istringstream in(said);
+      unsigned pipe, number;
+      std::string name, description;
+      while (in >> pipe >> number && in.get() && std::getline(in, name) &&
+             std::getline(in, description))
+        finder.add(
+            {other, static_cast<uint8_t>(pipe), static_cast<uint16_t>(number)},
+            name, description);
+      ++other;
+    }
+    impl->places = finder.shared();
+    checkSums(stage, impl->places);
+  });
+  impl->members.push_back(std::make_shared<Member>(
+      stage, rank, network.numRanks(), impl->places,
+      Asides{[&network](uint32_t to, Message<Tensors> &&message) {
+               network.sendAside(to, std::move(message));
+             },
+             [&network, patience](uint32_t from) {
+               return network.receiveAside(from, patience);
+             },
+             [&network](const std::string &text) { network.fail(text); }}));
+  stage.setSums(impl->members.back(), rank);
 }
+
 SharedWeights::SharedWeights(SharedWeights &&) noexcept = default;
 SharedWeights::~SharedWeights() = default;
 
-void SharedWeights::sumGradients() { impl->endStep(); }
+void SharedWeights::sumGradients() {
+  impl->forEach([](Member &member) { member.handOverAll(); });
+  // An owner is the lowest of its ranks, so each finds what it waits for.
+  impl->forEach([&](Member &member) {
+    member.finish();
+    if (impl->network)
+      impl->network->finish(impl->patience);
+  });
+  impl->forEach([](Member &member) { member.endStep(); });
+}
 
 void SharedWeights::step(std::span<TorchStage> stages) {
   sumGradients();
@@ -460,8 +413,11 @@ void SharedWeights::step(std::span<TorchStage> stages) {
       isAsked = true;
       squares += stage.squares();
     }
-  if (isAsked)
-    squares = impl->totalOfProcesses(squares);
+  if (isAsked && impl->network)
+    impl->forEach([&](Member &member) {
+      squares = member.total(squares);
+      impl->network->finish(impl->patience);
+    });
   for (TorchStage &stage : stages)
     if (stage.lastStep() == TorchStage::Step::NotYet)
       stage.moveWeights(squares);
@@ -469,7 +425,7 @@ void SharedWeights::step(std::span<TorchStage> stages) {
 
 std::vector<std::string> SharedWeights::names() const {
   std::vector<std::string> names;
-  for (const auto &[name, places] : impl->allPlaces())
+  for (const auto &[name, places] : impl->places)
     names.push_back(name);
   return names;
 }

@@ -102,8 +102,7 @@ struct TorchStage::State {
   }
   /// Over all ranks.
   double total(double value) const {
-    return sums || program.numRanks != 1 ? needSums().total(rankInSums, value)
-                                         : value;
+    return sums || program.numRanks != 1 ? needSums().total(value) : value;
   }
   static std::pair<StageKey, uint32_t> keyOf(const Work &work) {
     return {StageKey(work.pipe, work.stage), work.microbatch};

@@ -54,12 +54,12 @@ void TorchStage::resume(uint64_t numBatches,
 }
 
 void TorchStage::sumGradients(const Work &work) {
-  state->needSums().begin(state->rankInSums, work.pipe, work.stage);
+  state->needSums().begin(work.pipe, work.stage);
 }
 
 void TorchStage::finishSums() {
   if (state->sums)
-    state->sums->finish(state->rankInSums);
+    state->sums->finish();
 }
 
 void TorchStage::step(const Work &) {
@@ -76,7 +76,7 @@ std::vector<Parameter> TorchStage::ownParameters() const {
   std::set<std::string> seen;
   std::vector<Parameter> result;
   for (const Parameter &one : state->parameters)
-    if ((!state->sums || state->sums->owns(state->rankInSums, one.name)) &&
+    if ((!state->sums || state->sums->owns(one.name)) &&
         seen.insert(one.name).second)
       result.push_back(one);
   return result;

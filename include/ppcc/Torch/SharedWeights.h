@@ -43,10 +43,8 @@ public:
   std::vector<std::string> names() const;
 
 private:
-  class Impl;
-  class Threads;
-  class Processes;
-  std::shared_ptr<Impl> impl;
+  struct Impl;
+  std::unique_ptr<Impl> impl;
 };
 
 } // namespace ppcc::rt
