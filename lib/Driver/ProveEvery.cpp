@@ -52,9 +52,12 @@ std::string numbersText(const PlaneRange &range, const Bounds &bounds,
   std::string text = linesText(bounds.least, "max", ranks);
   if (!bounds.most.empty() && linesText(bounds.most, "min", ranks) == text)
     return text;
-  if (range.modulus != 1 && bounds.least.size() == 1)
-    text += fmt::format(", {},",
-                        bounds.least[0].intercept.numerator + range.modulus);
+  if (int64_t modulus = range.microbatches.modulus;
+      modulus != 1 && bounds.least.size() == 1) {
+    Line next = bounds.least[0];
+    next.intercept.numerator += modulus * next.intercept.denominator;
+    text += ", " + linesText(next, "", ranks) + ",";
+  }
   text += " ..";
   return bounds.most.empty()
              ? text
@@ -73,11 +76,13 @@ void writePlaneText(const PlaneProof &proof, StringRef ranks, StringRef name,
   TextTable table({ranks.str(), name.str(), "verdict", "makespan", "reason"});
   for (const PlaneRange &range : proof.ranges) {
     Bounds bounds(range);
-    table.add({!bounds.to ? fmt::format("{} ..", bounds.from)
-               : *bounds.to == bounds.from
-                   ? fmt::format("{}", bounds.from)
-                   : fmt::format("{} .. {}", bounds.from, *bounds.to),
-               numbersText(range, bounds, ranks),
+    std::string ranksText = fmt::format("{}", bounds.from);
+    if (bounds.to != bounds.from) {
+      if (range.ranks.modulus != 1)
+        ranksText += fmt::format(", {},", bounds.from + range.ranks.modulus);
+      ranksText += bounds.to ? fmt::format(" .. {}", *bounds.to) : " ..";
+    }
+    table.add({ranksText, numbersText(range, bounds, ranks),
                verdictName(range.verdict).str(),
                range.makespan ? range.makespan->text(ranks, name) : "",
                reasonOf(range, sources)});
@@ -110,13 +115,17 @@ void writePlaneJson(const PlaneProof &proof, StringRef ranks, StringRef name,
       for (const PlaneRange &range : proof.ranges)
         json.object([&] {
           Bounds bounds(range);
+          auto remainder = [&](const Remainder &of) {
+            json.attribute("modulus", of.modulus);
+            json.attribute("residue", of.residue);
+          };
           json.attributeObject(ranks, [&] {
+            remainder(range.ranks);
             json.attribute("from", bounds.from);
             json.attribute("to", bounds.to ? Value(*bounds.to) : nullptr);
           });
           json.attributeObject(name, [&] {
-            json.attribute("modulus", range.modulus);
-            json.attribute("residue", range.residue);
+            remainder(range.microbatches);
             lines("from", bounds.least);
             lines("to", bounds.most);
           });

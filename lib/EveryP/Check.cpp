@@ -35,11 +35,17 @@ public:
     }
     for (const Place &target : places)
       for (const Row &row : unitOf(target).rows)
-        waits(target, row);
+        forEachRead(row, [&](uint8_t slot, int distance) {
+          reads(target, row, slot, distance);
+        });
     if (claim.makespan)
       bounded();
     if (claim.witness)
       reached(*claim.witness);
+    if (claim.last)
+      endsWith(*claim.last);
+    for (const auto &[unit, reasons] : claim.held)
+      held(places.at(unit), reasons, 0, turnsOf(places.at(unit)));
     return std::move(result);
   }
 
@@ -89,15 +95,19 @@ private:
 
   // ---- Each slot is filled once ----
 
-  /// The first microbatch of an action, and behind the last one.
-  static std::pair<Form, Form> microbatches(const Row &row, const Form &count) {
-    int64_t step = row.microbatch.at[Turn];
-    Form begin = row.microbatch.with(Turn, 0);
-    if (step == 1 || (step == 0 && count == Form(1)))
-      return {begin, begin + count};
-    if (step != -1)
+  /// The first microbatch of actions that take turns, and behind the last one.
+  static std::pair<Form, Form> microbatches(ArrayRef<const Row *> rows,
+                                            const Form &count) {
+    int64_t step = rows[0]->microbatch.at[Turn];
+    Form begin = rows[0]->microbatch.with(Turn, 0);
+    for (auto [i, row] : llvm::enumerate(rows))
+      if (row->microbatch != rows[0]->microbatch + i)
+        throw std::invalid_argument("microbatches do not follow each other");
+    if (step == -1 && rows.size() == 1)
+      return {begin - count + 1, begin + 1};
+    if (step != int64_t(rows.size()) && !(step == 0 && count == Form(1)))
       throw std::invalid_argument("microbatches do not follow each other");
-    return {begin - count + 1, begin + 1};
+    return {begin, begin + int64_t(rows.size()) * count};
   }
 
   void complete(uint32_t c) {
@@ -128,10 +138,21 @@ private:
         throw std::invalid_argument("actions are left out");
       const Pipe &pipe = statements.pipes[ranks.chunks[std::get<1>(key)].pipe];
       Form reached = pipe.first;
-      for (RowRef at : found.empty() ? found : claimed->second) {
-        const Segment &segment = ranks.segments[at.segment];
-        auto [begin, end] =
-            microbatches(segment.units[at.unit].rows[at.row], segment.count);
+      for (size_t i = 0, next; i != found.size(); i = next) {
+        const std::vector<RowRef> &order = claimed->second;
+        const Segment &segment = ranks.segments[order[i].segment];
+        std::vector<const Row *> rows;
+        auto rowAt = [&](RowRef at) {
+          return &segment.units[at.unit].rows[at.row];
+        };
+        // A turn takes as many microbatches as the actions of it.
+        int64_t step =
+            std::max<int64_t>(rowAt(order[i])->microbatch.at[Turn], 1);
+        for (next = i; next != order.size() && int64_t(next - i) != step &&
+                       order[next].segment == order[i].segment;
+             ++next)
+          rows.push_back(rowAt(order[next]));
+        auto [begin, end] = microbatches(rows, segment.count);
         equal(ranksOf(c), begin, reached);
         reached = end;
       }
@@ -179,34 +200,48 @@ private:
     }
   }
 
-  /// What a row reads, from its own stage and its neighbours'.
-  void waits(const Place &target, const Row &row) {
+  /// Calls `visit` with the slots that a row reads, and how far from its own
+  /// the stage is that fills them.
+  template <class Visit> void forEachRead(const Row &row, Visit visit) const {
     const KindInfo &info = infoOf(row);
     for (uint8_t slot : slotsIn(info.needs))
-      reads(target, row, slot, 0);
+      visit(slot, 0);
     if (info.defines & slot::Output)
-      reads(target, row, slot::Output, -1);
+      visit(slot::Output, -1);
     if (info.defines & slot::InputGrad)
-      reads(target, row, slot::InputGrad, 1);
+      visit(slot::InputGrad, 1);
   }
 
   /// That it is behind all that fills the slot of the stage `distance` away.
   void reads(const Place &target, const Row &row, uint8_t slot, int distance) {
     const Chunk &own = chunkOf(target, row);
+    auto add = [&](Forms &forms, const Forms &others, const Form &zero) {
+      for (size_t i = statements.region.size(); i != others.size(); ++i)
+        forms.push_back(renamed(others[i]));
+      forms.push_back(zero.tightened());
+      forms.push_back((-1 * zero).tightened());
+    };
     for (const Place &source : places)
       for (const Row &other : unitOf(source).rows) {
         const Chunk &chunk = chunkOf(source, other);
         if (chunk.pipe != own.pipe || !(infoOf(other).defines & slot))
           continue;
-        Forms both = turnsOf(target), others = turnsOf(source);
-        for (size_t i = statements.region.size(); i != others.size(); ++i)
-          both.push_back(renamed(others[i]));
-        Form stage = own.stage + distance - renamed(chunk.stage),
-             number = row.microbatch - renamed(other.microbatch);
-        for (const Form &same : {stage, number}) {
-          both.push_back(same);
-          both.push_back(-1 * same);
+        Form stage = own.stage + distance - renamed(chunk.stage);
+        Neighbours neighbours{target.ofClass, row.chunk, source.ofClass,
+                              other.chunk, distance};
+        if (claim.apart.count(neighbours)) {
+          if (!shownApart.insert(neighbours).second)
+            continue;
+          Forms ranks = ranksOf(target.ofClass);
+          add(ranks, ranksOf(source.ofClass), stage);
+          natural(std::move(ranks), -1);
+          continue;
         }
+        Forms both = turnsOf(target);
+        add(both, turnsOf(source), stage);
+        Form number = row.microbatch - renamed(other.microbatch);
+        both.push_back(number.tightened());
+        both.push_back((-1 * number).tightened());
         before(std::move(both), source,
                {source.number, -1, Form::of(OtherRank), Form::of(OtherTurn)},
                timeOf(target, 1, Form::of(Turn)));
@@ -289,9 +324,91 @@ private:
             length + way(from, false) + way(to, true) - *claim.makespan);
   }
 
+  // ---- That no run is shorter ----
+
+  /// That there is an action, where all of `where` is natural.
+  void exists(const Forms &where, const EventRef &event) {
+    Forms turns = turnsOf(places.at(event.unit));
+    for (size_t i = statements.region.size(); i != turns.size(); ++i)
+      natural(where, turns[i].on(event.rank, event.turn));
+    if (!claim.held.count(event.unit))
+      throw std::invalid_argument("an action has no reason");
+  }
+
+  void endsWith(const EventRef &last) {
+    exists(statements.region, last);
+    result.push_back(
+        {statements.region,
+         unitOf(places[last.unit]).duration - claim.makespan.value(),
+         {{last.unit, 1, last.rank, last.turn}}});
+  }
+
+  void held(const Place &target, const std::vector<Reason> &reasons, size_t at,
+            Forms where) {
+    const Reason &reason = reasons.at(at);
+    const EventRef &event = reason.source;
+    Obligation::Time own = timeOf(target, -1, Form::of(Turn));
+    switch (reason.kind) {
+    case Reason::Kind::Never:
+      return natural(std::move(where), -1);
+    case Reason::Kind::Begins:
+      result.push_back({std::move(where), 0, {own}});
+      return;
+    case Reason::Kind::Divided: {
+      if (reason.yes <= at || reason.no <= at)
+        throw std::invalid_argument("a reason comes back to itself");
+      Forms other = where;
+      other.push_back(Form(-1) - reason.test);
+      where.push_back(reason.test);
+      held(target, reasons, reason.no, std::move(other));
+      return held(target, reasons, reason.yes, std::move(where));
+    }
+    case Reason::Kind::Waits:
+      exists(where, event);
+      if (!isBefore(target, event, where) && !isRead(target, event))
+        throw std::invalid_argument("an action does not wait for its reason");
+      result.push_back({std::move(where),
+                        unitOf(places[event.unit]).duration,
+                        {own, {event.unit, 1, event.rank, event.turn}}});
+    }
+  }
+
+  /// Whether an action stands before another on its rank, if that is shown of
+  /// turns of one loop.
+  bool isBefore(const Place &target, const EventRef &event,
+                const Forms &where) {
+    const Place &source = places[event.unit];
+    if (source.ofClass != target.ofClass || event.rank != Form::of(Rank) ||
+        source.segment > target.segment)
+      return false;
+    if (source.segment == target.segment)
+      natural(where, Form::of(Turn) - event.turn -
+                         (source.unit < target.unit ? 0 : 1));
+    return true;
+  }
+
+  bool isRead(const Place &target, const EventRef &event) const {
+    const Place &source = places[event.unit];
+    bool found = false;
+    for (const Row &row : unitOf(target).rows)
+      for (const Row &other : unitOf(source).rows)
+        forEachRead(row, [&](uint8_t slot, int distance) {
+          const Chunk &own = chunkOf(target, row),
+                      &chunk = chunkOf(source, other);
+          auto there = [&](const Form &form) {
+            return form.on(event.rank, event.turn);
+          };
+          found |= chunk.pipe == own.pipe && (infoOf(other).defines & slot) &&
+                   own.stage + distance == there(chunk.stage) &&
+                   row.microbatch == there(other.microbatch);
+        });
+    return found;
+  }
+
   const Statements &statements;
   const Claim &claim;
   std::vector<Place> places;
+  std::set<Neighbours> shownApart;
   std::vector<Obligation> result;
 };
 
@@ -311,9 +428,7 @@ std::string every::faultOf(const Statements &statements,
     for (size_t i = 0; i != all.size(); ++i) {
       Form goal = certificate.scale * all[i].rest;
       for (const Obligation::Time &time : all[i].times)
-        goal.add(certificate.times.at(time.unit)
-                     .with(Turn, time.turn)
-                     .with(Rank, time.rank),
+        goal.add(certificate.times.at(time.unit).on(time.rank, time.turn),
                  time.factor);
       if (!shows(all[i].premises, goal, certificate.shown[i]))
         return "something is not shown";

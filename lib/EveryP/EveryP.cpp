@@ -47,6 +47,8 @@ namespace {
 constexpr int64_t mostSmall = 4;
 constexpr int mostDivisions = 6;
 constexpr int64_t mostShown = 64;
+/// Numbers that are told apart by what they leave.
+constexpr int64_t mostModulus = 12;
 
 /// What actions take, by the letters of their units, in units of `one`.
 struct Costs {
@@ -68,7 +70,7 @@ public:
     for (int64_t least = 1; least <= mostSmall && !failed; ++least) {
       std::vector<PlaneRange> ranges;
       try {
-        if (judgeFrom(least, ranges)) {
+        if (judgeFrom(least, {}, {}, ranges)) {
           proof.ranges.clear();
           for (int64_t p = 1; p != least; ++p)
             if (!one(p, proof.ranges))
@@ -108,12 +110,27 @@ private:
       }
     PlaneRange &range = ranges.emplace_back();
     while (range.fromRanks < mostShown &&
-           implies(where, Form::of(P) - range.fromRanks - 1))
+           implies(where, free.numRanks - range.fromRanks - 1))
       ++range.fromRanks;
-    range.where = std::move(where);
+    for (const Form &form : where)
+      range.where.push_back(inNumbers(form).tightened());
+    range.ranks = ranks;
+    range.microbatches = microbatches;
     range.verdict = verdict;
     return range;
   }
+
+  /// A multiple of a form, of P and M themselves.
+  Form inNumbers(const Form &form) const {
+    Form result = scale() * form;
+    for (auto [dim, remainder] :
+         {std::pair(P, ranks), std::pair(M, microbatches)}) {
+      result.at[dim] /= remainder.modulus;
+      result.at[One] -= result.at[dim] * remainder.residue;
+    }
+    return result;
+  }
+  int64_t scale() const { return ranks.modulus * microbatches.modulus; }
 
   static bool isSame(const PlaneRange &a, const PlaneRange &b) {
     return a.verdict == b.verdict && a.makespan == b.makespan &&
@@ -129,16 +146,98 @@ private:
     both.reason = last.reason;
   }
 
-  /// Judges all P from one on; whether they are right.
-  bool judgeFrom(int64_t least, std::vector<PlaneRange> &ranges) {
+  /// Judges all P from one on, of these that leave remainders; whether they are
+  /// right.
+  bool judgeFrom(int64_t least, Remainder ofRanks, Remainder ofMicrobatches,
+                 std::vector<PlaneRange> &ranges) {
+    ranks = ofRanks;
+    microbatches = ofMicrobatches;
+    free.numRanks = Form::of(P, ranks.modulus) + ranks.residue;
+    free.numMicrobatches =
+        Form::of(M, microbatches.modulus) + microbatches.residue;
+    size_t before = ranges.size();
     bool isRight = true;
-    for (const Region &region : regionsOf(module, schedule, free, least))
-      if (region.isAdmitted)
-        isRight &= judge(region.facts, 0, ranges);
-      else
-        add(ranges, region.facts, Verdict::Excluded).reason = region.why,
-                                  ranges.back().place = region.place;
+    try {
+      for (const Region &region : regionsOf(module, schedule, free, least))
+        if (region.isAdmitted)
+          isRight &= judge(region.facts, 0, ranges);
+        else
+          add(ranges, region.facts, Verdict::Excluded).reason = region.why,
+                                    ranges.back().place = region.place;
+    } catch (const Parts &parts) {
+      Remainder &divided = parts.dim == P ? ofRanks : ofMicrobatches;
+      Remainder all = divided;
+      if (parts.dim > M || all.modulus * parts.number > mostModulus)
+        throw Refusal{schedule.range, "it depends on too many remainders"};
+      ranges.resize(before);
+      isRight = true;
+      std::vector<std::vector<PlaneRange>> ofParts(parts.number);
+      for (int64_t i = 0; i != parts.number; ++i) {
+        divided = {all.modulus * parts.number, all.residue + i * all.modulus};
+        isRight &= judgeFrom(least, ofRanks, ofMicrobatches, ofParts[i]);
+      }
+      joinParts(ofParts,
+                parts.dim == P ? &PlaneRange::ranks : &PlaneRange::microbatches,
+                all);
+      for (const auto &part : ofParts)
+        ranges.insert(ranges.end(), part.begin(), part.end());
+    }
     return isRight && !failed;
+  }
+
+  /// Makes one range of those of all parts of which the same is said, if that
+  /// is so of all.
+  static void joinParts(std::vector<std::vector<PlaneRange>> &parts,
+                        Remainder PlaneRange::*divided, Remainder all) {
+    std::vector<PlaneRange> joined;
+    int64_t modulus = all.modulus * int64_t(parts.size());
+    auto undivided = [&](PlaneRange range) {
+      bool isWhole = (range.*divided).modulus == modulus;
+      range.*divided = all;
+      return std::tuple(isWhole, range.ranks, range.microbatches);
+    };
+    for (size_t i = 0; i != parts[0].size(); ++i) {
+      const PlaneRange *whole = nullptr;
+      for (const auto &candidate : parts)
+        if (llvm::all_of(parts, [&](const auto &part) {
+              return part.size() == parts[0].size() &&
+                     candidate.size() == part.size() &&
+                     isSame(candidate[i], part[i]) &&
+                     undivided(candidate[i]) == undivided(part[i]) &&
+                     isSameWhere(candidate[i].where, part[i]);
+            }))
+          whole = &candidate[i];
+      if (!whole)
+        return;
+      PlaneRange &one = joined.emplace_back(*whole);
+      one.*divided = all;
+      for (const auto &part : parts)
+        one.fromRanks = std::min(one.fromRanks, part[i].fromRanks);
+    }
+    parts = {std::move(joined)};
+  }
+
+  /// Whether forms are natural for the same numbers of a range as its own.
+  static bool isSameWhere(const Forms &where, const PlaneRange &range) {
+    auto inRange = [&](const Forms &forms) {
+      Forms result;
+      for (const Form &form : forms)
+        result.push_back(
+            form.with(P, Form::of(P, range.ranks.modulus) + range.ranks.residue)
+                .with(M, Form::of(M, range.microbatches.modulus) +
+                             range.microbatches.residue)
+                .tightened());
+      return result;
+    };
+    Forms one = inRange(where), other = inRange(range.where);
+    for (int64_t side = 0; side != 2; ++side, std::swap(one, other)) {
+      one.push_back(Form::of(P));
+      one.push_back(Form::of(M));
+      for (const Form &form : other)
+        if (!implies(one, form))
+          return false;
+    }
+    return true;
   }
 
   /// Judges a region, or parts of it; whether all of it is right.
@@ -162,25 +261,29 @@ private:
         if (ranges.size() == before + 2 &&
             isSame(ranges[before], ranges.back()))
           join(ranges, facts);
-        return isRight;
+        if (isRight || !found.certificate)
+          return isRight;
+        ranges.resize(before);
+      } else if (!found.certificate) {
+        found = search(statements, costs.has_value(), false);
       }
-      found = search(statements, costs.has_value(), false);
     }
     PlaneRange &range = add(
         ranges, facts, found.certificate ? Verdict::Right : Verdict::Undecided);
     range.reason = found.why;
     if (found.certificate && found.certificate->claim.makespan &&
         proofIsByData()) {
-      Form form = *found.certificate->claim.makespan;
+      Form form = inNumbers(*found.certificate->claim.makespan);
       auto inUnits = [&](int64_t value) {
-        return Rational::of(__int128(value) * costs->one, cost::unit);
+        return Rational::of(__int128(value) * costs->one,
+                            __int128(cost::unit) * scale());
       };
       // One number of ranks is no variable.
       if (implies(range.where, Form(range.fromRanks) - Form::of(P)))
         form = form.with(P, range.fromRanks);
       range.makespan = PlaneFormula{
           inUnits(form.at[P]), inUnits(form.at[M]), inUnits(form.at[One]),
-          found.certificate->claim.witness.has_value()};
+          found.certificate->claim.witness || found.certificate->claim.last};
     }
     if (found.certificate && !proofIsByData())
       range.reason = "by data; messages are right in the order that was chosen";
@@ -196,7 +299,7 @@ private:
   std::optional<Program> sampleOf(const Forms &facts) {
     std::optional<std::pair<int64_t, int64_t>> chosen;
     for (int64_t sum = 48; sum >= 2 && !chosen; --sum)
-      for (int64_t p = std::min<int64_t>(6, sum - 1); p >= 1 && !chosen; --p)
+      for (int64_t p = std::min<int64_t>(6, sum); p >= 0 && !chosen; --p)
         if (llvm::all_of(facts, [&](const Form &fact) {
               return fact.at[One] + fact.at[P] * p + fact.at[M] * (sum - p) >=
                      0;
@@ -207,8 +310,11 @@ private:
     Request sample = request.compile;
     sample.until = Request::Until::Expanded;
     sample.params.push_back(
-        {ranksName.str(), fmt::format("{}", chosen->first)});
-    sample.params.push_back({name.str(), fmt::format("{}", chosen->second)});
+        {ranksName.str(),
+         fmt::format("{}", chosen->first * ranks.modulus + ranks.residue)});
+    sample.params.push_back(
+        {name.str(), fmt::format("{}", chosen->second * microbatches.modulus +
+                                           microbatches.residue)});
     Compiled compiled = compile(sample, session);
     if (!compiled ||
         !applyCosts(request.compile.costs, session, compiled.program))
@@ -291,8 +397,7 @@ private:
       if (range.to)
         plane.where.push_back(Form(*range.to) - Form::of(M));
       plane.fromRanks = p;
-      plane.modulus = range.modulus;
-      plane.residue = range.residue;
+      plane.microbatches = {range.modulus, range.residue};
       plane.verdict = range.verdict;
       plane.reason = range.reason;
       plane.place = range.place;
@@ -310,7 +415,8 @@ private:
   const Checked &checked;
   const sema::Module &module;
   const sema::Schedule &schedule;
-  const Free &free;
+  Free free;
+  Remainder ranks, microbatches; ///< Of what is judged.
   StringRef ranksName, name;
   bool failed = false;
 };

@@ -8,9 +8,10 @@ using namespace ppcc::every;
 
 namespace {
 
-constexpr unsigned ofUnit = 5; ///< Unknowns: 1, P, M, Rank, Turn.
+constexpr unsigned ofUnit = 5; ///< Numbers of a time: 1, P, M, Rank, Turn.
 constexpr int64_t mostWays = 4;
 constexpr unsigned mostRounds = 600, cutsOfRound = 24;
+constexpr unsigned mostUnknown = 60; ///< Units.
 
 /// The value at a point of P.., or that of the linear part along a ray.
 Fraction valueOf(const Form &form, const Vector &at, bool isRay) {
@@ -27,27 +28,32 @@ struct Goal {
   Simplex corners{numDims - 1};
 };
 
+/// Of units the ofUnit numbers of their times, where these are known.
+using Known = std::vector<std::optional<Vector>>;
+
 class Times {
 public:
-  explicit Times(const std::vector<Obligation> &all) {
-    unsigned units = 0;
+  Times(const std::vector<Obligation> &all, const Known &known)
+      : known(known), times(known.size()) {
     for (const Obligation &one : all) {
-      if (one.times.empty())
+      if (llvm::all_of(one.times, [&](const Obligation::Time &time) {
+            return known[time.unit].has_value();
+          }))
         continue;
-      for (const Obligation::Time &time : one.times)
-        units = std::max(units, time.unit + 1);
       Goal goal{&one};
       for (const Form &premise : one.premises)
         goal.corners.require(linear(premise), -premise.at[One]);
       if (goal.corners.isFeasible())
         goals.push_back(std::move(goal));
     }
-    times.resize(units);
+    for (const auto &unit : known)
+      unknown.push_back(unit ? numUnknown : numUnknown++);
   }
 
   bool find() {
-    Simplex unknowns(times.size() * ofUnit);
-    std::set<std::vector<int64_t>> known;
+    Simplex unknowns(numUnknown * ofUnit);
+    solve(unknowns);
+    std::set<std::vector<int64_t>> asked;
     size_t next = 0;
     for (unsigned round = 0; round != mostRounds; ++round) {
       unsigned cuts = 0;
@@ -63,11 +69,16 @@ public:
           for (unsigned dim = P; dim != numDims; ++dim)
             at.push_back(goal.corners[dim - 1]);
         }
-        Vector row(times.size() * ofUnit);
+        Vector row(numUnknown * ofUnit);
+        Fraction least = -valueOf(goal.what->rest, at, isRay);
         for (const Obligation::Time &time : goal.what->times) {
           auto add = [&](unsigned which, Fraction value) {
-            Fraction &entry = row[time.unit * ofUnit + which];
-            entry = entry + Fraction(time.factor) * value;
+            value = Fraction(time.factor) * value;
+            if (const auto &numbers = known[time.unit])
+              least = least - (*numbers)[which] * value;
+            else
+              row[unknown[time.unit] * ofUnit + which] =
+                  row[unknown[time.unit] * ofUnit + which] + value;
           };
           add(0, isRay ? 0 : 1);
           add(P, at[P - 1]);
@@ -76,10 +87,10 @@ public:
           add(Turn, valueOf(time.turn, at, isRay));
         }
         Vector whole = row;
-        whole.push_back(-valueOf(goal.what->rest, at, isRay));
+        whole.push_back(least);
         std::vector<int64_t> key;
         wholeNumbers(whole, key);
-        if (!known.insert(key).second)
+        if (!asked.insert(key).second)
           continue;
         unknowns.require(row, whole.back());
         ++cuts;
@@ -92,13 +103,7 @@ public:
         return true;
       if (!unknowns.isFeasible())
         return false;
-      Vector values;
-      for (unsigned i = 0; i != times.size() * ofUnit; ++i)
-        values.push_back(unknowns[i]);
-      std::vector<int64_t> whole;
-      scale = wholeNumbers(values, whole);
-      for (unsigned i = 0; i != whole.size(); ++i)
-        times[i / ofUnit].at[i % ofUnit] = whole[i];
+      solve(unknowns);
     }
     return false;
   }
@@ -106,20 +111,35 @@ public:
   Form goalOf(const Obligation &what) const {
     Form goal = scale * what.rest;
     for (const Obligation::Time &time : what.times)
-      goal.add(times[time.unit].with(Turn, time.turn).with(Rank, time.rank),
-               time.factor);
+      goal.add(times[time.unit].on(time.rank, time.turn), time.factor);
     return goal;
   }
-
-  int64_t scale = 1;
-  std::vector<Form> times;
 
 private:
   static Vector linear(const Form &form) {
     return {form.at.begin() + P, form.at.end()};
   }
 
+  void solve(const Simplex &unknowns) {
+    Vector values;
+    for (size_t unit = 0; unit != known.size(); ++unit)
+      for (unsigned i = 0; i != ofUnit; ++i)
+        values.push_back(known[unit] ? (*known[unit])[i]
+                                     : unknowns[unknown[unit] * ofUnit + i]);
+    std::vector<int64_t> whole;
+    scale = wholeNumbers(values, whole);
+    for (unsigned i = 0; i != whole.size(); ++i)
+      times[i / ofUnit].at[i % ofUnit] = whole[i];
+  }
+
+  const Known &known;
+  std::vector<unsigned> unknown; ///< By unit, its number among the unknown.
+  unsigned numUnknown = 0;
   std::vector<Goal> goals;
+
+public:
+  int64_t scale = 1;
+  std::vector<Form> times;
 };
 
 bool follows(const Forms &premises, const Form &goal) {
@@ -159,9 +179,25 @@ bool fill(const Statements &statements, uint32_t c, uint32_t chunk,
     });
     if (next == rest.end())
       return false;
-    reached = reached + ranks.segments[next->segment].count;
-    order.push_back(*next);
-    rest.erase(next);
+    // Those behind it in its turn come with it.
+    const Segment &segment = ranks.segments[next->segment];
+    auto numberOf = [&](RowRef at) {
+      return segment.units[at.unit].rows[at.row].microbatch;
+    };
+    int64_t step = std::max<int64_t>(numberOf(*next).at[Turn], 1);
+    reached = reached + step * segment.count;
+    for (Form number = numberOf(*next); step-- != 0; number = number + 1) {
+      auto same = llvm::find_if(rest, [&](RowRef at) {
+        return at.segment == next->segment && numberOf(at) == number;
+      });
+      if (same == rest.end())
+        return false;
+      order.push_back(*same);
+      if (step == 0)
+        for (RowRef done : ArrayRef(order).take_back(
+                 std::max<int64_t>(numberOf(*same).at[Turn], 1)))
+          rest.erase(llvm::find(rest, done));
+    }
   }
   return true;
 }
@@ -244,6 +280,409 @@ std::optional<Form> lineOf(const Statements &statements, bool ofRanks) {
   return std::nullopt;
 }
 
+/// Chunks whose stages are never so far from each other.
+void findApart(const Statements &statements, Claim &claim) {
+  auto other = [](const Form &form) {
+    return form.with(Rank, Form::of(OtherRank));
+  };
+  for (uint32_t a = 0; a != statements.classes.size(); ++a)
+    for (uint32_t b = 0; b != statements.classes.size(); ++b) {
+      const RankClass &one = statements.classes[a],
+                      &two = statements.classes[b];
+      Forms both = premisesOf(statements, one);
+      for (const Form &form : two.where)
+        both.push_back(other(form));
+      for (uint32_t i = 0; i != one.chunks.size(); ++i)
+        for (uint32_t k = 0; k != two.chunks.size(); ++k)
+          for (int distance : {-1, 0, 1}) {
+            Form stage =
+                one.chunks[i].stage + distance - other(two.chunks[k].stage);
+            Forms same = both;
+            same.push_back(stage.tightened());
+            same.push_back((-1 * stage).tightened());
+            if (one.chunks[i].pipe == two.chunks[k].pipe && follows(same, -1))
+              claim.apart.insert({a, i, b, k, distance});
+          }
+    }
+}
+
+/// When the actions of instances start, at the earliest.
+class Instances {
+public:
+  explicit Instances(const Statements &statements) : statements(statements) {
+    statements.forEachUnit(
+        [&](auto &, auto &, auto &) { points.emplace_back(); });
+    for (int64_t p = 0, tried = 0; p != mostSide && tried != mostTried; ++p) {
+      unsigned found = 0;
+      for (int64_t m = 0; m != mostSide && found != 3; ++m)
+        if (isIn(statements.region, p, m, 0)) {
+          if (!run(p, m))
+            return;
+          ++found;
+        }
+      tried += found != 0;
+    }
+    for (const Points &unit : points)
+      times.push_back(through(unit));
+    makespan = through(ends);
+  }
+
+  Known times;
+  std::optional<Vector> makespan;
+
+private:
+  static constexpr int64_t mostSide = 64, mostTried = 8;
+  using Points = std::vector<std::pair<Vector, int64_t>>;
+  struct Event {
+    uint32_t unit;
+    int64_t turn;
+    const Unit *what;
+    const RankClass *ranks;
+    int64_t rank;
+  };
+
+  static int64_t at(const Form &form, int64_t p, int64_t m, int64_t rank,
+                    int64_t turn = 0) {
+    return form.at[One] + form.at[P] * p + form.at[M] * m +
+           form.at[Rank] * rank + form.at[Turn] * turn;
+  }
+  static bool isIn(const Forms &forms, int64_t p, int64_t m, int64_t rank) {
+    return llvm::all_of(
+        forms, [&](const Form &form) { return at(form, p, m, rank) >= 0; });
+  }
+
+  /// Runs an instance; false where a rank waits for ever.
+  bool run(int64_t p, int64_t m) {
+    std::map<int64_t, std::vector<Event>> programs; // By the number of a rank.
+    uint32_t unit = 0, next = 0;
+    for (const RankClass &ranks : statements.classes) {
+      for (int64_t rank = 0; rank != mostSide; ++rank) {
+        if (!isIn(ranks.where, p, m, rank))
+          continue;
+        auto &program = programs[at(ranks.rank, p, m, rank)];
+        next = unit;
+        for (const Segment &segment : ranks.segments) {
+          for (int64_t turn = 0; turn < at(segment.count, p, m, rank); ++turn)
+            for (auto [i, what] : llvm::enumerate(segment.units))
+              program.push_back(
+                  {uint32_t(next + i), turn, &what, &ranks, rank});
+          next += segment.units.size();
+        }
+      }
+      for (const Segment &segment : ranks.segments)
+        unit += segment.units.size();
+    }
+    // Ends, by slot, pipe, stage and microbatch.
+    std::map<std::tuple<uint8_t, uint32_t, int64_t, int64_t>, int64_t> ends;
+    std::map<int64_t, std::pair<size_t, int64_t>> reached;
+    int64_t last = 0;
+    for (bool goesOn = true; std::exchange(goesOn, false);)
+      for (auto &[number, program] : programs)
+        for (auto &[done, now] = reached[number]; done != program.size();
+             ++done) {
+          const Event &event = program[done];
+          std::optional<int64_t> start = now;
+          auto forEachSlot = [&](auto visit) {
+            for (const Row &row : event.what->rows) {
+              const Chunk &chunk = event.ranks->chunks[row.chunk];
+              int64_t stage = at(chunk.stage, p, m, event.rank),
+                      mb = at(row.microbatch, p, m, event.rank, event.turn),
+                      above = at(statements.pipes[chunk.pipe].stages, p, m, 0);
+              visit(statements.kinds[row.kind], chunk.pipe, stage, above, mb);
+            }
+          };
+          auto wait = [&](uint8_t slot, uint32_t pipe, int64_t stage,
+                          int64_t mb) {
+            auto end = ends.find({slot, pipe, stage, mb});
+            if (end == ends.end())
+              start.reset();
+            else if (start)
+              start = std::max(*start, end->second);
+          };
+          forEachSlot([&](const KindInfo &info, uint32_t pipe, int64_t stage,
+                          int64_t above, int64_t mb) {
+            for (uint8_t slot : slotsIn(info.needs))
+              wait(slot, pipe, stage, mb);
+            if ((info.defines & slot::Output) && stage > 0)
+              wait(slot::Output, pipe, stage - 1, mb);
+            if ((info.defines & slot::InputGrad) && stage + 1 < above)
+              wait(slot::InputGrad, pipe, stage + 1, mb);
+          });
+          if (!start)
+            break;
+          goesOn = true;
+          points[event.unit].push_back(
+              {{1, p, m, event.rank, event.turn}, *start});
+          now = *start + event.what->duration;
+          last = std::max(last, now);
+          forEachSlot([&](const KindInfo &info, uint32_t pipe, int64_t stage,
+                          int64_t, int64_t mb) {
+            for (uint8_t slot : slotsIn(info.defines))
+              ends[{slot, pipe, stage, mb}] = now;
+          });
+        }
+    this->ends.push_back({{1, p, m, 0, 0}, last});
+    return llvm::all_of(programs, [&](const auto &program) {
+      return reached[program.first].first == program.second.size();
+    });
+  }
+
+  /// The numbers of a form that has these values, if there is one.
+  static std::optional<Vector> through(const Points &points) {
+    Simplex numbers(ofUnit);
+    for (const auto &[at, value] : points) {
+      Fraction have;
+      for (unsigned i = 0; i != ofUnit; ++i)
+        have = have + numbers[i] * at[i];
+      if ((have - value).sign() == 0)
+        continue;
+      Vector negative;
+      for (const Fraction &one : at)
+        negative.push_back(-one);
+      numbers.require(at, value);
+      numbers.require(negative, -value);
+      if (!numbers.isFeasible())
+        return std::nullopt;
+    }
+    Vector result;
+    for (unsigned i = 0; i != ofUnit; ++i)
+      result.push_back(numbers[i]);
+    return result;
+  }
+
+  const Statements &statements;
+  std::vector<Points> points; ///< By unit.
+  Points ends;                ///< Of instances.
+};
+
+/// Finds what holds the actions that lead to the end of a run.
+class Holding {
+public:
+  Holding(const Statements &statements, const Certificate &certificate)
+      : statements(statements), times(certificate.times),
+        scale(certificate.scale), claim(certificate.claim) {
+    for (const RankClass &ranks : statements.classes)
+      for (const Segment &segment : ranks.segments)
+        for (const Unit &unit : segment.units)
+          places.push_back({&ranks, &segment, &unit});
+  }
+
+  /// The claim with reasons, if there are some.
+  std::optional<Claim> run() {
+    for (uint32_t unit = 0; unit != places.size(); ++unit) {
+      const Place &place = places[unit];
+      Form turn = place.segment->count - 1;
+      for (const Form &where : place.ranks->where) {
+        int64_t factor = where.at[Rank];
+        if (factor != 1 && factor != -1)
+          continue;
+        Form rank = Form::of(Rank) - factor * where;
+        EventRef last{unit, rank, turn.with(Rank, rank)};
+        Forms needed = there(last);
+        needed.push_back(scale * (place.unit->duration - *claim.makespan) +
+                         times[unit].on(last.rank, last.turn));
+        if (llvm::all_of(needed, [&](const Form &form) {
+              return follows(statements.region, form);
+            })) {
+          claim.last = last;
+          if (holdAll())
+            return claim;
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+private:
+  static constexpr unsigned mostDepth = 8;
+  struct Place {
+    const RankClass *ranks;
+    const Segment *segment;
+    const Unit *unit;
+  };
+  /// An action that may be a reason, and what is natural where it is one.
+  struct Candidate {
+    EventRef source;
+    Forms where;
+  };
+
+  /// What is natural where there is an action.
+  Forms there(const EventRef &event) const {
+    const Place &place = places[event.unit];
+    Forms forms;
+    for (const Form &form : place.ranks->where)
+      forms.push_back(form.on(event.rank, event.turn));
+    forms.push_back(event.turn);
+    forms.push_back(place.segment->count.on(event.rank, event.turn) - 1 -
+                    event.turn);
+    return forms;
+  }
+
+  /// Those that lead to the last, without units that nothing holds.
+  bool holdAll() {
+    while (!loose.count(claim.last->unit)) {
+      std::vector<uint32_t> left = {claim.last->unit};
+      std::map<uint32_t, std::vector<Reason>> held;
+      bool isWhole = true;
+      while (isWhole && !left.empty()) {
+        uint32_t unit = left.back();
+        left.pop_back();
+        auto [at, isNew] = held.try_emplace(unit);
+        if (!isNew)
+          continue;
+        at->second = reasonsOf(unit);
+        isWhole = !at->second.empty();
+        for (const Reason &reason : at->second)
+          if (reason.kind == Reason::Kind::Waits)
+            left.push_back(reason.source.unit);
+        if (!isWhole)
+          loose.insert(unit);
+      }
+      if (isWhole) {
+        claim.held = std::move(held);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Nothing where some action has no reason.
+  std::vector<Reason> reasonsOf(uint32_t unit) {
+    std::vector<Reason> &known = reasons[unit];
+    bool isGood =
+        !known.empty() && llvm::none_of(known, [&](const Reason &one) {
+          return one.kind == Reason::Kind::Waits &&
+                 loose.count(one.source.unit);
+        });
+    if (isGood)
+      return known;
+    known.clear();
+    Forms where = premisesOf(statements, *places[unit].ranks);
+    where.push_back(Form::of(Turn));
+    where.push_back(places[unit].segment->count - 1 - Form::of(Turn));
+    auto [found, isNew] = candidates.try_emplace(unit);
+    if (isNew)
+      found->second = candidatesOf(unit, where);
+    if (!divide(unit, found->second, where, known, 0))
+      known.clear();
+    return known;
+  }
+
+  bool divide(uint32_t unit, ArrayRef<Candidate> all, const Forms &where,
+              std::vector<Reason> &known, unsigned depth) {
+    size_t at = known.size();
+    known.emplace_back();
+    if (follows(where, -1))
+      return true;
+    if (follows(where, -1 * times[unit])) {
+      known[at].kind = Reason::Kind::Begins;
+      return true;
+    }
+    std::optional<Form> test;
+    for (const Candidate &one : all) {
+      if (loose.count(one.source.unit))
+        continue;
+      auto open = llvm::find_if(
+          one.where, [&](const Form &form) { return !follows(where, form); });
+      if (open == one.where.end()) {
+        known[at].kind = Reason::Kind::Waits;
+        known[at].source = one.source;
+        return true;
+      }
+      Forms both = where;
+      both.insert(both.end(), one.where.begin(), one.where.end());
+      if (!test && !follows(both, -1))
+        test = open->tightened();
+    }
+    if (!test || depth == mostDepth)
+      return false;
+    known[at].kind = Reason::Kind::Divided;
+    known[at].test = *test;
+    for (bool isNatural : {true, false}) {
+      Forms part = where;
+      part.push_back(isNatural ? *test : Form(-1) - *test);
+      (isNatural ? known[at].yes : known[at].no) = known.size();
+      if (!divide(unit, all, part, known, depth + 1))
+        return false;
+    }
+    return true;
+  }
+
+  std::vector<Candidate> candidatesOf(uint32_t unit, const Forms &where) {
+    std::vector<Candidate> found;
+    const Place &target = places[unit];
+    auto add = [&](const EventRef &source, Forms more = {}) {
+      Candidate one{source, there(source)};
+      one.where.push_back(scale * places[source.unit].unit->duration +
+                          times[source.unit].on(source.rank, source.turn) -
+                          times[unit]);
+      llvm::append_range(one.where, more);
+      Forms both = where;
+      llvm::append_range(both, one.where);
+      if (!follows(both, -1))
+        found.push_back(std::move(one));
+    };
+    for (uint32_t other = 0; other != places.size(); ++other) {
+      const Place &source = places[other];
+      if (source.ranks == target.ranks && source.segment == target.segment) {
+        int64_t isBehind = other >= unit;
+        add({other, Form::of(Rank), Form::of(Turn) - isBehind});
+      } else if (source.ranks == target.ranks && other < unit &&
+                 source.unit == &source.segment->units.back()) {
+        add({other, Form::of(Rank), source.segment->count - 1});
+      }
+      for (const Row &row : target.unit->rows)
+        for (const Row &written : source.unit->rows)
+          addRead(target, row, other, written, add);
+    }
+    return found;
+  }
+
+  template <class Add>
+  void addRead(const Place &target, const Row &row, uint32_t other,
+               const Row &written, Add add) {
+    const Place &source = places[other];
+    const KindInfo &info = statements.kinds[row.kind],
+                   &writes = statements.kinds[written.kind];
+    const Chunk &own = target.ranks->chunks[row.chunk],
+                &chunk = source.ranks->chunks[written.chunk];
+    for (int distance : {-1, 0, 1}) {
+      uint8_t reads = distance == 0   ? info.needs
+                      : distance == 1 ? info.defines & slot::InputGrad
+                                      : info.defines & slot::Output;
+      if (chunk.pipe != own.pipe || !(reads & writes.defines))
+        continue;
+      auto rank = quotient(own.stage + distance - chunk.stage.with(Rank, 0),
+                           chunk.stage.at[Rank]);
+      if (!rank)
+        continue;
+      auto turn = quotient(row.microbatch - written.microbatch.on(*rank, 0),
+                           written.microbatch.at[Turn]);
+      if (turn)
+        add(EventRef{other, *rank, *turn});
+    }
+  }
+
+  static std::optional<Form> quotient(Form form, int64_t divisor) {
+    for (int64_t &part : form.at) {
+      if (divisor == 0 ? part != 0 : part % divisor != 0)
+        return std::nullopt;
+      if (divisor != 0)
+        part /= divisor;
+    }
+    return form;
+  }
+
+  const Statements &statements;
+  const std::vector<Form> &times;
+  const int64_t scale;
+  Claim claim;
+  std::vector<Place> places;
+  std::set<uint32_t> loose; ///< Units of actions that nothing holds.
+  std::map<uint32_t, std::vector<Reason>> reasons;
+  std::map<uint32_t, std::vector<Candidate>> candidates;
+};
+
 } // namespace
 
 Found every::search(const Statements &statements, bool isTimed,
@@ -260,9 +699,11 @@ Found every::search(const Statements &statements, bool isTimed,
           found.why = "the microbatches of a stage do not follow each other";
           return found;
         }
-  auto attempt = [&](const Claim &one) {
+  uint32_t units = 0;
+  statements.forEachUnit([&](auto &, auto &, auto &) { ++units; });
+  auto attempt = [&](const Claim &one, const Known &known) {
     auto all = obligations(statements, one);
-    Times times(all);
+    Times times(all, known);
     for (const Obligation &what : all)
       if (what.times.empty() && !follows(what.premises, what.rest)) {
         found.why = "not all work is done once";
@@ -271,9 +712,6 @@ Found every::search(const Statements &statements, bool isTimed,
     if (!times.find())
       return false;
     Certificate certificate{one, times.scale, times.times, {}};
-    uint32_t units = 0;
-    statements.forEachUnit([&](auto &, auto &, auto &) { ++units; });
-    certificate.times.resize(units);
     for (const Obligation &what : all) {
       auto shown = multipliersFor(what.premises, times.goalOf(what));
       if (!shown)
@@ -286,6 +724,37 @@ Found every::search(const Statements &statements, bool isTimed,
     return true;
   };
   try {
+    Known unknown(units);
+    if (units > mostUnknown) {
+      findApart(statements, claim);
+      Instances instances(statements);
+      if (instances.times.empty() ||
+          llvm::count(instances.times, std::nullopt) > mostUnknown) {
+        found.why = "no times were found that grow along all that ranks wait "
+                    "for";
+        return found;
+      }
+      if (isTimed && instances.makespan) {
+        Claim above = claim;
+        above.makespan = Form();
+        std::vector<int64_t> numbers;
+        if (wholeNumbers(*instances.makespan, numbers) == 1) {
+          std::copy(numbers.begin(), numbers.begin() + Rank,
+                    above.makespan->at.begin());
+          if (attempt(above, instances.times)) {
+            if (auto exact = Holding(statements, *found.certificate).run())
+              attempt(*exact, instances.times);
+            else if (mayDivide)
+              found.divides = lineOf(statements, true);
+            return found;
+          }
+        }
+      }
+      if (!attempt(claim, instances.times) && found.why.empty())
+        found.why =
+            "no times were found that grow along all that ranks wait for";
+      return found;
+    }
     if (isTimed) {
       std::vector<Bound> bounds = boundsOf(statements, claim);
       // What a run takes is above all of them.
@@ -298,7 +767,7 @@ Found every::search(const Statements &statements, bool isTimed,
         Claim exact = claim;
         exact.makespan = most->length;
         exact.witness = most->witness;
-        if (attempt(exact))
+        if (attempt(exact, unknown))
           return found;
       }
       auto line = lineOf(statements, true);
@@ -312,11 +781,11 @@ Found every::search(const Statements &statements, bool isTimed,
       for (int64_t ways = 1; ways <= mostWays && !bounds.empty(); ++ways) {
         Claim above = claim;
         above.makespan = longest(bounds, M, P) + ways * (Form::of(P) - 1);
-        if (attempt(above))
+        if (attempt(above, unknown))
           return found;
       }
     }
-    if (!attempt(claim) && found.why.empty())
+    if (!attempt(claim, unknown) && found.why.empty())
       found.why = "no times were found that grow along all that ranks wait for";
   } catch (const TooLong &) {
     found.why = "the search takes too long";

@@ -3,6 +3,9 @@
 #include "Layout.h"
 #include "Simplex.h"
 
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/Sequence.h"
+
 using namespace ppcc;
 using namespace ppcc::every;
 using namespace ppcc::sema;
@@ -23,6 +26,9 @@ constexpr size_t mostPaths = 64; ///< Through a head, or the body of a rank.
   throw Refusal{place, std::move(why)};
 }
 
+/// Ranks whose numbers leave one remainder, at most.
+constexpr int64_t mostParts = 4;
+
 /// Ends the head of what is not admitted.
 struct NotAdmitted {
   SourceRange place;
@@ -34,16 +40,24 @@ struct Cut {
   Form turn;
 };
 
-/// Actions that are owed, of microbatches that follow each other.
+/// Actions that are owed, in turns: in each of the `count` turns these, of the
+/// next microbatches.
 struct Owed {
-  uint32_t chunk;
-  KindId kind;
-  Form first, count;
+  struct Item {
+    uint32_t chunk;
+    KindId kind;
+    Form first;
+    bool operator==(const Item &) const = default;
+  };
+  std::vector<Item> items;
+  Form count;
+  bool operator==(const Owed &) const = default;
 };
 
 struct State {
   std::vector<std::array<Form, slot::count>> issued; ///< By chunk.
   std::vector<Owed> queue;
+  bool operator==(const State &) const = default;
 };
 
 /// The answers of one way, and those of the next.
@@ -89,9 +103,9 @@ public:
       });
       SourceRange place = param.decl->name.range;
       if (position == free.ranks)
-        value = Form::of(P);
+        value = free.numRanks;
       else if (position == free.microbatches)
-        value = Form::of(M);
+        value = free.numMicrobatches;
       else if (param.type != Type::Int && param.type != Type::Bool)
         refuse(place, "a parameter is no int");
       else if (given == free.values.end())
@@ -124,7 +138,7 @@ public:
                                       "` does not hold"
                                 : require->message.str()};
       } else if (auto *ranks = dyn_cast<ast::RanksItem>(item)) {
-        if (eval(ranks->count) != Form::of(P))
+        if (eval(ranks->count) != free.numRanks)
           refuse(ranks->count->range,
                  "the ranks are not those of the first parameter of `--for`");
       } else if (auto *backward = dyn_cast<ast::BackwardItem>(item)) {
@@ -137,16 +151,17 @@ public:
       pipe(decl);
   }
 
-  /// The body of `on rank`, of ranks for which the way holds.
-  RankClass rank() {
+  /// The body of `on rank`, of the ranks of this number for which the way
+  /// holds.
+  RankClass rank(const Form &number) {
     RankClass ranks;
     size_t ofRegion = facts.size();
-    Form number = Form::of(Rank);
-    facts.push_back(number);
-    facts.push_back(Form::of(P) - 1 - number);
+    ranks.rank = number;
+    facts.push_back(Form::of(Rank));
+    facts.push_back((free.numRanks - 1 - number).tightened());
     for (auto [p, decl] : llvm::enumerate(schedule.pipes))
       for (int64_t c = 0; c != copies[p]; ++c)
-        ranks.chunks.push_back({uint32_t(p), chunk(decl, c)});
+        ranks.chunks.push_back({uint32_t(p), chunk(decl, c, number)});
     chunks = ranks.chunks;
     state.issued.resize(chunks.size());
     segments = &ranks.segments;
@@ -155,7 +170,11 @@ public:
     body(schedule.onRank->body);
     if (natural(pending() - 1, schedule.onRank->range))
       refuse(schedule.onRank->range, "something is left pending");
-    ranks.rank = number;
+    // What is there for no number would fit anywhere.
+    llvm::erase_if(ranks.segments, [&](const Segment &segment) {
+      return implies(facts, segment.count) &&
+             implies(facts, -1 * segment.count);
+    });
     ranks.where.assign(facts.begin() + ofRegion, facts.end());
     return ranks;
   }
@@ -186,8 +205,8 @@ private:
       throw NotAdmitted{item.end->range, "there is no microbatch"};
     Form stages =
         ofPlacement(decl, [&] { return eval(stagesOf(decl)->count); });
-    int64_t chunks = stages.at[P];
-    if (stages != Form::of(P, chunks) || chunks < 1)
+    int64_t chunks = stages.at[P] / free.numRanks.at[P];
+    if (stages != chunks * free.numRanks || chunks < 1)
       refuse(stagesOf(decl)->range, "ranks have no fixed number of stages");
     for (size_t i = 0; i != pipes.size(); ++i)
       if (!natural(first - pipes[i].first - pipes[i].count, item.range) &&
@@ -222,14 +241,14 @@ private:
 
   /// The stage of a rank's chunk: of the stages c P .. c P + P - 1 the one that
   /// is placed on the rank. Together these are all stages.
-  Form chunk(const PipeDecl &decl, int64_t c) {
+  Form chunk(const PipeDecl &decl, int64_t c, const Form &rank) {
     const Placement *placement = placementOf(decl);
     const ast::StageMapItem *map =
         placement ? placement->stageMap : decl.stageMap;
     uint32_t slot = placement ? placement->stageSlot : decl.stageSlot;
-    Form rank = Form::of(Rank);
     isBound = true;
-    for (Form stage : {Form::of(P, c) + rank, Form::of(P, c + 1) - 1 - rank}) {
+    for (Form stage :
+         {c * free.numRanks + rank, (c + 1) * free.numRanks - 1 - rank}) {
       std::vector<Form> outer = frame;
       try {
         if (ofPlacement(decl, [&] {
@@ -258,10 +277,8 @@ private:
     if (isBound)
       refuse(place, "it depends on the numbers");
     if (int64_t perTurn = form.at[Turn]) {
-      Form rest = form.with(Turn, 0);
-      if (perTurn != 1 && perTurn != -1)
-        refuse(place, "this changes between turns of a loop in steps");
-      throw Cut{perTurn == 1 ? -1 * rest : rest + 1};
+      Form whole = quotient(form.with(Turn, 0), std::abs(perTurn), place);
+      throw Cut{perTurn > 0 ? -1 * whole : whole + 1};
     }
     if (way.given == way.answers.size())
       way.answers.push_back(true);
@@ -375,79 +392,82 @@ private:
         turn(Form(i));
       return;
     }
-    if (inWindow)
+    if (stepOfWindow)
       refuse(stmt->range, "a loop that grows stands in another");
     if (natural(turns, stmt->range))
       window(stmt, Form(), turns, turn);
   }
 
-  /// The turns from `begin` to `end`, of which there are 0 or more.
+  /// The turns from `begin` to `end`, of which there are 0 or more, `step` at a
+  /// time.
   template <class Turn>
   void window(const ast::Stmt *stmt, const Form &begin, const Form &end,
-              Turn turn) {
-    Form count = end - begin;
+              Turn turn, int64_t step = 1) {
+    Form all = end - begin;
     // Where there is no turn, each question would have every answer.
-    if (implies(facts, -1 * count))
+    if (implies(facts, -1 * all))
       return;
-    if (count.isConstant()) {
-      for (int64_t i = 0; i < count.at[One]; ++i)
-        turn(begin + i);
-      return;
-    }
+    auto single = [&](const Form &from, int64_t count) {
+      for (int64_t i = 0; i < count; ++i)
+        turn(from + i);
+    };
+    if (all.isConstant())
+      return single(begin, all.at[One]);
+    Form count = quotient(all, step, stmt->range);
     const State before = state;
     const std::vector<Segment> rowsBefore = *segments;
+    auto restore = [&, outer = std::tuple(frame, defer, inGroup, groupRows)] {
+      state = before;
+      *segments = rowsBefore;
+      std::tie(frame, defer, inGroup, groupRows) = outer;
+      isOpen = false;
+    };
     // Answers that are given meanwhile divide the ranks, and stay.
-    auto assuming = [&](Forms assumed, auto run) {
+    auto assuming = [&](Forms assumed, const Form &number) {
       size_t from = facts.size();
       facts.insert(facts.end(), assumed.begin(), assumed.end());
-      auto drop = [&] {
+      segments->push_back({count, {}});
+      isOpen = false;
+      stepOfWindow = step;
+      auto end = llvm::make_scope_exit([&] {
+        stepOfWindow = 0;
         facts.erase(facts.begin() + from,
                     facts.begin() + from + assumed.size());
-      };
-      inWindow = true;
-      try {
-        run();
-      } catch (...) {
-        inWindow = false;
-        drop();
-        throw;
-      }
-      inWindow = false;
-      drop();
+      });
+      single(begin + step * number, step);
     };
     try {
       // Its first turn tells how the state changes,
-      segments->push_back({count, {}});
-      assuming({count - 1}, [&] { turn(begin); });
+      assuming({count - 1}, Form());
       *segments = rowsBefore;
       State start = before, change = difference(start, state, stmt);
       // and any turn that it does so always.
-      auto after = [&](const Form &turns) {
-        return moved(start, change, turns);
-      };
-      state = after(Form::of(every::Turn));
-      segments->push_back({count, {}});
-      isOpen = false;
-      assuming({Form::of(every::Turn), count - 1 - Form::of(every::Turn)},
-               [&] { turn(begin + Form::of(every::Turn)); });
-      if (!same(state, after(Form::of(every::Turn) + 1)))
+      Form some = Form::of(every::Turn);
+      state = moved(start, change, some);
+      assuming({some, count - 1 - some}, some);
+      if (state != moved(start, change, some + 1))
         refuse(stmt->range, "what a loop does changes from turn to turn");
       if (segments->back().units.empty())
         segments->pop_back();
-      state = after(count);
+      state = moved(start, change, count);
+      llvm::erase_if(state.queue,
+                     [](const Owed &owed) { return owed.count == Form(); });
       isOpen = false;
     } catch (const Cut &cut) {
-      state = before;
-      *segments = rowsBefore;
-      isOpen = false;
+      restore();
       Form root = cut.turn;
-      if (natural(root, stmt->range) && natural(count - root, stmt->range)) {
-        window(stmt, begin, begin + root, turn);
-        window(stmt, begin + root, end, turn);
-      } else {
-        window(stmt, begin, end, turn);
-      }
+      if (!natural(root, stmt->range) || !natural(count - root, stmt->range))
+        return window(stmt, begin, end, turn, step);
+      window(stmt, begin, begin + step * root, turn);
+      return window(stmt, begin + step * root, end, turn);
+    } catch (const Parts &parts) {
+      if (parts.dim != every::Turn)
+        throw;
+      restore();
+      return window(stmt, begin, end, turn, step * parts.number);
     }
+    Form rest = all - step * count;
+    single(begin + step * count, constant(rest, stmt->range));
   }
 
   /// By how much a turn changes each number. What a turn begins to owe is there
@@ -460,18 +480,31 @@ private:
     for (size_t i = 0; i != change.issued.size(); ++i)
       for (unsigned s = 0; s != slot::count; ++s)
         change.issued[i][s] = step(before.issued[i][s], after.issued[i][s]);
-    for (size_t i = before.queue.size(); i < after.queue.size(); ++i)
-      before.queue.push_back({after.queue[i].chunk, after.queue[i].kind,
-                              after.queue[i].first, Form()});
-    if (before.queue.size() != after.queue.size())
-      refuse(stmt->range, "what is deferred changes its order");
-    change.queue = before.queue;
-    for (size_t i = 0; i != before.queue.size(); ++i) {
-      const Owed &a = before.queue[i], &b = after.queue[i];
-      if (a.chunk != b.chunk || a.kind != b.kind)
+    std::vector<Owed> &was = before.queue, is = after.queue;
+    if (is.size() > was.size()) {
+      Owed grown = is[was.size()];
+      // Several, each once, are owed in turns.
+      for (size_t i = was.size() + 1; i != is.size(); ++i) {
+        if (grown.count != Form(1) || is[i].count != Form(1))
+          refuse(stmt->range, "what is deferred changes its order");
+        llvm::append_range(grown.items, is[i].items);
+      }
+      is.resize(was.size());
+      is.push_back(grown);
+      grown.count = Form();
+      was.push_back(grown);
+    }
+    change.queue = was;
+    for (size_t i = 0; i != was.size(); ++i) {
+      if (is.size() != was.size() || is[i].items.size() != was[i].items.size())
         refuse(stmt->range, "what is deferred changes its order");
-      change.queue[i].first = step(a.first, b.first);
-      change.queue[i].count = step(a.count, b.count);
+      change.queue[i].count = step(was[i].count, is[i].count);
+      for (auto [k, item] : llvm::enumerate(change.queue[i].items)) {
+        const Owed::Item &a = was[i].items[k], &b = is[i].items[k];
+        if (a.chunk != b.chunk || a.kind != b.kind)
+          refuse(stmt->range, "what is deferred changes its order");
+        item.first = step(a.first, b.first);
+      }
     }
     return change;
   }
@@ -482,20 +515,11 @@ private:
       for (unsigned s = 0; s != slot::count; ++s)
         move(state.issued[i][s], change.issued[i][s]);
     for (size_t i = 0; i != state.queue.size(); ++i) {
-      move(state.queue[i].first, change.queue[i].first);
       move(state.queue[i].count, change.queue[i].count);
+      for (size_t k = 0; k != state.queue[i].items.size(); ++k)
+        move(state.queue[i].items[k].first, change.queue[i].items[k].first);
     }
     return state;
-  }
-
-  static bool same(const State &a, const State &b) {
-    if (a.queue.size() != b.queue.size())
-      return false;
-    for (size_t i = 0; i != a.queue.size(); ++i)
-      if (a.queue[i].first != b.queue[i].first ||
-          a.queue[i].count != b.queue[i].count)
-        return false;
-    return a.issued == b.issued;
   }
 
   // ---- Actions ----
@@ -547,25 +571,38 @@ private:
       refuse(stmt->range,
              "no microbatch is left for `" + module.kinds[kind].letters + "`");
     issued = issued + 1;
-    if (auto left = leaves.find(kind.value); left != leaves.end()) {
-      auto &queue = state.queue;
-      if (!queue.empty() && queue.back().chunk == chunk &&
-          queue.back().kind == left->second &&
-          queue.back().first + queue.back().count == index)
-        queue.back().count = queue.back().count + 1;
-      else
-        queue.push_back({chunk, left->second, index, 1});
-    }
+    if (auto left = leaves.find(kind.value); left != leaves.end())
+      owe({chunk, left->second, index});
     emit(kind, chunk, index);
     if (!inGroup)
       takeLate(stmt);
+  }
+
+  /// Adds to what is owed; what goes on as before is one turn more of it.
+  void owe(const Owed::Item &item) {
+    auto &queue = state.queue;
+    queue.push_back({{item}, 1});
+    for (size_t turns = 1; turns < queue.size(); ++turns) {
+      Owed &before = queue[queue.size() - 1 - turns];
+      auto goesOn = [&](size_t i) {
+        Owed::Item next = before.items[i];
+        next.first = next.first + before.count;
+        return queue[queue.size() - turns + i] == Owed{{next}, 1};
+      };
+      if (before.items.size() == turns &&
+          llvm::all_of(llvm::seq<size_t>(0, turns), goesOn)) {
+        before.count = before.count + 1;
+        queue.resize(queue.size() - turns);
+        return;
+      }
+    }
   }
 
   /// Adds a row.
   void emit(KindId kind, uint32_t chunk, const Form &index) {
     if (!hasBackward && module.kinds[kind].defines != slot::Output)
       return;
-    if (!inWindow && !isOpen) {
+    if (!stepOfWindow && !isOpen) {
       segments->push_back({1, {}});
       isOpen = true;
     }
@@ -579,27 +616,39 @@ private:
   Form pending() const {
     Form count;
     for (const Owed &owed : state.queue)
-      count = count + owed.count;
+      count = count + int64_t(owed.items.size()) * owed.count;
     return count;
   }
 
   /// Does the first of what is owed, which is there.
   void take(const ast::Stmt *stmt) {
     step(stmt);
-    for (Owed &owed : state.queue)
-      if (natural(owed.count - 1, stmt->range)) {
-        Form index = owed.first;
-        owed.first = owed.first + 1;
-        owed.count = owed.count - 1;
-        Form &issued = issuedOf(owed.chunk, owed.kind);
-        issued = issued + 1;
-        KindId kind = owed.kind;
-        uint32_t chunk = owed.chunk;
-        if (owed.count == Form())
-          state.queue.erase(state.queue.begin() + (&owed - &state.queue[0]));
-        return emit(kind, chunk, index);
-      }
+    auto &queue = state.queue;
+    for (size_t at = 0; at != queue.size(); ++at) {
+      if (!natural(queue[at].count - 1, stmt->range))
+        continue;
+      int64_t turns = queue[at].items.size();
+      if (stepOfWindow % turns != 0)
+        throw Parts{every::Turn, turns};
+      Owed::Item item = queue[at].items[0];
+      std::vector<Owed> others; // Of the first turn.
+      for (const Owed::Item &other : ArrayRef(queue[at].items).drop_front())
+        others.push_back({{other}, 1});
+      for (Owed::Item &each : queue[at].items)
+        each.first = each.first + 1;
+      queue[at].count = queue[at].count - 1;
+      if (queue[at].count == Form())
+        queue.erase(queue.begin() + at);
+      queue.insert(queue.begin() + at, others.begin(), others.end());
+      return issue(item, 1);
+    }
     refuse(stmt->range, "nothing is pending");
+  }
+
+  void issue(const Owed::Item &item, const Form &count) {
+    Form &issued = issuedOf(item.chunk, item.kind);
+    issued = issued + count;
+    emit(item.kind, item.chunk, item.first);
   }
 
   void takeLate(const ast::Stmt *stmt) {
@@ -609,7 +658,7 @@ private:
   }
 
   void drain(const ast::DrainStmt *stmt) {
-    if (inWindow)
+    if (stepOfWindow)
       refuse(stmt->range, "a loop takes what loops deferred");
     std::optional<uint32_t> only;
     if (stmt->chunk)
@@ -617,21 +666,22 @@ private:
     std::vector<Owed> queue = std::move(state.queue);
     state.queue.clear();
     for (const Owed &owed : queue) {
-      if (only && owed.chunk != *only) {
-        state.queue.push_back(owed);
-        continue;
-      }
-      if (owed.count == Form())
-        continue;
-      Form &issued = issuedOf(owed.chunk, owed.kind);
-      issued = issued + owed.count;
+      Owed left{{}, owed.count};
       segments->push_back({owed.count, {}});
       isOpen = false;
-      inWindow = true;
-      emit(owed.kind, owed.chunk, owed.first + Form::of(every::Turn));
-      inWindow = false;
+      stepOfWindow = 1;
+      for (Owed::Item item : owed.items)
+        if (only && item.chunk != *only) {
+          left.items.push_back(item);
+        } else if (owed.count != Form()) {
+          item.first = item.first + Form::of(every::Turn);
+          issue(item, owed.count);
+        }
+      stepOfWindow = 0;
       if (segments->back().units.empty())
         segments->pop_back();
+      if (!left.items.empty())
+        state.queue.push_back(std::move(left));
     }
   }
 
@@ -714,7 +764,7 @@ private:
   Form counter(Builtin id, KindId kind, const ast::Expr *arg,
                SourceRange place) {
     if (id == Builtin::Ranks)
-      return Form::of(P);
+      return free.numRanks;
     if (id == Builtin::Issued)
       return issuedOf(resolve(arg, place), kind);
     if (id == Builtin::Pending && !arg)
@@ -789,6 +839,11 @@ private:
         if (Form rest = a - whole * b;
             implies(facts, rest) && implies(facts, b - 1 - rest))
           return whole;
+    if (b.isConstant() && b.at[One] > 0 && !isBound)
+      for (Dim dim : {P, M, Rank, every::Turn})
+        if (int64_t parts = b.at[One] / std::gcd(b.at[One], a.at[dim]);
+            parts != 1)
+          throw Parts{dim, parts};
     refuse(at, "a quotient that is no affine form");
   }
 
@@ -813,7 +868,8 @@ private:
   std::vector<Segment> *segments = nullptr;
   bool isOpen = false; ///< Single actions go on in the last segment.
   Defer defer;
-  bool inGroup = false, inWindow = false;
+  bool inGroup = false;
+  int64_t stepOfWindow = 0; ///< Turns of its loop that are one; 0 outside.
   uint32_t groupRows = 0;
   uint64_t steps = 0;
 };
@@ -826,8 +882,10 @@ std::vector<Region> every::regionsOf(const Module &module,
   std::vector<Region> regions;
   Way way;
   do {
-    Run run(module, schedule, free, {Form::of(P) - least, Form::of(M) - 1},
-            way);
+    Forms facts = {(free.numRanks - least).tightened(),
+                   (free.numMicrobatches - 1).tightened(), Form::of(P),
+                   Form::of(M)};
+    Run run(module, schedule, free, facts, way);
     Region region;
     try {
       run.head();
@@ -847,15 +905,29 @@ Statements every::layOut(const Module &module, const Schedule &schedule,
   Statements statements;
   statements.region = facts;
   statements.kinds = module.kinds;
-  Way way;
-  do {
-    Run run(module, schedule, free, facts, way);
-    run.head();
-    statements.hasBackward = run.hasBackward;
-    statements.pipes = run.pipes;
-    statements.classes.push_back(run.rank());
-    if (statements.classes.size() > mostPaths)
-      refuse(schedule.onRank->range, "there are too many cases");
-  } while (way.toNext());
+  std::vector<Form> numbers = {Form::of(Rank)}; // All ranks, in parts.
+  while (!numbers.empty()) {
+    Form number = numbers.back();
+    numbers.pop_back();
+    size_t before = statements.classes.size();
+    try {
+      Way way;
+      do {
+        Run run(module, schedule, free, facts, way);
+        run.head();
+        statements.hasBackward = run.hasBackward;
+        statements.pipes = run.pipes;
+        statements.classes.push_back(run.rank(number));
+        if (statements.classes.size() > mostPaths)
+          refuse(schedule.onRank->range, "there are too many cases");
+      } while (way.toNext());
+    } catch (const Parts &parts) {
+      if (parts.dim != Rank || number.at[Rank] > mostParts)
+        throw;
+      statements.classes.resize(before);
+      for (int64_t i = parts.number; i-- > 0;)
+        numbers.push_back(number.with(Rank, Form::of(Rank, parts.number) + i));
+    }
+  }
   return statements;
 }

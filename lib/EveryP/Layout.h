@@ -12,10 +12,19 @@ struct Refusal {
   std::string why;
 };
 
-/// The free parameters, by their numbers, and the values of others.
+/// Thrown where a remainder is asked for: a dimension is to be divided into so
+/// many parts, by what its numbers leave.
+struct Parts {
+  Dim dim;
+  int64_t number;
+};
+
+/// The free parameters, by their numbers, with their values; and the values of
+/// others.
 struct Free {
   uint32_t ranks = 0, microbatches = 0;
   ArrayRef<sema::ParamValue> values;
+  Form numRanks = Form::of(P), numMicrobatches = Form::of(M);
 };
 
 /// P and M of which the schedule takes one way through its head.
@@ -26,13 +35,13 @@ struct Region {
   std::string why;
 };
 
-/// Divides all P >= least and M >= 1. Throws Refusal.
+/// Divides all of at least `least` ranks. Throws Refusal, and Parts.
 std::vector<Region> regionsOf(const sema::Module &module,
                               const sema::Schedule &schedule, const Free &free,
                               int64_t least);
 
 /// What ranks do where all `facts` are natural. Durations are those of nobody.
-/// Throws Refusal, and std::overflow_error.
+/// Throws Refusal, Parts, and std::overflow_error.
 Statements layOut(const sema::Module &module, const sema::Schedule &schedule,
                   const Free &free, const Forms &facts);
 

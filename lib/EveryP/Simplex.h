@@ -60,9 +60,9 @@ public:
   Vector multipliers, ray;
 
   /// What was changed in tables, which is the same on every machine: most is
-  /// about five seconds.
+  /// about ten seconds.
   static inline thread_local uint64_t work = 0;
-  static constexpr uint64_t mostWork = 100'000'000;
+  static constexpr uint64_t mostWork = 400'000'000;
 
 private:
   /// A sum of variables as one of those that are at the head of columns.

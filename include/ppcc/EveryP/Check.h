@@ -19,14 +19,46 @@ struct Witness {
   RowRef from, to;
 };
 
+/// Chunks of two classes of ranks, of stages that are so far from each other.
+struct Neighbours {
+  uint32_t ofClass = 0, chunk = 0, otherClass = 0, otherChunk = 0;
+  int distance = 0;
+  auto operator<=>(const Neighbours &) const = default;
+};
+
+/// An action, by the numbers of the rank and the turn of another.
+struct EventRef {
+  uint32_t unit = 0;
+  Form rank, turn;
+};
+
+/// Why an action starts no earlier than at its time.
+struct Reason {
+  enum class Kind : uint8_t {
+    Never,   ///< There is no such action.
+    Begins,  ///< It has the time 0.
+    Waits,   ///< It waits for another action, which ends then.
+    Divided, ///< By whether `test` is natural it has one reason or another.
+  };
+  Kind kind = Kind::Never;
+  EventRef source;
+  Form test;
+  uint32_t yes = 0, no = 0; ///< Further reasons of the unit.
+};
+
 /// What is claimed, but for times.
 struct Claim {
+  std::set<Neighbours> apart; ///< There are none such.
   /// By class, chunk and slot: the actions that fill it, in the order of their
   /// microbatches.
   std::map<std::tuple<uint32_t, uint32_t, uint8_t>, std::vector<RowRef>>
       fillers;
   std::optional<Form> makespan; ///< A bound from above; exact by the witness.
   std::optional<Witness> witness;
+  /// By unit, the reasons of its actions, the first for all of them; and an
+  /// action of them that ends with the makespan.
+  std::map<uint32_t, std::vector<Reason>> held;
+  std::optional<EventRef> last;
 };
 
 /// What must be shown: that where all premises are natural, `rest` and the

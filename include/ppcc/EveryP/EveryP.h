@@ -14,12 +14,18 @@ struct PlaneFormula {
   std::string text(StringRef ranksName, StringRef name) const;
 };
 
+/// Numbers that leave a remainder.
+struct Remainder {
+  int64_t modulus = 1, residue = 0;
+  bool operator==(const Remainder &) const = default;
+};
+
 /// The numbers of ranks and microbatches for which all of `where`, forms of P
-/// and M, is natural, and M leaves a remainder.
+/// and M, is natural, and that leave these remainders.
 struct PlaneRange {
   Forms where;           ///< None of them follows from the others.
   int64_t fromRanks = 1; ///< The least P of these, if that is small.
-  int64_t modulus = 1, residue = 0;
+  Remainder ranks, microbatches;
   Verdict verdict = Verdict::Undecided;
   std::optional<PlaneFormula> makespan;
   std::string reason;

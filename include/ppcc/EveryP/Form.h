@@ -51,6 +51,12 @@ struct Form {
     form.at[dim] = 0;
     return form.add(value, factor);
   }
+  /// With these in place of the rank and the turn.
+  Form on(const Form &rank, const Form &turn) const {
+    Form form = *this;
+    form.at[Rank] = form.at[Turn] = 0;
+    return form.add(rank, at[Rank]).add(turn, at[Turn]);
+  }
   /// A smaller form that is natural for the same whole numbers.
   Form tightened() const {
     int64_t divisor = 0;
