@@ -8,6 +8,7 @@
 // RUN: ppcc %t/kinds.pp --emit=report | FileCheck %t/kinds.pp
 // RUN: ppcc %t/plain.pp --costs=%t/costs.json --emit=report | FileCheck %t/all.pp
 // RUN: ppcc %t/nodes.pp --emit=report | FileCheck %t/nodes.pp
+// RUN: ppcc %t/nodes.pp --emit=times | FileCheck %t/nodes.pp --check-prefix=TIMES
 // RUN: ppcc %t/two.pp --emit=report | FileCheck %t/two.pp
 
 //--- all.pp
@@ -54,6 +55,10 @@ schedule kinds() {
 //--- nodes.pp
 // Each node is scaled: 2, then 4 for the group of F1, twice as long, and B0 beside it, then 8.
 // CHECK: makespan 14
+//      TIMES: 0,0F0,,0,2
+// TIMES-NEXT: 0,0F1,0,2,6
+// TIMES-NEXT: 0,0B0,0,2,6
+// TIMES-NEXT: 0,0B1,,6,14
 schedule nodes() {
   ranks 1; microbatches 2; placement linear;
   model {

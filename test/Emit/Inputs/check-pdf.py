@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Reads what ppcc writes as PDF: each object lies where the table says, each stream is as long as it says, each fill that is used
-is there. Prints the size of the page, the title and the texts. Usage: check-pdf.py FILE"""
+is there. Prints the size of the page, the title, the fills and the texts. Usage: check-pdf.py FILE"""
 import re
 import sys
 from pathlib import Path
@@ -30,5 +30,6 @@ text = lambda literal: re.sub(rb"\\(.)", rb"\1", literal).decode("latin-1")
 print(f"page {box[1].decode()} x {box[2].decode()}")
 print("title", text(re.search(rb"/Title\((.*)\)/Creator", objects[6])[1]))
 print("fills", len(used))
+print("dotted", sum(b" 1.4 1.4 re f" in objects[int(fills[name])] for name in used))
 for literal in re.findall(rb"\((.*)\) Tj", content):
     print("text", text(literal))
