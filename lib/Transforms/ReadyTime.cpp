@@ -60,7 +60,6 @@ public:
 private:
   struct Rank {
     Time computeFree = 0, streamFree = 0;
-    bool runs = false;
   };
   /// A rank that runs its next item.
   struct Running {
@@ -80,20 +79,17 @@ private:
   template <class T>
   using Queue = std::priority_queue<T, std::vector<T>, std::greater<>>;
 
-  /// Runs the next item of `rank` if that does not run yet and its inputs have
-  /// come.
+  /// Runs the next item of `rank`, which runs none, if its inputs have come.
   void start(RankId rank) {
-    Rank &state = ranks[rank.value];
-    if (state.runs || !inboxes.isReady(rank))
+    if (!inboxes.isReady(rank))
       return;
     // Even what costs nothing ends behind its inputs, so that the order of the
     // ends is one in which the items can run.
     Time time = std::max<Time>(
         plan.durations.of(program, inboxes.begin(rank), inboxes.end(rank)), 1);
-    state.computeFree =
-        std::max(state.computeFree, inboxes.readyAt(rank)) + time;
-    state.runs = true;
-    running.push({state.computeFree, rank});
+    Time &free = ranks[rank.value].computeFree;
+    free = std::max(free, inboxes.readyAt(rank)) + time;
+    running.push({free, rank});
   }
 
   void finishItem() {
@@ -102,7 +98,6 @@ private:
     ActionId first = inboxes.begin(rank), last = inboxes.end(rank);
     writer.copyItem(rank);
     inboxes.advance(rank);
-    ranks[rank.value].runs = false;
     for (ActionId row : RowRange{first, last})
       handOn(rank, row, end);
     if (prefetch)
@@ -128,9 +123,8 @@ private:
         [&](uint8_t slotBit, StageId reader, RankId to) {
           size_t input =
               inboxes.inputOf(action.pipe, reader, action.microbatch, slotBit);
-          if (to == home) {
-            if (inboxes.deliver(input, to, end))
-              start(to);
+          if (to == home) { // Between its items, a rank waits for nothing.
+            inboxes.deliver(input, to, end);
             return;
           }
           Time slack = std::min(inboxes.slackOf(input), mostSlack),

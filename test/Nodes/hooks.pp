@@ -4,6 +4,8 @@
 // RUN: ppcc %s --emit=nodes | FileCheck %s --check-prefix=NODES
 // RUN: ppcc %s --emit=nodes-comm | FileCheck %s --check-prefix=COMM
 // RUN: ppcc %s --cost=latency=1 --emit=report | FileCheck %s --check-prefix=PATH
+// RUN: sed 's/cost F.rest = 3/cost F.rest = 9/' %s > %t.rest.pp
+// RUN: ppcc %t.rest.pp --emit=report | FileCheck %s --check-prefix=STAYS
 // RUN: sed 's/cost F.first/cost F.send = 0.5; cost F.recv = 0.25; cost F.first/' %s > %t.pp
 // RUN: ppcc %t.pp --cost=latency=1 --emit=times | FileCheck %s --check-prefix=TIMED
 // RUN: ppcc %s --cost=latency=1 --emit=svg --arrows -o %t.svg && %python %ppcc_src_root/test/utils/check-svg.py %t.svg arrows=2
@@ -38,6 +40,9 @@
 // COMM-NEXT: rank 1: {comp:1F0.first comp:1RECV_F0 comp:1F0.make} {comp:1B0.make}
 
 // The path leaves rank 0 at 1.
+// Where the path stays on its rank it leaves at the end.
+// STAYS:      critical path: 12 of actions, 0 of messages
+// STAYS:      0 12 0 2 0F0 0B0
 // PATH: critical path: 6 of actions, 2 of messages
 // PATH: 0 1 0 1 0F0
 // PATH-NEXT: 1 5 1 3 1RECV_F0 ... 1B0

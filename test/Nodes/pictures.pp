@@ -42,3 +42,13 @@ schedule many(layers: int, M: int) {
   }
   on rank r { repeat M { F; } }
 }
+// Names that are too long for a box have two letters there, and the legend tells them.
+// RUN: ppcc %s --schedule=words --emit=timeline --width=60 | FileCheck %s --check-prefix=WORDS
+schedule words() {
+  ranks 1; microbatches 1; placement linear; backward when false;
+  model { layer l { F: norm @ comp -> attn @ comp -> route @ comm -> mlp @ comp; } layers l; cost F.norm = 1; cost F.attn = 2; cost F.route = 3; cost F.mlp = 4; }
+  on rank r { F; }
+}
+// WORDS:      rank 0 comp │Fno0Fat0────············Fml0
+// WORDS-NEXT:        comm │············Fro0
+// WORDS:      F forward, no norm, at attn, ro route, ml mlp, · idle
