@@ -1,0 +1,44 @@
+// What no order can be below, where ranks have memory for few microbatches: each rank has its own limit.
+// RUN: ppcc %s --schedule=one --emit=report | FileCheck %s --check-prefix=ONE
+// RUN: ppcc %s --schedule=parts --emit=report | FileCheck %s --check-prefix=PARTS
+// RUN: ppcc %s --schedule=chunks --emit=report | FileCheck %s --check-prefix=CHUNKS
+// RUN: ppcc %s --schedule=skips --emit=report | FileCheck %s --check-prefix=SKIPS
+
+// Rank 1 runs its F, and has its gradient 3 later, from ranks that run theirs: a round is 6.
+schedule one() {
+  ranks 3; microbatches 4; placement linear;
+  model { memory F = 1; }
+  cluster { limit rank r = r == 0 ? 9 : 1; }
+  on rank r { repeat 4 { F; B; } }
+}
+// ONE:      resources 27
+// ONE-NEXT: rank 1 begins at 1, holds 1 microbatch at a time, which takes 18 for 3 rounds, and the last one comes back 8 later
+
+// An I gives half back.
+schedule parts() {
+  ranks 3; microbatches 4; placement linear;
+  model { memory F = 1; memory I = -0.5; }
+  cluster { limit rank r = r == 0 ? 1 : 9; }
+  on rank r { repeat 4 { F; I; W; } }
+}
+// PARTS:      resources 28
+// PARTS-NEXT: rank 0 begins at 0, holds 1 microbatch at a time, which takes 21 for 3 rounds, and the last one comes back 7 later
+
+schedule chunks() {
+  ranks 3; microbatches 4; placement loop(3);
+  model { memory F = 1; }
+  cluster { limit rank r = r == 2 ? 3 : 99; }
+  on rank r { repeat 4 { F(0); F(1); F(2); B(2); B(1); B(0); } }
+}
+// CHUNKS:      resources 54
+// CHUNKS-NEXT: rank 2 has its first gradient at 9, with work for 27 to do up to its last forward, 18 before the end
+
+// Of several edges into a stage the longest way counts.
+schedule skips() {
+  ranks 4; microbatches 3; placement linear;
+  edge stage 0 -> stage 3; edge stage 1 -> stage 3; edge stage 0 -> stage 2;
+  cluster { link a, b { latency = a == 2 and b == 3 ? 20 : 0; } }
+  on rank r { repeat 3 { F; } repeat 3 { B; } }
+}
+// SKIPS:      resources 38
+// SKIPS-NEXT: rank 3 begins at 23 and works for 9 up to its last gradient, 6 before the end
