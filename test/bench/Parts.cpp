@@ -112,7 +112,7 @@ void emit(benchmark::State &state, const char *name) {
   EmitContext context{fixture.session.diags, fixture.session.sources, {}};
   for (auto _ : state) {
     llvm::raw_null_ostream out;
-    findEmitter(name)->emit(program, out, context);
+    emitProgram(*findEmitter(name), program, out, context);
   }
   setRate(state, program.size());
 }

@@ -74,7 +74,7 @@ inline std::string emitted(llvm::StringRef format, const Program &program,
   });
   EmitContext context{diags, sources, options};
   llvm::raw_string_ostream out(text);
-  bool good = findEmitter(format)->emit(program, out, context);
+  bool good = emitProgram(*findEmitter(format), program, out, context);
   EXPECT_EQ(good, errors.empty());
   return text + errors;
 }
