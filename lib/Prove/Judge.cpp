@@ -5,7 +5,6 @@
 using namespace ppcc;
 using proof::Checker;
 using proof::Finding;
-using Kind = Finding::Kind;
 
 /// Rows of a later instance that is looked at.
 static constexpr int64_t mostLater = 60'000;
@@ -17,7 +16,7 @@ Finding Judge::orderByData() {
                        {second, secondIndex}, finding);
   if (finding && evidence)
     evidence->shown.push_back({"data", std::move(*order)});
-  if (order || finding.kind != Kind::Fails)
+  if (order || finding.kind != Finding::Kind::Fails)
     return finding;
   for (int64_t n : {1, 2})
     for (bool fromEnd : {false, true}) {
@@ -26,10 +25,10 @@ Finding Judge::orderByData() {
       for (int64_t from : {0, 1, 2})
         if (!events.empty() && byData.isCircle(events, from)) {
           circle = {std::move(events), from};
-          return {Kind::Fails, ""};
+          return {Finding::Kind::Fails, ""};
         }
     }
-  return {Kind::Unknown, "ranks wait in a circle that changes"};
+  return {Finding::Kind::Unknown, "ranks wait in a circle that changes"};
 }
 
 Finding Judge::carry(bool looksLater) {
@@ -39,12 +38,12 @@ Finding Judge::carry(bool looksLater) {
   for (Program *one : {&withFirst, &withSecond}) {
     auto policy = singles.policyFor(*one, quiet.diags);
     if (!policy || !singles.addMessages(*one, *policy, quiet))
-      return {Kind::Fails, quiet.message()};
+      return {Finding::Kind::Fails, quiet.message()};
     transports = policy->transports;
   }
   auto whole = withMessages(program, withFirst, withSecond, isPlaced);
   if (!whole || !proof::haveSameActions(program, *whole))
-    return {Kind::Unknown, "the order of messages does not settle"};
+    return {Finding::Kind::Unknown, "the order of messages does not settle"};
   if (evidence) {
     evidence->carried = *whole;
     evidence->carried.head = &evidence->head.head();
@@ -58,13 +57,13 @@ Finding Judge::carry(bool looksLater) {
   for (const Transport &transport : transports) {
     Checker checker(*whole, &transport);
     if (Finding finding = checker.complete(); !finding)
-      return {Kind::Unknown, finding.why};
+      return {Finding::Kind::Unknown, finding.why};
     if (Finding finding = checker.matched(); !finding)
       return finding;
     Finding finding;
     auto order = orderBy(*whole, checker, &transport, a, b, finding);
     if (!finding)
-      return {Kind::Unknown, finding.why};
+      return {Finding::Kind::Unknown, finding.why};
     if (evidence)
       evidence->shown.push_back({transport.name, *order});
     if (&transport != &transports.front() || !hasPlainTimes(withFirst))
@@ -79,7 +78,7 @@ Finding Judge::carry(bool looksLater) {
                           withSecond, *run);
   }
   if (looksLater && !goesOn(*whole))
-    return {Kind::Unknown, "the order of messages changes later"};
+    return {Finding::Kind::Unknown, "the order of messages changes later"};
   return {};
 }
 

@@ -514,8 +514,11 @@ private:
     }
     if (carried.kind == Finding::Kind::Fails || (!carried && !ordersGlobally))
       return giveUp(std::move(task), carried.why, Place());
-    if (carried && family.step > 1)
-      settled[family.step] = std::max(settled[family.step], family.base);
+    if (carried && family.step > 1) {
+      // Where one did not settle at first, its neighbour will not either.
+      int64_t from = family.base + (task.growths > 0 ? family.step - 1 : 0);
+      settled[family.step] = std::max(settled[family.step], from);
+    }
     if (!carried && evidence) {
       evidence->carried = {};
       evidence->shown.resize(1);
