@@ -16,6 +16,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <latch>
 #include <sstream>
 #include <unistd.h>
 
@@ -297,6 +298,44 @@ TEST(Actions, SumAheadOfTheStep) {
     EXPECT_TRUE(same(atStep[0], atStep[1]));
     EXPECT_TRUE(same(atStep[0], gradsOf(stages[0])));
   }
+}
+
+TEST(Actions, SumBesideWhatFollows) {
+  auto cells = [](int stage) {
+    std::vector<Cell> cells;
+    if (stage == 0)
+      cells = {
+          {0, "F", 0}, {0, "SEND_F", 0, 1}, {0, "RECV_B", 0, 1}, {0, "B", 0}};
+    else
+      cells = {
+          {1, "RECV_F", 0, 0}, {1, "F", 0}, {1, "B", 0}, {1, "SEND_B", 0, 0}};
+    for (const char *letters : {"REDUCE_EMBEDDING", "OWN", "STEP"})
+      cells.push_back({stage, letters});
+    return cells;
+  };
+  LoadedProgram program = programOf({cells(0), cells(1)}, 1);
+  Given given;
+  std::latch isBehind(1);
+  TorchOptions options;
+  options.actions["OWN"] = {[&](TorchStage &stage, const Work &work) {
+    if (work.rank == 0) // Its own sum has begun, and the other's has not.
+      isBehind.count_down();
+  }};
+  options.actions["REDUCE_EMBEDDING"] = {
+      [&](TorchStage &stage, const Work &work) {
+        if (work.rank == 1)
+          isBehind.wait();
+        stage.sumGradients(work);
+      },
+      ActionRole::SumsGradients};
+  std::vector<TorchStage> stages;
+  for (uint32_t rank : {0, 1}) {
+    stages.emplace_back(program, rank, given.network(), options);
+    stages.back().setUpdate({[] {}, [] {}, [] {}});
+  }
+  SharedWeights shared((std::span(stages)));
+  runThreads(program.program(), std::span(stages));
+  EXPECT_TRUE(same(gradsOf(stages[0]), gradsOf(stages[1])));
 }
 
 TEST(Actions, HearOfRanksThatFail) {
