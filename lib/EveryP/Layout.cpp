@@ -2,6 +2,7 @@
 // answers divides the numbers; all ways are gone.
 #include "Layout.h"
 #include "Simplex.h"
+#include "ppcc/Family/Terms.h"
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/Sequence.h"
@@ -19,7 +20,6 @@ bool every::implies(const Forms &premises, const Form &goal) {
 
 namespace {
 
-constexpr uint64_t mostSteps = 20'000;
 constexpr size_t mostPaths = 64; ///< Through a head, or the body of a rank.
 
 [[noreturn]] void refuse(SourceRange place, std::string why) {
@@ -76,28 +76,105 @@ struct Way {
   }
 };
 
-class Run {
+/// Answers questions to forms by what is known of their numbers.
+class Questions {
 public:
-  Run(const Module &module, const Schedule &schedule, const Free &free,
-      const Forms &facts, Way &way)
-      : facts(facts), module(module), schedule(schedule), free(free), way(way),
-        globals(schedule.numGlobals) {
-    for (KindId whole : module.kinds.ids())
-      for (KindId part : module.kinds.ids())
-        if (auto rest = module.kinds.without(whole, part);
-            rest && (module.kinds[part].needs & module.kinds[*rest].defines)) {
-          leaves.try_emplace(rest->value, part);
-          deferred.insert(part.value);
-        }
+  using Number = Form;
+  static constexpr uint64_t mostSteps = 400'000;
+  static Form of(int64_t value) { return value; }
+  static Form checked(const Form &form, SourceRange) { return form; }
+  [[noreturn]] static void refuse(bool, SourceRange place, std::string why) {
+    ::refuse(place, std::move(why));
+  }
+
+  Questions(const Forms &facts, Way &way) : facts(facts), way(way) {}
+
+  bool isNatural(const Form &form, SourceRange place) {
+    if (form.isConstant())
+      return form.at[One] >= 0;
+    if (implies(facts, form))
+      return true;
+    if (implies(facts, Form(-1) - form))
+      return false;
+    if (isBound)
+      refuse(false, place, "it depends on the numbers");
+    if (int64_t perTurn = form.at[Turn]) {
+      Form whole = quotient(form.with(Turn, 0), std::abs(perTurn), place);
+      throw Cut{perTurn > 0 ? -1 * whole : whole + 1};
+    }
+    if (way.given == way.answers.size())
+      way.answers.push_back(true);
+    if (way.answers.size() > mostPaths)
+      refuse(false, place, "there are too many cases");
+    bool answer = way.answers[way.given++];
+    facts.push_back((answer ? form : Form(-1) - form).tightened());
+    return answer;
+  }
+  bool isZero(const Form &form, SourceRange place) {
+    return isNatural(form, place) && isNatural(-1 * form, place);
+  }
+  int64_t constant(const Form &form, SourceRange place, const char *) const {
+    if (!form.isConstant())
+      refuse(false, place,
+             "this depends on the rank, or on the free parameters");
+    return form.at[One];
+  }
+  Form product(const Form &a, const Form &b, SourceRange place) const {
+    if (!a.isConstant() && !b.isConstant())
+      refuse(false, place, "two numbers that both grow are multiplied");
+    return a.isConstant() ? a.at[One] * b : b.at[One] * a;
+  }
+  /// Rounded down.
+  Form quotient(const Form &a, const Form &b, SourceRange at) const {
+    if (b.isConstant() && b.at[One] > 0) {
+      int64_t by = b.at[One];
+      Form result;
+      bool isWhole = true;
+      for (unsigned dim = P; dim != numDims; ++dim) {
+        isWhole &= a.at[dim] % by == 0;
+        result.at[dim] = a.at[dim] / by;
+      }
+      result.at[One] = (a.at[One] - ((a.at[One] % by) + by) % by) / by;
+      if (isWhole)
+        return result;
+    }
+    if (implies(facts, b - 1))
+      for (int64_t whole : {0, 1, 2, 3, 4, 5, 6, 7, 8})
+        if (Form rest = a - whole * b;
+            implies(facts, rest) && implies(facts, b - 1 - rest))
+          return whole;
+    if (b.isConstant() && b.at[One] > 0 && !isBound)
+      for (Dim dim : {P, M, Rank, every::Turn})
+        if (int64_t parts = b.at[One] / std::gcd(b.at[One], a.at[dim]);
+            parts != 1)
+          throw Parts{dim, parts};
+    refuse(false, at, "a quotient that is no affine form");
+  }
+  Form remainder(const Form &a, const Form &b, SourceRange at) const {
+    return a - product(quotient(a, b, at), b, at);
   }
 
   Forms facts;
+  Way &way;
+  bool isBound = false; ///< No question may have two answers.
+};
+
+class Run final : public family::TermsOf<Questions> {
+public:
+  Run(const Module &module, const Schedule &schedule, const Free &free,
+      const Forms &facts, Way &way)
+      : TermsOf(module, nullptr, facts, way), facts(numbers.facts),
+        schedule(schedule), free(free) {
+    globals.resize(schedule.numGlobals);
+  }
+
+  Forms &facts;
 
   // ---- The head ----
 
   void head() {
     for (auto [position, param] : llvm::enumerate(schedule.params)) {
-      Form &value = globals[schedule.firstGlobal + position];
+      Form &value = globals[schedule.firstGlobal + position].i;
       auto given = llvm::find_if(free.values, [&](const ParamValue &one) {
         return one.name == param.decl->name.text;
       });
@@ -109,7 +186,7 @@ public:
       else if (param.type != Type::Int && param.type != Type::Bool)
         refuse(place, "a parameter is no int");
       else if (given == free.values.end())
-        value = eval(param.decl->defaultValue);
+        value = evalInt(param.decl->defaultValue);
       else if (param.type == Type::Bool && given->value != "true" &&
                given->value != "false")
         refuse(place, "its value is neither true nor false");
@@ -118,31 +195,31 @@ public:
       else if (StringRef(given->value).getAsInteger(10, value.at[One]))
         refuse(place, "its value is no int");
       const ast::Expr *least = param.decl->least, *end = param.decl->end;
-      if ((least && !natural(value - eval(least), least->range)) ||
-          (end && !natural(eval(end) - value - 1, end->range)))
+      if ((least && !numbers.isNatural(value - evalInt(least), least->range)) ||
+          (end && !numbers.isNatural(evalInt(end) - value - 1, end->range)))
         throw NotAdmitted{place, "`" + param.decl->name.text.str() +
                                      "` is not in its range"};
     }
     int64_t number = 0;
     for (uint32_t slot : schedule.pipeSlots)
-      globals[slot] = number++;
+      globals[slot].i = number++;
     size_t nextLet = 0;
     for (const ast::Stmt *item : schedule.header)
       if (auto *let = dyn_cast<ast::LetStmt>(item)) {
         globals[schedule.letSlots[nextLet++]] = eval(let->value);
       } else if (auto *require = dyn_cast<ast::RequireItem>(item)) {
-        if (!truth(require->condition))
+        if (!evalBool(require->condition))
           throw NotAdmitted{require->condition->range,
                             require->message.empty()
                                 ? "`" + source(require->condition) +
                                       "` does not hold"
                                 : require->message.str()};
       } else if (auto *ranks = dyn_cast<ast::RanksItem>(item)) {
-        if (eval(ranks->count) != free.numRanks)
+        if (evalInt(ranks->count) != free.numRanks)
           refuse(ranks->count->range,
                  "the ranks are not those of the first parameter of `--for`");
       } else if (auto *backward = dyn_cast<ast::BackwardItem>(item)) {
-        hasBackward = !backward->condition || truth(backward->condition);
+        hasBackward = !backward->condition || evalBool(backward->condition);
       } else {
         refuse(item->range, "this is not known to be the same for all ranks");
       }
@@ -165,10 +242,10 @@ public:
     chunks = ranks.chunks;
     state.issued.resize(chunks.size());
     segments = &ranks.segments;
-    frame.assign(schedule.numLocals, Form());
-    frame[0] = number;
+    frame.assign(schedule.numLocals, Term());
+    frame[0].i = number;
     body(schedule.onRank->body);
-    if (natural(pending() - 1, schedule.onRank->range))
+    if (numbers.isNatural(pending() - 1, schedule.onRank->range))
       refuse(schedule.onRank->range, "something is left pending");
     // What is there for no number would fit anywhere.
     llvm::erase_if(ranks.segments, [&](const Segment &segment) {
@@ -199,18 +276,20 @@ private:
       refuse(decl.range.valid() ? decl.range : item.range,
              item.pad ? "microbatches are padded"
                       : "a pipe has edges, slices or copies");
-    Form first = item.first ? eval(item.first) : Form();
-    Form count = eval(item.end) - first;
-    if (!natural(first, item.range) || !natural(count - 1, item.range))
+    Form first = item.first ? evalInt(item.first) : Form();
+    Form count = evalInt(item.end) - first;
+    if (!numbers.isNatural(first, item.range) ||
+        !numbers.isNatural(count - 1, item.range))
       throw NotAdmitted{item.end->range, "there is no microbatch"};
     Form stages =
-        ofPlacement(decl, [&] { return eval(stagesOf(decl)->count); });
+        ofPlacement(decl, [&] { return evalInt(stagesOf(decl)->count); });
     int64_t chunks = stages.at[P] / free.numRanks.at[P];
     if (stages != chunks * free.numRanks || chunks < 1)
       refuse(stagesOf(decl)->range, "ranks have no fixed number of stages");
     for (size_t i = 0; i != pipes.size(); ++i)
-      if (!natural(first - pipes[i].first - pipes[i].count, item.range) &&
-          !natural(pipes[i].first - first - count, item.range))
+      if (!numbers.isNatural(first - pipes[i].first - pipes[i].count,
+                             item.range) &&
+          !numbers.isNatural(pipes[i].first - first - count, item.range))
         refuse(item.range, "two pipes share microbatches");
     pipes.push_back({stages, first, count});
     copies.push_back(chunks);
@@ -228,7 +307,7 @@ private:
   /// Evaluates in the frame of a placement.
   template <class Fn> Form ofPlacement(const PipeDecl &decl, Fn evaluate) {
     const Placement *placement = placementOf(decl);
-    std::vector<Form> inner(placement ? placement->numLocals
+    std::vector<Term> inner(placement ? placement->numLocals
                                       : schedule.headerLocals);
     if (placement)
       for (size_t i = 0; i != decl.placement->args.size(); ++i)
@@ -246,16 +325,16 @@ private:
     const ast::StageMapItem *map =
         placement ? placement->stageMap : decl.stageMap;
     uint32_t slot = placement ? placement->stageSlot : decl.stageSlot;
-    isBound = true;
+    numbers.isBound = true;
     for (Form stage :
          {c * free.numRanks + rank, (c + 1) * free.numRanks - 1 - rank}) {
-      std::vector<Form> outer = frame;
+      std::vector<Term> outer = frame;
       try {
         if (ofPlacement(decl, [&] {
-              frame[slot] = stage;
-              return eval(map->rank);
+              frame[slot].i = stage;
+              return evalInt(map->rank);
             }) == rank) {
-          isBound = false;
+          numbers.isBound = false;
           return stage;
         }
       } catch (const Refusal &) {
@@ -265,128 +344,9 @@ private:
     refuse(map->rank->range, "stages lie on ranks in no affine way");
   }
 
-  // ---- Questions ----
-
-  bool natural(const Form &form, SourceRange place) {
-    if (form.isConstant())
-      return form.at[One] >= 0;
-    if (implies(facts, form))
-      return true;
-    if (implies(facts, Form(-1) - form))
-      return false;
-    if (isBound)
-      refuse(place, "it depends on the numbers");
-    if (int64_t perTurn = form.at[Turn]) {
-      Form whole = quotient(form.with(Turn, 0), std::abs(perTurn), place);
-      throw Cut{perTurn > 0 ? -1 * whole : whole + 1};
-    }
-    if (way.given == way.answers.size())
-      way.answers.push_back(true);
-    if (way.answers.size() > mostPaths)
-      refuse(place, "there are too many cases");
-    bool answer = way.answers[way.given++];
-    facts.push_back((answer ? form : Form(-1) - form).tightened());
-    return answer;
-  }
-  bool zero(const Form &form, SourceRange place) {
-    return natural(form, place) && natural(-1 * form, place);
-  }
-  bool truth(const ast::Expr *expr) { return eval(expr).at[One] != 0; }
-  int64_t constant(const Form &form, SourceRange place) const {
-    if (!form.isConstant())
-      refuse(place, "this depends on the rank, or on the free parameters");
-    return form.at[One];
-  }
-
-  // ---- Statements ----
-
-  void body(ast::Body statements) {
-    for (const ast::Stmt *stmt : statements)
-      statement(stmt);
-  }
-
-  uint32_t slotOf(const ast::Stmt *stmt) const {
-    return module.stmts[stmt->id].index;
-  }
-
-  void step(const ast::Stmt *stmt) {
-    if (++steps > mostSteps)
-      refuse(stmt->range, "it takes too many steps");
-  }
-
-  void statement(const ast::Stmt *stmt) {
-    using ast::StmtKind;
-    step(stmt);
-    switch (stmt->kind) {
-    case StmtKind::Let: {
-      Form value = eval(cast<ast::LetStmt>(stmt)->value);
-      frame[slotOf(stmt)] = value;
-      return;
-    }
-    case StmtKind::If:
-      for (const ast::Branch &branch : cast<ast::IfStmt>(stmt)->branches)
-        if (!branch.condition || truth(branch.condition))
-          return body(branch.body);
-      return;
-    case StmtKind::For: {
-      auto *s = cast<ast::ForStmt>(stmt);
-      Form from = eval(s->from), to = eval(s->to);
-      return loop(stmt, to - from, [&](const Form &turn) {
-        frame[slotOf(stmt)] = from + turn;
-        body(s->body);
-      });
-    }
-    case StmtKind::Repeat: {
-      auto *s = cast<ast::RepeatStmt>(stmt);
-      return loop(stmt, eval(s->count), [&](const Form &) { body(s->body); });
-    }
-    case StmtKind::Phase:
-      return body(cast<ast::PhaseStmt>(stmt)->body);
-    case StmtKind::Overlap:
-      inGroup = true;
-      groupRows = 0;
-      body(cast<ast::OverlapStmt>(stmt)->body);
-      inGroup = false;
-      return takeLate(stmt);
-    case StmtKind::Defer: {
-      auto *s = cast<ast::DeferStmt>(stmt);
-      if (!s->fill.text.empty() || s->cap)
-        refuse(stmt->range, "what is deferred fills gaps");
-      Defer inner{true, KindId(slotOf(stmt)), std::nullopt};
-      if (s->lag)
-        inner.lag = eval(s->lag);
-      std::swap(defer, inner);
-      body(s->body);
-      std::swap(defer, inner);
-      return;
-    }
-    case StmtKind::Drain:
-      return drain(cast<ast::DrainStmt>(stmt));
-    case StmtKind::Action:
-      return module.stmts[stmt->id].isBlock
-                 ? call(cast<ast::ActionStmt>(stmt))
-                 : action(cast<ast::ActionStmt>(stmt));
-    case StmtKind::While:
-      refuse(stmt->range, "the turns of a `while` are not known");
-    default:
-      refuse(stmt->range, "a statement of an unknown kind");
-    }
-  }
-
-  void call(const ast::ActionStmt *stmt) {
-    const Block &block = module.blocks[module.stmts[stmt->id].index];
-    std::vector<Form> inner(block.numLocals);
-    for (size_t i = 0; i != stmt->args.size(); ++i)
-      inner[i] = eval(stmt->args[i].value);
-    std::swap(frame, inner);
-    body(block.item->body);
-    std::swap(frame, inner);
-  }
-
   // ---- Loops ----
 
-  template <class Turn>
-  void loop(const ast::Stmt *stmt, const Form &turns, Turn turn) {
+  void loop(const ast::Stmt *stmt, const Form &turns, Turn turn) override {
     if (turns.isConstant()) {
       for (int64_t i = 0; i < turns.at[One]; ++i)
         turn(Form(i));
@@ -394,13 +354,12 @@ private:
     }
     if (stepOfWindow)
       refuse(stmt->range, "a loop that grows stands in another");
-    if (natural(turns, stmt->range))
+    if (numbers.isNatural(turns, stmt->range))
       window(stmt, Form(), turns, turn);
   }
 
   /// The turns from `begin` to `end`, of which there are 0 or more, `step` at a
   /// time.
-  template <class Turn>
   void window(const ast::Stmt *stmt, const Form &begin, const Form &end,
               Turn turn, int64_t step = 1) {
     Form all = end - begin;
@@ -413,7 +372,7 @@ private:
     };
     if (all.isConstant())
       return single(begin, all.at[One]);
-    Form count = quotient(all, step, stmt->range);
+    Form count = numbers.quotient(all, step, stmt->range);
     const State before = state;
     const std::vector<Segment> rowsBefore = *segments;
     auto restore = [&, outer = std::tuple(frame, defer, inGroup, groupRows)] {
@@ -456,7 +415,8 @@ private:
     } catch (const Cut &cut) {
       restore();
       Form root = cut.turn;
-      if (!natural(root, stmt->range) || !natural(count - root, stmt->range))
+      if (!numbers.isNatural(root, stmt->range) ||
+          !numbers.isNatural(count - root, stmt->range))
         return window(stmt, begin, end, turn, step);
       window(stmt, begin, begin + step * root, turn);
       return window(stmt, begin + step * root, end, turn);
@@ -467,7 +427,7 @@ private:
       return window(stmt, begin, end, turn, step * parts.number);
     }
     Form rest = all - step * count;
-    single(begin + step * count, constant(rest, stmt->range));
+    single(begin + step * count, numbers.constant(rest, stmt->range, ""));
   }
 
   /// By how much a turn changes each number. What a turn begins to owe is there
@@ -475,7 +435,7 @@ private:
   State difference(State &before, const State &after, const ast::Stmt *stmt) {
     State change = before;
     auto step = [&](const Form &a, const Form &b) -> Form {
-      return constant(b - a, stmt->range);
+      return numbers.constant(b - a, stmt->range, "");
     };
     for (size_t i = 0; i != change.issued.size(); ++i)
       for (unsigned s = 0; s != slot::count; ++s)
@@ -527,7 +487,7 @@ private:
   uint32_t resolve(const ast::Expr *arg, SourceRange place) {
     if (arg && type(arg) == Type::Part)
       refuse(place, "parts are not known here");
-    int64_t value = arg ? constant(eval(arg), arg->range) : 0;
+    int64_t value = arg ? numbers.constant(evalInt(arg), arg->range, "") : 0;
     uint32_t found = 0, matches = 0;
     for (auto [i, chunk] : llvm::enumerate(chunks))
       if (!arg || (type(arg) == Type::Pipe ? chunk.pipe == value
@@ -545,7 +505,7 @@ private:
         unsigned(module.kinds[kind].mainSlot()))];
   }
 
-  void action(const ast::ActionStmt *stmt) {
+  void action(const ast::ActionStmt *stmt) override {
     KindId kind = KindId(module.stmts[stmt->id].index);
     const ast::Expr *chunkArg = nullptr, *microbatch = nullptr;
     for (const ast::Argument &arg : stmt->args)
@@ -555,7 +515,7 @@ private:
     if (deferred.count(kind.value)) {
       if (chunkArg || microbatch)
         refuse(stmt->range, "it takes one of many deferred actions");
-      if (!natural(pending() - 1, stmt->range))
+      if (!numbers.isNatural(pending() - 1, stmt->range))
         refuse(stmt->range, "nothing is pending");
       return take(stmt);
     }
@@ -565,9 +525,9 @@ private:
     uint32_t chunk = resolve(chunkArg, stmt->range);
     const every::Pipe &pipe = pipes[chunks[chunk].pipe];
     Form &issued = issuedOf(chunk, kind);
-    Form index = microbatch ? eval(microbatch) - pipe.first : issued;
-    if (!natural(index, stmt->range) ||
-        !natural(pipe.count - index - 1, stmt->range))
+    Form index = microbatch ? evalInt(microbatch) - pipe.first : issued;
+    if (!numbers.isNatural(index, stmt->range) ||
+        !numbers.isNatural(pipe.count - index - 1, stmt->range))
       refuse(stmt->range,
              "no microbatch is left for `" + module.kinds[kind].letters + "`");
     issued = issued + 1;
@@ -622,10 +582,10 @@ private:
 
   /// Does the first of what is owed, which is there.
   void take(const ast::Stmt *stmt) {
-    step(stmt);
+    step(stmt->range);
     auto &queue = state.queue;
     for (size_t at = 0; at != queue.size(); ++at) {
-      if (!natural(queue[at].count - 1, stmt->range))
+      if (!numbers.isNatural(queue[at].count - 1, stmt->range))
         continue;
       int64_t turns = queue[at].items.size();
       if (stepOfWindow % turns != 0)
@@ -651,13 +611,17 @@ private:
     emit(item.kind, item.chunk, item.first);
   }
 
-  void takeLate(const ast::Stmt *stmt) {
+  void takeLate(const ast::Stmt *stmt) override {
     while (defer.active && defer.lag &&
-           natural(pending() - *defer.lag - 1, stmt->range))
+           numbers.isNatural(pending() - *defer.lag - 1, stmt->range))
       take(stmt);
   }
 
-  void drain(const ast::DrainStmt *stmt) {
+  void whileLoop(const ast::WhileStmt *stmt) override {
+    refuse(stmt->range, "the turns of a `while` are not known");
+  }
+
+  void drain(const ast::DrainStmt *stmt) override {
     if (stepOfWindow)
       refuse(stmt->range, "a loop takes what loops deferred");
     std::optional<uint32_t> only;
@@ -685,193 +649,28 @@ private:
     }
   }
 
-  // ---- Expressions ----
-
-  Type type(const ast::Expr *expr) const { return module.exprs[expr->id].type; }
-
-  Form eval(const ast::Expr *expr) {
-    if (type(expr) == Type::Float || isList(type(expr)))
-      refuse(expr->range, "this is no affine form of whole numbers");
-    switch (expr->kind) {
-    case ast::ExprKind::Int:
-      return cast<ast::IntExpr>(expr)->value;
-    case ast::ExprKind::Bool:
-      return cast<ast::BoolExpr>(expr)->value;
-    case ast::ExprKind::Name: {
-      const ExprInfo &info = module.exprs[expr->id];
-      if (info.ref == ExprInfo::Ref::Global)
-        return globals[info.index];
-      if (info.ref == ExprInfo::Ref::Local)
-        return frame[info.index];
-      return counter(static_cast<Builtin>(info.index), KindId(), nullptr,
-                     expr->range);
-    }
-    case ast::ExprKind::Call:
-      return call(cast<ast::CallExpr>(expr));
-    case ast::ExprKind::Unary: {
-      auto *unary = cast<ast::UnaryExpr>(expr);
-      Form operand = eval(unary->operand);
-      return unary->op == ast::UnaryOp::Not ? Form(operand.at[One] == 0)
-                                            : -1 * operand;
-    }
-    case ast::ExprKind::Binary:
-      return binary(cast<ast::BinaryExpr>(expr));
-    case ast::ExprKind::Conditional: {
-      auto *s = cast<ast::ConditionalExpr>(expr);
-      return eval(truth(s->condition) ? s->then : s->otherwise);
-    }
-    default:
-      refuse(expr->range, "this is no affine form of whole numbers");
-    }
-  }
-
-  Form call(const ast::CallExpr *expr) {
-    const ExprInfo &info = module.exprs[expr->id];
-    if (info.ref == ExprInfo::Ref::Builtin) {
-      Builtin id = static_cast<Builtin>(info.index);
-      ArrayRef<const ast::Expr *> args = expr->args;
-      if (id == Builtin::Issued)
-        return counter(id, KindId(module.exprs[args[0]->id].index),
-                       args.size() > 1 ? args[1] : nullptr, expr->range);
-      if (id == Builtin::Pending || id == Builtin::Padded)
-        return counter(id, KindId(), args.empty() ? nullptr : args[0],
-                       expr->range);
-      if (id == Builtin::Abs) {
-        Form value = eval(args[0]);
-        return natural(value, expr->range) ? value : -1 * value;
-      }
-      if (id != Builtin::Min && id != Builtin::Max)
-        refuse(expr->range, "this is no affine form of whole numbers");
-      Form best = eval(args[0]);
-      for (const ast::Expr *arg : args.drop_front()) {
-        Form other = eval(arg);
-        if (natural(other - best, expr->range) == (id == Builtin::Max))
-          best = other;
-      }
-      return best;
-    }
-    const Function &function = module.functions[info.index];
-    std::vector<Form> inner;
-    for (const ast::Expr *arg : expr->args)
-      inner.push_back(eval(arg));
-    inner.resize(std::max<size_t>(inner.size(), function.numLocals));
-    std::swap(frame, inner);
-    Form result = eval(function.item->value);
-    std::swap(frame, inner);
-    return result;
-  }
-
-  Form counter(Builtin id, KindId kind, const ast::Expr *arg,
-               SourceRange place) {
+  Term counter(Builtin id, KindId kind, const ast::Expr *arg,
+               SourceRange place) override {
     if (id == Builtin::Ranks)
-      return free.numRanks;
+      return {free.numRanks};
     if (id == Builtin::Issued)
-      return issuedOf(resolve(arg, place), kind);
+      return {issuedOf(resolve(arg, place), kind)};
     if (id == Builtin::Pending && !arg)
-      return pending();
+      return {pending()};
     if (id == Builtin::Padded && !arg && pipes.size() == 1)
-      return pipes[0].count;
+      return {pipes[0].count};
     refuse(place, "this is not known for all ranks");
   }
 
-  Form binary(const ast::BinaryExpr *expr) {
-    using ast::BinaryOp;
-    SourceRange at = expr->range;
-    if (expr->op == BinaryOp::And)
-      return truth(expr->lhs) && truth(expr->rhs);
-    if (expr->op == BinaryOp::Or)
-      return truth(expr->lhs) || truth(expr->rhs);
-    Form a = eval(expr->lhs), b = eval(expr->rhs);
-    switch (expr->op) {
-    case BinaryOp::Eq:
-      return zero(a - b, at);
-    case BinaryOp::Ne:
-      return !zero(a - b, at);
-    case BinaryOp::Lt:
-      return !natural(a - b, at);
-    case BinaryOp::Le:
-      return natural(b - a, at);
-    case BinaryOp::Gt:
-      return !natural(b - a, at);
-    case BinaryOp::Ge:
-      return natural(a - b, at);
-    case BinaryOp::Add:
-      return a + b;
-    case BinaryOp::Sub:
-      return a - b;
-    case BinaryOp::Mul:
-      if (a.isConstant())
-        return a.at[One] * b;
-      if (b.isConstant())
-        return b.at[One] * a;
-      refuse(at, "two numbers that both grow are multiplied");
-    case BinaryOp::Div:
-      return quotient(a, b, at);
-    case BinaryOp::Mod: {
-      Form whole = quotient(a, b, at);
-      if (whole.isConstant())
-        return a - whole.at[One] * b;
-      if (b.isConstant())
-        return a - b.at[One] * whole;
-      refuse(at, "a remainder of numbers that both grow");
-    }
-    default:
-      refuse(at, "an operator of an unknown kind");
-    }
-  }
-
-  /// Rounded down.
-  Form quotient(const Form &a, const Form &b, SourceRange at) {
-    if (b.isConstant() && b.at[One] > 0) {
-      int64_t by = b.at[One];
-      Form result;
-      bool isWhole = true;
-      for (unsigned dim = P; dim != numDims; ++dim) {
-        isWhole &= a.at[dim] % by == 0;
-        result.at[dim] = a.at[dim] / by;
-      }
-      result.at[One] = (a.at[One] - ((a.at[One] % by) + by) % by) / by;
-      if (isWhole)
-        return result;
-    }
-    if (implies(facts, b - 1))
-      for (int64_t whole : {0, 1, 2, 3, 4, 5, 6, 7, 8})
-        if (Form rest = a - whole * b;
-            implies(facts, rest) && implies(facts, b - 1 - rest))
-          return whole;
-    if (b.isConstant() && b.at[One] > 0 && !isBound)
-      for (Dim dim : {P, M, Rank, every::Turn})
-        if (int64_t parts = b.at[One] / std::gcd(b.at[One], a.at[dim]);
-            parts != 1)
-          throw Parts{dim, parts};
-    refuse(at, "a quotient that is no affine form");
-  }
-
-  struct Defer {
-    bool active = false;
-    KindId kind;
-    std::optional<Form> lag;
-  };
-
-  const Module &module;
   const Schedule &schedule;
   const Free &free;
-  Way &way;
-  std::vector<Form> globals, frame;
-  std::vector<int64_t> copies;       ///< By pipe: the stages of a rank.
-  DenseMap<uint32_t, KindId> leaves; ///< By kind: what it leaves behind.
-  DenseSet<uint32_t> deferred;       ///< Kinds that are left behind.
-  bool isBound = false;              ///< No question may have two answers.
+  std::vector<int64_t> copies; ///< By pipe: the stages of a rank.
 
   std::vector<Chunk> chunks;
   State state;
   std::vector<Segment> *segments = nullptr;
-  bool isOpen = false; ///< Single actions go on in the last segment.
-  Defer defer;
-  bool inGroup = false;
+  bool isOpen = false;      ///< Single actions go on in the last segment.
   int64_t stepOfWindow = 0; ///< Turns of its loop that are one; 0 outside.
-  uint32_t groupRows = 0;
-  uint64_t steps = 0;
 };
 
 } // namespace

@@ -2,7 +2,7 @@
 // and the microbatches of its pipes.
 #pragma once
 
-#include "Terms.h"
+#include "Number.h"
 
 namespace ppcc::family {
 

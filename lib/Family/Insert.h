@@ -1,7 +1,7 @@
 // Adds the actions that rules insert to the rows of a rank, for all n.
 #pragma once
 
-#include "Terms.h"
+#include "Number.h"
 
 namespace ppcc::family {
 

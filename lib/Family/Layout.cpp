@@ -42,14 +42,6 @@ public:
       : Heads(module, schedule, values, family, sample), counts(counts),
         hints(hints), counted(counted) {
     numbers.hints = &this->hints;
-    for (size_t whole = 0; whole != module.kinds.size(); ++whole)
-      for (size_t part = 0; part != module.kinds.size(); ++part)
-        if (auto rest = module.kinds.without(KindId(whole), KindId(part));
-            rest &&
-            (module.kinds[KindId(part)].needs & module.kinds[*rest].defines)) {
-          leaves.try_emplace(rest->value, KindId(part));
-          deferred.insert(part);
-        }
   }
 
   Outcome run() {
@@ -99,86 +91,9 @@ private:
         inserter.follow(rule, insertion);
   }
 
-  void body(ast::Body statements) {
-    for (const ast::Stmt *stmt : statements) {
-      step(stmt->range);
-      statement(stmt);
-    }
-  }
-
-  void statement(const ast::Stmt *stmt) {
-    using ast::StmtKind;
-    switch (stmt->kind) {
-    case StmtKind::Let: {
-      Term value = eval(cast<ast::LetStmt>(stmt)->value);
-      frame[slotOf(stmt)] = value;
-      return;
-    }
-    case StmtKind::If:
-      for (const ast::Branch &branch : cast<ast::IfStmt>(stmt)->branches)
-        if (!branch.condition || evalBool(branch.condition))
-          return body(branch.body);
-      return;
-    case StmtKind::For: {
-      auto *s = cast<ast::ForStmt>(stmt);
-      Affine from = evalInt(s->from), to = evalInt(s->to);
-      return loop(stmt, to - from, [&](Affine turn) {
-        frame[slotOf(stmt)].i = from + turn;
-        body(s->body);
-      });
-    }
-    case StmtKind::Repeat: {
-      auto *s = cast<ast::RepeatStmt>(stmt);
-      return loop(stmt, evalInt(s->count), [&](Affine) { body(s->body); });
-    }
-    case StmtKind::While:
-      return whileLoop(cast<ast::WhileStmt>(stmt));
-    case StmtKind::Phase:
-      return body(cast<ast::PhaseStmt>(stmt)->body);
-    case StmtKind::Overlap:
-      inGroup = true;
-      groupRows = 0;
-      body(cast<ast::OverlapStmt>(stmt)->body);
-      inGroup = false;
-      return takeLate(stmt);
-    case StmtKind::Defer: {
-      auto *s = cast<ast::DeferStmt>(stmt);
-      if (!s->fill.text.empty())
-        stop(Kind::Undecided, stmt->range, "what is deferred fills gaps");
-      Defer outer = defer;
-      Defer inner{true, KindId(slotOf(stmt)), {}};
-      if (s->lag)
-        inner.lag = evalInt(s->lag);
-      defer = inner;
-      body(s->body);
-      defer = outer;
-      return;
-    }
-    case StmtKind::Drain:
-      return drain(cast<ast::DrainStmt>(stmt));
-    case StmtKind::Action:
-      return module.stmts[stmt->id].isBlock
-                 ? call(cast<ast::ActionStmt>(stmt))
-                 : action(cast<ast::ActionStmt>(stmt));
-    default:
-      stop(Kind::Undecided, stmt->range, "a statement of an unknown kind");
-    }
-  }
-
-  void call(const ast::ActionStmt *stmt) {
-    const Block &block = module.blocks[module.stmts[stmt->id].index];
-    std::vector<Term> inner(block.numLocals);
-    for (size_t i = 0; i != stmt->args.size(); ++i)
-      inner[i] = evalAs(stmt->args[i].value, block.params[i]);
-    std::swap(frame, inner);
-    body(block.item->body);
-    std::swap(frame, inner);
-  }
-
   // ---- Loops ----
 
-  template <class Turn>
-  void loop(const ast::Stmt *stmt, Affine turns, Turn turn) {
+  void loop(const ast::Stmt *stmt, const Affine &turns, Turn turn) override {
     if (turns.isConstant() || family.last == 0) {
       for (int64_t i = 0; i < turns.c; ++i) {
         step(stmt->range);
@@ -194,7 +109,7 @@ private:
     if (turns.n < 0)
       stop(Kind::Undecided, stmt->range,
            "a loop gets shorter with more microbatches");
-    window(stmt, turns.c, turns.n, [&](Affine i) {
+    window(stmt, turns.c, turns.n, [&](const Affine &i) {
       step(stmt->range);
       turn(i);
     });
@@ -206,7 +121,6 @@ private:
   }
 
   /// A loop of `turns` + `perTurn` n turns: some of them, a window, the rest.
-  template <class Turn>
   void window(const ast::Stmt *stmt, int64_t turns, int64_t perTurn,
               Turn turn) {
     auto hint = hints.find(stmt->id);
@@ -310,7 +224,7 @@ private:
     return state;
   }
 
-  void whileLoop(const ast::WhileStmt *stmt) {
+  void whileLoop(const ast::WhileStmt *stmt) override {
     auto goesOn = [&] { return evalBool(stmt->condition); };
     auto turn = [&](Affine) {
       step(stmt->range);
@@ -411,7 +325,7 @@ private:
     }
   }
 
-  void action(const ast::ActionStmt *stmt) {
+  void action(const ast::ActionStmt *stmt) override {
     KindId kind = KindId(module.stmts[stmt->id].index);
     const ast::Expr *chunkArg = nullptr, *microbatch = nullptr;
     for (const ast::Argument &arg : stmt->args)
@@ -529,7 +443,7 @@ private:
   }
 
   /// The deferred actions above the lag.
-  void takeLate(const ast::Stmt *stmt) {
+  void takeLate(const ast::Stmt *stmt) override {
     if (!defer.active || !defer.lag)
       return;
     while (!state.queue.empty() &&
@@ -539,7 +453,7 @@ private:
       take(0, stmt);
   }
 
-  void drain(const ast::DrainStmt *stmt) {
+  void drain(const ast::DrainStmt *stmt) override {
     std::optional<size_t> chunk;
     if (stmt->chunk)
       chunk = resolve(stmt->chunk, stmt->range);
@@ -593,11 +507,6 @@ private:
     return {padded[chunks[resolve(arg, place)].pipe.value], 0};
   }
 
-  struct Defer {
-    bool active = false;
-    KindId kind;
-    std::optional<Affine> lag;
-  };
   static constexpr Affine one{1, 0, 0};
   static constexpr uint32_t noSegment = 0xFFFFFFFF;
 
@@ -606,8 +515,6 @@ private:
   TurnCounts *counted;
 
   std::vector<std::vector<proof::Row>> ranks;
-  DenseMap<uint32_t, KindId> leaves; ///< By kind: what it leaves behind.
-  DenseSet<uint32_t> deferred;       ///< Kinds that are left behind.
 
   // Of the rank that is laid out.
   uint32_t number = 0;
@@ -618,9 +525,6 @@ private:
   uint32_t currentWindow = proof::noWindow;
   uint32_t segments = 1;
   std::map<uint32_t, size_t> occurrences; ///< Of `while`, by statement.
-  Defer defer;
-  bool inGroup = false;
-  uint32_t groupRows = 0;
   uint64_t progress = 0;
 };
 

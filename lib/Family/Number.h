@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ppcc/Family/Layout.h"
+#include "ppcc/Family/Terms.h"
 
 namespace ppcc::family {
 
@@ -26,6 +27,15 @@ struct Turns {
 /// Where numbers are looked at: n in 0..last and, within a window, turns 0..n.
 class Numbers {
 public:
+  using Number = Affine;
+  static constexpr uint64_t mostSteps = 20'000'000;
+  static Affine of(int64_t value) { return {value, 0, 0}; }
+  [[noreturn]] static void refuse(bool isWrong, SourceRange place,
+                                  std::string why) {
+    stop(isWrong ? Outcome::Kind::Wrong : Outcome::Kind::Undecided, place,
+         std::move(why));
+  }
+
   int64_t last = proof::endless;
   bool inWindow = false;
   Turns turns; ///< Of the window.
@@ -64,5 +74,8 @@ private:
                           SourceRange place) const;
   std::optional<int64_t> commonQuotient(Affine a, int64_t b) const;
 };
+
+using Term = TermOf<Affine>;
+using Terms = TermsOf<Numbers>;
 
 } // namespace ppcc::family
