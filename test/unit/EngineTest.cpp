@@ -538,11 +538,11 @@ struct Failing {
   void send(uint32_t, Message<int> &&) { at("send"); }
   void postReceive(uint32_t, const Label &label, size_t) {
     at("postReceive");
-    expected.push(Label(label));
+    expected.push() = Label(label);
   }
   bool receive(uint32_t, Message<int> &into, std::chrono::milliseconds) {
     at("receive");
-    into.label = expected.pop();
+    into.label = expected.take();
     ++received;
     return true;
   }
@@ -553,7 +553,7 @@ struct Failing {
   }
   void finish(std::chrono::milliseconds) { at("finish"); }
   void fail(const std::string &text) { told = text; }
-  Fifo<Label> expected;
+  Circle<Label> expected{};
 };
 
 TEST(EngineGuards, NameThePlaceWhereATransportFails) {

@@ -45,17 +45,28 @@ TEST(ByMicrobatch, HoldsWhatASetHolds) {
   EXPECT_THROW(ring.insert(1 << 22, 1), std::runtime_error);
 }
 
-TEST(Fifo, KeepsTheOrderWhileItGrows) {
-  Fifo<int> queue;
+TEST(Circle, KeepsTheOrderAndAddressesWhileItGrows) {
+  Circle<std::pair<int, int *>> circle;
   int in = 0, out = 0;
+  auto pop = [&] {
+    ASSERT_EQ(circle.front().first, out++);
+    ASSERT_EQ(circle.front().second, &circle.front().first);
+    circle.pop();
+  };
   for (int round = 0; round != 50; ++round) {
-    for (int i = 0; i != round; ++i)
-      queue.push(in++);
+    for (int i = 0; i != round; ++i) {
+      auto &item = circle.push();
+      item = {in++, &item.first};
+      ASSERT_EQ(&circle.back(), &item);
+    }
+    EXPECT_TRUE(circle.all([](auto &item) { return item.second != nullptr; }));
     for (int i = 0; i != round / 2; ++i)
-      ASSERT_EQ(queue.pop(), out++);
+      pop();
   }
-  while (!queue.empty())
-    ASSERT_EQ(queue.pop(), out++);
+  Circle<std::pair<int, int *>> moved = std::move(circle);
+  std::swap(circle, moved);
+  while (!circle.empty())
+    pop();
   EXPECT_EQ(in, out);
 }
 

@@ -74,14 +74,14 @@ public:
   /// All ranks are to go on, where nothing is under way.
   void wakeAll() {
     for (uint32_t rank = 0; rank != size; ++rank)
-      awake.push(uint32_t(rank));
+      awake.push() = rank;
   }
   /// The rank that is to go on, after those that were woken before; none when
   /// no rank can.
   std::optional<uint32_t> nextRank() {
     if (awake.empty())
       return std::nullopt;
-    return awake.pop();
+    return awake.take();
   }
 
 private:
@@ -90,12 +90,12 @@ private:
     if (!sleeps.load(std::memory_order_relaxed))
       return;
     sleeps.store(false, std::memory_order_relaxed);
-    awake.push(std::move(rank));
+    awake.push() = rank;
   }
 
   uint32_t size;
   ChannelTable<Value> channels;
-  Fifo<uint32_t> awake;
+  Circle<uint32_t> awake;
 };
 
 /// All ranks of a job in this thread; `stages` holds the stage of each. Its

@@ -27,9 +27,11 @@ concept Endpoint =
       t.send(rank, std::move(message));
       /// Posts the next receive from a rank; `bytes` is 0 when unknown.
       t.postReceive(rank, label, bytes);
-      /// Ends the oldest posted receive from a rank. False: it is not here yet,
-      /// come back later; only where all ranks share a thread. Throws TimedOut
-      /// or PeerFailed; another exception says what is wrong with the message.
+      /// Ends the oldest posted receive from a rank, of which `message` has the
+      /// label; it gets the value, and the label if that is another. False: it
+      /// is not here yet, come back later; only where all ranks share a thread.
+      /// Throws TimedOut or PeerFailed; another exception says what is wrong
+      /// with the message.
       { t.receive(rank, message, patience) } -> std::same_as<bool>;
       /// Waits until all sends to a rank met their receives, as above.
       { t.sendsMet(rank, patience) } -> std::same_as<bool>;

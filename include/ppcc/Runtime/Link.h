@@ -30,7 +30,8 @@ struct Operation {
   uint32_t row;        ///< Its place in the rank's list: phase and site.
   uint16_t members;    ///< How many begin here as one group; of the first.
   Opcode opcode;
-  bool isRestored; ///< As in Work.
+  bool isRestored : 1; ///< As in Work.
+  bool ends : 1;       ///< Nobody needs what its stage keeps any more.
 
   bool isWork() const { return opcode > Opcode::Send; }
 };
@@ -113,9 +114,12 @@ private:
          ++i) {
       Row row = rows[i];
       const Kind &kind = program.kinds[row.kind];
-      operations.push_back({wiring.find(row), row.microbatch,
-                            static_cast<uint32_t>(i), 1, opcodeOf(kind, row),
-                            restored.has(row, kind.defines)});
+      operations.push_back(
+          {wiring.find(row), row.microbatch, static_cast<uint32_t>(i), 1,
+           opcodeOf(kind, row), restored.has(row, kind.defines),
+           // Without a backward nothing ends an activation.
+           kind.kindClass == KindClass::Compute &&
+               (!program.hasBackward || kind.defines & slot::WeightGrad)});
       if (!row.joined())
         group = &operations.back();
       else if (operations.back().opcode >= Opcode::Give ||

@@ -9,7 +9,6 @@
 #include <deque>
 #include <memory>
 #include <mpi.h>
-#include <numeric>
 
 namespace ppcc::rt {
 
@@ -89,37 +88,35 @@ public:
   void willMeet(bool will) { meets = will; }
 
   void send(uint32_t to, Message<Value> &&message) {
-    endSends();
-    Transfer transfer = transfers.fresh(to);
-    transfer->message.become(message.label, std::move(message.value));
-    Type type(Bytes<Value>::of(transfer->message.value));
+    Moving &transfer = transfers.newSend(to);
+    replace(transfer.message.value, std::move(message.value));
+    Type type(Bytes<Value>::of(transfer.message.value));
     auto *post = meets ? MPI_Issend : MPI_Isend;
-    check(post(type.data, type.count, type, int(to),
-               tagOf(transfer->message.label), commOf(transfer->message.label),
-               &transfer->request),
+    check(post(type.data, type.count, type, int(to), tagOf(message.label),
+               commOf(message.label), &transfer.request),
           meets ? "MPI_Issend" : "MPI_Isend");
-    transfers.sends.push(std::move(transfer));
+    endSends();
   }
 
   void postReceive(uint32_t from, const Label &label, size_t bytes) {
-    Fifo<Transfer> &posted = transfers.receives.of(from);
-    Transfer transfer = transfers.freshReceive(from, label);
-    transfer->request = MPI_REQUEST_NULL;
     // What is posted takes the next message, so nothing may overtake a receive
     // that is not posted.
-    bool inOrder = posted.empty() ||
-                   posted[posted.size() - 1]->request != MPI_REQUEST_NULL;
+    Circle<Moving> &posted = transfers.receives(from);
+    bool inOrder = posted.empty() || posted.back().request != MPI_REQUEST_NULL;
+    Moving &transfer = transfers.newReceive(from, label);
+    transfer.request = MPI_REQUEST_NULL;
     if (bytes != 0 && inOrder)
-      post(*transfer, bytes);
-    posted.push(std::move(transfer));
+      post(transfer, bytes);
   }
 
   bool receive(uint32_t from, Message<Value> &into,
                std::chrono::milliseconds patience) {
-    if (++numReceived % 64 == 0)
+    if (int64_t now = tick(); now != lastHeard) {
+      lastHeard = now;
       listen();
-    Fifo<Transfer> &posted = transfers.receives.of(from);
-    Moving &transfer = *posted.front();
+    }
+    Circle<Moving> &posted = transfers.receives(from);
+    Moving &transfer = posted.front();
     Value &value = transfer.message.value;
     MPI_Status status;
     if (transfer.request == MPI_REQUEST_NULL)
@@ -128,14 +125,14 @@ public:
       await(patience, [&] { return isDone(transfer.request, &status); });
     if (size_t bytes = sizeOf(status); bytes < Bytes<Value>::of(value).size())
       Bytes<Value>::resize(value, bytes);
-    if (Label &label = transfer.message.label; status.MPI_TAG != tagOf(label)) {
-      uint8_t slot = label.slot;
-      label = labelOf(status.MPI_TAG);
+    if (status.MPI_TAG != tagOf(into.label)) [[unlikely]] {
+      uint8_t slot = into.label.slot;
+      into.label = labelOf(status.MPI_TAG);
       if (slot >= Label::firstMove)
-        label.slot = slot;
+        into.label.slot = slot;
     }
-    into.become(transfer.message.label, std::move(value));
-    transfers.drop(posted.pop());
+    replace(into.value, std::move(value));
+    transfers.endReceive(posted);
     return true;
   }
 
@@ -156,7 +153,8 @@ public:
   /// The text goes to every rank, each of which stops at its next wait.
   void fail(const std::string &text) {
     failed = true;
-    transfers.abandon([](Transfer kept) { keepForever(std::move(kept)); });
+    keepForever(std::make_unique<Transfers<Value, MPI_Request>>(
+        std::exchange(transfers, {}))); // MPI may still write to them.
     if (heard)
       return;
     auto sent = std::make_unique<std::string>(text);
@@ -245,7 +243,6 @@ private:
   static constexpr int failureTag = 1, connectTag = 2, traceTag = 3;
 
   using Moving = rt::Moving<Value, MPI_Request>;
-  using Transfer = typename Transfers<Value, MPI_Request>::Transfer;
 
   /// Bytes as MPI counts them: more than an int holds are a type of their own.
   class Type {
@@ -328,18 +325,14 @@ private:
   std::vector<bool> ranksOfThisMachine() const {
     MPI_Comm machine;
     MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
-    MPI_Group all, here;
-    MPI_Comm_group(comm, &all);
-    MPI_Comm_group(machine, &here);
-    std::vector<int> ranks(size_t(size), 0), found(size_t(size), 0);
-    std::iota(ranks.begin(), ranks.end(), 0);
-    MPI_Group_translate_ranks(all, size, ranks.data(), here, found.data());
-    MPI_Group_free(&here);
-    MPI_Group_free(&all);
+    int first = ownRank; // Of the machine.
+    MPI_Bcast(&first, 1, MPI_INT, 0, machine);
     MPI_Comm_free(&machine);
+    std::vector<int> firsts(static_cast<size_t>(size));
+    MPI_Allgather(&first, 1, MPI_INT, firsts.data(), 1, MPI_INT, comm);
     std::vector<bool> isHere;
-    for (int rank : found)
-      isHere.push_back(rank != MPI_UNDEFINED);
+    for (int other : firsts)
+      isHere.push_back(other == first);
     return isHere;
   }
 
@@ -353,7 +346,7 @@ private:
   bool endSends() {
     transfers.endSends(
         [](MPI_Request &sent) { return isDone(sent); },
-        [&](Transfer sent) { transfers.reuse(std::move(sent)); });
+        [&](Value &&value) { transfers.pool(std::move(value)); });
     return transfers.sends.empty();
   }
 
@@ -427,7 +420,7 @@ private:
   int ownRank = 0, size = 0;
   uint32_t tagMask = 0; ///< Bits of a tag.
   bool failed = false, heard = false, meets = true;
-  uint64_t numReceived = 0;
+  int64_t lastHeard = 0; ///< By tick().
   Transfers<Value, MPI_Request> transfers;
 };
 

@@ -43,8 +43,7 @@ public:
       return;
     }
     // Values go back in the order of a stream, which must be there.
-    transfers.abandon([&](Transfer kept) { transfers.drop(std::move(kept)); });
-    transfers.clearPool();
+    transfers = {};
     cuda.synchronize();
     job.destroy();
     cuda.destroy();
@@ -124,32 +123,31 @@ public:
           std::string("NCCL must know the size of a message before it comes, "
                       "and `") +
           (label.isMove() ? "moveBytes" : "messageBytes") + "` says none");
-    Transfer transfer = withEvent(transfers.freshReceive(from, label));
-    if (!Bytes<Value>::resize(transfer->message.value, bytes))
+    Moving &transfer = withEvent(transfers.newReceive(from, label));
+    if (!Bytes<Value>::resize(transfer.message.value, bytes))
       throw std::runtime_error("values have no size of " +
                                std::to_string(bytes) + " bytes");
-    std::span<std::byte> data = Bytes<Value>::of(transfer->message.value);
+    std::span<std::byte> data = Bytes<Value>::of(transfer.message.value);
     NcclChannel &channel = job.channelFrom(from, label.isMove());
     // The memory may still be read by what has been computed.
     cuda.follow(channel.stream, lanes[0]);
-    issue(*transfer, channel, "ncclRecv",
+    issue(transfer, channel, "ncclRecv",
           ncclRecv(data.data(), data.size(), ncclInt8,
                    job.peerOn(channel, from), channel.comm, channel.stream));
-    transfers.receives.of(from).push(std::move(transfer));
   }
 
   bool receive(uint32_t from, Message<Value> &into,
                std::chrono::milliseconds patience) {
     job.alive();
-    Moving &transfer = *transfers.receives.of(from).front();
+    Moving &transfer = transfers.receives(from).front();
     if (job.options.waitsOnHost)
       job.await(patience, [&] { return isDone(transfer.request); });
     else
       checkCuda(cudaStreamWaitEvent(lanes[0], transfer.request, 0),
                 "cudaStreamWaitEvent");
     into = std::move(transfer.message);
-    received.push({std::exchange(transfer.request, nullptr), into.label});
-    transfers.drop(transfers.receives.of(from).pop());
+    received.push() = {std::exchange(transfer.request, nullptr), into.label};
+    transfers.endReceive(transfers.receives(from));
     return true;
   }
 
@@ -240,7 +238,6 @@ public:
 private:
   /// The event is recorded behind the message.
   using Moving = rt::Moving<Value, cudaEvent_t>;
-  using Transfer = typename Transfers<Value, cudaEvent_t>::Transfer;
 
   static void record(cudaEvent_t event, cudaStream_t stream) {
     checkCuda(cudaEventRecord(event, stream), "cudaEventRecord");
@@ -250,22 +247,21 @@ private:
     job.alive();
     return job.channelTo(to, label.isMove());
   }
-  Transfer withEvent(Transfer transfer) {
-    if (!transfer->request)
-      transfer->request = cuda.take();
+  Moving &withEvent(Moving &transfer) {
+    if (!transfer.request)
+      transfer.request = cuda.take();
     return transfer;
   }
   void post(uint32_t to, NcclChannel &channel, Message<Value> &&message) {
     // In a batch the events of its messages are not recorded yet.
     if (!inBatch)
       dropSends();
-    Transfer transfer = withEvent(transfers.fresh(to));
-    transfer->message = std::move(message);
-    std::span<std::byte> data = Bytes<Value>::of(transfer->message.value);
-    issue(*transfer, channel, "ncclSend",
+    Moving &transfer = withEvent(transfers.newSend(to));
+    transfer.message = std::move(message);
+    std::span<std::byte> data = Bytes<Value>::of(transfer.message.value);
+    issue(transfer, channel, "ncclSend",
           ncclSend(data.data(), data.size(), ncclInt8, job.peerOn(channel, to),
                    channel.comm, channel.stream));
-    transfers.sends.push(std::move(transfer));
   }
   /// The values of the sends that have ended go; while nothing runs, all go at
   /// the end.
@@ -273,14 +269,13 @@ private:
     auto isOver = [&](cudaEvent_t event) {
       return isCapturing ? atEnd : isDone(event);
     };
-    transfers.endSends(isOver,
-                       [&](Transfer sent) { transfers.drop(std::move(sent)); });
+    transfers.endSends(isOver, [](Value &&) {});
   }
   /// Those that have come.
   void forgetReceived(bool atEnd = false) {
     while (!received.empty() &&
            (isCapturing ? atEnd : isDone(received.front().event)))
-      cuda.giveBack(received.pop().event);
+      cuda.giveBack(received.take().event);
   }
   [[noreturn]] void throwStuck() {
     forgetReceived();
@@ -289,7 +284,7 @@ private:
     if (!received.empty())
       stuck.label = received.front().label;
     else if (!transfers.sends.empty())
-      stuck.label = transfers.sends.front()->message.label;
+      stuck.label = transfers.sends.front().message.label;
     else
       throw TimedOut();
     throw stuck;
@@ -319,7 +314,7 @@ private:
     cudaEvent_t event;
     Label label;
   };
-  Fifo<Received> received; ///< As far as it is not known to have come.
+  Circle<Received> received; ///< As far as it is not known to have come.
   bool inBatch = false, isCapturing = false;
   bool isLost = false; ///< The device has not stopped after a failure.
 };

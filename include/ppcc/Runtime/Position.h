@@ -74,34 +74,15 @@ public:
   /// The same wait has thrown, which is being handled.
   [[noreturn, gnu::cold, gnu::noinline]] void
   failToWait(uint32_t other, const Label *message) const {
-    try {
-      throw;
-    } catch (const TimedOut &) {
-      fail("has waited " + std::to_string(patience.count()) + " ms for " +
-           words(message, other));
-    } catch (const PeerFailed &failure) {
-      throw errorHere<PeerError>(failure.text);
-    } catch (const Error &) {
-      throw;
-    } catch (const std::exception &error) {
-      fail(words(message, other) + ": " + error.what());
-    }
+    failAwaiting(words(message, other), true);
   }
   /// Calls a wait of the transport before or after all actions.
   template <class Wait>
   void waitOutside(const std::string &awaited, Wait waitFor) const {
     try {
       waitFor();
-    } catch (const TimedOut &) {
-      throw Error(rank, "", "",
-                  "has waited " + std::to_string(patience.count()) +
-                      " ms for " + awaited);
-    } catch (const PeerFailed &failure) {
-      throw PeerError(rank, "", "", failure.text);
-    } catch (const Error &) {
-      throw;
-    } catch (const std::exception &error) {
-      throw Error(rank, "", "", awaited + ": " + error.what());
+    } catch (...) {
+      failAwaiting(awaited, false);
     }
   }
   /// Calls what does not wait.
@@ -125,8 +106,7 @@ public:
         for (uint32_t turn = 0; turn != segment.count; ++turn) {
           if (!operation.isWork() && labelOf(operation) == message) {
             current = &operation;
-            fail("has waited " + std::to_string(patience.count()) +
-                 " ms for the device, which waits for " + text(message));
+            fail(hasWaitedFor("the device, which waits for ") + text(message));
           }
           shift += static_cast<uint32_t>(segment.advance);
         }
@@ -188,7 +168,28 @@ private:
     return (message ? text(*message) : "the receive") + " of rank " +
            std::to_string(other);
   }
-  template <class E> E errorHere(const std::string &text) const {
+  std::string hasWaitedFor(const std::string &what) const {
+    return "has waited " + std::to_string(patience.count()) + " ms for " + what;
+  }
+  /// Throws what a wait has thrown, with the place of an action if there is
+  /// one.
+  [[noreturn]] void failAwaiting(const std::string &what, bool inAction) const {
+    try {
+      throw;
+    } catch (const TimedOut &) {
+      throw errorHere<Error>(hasWaitedFor(what), inAction);
+    } catch (const PeerFailed &failure) {
+      throw errorHere<PeerError>(failure.text, inAction);
+    } catch (const Error &) {
+      throw;
+    } catch (const std::exception &error) {
+      throw errorHere<Error>(what + ": " + error.what(), inAction);
+    }
+  }
+  template <class E>
+  E errorHere(const std::string &text, bool inAction = true) const {
+    if (!inAction)
+      return E(rank, "", "", text);
     Row row = rowOf(*current);
     return E(rank, cell(program, row), placeOf(program, row.site), text);
   }

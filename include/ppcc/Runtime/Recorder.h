@@ -1,8 +1,8 @@
 // Notes when each rank did what.
 #pragma once
 
+#include "ppcc/Runtime/Circle.h"
 #include "ppcc/Runtime/Error.h"
-#include "ppcc/Runtime/Fifo.h"
 
 #include <algorithm>
 #include <chrono>
@@ -55,17 +55,17 @@ public:
   [[gnu::noinline]] void sent(uint64_t row, uint32_t microbatch, uint32_t to,
                               int64_t start, bool open) {
     if (open)
-      peer(to).sends.push(static_cast<uint32_t>(events.size()));
+      peer(to).sends.push() = static_cast<uint32_t>(events.size());
     add(row, microbatch, start, now());
   }
   [[gnu::noinline]] void sendsMet(uint32_t to) {
-    Fifo<uint32_t> &sends = peer(to).sends;
+    Circle<uint32_t> &sends = peer(to).sends;
     for (int64_t end = now(); !sends.empty();)
-      events[sends.pop()].end = end;
+      events[sends.take()].end = end;
   }
   [[gnu::noinline]] void receivePosted(uint64_t row, uint32_t microbatch,
                                        uint32_t from) {
-    peer(from).receives.push(static_cast<uint32_t>(events.size()));
+    peer(from).receives.push() = static_cast<uint32_t>(events.size());
     add(row, microbatch, now(), TraceEvent::open);
   }
   /// The rank begins to wait for the oldest receive from another, or goes on
@@ -76,7 +76,7 @@ public:
       event.waited = now();
   }
   [[gnu::noinline]] void received(uint32_t from) {
-    TraceEvent &event = events[peer(from).receives.pop()];
+    TraceEvent &event = events[peer(from).receives.take()];
     event.end = now();
     event.waited = event.end - event.waited;
   }
@@ -100,7 +100,7 @@ private:
 
   struct Peer {
     uint32_t rank;
-    Fifo<uint32_t> sends, receives; ///< Those under way, as places in events.
+    Circle<uint32_t> sends, receives; ///< Those under way, as places in events.
   };
 
   void add(uint64_t row, uint32_t microbatch, int64_t start, int64_t end) {

@@ -26,8 +26,7 @@ public:
         options(options), linked(checked(program, rank, endpoint), rank),
         position(program, rank, linked, options.patience),
         recorder(recorderOf(options, program, rank)),
-        inbox(position, stage, endpoint, this->options),
-        lone(program, rank) {}
+        inbox(position, stage, endpoint, this->options), lone(program, rank) {}
   RankRunner(const RankRunner &) = delete;
 
   /// Waits until all ranks have come, and compares the digests of what they are
@@ -75,9 +74,8 @@ public:
   /// order of its own, or in that which the program says. Throws Error.
   void connect() {
     if constexpr (requires { endpoint.open(program, options.patience); })
-      position.waitOutside("the connections to other ranks", [&] {
-        endpoint.open(program, options.patience);
-      });
+      position.waitOutside("the connections to other ranks",
+                           [&] { endpoint.open(program, options.patience); });
     if constexpr (requires { endpoint.connect(rank, options.patience); })
       for (RankPair pair : program.preconnect) {
         if (pair.first != rank && pair.second != rank)
@@ -510,9 +508,7 @@ private:
         position.tell([&] { endpoint.made(indexOf(**held), call.work.lane); });
     for (Held<Value> **held = call.reads(); held != call.makes; ++held)
       read(**held);
-    // Without a backward nothing ends an activation, but nobody needs it.
-    if (call.role->kind->defines & slot::WeightGrad ||
-        (!program.hasBackward && !call.isDeclared()))
+    if (call.operation->ends)
       stage.release(call.work);
   }
 

@@ -1,6 +1,7 @@
 // A thread a rank, on one machine. Threads that wait for long sleep.
 #pragma once
 
+#include "ppcc/Runtime/Await.h"
 #include "ppcc/Runtime/Channel.h"
 #include "ppcc/Runtime/Engine.h"
 
@@ -134,18 +135,6 @@ private:
     }
     bell.looks /= 2;
     return done();
-  }
-  /// The time to a few milliseconds, as other clocks take longer to read than
-  /// many a message waits.
-  static int64_t tick() {
-#ifdef CLOCK_MONOTONIC_COARSE
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return now.tv_nsec;
-#else
-    return std::chrono::steady_clock::now().time_since_epoch() /
-           std::chrono::milliseconds(4);
-#endif
   }
   /// Behind what the rank may sleep for.
   void ring(uint32_t rank, const std::atomic<bool> &sleeps) {

@@ -126,7 +126,7 @@ struct Ring {
 };
 
 /// The cell of a value that a rank holds, or is to hold.
-template <class Value> struct Held : Message<Value> {
+template <class Value> struct alignas(64) Held : Message<Value> {
   uint32_t readers = 0;   ///< Actions that have still to read it; 0: not here.
   uint32_t source = none; ///< The number of the rank it comes from.
   Held *next = nullptr;   ///< The receive posted behind it, from its source.

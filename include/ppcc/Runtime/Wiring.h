@@ -38,20 +38,23 @@ struct StageWiring {
 
 /// What the rows of a kind do on a stage of this rank; of messages, on one of
 /// its edges.
-struct Role {
-  const Kind *kind;
-  uint8_t number; ///< Of the kind.
-  const StageWiring *stage;
-  uint16_t peer;    ///< Of a message, as in Row.
+struct alignas(64) Role {
+  // While it runs.
+  Label label;      ///< Of a message, but for the microbatch; else its pipe.
+  Ring ring{};      ///< Of a message: where what it moves lies.
   uint32_t rank;    ///< Of a message: that at the other end.
   uint32_t partner; ///< The number of that rank among those of messages.
-  uint32_t value;   ///< Of a message: the number of what is moved.
-  Label label;      ///< Of a message, but for the microbatch; else its pipe.
-  uint32_t next;    ///< The same on another edge, or none.
-  Ring ring{};      ///< Of a message: where what it moves lies.
-  /// Else where what it reads lies, up to `makes`, and what it makes.
-  const Ring *reads = nullptr, *makes = nullptr, *end = nullptr;
   uint32_t readers = 1; ///< Of each value that it makes.
+  /// Of work: where what it reads lies, up to `makes`, and what it makes.
+  const Ring *reads = nullptr, *makes = nullptr, *end = nullptr;
+  uint8_t number; ///< Of the kind.
+
+  // When it is linked.
+  const Kind *kind;
+  const StageWiring *stage;
+  uint32_t value = 0; ///< Of a message: the number of what is moved.
+  uint16_t peer;      ///< Of a message, as in Row.
+  uint32_t next;      ///< The same on another edge, or none.
 
   static constexpr uint32_t none = ~uint32_t(0);
 };
@@ -167,20 +170,21 @@ private:
                 const StageWiring &stage, uint32_t rank) {
     size_t number = static_cast<size_t>(&kind - program.kinds.begin());
     uint32_t &first = firstRole[stage.index * numKinds + number];
-    auto add = [&](Role role) {
-      role.next = std::exchange(first, static_cast<uint32_t>(all.size()));
-      all.push_back(role);
+    auto add = [&](const Label &label, uint16_t peer, uint32_t other,
+                   uint32_t value) {
+      uint32_t next = std::exchange(first, static_cast<uint32_t>(all.size()));
+      all.push_back({.label = label,
+                     .rank = other,
+                     .partner = other == rank ? 0 : partnerOf(other),
+                     .number = static_cast<uint8_t>(number),
+                     .kind = &kind,
+                     .stage = &stage,
+                     .value = value,
+                     .peer = peer,
+                     .next = next});
     };
     if (kind.isWork())
-      return add({&kind,
-                  static_cast<uint8_t>(number),
-                  &stage,
-                  Row::noPeer,
-                  rank,
-                  0,
-                  0,
-                  {stage.pipe, 0, stage.number, 0, 0},
-                  0});
+      return add({stage.pipe, 0, stage.number, 0, 0}, Row::noPeer, rank, 0);
     // Outputs go to or come from the peer by the class, gradients the other
     // way.
     bool sends = kind.kindClass == KindClass::Send;
@@ -190,16 +194,9 @@ private:
                  : (sends ? stage.inputGrads : stage.outputGrads);
     for (const EdgeEnd &end : ends)
       if (end.rank != rank)
-        add({&kind,
-             static_cast<uint8_t>(number),
-             &stage,
-             end.stage,
-             end.rank,
-             partnerOf(end.rank),
-             isOutput && sends ? stage.output : end.value,
-             {stage.pipe, kind.defines, sends ? stage.number : end.stage,
-              sends ? end.stage : stage.number, 0},
-             0});
+        add({stage.pipe, kind.defines, sends ? stage.number : end.stage,
+             sends ? end.stage : stage.number, 0},
+            end.stage, end.rank, isOutput && sends ? stage.output : end.value);
   }
 
   /// Of actions between this rank and another one, whichever has the stage.
@@ -224,11 +221,17 @@ private:
         continue;
       uint32_t other = near == rank ? far : near;
       ends.push_back(static_cast<uint32_t>(all.size()));
-      all.push_back({&program.kinds[row.kind], row.kind, &nowhere, row.peer,
-                     other, partnerOf(other), 0,
-                     {row.pipe, static_cast<uint8_t>(Label::firstMove + row.kind),
-                      row.stage, row.peer, 0},
-                     Role::none});
+      all.push_back(
+          {.label = {row.pipe,
+                     static_cast<uint8_t>(Label::firstMove + row.kind),
+                     row.stage, row.peer, 0},
+           .rank = other,
+           .partner = partnerOf(other),
+           .number = row.kind,
+           .kind = &program.kinds[row.kind],
+           .stage = &nowhere,
+           .peer = row.peer,
+           .next = Role::none});
     }
   }
   uint32_t findEnd(const Row &row) const {
