@@ -42,3 +42,25 @@ schedule skips() {
 }
 // SKIPS:      resources 38
 // SKIPS-NEXT: rank 3 begins at 23 and works for 9 up to its last gradient, 6 before the end
+
+// RUN: ppcc %s --schedule=waits --emit=report | FileCheck %s --check-prefix=WAITS
+// Rank 0 has room for one forward before its first gradient, at 9; the other comes behind it.
+schedule waits() {
+  ranks 3; microbatches 2; placement linear;
+  model { cost F stage s = s == 2 ? 5 : 1; memory F stage s = s == 0 ? 3 : 1; memory I = -1; }
+  cluster { limit rank r = r == 1 ? 1 : 5; }
+  on rank r { repeat 2 { F; I; W; } }
+}
+// WAITS:      resources 21
+// WAITS-NEXT: rank 0 has its first gradient at 9, with work for 2 to do up to its last forward, 10 before the end
+
+// RUN: ppcc %s --schedule=threes --emit=report | FileCheck %s --check-prefix=THREES
+// What is held of all three stages counts.
+schedule threes() {
+  ranks 2; microbatches 3; placement loop(3);
+  model { memory F stage s = s % 3 == 1 ? 1 : 2; memory I = -1; }
+  cluster { limit rank r = r == 0 ? 5 : 9; }
+  on rank r { repeat 3 { F(0); F(1); F(2); I(2); W(2); I(1); W(1); I(0); W(0); } }
+}
+// THREES:      resources 30
+// THREES-NEXT: rank 0 has its first gradient at 7, with work for 23 to do
