@@ -43,7 +43,7 @@ function(ppcc_library name)
     endif()
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter
       # False alarms of g++ 12 inside fmt and libstdc++.
-      -Wno-stringop-overflow -Wno-restrict -Wno-array-bounds)
+      -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict -Wno-array-bounds)
     if(NOT ARG_PRECOMPILED)
       set(ARG_PRECOMPILED ppccHeaders)
     endif()
