@@ -5,8 +5,8 @@
 
 using namespace ppcc;
 
-static void writeJson(const Proof &proof, StringRef free,
-                      const SourceManager &sources, raw_ostream &out) {
+static void writeFormulas(const Proof &proof, StringRef free,
+                          const SourceManager &sources, raw_ostream &out) {
   llvm::json::OStream json(out, 1);
   writeProof(
       proof, "ppcc.explanation", free, json, [&](const ProvenRange &range) {
@@ -84,7 +84,7 @@ int ppcc::runExplain(ArrayRef<const char *> args, Session::Files fs,
       [](const ProveOptions &options, const Proof &proof,
          const SourceManager &sources, raw_ostream &s) {
         if (options.format == "json")
-          writeJson(proof, options.free, sources, s);
+          writeFormulas(proof, options.free, sources, s);
         else
           writeTable(proof, options.free, sources,
                      options.format == "markdown" ? TableStyle::Markdown

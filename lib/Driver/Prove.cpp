@@ -4,8 +4,8 @@
 
 using namespace ppcc;
 
-static void writeJson(const Proof &proof, StringRef free,
-                      const SourceManager &sources, raw_ostream &out) {
+static void writeVerdicts(const Proof &proof, StringRef free,
+                          const SourceManager &sources, raw_ostream &out) {
   llvm::json::OStream json(out, 1);
   writeProof(proof, "ppcc.proof", free, json, [&](const ProvenRange &range) {
     writeFormula(json, "makespan", range.makespan);
@@ -48,7 +48,7 @@ int ppcc::runProve(ArrayRef<const char *> args, Session::Files fs,
                   err,
                   [](const ProveOptions &options, const Proof &proof,
                      const SourceManager &sources, raw_ostream &s) {
-                    (options.format == "json" ? writeJson : writeText)(
+                    (options.format == "json" ? writeVerdicts : writeText)(
                         proof, options.free, sources, s);
                   });
 }

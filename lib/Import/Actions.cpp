@@ -11,9 +11,9 @@ using namespace ppcc;
 
 namespace {
 
-class Reader {
+class ActionsReader {
 public:
-  explicit Reader(ImportContext &context)
+  explicit ActionsReader(ImportContext &context)
       : context(context),
         cells(context, {/*peers=*/true, "", {}, /*calls=*/true}) {}
 
@@ -143,5 +143,5 @@ bool ppcc::beginsActions(StringRef text) {
 }
 
 std::optional<Program> ppcc::importActions(ImportContext &context) {
-  return Reader(context).read();
+  return ActionsReader(context).read();
 }

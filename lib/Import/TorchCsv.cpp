@@ -24,9 +24,9 @@ constexpr ForeignWord foreignWords[] = {
 /// What the file must hold beside compute actions.
 enum class Messages { Either, Required, Forbidden };
 
-class Reader {
+class CsvReader {
 public:
-  explicit Reader(ImportContext &context)
+  explicit CsvReader(ImportContext &context)
       : context(context),
         cells(context, {/*peers=*/false, "OVERLAP_F_B", foreignWords,
                         /*calls=*/true}) {}
@@ -141,13 +141,13 @@ bool ppcc::beginsCsv(StringRef text) {
 }
 
 std::optional<Program> ppcc::importCsv(ImportContext &context) {
-  return Reader(context).read(Messages::Either);
+  return CsvReader(context).read(Messages::Either);
 }
 
 std::optional<Program> ppcc::importTorchCsv(ImportContext &context) {
-  return Reader(context).read(Messages::Required);
+  return CsvReader(context).read(Messages::Required);
 }
 
 std::optional<Program> ppcc::importTorchCsvCompute(ImportContext &context) {
-  return Reader(context).read(Messages::Forbidden);
+  return CsvReader(context).read(Messages::Forbidden);
 }

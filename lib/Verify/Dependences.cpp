@@ -19,10 +19,10 @@ struct RankWait {
 };
 
 /// Tells the user of a circle.
-class Explanation : Judge {
+class DataCircle : Judge {
 public:
-  Explanation(const Program &program, PassContext &context,
-              const EventGraph &graph, ArrayRef<RankWait> circle)
+  DataCircle(const Program &program, PassContext &context,
+             const EventGraph &graph, ArrayRef<RankWait> circle)
       : Judge(program, context), graph(graph), circle(circle) {}
 
   void tell() {
@@ -107,7 +107,7 @@ struct DependenceChecker {
     for (const EventGraph::Block &block : graph.shortestCircle())
       circle.push_back({program.rankOf(block.blocked), block.blocked,
                         program.rankOf(block.need.row), block.need.row});
-    Explanation(program, context, graph, circle).tell();
+    DataCircle(program, context, graph, circle).tell();
   }
 };
 

@@ -16,11 +16,11 @@ namespace {
 using Block = EventGraph::Block;
 
 /// Tells the user of a circle of blocked actions.
-class Explanation : Judge {
+class TransportCircle : Judge {
 public:
-  Explanation(const Program &program, PassContext &context,
-              const EventGraph &graph, const Transport &transport,
-              ArrayRef<Block> circle)
+  TransportCircle(const Program &program, PassContext &context,
+                  const EventGraph &graph, const Transport &transport,
+                  ArrayRef<Block> circle)
       : Judge(program, context), graph(graph), transport(transport),
         circle(circle) {}
 
@@ -136,7 +136,7 @@ private:
     if (done)
       return true;
     std::vector<Block> circle = graph.shortestCircle();
-    Explanation(program, context, graph, transport, circle).tell();
+    TransportCircle(program, context, graph, transport, circle).tell();
     return false;
   }
 
