@@ -108,6 +108,23 @@ void ppcc::rt::loadCheckpoint(const std::string &folder, TorchStage &stage) {
     names.insert(one.name);
   auto found = readAll(
       folder, [&](const std::string &name) { return names.contains(name); });
+  auto need = [&](const std::string &name) -> const at::Tensor & {
+    auto value = found.find(name);
+    if (value == found.end())
+      fail(folder, "has no `" + name + "`");
+    return value->second;
+  };
+  auto number = [&](const std::string &name) {
+    if (need(name).numel() != 1)
+      fail(folder, "has `" + name + "` that is no number");
+    return need(name).item();
+  };
+  std::optional<LossScale> scale = stage.update().scale;
+  if (scale && found.contains(scaleValue)) {
+    scale->value = number(scaleValue).toDouble();
+    scale->numGood = static_cast<uint32_t>(number(scaleGood).toLong());
+  }
+  auto numBatches = static_cast<uint64_t>(number(batches).toLong());
   at::NoGradGuard guard;
   if (stage.update().setState)
     for (const Parameter &weight : stage.parameters()) {
@@ -119,17 +136,10 @@ void ppcc::rt::loadCheckpoint(const std::string &folder, TorchStage &stage) {
       stage.update().setState(weight.value, state);
     }
   for (const Parameter &one : wanted) {
-    auto value = found.find(one.name);
-    if (value == found.end())
-      fail(folder, "has no `" + one.name + "`");
-    if (value->second.sizes() != one.value.sizes())
+    const at::Tensor &value = need(one.name);
+    if (value.sizes() != one.value.sizes())
       fail(folder, "has `" + one.name + "` in another shape");
-    at::Tensor(one.value).copy_(value->second);
+    at::Tensor(one.value).copy_(value);
   }
-  std::optional<LossScale> scale = stage.update().scale;
-  if (scale && found.contains(scaleValue)) {
-    scale->value = found[scaleValue].item().toDouble();
-    scale->numGood = static_cast<uint32_t>(found[scaleGood].item().toLong());
-  }
-  stage.resume(static_cast<uint64_t>(found[batches].item().toLong()), scale);
+  stage.resume(numBatches, scale);
 }

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
+#include <map>
+#include <optional>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 using namespace ppcc::rt;
 
@@ -70,6 +72,29 @@ bool hasRole(const TorchStage &stage, ActionRole role) {
       return true;
   return false;
 }
+
+/// Whether what a row names is there: the engine refuses others.
+bool isWhole(const Program &program, const Row &row) {
+  if (row.kind >= program.kinds.size || row.pipe >= program.pipes.size ||
+      row.site >= program.sites.size)
+    return false;
+  uint32_t numStages = program.pipes[row.pipe].numStages();
+  const Kind &kind = program.kinds[row.kind];
+  return row.stage < numStages &&
+         (row.peer < numStages || (kind.isWork() && !kind.hasFarEnd()));
+}
+
+/// The rank at the other end of a row.
+uint32_t farEnd(const Program &program, uint32_t rank, const Row &row) {
+  const List<uint32_t> &hosts = program.pipes[row.pipe].rankOfStage;
+  return hosts[row.stage] == rank ? hosts[row.peer] : hosts[row.stage];
+}
+
+/// What two ranks do with each other between two steps.
+struct Traffic {
+  int64_t surplus = 0; ///< Of what is sent.
+  Row sent, received;  ///< The last.
+};
 
 /// What the actions of a program sum together: places of one replica, or the
 /// same stage of all.
@@ -177,4 +202,67 @@ void ppcc::rt::checkSums(const TorchStage &stage, const Places &places) {
                   " share, but has no action that sums their gradients "
                   "before: reduce_embedding, reduce_replicas and reduce_grads "
                   "of std.pp are such");
+}
+
+void ppcc::rt::checkStepsMeet(const TorchStage &stage) {
+  if (!hasRole(stage, ActionRole::Steps))
+    return;
+  const Program &program = stage.program();
+  auto fail = [&](uint32_t rank, const Row &row) {
+    throw Error(rank, cell(program, row), placeOf(program, row.site),
+                "stands behind STEP, which waits for all ranks, as the norm of "
+                "all gradients is asked for, but the other end of it stands "
+                "ahead: do it before, or set no maxNorm and no scale");
+  };
+  // By the number of steps ahead, and who sends to whom.
+  std::map<std::tuple<uint64_t, uint32_t, uint32_t>, Traffic> traffic;
+  struct Met {
+    uint64_t numSteps;
+    uint32_t rank;
+    Row row;
+  };
+  std::map<uint8_t, Met> together; // By kind.
+  std::optional<uint64_t> stepsOfFirst;
+  for (uint32_t rank = 0; rank != program.numRanks; ++rank) {
+    uint64_t numSteps = 0;
+    RowReader rows(program.ranks[rank]);
+    for (const Segment &segment : program.ranks[rank].segments)
+      for (uint64_t i = 0; i != uint64_t(segment.rows) * segment.count; ++i) {
+        Row row = rows[segment.firstRow + i % segment.rows];
+        if (!isWhole(program, row))
+          continue;
+        const Kind &kind = program.kinds[row.kind];
+        if (stage.roleOf(row.kind) == ActionRole::Steps) {
+          ++numSteps;
+        } else if (!kind.isWork() || kind.hasFarEnd()) {
+          uint32_t other = farEnd(program, rank, row);
+          bool sends =
+              kind.kindClass == KindClass::Send || kind.meeting == Meeting::To;
+          Traffic &found =
+              traffic[{numSteps, sends ? rank : other, sends ? other : rank}];
+          (sends ? found.sent : found.received) = row;
+          found.surplus += sends ? 1 : -1;
+        } else if (kind.meeting != Meeting::None &&
+                   kind.meeting != Meeting::Outside) {
+          const Met &first =
+              together.try_emplace(row.kind, Met{numSteps, rank, row})
+                  .first->second;
+          if (first.numSteps < numSteps)
+            fail(rank, row);
+          if (first.numSteps > numSteps)
+            fail(first.rank, first.row);
+        }
+      }
+    if (numSteps != stepsOfFirst.value_or(numSteps))
+      throw Error("rank " + std::to_string(rank) + " has STEP " +
+                  std::to_string(numSteps) + " times and rank 0 " +
+                  std::to_string(*stepsOfFirst) +
+                  " times, but each waits for that of all ranks");
+    stepsOfFirst = numSteps;
+  }
+  for (const auto &[pair, found] : traffic)
+    if (const auto &[numSteps, from, to] = pair;
+        numSteps != 0 && found.surplus != 0)
+      fail(found.surplus > 0 ? from : to,
+           found.surplus > 0 ? found.sent : found.received);
 }

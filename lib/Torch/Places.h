@@ -50,4 +50,9 @@ countSums(const TorchStage &stage);
 /// not all connected by its sums. O(actions of all ranks), where it does.
 void checkSums(const TorchStage &stage, const Places &places);
 
+/// For steps that ask all ranks for the norm: throws Error when a rank does
+/// behind its step what another must do with it ahead, and so would wait for
+/// ever. O(actions of all ranks).
+void checkStepsMeet(const TorchStage &stage);
+
 } // namespace ppcc::rt

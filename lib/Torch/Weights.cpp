@@ -1,4 +1,5 @@
 // How the weights of a rank move: sums, steps, what checks them.
+#include "Places.h"
 #include "StageState.h"
 
 #include "ppcc/Runtime/Error.h"
@@ -17,6 +18,8 @@ const std::vector<Parameter> &TorchStage::parameters() const {
 
 void TorchStage::setUpdate(WeightUpdate update) {
   state->update = std::move(update);
+  if (needsNorm())
+    checkStepsMeet(*this);
 }
 
 const WeightUpdate &TorchStage::update() const { return state->update; }

@@ -31,7 +31,17 @@ public:
         gaveUp(gaveUp) {}
 
   std::vector<Value> backward(const rt::Work &work, Value *outputGrad) {
-    std::vector<Value> result = DeviceStage::backward(work, outputGrad);
+    return goWrong(work, DeviceStage::backward(work, outputGrad));
+  }
+  std::vector<Value> backward_input(const rt::Work &work, Value *outputGrad) {
+    return goWrong(work, DeviceStage::backward_input(work, outputGrad));
+  }
+  size_t messageBytes(const rt::Label &label) {
+    return fault == "no-size" ? 0 : DeviceStage::messageBytes(label);
+  }
+
+private:
+  std::vector<Value> goWrong(const rt::Work &work, std::vector<Value> result) {
     if (fault == "away" && work.rank == 0)
       cudaStreamSynchronize(endpoint.stream(0));
     if (work.rank != 1 || std::exchange(failed, true))
@@ -52,11 +62,7 @@ public:
       gaveUp.wait();
     return result;
   }
-  size_t messageBytes(const rt::Label &label) {
-    return fault == "no-size" ? 0 : DeviceStage::messageBytes(label);
-  }
 
-private:
   std::string fault;
   ncclComm_t comm;
   std::latch &gaveUp; ///< Of rank 0.

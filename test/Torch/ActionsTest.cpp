@@ -5,6 +5,7 @@
 #include "ppcc/Torch/Optimizer.h"
 #include "ppcc/Torch/SharedWeights.h"
 
+#include <torch/csrc/jit/serialization/pickle.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -17,6 +18,7 @@
 #include <filesystem>
 #include <fstream>
 #include <latch>
+#include <set>
 #include <sstream>
 #include <unistd.h>
 
@@ -338,6 +340,57 @@ TEST(Actions, SumBesideWhatFollows) {
   EXPECT_TRUE(same(gradsOf(stages[0]), gradsOf(stages[1])));
 }
 
+/// What setUpdate says on both ranks, with a norm or without, of a program
+/// whose ranks end so.
+std::string updateError(const std::vector<Cell> &first,
+                        const std::vector<Cell> &second, bool asks = true) {
+  std::vector<std::vector<Cell>> ranks{
+      {{0, "F", 0}, {0, "SEND_F", 0, 1}, {0, "RECV_B", 0, 1}, {0, "B", 0}},
+      {{1, "RECV_F", 0, 0}, {1, "F", 0}, {1, "B", 0}}};
+  ranks[0].insert(ranks[0].end(), first.begin(), first.end());
+  ranks[1].insert(ranks[1].end(), second.begin(), second.end());
+  LoadedProgram program = programOf(ranks, 1);
+  Given given;
+  TorchOptions options;
+  options.actions["OWN"] = {[](TorchStage &, const Work &) {}};
+  std::set<std::string> said;
+  for (uint32_t rank : {0, 1}) {
+    TorchStage stage(program, rank, given.network(), options);
+    WeightUpdate update{[] {}, [] {}, [] {}};
+    if (asks)
+      update.maxNorm = 1;
+    try {
+      stage.setUpdate(update);
+      said.insert("");
+    } catch (const Error &error) {
+      said.insert(error.what());
+    }
+  }
+  EXPECT_EQ(said.size(), 1u);
+  return *said.begin();
+}
+
+TEST(Actions, StepsThatMeetMustNotWaitForWhatIsBehindThem) {
+  Cell send{1, "SEND_B", 0, 0}, step{0, "STEP"}, other{1, "STEP"};
+  EXPECT_EQ(updateError({step}, {send, other}), "");
+  EXPECT_THAT(updateError({step}, {other, send}),
+              HasSubstr("rank 1, 1SEND_B0: stands behind STEP, which waits for "
+                        "all ranks"));
+  EXPECT_EQ(updateError({step}, {other, send}, false), "");
+  // Both ends behind it.
+  EXPECT_EQ(updateError({step, {0, "SEND_F", 0, 1}},
+                        {send, other, {1, "RECV_F", 0, 0}}),
+            "");
+  EXPECT_THAT(updateError({}, {send, other}),
+              HasSubstr("rank 1 has STEP 1 times and rank 0 0 times"));
+  Cell all{0, "VALIDATE"}, otherAll{1, "VALIDATE"};
+  EXPECT_EQ(updateError({step, all}, {send, other, otherAll}), "");
+  EXPECT_THAT(updateError({step, all}, {send, otherAll, other}),
+              HasSubstr("rank 0, 0VALIDATE: stands behind STEP"));
+  EXPECT_THAT(updateError({all, step}, {send, other, otherAll}),
+              HasSubstr("rank 1, 1VALIDATE: stands behind STEP"));
+}
+
 TEST(Actions, HearOfRanksThatFail) {
   LoadedProgram program = tied();
   Given given;
@@ -492,6 +545,19 @@ TEST(Checkpoint, GoesOnWhereItWas) {
   std::filesystem::remove_all(folder);
 }
 
+/// Takes a name out of a file of a checkpoint.
+void leaveOut(const std::string &name, const std::string &key) {
+  std::ifstream file(name, std::ios::binary);
+  std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
+  c10::Dict<std::string, at::Tensor> kept;
+  for (const auto &entry : torch::pickle_load(bytes).toGenericDict())
+    if (entry.key().toStringRef() != key)
+      kept.insert(entry.key().toStringRef(), entry.value().toTensor());
+  bytes = torch::pickle_save(kept);
+  std::ofstream(name, std::ios::binary)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
 TEST(Checkpoint, SaysWhatIsWrong) {
   std::string folder = folderFor("wrong");
   Trained one;
@@ -520,6 +586,19 @@ TEST(Checkpoint, SaysWhatIsWrong) {
   TorchStage less(program, 0, given.network());
   saveCheckpoint(folder, less);
   EXPECT_THAT(error(), HasSubstr("has no `1.weight`"));
+  std::filesystem::remove_all(folder);
+  // Weights alone; a scale and nothing beside it.
+  WeightUpdate update = one.stages[0].update();
+  update.scale.emplace();
+  one.stages[0].setUpdate(update);
+  saveCheckpoint(folder, one.stages[0]);
+  EXPECT_EQ(error(), "");
+  leaveOut(folder + "/rank-0.pt", "/good_steps");
+  EXPECT_THAT(error(), HasSubstr("has no `/good_steps`"));
+  leaveOut(folder + "/rank-0.pt", "/scale");
+  EXPECT_EQ(error(), "");
+  leaveOut(folder + "/rank-0.pt", "/batches");
+  EXPECT_THAT(error(), HasSubstr("has no `/batches`"));
   std::filesystem::remove_all(folder);
   std::ofstream(folder) << "a file";
   try {
