@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import ppcc
 import pytest
 import torch
 from ppcc.torch import Runtime, RuntimeMisuse
+from ppcc.torch._optimizer import check_steps_meet
 from torch import Tensor, nn
 
 from . import spawn
@@ -159,3 +161,20 @@ def wrong_size(rank: int) -> None:
 
 def test_process_group_must_fit() -> None:
     spawn.run(wrong_size, 2)
+
+
+def test_steps_must_meet() -> None:
+    program = ppcc.compile("gpipe", P=2, M=2, rules=["step(true)"])
+    check_steps_meet(program)
+
+    def moved(rank: int, letters: str, to: int) -> ppcc.Program:
+        actions = [list(own) for own in program.actions]
+        (one,) = [action for action in actions[rank] if action.kind.letters == letters]
+        actions[rank].remove(one)
+        actions[rank].insert(to, one)
+        return replace(program, actions=[tuple(own) for own in actions])
+
+    refused("rank 1: 1RECV_F1 stands behind STEP, which waits", lambda: check_steps_meet(moved(1, "STEP", 0)))
+    refused("rank 0: VALIDATE stands behind STEP", lambda: check_steps_meet(moved(1, "VALIDATE", 0)))
+    without = tuple(action for action in program.actions[0] if action.kind.letters != "STEP")
+    refused("ranks have STEP [0, 1] times", lambda: check_steps_meet(replace(program, actions=[without, program.actions[1]])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
+from .._program import Action, Program
 from ._errors import RuntimeMisuse
 from ._linked import Linked, Setup
 
@@ -31,6 +33,11 @@ class Optimizer:
         self.norm: Tensor | None = None
         """Of the last gradients, ahead of clipping, where they were clipped."""
         self._before: tuple[list[Tensor], dict[str, Any]] | None = None
+
+    @property
+    def asks_all(self) -> bool:
+        """Whether a step waits for that of all ranks."""
+        return self._scaler is not None or self._max_norm is not None
 
     def scaled(self, loss: Tensor) -> Tensor:
         """What the backward begins with."""
@@ -82,6 +89,43 @@ class Optimizer:
 
     def _weights(self) -> list[Tensor]:
         return [weight for group in self._optimizer.param_groups for weight in group["params"]]
+
+
+def check_steps_meet(program: Program) -> None:
+    """For steps that wait for those of all ranks: raises RuntimeMisuse, on all of them, where a rank does behind its STEP what
+    another must do with it ahead, and so would wait for ever."""
+    if all(kind.letters != "STEP" for kind in program.kinds):
+        return
+    surplus: Counter[tuple[int, int | None, int | None]] = Counter()
+    behind: dict[tuple[tuple[int, int | None, int | None], bool], tuple[int, Action]] = {}
+    together: dict[str, tuple[int, int, Action]] = {}
+
+    def refuse(rank: int, action: Action) -> None:
+        raise RuntimeMisuse(
+            f"rank {rank}: {action} stands behind STEP, which waits for all ranks with `scaler` or `max_norm`, but the other end "
+            "of it stands ahead"
+        )
+
+    counts = [sum(action.kind.letters == "STEP" for action in actions) for actions in program.actions]
+    if len(set(counts)) > 1:
+        raise RuntimeMisuse(f"ranks have STEP {counts} times, but with `scaler` or `max_norm` each waits for that of all ranks")
+    for rank, actions in enumerate(program.actions):
+        steps = 0
+        for action in actions:
+            kind = action.kind
+            if kind.letters == "STEP":
+                steps += 1
+            elif kind.is_message:
+                ends = (rank, action.peer_rank) if kind.is_send else (action.peer_rank, rank)
+                surplus[steps, *ends] += 1 if kind.is_send else -1
+                behind[(steps, *ends), kind.is_send] = rank, action
+            elif kind.collective is not None and not str(kind.collective).startswith("outside"):
+                first = together.setdefault(kind.letters, (steps, rank, action))
+                if first[0] != steps:
+                    refuse(*(first[1:] if first[0] > steps else (rank, action)))
+    for key, more in surplus.items():
+        if key[0] and more:
+            refuse(*behind[key, more > 0])
 
 
 def clip_grad_norm(linked: Linked, max_norm: float, norm_type: float = 2.0) -> Tensor:

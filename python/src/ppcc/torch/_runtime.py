@@ -17,7 +17,7 @@ from ._failures import Failures
 from ._groups import Groups, agree_on
 from ._inputs import Inputs
 from ._linked import Handler, Linked, LossFunction, Setup
-from ._optimizer import Optimizer, clip_grad_norm
+from ._optimizer import Optimizer, check_steps_meet, clip_grad_norm
 from ._reductions import Tie
 from ._step import PERFORMS, Step, StepResult
 from ._streams import Streams
@@ -132,6 +132,8 @@ class Runtime:
         if id(program) not in self._links:
             if program.ranks != self._setup.groups.ranks:
                 raise RuntimeMisuse(f"the program is for {program.ranks} ranks, but the Runtime has {self._setup.groups.ranks}")
+            if self._optimizer is not None and self._optimizer.asks_all and "STEP" not in self._setup.handlers:
+                check_steps_meet(program)
             self._links[id(program)] = Linked(program, self._setup, PERFORMS.keys(), is_first=not self._links)
         self._linked = self._links[id(program)]
 
