@@ -1,3 +1,11 @@
+# What a library's files need where they are compiled together (PPCC_UNITY). g++ 12 loses stores of functions that it does not
+# inline there: a comma went missing from JSON. It inlines less in files this long, unless told not to, which costs a
+# quarter of the speed; precompiled headers must be told too, for they keep their parameters. And it takes each file for a
+# header, in which types of an anonymous namespace would differ.
+if(PPCC_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(PPCC_UNITY_OPTIONS -fno-ipa-modref --param=large-unit-insns=10000000 -Wno-subobject-linkage)
+endif()
+
 # ppcc_precompile(NAME LINK target... HEADERS header...): the library NAME, whose headers are compiled once for all targets
 # that reuse them. They are others' headers only: the fence below stands.
 function(ppcc_precompile name)
@@ -7,6 +15,7 @@ function(ppcc_precompile name)
   add_library(${name} STATIC ${source})
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+  target_compile_options(${name} PRIVATE ${PPCC_UNITY_OPTIONS})
 endfunction()
 
 # ppcc_reuse(TARGET NAME): TARGET takes the headers of ppcc_precompile(NAME ...). ccache wants the option.
@@ -36,12 +45,7 @@ function(ppcc_library name)
     add_library(${target} STATIC ${sources})
     set(scope PUBLIC)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ${PPCC_UNITY})
-    if(PPCC_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      # g++ 12 loses stores of functions that it does not inline here: a comma went missing from JSON. It inlines less in
-      # files this long, unless told not to, which costs a quarter of the speed. And it takes each file for a header, in
-      # which types of an anonymous namespace would differ.
-      target_compile_options(${target} PRIVATE -fno-ipa-modref --param=large-unit-insns=10000000 -Wno-subobject-linkage)
-    endif()
+    target_compile_options(${target} PRIVATE ${PPCC_UNITY_OPTIONS})
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter
       # False alarms of g++ 12 inside fmt and libstdc++.
       -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict -Wno-array-bounds)
