@@ -29,48 +29,46 @@ const patterns = HATCHES.map((lines) => {
   const tile = new OffscreenCanvas(6 * scale, 6 * scale), on = tile.getContext("2d");
   on.scale(scale, scale);
   on.globalAlpha = 0.25;
+  on.lineWidth = 0.8;
   if (lines === "dots") on.fillRect(2.3, 2.3, 1.4, 1.4);
-  else
-    for (const [x, y, toX, toY] of lines) {
-      on.beginPath();
-      on.lineWidth = 0.8;
-      on.moveTo(x, y);
-      on.lineTo(toX, toY);
-      on.stroke();
-    }
+  else on.stroke(pathOf(lines));
   const pattern = on.createPattern(tile, "repeat");
   pattern.setTransform(new DOMMatrix().scale(1 / scale));
   return pattern;
 });
 
+/// Lines, each from a place to another.
+function pathOf(lines) {
+  const path = new Path2D();
+  for (const [x, y, toX, toY] of lines) {
+    path.moveTo(x, y);
+    path.lineTo(toX, toY);
+  }
+  return path;
+}
+
 // ---- The data -------------------------------------------------------------------------------------------------------
 
 function bytes(base64) {
-  const text = atob(base64);
-  const result = new Uint8Array(text.length);
+  const text = atob(base64), result = new Uint8Array(text.length);
   for (let i = 0; i < text.length; ++i) result[i] = text.charCodeAt(i);
   return result.buffer;
 }
 
+/// What the page has as bytes, by name, as arrays of these types.
+function columns(json, types) {
+  return Object.fromEntries(Object.entries(types).map(([name, type]) => [name, new type(bytes(json[name]))]));
+}
+
 /// The program that one JSON text of the page holds, with times in units and the things to draw by rank.
 function load(json) {
-  const column = (name, type) => new type(bytes(json.columns[name]));
-  const times = (name) => {
-    const ticks = column(name, json.wide ? Float64Array : Uint32Array);
-    return Float64Array.from(ticks, (tick) => (tick * json.tick) / 1e9);
-  };
-  const data = {
-    ...json,
-    start: times("start"), end: times("end"), cause: column("cause", Uint32Array),
-    kind: column("kind", Uint8Array), pipe: column("pipe", Uint8Array),
-    stage: column("stage", Uint16Array), peer: column("peer", Uint16Array),
-    microbatch: column("microbatch", Uint32Array),
-    phase: column("phase", Uint16Array), joined: column("joined", Uint8Array),
-    site: column("site", Uint32Array), sites: column("sites", Uint32Array),
-    critical: column("critical", Uint32Array),
-  };
-  data.length = 0;
-  for (const time of data.end) data.length = Math.max(data.length, time);
+  const ticks = json.wide ? Float64Array : Uint32Array;
+  const data = { ...json, ...columns(json.columns, {
+    start: ticks, end: ticks, cause: Uint32Array, kind: Uint8Array, pipe: Uint8Array, stage: Uint16Array, peer: Uint16Array,
+    microbatch: Uint32Array, phase: Uint16Array, joined: Uint8Array, site: Uint32Array, sites: Uint32Array, critical: Uint32Array,
+  }) };
+  for (const name of ["start", "end"]) data[name] = Float64Array.from(data[name], (tick) => (tick * json.tick) / 1e9);
+  data.length = largest(data.end);
   data.onCritical = new Uint8Array(data.start.length);
   for (const row of data.critical) data.onCritical[row] = 1;
   data.nodes = json.nodes ? loadNodes(json.nodes) : null;
@@ -79,35 +77,33 @@ function load(json) {
   data.tracks = json.ranks.map((rank, i) => {
     const compute = [], messages = [], beside = new Map();
     for (let row = json.rowStarts[i]; row < json.rowStarts[i + 1]; ++row) {
-      const takesTime = data.end[row] > data.start[row], kind = data.kinds[data.kind[row]];
+      const takesTime = data.end[row] > data.start[row], kind = kindOf(data, row);
       if (isCompute(data, row)) {
-        if (takesTime && !isMember(data, row, json.rowStarts[i])) compute.push(row);
+        if (takesTime && !isMember(data, row)) compute.push(row);
       } else if (takesTime && kind.class === "beside") {
         if (!beside.has(kind.lane)) beside.set(kind.lane, []);
         beside.get(kind.lane).push(row);
       } else messages.push(row);
     }
-    const at = new Float64Array(bytes(json.memory[i].at)), held = new Float64Array(bytes(json.memory[i].held));
-    let peak = 0;
-    for (const value of held) peak = Math.max(peak, value);
     for (const [lane, rows] of beside) beside.set(lane, items(data, rows));
-    const { limit } = json.memory[i];
-    return { rank, compute: items(data, compute), beside, messages: items(data, messages), memory: { at, held, peak, limit } };
+    const memory = { ...json.memory[i], ...columns(json.memory[i], { at: Float64Array, held: Float64Array }) };
+    memory.peak = largest(memory.held);
+    return { rank, compute: items(data, compute), beside, messages: items(data, messages), memory };
   });
   data.beside = [...new Set(data.tracks.flatMap((track) => [...track.beside.keys()]))].sort((a, b) => a - b);
-  data.peak = data.tracks.reduce((peak, { memory }) => Math.max(peak, memory.peak, memory.limit || 0), 0);
+  data.peak = largest(data.tracks.map(({ memory }) => Math.max(memory.peak, memory.limit || 0)));
   return data;
 }
 
+/// At least 0.
+const largest = (values) => values.reduce((most, value) => Math.max(most, value), 0);
+
 /// The orders of nodes, each with the nodes of each lane in order of time; and what a node takes on average.
 function loadNodes(json) {
-  const column = (name, type) => new type(bytes(json[name]));
-  const nodes = {
-    lanes: json.lanes, names: json.names, order: column("order", Uint32Array), begin: column("begin", Uint32Array),
-    member: column("member", Uint32Array), kind: column("kind", Uint8Array), lane: column("lane", Uint8Array),
-    name: column("name", Uint32Array), layer: column("layer", Uint32Array),
-    start: column("start", Float64Array), end: column("end", Float64Array), labels: json.labels,
-  };
+  const nodes = { ...json, ...columns(json, {
+    order: Uint32Array, begin: Uint32Array, member: Uint32Array, kind: Uint8Array, lane: Uint8Array, name: Uint32Array,
+    layer: Uint32Array, start: Float64Array, end: Float64Array,
+  }) };
   // Lanes on which nothing runs are left out.
   const used = [...new Set(nodes.lane)].sort((a, b) => a - b);
   nodes.lanes = used.map((lane) => json.lanes[lane]);
@@ -134,9 +130,11 @@ function loadNodes(json) {
 /// `#rrggbb` as three numbers.
 const channels = (color) => [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
 
-const isCompute = (data, row) => data.kinds[data.kind[row]].class === "compute";
+const kindOf = (data, row) => data.kinds[data.kind[row]];
+const isCompute = (data, row) => kindOf(data, row).class === "compute";
+const isMessage = (kind) => kind.class === "send" || kind.class === "recv";
 /// Whether the row is a later member of a group of compute actions.
-const isMember = (data, row, first) => data.joined[row] === 1 && row > first && isCompute(data, row - 1);
+const isMember = (data, row) => data.joined[row] === 1 && isCompute(data, row) && isCompute(data, row - 1);
 
 /// Rows, or nodes, in order of their starts, ready for searches by time.
 function items(data, rows) {
@@ -178,21 +176,26 @@ function forEachVisible(data, { rows, reach }, from, to, pixel, visit) {
 /// The rows that run together with `row`, itself first.
 function members(data, row) {
   const result = [row];
-  while (row + 1 < data.start.length && data.joined[row + 1] && isCompute(data, row + 1)) result.push(++row);
+  while (isMember(data, row + 1)) result.push(++row);
   return result;
 }
 
-function rankIndex(data, row) {
-  return firstAbove(data.rowStarts, row) - 1;
+/// All rows that run together with `row`.
+function groupOf(data, row) {
+  while (isMember(data, row)) --row;
+  return members(data, row);
 }
+
+const rankIndex = (data, row) => firstAbove(data.rowStarts, row) - 1;
+const rankOf = (data, row) => data.ranks[rankIndex(data, row)];
 
 // ---- Words ----------------------------------------------------------------------------------------------------------
 
 const number = (value) => String(Number(value.toFixed(9)));
 /// Nothing for an action of a stage or a rank.
 const microbatchText = (data, row) => (data.microbatch[row] === 0xffffffff ? "" : String(data.microbatch[row]));
-const label = (data, row) => data.kinds[data.kind[row]].label + microbatchText(data, row);
-const cell = (data, row) => data.stage[row] + data.kinds[data.kind[row]].letters + microbatchText(data, row);
+const label = (data, row) => kindOf(data, row).label + microbatchText(data, row);
+const cell = (data, row) => data.stage[row] + kindOf(data, row).letters + microbatchText(data, row);
 /// As in `B3.L1.mlp`; the letters are those of the node.
 const nodeLabel = (data, row, node) => data.kinds[data.nodes.kind[node]].letters + microbatchText(data, row);
 function nodePath(data, row, node) {
@@ -208,36 +211,33 @@ function place(data, site) {
 /// What let a row go on, back to the action that made it wait.
 function waitedFor(data, row) {
   const names = [];
-  for (let cause = data.cause[row]; names.length < 8; cause = data.cause[cause]) {
-    if (cause === NONE) break;
+  for (let cause = data.cause[row]; cause !== NONE && names.length < 8; cause = data.cause[cause]) {
     if (cause === HIDDEN) {
       names.push("a rank that is not shown");
       break;
     }
-    names.push(cell(data, cause) + " on rank " + data.ranks[rankIndex(data, cause)] + " until " + number(data.end[cause]));
+    names.push(cell(data, cause) + " on rank " + rankOf(data, cause) + " until " + number(data.end[cause]));
     if (isCompute(data, cause)) break;
   }
-  return names.length ? "waited for " + names.join(", that for ") : "waited for nothing";
+  return "waited for " + (names.join(", that for ") || "nothing");
 }
 
 const span = (start, end) => "from " + number(start) + " to " + number(end) + " (" + number(end - start) + ")";
 
 /// The lines of the tooltip of a row, or of a node of it: [text, class].
 function describe({ data, row, node, begin }) {
-  const kind = data.kinds[data.kind[row]], { nodes } = data;
+  const kind = kindOf(data, row), { nodes } = data, microbatch = microbatchText(data, row), phase = data.phases[data.phase[row]];
   const pipe = data.pipes.length > 1 ? " of pipe " + data.pipes[data.pipe[row]].name : "";
-  const phase = data.phases[data.phase[row]];
-  const start = data.start[row], end = data.end[row];
   const lines = [
     [(node === undefined ? "" : "in ") + cell(data, row) + ": " + kind.words],
-    ["stage " + data.stage[row] + pipe + (microbatchText(data, row) && ", microbatch " + microbatchText(data, row)) + (phase ? ", phase " + phase : "")],
-    ["rank " + data.ranks[rankIndex(data, row)] + ", " + span(start, end)],
+    ["stage " + data.stage[row] + pipe + (microbatch && ", microbatch " + microbatch) + (phase && ", phase " + phase)],
+    ["rank " + rankOf(data, row) + ", " + span(data.start[row], data.end[row])],
   ];
   if (node !== undefined)
     lines.unshift(
       [data.stage[row] + nodePath(data, row, node) + " on " + nodes.lanes[nodes.lane[node]]],
       [span(begin + nodes.start[node], begin + nodes.end[node])]);
-  if (kind.class === "send" || kind.class === "recv") lines.push([(kind.class === "send" ? "to" : "from") + " stage " + data.peer[row]]);
+  if (isMessage(kind)) lines.push([(kind.class === "send" ? "to" : "from") + " stage " + data.peer[row]]);
   for (let site = data.site[row], depth = 0; site !== 0 && depth < 8; site = data.sites[4 * site + 3], ++depth) {
     const { text, source } = place(data, site);
     lines.push([(depth ? "called at " : "") + text + (source ? "  " + source : ""), "source"]);
@@ -256,13 +256,13 @@ let selected = null; // A microbatch.
 let focused = null; // The action that the keys are at: { data, row }.
 let labels = { size: 11, stacked: false }; // All that stand in boxes look alike.
 let view = { from: 0, to: 0, top: 0 };
-const EMPTY = { rows: new Uint32Array(0), reach: new Float64Array(0) };
 let width = 0, height = 0, strips = [], total = 0, pending = false, frames = 0;
 
 const scale = () => (width - gutter - 8) / (view.to - view.from); // Pixels a unit of time.
 const xOf = (time) => gutter + (time - view.from) * scale();
 const timeOf = (x) => view.from + (x - gutter) / scale();
 const showsNodes = (data) => data.nodes !== null && data.nodes.mean * scale() >= NODE;
+const showsNodesOf = (data, row) => showsNodes(data) && data.nodes.order[row] !== NONE;
 
 function widest(names) {
   context.font = FONT;
@@ -286,7 +286,7 @@ function show(texts) {
   legend();
   layOut();
   if (stays) return;
-  if (programs.length && programs[0].span) move(programs[0].span[0], programs[0].span[1], 0);
+  if (programs.length && programs[0].span) move(...programs[0].span, 0);
   else fit();
 }
 
@@ -355,15 +355,29 @@ function resize() {
 
 const isDimmed = (data, row) =>
   (selected !== null && data.microbatch[row] !== selected) || (shows.critical && !data.onCritical[row]);
+const chunkOf = (data, row) => data.pipes[data.pipe[row]].chunks[data.stage[row]];
+const color = (data, row, kind = data.kind[row]) =>
+  isDimmed(data, row) ? theme.dimmed : data.kinds[kind].colors[chunkOf(data, row)];
 
-function color(data, row, kind = data.kind[row]) {
-  const chunk = data.pipes[data.pipe[row]].chunks[data.stage[row]];
-  return isDimmed(data, row) ? theme.dimmed : data.kinds[kind].colors[chunk];
+function fill(style, x, y, width, height) {
+  context.fillStyle = style;
+  context.fillRect(x, y, width, height);
+}
+
+function stroke(style, lineWidth, path) {
+  context.strokeStyle = style;
+  context.lineWidth = lineWidth;
+  context.stroke(path);
+}
+
+function frame(style, lineWidth, x, y, width, height) {
+  context.strokeStyle = style;
+  context.lineWidth = lineWidth;
+  context.strokeRect(x, y, width, height);
 }
 
 function draw() {
-  context.fillStyle = theme.paper;
-  context.fillRect(0, 0, width, height);
+  fill(theme.paper, 0, 0, width, height);
   context.save();
   context.beginPath();
   context.rect(gutter, AXIS, width - gutter, height - AXIS);
@@ -371,8 +385,10 @@ function draw() {
   const seen = strips.filter((strip) => yOf(strip) < height && yOf(strip) + strip.height > AXIS);
   drawRanks(seen);
   for (const strip of seen) if (strip.type === "memory") drawMemory(strip);
-  if (selected !== null) for (const data of programs) drawPath(data, pathOf(data));
-  if (shows.critical) for (const data of programs) drawPath(data, data.critical);
+  for (const data of programs) {
+    if (selected !== null) drawPath(data, chosenRows(data));
+    if (shows.critical) drawPath(data, data.critical);
+  }
   context.restore();
   drawNames(seen);
   drawAxis();
@@ -409,7 +425,7 @@ function integralsOf({ data, list, halves }) {
   for (let i = 0; i < rows.length; ++i) {
     const row = rows[i], length = data.end[row] - data.start[row];
     for (let half = 0; half < halves; ++half) {
-      const member = half && data.joined[row + 1] && isCompute(data, row + 1) ? row + 1 : row;
+      const member = half && isMember(data, row + 1) ? row + 1 : row;
       channelsOf(color(data, member)).forEach((value, c) => {
         integrals[half][c][i + 1] = integrals[half][c][i] + value * length;
       });
@@ -439,35 +455,34 @@ function paintMeans(line, top) {
 }
 
 function drawRanks(seen) {
-  const least = 1 / scale(), wide = [], lines = [];
-  for (const strip of seen)
-    if (strip.type === "rank") for (const line of strip.lines) lines.push({ line, top: yOf(strip) + line.y });
-  const halves = lines.reduce((sum, { line }) => sum + line.halves, 0);
+  const least = 1 / scale(), wide = [], lines = [], ranks = seen.filter((strip) => strip.type === "rank");
+  let halves = 0;
+  for (const strip of ranks)
+    for (const line of strip.lines) {
+      lines.push({ strip, line, top: yOf(strip) + line.y, first: halves });
+      halves += line.halves;
+    }
   clearMeans(Math.max(1, halves));
-  let row = 0;
-  for (const { line, top } of lines) {
+  for (const { strip, line, first } of lines) {
     let hasNarrow = false;
-    forEachVisible(line.data, line.list, view.from, view.to, least, (box, start, end) => {
+    forEachVisible(line.data, line.list, view.from, view.to, least, (row, start, end) => {
       if (end - start < NARROW * least) hasNarrow = true;
-      else wide.push({ line, top, row: box });
+      else wide.push({ strip, line, row });
     });
-    if (hasNarrow) paintMeans(line, row);
-    row += line.halves;
+    if (hasNarrow) paintMeans(line, first);
   }
   means.context.putImageData(means.image, 0, 0);
   context.imageSmoothingEnabled = false;
-  row = 0;
-  for (const { line, top } of lines) {
-    context.drawImage(means.canvas, 0, row, means.canvas.width, line.halves, gutter, top, means.canvas.width, line.height);
-    row += line.halves;
-  }
+  const columns = means.canvas.width;
+  for (const { line, top, first } of lines)
+    context.drawImage(means.canvas, 0, first, columns, line.halves, gutter, top, columns, line.height);
   context.font = FONT;
   context.textAlign = "center";
   context.textBaseline = "middle";
   chooseLabels(wide);
   for (const box of wide) drawBox(box);
   if (focused) drawFocus();
-  if (shows.messages) for (const strip of seen) if (strip.type === "rank") drawMessages(strip);
+  if (shows.messages) for (const strip of ranks) drawMessages(strip);
 }
 
 /// Whether letters and digits fit, in one line or in two.
@@ -478,30 +493,20 @@ function fitsBoth(letters, digits, room, { size, stacked }) {
 
 /// The first of the ways in which all labels of actions fit that can be seen, else that in which most do.
 function chooseLabels(boxes) {
-  const styles = [11, 9].flatMap((size) => [{ size, stacked: false }, { size, stacked: true }]).map((style) => ({ ...style, count: 0 }));
-  for (const { line, row } of boxes) {
-    const { data } = line;
-    if (line.lane !== undefined || (showsNodes(data) && data.nodes.order[row] !== NONE)) continue;
-    const room = xOf(data.end[row]) - xOf(data.start[row]), digits = microbatchText(data, row);
-    const single = !(data.joined[row + 1] && isCompute(data, row + 1));
+  const styles = [11, 9].flatMap((size) => [false, true].map((stacked) => ({ size, stacked, count: 0 })));
+  for (const { line: { data, lane }, row } of boxes) {
+    if (lane !== undefined || showsNodesOf(data, row)) continue;
+    const room = xOf(data.end[row]) - xOf(data.start[row]), digits = microbatchText(data, row), single = !isMember(data, row + 1);
     for (const style of styles)
-      style.count += fitsBoth(data.kinds[data.kind[row]].label, digits, room, { ...style, stacked: style.stacked && single });
+      style.count += fitsBoth(kindOf(data, row).label, digits, room, { ...style, stacked: style.stacked && single });
   }
   labels = styles.reduce((best, style) => (style.count > best.count ? style : best));
 }
 
-function drawBox({ line, top, row }) {
-  const { data } = line;
-  if (line.lane !== undefined) {
-    const words = [label(data, row), microbatchText(data, row)];
-    return drawPart(data, row, { start: data.start[row], end: data.end[row], top, height: line.height, words });
-  }
-  if (showsNodes(data) && data.nodes.order[row] !== NONE) return drawNodes(data, row, top);
-  const group = members(data, row);
-  group.forEach((member, i) => {
-    const height = line.height / group.length;
-    drawPart(data, member, { start: data.start[row], end: data.end[row], top: top + i * height, height });
-  });
+function drawBox({ strip, line: { data, lane }, row }) {
+  if (lane !== undefined) drawPart(strip, row, { words: [label(data, row), microbatchText(data, row)] });
+  else if (showsNodesOf(data, row)) drawNodes(strip, row);
+  else for (const member of members(data, row)) drawPart(strip, member, {});
 }
 
 /// The top and height of a lane of nodes in the row of its rank.
@@ -510,36 +515,28 @@ function laneAt(data, lane) {
   return { top: height * lane, height };
 }
 
-function drawNodes(data, row, top) {
-  const { nodes } = data, begin = data.start[row], left = xOf(begin);
-  context.fillStyle = theme.ground;
-  context.fillRect(left, top, xOf(data.end[row]) - left, data.box);
-  nodes.orders[nodes.order[row]].lanes.forEach((list, lane) => {
-    const { top: above, height } = laneAt(data, lane);
+function drawNodes(strip, row) {
+  const { data } = strip, { nodes } = data, begin = data.start[row], left = xOf(begin);
+  fill(theme.ground, left, yOf(strip), xOf(data.end[row]) - left, data.box);
+  for (const list of nodes.orders[nodes.order[row]].lanes)
     forEachVisible(nodes, list, view.from - begin, view.to - begin, 1 / scale(), (node, start, end) => {
-      const member = row + nodes.member[node];
-      const short = nodes.labels[nodes.name[node]], words = [nodePath(data, member, node), nodeLabel(data, member, node) + "." + short, short];
-      drawPart(data, member, { start: begin + start, end: begin + end, top: top + above, height, words, kind: nodes.kind[node] });
+      const member = row + nodes.member[node], short = nodes.labels[nodes.name[node]];
+      const words = [nodePath(data, member, node), nodeLabel(data, member, node) + "." + short, short];
+      drawPart(strip, member, { node, start: begin + start, end: begin + end, words, kind: nodes.kind[node] });
     });
-  });
 }
 
 /// A box with the first of its words that fit; without words it has the label of the row.
-function drawPart(data, row, { start, end, top, height, words, kind = data.kind[row] }) {
+function drawPart(strip, row, { node, words, kind = strip.data.kind[row], ...times }) {
+  const { data } = strip, { start, end, top, height } = { ...areaOf(strip, row, node), ...times };
   const left = Math.max(xOf(start), gutter - 2), right = Math.min(xOf(end), width + 2), dimmed = isDimmed(data, row);
   const marked = (shows.critical || selected !== null) && !dimmed, pattern = patterns[data.kinds[kind].hatch];
-  context.fillStyle = color(data, row, kind);
-  context.fillRect(left, top, right - left, height);
+  fill(color(data, row, kind), left, top, right - left, height);
   if (right - left < NARROW) return;
-  if (pattern && !dimmed) {
-    context.fillStyle = pattern;
-    context.fillRect(left, top, right - left, height);
-  }
-  context.strokeStyle = marked ? theme.strong : "#555";
-  context.lineWidth = marked ? 1.5 : 0.5;
-  context.strokeRect(left, top, right - left, height);
+  if (pattern && !dimmed) fill(pattern, left, top, right - left, height);
+  frame(marked ? theme.strong : "#555", marked ? 1.5 : 0.5, left, top, right - left, height);
   context.fillStyle = dimmed ? theme.faint : "#000";
-  if (!dimmed) drawTicks(data.pipes[data.pipe[row]].chunks[data.stage[row]], left, right, top);
+  if (!dimmed) drawTicks(chunkOf(data, row), left, right, top);
   if (height < 9) return;
   if (!words) return drawLabel(data, row, left, right, top, height);
   const text = words.find((candidate) => fits(candidate, right - left));
@@ -556,25 +553,20 @@ function drawTicks(chunk, left, right, top) {
 function drawFocus() {
   const strip = stripOf(focused.data, focused.row);
   if (!strip) return;
-  const box = areaOf(strip, focused.row);
-  for (const [color, wide] of [[theme.paper, 4.5], [theme.strong, 2.5]]) {
-    context.strokeStyle = color;
-    context.lineWidth = wide;
-    context.strokeRect(box.left, box.top, Math.max(box.right - box.left, 1), box.height);
-  }
+  const { start, end, top, height } = areaOf(strip, focused.row), left = xOf(start), wide = Math.max(xOf(end) - left, 1);
+  frame(theme.paper, 4.5, left, top, wide, height);
+  frame(theme.strong, 2.5, left, top, wide, height);
 }
 
 function drawMessages(strip) {
   const { data, track } = strip, top = yOf(strip) + strip.messages;
-  forEachVisible(data, track.messages, view.from, view.to, 1 / scale(), (row, start, end) => {
-    context.fillStyle = color(data, row);
-    context.fillRect(xOf(start), top, Math.max(1, xOf(end) - xOf(start)), MESSAGE - 2);
-  });
+  forEachVisible(data, track.messages, view.from, view.to, 1 / scale(), (row, start, end) =>
+    fill(color(data, row), xOf(start), top, Math.max(1, xOf(end) - xOf(start)), MESSAGE - 2));
 }
 
 /// The letters and the microbatch as all labels stand, or not at all. Only a box of a whole row has the height for two lines.
 function drawLabel(data, row, left, right, top, height) {
-  const letters = data.kinds[data.kind[row]].label, digits = microbatchText(data, row), center = (left + right) / 2;
+  const letters = kindOf(data, row).label, digits = microbatchText(data, row), center = (left + right) / 2;
   const style = { size: labels.size, stacked: labels.stacked && height >= 20 && digits !== "" };
   if (!fitsBoth(letters, digits, right - left, style)) return;
   context.font = style.size + FAMILY;
@@ -583,57 +575,45 @@ function drawLabel(data, row, left, right, top, height) {
   context.fillText(digits, center, top + (3 * height) / 4);
 }
 
+/// Where an amount stands in a strip of memory.
+const heightOf = ({ data }, amount) => (data.peak > 0 ? (amount / data.peak) * (MEMORY - 2) : 0);
+
 function drawMemory(strip) {
-  const { data, track } = strip, { at, held } = track.memory, bottom = yOf(strip) + MEMORY;
-  const heightOf = (value) => (data.peak > 0 ? (value / data.peak) * (MEMORY - 2) : 0);
-  context.fillStyle = theme.memory + "33";
-  context.strokeStyle = theme.memory;
-  context.lineWidth = 1;
-  const path = new Path2D();
+  const { at, held, limit } = strip.track.memory, bottom = yOf(strip) + MEMORY, right = Math.min(xOf(strip.data.length), width);
+  const path = new Path2D(), to = (x, amount) => path.lineTo(x, bottom - heightOf(strip, amount));
   let i = Math.max(firstAbove(at, view.from) - 1, 0);
   let level = at.length && at[i] <= view.from ? held[i] : 0;
-  path.moveTo(gutter, bottom - heightOf(level));
+  to(gutter, level);
   // Of the changes within a pixel, the highest and the last.
   while (i < at.length && at[i] <= view.to) {
-    const x = Math.max(xOf(at[i]), gutter);
-    path.lineTo(x, bottom - heightOf(level));
-    let highest = held[i];
-    level = held[i];
-    for (++i; i < at.length && xOf(at[i]) < x + 1; ++i) {
-      highest = Math.max(highest, held[i]);
-      level = held[i];
-    }
-    path.lineTo(x, bottom - heightOf(highest));
-    if (level !== highest) path.lineTo(x, bottom - heightOf(level));
+    const x = Math.max(xOf(at[i]), gutter), first = i;
+    to(x, level);
+    while (++i < at.length && xOf(at[i]) < x + 1);
+    const highest = largest(held.subarray(first, i));
+    level = held[i - 1];
+    to(x, highest);
+    if (level !== highest) to(x, level);
   }
-  path.lineTo(Math.min(xOf(data.length), width), bottom - heightOf(level));
-  context.stroke(path);
-  path.lineTo(Math.min(xOf(data.length), width), bottom);
-  path.lineTo(gutter, bottom);
+  to(right, level);
+  stroke(theme.memory, 1, path);
+  to(right, 0);
+  to(gutter, 0);
+  context.fillStyle = theme.memory + "33";
   context.fill(path);
-  const line = (y) => {
-    context.beginPath();
-    context.moveTo(gutter, y);
-    context.lineTo(width, y);
-    context.stroke();
-  };
-  context.strokeStyle = theme.line;
-  context.lineWidth = 0.5;
-  line(bottom);
-  if (track.memory.limit === undefined) return;
-  context.strokeStyle = theme.limit;
-  context.lineWidth = 1;
+  stroke(theme.line, 0.5, pathOf([[gutter, bottom, width, bottom]]));
+  if (limit === undefined) return;
+  const high = bottom - heightOf(strip, limit);
   context.setLineDash([4, 3]);
-  line(bottom - heightOf(track.memory.limit));
+  stroke(theme.limit, 1, pathOf([[gutter, high, width, high]]));
   context.setLineDash([]);
 }
 
 /// The rows of the selected microbatch that hand something on, in order of time.
-function pathOf(data) {
+function chosenRows(data) {
   if (data.path && data.path.microbatch === selected) return data.path.rows;
   const rows = [];
   for (let row = 0; row < data.start.length; ++row)
-    if (data.microbatch[row] === selected && data.kinds[data.kind[row]].moves) rows.push(row);
+    if (data.microbatch[row] === selected && kindOf(data, row).moves) rows.push(row);
   rows.sort((a, b) => data.start[a] - data.start[b] || a - b);
   data.path = { microbatch: selected, rows };
   return rows;
@@ -641,43 +621,40 @@ function pathOf(data) {
 
 /// Lines from the end of each row to the start of the next, where that is on another rank.
 function drawPath(data, rows) {
-  const middles = new Map();
+  const middles = new Map(), lines = [];
   for (const strip of strips)
     if (strip.data === data && strip.type === "rank") middles.set(strip.track.rank, yOf(strip) + data.box / 2);
-  context.strokeStyle = theme.strong;
-  context.lineWidth = 1;
-  context.beginPath();
   let before = null;
   for (const row of rows) {
     if (!isCompute(data, row)) continue;
-    const x = [xOf(data.start[row]), xOf(data.end[row])], y = middles.get(data.ranks[rankIndex(data, row)]);
-    if (before && before.y !== y && x[0] > gutter && before.x < width) {
-      context.moveTo(before.x, before.y);
-      context.lineTo(x[0], y);
-    }
-    before = { x: x[1], y };
+    const x = xOf(data.start[row]), y = middles.get(rankOf(data, row));
+    if (before && before.y !== y && x > gutter && before.x < width) lines.push([before.x, before.y, x, y]);
+    before = { x: xOf(data.end[row]), y };
   }
-  context.stroke();
+  stroke(theme.strong, 1, pathOf(lines));
 }
 
 function drawNames(seen) {
+  const drawName = { title: drawTitle, rank: drawRankNames, memory: drawMemoryAxis };
   context.textBaseline = "middle";
-  context.fillStyle = theme.paper;
-  context.fillRect(0, 0, gutter, height);
+  fill(theme.paper, 0, 0, gutter, height);
   for (const strip of seen) {
     context.fillStyle = theme.text;
-    context.textAlign = strip.type === "title" ? "left" : "right";
-    context.font = strip.type === "title" ? "bold 13px Helvetica, Arial, sans-serif" : FONT;
-    if (strip.type === "title") context.fillText(strip.data.title, 8, yOf(strip) + TITLE / 2);
-    if (strip.type === "rank") drawRankNames(strip);
-    if (strip.type === "memory") drawMemoryAxis(strip);
+    context.textAlign = "right";
+    context.font = FONT;
+    drawName[strip.type](strip);
   }
+}
+
+function drawTitle(strip) {
+  context.textAlign = "left";
+  context.font = "bold 13" + FAMILY;
+  context.fillText(strip.data.title, 8, yOf(strip) + TITLE / 2);
 }
 
 /// Nothing, and the limit or the most that the rank holds.
 function drawMemoryAxis(strip) {
-  const { data, track } = strip, { limit, peak } = track.memory, bottom = yOf(strip) + MEMORY, most = limit ?? peak;
-  const y = bottom - (data.peak > 0 ? (most / data.peak) * (MEMORY - 2) : 0);
+  const { limit, peak } = strip.track.memory, bottom = yOf(strip) + MEMORY, most = limit ?? peak, y = bottom - heightOf(strip, most);
   context.font = 9 + FAMILY;
   if (bottom - y > 10) context.fillText("0", gutter - 6, bottom - 3);
   if (limit !== undefined) context.fillStyle = theme.limit;
@@ -703,38 +680,37 @@ function roundUp(value) {
 }
 
 function drawAxis() {
-  context.fillStyle = theme.paper;
-  context.fillRect(0, 0, width, AXIS);
+  fill(theme.paper, 0, 0, width, AXIS);
   context.fillStyle = theme.text;
-  context.strokeStyle = theme.line;
-  context.lineWidth = 1;
   context.font = FONT;
   context.textAlign = "center";
-  const step = roundUp(80 / scale());
-  context.beginPath();
-  context.moveTo(gutter, AXIS - 0.5);
-  context.lineTo(width, AXIS - 0.5);
+  const step = roundUp(80 / scale()), lines = [[gutter, AXIS - 0.5, width, AXIS - 0.5]];
   for (let i = Math.ceil(view.from / step); i * step <= view.to; ++i) {
     const x = xOf(i * step);
-    context.moveTo(x, AXIS - 6);
-    context.lineTo(x, AXIS);
+    lines.push([x, AXIS - 6, x, AXIS]);
     context.fillText(number(i * step), x, 10);
   }
-  context.stroke();
+  stroke(theme.line, 1, pathOf(lines));
 }
 
 // ---- Pointer and keys -----------------------------------------------------------------------------------------------
 
+/// The strip of this type at a place of the canvas, if there is one.
+function stripAt(type, x, y) {
+  if (x < gutter || y < AXIS) return undefined;
+  return strips.find((strip) => strip.type === type && y >= yOf(strip) && y < yOf(strip) + strip.height);
+}
+
 /// The row at a place of the canvas, with its program, and where nodes show the node and when its box begins; nothing elsewhere.
 function rowAt(x, y) {
-  const strip = strips.find((candidate) => candidate.type === "rank" && y >= yOf(candidate) && y < yOf(candidate) + candidate.height);
-  if (!strip || x < gutter || y < AXIS) return null;
+  const strip = stripAt("rank", x, y);
+  if (!strip) return null;
   const { data, track } = strip, inside = y - yOf(strip), time = timeOf(x);
   const line = strip.lines.find((candidate) => inside >= candidate.y && inside < candidate.y + candidate.height);
-  const list = line ? line.list : shows.messages && inside >= strip.messages ? track.messages : EMPTY;
-  const row = itemAt(data, list, time);
+  if (!line && !(shows.messages && inside >= strip.messages)) return null;
+  const row = itemAt(data, line ? line.list : track.messages, time);
   if (row === null || !line || line.lane !== undefined) return row === null ? null : { data, row };
-  if (showsNodes(data) && data.nodes.order[row] !== NONE) return nodeAt(data, row, time, inside);
+  if (showsNodesOf(data, row)) return nodeAt(data, row, time, inside);
   const group = members(data, row);
   return { data, row: group[Math.floor((inside / data.box) * group.length)] };
 }
@@ -758,10 +734,10 @@ function nodeAt(data, row, time, inside) {
 }
 
 function memoryAt(x, y) {
-  const strip = strips.find((candidate) => candidate.type === "memory" && y >= yOf(candidate) && y < yOf(candidate) + candidate.height);
-  if (!strip || x < gutter || y < AXIS) return null;
-  const { at, held } = strip.track.memory, i = firstAbove(at, timeOf(x)) - 1;
-  const { limit } = strip.track.memory, of = limit === undefined ? "" : ", of at most " + number(limit);
+  const strip = stripAt("memory", x, y);
+  if (!strip) return null;
+  const { at, held, limit } = strip.track.memory, i = firstAbove(at, timeOf(x)) - 1;
+  const of = limit === undefined ? "" : ", of at most " + number(limit);
   return [["rank " + strip.track.rank + " holds " + number(i < 0 ? 0 : held[i]) + " at " + number(timeOf(x)) + of]];
 }
 
@@ -784,6 +760,11 @@ function select(microbatch) {
   selected = microbatch;
   byId("microbatch").value = microbatch === null ? "" : microbatch;
   redraw();
+}
+
+/// Chooses the microbatch of a row, or, when it is chosen, none.
+function choose(data, row) {
+  select(data.microbatch[row] === selected ? null : data.microbatch[row]);
 }
 
 function toggle(what) {
@@ -816,7 +797,8 @@ function listen() {
   window.addEventListener("pointerup", (event) => {
     if (drag && !drag.moved) {
       const found = rowAt(...at(event));
-      select(found && found.data.microbatch[found.row] !== selected ? found.data.microbatch[found.row] : null);
+      if (found) choose(found.data, found.row);
+      else select(null);
     }
     drag = null;
   });
@@ -831,21 +813,21 @@ function listen() {
     } else zoom(Math.exp(event.deltaY * lines * 0.0015), at(event)[0]);
   }, { passive: false });
   const middle = () => (gutter + width) / 2;
-  const keys = {
+  const keys = new Map(Object.entries({
     ArrowLeft: () => step(-1), ArrowRight: () => step(1), ArrowUp: () => cross(-1), ArrowDown: () => cross(1),
     Home: () => step(-Infinity), End: () => step(Infinity),
-    Enter: () => focused && select(focused.data.microbatch[focused.row] === selected ? null : focused.data.microbatch[focused.row]),
+    Enter: () => focused && choose(focused.data, focused.row),
     "+": () => zoom(0.8, middle()), "=": () => zoom(0.8, middle()), "-": () => zoom(1.25, middle()),
     0: fit, c: () => toggle("critical"), m: () => toggle("memory"), s: () => toggle("messages"), Escape: () => select(null),
-  };
-  const shifted = {
+  }));
+  const shifted = new Map(Object.entries({
     ArrowLeft: () => pan(-0.1), ArrowRight: () => pan(0.1),
     ArrowUp: () => move(view.from, view.to, view.top - 60), ArrowDown: () => move(view.from, view.to, view.top + 60),
-  };
+  }));
   window.addEventListener("keydown", (event) => {
     const isTyping = event.target.tagName === "INPUT" && event.key !== "Escape";
     const isPressing = event.target.tagName === "BUTTON" && event.key === "Enter";
-    const does = event.shiftKey && Object.hasOwn(shifted, event.key) ? shifted[event.key] : Object.hasOwn(keys, event.key) && keys[event.key];
+    const does = (event.shiftKey && shifted.get(event.key)) || keys.get(event.key);
     if (isTyping || isPressing || event.ctrlKey || event.metaKey || event.altKey || !does) return;
     event.preventDefault();
     does();
@@ -868,15 +850,21 @@ function listen() {
 
 const rankStrips = () => strips.filter((strip) => strip.type === "rank" && strip.track.compute.rows.length);
 const stripOf = (data, row) => strips.find((strip) =>
-  strip.type === "rank" && strip.data === data && strip.track.rank === data.ranks[rankIndex(data, row)]);
+  strip.type === "rank" && strip.data === data && strip.track.rank === rankOf(data, row));
 
-/// Where an action of a rank is on the canvas.
-function areaOf(strip, row) {
-  const { data } = strip;
-  let first = row;
-  while (isMember(data, first, data.rowStarts[rankIndex(data, row)])) --first;
-  const height = data.box / members(data, first).length;
-  return { left: xOf(data.start[row]), right: xOf(data.end[row]), top: yOf(strip) + height * (row - first), height };
+/// When a row, or a node of it, runs, and where it is on the canvas.
+function areaOf(strip, row, node) {
+  const { data } = strip, { nodes } = data, y = yOf(strip), group = groupOf(data, row), begin = data.start[group[0]];
+  if (node !== undefined) {
+    const { top, height } = laneAt(data, nodes.lane[node]);
+    return { start: begin + nodes.start[node], end: begin + nodes.end[node], top: y + top, height };
+  }
+  const kind = kindOf(data, row), times = { start: data.start[row], end: data.end[row] };
+  const line = kind.class === "beside" && strip.lines.find((candidate) => candidate.lane === kind.lane);
+  if (line) return { ...times, top: y + line.y, height: LANE };
+  if (!isCompute(data, row)) return { ...times, top: y + strip.messages - 1, height: MESSAGE };
+  const height = data.box / group.length;
+  return { ...times, top: y + height * (row - group[0]), height };
 }
 
 /// All actions of a rank that take time, members of groups too.
@@ -911,8 +899,8 @@ function focus(data, row) {
   const inside = strip.y + strip.height - view.top;
   const top = strip.y < view.top ? strip.y : inside > height - AXIS ? view.top + inside - (height - AXIS) : view.top;
   move(from, from + span, top);
-  const lines = describe(focused), box = areaOf(strip, row), at = canvas.getBoundingClientRect();
-  showTooltip(lines, { clientX: at.left + Math.max(box.left, gutter), clientY: at.top + box.top + box.height, top: at.top + box.top });
+  const lines = describe(focused), area = areaOf(strip, row), at = canvas.getBoundingClientRect(), below = at.top + area.top;
+  showTooltip(lines, { clientX: at.left + Math.max(xOf(start), gutter), clientY: below + area.height, top: below });
   byId("spoken").textContent = lines.map(([text]) => text).join("; ");
 }
 
@@ -926,42 +914,31 @@ function fit() {
 }
 
 function legend() {
-  const seen = new Map();
+  const kinds = new Map(), chunks = new Map();
+  for (const { kinds: all, kind, nodes, chunks: words } of programs) {
+    for (const index of new Set([...kind, ...(nodes ? nodes.kind : [])]))
+      if (!isMessage(all[index]) && !kinds.has(all[index].letters)) kinds.set(all[index].letters, all[index]);
+    words.forEach((text, chunk) => chunk > MOST_TICKS || chunks.has(chunk) || chunks.set(chunk, { text, color: all[0].colors[chunk] }));
+  }
   byId("legend").replaceChildren();
-  for (const data of programs)
-    for (const index of new Set([...data.kind, ...(data.nodes ? data.nodes.kind : [])])) {
-      const kind = data.kinds[index];
-      if (kind.class !== "send" && kind.class !== "recv" && !seen.has(kind.letters)) seen.set(kind.letters, kind);
-    }
-  const add = (text, paint) => {
+  const add = (text, styles, ticks = 0) => {
     const entry = document.createElement("span"), swatch = document.createElement("canvas"), on = swatch.getContext("2d");
     [swatch.width, swatch.height] = [16, 12];
     swatch.setAttribute("aria-hidden", "true");
-    paint(on);
+    for (const style of styles) {
+      on.fillStyle = style;
+      on.fillRect(0, 0, 16, 12);
+    }
+    on.fillStyle = "#000";
+    for (let i = 0; i < ticks; ++i) on.fillRect(2 + 2 * i, 0, 1, TICK);
     on.strokeStyle = "#555";
     on.strokeRect(0.5, 0.5, 15, 11);
     entry.append(swatch, text);
     byId("legend").append(entry);
   };
-  const paint = (on, style) => {
-    on.fillStyle = style;
-    on.fillRect(0, 0, 16, 12);
-  };
-  for (const kind of seen.values())
-    add([...new Set([kind.label, kind.letters]), kind.words].join(" "), (on) => {
-      paint(on, kind.colors[0]);
-      if (patterns[kind.hatch]) paint(on, patterns[kind.hatch]);
-    });
-  const chunks = new Map();
-  for (const { chunks: words, kinds } of programs)
-    words.forEach((text, chunk) => chunks.has(chunk) || chunks.set(chunk, { text, color: kinds[0].colors[chunk] }));
-  for (const [chunk, { text, color }] of chunks)
-    if (chunk <= MOST_TICKS)
-      add(text, (on) => {
-        paint(on, color);
-        on.fillStyle = "#000";
-        for (let i = 0; i < chunk; ++i) on.fillRect(2 + 2 * i, 0, 1, TICK);
-      });
+  for (const { label, letters, words, colors, hatch } of kinds.values())
+    add([...new Set([label, letters]), words].join(" "), patterns[hatch] ? [colors[0], patterns[hatch]] : [colors[0]]);
+  for (const [chunk, { text, color }] of chunks) add(text, [color], chunk);
   byId("nodes").hidden = !programs.some((data) => data.nodes);
 }
 
@@ -975,21 +952,9 @@ window.ppcc = {
   get frames() { return frames; },
   move,
   screenOf(program, row, node) {
-    const data = programs[program], { nodes } = data, rank = data.ranks[rankIndex(data, row)], kind = data.kinds[data.kind[row]];
-    const strip = strips.find((candidate) => candidate.data === data && candidate.type === "rank" && candidate.track.rank === rank);
-    let first = row;
-    while (isMember(data, first, data.rowStarts[rankIndex(data, row)])) --first;
-    const group = members(data, first), box = canvas.getBoundingClientRect();
-    const line = strip.lines.find((candidate) => candidate.lane === kind.lane);
-    let start = data.start[row], end = data.end[row], inside = (data.box / group.length) * (row - first + 0.5);
-    if (node !== undefined) {
-      const place = laneAt(data, nodes.lane[node]);
-      end = data.start[first] + nodes.end[node];
-      start = data.start[first] + nodes.start[node];
-      inside = place.top + place.height / 2;
-    } else if (kind.class === "beside" && line) inside = line.y + LANE / 2;
-    else if (!isCompute(data, row)) inside = strip.messages - 1 + MESSAGE / 2;
-    return { x: box.left + (xOf(start) + Math.max(xOf(end), xOf(start) + 1)) / 2, y: box.top + yOf(strip) + inside };
+    const data = programs[program], { start, end, top, height } = areaOf(stripOf(data, row), row, node);
+    const { left, top: above } = canvas.getBoundingClientRect();
+    return { x: left + (xOf(start) + Math.max(xOf(end), xOf(start) + 1)) / 2, y: above + top + height / 2 };
   },
 };
 
