@@ -39,22 +39,8 @@ struct Label {
   auto operator<=>(const Label &) const = default;
 };
 
-/// A row that sends or receives.
-struct Message {
-  Label label;
-  RankId rank;
-  ActionId row;
-
-  auto operator<=>(const Message &) const = default;
-};
-
-/// All messages from a rank to a rank.
-struct Channel {
-  RankId from, to;
-  uint32_t sends = 0;
-
-  auto ends() const { return std::pair(from, to); }
-};
+/// The ranks that messages go from and to.
+using Ends = std::pair<RankId, RankId>;
 
 /// Where a row runs. The messages of a group begin and end together, whatever
 /// their queues, and one process runs them all; so do its compute actions.
@@ -66,14 +52,16 @@ struct Slot {
   std::optional<ActionId> queueBefore;   ///< The last of its queue before that.
 };
 
-/// What must have ended before an item begins.
-struct Waits {
-  bool never = false; ///< Its data never comes.
-  /// Queues, each with how many of its items.
-  SmallVector<std::pair<uint32_t, uint32_t>, 8> counts;
-
-  bool isEmpty() const { return !never && counts.empty(); }
+/// The rows of an item that a queue's process runs, and those that its queue
+/// holds and another process runs.
+struct Part {
+  ActionId item;
+  SmallVector<ActionId, 8> led = {}, held = {};
 };
+
+/// What must have ended before an item begins: of some queues so many items;
+/// nothing when its data never comes.
+using Waits = std::optional<std::map<uint32_t, uint32_t>>;
 
 /// The queues, channels and waits of a program under a transport.
 class Model {
@@ -84,10 +72,11 @@ public:
     for (RankId rank : program.ranks())
       for (ActionId row : program.rows(rank))
         enter(rank, row);
-    llvm::sort(messages);
+    size_t before = 0;
+    for (auto &[label, number] : numbers)
+      before += std::exchange(number, before);
     llvm::sort(queues);
     queues.erase(llvm::unique(queues), queues.end());
-    mergeChannels();
     findSlots();
     findAwaited();
   }
@@ -96,10 +85,10 @@ public:
   /// SPIN can count.
   template <class Refuse> void checkLimits(Refuse refuse) const {
     uint32_t capacity = 0;
-    for (const Channel &channel : channels)
-      capacity = std::max(capacity, capacityOf(channel));
+    for (auto [ends, sends] : channels)
+      capacity = std::max(capacity, capacityFor(sends));
     size_t widest = 0;
-    for (size_t queue = 0;
+    for (uint32_t queue = 0;
          queue != queues.size() && queues.size() <= maxPerByte; ++queue)
       widest = std::max(widest, widestBatch(queue));
     std::pair<size_t, StringRef> counts[] = {
@@ -152,36 +141,24 @@ private:
             program.kindOf(action).mainSlot()};
   }
 
-  /// Without its count of sends.
-  Channel channelOf(RankId rank, ActionId row) const {
+  Ends endsOf(RankId rank, ActionId row) const {
     RankId peer = program.otherEnd(program[row]);
-    return sends(row) ? Channel{rank, peer} : Channel{peer, rank};
+    return sends(row) ? Ends(rank, peer) : Ends(peer, rank);
   }
 
   void enter(RankId rank, ActionId row) {
     queues.push_back(queueOf(rank, row));
     if (program.kindOf(row).isCompute())
       return;
-    messages.push_back({labelOf(row), rank, row});
-    channels.push_back(channelOf(rank, row));
-    channels.back().sends = sends(row);
-  }
-
-  void mergeChannels() {
-    llvm::sort(channels, [](const Channel &a, const Channel &b) {
-      return a.ends() < b.ends();
-    });
-    size_t kept = 0;
-    for (const Channel &channel : channels)
-      if (kept != 0 && channels[kept - 1].ends() == channel.ends())
-        channels[kept - 1].sends += channel.sends;
-      else
-        channels[kept++] = channel;
-    channels.resize(kept);
+    ++numbers[labelOf(row)];
+    channels[endsOf(rank, row)] += sends(row);
+    if (!sends(row))
+      receives.try_emplace({labelOf(row), rank}, row);
   }
 
   void findSlots() {
     slots.resize(program.size());
+    parts.resize(queues.size());
     std::vector<uint32_t> counts(queues.size());
     std::vector<std::optional<ActionId>> last(queues.size());
     for (RankId rank : program.ranks()) {
@@ -197,6 +174,9 @@ private:
             ++counts[*(leader = queue)];
           slots[row.value] = {queue, *leader, counts[*leader], lastCompute,
                               last[queue]};
+          partOf(*leader, item).led.push_back(row);
+          if (queue != *leader)
+            partOf(queue, item).held.push_back(row);
         }
         for (ActionId row : item) {
           last[slots[row.value].queue] = row;
@@ -205,6 +185,13 @@ private:
         }
       }
     }
+  }
+
+  Part &partOf(uint32_t queue, RowRange item) {
+    std::vector<Part> &ofQueue = parts[queue];
+    if (ofQueue.empty() || ofQueue.back().item != item.from)
+      ofQueue.push_back({item.from});
+    return ofQueue.back();
   }
 
   void findAwaited() {
@@ -232,8 +219,8 @@ private:
   }
 
   /// 0 for a channel whose send waits for its receive.
-  uint32_t capacityOf(const Channel &channel) const {
-    uint32_t enough = std::max(channel.sends, 1u);
+  uint32_t capacityFor(uint32_t sends) const {
+    uint32_t enough = std::max(sends, 1u);
     switch (transport.sendWait) {
     case SendWait::Nothing:
       return enough;
@@ -277,7 +264,7 @@ private:
       for (StageId source : index.sourcesOf(action.pipe, action.stage, slotBit))
         if (program.rankOfStage(action.pipe, source) == rank)
           visitLocal(source, slotBit);
-        else if (messages.empty())
+        else if (numbers.empty())
           visit(definer(source, slotBit));
         else
           visit(receiveOf(
@@ -288,18 +275,9 @@ private:
 
   /// The first row of `rank` that receives what `label` says.
   std::optional<ActionId> receiveOf(const Label &label, RankId rank) const {
-    for (auto it =
-             llvm::lower_bound(messages, Message{label, rank, ActionId(0)});
-         it != messages.end() && it->label == label && it->rank == rank; ++it)
-      if (!sends(it->row))
-        return it->row;
-    return std::nullopt;
-  }
-
-  /// A number that only this label has.
-  size_t numberOf(const Label &label) const {
-    return llvm::lower_bound(messages, Message{label, RankId(0), ActionId(0)}) -
-           messages.begin();
+    auto found = receives.find({label, rank});
+    return found != receives.end() ? std::optional(found->second)
+                                   : std::nullopt;
   }
 
   void writeHead() {
@@ -318,9 +296,8 @@ private:
       // Two, so that nothing goes from one batch to another through them.
       put("chan nowhere = [0] of { int };\n"
           "chan nothing = [0] of { int };\n");
-    for (const Channel &channel : channels)
-      put("chan ", nameOf(channel), " = [", capacityOf(channel),
-          "] of { int };\n");
+    for (auto [ends, sends] : channels)
+      put("chan ", nameOf(ends), " = [", capacityFor(sends), "] of { int };\n");
     for (const Queue &queue : queues)
       put("short ", nameOf(queue), "_done;\n");
   }
@@ -328,14 +305,14 @@ private:
   /// Nothing may be left in a channel once all have ended.
   void writeEnd() {
     put("\ninit {\n  (_nr_pr == 1);\n");
-    for (const Channel &channel : channels)
-      if (capacityOf(channel) != 0)
-        put("  assert(empty(", nameOf(channel), "));\n");
+    for (auto [ends, sends] : channels)
+      if (capacityFor(sends) != 0)
+        put("  assert(empty(", nameOf(ends), "));\n");
     put("}\n");
   }
 
-  static std::string nameOf(const Channel &channel) {
-    return fmt::format("from{}to{}", channel.from.value, channel.to.value);
+  static std::string nameOf(const Ends &ends) {
+    return fmt::format("from{}to{}", ends.first.value, ends.second.value);
   }
 
   static std::string nameOf(const Queue &queue) {
@@ -346,34 +323,14 @@ private:
         queue.part > Queue::Comm ? fmt::to_string(queue.peer.value) : "");
   }
 
-  /// Calls `visit(rows)` for the rows of each item that the queue's process
-  /// runs; else for those that its queue holds.
-  template <class Visit> void forEachPart(uint32_t queue, Visit visit) const {
-    SmallVector<ActionId, 8> led, held;
-    for (RowRange item : program.items(queues[queue].rank)) {
-      led.clear();
-      held.clear();
-      for (ActionId row : item)
-        if (slots[row.value].leader == queue)
-          led.push_back(row);
-        else if (slots[row.value].queue == queue)
-          held.push_back(row);
-      if (!led.empty())
-        visit(led);
-      else if (!held.empty())
-        visit(held);
-    }
-  }
-
   /// The most messages of a queue that begin together.
   size_t widestBatch(uint32_t queue) const {
     size_t widest = 0;
-    forEachPart(queue, [&](ArrayRef<ActionId> rows) {
-      size_t width = llvm::count_if(rows, [&](ActionId row) {
-        return isMessage(row) && slots[row.value].leader == queue;
-      });
+    for (const Part &part : parts[queue]) {
+      size_t width = llvm::count_if(
+          part.led, [&](ActionId row) { return isMessage(row); });
       widest = std::max(widest, width);
-    });
+    }
     return widest;
   }
 
@@ -382,18 +339,19 @@ private:
     if (size_t widest = widestBatch(queue); widest > 1)
       for (size_t member = 0; member != widest; ++member)
         put("  chan open", member, ";\n");
-    forEachPart(queue, [&](ArrayRef<ActionId> rows) {
+    for (const Part &part : parts[queue]) {
+      bool isHeld = part.led.empty();
       put("  /*");
-      for (ActionId row : rows) {
+      for (ActionId row : isHeld ? part.held : part.led) {
         put(' ');
         writer.cell(program, row);
       }
       put(" */\n");
-      if (slots[rows.front().value].leader == queue)
-        writePart(queues[queue].rank, rows);
+      if (isHeld)
+        writeHeld(part.held.front());
       else
-        writeHeld(rows.front());
-    });
+        writePart(queues[queue].rank, part.led);
+    }
     put("  skip\n}\n");
   }
 
@@ -404,12 +362,12 @@ private:
     bool isAwaited =
         llvm::any_of(rows, [&](ActionId row) { return awaited[row.value]; });
     Waits waits = waitsOf(rank, rows);
-    if (waits.isEmpty() && members.empty() && !isAwaited)
+    if (waits && waits->empty() && members.empty() && !isAwaited)
       return;
     put("  atomic {");
     writeWaits(waits);
     if (members.size() == 1)
-      put(' ', nameOf(channelOf(rank, members.front())),
+      put(' ', nameOf(endsOf(rank, members.front())),
           transfer(members.front()));
     else if (!members.empty())
       writeBatch(rank, members);
@@ -423,36 +381,34 @@ private:
   void writeHeld(ActionId row) {
     const Slot &slot = slots[row.value];
     put("  atomic {");
-    writeWaits({.counts = {{slot.leader, slot.count}}});
+    writeWaits({{{slot.leader, slot.count}}});
     put(" }\n");
   }
 
   Waits waitsOf(RankId rank, ArrayRef<ActionId> rows) const {
-    Waits waits;
+    Waits waits(std::in_place);
     for (ActionId row : rows)
       forEachWait(rank, row, [&](std::optional<ActionId> on) {
-        waits.never |= !on;
-        if (on && !isPassed(*on, row))
-          waits.counts.emplace_back(slots[on->value].leader,
-                                    slots[on->value].count);
+        if (!on)
+          waits.reset();
+        if (!waits || isPassed(*on, row))
+          return;
+        const Slot &slot = slots[on->value];
+        uint32_t &count = (*waits)[slot.leader];
+        count = std::max(count, slot.count);
       });
-    llvm::sort(waits.counts);
     return waits;
   }
 
   /// `(rank0_comm_done >= 2 && rank0_done >= 1);`
   void writeWaits(const Waits &waits) {
-    if (waits.never)
+    if (!waits)
       return put(" false;");
     StringRef before = " (";
-    for (auto [i, wait] : llvm::enumerate(waits.counts)) {
-      auto [queue, count] = wait;
-      if (i + 1 != waits.counts.size() && waits.counts[i + 1].first == queue)
-        continue; // The next one is the larger.
+    for (auto [queue, count] : *waits)
       put(std::exchange(before, " && "), nameOf(queues[queue]),
           "_done >= ", count);
-    }
-    if (!waits.counts.empty())
+    if (!waits->empty())
       put(");");
   }
 
@@ -460,7 +416,7 @@ private:
   std::string transfer(ActionId row) const {
     return fmt::format(
         fmt::runtime(sends(row) ? "!{};" : "?got; assert(got == {});"),
-        numberOf(labelOf(row)));
+        numbers.at(labelOf(row)));
   }
 
   /// Messages that begin together and end in any order, but in theirs where
@@ -468,8 +424,7 @@ private:
   void writeBatch(RankId rank, ArrayRef<ActionId> rows) {
     auto sameChannel = [&](ActionId a) {
       return [&, a](ActionId b) {
-        return sends(a) == sends(b) &&
-               channelOf(rank, a).ends() == channelOf(rank, b).ends();
+        return sends(a) == sends(b) && endsOf(rank, a) == endsOf(rank, b);
       };
     };
     auto closed = [&](ActionId row) {
@@ -478,7 +433,7 @@ private:
     auto open = [&](size_t member, bool opens) {
       ActionId row = rows[member];
       put(" open", member, " = ",
-          opens ? nameOf(channelOf(rank, row)) : closed(row), ';');
+          opens ? nameOf(endsOf(rank, row)) : closed(row), ';');
     };
     for (auto [i, row] : llvm::enumerate(rows))
       open(i, llvm::none_of(rows.take_front(i), sameChannel(row)));
@@ -505,11 +460,13 @@ private:
   const Transport &transport;
   const ProgramIndex &index;
   Writer writer;
-  std::vector<Queue> queues;     ///< By rank; no duplicates.
-  std::vector<Channel> channels; ///< By ranks; no duplicates.
-  std::vector<Message> messages; ///< By label.
-  std::vector<Slot> slots;       ///< By row.
-  std::vector<bool> awaited;     ///< By row: its queue's count is read.
+  std::vector<Queue> queues;            ///< By rank; no duplicates.
+  std::vector<std::vector<Part>> parts; ///< By queue, in order.
+  std::map<Ends, uint32_t> channels;    ///< How many sends they carry.
+  std::map<Label, size_t> numbers;      ///< That no other label has.
+  std::map<std::pair<Label, RankId>, ActionId> receives; ///< The first of each.
+  std::vector<Slot> slots;                               ///< By row.
+  std::vector<bool> awaited; ///< By row: its queue's count is read.
 };
 
 } // namespace
