@@ -51,15 +51,13 @@ private:
   void checkPlacement() {
     for (uint32_t p = 1; p < program.pipes().size(); ++p) {
       const Pipe &first = program.pipes().front(), &pipe = program.pipes()[p];
-      uint32_t stage = 0,
-               stages = std::max(first.numStages(), pipe.numStages());
-      while (stage != stages && rankName(first, stage) == rankName(pipe, stage))
-        ++stage;
-      if (stage == stages)
+      if (first.rankOfStage == pipe.rankOfStage)
         continue;
-      bool inFirst = stage < first.numStages();
+      auto differs = std::ranges::mismatch(first.rankOfStage, pipe.rankOfStage);
+      bool inFirst = differs.in1 != first.rankOfStage.end();
       const Pipe &here = inFirst ? first : pipe,
                  &there = inFirst ? pipe : first;
+      uint32_t stage = differs.in1 - first.rankOfStage.begin();
       context.diags.report<diag::TorchStageOnTwoRanks>(
           placeOfStage(PipeId(p), stage), stage, here.rankOfStage[stage].value,
           here.name, rankName(there, stage), there.name);
@@ -78,21 +76,17 @@ private:
 
   /// PyTorch cuts a batch into microbatches from 0 on.
   void checkMicrobatches() {
+    std::vector<Pipe> pipes = program.pipes();
+    llvm::sort(pipes, [](const Pipe &a, const Pipe &b) {
+      return a.firstMicrobatch < b.firstMicrobatch;
+    });
     uint32_t next = 0;
-    for (const Pipe &pipe : byMicrobatch()) {
+    for (const Pipe &pipe : pipes) {
       if (pipe.firstMicrobatch != next)
         return context.diags.refuse<diag::TorchMicrobatches>(
             Place(program.name()), next, pipe.name, pipe.firstMicrobatch);
       next = pipe.endMicrobatch();
     }
-  }
-
-  std::vector<Pipe> byMicrobatch() const {
-    std::vector<Pipe> pipes = program.pipes();
-    llvm::sort(pipes, [](const Pipe &a, const Pipe &b) {
-      return a.firstMicrobatch < b.firstMicrobatch;
-    });
-    return pipes;
   }
 
   static std::string rankName(const Pipe &pipe, uint32_t stage) {
@@ -103,18 +97,18 @@ private:
 
   void checkEdges() {
     for (PipeId p : program.pipeIds()) {
-      for (auto [from, to] : program.pipe(p).skipEdges)
-        reportEdge(p, "an", from, to);
-      for (StageId gap : program.pipe(p).gaps)
-        reportEdge(p, "no", gap, StageId(gap.value + 1));
+      const Pipe &pipe = program.pipe(p);
+      auto report = [&](StringRef article, StageId from, StageId to) {
+        if (!context.diags.saturated())
+          context.diags.report<diag::TorchSkipEdge>(placeOfStage(p, to.value),
+                                                    pipe.name, article,
+                                                    from.value, to.value);
+      };
+      for (auto [from, to] : pipe.skipEdges)
+        report("an", from, to);
+      for (StageId gap : pipe.gaps)
+        report("no", gap, StageId(gap.value + 1));
     }
-  }
-
-  void reportEdge(PipeId pipe, StringRef article, StageId from, StageId to) {
-    if (!context.diags.saturated())
-      context.diags.report<diag::TorchSkipEdge>(placeOfStage(pipe, to.value),
-                                                program.pipe(pipe).name,
-                                                article, from.value, to.value);
   }
 
   /// Actions of a stage that PyTorch has too have its cells.
@@ -171,13 +165,11 @@ private:
     if (program.pipes().empty() || program.pipes().front().rankOfStage.empty())
       return;
     const Pipe &pipe = program.pipes().front();
-    StageId last(pipe.numStages() - 1);
-    RankId rank = pipe.rankOfStage.back();
     std::optional<Action> before;
-    for (ActionId row : program.rows(rank)) {
+    for (ActionId row : program.rows(pipe.rankOfStage.back())) {
       Action action = program[row];
       const KindInfo &info = program.kindOf(action);
-      if (action.stage != last || !info.isCompute() ||
+      if (action.stage.value + 1 != pipe.numStages() || !info.isCompute() ||
           !(info.defines & slot::Output))
         continue;
       if (before && before->microbatch > action.microbatch)
@@ -273,10 +265,9 @@ public:
     for (RankId rank : program.ranks()) {
       if (!withMessages)
         writeRank(rank, {});
-      else if (steps.empty())
-        writeRank(rank, stepsBehindSends(rank));
       else
-        writeRank(rank, steps[rank.value]);
+        writeRank(rank,
+                  steps.empty() ? stepsBehindSends(rank) : steps[rank.value]);
     }
   }
 
