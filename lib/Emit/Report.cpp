@@ -25,7 +25,8 @@ Rate share(Time part, Time whole) {
 }
 
 std::string plural(uint64_t count, StringRef thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+  StringRef ending = count == 1 ? "" : thing.ends_with("ch") ? "es" : "s";
+  return fmt::format("{} {}{}", count, thing, ending);
 }
 
 /// The word for a cause, of `names` where it is no rank.
@@ -65,23 +66,24 @@ private:
         << plural(report.actions, "action") << ", "
         << plural(report.messages, "message");
     if (timed.transport == "none")
-      out << ", by data alone\n\n";
+      out << ", by data alone";
     else
-      out << ", on " << timed.transport << " (" << transport.runtimes
-          << ")\n\n";
-    out << "makespan     " << cost::format(report.makespan) << '\n'
-        << "bound        " << cost::format(report.bound)
-        << " (by data alone; the makespan is "
-        << percent(share(report.makespan - report.bound, report.bound))
-        << " above it)\n"
-        << "resources    " << cost::format(report.resources.time)
-        << " (no order can do better; the makespan is "
-        << percent({gapOf(report.makespan, report.resources)})
-        << " above it)\n             " << report.resources.why() << '\n'
-        << "bubble       " << percent(report.bubbleRate)
-        << " of the longest span\n"
-        << "             " << percent(report.globalBubbleRate)
-        << " of the makespan\n\n";
+      out << ", on " << timed.transport << " (" << transport.runtimes << ")";
+    out << fmt::format(
+        "\n\n"
+        "makespan     {}\n"
+        "bound        {} (by data alone; the makespan is {} above it)\n"
+        "resources    {} (no order can do better; the makespan is {} above "
+        "it)\n"
+        "             {}\n"
+        "bubble       {} of the longest span\n"
+        "             {} of the makespan\n\n",
+        cost::format(report.makespan), cost::format(report.bound),
+        percent(share(report.makespan - report.bound, report.bound)),
+        cost::format(report.resources.time),
+        percent({gapOf(report.makespan, report.resources)}),
+        report.resources.why(), percent(report.bubbleRate),
+        percent(report.globalBubbleRate));
   }
 
   /// What limits the run, where time goes, and what would help.
@@ -98,15 +100,14 @@ private:
         cells.erase(cells.begin() + most / 2, cells.end() - most / 2);
         cells[most / 2 - 1] += " ...";
       }
-      std::string names = llvm::join(
-          llvm::map_range(ranks, [](uint32_t r) { return std::to_string(r); }),
-          ", ");
-      out << "steady state "
-          << (ranks.size() == 1 ? "rank " + names + " goes on without a pause: "
-                                : "ranks " + names + " wait for each other: ")
-          << llvm::join(cells, " ") << "\n             "
-          << cost::format(circle->turn) << " for " << circle->microbatches
-          << (circle->microbatches == 1 ? " microbatch" : " microbatches");
+      out << fmt::format(
+          "steady state {}: {}\n             {} for {}",
+          ranks.size() == 1
+              ? fmt::format("rank {} goes on without a pause", *ranks.begin())
+              : fmt::format("ranks {} wait for each other",
+                            fmt::join(ranks, ", ")),
+          fmt::join(cells, " "), cost::format(circle->turn),
+          plural(circle->microbatches, "microbatch"));
       if (circle->messages != 0)
         out << ", " << cost::format(circle->messages) << " of it messages";
       out << '\n';
@@ -263,14 +264,10 @@ public:
       time("bubble_rate", report.bubbleRate.value);
       time("global_bubble_rate", report.globalBubbleRate.value);
       printFindings();
-      json.attributeArray("ranks", [&] {
-        for (auto [rank, figures] : llvm::enumerate(report.ranks))
-          printRank(rank, figures);
-      });
-      json.attributeArray("critical_path", [&] {
-        for (const PathSegment &segment : report.criticalPath)
-          printSegment(segment);
-      });
+      objects("ranks", report.ranks,
+              [&](const RankReport &rank) { printRank(rank); });
+      objects("critical_path", report.criticalPath,
+              [&](const PathSegment &segment) { printSegment(segment); });
     });
     json.flush();
   }
@@ -280,6 +277,14 @@ private:
     json.attributeBegin(key);
     json.rawValue(text);
     json.attributeEnd();
+  }
+  /// A list of objects, of each of which `visit` writes the members.
+  template <class Range, class Visit>
+  void objects(StringRef key, const Range &range, Visit visit) {
+    json.attributeArray(key, [&] {
+      for (const auto &item : range)
+        json.object([&] { visit(item); });
+    });
   }
   void time(StringRef key, Time value) { raw(key, cost::format(value)); }
   void memory(StringRef key, decimal::Sum value) {
@@ -311,68 +316,54 @@ private:
       time("one_more_activation", findings.memory.oneMore);
   }
 
-  void printRank(size_t rank, const RankReport &figures) {
-    json.object([&] {
-      json.attribute("rank", rank);
-      time("begin", figures.times.begin);
-      time("end", figures.times.end);
-      time("span", figures.times.span());
-      time("busy", figures.times.busy);
-      time("idle", figures.times.span() - figures.times.busy);
-      json.attribute("actions", figures.actions);
-      json.attribute("sends", figures.sends);
-      json.attribute("peak_activations", figures.memory.activations);
-      memory("peak_memory", figures.memory.memory);
-      time("peak_at", figures.memory.at);
-      if (figures.memory.row)
-        json.attribute("peak_action", cell(program, *figures.memory.row));
-      json.attributeArray("peak_held", [&] {
-        for (const HeldMemory &held : figures.heldAtPeak)
-          printHeld(held);
-      });
-      memory("static_memory", figures.atRest);
-      memory("final_memory", figures.memory.last);
-      if (figures.memoryLimit)
-        memory("memory_limit", *figures.memoryLimit);
-      json.attributeArray("bubbles", [&] {
-        for (auto [key, length] : figures.bubbles)
-          printBubble(key, length);
-      });
-    });
-  }
-
-  void printHeld(const HeldMemory &held) {
-    json.object([&] {
-      json.attribute("pipe", llvm::json::fixUTF8(program.pipe(held.pipe).name));
-      json.attribute("stage", held.stage.value);
-      json.attribute("microbatches", held.count);
-      json.attribute("first", held.first);
-      json.attribute("last", held.last);
-      memory("memory", held.amount);
-    });
-  }
-
-  void printBubble(const BubbleKey &key, Time length) {
-    json.object([&] {
-      json.attribute("phase",
-                     llvm::json::fixUTF8(program.phases()[key.phase.value]));
+  void printRank(const RankReport &rank) {
+    json.attribute("rank", &rank - report.ranks.data());
+    time("begin", rank.times.begin);
+    time("end", rank.times.end);
+    time("span", rank.times.span());
+    time("busy", rank.times.busy);
+    time("idle", rank.times.span() - rank.times.busy);
+    json.attribute("actions", rank.actions);
+    json.attribute("sends", rank.sends);
+    json.attribute("peak_activations", rank.memory.activations);
+    memory("peak_memory", rank.memory.memory);
+    time("peak_at", rank.memory.at);
+    if (rank.memory.row)
+      json.attribute("peak_action", cell(program, *rank.memory.row));
+    objects("peak_held", rank.heldAtPeak,
+            [&](const HeldMemory &held) { printHeld(held); });
+    memory("static_memory", rank.atRest);
+    memory("final_memory", rank.memory.last);
+    if (rank.memoryLimit)
+      memory("memory_limit", *rank.memoryLimit);
+    objects("bubbles", rank.bubbles, [&](const auto &bubble) {
+      auto [key, length] = bubble;
       static constexpr StringRef causes[] = {"", "communication", "end",
                                              "lane"};
+      json.attribute("phase",
+                     llvm::json::fixUTF8(program.phases()[key.phase.value]));
       json.attribute("waits_for", causeName(key, causes));
       time("time", length);
     });
   }
 
+  void printHeld(const HeldMemory &held) {
+    json.attribute("pipe", llvm::json::fixUTF8(program.pipe(held.pipe).name));
+    json.attribute("stage", held.stage.value);
+    json.attribute("microbatches", held.count);
+    json.attribute("first", held.first);
+    json.attribute("last", held.last);
+    memory("memory", held.amount);
+  }
+
   void printSegment(const PathSegment &segment) {
-    json.object([&] {
-      json.attribute("rank", segment.rank.value);
-      time("begin", segment.begin);
-      time("end", segment.end);
-      time("communication", segment.communication);
-      json.attribute("rows", segment.rows);
-      json.attribute("first", cell(program, segment.first));
-      json.attribute("last", cell(program, segment.last));
-    });
+    json.attribute("rank", segment.rank.value);
+    time("begin", segment.begin);
+    time("end", segment.end);
+    time("communication", segment.communication);
+    json.attribute("rows", segment.rows);
+    json.attribute("first", cell(program, segment.first));
+    json.attribute("last", cell(program, segment.last));
   }
 
   llvm::json::OStream json;
