@@ -28,6 +28,16 @@ enum class Ink : uint8_t {
 #include "Inks.def"
 #undef INK
 };
+struct InkLook {
+  StringRef name;
+  Color day, dark;
+};
+inline constexpr InkLook inks[] = {
+#define INK(Name, Day, Dark) {#Name, Day, Dark},
+#include "Inks.def"
+#undef INK
+};
+inline const InkLook &lookOf(Ink ink) { return inks[size_t(ink)]; }
 
 /// A colour with lines or dots over it.
 struct Fill {
@@ -36,6 +46,9 @@ struct Fill {
 };
 
 enum class Anchor : uint8_t { Begin, Middle, End };
+
+/// How lines are drawn; an arrow is one, thinner, with its head at the end.
+enum class Stroke : uint8_t { Solid, Dashed, Arrow };
 
 /// What a figure is before anything is drawn.
 struct Sheet {
@@ -53,21 +66,15 @@ public:
   /// With a thin border; `fill` is the number of one of the sheet.
   virtual void box(Area area, size_t fill) = 0;
   virtual void area(Area area, Ink ink) = 0;
-  virtual void lines(ArrayRef<Line> lines, Ink ink) = 0;
-  virtual void dashes(const Line &line, Ink ink) = 0;
+  virtual void lines(ArrayRef<Line> lines, Ink ink,
+                     Stroke stroke = Stroke::Solid) = 0;
   /// The area below a curve, and the curve.
   virtual void curve(ArrayRef<Point> points, Px bottom, Ink ink) = 0;
-  virtual void arrow(const Line &line) = 0;
   virtual void text(Point at, StringRef content, Anchor anchor, Ink ink,
                     Px size) = 0;
 };
 
 std::unique_ptr<Canvas> makeSvg(raw_ostream &out);
 std::unique_ptr<Canvas> makePdf(raw_ostream &out);
-
-/// Draws a program: a row a rank, the axis, the legend; as an Emitter does.
-/// `noun` is what the canvas writes. O(boxes).
-void emitFigure(const Program &program, EmitContext &context, Canvas &canvas,
-                StringRef noun);
 
 } // namespace ppcc

@@ -39,9 +39,9 @@ void ppcc::emitChart(ArrayRef<ChartPoint> points, StringRef title,
     curve.push_back({x(point.at), y(point.value)});
   canvas->curve(curve, bottom, Ink::Memory);
   for (size_t i = 1; i < points.size(); ++i)
-    canvas->dashes({{curve[i - 1].x, y(points[i - 1].bound)},
-                    {curve[i].x, y(points[i].bound)}},
-                   Ink::Line);
+    canvas->lines(Line{{curve[i - 1].x, y(points[i - 1].bound)},
+                       {curve[i].x, y(points[i].bound)}},
+                  Ink::Line, Stroke::Dashed);
   // No number over another.
   Px free = 0;
   for (auto [point, at] : llvm::zip(points, curve)) {

@@ -1,7 +1,7 @@
 // Draws a program for papers: a row a rank, an axis of time, a legend.
 #include "Canvas.h"
+#include "Emitters.h"
 #include "ppcc/Analysis/Dependences.h"
-#include "ppcc/Analysis/MemoryCurve.h"
 #include "ppcc/Basic/Diagnostics/Pictures.h"
 
 using namespace ppcc;
@@ -31,26 +31,31 @@ class Figure {
 public:
   Figure(const Picture &picture, const PictureOptions &options, Canvas &canvas)
       : picture(picture), options(options), program(picture.program),
-        fontSize(px(options.fontSize)), canvas(canvas) {
-    survey();
-    if (options.memory)
-      surveyMemory();
-    layOut();
+        fontSize(px(options.fontSize)),
+        title(options.title.empty() ? picture.title() : options.title),
+        canvas(canvas), kinds(program.kinds().size()),
+        phases(program.phases().size()), nodes(program.nodes().names.size()),
+        shortest(picture.to - picture.from) {
+    for (RankId rank : picture.ranks)
+      collect(rank);
+    if (options.memory) {
+      memory.emplace(program, picture.times);
+      mostMemory = picture.mostMemory(*memory);
+    }
+    layOutWidth();
+    layOutHeight();
+    if (!options.hidesLegend)
+      layOutLegend();
     chooseLabels();
   }
 
   void draw() {
-    Sheet sheet;
-    sheet.title = options.title.empty() ? picture.title() : options.title;
-    sheet.fontSize = fontSize;
-    std::vector<std::string> title =
-        wrapped(sheet.title, fontSize + px(2), width - 2 * edge);
-    top = px(6) + Px(title.size()) * (fontSize + px(5)) + px(4);
-    for (Row &row : rows)
-      row.y += top;
-    bottom += top;
-    sheet.width = width;
-    sheet.height = bottom + axisHeight + legendRows() * legendHeight + edge;
+    Px legendRows = entries.empty() ? 0 : entries.back().row + 1;
+    Sheet sheet{width,
+                bottom + axisHeight + legendRows * legendHeight + edge,
+                fontSize,
+                title,
+                {}};
     for (KindId kind : program.kinds().ids()) {
       firstFill.push_back(sheet.fills.size());
       for (uint32_t chunk = 0; kinds[kind.value] && chunk != picture.maxChunks;
@@ -59,9 +64,9 @@ public:
             {picture.fill(kind, chunk), picture.lookOf(kind).hatch});
     }
     canvas.begin(sheet);
-    for (auto [i, line] : llvm::enumerate(title))
-      canvas.text({edge, px(4) + Px(i + 1) * (fontSize + px(5)) - px(3)}, line,
-                  Anchor::Begin, Ink::Text, fontSize + px(2));
+    for (auto [i, line] : llvm::enumerate(titleLines))
+      canvas.text({edge, px(4) + Px(i + 1) * titleHeight() - px(3)}, line,
+                  Anchor::Begin, Ink::Text, titleSize());
     for (const Row &row : rows)
       draw(row);
     if (options.arrows)
@@ -79,57 +84,80 @@ private:
   /// Beyond this, labels give way.
   static constexpr Px maxDefault = px(6000);
 
+  /// A node, a member of a group or an action, and where it is drawn.
+  struct Part {
+    Action action;
+    BoxLabel label;
+    Time from, to;
+    size_t line;  ///< Of those of its row, or of the lanes below it.
+    size_t lines; ///< That share the row; none for one on a lane below.
+    Area area = {};
+
+    bool isBeside() const { return lines == 0; }
+  };
+
+  /// Boxes of one phase, from the first to the last of them.
+  struct Span {
+    PhaseId phase;
+    Time from, to;
+  };
+
   /// The row of a rank.
   struct Row {
     RankId rank;
-    Px y;
     std::vector<uint8_t> beside; ///< Its lanes below the compute actions.
+    std::vector<Part> parts;
+    std::vector<Span> spans;
+    Px y = 0;
   };
 
   // ---- What there is to draw ----
 
-  /// The kinds, phases and nodes, the shortest box, the longest label.
-  void survey() {
-    shortest = picture.to - picture.from;
-    kinds.resize(program.kinds().size());
-    phases.resize(program.phases().size());
-    nodes.resize(program.nodes().names.size());
-    auto add = [&](const Action &action, const BoxLabel &label, Time time) {
-      shortest = std::min(shortest, time);
+  void collect(RankId rank) {
+    Row &row = rows.emplace_back();
+    row.rank = rank;
+    row.beside = picture.lanesBesideOf(rank);
+    auto add = [&](const Action &action, const BoxLabel &label, const auto &box,
+                   size_t line, size_t lines) {
+      row.parts.push_back({action, label, box.from, box.to, line, lines});
       kinds[action.kind.value] = true;
+      shortest = std::min(shortest, box.to - box.from);
       longest = std::max(longest, textWidth(label.letters, fontSize) +
                                       textWidth(label.number, fontSize));
     };
-    for (RankId rank : picture.ranks) {
-      picture.forEachBox(rank, [&](const Box &box) {
-        phases[program[box.rows.from].phase.value] = true;
-        if (picture.forEachNode(box, [&](const NodeBox &node) {
-              nodes[node.node->name] = true;
-              add(node.action, labelOf(picture, node), node.to - node.from);
-            }))
-          return;
-        hasGroups |= box.rows.size() > 1;
-        for (ActionId row : box.rows)
-          add(program[row], labelOf(picture, program[row]), box.to - box.from);
-      });
-      picture.forEachBoxBeside(rank, [&](const Box &box, uint8_t) {
-        kinds[program[box.rows.from].kind.value] = true;
-      });
-    }
+    picture.forEachBox(rank, [&](const Box &box) {
+      addPhase(box, row.spans);
+      if (picture.forEachNode(box, [&](const NodeBox &node) {
+            nodes[node.node->name] = true;
+            add(node.action, picture.labelOf(node), node,
+                picture.lineOf(*node.node), picture.nodeLanes.size());
+          }))
+        return;
+      hasGroups |= box.rows.size() > 1;
+      for (auto [i, id] : llvm::enumerate(box.rows))
+        add(program[id], picture.labelOf(program[id]), box, i, box.rows.size());
+    });
+    picture.forEachBoxBeside(rank, [&](const Box &box) {
+      Action action = program[box.rows.from];
+      kinds[action.kind.value] = true;
+      size_t lane = llvm::lower_bound(row.beside, picture.laneOf(box)) -
+                    row.beside.begin();
+      row.parts.push_back(
+          {action, picture.labelOf(action), box.from, box.to, lane, 0});
+    });
   }
 
-  /// What the scale of memory reaches to.
-  void surveyMemory() {
-    memory.emplace(program, picture.times);
-    for (RankId rank : picture.ranks) {
-      mostMemory = std::max(mostMemory, memory->peak(rank).memory);
-      if (auto limit = memory->model().limitOf(rank))
-        mostMemory = std::max<decimal::Sum>(mostMemory, *limit);
-    }
-    mostMemory = std::max<decimal::Sum>(mostMemory, 1);
+  void addPhase(const Box &box, std::vector<Span> &spans) {
+    PhaseId phase = program[box.rows.from].phase;
+    phases[phase.value] = true;
+    if (spans.empty() || spans.back().phase != phase)
+      spans.push_back({phase, box.from, box.to});
+    spans.back().to = box.to;
   }
 
-  void layOut() {
+  // ---- Where it is drawn ----
+
+  void layOutWidth() {
     Px names =
         textWidth(fmt::format("rank {}", picture.ranks.back().value), fontSize);
     Px nodeNames = 0;
@@ -145,9 +173,6 @@ private:
                        textWidth(memoryText(mostMemory), smallSize()) + px(2));
     rankNamesEnd = edge + names - nodeNames;
     left = edge + names + edge;
-    // Room for two lines of text.
-    rowHeight = std::max({rowHeight, 2 * fontSize + px(4),
-                          Px(picture.nodeLanes.size()) * laneHeight});
     // Wide enough for the longest label in the shortest box.
     __int128 wanted =
         __int128(longest + px(4)) * (picture.to - picture.from) / shortest;
@@ -156,19 +181,34 @@ private:
     Px right = edge + px(4); // Half of the last number of the axis.
     if (options.width)
       plotWidth = std::max(px(options.width) - left - right, px(10));
-    for (RankId rank : picture.ranks) {
-      rows.push_back({rank, bottom, picture.lanesBesideOf(rank)});
-      bottom += rowHeight + stripHeight +
-                Px(rows.back().beside.size()) * laneStep +
-                (memory ? memoryStep : 0) +
-                (options.arrows                          ? px(14)
-                 : rows.back().beside.empty() && !memory ? px(5)
-                                                         : px(9));
-    }
     width = left + plotWidth + right;
   }
 
+  void layOutHeight() {
+    titleLines = wrapped(title, titleSize(), width - 2 * edge);
+    bottom = px(6) + Px(titleLines.size()) * titleHeight() + px(4);
+    // Room for two lines of text.
+    rowHeight = std::max({px(24), 2 * fontSize + px(4),
+                          Px(picture.nodeLanes.size()) * laneHeight});
+    for (Row &row : rows) {
+      row.y = bottom;
+      for (Part &part : row.parts) {
+        auto [y, height] = part.isBeside()
+                               ? std::pair(yBeside(row, part.line), laneHeight)
+                               : lineAt(row, part.line, part.lines);
+        part.area = {x(part.from), y, x(part.to) - x(part.from), height};
+      }
+      bottom += rowHeight + stripHeight + Px(row.beside.size()) * laneStep +
+                (memory ? memoryStep : 0) +
+                (options.arrows                  ? px(14)
+                 : row.beside.empty() && !memory ? px(5)
+                                                 : px(9));
+    }
+  }
+
   Px smallSize() const { return fontSize * 8 / 10; }
+  Px titleSize() const { return fontSize + px(2); }
+  Px titleHeight() const { return fontSize + px(5); }
 
   /// About as wide as the usual fonts make it.
   static Px textWidth(StringRef text, Px size) {
@@ -205,15 +245,17 @@ private:
     return left + Px((__int128(time) * plotWidth * 2 + span) / (2 * span));
   }
 
-  // ---- Boxes ----
+  /// The top and height of one of the lines that share a row.
+  std::pair<Px, Px> lineAt(const Row &row, size_t line, size_t lines) const {
+    Px above = rowHeight * line / lines;
+    return {row.y + above, Px(rowHeight * (line + 1) / lines) - above};
+  }
+  /// The top of the i-th lane beside the compute actions of a row.
+  Px yBeside(const Row &row, size_t i) const {
+    return row.y + rowHeight + stripHeight + px(3) + Px(i) * laneStep;
+  }
 
-  /// A node, a member of a group or an action, and where it is drawn.
-  struct Part {
-    Action action;
-    BoxLabel label;
-    Area area;
-    bool isBeside = false;
-  };
+  // ---- Boxes ----
 
   size_t fillOf(KindId kind, uint32_t chunk) const {
     return firstFill[kind.value] + chunk;
@@ -223,23 +265,27 @@ private:
     text({rankNamesEnd, middle(row.y, rowHeight)},
          fmt::format("rank {}", row.rank.value), Anchor::End);
     canvas.area({left, row.y, plotWidth, rowHeight}, Ink::Ground);
-    for (size_t line = 0; line != picture.nodeLanes.size(); ++line) {
-      auto [y, height] = laneAt(row.y, line);
-      laneName(program.nodes().lanes[picture.nodeLanes[line]], y, height);
+    size_t lanes = picture.nodeLanes.size();
+    for (auto [line, lane] : llvm::enumerate(picture.nodeLanes)) {
+      auto [y, height] = lineAt(row, line, lanes);
+      laneName(program.nodes().lanes[lane], y, height);
     }
     for (auto [i, lane] : llvm::enumerate(row.beside)) {
       canvas.area({left, yBeside(row, i), plotWidth, laneHeight}, Ink::Ground);
       laneName(program.kinds().lanes()[lane], yBeside(row, i), laneHeight);
     }
     std::vector<Line> marks;
-    forEachPart(row, [&](const Part &part) {
+    for (const Part &part : row.parts) {
       uint32_t chunk = picture.chunk(part.action.pipe, part.action.stage);
       canvas.box(part.area, fillOf(part.action.kind, chunk));
       addMarks(part.area, chunk, marks);
-    });
+    }
     canvas.lines(marks, Ink::Mark);
-    forEachPart(row, [&](const Part &part) { label(part); });
-    strips(row);
+    for (const Part &part : row.parts)
+      label(part);
+    for (auto [phase, from, to] : row.spans)
+      if (phase != PhaseId())
+        strip(x(from), row.y + rowHeight + px(1), x(to) - x(from), phase);
     if (memory)
       drawMemory(row);
   }
@@ -259,47 +305,6 @@ private:
 
   void laneName(StringRef name, Px y, Px height) {
     text({left - edge, middle(y, height)}, name, Anchor::End);
-  }
-  /// The top of the i-th lane beside the compute actions of a row.
-  Px yBeside(const Row &row, size_t i) const {
-    return row.y + rowHeight + stripHeight + px(3) + Px(i) * laneStep;
-  }
-
-  /// The top and height of a lane of nodes in a row.
-  std::pair<Px, Px> laneAt(Px top, size_t line) const {
-    Px lanes = Px(picture.nodeLanes.size()), above = rowHeight * line / lanes;
-    return {top + above, rowHeight * (line + 1) / lanes - above};
-  }
-
-  /// Calls `visit(Part)` for all that is in a row.
-  template <class Visit> void forEachPart(const Row &row, Visit visit) const {
-    auto add = [&](const Action &action, BoxLabel label, Time from, Time to,
-                   Px y, Px height, bool isBeside = false) {
-      Px left = x(from);
-      visit(Part{
-          action, std::move(label), {left, y, x(to) - left, height}, isBeside});
-    };
-    picture.forEachBox(row.rank, [&](const Box &box) {
-      if (picture.forEachNode(box, [&](const NodeBox &node) {
-            auto [y, height] = laneAt(row.y, picture.lineOf(*node.node));
-            add(node.action, labelOf(picture, node), node.from, node.to, y,
-                height);
-          }))
-        return;
-      Px members = box.rows.size();
-      for (auto [i, id] : llvm::enumerate(box.rows)) {
-        Px above = rowHeight * i / members,
-           below = rowHeight * (i + 1) / members;
-        add(program[id], labelOf(picture, program[id]), box.from, box.to,
-            row.y + above, below - above);
-      }
-    });
-    picture.forEachBoxBeside(row.rank, [&](const Box &box, uint8_t lane) {
-      size_t i = llvm::lower_bound(row.beside, lane) - row.beside.begin();
-      const Action &action = program[box.rows.from];
-      add(action, labelOf(picture, action), box.from, box.to, yBeside(row, i),
-          laneHeight, /*isBeside=*/true);
-    });
   }
 
   // ---- Labels ----
@@ -333,10 +338,9 @@ private:
         styles.push_back({fontSize * tenths / 10, isStacked});
     std::vector<size_t> counts(styles.size());
     for (const Row &row : rows)
-      forEachPart(row, [&](const Part &part) {
+      for (const Part &part : row.parts)
         for (size_t i = 0; i != styles.size(); ++i)
-          counts[i] += !part.isBeside && fits(part, styles[i]);
-      });
+          counts[i] += !part.isBeside() && fits(part, styles[i]);
     style = styles[llvm::max_element(counts) - counts.begin()];
   }
 
@@ -359,9 +363,9 @@ private:
       return put(y + height / 2, height / 2, number);
     }
     // Letters as wide as the widest, that narrow ones do not stand alone.
-    StringRef first = part.isBeside ? number.str() : letters.str();
-    Px needed = part.isBeside ? textWidth(first, size)
-                              : Px(first.size()) * textWidth("W", size);
+    StringRef first = part.isBeside() ? number.str() : letters.str();
+    Px needed = part.isBeside() ? textWidth(first, size)
+                                : Px(first.size()) * textWidth("W", size);
     if (needed <= width)
       put(y, height, first);
   }
@@ -378,26 +382,7 @@ private:
 
   // ---- Phases and memory ----
 
-  /// A strip under the boxes of a phase, from the first to the last of them.
-  void strips(const Row &row) {
-    PhaseId phase;
-    Time from = 0, to = 0;
-    auto finish = [&] {
-      if (phase != PhaseId())
-        strip(x(from), row.y + rowHeight + px(1), x(to) - x(from), phase);
-    };
-    picture.forEachBox(row.rank, [&](const Box &box) {
-      PhaseId next = program[box.rows.from].phase;
-      if (next != phase) {
-        finish();
-        phase = next;
-        from = box.from;
-      }
-      to = box.to;
-    });
-    finish();
-  }
-
+  /// A strip under the boxes of a phase.
   void strip(Px x, Px y, Px width, PhaseId phase) {
     canvas.area({x, y, width, stripHeight},
                 Ink(int(Ink::Phase0) + (phase.value - 1) % 4));
@@ -444,8 +429,8 @@ private:
     canvas.lines({ground, axis}, Ink::Line);
     auto limit = memory->model().limitOf(row.rank);
     if (limit)
-      canvas.dashes({{left, y(*limit)}, {left + plotWidth, y(*limit)}},
-                    Ink::Limit);
+      canvas.lines(Line{{left, y(*limit)}, {left + plotWidth, y(*limit)}},
+                   Ink::Limit, Stroke::Dashed);
     auto number = [&](Px at, decimal::Sum memory, Ink ink) {
       canvas.text({left - px(3), at + smallSize() * 35 / 100},
                   memoryText(memory), Anchor::End, ink, smallSize());
@@ -463,61 +448,74 @@ private:
   /// An arrow from where each action gives its result to where another rank
   /// needs it: from ends to starts, but for hooks.
   void arrows() {
-    std::vector<uint32_t> rowOfRank(program.numRanks(), Simulation::none);
-    for (size_t row = 0; row != rows.size(); ++row)
-      rowOfRank[rows[row].rank.value] = static_cast<uint32_t>(row);
-    for (size_t row = 0; row != rows.size(); ++row)
-      picture.forEachBox(rows[row].rank, [&](const Box &box) {
+    for (const Row &row : rows)
+      picture.forEachBox(row.rank, [&](const Box &box) {
         for (ActionId id : box.rows)
-          arrowsFrom(id, row, rowOfRank);
+          arrowsFrom(id, row);
       });
   }
 
-  void arrowsFrom(ActionId maker, size_t row, ArrayRef<uint32_t> rowOfRank) {
+  void arrowsFrom(ActionId maker, const Row &row) {
     Action action = program[maker];
     Time end = picture.givenAt(maker);
     forEachReader(program, picture.index, action,
                   [&](uint8_t slotBit, StageId reader, RankId to) {
                     auto id = picture.index.definer(action.pipe, reader,
                                                     action.microbatch, slotBit);
-                    uint32_t target = rowOfRank[to.value];
-                    if (!id || target == Simulation::none || target == row)
+                    auto target = picture.indexOf(to);
+                    if (!id || to == row.rank || !target)
                       return;
                     Time start = picture.neededAt(*id);
                     if (start >= picture.to || end < picture.from)
                       return;
-                    bool down = target > row;
-                    canvas.arrow(
-                        {{x(end), rows[row].y + (down ? rowHeight : 0)},
-                         {x(start), rows[target].y + (down ? 0 : rowHeight)}});
+                    Px y = rows[*target].y;
+                    bool down = y > row.y;
+                    canvas.lines(Line{{x(end), row.y + (down ? rowHeight : 0)},
+                                      {x(start), y + (down ? 0 : rowHeight)}},
+                                 Ink::Line, Stroke::Arrow);
                   });
   }
 
   // ---- Below the ranks ----
 
   void axis() {
-    Time step = tickStep(picture.to - picture.from,
-                         std::max<Px>(plotWidth / px(60), 1));
+    uint64_t most = std::max<Px>(plotWidth / px(60), 1);
     std::vector<Line> lines = {{{left, bottom}, {left + plotWidth, bottom}}};
-    Time first = (picture.from + step - 1) / step * step;
-    for (Time time = first; time <= picture.to; time += step)
+    picture.forEachTick(most, [&](Time time) {
       lines.push_back({{x(time), bottom}, {x(time), bottom + px(4)}});
+    });
     canvas.lines(lines, Ink::Line);
-    for (Time time = first; time <= picture.to; time += step)
+    picture.forEachTick(most, [&](Time time) {
       text({x(time), bottom + px(5) + fontSize}, cost::format(time),
            Anchor::Middle);
+    });
   }
 
-  /// An entry of the legend: draws its swatch at a place.
+  using Swatch = std::function<void(Px x, Px y)>;
+
+  /// An entry of the legend.
   struct Entry {
-    std::function<void(Px x, Px y)> draw;
+    Px x, row;
     std::string text;
+    Swatch draw; ///< At its place; may be null.
+
+    Px swatchWidth() const { return draw ? swatch + px(4) : 0; }
   };
 
-  std::vector<Entry> entries() {
-    std::vector<Entry> result;
-    if (options.hidesLegend)
-      return result;
+  /// Fills rows from the left; from the edge where the names of ranks take much
+  /// of the width.
+  void layOutLegend() {
+    Px begin = width < px(400) ? edge : left, at = begin, row = 0;
+    auto add = [&](std::string text, Swatch draw) {
+      Entry entry{at, row, std::move(text), std::move(draw)};
+      Px needed = entry.swatchWidth() + textWidth(entry.text, fontSize);
+      if (at != begin && at + needed > width - edge) {
+        entry.x = begin;
+        entry.row = ++row;
+      }
+      at = entry.x + needed + px(12);
+      entries.push_back(std::move(entry));
+    };
     auto box = [this](KindId kind, uint32_t chunk) {
       return [=, this](Px x, Px y) {
         Area area{x, y, swatch, px(12)};
@@ -527,115 +525,81 @@ private:
         canvas.lines(marks, Ink::Mark);
       };
     };
-    std::optional<KindId> sample;
     for (KindId kind : program.kinds().ids())
-      if (kinds[kind.value]) {
-        sample = sample.value_or(kind);
-        const KindInfo &info = program.kinds()[kind];
-        std::string words = kindWords(program.kinds(), info);
-        if (info.isDeclared())
-          words = info.letters + " " + words;
-        result.push_back(
-            {box(kind, 0), picture.lookOf(kind).label + " " + words});
-      }
+      if (kinds[kind.value])
+        add(picture.legendOf(kind), box(kind, 0));
+    const auto &names = program.nodes().names;
     for (size_t name = 0; name != nodes.size(); ++name)
-      if (nodes[name] &&
-          picture.nodeLabels[name] != program.nodes().names[name])
-        result.push_back({nullptr, picture.nodeLabels[name] + " " +
-                                       program.nodes().names[name]});
+      if (nodes[name] && picture.nodeLabels[name] != names[name])
+        add(picture.nodeLabels[name] + " " + names[name], nullptr);
     if (hasGroups)
-      result.push_back({[this](Px x, Px y) {
-                          Px half = px(6);
-                          Line lines[] = {
-                              {{x, y}, {x + swatch, y}},
-                              {{x, y + half}, {x + swatch, y + half}},
-                              {{x, y + 2 * half}, {x + swatch, y + 2 * half}},
-                              {{x, y}, {x, y + 2 * half}},
-                              {{x + swatch, y}, {x + swatch, y + 2 * half}}};
-                          canvas.lines(lines, Ink::Line);
-                        },
-                        "overlapped"});
+      add("overlapped", [this](Px x, Px y) {
+        Px half = px(6), right = x + swatch, low = y + 2 * half;
+        Line lines[] = {{{x, y}, {right, y}},
+                        {{x, y + half}, {right, y + half}},
+                        {{x, low}, {right, low}},
+                        {{x, y}, {x, low}},
+                        {{right, y}, {right, low}}};
+        canvas.lines(lines, Ink::Line);
+      });
+    KindId sample(llvm::find(kinds, true) - kinds.begin());
     for (uint32_t chunk = 0;
          picture.maxChunks > 1 && chunk != std::min(picture.maxChunks, 8u);
          ++chunk)
-      result.push_back({box(*sample, chunk), picture.chunkWords(chunk)});
+      add(picture.chunkWords(chunk), box(sample, chunk));
     for (uint32_t phase = 1; phase < phases.size(); ++phase)
       if (phases[phase])
-        result.push_back({[=, this](Px x, Px y) {
-                            strip(x, y + px(5), swatch, PhaseId(phase));
-                          },
-                          program.phases()[phase]});
+        add(program.phases()[phase], [=, this](Px x, Px y) {
+          strip(x, y + px(5), swatch, PhaseId(phase));
+        });
     if (memory)
-      result.push_back({[this](Px x, Px y) {
-                          Point ends[] = {{x, y + px(3)},
-                                          {x + swatch, y + px(3)}};
-                          canvas.curve(ends, y + px(12), Ink::Memory);
-                        },
-                        "memory held"});
+      add("memory held", [this](Px x, Px y) {
+        Point ends[] = {{x, y + px(3)}, {x + swatch, y + px(3)}};
+        canvas.curve(ends, y + px(12), Ink::Memory);
+      });
     if (memory && program.costs().has({Cost::MemoryLimit}))
-      result.push_back({[this](Px x, Px y) {
-                          canvas.dashes(
-                              {{x, y + px(6)}, {x + swatch, y + px(6)}},
-                              Ink::Limit);
-                        },
-                        "its limit"});
-    return result;
-  }
-
-  /// Calls `visit(entry, x, row)` for each entry, filling rows from the left;
-  /// from the edge where the names of ranks take much of the width.
-  template <class Visit> void forEachEntry(Visit visit) {
-    Px begin = width < px(400) ? edge : left, at = begin, row = 0;
-    for (Entry &entry : entries()) {
-      Px shown = entry.draw ? swatch + px(4) : 0;
-      Px needed = shown + textWidth(entry.text, fontSize);
-      if (at != begin && at + needed > width - edge) {
-        at = begin;
-        ++row;
-      }
-      visit(entry, at, row);
-      at += needed + px(12);
-    }
-  }
-
-  Px legendRows() {
-    Px rows = 0;
-    forEachEntry([&](Entry &, Px, Px row) { rows = row + 1; });
-    return rows;
+      add("its limit", [this](Px x, Px y) {
+        canvas.lines(Line{{x, y + px(6)}, {x + swatch, y + px(6)}}, Ink::Limit,
+                     Stroke::Dashed);
+      });
   }
 
   void legend() {
-    forEachEntry([&](Entry &entry, Px x, Px row) {
-      Px y = bottom + axisHeight + row * legendHeight;
+    for (const Entry &entry : entries) {
+      Px y = bottom + axisHeight + entry.row * legendHeight;
       if (entry.draw)
-        entry.draw(x, y);
-      text({x + (entry.draw ? swatch + px(4) : 0), middle(y, px(12))},
-           entry.text, Anchor::Begin);
-    });
+        entry.draw(entry.x, y);
+      text({entry.x + entry.swatchWidth(), middle(y, px(12))}, entry.text,
+           Anchor::Begin);
+    }
   }
 
   const Picture &picture;
   const PictureOptions &options;
   const Program &program;
   const Px fontSize;
+  const std::string title;
   Canvas &canvas;
   std::vector<Row> rows;
+  std::vector<std::string> titleLines;
+  std::vector<Entry> entries;
   std::vector<bool> kinds, phases, nodes; ///< Those that are shown.
   std::vector<size_t> firstFill;          ///< By kind.
   std::optional<MemoryCurve> memory;
   decimal::Sum mostMemory = 0;
   bool hasGroups = false;
-  Time shortest = 0; ///< Of the boxes.
-  Px longest = 0;    ///< Of the labels.
+  Time shortest;  ///< Of the boxes.
+  Px longest = 0; ///< Of the labels.
   LabelStyle style;
-  Px rowHeight = px(24), rankNamesEnd = 0;
-  Px left = 0, top = 0, plotWidth = 0, width = 0, bottom = 0;
+  Px rowHeight = 0, rankNamesEnd = 0;
+  Px left = 0, plotWidth = 0, width = 0, bottom = 0;
 };
 
 } // namespace
 
-void ppcc::emitFigure(const Program &program, EmitContext &context,
-                      Canvas &canvas, StringRef noun) {
+/// `noun` is what the canvas writes. O(boxes).
+static void emitFigure(const Program &program, EmitContext &context,
+                       Canvas &canvas, StringRef noun) {
   constexpr size_t maxParts = 50'000;
   auto picture = Picture::make(program, context);
   if (!picture)
@@ -644,4 +608,14 @@ void ppcc::emitFigure(const Program &program, EmitContext &context,
     return context.diags.refuse<diag::PictureTooLarge>(
         Place(program.name()), parts, "boxes", maxParts, noun.str());
   Figure(*picture, context.options.picture, canvas).draw();
+}
+
+void ppcc::emitSvg(const Program &program, raw_ostream &out,
+                   EmitContext &context) {
+  emitFigure(program, context, *makeSvg(out), "an svg");
+}
+
+void ppcc::emitPdf(const Program &program, raw_ostream &out,
+                   EmitContext &context) {
+  emitFigure(program, context, *makePdf(out), "a pdf");
 }

@@ -2,11 +2,11 @@
 // of numbers.
 #include "Emitters.h"
 #include "Picture.h"
-#include "ppcc/Analysis/MemoryCurve.h"
 #include "ppcc/Basic/Diagnostics/Pictures.h"
 #include "ppcc/IR/Place.h"
 #include "ppcc/Support/Embedded.h"
 
+#include "llvm/ADT/Sequence.h"
 #include "llvm/Support/Base64.h"
 
 using namespace ppcc;
@@ -21,66 +21,64 @@ namespace {
 /// Causes that are no row of the page, as viewer.js has them.
 constexpr uint32_t noCause = 0xFFFFFFFF, hiddenCause = 0xFFFFFFFE;
 
+/// A node as viewer.js has it; its times are in units, from the begin of its
+/// box.
+struct PageNode {
+  uint32_t member, name, layer;
+  uint8_t kind, lane;
+  double start, end;
+};
+
 /// When the nodes of the boxes of a page run. Each order of nodes is there
 /// once, however many boxes have it.
 class NodeTable {
 public:
-  static constexpr uint32_t noOrder = 0xFFFFFFFF; ///< As viewer.js has it.
-
   /// Stops at the box with which it has more than `most` nodes.
   NodeTable(const Picture &picture, size_t most) {
-    if (picture.lanes().empty())
-      return;
-    for (RankId rank : picture.ranks)
+    for (RankId rank : picture.ranks) {
+      if (picture.lanes().empty())
+        break;
+      RowRange rows = picture.program.rows(rank);
+      size_t first = orderOfRow.size();
+      orderOfRow.resize(first + rows.size(), noOrder);
       picture.forEachAnyBox(rank, [&](const Box &box) {
-        if (size() <= most)
-          orderOfBox.push_back(find(picture, box));
+        const NodeOrder *order =
+            nodes.size() <= most ? picture.orderOf(box) : nullptr;
+        if (order)
+          orderOfRow[first + RowRange{rows.from, box.rows.from}.size()] =
+              find(picture, box, *order);
       });
+    }
   }
 
-  bool empty() const { return orderOfBox.empty(); }
-  size_t size() const { return starts.size(); }
-
-  std::vector<uint32_t> orderOfBox; ///< Of all shown ranks, one after another.
-  std::vector<uint32_t> begins{0};  ///< Of each order, its first node; the end.
-  /// Of each node.
-  std::vector<uint32_t> members, names, layers;
-  std::vector<uint8_t> kinds, lanes;
-  std::vector<double> starts, ends; ///< In units, from the begin of the box.
+  /// Of all shown ranks, where a box begins; viewer.js knows `noOrder`.
+  std::vector<uint32_t> orderOfRow;
+  std::vector<uint32_t> begins{0}; ///< Of each order, its first node; the end.
+  std::vector<PageNode> nodes;
 
 private:
-  uint32_t find(const Picture &picture, const Box &box) {
-    const NodeOrder *order = picture.orderOf(box);
-    if (!order)
-      return noOrder;
-    if (order->number >= pageNumbers.size())
-      pageNumbers.resize(order->number + 1, noOrder);
-    uint32_t &number = pageNumbers[order->number];
-    if (number == noOrder) {
-      number = static_cast<uint32_t>(begins.size() - 1);
-      add(picture, box, *order);
+  static constexpr uint32_t noOrder = 0xFFFFFFFF;
+
+  uint32_t find(const Picture &picture, const Box &box,
+                const NodeOrder &order) {
+    auto [found, isNew] =
+        pageNumbers.try_emplace(order.number, begins.size() - 1);
+    if (!isNew)
+      return found->second;
+    for (auto [member, number, start, end] : order.places) {
+      const GraphNode &node =
+          picture.nodeOf(ActionId(box.rows.from.value + member), number);
+      if (start != end)
+        nodes.push_back({member, node.name, node.layer,
+                         static_cast<uint8_t>(node.part.value),
+                         static_cast<uint8_t>(node.lane),
+                         double(start) / cost::unit, double(end) / cost::unit});
     }
-    return number;
+    begins.push_back(static_cast<uint32_t>(nodes.size()));
+    return found->second;
   }
 
-  void add(const Picture &picture, const Box &box, const NodeOrder &order) {
-    for (const NodeOrder::Place &place : order.places) {
-      if (place.start == place.end)
-        continue;
-      const GraphNode &node = picture.nodeOf(
-          ActionId(box.rows.from.value + place.member), place.node);
-      members.push_back(place.member);
-      names.push_back(node.name);
-      layers.push_back(node.layer);
-      kinds.push_back(static_cast<uint8_t>(node.part.value));
-      lanes.push_back(static_cast<uint8_t>(node.lane));
-      starts.push_back(double(place.start) / cost::unit);
-      ends.push_back(double(place.end) / cost::unit);
-    }
-    begins.push_back(static_cast<uint32_t>(size()));
-  }
-
-  std::vector<uint32_t> pageNumbers; ///< By NodeOrder::number.
+  DenseMap<uint32_t, uint32_t> pageNumbers; ///< By NodeOrder::number.
 };
 
 /// A run of a page.
@@ -111,7 +109,8 @@ public:
   }
 
   void write() {
-    writer.object([&](JsonFields &fields) { write(fields); }, ",\n");
+    writer.object([&](JsonFields &fields) { write(fields); },
+                  {.between = ",\n", .lists = ","});
   }
 
 private:
@@ -124,65 +123,54 @@ private:
       writer.put('[', cost::format(picture.from), ',', cost::format(picture.to),
                  ']');
     }
-    fields.values("ranks", picture.ranks, ",");
-    fields.values("rowStarts", rowStarts, ",");
-    fields.list(
-        "kinds", program.kinds().rows(),
-        [&](const KindInfo &info) { kind(info); }, ",");
-    fields.values("phases", program.phases(), ",");
-    fields.values("lanes", program.kinds().lanes(), ",");
-    fields.list(
-        "pipes", program.pipes(), [&](const Pipe &info) { pipe(info); }, ",");
-    std::vector<std::string> chunks;
-    for (uint32_t chunk = 0;
-         picture.maxChunks > 1 && chunk != picture.maxChunks; ++chunk)
-      chunks.push_back(picture.chunkWords(chunk));
-    fields.values("chunks", chunks, ",");
+    fields.values("ranks", picture.ranks);
+    fields.values("rowStarts", rowStarts);
+    fields.objects("kinds", program.kinds().ids(),
+                   [&](JsonFields &ofKind, KindId id) { kind(ofKind, id); });
+    fields.values("phases", program.phases());
+    fields.values("lanes", program.kinds().lanes());
+    fields.objects("pipes", program.pipeIds(),
+                   [&](JsonFields &ofPipe, PipeId id) { pipe(ofPipe, id); });
+    uint32_t chunks = picture.maxChunks > 1 ? picture.maxChunks : 0;
+    fields.list("chunks", llvm::seq(chunks), [&](uint32_t chunk) {
+      writer.json(picture.chunkWords(chunk));
+    });
     fields.key("columns");
-    writer.object([&](JsonFields &columns) { columnsOf(columns); }, ",\n",
-                  "{\n");
-    if (!nodeTable.empty()) {
-      fields.key("nodes");
-      writer.object([&](JsonFields &ofNodes) { nodes(ofNodes); }, ",\n");
-    }
-    fields.key("memory");
-    memory();
+    writer.object([&](JsonFields &columns) { columnsOf(columns); },
+                  {.between = ",\n"}, "{\n");
+    if (!nodeTable.orderOfRow.empty())
+      fields.object("nodes", [&](JsonFields &ofNodes) { nodes(ofNodes); });
+    memory(fields);
     files(fields);
   }
 
-  void kind(const KindInfo &info) {
-    KindId id = *program.kinds().find(info.letters);
-    writer.object([&](JsonFields &fields) {
-      fields("letters", info.letters);
-      fields("label", picture.lookOf(id).label);
-      fields("hatch", int(picture.lookOf(id).hatch));
-      fields("words", kindWords(program.kinds(), info));
-      fields("class", info.occupiesRank() ? "compute"
-                      : info.isDeclared() ? "beside"
-                                          : kindClassName(info.kindClass));
-      fields("moves", (info.defines & slot::moving) != 0);
-      fields("lane", info.lane);
-      std::vector<std::string> colors;
-      for (uint32_t chunk = 0; chunk != picture.maxChunks; ++chunk)
-        colors.push_back(picture.fill(id, chunk).hex());
-      fields.values("colors", colors, ",");
+  void kind(JsonFields &fields, KindId id) {
+    const KindInfo &info = program.kinds()[id];
+    fields("letters", info.letters);
+    fields("label", picture.lookOf(id).label);
+    fields("hatch", int(picture.lookOf(id).hatch));
+    fields("words", picture.kindWords(id));
+    fields("class", info.occupiesRank() ? "compute"
+                    : info.isDeclared() ? "beside"
+                                        : kindClassName(info.kindClass));
+    fields("moves", (info.defines & slot::moving) != 0);
+    fields("lane", info.lane);
+    fields.list("colors", llvm::seq(picture.maxChunks), [&](uint32_t chunk) {
+      writer.json(hexOf(picture.fill(id, chunk)));
     });
   }
 
-  void pipe(const Pipe &pipe) {
-    PipeId id(&pipe - program.pipes().data());
-    writer.object([&](JsonFields &fields) {
-      fields("name", pipe.name);
-      std::vector<uint32_t> chunks;
-      for (StageId stage : pipe.stages())
-        chunks.push_back(picture.chunk(id, stage));
-      fields.values("chunks", chunks, ",");
-    });
+  void pipe(JsonFields &fields, PipeId id) {
+    fields("name", program.pipe(id).name);
+    fields.list("chunks", program.pipe(id).stages(),
+                [&](StageId stage) { writer.put(picture.chunk(id, stage)); });
   }
 
   /// Numbers as the bytes of a little-endian array of T, in base 64.
   /// `each(put)` calls `put` with one number after another.
-  template <class T, class Each> void array(Each each) {
+  template <class T, class Each>
+  void array(JsonFields &fields, StringRef name, Each each) {
+    fields.key(name);
     // Full bytes of base 64: a multiple of three numbers.
     constexpr size_t batch = 3 * 4096;
     std::vector<T> values;
@@ -207,8 +195,7 @@ private:
   /// An array with `value(row)` for each row of the shown ranks.
   template <class T, class Value>
   void column(JsonFields &fields, StringRef name, Value value) {
-    fields.key(name);
-    array<T>([&](auto put) {
+    array<T>(fields, name, [&](auto put) {
       for (RankId rank : picture.ranks)
         for (ActionId row : program.rows(rank))
           put(static_cast<T>(value(row)));
@@ -241,14 +228,12 @@ private:
     column<uint8_t>(fields, "joined",
                     [&](ActionId row) { return program.joined(row); });
     column<uint32_t>(fields, "site", &Action::site);
-    fields.key("critical");
-    array<uint32_t>([&](auto put) {
+    array<uint32_t>(fields, "critical", [&](auto put) {
       for (ActionId row : criticalPath(times))
         if (uint32_t at = pageRow(row.value); at != hiddenCause)
           put(at);
     });
-    fields.key("sites");
-    array<uint32_t>([&](auto put) {
+    array<uint32_t>(fields, "sites", [&](auto put) {
       for (const Site &site : program.sites()) {
         put(site.file);
         put(site.line);
@@ -268,56 +253,42 @@ private:
     if (picture.ranks.size() == program.ranksBegun())
       return row;
     RankId rank = program.rankOf(ActionId(row));
-    auto found =
-        std::lower_bound(picture.ranks.begin(), picture.ranks.end(), rank);
-    if (found == picture.ranks.end() || *found != rank)
-      return hiddenCause;
-    return rowStarts[found - picture.ranks.begin()] + row -
-           program.begin(rank).value;
+    auto shown = picture.indexOf(rank);
+    return shown ? rowStarts[*shown] + row - program.begin(rank).value
+                 : hiddenCause;
   }
 
   /// The order of nodes of each row that begins a box, and the orders.
   void nodes(JsonFields &fields) {
-    fields.values("lanes", program.nodes().lanes, ",");
-    fields.values("names", program.nodes().names, ",");
-    fields.values("labels", picture.nodeLabels, ",");
-    fields.key("order");
-    array<uint32_t>([&](auto put) { orderColumn(put); });
-    auto values = [&]<class T>(StringRef name, const std::vector<T> &values) {
-      fields.key(name);
-      array<T>([&](auto put) { llvm::for_each(values, put); });
+    fields.values("lanes", program.nodes().lanes);
+    fields.values("names", program.nodes().names);
+    fields.values("labels", picture.nodeLabels);
+    auto numbers = [&](StringRef name, ArrayRef<uint32_t> values) {
+      array<uint32_t>(fields, name,
+                      [&](auto put) { llvm::for_each(values, put); });
     };
-    values("begin", nodeTable.begins);
-    values("member", nodeTable.members);
-    values("kind", nodeTable.kinds);
-    values("lane", nodeTable.lanes);
-    values("name", nodeTable.names);
-    values("layer", nodeTable.layers);
-    values("start", nodeTable.starts);
-    values("end", nodeTable.ends);
-  }
-
-  template <class Put> void orderColumn(Put put) {
-    const uint32_t *order = nodeTable.orderOfBox.data();
-    for (RankId rank : picture.ranks) {
-      ActionId next = program.begin(rank);
-      auto skipTo = [&](ActionId row) {
-        for (; next != row; ++next.value)
-          put(NodeTable::noOrder);
-      };
-      picture.forEachAnyBox(rank, [&](const Box &box) {
-        skipTo(box.rows.from);
-        put(*order++);
-        ++next.value;
+    numbers("order", nodeTable.orderOfRow);
+    numbers("begin", nodeTable.begins);
+    auto column = [&]<class T>(StringRef name, T PageNode::*of) {
+      array<T>(fields, name, [&](auto put) {
+        for (const PageNode &node : nodeTable.nodes)
+          put(node.*of);
       });
-      skipTo(program.end(rank));
-    }
+    };
+    column("member", &PageNode::member);
+    column("kind", &PageNode::kind);
+    column("lane", &PageNode::lane);
+    column("name", &PageNode::name);
+    column("layer", &PageNode::layer);
+    column("start", &PageNode::start);
+    column("end", &PageNode::end);
   }
 
   /// For each rank the times at which what it holds changes, in units, and what
   /// it holds from then on.
-  void memory() {
+  void memory(JsonFields &fields) {
     MemoryCurve curve(program, times);
+    fields.key("memory");
     writer.list(picture.ranks, [&](RankId rank) {
       std::vector<double> at, held;
       curve.walk(rank, [&](const MemoryStep &step) {
@@ -330,22 +301,20 @@ private:
         return true;
       });
       writer.put('\n');
-      writer.object([&](JsonFields &fields) {
-        fields.key("at");
-        array<double>([&](auto put) { llvm::for_each(at, put); });
-        fields.key("held");
-        array<double>([&](auto put) { llvm::for_each(held, put); });
+      writer.object([&](JsonFields &ofRank) {
+        array<double>(ofRank, "at", [&](auto put) { llvm::for_each(at, put); });
+        array<double>(ofRank, "held",
+                      [&](auto put) { llvm::for_each(held, put); });
         if (auto limit = curve.model().limitOf(rank))
-          fields.raw("limit", amount::format(*limit));
+          ofRank.raw("limit", amount::format(*limit));
       });
     });
   }
 
   /// The names of the files, and the lines of text that actions come from.
   void files(JsonFields &fields) {
-    fields.list(
-        "files", program.files(),
-        [&](const SiteFile &file) { writer.json(file.name); }, ",");
+    fields.list("files", program.files(),
+                [&](const SiteFile &file) { writer.json(file.name); });
     std::set<std::pair<uint32_t, uint32_t>> seen;
     StringRef before = "[";
     fields.key("source");
@@ -418,7 +387,7 @@ void ppcc::emitPage(ArrayRef<PageRun> runs, raw_ostream &out,
       return context.diags.refuse<diag::PictureTooLarge>(
           Place(run.program.name()), rows, "actions and messages", maxPageRows,
           "a page");
-    nodes += pages.emplace_back(std::move(*picture)).nodes.size();
+    nodes += pages.emplace_back(std::move(*picture)).nodes.nodes.size();
     if (nodes > maxPageRows)
       return context.diags.refuse<diag::PictureTooLarge>(
           Place(run.program.name()), nodes, "nodes", maxPageRows, "a page");

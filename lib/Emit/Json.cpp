@@ -9,6 +9,8 @@
 #include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Loops.h"
 
+#include "llvm/Support/Regex.h"
+
 using namespace ppcc;
 
 namespace {
@@ -30,7 +32,8 @@ public:
         writer(out) {}
 
   void emit() {
-    writer.object([&](JsonFields &fields) { head(fields); }, ",\n", "{\n");
+    writer.object([&](JsonFields &fields) { head(fields); }, {.between = ",\n"},
+                  "{\n");
     writer.put('\n');
   }
 
@@ -41,7 +44,13 @@ private:
     fields(key::Compiler, "ppcc " PPCC_VERSION);
     fields(key::Schedule, program.name());
     fields.key(key::Params);
-    writer.object([&](JsonFields &params) { putParams(params, program); });
+    writer.object([&](JsonFields &params) {
+      for (const ProgramParam &param : program.params())
+        if (isJsonLiteral(param))
+          params.raw(param.name, param.value);
+        else
+          params(param.name, param.value);
+    });
     fields(key::Ranks, program.numRanks());
     fields(key::Backward, program.hasBackward());
     if (flatSize(program) <= options.mostDigested)
@@ -53,8 +62,10 @@ private:
       writer.numbers({pair.low.value, pair.high.value});
     });
     auto put = [&](uint32_t number) { writer.put(number); };
-    fields.list(key::Buffers, facts.buffers, put, ",");
-    fields.list(key::PeakActivations, facts.activations, put, ",");
+    fields.key(key::Buffers);
+    writer.list(facts.buffers, put);
+    fields.key(key::PeakActivations);
+    writer.list(facts.activations, put);
     edgeBuffers(fields);
     if (!program.stageLayers().empty())
       fields.values(key::Layout, program.stageLayers());
@@ -62,15 +73,17 @@ private:
       fields.key(key::Costs);
       putCosts(writer, program);
     }
-    fields.list(key::Kinds, program.kinds().rows(),
-                [&](const KindInfo &info) { kind(info); });
+    fields.objects(
+        key::Kinds, program.kinds().rows(),
+        [&](JsonFields &ofKind, const KindInfo &info) { kind(ofKind, info); });
     if (!program.nodes().empty()) {
       fields.key(key::Nodes);
       putNodes(writer, program.nodes());
     }
     fields.values(key::Phases, program.phases());
-    fields.list(key::Pipes, program.pipes(),
-                [&](const Pipe &info) { pipe(info); });
+    fields.objects(
+        key::Pipes, program.pipes(),
+        [&](JsonFields &ofPipe, const Pipe &info) { pipe(ofPipe, info); });
     fields.list(key::Files, program.files(),
                 [&](const SiteFile &file) { writer.json(file.name); });
     fields.list(key::Sites, program.sites(), [&](const Site &site) {
@@ -117,17 +130,11 @@ private:
     });
   }
 
-  void kind(const KindInfo &info) {
-    writer.object([&](JsonFields &fields) {
-      fields("letters", info.letters);
-      fields("class", kindClassName(info.kindClass));
-      if (info.isDeclared())
-        declaration(info, fields);
-    });
-  }
-
-  /// What a declared kind has beside its letters and class.
-  void declaration(const KindInfo &info, JsonFields &fields) {
+  void kind(JsonFields &fields, const KindInfo &info) {
+    fields("letters", info.letters);
+    fields("class", kindClassName(info.kindClass));
+    if (!info.isDeclared())
+      return;
 #define KIND(Name, Member) put(fields, Name, info, Member);
 #include "ppcc/IR/KindProperties.def"
   }
@@ -169,11 +176,9 @@ private:
     auto rules = llvm::make_filter_range(info.rules, [&](const KindRule &rule) {
       return rule.isBefore == isBefore;
     });
+    auto put = [&](KindId kind) { writer.json(program.kinds()[kind].letters); };
     fields.list(name, rules, [&](const KindRule &rule) {
-      writer.list(
-          rule.kinds,
-          [&](KindId kind) { writer.json(program.kinds()[kind].letters); },
-          ", ");
+      writer.list(rule.kinds, put, ", ");
     });
   }
 
@@ -185,39 +190,32 @@ private:
     return program.loops().empty() ? 1 : 2;
   }
 
-  void pipe(const Pipe &pipe) {
-    auto edge = [&](const auto &edge) {
+  void pipe(JsonFields &fields, const Pipe &pipe) {
+    fields("name", pipe.name);
+    fields.numbers("microbatches",
+                   {pipe.firstMicrobatch, pipe.endMicrobatch()});
+    fields.values("rank_of_stage", pipe.rankOfStage);
+    fields.list("skip_edges", pipe.skipEdges, [&](const auto &edge) {
       writer.numbers({edge.first.value, edge.second.value});
-    };
-    writer.object([&](JsonFields &fields) {
-      fields("name", pipe.name);
-      fields.numbers("microbatches",
-                     {pipe.firstMicrobatch, pipe.endMicrobatch()});
-      fields.values("rank_of_stage", pipe.rankOfStage);
-      fields.list("skip_edges", pipe.skipEdges, edge);
-      if (!pipe.gaps.empty())
-        fields.values("gaps", pipe.gaps);
-      if (pipe.slices != 1)
-        fields("slices", pipe.slices);
-      if (!pipe.tensors.empty())
-        fields.list("tensors", pipe.tensors,
-                    [&](const EdgeTensors &edge) { tensors(edge); });
     });
+    if (!pipe.gaps.empty())
+      fields.values("gaps", pipe.gaps);
+    if (pipe.slices != 1)
+      fields("slices", pipe.slices);
+    if (!pipe.tensors.empty())
+      fields.objects("tensors", pipe.tensors, tensorsOf);
   }
 
-  void tensors(const EdgeTensors &edge) {
-    writer.object([&](JsonFields &fields) {
-      fields.numbers("edge", {edge.from.value, edge.to.value});
-      if (edge.needsShapes())
-        fields("shapes", "each");
-      fields.list("carries", edge.tensors, [&](const Tensor &tensor) {
-        writer.object([&](JsonFields &fields) {
-          fields("name", tensor.name);
-          fields("type", elementTypeName(tensor.type));
-          fields.values("dims", tensor.dims);
-        });
-      });
-    });
+  static void tensorsOf(JsonFields &fields, const EdgeTensors &edge) {
+    fields.numbers("edge", {edge.from.value, edge.to.value});
+    if (edge.needsShapes())
+      fields("shapes", "each");
+    fields.objects("carries", edge.tensors,
+                   [&](JsonFields &ofTensor, const Tensor &tensor) {
+                     ofTensor("name", tensor.name);
+                     ofTensor("type", elementTypeName(tensor.type));
+                     ofTensor.values("dims", tensor.dims);
+                   });
   }
 
   void actions(RankId rank) {
@@ -267,6 +265,15 @@ private:
 };
 
 } // namespace
+
+bool ppcc::isJsonLiteral(const ProgramParam &param) {
+  if (param.type == "bool")
+    return param.value == "true" || param.value == "false";
+  static const llvm::Regex number(
+      "^-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][-+]?[0-9]+)?$");
+  return (param.type == "int" || param.type == "float") &&
+         number.match(param.value);
+}
 
 void ppcc::emitJson(const Program &program, raw_ostream &out,
                     EmitContext &context) {

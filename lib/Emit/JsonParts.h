@@ -5,10 +5,8 @@
 
 namespace ppcc {
 
-/// The values of the parameters: numbers and booleans as they stand, all else
-/// as strings.
-void putParams(JsonFields &fields, const Program &program);
-/// Whether the value of a parameter is written as it stands.
+/// Whether the value of a parameter is written as it stands: a number as JSON
+/// writes it, or a boolean.
 bool isJsonLiteral(const ProgramParam &param);
 /// The key `costs`, as docs/costs.schema.json describes it.
 void putCosts(Writer &writer, const Program &program);

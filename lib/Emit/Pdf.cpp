@@ -1,7 +1,6 @@
 // Writes figures as PDF 1.4: a page as large as the figure, so that papers
 // can include it.
 #include "Canvas.h"
-#include "Emitters.h"
 
 #include "llvm/Support/ConvertUTF.h"
 
@@ -49,12 +48,6 @@ static std::string quoted(StringRef latin) {
 
 namespace {
 
-constexpr uint32_t days[] = {
-#define INK(Name, Day, Dark) Day,
-#include "Inks.def"
-#undef INK
-};
-
 class Pdf final : public Canvas {
 public:
   explicit Pdf(raw_ostream &out) : out(out) {}
@@ -72,16 +65,16 @@ public:
   void area(Area area, Ink ink) override {
     put("{} rg {} f\n", colour(ink), rect(area));
   }
-  void lines(ArrayRef<Line> lines, Ink ink) override {
+  void lines(ArrayRef<Line> lines, Ink ink, Stroke stroke) override {
     if (lines.empty())
       return;
-    put("{} RG 1 w", colour(ink));
+    if (stroke == Stroke::Arrow)
+      return arrow(lines.front(), ink);
+    bool isDashed = stroke == Stroke::Dashed;
+    put("{} RG 1 w{}", colour(ink), isDashed ? " [4 2] 0 d" : "");
     for (const Line &line : lines)
       put(" {}", path(line));
-    put(" S\n");
-  }
-  void dashes(const Line &line, Ink ink) override {
-    put("{} RG 1 w [4 2] 0 d {} S [] 0 d\n", colour(ink), path(line));
+    put(" S{}\n", isDashed ? " [] 0 d" : "");
   }
   void curve(ArrayRef<Point> points, Px bottom, Ink ink) override {
     std::string path;
@@ -90,19 +83,6 @@ public:
     put("q /thin gs {} rg {} m {} {} l f Q\n", colour(ink),
         at({points.front().x, bottom}), path, at({points.back().x, bottom}));
     put("{} RG 1 w {} m {}S\n", colour(ink), at(points.front()), path);
-  }
-  void arrow(const Line &line) override {
-    auto [from, to] = line;
-    double dx = double(to.x - from.x), dy = double(to.y - from.y);
-    double scale = 350 / std::max(std::sqrt(dx * dx + dy * dy), 1.0);
-    dx *= scale;
-    dy *= scale;
-    auto corner = [&](double side) {
-      return at({line.to.x - Px(dx + side * dy / 2),
-                 line.to.y - Px(dy - side * dx / 2)});
-    };
-    put("{0} RG {0} rg .7 w {1} S {2} m {3} l {4} l f\n", colour(Ink::Line),
-        path(line), at(to), corner(1), corner(-1));
   }
   void text(Point place, StringRef content, Anchor anchor, Ink ink,
             Px size) override {
@@ -149,13 +129,27 @@ public:
 private:
   static constexpr size_t firstFill = 7;
 
-  static std::string colour(uint32_t rgb) {
+  void arrow(const Line &line, Ink ink) {
+    double dx = double(line.to.x - line.from.x),
+           dy = double(line.to.y - line.from.y);
+    double scale = 350 / std::max(std::sqrt(dx * dx + dy * dy), 1.0);
+    dx *= scale;
+    dy *= scale;
+    auto corner = [&](double side) {
+      return at({line.to.x - Px(dx + side * dy / 2),
+                 line.to.y - Px(dy - side * dx / 2)});
+    };
+    put("{0} RG {0} rg .7 w {1} S {2} m {3} l {4} l f\n", colour(ink),
+        path(line), at(line.to), corner(1), corner(-1));
+  }
+
+  static std::string colour(Color color) {
     auto part = [&](int shift) {
-      return fmt::format("{:.3g}", (rgb >> shift & 0xFF) / 255.0);
+      return fmt::format("{:.3g}", (color >> shift & 0xFF) / 255.0);
     };
     return part(16) + " " + part(8) + " " + part(0);
   }
-  static std::string colour(Ink ink) { return colour(days[size_t(ink)]); }
+  static std::string colour(Ink ink) { return colour(lookOf(ink).day); }
   static std::string number(Px length) {
     return fmt::format("{}{}.{:02}", length < 0 ? "-" : "",
                        std::abs(length) / 100, std::abs(length) % 100);
@@ -190,9 +184,7 @@ private:
   }
 
   void pattern(const Fill &fill) {
-    uint32_t rgb =
-        fill.color.red << 16 | fill.color.green << 8 | fill.color.blue;
-    std::string text = colour(rgb) + " rg 0 0 6 6 re f ";
+    std::string text = colour(fill.color) + " rg 0 0 6 6 re f ";
     if (fill.hatch == Hatch::Dots)
       text += "/thin gs 0 g 2.3 2.3 1.4 1.4 re f ";
     text += "/thin gs 0 G .8 w ";
@@ -217,10 +209,4 @@ private:
 
 std::unique_ptr<Canvas> ppcc::makePdf(raw_ostream &out) {
   return std::make_unique<Pdf>(out);
-}
-
-void ppcc::emitPdf(const Program &program, raw_ostream &out,
-                   EmitContext &context) {
-  Pdf pdf(out);
-  return emitFigure(program, context, pdf, "a pdf");
 }

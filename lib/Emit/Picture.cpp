@@ -8,16 +8,13 @@
 
 using namespace ppcc;
 
-std::string Color::hex() const {
-  return fmt::format("#{:02x}{:02x}{:02x}", red, green, blue);
-}
-
 /// From `color` to white: `part` of `whole` steps of the way.
 static Color lightened(Color color, uint32_t part, uint32_t whole) {
-  auto channel = [&](uint8_t value) {
-    return static_cast<uint8_t>(value + uint64_t(255 - value) * part / whole);
-  };
-  return {channel(color.red), channel(color.green), channel(color.blue)};
+  for (int channel : {0, 8, 16}) {
+    uint64_t darkness = 255 - (color >> channel & 255);
+    color += static_cast<Color>(darkness * part / whole) << channel;
+  }
+  return color;
 }
 
 /// How the built-in kinds that fill some slots look, and the words for them.
@@ -32,26 +29,14 @@ struct SlotsLook {
 // (https://jfly.uni-koeln.de/color/) those that black text stands out on; the
 // four of the built-in kinds also differ in lightness.
 static constexpr SlotsLook slotsLooks[] = {
-    {slot::Output, "forward", {0x56, 0xb4, 0xe9}, Hatch::None},
-    {slot::InputGrad | slot::WeightGrad,
-     "backward",
-     {0xd5, 0x5e, 0x00},
-     Hatch::Rising},
-    {slot::InputGrad,
-     "backward for the input",
-     {0xcc, 0x79, 0xa7},
-     Hatch::Falling},
-    {slot::WeightGrad,
-     "backward for the weights",
-     {0xf0, 0xe4, 0x42},
-     Hatch::Dots}};
+    {slot::Output, "forward", 0x56b4e9, Hatch::None},
+    {slot::InputGrad | slot::WeightGrad, "backward", 0xd55e00, Hatch::Rising},
+    {slot::InputGrad, "backward for the input", 0xcc79a7, Hatch::Falling},
+    {slot::WeightGrad, "backward for the weights", 0xf0e442, Hatch::Dots}};
 
 // Declared kinds have these in turn: twenty that differ.
-static constexpr Color declaredColors[] = {{0x00, 0x9e, 0x73},
-                                           {0xe6, 0x9f, 0x00},
-                                           {0xb0, 0xb0, 0xb0},
-                                           {0x9a, 0x8c, 0xd8},
-                                           {0x8d, 0xc6, 0x3f}};
+static constexpr Color declaredColors[] = {0x009e73, 0xe69f00, 0xb0b0b0,
+                                           0x9a8cd8, 0x8dc63f};
 static constexpr Hatch declaredHatches[] = {Hatch::Cross, Hatch::Across,
                                             Hatch::Down, Hatch::Grid};
 
@@ -59,8 +44,10 @@ static const SlotsLook *lookOfSlots(const KindInfo &info) {
   return findBy(slotsLooks, info.defines, &SlotsLook::defines);
 }
 
-std::vector<std::string> ppcc::shortNames(ArrayRef<std::string> names,
-                                          std::set<std::string> taken) {
+/// A name of two letters for each name, which no other and none of `taken` has;
+/// names that short keep theirs.
+static std::vector<std::string> shortNames(ArrayRef<std::string> names,
+                                           std::set<std::string> taken = {}) {
   for (const std::string &name : names)
     if (name.size() <= 2)
       taken.insert(name);
@@ -109,7 +96,9 @@ void Picture::chooseLooks() {
   nodeLabels = shortNames(program.nodes().names);
 }
 
-std::string ppcc::kindWords(const KindTable &kinds, const KindInfo &info) {
+std::string Picture::kindWords(KindId kind) const {
+  const KindTable &kinds = program.kinds();
+  const KindInfo &info = kinds[kind];
   if (info.isDeclared())
     return info.lane == lane::None ? "on no lane"
                                    : "on " + kinds.lanes()[info.lane];
@@ -121,18 +110,10 @@ std::string ppcc::kindWords(const KindTable &kinds, const KindInfo &info) {
   return look ? look->words.str() : info.letters;
 }
 
-static BoxLabel labelOf(StringRef letters, const Action &action) {
-  BoxLabel label;
-  label.letters = letters;
-  if (action.hasMicrobatch())
-    fmt::format_to(std::back_inserter(label.number), "{}", action.microbatch);
-  return label;
-}
-BoxLabel ppcc::labelOf(const Picture &picture, const Action &action) {
-  return ::labelOf(picture.lookOf(action.kind).label, action);
-}
-BoxLabel ppcc::labelOf(const Picture &picture, const NodeBox &node) {
-  return ::labelOf(picture.nodeLabels[node.node->name], node.action);
+std::string Picture::legendOf(KindId kind) const {
+  const KindInfo &info = program.kinds()[kind];
+  return lookOf(kind).label + " " +
+         (info.isDeclared() ? info.letters + " " : "") + kindWords(kind);
 }
 
 std::string ppcc::escapedMarkup(StringRef text) {
@@ -155,13 +136,6 @@ std::string ppcc::escapedMarkup(StringRef text) {
     }
   }
   return result;
-}
-
-Time ppcc::tickStep(Time span, uint64_t count) {
-  Time step = 1;
-  for (unsigned i = 0; span / step > Time(count); ++i)
-    step = i % 3 == 1 ? step / 2 * 5 : step * 2;
-  return step;
 }
 
 std::optional<Picture> Picture::make(const Program &program,
@@ -202,14 +176,22 @@ size_t Picture::numParts() const {
       const NodeOrder *order = orderOf(box);
       count += order ? order->timed : 1;
     });
-    forEachBoxBeside(rank, [&](const Box &, uint8_t) { ++count; });
+    forEachBoxBeside(rank, [&](const Box &) { ++count; });
   }
   return count;
 }
 
+decimal::Sum Picture::mostMemory(MemoryCurve &curve) const {
+  decimal::Sum most = 1;
+  for (RankId rank : ranks)
+    most = std::max({most, curve.peak(rank).memory,
+                     decimal::Sum(curve.model().limitOf(rank).value_or(0))});
+  return most;
+}
+
 std::vector<uint8_t> Picture::lanesBesideOf(RankId rank) const {
   llvm::SmallBitVector isUsed(program.kinds().lanes().size());
-  forEachBoxBeside(rank, [&](const Box &, uint8_t lane) { isUsed.set(lane); });
+  forEachBoxBeside(rank, [&](const Box &box) { isUsed.set(laneOf(box)); });
   return {isUsed.set_bits_begin(), isUsed.set_bits_end()};
 }
 

@@ -4,17 +4,14 @@
 
 #include "Cells.h"
 #include "ppcc/Analysis/Analyses.h"
+#include "ppcc/Analysis/MemoryCurve.h"
 #include "ppcc/Emit/Emitter.h"
 
 namespace ppcc {
 
-/// A colour of the screen.
-struct Color {
-  uint8_t red, green, blue;
-
-  /// As in `#56b4e9`.
-  std::string hex() const;
-};
+/// A colour of the screen, as in 0x56b4e9.
+using Color = uint32_t;
+inline std::string hexOf(Color color) { return fmt::format("#{:06x}", color); }
 
 /// How a kind looks where there are no colours.
 enum class Hatch : uint8_t {
@@ -35,15 +32,21 @@ struct KindLook {
   Hatch hatch;
 };
 
-/// A name of two letters for each name, which no other has; names that short
-/// keep theirs. `taken` are those that are in use, and gets the new ones.
-std::vector<std::string> shortNames(ArrayRef<std::string> names,
-                                    std::set<std::string> taken = {});
-
 /// An action or a group of compute actions with the time that it takes.
 struct Box {
   RowRange rows;
   Time from, to;
+};
+
+/// What stands in a box: letters, and behind or below them the microbatch.
+struct BoxLabel {
+  SmallString<8> letters;
+  SmallString<12> number;
+
+  BoxLabel(StringRef letters, const Action &action) : letters(letters) {
+    if (action.hasMicrobatch())
+      fmt::format_to(std::back_inserter(number), "{}", action.microbatch);
+  }
 };
 
 /// A node of a box with its time.
@@ -75,13 +78,13 @@ public:
   template <class Visit> void forEachAnyBox(RankId rank, Visit visit) const {
     for (auto [row, end] : program.items(rank))
       while (row != end) {
-        ActionId last = computeEnd(row, end);
-        if (last == row) {
+        ActionId first = row;
+        while (row != end && program.kindOf(row).occupiesRank())
+          ++row.value;
+        if (row != first)
+          visit(boxOf({first, row}));
+        else
           ++row.value; // A message.
-          continue;
-        }
-        visit(Box{{row, last}, times.starts[row.value], times.ends[row.value]});
-        row = last;
       }
   }
   /// Calls `visit(Box)` for each shown action or group of a rank, in order:
@@ -125,17 +128,17 @@ public:
     }
     return true;
   }
-  /// Calls `visit(Box, lane)` for each shown action of a rank that runs beside
-  /// its compute actions, in order.
+  /// Calls `visit(Box)` for each shown action of a rank that runs beside its
+  /// compute actions, in order.
   template <class Visit> void forEachBoxBeside(RankId rank, Visit visit) const {
     if (!program.kinds().hasBeside())
       return;
-    for (ActionId row : program.rows(rank)) {
-      const KindInfo &info = program.kindOf(row);
-      Box box = boxOf(row);
-      if (info.isBeside() && isShown(box))
-        visit(box, info.lane);
-    }
+    for (ActionId row : program.rows(rank))
+      if (Box box = boxOf(row); program.kindOf(row).isBeside() && isShown(box))
+        visit(box);
+  }
+  uint8_t laneOf(const Box &box) const {
+    return program.kindOf(box.rows.from).lane;
   }
   /// The lanes beside the compute actions on which something is shown of any
   /// rank.
@@ -152,15 +155,20 @@ public:
   /// Whether a row of a shown rank lies within the span and is of a shown
   /// microbatch.
   bool isShown(ActionId row) const;
+  Box boxOf(RowRange rows) const {
+    size_t first = rows.from.value;
+    return {rows, times.starts[first], times.ends[first]};
+  }
   /// A row by itself.
   Box boxOf(ActionId row) const {
-    return {{row, ActionId(row.value + 1)},
-            times.starts[row.value],
-            times.ends[row.value]};
+    return boxOf({row, ActionId(row.value + 1)});
   }
-  /// Whether the rows of the rank are shown.
-  bool shows(RankId rank) const {
-    return std::binary_search(ranks.begin(), ranks.end(), rank);
+  /// Which of the shown ranks the rank is, if it is one.
+  std::optional<size_t> indexOf(RankId rank) const {
+    auto found = llvm::lower_bound(ranks, rank);
+    return found != ranks.end() && *found == rank
+               ? std::optional<size_t>(found - ranks.begin())
+               : std::nullopt;
   }
 
   /// When other stages get what a row made, and when it needs what it reads
@@ -171,6 +179,19 @@ public:
   Time neededAt(ActionId row) const {
     return times.starts[row.value] + times.slackOf(row).late;
   }
+
+  /// Calls `visit(time)` for the places of an axis within the span: multiples
+  /// of the least of 1, 2 and 5 times a power of ten of time units, at least
+  /// 10^-9, that divides it into at most `count` parts.
+  template <class Visit> void forEachTick(uint64_t count, Visit visit) const {
+    Time step = 1;
+    for (unsigned i = 0; (to - from) / step > Time(count); ++i)
+      step = i % 3 == 1 ? step / 2 * 5 : step * 2;
+    for (Time time = (from + step - 1) / step * step; time <= to; time += step)
+      visit(time);
+  }
+  /// What the scale of memory reaches to: what the shown ranks hold, and may.
+  decimal::Sum mostMemory(MemoryCurve &curve) const;
 
   /// What is drawn of the shown ranks: nodes, boxes without nodes, and boxes
   /// beside the compute actions.
@@ -193,6 +214,19 @@ public:
   }
   /// The two letters of the nodes of each name.
   std::vector<std::string> nodeLabels;
+  /// The stage follows from the row and the shade.
+  BoxLabel labelOf(const Action &action) const {
+    return {lookOf(action.kind).label, action};
+  }
+  /// The letters are those of its name, as the hue tells its kind.
+  BoxLabel labelOf(const NodeBox &node) const {
+    return {nodeLabels[node.node->name], node.action};
+  }
+  /// What an action of the kind computes, in words; for a declared one the lane
+  /// on which it runs.
+  std::string kindWords(KindId kind) const;
+  /// For a legend: its label, and what that stands for.
+  std::string legendOf(KindId kind) const;
   /// The name of a chunk for a legend: that of the pipe where each rank has one
   /// stage of each, else `chunk 0`.
   std::string chunkWords(uint32_t chunk) const;
@@ -211,12 +245,6 @@ private:
       nodes = std::make_unique<NodeOrders>(program);
   }
 
-  /// One past the last of the compute actions that stand at `row`.
-  ActionId computeEnd(ActionId row, ActionId end) const {
-    while (row != end && program.kindOf(row).occupiesRank())
-      ++row.value;
-    return row;
-  }
   bool narrow(EmitContext &context);
   void findLanes();
   void numberChunks();
@@ -232,26 +260,7 @@ private:
   std::vector<KindLook> looks;
 };
 
-/// What an action of the kind computes, in words; for a declared one the lane
-/// on which it runs.
-std::string kindWords(const KindTable &kinds, const KindInfo &info);
-
-/// What stands in a box: letters, and behind or below them the microbatch.
-struct BoxLabel {
-  SmallString<8> letters;
-  SmallString<12> number;
-  size_t size() const { return letters.size() + number.size(); }
-};
-/// The stage follows from the row and the shade.
-BoxLabel labelOf(const Picture &picture, const Action &action);
-/// The letters are those of its name, as the hue tells its kind.
-BoxLabel labelOf(const Picture &picture, const NodeBox &node);
-
 /// The text for XML and HTML, where it stands between tags.
 std::string escapedMarkup(StringRef text);
-
-/// The least of 1, 2 and 5 times a power of ten of time units that divides
-/// `span` into at most `count` parts. At least 10^-9.
-Time tickStep(Time span, uint64_t count);
 
 } // namespace ppcc

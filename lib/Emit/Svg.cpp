@@ -1,22 +1,10 @@
 // Writes figures as scalable vector graphics.
 #include "Canvas.h"
-#include "Emitters.h"
 #include "Writer.h"
 
 using namespace ppcc;
 
 namespace {
-
-struct InkLook {
-  StringRef name;
-  uint32_t day, dark;
-};
-constexpr InkLook inks[] = {
-#define INK(Name, Day, Dark) {#Name, Day, Dark},
-#include "Inks.def"
-#undef INK
-};
-const InkLook &look(Ink ink) { return inks[size_t(ink)]; }
 
 class Svg final : public Canvas {
 public:
@@ -57,18 +45,16 @@ public:
     rect(area);
     tag(fillOf(ink), "/>\n");
   }
-  void lines(ArrayRef<Line> lines, Ink ink) override {
+  void lines(ArrayRef<Line> lines, Ink ink, Stroke stroke) override {
+    static constexpr StringRef strokes[] = {
+        " fill=\"none\" stroke-width=\"1\"",
+        " fill=\"none\" stroke-dasharray=\"4 2\"",
+        " stroke-width=\".7\" fill=\"none\""};
     if (lines.empty())
       return;
-    within(" fill=\"none\" stroke-width=\"1\"" + strokeOf(ink));
-    tag("<path d=\"");
-    put(lines);
-    tag("\"/>\n");
-  }
-  void dashes(const Line &line, Ink ink) override {
-    within(" fill=\"none\" stroke-dasharray=\"4 2\"" + strokeOf(ink));
-    segment(line);
-    tag("/>\n");
+    within(strokes[size_t(stroke)].str() + strokeOf(ink));
+    path(lines);
+    tag(stroke == Stroke::Arrow ? " marker-end=\"url(#head)\"/>\n" : "/>\n");
   }
   void curve(ArrayRef<Point> points, Px bottom, Ink ink) override {
     within(fillOf(ink) + " fill-opacity=\".2\"");
@@ -84,11 +70,6 @@ public:
       point(std::exchange(command, 'L'), at);
     tag("\"/>\n");
   }
-  void arrow(const Line &line) override {
-    within(" stroke-width=\".7\" fill=\"none\"" + strokeOf(Ink::Line));
-    segment(line);
-    tag(" marker-end=\"url(#head)\"/>\n");
-  }
   void text(Point at, StringRef content, Anchor anchor, Ink ink,
             Px size) override {
     constexpr StringRef anchors[] = {"", " text-anchor=\"middle\"",
@@ -103,8 +84,8 @@ public:
 
 private:
   static std::string painted(StringRef what, Ink ink) {
-    return fmt::format(" {}=\"#{:06x}\" class=\"{}\"", what, look(ink).day,
-                       look(ink).name);
+    return fmt::format(" {}=\"#{:06x}\" class=\"{}\"", what, lookOf(ink).day,
+                       lookOf(ink).name);
   }
   static std::string fillOf(Ink ink) { return painted("fill", ink); }
   static std::string strokeOf(Ink ink) { return painted("stroke", ink); }
@@ -124,13 +105,12 @@ private:
     tag("<pattern id=\"k", fmt::to_string(number),
         "\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"
         "<rect width=\"6\" height=\"6\" fill=\"",
-        fill.color.hex(), "\"/>");
+        hexOf(fill.color), "\"/>");
     if (fill.hatch == Hatch::Dots)
       tag("<circle cx=\"3\" cy=\"3\" r=\".8\" fill-opacity=\".3\"/>");
     if (auto lines = hatchLines(fill.hatch); !lines.empty()) {
-      tag("<path d=\"");
-      put(lines);
-      tag("\" stroke=\"#000\" stroke-opacity=\".25\" stroke-width=\".8\"/>");
+      path(lines);
+      tag(" stroke=\"#000\" stroke-opacity=\".25\" stroke-width=\".8\"/>");
     }
     tag("</pattern>\n");
   }
@@ -154,15 +134,12 @@ private:
     writer.put(command);
     tag(at.x, " ", at.y);
   }
-  void put(ArrayRef<Line> lines) {
+  void path(ArrayRef<Line> lines) {
+    tag("<path d=\"");
     for (const Line &line : lines) {
       point('M', line.from);
       point('L', line.to);
     }
-  }
-  void segment(const Line &line) {
-    tag("<path d=\"");
-    put(line);
     tag("\"");
   }
 
@@ -194,10 +171,4 @@ private:
 
 std::unique_ptr<Canvas> ppcc::makeSvg(raw_ostream &out) {
   return std::make_unique<Svg>(out);
-}
-
-void ppcc::emitSvg(const Program &program, raw_ostream &out,
-                   EmitContext &context) {
-  Svg svg(out);
-  return emitFigure(program, context, svg, "an svg");
 }

@@ -1,7 +1,6 @@
 // Draws a program with characters: a few lines a rank, a column a span of time.
 #include "Emitters.h"
 #include "Picture.h"
-#include "ppcc/Analysis/MemoryCurve.h"
 #include "ppcc/Support/Printable.h"
 
 #include <bitset>
@@ -44,11 +43,11 @@ struct Layout {
 
 /// What decides on the layout.
 struct Extent {
-  Time unit = 0;     ///< Divides all times at which boxes begin and end.
-  Time shortest = 0; ///< Of the boxes.
-  uint32_t members = 1, label = 1; ///< The most of a box; the longest.
-  uint32_t letters = 1;            ///< The most, with that of the chunk.
-  uint32_t digits = 1;             ///< Of the largest microbatch.
+  Time unit = 0;        ///< Divides all times at which boxes begin and end.
+  Time shortest = 0;    ///< Of the boxes.
+  uint32_t members = 1; ///< The most of a box.
+  uint32_t letters = 1; ///< The most, with that of the chunk.
+  uint32_t digits = 1;  ///< Of the largest microbatch.
 };
 
 class Timeline {
@@ -61,27 +60,21 @@ public:
       lanes.push_back(printable(program.nodes().lanes[lane]));
     if (options.memory) {
       curve.emplace(program, picture.times);
-      for (RankId rank : picture.ranks)
-        mostMemory =
-            std::max({mostMemory, curve->peak(rank).memory,
-                      decimal::Sum(curve->model().limitOf(rank).value_or(0))});
+      mostMemory = picture.mostMemory(*curve);
     }
     layout = layOut(extent());
     canvas.resize(layout.lines * layout.columns);
   }
 
   void emit() {
-    writer.put(printable(picture.title()));
-    writer.put('\n');
+    writer.put(printable(picture.title()), '\n');
     // More ranks than anybody reads: the first and the last of them.
     size_t count = picture.ranks.size();
     for (size_t i = 0; i != count; ++i) {
       if (count > maxRanks && i == maxRanks / 2) {
-        size_t left = count - maxRanks;
-        writer.put(fmt::format("{} {} ranks left out, `--print-rank` shows "
-                               "them\n",
-                               glyphs.gap, left));
-        i += left;
+        writer.put(glyphs.gap, ' ', count - maxRanks,
+                   " ranks left out, `--print-rank` shows them\n");
+        i += count - maxRanks;
       }
       rank(picture.ranks[i]);
     }
@@ -95,27 +88,26 @@ private:
 
   Extent extent() const {
     Extent extent;
-    auto divide = [&](Time time) {
-      if (extent.unit == 0 || time % extent.unit != 0)
-        extent.unit = std::gcd(extent.unit, time);
-    };
-    divide(picture.to - picture.from);
     extent.shortest = picture.to - picture.from;
+    auto measure = [&](Time from, Time to) {
+      from = std::max(from, picture.from) - picture.from;
+      to = std::min(to, picture.to) - picture.from;
+      for (Time time : {from, to})
+        if (extent.unit == 0 || time % extent.unit != 0)
+          extent.unit = std::gcd(extent.unit, time);
+      extent.shortest = std::min(extent.shortest, to - from);
+    };
+    measure(picture.from, picture.to);
     uint32_t microbatch = 0;
     for (RankId rank : picture.ranks)
       forEachBox(rank, [&](const Box &box) {
-        divide(std::max(box.from, picture.from) - picture.from);
-        divide(std::min(box.to, picture.to) - picture.from);
-        extent.shortest = std::min(extent.shortest, shown(box.from, box.to));
+        measure(box.from, box.to);
         extent.members = std::max<uint32_t>(extent.members, box.rows.size());
         for (ActionId row : box.rows)
           if (Action action = program[row]; action.hasMicrobatch())
             microbatch = std::max(microbatch, action.microbatch);
         picture.forEachNode(box, [&](const NodeBox &node) {
-          divide(std::max(node.from, picture.from) - picture.from);
-          divide(std::min(node.to, picture.to) - picture.from);
-          extent.shortest =
-              std::min(extent.shortest, shown(node.from, node.to));
+          measure(node.from, node.to);
           extent.letters = 3;
         });
       });
@@ -125,13 +117,7 @@ private:
                                             picture.lookOf(kind).label.size());
     extent.letters += marksChunks();
     extent.digits = uint32_t(fmt::formatted_size("{}", microbatch));
-    extent.label = extent.letters + extent.digits;
     return extent;
-  }
-
-  /// What of a time lies in the picture.
-  Time shown(Time from, Time to) const {
-    return std::min(to, picture.to) - std::max(from, picture.from);
   }
 
   /// Where no shade tells the chunks of a rank, a letter does.
@@ -140,8 +126,7 @@ private:
   /// All boxes of a rank, those of its lanes too.
   template <class Visit> void forEachBox(RankId rank, Visit visit) const {
     picture.forEachBox(rank, visit);
-    picture.forEachBoxBeside(rank,
-                             [&](const Box &box, uint8_t) { visit(box); });
+    picture.forEachBoxBeside(rank, visit);
   }
 
   Layout layOut(const Extent &extent) const {
@@ -161,16 +146,17 @@ private:
     uint64_t units = (picture.to - picture.from) / extent.unit;
     result.exact = units <= room;
     result.columns = room;
+    uint32_t label = extent.letters + extent.digits;
     uint64_t shortest = 0; // Columns of the shortest box.
     if (result.exact) {
       // No wider than every label with a gap behind it takes.
       uint64_t lengths = extent.shortest / extent.unit;
-      uint64_t most = (extent.label + 1 + lengths - 1) / lengths;
+      uint64_t most = (label + 1 + lengths - 1) / lengths;
       uint64_t each = std::min(room / units, most);
       result.columns = units * each;
       shortest = lengths * each;
     }
-    result.numbersBelow = result.exact && shortest < extent.label;
+    result.numbersBelow = result.exact && shortest < label;
     // Numbers side by side without a gap would read as one.
     result.downwards =
         result.numbersBelow && extent.digits > 1 && shortest <= extent.digits;
@@ -204,8 +190,8 @@ private:
     uint32_t lines = lanes.empty() ? layout.lines : 1;
     for (uint8_t lane : picture.lanesBesideOf(rank)) {
       std::fill(canvas.begin(), canvas.end(), Cell());
-      picture.forEachBoxBeside(rank, [&](const Box &box, uint8_t ofBox) {
-        if (ofBox == lane)
+      picture.forEachBoxBeside(rank, [&](const Box &box) {
+        if (picture.laneOf(box) == lane)
           draw(box);
       });
       put("  " + program.kinds().lanes()[lane], {}, lines);
@@ -269,18 +255,17 @@ private:
       width = canvas[first].glyph == Cell::idle;
       hasHidden = true;
     }
+    SmallVector<Text, 4> texts = textsOf(box);
     for (uint32_t line = 0; width && line != layout.lines; ++line) {
       uint32_t member = std::min<uint32_t>(line, box.rows.size() - 1);
       Action action = program[ActionId(box.rows.from.value + member)];
       shownKinds[action.kind.value] = true;
-      Cell *cells = canvas.data() + line * layout.columns + first;
       bool isBelow = box.rows.size() == 1 && line != 0;
+      Cell *cells = canvas.data() + line * layout.columns + first;
       std::fill_n(cells, width,
                   Cell{isBelow ? ' ' : Cell::fill, color(action)});
-      if (box.rows.size() == 1 && (layout.numbersBelow || layout.chunksBelow))
-        labelBelow(action, line, width, cells);
-      else if (line < box.rows.size())
-        label(labelOf(picture, action), chunkOf(action), width, cells);
+      if (line < texts.size())
+        write(texts[line], width, cells);
     }
   }
 
@@ -296,10 +281,9 @@ private:
     std::fill_n(cells, width, Cell{Cell::fill, color(node.action)});
     shownNodes.insert(node.node->name);
     // Hatchings, which tell the kind elsewhere, are not to be had here.
-    BoxLabel text = labelOf(picture, node);
-    text.letters =
-        picture.lookOf(node.action.kind).label + text.letters.str().str();
-    label(text, chunkOf(node.action), width, cells);
+    auto [letters, number] = textOf(node.action, picture.labelOf(node));
+    write({picture.lookOf(node.action.kind).label + letters, number}, width,
+          cells);
   }
 
   /// `b` for chunk 1 and so on; nothing where it needs none.
@@ -310,48 +294,47 @@ private:
                : std::string();
   }
 
-  /// The whole label in one line, or its letters, or nothing: a part of either
-  /// would be another's.
-  static void label(const BoxLabel &label, const std::string &chunk,
-                    uint64_t width, Cell *cells) {
-    std::string letters = label.letters.str().str() + chunk;
-    if (letters.size() + label.number.size() <= width)
-      return write(letters + label.number.str().str(), cells);
+  /// What stands in a line of a box: letters, and behind them the microbatch.
+  using Text = std::pair<std::string, std::string>;
+
+  Text textOf(const Action &action, const BoxLabel &label) const {
+    return {label.letters.str().str() + chunkOf(action),
+            label.number.str().str()};
+  }
+
+  /// A member of a group has a line; an action by itself has one for its
+  /// letters, and those that its chunk and its number need.
+  SmallVector<Text, 4> textsOf(const Box &box) const {
+    SmallVector<Text, 4> texts;
+    for (ActionId row : box.rows)
+      texts.push_back(textOf(program[row], picture.labelOf(program[row])));
+    if (texts.size() > 1)
+      return texts;
+    if (layout.chunksBelow) {
+      Action action = program[box.rows.from];
+      texts[0].first = picture.labelOf(action).letters.str();
+      texts.emplace_back(chunkOf(action), "");
+    }
+    if (!layout.numbersBelow)
+      return texts;
+    std::string number = std::exchange(texts[0].second, "");
+    if (!layout.downwards)
+      texts.emplace_back(number, "");
+    else if (number.size() < layout.lines - layout.chunksBelow)
+      for (char digit : number)
+        texts.emplace_back(std::string(1, digit), "");
+    return texts;
+  }
+
+  /// All of it, or the letters, or nothing: a part of either would be
+  /// another's.
+  static void write(const Text &text, uint64_t width, Cell *cells) {
+    auto [letters, number] = text;
+    if (letters.size() + number.size() <= width)
+      letters += number;
     if (letters.size() <= width)
-      write(letters, cells);
-  }
-
-  /// The letters above those of the chunk, and the number, or its digits.
-  void labelBelow(const Action &action, uint32_t line, uint64_t width,
-                  Cell *cells) {
-    BoxLabel label = labelOf(picture, action);
-    std::string chunk = chunkOf(action);
-    if (!layout.chunksBelow) {
-      label.letters += chunk;
-    } else if (line == 1) {
-      return write(chunk, cells);
-    } else if (line != 0) {
-      --line;
-    }
-    if (line == 0 && !layout.numbersBelow)
-      return this->label(label, "", width, cells);
-    if (line == 0) {
-      if (label.letters.size() <= width)
-        write(label.letters, cells);
-    } else if (!layout.numbersBelow) {
-      return;
-    } else if (!layout.downwards) {
-      if (line == 1 && label.number.size() <= width)
-        write(label.number, cells);
-    } else if (line <= label.number.size() &&
-               label.number.size() < layout.lines - layout.chunksBelow) {
-      cells->glyph = label.number[line - 1];
-    }
-  }
-
-  static void write(StringRef text, Cell *cells) {
-    for (char c : text)
-      (cells++)->glyph = c;
+      for (char c : letters)
+        (cells++)->glyph = c;
   }
 
   /// The nearest of the 6 * 6 * 6 colours that terminals have.
@@ -362,7 +345,7 @@ private:
       return value < 48 ? 0 : value < 115 ? 1 : (value - 35) / 40;
     };
     Color fill = picture.fill(action);
-    return 16 + 36 * level(fill.red) + 6 * level(fill.green) + level(fill.blue);
+    return 16 + 36 * level(fill >> 16) + 6 * level(fill >> 8) + level(fill);
   }
 
   void put(ArrayRef<Cell> cells) {
@@ -385,27 +368,27 @@ private:
 
   /// Black on `color`, or the terminal's own colours.
   void setColor(uint8_t color) {
-    writer.put(color ? fmt::format("\x1b[38;5;16;48;5;{}m", color)
-                     : std::string("\x1b[0m"));
+    if (color)
+      writer.put("\x1b[38;5;16;48;5;", color, 'm');
+    else
+      writer.put("\x1b[0m");
   }
 
   void axis() {
-    Time step = tickStep(picture.to - picture.from,
-                         std::max<uint64_t>(layout.columns / 10, 1));
     std::string numbers;
     std::vector<bool> ticks(layout.columns + 1);
-    Time first = (picture.from + step - 1) / step * step;
-    for (Time time = first; time <= picture.to; time += step) {
+    uint64_t most = std::max<uint64_t>(layout.columns / 10, 1);
+    picture.forEachTick(most, [&](Time time) {
       uint64_t at = column(time);
       std::string number = cost::format(time);
       // Only where it fits behind the number before it.
       if (at < numbers.size() + !numbers.empty() ||
           at + number.size() > layout.columns + 1)
-        continue;
+        return;
       ticks[at] = true;
       numbers.resize(at, ' ');
       numbers += number;
-    }
+    });
     writer.put(fmt::format("{:{}}{}", "", layout.margin,
                            ticks[0] ? glyphs.tick : glyphs.corner));
     for (uint64_t i = 1; i <= layout.columns; ++i)
@@ -414,24 +397,18 @@ private:
   }
 
   void legend() {
-    for (KindId i : program.kinds().ids()) {
-      if (!shownKinds[i.value])
-        continue;
-      const KindInfo &info = program.kinds()[i];
-      writer.put(fmt::format("{} {}{}, ", picture.lookOf(i).label,
-                             info.isDeclared() ? info.letters + " " : "",
-                             kindWords(program.kinds(), info)));
-    }
+    for (KindId kind : program.kinds().ids())
+      if (shownKinds[kind.value])
+        writer.put(picture.legendOf(kind), ", ");
     for (uint32_t name : shownNodes)
       if (picture.nodeLabels[name] != program.nodes().names[name])
-        writer.put(fmt::format("{} {}, ", picture.nodeLabels[name],
-                               printable(program.nodes().names[name])));
+        writer.put(picture.nodeLabels[name], ' ',
+                   printable(program.nodes().names[name]), ", ");
     for (uint32_t chunk = 1;
          marksChunks() && chunk != std::min(picture.maxChunks, 26u); ++chunk)
-      writer.put(fmt::format("{} {}, ", char('a' + chunk),
-                             printable(picture.chunkWords(chunk))));
-    writer.put(
-        fmt::format("{} idle; a column is {}\n", glyphs.idle, columnTime()));
+      writer.put(char('a' + chunk), ' ', printable(picture.chunkWords(chunk)),
+                 ", ");
+    writer.put(glyphs.idle, " idle; a column is ", columnTime(), '\n');
     if (layout.downwards)
       writer.put("the digits of a microbatch stand below each other\n");
     if (hasHidden)

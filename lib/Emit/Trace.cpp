@@ -2,8 +2,6 @@
 #include "Emitters.h"
 #include "Picture.h"
 
-#include "ppcc/Analysis/MemoryCurve.h"
-
 using namespace ppcc;
 
 namespace {
@@ -13,16 +11,10 @@ public:
   Trace(const Picture &picture, const Transport &transport, raw_ostream &out)
       : picture(picture), program(picture.program), index(picture.index),
         times(picture.times), transport(transport), writer(out) {
-    for (const SiteFile &file : program.files())
-      fileNames.push_back(quoted(file.name));
-    for (const std::string &phase : program.phases())
-      phaseNames.push_back(quoted(phase));
-    for (const Pipe &pipe : program.pipes())
-      pipeNames.push_back(quoted(pipe.name));
     if (!picture.lanes().empty())
       for (const NodeGraph &graph : program.nodes().graphs)
         for (const GraphNode &node : graph.nodes)
-          nodePaths[&node] = quoted("." + program.nodes().pathOf(node));
+          nodePaths[&node] = "." + program.nodes().pathOf(node);
   }
 
   void emit() {
@@ -36,10 +28,7 @@ public:
     writer.put(",\n\"traceEvents\": [");
     for (RankId rank : picture.ranks) {
       names(rank);
-      compute(rank);
-      nodes(rank);
-      beside(rank);
-      messages(rank);
+      actions(rank);
     }
     flows();
     counters();
@@ -52,23 +41,17 @@ private:
   static constexpr uint32_t firstNodeThread = 500, firstMessageThread = 1000;
   static_assert(firstNodeThread + NodeGraphs::maxLanes <= firstMessageThread);
 
-  static std::string quoted(StringRef text) {
-    std::string result;
-    llvm::raw_string_ostream stream(result);
-    Writer(stream).json(text);
-    return result;
-  }
-
   /// An event; `visit` writes what it has beside its place.
   template <class Visit>
   void event(StringRef phase, RankId rank, uint32_t thread, Visit visit) {
     writer.put(std::exchange(before, ",\n"));
-    writer.compact([&](JsonFields &fields) {
+    auto members = [&](JsonFields &fields) {
       fields("ph", phase);
       fields("pid", rank);
       fields("tid", thread);
       visit(fields);
-    });
+    };
+    writer.object(members, {",", ":"});
   }
   /// An event that says one thing about its place.
   template <class Value>
@@ -113,7 +96,7 @@ private:
     forEachMessage(
         rank, [&](ActionId row) { threads.push_back(queueOf(program[row])); });
     for (uint8_t lane : picture.lanesBeside)
-      threads.push_back({threadOfLane(lane), nameOfLane(lane)});
+      threads.push_back(threadOfLane(lane));
     llvm::sort(threads);
     threads.erase(std::unique(threads.begin(), threads.end()), threads.end());
     for (const auto &[thread, name] : threads) {
@@ -164,36 +147,27 @@ private:
   }
   /// The thread of a lane beside the compute actions. Where messages have one
   /// queue, their lane is in it.
-  uint32_t threadOfLane(uint8_t lane) const {
+  std::pair<uint32_t, std::string> threadOfLane(uint8_t lane) const {
     bool isOfMessages = transport.layout == QueueLayout::One ||
                         transport.layout == QueueLayout::Stream;
-    return isOfMessages && lane == lane::Comm
-               ? firstMessageThread
-               : firstMessageThread + 2 * program.numRanks() + lane;
+    if (isOfMessages && lane == lane::Comm)
+      return {firstMessageThread, "communication"};
+    return {firstMessageThread + 2 * program.numRanks() + lane,
+            program.kinds().lanes()[lane]};
   }
-  std::string nameOfLane(uint8_t lane) const {
-    return threadOfLane(lane) == firstMessageThread
-               ? "communication"
-               : program.kinds().lanes()[lane];
-  }
-  void compute(RankId rank) {
+
+  void actions(RankId rank) {
     picture.forEachBox(rank, [&](const Box &box) {
       for (auto [i, row] : llvm::enumerate(box.rows))
         action(rank, row, threadOfMember(i));
     });
-  }
-  void nodes(RankId rank) {
     picture.forEachBox(rank, [&](const Box &box) {
       picture.forEachNode(box,
                           [&](const NodeBox &shown) { node(rank, shown); });
     });
-  }
-  void beside(RankId rank) {
-    picture.forEachBoxBeside(rank, [&](const Box &box, uint8_t lane) {
-      action(rank, box.rows.from, threadOfLane(lane));
+    picture.forEachBoxBeside(rank, [&](const Box &box) {
+      action(rank, box.rows.from, threadOfLane(picture.laneOf(box)).first);
     });
-  }
-  void messages(RankId rank) {
     forEachMessage(
         rank, [&](ActionId row) { action(rank, row, threadOf(program[row])); });
   }
@@ -204,11 +178,13 @@ private:
     slice(rank, thread, times.starts[row.value], times.ends[row.value], action,
           "", [&](JsonFields &args) {
             if (action.phase != PhaseId())
-              args.raw("phase", phaseNames[action.phase.value]);
+              args("phase", program.phases()[action.phase.value]);
             if (action.site == SiteId())
               return;
             const Site &site = program.sites()[action.site.value];
-            args.raw("source", StringRef(fileNames[site.file]).drop_back());
+            args.key("source");
+            writer.put('"');
+            writer.jsonPart(program.files()[site.file].name);
             writer.put(':', site.line, ':', site.column, '"');
           });
   }
@@ -217,8 +193,7 @@ private:
   void node(RankId rank, const NodeBox &box) {
     const GraphNode &node = *box.node;
     slice(rank, threadOfNodes(node.lane), box.from, box.to, box.action,
-          StringRef(nodePaths.find(&node)->second).drop_front().drop_back(),
-          [&](JsonFields &args) {
+          nodePaths.find(&node)->second, [&](JsonFields &args) {
             if (node.layer != GraphNode::noLayer)
               args("layer", node.layer);
             args.key("action");
@@ -239,14 +214,15 @@ private:
       fields.key("name");
       writer.put('"');
       writer.cell(program, action);
-      writer.put(node, '"');
+      writer.jsonPart(node);
+      writer.put('"');
       fields("cat", program.kindOf(action).letters);
       fields.object("args", [&](JsonFields &args) {
         args("stage", action.stage);
         if (action.hasMicrobatch())
           args("microbatch", action.microbatch);
         if (program.pipes().size() > 1)
-          args.raw("pipe", pipeNames[action.pipe.value]);
+          args("pipe", program.pipe(action.pipe).name);
         more(args);
       });
     });
@@ -268,7 +244,7 @@ private:
         auto reader =
             index.definer(send.pipe, send.peer, send.microbatch, slotBit);
         RankId peer = program.otherEnd(send);
-        if (!maker || !reader || !picture.shows(peer) ||
+        if (!maker || !reader || !picture.indexOf(peer) ||
             !picture.isShown(*maker) || !picture.isShown(*reader))
           return;
         // A reader may begin before it needs what it reads; with the last of
@@ -347,8 +323,6 @@ private:
   const Simulation &times;
   const Transport &transport;
   Writer writer;
-  /// As JSON.
-  std::vector<std::string> fileNames, phaseNames, pipeNames;
   DenseMap<const GraphNode *, std::string> nodePaths;
   StringRef before = "\n"; ///< What the next event stands behind.
 };

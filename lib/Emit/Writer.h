@@ -12,6 +12,14 @@
 
 namespace ppcc {
 
+/// What stands between the members of an object, behind their keys, and between
+/// the items of their lists.
+struct JsonStyle {
+  StringRef between = ", ", colon = ": ", lists = ", ";
+};
+
+class JsonFields;
+
 class Writer {
 public:
   /// Strings of JSON `inMarkup` cannot end the element that they stand in.
@@ -52,17 +60,21 @@ public:
   // ---- JSON ----
 
   void json(StringRef text) {
+    put('"');
+    jsonPart(text);
+    put('"');
+  }
+  /// What stands in a string.
+  void jsonPart(StringRef text) {
     if (llvm::all_of(text, [](char c) {
           return c >= ' ' && c <= '~' && c != '"' && c != '\\' && c != '<';
-        })) {
-      put('"');
-      put(text);
-      return put('"');
-    }
+        }))
+      return put(text);
     std::string quoted;
     llvm::raw_string_ostream(quoted)
         << llvm::json::Value(llvm::json::fixUTF8(text));
-    for (char c : printableJson(quoted))
+    quoted = printableJson(quoted);
+    for (char c : StringRef(quoted).drop_front().drop_back())
       if (c == '<' && inMarkup)
         put("\\u003c");
       else
@@ -92,12 +104,7 @@ public:
   }
   /// An object; `visit` gets what writes its members.
   template <class Visit>
-  void object(Visit visit, StringRef between = ", ", StringRef open = "{",
-              StringRef colon = ": ");
-  /// The same, without blanks.
-  template <class Visit> void compact(Visit visit) {
-    object(visit, ",", "{", ":");
-  }
+  void object(Visit visit, JsonStyle style = {}, StringRef open = "{");
 
   /// The action as in `0F3`.
   void cell(const Program &program, const Action &action) {
@@ -131,21 +138,20 @@ private:
 /// Writes the members of an object: a key, and behind it its value.
 class JsonFields {
 public:
-  JsonFields(Writer &writer, StringRef between, StringRef colon)
-      : writer(writer), between(between), colon(colon) {}
+  JsonFields(Writer &writer, JsonStyle style) : writer(writer), style(style) {}
 
   void key(StringRef name) {
     if (std::exchange(begun, true))
-      writer.put(between);
+      writer.put(style.between);
     writer.json(name);
-    writer.put(colon);
+    writer.put(style.colon);
   }
   template <class Value> void operator()(StringRef name, Value &&value) {
     key(name);
     writer.json(std::forward<Value>(value));
   }
   /// Those that follow stand on lines of their own.
-  void onLines() { between = ",\n"; }
+  void onLines() { style.between = ",\n"; }
   /// A value that is JSON already.
   void raw(StringRef name, StringRef json) {
     key(name);
@@ -158,31 +164,38 @@ public:
   /// An object like this one.
   template <class Visit> void object(StringRef name, Visit visit) {
     key(name);
-    writer.object(visit, between, "{", colon);
+    writer.object(visit, style);
   }
-  /// A list, the items of which `put` writes, or of texts and numbers.
+  /// A list, the items of which `put` writes.
   template <class Range, class Put>
-  void list(StringRef name, const Range &range, Put put,
-            StringRef between = ", ") {
+  void list(StringRef name, const Range &range, Put put) {
     key(name);
-    writer.list(range, put, between);
+    writer.list(range, put, style.lists);
   }
-  template <class Range>
-  void values(StringRef name, const Range &range, StringRef between = ", ") {
-    list(name, range, [&](const auto &item) { writer.json(item); }, between);
+  /// A list of texts and numbers.
+  template <class Range> void values(StringRef name, const Range &range) {
+    list(name, range, [&](const auto &item) { writer.json(item); });
+  }
+  /// A list of objects; `visit` gets what writes the members of one, and the
+  /// item.
+  template <class Range, class Visit>
+  void objects(StringRef name, const Range &range, Visit visit) {
+    list(name, range, [&](const auto &item) {
+      writer.object([&](JsonFields &fields) { visit(fields, item); },
+                    {.lists = style.lists});
+    });
   }
 
 private:
   Writer &writer;
-  StringRef between, colon;
+  JsonStyle style;
   bool begun = false; ///< It has a member.
 };
 
 template <class Visit>
-void Writer::object(Visit visit, StringRef between, StringRef open,
-                    StringRef colon) {
+void Writer::object(Visit visit, JsonStyle style, StringRef open) {
   put(open);
-  JsonFields fields(*this, between, colon);
+  JsonFields fields(*this, style);
   visit(fields);
   put('}');
 }
