@@ -2,6 +2,8 @@
 #include "ppcc/Basic/Diagnostics/Files.h"
 #include "ppcc/Support/Printable.h"
 
+#include "llvm/Support/WithColor.h"
+
 using namespace ppcc;
 
 static constexpr DiagInfo table[] = {
@@ -35,6 +37,13 @@ void DiagnosticEngine::take(Diagnostic diagnostic) {
   consumer(diagnostic);
 }
 
+std::string ppcc::textOf(const Place &place, const SourceManager &sources) {
+  if (!place.range.valid())
+    return place.words;
+  Position at = sources.position(place.range.begin);
+  return fmt::format("{}:{}:{}", at.file, at.line, at.column);
+}
+
 namespace {
 
 using Color = raw_ostream::Colors;
@@ -43,23 +52,15 @@ class Renderer {
 public:
   Renderer(const SourceManager &sources, raw_ostream &out,
            RenderOptions options)
-      : sources(sources), out(out), options(options) {}
+      : sources(sources), out(out),
+        mode(options.color ? llvm::ColorMode::Enable
+                           : llvm::ColorMode::Disable) {}
 
   void line(const Place &place, StringRef label, Color color, StringRef text,
             StringRef code) {
-    std::string where = printable(place.words);
-    if (place.range.valid()) {
-      Position at = sources.position(place.range.begin);
-      where = fmt::format("{}:{}:{}", printable(at.file), at.line, at.column);
-    }
-    if (!where.empty()) {
-      bold() << where << ": ";
-      reset();
-    }
-    if (options.color)
-      out.changeColor(color, true);
-    out << label << ": ";
-    reset();
+    if (std::string where = printable(textOf(place, sources)); !where.empty())
+      painted(Color::SAVEDCOLOR) << where << ": ";
+    painted(color) << label << ": ";
     out << printable(text);
     if (!code.empty())
       out << " [" << code << ']';
@@ -98,11 +99,9 @@ private:
     for (StringRef part : llvm::split(before, '\t'))
       (part.begin() == before.begin() ? out : out << '\t')
           .indent(columnsOf(printable(part)));
-    if (options.color)
-      out.changeColor(Color::GREEN, true);
     size_t columns = columnsOf(shown(range));
-    out << '^' << std::string(std::max<size_t>(columns, 1) - 1, '~');
-    reset();
+    painted(Color::GREEN) << '^'
+                          << std::string(std::max<size_t>(columns, 1) - 1, '~');
     out << '\n';
   }
 
@@ -112,19 +111,14 @@ private:
                       "\t");
   }
 
-  raw_ostream &bold() {
-    if (options.color)
-      out.changeColor(Color::SAVEDCOLOR, true);
-    return out;
-  }
-  void reset() {
-    if (options.color)
-      out.resetColor();
+  /// Bold, up to the end of the statement.
+  llvm::WithColor painted(Color color) {
+    return {out, color, /*Bold=*/true, /*BG=*/false, mode};
   }
 
   const SourceManager &sources;
   raw_ostream &out;
-  RenderOptions options;
+  llvm::ColorMode mode;
 };
 
 } // namespace

@@ -11,15 +11,12 @@ static void putText(llvm::json::OStream &json, StringRef key, StringRef text) {
 
 static void putPlace(llvm::json::OStream &json, const Place &place,
                      const SourceManager &sources) {
-  if (!place.range.valid()) {
-    if (!place.words.empty())
-      putText(json, "place", place.words);
+  if (std::string text = textOf(place, sources); !text.empty())
+    putText(json, "place", text);
+  if (!place.range.valid())
     return;
-  }
   Position begin = sources.position(place.range.begin),
            end = sources.position(place.range.end);
-  putText(json, "place",
-          fmt::format("{}:{}:{}", begin.file, begin.line, begin.column));
   putText(json, "file", begin.file);
   json.attribute("line", begin.line);
   json.attribute("column", begin.column);

@@ -103,9 +103,7 @@ llvm::Expected<uint32_t> SourceManager::open(StringRef path, LimitOf limitOf) {
 }
 
 bool SourceManager::hasRead(llvm::sys::fs::UniqueID identity) const {
-  return std::any_of(files.begin(), files.end(), [&](const File &file) {
-    return file.identity == identity;
-  });
+  return findBy(files, identity, &File::identity);
 }
 
 std::vector<StringRef> SourceManager::filesRead() const {
@@ -130,9 +128,10 @@ uint32_t SourceManager::add(StringRef name,
 
 const SourceManager::File &SourceManager::fileOf(SourceLoc at) const {
   assert(at.valid());
-  auto after = std::upper_bound(
-      files.begin(), files.end(), at.raw,
-      [](uint32_t raw, const File &file) { return raw < file.base; });
+  auto after =
+      llvm::upper_bound(files, at.raw, [](uint32_t raw, const File &file) {
+        return raw < file.base;
+      });
   assert(after != files.begin());
   return *std::prev(after);
 }
@@ -149,22 +148,18 @@ const std::vector<uint32_t> &SourceManager::lineStarts(const File &file) const {
   return file.lineStarts;
 }
 
-SourceManager::Line SourceManager::lineOf(SourceLoc at) const {
+Position SourceManager::position(SourceLoc at) const {
   const File &file = fileOf(at);
   const auto &starts = lineStarts(file);
   uint32_t offset = std::max(at.raw - file.base, starts.front());
-  auto next = std::upper_bound(starts.begin(), starts.end(), offset);
-  return {file, uint32_t(next - starts.begin()), *std::prev(next), offset};
-}
-
-Position SourceManager::position(SourceLoc at) const {
-  Line line = lineOf(at);
-  return {line.file.name, line.number, line.offset - line.start + 1};
+  uint32_t line = llvm::upper_bound(starts, offset) - starts.begin();
+  return {file.name, line, offset - starts[line - 1] + 1, offset};
 }
 
 StringRef SourceManager::lineText(SourceLoc at) const {
-  Line line = lineOf(at);
-  StringRef text = line.file.buffer->getBuffer().drop_front(line.start);
+  Position place = position(at);
+  StringRef text = fileOf(at).buffer->getBuffer().drop_front(place.offset -
+                                                             place.column + 1);
   text = text.take_front(text.find('\n'));
   text.consume_back("\r");
   return text;

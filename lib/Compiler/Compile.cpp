@@ -1,4 +1,5 @@
 // Leads a schedule through the phases.
+#include "ppcc/Basic/Diagnostics/Files.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Compiler/Compiler.h"
 
@@ -41,11 +42,10 @@ void Session::hold(const Diagnostic &reported) {
 void Session::flush() {
   for (Mistake &mistake : std::exchange(held, {})) {
     if (mistake.more != 0) {
-      Position at = sources.position(mistake.first.place.range.begin);
       mistake.first.notes.push_back(
           {{},
-           fmt::format("and {} more at {}:{}:{}, the last: {}", mistake.more,
-                       at.file, at.line, at.column, mistake.last)});
+           fmt::format("and {} more at {}, the last: {}", mistake.more,
+                       textOf(mistake.first.place, sources), mistake.last)});
     }
     if (consumer)
       consumer(mistake.first, sources);
@@ -53,6 +53,14 @@ void Session::flush() {
       found.push_back(std::move(mistake.first));
   }
   places.clear();
+}
+
+std::optional<uint32_t> Session::open(StringRef path) {
+  auto file = sources.open(path);
+  if (!file)
+    return diags.report<diag::CannotRead>({}, path,
+                                          llvm::toString(file.takeError()));
+  return *file;
 }
 
 std::string Session::text() const {
@@ -84,7 +92,7 @@ static bool run(const Pipeline &pipeline, const PassRequest &request,
 
 bool ppcc::runPasses(const PassRequest &request, Session &session,
                      Program &program) {
-  Session::Holding holding(session);
+  auto held = session.holdBack();
   auto pipeline = parsePipeline(request.passes, makePassRegistry(),
                                 session.sources, session.diags);
   return pipeline && run(*pipeline, request, session, program);
@@ -104,9 +112,11 @@ public:
   bool run() {
     Loader loader(sources, context, diags);
     sources.maxBytes = request.maxSourceBytes.value_or(sources.maxBytes);
+    // A program is long, other than a schedule.
     auto source =
         loader.open(request.input, [&](StringRef name, StringRef begin) {
-          return maxInputBytes(name, begin);
+          return request.maxSourceBytes.value_or(
+              size_t(1) << (programFormat(name, begin) ? 31 : 20));
         });
     if (!source)
       return false;
@@ -120,13 +130,6 @@ public:
   }
 
 private:
-  /// The size above which the input is refused: a program is long, other than a
-  /// schedule.
-  size_t maxInputBytes(StringRef fileName, StringRef begin) const {
-    bool isProgram = programFormat(fileName, begin) != nullptr;
-    return request.maxSourceBytes.value_or(size_t(1) << (isProgram ? 31 : 20));
-  }
-
   /// The format of the program that is the input, or null for a schedule: that
   /// which is asked for, of the file's extension, or of how its text begins.
   const Importer *programFormat(StringRef fileName, StringRef text) const {
@@ -198,11 +201,10 @@ private:
   }
 
   bool compileSchedule(Loader &loader, uint32_t source) {
-    auto files = times.measure("parse", [&] {
-      if (!request.rules.empty())
-        loader.loadBefore(ruleApplications());
-      return loader.load(source);
-    });
+    std::vector<uint32_t> read = {source};
+    if (!request.rules.empty())
+      read.insert(read.begin(), ruleApplications());
+    auto files = times.measure("parse", [&] { return loader.load(read); });
     if (!files)
       return false;
     compiled.files = std::move(*files);
@@ -341,14 +343,20 @@ private:
 
   std::optional<sema::LayoutChoice> layoutChoice() {
     sema::LayoutChoice layout;
-    if (request.layout == "evenly" || request.layout == "by-cost") {
-      layout.isByCost = request.layout == "by-cost";
-    } else if (!request.layout.empty()) {
-      auto given = givenLayout();
-      if (!given)
-        return std::nullopt;
-      layout.stages = std::move(*given);
-    }
+    bool isByCost = request.layout == "by-cost";
+    if (isByCost || request.layout == "evenly")
+      layout.isByCost = isByCost;
+    if (layout.isByCost || request.layout.empty())
+      return layout;
+    constexpr StringRef name = "--layout";
+    auto file = sources.lookup(name);
+    if (!file)
+      file = sources.add(
+          name, llvm::MemoryBuffer::getMemBuffer(request.layout, name));
+    auto given = parseLayout(request.layout, sources.loc(*file, 0), diags);
+    if (!given)
+      return std::nullopt;
+    layout.stages = std::move(*given);
     return layout;
   }
 
@@ -366,15 +374,6 @@ private:
     };
     return expand(module, std::move(*instance), request.limits, evaluator,
                   sources, price, diags);
-  }
-
-  std::optional<std::vector<std::string>> givenLayout() {
-    constexpr StringRef name = "--layout";
-    auto known = sources.lookup(name);
-    uint32_t file = known ? *known
-                          : sources.add(name, llvm::MemoryBuffer::getMemBuffer(
-                                                  request.layout, name));
-    return parseLayout(request.layout, sources.loc(file, 0), diags);
   }
 
   /// The values for the parameters of what is compiled.
@@ -428,20 +427,17 @@ private:
 } // namespace
 
 Compiled ppcc::compile(const Request &request, Session &session) {
-  Session::Holding holding(session);
+  auto held = session.holdBack();
   Compiled compiled;
   compiled.context = std::make_unique<ast::Context>();
-  if (Compilation(request, session, compiled).run())
-    compiled.status = Compiled::Status::Good;
-  else if (!compiled.misuse.empty())
-    compiled.status = Compiled::Status::Misused;
+  compiled.isGood = Compilation(request, session, compiled).run();
   return compiled;
 }
 
 bool ppcc::emit(const Compiled &compiled, const Emitter &format,
                 raw_ostream &out, Session &session, EmitOptions options) {
   options.transport = compiled.comm.transports.front();
-  Session::Holding holding(session);
+  auto held = session.holdBack();
   EmitContext context{session.diags, session.sources, std::move(options)};
   return emitProgram(format, compiled.program, out, context);
 }

@@ -1,5 +1,4 @@
 // Costs that stand above those of a program.
-#include "ppcc/Basic/Diagnostics/Files.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Simulation.h"
 #include "ppcc/Compiler/Compiler.h"
@@ -179,14 +178,9 @@ bool ppcc::applyCosts(const CostRequest &request, Session &session,
   size_t errorsBefore = diags.errorCount();
   // Lists by stage are longer than schedules.
   llvm::SaveAndRestore limit(sources.maxBytes, size_t(64) << 20);
-  for (const std::string &name : request.files) {
-    auto file = sources.open(name);
-    if (!file)
-      diags.report<diag::CannotRead>({}, name,
-                                     llvm::toString(file.takeError()));
-    else
+  for (const std::string &name : request.files)
+    if (auto file = session.open(name))
       readCosts(sources.text(*file), *file, sources, diags, program.editHead());
-  }
   std::vector<CostSetting> parts;
   for (const std::string &text : request.settings)
     addCost(text, diags, program, parts);

@@ -10,15 +10,11 @@
 using namespace ppcc;
 namespace path = llvm::sys::path;
 
-std::string Loader::libraryName(StringRef file) {
-  return ("<library>/" + file).str();
-}
-
 std::optional<uint32_t> Loader::openLibrary(StringRef name) {
   for (const LibraryFile &file : scheduleLibrary()) {
     if (file.name != name && !llvm::is_contained(file.names(), name.str()))
       continue;
-    std::string known = libraryName(file.name);
+    std::string known = ("<library>/" + file.name).str();
     if (std::optional<uint32_t> source = sources.lookup(known))
       return source;
     return sources.add(known,
@@ -76,7 +72,8 @@ void Loader::visit(uint32_t root) {
     visits.push_back({source, path::parent_path(sources.name(source)).str(),
                       parseFile(source, sources, context, diags)});
   };
-  begin(root);
+  if (!states.count(root))
+    begin(root);
   while (!visits.empty()) {
     Visit &visit = visits.back();
     if (!visit.file || visit.nextImport == visit.file->imports.size()) {
@@ -101,21 +98,14 @@ void Loader::visit(uint32_t root) {
 
 bool Loader::loadInto(std::vector<ast::File> &into, uint32_t source) {
   files.clear();
-  if (!states.count(source))
-    visit(source);
+  visit(source);
   into.insert(into.end() - 1, files.begin(), files.end());
   return diags.errorCount() == errorsBefore;
 }
 
-void Loader::visitPrelude() {
-  uint32_t prelude = *openLibrary("placements");
-  if (states.find(prelude) == states.end())
-    visit(prelude);
-}
-
-std::optional<std::vector<ast::File>> Loader::load(uint32_t source) {
-  visitPrelude();
-  if (states.find(source) == states.end())
+std::optional<std::vector<ast::File>> Loader::load(ArrayRef<uint32_t> sources) {
+  visit(*openLibrary("placements"));
+  for (uint32_t source : sources)
     visit(source);
   if (diags.errorCount() != errorsBefore)
     return std::nullopt;

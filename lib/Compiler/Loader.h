@@ -20,30 +20,20 @@ public:
                                SourceManager::LimitOf limitOf) {
     return open(input, "", Place(), limitOf);
   }
-  /// The file with its imports, each after those that it imports itself and the
-  /// file last, and the prelude, which each file knows, first. Reports every
-  /// error; gives nothing when there was one.
-  std::optional<std::vector<ast::File>> load(uint32_t source);
-  /// Loads a file that is no part of what load() gives its caller to compile,
-  /// but stands in front of it. Call it before.
-  void loadBefore(uint32_t source) {
-    visitPrelude();
-    visit(source);
-  }
+  /// The files with their imports, each after those that it imports itself and
+  /// the last one last, and the prelude, which each file knows, first. Reports
+  /// every error; gives nothing when there was one.
+  std::optional<std::vector<ast::File>> load(ArrayRef<uint32_t> sources);
   /// Puts a file with its imports in front of the last of `into`, as far as it
   /// has not been loaded. False when there was an error.
   bool loadInto(std::vector<ast::File> &into, uint32_t source);
-
-  /// The name under which a file of the library stands in messages:
-  /// `<library>/gpipe.pp`.
-  static std::string libraryName(StringRef file);
 
 private:
   std::optional<uint32_t> open(StringRef path, StringRef folder, Place place,
                                SourceManager::LimitOf limitOf);
   std::optional<uint32_t> openLibrary(StringRef name);
+  /// Reads a file and its imports, as far as they were not read.
   void visit(uint32_t root);
-  void visitPrelude();
 
   enum class State : uint8_t { Open, Done };
 

@@ -4,7 +4,6 @@
 
 #include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
 #include "ppcc/Support/Printable.h"
-#include "ppcc/Support/Suggest.h"
 
 #include <CLI/CLI.hpp>
 
@@ -13,20 +12,23 @@
 using namespace ppcc;
 
 struct OptionParser::Impl {
-  Impl(std::string name, std::string summary)
-      : app(std::move(summary), std::move(name)) {}
+  Impl(const Invocation &call, std::string name, std::string summary)
+      : args(call.args), out(call.out), err(call.err),
+        app(std::move(summary), std::move(name)) {}
 
+  ArrayRef<const char *> args;
+  raw_ostream &out, &err;
   CLI::App app;
   std::map<std::string, std::string> choices; ///< By the names of an option.
 
-  void list(raw_ostream &out) const;
+  void list() const;
   const CLI::Option *optionOf(StringRef arg) const;
-  std::string wrongValue(ArrayRef<const char *> args) const;
-  std::string suggestion(ArrayRef<const char *> args) const;
+  std::string wrongValue() const;
+  std::string suggestion() const;
 };
 
 /// Writes what shells complete.
-void OptionParser::Impl::list(raw_ostream &out) const {
+void OptionParser::Impl::list() const {
   for (const CLI::Option *option : app.get_options()) {
     std::string names = option->get_name(/*positional=*/false, true);
     auto found = choices.find(names);
@@ -47,7 +49,7 @@ const CLI::Option *OptionParser::Impl::optionOf(StringRef arg) const {
 
 /// What is wrong with the first value that CLI11 would take otherwise than it
 /// looks: for an empty one the next argument, and an option for a value.
-std::string OptionParser::Impl::wrongValue(ArrayRef<const char *> args) const {
+std::string OptionParser::Impl::wrongValue() const {
   for (size_t i = 1; i < args.size() && StringRef(args[i]) != "--"; ++i) {
     StringRef arg = args[i];
     const CLI::Option *option = optionOf(arg);
@@ -75,7 +77,7 @@ std::string OptionParser::Impl::wrongValue(ArrayRef<const char *> args) const {
 }
 
 /// What the first unknown option was probably meant to be.
-std::string OptionParser::Impl::suggestion(ArrayRef<const char *> args) const {
+std::string OptionParser::Impl::suggestion() const {
   std::vector<std::string> names;
   for (const CLI::Option *option : app.get_options())
     for (const std::string &name : option->get_lnames())
@@ -88,8 +90,9 @@ std::string OptionParser::Impl::suggestion(ArrayRef<const char *> args) const {
   return "";
 }
 
-OptionParser::OptionParser(std::string name, std::string summary)
-    : impl(std::make_unique<Impl>(std::move(name), std::move(summary))) {
+OptionParser::OptionParser(const Invocation &call, std::string name,
+                           std::string summary)
+    : impl(std::make_unique<Impl>(call, std::move(name), std::move(summary))) {
   impl->app.get_formatter()->column_width(34);
   impl->app.set_help_flag("-h,--help", "Print this help and exit");
 }
@@ -159,6 +162,12 @@ void OptionParser::choice(std::string names, std::string summary,
   parsed(std::move(names), summary + ": " + list, take, "NAME");
 }
 
+void OptionParser::choice(std::string names, std::string summary,
+                          std::vector<StringRef> choices, std::string &value) {
+  choice(std::move(names), std::move(summary), std::move(choices),
+         [&value](const std::string &given) { value = given; });
+}
+
 void OptionParser::parsed(std::string names, std::string summary, Take take,
                           std::string meta) {
   impl->app
@@ -201,21 +210,21 @@ void OptionParser::exclude(const std::string &name, const std::string &other) {
   impl->app.get_option(name)->excludes(impl->app.get_option(other));
 }
 
-int OptionParser::wrong(StringRef text, raw_ostream &err) const {
+int OptionParser::wrong(StringRef text) const {
   const std::string &name = impl->app.get_name();
-  err << name << ": error: " << printable(text) << "\nnote: `" << name
-      << " --help` lists the options\n";
+  impl->err << name << ": error: " << printable(text) << "\nnote: `" << name
+            << " --help` lists the options\n";
   return Usage;
 }
 
-std::optional<int> OptionParser::parse(ArrayRef<const char *> args,
-                                       raw_ostream &out, raw_ostream &err) {
+std::optional<int> OptionParser::parse() {
+  ArrayRef<const char *> args = impl->args;
   if (args.size() == 2 && StringRef(args[1]) == "--list-options") {
-    impl->list(out);
+    impl->list();
     return Success;
   }
-  if (std::string text = impl->wrongValue(args); !text.empty())
-    return wrong(text, err);
+  if (std::string text = impl->wrongValue(); !text.empty())
+    return wrong(text);
   try {
     impl->app.parse(static_cast<int>(args.size()), args.data());
     return std::nullopt;
@@ -223,12 +232,12 @@ std::optional<int> OptionParser::parse(ArrayRef<const char *> args,
     if (error.get_exit_code() == 0) { // --help or --version.
       std::ostringstream text, unused;
       impl->app.exit(error, text, unused);
-      out << text.str();
+      impl->out << text.str();
       return Success;
     }
     bool isUnknown =
         error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
-    return wrong(error.what() + (isUnknown ? impl->suggestion(args) : ""), err);
+    return wrong(error.what() + (isUnknown ? impl->suggestion() : ""));
   }
 }
 

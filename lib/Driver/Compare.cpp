@@ -28,18 +28,17 @@ struct CompareOptions : Options {
   bool asPage = false; ///< Of pictures, instead of a table.
 };
 
-/// The figures of one run.
+/// What is told of one run.
 struct Row {
   std::string schedule;
   std::vector<ProgramParam> params;
-  std::string transport;
-  Time makespan, bound;
-  Rate bubbleRate, globalBubbleRate;
-  int64_t activations = 0;
-  decimal::Sum memory = 0;
-  uint64_t messages = 0;
-  std::optional<bool> fits = {}; ///< The limits of all ranks, if there are any.
+  Time makespan;
+  std::vector<std::string> figures;
+  std::optional<bool> fits; ///< The limits of all ranks, if there are any.
 };
+constexpr const char *figureNames[] = {
+    "transport",          "makespan",    "bound",  "bubble rate",
+    "global bubble rate", "activations", "memory", "messages"};
 
 void declare(OptionParser &parser, CompareOptions &options) {
   parser.positional("INPUT", options.inputs,
@@ -65,13 +64,11 @@ void declare(OptionParser &parser, CompareOptions &options) {
                         : name == "markdown" ? TableStyle::Markdown
                                              : TableStyle::Text;
       });
-  parser.choice(
-      "--work",
-      "What costs are of: a stage, or a rank's share of a microbatch, "
-      "however many stages it has",
-      {"stage", "rank"}, [&](const std::string &name) {
-        options.request.costs.byRank = name == "rank";
-      });
+  parser.choice("--work",
+                "What costs are of: a stage, or a rank's share of a "
+                "microbatch, however many stages it has",
+                {{"stage", false}, {"rank", true}},
+                options.request.costs.byRank);
   addDiagnosticsFormat(parser, options.console);
   addOutput(parser, options.output);
   addCompileOptions(parser, options);
@@ -163,22 +160,25 @@ private:
     if (!timed)
       return false;
     Report report = reportOf(program, *timed);
-    Row row{program.params().empty() ? input : program.name(),
-            program.params(),
-            timed->transport,
-            report.makespan,
-            report.bound,
-            report.bubbleRate,
-            report.globalBubbleRate};
+    int64_t activations = 0;
+    decimal::Sum memory = 0;
+    std::optional<bool> fits;
     for (const RankReport &rank : report.ranks) {
-      row.activations = std::max(row.activations, rank.memory.activations);
-      row.memory = std::max(row.memory, rank.memory.memory);
+      activations = std::max(activations, rank.memory.activations);
+      memory = std::max(memory, rank.memory.memory);
       if (rank.memoryLimit)
-        row.fits =
-            row.fits.value_or(true) && rank.memory.memory <= *rank.memoryLimit;
+        fits = fits.value_or(true) && rank.memory.memory <= *rank.memoryLimit;
     }
-    row.messages = report.messages;
-    rows.push_back(std::move(row));
+    rows.push_back(
+        {program.params().empty() ? input : program.name(),
+         program.params(),
+         report.makespan,
+         {timed->transport, cost::format(report.makespan),
+          cost::format(report.bound), cost::format(report.bubbleRate.value),
+          cost::format(report.globalBubbleRate.value),
+          std::to_string(activations), amount::format(memory),
+          std::to_string(report.messages)},
+         fits});
     return true;
   }
 
@@ -253,11 +253,8 @@ std::vector<std::string> shownParams(const CompareOptions &options,
 TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows) {
   std::vector<std::string> params = shownParams(options, rows);
   std::vector<std::string> columns = {"schedule"};
-  columns.insert(columns.end(), params.begin(), params.end());
-  for (const char *name :
-       {"transport", "makespan", "bound", "bubble rate", "global bubble rate",
-        "activations", "memory", "messages"})
-    columns.push_back(name);
+  llvm::append_range(columns, params);
+  llvm::append_range(columns, figureNames);
   bool hasLimits =
       llvm::any_of(rows, [](const Row &row) { return row.fits.has_value(); });
   if (hasLimits)
@@ -269,13 +266,7 @@ TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows) {
       auto *param = findBy(row.params, name, &ProgramParam::name);
       cells.push_back(param ? param->value : "");
     }
-    for (std::string cell :
-         {row.transport, cost::format(row.makespan), cost::format(row.bound),
-          cost::format(row.bubbleRate.value),
-          cost::format(row.globalBubbleRate.value),
-          fmt::format("{}", row.activations), amount::format(row.memory),
-          fmt::format("{}", row.messages)})
-      cells.push_back(std::move(cell));
+    llvm::append_range(cells, row.figures);
     if (hasLimits)
       cells.push_back(!row.fits ? "" : *row.fits ? "yes" : "no");
     table.add(std::move(cells));
@@ -285,25 +276,23 @@ TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows) {
 
 } // namespace
 
-int ppcc::runCompare(ArrayRef<const char *> args, Session::Files fs,
-                     raw_ostream &out, raw_ostream &err) {
+int ppcc::runCompare(const Invocation &call) {
   CompareOptions options;
   OptionParser parser(
-      "ppcc compare",
+      call, "ppcc compare",
       "Compares schedules by makespan, bubble, memory and messages");
   declare(parser, options);
-  if (std::optional<int> code = parser.parse(args, out, err))
+  if (std::optional<int> code = parser.parse())
     return *code;
   size_t runs =
       options.inputs.size() * Comparison::combinations(options.sweeps);
-  Progress progress(err, runs);
-  Comparison comparison(options, err, progress);
-  auto session = consoleSession(
-      std::move(fs), options.console, err, [&](Diagnostic &found) {
-        progress.clear();
-        if (!comparison.running.empty())
-          found.notes.push_back({{}, "while comparing " + comparison.running});
-      });
+  Progress progress(call.err, runs);
+  Comparison comparison(options, call.err, progress);
+  auto session = consoleSession(call, options.console, [&](Diagnostic &found) {
+    progress.clear();
+    if (!comparison.running.empty())
+      found.notes.push_back({{}, "while comparing " + comparison.running});
+  });
   constexpr size_t mostRuns = 100'000;
   if (runs > mostRuns) {
     session->diags.report<diag::TooManyRuns>({}, runs, mostRuns);
@@ -313,7 +302,7 @@ int ppcc::runCompare(ArrayRef<const char *> args, Session::Files fs,
   progress.clear();
   if (code != Success)
     return code;
-  return writeOutput(options.output, out, *session, [&](raw_ostream &s) {
+  return writeOutput(options.output, call.out, *session, [&](raw_ostream &s) {
     EmitContext context{session->diags, session->sources, {}};
     if (options.asPage)
       return emitPage(comparison.runs, s, context);

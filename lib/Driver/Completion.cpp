@@ -23,10 +23,11 @@ struct OptionText {
 };
 
 /// Those that `list`, which it fills, is made of.
-std::vector<OptionText> optionsOf(const CommandText &command, Session::Files fs,
+std::vector<OptionText> optionsOf(const CommandText &command,
+                                  const Session::Files &files,
                                   std::string &list) {
   llvm::raw_string_ostream stream(list);
-  command.run({"ppcc", "--list-options"}, fs, stream, llvm::nulls());
+  command.run({{"ppcc", "--list-options"}, files, stream, llvm::nulls()});
   std::vector<OptionText> options;
   for (StringRef line : llvm::split(list, '\n')) {
     SmallVector<StringRef> cells;
@@ -50,8 +51,9 @@ StringRef brief(StringRef summary) {
 /// Writes what the last of the words may become, a line each: the whole word,
 /// what it is, and `=` where a value follows. A line without a word stands for
 /// the names of files.
-void writeWords(ArrayRef<const char *> given, Session::Files fs,
-                raw_ostream &out) {
+void writeWords(const Invocation &call) {
+  ArrayRef<const char *> given = call.args.drop_front(2);
+  raw_ostream &out = call.out;
   // bash parts --emit=json at the sign.
   std::vector<StringRef> words(given.begin(), given.end());
   StringRef begun = words.empty() || words.back() == "=" ? "" : words.back();
@@ -68,7 +70,7 @@ void writeWords(ArrayRef<const char *> given, Session::Files fs,
                       : findBy(commands, words.front(), &CommandText::name);
   command = command ? command : commands; // It builds.
   std::string list;
-  std::vector<OptionText> options = optionsOf(*command, fs, list);
+  std::vector<OptionText> options = optionsOf(*command, call.files, list);
   auto [name, value] = begun.split('=');
   bool isParted = begun.starts_with("--") && name != begun;
   StringRef before = isParted || words.empty() ? name : words.back();
@@ -153,21 +155,20 @@ complete -c ppcc -f -a '(__ppcc_words)'
 
 } // namespace
 
-int ppcc::runCompletion(ArrayRef<const char *> args, Session::Files fs,
-                        raw_ostream &out, raw_ostream &err) {
-  if (args.size() > 1 && StringRef(args[1]) == "words")
-    return writeWords(args.drop_front(2), std::move(fs), out), Success;
+int ppcc::runCompletion(const Invocation &call) {
+  if (call.args.size() > 1 && StringRef(call.args[1]) == "words")
+    return writeWords(call), Success;
   std::string name;
   OptionParser parser(
-      "ppcc completion",
+      call, "ppcc completion",
       "Writes what a shell completes: source <(ppcc completion bash), the same "
       "for zsh, or ppcc completion fish | source");
   parser.positional("SHELL", name, "bash, zsh or fish", /*isRequired=*/true);
-  if (std::optional<int> code = parser.parse(args, out, err))
+  if (std::optional<int> code = parser.parse())
     return *code;
   auto *shell = findBy(shells, name, &Shell::name);
   if (!shell)
-    return parser.wrong("`" + name + "` is none of bash, zsh, fish", err);
-  out << shell->script;
+    return parser.wrong("`" + name + "` is none of bash, zsh, fish");
+  call.out << shell->script;
   return Success;
 }

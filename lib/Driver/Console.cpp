@@ -1,9 +1,12 @@
-// Diagnostics and colours of the command lines.
+// What command lines show people, and on which terminal.
 #include "Console.h"
 
 #include "ppcc/Basic/DiagnosticsJson.h"
 
 #include "llvm/Support/Process.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 using namespace ppcc;
 
@@ -13,14 +16,14 @@ bool ppcc::wantsColor(StringRef when, const raw_ostream &stream) {
 }
 
 std::unique_ptr<Session>
-ppcc::consoleSession(Session::Files files, const ConsoleOptions &options,
-                     raw_ostream &err,
+ppcc::consoleSession(const Invocation &call, const ConsoleOptions &options,
                      std::function<void(Diagnostic &)> adapt) {
+  raw_ostream &err = call.err;
   bool color = wantsColor(options.color, err);
   err.enable_colors(color);
   auto session = std::make_unique<Session>(
-      std::move(files), [=, &err, asJson = options.asJson](
-                            Diagnostic found, const SourceManager &sources) {
+      call.files, [=, &err, asJson = options.asJson](
+                      Diagnostic found, const SourceManager &sources) {
         if (adapt)
           adapt(found);
         if (asJson)
@@ -33,10 +36,40 @@ ppcc::consoleSession(Session::Files files, const ConsoleOptions &options,
 }
 
 ExitCode ppcc::exitCodeOf(const Compiled &compiled, raw_ostream &err) {
-  if (compiled.status == Compiled::Status::Misused) {
+  if (!compiled.misuse.empty()) {
     err << "ppcc: error: " << compiled.misuse
         << "\nnote: `ppcc --help` lists the options\n";
     return Usage;
   }
   return compiled ? Success : Errors;
+}
+
+/// The columns of the terminal behind `stream`; 0 when there is none.
+static uint32_t terminalColumns(const raw_ostream &stream) {
+  winsize size;
+  int file = &stream == &llvm::outs()   ? STDOUT_FILENO
+             : &stream == &llvm::errs() ? STDERR_FILENO
+                                        : -1;
+  if (file < 0 || !stream.is_displayed() || ioctl(file, TIOCGWINSZ, &size) != 0)
+    return 0;
+  return size.ws_col;
+}
+
+/// Whether the environment asks for UTF-8, by the first of its variables that
+/// is set.
+static bool localeIsUtf8() {
+  for (const char *name : {"LC_ALL", "LC_CTYPE", "LANG"})
+    if (auto value = llvm::sys::Process::GetEnv(name); value && !value->empty())
+      return StringRef(*value).contains_insensitive("utf-8") ||
+             StringRef(*value).contains_insensitive("utf8");
+  return false;
+}
+
+PictureOptions ppcc::fitted(PictureOptions options, const raw_ostream &stream,
+                            StringRef color) {
+  options.color = wantsColor(color, stream);
+  options.unicode = localeIsUtf8();
+  if (options.width == 0)
+    options.width = terminalColumns(stream);
+  return options;
 }

@@ -1,4 +1,4 @@
-// Diagnostics and colours of the command lines.
+// What command lines show people, and on which terminal.
 #pragma once
 
 #include "ppcc/Compiler/Compiler.h"
@@ -17,12 +17,16 @@ struct ConsoleOptions {
 /// says; `auto` means a terminal, unless NO_COLOR is set.
 bool wantsColor(StringRef when, const raw_ostream &stream);
 
-/// A session whose diagnostics go to `err`, after `adapt`, if any, has changed
-/// them.
+/// A session whose diagnostics are written as errors, after `adapt`, if any,
+/// has changed them.
 std::unique_ptr<Session>
-consoleSession(Session::Files files, const ConsoleOptions &options,
-               raw_ostream &err,
+consoleSession(const Invocation &call, const ConsoleOptions &options,
                std::function<void(Diagnostic &)> adapt = nullptr);
+
+/// The options for a timeline in `stream`: its colours, the characters of the
+/// locale and, where no width is asked for, that of the terminal.
+PictureOptions fitted(PictureOptions options, const raw_ostream &stream,
+                      StringRef color);
 
 /// The exit code for what was compiled; explains a request that does not fit
 /// its input.

@@ -24,30 +24,28 @@ static std::string difference(const Program &program, const Program &other) {
   if (program.ranksBegun() != other.ranksBegun())
     return "it has other ranks";
   for (RankId rank : program.ranks()) {
-    std::vector<Action> sides[2];
-    for (const Program *side : {&program, &other})
-      for (ActionId row : side->rows(rank))
-        if (side->kindOf(row).isCompute())
-          sides[side == &other].push_back((*side)[row]);
-    for (size_t i = 0; i != std::max(sides[0].size(), sides[1].size()); ++i) {
-      auto textOf = [&](size_t side, const Program &of) {
-        return i < sides[side].size() ? cell(of, sides[side][i]) : "the end";
-      };
-      std::string a = textOf(0, program), b = textOf(1, other);
-      if (a != b || sides[0][i].joined != sides[1][i].joined)
-        return fmt::format("rank {} would have {} in place of {}", rank.value,
-                           b, a);
-    }
+    auto computed = [&](const Program &of) {
+      std::vector<std::pair<std::string, bool>> cells;
+      for (ActionId row : of.rows(rank))
+        if (of.kindOf(row).isCompute())
+          cells.emplace_back(cell(of, of[row]), of[row].joined);
+      cells.emplace_back("the end", false);
+      return cells;
+    };
+    auto wanted = computed(program), found = computed(other);
+    auto [a, b] = std::ranges::mismatch(wanted, found);
+    if (a != wanted.end())
+      return fmt::format("rank {} would have {} in place of {}", rank.value,
+                         b->first, a->first);
   }
   return "";
 }
 
-int ppcc::runDecompile(ArrayRef<const char *> args, Session::Files fs,
-                       raw_ostream &out, raw_ostream &err) {
+int ppcc::runDecompile(const Invocation &call) {
   Options options;
   std::string name;
   OptionParser parser(
-      "ppcc decompile",
+      call, "ppcc decompile",
       "Writes a schedule that runs the actions of a program in their order: "
       "phases, loops, one piece for ranks that differ in the counts of loops. "
       "Messages are left to the compiler. What is written was compiled and "
@@ -60,11 +58,11 @@ int ppcc::runDecompile(ArrayRef<const char *> args, Session::Files fs,
   addOutput(parser, options.output);
   addCompileOptions(parser, options);
   addMaxErrors(parser, options.console.maxErrors);
-  if (std::optional<int> code = parser.parse(args, out, err))
+  if (std::optional<int> code = parser.parse())
     return *code;
-  auto session = consoleSession(std::move(fs), options.console, err);
+  auto session = consoleSession(call, options.console);
   Compiled compiled = compile(options.request, *session);
-  if (ExitCode code = exitCodeOf(compiled, err); code != Success)
+  if (ExitCode code = exitCodeOf(compiled, call.err); code != Success)
     return code;
   const Program &program = compiled.program;
   auto refuse = [&](const std::string &why) {
@@ -91,6 +89,6 @@ int ppcc::runDecompile(ArrayRef<const char *> args, Session::Files fs,
   std::string why = again ? difference(program, again.program) : own.text();
   if (!why.empty())
     return refuse(why);
-  return writeOutput(options.output, out, *session,
+  return writeOutput(options.output, call.out, *session,
                      [&](raw_ostream &s) { s << text; });
 }

@@ -52,13 +52,20 @@ public:
       return false;
     }
     uint32_t reordered = 0, different = 0;
-    for (uint32_t rank = 0; rank != a.ranksBegun(); ++rank) {
-      auto place = firstDifference(RankId(rank));
-      if (!place)
+    for (RankId rank : a.ranks()) {
+      std::vector<Deed> deeds[] = {deedsOf(a, rank), deedsOf(b, rank)};
+      if (deeds[0] == deeds[1])
         continue;
-      bool isOrder = sameActions(RankId(rank));
+      // Both programs are verified, so what is in another order does not depend
+      // on each other.
+      bool isOrder = sortedItems(deeds[0]) == sortedItems(deeds[1]);
       ++(isOrder ? reordered : different);
-      printRank(RankId(rank), *place, isOrder);
+      uint32_t first =
+          std::ranges::mismatch(deeds[0], deeds[1]).in1 - deeds[0].begin();
+      out << fmt::format("rank {}, action {}: {} and {}{}\n", rank.value, first,
+                         printable(text(0, rank, first)),
+                         printable(text(1, rank, first)),
+                         isOrder ? " (another order)" : "");
     }
     if (different)
       out << fmt::format("{} of {} ranks do different work\n", different,
@@ -76,47 +83,29 @@ private:
   /// As reports count: a message is one, though it is sent and received.
   static std::string counts(const Program &program) {
     size_t actions = 0, messages = 0;
-    for (RankId rank : program.ranks())
-      for (ActionId row : program.rows(rank)) {
-        actions += program.kindOf(row).isCompute();
-        messages += program.kindOf(row).isSend();
-      }
+    for (ActionId row : program.rows()) {
+      actions += program.kindOf(row).isCompute();
+      messages += program.kindOf(row).isSend();
+    }
     return messages == 0
                ? fmt::format("{} actions", actions)
                : fmt::format("{} actions and {} messages", actions, messages);
   }
 
-  ActionId rowAt(size_t side, RankId rank, uint32_t number) const {
-    return ActionId(programs[side]->begin(rank).value + number);
+  static std::vector<Deed> deedsOf(const Program &program, RankId rank) {
+    std::vector<Deed> deeds;
+    deeds.reserve(program.size(rank));
+    for (ActionId row : program.rows(rank))
+      deeds.push_back(deedAt(program, row));
+    return deeds;
   }
 
-  /// The number of the first action that differs, on a rank.
-  std::optional<uint32_t> firstDifference(RankId rank) const {
-    size_t sizes[] = {programs[0]->size(rank), programs[1]->size(rank)};
-    for (uint32_t i = 0; i != std::min(sizes[0], sizes[1]); ++i)
-      if (deedAt(*programs[0], rowAt(0, rank, i)) !=
-          deedAt(*programs[1], rowAt(1, rank, i)))
-        return i;
-    if (sizes[0] == sizes[1])
-      return std::nullopt;
-    return std::min(sizes[0], sizes[1]);
-  }
-
-  /// Whether the rank has the same actions and groups in both, in any order.
-  /// Both programs are verified, so what is in another order does not depend on
-  /// each other.
-  bool sameActions(RankId rank) const {
-    return programs[0]->size(rank) == programs[1]->size(rank) &&
-           sortedItems(0, rank) == sortedItems(1, rank);
-  }
-
-  std::vector<std::vector<Deed>> sortedItems(size_t side, RankId rank) const {
+  /// The actions and groups of a rank, in any order.
+  static std::vector<std::vector<Deed>> sortedItems(ArrayRef<Deed> deeds) {
     std::vector<std::vector<Deed>> items;
-    for (uint32_t i = 0; i != programs[side]->size(rank); ++i) {
-      Deed deed = deedAt(*programs[side], rowAt(side, rank, i));
-      if (!deed.joined)
+    for (Deed deed : deeds) {
+      if (!std::exchange(deed.joined, false))
         items.emplace_back();
-      deed.joined = false;
       items.back().push_back(deed);
     }
     for (std::vector<Deed> &item : items)
@@ -125,26 +114,14 @@ private:
     return items;
   }
 
-  void printRank(RankId rank, uint32_t number, bool isOrder) {
-    out << fmt::format("rank {}, action {}: {} and {}{}\n", rank.value, number,
-                       printable(text(0, rank, number)),
-                       printable(text(1, rank, number)),
-                       isOrder ? " (another order)" : "");
-  }
-
   /// `0F3` (a.pp:12:3, steady).
   std::string text(size_t side, RankId rank, uint32_t number) {
     const Program &program = *programs[side];
     if (number >= program.size(rank))
       return "the end of `" + names[side].str() + "`";
-    ActionId row = rowAt(side, rank, number);
+    ActionId row(program.begin(rank).value + number);
     Action action = program[row];
-    Place place = placeOf(program, row, sources);
-    std::string where = place.words;
-    if (place.range.valid()) {
-      Position at = sources.position(place.range.begin);
-      where = fmt::format("{}:{}:{}", at.file, at.line, at.column);
-    }
+    std::string where = textOf(placeOf(program, row, sources), sources);
     const std::string &phase = program.phases()[action.phase.value];
     if (!phase.empty())
       where += where.empty() ? phase : ", " + phase;
@@ -161,29 +138,29 @@ private:
 
 } // namespace
 
-int ppcc::runDiff(ArrayRef<const char *> args, Session::Files fs,
-                  raw_ostream &out, raw_ostream &err) {
+int ppcc::runDiff(const Invocation &call) {
   DiffOptions options;
   OptionParser parser(
-      "ppcc diff", "Says where the programs of two schedules first differ, "
-                   "rank by rank; the exit status is 1 when they do different "
-                   "work");
+      call, "ppcc diff",
+      "Says where the programs of two schedules first differ, "
+      "rank by rank; the exit status is 1 when they do different "
+      "work");
   declare(parser, options);
-  if (std::optional<int> code = parser.parse(args, out, err))
+  if (std::optional<int> code = parser.parse())
     return *code;
-  auto session = consoleSession(std::move(fs), options.console, err);
+  auto session = consoleSession(call, options.console);
   std::optional<Compiled> sides[2];
   ExitCode code = Success;
   options.request.sharesParams = true;
   for (size_t side : {0, 1}) {
     options.request.input = options.inputs[side];
     sides[side] = compile(options.request, *session);
-    code = std::max(code, exitCodeOf(*sides[side], err));
+    code = std::max(code, exitCodeOf(*sides[side], call.err));
   }
   if (code != Success)
     return code;
   bool same = false;
-  code = writeOutput(options.output, out, *session, [&](raw_ostream &s) {
+  code = writeOutput(options.output, call.out, *session, [&](raw_ostream &s) {
     same = Difference(sides[0]->program, sides[1]->program, options.inputs[0],
                       options.inputs[1], session->sources, s)
                .print();

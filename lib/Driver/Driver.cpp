@@ -4,7 +4,6 @@
 #include "Depfile.h"
 #include "Families.h"
 #include "Options.h"
-#include "PictureOptions.h"
 #include "Watch.h"
 #include "ppcc/Compiler/PassRegistry.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
@@ -16,12 +15,11 @@ using namespace ppcc;
 namespace {
 
 /// Writes what was compiled.
-class Writer {
-public:
-  Writer(const Options &options, const Compiled &compiled, Session &session,
-         raw_ostream &out, raw_ostream &err)
-      : options(options), compiled(compiled), session(session), out(out),
-        err(err) {}
+struct Writer {
+  const Options &options;
+  const Compiled &compiled;
+  Session &session;
+  const Invocation &call;
 
   ExitCode write() {
     if (options.emit == "ast")
@@ -29,16 +27,16 @@ public:
           [&](raw_ostream &s) { print(compiled.files.back(), s); });
     std::string timeline;
     llvm::raw_string_ostream stream(timeline);
-    if (options.timeline && !emitTo(stream, "timeline", err))
+    if (options.timeline && !emitTo(stream, "timeline", call.err))
       return Errors;
     // A file that this writes is not a terminal.
     bool toFile = options.output != "-";
     ExitCode code = Success;
     if (!options.check)
       code = writeFiles([&](raw_ostream &s) {
-        emitTo(s, options.emit, toFile ? llvm::nulls() : out);
+        emitTo(s, options.emit, toFile ? llvm::nulls() : call.out);
       });
-    err << timeline;
+    call.err << timeline;
     return code;
   }
 
@@ -46,11 +44,11 @@ private:
   /// Lets `fill` write the output; then the dependency file, if one is wanted.
   ExitCode writeFiles(function_ref<void(raw_ostream &)> fill) {
     if (options.depfile.empty())
-      return writeOutput(options.output, out, session, fill);
-    return writeOutput(options.depfile, out, session, [&](raw_ostream &s) {
+      return writeOutput(options.output, call.out, session, fill);
+    return writeOutput(options.depfile, call.out, session, [&](raw_ostream &s) {
       if (writeDepfile(options.depfile, options.output, session.sources,
                        session.diags, s))
-        writeOutput(options.output, out, session, fill);
+        writeOutput(options.output, call.out, session, fill);
     });
   }
 
@@ -62,11 +60,6 @@ private:
         fitted(emitOptions.picture, shown, options.console.color);
     return emit(compiled, *findEmitter(format), to, session, emitOptions);
   }
-
-  const Options &options;
-  const Compiled &compiled;
-  Session &session;
-  raw_ostream &out, &err;
 };
 
 } // namespace
@@ -97,117 +90,105 @@ static void listParams(ArrayRef<ParameterText> params, raw_ostream &out) {
 }
 
 /// Reads the files, writes the output.
-static int compileOnce(const Options &given, Session::Files fs,
-                       raw_ostream &out, raw_ostream &err) {
-  Options options = given;
-  options.request.passes.instrumentation.out = &err;
-  auto session = consoleSession(std::move(fs), options.console, err);
-  if (auto code = writeByFamilies(options, *session, out, err))
+static int compileOnce(Options options, const Invocation &call) {
+  options.request.passes.instrumentation.out = &call.err;
+  auto session = consoleSession(call, options.console);
+  if (auto code = writeByFamilies(options, *session, call))
     return *code;
   Compiled compiled = compileAny(options, *session);
-  ExitCode code = exitCodeOf(compiled, err);
-  Writer writer(options, compiled, *session, out, err);
+  ExitCode code = exitCodeOf(compiled, call.err);
+  Writer writer{options, compiled, *session, call};
   if (code == Success && options.request.until == Request::Until::Checked)
-    listParams(compiled.params, out);
+    listParams(compiled.params, call.out);
   else if (code == Success &&
            (!options.check || options.timeline || options.emit == "ast"))
     code = compiled.times.measure("emit", [&] { return writer.write(); });
   if (options.request.passes.instrumentation.timePasses)
-    compiled.times.print(err);
+    compiled.times.print(call.err);
   return code;
 }
 
 /// Whenever a file changes that the last time read, or looked for.
 [[noreturn]] static void compileForEver(const Options &options,
-                                        Session::Files fs, raw_ostream &out,
-                                        raw_ostream &err) {
+                                        const Invocation &call) {
   for (;;) {
-    auto watched = llvm::makeIntrusiveRefCnt<WatchedFiles>(fs);
+    auto watched = llvm::makeIntrusiveRefCnt<WatchedFiles>(call.files);
     auto start = std::chrono::steady_clock::now();
-    if (err.is_displayed())
-      err << "\033[H\033[2J"; // An empty screen.
-    compileOnce(options, watched, out, err);
-    out.flush();
+    if (call.err.is_displayed())
+      call.err << "\033[H\033[2J"; // An empty screen.
+    compileOnce(options, {call.args, watched, call.out, call.err});
+    call.out.flush();
     std::chrono::duration<double> took =
         std::chrono::steady_clock::now() - start;
-    err << fmt::format("-- {:.3f} s; again when {} changes\n", took.count(),
-                       printable(watched->names()));
-    err.flush();
-    while (!watched->waitForChange(std::chrono::seconds(1)))
-      ;
+    call.err << fmt::format("-- {:.3f} s; again when {} changes\n",
+                            took.count(), printable(watched->names()));
+    call.err.flush();
+    watched->waitForChange();
   }
 }
 
-static int compileAs(Options options, ArrayRef<const char *> args,
-                     Session::Files fs, raw_ostream &out, raw_ostream &err) {
-  if (std::optional<int> code = parseOptions(args, options, out, err))
+static int compileAs(Options options, const Invocation &call) {
+  if (std::optional<int> code = parseOptions(call, options))
     return *code;
   if (options.listSchedules)
-    listSchedules(out);
+    listSchedules(call.out);
   if (options.listPasses)
-    makePassRegistry().list(out);
+    makePassRegistry().list(call.out);
   if (options.listDiagnostics)
-    listDiagnostics(out);
+    listDiagnostics(call.out);
   if (options.listSchedules || options.listPasses || options.listDiagnostics)
     return Success;
   if (options.watch)
-    compileForEver(options, std::move(fs), out, err);
-  return compileOnce(options, std::move(fs), out, err);
+    compileForEver(options, call);
+  return compileOnce(std::move(options), call);
 }
 
-int ppcc::runBuild(ArrayRef<const char *> args, Session::Files fs,
-                   raw_ostream &out, raw_ostream &err) {
-  return compileAs({.command = "ppcc build"}, args, std::move(fs), out, err);
+int ppcc::runBuild(const Invocation &call) {
+  return compileAs({.command = "ppcc build"}, call);
 }
 
-int ppcc::runCheck(ArrayRef<const char *> args, Session::Files fs,
-                   raw_ostream &out, raw_ostream &err) {
-  return compileAs({.command = "ppcc check", .check = true}, args,
-                   std::move(fs), out, err);
+int ppcc::runCheck(const Invocation &call) {
+  return compileAs({.command = "ppcc check", .check = true}, call);
 }
 
-int ppcc::runReport(ArrayRef<const char *> args, Session::Files fs,
-                    raw_ostream &out, raw_ostream &err) {
-  return compileAs({.command = "ppcc report", .emit = "report"}, args,
-                   std::move(fs), out, err);
+int ppcc::runReport(const Invocation &call) {
+  return compileAs({.command = "ppcc report", .emit = "report"}, call);
 }
 
-int ppcc::runCompiler(ArrayRef<const char *> args, Session::Files fs,
-                      raw_ostream &out, raw_ostream &err) {
-  StringRef word = args.size() > 1 ? args[1] : "";
+int ppcc::runCompiler(const Invocation &call) {
+  StringRef word = call.args.size() > 1 ? call.args[1] : "";
 #define COMMAND(name, function, summary)                                       \
   if (word == name)                                                            \
-    return function(args.drop_front(), std::move(fs), out, err);
+    return function({call.args.drop_front(), call.files, call.out, call.err});
 #include "Commands.def"
-  return compileAs({}, args, std::move(fs), out, err);
+  return compileAs({}, call);
 }
 
-CompiledCommand ppcc::compileCommand(ArrayRef<const char *> args,
-                                     Session::Files fs, raw_ostream &out,
-                                     raw_ostream &err) {
+CompiledCommand ppcc::compileCommand(const Invocation &call) {
   CompiledCommand command{Usage, nullptr, {}};
   Options options;
-  if (std::optional<int> code = parseOptions(args, options, out, err)) {
+  if (std::optional<int> code = parseOptions(call, options)) {
     command.code = *code == Success ? Usage : *code; // Help is no program.
     return command;
   }
   options.request.until = Request::Until::Done;
-  command.session = consoleSession(std::move(fs), options.console, err);
+  command.session = consoleSession(call, options.console);
   command.compiled = compileAny(options, *command.session);
-  command.code = exitCodeOf(command.compiled, err);
+  command.code = exitCodeOf(command.compiled, call.err);
   return command;
 }
 
 bool ppcc::emitJsonOf(const CompiledCommand &command, bool hasRows,
                       raw_ostream &out) {
   const Program &program = command.compiled.program;
+  const Emitter &json = *findEmitter("json");
   if (hasRows)
-    return emit(command.compiled, *findEmitter("json"), out, *command.session);
+    return emit(command.compiled, json, out, *command.session);
   Rows none;
   for ([[maybe_unused]] RankId rank : program.ranks())
     none.beginRank();
   Compiled head;
   head.comm = command.compiled.comm;
   head.program = program.restated(std::move(none));
-  return emit(head, *findEmitter("json"), out, *command.session);
+  return emit(head, json, out, *command.session);
 }

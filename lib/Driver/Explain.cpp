@@ -5,34 +5,23 @@
 
 using namespace ppcc;
 
-static void writeFormulas(const Proof &proof, StringRef free,
-                          const SourceManager &sources, raw_ostream &out) {
-  llvm::json::OStream json(out, 1);
-  writeProof(
-      proof, "ppcc.explanation", free, json, [&](const ProvenRange &range) {
-        const Figures none, &figures = range.figures ? *range.figures : none;
-        auto known = [&](const Formula &formula) {
-          return range.figures ? std::optional(formula) : std::nullopt;
-        };
-        writeFormula(json, "makespan", range.makespan);
-        writeFormula(json, "work", known(figures.work));
-        writeFormula(json, "bubble", figures.bubble);
-        writeFormula(json, "activations", figures.activations);
-        writeFormula(json, "memory", figures.memory);
-        writeFormula(json, "messages", known(figures.messages));
-        writeFormula(json, "bytes", figures.bytes);
-        json.attributeArray("limit", [&] {
-          for (const std::string &action : figures.limit)
-            json.value(action);
-        });
-        json.attribute("reason", reasonText(range, sources));
-      });
-  out << '\n';
+static void writeFigures(const ProvenRange &range, llvm::json::OStream &json) {
+  const Figures none, &figures = range.figures ? *range.figures : none;
+  auto known = [&](const Formula &formula) {
+    return range.figures ? std::optional(formula) : std::nullopt;
+  };
+  writeFormula(json, "work", known(figures.work));
+  writeFormula(json, "bubble", figures.bubble);
+  writeFormula(json, "activations", figures.activations);
+  writeFormula(json, "memory", figures.memory);
+  writeFormula(json, "messages", known(figures.messages));
+  writeFormula(json, "bytes", figures.bytes);
+  json.attribute("limit", llvm::json::Array(figures.limit));
 }
 
-static void writeTable(const Proof &proof, StringRef free,
-                       const SourceManager &sources, TableStyle style,
-                       raw_ostream &out) {
+static void writeTable(const ProveOptions &options, const Proof &proof,
+                       const SourceManager &sources, raw_ostream &out) {
+  StringRef free = options.free;
   // What nobody told, or says nothing new, has no column.
   bool hasMemory = false, hasBytes = false;
   for (const ProvenRange &range : proof.ranges)
@@ -40,55 +29,39 @@ static void writeTable(const Proof &proof, StringRef free,
       hasMemory |= figures->memory && figures->memory != figures->activations;
       hasBytes |= figures->bytes && figures->bytes->slope != Rational();
     }
-  std::vector<std::string> head{free.str(), "makespan", "bubble",
-                                "activations"};
-  auto withOptional = [&](std::vector<std::string> cells, std::string memory,
-                          std::string messages, std::string bytes,
-                          std::string last) {
-    if (hasMemory)
-      cells.push_back(std::move(memory));
-    cells.push_back(std::move(messages));
-    if (hasBytes)
-      cells.push_back(std::move(bytes));
-    cells.push_back(std::move(last));
+  auto shown = [&](std::vector<std::string> cells) {
+    if (!hasBytes)
+      cells.erase(cells.begin() + 6);
+    if (!hasMemory)
+      cells.erase(cells.begin() + 4);
     return cells;
   };
-  TextTable table(
-      withOptional(head, "memory", "messages", "bytes", "limited by"));
+  TextTable table(shown({free.str(), "makespan", "bubble", "activations",
+                         "memory", "messages", "bytes", "limited by"}));
   for (const ProvenRange &range : proof.ranges) {
     if (range.verdict == Verdict::Excluded)
       continue;
     const Figures none, &figures = range.figures ? *range.figures : none;
-    table.add(
-        withOptional({numbersText(range), formulaText(range.makespan, free),
-                      formulaText(figures.bubble, free),
-                      formulaText(figures.activations, free)},
+    table.add(shown({numbersText(range.from, range.modulus, range.to),
+                     formulaText(range.makespan, free),
+                     formulaText(figures.bubble, free),
+                     formulaText(figures.activations, free),
                      formulaText(figures.memory, free),
-                     range.figures ? formulaText(figures.messages, free) : "",
+                     range.figures ? figures.messages.text(free) : "",
                      formulaText(figures.bytes, free),
                      range.verdict == Verdict::Right
                          ? llvm::join(figures.limit, ", ")
                          : verdictName(range.verdict).str() + ": " +
-                               reasonText(range, sources)));
+                               reasonText(range, sources)}));
   }
-  table.print(out, style);
+  table.print(out, options.format == "markdown" ? TableStyle::Markdown
+                                                : TableStyle::Text);
 }
 
-int ppcc::runExplain(ArrayRef<const char *> args, Session::Files fs,
-                     raw_ostream &out, raw_ostream &err) {
-  OptionParser parser("ppcc explain",
+int ppcc::runExplain(const Invocation &call) {
+  OptionParser parser(call, "ppcc explain",
                       "Tells what a schedule takes and holds, as formulas of "
                       "the number of microbatches");
-  return runProof(
-      parser, {"text", "json", "markdown"}, true, args, std::move(fs), out, err,
-      [](const ProveOptions &options, const Proof &proof,
-         const SourceManager &sources, raw_ostream &s) {
-        if (options.format == "json")
-          writeFormulas(proof, options.free, sources, s);
-        else
-          writeTable(proof, options.free, sources,
-                     options.format == "markdown" ? TableStyle::Markdown
-                                                  : TableStyle::Text,
-                     s);
-      });
+  return runProof(parser, {"text", "json", "markdown"}, true, call,
+                  "ppcc.explanation", writeFigures, writeTable);
 }

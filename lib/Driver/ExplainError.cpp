@@ -48,7 +48,8 @@ static std::string blanks(StringRef text) {
 
 /// Runs the line as a shell would; what the tool says goes to `out`, and what
 /// it writes nowhere.
-static void runLine(StringRef line, Session::Files fs, raw_ostream &out) {
+static void runLine(StringRef line, const Session::Files &files,
+                    raw_ostream &out) {
   llvm::BumpPtrAllocator memory;
   llvm::StringSaver saver(memory);
   SmallVector<const char *> words;
@@ -56,12 +57,12 @@ static void runLine(StringRef line, Session::Files fs, raw_ostream &out) {
   ToolMain *tool = StringRef(words.front()) == "ppcc-opt"       ? &runOpt
                    : StringRef(words.front()) == "ppcc-profile" ? &runProfile
                                                                 : &runCompiler;
-  tool(words, std::move(fs), llvm::nulls(), out);
+  tool({words, files, llvm::nulls(), out});
 }
 
 /// Shows the example, whose files lie in the current folder from then on.
-static void showExample(StringRef section, Session::Files fs,
-                        raw_ostream &out) {
+static void showExample(StringRef section, const Invocation &call) {
+  raw_ostream &out = call.out;
   while (!section.empty()) {
     StringRef line;
     std::tie(line, section) = section.split('\n');
@@ -84,7 +85,7 @@ static void showExample(StringRef section, Session::Files fs,
       if (one.consume_front("$ ")) {
         std::string said;
         llvm::raw_string_ostream stream(said);
-        runLine(one, fs, stream);
+        runLine(one, call.files, stream);
         for (StringRef answer : llvm::split(StringRef(said).rtrim('\n'), '\n'))
           out << (answer.empty() ? "" : "    ") << answer << '\n';
       }
@@ -92,36 +93,34 @@ static void showExample(StringRef section, Session::Files fs,
   }
 }
 
-int ppcc::runExplainError(ArrayRef<const char *> args, Session::Files fs,
-                          raw_ostream &out, raw_ostream &err) {
+int ppcc::runExplainError(const Invocation &call) {
   std::string code;
-  OptionParser parser("ppcc explain-error",
+  OptionParser parser(call, "ppcc explain-error",
                       "Tells what an error means, with an example, which it "
                       "runs in a folder of its own");
   parser.positional("CODE", code, "Such as E0742", /*isRequired=*/true);
-  if (std::optional<int> status = parser.parse(args, out, err))
+  if (std::optional<int> status = parser.parse())
     return *status;
   std::string wanted = StringRef(code).upper();
   auto *info = findBy(diagTable(), wanted, &DiagInfo::code);
   if (!info)
     return parser.wrong(
         fmt::format("`{}` is no code of an error{}", code,
-                    didYouMean(wanted, diagTable(), &DiagInfo::code)),
-        err);
+                    didYouMean(wanted, diagTable(), &DiagInfo::code)));
   bool isError = info->severity == Severity::Error;
-  out << info->code << ' ' << info->name << ", "
-      << (isError ? "an error" : "a warning") << ": " << blanks(info->text)
-      << "\n\nWhat to do: " << info->hint << '\n';
+  call.out << info->code << ' ' << info->name << ", "
+           << (isError ? "an error" : "a warning") << ": " << blanks(info->text)
+           << "\n\nWhat to do: " << info->hint << '\n';
 
   SmallString<128> before, folder;
   if (std::error_code error = llvm::sys::fs::current_path(before);
       error || (error = llvm::sys::fs::createUniqueDirectory("ppcc", folder)) ||
       (error = llvm::sys::fs::set_current_path(folder)))
-    return parser.wrong("no folder for the example: " + error.message(), err);
+    return parser.wrong("no folder for the example: " + error.message());
   auto leave = llvm::make_scope_exit([&] {
     llvm::sys::fs::set_current_path(before);
     llvm::sys::fs::remove_directories(folder);
   });
-  showExample(sectionOf(info->code), fs, out);
+  showExample(sectionOf(info->code), call);
   return Success;
 }

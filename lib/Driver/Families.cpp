@@ -10,11 +10,11 @@ using namespace ppcc;
 /// The same as C++.
 static void writeCpp(const proof::Certificate &families, const Options &options,
                      Session &session, raw_ostream &out) {
-  std::string text;
+  std::string text, symbol = options.emitOptions.cppSymbol;
   llvm::raw_string_ostream stream(text);
   writeFamilies(families, session, stream);
-  const std::string &given = options.emitOptions.cppSymbol;
-  std::string symbol = given.empty() ? cppSymbol(families.schedule) : given;
+  if (symbol.empty())
+    symbol = cppSymbol(families.schedule);
   out << "// The programs of a pipeline schedule, for all " << options.free
       << ". Written by ppcc.\n#include \"ppcc/Runtime/Json.h\"\n\n"
          "static ppcc::rt::LoadedProgram instance(const void *, int64_t value) "
@@ -59,16 +59,16 @@ familiesFor(const Options &options, Session &session, std::string &misuse) {
 
 /// The program for all values of a parameter.
 static int writeForAll(const Options &options, Session &session,
-                       raw_ostream &out, raw_ostream &err) {
+                       const Invocation &call) {
   std::string misuse;
   auto families = familiesFor(options, session, misuse);
   if (!misuse.empty()) {
-    err << "error: " << misuse << '\n';
+    call.err << "error: " << misuse << '\n';
     return Usage;
   }
   if (!families)
     return Errors;
-  return writeOutput(options.output, out, session, [&](raw_ostream &s) {
+  return writeOutput(options.output, call.out, session, [&](raw_ostream &s) {
     if (options.emit == "cpp")
       writeCpp(*families, options, session, s);
     else if (options.emit == "ir")
@@ -91,10 +91,10 @@ Compiled ppcc::compileAny(const Options &options, Session &session) {
 }
 
 std::optional<int> ppcc::writeByFamilies(const Options &options,
-                                         Session &session, raw_ostream &out,
-                                         raw_ostream &err) {
+                                         Session &session,
+                                         const Invocation &call) {
   if (!options.free.empty())
-    return writeForAll(options, session, out, err);
+    return writeForAll(options, session, call);
   if (options.laysOut || !options.request.rolled || options.check ||
       options.timeline || !options.depfile.empty())
     return std::nullopt;
@@ -106,7 +106,7 @@ std::optional<int> ppcc::writeByFamilies(const Options &options,
     return std::nullopt;
   EmitOptions emitOptions = options.emitOptions;
   emitOptions.mostDigested = most;
-  return writeOutput(options.output, out, session, [&](raw_ostream &to) {
+  return writeOutput(options.output, call.out, session, [&](raw_ostream &to) {
     emit(family->sample, *findEmitter(options.emit), to, session, emitOptions);
   });
 }

@@ -13,6 +13,6 @@ Compiled compileAny(const Options &options, Session &session);
 /// whose turns grow with the microbatches without the program in between. The
 /// exit code; nothing where neither is to be done.
 std::optional<int> writeByFamilies(const Options &options, Session &session,
-                                   raw_ostream &out, raw_ostream &err);
+                                   const Invocation &call);
 
 } // namespace ppcc

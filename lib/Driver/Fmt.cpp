@@ -8,12 +8,11 @@
 
 using namespace ppcc;
 
-int ppcc::runFmt(ArrayRef<const char *> args, Session::Files fs,
-                 raw_ostream &out, raw_ostream &err) {
+int ppcc::runFmt(const Invocation &call) {
   std::vector<std::string> inputs;
   bool check = false;
   ConsoleOptions console;
-  OptionParser parser("ppcc fmt",
+  OptionParser parser(call, "ppcc fmt",
                       "Writes schedules in one style; comments, the ends of "
                       "lines, and columns that stand below each other stay");
   parser.positional("FILE", inputs,
@@ -22,19 +21,16 @@ int ppcc::runFmt(ArrayRef<const char *> args, Session::Files fs,
   parser.flag("--check", check,
               "Write nothing; the exit status is 1 when a file would change");
   addMaxErrors(parser, console.maxErrors);
-  if (std::optional<int> code = parser.parse(args, out, err))
+  if (std::optional<int> code = parser.parse())
     return *code;
 
-  auto session = consoleSession(fs, console, err);
+  auto session = consoleSession(call, console);
   DiagnosticEngine &diags = session->diags;
-  const SourceManager nothingRead(fs); // That no output may be.
+  const SourceManager nothingRead(call.files); // That no output may be.
   for (const std::string &input : inputs) {
-    auto source = session->sources.open(input);
-    if (!source) {
-      diags.report<diag::CannotRead>(Place(), input,
-                                     llvm::toString(source.takeError()));
+    auto source = session->open(input);
+    if (!source)
       continue;
-    }
     StringRef text = session->sources.text(*source);
     size_t offset = 0;
     if (!llvm::json::isUTF8(text, &offset)) {
@@ -48,7 +44,7 @@ int ppcc::runFmt(ArrayRef<const char *> args, Session::Files fs,
       if (formatted != text)
         diags.report<diag::NotFormatted>(Place(), input);
     } else if (input == "-" || formatted != text) {
-      writeOutput(input, out, nothingRead, diags,
+      writeOutput(input, call.out, nothingRead, diags,
                   [&](raw_ostream &s) { s << formatted; });
     }
   }

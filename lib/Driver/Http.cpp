@@ -11,13 +11,6 @@ using namespace ppcc;
 static constexpr size_t mostHead = 16 << 10, mostConnections = 32;
 static constexpr std::chrono::seconds patience(10);
 
-std::optional<StringRef> HttpRequest::find(StringRef name) const {
-  for (const auto &[key, value] : query)
-    if (key == name)
-      return StringRef(value);
-  return std::nullopt;
-}
-
 std::string ppcc::percentDecoded(StringRef text) {
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {

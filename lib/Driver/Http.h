@@ -16,8 +16,6 @@ std::string percentDecoded(StringRef text);
 struct HttpRequest {
   std::string path; ///< Without the query.
   std::vector<std::pair<std::string, std::string>> query;
-
-  std::optional<StringRef> find(StringRef name) const;
 };
 
 struct HttpResponse {

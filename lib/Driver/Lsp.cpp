@@ -13,18 +13,10 @@ namespace json = llvm::json;
 static constexpr uint64_t mostTypedActions = 200'000;
 static constexpr unsigned mostTypedSeconds = 5, mostSavedSeconds = 30;
 
-const StringMap<Server::Answer> &Server::answers() {
-  static const StringMap<Answer> all = {
-#define ANSWER(Method, Function) {Method, &Server::Function},
-#include "LspAnswers.def"
-  };
-  return all;
-}
-
 int Server::run() {
   while (true) {
     if (std::optional<json::Value> message = input.take()) {
-      if (json::Object *object = message->getAsObject())
+      if (const json::Object *object = message->getAsObject())
         if (std::optional<int> code = take(*object))
           return *code;
       continue;
@@ -33,7 +25,7 @@ int Server::run() {
       return isShutDown ? Success : Errors;
     // Who types is answered first; then what has become of it is looked at.
     if (!job.isRunning() && !changed.empty() && !input.hasMore()) {
-      look(changed.pop_back_val());
+      look(*changed.pop_back_val());
       continue;
     }
     pollfd wait[] = {{STDIN_FILENO, POLLIN, 0}, {job.descriptor(), POLLIN, 0}};
@@ -46,28 +38,47 @@ int Server::run() {
   }
 }
 
-std::optional<int> Server::take(json::Object &message) {
-  std::string method = message.getString("method").value_or("").str();
-  json::Object none;
-  json::Object &params =
-      message.getObject("params") ? *message.getObject("params") : none;
+/// The part of a message that is an object; an empty one for none.
+static const json::Object &objectIn(const json::Object &message,
+                                    StringRef key) {
+  static const json::Object none;
+  const json::Object *found = message.getObject(key);
+  return found ? *found : none;
+}
+
+static std::string uriIn(const json::Object &params) {
+  return objectIn(params, "textDocument").getString("uri").value_or("").str();
+}
+
+std::optional<int> Server::take(const json::Object &message) {
+  StringRef method = message.getString("method").value_or("");
+  const json::Object &params = objectIn(message, "params");
   const json::Value *id = message.get("id");
   if (method == "exit")
     return isShutDown ? Success : Errors;
   if (!id) {
     notice(method, params);
-    return std::nullopt;
+  } else if (!method.empty()) { // Else it is an answer.
+    json::Object reply{{"jsonrpc", "2.0"}, {"id", *id}};
+    if (auto result = answer(method, params))
+      reply["result"] = std::move(*result);
+    else
+      reply["error"] = json::Object{{"code", -32601},
+                                    {"message", "no method " + method.str()}};
+    send(std::move(reply));
   }
-  if (method.empty())
-    return std::nullopt; // An answer.
-  auto found = answers().find(method);
-  json::Object reply{{"jsonrpc", "2.0"}, {"id", *id}};
-  if (found == answers().end())
-    reply["error"] =
-        json::Object{{"code", -32601}, {"message", "no method " + method}};
-  else
-    reply["result"] = (this->*found->second)(params);
-  send(std::move(reply));
+  return std::nullopt;
+}
+
+std::optional<json::Value> Server::answer(StringRef method, Params params) {
+  Document *document = find(uriIn(params));
+#define ANSWER(Method, Function)                                               \
+  if (method == Method)                                                        \
+    return Function(params);
+#define ABOUT(Method, Function)                                                \
+  if (method == Method)                                                        \
+    return document ? Function(*document, params) : nullptr;
+#include "LspAnswers.def"
   return std::nullopt;
 }
 
@@ -80,46 +91,39 @@ static std::vector<std::string> foldersIn(const json::Array *given) {
   return paths;
 }
 
+// Texts come whole: 1.
+static constexpr StringRef capabilities = R"({
+  "textDocumentSync": {"openClose": true, "change": 1, "save": true},
+  "workspace": {
+    "workspaceFolders": {"supported": true, "changeNotifications": true}
+  },
+  "definitionProvider": true,
+  "referencesProvider": true,
+  "documentHighlightProvider": true,
+  "renameProvider": {"prepareProvider": true},
+  "hoverProvider": true,
+  "completionProvider": {"triggerCharacters": ["(", "\""]},
+  "signatureHelpProvider": {"triggerCharacters": ["(", ","]},
+  "codeActionProvider": {"codeActionKinds": ["quickfix"]},
+  "documentSymbolProvider": true,
+  "foldingRangeProvider": true,
+  "documentFormattingProvider": true
+})";
+
 json::Value Server::initialize(Params params) {
   configure(params.getObject("initializationOptions"));
   for (std::string &path : foldersIn(params.getArray("workspaceFolders")))
     folders.insert(std::move(path));
   if (auto root = params.getString("rootUri"); root && folders.empty())
     folders.insert(pathOf(*root));
-  json::Array tokenTypes{"keyword",  "comment",   "string", "number",
-                         "operator", "function",  "macro",  "variable",
-                         "type",     "parameter", "class",  "enumMember"};
-  return json::Object{
-      {"serverInfo",
-       json::Object{{"name", "ppcc"}, {"version", versionText()}}},
-      {"capabilities",
-       json::Object{
-           {"textDocumentSync", json::Object{{"openClose", true},
-                                             {"change", 1}, // Whole texts.
-                                             {"save", true}}},
-           {"workspace",
-            json::Object{{"workspaceFolders",
-                          json::Object{{"supported", true},
-                                       {"changeNotifications", true}}}}},
-           {"definitionProvider", true},
-           {"referencesProvider", true},
-           {"documentHighlightProvider", true},
-           {"renameProvider", json::Object{{"prepareProvider", true}}},
-           {"hoverProvider", true},
-           {"completionProvider",
-            json::Object{{"triggerCharacters", json::Array{"(", "\""}}}},
-           {"signatureHelpProvider",
-            json::Object{{"triggerCharacters", json::Array{"(", ","}}}},
-           {"codeActionProvider",
-            json::Object{{"codeActionKinds", json::Array{"quickfix"}}}},
-           {"documentSymbolProvider", true},
-           {"semanticTokensProvider",
-            json::Object{
-                {"legend", json::Object{{"tokenTypes", std::move(tokenTypes)},
-                                        {"tokenModifiers", json::Array{}}}},
-                {"full", true}}},
-           {"foldingRangeProvider", true},
-           {"documentFormattingProvider", true}}}};
+  json::Value can = llvm::cantFail(json::parse(capabilities));
+  (*can.getAsObject())["semanticTokensProvider"] = json::Object{
+      {"legend", json::Object{{"tokenTypes", json::Array(tokenTypes)},
+                              {"tokenModifiers", json::Array{}}}},
+      {"full", true}};
+  return json::Object{{"serverInfo", json::Object{{"name", "ppcc"},
+                                                  {"version", versionText()}}},
+                      {"capabilities", std::move(can)}};
 }
 
 json::Value Server::shutDown(Params) {
@@ -137,132 +141,125 @@ void Server::configure(const json::Object *given) {
   if (const json::Array *options = given->getArray("options"))
     for (const json::Value &one : *options)
       settings.push_back(one.getAsString().value_or("").str());
-  if (!documents.empty())
-    lookAgain(documents.begin()->first);
+  lookAgain();
 }
 
 void Server::notice(StringRef method, Params params) {
   if (method == "workspace/didChangeConfiguration")
     return configure(params.getObject("settings"));
   if (method == "workspace/didChangeWorkspaceFolders") {
-    const json::Object none, *event = params.getObject("event");
-    event = event ? event : &none;
-    for (const std::string &path : foldersIn(event->getArray("removed")))
+    const json::Object &event = objectIn(params, "event");
+    for (const std::string &path : foldersIn(event.getArray("removed")))
       folders.erase(path);
-    for (std::string &path : foldersIn(event->getArray("added")))
+    for (std::string &path : foldersIn(event.getArray("added")))
       folders.insert(std::move(path));
     return;
   }
   std::string uri = uriIn(params);
-  auto known = documents.find(uri);
-  if (method == "textDocument/didSave" && known != documents.end()) {
-    known->second.isSaved = true;
-    return lookAgain(uri);
+  const json::Object &given = objectIn(params, "textDocument");
+  if (method == "textDocument/didOpen" && !uri.empty()) {
+    change(uri, given, given);
+    documents[uri].isSaved = true;
   }
-  const json::Object *document = params.getObject("textDocument");
+  Document *document = find(uri);
   if (!document)
     return;
-  int64_t version = document->getInteger("version").value_or(0);
-  if (method == "textDocument/didOpen") {
-    change(uri, version, document->getString("text").value_or(""));
-    documents[uri].isSaved = true;
-  } else if (method == "textDocument/didChange" && known != documents.end()) {
+  if (method == "textDocument/didSave") {
+    document->isSaved = true;
+    lookAgain(document);
+  } else if (method == "textDocument/didChange") {
     const json::Array *changes = params.getArray("contentChanges");
     if (changes && !changes->empty())
       if (const json::Object *last = changes->back().getAsObject())
-        change(uri, version, last->getString("text").value_or(""));
+        change(uri, given, *last);
   } else if (method == "textDocument/didClose") {
-    close(uri);
+    publish(*document, {});
+    documents.erase(uri);
+    lookAgain();
   }
 }
 
-void Server::change(const std::string &uri, int64_t version, StringRef text) {
+void Server::change(const std::string &uri, Params given, Params text) {
   Document &document = documents[uri];
-  document.text = std::make_shared<const Text>(json::fixUTF8(text));
-  document.version = version;
+  document.uri = uri;
+  document.path = pathOf(uri);
+  document.text = std::make_shared<const Text>(
+      json::fixUTF8(text.getString("text").value_or("")));
+  document.version = given.getInteger("version").value_or(0);
   document.isSaved = false;
-  lookAgain(uri);
-}
-
-void Server::close(const std::string &uri) {
-  publish(uri, {});
-  documents.erase(uri);
-  lookAgain("");
+  lookAgain(&document);
 }
 
 /// At all texts, since one may import another, and at `first` before others.
-void Server::lookAgain(const std::string &first) {
+void Server::lookAgain(Document *first) {
   job.stop();
   changed.clear();
   for (auto &[uri, document] : documents) {
     document.analysis.reset();
-    if (uri != first)
-      changed.push_back(uri);
+    if (&document != first)
+      changed.push_back(&document);
   }
-  if (documents.count(first))
+  if (first)
     changed.push_back(first);
 }
 
-void Server::look(const std::string &uri) {
-  const Text &text = *documents.at(uri).text;
-  Setting setting = settingFor(uri, text);
+void Server::look(Document &document) {
+  const Text &text = *document.text;
+  Setting setting = settingFor(document.path, text);
   if (!setting.complaint.empty()) {
-    json::Object range =
-        setting.line.empty() ? text.range(0, 0) : text.range(setting.line);
     json::Array one;
-    one.push_back(diagnosticAt(std::move(range), setting.complaint));
-    return publish(uri, std::move(one));
+    one.push_back(diagnosticAt(text.range(setting.line), setting.complaint));
+    return publish(document, std::move(one));
   }
-  const Analysis &known = analysis(uri);
+  const Analysis &known = analysis(document);
   if (!known.isGood)
-    return publish(uri, known.diagnostics);
-  jobUri = uri;
-  jobIsFull = documents.at(uri).isSaved;
-  Request request = setting.request;
+    return publish(document, known.diagnostics);
+  looked = &document;
+  jobIsFull = document.isSaved;
+  uint64_t &mostActions = setting.request.limits.maxActions;
   if (!jobIsFull)
-    request.limits.maxActions =
-        std::min(request.limits.maxActions, mostTypedActions);
-  std::string path = pathOf(uri);
-  bool isStarted = job.start(
-      jobIsFull ? mostSavedSeconds : mostTypedSeconds,
-      [&](raw_ostream &stream) {
-        writeCompiled(path, text, request, filesWith(path, text.all()), stream);
-      });
+    mostActions = std::min(mostActions, mostTypedActions);
+  bool isStarted =
+      job.start(jobIsFull ? mostSavedSeconds : mostTypedSeconds,
+                [&](raw_ostream &stream) {
+                  writeCompiled(document.path, text, setting.request,
+                                filesWith(document.path, text.all()), stream);
+                });
   if (!isStarted)
-    publish(uri, known.diagnostics);
+    publish(document, known.diagnostics);
 }
 
 void Server::finishLook() {
-  const Analysis &known = analysis(jobUri);
+  Document &document = *looked;
   auto said = json::parse(job.said);
   const json::Object *result = said ? said->getAsObject() : nullptr;
   if (!said)
     llvm::consumeError(said.takeError());
+  json::Array diagnostics;
   if (!job.isGood() || !result) {
     // Of what is only typed nobody asked for the whole.
-    json::Array diagnostics = known.diagnostics;
+    diagnostics = analysis(document).diagnostics;
     if (jobIsFull || !job.isTooLong())
       diagnostics.push_back(diagnosticAt(
-          documents.at(jobUri).text->range(0, 0),
+          document.text->range(0, 0),
           job.isTooLong()
               ? fmt::format("the compiler was given up after {} s; `ppcc "
                             "check` has no such limit",
                             mostSavedSeconds)
               : "the compiler crashed: this is a bug in it"));
-    return publish(jobUri, std::move(diagnostics));
+    return publish(document, std::move(diagnostics));
   }
-  json::Array diagnostics;
   for (const json::Value &one : *result->getArray("diagnostics")) {
     // Limits that the command line does not have.
     StringRef code = one.getAsObject()->getString("code").value_or("");
     if (jobIsFull || (code != "E0412" && code != "E0413" && code != "E0446"))
       diagnostics.push_back(one);
   }
-  Document &document = documents.at(jobUri);
-  document.result = {document.version, *result->getObject("values"),
-                     result->getInteger("chunks").value_or(0)};
+  document.compiledVersion = document.version;
+  document.values = *result->getObject("values");
+  document.chunks = result->getInteger("chunks").value_or(0);
   document.isSaved = false;
-  publish(jobUri, std::move(diagnostics));
+  publish(document, std::move(diagnostics));
 }
 
 Session::Files Server::filesWith(StringRef path, StringRef as) const {
@@ -271,49 +268,41 @@ Session::Files Server::filesWith(StringRef path, StringRef as) const {
     memory->addFile(name, 0, llvm::MemoryBuffer::getMemBufferCopy(text));
   };
   for (const auto &[uri, document] : documents)
-    if (std::string name = pathOf(uri); name != path)
-      add(name, document.text->all());
+    if (document.path != path)
+      add(document.path, document.text->all());
   add(path.str(), as);
   auto all = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(disk);
   all->pushOverlay(memory);
   return all;
 }
 
-Setting Server::settingFor(const std::string &uri, const Text &text) const {
-  return settingOf(pathOf(uri), text.all(), settings);
+std::unique_ptr<Analysis> Server::analyze(StringRef path,
+                                          const Text &text) const {
+  return std::make_unique<Analysis>(
+      path, text, settingFor(path, text),
+      [&](StringRef as) { return filesWith(path, as); });
 }
 
-const Analysis &Server::analysis(const std::string &uri) {
-  auto &[text, version, known, result, published, isSaved] = documents.at(uri);
-  if (!known) {
-    std::string path = pathOf(uri);
-    known = std::make_unique<Analysis>(
-        path, *text, settingFor(uri, *text),
-        [&](StringRef as) { return filesWith(path, as); });
-  }
-  return *known;
+const Analysis &Server::analysis(Document &document) {
+  if (!document.analysis)
+    document.analysis = analyze(document.path, *document.text);
+  return *document.analysis;
 }
 
-std::string Server::uriIn(Params params) const {
-  const json::Object *document = params.getObject("textDocument");
-  return document ? document->getString("uri").value_or("").str() : "";
+Server::Document *Server::find(const std::string &uri) {
+  auto found = documents.find(uri);
+  return found == documents.end() ? nullptr : &found->second;
 }
 
-Server::TextPtr Server::textOf(Params params) const {
-  auto found = documents.find(uriIn(params));
-  return found == documents.end() ? nullptr : found->second.text;
-}
-
-void Server::publish(const std::string &uri, json::Array diagnostics) {
-  json::Object params{{"uri", uri},
-                      {"diagnostics", json::Array(diagnostics)}};
-  if (auto found = documents.find(uri); found != documents.end()) {
-    params["version"] = found->second.version;
-    found->second.published = std::move(diagnostics);
-  }
-  send(json::Object{{"jsonrpc", "2.0"},
-                    {"method", "textDocument/publishDiagnostics"},
-                    {"params", std::move(params)}});
+void Server::publish(Document &document, json::Array diagnostics) {
+  document.published = std::move(diagnostics);
+  send(json::Object{
+      {"jsonrpc", "2.0"},
+      {"method", "textDocument/publishDiagnostics"},
+      {"params",
+       json::Object{{"uri", document.uri},
+                    {"version", document.version},
+                    {"diagnostics", json::Array(document.published)}}}});
 }
 
 void Server::send(json::Object message) {
@@ -323,13 +312,12 @@ void Server::send(json::Object message) {
   out.flush();
 }
 
-int ppcc::runLsp(ArrayRef<const char *> args, Session::Files fs,
-                 raw_ostream &out, raw_ostream &err) {
-  OptionParser parser("ppcc lsp",
+int ppcc::runLsp(const Invocation &call) {
+  OptionParser parser(call, "ppcc lsp",
                       "Serves an editor: diagnostics while one types, names, "
                       "completion, the style. A line `// ppcc: -D P=8` of a "
                       "schedule gives the options that it is compiled with");
-  if (std::optional<int> code = parser.parse(args, out, err))
+  if (std::optional<int> code = parser.parse())
     return *code;
-  return Server(std::move(fs), out).run();
+  return Server(call.files, call.out).run();
 }

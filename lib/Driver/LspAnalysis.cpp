@@ -1,7 +1,6 @@
 #include "LspAnalysis.h"
 
 #include "ppcc/Compiler/ScheduleLibrary.h"
-#include "ppcc/Editor/Names.h"
 #include "ppcc/Editor/Repair.h"
 
 using namespace ppcc;
@@ -10,24 +9,24 @@ namespace json = llvm::json;
 
 lsp::Setting lsp::settingOf(StringRef path, StringRef text,
                             ArrayRef<std::string> otherwise) {
-  Setting setting;
+  Setting setting{text.take_front(0), {}, ""};
+  std::vector<std::string> words{"ppcc", path.str()};
   for (StringRef line : llvm::split(text, '\n'))
-    if (StringRef words = line; words.consume_front("// ppcc:")) {
+    if (StringRef said = line; said.consume_front("// ppcc:")) {
       if (setting.line.empty())
         setting.line = line.rtrim();
-      for (StringRef word : llvm::split(words.trim(), ' '))
+      for (StringRef word : llvm::split(said.trim(), ' '))
         if (!word.trim().empty())
-          setting.words.push_back(word.trim().str());
+          words.push_back(word.trim().str());
     }
   if (setting.line.empty())
-    setting.words = otherwise;
-  std::string file = path.str();
-  std::vector<const char *> args{"ppcc", file.c_str()};
-  for (const std::string &word : setting.words)
+    llvm::append_range(words, otherwise);
+  std::vector<const char *> args;
+  for (const std::string &word : words)
     args.push_back(word.c_str());
   Options options;
   llvm::raw_string_ostream err(setting.complaint);
-  if (parseOptions(args, options, llvm::nulls(), err) &&
+  if (parseOptions({args, nullptr, llvm::nulls(), err}, options) &&
       setting.complaint.empty())
     setting.complaint = "what is asked for here compiles nothing";
   setting.request = std::move(options.request);
@@ -44,11 +43,9 @@ Analysis::Analysis(StringRef path, const Text &text, const Setting &setting,
   request.until = Request::Until::Checked;
   for (unsigned turn = 0; turn != mostMistakes; ++turn) {
     session = std::make_unique<Session>(files(read));
-    session->diags.maxErrors = 100;
     observer = {};
     session->observer = &observer;
     Compiled compiled = compile(request, *session);
-    params = std::move(compiled.params);
     if (turn == 0) {
       isGood = !session->diags.hasErrors() && compiled.misuse.empty();
       diagnostics = diagnosticsOf(*session, path, text);
@@ -72,24 +69,29 @@ Analysis::Analysis(StringRef path, const Text &text, const Setting &setting,
   }
 }
 
-std::optional<size_t> Analysis::offsetIn(SourceLoc place) const {
+SourceLoc Analysis::locOf(size_t offset) const {
   auto file = session->sources.lookup(path);
-  if (!place.valid() || !file)
+  return file ? session->sources.loc(*file, offset) : SourceLoc();
+}
+
+std::optional<size_t> Analysis::offsetIn(SourceLoc place) const {
+  if (!place.valid())
     return std::nullopt;
-  uint32_t base = session->sources.loc(*file, 0).raw;
-  if (place.raw < base ||
-      place.raw > base + session->sources.text(*file).size())
-    return std::nullopt;
-  return place.raw - base;
+  Position at = session->sources.position(place);
+  return at.file == path ? std::optional<size_t>(at.offset) : std::nullopt;
 }
 
 const sema::Observer::Use *Analysis::useAt(size_t offset) const {
+  uint32_t raw = locOf(offset).raw;
   auto found = llvm::find_if(observer.uses, [&](const auto &use) {
-    auto begin = offsetIn(use.at.begin);
-    return begin && *begin <= offset &&
-           offset <= *begin + (use.at.end.raw - use.at.begin.raw);
+    return use.at.begin.raw <= raw && raw <= use.at.end.raw;
   });
   return found == observer.uses.end() ? nullptr : &*found;
+}
+
+const sema::Observer::Name *Analysis::nameAt(SourceLoc declared) const {
+  auto found = observer.names.find(declared.raw);
+  return found == observer.names.end() ? nullptr : &found->second;
 }
 
 namespace {
@@ -157,9 +159,11 @@ private:
   }
 
   void add(std::string title, size_t begin, size_t end, std::string newText) {
-    edits.push_back(json::Object{{"title", std::move(title)},
-                                 {"range", text.range(begin, end)},
-                                 {"newText", std::move(newText)}});
+    add(std::move(title), edit(text.range(begin, end), std::move(newText)));
+  }
+  void add(std::string title, json::Object change) {
+    change["title"] = std::move(title);
+    edits.push_back(std::move(change));
   }
   void replace(size_t begin, size_t end, const std::string &by) {
     add("Replace by `" + StringRef(by).trim().str() + "`", begin, end, by);
@@ -167,14 +171,11 @@ private:
 
   /// A file of the library that declares the name.
   void importFor(StringRef word) {
-    for (const LibraryFile &file : scheduleLibrary()) {
-      editor::Names names(file.text);
-      for (const editor::Declaration &one : names.declarations())
-        if (one.isAtFileLevel && one.name == word)
-          add("Import `" + file.name.str() + "`", text.importPlace(),
-              text.importPlace(), "import \"" + file.name.str() + "\";\n");
-    }
+    for (const LibraryFile &file : scheduleLibrary())
+      if (editor::Names(file.text).atFileLevel(word))
+        add("Import `" + file.name.str() + "`", text.importOf(file.name));
   }
+
   const Text &text;
 };
 
@@ -182,36 +183,31 @@ json::Object diagnosticOf(const Diagnostic &one, const SourceManager &sources,
                           StringRef path, const Text &text) {
   auto bytesOf =
       [&](const Place &place) -> std::optional<std::pair<size_t, size_t>> {
-    if (!place.range.valid() ||
-        sources.position(place.range.begin).file != path)
+    auto [begin, end] = place.range;
+    if (!begin.valid() || sources.position(begin).file != path)
       return std::nullopt;
-    size_t base = sources.loc(*sources.lookup(path), 0).raw;
-    size_t begin = place.range.begin.raw - base, size = text.all().size();
-    size_t end = place.range.end.valid() ? place.range.end.raw - base : begin;
-    return std::pair(std::min(begin, size), std::min(end, size));
+    size_t at = sources.position(begin).offset, size = text.all().size();
+    size_t length = end.valid() ? end.raw - begin.raw : 0;
+    return std::pair(std::min(at, size), std::min(at + length, size));
   };
   auto rangeOf = [&](const Place &place) {
-    auto bytes = bytesOf(place);
-    return bytes ? text.range(bytes->first, bytes->second) : text.range(0, 0);
+    auto [begin, end] = bytesOf(place).value_or(std::pair(0, 0));
+    return text.range(begin, end);
   };
   const DiagInfo &info = one.info();
   std::string words = one.message;
   json::Array related;
   for (const Note &note : one.notes)
-    if (bytesOf(note.place)) {
-      related.push_back(json::Object{
-          {"location",
-           json::Object{{"uri", uriOf(path)}, {"range", rangeOf(note.place)}}},
-          {"message", json::fixUTF8(note.text)}});
-    } else if (note.place.range.valid()) {
+    if (note.place.range.valid()) {
       Position at = sources.position(note.place.range.begin);
       json::Object start{{"line", at.line - 1}, {"character", at.column - 1}};
-      json::Object end = start;
       related.push_back(json::Object{
           {"location",
-           json::Object{{"uri", uriOf(at.file)},
-                        {"range", json::Object{{"start", std::move(start)},
-                                               {"end", std::move(end)}}}}},
+           location(uriOf(at.file),
+                    at.file == path
+                        ? rangeOf(note.place)
+                        : json::Object{{"start", json::Object(start)},
+                                       {"end", json::Object(start)}})},
           {"message", json::fixUTF8(note.text)}});
     } else {
       words += "\n" + note.text;
@@ -224,8 +220,8 @@ json::Object diagnosticOf(const Diagnostic &one, const SourceManager &sources,
   }
   enum { Error = 1, Warning, Information, Hint };
   // A file that others import needs no schedule of its own.
-  bool isImported = info.name == "NoSchedule" &&
-                    !editor::Names(text.all()).declarations().empty();
+  bool isImported =
+      info.name == "NoSchedule" && !text.names.declarations().empty();
   int severity = isImported                         ? Hint
                  : info.severity == Severity::Error ? Error
                                                     : Warning;
@@ -240,18 +236,18 @@ json::Object diagnosticOf(const Diagnostic &one, const SourceManager &sources,
 
 /// `3`, `by rank: 3, 2, 1, 0`, or `0, 1, 2, ... (20 times)`.
 std::string valueText(const sema::Observer::Name &name, uint64_t ranks) {
-  bool isOne = llvm::all_equal(name.values);
-  if (isOne && name.count == name.values.size())
-    return "= " + name.values.front();
-  std::vector<std::string> shown = name.values;
-  if (name.count == ranks && shown.size() == ranks)
-    return "by rank: " + llvm::join(shown, ", ");
+  ArrayRef<std::string> values = name.values;
+  if (llvm::all_equal(values) && name.count == values.size())
+    return "= " + values.front();
+  if (name.count == ranks && values.size() == ranks)
+    return "by rank: " + llvm::join(values, ", ");
+  constexpr size_t most = 8;
   std::vector<std::string> distinct;
-  for (const std::string &value : shown)
-    if (!llvm::is_contained(distinct, value) && distinct.size() != 8)
+  for (const std::string &value : values)
+    if (!llvm::is_contained(distinct, value) && distinct.size() != most)
       distinct.push_back(value);
   return fmt::format("takes {}{} ({} times)", llvm::join(distinct, ", "),
-                     distinct.size() == 8 ? ", ..." : "", name.count);
+                     distinct.size() == most ? ", ..." : "", name.count);
 }
 
 } // namespace
@@ -275,18 +271,15 @@ void lsp::writeCompiled(StringRef path, const Text &text,
                         const Request &request, Session::Files files,
                         raw_ostream &out) {
   Session session(std::move(files));
-  session.diags.maxErrors = 100;
   sema::Observer observer;
   session.observer = &observer;
   Compiled compiled = compile(request, session);
   const Program &program = compiled.program;
   json::Object values;
-  if (auto file = session.sources.lookup(path))
-    for (const auto &[place, name] : observer.names)
-      if (session.sources.position(name.declared.begin).file == path &&
-          name.count != 0)
-        values[std::to_string(place - session.sources.loc(*file, 0).raw)] =
-            valueText(name, program.numRanks());
+  for (const auto &[place, name] : observer.names)
+    if (Position at = session.sources.position(name.declared.begin);
+        at.file == path && name.count != 0)
+      values[std::to_string(at.offset)] = valueText(name, program.numRanks());
   uint64_t chunks = 0;
   if (program.numRanks() != 0)
     for (PipeId pipe : program.pipeIds())
@@ -297,6 +290,5 @@ void lsp::writeCompiled(StringRef path, const Text &text,
     diagnostics.push_back(diagnosticAt(text.range(0, 0), compiled.misuse));
   out << json::Value(json::Object{{"diagnostics", std::move(diagnostics)},
                                   {"values", std::move(values)},
-                                  {"ranks", int64_t(program.numRanks())},
                                   {"chunks", int64_t(chunks)}});
 }

@@ -10,8 +10,7 @@ namespace ppcc::lsp {
 /// How a text is compiled: as a line `// ppcc: -D P=8 -D M=20` of it says, else
 /// as the editor's settings do.
 struct Setting {
-  std::vector<std::string> words;
-  StringRef line; ///< Where they stand in the text, if they do.
+  StringRef line; ///< Where it is said in the text, or its beginning.
   Request request;
   std::string complaint; ///< What is wrong with the words.
 };
@@ -27,13 +26,16 @@ struct Analysis {
 
   /// The use that a byte of the file lies in, or just behind; null for none.
   const sema::Observer::Use *useAt(size_t offset) const;
+  /// The name that is declared at a place; null for none.
+  const sema::Observer::Name *nameAt(SourceLoc declared) const;
+  /// The place of a byte of the file; nowhere where that was not read.
+  SourceLoc locOf(size_t offset) const;
   /// The byte of the file where a place begins; nothing for one of another.
   std::optional<size_t> offsetIn(SourceLoc place) const;
 
   std::string path;
   std::unique_ptr<Session> session;
   sema::Observer observer;
-  std::vector<ParameterText> params;
   bool isWhole = true;           ///< Nothing was left out.
   bool isGood = false;           ///< Without errors.
   llvm::json::Array diagnostics; ///< As the protocol wants them.

@@ -10,47 +10,43 @@
 using namespace ppcc;
 using namespace ppcc::lsp;
 using editor::Declaration;
-using editor::Names;
 namespace json = llvm::json;
 
-Server::TextPtr Server::textOfFile(StringRef path) const {
+TextPtr Server::textOfFile(StringRef path) {
   path.consume_front(libraryScheme);
-  if (auto open = documents.find(uriOf(path)); open != documents.end())
-    return open->second.text;
+  if (const Document *open = find(uriOf(path)))
+    return open->text;
   if (auto buffer = disk->getBufferForFile(path))
     return std::make_shared<const Text>((*buffer)->getBuffer().str());
   auto *file = findBy(scheduleLibrary(), path, &LibraryFile::name);
   return file ? std::make_shared<const Text>(file->text.str()) : nullptr;
 }
 
-std::vector<Server::OtherText> Server::imports(const std::string &uri,
-                                               const Text &text) const {
+std::vector<Server::OtherText> Server::imports(const Document &document) {
   constexpr size_t mostFiles = 64;
   std::vector<OtherText> found;
   auto add = [&](StringRef path) {
     std::string other = uriOf(path);
-    if (other == uri || findBy(found, other, &OtherText::first) ||
+    if (other == document.uri || findBy(found, other, &OtherText::first) ||
         found.size() == mostFiles)
       return true;
-    if (TextPtr theirs = textOfFile(path)) {
+    TextPtr theirs = textOfFile(path);
+    if (theirs)
       found.emplace_back(other, theirs);
-      return true;
-    }
-    return false;
+    return theirs != nullptr;
   };
   auto importsOf = [&](StringRef from, const Text &of) {
-    std::vector<editor::Token> tokens = editor::tokenize(of.all());
-    for (size_t i = 0; i + 1 < tokens.size(); ++i) {
-      if (!tokens[i].is("import") ||
-          tokens[i + 1].kind != editor::TokenKind::String)
+    ArrayRef<editor::Token> tokens = of.names.tokens();
+    for (size_t i = 1; i < tokens.size(); ++i) {
+      if (!tokens[i - 1].is("import") || !tokens[i].isString())
         continue;
-      StringRef name = tokens[i + 1].text.trim('"');
+      StringRef name = tokens[i].text.trim('"');
       SmallString<128> path(llvm::sys::path::parent_path(from));
       llvm::sys::path::append(path, name);
       add(path) || add(name);
     }
   };
-  importsOf(pathOf(uri), text);
+  importsOf(document.path, *document.text);
   for (size_t i = 0; i != found.size(); ++i) {
     TextPtr of = found[i].second; // The vector grows.
     importsOf(pathOf(found[i].first), *of);
@@ -59,66 +55,53 @@ std::vector<Server::OtherText> Server::imports(const std::string &uri,
   return found;
 }
 
-Server::Meaning Server::meaningOf(const std::string &uri, const Text &text,
-                                  StringRef word) {
+Server::Meaning Server::meaningOf(Document &document, StringRef word) {
   Meaning meaning{word};
-  size_t offset = word.begin() - text.all().begin();
-  const Analysis &known = analysis(uri);
-  if (const auto *use = known.useAt(offset)) {
-    const SourceManager &sources = known.session->sources;
-    Position at = sources.position(use->declared.begin);
-    TextPtr declaring =
-        at.file == known.path ? documents.at(uri).text : textOfFile(at.file);
-    if (declaring) {
-      uint32_t base = sources.loc(*sources.lookup(at.file), 0).raw;
-      meaning.uri = at.file == known.path ? uri : uriOf(at.file);
-      meaning.text = declaring;
-      meaning.begin = use->declared.begin.raw - base;
-      meaning.size = use->declared.end.raw - use->declared.begin.raw;
+  const Text &own = *document.text;
+  const Analysis &known = analysis(document);
+  if (const auto *use = known.useAt(own.offset(word))) {
+    auto [begin, end] = use->declared;
+    Position at = known.session->sources.position(begin);
+    bool isHere = at.file == known.path;
+    meaning.text = isHere ? document.text : textOfFile(at.file);
+    if (meaning.text) {
+      meaning.uri = isHere ? document.uri : uriOf(at.file);
+      meaning.name = meaning.text->all().substr(at.offset, end.raw - begin.raw);
       meaning.isChecked = true;
-      auto name = known.observer.names.find(use->declared.begin.raw);
-      if (name != known.observer.names.end()) {
-        meaning.what = name->second.what.str();
-        meaning.type = name->second.type.str();
+      if (const auto *name = known.nameAt(begin)) {
+        meaning.what = name->what;
+        meaning.type = name->type;
       }
       return meaning;
     }
   }
-  auto take = [&](const std::string &of, const TextPtr &in,
-                  const Declaration &one) {
-    meaning.uri = of;
-    meaning.text = in;
-    meaning.begin = one.name.begin() - in->all().begin();
-    meaning.size = one.name.size();
-    meaning.what = one.what.str();
+  auto take = [&](const std::string &uri, const TextPtr &text,
+                  const Declaration *one) {
+    if (one) {
+      meaning.uri = uri;
+      meaning.text = text;
+      meaning.name = one->name;
+      meaning.what = one->what;
+    }
+    return one != nullptr;
   };
-  TextPtr own = documents.at(uri).text;
-  Names names(own->all());
-  if (const Declaration *one =
-          names.meaning(own->all().substr(offset, word.size()))) {
-    take(uri, own, *one);
+  if (take(document.uri, document.text, own.names.meaning(word)))
     return meaning;
-  }
-  for (const auto &[other, theirs] : imports(uri, text)) {
-    Names names(theirs->all());
-    for (const Declaration &one : names.declarations())
-      if (one.isAtFileLevel && one.name == word) {
-        take(other, theirs, one);
-        return meaning;
-      }
-  }
+  for (const auto &[uri, text] : imports(document))
+    if (take(uri, text, text->names.atFileLevel(word)))
+      break;
   return meaning;
 }
 
-std::optional<Server::Meaning> Server::meaningAt(Params params) {
-  TextPtr text = textOf(params);
-  if (!text)
-    return std::nullopt;
-  StringRef word =
-      Names(text->all()).wordAt(text->offset(params.getObject("position")));
-  if (word.empty())
-    return std::nullopt;
-  return meaningOf(uriIn(params), *text, word);
+Server::Meaning Server::meaningAt(Document &document, Params params) {
+  const Text &text = *document.text;
+  StringRef word = text.names.wordAt(text.offset(params.getObject("position")));
+  return word.empty() ? Meaning() : meaningOf(document, word);
+}
+
+std::string Server::Meaning::comment() const {
+  const Declaration *one = text->names.meaning(name);
+  return one ? text->names.comment(*one) : "";
 }
 
 /// The schedules of the workspace that are not open and have the word.
@@ -150,10 +133,13 @@ std::vector<Server::OtherText> Server::closedWith(StringRef word) const {
 
 /// The places in all open texts, and in those of the workspace if asked for,
 /// where words mean a name, the declaration among them, by text.
-std::map<std::string, json::Array> Server::places(const Meaning &meaning,
-                                                  bool inWorkspace) {
+Server::Ranges Server::places(const Meaning &meaning, bool inWorkspace) {
+  Ranges ranges;
+  if (!meaning.text)
+    return ranges;
   std::map<std::string, std::set<std::pair<size_t, size_t>>> found;
-  StringRef word = meaning.text->all().substr(meaning.begin, meaning.size);
+  const editor::Names &names = meaning.text->names;
+  const Declaration *one = names.meaning(meaning.name);
   std::string file = pathOf(meaning.uri);
   StringRef path = file;
   path.consume_front(libraryScheme);
@@ -162,39 +148,29 @@ std::map<std::string, json::Array> Server::places(const Meaning &meaning,
     auto declaring = sources.lookup(path);
     if (!declaring)
       return;
-    SourceLoc declared = sources.loc(*declaring, meaning.begin);
+    SourceLoc declared =
+        sources.loc(*declaring, meaning.text->offset(meaning.name));
     for (const auto &use : known.observer.uses)
       if (use.declared.begin == declared) {
-        StringRef in = sources.position(use.at.begin).file;
-        uint32_t base = sources.loc(*sources.lookup(in), 0).raw;
-        found[in == known.path ? uri : uriOf(in)].insert(
-            {use.at.begin.raw - base, use.at.end.raw - base});
+        Position at = sources.position(use.at.begin);
+        size_t size = use.at.end.raw - use.at.begin.raw;
+        found[at.file == known.path ? uri : uriOf(at.file)].insert(
+            {at.offset, at.offset + size});
       }
   };
   if (meaning.isChecked) {
-    for (const auto &[uri, document] : documents)
-      take(uri, analysis(uri));
-    Names names(meaning.text->all());
-    const Declaration *one = names.meaning(word);
+    for (auto &[uri, document] : documents)
+      take(uri, analysis(document));
     if (inWorkspace && (!one || one->isAtFileLevel))
-      for (const auto &[uri, text] : closedWith(word)) {
-        std::string own = pathOf(uri);
-        take(uri, Analysis(own, *text, settingFor(uri, *text),
-                           [&](StringRef as) { return filesWith(own, as); }));
-      }
+      for (const auto &[uri, text] : closedWith(meaning.name))
+        take(uri, *analyze(pathOf(uri), *text));
   }
-  if (auto own = documents.find(meaning.uri);
-      own != documents.end() &&
-      (!meaning.isChecked || !analysis(meaning.uri).isWhole)) {
-    StringRef all = own->second.text->all();
-    Names names(all);
-    if (const Declaration *one =
-            names.meaning(all.substr(meaning.begin, meaning.size)))
-      for (StringRef word : names.occurrences(*one))
-        found[meaning.uri].insert(
-            {word.begin() - all.begin(), word.end() - all.begin()});
-  }
-  std::map<std::string, json::Array> ranges;
+  if (Document *own = find(meaning.uri);
+      own && one && (!meaning.isChecked || !analysis(*own).isWhole))
+    for (StringRef word : names.occurrences(*one)) {
+      size_t begin = meaning.text->offset(word);
+      found[meaning.uri].insert({begin, begin + word.size()});
+    }
   for (const auto &[uri, words] : found)
     if (TextPtr text = textOfFile(pathOf(uri)))
       for (auto [begin, end] : words)
@@ -204,227 +180,183 @@ std::map<std::string, json::Array> Server::places(const Meaning &meaning,
 
 /// The file whose import stands at the place of a request, and where.
 std::optional<std::pair<std::string, StringRef>>
-Server::importAt(Params params) const {
-  TextPtr text = textOf(params);
-  if (!text)
-    return std::nullopt;
-  size_t at = text->offset(params.getObject("position"));
-  std::vector<editor::Token> tokens = editor::tokenize(text->all());
+Server::importAt(Document &document, Params params) {
+  const Text &text = *document.text;
+  size_t at = text.offset(params.getObject("position"));
+  ArrayRef<editor::Token> tokens = text.names.tokens();
   for (size_t i = 1; i < tokens.size(); ++i) {
-    size_t begin = tokens[i].text.begin() - text->all().begin();
-    if (tokens[i].kind == editor::TokenKind::String && begin <= at &&
-        at <= begin + tokens[i].text.size() && tokens[i - 1].is("import"))
-      for (const auto &[uri, theirs] : imports(uriIn(params), *text))
-        if (StringRef(uri).ends_with(tokens[i].text.trim('"')))
-          return std::pair(uri, tokens[i].text);
+    StringRef name = tokens[i].text;
+    size_t begin = text.offset(name);
+    if (tokens[i].isString() && begin <= at && at <= begin + name.size() &&
+        tokens[i - 1].is("import"))
+      for (const auto &[uri, theirs] : imports(document))
+        if (StringRef(uri).ends_with(name.trim('"')))
+          return std::pair(uri, name);
   }
   return std::nullopt;
 }
 
-json::Value Server::definition(Params params) {
-  if (auto file = importAt(params))
-    return json::Object{{"uri", file->first}, {"range", Text("").range(0, 0)}};
-  auto meaning = meaningAt(params);
-  if (!meaning || !meaning->text)
+json::Value Server::definition(Document &document, Params params) {
+  if (auto file = importAt(document, params))
+    return location(file->first, Text("").range(0, 0));
+  Meaning meaning = meaningAt(document, params);
+  if (!meaning.text)
     return nullptr;
-  return json::Object{
-      {"uri", meaning->uri},
-      {"range",
-       meaning->text->range(meaning->begin, meaning->begin + meaning->size)}};
+  return location(meaning.uri, meaning.text->range(meaning.name));
 }
 
-json::Value Server::references(Params params) {
-  auto meaning = meaningAt(params);
+json::Value Server::references(Document &document, Params params) {
   json::Array all;
-  if (meaning && meaning->text)
-    for (auto &[uri, ranges] : places(*meaning, /*inWorkspace=*/true))
-      for (json::Value &range : ranges)
-        all.push_back(json::Object{{"uri", uri}, {"range", std::move(range)}});
+  for (auto &[uri, ranges] :
+       places(meaningAt(document, params), /*inWorkspace=*/true))
+    for (json::Object &range : ranges)
+      all.push_back(location(uri, std::move(range)));
   return all;
 }
 
-json::Value Server::highlights(Params params) {
-  auto meaning = meaningAt(params);
+json::Value Server::highlights(Document &document, Params params) {
   json::Array all;
-  if (!meaning || !meaning->text)
-    return all;
-  auto found = places(*meaning, /*inWorkspace=*/false);
-  for (json::Value &range : found[uriIn(params)])
+  auto found = places(meaningAt(document, params), /*inWorkspace=*/false);
+  for (json::Object &range : found[document.uri])
     all.push_back(json::Object{{"range", std::move(range)}});
   return all;
 }
 
-json::Value Server::prepareRename(Params params) {
-  auto meaning = meaningAt(params);
-  if (!meaning || !meaning->text ||
-      StringRef(meaning->uri).starts_with(libraryScheme))
+json::Value Server::prepareRename(Document &document, Params params) {
+  Meaning meaning = meaningAt(document, params);
+  if (!meaning.canChange())
     return nullptr;
-  return textOf(params)->range(meaning->word);
+  return document.text->range(meaning.word);
 }
 
-json::Value Server::rename(Params params) {
+json::Value Server::rename(Document &document, Params params) {
   std::string name = params.getString("newName").value_or("").str();
   std::vector<editor::Token> tokens = editor::tokenize(name);
   bool isName = tokens.size() == 1 && tokens.front().isWord() &&
                 !editor::findWord(name) &&
                 !llvm::is_contained(keywords(), name);
-  auto meaning = meaningAt(params);
-  if (!isName || !meaning || !meaning->text ||
-      StringRef(meaning->uri).starts_with(libraryScheme))
+  Meaning meaning = meaningAt(document, params);
+  if (!isName || !meaning.canChange())
     return nullptr;
   json::Object changes;
-  for (auto &[uri, ranges] : places(*meaning, /*inWorkspace=*/true)) {
+  for (auto &[uri, ranges] : places(meaning, /*inWorkspace=*/true)) {
     json::Array edits;
-    for (json::Value &range : ranges)
-      edits.push_back(
-          json::Object{{"range", std::move(range)}, {"newText", name}});
+    for (json::Object &range : ranges)
+      edits.push_back(edit(std::move(range), name));
     changes[uri] = std::move(edits);
   }
   return json::Object{{"changes", std::move(changes)}};
 }
 
-json::Value Server::hover(Params params) {
-  if (auto file = importAt(params)) {
+json::Value Server::hover(Document &document, Params params) {
+  auto shown = [&](StringRef place, std::string words) -> json::Value {
+    return json::Object{{"contents", json::Object{{"kind", "markdown"},
+                                                  {"value", std::move(words)}}},
+                        {"range", document.text->range(place)}};
+  };
+  if (auto file = importAt(document, params)) {
     TextPtr theirs = textOfFile(pathOf(file->first));
-    std::string summary;
-    for (StringRef line : llvm::split(theirs->all(), '\n')) {
-      if (!line.consume_front("//"))
-        break;
-      summary += (summary.empty() ? "" : " ") + line.trim().str();
-    }
-    return json::Object{
-        {"contents", json::Object{{"kind", "markdown"}, {"value", summary}}},
-        {"range", textOf(params)->range(file->second)}};
+    return shown(file->second, LibraryFile{"", theirs->all()}.summary());
   }
-  auto meaning = meaningAt(params);
-  if (!meaning)
-    return nullptr;
-  std::string words;
-  if (meaning->text) {
-    StringRef all = meaning->text->all();
-    words =
-        "```pp\n" + meaning->text->line(meaning->begin).trim().str() + "\n```";
-    Names names(all);
-    if (const Declaration *one =
-            names.meaning(all.substr(meaning->begin, meaning->size)))
-      if (std::string comment = names.comment(*one); !comment.empty())
-        words += "\n" + comment;
-    std::string value;
-    if (auto found = documents.find(meaning->uri);
-        found != documents.end() &&
-        found->second.result.version == found->second.version)
-      value =
-          found->second.result.values.getString(std::to_string(meaning->begin))
-              .value_or("");
-    std::string type = meaning->type.empty() ? "" : "`" + meaning->type + "`";
-    if (!type.empty() || !value.empty())
-      words += "\n\n" + type +
-               (type.empty() || value.empty()       ? ""
-                : StringRef(value).starts_with("=") ? " "
-                                                    : ", ") +
-               value;
-  } else if (const editor::Word *word = editor::findWord(meaning->word)) {
-    words = "```pp\n" + word->form.str() + "\n```\n" + word->text.str();
-  } else {
-    return nullptr;
+  Meaning meaning = meaningAt(document, params);
+  if (!meaning.text) {
+    const editor::Word *word = editor::findWord(meaning.word);
+    return word ? shown(meaning.word, "```pp\n" + word->form.str() + "\n```\n" +
+                                          word->text.str())
+                : nullptr;
   }
-  return json::Object{
-      {"contents", json::Object{{"kind", "markdown"}, {"value", words}}},
-      {"range", textOf(params)->range(meaning->word)}};
+  size_t begin = meaning.text->offset(meaning.name);
+  std::string words =
+      "```pp\n" + meaning.text->line(begin).trim().str() + "\n```";
+  if (std::string comment = meaning.comment(); !comment.empty())
+    words += "\n" + comment;
+  StringRef value;
+  if (const Document *declaring = find(meaning.uri);
+      declaring && declaring->compiledVersion == declaring->version)
+    value = declaring->values.getString(std::to_string(begin)).value_or("");
+  std::vector<std::string> known;
+  if (!meaning.type.empty())
+    known.push_back("`" + meaning.type.str() + "`");
+  if (!value.empty())
+    known.push_back(value.str());
+  if (!known.empty())
+    words += "\n\n" + llvm::join(known, value.starts_with("=") ? " " : ", ");
+  return shown(meaning.word, words);
 }
 
-json::Value Server::symbols(Params params) {
-  TextPtr text = textOf(params);
-  if (!text)
-    return nullptr;
-  Names names(text->all());
+json::Value Server::symbols(Document &document, Params) {
+  const Text &text = *document.text;
   json::Array all;
-  for (const Declaration &one : names.declarations()) {
-    bool isPart = one.what == "phase" || one.what == "pipe" ||
-                  one.what == "layer" || one.what == "part";
+  for (const Declaration &one : text.names.declarations()) {
+    bool isPart =
+        llvm::is_contained({"phase", "pipe", "layer", "part"}, one.what);
     if (!one.isAtFileLevel && !isPart)
       continue;
-    size_t begin = one.name.begin() - text->all().begin();
-    size_t end = one.bodyEnd ? one.bodyEnd - text->all().begin()
-                             : begin + one.name.size();
+    const char *end = one.bodyEnd ? one.bodyEnd : one.name.end();
     constexpr int function = 12, field = 8;
-    all.push_back(json::Object{{"name", one.name},
-                               {"detail", one.what},
-                               {"kind", isPart ? field : function},
-                               {"range", text->range(begin, end)},
-                               {"selectionRange", text->range(one.name)}});
+    all.push_back(json::Object{
+        {"name", one.name},
+        {"detail", one.what},
+        {"kind", isPart ? field : function},
+        {"range",
+         text.range(StringRef(one.name.begin(), end - one.name.begin()))},
+        {"selectionRange", text.range(one.name)}});
   }
   return all;
 }
 
-/// In the order of the legend that initialize() gives; -1 for none.
-static int tokenType(const editor::Token &token, StringRef what) {
-  enum {
-    Keyword,
-    Comment,
-    String,
-    Number,
-    Operator,
-    Function,
-    Macro,
-    Variable,
-    TypeName,
-    Parameter,
-    Class,
-    EnumMember
-  };
+/// One of tokenTypes, or nothing.
+static StringRef tokenType(const editor::Token &token, StringRef what) {
   switch (token.kind) {
   case editor::TokenKind::Comment:
-    return Comment;
+    return "comment";
   case editor::TokenKind::String:
-    return String;
+    return "string";
   case editor::TokenKind::Number:
-    return Number;
+    return "number";
   case editor::TokenKind::Symbol:
-    return StringRef("(){}[],;:").contains(token.text) ? -1 : int(Operator);
+    return StringRef("(){}[],;:").contains(token.text) ? "" : "operator";
   case editor::TokenKind::Word:
     break;
   }
   const editor::Word *word =
       what.empty() ? editor::findWord(token.text) : nullptr;
-  return llvm::StringSwitch<int>(word ? word->what : what)
-      .Case("keyword", Keyword)
-      .Cases("function", "counter", "fn", Function)
-      .Cases("block", "rule", Macro)
-      .Cases("let", "loop", "for", Variable)
-      .Cases("placement", "pipe", TypeName)
-      .Cases("value", "parameter", Parameter)
-      .Cases("schedule", "model", "cluster", Class)
-      .Case("action", EnumMember)
-      .Default(-1);
+  return llvm::StringSwitch<StringRef>(word ? word->what : what)
+      .Case("keyword", "keyword")
+      .Cases("function", "counter", "fn", "function")
+      .Cases("block", "rule", "macro")
+      .Cases("let", "loop", "for", "variable")
+      .Cases("placement", "pipe", "type")
+      .Cases("value", "parameter", "parameter")
+      .Cases("schedule", "model", "cluster", "class")
+      .Case("action", "enumMember")
+      .Default("");
 }
 
-json::Value Server::semanticTokens(Params params) {
-  TextPtr text = textOf(params);
-  if (!text)
-    return nullptr;
-  const Analysis &known = analysis(uriIn(params));
+json::Value Server::semanticTokens(Document &document, Params) {
+  const Text &text = *document.text;
+  const Analysis &known = analysis(document);
   std::map<size_t, const sema::Observer::Name *> named;
   for (const auto &use : known.observer.uses)
     if (auto at = known.offsetIn(use.at.begin))
-      if (auto name = known.observer.names.find(use.declared.begin.raw);
-          name != known.observer.names.end())
-        named[*at] = &name->second;
+      if (const auto *name = known.nameAt(use.declared.begin))
+        named[*at] = name;
   json::Array data;
   int64_t line = 0, column = 0;
-  for (const editor::Token &token : editor::tokenize(text->all())) {
-    size_t begin = token.text.begin() - text->all().begin();
+  for (const editor::Token &token : text.names.tokens()) {
+    size_t begin = text.offset(token.text);
     auto name = named.find(begin);
-    bool isNamed = name != named.end();
-    int type = tokenType(token, isNamed ? name->second->what : StringRef());
-    if (type < 0)
+    StringRef type =
+        tokenType(token, name != named.end() ? name->second->what : "");
+    if (type.empty())
       continue;
-    json::Object at = text->position(begin);
+    json::Object at = text.position(begin);
     int64_t itsLine = *at.getInteger("line");
     int64_t itsColumn = *at.getInteger("character");
     for (int64_t number :
          {itsLine - line, itsLine == line ? itsColumn - column : itsColumn,
-          int64_t(utf16Length(token.text)), int64_t(type), int64_t(0)})
+          int64_t(utf16Length(token.text)),
+          int64_t(llvm::find(tokenTypes, type) - tokenTypes), int64_t(0)})
       data.push_back(number);
     line = itsLine;
     column = itsColumn;

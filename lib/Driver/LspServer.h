@@ -4,9 +4,15 @@
 #include "LspAnalysis.h"
 #include "LspInput.h"
 #include "LspJob.h"
-#include "ppcc/Editor/Names.h"
 
 namespace ppcc::lsp {
+
+class CompletionList;
+
+/// What semantic tokens may be, by their numbers.
+inline constexpr StringRef tokenTypes[] = {
+    "keyword", "comment",  "string", "number",    "operator", "function",
+    "macro",   "variable", "type",   "parameter", "class",    "enumMember"};
 
 class Server {
 public:
@@ -18,81 +24,91 @@ public:
 private:
   using Params = const llvm::json::Object &;
   using Json = llvm::json::Value;
-  using TextPtr = std::shared_ptr<const Text>;
   using OtherText = std::pair<std::string, TextPtr>; ///< With its address.
 
+  /// A text that is open.
+  struct Document {
+    std::string uri, path;
+    TextPtr text;
+    int64_t version = 0;
+    std::unique_ptr<Analysis> analysis; ///< Made when it is asked for.
+    /// What its last compilation gave: of which version, and values by the
+    /// bytes where names are declared.
+    int64_t compiledVersion = -1;
+    llvm::json::Object values;
+    int64_t chunks = 0;
+    llvm::json::Array published;
+    bool isSaved = false; ///< To be compiled as the command line does.
+  };
+
   // Lsp.cpp: messages, and what is wrong with texts.
-  std::optional<int> take(llvm::json::Object &message);
+  std::optional<int> take(const llvm::json::Object &message);
+  std::optional<Json> answer(StringRef method, Params params);
   void configure(const llvm::json::Object *settings);
   void notice(StringRef method, Params params);
-  void change(const std::string &uri, int64_t version, StringRef text);
-  void close(const std::string &uri);
-  void lookAgain(const std::string &first);
-  void look(const std::string &uri);
+  void change(const std::string &uri, Params document, Params text);
+  void lookAgain(Document *first = nullptr);
+  void look(Document &document);
   void finishLook();
-  void publish(const std::string &uri, llvm::json::Array diagnostics);
+  void publish(Document &document, llvm::json::Array diagnostics);
   void send(llvm::json::Object message);
   /// The disk, with the texts that are open in the places of their files; `as`,
   /// if any, in the place of that of `path`.
   Session::Files filesWith(StringRef path, StringRef as) const;
-  Setting settingFor(const std::string &uri, const Text &text) const;
-  const Analysis &analysis(const std::string &uri);
+  Setting settingFor(StringRef path, const Text &text) const {
+    return settingOf(path, text.all(), settings);
+  }
+  std::unique_ptr<Analysis> analyze(StringRef path, const Text &text) const;
+  const Analysis &analysis(Document &document);
+  Document *find(const std::string &uri);
 
   // LspNames.cpp: what words mean.
   struct Meaning {
-    StringRef word;             ///< In the text that is asked about.
-    std::string uri{};          ///< Of the text that declares it.
-    TextPtr text = nullptr;     ///< Null for a word of the language, or none.
-    size_t begin = 0, size = 0; ///< Of the declared name.
-    std::string what{}, type{};
+    StringRef word;         ///< In the text that is asked about; or none.
+    std::string uri{};      ///< Of the text that declares it.
+    TextPtr text = nullptr; ///< Null for a word of the language, or none.
+    StringRef name{};       ///< Where it is declared in that.
+    StringRef what{}, type{};
     bool isChecked = false; ///< The checker says so, and not the braces alone.
-  };
-  std::optional<Meaning> meaningAt(Params params);
-  Meaning meaningOf(const std::string &uri, const Text &text, StringRef word);
-  /// The texts of the files that a text imports, and of those that they import.
-  std::vector<OtherText> imports(const std::string &uri,
-                                 const Text &text) const;
-  TextPtr textOfFile(StringRef path) const;
-  std::optional<std::pair<std::string, StringRef>>
-  importAt(Params params) const;
-  std::vector<OtherText> closedWith(StringRef word) const;
-  std::map<std::string, llvm::json::Array> places(const Meaning &meaning,
-                                                  bool inWorkspace);
 
-  std::string uriIn(Params params) const;
-  TextPtr textOf(Params params) const;
+    /// Whether there is a declaration that may be written otherwise.
+    bool canChange() const {
+      return text && !StringRef(uri).starts_with(libraryScheme);
+    }
+    std::string comment() const;
+    std::vector<StringRef> parameters() const;
+  };
+  Meaning meaningAt(Document &document, Params params);
+  Meaning meaningOf(Document &document, StringRef word);
+  /// The texts of the files that a text imports, and of those that they import.
+  std::vector<OtherText> imports(const Document &document);
+  TextPtr textOfFile(StringRef path);
+  std::optional<std::pair<std::string, StringRef>> importAt(Document &document,
+                                                            Params params);
+  std::vector<OtherText> closedWith(StringRef word) const;
+  /// In texts, by their addresses.
+  using Ranges = std::map<std::string, std::vector<llvm::json::Object>>;
+  Ranges places(const Meaning &meaning, bool inWorkspace);
+
+  // LspWriting.cpp: what helps to write a schedule.
+  void complete(Document &document, size_t offset, CompletionList &items);
+  void completeArgument(Document &document, const char *place, StringRef name,
+                        bool isFirst, CompletionList &items);
 
 #define ANSWER(Method, Function) Json Function(Params params);
+#define ABOUT(Method, Function)                                                \
+  Json Function(Document &document, Params params);
 #include "LspAnswers.def"
-  using Answer = Json (Server::*)(Params);
-  static const StringMap<Answer> &answers();
-
-  /// What the last compilation of a text gave.
-  struct Result {
-    int64_t version = -1;
-    llvm::json::Object values; ///< By the bytes where names are declared.
-    int64_t chunks = 0;
-  };
-
-  /// A text that is open.
-  struct Document {
-    TextPtr text;
-    int64_t version = 0;
-    std::unique_ptr<Analysis> analysis; ///< Made when it is asked for.
-    Result result;
-    llvm::json::Array published;
-    bool isSaved = false; ///< To be compiled as the command line does.
-  };
 
   Session::Files disk;
   raw_ostream &out;
   std::set<std::string> folders; ///< The workspace.
   Input input;
   Job job;
-  std::string jobUri;
+  Document *looked = nullptr; ///< What the job looks at.
   bool jobIsFull = false;
   std::map<std::string, Document> documents; ///< By their addresses.
-  SmallVector<std::string, 4> changed;       ///< To be looked at, last first.
+  SmallVector<Document *, 4> changed;        ///< To be looked at, last first.
   std::vector<std::string> settings;
   bool isShutDown = false;
 };

@@ -8,7 +8,7 @@
 using namespace ppcc;
 namespace json = llvm::json;
 
-lsp::Text::Text(std::string given) : text(std::move(given)) {
+lsp::Text::Text(std::string given) : text(std::move(given)), names(text) {
   for (size_t i = 0; i != text.size(); ++i)
     if (text[i] == '\n')
       lineStarts.push_back(i + 1);
@@ -48,11 +48,20 @@ StringRef lsp::Text::line(size_t offset) const {
   return all().drop_front(begin).split('\n').first;
 }
 
-size_t lsp::Text::importPlace() const {
+json::Object lsp::Text::importOf(StringRef file) const {
   size_t at = 0;
   while (all().drop_front(at).starts_with("//"))
     at = std::min(at + line(at).size() + 1, text.size());
-  return at;
+  return edit(range(at, at), "import \"" + file.str() + "\";\n");
+}
+
+json::Object lsp::edit(json::Object range, std::string newText) {
+  return json::Object{{"range", std::move(range)},
+                      {"newText", std::move(newText)}};
+}
+
+json::Object lsp::location(StringRef uri, json::Object range) {
+  return json::Object{{"uri", uri.str()}, {"range", std::move(range)}};
 }
 
 std::string lsp::pathOf(StringRef uri) {

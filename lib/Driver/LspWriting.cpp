@@ -10,7 +10,6 @@
 using namespace ppcc;
 using namespace ppcc::lsp;
 using editor::Declaration;
-using editor::Names;
 using editor::Token;
 namespace json = llvm::json;
 
@@ -26,12 +25,9 @@ struct Call {
 /// being written there.
 std::vector<Token> tokensBefore(StringRef text, size_t offset) {
   StringRef before = text.take_front(offset);
-  while (!before.empty() &&
-         (llvm::isAlnum(before.back()) || before.back() == '_'))
+  while (!before.empty() && editor::isWordCharacter(before.back()))
     before = before.drop_back();
-  std::vector<Token> tokens = editor::tokenize(before);
-  llvm::erase_if(tokens, [](const Token &token) { return token.isComment(); });
-  return tokens;
+  return editor::withoutComments(editor::tokenize(before));
 }
 
 std::optional<Call> callAround(ArrayRef<Token> before) {
@@ -93,11 +89,17 @@ enum : int {
   Constant = 21,
 };
 
-/// A list of completions, each once, the nearest first.
-class Items {
+bool isAction(StringRef what, const editor::Word *word) {
+  return what == "action" || (word && word->what == "action");
+}
+
+} // namespace
+
+/// Completions, each once, the nearest first.
+class lsp::CompletionList {
 public:
   void add(StringRef label, int kind, StringRef detail,
-           StringRef documentation = "", json::Array edits = {}) {
+           StringRef documentation = "", const json::Array &edits = {}) {
     if (!seen.insert(label).second)
       return;
     // An array of the protocol outlives the texts.
@@ -108,7 +110,7 @@ public:
     if (!documentation.empty())
       item["documentation"] = documentation.str();
     if (!edits.empty())
-      item["additionalTextEdits"] = std::move(edits);
+      item["additionalTextEdits"] = json::Array(edits);
     all.push_back(std::move(item));
   }
   json::Array all;
@@ -117,181 +119,147 @@ private:
   llvm::StringSet<> seen;
 };
 
-} // namespace
-
-json::Value Server::completion(Params params) {
-  Items items;
-  TextPtr text = textOf(params);
-  if (!text)
-    return std::move(items.all);
-  std::string uri = uriIn(params);
-  size_t offset = text->offset(params.getObject("position"));
-  std::vector<Token> before = tokensBefore(text->all(), offset);
-  auto last = [&](size_t i) {
-    return i < before.size() ? before[before.size() - 1 - i].text : StringRef();
-  };
-  auto files = imports(uri, *text);
-
-  // Inside `import "`.
-  if (!before.empty() && last(0).starts_with("\"") && last(1) == "import") {
-    for (const LibraryFile &file : scheduleLibrary())
-      items.add(file.name, File, "library", file.summary());
-    return std::move(items.all);
-  }
-  // Behind words that something of a table follows.
-  sema::CommWords comm = commWords();
-  ArrayRef<StringRef> ofTable = llvm::StringSwitch<ArrayRef<StringRef>>(last(0))
-                                    .Case("transport", comm.transports)
-                                    .Case("order", comm.orders)
-                                    .Case("fuse", comm.fusions)
-                                    .Case("calls", comm.calls)
-                                    .Default({});
-  if (!ofTable.empty()) {
-    for (StringRef word : ofTable)
-      items.add(word, Value, last(0));
-    return std::move(items.all);
-  }
-  /// What files declare with a word, the text's own and those that it imports.
-  auto declaredWith = [&](StringRef what, int kind) {
-    auto from = [&](const Text &of, StringRef where) {
-      Names names(of.all());
-      for (const Declaration &one : names.declarations())
-        if (one.isAtFileLevel && one.what == what)
-          items.add(one.name, kind, where, names.comment(one));
-    };
-    from(*text, what);
-    for (const auto &[other, theirs] : files)
-      from(*theirs, StringRef(other).rsplit('/').second);
-  };
-  /// The same of the library, with the import that is missing.
-  auto inLibrary = [&](StringRef what, int kind) {
-    size_t top = text->importPlace();
-    for (const LibraryFile &file : scheduleLibrary()) {
-      Names names(file.text);
-      for (const Declaration &one : names.declarations())
-        if (one.isAtFileLevel && one.what == what) {
-          json::Array edits;
-          edits.push_back(json::Object{
-              {"range", text->range(top, top)},
-              {"newText", "import \"" + file.name.str() + "\";\n"}});
-          items.add(one.name, kind, file.name, names.comment(one),
-                    std::move(edits));
-        }
-    }
-  };
-  for (auto [word, what] : {std::pair<StringRef, StringRef>{"with", "rule"},
-                            {"placement", "placement"},
-                            {"import", "schedule"}})
-    if (last(0) == word) {
-      declaredWith(what, Function);
-      inLibrary(what, Function);
-      return std::move(items.all);
-    }
-  if (last(0) == ":" && before.size() > 1 && !callAround(before)) {
-    for (StringRef type : {"int", "bool", "float", "pipe", "part", "int[]"})
-      items.add(type, Class, "type");
-    return std::move(items.all);
-  }
-
-  bool behindBracket = last(0) == "(" || last(0) == ",";
-  Names names(text->all());
-  const char *place = text->all().begin() + offset;
-  if (auto call = callAround(before); call && behindBracket) {
-    Meaning callee = meaningOf(uri, *text, call->callee);
-    const editor::Word *word = editor::findWord(call->callee);
-    bool isAction = callee.what == "action" || (word && word->what == "action");
-    if (isAction) {
-      int64_t chunks = documents.at(uri).result.chunks;
-      for (int64_t chunk = 0; chunk < std::min<int64_t>(chunks, 64); ++chunk)
-        items.add(std::to_string(chunk), Value, "chunk");
-      for (const Declaration &one : names.declarations())
-        if (one.what == "pipe" && one.isSeenAt(place))
-          items.add(one.name, Field, "pipe");
-      items.add("mb:", Field, "the microbatch");
-    } else if (word && word->what == "counter") {
-      for (const editor::Word &one : editor::words())
-        if (one.what == "action" && one.name.size() == 1)
-          items.add(one.name, Constant, "action", one.text);
-    } else if (callee.text) {
-      bool takesLabels = callee.what == "rule" || callee.what == "schedule" ||
-                         last(1) == call->callee;
-      for (StringRef param : parametersIn(
-               callee.text->all().drop_front(callee.begin + callee.size)))
-        if (takesLabels && callee.what != "fn" && callee.what != "function" &&
-            callee.what != "block")
-          items.add(param.take_while([](char c) {
-                           return llvm::isAlnum(c) || c == '_';
-                         }).str() +
-                        ":",
-                    Field, param);
-    }
-  }
-  const Analysis &known = analysis(uri);
-  for (const Declaration &one : llvm::reverse(names.declarations()))
-    if (one.isSeenAt(place)) {
-      std::string detail = one.what.str();
-      for (const auto &[raw, name] : known.observer.names)
-        if (auto at = known.offsetIn(name.declared.begin);
-            at && text->all().begin() + *at == one.name.begin() &&
-            !name.type.empty())
-          detail += ": " + name.type.str();
-      items.add(one.name, one.isAtFileLevel ? Function : Variable, detail,
-                names.comment(one));
-    }
-  for (const auto &[other, theirs] : files) {
-    Names others(theirs->all());
-    for (const Declaration &one : others.declarations())
-      if (one.isAtFileLevel && one.what != "placement" && one.what != "rule")
-        items.add(one.name, one.what == "action" ? Constant : Function,
-                  one.what, others.comment(one));
-  }
-  for (const editor::Word &word : editor::words())
-    if (word.what != "placement" && !word.name.contains('_'))
-      items.add(word.name,
-                word.what == "keyword"  ? int(Keyword)
-                : word.what == "action" ? int(Constant)
-                                        : int(Function),
-                word.form, word.text);
+json::Value Server::completion(Document &document, Params params) {
+  CompletionList items;
+  size_t offset = document.text->offset(params.getObject("position"));
+  complete(document, offset, items);
   return std::move(items.all);
 }
 
-json::Value Server::signature(Params params) {
-  TextPtr text = textOf(params);
-  if (!text)
-    return nullptr;
-  size_t offset = text->offset(params.getObject("position"));
-  std::vector<Token> before = tokensBefore(text->all(), offset);
+/// What a call may be given at a place behind its bracket, or behind a comma.
+void Server::completeArgument(Document &document, const char *place,
+                              StringRef name, bool isFirst,
+                              CompletionList &items) {
+  Meaning callee = meaningOf(document, name);
+  const editor::Word *word = editor::findWord(name);
+  if (isAction(callee.what, word)) {
+    for (int64_t chunk = 0; chunk < std::min<int64_t>(document.chunks, 64);
+         ++chunk)
+      items.add(std::to_string(chunk), Value, "chunk");
+    for (const Declaration &one : document.text->names.declarations())
+      if (one.what == "pipe" && one.isSeenAt(place))
+        items.add(one.name, Field, "pipe");
+    items.add("mb:", Field, "the microbatch");
+  } else if (word && word->what == "counter") {
+    for (const editor::Word &one : editor::words)
+      if (one.what == "action" && one.name.size() == 1)
+        items.add(one.name, Constant, "action", one.text);
+  } else if (llvm::is_contained({"rule", "schedule"}, callee.what) ||
+             (isFirst &&
+              !llvm::is_contained({"fn", "function", "block"}, callee.what))) {
+    for (StringRef param : callee.parameters())
+      items.add(param.take_while(editor::isWordCharacter).str() + ":", Field,
+                param);
+  }
+}
+
+void Server::complete(Document &document, size_t offset,
+                      CompletionList &items) {
+  const Text &text = *document.text;
+  std::vector<Token> before = tokensBefore(text.all(), offset);
+  auto last = [&](size_t i) {
+    return i < before.size() ? before[before.size() - 1 - i].text : StringRef();
+  };
+  // Inside `import "`.
+  if (last(0).starts_with("\"") && last(1) == "import") {
+    for (const LibraryFile &file : scheduleLibrary())
+      items.add(file.name, File, "library", file.summary());
+    return;
+  }
+  // Behind words that something of a table follows.
+  sema::CommWords comm = commWords();
+  auto ofTable = llvm::StringSwitch<ArrayRef<StringRef>>(last(0))
+                     .Case("transport", comm.transports)
+                     .Case("order", comm.orders)
+                     .Case("fuse", comm.fusions)
+                     .Case("calls", comm.calls)
+                     .Default({});
+  for (StringRef word : ofTable)
+    items.add(word, Value, last(0));
+  if (!ofTable.empty())
+    return;
+  auto files = imports(document);
+  // Behind words that a declaration of a file follows: of this one, of those
+  // that it imports, and of the library, with the import that is missing.
+  StringRef declared = llvm::StringSwitch<StringRef>(last(0))
+                           .Case("with", "rule")
+                           .Case("placement", "placement")
+                           .Case("import", "schedule")
+                           .Default("");
+  if (!declared.empty()) {
+    auto addFrom = [&](const editor::Names &names, StringRef where,
+                       const json::Array &edits) {
+      for (const Declaration &one : names.declarations())
+        if (one.isAtFileLevel && one.what == declared)
+          items.add(one.name, Function, where, names.comment(one), edits);
+    };
+    addFrom(text.names, declared, {});
+    for (const auto &[other, theirs] : files)
+      addFrom(theirs->names, StringRef(other).rsplit('/').second, {});
+    for (const LibraryFile &file : scheduleLibrary())
+      addFrom(editor::Names(file.text), file.name,
+              json::Array{text.importOf(file.name)});
+    return;
+  }
+  auto call = callAround(before);
+  if (last(0) == ":" && before.size() > 1 && !call) {
+    for (StringRef type : {"int", "bool", "float", "pipe", "part", "int[]"})
+      items.add(type, Class, "type");
+    return;
+  }
+  const char *place = text.all().begin() + offset;
+  if (call && (last(0) == "(" || last(0) == ","))
+    completeArgument(document, place, call->callee, last(0) == "(", items);
+  const Analysis &known = analysis(document);
+  for (const Declaration &one : llvm::reverse(text.names.declarations()))
+    if (one.isSeenAt(place)) {
+      std::string detail = one.what.str();
+      const auto *name = known.nameAt(known.locOf(text.offset(one.name)));
+      if (name && !name->type.empty())
+        detail += ": " + name->type.str();
+      items.add(one.name, one.isAtFileLevel ? Function : Variable, detail,
+                text.names.comment(one));
+    }
+  for (const auto &[other, theirs] : files)
+    for (const Declaration &one : theirs->names.declarations())
+      if (one.isAtFileLevel && one.what != "placement" && one.what != "rule")
+        items.add(one.name, one.what == "action" ? Constant : Function,
+                  one.what, theirs->names.comment(one));
+  for (const editor::Word &word : editor::words)
+    if (word.what != "placement" && !word.name.contains('_'))
+      items.add(word.name,
+                word.what == "keyword"  ? Keyword
+                : word.what == "action" ? Constant
+                                        : Function,
+                word.form, word.text);
+}
+
+json::Value Server::signature(Document &document, Params params) {
+  size_t offset = document.text->offset(params.getObject("position"));
+  std::vector<Token> before = tokensBefore(document.text->all(), offset);
   auto call = callAround(before);
   if (!call)
     return nullptr;
-  Meaning callee = meaningOf(uriIn(params), *text, call->callee);
+  Meaning callee = meaningOf(document, call->callee);
   const editor::Word *word = editor::findWord(call->callee);
-  std::string label, comment;
+  std::string comment = word ? word->text.str() : "";
   std::vector<StringRef> parameters;
-  std::string action; // What `parameters` lies in.
-  if (callee.what == "action" || (word && word->what == "action")) {
-    action = call->callee.str() + "(chunk, mb: m)";
-    parameters =
-        parametersIn(StringRef(action).drop_front(call->callee.size()));
-    comment = word ? word->text.str() : "";
+  if (isAction(callee.what, word)) {
+    parameters = {"chunk", "mb: m"};
   } else if (callee.text) {
-    StringRef all = callee.text->all();
-    parameters = parametersIn(all.drop_front(callee.begin + callee.size));
-    Names names(all);
-    if (const Declaration *one =
-            names.meaning(all.substr(callee.begin, callee.size)))
-      comment = names.comment(*one);
+    parameters = callee.parameters();
+    comment = callee.comment();
   } else if (word) {
     parameters = parametersIn(word->form.drop_front(word->name.size()));
-    comment = word->text.str();
   }
   if (parameters.empty())
     return nullptr;
-  label = call->callee.str() + "(" + llvm::join(parameters, ", ") + ")";
   json::Array shown;
   for (StringRef one : parameters)
     shown.push_back(json::Object{{"label", one.str()}});
-  json::Object signature{{"label", label}, {"parameters", std::move(shown)}};
+  json::Object signature{
+      {"label", call->callee.str() + "(" + llvm::join(parameters, ", ") + ")"},
+      {"parameters", std::move(shown)}};
   if (!comment.empty())
     signature["documentation"] = comment;
   return json::Object{
@@ -301,52 +269,54 @@ json::Value Server::signature(Params params) {
        int64_t(std::min(call->argument, parameters.size() - 1))}};
 }
 
-json::Value Server::codeActions(Params params) {
+std::vector<StringRef> Server::Meaning::parameters() const {
+  return text ? parametersIn(
+                    text->all().drop_front(text->offset(name) + name.size()))
+              : std::vector<StringRef>();
+}
+
+json::Value Server::codeActions(Document &document, Params params) {
+  const Text &text = *document.text;
   json::Array actions;
-  TextPtr text = textOf(params);
   const json::Object *asked = params.getObject("range");
-  if (!text || !asked)
+  if (!asked)
     return actions;
-  std::string uri = uriIn(params);
   auto bytesOf = [&](const json::Object &range) {
-    return std::pair(text->offset(range.getObject("start")),
-                     text->offset(range.getObject("end")));
+    return std::pair(text.offset(range.getObject("start")),
+                     text.offset(range.getObject("end")));
   };
   auto [from, to] = bytesOf(*asked);
-  for (const json::Value &one : documents.at(uri).published) {
+  for (const json::Value &one : document.published) {
     const json::Object &diagnostic = *one.getAsObject();
     auto [begin, end] = bytesOf(*diagnostic.getObject("range"));
     const json::Array *fixes = diagnostic.getArray("data");
     if (!fixes || begin > to || end < from)
       continue;
     for (const json::Value &fix : *fixes) {
-      const json::Object &edit = *fix.getAsObject();
-      json::Array edits;
-      edits.push_back(json::Object{{"range", *edit.get("range")},
-                                   {"newText", *edit.get("newText")}});
+      const json::Object &change = *fix.getAsObject();
+      json::Array edits{
+          edit(*change.getObject("range"), change.getString("newText")->str())};
       actions.push_back(json::Object{
-          {"title", *edit.get("title")},
+          {"title", *change.get("title")},
           {"kind", "quickfix"},
           {"diagnostics", json::Array{one}},
           {"isPreferred", fixes->size() == 1},
           {"edit",
-           json::Object{{"changes", json::Object{{uri, std::move(edits)}}}}}});
+           json::Object{
+               {"changes", json::Object{{document.uri, std::move(edits)}}}}}});
     }
   }
   return actions;
 }
 
-json::Value Server::folds(Params params) {
-  TextPtr text = textOf(params);
-  if (!text)
-    return nullptr;
+json::Value Server::folds(Document &document, Params) {
+  const Text &text = *document.text;
   json::Array all;
   std::vector<int64_t> begins;
-  for (const Token &token : editor::tokenize(text->all())) {
+  for (const Token &token : text.names.tokens()) {
     if (!token.is("{") && !token.is("}"))
       continue;
-    int64_t line = *text->position(token.text.begin() - text->all().begin())
-                        .getInteger("line");
+    int64_t line = *text.position(text.offset(token.text)).getInteger("line");
     if (token.is("{")) {
       begins.push_back(line);
     } else if (!begins.empty()) {
@@ -359,14 +329,11 @@ json::Value Server::folds(Params params) {
   return all;
 }
 
-json::Value Server::formatting(Params params) {
-  TextPtr text = textOf(params);
-  if (!text)
-    return nullptr;
-  std::string formatted = editor::format(text->all());
+json::Value Server::formatting(Document &document, Params) {
+  const Text &text = *document.text;
+  std::string formatted = editor::format(text.all());
   json::Array edits;
-  if (formatted != text->all())
-    edits.push_back(json::Object{{"range", text->range(0, text->all().size())},
-                                 {"newText", std::move(formatted)}});
+  if (formatted != text.all())
+    edits.push_back(edit(text.range(text.all()), std::move(formatted)));
   return edits;
 }

@@ -2,6 +2,7 @@
 #include "Options.h"
 #include "ppcc/Basic/Diagnostics/Files.h"
 #include "ppcc/Driver/Output.h"
+#include "ppcc/Editor/Tokens.h"
 #include "ppcc/Parse/Parser.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -66,27 +67,24 @@ config.excludes += ["build"]
 config.suffixes = [".test"]
 )";
 
-int ppcc::runNew(ArrayRef<const char *> args, Session::Files fs,
-                 raw_ostream &out, raw_ostream &err) {
+int ppcc::runNew(const Invocation &call) {
   std::string name;
   ConsoleOptions console;
   OptionParser parser(
-      "ppcc new", "Writes NAME.pp, a schedule to begin with, and NAME.test, "
-                  "its test; also lit.cfg.py, for all tests of the folder, "
-                  "where there is none");
+      call, "ppcc new",
+      "Writes NAME.pp, a schedule to begin with, and NAME.test, "
+      "its test; also lit.cfg.py, for all tests of the folder, "
+      "where there is none");
   parser.positional("NAME", name, "Of the schedule", /*isRequired=*/true);
-  if (std::optional<int> code = parser.parse(args, out, err))
+  if (std::optional<int> code = parser.parse())
     return *code;
-  bool isName =
-      (llvm::isAlpha(name[0]) || name[0] == '_') &&
-      llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+  bool isName = !name.empty() && !llvm::isDigit(name[0]) &&
+                llvm::all_of(name, editor::isWordCharacter);
   if (!isName || llvm::is_contained(keywords(), name))
-    return parser.wrong(
-        "`" + name +
-            "` cannot be the name of a schedule: "
-            "letters, digits and `_`, and no word of the language",
-        err);
-  auto session = consoleSession(fs, console, err);
+    return parser.wrong("`" + name +
+                        "` cannot be the name of a schedule: "
+                        "letters, digits and `_`, and no word of the language");
+  auto session = consoleSession(call, console);
   std::vector<std::pair<std::string, StringRef>> files = {
       {name + ".pp", schedule}, {name + ".test", test}};
   for (const auto &[path, text] : files)
@@ -97,10 +95,10 @@ int ppcc::runNew(ArrayRef<const char *> args, Session::Files fs,
   if (!llvm::sys::fs::exists("lit.cfg.py"))
     files.emplace_back("lit.cfg.py", litConfig);
   for (const auto &[path, text] : files)
-    if (writeOutput(path, out, *session, [&, text = text](raw_ostream &s) {
+    if (writeOutput(path, call.out, *session, [&, text = text](raw_ostream &s) {
           for (char c : text)
             (c == '@' ? s << name : s << c);
         }) == Success)
-      out << "wrote " << path << '\n';
+      call.out << "wrote " << path << '\n';
   return session->diags.hasErrors() ? Errors : Success;
 }

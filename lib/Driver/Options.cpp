@@ -1,11 +1,9 @@
 // Declares and reads the options of ppcc.
 #include "Options.h"
 
-#include "PictureOptions.h"
 #include "ppcc/Compiler/PassRegistry.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Import/Importer.h"
-#include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
 
@@ -18,8 +16,7 @@ static std::vector<StringRef> emitKinds() {
 static void addProgramOptions(OptionParser &parser, Request &request) {
   parser.group("For builds and other tools", [&] {
     parser.choice("--from", "The input is a program in this format",
-                  namesIn(importers(), &Importer::name),
-                  [&](const std::string &format) { request.from = format; });
+                  namesIn(importers(), &Importer::name), request.from);
     parser.number("--microbatches", request.microbatches, 1,
                   Program::maxMicrobatches,
                   "How many microbatches a program has that does not say so");
@@ -65,9 +62,10 @@ static void addCommunication(OptionParser &parser, CommRequest &comm,
     parser.choice("--preconnect",
                   "List the connections to open first: auto, the default, does "
                   "on streams",
-                  {"auto", "on", "off"}, [&](const std::string &when) {
-                    comm.preconnect = findPreconnect(when);
-                  });
+                  {{"auto", Preconnect::Auto},
+                   {"on", Preconnect::On},
+                   {"off", Preconnect::Off}},
+                  comm.preconnect);
     addTransports(parser, comm, byData);
   });
 }
@@ -90,6 +88,44 @@ void ppcc::addCostOptions(OptionParser &parser, CostRequest &request) {
     parser.each("--costs", "FILE", request.files,
                 "Read costs from a JSON file, see docs/reports.md; --cost "
                 "overrides it");
+  });
+}
+
+static std::string parseTimeRange(StringRef text, PictureOptions &options) {
+  auto [first, last] = text.split("..");
+  auto from = cost::parse(first), to = cost::parse(last);
+  if (!from || !to || *from >= *to)
+    return fmt::format("`{}` is no range of times; expected `0..12.5`", text);
+  options.times = {*from, *to};
+  return "";
+}
+
+void ppcc::addPictureOptions(OptionParser &parser, PictureOptions &options) {
+  parser.group("Pictures", [&] {
+    parser.parsed(
+        "--time-range", "Draw only this span of time, such as 0..12.5",
+        [&](const std::string &text) { return parseTimeRange(text, options); });
+    // First, since what is said besides stands above it.
+    parser.choice("--preset",
+                  "Width and letters of an svg for a paper of two columns, or "
+                  "its page",
+                  {"column", "page"}, [&](const std::string &name) {
+                    // 85 and 178 mm, and letters of 7 pt, at 96 pixels an inch.
+                    options.width = name == "column" ? 321 : 672;
+                    options.fontSize = 9;
+                  });
+    parser.number("--width", options.width, 20, 20000,
+                  "Columns of a timeline, pixels of an svg or pdf");
+    parser.flag("--arrows", options.arrows,
+                "Draw in an svg what goes from rank to rank");
+    parser.flag(
+        "--memory", options.memory,
+        "Draw in an svg or timeline what each rank holds, and its limit");
+    parser.value("--title", "TEXT", options.title, "The title of an svg");
+    parser.flag("--no-legend", options.hidesLegend,
+                "Draw no legend below an svg");
+    parser.number("--font-size", options.fontSize, 4, 72,
+                  "Pixels of the letters of an svg; 9");
   });
 }
 
@@ -206,16 +242,13 @@ void ppcc::addScheduleOptions(OptionParser &parser, Options &options,
                   "Refuse larger source files");
   });
   parser.choice("--color", "Colour in diagnostics and timelines",
-                {"auto", "always", "never"},
-                [&](const std::string &when) { options.console.color = when; });
+                {"auto", "always", "never"}, options.console.color);
 }
 
 void ppcc::addDiagnosticsFormat(OptionParser &parser, ConsoleOptions &console) {
   parser.choice("--diagnostics-format",
                 "How errors and warnings are written; json: a line each",
-                {"text", "json"}, [&](const std::string &format) {
-                  console.asJson = format == "json";
-                });
+                {{"text", false}, {"json", true}}, console.asJson);
 }
 
 static void declareForTools(OptionParser &parser, Options &options) {
@@ -267,8 +300,7 @@ static void declare(OptionParser &parser, Options &options) {
   parser.footer(helpBelow());
   parser.group("Everyday", [&] {
     addOutput(parser, options.output);
-    parser.choice("--emit", "What to write", emitKinds(),
-                  [&](const std::string &kind) { options.emit = kind; });
+    parser.choice("--emit", "What to write", emitKinds(), options.emit);
     parser.flag("--check", options.check, "Verify only, write nothing");
     parser.flag("--timeline", options.timeline,
                 "Draw a timeline on standard error, beside the output");
@@ -297,80 +329,89 @@ static void declare(OptionParser &parser, Options &options) {
   });
 }
 
-std::optional<int> ppcc::parseOptions(ArrayRef<const char *> args,
-                                      Options &options, raw_ostream &out,
-                                      raw_ostream &err) {
-  OptionParser parser(options.command,
+/// What of the options does not go together, if anything: the first rule that
+/// is broken.
+static std::string misuse(const Options &options) {
+  const Request &request = options.request;
+  const CommRequest &comm = request.comm;
+  const Emitter *emitter = findEmitter(options.emit);
+  bool isList =
+      options.listSchedules || options.listPasses || options.listDiagnostics;
+  bool hasPasses = !request.passes.passes.empty();
+  bool hasDepfile = !options.depfile.empty();
+  auto instead = [](StringRef option, StringRef words) {
+    return fmt::format("{} and --passes exclude each other; {}", option, words);
+  };
+  struct Rule {
+    bool isBroken;
+    std::string text;
+  };
+  const Rule rules[] = {
+      {hasDepfile && (options.output == "-" || options.check),
+       "--depfile says what the file of --output comes from, and none is "
+       "written"},
+      {hasDepfile && isSameOutput(options.depfile, options.output),
+       "--depfile and --output are the same file"},
+      {options.watch && (request.input == "-" || isList),
+       "--watch waits for files to change, and none is read"},
+      {options.timeline && options.emit == "ast",
+       "--timeline draws a program, but --emit=ast stops before there is one"},
+      {options.emitOptions.torch.fsdp && options.emit != "torch-csv",
+       "--torch-fsdp is for --emit=torch-csv; PyTorch moves parameters by "
+       "itself when it places the messages"},
+      {request.input.empty() && !isList,
+       "no input: give a schedule file, or the name of one of the library"},
+      {comm.fusion && comm.order && !hasPasses && comm.fusion->places,
+       fmt::format("--comm-order and --fuse={} exclude each other: that fusion "
+                   "places the messages itself",
+                   comm.fusion ? comm.fusion->name : "")},
+      {hasPasses && comm.order,
+       instead("--comm-order",
+               "write inject-comm{order=...} into the pipeline")},
+      {hasPasses && comm.fusion,
+       instead("--fuse", "write fuse-comm{mode=...} into the pipeline")},
+      {hasPasses && !comm.transports.empty(),
+       instead("--transport",
+               "write verify-transport{transport=...} into the pipeline")},
+      {hasPasses && comm.prefetch,
+       instead("--prefetch", "write inject-comm{prefetch=...} and "
+                             "verify-buffers{prefetch=...} into the pipeline")},
+      {hasPasses && comm.preconnect,
+       instead("--preconnect", "write preconnect into the pipeline")},
+      {hasPasses && request.rolled,
+       instead("--rolled", "end the pipeline with roll")},
+      {request.rolled && (!emitter || emitter->programs == Emitter::Flat),
+       "--rolled is for formats that have loops; --emit=" + options.emit +
+           " has none"},
+      {!options.free.empty() &&
+           (!llvm::is_contained({"json", "cpp", "ir"}, options.emit) ||
+            options.check || options.timeline || hasDepfile || hasPasses),
+       "--for writes one file of --emit=json, cpp or ir, with the passes and "
+       "messages that it chooses, and draws nothing"},
+  };
+  auto *broken = findBy(rules, true, &Rule::isBroken);
+  return broken ? broken->text : "";
+}
+
+std::optional<int> ppcc::parseOptions(const Invocation &call,
+                                      Options &options) {
+  OptionParser parser(call, options.command,
                       "Compiles a pipeline-parallel schedule into the program "
                       "of each rank: verified, with communication");
   parser.version();
   declare(parser, options);
-  if (std::optional<int> code = parser.parse(args, out, err))
+  if (std::optional<int> code = parser.parse())
     return code;
+  if (std::string wrong = misuse(options); !wrong.empty())
+    return parser.wrong(wrong);
   Request &request = options.request;
-  const CommRequest &comm = request.comm;
-  bool hasPasses = !request.passes.passes.empty();
-  auto wrong = [&](StringRef text) { return parser.wrong(text, err); };
-  bool isList =
-      options.listSchedules || options.listPasses || options.listDiagnostics;
-  if (!options.depfile.empty() && (options.output == "-" || options.check))
-    return wrong("--depfile says what the file of --output comes from, and "
-                 "none is written");
-  if (!options.depfile.empty() && isSameOutput(options.depfile, options.output))
-    return wrong("--depfile and --output are the same file");
-  if (options.watch && (request.input == "-" || isList))
-    return wrong("--watch waits for files to change, and none is read");
-  if (options.timeline && options.emit == "ast")
-    return wrong("--timeline draws a program, but --emit=ast stops before "
-                 "there is one");
-  if (options.emitOptions.torch.fsdp && options.emit != "torch-csv")
-    return wrong("--torch-fsdp is for --emit=torch-csv; PyTorch moves "
-                 "parameters by itself when it places the messages");
-  if (request.input.empty() && !isList)
-    return wrong(
-        "no input: give a schedule file, or the name of one of the library");
-  if (comm.fusion && comm.order && !hasPasses && comm.fusion->places)
-    return wrong("--comm-order and --fuse=" + comm.fusion->name.str() +
-                 " exclude each other: that fusion places the messages itself");
-  struct Decided {
-    bool isGiven;
-    const char *option, *instead;
-  };
-  const Decided decided[] = {
-      {comm.order.has_value(), "--comm-order",
-       "write inject-comm{order=...} into the pipeline"},
-      {comm.fusion != nullptr, "--fuse",
-       "write fuse-comm{mode=...} into the pipeline"},
-      {!comm.transports.empty(), "--transport",
-       "write verify-transport{transport=...} into the pipeline"},
-      {comm.prefetch.has_value(), "--prefetch",
-       "write inject-comm{prefetch=...} and verify-buffers{prefetch=...} into "
-       "the pipeline"},
-      {comm.preconnect.has_value(), "--preconnect",
-       "write preconnect into the pipeline"},
-      {request.rolled, "--rolled", "end the pipeline with roll"},
-  };
-  for (const Decided &one : decided)
-    if (one.isGiven && hasPasses)
-      return wrong(fmt::format("{} and --passes exclude each other; {}",
-                               one.option, one.instead));
-  const Emitter *emitter = findEmitter(options.emit);
-  if (request.rolled && (!emitter || emitter->programs == Emitter::Flat))
-    return wrong("--rolled is for formats that have loops; --emit=" +
-                 options.emit + " has none");
-  if (!options.free.empty() &&
-      (!llvm::is_contained({"json", "cpp", "ir"}, options.emit) ||
-       options.check || options.timeline || !options.depfile.empty() ||
-       hasPasses))
-    return wrong(
-        "--for writes one file of --emit=json, cpp or ir, with the passes and "
-        "messages that it chooses, and draws nothing");
   if (options.emit == "ast")
     request.until = Request::Until::Parsed;
   else if (options.listParams)
     request.until = Request::Until::Checked;
   request.torch = options.emitOptions.torch;
-  request.rolled |=
-      !hasPasses && emitter && emitter->programs == Emitter::Rolled;
+  const Emitter *emitter = findEmitter(options.emit);
+  request.rolled |= request.passes.passes.empty() && emitter &&
+                    emitter->programs == Emitter::Rolled;
   return std::nullopt;
 }

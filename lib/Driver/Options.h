@@ -32,6 +32,8 @@ void addScheduleOptions(OptionParser &parser, Options &options,
 void addCompileOptions(OptionParser &parser, Options &options);
 /// Adds `--cost` and `--costs`.
 void addCostOptions(OptionParser &parser, CostRequest &request);
+/// Adds the options of pictures.
+void addPictureOptions(OptionParser &parser, PictureOptions &options);
 /// Adds the options that say which passes run, and `--list-passes`.
 void addPassOptions(OptionParser &parser, PassRequest &request,
                     bool &listPasses);
@@ -42,8 +44,7 @@ std::string parseDefinition(StringRef text, sema::ParamValue &value);
 /// Reads the command line. Gives the exit code when there is nothing more to
 /// do: help or the version was asked for, or the usage was wrong and has been
 /// explained.
-std::optional<int> parseOptions(ArrayRef<const char *> args, Options &options,
-                                raw_ostream &out, raw_ostream &err);
+std::optional<int> parseOptions(const Invocation &call, Options &options);
 
 #define COMMAND(name, function, summary) ToolMain function;
 #include "Commands.def"

@@ -1,7 +1,6 @@
 // ppcc-profile: traces in, a file of costs or a model out.
 #include "Console.h"
 #include "MessageTimes.h"
-#include "ppcc/Basic/Diagnostics/Files.h"
 #include "ppcc/Basic/Diagnostics/Simulation.h"
 #include "ppcc/Driver/CommandLine.h"
 #include "ppcc/Driver/Driver.h"
@@ -46,17 +45,12 @@ void declare(OptionParser &parser, ProfileOptions &options) {
                            ? "`" + text + "` is not of the form NAME=LETTERS"
                            : "";
               });
-  parser.choice(
-      "--unit", "The unit of time of the costs", {"us", "ms", "s"},
-      [&](const std::string &name) {
-        options.unit = name == "us" ? 1 : name == "ms" ? 1'000 : 1'000'000;
-      });
+  parser.choice("--unit", "The unit of time of the costs",
+                {{"us", 1}, {"ms", 1'000}, {"s", 1'000'000}}, options.unit);
   parser.choice("--emit",
                 "What is written: costs, for `ppcc --costs`, or "
                 "model, a model and a cluster in the language",
-                {"costs", "model"}, [&](const std::string &name) {
-                  options.asModel = name == "model";
-                });
+                {{"costs", false}, {"model", true}}, options.asModel);
   addMaxErrors(parser, options.console.maxErrors);
 }
 
@@ -166,33 +160,21 @@ private:
   }
 
   void printCosts(raw_ostream &out) {
-    out << "{\n  \"cost\": {";
-    StringRef before = "\n";
+    std::vector<std::string> rows;
     for (auto &[kind, stages] : times) {
-      out << before << "    \"" << kinds[kind].letters << "\": ";
-      before = ",\n";
-      if (!options.stageGroup) {
-        out << cost::format(median(stages.begin()->second));
-        continue;
-      }
-      StringRef comma = "[";
-      for (auto &[stage, all] : stages) {
-        out << comma << cost::format(median(all));
-        comma = ", ";
-      }
-      out << ']';
+      std::vector<std::string> texts;
+      for (auto &[stage, all] : stages)
+        texts.push_back(cost::format(median(all)));
+      std::string list = llvm::join(texts, ", ");
+      rows.push_back(fmt::format("    \"{}\": {}", kinds[kind].letters,
+                                 options.stageGroup ? "[" + list + "]" : list));
     }
-    out << "\n  }";
-    printLatency(out);
+    out << "{\n  \"cost\": {\n" << llvm::join(rows, ",\n") << "\n  }";
+    std::vector<Time> all = latencies();
+    if (!all.empty())
+      out << ",\n  \"latency\": ["
+          << llvm::join(llvm::map_range(all, cost::format), ", ") << ']';
     out << "\n}\n";
-  }
-
-  void printLatency(raw_ostream &out) {
-    std::vector<std::string> texts;
-    for (Time latency : latencies())
-      texts.push_back(cost::format(latency));
-    if (!texts.empty())
-      out << ",\n  \"latency\": [" << llvm::join(texts, ", ") << ']';
   }
 
   uint32_t numStages() const {
@@ -239,37 +221,31 @@ private:
 
 } // namespace
 
-int ppcc::runProfile(ArrayRef<const char *> args, Session::Files fs,
-                     raw_ostream &out, raw_ostream &err) {
+int ppcc::runProfile(const Invocation &call) {
   ProfileOptions options;
   OptionParser parser(
-      "ppcc-profile",
+      call, "ppcc-profile",
       "Takes the times of actions from the traces of a "
       "profiler, and writes them as a file for `ppcc --costs`, or "
       "as a model");
   parser.version();
   declare(parser, options);
-  if (std::optional<int> code = parser.parse(args, out, err))
+  if (std::optional<int> code = parser.parse())
     return *code;
   if (std::string wrong = checkMatch(options); !wrong.empty())
-    return parser.wrong(wrong, err);
+    return parser.wrong(wrong);
 
-  auto session = consoleSession(std::move(fs), options.console, err);
+  auto session = consoleSession(call, options.console);
   SourceManager &sources = session->sources;
   DiagnosticEngine &diags = session->diags;
   sources.maxBytes = size_t(2) << 30;
   Profile profile(options, diags);
-  for (const std::string &input : options.inputs) {
-    auto file = sources.open(input);
-    if (!file)
-      diags.report<diag::CannotRead>({}, input,
-                                     llvm::toString(file.takeError()));
-    else
+  for (const std::string &input : options.inputs)
+    if (auto file = session->open(input))
       readTrace(*file, sources, diags,
                 [&](const TraceEvent &event) { profile.add(event); });
-  }
   if (diags.hasErrors() || !profile.isComplete())
     return Errors;
-  return writeOutput(options.output, out, *session,
+  return writeOutput(options.output, call.out, *session,
                      [&](raw_ostream &s) { profile.print(s); });
 }

@@ -15,35 +15,41 @@ struct ProveOptions : Options {
   std::string format = "text", certificate;
 };
 
-/// Reads the command line, judges, and lets `write` fill the output. True when
-/// all went well, and the schedule is right for what it admits.
-int runProof(OptionParser &parser, std::vector<StringRef> formats,
-             bool explains, ArrayRef<const char *> args, Session::Files fs,
-             raw_ostream &out, raw_ostream &err,
-             function_ref<void(const ProveOptions &, const Proof &,
-                               const SourceManager &, raw_ostream &)>
-                 write);
+/// Reads the command line, judges, and writes that: as JSON of `format`, with
+/// what `writeMembers` writes of each range behind its makespan, or as
+/// `writeText` does. Success when the schedule is right for what it admits.
+int runProof(
+    OptionParser &parser, std::vector<StringRef> formats, bool explains,
+    const Invocation &call, StringRef format,
+    function_ref<void(const ProvenRange &, llvm::json::OStream &)> writeMembers,
+    function_ref<void(const ProveOptions &, const Proof &,
+                      const SourceManager &, raw_ostream &)>
+        writeText);
 
 /// Judges for all numbers of ranks and microbatches, and writes that.
 int writeEvery(const ProveOptions &options, const ProveRequest &request,
                Session &session, raw_ostream &out);
 
 /// `3, 7, ..`, `5 .. 9`.
-std::string numbersText(const ProvenRange &range);
+std::string numbersText(int64_t from, int64_t modulus,
+                        std::optional<int64_t> to);
 /// `3 M + 9`, or `at most 3 M + 9`; nothing for none.
 std::string formulaText(const std::optional<Formula> &formula, StringRef free);
-/// With its place.
-std::string reasonText(const ProvenRange &range, const SourceManager &sources);
+/// The reason of a range with its place.
+template <class Range>
+std::string reasonText(const Range &range, const SourceManager &sources) {
+  std::string where = textOf(range.place, sources);
+  return where.empty() || range.reason.empty() ? range.reason
+                                               : where + ": " + range.reason;
+}
+/// Whether a proof shows that a schedule is right for every `free`.
+template <class Proof>
+std::string verdictText(const Proof &proof, StringRef free) {
+  return fmt::format("{} is {} every {} that it admits, on {}", proof.schedule,
+                     proof.isRight() ? "right for" : "not proven for", free,
+                     llvm::join(proof.transports, ", "));
+}
 
-/// What is claimed, and shown, as a file.
-proof::Certificate certificateOf(const Proof &proof, StringRef free,
-                                 const SourceManager &sources);
-
-/// Writes the members of a proof, and of each of its ranges those that
-/// `ofRange` writes behind its numbers.
-void writeProof(const Proof &proof, StringRef format, StringRef free,
-                llvm::json::OStream &json,
-                function_ref<void(const ProvenRange &)> ofRange);
 /// The members of a proof that stand before its ranges.
 void writeProofHead(llvm::json::OStream &json, StringRef format,
                     StringRef schedule, ArrayRef<ProgramParam> params,

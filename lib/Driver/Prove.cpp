@@ -4,18 +4,9 @@
 
 using namespace ppcc;
 
-static void writeVerdicts(const Proof &proof, StringRef free,
+static void writeVerdicts(const ProveOptions &options, const Proof &proof,
                           const SourceManager &sources, raw_ostream &out) {
-  llvm::json::OStream json(out, 1);
-  writeProof(proof, "ppcc.proof", free, json, [&](const ProvenRange &range) {
-    writeFormula(json, "makespan", range.makespan);
-    json.attribute("reason", reasonText(range, sources));
-  });
-  out << '\n';
-}
-
-static void writeText(const Proof &proof, StringRef free,
-                      const SourceManager &sources, raw_ostream &out) {
+  StringRef free = options.free;
   TextTable table({free.str(), "verdict", "makespan", "reason"});
   for (size_t i = 0; i != proof.ranges.size(); ++i) {
     ProvenRange range = proof.ranges[i];
@@ -29,26 +20,19 @@ static void writeText(const Proof &proof, StringRef free,
            proof.ranges[i + 1].to == proof.ranges[i + 1].from &&
            told(proof.ranges[i + 1]) == told(range))
       range.to = proof.ranges[++i].to;
-    table.add({numbersText(range), verdictName(range.verdict).str(),
+    table.add({numbersText(range.from, range.modulus, range.to),
+               verdictName(range.verdict).str(),
                formulaText(range.makespan, free), reasonText(range, sources)});
   }
   table.print(out);
-  out << fmt::format("{} is {} every {} that it admits, on {}\n",
-                     proof.schedule,
-                     proof.isRight() ? "right for" : "not proven for", free,
-                     llvm::join(proof.transports, ", "));
+  out << verdictText(proof, free) << '\n';
 }
 
-int ppcc::runProve(ArrayRef<const char *> args, Session::Files fs,
-                   raw_ostream &out, raw_ostream &err) {
+int ppcc::runProve(const Invocation &call) {
   OptionParser parser(
-      "ppcc prove",
+      call, "ppcc prove",
       "Says of a schedule for which numbers of microbatches it is right");
-  return runProof(parser, {"text", "json"}, false, args, std::move(fs), out,
-                  err,
-                  [](const ProveOptions &options, const Proof &proof,
-                     const SourceManager &sources, raw_ostream &s) {
-                    (options.format == "json" ? writeVerdicts : writeText)(
-                        proof, options.free, sources, s);
-                  });
+  return runProof(
+      parser, {"text", "json"}, false, call, "ppcc.proof",
+      [](const ProvenRange &, llvm::json::OStream &) {}, writeVerdicts);
 }

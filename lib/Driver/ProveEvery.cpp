@@ -47,8 +47,8 @@ std::string linesText(ArrayRef<Line> lines, StringRef word, StringRef ranks) {
              : fmt::format("{}({})", word, llvm::join(texts, ", "));
 }
 
-std::string numbersText(const PlaneRange &range, const Bounds &bounds,
-                        StringRef ranks) {
+std::string microbatchesText(const PlaneRange &range, const Bounds &bounds,
+                             StringRef ranks) {
   std::string text = linesText(bounds.least, "max", ranks);
   if (!bounds.most.empty() && linesText(bounds.most, "min", ranks) == text)
     return text;
@@ -64,35 +64,20 @@ std::string numbersText(const PlaneRange &range, const Bounds &bounds,
              : text + " " + linesText(bounds.most, "min", ranks);
 }
 
-std::string reasonOf(const PlaneRange &range, const SourceManager &sources) {
-  ProvenRange plain;
-  plain.reason = range.reason;
-  plain.place = range.place;
-  return reasonText(plain, sources);
-}
-
 void writePlaneText(const PlaneProof &proof, StringRef ranks, StringRef name,
                     const SourceManager &sources, raw_ostream &out) {
   TextTable table({ranks.str(), name.str(), "verdict", "makespan", "reason"});
   for (const PlaneRange &range : proof.ranges) {
     Bounds bounds(range);
-    std::string ranksText = fmt::format("{}", bounds.from);
-    if (bounds.to != bounds.from) {
-      if (range.ranks.modulus != 1)
-        ranksText += fmt::format(", {},", bounds.from + range.ranks.modulus);
-      ranksText += bounds.to ? fmt::format(" .. {}", *bounds.to) : " ..";
-    }
-    table.add({ranksText, numbersText(range, bounds, ranks),
+    table.add({numbersText(bounds.from, range.ranks.modulus, bounds.to),
+               microbatchesText(range, bounds, ranks),
                verdictName(range.verdict).str(),
                range.makespan ? range.makespan->text(ranks, name) : "",
-               reasonOf(range, sources)});
+               reasonText(range, sources)});
   }
   table.print(out);
-  out << fmt::format("{} is {} every {} and {} that it admits, on {} "
-                     "(experimental)\n",
-                     proof.schedule,
-                     proof.isRight() ? "right for" : "not proven for", ranks,
-                     name, llvm::join(proof.transports, ", "));
+  out << verdictText(proof, (ranks + " and " + name).str())
+      << " (experimental)\n";
 }
 
 void writePlaneJson(const PlaneProof &proof, StringRef ranks, StringRef name,
@@ -141,7 +126,7 @@ void writePlaneJson(const PlaneProof &proof, StringRef ranks, StringRef name,
               json.attribute("intercept", range.makespan->intercept.text());
               json.attribute("exact", range.makespan->isExact);
             });
-          json.attribute("reason", reasonOf(range, sources));
+          json.attribute("reason", reasonText(range, sources));
         });
     });
   });

@@ -2,7 +2,6 @@
 // changes.
 #include "Http.h"
 #include "Options.h"
-#include "PictureOptions.h"
 #include "Watch.h"
 #include "ppcc/Emit/Emitter.h"
 #include "ppcc/Support/Embedded.h"
@@ -60,17 +59,18 @@ public:
     if (path != "state" && path != "view")
       return HttpResponse{404, "text/plain", "not here"};
     std::string key;
+    uint64_t after = 0;
     for (const auto &[name, value] : request.query)
       if (name != "after")
         key += name + "=" + value + "\n";
+      else
+        StringRef(value).getAsInteger(10, after);
     Build &build = current(key, request);
     if (path == "view")
       return HttpResponse{200, "text/html; charset=utf-8", build.page,
                           "default-src 'none'; script-src 'unsafe-inline'; "
                           "style-src 'unsafe-inline'; " +
                               framed};
-    uint64_t after = 0;
-    request.find("after").value_or("0").getAsInteger(10, after);
     if (build.number == after)
       return std::nullopt;
     return HttpResponse{200, "application/json", build.state};
@@ -177,15 +177,15 @@ private:
 
 } // namespace
 
-int ppcc::runServe(ArrayRef<const char *> args, Session::Files fs,
-                   raw_ostream &out, raw_ostream &err) {
+int ppcc::runServe(const Invocation &call) {
   Options options;
   uint16_t port = 0;
   bool opens = false;
   OptionParser parser(
-      "ppcc serve", "Shows a schedule in a browser of this machine, while its "
-                    "file changes: its timeline, what is wrong with it, and "
-                    "sliders for parameters and costs");
+      call, "ppcc serve",
+      "Shows a schedule in a browser of this machine, while its "
+      "file changes: its timeline, what is wrong with it, and "
+      "sliders for parameters and costs");
   parser.positional("INPUT", options.request.input,
                     "The schedule, or a program of another tool",
                     /*isRequired=*/true);
@@ -193,19 +193,18 @@ int ppcc::runServe(ArrayRef<const char *> args, Session::Files fs,
   parser.flag("--open", opens, "Open the page in the browser (xdg-open)");
   addCompileOptions(parser, options);
   addPictureOptions(parser, options.emitOptions.picture);
-  if (std::optional<int> code = parser.parse(args, out, err))
+  if (std::optional<int> code = parser.parse())
     return *code;
   if (options.request.input == "-")
-    return parser.wrong("a file is to change, which standard input does not",
-                        err);
+    return parser.wrong("a file is to change, which standard input does not");
   HttpServer server;
   if (llvm::Error error = server.listen(port))
-    return parser.wrong(llvm::toString(std::move(error)), err);
-  Live live(options, std::move(fs));
+    return parser.wrong(llvm::toString(std::move(error)));
+  Live live(options, call.files);
   std::string address =
       fmt::format("http://127.0.0.1:{}/{}/", server.port(), live.token);
-  out << "serving " << options.request.input << " at " << address << '\n';
-  out.flush();
+  call.out << "serving " << options.request.input << " at " << address << '\n';
+  call.out.flush();
   if (opens)
     if (auto browser = llvm::sys::findProgramByName("xdg-open"))
       llvm::sys::ExecuteNoWait(*browser, {*browser, address}, std::nullopt);

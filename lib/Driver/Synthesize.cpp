@@ -23,17 +23,12 @@ struct SynthesizeOptions : Options {
 /// Takes `limit=A..B`, whole numbers between these where there are few, or
 /// sixteen steps. Empty, or what is wrong.
 std::string parseSweep(StringRef text, std::vector<Amount> &limits) {
-  StringRef range = text;
-  auto [first, last] = range.split("..");
-  auto wrong = [&] {
-    return "`" + text.str() + "` is not of the form limit=A..B, with A below B";
-  };
-  if (!first.consume_front("limit="))
-    return wrong();
+  auto [first, last] = text.split("..");
+  bool isLimit = first.consume_front("limit=");
   auto low = decimal::parse(first, amount::scale),
        high = decimal::parse(last, amount::scale);
-  if (!low || !high || *low >= *high)
-    return wrong();
+  if (!isLimit || !low || !high || *low >= *high)
+    return "`" + text.str() + "` is not of the form limit=A..B, with A below B";
   constexpr Amount most = 64, steps = 16;
   bool byUnit = *low % amount::unit == 0 && *high % amount::unit == 0 &&
                 (*high - *low) / amount::unit <= most;
@@ -57,10 +52,8 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
   parser.choice("--objective",
                 "What is to be short: the whole, or the longest time between "
                 "a rank's first begin and last end",
-                {"makespan", "span"}, [&](const std::string &name) {
-                  options.asked.objective =
-                      name == "span" ? Objective::Span : Objective::Makespan;
-                });
+                {{"makespan", Objective::Makespan}, {"span", Objective::Span}},
+                options.asked.objective);
   parser.number("--effort", options.effort, 1, 1'000'000'000,
                 "So many million actions are simulated at most");
   parser.flag("--fused-backward", options.asked.fusedBackward,
@@ -83,9 +76,8 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
   parser.each("--from", "SCHEDULE", options.asked.from,
               "Begin with the order of this schedule, beside those of the "
               "library");
-  parser.choice(
-      "--format", "How to tell the figures", {"text", "json"},
-      [&](const std::string &name) { options.asJson = name == "json"; });
+  parser.choice("--format", "How to tell the figures",
+                {{"text", false}, {"json", true}}, options.asJson);
   parser.parsed(
       "--sweep",
       "Look for the best order for each limit of a range, such as "
@@ -118,20 +110,21 @@ private:
   struct sigaction old{};
 };
 
+void raw(llvm::json::OStream &json, StringRef key, StringRef value) {
+  json.attributeBegin(key);
+  json.rawValue(value);
+  json.attributeEnd();
+}
+
 void printJson(const Synthesized &found, raw_ostream &out) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   llvm::json::OStream json(stream, 1);
-  auto raw = [&](StringRef key, const std::string &value) {
-    json.attributeBegin(key);
-    json.rawValue(value);
-    json.attributeEnd();
-  };
   json.object([&] {
-    raw("makespan", cost::format(found.makespan));
-    raw("span", cost::format(found.span));
-    raw("bound", cost::format(found.bound.time));
-    raw("gap", cost::format(gapOf(found.value, found.bound)));
+    raw(json, "makespan", cost::format(found.makespan));
+    raw(json, "span", cost::format(found.span));
+    raw(json, "bound", cost::format(found.bound.time));
+    raw(json, "gap", cost::format(gapOf(found.value, found.bound)));
     json.attribute("optimal", found.isOptimal());
     json.attribute("why", found.bound.why());
     json.attributeArray("peak_memory", [&] {
@@ -162,7 +155,7 @@ void printJson(const Synthesized &found, raw_ostream &out) {
       });
     }
     json.attribute("evaluations", found.evaluations);
-    raw("seconds", fmt::format("{:.6f}", found.seconds));
+    raw(json, "seconds", fmt::format("{:.6f}", found.seconds));
     json.attribute("schedule", found.text);
   });
   out << printableJson(text) << '\n';
@@ -170,9 +163,6 @@ void printJson(const Synthesized &found, raw_ostream &out) {
 
 void printWords(const Synthesized &found, Objective objective,
                 raw_ostream &err) {
-  decimal::Sum peak = 0;
-  for (decimal::Sum memory : found.peakMemory)
-    peak = std::max(peak, memory);
   bool isSpan = objective == Objective::Span;
   if (!found.layout.empty())
     err << "layout " << found.layout << '\n';
@@ -183,7 +173,7 @@ void printWords(const Synthesized &found, Objective objective,
       if (!range.to && range.makespan)
         err << fmt::format("makespan {} for M = {}\n",
                            formulaText(range.makespan, "M"),
-                           numbersText(range));
+                           numbersText(range.from, range.modulus, range.to));
     err << fmt::format("at M = {}: ", found.told);
   }
   err << (isSpan ? "longest span " : "makespan ") << cost::format(found.value);
@@ -197,7 +187,7 @@ void printWords(const Synthesized &found, Objective objective,
                        gapOf(found.value, found.bound) / 1e7,
                        cost::format(found.bound.time));
   err << found.bound.why() << '\n'
-      << "peak memory " << amount::format(peak)
+      << "peak memory " << amount::format(*llvm::max_element(found.peakMemory))
       << fmt::format("; {} orders in {:.3f} s\n", found.evaluations,
                      found.seconds);
 }
@@ -219,9 +209,9 @@ void drawSweep(ArrayRef<SweepPoint> points, bool isSvg, raw_ostream &out) {
 /// As a picture or a table, by the name of the file.
 void printSweep(ArrayRef<SweepPoint> points, StringRef file, raw_ostream &out) {
   StringRef extension = llvm::sys::path::extension(file);
-  if (extension == ".svg" || extension == ".pdf")
-    return drawSweep(points, extension == ".svg", out);
-  if (extension == ".html") {
+  if (extension == ".svg" || extension == ".pdf") {
+    drawSweep(points, extension == ".svg", out);
+  } else if (extension == ".html") {
     out << "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<meta "
            "name=\"color-scheme\" content=\"light dark\">\n<title>Memory and "
            "time</title>\n";
@@ -229,9 +219,9 @@ void printSweep(ArrayRef<SweepPoint> points, StringRef file, raw_ostream &out) {
     out << "<pre>\n";
     tableOf(points).print(out);
     out << "</pre>\n";
-    return;
+  } else {
+    tableOf(points).print(out);
   }
-  tableOf(points).print(out);
 }
 
 void printSweepJson(ArrayRef<SweepPoint> points, raw_ostream &out) {
@@ -240,20 +230,15 @@ void printSweepJson(ArrayRef<SweepPoint> points, raw_ostream &out) {
     json.attributeArray("sweep", [&] {
       for (const SweepPoint &point : points)
         json.object([&] {
-          auto raw = [&](StringRef key, const std::string &value) {
-            json.attributeBegin(key);
-            json.rawValue(value);
-            json.attributeEnd();
-          };
-          raw("limit", amount::format(point.limit));
+          raw(json, "limit", amount::format(point.limit));
           json.attribute("fits", point.fits);
           if (!point.fits)
             return;
-          raw("makespan", cost::format(point.value));
-          raw("bound", cost::format(point.bound));
-          raw("gap", cost::format(point.gap));
+          raw(json, "makespan", cost::format(point.value));
+          raw(json, "bound", cost::format(point.bound));
+          raw(json, "gap", cost::format(point.gap));
           json.attribute("optimal", point.isOptimal());
-          raw("peak_memory", amount::format(point.peakMemory));
+          raw(json, "peak_memory", amount::format(point.peakMemory));
           json.attribute("knee", point.isKnee);
         });
     });
@@ -264,28 +249,26 @@ void printSweepJson(ArrayRef<SweepPoint> points, raw_ostream &out) {
 
 } // namespace
 
-int ppcc::runSynthesize(ArrayRef<const char *> args, Session::Files fs,
-                        raw_ostream &out, raw_ostream &err) {
+int ppcc::runSynthesize(const Invocation &call) {
   SynthesizeOptions options;
-  OptionParser parser("ppcc synthesize",
+  OptionParser parser(call, "ppcc synthesize",
                       "Finds the order that takes least time for a placement, "
                       "costs and limits, and writes it as a schedule");
   declare(parser, options);
-  if (std::optional<int> code = parser.parse(args, out, err))
+  if (std::optional<int> code = parser.parse())
     return *code;
   if (options.request.input.empty())
-    return parser.wrong("no placement: --placement=linear is the usual one",
-                        err);
+    return parser.wrong("no placement: --placement=linear is the usual one");
   SynthesisRequest &asked = options.asked;
   for (auto [name, isGiven] : {std::pair("--recompute", asked.recompute),
                                std::pair("--offload", asked.offload),
                                std::pair("--sweep", !options.limits.empty())})
     if (!asked.free.empty() && isGiven)
-      return parser.wrong(fmt::format("--for and {} exclude each other", name),
-                          err);
+      return parser.wrong(fmt::format("--for and {} exclude each other", name));
   asked.request = options.request;
   if (options.effort)
     asked.budget = *options.effort * effortUnit;
+  raw_ostream &err = call.err;
   bool isShown = err.is_displayed();
   auto wipe = [&] {
     if (isShown)
@@ -297,10 +280,15 @@ int ppcc::runSynthesize(ArrayRef<const char *> args, Session::Files fs,
       err << "best " << cost::format(best) << ", bound " << cost::format(bound);
       err.flush();
     };
-  auto session = consoleSession(std::move(fs), options.console, err,
-                                [&](Diagnostic &) { wipe(); });
+  auto session =
+      consoleSession(call, options.console, [&](Diagnostic &) { wipe(); });
   Interrupt interrupt;
   asked.stop = &isInterrupted;
+  auto write = [&](function_ref<void(raw_ostream &)> fill) -> int {
+    if (options.asJson && options.output == "-")
+      return Success; // The JSON is there, and says all.
+    return writeOutput(options.output, call.out, *session, fill);
+  };
   if (!options.limits.empty()) {
     auto points =
         sweepLimits(asked, options.limits, *session, [&](Amount limit) {
@@ -311,25 +299,18 @@ int ppcc::runSynthesize(ArrayRef<const char *> args, Session::Files fs,
     wipe();
     if (!points)
       return Errors;
-    if (options.asJson) {
-      printSweepJson(*points, out);
-      if (options.output == "-")
-        return Success;
-    }
-    return writeOutput(options.output, out, *session, [&](raw_ostream &s) {
-      printSweep(*points, options.output, s);
-    });
+    if (options.asJson)
+      printSweepJson(*points, call.out);
+    return write(
+        [&](raw_ostream &s) { printSweep(*points, options.output, s); });
   }
   auto found = synthesize(asked, *session);
   wipe();
   if (!found)
     return Errors;
   if (options.asJson)
-    printJson(*found, out);
+    printJson(*found, call.out);
   else
     printWords(*found, asked.objective, err);
-  if (options.asJson && options.output == "-")
-    return Success;
-  return writeOutput(options.output, out, *session,
-                     [&](raw_ostream &s) { s << found->text; });
+  return write([&](raw_ostream &s) { s << found->text; });
 }

@@ -30,15 +30,9 @@ bool WatchedFiles::hasChanged() {
   });
 }
 
-bool WatchedFiles::waitForChange(std::chrono::milliseconds most) {
-  constexpr std::chrono::milliseconds pause(50);
-  for (auto waited = std::chrono::milliseconds(0);; waited += pause) {
-    if (hasChanged())
-      return true;
-    if (waited >= most)
-      return false;
-    std::this_thread::sleep_for(pause);
-  }
+void WatchedFiles::waitForChange() {
+  while (!hasChanged())
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 
 std::string WatchedFiles::names() const {

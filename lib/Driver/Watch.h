@@ -4,8 +4,6 @@
 #include "ppcc/Support/LLVM.h"
 #include "llvm/Support/VirtualFileSystem.h"
 
-#include <chrono>
-
 namespace ppcc {
 
 /// A file system that notes what was asked of it, files that were not there
@@ -20,9 +18,9 @@ public:
 
   /// Whether one of the files is now another than when it was first asked for.
   bool hasChanged();
-  /// The same; waits up to `most` for it. Looks 20 times a second, which costs
-  /// less than a thousandth of a processor and works on every file system.
-  bool waitForChange(std::chrono::milliseconds most);
+  /// Waits for that. Looks 20 times a second, which costs less than a thousandth
+  /// of a processor and works on every file system.
+  void waitForChange();
   /// `a.pp` or `a.pp and 2 more`.
   std::string names() const;
 

@@ -8,27 +8,16 @@ namespace {
 
 /// A line of the text: its tokens, and where each stands in it.
 struct Line {
-  std::vector<Token> tokens;
-  std::vector<size_t> columns;
-};
+  StringRef text;
+  std::vector<Token> tokens = tokenize(text); // None goes over its end.
 
-std::vector<Line> linesOf(StringRef text) {
-  std::vector<Line> lines;
-  const char *lineBegin = text.begin();
-  lines.emplace_back();
-  const char *at = text.begin();
-  for (const Token &token : tokenize(text)) {
-    for (; at != token.text.begin(); ++at)
-      if (*at == '\n') {
-        lines.emplace_back();
-        lineBegin = at + 1;
-      }
-    lines.back().tokens.push_back(token);
-    lines.back().columns.push_back(token.text.begin() - lineBegin);
-    at = token.text.end();
+  size_t column(const Token &token) const {
+    return token.text.begin() - text.begin();
   }
-  return lines;
-}
+  size_t spacesBefore(size_t i) const {
+    return tokens[i].text.begin() - tokens[i - 1].text.end();
+  }
+};
 
 bool isOpening(const Token &token) {
   return token.is("{") || token.is("(") || token.is("[");
@@ -40,7 +29,10 @@ bool isClosing(const Token &token) {
 /// Writes the lines anew.
 class Formatter {
 public:
-  explicit Formatter(StringRef text) : lines(linesOf(text)) {}
+  explicit Formatter(StringRef text) {
+    for (StringRef line : llvm::split(text, '\n'))
+      lines.push_back({line});
+  }
 
   std::string run() {
     for (size_t i = 0; i != lines.size(); ++i)
@@ -111,10 +103,9 @@ private:
   size_t gapBefore(size_t index, size_t i) const {
     const Line &line = lines[index];
     const Token &left = line.tokens[i - 1], &right = line.tokens[i];
-    size_t was = spacesBefore(line, i);
+    size_t was = line.spacesBefore(i);
     // `memory -1`, as opposed to `a - 1` and to `a-1`.
-    bool isSign =
-        left.is("-") && was == 0 && i > 1 && spacesBefore(line, i - 1);
+    bool isSign = left.is("-") && was == 0 && i > 1 && line.spacesBefore(i - 1);
     size_t wanted = (!isSign && wantsSpace(left, right, was != 0)) ||
                     tokenize((left.text + right.text).str()).size() != 2;
     if (right.isComment())
@@ -126,11 +117,6 @@ private:
     return isColumn ? was : wanted;
   }
 
-  static size_t spacesBefore(const Line &line, size_t i) {
-    return line.columns[i] - line.columns[i - 1] -
-           line.tokens[i - 1].text.size();
-  }
-
   /// Whether a line near by, in this direction, has a token at the same column.
   bool standsInColumn(size_t index, size_t i, int direction) const {
     constexpr int farthest = 4;
@@ -138,15 +124,16 @@ private:
       size_t other = index + size_t(n * direction);
       if (other >= lines.size() || lines[other].tokens.empty())
         return false;
-      const std::vector<size_t> &columns = lines[other].columns;
-      auto at = std::lower_bound(columns.begin() + 1, columns.end(),
-                                 lines[index].columns[i]);
-      if (at == columns.end() || *at != lines[index].columns[i])
+      const Line &there = lines[other];
+      const Token &one = lines[index].tokens[i];
+      size_t column = lines[index].column(one);
+      auto two = std::partition_point(
+          there.tokens.begin() + 1, there.tokens.end(),
+          [&](const Token &token) { return there.column(token) < column; });
+      if (two == there.tokens.end() || there.column(*two) != column)
         continue;
-      size_t j = at - columns.begin();
-      const Token &one = lines[index].tokens[i], &two = lines[other].tokens[j];
-      if (one.text == two.text || (one.isComment() && two.isComment()) ||
-          spacesBefore(lines[other], j) > 1)
+      if (one.text == two->text || (one.isComment() && two->isComment()) ||
+          there.spacesBefore(two - there.tokens.begin()) > 1)
         return true;
     }
     return false;

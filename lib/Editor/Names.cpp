@@ -18,31 +18,28 @@ class Finder {
 public:
   Finder(StringRef text, ArrayRef<Token> tokens,
          std::vector<Declaration> &declared)
-      : text(text), declared(declared) {
-    for (const Token &token : tokens)
-      if (!token.isComment())
-        words.push_back(token);
-  }
+      : text(text), declared(declared), words(withoutComments(tokens.vec())) {}
 
   void run() {
     for (at = 0; at != words.size(); ++at)
-      take();
+      take(words[at]);
     while (!open.empty())
       close(text.end());
-    endPending(text.end());
+    hide(pending, text.end());
   }
 
 private:
-  void take() {
-    const Token &word = words[at];
+  /// What ends with the brace, or the statement, that is open.
+  struct Body {
+    std::vector<size_t> seen;   ///< Names that nothing behind it sees.
+    std::vector<size_t> owners; ///< Names whose body it is.
+    unsigned depthOutside = 0;
+  };
+
+  void take(const Token &word) {
     if (word.is("{")) {
-      open.push_back({std::move(pending),
-                      {},
-                      std::exchange(owner, {}),
-                      depthOfParentheses});
-      pending.clear();
-      depthOfParentheses = 0;
-      isHead = false;
+      pending.depthOutside = std::exchange(depthOfParentheses, 0);
+      open.push_back(std::exchange(pending, {}));
     } else if (word.is("}")) {
       if (!open.empty())
         close(word.text.end());
@@ -51,38 +48,35 @@ private:
     } else if (word.is(")")) {
       depthOfParentheses -= depthOfParentheses != 0;
     } else if (word.is(";") && depthOfParentheses == 0) {
-      endPending(word.text.end());
+      hide(pending, word.text.end());
     } else if (word.isWord()) {
-      takeWord();
+      takeWord(word);
     }
   }
 
-  void takeWord() {
-    const Token &word = words[at];
-    StringRef name = nameBehind();
+  void takeWord(const Token &word) {
+    bool isHead = open.empty() && !pending.owners.empty();
     if (isHead && depthOfParentheses == 1) {
-      bool begins = words[at - 1].is("(") || words[at - 1].is(",");
-      if (begins)
-        pending.push_back(declare("parameter", word.text, nullptr));
+      if (words[at - 1].is("(") || words[at - 1].is(","))
+        pending.seen.push_back(declare("parameter", word.text));
       return;
     }
+    StringRef name = nameBehind();
     if (name.empty())
       return;
     if (open.empty() && llvm::is_contained(atFileLevel, word.text)) {
-      endPending(word.text.begin());
-      pending.push_back(declare(word.text, name, text.begin()));
+      hide(pending, word.text.begin());
+      pending.owners.push_back(declare(word.text, name));
+      declared.back().begin = text.begin();
       declared.back().isAtFileLevel = true;
-      declared.back().end = text.end();
-      isHead = true;
     } else if (!open.empty() && llvm::is_contained(inBodies, word.text)) {
       // `placement` of a schedule, and layers that are used, declare nothing.
-      bool declares = word.is("let") || follows("{") || follows("(");
-      if (declares)
-        open.back().inside.push_back(declare(word.text, name, name.begin()));
+      if (word.is("let") || follows("{") || follows("("))
+        open.back().seen.push_back(declare(word.text, name));
       if (follows("{"))
-        owner = declared.size() - 1;
-    } else if (llvm::is_contained(ofBodies, word.text) && declaresHere()) {
-      pending.push_back(declare(word.text, name, nullptr));
+        pending.owners.push_back(declared.size() - 1);
+    } else if (llvm::is_contained(ofBodies, word.text) && declaresHere(word)) {
+      pending.seen.push_back(declare(word.text, name));
     }
   }
 
@@ -95,8 +89,7 @@ private:
     return at + 2 < words.size() && words[at + 2].is(symbol);
   }
   /// `for i in`, `on rank r {`, `stage s on`, `link a, b {`.
-  bool declaresHere() const {
-    const Token &word = words[at];
+  bool declaresHere(const Token &word) const {
     if (word.is("for"))
       return follows("in");
     if (word.is("stage"))
@@ -106,66 +99,47 @@ private:
     return at != 0 && words[at - 1].is("on") && follows("{");
   }
 
-  size_t declare(StringRef what, StringRef name, const char *begin) {
-    Declaration one;
-    one.what = what;
-    one.name = name;
-    one.begin = begin ? begin : name.begin();
-    one.end = text.end();
-    declared.push_back(one);
+  size_t declare(StringRef what, StringRef name) {
+    declared.push_back({what, name, name.begin(), text.end()});
     return declared.size() - 1;
   }
 
   /// The innermost body ends.
   void close(const char *end) {
-    const Body &body = open.back();
-    for (size_t name : body.names) {
-      declared[name].bodyEnd = end;
-      if (!declared[name].isAtFileLevel)
-        declared[name].end = end;
-    }
-    for (size_t name : body.inside)
-      declared[name].end = end;
-    if (body.owner)
-      declared[*body.owner].bodyEnd = end;
     depthOfParentheses = open.back().depthOutside;
+    for (size_t name : open.back().owners)
+      declared[name].bodyEnd = end;
+    hide(open.back(), end);
     open.pop_back();
-    if (open.empty())
-      isHead = false;
   }
 
-  /// A statement without a body ends, and with it what only it could see.
-  void endPending(const char *end) {
-    for (size_t name : pending)
-      if (!declared[name].isAtFileLevel)
-        declared[name].end = end;
-    pending.clear();
-    if (open.empty())
-      isHead = false;
+  /// What only a body, or a statement that has none, could see ends with it.
+  void hide(Body &body, const char *end) {
+    for (size_t name : body.seen)
+      declared[name].end = end;
+    body = {};
   }
-
-  /// An open brace, and what ends with it.
-  struct Body {
-    std::vector<size_t> names, inside; ///< Of its head, and declared in it.
-    std::optional<size_t> owner; ///< Whose body it is, but seen outside too.
-    unsigned depthOutside;
-  };
 
   StringRef text;
   std::vector<Declaration> &declared;
   std::vector<Token> words;
   std::vector<Body> open;
-  std::vector<size_t> pending; ///< Whose body may follow.
-  std::optional<size_t> owner; ///< Whose body follows.
+  Body pending; ///< Which may follow.
   unsigned depthOfParentheses = 0;
-  bool isHead = false; ///< Between a declaration of the file and its body.
   size_t at = 0;
 };
 
 } // namespace
 
-Names::Names(StringRef text) : text(text), tokens(tokenize(text)) {
-  Finder(text, tokens, declared).run();
+Names::Names(StringRef text) : text(text), all(tokenize(text)) {
+  Finder(text, all, declared).run();
+}
+
+const Declaration *Names::atFileLevel(StringRef name) const {
+  auto found = llvm::find_if(declared, [&](const Declaration &one) {
+    return one.isAtFileLevel && one.name == name;
+  });
+  return found == declared.end() ? nullptr : &*found;
 }
 
 const Declaration *Names::meaning(StringRef word) const {
@@ -179,14 +153,14 @@ const Declaration *Names::meaning(StringRef word) const {
 
 std::vector<StringRef> Names::occurrences(const Declaration &of) const {
   std::vector<StringRef> found;
-  for (const auto &[i, token] : llvm::enumerate(tokens)) {
+  for (const auto &[i, token] : llvm::enumerate(all)) {
     if (!token.isWord() || token.text != of.name)
       continue;
     // Labels and fields are names of something else.
-    bool isLabel = i + 1 < tokens.size() && tokens[i + 1].is(":") && i != 0 &&
-                   (tokens[i - 1].is("(") || tokens[i - 1].is(",")) &&
+    bool isLabel = i + 1 < all.size() && all[i + 1].is(":") && i != 0 &&
+                   (all[i - 1].is("(") || all[i - 1].is(",")) &&
                    token.text.begin() != of.name.begin();
-    bool isField = i != 0 && tokens[i - 1].is(".");
+    bool isField = i != 0 && all[i - 1].is(".");
     if (!isLabel && !isField && meaning(token.text) == &of)
       found.push_back(token.text);
   }
@@ -195,7 +169,7 @@ std::vector<StringRef> Names::occurrences(const Declaration &of) const {
 
 StringRef Names::wordAt(size_t offset) const {
   const char *place = text.begin() + std::min(offset, text.size());
-  for (const Token &token : tokens)
+  for (const Token &token : all)
     if (token.isWord() && token.text.begin() <= place &&
         place <= token.text.end())
       return token.text;
@@ -206,14 +180,13 @@ std::string Names::comment(const Declaration &of) const {
   StringRef above = text.take_front(of.name.begin() - text.begin());
   SmallVector<StringRef, 64> lines;
   above.take_front(above.rfind('\n') + 1).rtrim('\n').split(lines, '\n');
-  std::string all;
   size_t first = lines.size();
   while (first != 0 && lines[first - 1].ltrim().starts_with("//"))
     --first;
-  for (StringRef line : ArrayRef<StringRef>(lines).drop_front(first)) {
-    StringRef words = line.trim().ltrim('/').trim();
-    if (!words.starts_with("ppcc:")) // Options, for the language server.
-      all += (all.empty() ? "" : " ") + words.str();
-  }
-  return all;
+  std::string comment;
+  for (StringRef line : llvm::drop_begin(lines, first))
+    if (StringRef words = line.trim().ltrim('/').trim();
+        !words.starts_with("ppcc:")) // Options, for the language server.
+      comment += (comment.empty() ? "" : " ") + words.str();
+  return comment;
 }

@@ -21,21 +21,18 @@ static size_t behindBracket(ArrayRef<Token> tokens, size_t at) {
 }
 
 std::string ppcc::editor::withoutMistake(StringRef text, size_t place) {
-  std::vector<Token> tokens = tokenize(text);
-  llvm::erase_if(tokens, [](const Token &token) { return token.isComment(); });
+  std::vector<Token> tokens = withoutComments(tokenize(text));
   std::string left = text.str();
   auto offset = [&](const char *at) { return size_t(at - text.begin()); };
   auto blank = [&](size_t from, size_t to) {
-    for (size_t i = from; i != to; ++i)
-      for (size_t at = offset(tokens[i].text.begin());
-           at != offset(tokens[i].text.end()); ++at)
-        left[at] = ' ';
+    for (const Token &token : ArrayRef(tokens).slice(from, to - from))
+      std::fill_n(left.begin() + offset(token.text.begin()), token.text.size(),
+                  ' ');
   };
-  size_t at = llvm::partition_point(tokens,
-                                    [&](const Token &token) {
-                                      return offset(token.text.end()) < place;
-                                    }) -
-              tokens.begin();
+  auto isBefore = [&](const Token &token) {
+    return offset(token.text.end()) < place;
+  };
+  size_t at = llvm::partition_point(tokens, isBefore) - tokens.begin();
   if (at == tokens.size()) {
     int64_t depth = 0;
     for (const Token &token : tokens)

@@ -3,8 +3,6 @@
 using namespace ppcc;
 using namespace ppcc::editor;
 
-static bool isWordCharacter(char c) { return llvm::isAlnum(c) || c == '_'; }
-
 /// How long the token is that begins the text, which begins with no space.
 static std::pair<TokenKind, size_t> first(StringRef text) {
   auto lengthWhile = [&](StringRef from, auto holds) {
@@ -56,5 +54,10 @@ std::vector<Token> ppcc::editor::tokenize(StringRef text) {
     tokens.push_back({kind, text.take_front(length)});
     text = text.drop_front(length);
   }
+  return tokens;
+}
+
+std::vector<Token> ppcc::editor::withoutComments(std::vector<Token> tokens) {
+  llvm::erase_if(tokens, [](const Token &token) { return token.isComment(); });
   return tokens;
 }

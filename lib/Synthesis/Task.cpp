@@ -67,7 +67,7 @@ bool Task::readPlacement(const Params &params) {
             body)));
   }
   Compiled compiled = compile(request, session);
-  if (compiled.status == Compiled::Status::Misused)
+  if (!compiled.misuse.empty())
     session.diags.report<diag::CannotSynthesize>({}, compiled.misuse);
   if (!compiled || !applyCosts(request.costs, session, compiled.program))
     return false;

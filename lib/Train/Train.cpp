@@ -392,18 +392,18 @@ int check(const std::string &name, const rt::Program &program,
 
 } // namespace
 
-int ppcc::runTraining(llvm::ArrayRef<const char *> args,
-                      llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>,
-                      raw_ostream &out, raw_ostream &err) {
+int ppcc::runTraining(const Invocation &call) {
+  raw_ostream &err = call.err;
   CommandLine line;
   OptionParser parser(
-      "pprun", "Trains a small transformer on a text, by a program of ppcc");
+      call, "pprun",
+      "Trains a small transformer on a text, by a program of ppcc");
   parser.version();
   declare(parser, line);
-  if (std::optional<int> code = parser.parse(args, out, err))
+  if (std::optional<int> code = parser.parse())
     return *code;
   if (std::string wrong = checkOptions(line); !wrong.empty())
-    return parser.wrong(wrong, err);
+    return parser.wrong(wrong);
   line.train.steps = line.steps.value_or(line.checks ? 1 : 50);
   line.train.isDouble |= line.checks;
   line.train.sendsGradients = line.checks;
@@ -429,8 +429,8 @@ int ppcc::runTraining(llvm::ArrayRef<const char *> args,
     }
     if (progress)
       progress->clear();
-    int result = line.checks ? check(path, program, line, out, err)
-                             : train(program, line, out, err);
+    int result = line.checks ? check(path, program, line, call.out, err)
+                             : train(program, line, call.out, err);
     code = std::max(code, result);
   }
   return code;

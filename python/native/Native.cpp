@@ -105,7 +105,7 @@ PyObject *run(PyObject *, PyObject *args) {
   std::string output, errors;
   if (!unlocked([&] {
         llvm::raw_string_ostream out(output), err(errors);
-        code = runCompiler(call.arguments(), call.files, out, err);
+        code = runCompiler({call.arguments(), call.files, out, err});
       }))
     return nullptr;
   Ref first(text(output)), second(text(errors));
@@ -193,7 +193,7 @@ PyObject *compile(PyObject *, PyObject *args) {
   if (!unlocked([&] {
         llvm::raw_string_ostream out(output), err(errors);
         native = std::make_unique<Native>(
-            compileCommand(call.arguments(), call.files, out, err));
+            compileCommand({call.arguments(), call.files, out, err}));
         if (native->command.code == 0)
           native->layOut();
       }))

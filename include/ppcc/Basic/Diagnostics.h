@@ -62,6 +62,9 @@ struct Place {
   explicit Place(std::string words) : words(std::move(words)) {}
 };
 
+/// `a.pp:3:7`, or the words of a place that no file shows; empty for nowhere.
+std::string textOf(const Place &place, const SourceManager &sources);
+
 /// A place and what it has to do with the error.
 struct Note {
   Place place;

@@ -34,6 +34,7 @@ struct Position {
   StringRef file;
   uint32_t line = 0;   ///< From 1.
   uint32_t column = 0; ///< From 1, in bytes.
+  uint32_t offset = 0; ///< From 0, in bytes of the file.
 };
 
 /// The files of one compilation: owns their text and translates places.
@@ -98,11 +99,6 @@ private:
     std::optional<llvm::sys::fs::UniqueID> identity; ///< Of a regular file.
     mutable std::vector<uint32_t> lineStarts;
   };
-  struct Line {
-    const File &file;
-    uint32_t number; ///< From 1.
-    uint32_t start, offset;
-  };
   /// For all files together: their places are 32 bits, and what is added has
   /// room behind them.
   static constexpr size_t mostBytes = UINT32_MAX - (uint32_t(1) << 24);
@@ -112,7 +108,6 @@ private:
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
   readStream(llvm::sys::fs::file_t handle, StringRef path,
              LimitOf limitOf) const;
-  Line lineOf(SourceLoc at) const;
   const File &fileOf(SourceLoc at) const;
   const std::vector<uint32_t> &lineStarts(const File &file) const;
 

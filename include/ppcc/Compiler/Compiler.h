@@ -7,6 +7,8 @@
 #include "ppcc/Emit/Emitter.h"
 #include "ppcc/Sema/Instance.h"
 
+#include "llvm/ADT/ScopeExit.h"
+
 #include <chrono>
 
 namespace ppcc {
@@ -26,22 +28,19 @@ public:
   Session(const Session &) = delete;
 
   /// Holds back what is found, to tell what is one mistake once; hands it on at
-  /// the end. compile(), emit() and runPasses() have one.
-  class Holding {
-  public:
-    explicit Holding(Session &session) : session(session) { ++session.holders; }
-    ~Holding() {
-      --session.holders;
-      session.flush();
-    }
-    Holding(const Holding &) = delete;
-
-  private:
-    Session &session;
-  };
+  /// the end of what this gives. compile(), emit() and runPasses() have one.
+  [[nodiscard]] auto holdBack() {
+    ++holders;
+    return llvm::make_scope_exit([this] {
+      --holders;
+      flush();
+    });
+  }
   /// Hands on what is held.
   void flush();
 
+  /// Opens a file, or reports that it cannot be read.
+  std::optional<uint32_t> open(StringRef path);
   /// The diagnostics that were collected, as they are shown in a terminal.
   std::string text() const;
 
@@ -149,11 +148,8 @@ struct Checked {
 
 /// What became of a request.
 struct Compiled {
-  /// Misused: part of the request is not for such an input.
-  enum class Status : uint8_t { Good, Errors, Misused };
-
-  Status status = Status::Errors;
-  std::string misuse; ///< What is wrong with the request.
+  bool isGood = false;
+  std::string misuse; ///< Which part of the request is not for such an input.
   /// The tree of the input, and what owns it; empty for a program.
   std::unique_ptr<ast::Context> context;
   std::vector<ast::File> files;
@@ -163,7 +159,7 @@ struct Compiled {
   Program program; ///< Empty before it was expanded.
   PhaseTimes times;
 
-  explicit operator bool() const { return status == Status::Good; }
+  explicit operator bool() const { return isGood; }
 };
 
 /// Compiles. Errors are reported to the session.

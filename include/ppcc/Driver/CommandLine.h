@@ -2,6 +2,8 @@
 #pragma once
 
 #include "ppcc/Support/LLVM.h"
+#include "ppcc/Support/Suggest.h"
+#include "llvm/Support/VirtualFileSystem.h"
 
 namespace ppcc {
 
@@ -10,6 +12,14 @@ enum ExitCode { Success = 0, Errors = 1, Usage = 2 };
 /// Such as `0.1.0 (0123456789ab)`: the version, and the commit if it is known.
 StringRef versionText();
 
+/// How a program is called: its arguments, which begin with its name, the files
+/// that it sees, and where it writes.
+struct Invocation {
+  ArrayRef<const char *> args;
+  llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files;
+  raw_ostream &out, &err;
+};
+
 /// The options of a tool, each bound to what it fills.
 class OptionParser {
 public:
@@ -17,7 +27,7 @@ public:
   using Take = std::function<std::string(const std::string &value)>;
 
   /// With `--help`.
-  OptionParser(std::string name, std::string summary);
+  OptionParser(const Invocation &call, std::string name, std::string summary);
   ~OptionParser();
 
   /// Adds `--version`, which says the name of the tool.
@@ -48,6 +58,19 @@ public:
   void choice(std::string names, std::string summary,
               std::vector<StringRef> choices,
               std::function<void(const std::string &)> set);
+  void choice(std::string names, std::string summary,
+              std::vector<StringRef> choices, std::string &value);
+  /// The same, where each name stands for a value.
+  template <class T>
+  void choice(std::string names, std::string summary,
+              std::vector<std::pair<StringRef, std::type_identity_t<T>>> known,
+              T &value) {
+    using Choice = std::pair<StringRef, T>;
+    choice(std::move(names), std::move(summary), namesIn(known, &Choice::first),
+           [known, &value](const std::string &name) {
+             value = findBy(known, name, &Choice::first)->second;
+           });
+  }
   void parsed(std::string names, std::string summary, Take take,
               std::string meta = "TEXT");
   /// An option that may be given several times, and then is taken each time;
@@ -59,15 +82,13 @@ public:
   /// Two options that are not given together.
   void exclude(const std::string &name, const std::string &other);
 
-  /// The exit code when the arguments, which begin with the tool's name, end
-  /// the run: help was asked for, or the usage was wrong and has been
-  /// explained. `--list-options` writes a line for each option: its names, what
-  /// stands for its value, the values that there are, and the summary, with
-  /// tabs between.
-  std::optional<int> parse(ArrayRef<const char *> args, raw_ostream &out,
-                           raw_ostream &err);
+  /// The exit code when the arguments end the run: help was asked for, or the
+  /// usage was wrong and has been explained. `--list-options` writes a line for
+  /// each option: its names, what stands for its value, the values that there
+  /// are, and the summary, with tabs between.
+  std::optional<int> parse();
   /// Says what is wrong with a command line, and gives the exit code.
-  int wrong(StringRef text, raw_ostream &err) const;
+  int wrong(StringRef text) const;
 
 private:
   void numberInto(std::string names, uint64_t least, uint64_t most,

@@ -2,16 +2,13 @@
 #pragma once
 
 #include "ppcc/Compiler/Compiler.h"
-
-#include "llvm/ADT/IntrusiveRefCntPtr.h"
-#include "llvm/Support/VirtualFileSystem.h"
+#include "ppcc/Driver/CommandLine.h"
 
 namespace ppcc {
 
-/// What runs a program. `args` begin with its name. Returns the exit code: 0, 1
-/// for errors in the input, 2 for wrong usage.
-using ToolMain = int(ArrayRef<const char *> args, Session::Files fs,
-                     raw_ostream &out, raw_ostream &err);
+/// What runs a program. Returns the exit code: 0, 1 for errors in the input, 2
+/// for wrong usage.
+using ToolMain = int(const Invocation &call);
 
 ToolMain runCompiler; ///< ppcc: a schedule in, a verified program out.
 ToolMain runOpt;      ///< ppcc-opt: a program as text in, passes, one out.
@@ -23,8 +20,7 @@ struct CompiledCommand {
   std::unique_ptr<Session> session;
   Compiled compiled;
 };
-CompiledCommand compileCommand(ArrayRef<const char *> args, Session::Files fs,
-                               raw_ostream &out, raw_ostream &err);
+CompiledCommand compileCommand(const Invocation &call);
 /// Writes the program as JSON, or only its head, over no rows. False after
 /// reports to the session.
 bool emitJsonOf(const CompiledCommand &command, bool hasRows, raw_ostream &out);

@@ -8,10 +8,9 @@ namespace ppcc::editor {
 
 /// What a name was declared with: `schedule`, `fn`, `let`, `parameter`, ...
 struct Declaration {
-  StringRef what; ///< The word before it; `parameter` in brackets.
-  StringRef name; ///< Where it stands in the text.
-  /// Where it can be seen; all of the text at file level.
-  const char *begin = nullptr, *end = nullptr;
+  StringRef what;          ///< The word before it; `parameter` in brackets.
+  StringRef name;          ///< Where it stands in the text.
+  const char *begin, *end; ///< Where it is seen; at file level everywhere.
   bool isAtFileLevel = false;
   /// Its body, if it has one: up to the closing brace.
   const char *bodyEnd = nullptr;
@@ -28,7 +27,10 @@ class Names {
 public:
   explicit Names(StringRef text);
 
+  ArrayRef<Token> tokens() const { return all; }
   ArrayRef<Declaration> declarations() const { return declared; }
+  /// What declares a name for all of the text; null for nothing.
+  const Declaration *atFileLevel(StringRef name) const;
   /// What the word at a place of the text means, if that stands in the text:
   /// the innermost declaration that is seen there.
   const Declaration *meaning(StringRef word) const;
@@ -41,7 +43,7 @@ public:
 
 private:
   StringRef text;
-  std::vector<Token> tokens;
+  std::vector<Token> all;
   std::vector<Declaration> declared;
 };
 

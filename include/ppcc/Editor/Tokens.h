@@ -14,14 +14,16 @@ struct Token {
   TokenKind kind;
   StringRef text; ///< Within the text that was given.
 
-  bool is(StringRef other) const {
-    return text == other && kind != TokenKind::String;
-  }
+  bool is(StringRef other) const { return text == other && !isString(); }
   bool isWord() const { return kind == TokenKind::Word; }
+  bool isString() const { return kind == TokenKind::String; }
   bool isComment() const { return kind == TokenKind::Comment; }
 };
 
 /// The tokens in order. O(text).
 std::vector<Token> tokenize(StringRef text);
+std::vector<Token> withoutComments(std::vector<Token> tokens);
+
+inline bool isWordCharacter(char c) { return llvm::isAlnum(c) || c == '_'; }
 
 } // namespace ppcc::editor

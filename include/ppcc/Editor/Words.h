@@ -10,8 +10,14 @@ struct Word {
   StringRef name, what, form, text;
 };
 
-ArrayRef<Word> words();
+inline constexpr Word words[] = {
+#define WORD(name, what, form, text) {name, what, form, text},
+#include "ppcc/Editor/Words.def"
+};
+
 /// The row of a name; null for one that is none.
-const Word *findWord(StringRef name);
+inline const Word *findWord(StringRef name) {
+  return findBy(words, name, &Word::name);
+}
 
 } // namespace ppcc::editor

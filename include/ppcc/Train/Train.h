@@ -5,7 +5,7 @@
 
 namespace ppcc {
 
-/// Runs pprun on files of the system, whatever `fs` is. Forks.
+/// Runs pprun on files of the system, whatever `call` has. Forks.
 ToolMain runTraining;
 
 } // namespace ppcc
