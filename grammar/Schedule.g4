@@ -1,98 +1,109 @@
 // The schedule language: syntax only. docs/language.md says what each construct means.
 grammar Schedule;
 
-// lib/Parse/Parser.cpp keeps rules in the tree, and of the tokens those that have a name here.
-file : (importDecl | function | block | actionDecl | ruleDecl | apply | declared | placementDecl | schedule)* EOF ;
+// A rule is called what its node is in include/ppcc/AST/AST.def, and its parts what the fields of that are: lib/Parse/Parser.cpp
+// keeps rules in the tree, and of the tokens those that have a name here.
+file : (imports+=importDecl | items+=declaration | schedules+=schedule)* EOF ;
+declaration
+  : functionItem | blockItem | actionKindItem | ruleItem | applyItem | modelItem | clusterItem | placementDeclItem ;
 
-importDecl : 'import' path=STRING ';' ;
-function   : 'fn' name=ID '(' parameters ')' '=' expr ';' ;
-block      : 'block' name=ID '(' parameters ')' body ;
-schedule   : 'schedule' name=ID '(' parameters ')' '{' item* '}' ;
+importDecl   : 'import' path=STRING ';' ;
+functionItem : 'fn' name=ID '(' params=parameters ')' '=' value=expr ';' ;
+blockItem    : 'block' name=ID '(' params=parameters ')' body=statements ;
+schedule     : 'schedule' name=ID '(' params=parameters ')' '{' items+=item* '}' ;
 
 // Which rank has which stage.
-placementDecl : 'placement' name=ID ('(' parameters ')')? '{' (stages | stageMap)* '}' ;
+placementDeclItem : 'placement' name=ID ('(' params=parameters ')')? '{' body+=ofPlacement* '}' ;
+ofPlacement       : stagesItem | stageMapItem ;
 
 // What else happens in a step, and where.
-actionDecl    : 'action' name=ID '{' property* '}' ;
-property      : name=(ID | 'per') (propertyValue (',' propertyValue)*)? ';' ;
-propertyValue : expr | keyword=('stage' | 'rank' | 'comm') of=expr? | set='stages' '(' expr (',' expr)* ')' ;
-ruleDecl      : 'rule' name=ID '(' parameters ')' '{' insert* '}' ;
-insert
-  : 'insert' name=ID side=ID names+=ID (',' names+=ID)* (per='per' 'rank')? (word=ID distance=expr)?
-    ('for' binding (',' binding)*)? ('when' when=expr)? ';' ;
-binding       : what=(ID | 'stage' | 'rank') variable=ID ;
-apply         : 'with' name=ID arguments ';' ;
-useSchedule   : 'import' name=ID arguments ';' ;
+actionKindItem : 'action' name=ID '{' properties+=actionProperty* '}' ;
+actionProperty : name=(ID | 'per') (values+=propertyValue (',' values+=propertyValue)*)? ';' ;
+propertyValue  : expr | keyword=('stage' | 'rank' | 'comm') expr? | set='stages' '(' args+=expr (',' args+=expr)* ')' ;
+ruleItem       : 'rule' name=ID '(' params=parameters ')' '{' inserts+=insertItem* '}' ;
+insertItem
+  : 'insert' action=ID side=ID anchors+=ID (',' anchors+=ID)* (perRank='per' 'rank')? (distanceWord=ID distance=expr)?
+    ('for' bindings+=insertBinding (',' bindings+=insertBinding)*)? ('when' condition=expr)? ';' ;
+insertBinding   : what=(ID | 'stage' | 'rank') variable=ID ;
+applyItem       : 'with' name=ID args=arguments ';' ;
+useScheduleItem : 'import' name=ID args=arguments ';' ;
 
-parameters : (parameter (',' parameter)* ','?)? ;
+parameters : (list+=parameter (',' list+=parameter)* ','?)? ;
 parameter
-  : name=ID (':' type=(ID | 'pipe') (list='[' ']')? ('>=' least=expr | 'in' least=expr '..' end=expr)?)? ('=' value=expr)? ;
+  : name=ID (':' type=(ID | 'pipe') (isList='[' ']')? ('>=' least=expr | 'in' least=expr '..' end=expr)?)?
+    ('=' defaultValue=expr)? ;
 
 // What stands in a schedule, or (the first two rows) in a pipe.
 item
-  : microbatches | slices | placement | stages | stageMap
-  | edge | let | ifElse | forLoop | loop
-  | require | ranks | function | block | pipe | backward | declared | comm | insert | apply | onRank
-  | useSchedule
+  : microbatchesItem | slicesItem | placementItem | stagesItem | stageMapItem
+  | edgeStmt | letStmt | ifStmt | forStmt | repeatStmt | whileStmt
+  | requireItem | ranksItem | functionItem | blockItem | pipeItem | backwardItem | modelItem | clusterItem | commItem | insertItem
+  | applyItem | onRankItem | useScheduleItem
   ;
 
-require      : 'require' expr (',' message=STRING)? ';' ;
-ranks        : 'ranks' expr ';' ;
-microbatches : 'microbatches' expr (range='..' expr)? (pad='pad' expr)? ';' ;
-slices       : 'slices' expr ';' ;
-placement    : 'placement' name=ID ('(' expr (',' expr)* ')')? ';' ;
-stages       : 'stages' expr ';' ;
-stageMap     : 'stage' name=ID 'on' 'rank' expr ';' ;
-pipe         : 'pipe' name=ID '{' pipeItem* '}' ;
-pipeItem
-  : microbatches | slices | placement | stages | stageMap
-  | edge | let | ifElse | forLoop | loop
+requireItem      : 'require' condition=expr (',' message=STRING)? ';' ;
+ranksItem        : 'ranks' count=expr ';' ;
+microbatchesItem : 'microbatches' first=expr ('..' end=expr)? ('pad' pad=expr)? ';' ;
+slicesItem       : 'slices' count=expr ';' ;
+placementItem    : 'placement' name=ID ('(' args+=expr (',' args+=expr)* ')')? ';' ;
+stagesItem       : 'stages' count=expr ';' ;
+stageMapItem     : 'stage' variable=ID 'on' 'rank' rank=expr ';' ;
+pipeItem         : 'pipe' name=ID '{' items+=ofPipe* '}' ;
+ofPipe
+  : microbatchesItem | slicesItem | placementItem | stagesItem | stageMapItem
+  | edgeStmt | letStmt | ifStmt | forStmt | repeatStmt | whileStmt
   ;
-backward     : 'backward' 'when' expr ';' ;
-onRank       : 'on' ('rank' | several='ranks') expr body ;
+backwardItem     : 'backward' 'when' condition=expr ';' ;
+onRankItem       : 'on' ('rank' | isSeveral='ranks') ranks=expr body=statements ;
 
-comm         : 'comm' '{' words* '}' ;
+commItem         : 'comm' '{' settings+=wordsItem* '}' ;
 
 // What the work is, and what it runs on: with a name in a file, without one in a schedule.
-declared : what=('model' | 'cluster') (name=ID '(' parameters ')')? sectionBody ;
+modelItem   : 'model' (name=ID '(' params=parameters ')')? items=sectionBody ;
+clusterItem : 'cluster' (name=ID '(' params=parameters ')')? items=sectionBody ;
 sectionBody
-  : '{' ( setting | tensors | words | named | chain | place
-        | pattern | choice | let | require | function | stages )* '}' ;
-setting
-  : name=ID (subject=ID ('.' node=ID)? | subject='overlap')? ('pipe' inPipe=ID)?
-    (over=(ID | 'stage' | 'rank') variable=ID)? '=' expr ';' ;
-tensors : name=ID (('pipe' inPipe=ID)? 'stage' variable=ID ('in' expr '..' expr)? '=')? tensor (',' tensor)* ';' ;
-tensor  : name=ID '[' (dim (',' dim)*)? ']' type=ID ;
-dim     : expr | '?' ;
-named   : what=ID names+=ID (',' names+=ID)* sectionBody ;
-words   : name=ID entry (',' entry)* tail* ';' ;
-entry   : (parts+=ID (parts+='-' parts+=(ID | 'edge' | 'per'))* (parts+=':' parts+=INT)? | parts+=(INT | 'on' | STRING) | '(' entry (',' entry)* ')') ('*' expr)? ;
-tail    : name=ID names+=ID (',' names+=ID)* ;
-chain   : name=ID ':' link ('->' link)* ';' ;
-link    : (part=ID '.')? name=ID ('@' lane=(ID | 'comm'))? ;
-place   : modifier=ID? part=ID '.' node=ID ';' ;
-pattern : 'overlap' names+=ID (',' names+=ID)* sectionBody ;
-choice  : 'if' expr sectionBody ('else' 'if' expr sectionBody)* ('else' sectionBody)? ;
+  : '{' ( settingItem | tensorsItem | wordsItem | namedItem | chainStmt | placeStmt
+        | patternItem | choice | letStmt | requireItem | functionItem | stagesItem )* '}' ;
+settingItem
+  : name=ID (subject=ID ('.' node=ID)? | subject='overlap')? ('pipe' pipe=ID)?
+    (over=(ID | 'stage' | 'rank') variable=ID)? '=' value=expr ';' ;
+tensorsItem
+  : name=ID (('pipe' pipe=ID)? 'stage' stageVariable=ID ('in' from=expr '..' to=expr)? '=')?
+    tensors+=tensorDecl (',' tensors+=tensorDecl)* ';' ;
+tensorDecl  : name=ID '[' (dims+=dim (',' dims+=dim)*)? ']' type=ID ;
+dim         : expr | '?' ;
+namedItem   : what=ID names+=ID (',' names+=ID)* body=sectionBody ;
+wordsItem   : name=ID entries+=entry (',' entries+=entry)* tails+=tail* ';' ; // A TextItem, too.
+entry
+  : (parts+=ID (parts+='-' parts+=(ID | 'edge' | 'per'))* (parts+=':' parts+=INT)? | parts+=(INT | 'on' | STRING)
+    | '(' group+=entry (',' group+=entry)* ')') ('*' count=expr)? ;
+tail        : word=ID names+=ID (',' names+=ID)* ;
+chainStmt   : action=ID ':' links+=graphLink ('->' links+=graphLink)* ';' ;
+graphLink   : (part=ID '.')? name=ID ('@' lane=(ID | 'comm'))? ;
+placeStmt   : modifier=ID? part=ID '.' name=ID ';' ;
+patternItem : 'overlap' actions+=ID (',' actions+=ID)* body=sectionBody ;
+choice      : 'if' expr sectionBody ('else' 'if' expr sectionBody)* ('else' sectionBody)? ;
 
 // What ranks do, and loops over edges. Which of them a body can hold, lib/Sema/Bodies.def says.
-body
-  : '{' ( action | let | ifElse | forLoop | loop
-        | phase | overlap | defer | drain | edge | pipe )* '}' ;
+statements
+  : '{' ( actionStmt | letStmt | ifStmt | forStmt | repeatStmt | whileStmt
+        | phaseStmt | overlapStmt | deferStmt | drainStmt | edgeStmt | pipeItem )* '}' ;
 
-let       : 'let' name=ID '=' expr ';' ;
-ifElse    : 'if' expr body ('else' 'if' expr body)* ('else' body)? ;
-forLoop   : 'for' name=ID 'in' expr '..' expr body ;
-loop      : what=('repeat' | 'while') expr body ;
+letStmt     : 'let' name=ID '=' value=expr ';' ;
+ifStmt      : 'if' expr statements ('else' 'if' expr statements)* ('else' statements)? ;
+forStmt     : 'for' variable=ID 'in' from=expr '..' to=expr body=statements ;
+repeatStmt  : 'repeat' count=expr body=statements ;
+whileStmt   : 'while' condition=expr body=statements ;
 
-phase     : 'phase' name=ID body ;
-overlap   : 'overlap' body ;
-defer     : 'defer' name=ID fill=ID? ('lag' lag=expr)? (word=ID cap=expr)? body ;
-drain     : 'drain' name=ID ('(' expr ')')? ';' ;
-edge      : no='no'? 'edge' 'stage' expr '->' 'stage' expr ';' ;
+phaseStmt   : 'phase' name=ID body=statements ;
+overlapStmt : 'overlap' body=statements ;
+deferStmt   : 'defer' action=ID fill=ID? ('lag' lag=expr)? (capWord=ID cap=expr)? body=statements ;
+drainStmt   : 'drain' action=ID ('(' chunk=expr ')')? ';' ;
+edgeStmt    : isAbsent='no'? 'edge' 'stage' from=expr '->' 'stage' to=expr ';' ;
 
-action    : name=ID arguments ';' ;
-arguments : ('(' (argument (',' argument)*)? ')')? ;
-argument  : (label=ID ':')? expr ;
+actionStmt  : name=ID args=arguments ';' ;
+arguments   : ('(' (list+=argument (',' list+=argument)*)? ')')? ;
+argument    : (label=ID ':')? value=expr ;
 
 expr
   : atom=(INT | FLOAT | 'true' | 'false' | ID | 'ranks')

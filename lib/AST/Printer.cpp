@@ -45,8 +45,7 @@ public:
   }
 
   void put(Exprs list) {
-    for (const Expr *const &expr : list)
-      write(&expr == list.begin() ? "" : ", ", expr);
+    llvm::interleaveComma(list, out, [&](const Expr *expr) { put(expr); });
   }
 
 private:
@@ -217,8 +216,8 @@ private:
     list(entries);
   }
   void list(ArrayRef<Entry> entries) {
-    for (const Entry &entry : entries) {
-      out << (&entry == entries.begin() ? "" : ", ") << entry.text.text;
+    llvm::interleaveComma(entries, out, [&](const Entry &entry) {
+      out << entry.text.text;
       if (!entry.group.empty()) {
         out << '(';
         list(entry.group);
@@ -226,15 +225,14 @@ private:
       }
       if (entry.count)
         print(entry.count, out << " * ");
-    }
+    });
   }
   void field(ArrayRef<TensorDecl> tensors, StringRef) {
     for (const TensorDecl &tensor : tensors) {
       out << ' ' << tensor.name.text << '[';
-      for (const Expr *const &dim : tensor.dims) {
-        out << (&dim == tensor.dims.begin() ? "" : ", ");
+      llvm::interleaveComma(tensor.dims, out, [&](const Expr *dim) {
         dim ? print(dim, out) : void(out << '?');
-      }
+      });
       out << "] " << tensor.type.text;
     }
   }

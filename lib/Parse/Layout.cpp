@@ -78,32 +78,25 @@ private:
       reportAt(token->getStartIndex(), token->getStopIndex() + 1);
   }
 
-  using Parts = std::vector<LayoutParser::PartContext *>;
-
   /// False when the layout has become too large.
-  bool take(const Parts &parts) {
-    for (LayoutParser::PartContext *part : parts)
-      if (!take(part))
-        return false;
-    return true;
-  }
-
-  bool take(LayoutParser::PartContext *part) {
-    size_t times = timesOf(part->INT());
-    for (size_t i = 0; i != times; ++i) {
-      size_t before = layers + stages.size();
-      if (part->LETTER()) {
-        stages.back() += part->LETTER()->getText();
-        ++layers;
-      } else if (part->BAR()) {
-        stages.emplace_back();
-      } else if (!take(part->part())) {
-        return false;
+  bool take(const std::vector<LayoutParser::PartContext *> &parts) {
+    for (LayoutParser::PartContext *part : parts) {
+      size_t times = timesOf(part->INT());
+      for (size_t i = 0; i != times; ++i) {
+        size_t before = layers + stages.size();
+        if (part->LETTER()) {
+          stages.back() += part->LETTER()->getText();
+          ++layers;
+        } else if (part->BAR()) {
+          stages.emplace_back();
+        } else if (!take(part->part())) {
+          return false;
+        }
+        if (layers > maxLayers || stages.size() > maxStages)
+          return tooLarge(part);
+        if (layers + stages.size() == before)
+          break; // There is nothing in it, however often.
       }
-      if (layers > maxLayers || stages.size() > maxStages)
-        return tooLarge(part);
-      if (layers + stages.size() == before)
-        break; // There is nothing in it, however often.
     }
     return true;
   }

@@ -3,6 +3,7 @@
 #include "ScheduleLexer.h"
 #include "ScheduleParser.h"
 #include "ppcc/Basic/Diagnostics/Syntax.h"
+#include "ppcc/Parse/Parser.h"
 #include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
@@ -24,16 +25,6 @@ static bool contains(const IntervalSet &set, size_t type) {
 
 static bool isWord(StringRef text) {
   return !text.empty() && (llvm::isAlpha(text[0]) || text[0] == '_');
-}
-
-/// All keywords of the grammar.
-static std::vector<std::string> keywordsOf(const antlr4::Parser *parser) {
-  std::vector<std::string> words;
-  for (size_t type = 1; type <= parser->getVocabulary().getMaxTokenType();
-       ++type)
-    if (std::string text = literal(parser, type); isWord(text))
-      words.push_back(text);
-  return words;
 }
 
 /// What may stand here, in the terms of the language: an expression and not its
@@ -97,23 +88,26 @@ static std::string found(const Token *token) {
                                         : "`" + token->getText() + "`";
 }
 
-/// The action, or what else begins with a name, that the parser is in.
-static const ScheduleParser::ActionContext *
-actionAround(antlr4::Parser *parser) {
+static Token *last(antlr4::Parser *parser) {
+  return parser->getTokenStream()->LT(-1);
+}
+
+/// Whether the parser is right behind the name of an action, or of what else
+/// begins with one.
+static bool isBehindName(antlr4::Parser *parser) {
   antlr4::RuleContext *context = parser->getRuleContext();
-  return context->getRuleIndex() == ScheduleParser::RuleAction
-             ? static_cast<ScheduleParser::ActionContext *>(context)
-             : nullptr;
+  return context->getRuleIndex() == ScheduleParser::RuleActionStmt &&
+         last(parser) ==
+             static_cast<ScheduleParser::ActionStmtContext *>(context)->name;
 }
 
 /// What people write who come from other languages, and what stands for it
 /// here; nothing for a mistake of another kind.
-static std::string meant(antlr4::Parser *parser, const Token *token,
-                         const Token *last) {
-  std::string text = token->getText(), before = last ? last->getText() : "";
+static std::string meant(antlr4::Parser *parser, const Token *token) {
+  std::string text = token->getText(),
+              before = last(parser) ? last(parser)->getText() : "";
   size_t rule = parser->getRuleContext()->getRuleIndex();
-  auto *action = actionAround(parser);
-  bool isBehindName = action && last == action->name;
+  bool isBehindName = ::isBehindName(parser);
   auto isOneOf = [](StringRef word, ArrayRef<StringRef> words) {
     return llvm::is_contained(words, word);
   };
@@ -128,9 +122,9 @@ static std::string meant(antlr4::Parser *parser, const Token *token,
   if (text == "=" && isOneOf(before, {"ranks", "microbatches", "placement",
                                       "stages", "slices"}))
     return fmt::format("`{} ...;` has no `=`", before);
-  if (rule == ScheduleParser::RuleForLoop && (text == "(" || text == "{"))
+  if (rule == ScheduleParser::RuleForStmt && (text == "(" || text == "{"))
     return "`for i in 0 .. n { }` counts from 0 to n - 1";
-  if (rule == ScheduleParser::RuleLet && text == "(")
+  if (rule == ScheduleParser::RuleLetStmt && text == "(")
     return fmt::format("outside of `on rank`, `fn {}(x) = ...;` is a function",
                        before);
   if (rule == ScheduleParser::RuleSchedule && text == "rank")
@@ -150,52 +144,44 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
       parser->consume();
     return;
   }
-  Token *before = parser->getTokenStream()->LT(-1);
-  std::string wanted =
-      expected.isEmpty() ? "something else" : describe(parser, expected);
-  auto *action = actionAround(parser);
-  bool isBehindName = action && before == action->name;
-  if (isBehindName)
-    wanted = "`;` or `(`";
+  Token *before = last(parser);
+  bool isBehindName = ::isBehindName(parser);
+  std::string wanted = isBehindName         ? "`;` or `(`"
+                       : expected.isEmpty() ? "something else"
+                                            : describe(parser, expected);
   // A line without its semicolon: the mistake is at the end of that line.
   if (before && token->getLine() > before->getLine() &&
       wanted.find("`;`") != std::string::npos)
     return diags.refuse<diag::ExpectedToken>(SourceRange(rangeOf(before).end),
                                              wanted);
-  std::vector<std::string> words = keywordsOf(parser);
-  std::vector<StringRef> candidates(words.begin(), words.end());
-  auto builder =
-      diags.report<diag::UnexpectedToken>(rangeOf(token), found(token), wanted);
+  std::vector<StringRef> words = keywords();
   std::string text = token->getText();
   // The first parameter, and that behind a comma, may be absent.
   bool mayBeName =
       contains(expected, ScheduleLexer::ID) ||
       (before && (before->getText() == "(" || before->getText() == ","));
-  if (std::string instead = meant(parser, token, before); !instead.empty()) {
-    builder.note({}, "{}", instead);
-    return;
-  }
-  if (mayBeName && !isBehindName && llvm::is_contained(words, text)) {
-    builder.note({}, "`{}` is a keyword and cannot be a name", text);
-    return;
-  }
-  if (text == "=") {
-    builder.note({}, "`=` gives a name its value; `==` compares");
-    return;
-  }
-  if (text == "[" && isBehindName) {
-    std::string name = before->getText();
-    builder.note({},
-                 "a chunk stands in round brackets, `{0}(0)`, and so does a "
-                 "microbatch, `{0}(mb: 0)`",
-                 name);
-    return;
-  }
-  if (parser->getRuleContext()->getRuleIndex() ==
-          ScheduleParser::RuleSchedule &&
-      llvm::is_contained({"layer", "layers", "part", "module", "gives"},
-                         text)) {
-    builder.note({}, "layers and parts stand in `model {{ }}`");
+  auto instead = [&]() -> std::string {
+    if (std::string foreign = meant(parser, token); !foreign.empty())
+      return foreign;
+    if (mayBeName && !isBehindName && llvm::is_contained(words, text))
+      return fmt::format("`{}` is a keyword and cannot be a name", text);
+    if (text == "=")
+      return "`=` gives a name its value; `==` compares";
+    if (text == "[" && isBehindName)
+      return fmt::format("a chunk stands in round brackets, `{0}(0)`, and so "
+                         "does a microbatch, `{0}(mb: 0)`",
+                         before->getText());
+    if (parser->getRuleContext()->getRuleIndex() ==
+            ScheduleParser::RuleSchedule &&
+        llvm::is_contained({"layer", "layers", "part", "module", "gives"},
+                           text))
+      return "layers and parts stand in `model { }`";
+    return "";
+  };
+  auto builder =
+      diags.report<diag::UnexpectedToken>(rangeOf(token), found(token), wanted);
+  if (std::string hint = instead(); !hint.empty()) {
+    builder.note({}, "{}", hint);
     return;
   }
   // `repat 3 {`: the error shows one token late. Of a word this short, like an
@@ -205,7 +191,7 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
     if (!suspect || suspect->getType() != ScheduleLexer::ID ||
         suspect->getText().size() < shortest)
       continue;
-    StringRef near = nearestName(suspect->getText(), candidates);
+    StringRef near = nearestName(suspect->getText(), words);
     if (!near.empty()) {
       builder.note(rangeOf(suspect), "did you mean `{}`?", near);
       return;
@@ -217,15 +203,16 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
 /// them.
 static bool isList(size_t rule) {
   using P = ScheduleParser;
-  return llvm::is_contained({P::RuleFile, P::RuleSchedule, P::RuleBody,
-                             P::RulePipe, P::RuleSectionBody, P::RuleComm,
-                             P::RuleActionDecl, P::RuleRuleDecl},
+  return llvm::is_contained({P::RuleFile, P::RuleSchedule, P::RuleStatements,
+                             P::RulePipeItem, P::RuleSectionBody,
+                             P::RuleCommItem, P::RuleActionKindItem,
+                             P::RuleRuleItem},
                             rule);
 }
 
 /// Consumes up to a semicolon or a closing bracket that belongs to what is
 /// around, or a whole block.
-void SyntaxErrors::skipStatement(antlr4::Parser *parser) {
+static void skipStatement(antlr4::Parser *parser) {
   for (unsigned depth = 0;
        parser->getCurrentToken()->getType() != Token::EOF;) {
     std::string text = parser->getCurrentToken()->getText();
@@ -240,10 +227,10 @@ void SyntaxErrors::skipStatement(antlr4::Parser *parser) {
 }
 
 /// Of `for (i = 0; i < n; i++)`, up to the end of its line.
-void SyntaxErrors::skipBrackets(antlr4::Parser *parser) {
+static void skipBrackets(antlr4::Parser *parser) {
   size_t line = parser->getCurrentToken()->getLine();
   if (parser->getCurrentToken()->getText() != "(" ||
-      parser->getTokenStream()->LT(-1)->getText() != "for")
+      last(parser)->getText() != "for")
     return;
   for (unsigned depth = 0; parser->getCurrentToken()->getLine() == line &&
                            parser->getCurrentToken()->getType() != Token::EOF;
@@ -282,7 +269,7 @@ void SyntaxErrors::recover(antlr4::Parser *parser, std::exception_ptr error) {
   auto *context =
       static_cast<antlr4::ParserRuleContext *>(parser->getRuleContext());
   size_t rule = context->getRuleIndex();
-  bool isUnopenedBody = (rule == ScheduleParser::RuleBody ||
+  bool isUnopenedBody = (rule == ScheduleParser::RuleStatements ||
                          rule == ScheduleParser::RuleSectionBody) &&
                         context->getStart() == parser->getCurrentToken();
   if (isList(rule) && !isUnopenedBody)
@@ -297,21 +284,16 @@ void SyntaxErrors::recover(antlr4::Parser *parser, std::exception_ptr error) {
 Token *SyntaxErrors::singleTokenDeletion(antlr4::Parser *parser) {
   // Brackets, semicolons and `..` carry the structure that recovery relies on.
   std::string text = parser->getCurrentToken()->getText();
-  auto *action = actionAround(parser);
-  bool isBehindName =
-      action && parser->getTokenStream()->LT(-1) == action->name;
-  bool isForeignLoop =
-      text == "(" && parser->getTokenStream()->LT(-1)->getText() == "for";
-  return isBehindName || isForeignLoop || text == "{" || text == "}" ||
-                 text == ";" || text == ".."
+  bool isForeignLoop = text == "(" && last(parser)->getText() == "for";
+  return isBehindName(parser) || isForeignLoop ||
+                 llvm::is_contained({"{", "}", ";", ".."}, text)
              ? nullptr
              : DefaultErrorStrategy::singleTokenDeletion(parser);
 }
 
 bool SyntaxErrors::singleTokenInsertion(antlr4::Parser *parser) {
   // What was meant is another statement: go on behind it.
-  Token *token = parser->getCurrentToken();
-  return meant(parser, token, parser->getTokenStream()->LT(-1)).empty() &&
+  return meant(parser, parser->getCurrentToken()).empty() &&
          DefaultErrorStrategy::singleTokenInsertion(parser);
 }
 
@@ -336,13 +318,12 @@ void SyntaxErrors::reportMissingToken(antlr4::Parser *parser) {
   if (inErrorRecoveryMode(parser))
     return;
   beginErrorCondition(parser);
-  Token *before = parser->getTokenStream()->LT(-1);
-  if (auto *action = actionAround(parser); action && before == action->name)
+  if (isBehindName(parser))
     return unexpected(parser, parser->getCurrentToken(),
                       getExpectedTokens(parser));
   // Where the token belongs: right after the one before.
-  SourceRange at = before ? SourceRange(rangeOf(before).end)
-                          : rangeOf(parser->getCurrentToken());
+  SourceRange at = last(parser) ? SourceRange(rangeOf(last(parser)).end)
+                                : rangeOf(parser->getCurrentToken());
   diags.report<diag::ExpectedToken>(
       at, describe(parser, getExpectedTokens(parser)));
 }

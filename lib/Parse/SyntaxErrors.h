@@ -27,8 +27,6 @@ protected:
   void reportMissingToken(antlr4::Parser *parser) override;
 
 private:
-  static void skipStatement(antlr4::Parser *parser);
-  static void skipBrackets(antlr4::Parser *parser);
   void unexpected(antlr4::Parser *parser, antlr4::Token *token,
                   const antlr4::misc::IntervalSet &expected);
 

@@ -102,11 +102,11 @@ Application sema::checkInsert(const ast::InsertItem *item, ExprChecker &exprs) {
 void sema::checkApply(const ast::ApplyItem *item, ExprChecker &exprs,
                       std::vector<Application> &list) {
   Symbol *symbol =
-      exprs.called<diag::UnknownRule>(Space::Rule, item->rule, item->args);
+      exprs.called<diag::UnknownRule>(Space::Rule, item->name, item->args);
   if (!symbol)
     return;
   const Rule &callee = exprs.module.rules[symbol->index];
   list.push_back({symbol->index, item->range,
-                  exprs.labelled(item->rule, item->args, callee.item->params,
+                  exprs.labelled(item->name, item->args, callee.item->params,
                                  callee.params)});
 }

@@ -224,7 +224,7 @@ private:
   /// Takes over what another schedule has: its head, its pipes, its ranks.
   void use(const ast::UseScheduleItem *item) {
     Symbol *symbol = exprs.called<diag::UnknownImport>(
-        Space::Schedule, item->schedule, item->args);
+        Space::Schedule, item->name, item->args);
     lacksImport |= !symbol;
     if (!symbol)
       return;
@@ -237,7 +237,7 @@ private:
     for (const ScheduleParam &param : used->params)
       types.push_back(param.type);
     schedule.uses.push_back(
-        {symbol->index, exprs.labelled(item->schedule, item->args,
+        {symbol->index, exprs.labelled(item->name, item->args,
                                        used->decl->params, types)});
     schedule.header.push_back(item);
     auto add = [](auto &to, const auto &from) {

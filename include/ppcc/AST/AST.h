@@ -31,6 +31,9 @@ enum class BinaryOp : uint8_t {
   And,
   Or
 };
+inline bool isComparison(BinaryOp op) {
+  return op >= BinaryOp::Eq && op <= BinaryOp::Ge;
+}
 
 /// `+`, `and`, ...
 StringRef spelling(BinaryOp op);
@@ -100,7 +103,7 @@ template <class Visit> auto dispatch(const Expr *expr, Visit &&visit) {
   }
   llvm_unreachable("all kinds are above");
 }
-template <class Visit> void dispatch(const Stmt *stmt, Visit &&visit) {
+template <class Visit> auto dispatch(const Stmt *stmt, Visit &&visit) {
   switch (stmt->kind) {
 #define EXPR(Name)
 #define NODE(Name, Suffix, Label)                                              \
@@ -108,6 +111,7 @@ template <class Visit> void dispatch(const Stmt *stmt, Visit &&visit) {
     return visit(*cast<Name##Suffix>(stmt));
 #include "ppcc/AST/AST.def"
   }
+  llvm_unreachable("all kinds are above");
 }
 
 /// Calls `visit` with each expression that stands in another, but not in a
@@ -140,17 +144,18 @@ template <class Visit> void forEachBody(const Stmt *stmt, Visit visit) {
 /// Owns the nodes of all files of a compilation and gives them their ids.
 class Context {
 public:
-  template <class T, class... Fields>
-  const T *make(SourceRange range, Fields &&...fields) {
+  /// Gives a node its id.
+  template <class T> const T *keep(T node) {
     static_assert(std::is_trivially_destructible_v<T>);
-    uint32_t &next = std::is_base_of_v<Expr, T> ? exprs : stmts;
-    return new (arena.Allocate<T>())
-        T{{T::ofKind, next++, range}, std::forward<Fields>(fields)...};
+    node.id = std::is_base_of_v<Expr, T> ? exprs++ : stmts++;
+    return new (arena.Allocate<T>()) T(node);
+  }
+  template <class T, class... Fields>
+  const T *make(SourceRange range, const Fields &...fields) {
+    return keep(T{{T::ofKind, 0, range}, fields...});
   }
   template <class T> ArrayRef<T> copy(ArrayRef<T> values) {
-    T *data = arena.Allocate<T>(values.size());
-    std::uninitialized_copy(values.begin(), values.end(), data);
-    return {data, values.size()};
+    return values.copy(arena);
   }
   StringRef copy(StringRef text) { return text.copy(arena); }
 
