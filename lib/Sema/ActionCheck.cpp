@@ -76,9 +76,9 @@ private:
       if (name == meetingName(end))
         return endProperty(property, end, info, costs);
     if (name == "cost" || name == "memory") {
-      if (property.values.size() != 1 || !property.values.front().expr)
+      const ast::Expr *value = onlyExpr(property);
+      if (!value)
         return badProperty(property, "a number");
-      const ast::Expr *value = property.values.front().expr;
       exprs.expect(value, Type::Float, "a number of an action");
       (name == "cost" ? costs.time : costs.memory) = value;
       return;
@@ -122,9 +122,8 @@ private:
 
   void fill(const ast::ActionProperty &property, KindInfo &info,
             uint32_t KindInfo::*count) {
-    auto found = property.values.size() == 1 && property.values.front().expr
-                     ? smallInt(property.values.front().expr)
-                     : std::nullopt;
+    const ast::Expr *value = onlyExpr(property);
+    auto found = value ? smallInt(value) : std::nullopt;
     if (!found || *found < 1)
       return badProperty(property, "a number from 1");
     info.*count = *found;
@@ -133,6 +132,11 @@ private:
   void badProperty(const ast::ActionProperty &property, StringRef takes) {
     diags.report<diag::BadProperty>(property.name.range, property.name.text,
                                     takes);
+  }
+
+  /// Null where there are other values, or none.
+  static const ast::Expr *onlyExpr(const ast::ActionProperty &property) {
+    return property.values.size() == 1 ? property.values.front().expr : nullptr;
   }
 
   static ast::Identifier word(const ast::PropertyValue &value) {
@@ -207,12 +211,11 @@ private:
   /// `to rank ranks - 1 - r`, where the name that nothing declares is the rank.
   void endProperty(const ast::ActionProperty &property, Meeting end,
                    KindInfo &info, KindCosts &costs) {
-    if (property.values.size() != 1 || !property.values.front().expr ||
-        property.values.front().keyword.text != "rank")
+    costs.otherRank = onlyExpr(property);
+    if (!costs.otherRank || property.values.front().keyword.text != "rank")
       return badProperty(
           property, "`rank` and an expression, as in `rank ranks - 1 - r`");
     info.meeting = end;
-    costs.otherRank = property.values.front().expr;
     Names::FrameScope frame(exprs.names, {});
     exprs.rankVariable({}, costs.otherRank);
     exprs.expect(costs.otherRank, Type::Int, "a rank");
@@ -231,26 +234,14 @@ private:
   KindTable &kinds = module.kinds;
 };
 
-template <class Fn>
-void forEachAction(ArrayRef<const ast::Stmt *> items, Fn fn) {
-  for (const ast::Stmt *item : items)
-    if (auto *decl = dyn_cast<ast::ActionKindItem>(item))
-      fn(*decl);
-}
-
 } // namespace
 
-void sema::declareActions(ArrayRef<const ast::Stmt *> items,
-                          ExprChecker &exprs) {
-  forEachAction(items, [&](const ast::ActionKindItem &decl) {
-    ActionChecker(exprs).declare(decl);
-  });
+void sema::declareAction(const ast::ActionKindItem *item, ExprChecker &exprs) {
+  ActionChecker(exprs).declare(*item);
 }
 
-void sema::checkActions(ArrayRef<const ast::Stmt *> items, ExprChecker &exprs) {
-  forEachAction(items, [&](const ast::ActionKindItem &decl) {
-    ActionChecker(exprs).check(decl);
-  });
+void sema::checkAction(const ast::ActionKindItem *item, ExprChecker &exprs) {
+  ActionChecker(exprs).check(*item);
 }
 
 std::optional<KindId> sema::kindCalled(const ast::Identifier &name,

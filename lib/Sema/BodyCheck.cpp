@@ -22,107 +22,97 @@ public:
   }
 
   void statement(const ast::Stmt *stmt, BodyOf of) {
-    using ast::StmtKind;
-    if (!holds(of, stmt->kind)) {
-      reportMisplaced(stmt, of, diags);
-      return;
-    }
-    switch (stmt->kind) {
-    case StmtKind::Let: {
-      auto *s = cast<ast::LetStmt>(stmt);
-      Type type = exprs.check(s->value);
-      module.stmts[s->id].index =
-          names.defineLocal(s->name, type, Symbol::Binder::Let);
-      return;
-    }
-    case StmtKind::Phase:
-      notInOverlap(stmt, "phase");
-      return body(cast<ast::PhaseStmt>(stmt)->body, of);
-    case StmtKind::Repeat:
-      exprs.expect(cast<ast::RepeatStmt>(stmt)->count, Type::Int,
-                   "the count of `repeat`");
-      return body(cast<ast::RepeatStmt>(stmt)->body, of);
-    case StmtKind::For: {
-      auto *s = cast<ast::ForStmt>(stmt);
-      exprs.expectInts({s->from, s->to}, "the range of `for`");
-      Names::Scope scope(names);
-      module.stmts[s->id].index =
-          names.defineLocal(s->variable, Type::Int, Symbol::Binder::Loop);
-      bool isHead = of == BodyOf::Schedule || of == BodyOf::Pipe;
-      return body(s->body, isHead ? BodyOf::Edges : of);
-    }
-    case StmtKind::While:
-      exprs.expect(cast<ast::WhileStmt>(stmt)->condition, Type::Bool,
-                   "the condition of `while`");
-      return body(cast<ast::WhileStmt>(stmt)->body, of);
-    case StmtKind::If:
-      for (const ast::Branch &branch : cast<ast::IfStmt>(stmt)->branches) {
-        if (branch.condition)
-          exprs.expect(branch.condition, Type::Bool, "the condition of `if`");
-        body(branch.body, of);
-      }
-      return;
-    case StmtKind::Named: {
-      auto *s = cast<ast::NamedItem>(stmt);
-      if (s->what.text != "each")
-        diags.report<diag::UnexpectedToken>(
-            s->what.range, fmt::format("`{}`", s->what.text),
-            "`each`, the only block of a pattern");
-      return body(s->body, BodyOf::Each);
-    }
-    case StmtKind::Setting:
-      return exprs.expect(cast<ast::SettingItem>(stmt)->value, Type::Float,
-                          "a setting of a layer");
-    case StmtKind::Tensors:
-      return checkTensors(*cast<ast::TensorsItem>(stmt), exprs);
-    case StmtKind::Edge:
-      return exprs.expectInts(
-          {cast<ast::EdgeStmt>(stmt)->from, cast<ast::EdgeStmt>(stmt)->to},
-          "a stage");
-    case StmtKind::Overlap: {
-      notInOverlap(stmt, "overlap");
-      llvm::SaveAndRestore inOverlap(frame.inOverlap, true);
-      return body(cast<ast::OverlapStmt>(stmt)->body, of);
-    }
-    case StmtKind::Defer: {
-      auto *s = cast<ast::DeferStmt>(stmt);
-      notInOverlap(stmt, "defer");
-      module.stmts[s->id].index = deferrable(s->action);
-      for (auto [word, wanted] : {std::pair(&s->fill, StringRef("fill")),
-                                  std::pair(&s->capWord, StringRef("cap"))})
-        if (!word->text.empty() && word->text != wanted)
-          diags.report<diag::UnexpectedToken>(word->range,
-                                              fmt::format("`{}`", word->text),
-                                              fmt::format("`{}`", wanted));
-      if (s->cap && s->fill.text.empty())
-        diags.report<diag::UnexpectedToken>(s->capWord.range, "`cap`",
-                                            "`fill` before it");
-      exprs.expectInts({s->lag}, "the lag");
-      exprs.expectInts({s->cap}, "the cap");
-      return body(s->body, of);
-    }
-    case StmtKind::Drain: {
-      auto *s = cast<ast::DrainStmt>(stmt);
-      notInOverlap(stmt, "drain");
-      module.stmts[s->id].index = deferrable(s->action);
-      if (s->chunk)
-        exprs.chunkArgument(s->chunk);
-      return;
-    }
-    case StmtKind::Action: {
-      auto *s = cast<ast::ActionStmt>(stmt);
-      if (std::optional<KindId> kind = exprs.computeKind(s->name.text)) {
-        names.see(Space::Statement, s->name);
-        return action(s, *kind);
-      }
-      return call(s);
-    }
-    default: // The names in chains and places: see checkGraphs().
-      return;
-    }
+    if (!holds(of, stmt->kind))
+      return reportMisplaced(stmt, of, diags);
+    dispatch(stmt, [&](const auto &node) { check(node, of); });
   }
 
 private:
+  /// The names in chains and places: see checkGraphs().
+  void check(const ast::Stmt &, BodyOf) {}
+  void check(const ast::LetStmt &let, BodyOf) {
+    Type type = exprs.check(let.value);
+    module.stmts[let.id].index =
+        names.defineLocal(let.name, type, Symbol::Binder::Let);
+  }
+  void check(const ast::PhaseStmt &phase, BodyOf of) {
+    notInOverlap(&phase, "phase");
+    body(phase.body, of);
+  }
+  void check(const ast::RepeatStmt &loop, BodyOf of) {
+    exprs.expect(loop.count, Type::Int, "the count of `repeat`");
+    body(loop.body, of);
+  }
+  void check(const ast::WhileStmt &loop, BodyOf of) {
+    exprs.expect(loop.condition, Type::Bool, "the condition of `while`");
+    body(loop.body, of);
+  }
+  void check(const ast::ForStmt &loop, BodyOf of) {
+    exprs.expectInts({loop.from, loop.to}, "the range of `for`");
+    Names::Scope scope(names);
+    module.stmts[loop.id].index =
+        names.defineLocal(loop.variable, Type::Int, Symbol::Binder::Loop);
+    bool isHead = of == BodyOf::Schedule || of == BodyOf::Pipe;
+    body(loop.body, isHead ? BodyOf::Edges : of);
+  }
+  void check(const ast::IfStmt &choice, BodyOf of) {
+    for (const ast::Branch &branch : choice.branches) {
+      if (branch.condition)
+        exprs.expect(branch.condition, Type::Bool, "the condition of `if`");
+      body(branch.body, of);
+    }
+  }
+  void check(const ast::NamedItem &item, BodyOf) {
+    if (item.what.text != "each")
+      diags.report<diag::UnexpectedToken>(
+          item.what.range, fmt::format("`{}`", item.what.text),
+          "`each`, the only block of a pattern");
+    body(item.body, BodyOf::Each);
+  }
+  void check(const ast::SettingItem &item, BodyOf) {
+    exprs.expect(item.value, Type::Float, "a setting of a layer");
+  }
+  void check(const ast::TensorsItem &item, BodyOf) {
+    checkTensors(item, exprs);
+  }
+  void check(const ast::EdgeStmt &edge, BodyOf) {
+    exprs.expectInts({edge.from, edge.to}, "a stage");
+  }
+  void check(const ast::OverlapStmt &overlap, BodyOf of) {
+    notInOverlap(&overlap, "overlap");
+    llvm::SaveAndRestore inOverlap(frame.inOverlap, true);
+    body(overlap.body, of);
+  }
+  void check(const ast::DeferStmt &defer, BodyOf of) {
+    notInOverlap(&defer, "defer");
+    module.stmts[defer.id].index = deferrable(defer.action);
+    for (auto [word, wanted] : {std::pair(&defer.fill, StringRef("fill")),
+                                std::pair(&defer.capWord, StringRef("cap"))})
+      if (!word->text.empty() && word->text != wanted)
+        diags.report<diag::UnexpectedToken>(word->range,
+                                            fmt::format("`{}`", word->text),
+                                            fmt::format("`{}`", wanted));
+    if (defer.cap && defer.fill.text.empty())
+      diags.report<diag::UnexpectedToken>(defer.capWord.range, "`cap`",
+                                          "`fill` before it");
+    exprs.expectInts({defer.lag}, "the lag");
+    exprs.expectInts({defer.cap}, "the cap");
+    body(defer.body, of);
+  }
+  void check(const ast::DrainStmt &drain, BodyOf) {
+    notInOverlap(&drain, "drain");
+    module.stmts[drain.id].index = deferrable(drain.action);
+    if (drain.chunk)
+      exprs.chunkArgument(drain.chunk);
+  }
+  void check(const ast::ActionStmt &stmt, BodyOf) {
+    std::optional<KindId> kind = exprs.computeKind(stmt.name.text);
+    if (!kind)
+      return call(&stmt);
+    names.see(Space::Statement, stmt.name);
+    action(&stmt, *kind);
+  }
+
   void notInOverlap(const ast::Stmt *stmt, StringRef word) {
     if (!frame.structural)
       frame.structural = stmt;
@@ -226,33 +216,18 @@ private:
 } // namespace
 
 void sema::checkFunction(const ast::FunctionItem *item, ExprChecker &exprs) {
-  Function function;
-  function.item = item;
-  {
-    Names::FrameScope frame(exprs.names, {Space::Function, item->name});
-    function.params =
-        exprs.parameters(item->params, ExprChecker::With::Nothing);
-    function.result = exprs.check(item->value);
-    function.depth = frame.depth();
-    function.numLocals = exprs.names.frame.numLocals;
-  }
-  declare(Space::Function, item->name, exprs.module.functions,
-          std::move(function), exprs);
+  declare(Space::Function, item, ExprChecker::With::Nothing,
+          exprs.module.functions, exprs, [&](Function &function) {
+            function.result = exprs.check(item->value);
+          });
 }
 
 void sema::checkBlock(const ast::BlockItem *item, ExprChecker &exprs) {
-  Block block{item, {}, 0, 0, nullptr};
-  {
-    Names::FrameScope frame(exprs.names,
-                            {Space::Statement, item->name, /*onRank=*/true});
-    block.params = exprs.parameters(item->params, ExprChecker::With::Nothing);
-    checkBody(item->body, BodyOf::Rank, exprs);
-    block.numLocals = exprs.names.frame.numLocals;
-    block.structural = exprs.names.frame.structural;
-    block.depth = frame.depth();
-  }
-  declare(Space::Statement, item->name, exprs.module.blocks, std::move(block),
-          exprs);
+  declare(Space::Statement, item, ExprChecker::With::Nothing,
+          exprs.module.blocks, exprs, [&](Block &block) {
+            checkBody(item->body, BodyOf::Rank, exprs);
+            block.structural = exprs.names.frame.structural;
+          });
 }
 
 void sema::checkBody(ast::Body statements, BodyOf of, ExprChecker &exprs) {

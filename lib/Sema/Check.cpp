@@ -12,20 +12,24 @@ static void forEach(const ast::File &file, Fn check) {
       check(decl);
 }
 
+template <class T>
+static void forEach(const ast::File &file, ExprChecker &exprs,
+                    void (*check)(const T *, ExprChecker &)) {
+  forEach<T>(file, [&](const T *decl) { check(decl, exprs); });
+}
+
 /// What is declared comes first, kind after kind, so that nothing that uses it
 /// depends on where it stands.
 static void checkFile(const ast::File &file, bool isMain,
                       const CommWords &words, ExprChecker &exprs) {
   Module &module = exprs.module;
-  declareActions(file.items, exprs);
+  forEach(file, exprs, declareAction);
   exprs.names.announce(file.items);
-  forEach<ast::FunctionItem>(
-      file, [&](auto *function) { checkFunction(function, exprs); });
-  checkActions(file.items, exprs);
-  forEach<ast::PlacementDeclItem>(
-      file, [&](auto *placement) { checkPlacement(placement, exprs); });
-  forEach<ast::BlockItem>(file, [&](auto *block) { checkBlock(block, exprs); });
-  forEach<ast::RuleItem>(file, [&](auto *rule) { checkRule(rule, exprs); });
+  forEach(file, exprs, checkFunction);
+  forEach(file, exprs, checkAction);
+  forEach(file, exprs, checkPlacement);
+  forEach(file, exprs, checkBlock);
+  forEach(file, exprs, checkRule);
   forEach<ast::ApplyItem>(file, [&](auto *apply) {
     checkApply(apply, exprs, module.applications);
   });

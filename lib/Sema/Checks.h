@@ -67,11 +67,10 @@ void checkGraphs(const Section &model, const KindTable &kinds,
 
 // ---- ActionCheck.cpp ----
 
-/// Enters the names of the actions among `items`, so that they can speak of
-/// each other.
-void declareActions(ArrayRef<const ast::Stmt *> items, ExprChecker &exprs);
-/// Fills in what they say of themselves.
-void checkActions(ArrayRef<const ast::Stmt *> items, ExprChecker &exprs);
+/// Enters the name of an action, so that others can speak of it.
+void declareAction(const ast::ActionKindItem *item, ExprChecker &exprs);
+/// Fills in what it says of itself.
+void checkAction(const ast::ActionKindItem *item, ExprChecker &exprs);
 
 /// Any kind, messages included; reports a name that is none.
 std::optional<KindId> kindCalled(const ast::Identifier &name,

@@ -32,21 +32,16 @@ bool isNumber(Type type) { return type == Type::Int || type == Type::Float; }
 Type ExprChecker::declaredType(const ast::Identifier &name, Type otherwise) {
   if (name.text.empty())
     return otherwise;
-  Type found = llvm::StringSwitch<Type>(name.text)
-                   .Case("int", Type::Int)
-                   .Case("bool", Type::Bool)
-                   .Case("float", Type::Float)
-                   .Case("pipe", Type::Pipe)
-                   .Case("part", Type::Part)
-                   .Case("int[]", Type::IntList)
-                   .Case("pipe[]", Type::PipeList)
-                   .Default(Type::Error);
-  if (found == Type::Error)
-    diags.report<diag::UnknownType>(
-        name.range, name.text,
-        didYouMean(name.text, {"int", "bool", "float", "pipe", "part", "int[]",
-                               "pipe[]"}));
-  return found;
+  std::vector<StringRef> known;
+  for (Type type : {Type::Int, Type::Bool, Type::Float, Type::Pipe, Type::Part,
+                    Type::IntList, Type::PipeList}) {
+    known.push_back(typeName(type));
+    if (known.back() == name.text)
+      return type;
+  }
+  diags.report<diag::UnknownType>(name.range, name.text,
+                                  didYouMean(name.text, known));
+  return Type::Error;
 }
 
 std::vector<Type> ExprChecker::parameters(ArrayRef<ast::Parameter> params,
@@ -105,27 +100,17 @@ void ExprChecker::expect(const ast::Expr *expr, Type wanted, StringRef what) {
 }
 
 void ExprChecker::toFloat(const ast::Expr *expr) {
-  if (type(expr) != Type::Int)
+  ExprInfo &info = module.exprs[expr->id];
+  if (info.type != Type::Int)
     return;
-  module.exprs[expr->id].becomesFloat = true;
-  if (auto *unary = dyn_cast<ast::UnaryExpr>(expr)) {
-    toFloat(unary->operand);
-  } else if (auto *binary = dyn_cast<ast::BinaryExpr>(expr)) {
-    // What is rounded on purpose, `a / b % c`, stays an int.
-    if (binary->op == ast::BinaryOp::Mod)
-      return;
-    toFloat(binary->lhs);
-    toFloat(binary->rhs);
-  } else if (auto *conditional = dyn_cast<ast::ConditionalExpr>(expr)) {
-    toFloat(conditional->then);
-    toFloat(conditional->otherwise);
-  } else if (auto *call = dyn_cast<ast::CallExpr>(expr)) {
-    const ExprInfo &info = module.exprs[expr->id];
-    if (info.ref == ExprInfo::Ref::Builtin &&
-        info.index <= uint32_t(Builtin::Abs))
-      for (const ast::Expr *arg : call->args)
-        toFloat(arg);
-  }
+  info.becomesFloat = true;
+  auto *binary = dyn_cast<ast::BinaryExpr>(expr);
+  bool isExtremum = info.ref == ExprInfo::Ref::Builtin &&
+                    info.index <= uint32_t(Builtin::Abs);
+  // What is rounded on purpose, `a / b % c`, stays an int.
+  if (isa<ast::UnaryExpr, ast::ConditionalExpr>(expr) || isExtremum ||
+      (binary && binary->op != ast::BinaryOp::Mod))
+    forEachChild(expr, [this](const ast::Expr *child) { toFloat(child); });
 }
 
 Type ExprChecker::check(const ast::Expr *expr) {
@@ -204,26 +189,21 @@ Type ExprChecker::of(const ast::BinaryExpr *expr) {
   using ast::BinaryOp;
   Type lhs = check(expr->lhs), rhs = check(expr->rhs);
   std::optional<Type> common = join(expr->lhs, expr->rhs);
-  bool isCompare = expr->op >= BinaryOp::Eq && expr->op <= BinaryOp::Ge;
   bool isLogic = expr->op == BinaryOp::And || expr->op == BinaryOp::Or;
   bool isEquality = expr->op == BinaryOp::Eq || expr->op == BinaryOp::Ne;
-  Type result =
-      isCompare || isLogic ? Type::Bool : common.value_or(Type::Error);
-  if (common == Type::Error)
-    return set(expr, result);
-  bool ok = common && (isLogic      ? *common == Type::Bool
-                       : isEquality ? !isList(*common)
-                                    : isNumber(*common));
-  if (ok && expr->op == BinaryOp::Mod)
-    ok = *common == Type::Int;
-  if (!ok) {
-    std::string types =
+  bool isGood = common && (*common == Type::Error ||
+                           (isLogic                     ? *common == Type::Bool
+                            : isEquality                ? !isList(*common)
+                            : expr->op == BinaryOp::Mod ? *common == Type::Int
+                                                        : isNumber(*common)));
+  if (!isGood)
+    diags.report<diag::BadOperands>(
+        expr->opRange, spelling(expr->op),
         lhs == rhs ? typeName(lhs).str()
-                   : fmt::format("{} and {}", typeName(lhs), typeName(rhs));
-    diags.report<diag::BadOperands>(expr->opRange, spelling(expr->op), types);
-    return set(expr, isCompare || isLogic ? Type::Bool : Type::Error);
-  }
-  return set(expr, result);
+                   : fmt::format("{} and {}", typeName(lhs), typeName(rhs)));
+  return set(expr, isLogic || isComparison(expr->op) ? Type::Bool
+                   : isGood                          ? *common
+                                                     : Type::Error);
 }
 
 Type ExprChecker::of(const ast::ConditionalExpr *expr) {
@@ -371,91 +351,82 @@ void ExprChecker::deepen(uint32_t depth, SourceRange range) {
 
 Type ExprChecker::builtin(const ast::CallExpr *expr, Builtin id) {
   ArrayRef<const ast::Expr *> args = expr->args;
+  auto takes = [&](size_t least, size_t most, StringRef what) {
+    bool isGood = args.size() >= least && args.size() <= most;
+    if (!isGood)
+      wrongCount(expr->callee, what, args.size());
+    return isGood;
+  };
+  Type result = Type::Int;
   switch (id) {
   case Builtin::Min:
   case Builtin::Max:
+    if (args.size() == 1 && isList(check(args[0])))
+      result = ofList(args[0], id);
+    else
+      result = takes(2, SIZE_MAX, "2 arguments or more, or a list")
+                   ? ofNumbers(args)
+                   : Type::Error;
+    break;
   case Builtin::Abs:
-    return extremum(expr, id);
+    result = takes(1, 1, "1 argument") ? ofNumbers(args) : Type::Error;
+    break;
   case Builtin::Len:
   case Builtin::Sum:
-    if (!listArgument(expr))
-      return set(expr, Type::Error);
+    result = takes(1, 1, "1 argument") ? ofList(args[0], id) : Type::Error;
     break;
   case Builtin::Ranks: // A keyword, which nothing calls.
     break;
   case Builtin::Layout:
-    if (args.empty() || args.size() > 2)
-      wrongCount(expr->callee, "a layer and perhaps a stage", args.size());
-    if (!args.empty())
-      layerArgument(args[0]);
-    for (const ast::Expr *stage : args.drop_front(args.empty() ? 0 : 1))
-      expect(stage, Type::Int, "a stage");
+    takes(1, 2, "a layer and perhaps a stage");
+    for (const ast::Expr *arg : args)
+      arg == args.front() ? layerArgument(arg)
+                          : expect(arg, Type::Int, "a stage");
     break;
   case Builtin::Issued:
+    needRank(expr->callee);
+    if (takes(1, 2, "an action and perhaps a chunk"))
+      for (const ast::Expr *arg : args)
+        arg == args.front() ? actionArgument(arg) : chunkArgument(arg);
+    break;
   case Builtin::Pending:
   case Builtin::Padded:
     needRank(expr->callee);
-    size_t chunk = id == Builtin::Issued ? 1 : 0;
-    if (args.size() < chunk || args.size() > chunk + 1) {
-      wrongCount(expr->callee,
-                 chunk ? "an action and perhaps a chunk" : "a chunk or a pipe",
-                 args.size());
-      return set(expr, Type::Int);
-    }
-    if (chunk)
-      actionArgument(args[0]);
-    if (args.size() > chunk)
-      chunkArgument(args[chunk]);
+    if (takes(0, 1, "a chunk or a pipe"))
+      for (const ast::Expr *chunk : args)
+        chunkArgument(chunk);
   }
-  return set(expr, Type::Int, ExprInfo::Ref::Builtin, uint32_t(id));
+  return set(expr, result, ExprInfo::Ref::Builtin, uint32_t(id));
 }
 
-bool ExprChecker::listArgument(const ast::CallExpr *expr) {
-  if (expr->args.size() != 1) {
-    wrongCount(expr->callee, "1 argument", expr->args.size());
-    return false;
-  }
-  const ast::Expr *arg = expr->args[0];
+Type ExprChecker::ofList(const ast::Expr *arg, Builtin id) {
   Type list = check(arg);
-  bool takesAny = expr->callee.text == "len";
+  bool takesAny = id == Builtin::Len;
   if (takesAny ? isList(list) : list == Type::IntList)
-    return true;
+    return Type::Int;
   if (list != Type::Error)
     diags.report<diag::TypeMismatch>(arg->range, "this argument",
                                      takesAny ? "a list" : "int[]",
                                      typeName(list));
-  return false;
+  return Type::Error;
 }
 
-Type ExprChecker::extremum(const ast::CallExpr *expr, Builtin id) {
-  ArrayRef<const ast::Expr *> args = expr->args;
-  if (id != Builtin::Abs && args.size() == 1 && isList(check(args[0])))
-    return set(expr, listArgument(expr) ? Type::Int : Type::Error,
-               ExprInfo::Ref::Builtin, uint32_t(id));
-  if (id == Builtin::Abs ? args.size() != 1 : args.size() < 2) {
-    wrongCount(expr->callee,
-               id == Builtin::Abs ? "1 argument"
-                                  : "2 arguments or more, or a list",
-               args.size());
-    return set(expr, Type::Error);
-  }
+Type ExprChecker::ofNumbers(ArrayRef<const ast::Expr *> args) {
   Type result = Type::Int;
   for (const ast::Expr *arg : args) {
-    Type argType = check(arg);
-    if (argType != Type::Error && !isNumber(argType)) {
+    Type type = check(arg);
+    if (type != Type::Error && !isNumber(type)) {
       diags.report<diag::TypeMismatch>(arg->range, "this argument", "a number",
-                                       typeName(argType));
-      argType = Type::Error;
+                                       typeName(type));
+      type = Type::Error;
     }
-    if (argType == Type::Error || result == Type::Error)
-      result = Type::Error;
-    else if (argType == Type::Float)
-      result = Type::Float;
+    if (type != Type::Int && result != Type::Error)
+      result = type;
   }
   if (result == Type::Float)
     for (const ast::Expr *arg : args)
       toFloat(arg);
-  return set(expr, result, ExprInfo::Ref::Builtin, uint32_t(id));
+  return result;
 }
 
 void ExprChecker::actionArgument(const ast::Expr *expr) {

@@ -96,9 +96,9 @@ private:
   Type listOf(const ast::Expr *element, Type type);
   Type of(const ast::CallExpr *expr);
   Type builtin(const ast::CallExpr *expr, Builtin id);
-  Type extremum(const ast::CallExpr *expr, Builtin id);
-  /// The one argument of a function of lists; false when it is none.
-  bool listArgument(const ast::CallExpr *expr);
+  /// What a function of a list gives, and one of numbers.
+  Type ofList(const ast::Expr *arg, Builtin id);
+  Type ofNumbers(ArrayRef<const ast::Expr *> args);
   /// The F of `issued(F, c)`.
   void actionArgument(const ast::Expr *expr);
   /// The t of `layout(t, s)`.
@@ -120,14 +120,25 @@ struct Checking {
   Names &names;
 };
 
-/// Keeps what was checked in a table of the module, under its name.
-template <class T>
-void declare(Space space, const ast::Identifier &name, std::vector<T> &table,
-             T checked, ExprChecker &exprs) {
+/// Enters what has parameters into a table of the module and the names, when
+/// `inside` has checked the rest of it.
+template <class T, class Item, class Inside>
+void declare(Space space, const Item *item, ExprChecker::With with,
+             std::vector<T> &table, ExprChecker &exprs, Inside inside) {
+  T checked;
+  checked.item = item;
+  {
+    bool onRank = space == Space::Statement;
+    Names::FrameScope frame(exprs.names, {space, item->name, onRank});
+    checked.params = exprs.parameters(item->params, with);
+    inside(checked);
+    checked.numLocals = exprs.names.frame.numLocals;
+    checked.depth = frame.depth();
+  }
   Symbol symbol;
   symbol.index = uint32_t(table.size());
   table.push_back(std::move(checked));
-  exprs.names.define(space, name, symbol);
+  exprs.names.define(space, item->name, symbol);
 }
 
 } // namespace ppcc::sema

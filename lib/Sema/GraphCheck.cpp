@@ -21,8 +21,7 @@ public:
     for (const ast::NamedItem *layer : model.layers)
       layerCosts(layer->body, ofLayer[firstName(layer)]);
     for (const auto &[name, nodes] : ofLayer)
-      for (const auto &[action, known] : nodes)
-        ofAll[action].insert(known.begin(), known.end());
+      add(nodes, ofAll);
     for (const ast::PatternItem *item : model.patterns)
       pattern(*item);
     for (const auto &[setting, slot] : model.settings)
@@ -34,6 +33,11 @@ private:
   /// Of the nodes of an action: part and name.
   using NodeName = std::pair<StringRef, StringRef>;
   using NodeNames = std::map<StringRef, std::set<NodeName>>;
+
+  static void add(const NodeNames &names, NodeNames &to) {
+    for (const auto &[action, known] : names)
+      to[action].insert(known.begin(), known.end());
+  }
 
   void body(ast::Body statements, NodeNames &names) {
     for (const ast::Stmt *stmt : statements) {
@@ -116,23 +120,16 @@ private:
   }
 
   void eachOf(const ast::NamedItem &item) {
-    if (each)
-      diags.report<diag::DuplicateItem>(item.range, "`each`")
-          .note(each->range, "the first is here");
-    each = &item;
+    once(each, &item, "`each`", diags);
     NodeNames names;
     for (const ast::Identifier &name : item.names)
       if (auto found = ofLayer.find(name.text); found == ofLayer.end())
-        unknownLayer(name);
+        diags.report<diag::UnknownLayer>(
+            name.range, name.text,
+            didYouMean(name.text, model.layers, firstName));
       else
-        for (const auto &[action, known] : found->second)
-          names[action].insert(known.begin(), known.end());
+        add(found->second, names);
     places(item.body, names, true);
-  }
-
-  void unknownLayer(const ast::Identifier &name) {
-    diags.report<diag::UnknownLayer>(
-        name.range, name.text, didYouMean(name.text, model.layers, firstName));
   }
 
   void place(const ast::PlaceStmt &stmt, const NodeNames &names, bool inEach) {
@@ -187,10 +184,8 @@ private:
 
   /// `F or B`.
   std::string actionNames() const {
-    std::string text;
-    for (const ast::Identifier &action : current->actions)
-      text += (text.empty() ? "" : " or ") + action.text.str();
-    return text;
+    return llvm::join(namesIn(current->actions, &ast::Identifier::text),
+                      " or ");
   }
 
   const Section &model;

@@ -6,24 +6,18 @@ using namespace ppcc::sema;
 
 void sema::checkPlacement(const ast::PlacementDeclItem *item,
                           ExprChecker &exprs) {
-  Placement result;
-  result.item = item;
-  {
-    Names::FrameScope frame(exprs.names, {Space::Placement, item->name});
-    result.params = exprs.parameters(item->params, ExprChecker::With::Range);
-    for (const ast::Stmt *stmt : item->body)
-      checkStages(stmt, result, exprs);
-    result.numLocals = exprs.names.frame.numLocals;
-  }
-  std::string owner = fmt::format("placement `{}`", item->name.text);
-  if (!result.stages)
-    exprs.diags.report<diag::MissingItem>(item->name.range, owner,
-                                          "`stages`, the number of them");
-  if (!result.stageMap)
-    exprs.diags.report<diag::MissingItem>(item->name.range, owner,
-                                          "`stage s on rank ...`");
-  declare(Space::Placement, item->name, exprs.module.placements,
-          std::move(result), exprs);
+  declare(Space::Placement, item, ExprChecker::With::Range,
+          exprs.module.placements, exprs, [&](Placement &placement) {
+            for (const ast::Stmt *stmt : item->body)
+              checkStages(stmt, placement, exprs);
+            std::string owner = fmt::format("placement `{}`", item->name.text);
+            if (!placement.stages)
+              exprs.diags.report<diag::MissingItem>(
+                  item->name.range, owner, "`stages`, the number of them");
+            if (!placement.stageMap)
+              exprs.diags.report<diag::MissingItem>(item->name.range, owner,
+                                                    "`stage s on rank ...`");
+          });
 }
 
 void sema::checkStages(const ast::Stmt *item, StagePlaces &places,

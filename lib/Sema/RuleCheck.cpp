@@ -77,17 +77,11 @@ private:
 } // namespace
 
 void sema::checkRule(const ast::RuleItem *item, ExprChecker &exprs) {
-  Rule rule;
-  rule.item = item;
-  {
-    Names::FrameScope frame(exprs.names, {Space::Rule, item->name});
-    rule.params =
-        exprs.parameters(item->params, ExprChecker::With::RangeAndDefault);
-    for (const ast::InsertItem *insert : item->inserts)
-      rule.inserts.push_back(InsertChecker(exprs).check(insert));
-    rule.numLocals = exprs.names.frame.numLocals;
-  }
-  declare(Space::Rule, item->name, exprs.module.rules, std::move(rule), exprs);
+  declare(Space::Rule, item, ExprChecker::With::RangeAndDefault,
+          exprs.module.rules, exprs, [&](Rule &rule) {
+            for (const ast::InsertItem *insert : item->inserts)
+              rule.inserts.push_back(InsertChecker(exprs).check(insert));
+          });
 }
 
 Application sema::checkInsert(const ast::InsertItem *item, ExprChecker &exprs) {

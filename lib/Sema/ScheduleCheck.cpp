@@ -5,23 +5,81 @@
 
 using namespace ppcc;
 using namespace ppcc::sema;
-using ast::StmtKind;
 
 namespace {
 
-/// Checks what stands in a pipe, or in a schedule with one pipe.
-class PipeChecker : Checking {
+class ScheduleChecker : Checking {
 public:
-  PipeChecker(Schedule &schedule, ExprChecker &exprs)
-      : Checking(exprs), schedule(schedule) {}
+  ScheduleChecker(const ast::Schedule &decl, const CommWords &words,
+                  ExprChecker &exprs)
+      : Checking(exprs), decl(decl), words(words) {
+    schedule.decl = &decl;
+    schedule.name = decl.name.text;
+    schedule.range = main.range = decl.name.range;
+    main.name = "main";
+  }
 
-  void pipe(const ast::PipeItem *item) {
+  Schedule check() {
+    Names::FrameScope frame(names, {});
+    schedule.firstGlobal = names.numGlobals;
+    names.announce(decl.items);
+    checkParameters(decl.params, schedule, exprs);
+    for (const ast::Stmt *item : decl.items)
+      if (!checkHeadItem(item, schedule, exprs))
+        dispatch(item, [&](const auto &node) { of(&node); });
+    schedule.headerLocals =
+        std::max(schedule.headerLocals, names.frame.numLocals);
+    inheritSections();
+    if (used && (mainItem || schedule.pipes.size() != used->pipes.size()))
+      diags.report<diag::DuplicateItem>(
+          mainItem ? mainItem->range : schedule.pipes.back().range,
+          "way to place the stages: `import` has one");
+    else if (mainItem && !schedule.pipes.empty())
+      diags
+          .report<diag::MixedPipes>(mainItem->range,
+                                    "stages, placement, microbatches and edges")
+          .note(schedule.pipes.front().range, "the pipe is here");
+    if (schedule.pipes.empty())
+      schedule.pipes.push_back(std::move(main));
+    std::string owner = fmt::format("schedule `{}`", decl.name.text);
+    if (!used && !lacksImport)
+      for (const PipeDecl &pipe : schedule.pipes)
+        complete(pipe, schedule.pipeSlots.empty()
+                           ? owner
+                           : fmt::format("pipe `{}`", pipe.name));
+    if (!ranks && !lacksImport)
+      diags.report<diag::MissingItem>(decl.name.range, owner, "`ranks`");
+    // The bodies of ranks, behind all that they may use.
+    if (!used && schedule.onRank)
+      body(*schedule.onRank);
+    if (!used)
+      for (const ast::OnRankItem *item : schedule.onRanks)
+        body(*item);
+    if (!schedule.onRank && schedule.onRanks.empty() && !lacksImport)
+      diags.report<diag::MissingItem>(decl.name.range, owner, "`on rank`");
+    schedule.numGlobals = names.numGlobals;
+    return std::move(schedule);
+  }
+
+private:
+  // ---- Pipes ----
+
+  /// What belongs to a pipe belongs to the only one.
+  void of(const ast::Stmt *item) {
+    mainItem = mainItem ? mainItem : item;
+    inPipe(item, main, BodyOf::Schedule);
+  }
+
+  void of(const ast::PipeItem *item) {
     addPipe(item, nullptr);
     schedule.pipeSlots.push_back(names.defineGlobal(item->name, Type::Pipe));
   }
 
   /// Pipes in a loop: the name of each stands for the list of what it makes.
-  void pipes(const ast::ForStmt *loop) {
+  void of(const ast::ForStmt *loop) {
+    auto isPipe = [](auto *child) { return isa<ast::PipeItem>(child); };
+    if (llvm::none_of(loop->body, isPipe))
+      return of(static_cast<const ast::Stmt *>(loop));
     exprs.expectInts({loop->from, loop->to}, "the range of `for`");
     {
       Names::Scope scope(names);
@@ -39,29 +97,41 @@ public:
             names.defineGlobal(pipe->name, Type::PipeList));
   }
 
-  void item(const ast::Stmt *item, PipeDecl &decl, BodyOf of) {
-    switch (item->kind) {
-    case StmtKind::Microbatches: {
-      auto *i = cast<ast::MicrobatchesItem>(item);
-      once(decl.microbatches, i, "`microbatches`", diags);
-      return exprs.expectInts({i->first, i->end, i->pad},
-                              "a number of microbatches");
-    }
-    case StmtKind::Placement:
-      once(decl.placement, cast<ast::PlacementItem>(item), "`placement`",
-           diags);
-      return checkPlacementUse(*cast<ast::PlacementItem>(item), exprs);
-    case StmtKind::Stages:
-    case StmtKind::StageMap:
-      return checkStages(item, decl, exprs);
-    case StmtKind::Slices:
-      once(decl.slices, cast<ast::SlicesItem>(item), "`slices`", diags);
-      return exprs.expect(cast<ast::SlicesItem>(item)->count, Type::Int,
-                          "the number of slices");
-    default:
-      checkStatement(item, of, exprs);
-      decl.edges.push_back(item);
-    }
+  void addPipe(const ast::PipeItem *item, const ast::ForStmt *loop) {
+    PipeDecl pipe;
+    pipe.name = item->name.text;
+    pipe.range = item->name.range;
+    pipe.loop = loop;
+    for (const ast::Stmt *child : item->items)
+      inPipe(child, pipe, BodyOf::Pipe);
+    schedule.pipes.push_back(std::move(pipe));
+  }
+
+  void inPipe(const ast::Stmt *item, PipeDecl &pipe, BodyOf where) {
+    dispatch(item, [&](const auto &node) { ofPipe(&node, pipe, where); });
+  }
+  void ofPipe(const ast::Stmt *item, PipeDecl &pipe, BodyOf where) {
+    checkStatement(item, where, exprs);
+    pipe.edges.push_back(item);
+  }
+  void ofPipe(const ast::MicrobatchesItem *item, PipeDecl &pipe, BodyOf) {
+    once(pipe.microbatches, item, "`microbatches`");
+    exprs.expectInts({item->first, item->end, item->pad},
+                     "a number of microbatches");
+  }
+  void ofPipe(const ast::PlacementItem *item, PipeDecl &pipe, BodyOf) {
+    once(pipe.placement, item, "`placement`");
+    checkPlacementUse(*item, exprs);
+  }
+  void ofPipe(const ast::StagesItem *item, PipeDecl &pipe, BodyOf) {
+    checkStages(item, pipe, exprs);
+  }
+  void ofPipe(const ast::StageMapItem *item, PipeDecl &pipe, BodyOf) {
+    checkStages(item, pipe, exprs);
+  }
+  void ofPipe(const ast::SlicesItem *item, PipeDecl &pipe, BodyOf) {
+    once(pipe.slices, item, "`slices`");
+    exprs.expect(item->count, Type::Int, "the number of slices");
   }
 
   /// Reports what a pipe lacks; `owner` is the pipe, or its schedule.
@@ -83,131 +153,36 @@ public:
                                       "`stages`, the number of them");
   }
 
-private:
-  void addPipe(const ast::PipeItem *item, const ast::ForStmt *loop) {
-    PipeDecl decl;
-    decl.name = item->name.text;
-    decl.range = item->name.range;
-    decl.loop = loop;
-    for (const ast::Stmt *child : item->items)
-      this->item(child, decl, BodyOf::Pipe);
-    schedule.pipes.push_back(std::move(decl));
-  }
+  // ---- What a schedule has beside them ----
 
-  Schedule &schedule;
-};
-
-class ScheduleChecker : Checking {
-public:
-  ScheduleChecker(const ast::Schedule &decl, const CommWords &words,
-                  ExprChecker &exprs)
-      : Checking(exprs), decl(decl), words(words) {
-    schedule.decl = &decl;
-    schedule.name = decl.name.text;
-    schedule.range = decl.name.range;
+  void of(const ast::RanksItem *item) {
+    exprs.expect(item->count, Type::Int, "the number of ranks");
+    if (once(ranks, item, "`ranks`"))
+      schedule.header.push_back(item);
   }
-
-  Schedule check() {
-    Names::FrameScope frame(names, {});
-    schedule.firstGlobal = names.numGlobals;
-    names.announce(decl.items);
-    checkParameters(decl.params, schedule, exprs);
-    PipeDecl main;
-    main.name = "main";
-    main.range = decl.name.range;
-    PipeChecker pipes(schedule, exprs);
-    const ast::Stmt *mainItem = nullptr;
-    for (const ast::Stmt *item : decl.items) {
-      auto *loop = dyn_cast<ast::ForStmt>(item);
-      bool isOfPipes = loop && llvm::any_of(loop->body, [](auto *child) {
-                         return isa<ast::PipeItem>(child);
-                       });
-      if (auto *pipe = dyn_cast<ast::PipeItem>(item)) {
-        pipes.pipe(pipe);
-      } else if (isOfPipes) {
-        pipes.pipes(loop);
-      } else if (!this->item(item)) {
-        mainItem = mainItem ? mainItem : item;
-        pipes.item(item, main, BodyOf::Schedule);
-      }
-    }
-    schedule.headerLocals =
-        std::max(schedule.headerLocals, names.frame.numLocals);
-    inheritSections();
-    if (used && (mainItem || schedule.pipes.size() != used->pipes.size()))
-      diags.report<diag::DuplicateItem>(
-          mainItem ? mainItem->range : schedule.pipes.back().range,
-          "way to place the stages: `import` has one");
-    else if (mainItem && !schedule.pipes.empty())
-      diags
-          .report<diag::MixedPipes>(mainItem->range,
-                                    "stages, placement, microbatches and edges")
-          .note(schedule.pipes.front().range, "the pipe is here");
-    if (schedule.pipes.empty())
-      schedule.pipes.push_back(std::move(main));
-    std::string owner = fmt::format("schedule `{}`", decl.name.text);
-    for (const PipeDecl &pipe : schedule.pipes)
-      used || lacksImport
-          ? void()
-          : pipes.complete(pipe, schedule.pipeSlots.empty()
-                                     ? owner
-                                     : fmt::format("pipe `{}`", pipe.name));
-    if (!ranks && !lacksImport)
-      diags.report<diag::MissingItem>(decl.name.range, owner, "`ranks`");
-    if (!used)
-      onRanks();
-    if (!schedule.onRank && schedule.onRanks.empty() && !lacksImport)
-      diags.report<diag::MissingItem>(decl.name.range, owner, "`on rank`");
-    schedule.numGlobals = names.numGlobals;
-    return std::move(schedule);
+  void of(const ast::BackwardItem *item) {
+    exprs.expect(item->condition, Type::Bool, "the condition of `backward`");
+    if (once(backward, item, "`backward`"))
+      schedule.header.push_back(item);
   }
-
-private:
-  /// False for what belongs to a pipe.
-  bool item(const ast::Stmt *item) {
-    if (checkHeadItem(item, schedule, exprs))
-      return true;
-    switch (item->kind) {
-    case StmtKind::Ranks:
-      exprs.expect(cast<ast::RanksItem>(item)->count, Type::Int,
-                   "the number of ranks");
-      if (once(ranks, cast<ast::RanksItem>(item), "`ranks`"))
-        schedule.header.push_back(item);
-      return true;
-    case StmtKind::Backward:
-      exprs.expect(cast<ast::BackwardItem>(item)->condition, Type::Bool,
-                   "the condition of `backward`");
-      if (once(backward, cast<ast::BackwardItem>(item), "`backward`"))
-        schedule.header.push_back(item);
-      return true;
-    case StmtKind::Model:
-      return section(item, schedule.model);
-    case StmtKind::Cluster:
-      return section(item, schedule.cluster);
-    case StmtKind::Comm:
-      if (once(schedule.comm, cast<ast::CommItem>(item), "`comm`"))
-        checkComm(*schedule.comm, words, diags);
-      return true;
-    case StmtKind::Insert:
-      schedule.rules.push_back(checkInsert(cast<ast::InsertItem>(item), exprs));
-      return true;
-    case StmtKind::Apply:
-      checkApply(cast<ast::ApplyItem>(item), exprs, schedule.rules);
-      return true;
-    case StmtKind::UseSchedule:
-      return use(cast<ast::UseScheduleItem>(item)), true;
-    case StmtKind::OnRank:
-      return onRank(cast<ast::OnRankItem>(item)), true;
-    default:
-      return false;
-    }
+  void of(const ast::CommItem *item) {
+    if (once(schedule.comm, item, "`comm`"))
+      checkComm(*item, words, diags);
   }
+  void of(const ast::InsertItem *item) {
+    schedule.rules.push_back(checkInsert(item, exprs));
+  }
+  void of(const ast::ApplyItem *item) {
+    checkApply(item, exprs, schedule.rules);
+  }
+  void of(const ast::ModelItem *item) { section(item, schedule.model); }
+  void of(const ast::ClusterItem *item) { section(item, schedule.cluster); }
 
   template <class T> bool once(const T *&place, const T *item, StringRef what) {
     return sema::once(place, item, what, diags);
   }
 
-  bool section(const ast::Stmt *item, std::optional<Section> &place) {
+  void section(const ast::Stmt *item, std::optional<Section> &place) {
     const ast::Stmt *first = place ? place->item : nullptr;
     Section section = checkSection(item, &schedule, words, exprs);
     bool isNew = once(first, item, fmt::format("`{}`", section.word()));
@@ -218,13 +193,12 @@ private:
         if (!part.name.text.empty())
           schedule.parts.push_back(
               {part.name, names.defineGlobal(part.name, Type::Part)});
-    return true;
   }
 
   /// Takes over what another schedule has: its head, its pipes, its ranks.
-  void use(const ast::UseScheduleItem *item) {
-    Symbol *symbol = exprs.called<diag::UnknownImport>(
-        Space::Schedule, item->name, item->args);
+  void of(const ast::UseScheduleItem *item) {
+    Symbol *symbol = exprs.called<diag::UnknownImport>(Space::Schedule,
+                                                       item->name, item->args);
     lacksImport |= !symbol;
     if (!symbol)
       return;
@@ -237,23 +211,14 @@ private:
     for (const ScheduleParam &param : used->params)
       types.push_back(param.type);
     schedule.uses.push_back(
-        {symbol->index, exprs.labelled(item->name, item->args,
-                                       used->decl->params, types)});
+        {symbol->index,
+         exprs.labelled(item->name, item->args, used->decl->params, types)});
     schedule.header.push_back(item);
-    auto add = [](auto &to, const auto &from) {
-      to.insert(to.end(), from.begin(), from.end());
-    };
-    add(schedule.header, used->header);
-    add(schedule.letSlots, used->letSlots);
-    add(schedule.uses, used->uses);
-    add(schedule.rules, used->rules);
-    schedule.pipes = used->pipes;
-    schedule.pipeSlots = used->pipeSlots;
-    schedule.parts = used->parts;
-    schedule.onRank = used->onRank;
-    schedule.onRanks = used->onRanks;
-    schedule.numLocals = used->numLocals;
-    schedule.headerLocals = used->headerLocals;
+    llvm::append_range(schedule.header, used->header);
+    llvm::append_range(schedule.letSlots, used->letSlots);
+    llvm::append_range(schedule.uses, used->uses);
+    llvm::append_range(schedule.rules, used->rules);
+    static_cast<Order &>(schedule) = *used;
     for (const ast::Stmt *stmt : used->header)
       if (auto *count = dyn_cast<ast::RanksItem>(stmt))
         ranks = count;
@@ -273,7 +238,7 @@ private:
       schedule.comm = used->comm;
   }
 
-  void onRank(const ast::OnRankItem *item) {
+  void of(const ast::OnRankItem *item) {
     const ast::OnRankItem *other = schedule.onRank;
     if (!other && !item->ranks && !schedule.onRanks.empty())
       other = schedule.onRanks.front();
@@ -291,15 +256,7 @@ private:
       schedule.onRank = item;
   }
 
-  /// Checks the bodies of ranks, behind all that they may use.
-  void onRanks() {
-    if (schedule.onRank)
-      onRanks(*schedule.onRank);
-    for (const ast::OnRankItem *item : schedule.onRanks)
-      onRanks(*item);
-  }
-
-  void onRanks(const ast::OnRankItem &item) {
+  void body(const ast::OnRankItem &item) {
     Names::FrameScope frame(names, {});
     exprs.rankVariable(item.variable, item.isSeveral ? item.ranks : nullptr);
     Type type = item.ranks ? exprs.check(item.ranks) : Type::Error;
@@ -317,6 +274,8 @@ private:
 
   const ast::Schedule &decl;
   const CommWords &words;
+  PipeDecl main;                       ///< Where no pipe has a name.
+  const ast::Stmt *mainItem = nullptr; ///< The first that belongs to it.
   Schedule schedule;
   std::optional<Schedule> used; ///< The one that it imports.
   bool lacksImport = false;     ///< There is none of that name.

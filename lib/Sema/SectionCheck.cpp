@@ -49,31 +49,24 @@ public:
 
 private:
   void item(const ast::Stmt *item) {
-    using ast::StmtKind;
-    BodyOf of = section.isModel() ? BodyOf::Model : BodyOf::Cluster;
-    if (!holds(of, item->kind))
-      return reportMisplaced(item, of, diags);
-    if (checkHeadItem(item, section, exprs))
-      return;
-    switch (item->kind) {
-    case StmtKind::Pattern:
-      section.patterns.push_back(cast<ast::PatternItem>(item));
-      return checkBody(section.patterns.back()->body, BodyOf::Pattern, exprs);
-    case StmtKind::Setting:
-      return setting(cast<ast::SettingItem>(item));
-    case StmtKind::Tensors:
-      return tensors(cast<ast::TensorsItem>(item));
-    case StmtKind::Text:
-      return text(cast<ast::TextItem>(item));
-    case StmtKind::Words:
-      return wordsOf(cast<ast::WordsItem>(item));
-    default:
-      return named(cast<ast::NamedItem>(item));
-    }
+    BodyOf where = section.isModel() ? BodyOf::Model : BodyOf::Cluster;
+    if (!holds(where, item->kind))
+      return reportMisplaced(item, where, diags);
+    if (!checkHeadItem(item, section, exprs))
+      dispatch(item, [&](const auto &node) { of(&node); });
   }
 
-  /// Whether the section has such an item; reports when it does not.
-  bool isItem(const ast::Identifier &name, ArrayRef<StringRef> known) {
+  void of(const ast::Stmt *) { llvm_unreachable("no section holds it"); }
+  void of(const ast::PatternItem *item) {
+    section.patterns.push_back(item);
+    checkBody(item->body, BodyOf::Pattern, exprs);
+  }
+
+  /// Whether it is one of the items that the section has; reports when it is
+  /// not.
+  bool isItem(const ast::Identifier &name, ArrayRef<StringRef> ofModel,
+              ArrayRef<StringRef> ofCluster) {
+    ArrayRef<StringRef> known = section.isModel() ? ofModel : ofCluster;
     if (!llvm::is_contained(known, name.text) && belongsToOther(name))
       return false;
     return settings.find(known, name).has_value();
@@ -94,12 +87,17 @@ private:
 
   // ---- Settings ----
 
-  void setting(const ast::SettingItem *item) {
-    if (isItem(item->name, costs)) {
+  void of(const ast::SettingItem *item) {
+    if (isItem(item->name, costs, costs)) {
       subject(*item);
       microbatch(*item);
     }
-    settings.once(keyOf(*item), item->name.range);
+    std::string key = nameOf(*item);
+    if (!item->pipe.text.empty())
+      key += " " + item->pipe.text.str();
+    if (item->over.text == "stage")
+      key += " stage";
+    settings.once(key, item->name.range);
     pipeName(item->pipe);
     Names::Scope scope(names);
     uint32_t slot = item->variable.text.empty()
@@ -108,18 +106,6 @@ private:
     exprs.expect(item->value, Type::Float,
                  fmt::format("a setting of `{}`", section.word()));
     section.settings.push_back({item, slot});
-  }
-
-  static std::string keyOf(const ast::SettingItem &item) {
-    std::string key = nameOf(item);
-    for (StringRef word :
-         {item.pipe.text, isByStage(item) ? StringRef("stage") : StringRef()})
-      if (!word.empty())
-        key += " " + word.str();
-    return key;
-  }
-  static bool isByStage(const ast::SettingItem &item) {
-    return item.over.text == "stage";
   }
 
   void subject(const ast::SettingItem &item) {
@@ -171,13 +157,11 @@ private:
 
   // ---- Models ----
 
-  void tensors(const ast::TensorsItem *clause) {
-    static constexpr StringRef known[] = {"output", "input"};
+  void of(const ast::TensorsItem *clause) {
     if (section.isModel() && clause->stageVariable.text.empty())
       return diags.refuse<diag::TensorsOf>(clause->name.range,
                                            clause->name.text);
-    if (!isItem(clause->name,
-                section.isModel() ? ArrayRef(known) : ArrayRef<StringRef>()))
+    if (!isItem(clause->name, {"output", "input"}, {}))
       return;
     pipeName(clause->pipe);
     exprs.expectInts({clause->from, clause->to}, "a stage");
@@ -187,18 +171,13 @@ private:
     section.tensors.push_back({clause, slot});
   }
 
-  void text(const ast::TextItem *item) {
-    static constexpr StringRef known[] = {"layout"};
-    if (isItem(item->name,
-               section.isModel() ? ArrayRef(known) : ArrayRef<StringRef>()))
+  void of(const ast::TextItem *item) {
+    if (isItem(item->name, {"layout"}, {}))
       once(section.layout, item, "`layout`", diags);
   }
 
-  void wordsOf(const ast::WordsItem *item) {
-    static constexpr StringRef ofModel[] = {"layers"},
-                               ofCluster[] = {"transport"};
-    if (!isItem(item->name,
-                section.isModel() ? ArrayRef(ofModel) : ArrayRef(ofCluster)))
+  void of(const ast::WordsItem *item) {
+    if (!isItem(item->name, {"layers"}, {"transport"}))
       return;
     if (!section.isModel())
       return transport(item);
@@ -207,11 +186,8 @@ private:
     section.parts.push_back({.range = item->range});
   }
 
-  void named(const ast::NamedItem *item) {
-    static constexpr StringRef ofModel[] = {"layer", "part"},
-                               ofCluster[] = {"link"};
-    if (!isItem(item->what,
-                section.isModel() ? ArrayRef(ofModel) : ArrayRef(ofCluster)))
+  void of(const ast::NamedItem *item) {
+    if (!isItem(item->what, {"layer", "part"}, {"link"}))
       return;
     if (item->what.text == "link")
       return link(item);
@@ -222,25 +198,17 @@ private:
     item->what.text == "layer" ? layer(item) : part(item);
   }
 
-  /// Reports a name that its kind of things has already.
-  template <class List, class NameOf>
-  void isNew(const ast::Identifier &name, const List &list, NameOf nameOf) {
-    for (const auto &other : list)
-      if (nameOf(other).text == name.text)
-        return names.redefined(name, nameOf(other).range);
-  }
-
   void layer(const ast::NamedItem *item) {
-    isNew(item->names.front(), section.layers,
-          [](auto *other) { return other->names.front(); });
+    if (auto *other = findBy(section.layers, firstName(item), firstName))
+      names.redefined(item->names.front(), (*other)->names.front().range);
     section.layers.push_back(item);
     checkBody(item->body, BodyOf::Layer, exprs);
   }
 
   void part(const ast::NamedItem *item) {
-    if (!within) // Else it is a name of the schedule.
-      isNew(item->names.front(), section.parts,
-            [](const PartDecl &other) { return other.name; });
+    if (auto *other = findBy(section.parts, firstName(item), nameOfPart);
+        other && !within) // Else it is a name of the schedule.
+      names.redefined(item->names.front(), other->name.range);
     PartDecl part{item->names.front(), item->range};
     static constexpr StringRef known[] = {"layers", "reads"};
     SettingNames inner("part", diags);
@@ -272,12 +240,11 @@ private:
   /// `above` are the parts that stand in front of `part`.
   void reads(const ast::Identifier &name, ArrayRef<PartDecl> above,
              PartDecl &part) {
-    auto nameOf = [](const PartDecl &other) { return other.name.text; };
-    if (auto *found = findBy(above, name.text, nameOf))
+    if (auto *found = findBy(above, name.text, nameOfPart))
       part.reads.push_back(found - above.begin());
     else
       diags.report<diag::UnknownPart>(name.range, name.text,
-                                      didYouMean(name.text, above, nameOf));
+                                      didYouMean(name.text, above, nameOfPart));
   }
 
   /// Reports counts and tails where there are none.
@@ -292,11 +259,11 @@ private:
   }
 
   std::optional<uint32_t> layerCalled(const ast::Identifier &name) {
-    constexpr auto nameOf = firstName;
-    if (auto *found = findBy(section.layers, name.text, nameOf))
+    if (auto *found = findBy(section.layers, name.text, firstName))
       return found - section.layers.data();
     return diags.report<diag::UnknownLayer>(
-        name.range, name.text, didYouMean(name.text, section.layers, nameOf));
+        name.range, name.text,
+        didYouMean(name.text, section.layers, firstName));
   }
 
   std::vector<LayerRun> runs(ArrayRef<ast::Entry> entries) {
@@ -339,11 +306,10 @@ private:
   void finishModel() {
     for (auto [item, part] : sequences)
       sequence(*item, section.parts[part]);
-    auto isNamed = [](const PartDecl &part) { return !part.name.text.empty(); };
-    if (section.parts.size() > 1 && !llvm::all_of(section.parts, isNamed))
-      diags.report<diag::DuplicateItem>(
-          llvm::find_if_not(section.parts, isNamed)->range,
-          "`layers`, beside those of parts");
+    auto *whole = findBy(section.parts, StringRef(), nameOfPart);
+    if (whole && section.parts.size() > 1)
+      diags.report<diag::DuplicateItem>(whole->range,
+                                        "`layers`, beside those of parts");
     checkGraphs(section, module.kinds, diags);
   }
 
@@ -371,9 +337,9 @@ private:
       uint32_t slot = names.defineLocal(name, Type::Int);
       (i == 0 ? link.from : link.to) = slot;
     }
-    if (!section.links.empty())
-      diags.report<diag::DuplicateItem>(item->range, "`link`")
-          .note(section.links.front().item->range, "the first is here");
+    const ast::NamedItem *first =
+        section.links.empty() ? nullptr : section.links.front().item;
+    once(first, item, "`link`", diags);
     for (const ast::Stmt *inner : item->body)
       inner->kind == ast::StmtKind::Let
           ? checkStatement(inner, BodyOf::Layer, exprs)

@@ -1,4 +1,4 @@
-// Checks the settings of `comm { }` against their table.
+// Checks the settings of `comm { }`.
 #include "Settings.h"
 
 #include "ppcc/Basic/Diagnostics/Sema.h"
@@ -14,33 +14,18 @@ enum class CommValue : uint8_t { Order, Fusion, Calls, Count, Switch };
 
 constexpr StringRef switchWords[] = {"auto", "on", "off"};
 
-constexpr StringRef commNames[] = {
-#define COMM(Name, Takes) Name,
-#include "Settings.def"
+/// The settings of `comm { }`. Those of models and clusters are in
+/// ppcc/IR/Costs.def, and in SectionCheck.cpp what else these hold.
+constexpr struct {
+  StringRef name;
+  CommValue takes;
+} commRows[] = {
+    {"order", CommValue::Order},
+    {"fuse", CommValue::Fusion},
+    {"calls", CommValue::Calls},
+    {"prefetch", CommValue::Count}, // Receives posted ahead, an edge.
+    {"preconnect", CommValue::Switch},
 };
-constexpr CommValue commValues[] = {
-#define COMM(Name, Takes) CommValue::Takes,
-#include "Settings.def"
-};
-
-void checkValue(const ast::WordsItem &setting, const ast::Identifier &value,
-                CommValue takes, const CommWords &words,
-                DiagnosticEngine &diags) {
-  ArrayRef<StringRef> allowed =
-      takes == CommValue::Order    ? ArrayRef(words.orders)
-      : takes == CommValue::Switch ? ArrayRef(switchWords)
-      : takes == CommValue::Calls  ? ArrayRef(words.calls)
-                                   : ArrayRef(words.fusions);
-  bool isCount = takes == CommValue::Count;
-  uint32_t number;
-  bool ok = isCount ? !value.text.getAsInteger(10, number) && number != 0
-                    : llvm::is_contained(allowed, value.text);
-  if (!ok)
-    diags.report<diag::BadSettingValue>(
-        value.range, setting.name.text, value.text,
-        isCount ? "; it takes a number of at least 1"
-                : didYouMean(value.text, allowed));
-}
 
 } // namespace
 
@@ -65,10 +50,17 @@ void sema::checkComm(const ast::CommItem &item, const CommWords &words,
   SettingNames names("comm", diags);
   for (const ast::WordsItem *item : item.settings) {
     const ast::WordsItem &setting = *item;
-    auto row = names.find(commNames, setting.name);
+    auto row = names.find(namesIn(commRows, [](auto &row) { return row.name; }),
+                          setting.name);
     if (!row)
       continue;
-    CommValue takes = commValues[*row];
+    CommValue takes = commRows[*row].takes;
+    ArrayRef<StringRef> allowed =
+        takes == CommValue::Order    ? ArrayRef(words.orders)
+        : takes == CommValue::Switch ? ArrayRef(switchWords)
+        : takes == CommValue::Calls  ? ArrayRef(words.calls)
+                                     : ArrayRef(words.fusions);
+    bool isCount = takes == CommValue::Count;
     names.once(setting.name.text, setting.name.range);
     if (setting.entries.size() > 1)
       diags.report<diag::WrongArgumentCount>(
@@ -81,7 +73,15 @@ void sema::checkComm(const ast::CommItem &item, const CommWords &words,
         diags.report<diag::ExpectedToken>(entry.text.range, "a word");
         continue;
       }
-      checkValue(setting, entry.text, takes, words, diags);
+      StringRef value = entry.text.text;
+      uint32_t number;
+      bool isGood = isCount ? !value.getAsInteger(10, number) && number != 0
+                            : llvm::is_contained(allowed, value);
+      if (!isGood)
+        diags.report<diag::BadSettingValue>(
+            entry.text.range, setting.name.text, value,
+            isCount ? "; it takes a number of at least 1"
+                    : didYouMean(value, allowed));
     }
     for (const ast::Tail &tail : setting.tails)
       diags.report<diag::ExpectedToken>(tail.word.range, "`;`");

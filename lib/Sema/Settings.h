@@ -31,6 +31,8 @@ inline StringRef firstName(const ast::NamedItem *item) {
   return item->names.front().text;
 }
 
+inline StringRef nameOfPart(const PartDecl &part) { return part.name.text; }
+
 /// What a setting of a model or a cluster sets, without values; nothing when
 /// its name and subject name nothing.
 std::optional<CostSetting> findSetting(const ast::SettingItem &setting,

@@ -70,19 +70,19 @@ struct StmtInfo {
                         ///< a row of Module::placements.
 };
 
-struct Function {
-  const ast::FunctionItem *item = nullptr;
+/// What is declared with parameters, and evaluated in a frame of its own.
+template <class Item> struct Callable {
+  const Item *item = nullptr;
   std::vector<Type> params; ///< In local slots 0, 1, ...
-  Type result = Type::Error;
-  uint32_t depth = 0; ///< Expressions nested in its evaluation, calls included.
   uint32_t numLocals = 0;
+  uint32_t depth = 0; ///< Expressions nested in its evaluation, calls included.
 };
 
-struct Block {
-  const ast::BlockItem *item = nullptr;
-  std::vector<Type> params; ///< In local slots 0, 1, ...
-  uint32_t numLocals = 0;
-  uint32_t depth = 0;
+struct Function : Callable<ast::FunctionItem> {
+  Type result = Type::Error;
+};
+
+struct Block : Callable<ast::BlockItem> {
   const ast::Stmt *structural =
       nullptr; ///< A statement of it that cannot stand in a group.
 };
@@ -95,11 +95,7 @@ struct StagePlaces {
 };
 
 /// A `placement` as declared.
-struct Placement : StagePlaces {
-  const ast::PlacementDeclItem *item = nullptr;
-  std::vector<Type> params; ///< In local slots 0, 1, ...
-  uint32_t numLocals = 0;
-};
+struct Placement : StagePlaces, Callable<ast::PlacementDeclItem> {};
 
 /// An `insert`.
 struct Insertion {
@@ -122,12 +118,9 @@ struct Insertion {
   std::vector<Binding> bindings;
 };
 
-/// A `rule`, or an `insert` of a schedule, which has no parameters.
-struct Rule {
-  const ast::RuleItem *item = nullptr; ///< Null for an `insert`.
-  std::vector<Type> params;            ///< In local slots 0, 1, ...
+/// A `rule`, or an `insert` of a schedule, which has no parameters and no item.
+struct Rule : Callable<ast::RuleItem> {
   std::vector<Insertion> inserts;
-  uint32_t numLocals = 0;
 };
 
 /// A rule that a schedule follows.
@@ -239,9 +232,8 @@ struct Section : Declaration {
   StringRef word() const { return isModel() ? "model" : "cluster"; }
 };
 
-struct Schedule : Declaration {
-  const ast::Schedule *decl = nullptr;
-  std::vector<Use> uses; ///< Of each `import` of the header, in order.
+/// Of a schedule, what another one that imports it has in its place.
+struct Order {
   std::vector<PipeDecl> pipes;
   std::vector<uint32_t> pipeSlots; ///< The global slot that holds each pipe's
                                    ///< number, if it has a name.
@@ -249,11 +241,16 @@ struct Schedule : Declaration {
   /// That of `on rank r`, for all ranks; null where some have their own.
   const ast::OnRankItem *onRank = nullptr;
   std::vector<const ast::OnRankItem *> onRanks; ///< Those of some ranks.
+  uint32_t numLocals = 0;    ///< Of the body of `on rank`; slot 0 is the rank.
+  uint32_t headerLocals = 0; ///< Of stage maps and edge loops.
+};
+
+struct Schedule : Declaration, Order {
+  const ast::Schedule *decl = nullptr;
+  std::vector<Use> uses; ///< Of each `import` of the header, in order.
   std::optional<Section> model, cluster;
   const ast::CommItem *comm = nullptr;
   std::vector<Application> rules; ///< In the order in which they are followed.
-  uint32_t numLocals = 0;    ///< Of the body of `on rank`; slot 0 is the rank.
-  uint32_t headerLocals = 0; ///< Of stage maps and edge loops.
 };
 
 /// A file with all that it imports, checked.
