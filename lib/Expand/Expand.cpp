@@ -10,8 +10,6 @@
 #include "Sites.h"
 #include "ppcc/Sema/Walk.h"
 
-#include "llvm/ADT/TypeSwitch.h"
-
 using namespace ppcc;
 using namespace ppcc::sema;
 
@@ -20,25 +18,17 @@ namespace {
 /// Finds the loops around a statement of a body, from outside.
 bool loopsAround(ast::Body body, const ast::Stmt *wanted,
                  SmallVectorImpl<const ast::ForStmt *> &loops) {
-  auto isIn = [&](ast::Body inner) {
-    return loopsAround(inner, wanted, loops);
-  };
   return llvm::any_of(body, [&](const ast::Stmt *stmt) {
-    return stmt == wanted ||
-           llvm::TypeSwitch<const ast::Stmt *, bool>(stmt)
-               .Case<ast::IfStmt>([&](auto *s) {
-                 return llvm::any_of(s->branches, [&](const ast::Branch &one) {
-                   return isIn(one.body);
-                 });
-               })
-               .Case<ast::ForStmt>([&](auto *s) {
-                 loops.push_back(s);
-                 return isIn(s->body) || (loops.pop_back(), false);
-               })
-               .Case<ast::RepeatStmt, ast::WhileStmt, ast::PhaseStmt,
-                     ast::OverlapStmt, ast::DeferStmt>(
-                   [&](auto *s) { return isIn(s->body); })
-               .Default([](auto *) { return false; });
+    auto *loop = dyn_cast<ast::ForStmt>(stmt);
+    if (loop)
+      loops.push_back(loop);
+    bool isHere = stmt == wanted;
+    forEachBody(stmt, [&](ast::Body inner) {
+      isHere = isHere || loopsAround(inner, wanted, loops);
+    });
+    if (loop && !isHere)
+      loops.pop_back();
+    return isHere;
   });
 }
 
@@ -66,7 +56,11 @@ public:
   std::optional<Program> run(function_ref<bool(Program &)> price) {
     size_t before = diags.errorCount();
     reserve();
-    evaluator.counters = &state;
+    auto count = [&](Builtin id, KindId kind, const ChunkArg *chunk,
+                     SourceRange range) {
+      return state.count(id, kind, chunk, range);
+    };
+    evaluator.counter = count;
     for (uint32_t r = 0; r != program.numRanks() && !diags.saturated() &&
                          !isStopped() && evaluator.hasSteps();
          ++r) {
@@ -77,23 +71,21 @@ public:
       inGroup = false;
       program.editRows().beginRank();
       evaluator.clearFailed();
-      size_t previous = evaluator.pushFrame(instance.schedule->numLocals);
+      Evaluator::Frame frame(evaluator, instance.schedule->numLocals);
       evaluator.local(0) = {.i = r};
       size_t mark = evaluator.mark();
       onRank = instance.onRank(RankId(r));
       inBody = onRank->body;
       bool ok = body(onRank->body);
       evaluator.giveUp(mark);
-      evaluator.popFrame(previous);
       if (ok)
         checkLeftPending();
     }
-    evaluator.counters = nullptr;
+    evaluator.counter = nullptr;
     if (diags.errorCount() != before)
       return std::nullopt;
-    if (!fill(price))
-      return std::nullopt;
-    if (!followRules(instance.rules, limits, evaluator, sources, diags,
+    if (!fill(price) ||
+        !followRules(instance.rules, limits, evaluator, sources, diags,
                      program) ||
         !placeFarEnds(price, evaluator, diags, program))
       return std::nullopt;
@@ -140,7 +132,7 @@ private:
   }
 
   void checkLeftPending() {
-    const DeferredQueue::Entry *entry = state.queue.oldest();
+    const DeferredQueue::Entry *entry = state.queue.oldest(nullptr);
     if (!entry)
       return;
     const Chunk &chunk = state.chunks[entry->chunk];
@@ -160,64 +152,55 @@ private:
 
   /// Runs statements in order; false when the rank cannot go on.
   bool body(ast::Body statements) {
-    return walk(evaluator, statements,
-                [this](const ast::Stmt *stmt) { return statement(stmt); });
+    return walk(evaluator, statements, [this](const ast::Stmt *stmt) {
+      return dispatch(stmt, [this](const auto &node) { return run(&node); });
+    });
   }
 
-  bool statement(const ast::Stmt *stmt) {
-    using ast::StmtKind;
-    switch (stmt->kind) {
-    case StmtKind::Phase: {
-      auto *s = cast<ast::PhaseStmt>(stmt);
-      PhaseId outer = std::exchange(phase, sites.phase(*s));
-      bool ok = !evaluator.failed() && body(s->body);
-      phase = outer;
-      return ok;
-    }
-    case StmtKind::While:
-      return whileLoop(cast<ast::WhileStmt>(stmt));
-    case StmtKind::Overlap: {
-      if (defer.isFill)
-        return notInFill(stmt->range, "overlap");
-      inGroup = true;
-      groupRows = 0;
-      bool ok = body(cast<ast::OverlapStmt>(stmt)->body);
-      inGroup = false;
-      return ok && takeLate(stmt);
-    }
-    case StmtKind::Defer: {
-      auto *s = cast<ast::DeferStmt>(stmt);
-      if (defer.isFill)
-        return notInFill(stmt->range, "defer");
-      std::optional<int64_t> lag, cap;
-      if (s->lag)
-        lag = evaluator.evalInt(s->lag);
-      if (s->cap)
-        cap = evaluator.evalInt(s->cap);
-      if (evaluator.failed())
-        return false;
-      bool isFill = !s->fill.text.empty();
-      ActionId begin(program.allRows().size());
-      Defer outer = std::exchange(
-          defer, Defer{true, KindId(evaluator.slotOf(s->id)), lag, isFill});
-      bool ok = body(s->body);
-      ActionId end(program.allRows().size());
-      if (isFill && begin != end)
-        regions.push_back({begin, end, defer.kind, lag, cap, s->range});
-      defer = outer;
-      return ok;
-    }
-    case StmtKind::Drain:
-      if (defer.isFill)
-        return notInFill(stmt->range, "drain");
-      return drain(cast<ast::DrainStmt>(stmt));
-    case StmtKind::Action:
-      return module.stmts[stmt->id].isBlock
-                 ? call(cast<ast::ActionStmt>(stmt))
-                 : action(cast<ast::ActionStmt>(stmt));
-    default:
-      llvm_unreachable("the check refuses it among what ranks do");
-    }
+  bool run(const ast::Stmt *) {
+    llvm_unreachable("the check refuses it among what ranks do");
+  }
+
+  bool run(const ast::PhaseStmt *stmt) {
+    PhaseId outer = std::exchange(phase, sites.phase(*stmt));
+    bool ok = !evaluator.failed() && body(stmt->body);
+    phase = outer;
+    return ok;
+  }
+
+  bool run(const ast::OverlapStmt *stmt) {
+    if (defer.isFill)
+      return notInFill(stmt->range, "overlap");
+    inGroup = true;
+    groupRows = 0;
+    bool ok = body(stmt->body);
+    inGroup = false;
+    return ok && takeLate(stmt);
+  }
+
+  bool run(const ast::DeferStmt *stmt) {
+    if (defer.isFill)
+      return notInFill(stmt->range, "defer");
+    auto number = [&](const ast::Expr *expr) {
+      return expr ? std::optional(evaluator.evalInt(expr)) : std::nullopt;
+    };
+    auto lag = number(stmt->lag), cap = number(stmt->cap);
+    if (evaluator.failed())
+      return false;
+    bool isFill = !stmt->fill.text.empty();
+    ActionId begin(program.allRows().size());
+    Defer outer = std::exchange(
+        defer, Defer{true, KindId(evaluator.slotOf(stmt->id)), lag, isFill});
+    bool ok = body(stmt->body);
+    ActionId end(program.allRows().size());
+    if (isFill && begin != end)
+      regions.push_back({begin, end, defer.kind, lag, cap, stmt->range});
+    defer = outer;
+    return ok;
+  }
+
+  bool run(const ast::ActionStmt *stmt) {
+    return module.stmts[stmt->id].isBlock ? call(stmt) : action(stmt);
   }
 
   /// Reports what cannot stand in `defer W fill`.
@@ -227,7 +210,7 @@ private:
     return false;
   }
 
-  bool whileLoop(const ast::WhileStmt *stmt) {
+  bool run(const ast::WhileStmt *stmt) {
     while (true) {
       bool goOn = evaluator.evalBool(stmt->condition);
       if (evaluator.failed())
@@ -241,9 +224,8 @@ private:
       if (!body(stmt->body))
         return false;
       evaluator.giveUp(mark);
-      if (progress == before) {
+      if (progress == before)
         return refuse<diag::EndlessWhile>(stmt);
-      }
     }
   }
 
@@ -278,13 +260,10 @@ private:
     SiteId outer = std::exchange(sites.caller, sites.site(stmt));
     if (isStopped())
       return false;
-    size_t previous = evaluator.pushFrame(block.numLocals);
-    for (size_t i = 0; i != args.size(); ++i)
-      evaluator.local(i) = args[i];
+    Evaluator::Frame frame(evaluator, block.numLocals, args);
     ast::Body around = std::exchange(inBody, block.item->body);
     bool ok = body(block.item->body);
     inBody = around;
-    evaluator.popFrame(previous);
     sites.caller = outer;
     return ok;
   }
@@ -396,39 +375,34 @@ private:
   bool takeNamed(const ast::ActionStmt *stmt, KindId kind,
                  const std::optional<ChunkArg> &chunkArg,
                  std::optional<int64_t> microbatch) {
-    const DeferredQueue::Entry *entry;
-    std::string where;
+    StringRef letters = module.kinds[kind].letters;
+    Chunk *chunk = nullptr;
     if (chunkArg || microbatch) {
-      Chunk *chunk = state.resolve(chunkArg ? &*chunkArg : nullptr, stmt->range,
-                                   module.kinds[kind].letters);
+      chunk =
+          state.resolve(chunkArg ? &*chunkArg : nullptr, stmt->range, letters);
       if (!chunk)
         return false;
-      const Pipe &pipe = program.pipes()[chunk->pipe.value];
-      if (microbatch) {
-        entry =
-            *microbatch < pipe.firstMicrobatch
-                ? nullptr
-                : state.queue.find(*chunk, *microbatch - pipe.firstMicrobatch);
-        if (!entry) {
-          refuse<diag::NotPending>(
-              stmt, fmt::format("{}{}{}", chunk->stage.value,
-                                module.kinds[kind].letters, *microbatch));
-          evaluator.clearFailed();
-          return true;
-        }
-      } else {
-        entry = state.queue.oldest(*chunk);
-        where = fmt::format(" of stage {}", chunk->stage.value);
-      }
+    }
+    const DeferredQueue::Entry *entry;
+    if (microbatch) {
+      uint32_t first = program.pipe(chunk->pipe).firstMicrobatch;
+      entry = *microbatch < first
+                  ? nullptr
+                  : state.queue.find(*chunk, *microbatch - first);
     } else {
-      entry = state.queue.oldest();
+      entry = state.queue.oldest(chunk);
     }
-    if (!entry) {
-      refuse<diag::EmptyQueue>(stmt, module.kinds[kind].letters, where);
-      evaluator.clearFailed();
-      return true;
-    }
-    return take(kind, entry, stmt);
+    if (entry)
+      return take(kind, entry, stmt);
+    if (microbatch)
+      refuse<diag::NotPending>(stmt, fmt::format("{}{}{}", chunk->stage.value,
+                                                 letters, *microbatch));
+    else
+      refuse<diag::EmptyQueue>(
+          stmt, letters,
+          chunk ? fmt::format(" of stage {}", chunk->stage.value) : "");
+    evaluator.clearFailed();
+    return true;
   }
 
   bool take(KindId kind, const DeferredQueue::Entry *entry,
@@ -446,12 +420,14 @@ private:
     if (!defer.active || !defer.lag || defer.isFill)
       return true;
     while (state.queue.size() != 0 && int64_t(state.queue.size()) > *defer.lag)
-      if (!take(defer.kind, state.queue.oldest(), stmt))
+      if (!take(defer.kind, state.queue.oldest(nullptr), stmt))
         return false;
     return true;
   }
 
-  bool drain(const ast::DrainStmt *stmt) {
+  bool run(const ast::DrainStmt *stmt) {
+    if (defer.isFill)
+      return notInFill(stmt->range, "drain");
     KindId kind = KindId(module.stmts[stmt->id].index);
     Chunk *chunk = nullptr;
     if (stmt->chunk) {
@@ -462,8 +438,7 @@ private:
       if (!chunk)
         return false;
     }
-    while (const DeferredQueue::Entry *entry =
-               chunk ? state.queue.oldest(*chunk) : state.queue.oldest())
+    while (const DeferredQueue::Entry *entry = state.queue.oldest(chunk))
       if (!take(kind, entry, stmt))
         return false;
     return true;

@@ -102,18 +102,16 @@ private:
   }
 
   const sema::KindCosts &costsOf(KindId kind) const {
-    return *llvm::find_if(
-        evaluator.checkedModule().kindCosts,
-        [&](const sema::KindCosts &costs) { return costs.kind == kind; });
+    return *findBy(evaluator.checkedModule().kindCosts, kind,
+                   &sema::KindCosts::kind);
   }
 
   std::optional<int64_t> otherRank(KindId kind, RankId rank) {
     const sema::KindCosts &of = costsOf(kind);
     evaluator.clearFailed();
-    size_t previous = evaluator.pushFrame(of.numLocals);
+    sema::Evaluator::Frame frame(evaluator, of.numLocals);
     evaluator.local(0) = {.i = rank.value};
     int64_t value = evaluator.evalInt(of.otherRank);
-    evaluator.popFrame(previous);
     return evaluator.failed() ? std::nullopt : std::optional(value);
   }
 

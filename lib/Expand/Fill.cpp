@@ -38,7 +38,10 @@ public:
     return true;
   }
   void take(size_t unit, decimal::Sum amount) {
-    move(unit, -amount, amount);
+    notTaken[unit] -= amount;
+    taken[unit] += amount;
+    if (rest)
+      *rest -= amount;
     newest = std::max(newest, unit);
   }
   void giveBack(size_t unit, decimal::Sum amount) {
@@ -51,13 +54,6 @@ public:
   }
 
 private:
-  void move(size_t unit, decimal::Sum open, decimal::Sum held) {
-    notTaken[unit] += open;
-    taken[unit] += held;
-    if (rest)
-      *rest -= held;
-  }
-
   std::optional<decimal::Sum> rest; ///< None without a limit.
   decimal::Sum most = 0;
   std::vector<decimal::Sum> notTaken, taken; ///< By unit.
@@ -140,9 +136,6 @@ private:
   }
   static bool isOfMicrobatch(const Action &action, const KindInfo &info) {
     return info.isCompute() && !info.isDeclared() && action.hasMicrobatch();
-  }
-  bool isForward(const KindInfo &info) const {
-    return info.isCompute() && info.defines == slot::Output;
   }
 
   Time afterEdge(const Action &to, StageId from, Time at) const {
@@ -297,11 +290,9 @@ private:
         chunks[rank] += pipe.slices;
         slope[rank] += amount * away[numbering(p, stage)];
       }
-    for (RankId id : program.ranks()) {
-      double time = work[id.value];
+    for (double time : work)
       if (time > 0)
         rate = std::min(rate, 1 / time);
-    }
     for (const FillRegion &region : regions) {
       RankId id = program.allRows().rankOf(region.begin);
       if (region.cap && *region.cap < chunks[id.value])
@@ -335,35 +326,26 @@ private:
   void findAway(PipeId p, std::vector<double> &away) const {
     const Pipe &pipe = program.pipe(p);
     std::vector<Time> forward(pipe.numStages()), backward(pipe.numStages());
-    auto actionOf = [&](StageId stage, KindId kind) {
-      return Action{kind, p, stage, pipe.firstMicrobatch};
+    // Behind `start` and what the action reads, which has these ends.
+    auto startOf = [&](const Action &action, uint8_t bit, Time start,
+                       ArrayRef<Time> ends) {
+      for (StageId source : sourcesOf(pipe, action.stage, bit))
+        start = std::max(start, afterEdge(action, source, ends[source.value]));
+      return start;
     };
-    std::optional<KindId> gradient = backwardKind();
     for (StageId stage : pipe.stages()) {
-      Action action = actionOf(stage, forwardKind);
-      Time start = 0;
-      for (StageId source : sourcesOf(pipe, stage, slot::Output))
-        start =
-            std::max(start, afterEdge(action, source, forward[source.value]));
-      forward[stage.value] = start + durations.of(action);
+      Action action{forwardKind, p, stage, pipe.firstMicrobatch};
+      forward[stage.value] =
+          startOf(action, slot::Output, 0, forward) + durations.of(action);
     }
+    // What regions have in the place of whole backwards.
+    auto gradient = program.kinds().find(KindClass::Compute, slot::InputGrad);
     for (uint32_t s = pipe.numStages(); gradient && s-- != 0;) {
-      Action action = actionOf(StageId(s), *gradient);
-      Time start = forward[s];
-      for (StageId source : sourcesOf(pipe, StageId(s), slot::InputGrad))
-        start =
-            std::max(start, afterEdge(action, source, backward[source.value]));
+      Action action{*gradient, p, StageId(s), pipe.firstMicrobatch};
+      Time start = startOf(action, slot::InputGrad, forward[s], backward);
       backward[s] = start + durations.of(action);
       away[numbering(p, StageId(s))] = double(start - forward[s]);
     }
-  }
-  /// The kind that regions have in the place of whole backwards.
-  std::optional<KindId> backwardKind() const {
-    for (KindId kind : program.kinds().ids())
-      if (program.kinds()[kind].isCompute() &&
-          program.kinds()[kind].defines == slot::InputGrad)
-        return kind;
-    return std::nullopt;
   }
 
   // ---- Regions ----
@@ -373,10 +355,8 @@ private:
     Rank &rank = ranks[id.value];
     rank.next = row;
     rank.region = nullptr;
-    auto found = llvm::lower_bound(regions, row,
-                                   [](const FillRegion &region, ActionId at) {
-                                     return region.begin < at;
-                                   });
+    auto *found = llvm::partition_point(
+        regions, [&](const FillRegion &region) { return region.begin < row; });
     if (found == regions.end() || found->begin != row || row == program.end(id))
       return;
     rank.region = found;
@@ -384,19 +364,19 @@ private:
     if (rank.isRigid)
       return;
     rank.count.setLimit(found->cap.value_or(INT64_MAX) - rank.flying);
-    std::vector<std::pair<size_t, size_t>> chunkOf; // By stage: its place.
+    std::vector<size_t> chunks; // Their stages, as they come.
     rank.forwards.clear(), rank.backwards.clear();
     for (ActionId at = found->begin; at != found->end; ++at.value) {
       size_t stage = numbering(program[at]);
-      auto known = llvm::find_if(
-          chunkOf, [&](const auto &pair) { return pair.first == stage; });
-      if (known == chunkOf.end()) {
-        known = chunkOf.insert(chunkOf.end(), {stage, chunkOf.size()});
+      size_t chunk = llvm::find(chunks, stage) - chunks.begin();
+      if (chunk == chunks.size()) {
+        chunks.push_back(stage);
         rank.forwards.emplace_back(), rank.backwards.emplace_back();
       }
-      (isForward(program.kindOf(at)) ? rank.forwards
-                                     : rank.backwards)[known->second]
-          .rows.push_back(at);
+      auto &queues = program.kindOf(at).defines == slot::Output
+                         ? rank.forwards
+                         : rank.backwards;
+      queues[chunk].rows.push_back(at);
     }
   }
 

@@ -1,5 +1,6 @@
 // Adds the actions that rules insert.
 #include "Insert.h"
+#include "Sites.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 
 using namespace ppcc;
@@ -19,7 +20,8 @@ public:
       : insertion(insertion), rule(rule), site(site), limits(limits),
         evaluator(evaluator), diags(diags), program(program),
         info(program.kinds()[insertion.action]),
-        isAnchor(program.kinds().size()), isLimit(program.kinds().size()) {
+        isAnchor(program.kinds().size()), isLimit(program.kinds().size()),
+        isWide(info.scope != KindScope::Microbatch) {
     for (KindId kind : insertion.anchors)
       isAnchor.set(kind.value);
     // Those that it must stay behind, or in front of, when it is moved away
@@ -28,7 +30,6 @@ public:
       if (rule.isBefore != insertion.isBefore)
         for (KindId kind : rule.kinds)
           isLimit.set(kind.value);
-    isWide = info.scope != KindScope::Microbatch;
   }
 
   std::optional<Rows> run() {
@@ -45,10 +46,9 @@ public:
 
 private:
   Key keyOf(const Action &action) const {
-    uint32_t stage = action.pipe.value << 16 | action.stage.value;
     if (info.scope == KindScope::Rank)
       return {0, 0};
-    return {stage, isWide ? 0 : action.microbatch};
+    return {stageOf(action), isWide ? 0 : action.microbatch};
   }
 
   /// Finds what is inserted on a rank, and where.
@@ -110,9 +110,7 @@ private:
       }
       if (isLimit.test(kind)) {
         uint32_t &known = limitOf[keyOf(action)];
-        if (insertion.isBefore)
-          known = item + 1;
-        else if (known == 0)
+        if (known == 0 || insertion.isBefore)
           known = item + 1;
       }
       for (auto [i, binding] : llvm::enumerate(insertion.bindings))
@@ -162,15 +160,12 @@ private:
     evaluator.clearFailed();
     if (!evaluator.step(item.range))
       return false;
-    size_t previous = evaluator.pushFrame(rule.rule->numLocals);
-    for (auto [i, arg] : llvm::enumerate(rule.args))
-      evaluator.local(i) = arg;
+    Evaluator::Frame frame(evaluator, rule.rule->numLocals, rule.args);
     for (auto [i, binding] : llvm::enumerate(insertion.bindings))
       evaluator.local(binding.slot) = {.i = valueOf(i, anchor, rank)};
     bool wanted = !item.condition || evaluator.evalBool(item.condition);
     if (item.distance && wanted)
       distance = evaluator.evalInt(item.distance);
-    evaluator.popFrame(previous);
     return wanted;
   }
 
@@ -243,7 +238,7 @@ private:
   const Program &program;
   const KindInfo &info;
   BitVector isAnchor, isLimit; ///< By kind.
-  bool isWide = false;         ///< Microbatches do not have one each.
+  bool isWide;                 ///< Microbatches do not have one each.
   uint64_t total = 0;
 
   // Of the rank that is worked on.
@@ -254,13 +249,6 @@ private:
   std::vector<DenseMap<Key, uint32_t>> ordinals; ///< By binding.
   std::vector<Placed> placed;
 };
-
-SiteId addSite(Program &program, const SourceManager &sources,
-               SourceRange range, SiteId caller) {
-  Position at = sources.position(range.begin);
-  Head &head = program.editHead();
-  return head.addSite({head.file(at.file), at.line, at.column, caller});
-}
 
 } // namespace
 

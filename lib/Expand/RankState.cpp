@@ -17,19 +17,14 @@ void DeferredQueue::push(std::vector<Chunk> &chunks, Entry entry) {
   ++count;
 }
 
-const DeferredQueue::Entry *DeferredQueue::oldest() {
-  while (first != entries.size() && entries[first].taken)
-    ++first;
-  return first == entries.size() ? nullptr : &entries[first];
-}
-
-const DeferredQueue::Entry *DeferredQueue::oldest(Chunk &chunk) {
-  while (chunk.firstQueued != chunk.queued.size() &&
-         entries[chunk.queued[chunk.firstQueued]].taken)
-    ++chunk.firstQueued;
-  return chunk.firstQueued == chunk.queued.size()
-             ? nullptr
-             : &entries[chunk.queued[chunk.firstQueued]];
+const DeferredQueue::Entry *DeferredQueue::oldest(Chunk *chunk) {
+  size_t &next = chunk ? chunk->firstQueued : first;
+  size_t end = chunk ? chunk->queued.size() : entries.size();
+  for (; next != end; ++next)
+    if (const Entry &entry = entries[chunk ? chunk->queued[next] : next];
+        !entry.taken)
+      return &entry;
+  return nullptr;
 }
 
 const DeferredQueue::Entry *DeferredQueue::find(Chunk &chunk,
@@ -51,35 +46,14 @@ void DeferredQueue::take(std::vector<Chunk> &chunks, const Entry *entry) {
   --count;
 }
 
-void RankState::placeChunks() {
-  chunkStart.assign(program.numRanks() + 1, 0);
-  for (const Pipe &pipe : program.pipes())
-    for (RankId host : pipe.rankOfStage)
-      ++chunkStart[host.value + 1];
-  for (uint32_t r = 0; r != program.numRanks(); ++r)
-    chunkStart[r + 1] += chunkStart[r];
-  chunkStage.resize(chunkStart.back());
-  std::vector<uint32_t> next(chunkStart.begin(), chunkStart.end() - 1);
-  for (PipeId p : program.pipeIds())
-    for (uint32_t s = 0; s != program.pipe(p).numStages(); ++s)
-      chunkStage[next[program.pipe(p).rankOfStage[s].value]++] = {p,
-                                                                  StageId(s)};
-}
-
 void RankState::begin(uint32_t r) {
   rank = RankId(r);
-  chunks.resize(chunkStart[r + 1] - chunkStart[r]);
-  for (size_t i = 0; i != chunks.size(); ++i) {
-    auto [pipe, stage] = chunkStage[chunkStart[r] + i];
-    Chunk &chunk = chunks[i];
+  chunks.clear();
+  for (auto [pipe, stage] : hosted[r]) {
+    Chunk &chunk = chunks.emplace_back();
     chunk.pipe = pipe;
     chunk.stage = stage;
     chunk.padded = instance.padded[pipe.value];
-    std::fill(std::begin(chunk.issued), std::end(chunk.issued), 0);
-    chunk.queued.clear();
-    chunk.firstQueued = 0;
-    chunk.placeOf.clear();
-    chunk.pending = 0;
     if (kinds.hasDeclared())
       chunk.issuedDeclared.assign(kinds.size(), 0);
   }
@@ -142,36 +116,26 @@ Chunk *RankState::resolve(const ChunkArg *arg, SourceRange range,
   return nullptr;
 }
 
-std::optional<int64_t> RankState::issued(KindId kind, const ChunkArg *arg,
-                                         SourceRange range) {
-  const KindInfo &info = kinds[kind];
-  Chunk *chunk = info.scope == KindScope::Rank && !arg
-                     ? anyChunk(range)
-                     : resolve(arg, range, info.letters);
-  if (!chunk)
-    return std::nullopt;
-  return issuedOf(*chunk, kind);
-}
-
-std::optional<int64_t> RankState::pending(const ChunkArg *arg,
-                                          SourceRange range) {
-  if (!arg)
+std::optional<int64_t> RankState::count(Builtin id, KindId kind,
+                                        const ChunkArg *arg,
+                                        SourceRange range) {
+  bool isIssued = id == Builtin::Issued, isPadded = id == Builtin::Padded;
+  if (id == Builtin::Pending && !arg)
     return queue.size();
-  Chunk *chunk = resolve(arg, range, "pending");
-  if (!chunk)
-    return std::nullopt;
-  return chunk->pending;
-}
-
-std::optional<int64_t> RankState::padded(const ChunkArg *arg,
-                                         SourceRange range) {
-  if (!arg && program.pipes().size() == 1)
+  if (isPadded && !arg && program.pipes().size() == 1)
     return instance.padded.front();
-  if (arg && arg->isPipe)
+  if (isPadded && arg && arg->isPipe)
     return instance
         .padded[instance.parts[arg->value].stages.front().pipe.value];
-  Chunk *chunk = resolve(arg, range, "padded");
+  Chunk *chunk = isIssued && kinds[kind].scope == KindScope::Rank && !arg
+                     ? anyChunk(range)
+                     : resolve(arg, range,
+                               isIssued   ? StringRef(kinds[kind].letters)
+                               : isPadded ? "padded"
+                                          : "pending");
   if (!chunk)
     return std::nullopt;
-  return chunk->padded;
+  return isIssued   ? issuedOf(*chunk, kind)
+         : isPadded ? chunk->padded
+                    : chunk->pending;
 }

@@ -40,10 +40,8 @@ public:
   uint64_t size() const { return count; }
 
   void push(std::vector<Chunk> &chunks, Entry entry);
-  /// The oldest entry that is not taken.
-  const Entry *oldest();
-  /// The oldest of one chunk.
-  const Entry *oldest(Chunk &chunk);
+  /// The oldest entry that is not taken, of one chunk or, if null, of any.
+  const Entry *oldest(Chunk *chunk);
   /// The one of this chunk and microbatch.
   const Entry *find(Chunk &chunk, uint64_t microbatch);
   void take(std::vector<Chunk> &chunks, const Entry *entry);
@@ -54,16 +52,17 @@ private:
   uint64_t count = 0;
 };
 
-/// The rank that is laid out, as counters see it. Chunks that do not exist are
-/// reported.
-class RankState final : public sema::Counters {
+/// The rank that is laid out. Chunks that do not exist are reported.
+class RankState {
 public:
   RankState(const KindTable &kinds, const sema::Instance &instance,
             const Program &program, sema::Evaluator &evaluator,
             DiagnosticEngine &diags)
       : kinds(kinds), instance(instance), program(program),
-        evaluator(evaluator), diags(diags) {
-    placeChunks();
+        evaluator(evaluator), diags(diags), hosted(program.numRanks()) {
+    for (PipeId pipe : program.pipeIds())
+      for (StageId stage : program.pipe(pipe).stages())
+        hosted[program.rankOfStage(pipe, stage).value].push_back({pipe, stage});
   }
   void begin(uint32_t r);
 
@@ -76,28 +75,22 @@ public:
   Chunk *resolve(const sema::ChunkArg *arg, SourceRange range,
                  StringRef letters);
 
-  std::optional<int64_t> issued(KindId kind, const sema::ChunkArg *arg,
-                                SourceRange range) override;
-  std::optional<int64_t> pending(const sema::ChunkArg *arg,
-                                 SourceRange range) override;
-  std::optional<int64_t> padded(const sema::ChunkArg *arg,
-                                SourceRange range) override;
+  /// See sema::Counter.
+  std::optional<int64_t> count(sema::Builtin id, KindId kind,
+                               const sema::ChunkArg *arg, SourceRange range);
 
   RankId rank;
   std::vector<Chunk> chunks;
   DeferredQueue queue;
 
 private:
-  /// Finds the stages of each rank, pipe after pipe, ascending.
-  void placeChunks();
-
   const KindTable &kinds;
   const sema::Instance &instance;
   const Program &program;
   sema::Evaluator &evaluator;
   DiagnosticEngine &diags;
-  std::vector<uint32_t> chunkStart; ///< By rank, into chunkStage.
-  std::vector<std::pair<PipeId, StageId>> chunkStage;
+  /// The stages of each rank, pipe after pipe, ascending.
+  std::vector<SmallVector<std::pair<PipeId, StageId>, 2>> hosted;
   std::vector<uint64_t> issuedOfRank; ///< By kind; of those with one a rank.
 };
 

@@ -8,14 +8,20 @@ using namespace ppcc::sema;
 /// counts.
 constexpr uint32_t maxSites = 1u << 22;
 
+SiteId ppcc::addSite(Program &program, const SourceManager &sources,
+                     SourceRange range, SiteId caller) {
+  Position at = sources.position(range.begin);
+  Head &head = program.editHead();
+  return head.addSite({head.file(at.file), at.line, at.column, caller});
+}
+
 PhaseId SiteTable::phase(const ast::PhaseStmt &stmt) {
   PhaseId &known = phaseOf[stmt.id];
   if (known.value == 0) {
     if (program.phases().size() > Program::maxPhases) {
-      if (evaluator.fail(diag::OutOfRange, stmt.name.range))
-        diags.report<diag::OutOfRange>(
-            stmt.name.range, "the number of phases", program.phases().size(),
-            0, Program::maxPhases);
+      evaluator.refuse<diag::OutOfRange>(
+          stmt.name.range, "the number of phases", program.phases().size(), 0,
+          Program::maxPhases);
       return PhaseId();
     }
     known = program.editHead().phase(stmt.name.text);
@@ -33,9 +39,7 @@ SiteId SiteTable::find(const ast::Stmt *stmt) {
       isFull = true;
       return SiteId();
     }
-    Position at = sources.position(stmt->range.begin);
-    Head &head = program.editHead();
-    known = head.addSite({head.file(at.file), at.line, at.column, caller});
+    known = addSite(program, sources, stmt->range, caller);
     siteLoc[known.value] = stmt->range.begin;
   }
   siteOf[stmt->id] = {caller, known};

@@ -6,6 +6,10 @@
 
 namespace ppcc {
 
+/// A new site of a program, in the call of a block or a rule.
+SiteId addSite(Program &program, const SourceManager &sources,
+               SourceRange range, SiteId caller);
+
 /// Numbers the places, and the calls of blocks that lead to them, as they come.
 class SiteTable {
 public:

@@ -43,14 +43,13 @@ public:
   }
 
   void ofSection(const Section &section) {
-    size_t previous = evaluator.pushFrame(section.numLocals);
+    Evaluator::Frame frame(evaluator, section.numLocals);
     for (auto [item, slot] : section.settings) {
       evaluator.clearFailed();
       setting(*item, slot);
     }
     for (const LinkDecl &decl : section.links)
       link(decl);
-    evaluator.popFrame(previous);
   }
 
 private:
@@ -78,14 +77,29 @@ private:
       return scale(setting, slot, std::move(result));
     if (!mayDiffer(setting, row))
       return;
-    auto value = [&] { return valueOf(setting, row.number); };
-    if (row.isByStage() && isByStage(setting))
-      return forEachPipe(setting, slot, std::move(result), value);
-    if (setting.over.text != "rank")
-      result.values = {value()};
-    else if (!each(setting, slot, 0, head.numRanks, result.values, value))
+    // Adds one value, or one for each of `count` where it differs between them.
+    auto add = [&](uint32_t count) {
+      auto value = [&] { return valueOf(setting, row.number); };
+      result.values.clear();
+      if (setting.over.text.empty())
+        result.values = {value()};
+      else if (!each(setting, slot, 0, count, result.values, value))
+        return false;
+      if (!result.values.empty())
+        costs.settings.push_back(result);
+      return true;
+    };
+    if (setting.pipe.text.empty() &&
+        (setting.over.text.empty() || setting.over.text == "rank")) {
+      add(head.numRanks);
       return;
-    costs.settings.push_back(std::move(result));
+    }
+    for (auto [i, pipe] : llvm::enumerate(head.pipes)) {
+      result.pipe = PipeId(i);
+      if ((setting.pipe.text.empty() || setting.pipe.text == pipe.name) &&
+          !add(pipe.numStages()))
+        return;
+    }
   }
 
   /// What messages take from rank to rank, for those that send some.
@@ -159,10 +173,6 @@ private:
     return factor.value_or(0);
   }
 
-  static bool isByStage(const ast::SettingItem &setting) {
-    return !setting.pipe.text.empty() || !setting.over.text.empty();
-  }
-
   /// Reports a setting that differs between what it cannot.
   bool mayDiffer(const ast::SettingItem &setting, const CostRow &row) {
     auto check = [&](const ast::Identifier &name, bool may, StringRef things) {
@@ -177,41 +187,17 @@ private:
                  isRank ? "ranks" : "stages");
   }
 
-  /// Adds the values of a setting for each pipe that it speaks of: one, or as
-  /// many as there are stages.
-  template <class Of>
-  void forEachPipe(const ast::SettingItem &setting, uint32_t slot,
-                   CostSetting result, Of valueOf) {
-    for (auto [i, pipe] : llvm::enumerate(head.pipes)) {
-      if (!setting.pipe.text.empty() && setting.pipe.text != pipe.name)
-        continue;
-      result.pipe = PipeId(i);
-      result.values.clear();
-      if (setting.over.text.empty())
-        result.values = {valueOf()};
-      else if (!each(setting, slot, 0, pipe.numStages(), result.values,
-                     valueOf))
-        return;
-      if (!result.values.empty())
-        costs.settings.push_back(result);
-    }
-  }
-
   Time timeOf(const ast::Expr *expr) {
     double value = evaluator.evalFloat(expr);
     if (evaluator.failed())
       return 0;
     Time time = 0;
-    switch (cost::fromDouble(value, time)) {
-    case cost::Fault::None:
-      break;
-    case cost::Fault::Negative:
+    cost::Fault fault = cost::fromDouble(value, time);
+    if (fault == cost::Fault::Negative)
       evaluator.refuse<diag::NegativeCost>(expr->range, value);
-      break;
-    case cost::Fault::TooLarge:
+    else if (fault == cost::Fault::TooLarge)
       evaluator.refuse<diag::CostTooLarge>(expr->range, value,
                                            cost::max / cost::unit);
-    }
     return time;
   }
 

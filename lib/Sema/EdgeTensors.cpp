@@ -17,16 +17,11 @@ struct StageTensors {
   const ast::TensorsItem *clause = nullptr;
   std::vector<Tensor> tensors;
 
-  /// The place of the tensor in `clause`, or its size.
-  size_t find(StringRef name) const {
-    return llvm::find_if(
-               tensors,
-               [&](const Tensor &tensor) { return tensor.name == name; }) -
-           tensors.begin();
+  const Tensor *find(StringRef name) const {
+    return findBy(tensors, name, &Tensor::name);
   }
-  bool has(StringRef name) const { return find(name) != tensors.size(); }
   SourceRange rangeOf(StringRef name) const {
-    return clause->tensors[find(name)].name.range;
+    return clause->tensors[find(name) - tensors.data()].name.range;
   }
 };
 
@@ -40,11 +35,10 @@ public:
       size_t before = diags.errorCount();
       outputs.assign(pipe.numStages(), {});
       inputs.assign(pipe.numStages(), {});
-      size_t previous = evaluator.pushFrame(model.numLocals);
+      Evaluator::Frame frame(evaluator, model.numLocals);
       ofLayers(pipe);
       for (auto [clause, slot] : model.tensors)
         evaluate(*clause, slot, pipe);
-      evaluator.popFrame(previous);
       if (diags.errorCount() == before)
         connect(pipe);
     }
@@ -117,14 +111,10 @@ private:
         take(pipe, StageId(s), sources[s]);
       else
         for (StageId source : sources[s])
-          takeAll(pipe, StageId(s), source);
+          if (const StageTensors &given = outputs[source.value];
+              given.clause && count(*given.clause, given.tensors.size()))
+            add(pipe, source, StageId(s), given.tensors);
     sortTensors(pipe);
-  }
-
-  void takeAll(Pipe &pipe, StageId reader, StageId source) {
-    const StageTensors &given = outputs[source.value];
-    if (given.clause && count(*given.clause, given.tensors.size()))
-      add(pipe, source, reader, given.tensors);
   }
 
   /// An edge of which nothing is said is none in the list.
@@ -163,7 +153,7 @@ private:
   std::optional<StageId> sourceOf(StringRef name,
                                   ArrayRef<StageId> sources) const {
     for (StageId source : llvm::reverse(sources))
-      if (outputs[source.value].has(name))
+      if (outputs[source.value].find(name))
         return source;
     for (StageId source : llvm::reverse(sources))
       if (!outputs[source.value].clause)
@@ -173,14 +163,14 @@ private:
 
   void compare(const Tensor &wanted, StageId reader, StageId source) {
     const StageTensors &given = outputs[source.value];
-    if (!given.clause || given.tensors[given.find(wanted.name)] == wanted)
+    if (!given.clause || *given.find(wanted.name) == wanted)
       return;
     SourceRange range = inputs[reader.value].rangeOf(wanted.name);
     if (evaluator.fail(diag::InputDiffers, range))
       diags
-          .report<diag::InputDiffers>(
-              range, reader.value, tensorText(wanted), source.value,
-              tensorText(given.tensors[given.find(wanted.name)]))
+          .report<diag::InputDiffers>(range, reader.value, tensorText(wanted),
+                                      source.value,
+                                      tensorText(*given.find(wanted.name)))
           .note(given.rangeOf(wanted.name), "stage {} gives it here",
                 source.value);
   }

@@ -37,18 +37,6 @@ ChunkArg Evaluator::evalChunk(const ast::Expr *expr) {
   return {expr->range, isStages, eval(expr).i};
 }
 
-size_t Evaluator::pushFrame(size_t size) {
-  size_t previous = base;
-  base = stack.size();
-  stack.resize(base + size);
-  return previous;
-}
-
-void Evaluator::popFrame(size_t previousBase) {
-  stack.resize(base);
-  base = previousBase;
-}
-
 bool Evaluator::outOfSteps(SourceRange range) {
   if (steps == maxSteps + 1)
     diags.report<diag::TooManySteps>(range, maxSteps);
@@ -61,6 +49,15 @@ void Evaluator::noteCalls(DiagnosticEngine::Builder &builder) const {
   for (const ast::CallExpr *call :
        llvm::reverse(ArrayRef(calls).take_back(shown)))
     builder.note(call->range, "in the call of `{}` here", call->callee.text);
+}
+
+template <diag::Id id, class... Args>
+Value Evaluator::fault(SourceRange range, SourceRange place, Args &&...args) {
+  if (fail(id, range)) {
+    auto builder = diags.report<id>(place, std::forward<Args>(args)...);
+    noteCalls(builder);
+  }
+  return {.i = 0};
 }
 
 Value Evaluator::eval(const ast::Expr *expr) {
@@ -76,9 +73,14 @@ Value Evaluator::of(const ast::UnaryExpr *expr) {
     return {.i = !operand.i};
   if (type(expr) == Type::Float)
     return {.f = -operand.f};
-  auto negated = checkedSub(0, operand.i);
-  return negated ? Value{.i = *negated}
-                 : overflow<int64_t>(expr, "-", 0, operand.i);
+  return negated(expr, operand.i);
+}
+
+Value Evaluator::negated(const ast::Expr *expr, int64_t value) {
+  auto negated = checkedSub(0, value);
+  return negated
+             ? Value{.i = *negated}
+             : fault<diag::Overflow>(expr->range, expr->range, 0, "-", value);
 }
 
 Value Evaluator::of(const ast::ConditionalExpr *expr) {
@@ -136,62 +138,47 @@ Value Evaluator::of(const ast::IndexExpr *expr) {
   ArrayRef<Value> values = elements(list);
   if (at >= 0 && size_t(at) < values.size())
     return values[at];
-  if (fail(diag::NotInList, expr->index->range)) {
-    auto builder =
-        diags.report<diag::NotInList>(expr->index->range, at, values.size());
-    noteCalls(builder);
-  }
-  return {.i = 0};
+  return fault<diag::NotInList>(expr->index->range, expr->index->range, at,
+                                values.size());
 }
 
-Value Evaluator::ofList(const ast::CallExpr *expr, Builtin id) {
-  Value list = eval(expr->args[0]);
-  if (failed())
-    return {.i = 0};
-  ArrayRef<Value> values = elements(list);
-  auto size = int64_t(values.size());
+Value Evaluator::ofValues(const ast::CallExpr *expr, Builtin id,
+                          ArrayRef<Value> values) {
   if (id == Builtin::Len)
-    return {.i = size};
+    return {.i = int64_t(values.size())};
   if (id == Builtin::Sum) {
     int64_t sum = 0;
     for (Value value : values) {
       auto next = checkedAdd(sum, value.i);
       if (!next)
-        return overflow(expr, "+", sum, value.i);
+        return fault<diag::Overflow>(expr->range, expr->range, sum, "+",
+                                     value.i);
       sum = *next;
     }
     return {.i = sum};
   }
-  auto less = [](Value a, Value b) { return a.i < b.i; };
-  if (size != 0)
-    return id == Builtin::Min ? *llvm::min_element(values, less)
-                              : *llvm::max_element(values, less);
-  refuse<diag::EmptyList>(expr->range, expr->callee.text);
-  return {.i = 0};
+  if (values.empty()) {
+    refuse<diag::EmptyList>(expr->range, expr->callee.text);
+    return {.i = 0};
+  }
+  bool isFloat = type(expr) == Type::Float;
+  auto less = [&](Value a, Value b) { return isFloat ? a.f < b.f : a.i < b.i; };
+  return id == Builtin::Min ? *llvm::min_element(values, less)
+                            : *llvm::max_element(values, less);
 }
 
 Value Evaluator::of(const ast::NameExpr *expr) {
   const ExprInfo &info = module.exprs[expr->id];
-  switch (info.ref) {
-  case ExprInfo::Ref::Global:
+  if (info.ref == ExprInfo::Ref::Global)
     return globals[info.index];
-  case ExprInfo::Ref::Local:
+  if (info.ref == ExprInfo::Ref::Local)
     return stack[base + info.index];
-  case ExprInfo::Ref::Builtin:
-    if (static_cast<Builtin>(info.index) == Builtin::Ranks) {
-      if (numRanks == 0)
-        refuse<diag::RanksUnknown>(expr->range);
-      return {.i = numRanks};
-    }
-    return counter(static_cast<Builtin>(info.index), KindId(), nullptr,
-                   expr->range);
-  case ExprInfo::Ref::Kind:
-  case ExprInfo::Ref::Letter:
-  case ExprInfo::Ref::Function:
-  case ExprInfo::Ref::None:
-    break;
-  }
-  llvm_unreachable("checked names that are evaluated have values");
+  assert(info.ref == ExprInfo::Ref::Builtin && "others are not evaluated");
+  if (Builtin id = static_cast<Builtin>(info.index); id != Builtin::Ranks)
+    return count(id, KindId(), nullptr, expr->range);
+  if (numRanks == 0)
+    refuse<diag::RanksUnknown>(expr->range);
+  return {.i = numRanks};
 }
 
 Value Evaluator::of(const ast::CallExpr *expr) {
@@ -211,14 +198,17 @@ Value Evaluator::of(const ast::CallExpr *expr) {
   calls.push_back(expr);
   Value result = eval(function.item->value);
   calls.pop_back();
-  popFrame(previous);
+  stack.resize(frame);
+  base = previous;
   return result;
 }
 
 Value Evaluator::builtin(const ast::CallExpr *expr, Builtin id) {
   ArrayRef<const ast::Expr *> args = expr->args;
-  if (args.size() == 1 && isList(type(args[0])))
-    return ofList(expr, id);
+  if (args.size() == 1 && isList(type(args[0]))) {
+    Value list = eval(args[0]);
+    return failed() ? Value{.i = 0} : ofValues(expr, id, elements(list));
+  }
   switch (id) {
   case Builtin::Len:
   case Builtin::Sum:
@@ -226,37 +216,25 @@ Value Evaluator::builtin(const ast::CallExpr *expr, Builtin id) {
     break;
   case Builtin::Min:
   case Builtin::Max: {
-    bool isMin = id == Builtin::Min;
-    if (type(expr) == Type::Float) {
-      double best = evalFloat(args[0]);
-      for (const ast::Expr *arg : args.drop_front())
-        best = isMin ? std::min(best, evalFloat(arg))
-                     : std::max(best, evalFloat(arg));
-      return {.f = best};
-    }
-    int64_t best = evalInt(args[0]);
-    for (const ast::Expr *arg : args.drop_front())
-      best =
-          isMin ? std::min(best, evalInt(arg)) : std::max(best, evalInt(arg));
-    return {.i = best};
+    SmallVector<Value> values;
+    for (const ast::Expr *arg : args)
+      values.push_back(evalAs(arg, type(expr)));
+    return ofValues(expr, id, values);
   }
   case Builtin::Abs: {
     if (type(expr) == Type::Float)
       return {.f = std::fabs(evalFloat(args[0]))};
     int64_t value = evalInt(args[0]);
-    auto negated = checkedSub(0, value);
-    return value >= 0 ? Value{.i = value}
-           : negated  ? Value{.i = *negated}
-                      : overflow<int64_t>(expr, "-", 0, value);
+    return value >= 0 ? Value{.i = value} : negated(expr, value);
   }
   case Builtin::Layout:
     return layout(expr);
   case Builtin::Issued:
-    return counter(id, KindId(module.exprs[args[0]->id].index),
-                   args.size() > 1 ? args[1] : nullptr, expr->range);
+    return count(id, KindId(module.exprs[args[0]->id].index),
+                 args.size() > 1 ? args[1] : nullptr, expr->range);
   case Builtin::Pending:
   case Builtin::Padded:
-    return counter(id, KindId(), args.empty() ? nullptr : args[0], expr->range);
+    return count(id, KindId(), args.empty() ? nullptr : args[0], expr->range);
   }
   llvm_unreachable("all builtins are handled");
 }
@@ -275,39 +253,18 @@ Value Evaluator::layout(const ast::CallExpr *expr) {
               !failed() && layers->has(letter) ? layers->of(letter)[stage] : 0};
 }
 
-Value Evaluator::counter(Builtin id, KindId kind, const ast::Expr *chunk,
-                         SourceRange range) {
-  assert(counters && "counters are checked to be on a rank");
+Value Evaluator::count(Builtin id, KindId kind, const ast::Expr *chunk,
+                       SourceRange range) {
+  assert(counter && "counters are checked to be on a rank");
   std::optional<ChunkArg> arg;
   if (chunk)
     arg = evalChunk(chunk);
   if (failed())
     return {.i = 0};
-  const ChunkArg *which = arg ? &*arg : nullptr;
   std::optional<int64_t> value =
-      id == Builtin::Issued    ? counters->issued(kind, which, range)
-      : id == Builtin::Pending ? counters->pending(which, range)
-                               : counters->padded(which, range);
+      counter(id, kind, arg ? &*arg : nullptr, range);
   hasFailed |= !value;
   return {.i = value.value_or(0)};
-}
-
-template <class T>
-Value Evaluator::overflow(const ast::Expr *expr, StringRef op, T lhs, T rhs) {
-  if (fail(diag::Overflow, expr->range)) {
-    auto builder = diags.report<diag::Overflow>(expr->range, lhs, op, rhs);
-    noteCalls(builder);
-  }
-  return {.i = 0};
-}
-
-Value Evaluator::byZero(const ast::BinaryExpr *expr) {
-  if (fail(diag::DivisionByZero, expr->range)) {
-    auto builder =
-        diags.report<diag::DivisionByZero>(expr->opRange, spelling(expr->op));
-    noteCalls(builder);
-  }
-  return {.i = 0};
 }
 
 void Evaluator::warnOfRemainder(const ast::BinaryExpr *expr, int64_t lhs,
@@ -325,54 +282,6 @@ void Evaluator::warnOfRemainder(const ast::BinaryExpr *expr, int64_t lhs,
   noteCalls(builder);
 }
 
-Value Evaluator::of(const ast::BinaryExpr *expr) {
-  using ast::BinaryOp;
-  if (expr->op == BinaryOp::And)
-    return {.i = evalBool(expr->lhs) && evalBool(expr->rhs)};
-  if (expr->op == BinaryOp::Or)
-    return {.i = evalBool(expr->lhs) || evalBool(expr->rhs)};
-  if (expr->op >= BinaryOp::Eq && expr->op <= BinaryOp::Ge)
-    return {.i = compare(expr)};
-  return type(expr) == Type::Float ? floatBinary(expr) : intBinary(expr);
-}
-
-Value Evaluator::floatBinary(const ast::BinaryExpr *expr) {
-  using ast::BinaryOp;
-  double lhs = evalFloat(expr->lhs), rhs = evalFloat(expr->rhs);
-  if (failed())
-    return {.f = 0};
-  if (expr->op == BinaryOp::Div && rhs == 0)
-    return byZero(expr);
-  double result = expr->op == BinaryOp::Add   ? lhs + rhs
-                  : expr->op == BinaryOp::Sub ? lhs - rhs
-                  : expr->op == BinaryOp::Mul ? lhs * rhs
-                                              : lhs / rhs;
-  return std::isfinite(result) ? Value{.f = result}
-                               : overflow(expr, spelling(expr->op), lhs, rhs);
-}
-
-Value Evaluator::intBinary(const ast::BinaryExpr *expr) {
-  using ast::BinaryOp;
-  int64_t lhs = evalInt(expr->lhs), rhs = evalInt(expr->rhs);
-  if (failed())
-    return {.i = 0};
-  bool isDivision = expr->op == BinaryOp::Div || expr->op == BinaryOp::Mod;
-  if (isDivision && rhs == 0)
-    return byZero(expr);
-  std::optional<int64_t> result =
-      expr->op == BinaryOp::Add   ? checkedAdd(lhs, rhs)
-      : expr->op == BinaryOp::Sub ? checkedSub(lhs, rhs)
-      : expr->op == BinaryOp::Mul ? checkedMul(lhs, rhs)
-      : expr->op == BinaryOp::Div ? floorDiv(lhs, rhs)
-                                  : floorMod(lhs, rhs);
-  if (!result)
-    return overflow(expr, spelling(expr->op), lhs, rhs);
-  if (expr->op == BinaryOp::Div && module.exprs[expr->id].becomesFloat &&
-      floorMod(lhs, rhs) != 0)
-    warnOfRemainder(expr, lhs, rhs);
-  return {.i = *result};
-}
-
 template <class T> static bool compares(ast::BinaryOp op, T lhs, T rhs) {
   using ast::BinaryOp;
   return op == BinaryOp::Eq   ? lhs == rhs
@@ -383,11 +292,63 @@ template <class T> static bool compares(ast::BinaryOp op, T lhs, T rhs) {
                               : lhs >= rhs;
 }
 
-bool Evaluator::compare(const ast::BinaryExpr *expr) {
-  if (type(expr->lhs) == Type::Float || type(expr->rhs) == Type::Float) {
+Value Evaluator::of(const ast::BinaryExpr *expr) {
+  using ast::BinaryOp;
+  if (expr->op == BinaryOp::And)
+    return {.i = evalBool(expr->lhs) && evalBool(expr->rhs)};
+  if (expr->op == BinaryOp::Or)
+    return {.i = evalBool(expr->lhs) || evalBool(expr->rhs)};
+  bool isCompare = isComparison(expr->op);
+  if (isCompare
+          ? type(expr->lhs) == Type::Float || type(expr->rhs) == Type::Float
+          : type(expr) == Type::Float) {
     double lhs = evalFloat(expr->lhs), rhs = evalFloat(expr->rhs);
-    return compares(expr->op, lhs, rhs);
+    return isCompare ? Value{.i = compares(expr->op, lhs, rhs)}
+                     : floatBinary(expr, lhs, rhs);
   }
   int64_t lhs = evalInt(expr->lhs), rhs = evalInt(expr->rhs);
-  return compares(expr->op, lhs, rhs);
+  return isCompare ? Value{.i = compares(expr->op, lhs, rhs)}
+                   : intBinary(expr, lhs, rhs);
+}
+
+Value Evaluator::floatBinary(const ast::BinaryExpr *expr, double lhs,
+                             double rhs) {
+  using ast::BinaryOp;
+  if (failed())
+    return {.f = 0};
+  if (expr->op == BinaryOp::Div && rhs == 0)
+    return fault<diag::DivisionByZero>(expr->range, expr->opRange,
+                                       spelling(expr->op));
+  double result = expr->op == BinaryOp::Add   ? lhs + rhs
+                  : expr->op == BinaryOp::Sub ? lhs - rhs
+                  : expr->op == BinaryOp::Mul ? lhs * rhs
+                                              : lhs / rhs;
+  return std::isfinite(result)
+             ? Value{.f = result}
+             : fault<diag::Overflow>(expr->range, expr->range, lhs,
+                                     spelling(expr->op), rhs);
+}
+
+Value Evaluator::intBinary(const ast::BinaryExpr *expr, int64_t lhs,
+                           int64_t rhs) {
+  using ast::BinaryOp;
+  if (failed())
+    return {.i = 0};
+  bool isDivision = expr->op == BinaryOp::Div || expr->op == BinaryOp::Mod;
+  if (isDivision && rhs == 0)
+    return fault<diag::DivisionByZero>(expr->range, expr->opRange,
+                                       spelling(expr->op));
+  std::optional<int64_t> result =
+      expr->op == BinaryOp::Add   ? checkedAdd(lhs, rhs)
+      : expr->op == BinaryOp::Sub ? checkedSub(lhs, rhs)
+      : expr->op == BinaryOp::Mul ? checkedMul(lhs, rhs)
+      : expr->op == BinaryOp::Div ? floorDiv(lhs, rhs)
+                                  : floorMod(lhs, rhs);
+  if (!result)
+    return fault<diag::Overflow>(expr->range, expr->range, lhs,
+                                 spelling(expr->op), rhs);
+  if (expr->op == BinaryOp::Div && module.exprs[expr->id].becomesFloat &&
+      floorMod(lhs, rhs) != 0)
+    warnOfRemainder(expr, lhs, rhs);
+  return {.i = *result};
 }

@@ -35,12 +35,11 @@ struct Draft {
     nodes.push_back(node);
     return uint32_t(nodes.size() - 1);
   }
-  /// The arrows that lead to a node, once they are sorted.
-  ArrayRef<Arrow> arrowsTo(uint32_t node) const {
-    auto less = [](const Arrow &arrow, uint32_t to) { return arrow.to < to; };
-    auto begin = std::lower_bound(arrows.begin(), arrows.end(), node, less);
-    auto end = std::lower_bound(begin, arrows.end(), node + 1, less);
-    return ArrayRef(arrows).slice(begin - arrows.begin(), end - begin);
+  /// Whether an arrow leads to a node, once they are sorted.
+  bool hasArrowTo(uint32_t node) const {
+    auto at = llvm::partition_point(
+        arrows, [&](const Arrow &arrow) { return arrow.to < node; });
+    return at != arrows.end() && at->to == node;
   }
 
 private:
@@ -59,7 +58,7 @@ public:
 
   void run() {
     size_t before = diags.errorCount();
-    size_t previous = evaluator.pushFrame(model.numLocals);
+    Evaluator::Frame frame(evaluator, model.numLocals);
     evaluator.clearFailed();
     for (size_t layer = 0; layer != cut.layers.size(); ++layer)
       layers.push_back(draftsOf(layer));
@@ -72,7 +71,6 @@ public:
     if (diags.errorCount() == before)
       for (const ast::PatternItem *item : model.patterns)
         pattern(*item);
-    evaluator.popFrame(previous);
   }
 
 private:
@@ -102,14 +100,15 @@ private:
     }
     for (auto &[kind, draft] : result) {
       for (Draft::Node &node : draft.nodes)
-        if (auto cost = facts.nodes.find({node.part, graphs.names[node.name]});
-            cost != facts.nodes.end())
+        if (auto cost = facts.costs.find(
+                {Cost::Node, node.part, graphs.names[node.name]});
+            cost != facts.costs.end())
           node.cost = cost->second;
       if (!sortNodes(draft))
         reportCircle(KindId(kind), draft);
     }
     if (hasNodeCosts())
-      for (auto [kind, time] : facts.times)
+      for (auto [kind, time] : facts.times())
         if (!result.count(kind.value))
           result[kind.value].add(
               {kind, names(name.text), lanes("compute"), name.range, time});
@@ -117,10 +116,13 @@ private:
   }
 
   bool hasNodeCosts() const {
-    return llvm::any_of(
-               cut.layers,
-               [](const LayerFacts &facts) { return !facts.nodes.empty(); }) ||
-           head.costs.has({Cost::Node});
+    auto isOfNode = [](const auto &told) {
+      return std::get<Cost>(told.first) == Cost::Node;
+    };
+    return head.costs.has({Cost::Node}) ||
+           llvm::any_of(cut.layers, [&](const LayerFacts &facts) {
+             return llvm::any_of(facts.costs, isOfNode);
+           });
   }
 
   void addChain(const ast::ChainStmt &chain, KindId kind, Draft &draft,
@@ -153,17 +155,12 @@ private:
     if (known)
       return diags.report<diag::NodeTwice>(link.range, link.name.text)
           .note(draft.nodes[*known].range, "the first is here");
-    if (node.lane = lanes(link.lane.text); !lanesFit(link.lane))
-      return std::nullopt;
+    node.lane = lanes(link.lane.text);
+    if (graphs.lanes.size() > NodeGraphs::maxLanes)
+      return diags.report<diag::OutOfRange>(
+          link.lane.range, "the number of lanes", graphs.lanes.size(), 1,
+          NodeGraphs::maxLanes);
     return draft.add(node);
-  }
-
-  bool lanesFit(const ast::Identifier &lane) {
-    if (graphs.lanes.size() <= NodeGraphs::maxLanes)
-      return true;
-    return diags.report<diag::OutOfRange>(lane.range, "the number of lanes",
-                                          graphs.lanes.size(), 1,
-                                          NodeGraphs::maxLanes);
   }
 
   /// By node: those that its arrows lead to or, turned round, come from.
@@ -176,31 +173,39 @@ private:
     return result;
   }
 
-  /// Puts each node behind those that it needs, as near to the order of the
-  /// text as that allows. False when there is no such order. O(n log n) for n
-  /// nodes and arrows.
-  static bool sortNodes(Draft &draft) {
-    auto next = neighbours(draft, false);
-    std::vector<uint32_t> missing(draft.nodes.size());
+  /// The nodes, each behind those that it needs or, turned round, that need it,
+  /// as near to their order as that allows; without those that stand in circles
+  /// or behind some. O(n log n) for n nodes and arrows.
+  static std::vector<uint32_t> ordered(const Draft &draft, bool turned) {
+    auto next = neighbours(draft, turned);
+    std::vector<uint32_t> missing(draft.nodes.size()), result;
     std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
     for (const Draft::Arrow &arrow : draft.arrows)
-      ++missing[arrow.to];
+      ++missing[turned ? arrow.from : arrow.to];
     for (uint32_t node = 0; node != missing.size(); ++node)
       if (missing[node] == 0)
         ready.push(node);
-    std::vector<uint32_t> place(missing.size());
-    std::vector<Draft::Node> nodes;
     while (!ready.empty()) {
-      uint32_t node = ready.top();
+      result.push_back(ready.top());
       ready.pop();
-      place[node] = uint32_t(nodes.size());
-      nodes.push_back(draft.nodes[node]);
-      for (uint32_t behind : next[node])
+      for (uint32_t behind : next[result.back()])
         if (--missing[behind] == 0)
           ready.push(behind);
     }
-    if (nodes.size() != draft.nodes.size())
+    return result;
+  }
+
+  /// Orders the nodes; false when there is no such order.
+  static bool sortNodes(Draft &draft) {
+    std::vector<uint32_t> order = ordered(draft, false),
+                          place(draft.nodes.size());
+    if (order.size() != place.size())
       return false;
+    std::vector<Draft::Node> nodes;
+    for (uint32_t node : order) {
+      place[node] = uint32_t(nodes.size());
+      nodes.push_back(draft.nodes[node]);
+    }
     draft.nodes = std::move(nodes);
     for (Draft::Arrow &arrow : draft.arrows)
       arrow = {place[arrow.from], place[arrow.to], arrow.range};
@@ -214,26 +219,15 @@ private:
 
   void reportCircle(KindId kind, const Draft &draft) {
     // Nodes that lead nowhere, or only to such, do not stand in a circle.
-    auto next = neighbours(draft, false), before = neighbours(draft, true);
-    std::vector<uint32_t> left, ends;
-    for (uint32_t node = 0; node != next.size(); ++node) {
-      left.push_back(uint32_t(next[node].size()));
-      if (left.back() == 0)
-        ends.push_back(node);
-    }
-    for (size_t i = 0; i != ends.size(); ++i)
-      for (uint32_t node : before[ends[i]])
-        if (--left[node] == 0)
-          ends.push_back(node);
-    uint32_t node = 0;
-    while (left[node] == 0)
-      ++node;
-    std::vector<bool> seen(next.size());
+    auto next = neighbours(draft, false);
+    BitVector left(next.size(), true), seen(next.size());
+    for (uint32_t node : ordered(draft, true))
+      left.reset(node);
     std::vector<uint32_t> way;
-    for (; !seen[node]; node = *llvm::find_if(next[node], [&](uint32_t n) {
-                          return left[n] != 0;
-                        })) {
-      seen[node] = true;
+    uint32_t node = left.find_first();
+    for (; !seen[node]; node = *llvm::find_if(
+                            next[node], [&](uint32_t n) { return left[n]; })) {
+      seen.set(node);
       way.push_back(node);
     }
     way.erase(way.begin(), llvm::find(way, node));
@@ -241,11 +235,10 @@ private:
       return arrow.from == way.back() && arrow.to == node;
     });
     way.push_back(node);
-    std::string text;
-    for (uint32_t passed : way)
-      text += (text.empty() ? "" : " -> ") + nameOf(draft.nodes[passed]);
+    auto names = llvm::map_range(
+        way, [&](uint32_t passed) { return nameOf(draft.nodes[passed]); });
     diags.report<diag::NodesInCircle>(closing->range, head.kinds[kind].letters,
-                                      text);
+                                      fmt::join(names, " -> "));
   }
 
   std::string nameOf(const Draft::Node &node) const {
@@ -324,7 +317,7 @@ private:
         GraphNode &added = graph.nodes.emplace_back(
             GraphNode{node.part, node.name, node.lane, numbers[at], {}});
         added.cost = node.cost;
-        if (layer.arrowsTo(i).empty() && exit)
+        if (!layer.hasArrowTo(i) && exit)
           added.needs.push_back(*exit);
         if (!checkHook(node, graph, added))
           return false;
@@ -366,19 +359,20 @@ private:
     Places places;
     size_t before = diags.errorCount();
     std::vector<PatternNode> *part = &pattern.before;
-    std::vector<SourceRange> *partRanges = &places.before;
-    bool whole = walk(evaluator, item.body, [&](const ast::Stmt *stmt) {
-      if (auto *each = dyn_cast<ast::NamedItem>(stmt)) {
-        part = &pattern.after;
-        partRanges = &places.after;
-        return walk(evaluator, each->body, [&](const ast::Stmt *inner) {
-          addPlace(*cast<ast::PlaceStmt>(inner), pattern.layer, places.layer,
-                   places);
-          return true;
-        });
-      }
-      addPlace(*cast<ast::PlaceStmt>(stmt), *part, *partRanges, places);
+    auto add = [&](const ast::Stmt *stmt, bool inLayer) {
+      part->push_back(place(*cast<ast::PlaceStmt>(stmt), inLayer, places));
       return true;
+    };
+    bool whole = walk(evaluator, item.body, [&](const ast::Stmt *stmt) {
+      auto *each = dyn_cast<ast::NamedItem>(stmt);
+      if (!each)
+        return add(stmt, false);
+      part = &pattern.layer;
+      bool isWhole = walk(evaluator, each->body, [&](const ast::Stmt *inner) {
+        return add(inner, true);
+      });
+      part = &pattern.after;
+      return isWhole;
     });
     if (!whole || diags.errorCount() != before)
       return;
@@ -400,27 +394,25 @@ private:
     graphs.patterns.push_back(std::move(pattern));
   }
 
-  /// Where the nodes of a pattern stand in the source.
-  struct Places {
-    std::vector<SourceRange> before, layer, after;
-    /// By part, name, and whether it is of a layer, and `last`.
-    std::map<std::tuple<uint32_t, uint32_t, bool, bool>, SourceRange> known;
-  };
+  /// Where the nodes of a pattern stand in the source: by part, name, whether
+  /// it is of a layer, and `last`.
+  using Place = std::tuple<uint32_t, uint32_t, bool, bool>;
+  using Places = std::map<Place, SourceRange>;
+  static Place placeOf(const PatternNode &node, bool inLayer) {
+    return {node.part.value, node.name, inLayer || node.last, node.last};
+  }
 
-  void addPlace(const ast::PlaceStmt &stmt, std::vector<PatternNode> &part,
-                std::vector<SourceRange> &ranges, Places &places) {
+  PatternNode place(const ast::PlaceStmt &stmt, bool inLayer, Places &places) {
     PatternNode node{*head.kinds.find(stmt.part.text), names(stmt.name.text),
                      !stmt.modifier.text.empty()};
-    bool inLayer = node.last || &ranges == &places.layer;
-    auto [first, isNew] = places.known.try_emplace(
-        {node.part.value, node.name, inLayer, node.last}, stmt.range);
+    auto [first, isNew] =
+        places.try_emplace(placeOf(node, inLayer), stmt.range);
     if (!isNew)
       diags
           .report<diag::PlacedTwice>(stmt.range, stmt.part.text.str() + "." +
                                                      stmt.name.text.str())
           .note(first->second, "the first is here");
-    part.push_back(node);
-    ranges.push_back(stmt.range);
+    return node;
   }
 
   /// Gives places to layers that say what they take, and not of which nodes:
@@ -433,19 +425,15 @@ private:
       const ast::Identifier &layer = model.layers[at.layer]->names.front();
       bool isWhole = layers[at.layer].count(kind.value) &&
                      !cut.layers[at.layer].hasChain(head.kinds[kind].letters);
-      auto [nodes, known] =
-          at.isNumbered ? std::pair(&pattern.layer, &places.layer)
-          : isBehind    ? std::pair(&pattern.after, &places.after)
-                        : std::pair(&pattern.before, &places.before);
+      auto &nodes = at.isNumbered ? pattern.layer
+                    : isBehind    ? pattern.after
+                                  : pattern.before;
       isBehind |= at.isNumbered;
       if (!isWhole)
         continue;
       PatternNode node{kind, names(layer.text), false};
-      auto key = std::tuple(kind.value, node.name, at.isNumbered, false);
-      if (!places.known.try_emplace(key, layer.range).second)
-        continue;
-      nodes->push_back(node);
-      known->push_back(layer.range);
+      if (places.try_emplace(placeOf(node, at.isNumbered), layer.range).second)
+        nodes.push_back(node);
     }
   }
 
@@ -462,16 +450,12 @@ private:
           .note(nodeRanges[fault.node], "the node is declared here");
       return;
     }
-    SourceRange range = item.range;
-    for (auto [nodes, known] : {std::pair(&pattern.before, &places.before),
-                                std::pair(&pattern.layer, &places.layer),
-                                std::pair(&pattern.after, &places.after)})
-      for (auto [node, at] : llvm::zip(*nodes, *known))
-        if (&node == fault.place)
-          range = at;
+    bool inLayer = llvm::any_of(pattern.layer, [&](const PatternNode &node) {
+      return &node == fault.place;
+    });
     diags
-        .report<diag::PatternOrder>(range, name(fault.node),
-                                    name(*fault.needed))
+        .report<diag::PatternOrder>(places.at(placeOf(*fault.place, inLayer)),
+                                    name(fault.node), name(*fault.needed))
         .note(nodeRanges[fault.node], "`{}` is declared here", name(fault.node))
         .note(nodeRanges[*fault.needed], "`{}` is declared here",
               name(*fault.needed));

@@ -5,6 +5,8 @@
 #include "ppcc/IR/Program.h"
 #include "ppcc/Support/Suggest.h"
 
+#include "llvm/ADT/MapVector.h"
+
 using namespace ppcc;
 using namespace ppcc::sema;
 
@@ -47,27 +49,20 @@ public:
     collect(expr);
   }
   bool anyOf(const BitVector &slots) const {
-    return llvm::any_of(names, [&](const ast::NameExpr *name) {
-      return slots.test(slotOf(name));
-    });
-  }
-  uint32_t slotOf(const ast::NameExpr *name) const {
-    return module.exprs[name->id].index;
+    return llvm::any_of(bySlot,
+                        [&](const auto &name) { return slots[name.first]; });
   }
 
   /// One a slot, in the order of the text.
-  SmallVector<const ast::NameExpr *> names;
+  llvm::MapVector<uint32_t, const ast::NameExpr *> bySlot;
 
 private:
   void collect(const ast::Expr *expr) {
-    if (auto *name = dyn_cast<ast::NameExpr>(expr))
-      if (module.exprs[name->id].ref == ExprInfo::Ref::Global &&
-          llvm::none_of(names, [&](const ast::NameExpr *known) {
-            return slotOf(known) == slotOf(name);
-          }))
-        names.push_back(name);
-    forEachChild(expr, [this](const ast::Expr *child) { collect(child); });
     const ExprInfo &info = module.exprs[expr->id];
+    if (auto *name = dyn_cast<ast::NameExpr>(expr);
+        name && info.ref == ExprInfo::Ref::Global)
+      bySlot.insert({info.index, name});
+    forEachChild(expr, [this](const ast::Expr *child) { collect(child); });
     if (intoCalls && info.ref == ExprInfo::Ref::Function &&
         functions.insert(info.index).second)
       collect(module.functions[info.index].item->value);
@@ -140,7 +135,7 @@ private:
       const ast::Expr *expr = arg ? arg : param.decl->defaultValue;
       std::optional<Value> value;
       evaluator.clearFailed();
-      if (!GlobalNames(module, expr, true).anyOf(unknown))
+      if (!follows(expr, unknown))
         value = evaluator.evalAs(expr, param.type);
       if (evaluator.failed())
         value.reset();
@@ -165,11 +160,10 @@ private:
   void checkRange(const ScheduleParam &param, size_t slot, Value value,
                   bool isGiven, const ast::Expr *arg) {
     for (const ast::Expr *expr : {param.decl->least, param.decl->end})
-      if (expr && (GlobalNames(module, expr, true).anyOf(unknown) ||
-                   GlobalNames(module, expr, true).anyOf(outside)))
+      if (expr && follows(expr, unknown, outside))
         return;
     const ast::Expr *from = isGiven ? arg : param.decl->defaultValue;
-    if (from && GlobalNames(module, from, true).anyOf(outside)) {
+    if (from && follows(from, outside)) {
       outside.set(slot);
       return;
     }
@@ -196,7 +190,7 @@ private:
     if (!decl.defaultValue)
       return diags.report<diag::MissingParameter>(decl.name.range,
                                                   decl.name.text);
-    if (GlobalNames(module, decl.defaultValue, true).anyOf(unknown))
+    if (follows(decl.defaultValue, unknown))
       return std::nullopt;
     evaluator.clearFailed();
     Value value = evaluator.evalAs(decl.defaultValue, param.type);
@@ -204,8 +198,7 @@ private:
   }
 
   void let(const ast::LetStmt &item, uint32_t slot) {
-    GlobalNames names(module, item.value, true);
-    if (!names.anyOf(unknown) && !names.anyOf(doubted) && !names.anyOf(outside))
+    if (!follows(item.value, unknown, doubted, outside))
       evaluator.globals[slot] = evaluator.eval(item.value);
     else
       unknown.set(slot);
@@ -217,8 +210,7 @@ private:
   }
 
   void require(const ast::RequireItem &item) {
-    GlobalNames all(module, item.condition, true);
-    if (all.anyOf(unknown) || all.anyOf(outside) ||
+    if (follows(item.condition, unknown, outside) ||
         evaluator.evalBool(item.condition) || evaluator.failed())
       return;
     std::string condition = source(item.condition);
@@ -226,10 +218,10 @@ private:
         item.condition->range,
         item.message.empty() ? fmt::format("`{}` does not hold", condition)
                              : item.message.str());
-    GlobalNames names(module, item.condition, false);
     std::string values;
-    for (const ast::NameExpr *name : names.names) {
-      doubted.set(names.slotOf(name));
+    for (auto [slot, name] :
+         GlobalNames(module, item.condition, false).bySlot) {
+      doubted.set(slot);
       values += fmt::format("{}{} = {}", values.empty() ? "" : ", ", name->name,
                             describe(name));
     }
@@ -237,6 +229,13 @@ private:
       builder.note({}, "`{}` is false", condition);
     else
       builder.note({}, "`{}` is false with {}", condition, values);
+  }
+
+  /// Whether an expression follows from some of these globals.
+  template <class... Sets>
+  bool follows(const ast::Expr *expr, const Sets &...slots) const {
+    GlobalNames names(module, expr, true);
+    return (names.anyOf(slots) || ...);
   }
 
   std::string describe(const ast::NameExpr *name) {

@@ -2,32 +2,33 @@
 #include "Instantiate.h"
 
 #include "Layers.h"
+#include "Settings.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;
 
-/// The layout given from outside, or the model's; gives its place.
-static Place takeLayout(const Section *model, const LayoutChoice &given,
-                        const Making &making) {
+/// Takes the layout given from outside, or the model's.
+static void takeLayout(const Section *model, const LayoutChoice &given,
+                       const Making &making) {
   Head &head = making.head;
-  Place place;
   if (given.isByCost && (!model || model->layers.empty()))
     making.diags.report<diag::MissingItem>(Place("--layout"), "the model",
                                            "layers that could be cut");
-  if (model && model->layout && !given.isByCost) {
-    place = model->layout->text.range;
+  if (!given.stages.empty())
+    head.stageLayers = given.stages;
+  else if (model && model->layout && !given.isByCost)
     for (StringRef stage : model->layout->stages)
       head.stageLayers.push_back(stage.str());
-  }
-  if (!given.stages.empty()) {
-    head.stageLayers = given.stages;
-    place = Place("--layout");
-  }
   if (!head.stageLayers.empty())
     making.evaluator.layers.emplace(head.stageLayers);
-  return place;
+}
+
+Place sema::placeOfLayout(const Section *model, const LayoutChoice &given) {
+  return given.stages.empty() && model && model->layout
+             ? Place(model->layout->text.range)
+             : Place("--layout");
 }
 
 /// Gives values to the parameters of a rule that is followed.
@@ -37,7 +38,7 @@ static BoundRule bind(const Rule &rule, const Application &application,
   evaluator.clearFailed();
   for (auto [type, arg] : llvm::zip_equal(rule.params, application.args))
     result.args.push_back(arg ? evaluator.evalAs(arg, type) : Value{.i = 0});
-  size_t previous = evaluator.pushFrame(rule.numLocals);
+  Evaluator::Frame frame(evaluator, rule.numLocals);
   for (auto [i, arg] : llvm::enumerate(application.args)) {
     if (!arg)
       result.args[i] =
@@ -47,7 +48,6 @@ static BoundRule bind(const Rule &rule, const Application &application,
     isInRange(param, rule.params[i], result.args[i],
               arg ? arg->range : param.name.range, evaluator, diags);
   }
-  evaluator.popFrame(previous);
   return result;
 }
 
@@ -65,8 +65,7 @@ static void addParts(const Schedule &schedule, const Section &model,
                      const std::optional<Cut> &cut, Instance &instance,
                      DiagnosticEngine &diags) {
   for (auto [i, wanted] : llvm::enumerate(schedule.parts)) {
-    auto *found = findBy(model.parts, wanted.name.text,
-                         [](const PartDecl &part) { return part.name.text; });
+    auto *found = findBy(model.parts, wanted.name.text, nameOfPart);
     if (!found || !cut)
       return diags.refuse<diag::ModelLacksPart>(wanted.name.range, model.name,
                                                 wanted.name.text);
@@ -109,7 +108,7 @@ static void assignRanks(const Schedule &schedule, Evaluator &evaluator,
                         Instance &instance, DiagnosticEngine &diags) {
   uint32_t numRanks = instance.program.numRanks;
   instance.onRanks.assign(numRanks, nullptr);
-  size_t previous = evaluator.pushFrame(schedule.numLocals);
+  Evaluator::Frame frame(evaluator, schedule.numLocals);
   auto add = [&](int64_t rank, const ast::OnRankItem *item) {
     if (rank < 0 || rank >= numRanks)
       return evaluator.refuse<diag::OutOfRange>(item->ranks->range, "the rank",
@@ -140,7 +139,6 @@ static void assignRanks(const Schedule &schedule, Evaluator &evaluator,
     for (Value rank : ranks)
       add(rank.i, item);
   }
-  evaluator.popFrame(previous);
   if (!evaluator.failed())
     if (auto none = llvm::find(instance.onRanks, nullptr);
         none != instance.onRanks.end())
@@ -161,7 +159,7 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
   head.name = schedule.decl->name.text.str();
   head.kinds = module.kinds;
   size_t before = diags.errorCount();
-  Place layoutPlace = takeLayout(selection.model, layout, making);
+  takeLayout(selection.model, layout, making);
   evaluator.globals.assign(schedule.numGlobals, Value{.i = 0});
   // Values of type `pipe` and `part` are numbers: the pipes, then the parts.
   int64_t next = 0;
@@ -173,23 +171,21 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
 
   auto isGood = [&] { return diags.errorCount() == before; };
   // What stands in files and in the head evaluates here.
-  size_t frame =
-      evaluator.pushFrame(std::max(schedule.headerLocals, module.numLocals));
+  Evaluator::Frame frame(evaluator,
+                         std::max(schedule.headerLocals, module.numLocals));
   std::vector<Owner> owners = ownersOf(selection);
   std::vector<GivenValues> given = shareOut(values, owners, diags);
   evaluateHead(schedule, &schedule, given.front(), making);
   if (isGood() && !schedule.onRank)
     assignRanks(schedule, evaluator, instance, diags);
   if (isGood())
-    evaluatePipes(schedule, layoutPlace, making);
+    evaluatePipes(schedule, placeOfLayout(selection.model, layout), making);
   auto evaluate = [&](const Section &section, const GivenValues &values) {
     SectionScope scope(section, evaluator);
     evaluateHead(section, nullptr, values, making);
     std::optional<Cut> cut;
     if (isGood())
       cut = cutModel(section, layout, making);
-    if (isGood() && cut)
-      addLayers(section, *cut, making);
     if (isGood() && cut && !evaluator.layers && !head.stageLayers.empty())
       evaluator.layers.emplace(head.stageLayers);
     if (isGood())
@@ -212,7 +208,6 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
       for (const Application &application : list)
         instance.rules.push_back(bind(module.rules[application.rule],
                                       application, evaluator, diags));
-  evaluator.popFrame(frame);
   if (!isGood())
     return std::nullopt;
   return instance;

@@ -23,6 +23,9 @@ struct Making {
   Head &head = instance.program;
 };
 
+/// Where the layout of a model stands.
+Place placeOfLayout(const Section *model, const LayoutChoice &given);
+
 /// Gives the parameters their values, and evaluates what the head says of
 /// itself: `let`, `require` and, of a schedule, `ranks` and `backward`.
 /// `schedule` is null for a model or a cluster.

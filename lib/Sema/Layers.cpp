@@ -15,15 +15,23 @@ bool LayerFacts::hasChain(StringRef letters) const {
   });
 }
 
+std::map<KindId, Time> LayerFacts::times() const {
+  std::map<KindId, Time> times;
+  for (const auto &[key, time] : costs)
+    if (std::get<Cost>(key) == Cost::Action)
+      times[std::get<KindId>(key)] = time;
+  return times;
+}
+
 namespace {
 
 constexpr int64_t maxLayers = NodeGraphs::maxNodes;
 
 /// The layers of a part, in a row.
-struct Sequence {
-  std::vector<PlacedLayer> layers;
-  std::vector<bool> isDealt; ///< Counts in an even cut; the others ride along.
+struct SequenceLayer : PlacedLayer {
+  bool isDealt; ///< Counts in an even cut; the others ride along.
 };
+using Sequence = std::vector<SequenceLayer>;
 
 class ModelCutter : Making {
 public:
@@ -33,7 +41,7 @@ public:
 
   std::optional<Cut> run() {
     size_t before = diags.errorCount();
-    size_t previous = evaluator.pushFrame(model.numLocals);
+    Evaluator::Frame frame(evaluator, model.numLocals);
     for (const ast::NamedItem *item : model.layers)
       cut.layers.push_back(factsOf(*item));
     isNumbered.resize(model.layers.size());
@@ -41,7 +49,6 @@ public:
       sequences.push_back(sequenceOf(part));
     for (const ast::PatternItem *pattern : model.patterns)
       numberEach(pattern->body);
-    evaluator.popFrame(previous);
     for (const Pipe &pipe : head.pipes) {
       if (diags.errorCount() != before)
         return std::nullopt;
@@ -55,6 +62,7 @@ public:
     if (diags.errorCount() != before)
       return std::nullopt;
     number();
+    addSums();
     return std::move(cut);
   }
 
@@ -83,11 +91,14 @@ private:
         facts.gives = evaluateTensors(*tensors, evaluator);
         facts.clause = tensors;
       } else {
-        setting(*cast<ast::SettingItem>(stmt), facts);
+        auto *setting = cast<ast::SettingItem>(stmt);
+        CostSetting found = *findSetting(*setting, head.kinds);
+        facts.costs[{found.what, found.kind, setting->node.text}] =
+            evaluateCost(*setting, *this);
       }
       return !evaluator.failed();
     });
-    for (const auto &[kind, time] : facts.times)
+    for (const auto &[kind, time] : facts.times())
       if (facts.hasChain(head.kinds[kind].letters))
         diags.report<diag::LayerHasNodes>(item.names.front().range,
                                           item.names.front().text,
@@ -95,32 +106,16 @@ private:
     return facts;
   }
 
-  void setting(const ast::SettingItem &item, LayerFacts &facts) {
-    CostSetting found = *findSetting(item, head.kinds);
-    int64_t value = evaluateCost(item, *this);
-    switch (found.what) {
-    case Cost::Action:
-      facts.times[found.kind] = value;
-      break;
-    case Cost::Node:
-      facts.nodes[{found.kind, item.node.text}] = value;
-      break;
-    case Cost::Memory:
-      facts.memory[found.kind] = value;
-      break;
-    default:
-      facts.atRest = value;
-    }
-  }
-
   // ---- Sequences ----
 
   Sequence sequenceOf(const PartDecl &part) {
     Sequence sequence;
     add(part.runs, false, part, sequence);
-    total += sequence.layers.size();
-    if (llvm::none_of(sequence.isDealt, [](bool dealt) { return dealt; }))
-      sequence.isDealt.assign(sequence.layers.size(), true);
+    total += sequence.size();
+    auto isDealt = [](const SequenceLayer &layer) { return layer.isDealt; };
+    if (llvm::none_of(sequence, isDealt))
+      for (SequenceLayer &layer : sequence)
+        layer.isDealt = true;
     return sequence;
   }
 
@@ -129,12 +124,12 @@ private:
            Sequence &to) {
     for (const LayerRun &run : runs) {
       bool counts = isCounted || run.count;
-      size_t begin = to.layers.size();
+      size_t begin = to.size();
       if (run.group.empty()) {
-        to.layers.push_back({run.layer});
-        to.isDealt.push_back(part.counted.empty()
-                                 ? counts
-                                 : llvm::is_contained(part.counted, run.layer));
+        bool isDealt = part.counted.empty()
+                           ? counts
+                           : llvm::is_contained(part.counted, run.layer);
+        to.push_back({{run.layer}, isDealt});
         isNumbered[run.layer] = isNumbered[run.layer] || counts;
       } else {
         add(run.group, counts, part, to);
@@ -145,19 +140,16 @@ private:
 
   /// Makes what stands behind `begin` be there as often as a run says.
   void repeat(const LayerRun &run, size_t begin, Sequence &to) {
-    size_t size = to.layers.size() - begin;
+    size_t size = to.size() - begin;
     int64_t count = 1;
     evaluator.clearFailed();
     if (run.count)
       count = evaluator.evalInRange(run.count, "the number of layers", 0,
                                     (maxLayers - int64_t(total + begin)) /
                                         std::max<int64_t>(size, 1));
-    to.layers.resize(begin + size * count);
-    to.isDealt.resize(to.layers.size());
-    for (size_t i = begin + size; i < to.layers.size(); ++i) {
-      to.layers[i] = to.layers[i - size];
-      to.isDealt[i] = to.isDealt[i - size];
-    }
+    to.resize(begin + size * count);
+    for (size_t i = begin + size; i < to.size(); ++i)
+      to[i] = to[i - size];
   }
 
   // ---- Numbers ----
@@ -190,18 +182,12 @@ private:
 
   // ---- By letters ----
 
-  Place layoutPlace() const {
-    return layout.stages.empty() && model.layout
-               ? Place(model.layout->text.range)
-               : Place("--layout");
-  }
-
   /// Cuts where a layout says; its layers are those of the sequence.
   void byLetters(StageCut &made) {
     std::vector<PlacedLayer> all;
     std::vector<size_t> endOfPart;
     for (const Sequence &sequence : sequences) {
-      all.insert(all.end(), sequence.layers.begin(), sequence.layers.end());
+      llvm::append_range(all, sequence);
       endOfPart.push_back(all.size());
     }
     size_t next = 0, part = 0;
@@ -226,14 +212,14 @@ private:
         }
         if (next == all.size() || all[next].layer != *layer)
           return diags.refuse<diag::LayoutDiffers>(
-              layoutPlace(), next, nameOf(*layer),
+              placeOfLayout(&model, layout), next, nameOf(*layer),
               next == all.size() ? "nothing" : nameOf(all[next].layer));
         made.stages[stage].push_back(all[next++]);
       }
     }
     if (next != all.size())
-      diags.report<diag::LayoutDiffers>(layoutPlace(), next, "nothing",
-                                        nameOf(all[next].layer));
+      diags.report<diag::LayoutDiffers>(placeOfLayout(&model, layout), next,
+                                        "nothing", nameOf(all[next].layer));
     made.firstStage.push_back(made.stages.size());
   }
 
@@ -244,7 +230,7 @@ private:
   std::optional<uint32_t> layerOf(char letter) {
     if (auto *found = findBy(model.layers, StringRef(&letter, 1), firstName))
       return found - model.layers.data();
-    return diags.report<diag::LayoutUnknown>(layoutPlace(),
+    return diags.report<diag::LayoutUnknown>(placeOfLayout(&model, layout),
                                              StringRef(&letter, 1));
   }
 
@@ -276,7 +262,7 @@ private:
     std::vector<__int128> result;
     for (const Sequence &sequence : sequences) {
       __int128 &sum = result.emplace_back(0);
-      for (PlacedLayer layer : sequence.layers)
+      for (PlacedLayer layer : sequence)
         sum += byCost ? weightOf(layer.layer) : 1;
       sum = std::max<__int128>(sum, 1);
     }
@@ -319,34 +305,37 @@ private:
 
   void evenly(const Sequence &sequence,
               MutableArrayRef<std::vector<PlacedLayer>> stages) {
-    size_t dealt = llvm::count(sequence.isDealt, true), stage = 0, here = 0,
-           seen = 0;
+    size_t stage = 0, here = 0, seen = 0;
+    size_t dealt = llvm::count_if(
+        sequence, [](const SequenceLayer &layer) { return layer.isDealt; });
     auto quota = [&](size_t s) {
       return dealt / stages.size() + (s < dealt % stages.size());
     };
-    for (auto [layer, counts] : llvm::zip(sequence.layers, sequence.isDealt)) {
-      if (counts)
+    for (const SequenceLayer &layer : sequence) {
+      if (layer.isDealt)
         for (; here == quota(stage); here = 0)
           ++stage;
-      here += counts;
-      seen += counts;
+      here += layer.isDealt;
+      seen += layer.isDealt;
       // What rides along behind the last one that counts ends the model.
-      stages[!counts && seen == dealt ? stages.size() - 1 : stage].push_back(
-          layer);
+      bool isEnd = !layer.isDealt && seen == dealt;
+      stages[isEnd ? stages.size() - 1 : stage].push_back(layer);
     }
   }
 
   /// Of all its actions; of a B and its halves the B alone, or the halves.
   __int128 weightOf(uint32_t layer) const {
     const LayerFacts &facts = cut.layers[layer];
-    std::map<KindId, __int128> times(facts.times.begin(), facts.times.end());
+    std::map<KindId, __int128> times;
+    for (auto [kind, time] : facts.times())
+      times[kind] = time;
     for (const ast::ChainStmt *chain : facts.chains)
       for (const ast::GraphLink &link : chain->links) {
         KindId kind = *head.kinds.find(chain->action.text),
                part = link.part.text.empty() ? kind
                                              : *head.kinds.find(link.part.text);
-        auto time = facts.nodes.find({part, link.name.text});
-        if (!link.lane.text.empty() && time != facts.nodes.end())
+        auto time = facts.costs.find({Cost::Node, part, link.name.text});
+        if (!link.lane.text.empty() && time != facts.costs.end())
           times[kind] += time->second;
       }
     // Where a B is told, its I and W are told again.
@@ -369,14 +358,14 @@ private:
     for (uint32_t layer = 0; layer != model.layers.size(); ++layer)
       ofLayer.push_back(weightOf(layer));
     __int128 low = 0, high = 0;
-    for (PlacedLayer layer : sequence.layers) {
+    for (PlacedLayer layer : sequence) {
       low = std::max(low, ofLayer[layer.layer]);
       high += ofLayer[layer.layer];
     }
     auto needs = [&](__int128 most) {
       size_t count = 1;
       __int128 sum = 0;
-      for (PlacedLayer layer : sequence.layers) {
+      for (PlacedLayer layer : sequence) {
         if (sum + ofLayer[layer.layer] > most) {
           ++count;
           sum = 0;
@@ -392,9 +381,9 @@ private:
       else
         low = middle + 1;
     }
-    size_t stage = 0, left = sequence.layers.size();
+    size_t stage = 0, left = sequence.size();
     __int128 sum = 0;
-    for (PlacedLayer layer : sequence.layers) {
+    for (PlacedLayer layer : sequence) {
       bool isFull = sum + ofLayer[layer.layer] > low;
       bool isNeeded = left == stages.size() - stage - 1; // One for each.
       if (!stages[stage].empty() && (isFull || isNeeded) &&
@@ -420,49 +409,21 @@ private:
     }
   }
 
-  const Section &model;
-  const LayoutChoice &layout;
-  Cut cut;
-  std::vector<Sequence> sequences; ///< By part.
-  std::vector<bool> isNumbered;    ///< By layer as declared.
-  uint64_t total = 0;              ///< Layers so far.
-};
+  // ---- What follows from a cut ----
 
-// ---- What follows from a cut ----
-
-class LayerSums : Making {
-public:
-  LayerSums(const Section &model, const Cut &cut, const Making &making)
-      : Making(making), model(model), cut(cut) {}
-
-  void run() {
+  void addSums() {
     letters();
-    std::map<KindId, bool> times, memory;
-    bool hasRest = false;
-    for (const LayerFacts &facts : cut.layers) {
-      for (const auto &[kind, time] : facts.times)
-        times[kind] = true;
-      for (const auto &[kind, amount] : facts.memory)
-        memory[kind] = true;
-      hasRest |= facts.atRest != 0;
-    }
-    for (const auto &[kind, told] : times)
-      add({Cost::Action, kind}, [&](const LayerFacts &facts) {
-        auto found = facts.times.find(kind);
-        return found == facts.times.end() ? 0 : found->second;
-      });
-    for (const auto &[kind, told] : memory)
-      add({Cost::Memory, kind}, [&](const LayerFacts &facts) {
-        auto found = facts.memory.find(kind);
-        return found == facts.memory.end() ? 0 : found->second;
-      });
-    if (hasRest)
-      add({Cost::StaticMemory},
-          [](const LayerFacts &facts) { return facts.atRest; });
+    std::set<LayerFacts::Key> told;
+    for (const LayerFacts &facts : cut.layers)
+      for (const auto &[key, value] : facts.costs)
+        if (Cost what = std::get<Cost>(key);
+            what != Cost::Node && (what != Cost::StaticMemory || value != 0))
+          told.insert(key);
+    for (const LayerFacts::Key &key : told)
+      addSum(key);
     edges();
   }
 
-private:
   /// The letters of the layers of each stage, where they have letters.
   void letters() {
     auto isLetter = [](const ast::NamedItem *layer) {
@@ -479,7 +440,8 @@ private:
   }
 
   /// Adds the sum over the layers of each stage.
-  template <class Of> void add(CostSetting setting, Of of) {
+  void addSum(const LayerFacts::Key &key) {
+    CostSetting setting{std::get<Cost>(key), std::get<KindId>(key)};
     const CostNumber &number = rowOf(setting.what).number;
     std::vector<std::vector<int64_t>> byCut;
     for (const StageCut &made : cut.cuts) {
@@ -487,7 +449,9 @@ private:
       for (const auto &stage : made.stages) {
         __int128 sum = 0;
         for (PlacedLayer layer : stage)
-          sum += of(cut.layers[layer.layer]);
+          if (const auto &costs = cut.layers[layer.layer].costs;
+              costs.count(key))
+            sum += costs.at(key);
         if (sum > number.scale.max || sum < -__int128(number.scale.max)) {
           std::string name = rowOf(setting.what).item.str(),
                       subject = subjectOf(setting, head.kinds);
@@ -533,7 +497,11 @@ private:
   }
 
   const Section &model;
-  const Cut &cut;
+  const LayoutChoice &layout;
+  Cut cut;
+  std::vector<Sequence> sequences; ///< By part.
+  std::vector<bool> isNumbered;    ///< By layer as declared.
+  uint64_t total = 0;              ///< Layers so far.
 };
 
 } // namespace
@@ -547,9 +515,4 @@ std::optional<Cut> sema::cutModel(const Section &model,
     return making.diags.report<diag::MissingItem>(
         model.range, "this model", "`layers`, the sequence of its layers");
   return ModelCutter(model, layout, making).run();
-}
-
-void sema::addLayers(const Section &model, const Cut &cut,
-                     const Making &making) {
-  LayerSums(model, cut, making).run();
 }

@@ -9,15 +9,16 @@ namespace ppcc::sema {
 
 /// What a layer says of itself.
 struct LayerFacts {
-  std::map<KindId, Time> times;
-  std::map<std::pair<KindId, StringRef>, Time> nodes; ///< By name.
-  std::map<KindId, Amount> memory;
-  Amount atRest = 0;
+  /// What is told of, with the name of a node.
+  using Key = std::tuple<Cost, KindId, StringRef>;
+  std::map<Key, int64_t> costs;
   std::optional<std::vector<Tensor>> gives;
   const ast::TensorsItem *clause = nullptr; ///< Of `gives`.
   std::vector<const ast::ChainStmt *> chains;
 
   bool hasChain(StringRef letters) const;
+  /// What is told of whole actions.
+  std::map<KindId, Time> times() const;
 };
 
 /// A layer where it stands.
@@ -43,15 +44,12 @@ struct Cut {
 };
 
 /// Evaluates the layers and cuts them as `layout` or the model says: evenly
-/// unless told. Nothing for a model without layers, and after a report.
-/// O(layers + stages) for each number of stages that pipes have, times
-/// log(times) where costs are to be even.
+/// unless told. Adds what stages take as sums over their layers, the letters of
+/// their layers, and the edges between parts. Nothing for a model without
+/// layers, and after a report. O(layers + stages) for each number of stages
+/// that pipes have, times log(times) where costs are to be even.
 std::optional<Cut> cutModel(const Section &model, const LayoutChoice &layout,
                             const Making &making);
-
-/// Adds what stages take as sums over their layers, the letters of their
-/// layers, and the edges between parts.
-void addLayers(const Section &model, const Cut &cut, const Making &making);
 
 /// Fills Head::nodes, for each stage of each pipe of the head, with the nodes
 /// of its layers one after another, and checks that the patterns suit them.

@@ -57,7 +57,7 @@ private:
     Pipe pipe;
     pipe.name =
         decl.loop ? fmt::format("{}[{}]", decl.name, i) : decl.name.str();
-    size_t previous = evaluator.pushFrame(schedule.headerLocals);
+    Evaluator::Frame frame(evaluator, schedule.headerLocals);
     if (decl.loop)
       evaluator.local(evaluator.slotOf(decl.loop->id)) = {.i = i};
     size_t before = diags.errorCount();
@@ -80,7 +80,6 @@ private:
     }
     sortEdges(pipe);
     checkGaps(pipe);
-    evaluator.popFrame(previous);
     head.pipes.push_back(std::move(pipe));
     declOf.push_back(&decl);
     return true;
@@ -170,16 +169,13 @@ private:
       args.push_back(evaluator.evalAs(arg, type));
     if (evaluator.failed())
       return;
-    size_t previous = evaluator.pushFrame(placement.numLocals);
+    Evaluator::Frame frame(evaluator, placement.numLocals, args);
     bool isGood = true;
-    for (auto [i, arg] : llvm::enumerate(args)) {
-      evaluator.local(i) = arg;
+    for (auto [i, arg] : llvm::enumerate(args))
       isGood &= isInRange(placement.item->params[i], placement.params[i], arg,
                           use.args[i]->range, evaluator, diags);
-    }
     if (isGood)
       map(placement, use.range, pipe);
-    evaluator.popFrame(previous);
   }
 
   /// Puts stages on their ranks. What is wrong shows at `use`, if that is

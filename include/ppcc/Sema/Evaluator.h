@@ -20,19 +20,11 @@ struct ChunkArg {
   int64_t value;
 };
 
-/// The counters of the rank that is being laid out. Each call reports what is
-/// wrong with the chunk and then gives nothing. A null chunk means all of the
-/// rank, or its only chunk for `issued`.
-class Counters {
-public:
-  virtual ~Counters() = default;
-  virtual std::optional<int64_t> issued(KindId kind, const ChunkArg *chunk,
-                                        SourceRange range) = 0;
-  virtual std::optional<int64_t> pending(const ChunkArg *chunk,
-                                         SourceRange range) = 0;
-  virtual std::optional<int64_t> padded(const ChunkArg *chunk,
-                                        SourceRange range) = 0;
-};
+/// Tells a counter of the rank that is being laid out: Issued (of a kind),
+/// Pending or Padded. Reports what is wrong with the chunk and then gives
+/// nothing. A null chunk means all of the rank, or its only chunk for Issued.
+using Counter = function_ref<std::optional<int64_t>(
+    Builtin id, KindId kind, const ChunkArg *chunk, SourceRange range)>;
 
 /// How many layers of each letter the stages have.
 class LayerCounts {
@@ -87,10 +79,25 @@ public:
   }
   bool hasSteps() const { return steps <= maxSteps; }
 
-  /// Begins a frame of `size` locals; end it with popFrame(the value given
-  /// back).
-  size_t pushFrame(size_t size);
-  void popFrame(size_t previousBase);
+  /// While it lives, there are other locals: `size` of them, `args` first.
+  class Frame {
+  public:
+    Frame(Evaluator &evaluator, size_t size, ArrayRef<Value> args = {})
+        : evaluator(evaluator),
+          outer(std::exchange(evaluator.base, evaluator.stack.size())) {
+      evaluator.stack.resize(evaluator.base + size);
+      llvm::copy(args, evaluator.stack.begin() + evaluator.base);
+    }
+    ~Frame() {
+      evaluator.stack.resize(evaluator.base);
+      evaluator.base = outer;
+    }
+    Frame(const Frame &) = delete;
+
+  private:
+    Evaluator &evaluator;
+    size_t outer;
+  };
   Value &local(uint32_t slot) { return stack[base + slot]; }
 
   /// A list as a value. It is there until what was made behind mark() is given
@@ -133,7 +140,7 @@ public:
   const Module &checkedModule() const { return module; }
 
   std::vector<Value> globals;
-  Counters *counters = nullptr;
+  Counter counter;
   Observer *observer = nullptr;
   std::optional<LayerCounts> layers; ///< Of the layout, if there is one.
   uint32_t numRanks = 0;             ///< 0 until it is known.
@@ -154,16 +161,16 @@ private:
   Value of(const ast::ListForExpr *expr);
   Value of(const ast::IndexExpr *expr);
   Value builtin(const ast::CallExpr *expr, Builtin id);
-  Value ofList(const ast::CallExpr *expr, Builtin id);
+  Value ofValues(const ast::CallExpr *expr, Builtin id, ArrayRef<Value> values);
   Value layout(const ast::CallExpr *expr);
-  Value counter(Builtin id, KindId kind, const ast::Expr *chunk,
-                SourceRange range);
-  bool compare(const ast::BinaryExpr *expr);
-  Value floatBinary(const ast::BinaryExpr *expr);
-  Value intBinary(const ast::BinaryExpr *expr);
-  template <class T>
-  Value overflow(const ast::Expr *expr, StringRef op, T lhs, T rhs);
-  Value byZero(const ast::BinaryExpr *expr);
+  Value count(Builtin id, KindId kind, const ast::Expr *chunk,
+              SourceRange range);
+  Value floatBinary(const ast::BinaryExpr *expr, double lhs, double rhs);
+  Value intBinary(const ast::BinaryExpr *expr, int64_t lhs, int64_t rhs);
+  Value negated(const ast::Expr *expr, int64_t value);
+  /// Reports at `place`, once for `range`, with the calls that lead there.
+  template <diag::Id id, class... Args>
+  Value fault(SourceRange range, SourceRange place, Args &&...args);
   void warnOfRemainder(const ast::BinaryExpr *expr, int64_t lhs, int64_t rhs);
   void noteCalls(DiagnosticEngine::Builder &builder) const;
 
