@@ -5,17 +5,6 @@ using namespace ppcc;
 Inboxes::Inboxes(const Program &program, const ProgramIndex &index)
     : program(program), index(index), pairs(program.pipes()),
       inputs(pairs.size() * 2), heads(program.ranksBegun()) {
-  if (llvm::any_of(program.pipes(),
-                   [](const Pipe &pipe) { return !pipe.skipEdges.empty(); }))
-    come.resize(inputs.size());
-  for (RankId rank : program.ranks())
-    set(rank, program.begin(rank));
-}
-
-void Inboxes::restart() {
-  for (Input &input : inputs)
-    input.last = -1;
-  std::fill(come.begin(), come.end(), 0);
   for (RankId rank : program.ranks())
     set(rank, program.begin(rank));
 }
@@ -30,12 +19,11 @@ void Inboxes::set(RankId rank, ActionId begin) {
 
 void Inboxes::advance(RankId rank) { set(rank, end(rank)); }
 
-/// WeightGrad has no inputs.
 bool Inboxes::misses(const Action &action, uint8_t slotBit,
                      size_t input) const {
+  // WeightGrad has no inputs, and the number of another's.
   size_t sources = index.sourcesOf(action.pipe, action.stage, slotBit).size();
-  return sources != 0 &&
-         (come.empty() ? inputs[input].last < 0 : come[input] < sources);
+  return inputs[input].come < sources;
 }
 
 bool Inboxes::isReady(RankId rank) {

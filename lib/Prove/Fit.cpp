@@ -172,46 +172,31 @@ private:
 };
 
 /// Gives events numbers: times, and within a moment their order.
-class OrderClock : public PricedClock {
+class OrderClock : public RowClock {
 public:
-  using Moment = int64_t;
-
   OrderClock(const Program &program, const Durations &durations,
-             RowTimes &result)
-      : PricedClock(program, durations), result(result),
-        completions(program.size()) {
-    result.starts.resize(program.size());
-    result.ends.resize(program.size());
-  }
+             RowTimes &times)
+      : RowClock(program, durations, times), completions(program.size()) {}
 
-  void begin(ActionId row, Moment start) { result.starts[row.value] = start; }
   void complete(ActionId row, Moment at) {
     // A receive makes room for a send, which ends behind it.
     completions[row.value] = at + 2 * program.kindOf(row).isRecv();
   }
   void end(ActionId row, Moment at) {
-    result.ends[row.value] = std::max(at, result.starts[row.value] + 1);
-  }
-  Moment started(ActionId row, Moment) const {
-    return result.starts[row.value];
+    times.ends[row.value] = std::max(at, times.starts[row.value] + 1);
   }
   Moment completed(ActionId row) const { return completions[row.value]; }
   void wait(Moment &ready, ActionId row, Time delay) const {
-    Moment end = result.ends[row.value];
+    Moment end = times.ends[row.value];
     ready = std::max(ready, delay > 0 ? after(end, delay) : end + 1);
   }
-  Moment free(Moment, ActionId row) const { return result.ends[row.value] + 1; }
-  static Moment later(Moment a, Moment b) { return std::max(a, b); }
-  static Moment joined(Moment a, Moment b) { return std::max(a, b); }
+  Moment free(Moment, ActionId row) const { return times.ends[row.value] + 1; }
   static Moment after(Moment moment, Time time) {
     return time > 0    ? (moment / fine + time) * fine
            : time == 0 ? moment + 2
                        : moment + 1;
   }
-  bool hasSlack() const { return false; }
-  Time early(ActionId) const { return 0; }
-  Time late(ActionId) const { return 0; }
-  using PricedClock::time;
+  using RowClock::time;
   Time time(ActionId begin, ActionId end) const {
     Time time = durations.of(program, begin, end);
     return time > 0 ? time : -1; // A send ends before its message is there.
@@ -220,7 +205,6 @@ public:
 private:
   static constexpr int64_t fine = 4096; ///< Numbers of a moment.
 
-  RowTimes &result;
   std::vector<Moment> completions;
 };
 

@@ -37,11 +37,6 @@ std::optional<proof::Template> withMessages(const proof::Template &family,
 /// themselves, as a template of n.
 proof::Template peeled(const proof::Template &family);
 
-/// The starts and ends of the rows of an instance.
-struct RowTimes {
-  std::vector<int64_t> starts, ends;
-};
-
 /// Numbers for events, each above those of all that it waits for, which follow
 /// the times of a run; nothing when the program does not reach its end.
 std::optional<RowTimes> orderOf(const Program &program,

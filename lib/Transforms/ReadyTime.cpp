@@ -14,8 +14,7 @@
 #include "CommPlan.h"
 #include "Prefetch.h"
 
-#include "ppcc/Analysis/Dependences.h"
-#include "ppcc/Analysis/Makespan.h"
+#include "ppcc/Analysis/EventRun.h"
 #include "ppcc/Basic/Diagnostics/Transforms.h"
 #include "ppcc/IR/Place.h"
 
@@ -28,8 +27,10 @@ public:
   explicit ReadyTime(CommPlan &plan)
       : plan(plan), program(plan.program), writer(plan.writer),
         inboxes(program, plan.index), ranks(program.ranksBegun()) {
-    dataBound(inboxes, plan.durations);
-    inboxes.restart();
+    EventRun<RowClock> run(program, plan.index, nullptr,
+                           {nullptr, /*inLine=*/true},
+                           RowClock(program, plan.durations, alone));
+    isTimed = run.run() && run.isWhole();
     for (ActionId row : program.rows()) {
       Action action = program[row];
       if (program.kindOf(action).isCompute() &&
@@ -104,10 +105,8 @@ private:
       prefetch->hasRun(
           rank, first, last,
           [&](ActionId producer, uint8_t slotBit, StageId reader, Time due) {
-            Action action = program[producer];
-            size_t input = inboxes.inputOf(action.pipe, reader,
-                                           action.microbatch, slotBit);
-            messages.push({std::max(due, end), inboxes.slackOf(input),
+            messages.push({std::max(due, end),
+                           slackOf(program[producer], slotBit, reader),
                            program.rankOf(producer), producer, slotBit,
                            reader});
           });
@@ -121,17 +120,40 @@ private:
     forEachReader(
         program, plan.index, action,
         [&](uint8_t slotBit, StageId reader, RankId to) {
-          size_t input =
-              inboxes.inputOf(action.pipe, reader, action.microbatch, slotBit);
           if (to == home) { // Between its items, a rank waits for nothing.
-            inboxes.deliver(input, to, end);
+            inboxes.deliver(inboxes.inputOf(action.pipe, reader,
+                                            action.microbatch, slotBit),
+                            to, end);
             return;
           }
-          Time slack = std::min(inboxes.slackOf(input), mostSlack),
+          Time slack = std::min(slackOf(action, slotBit, reader), mostSlack),
                due = end + slack / 2;
           if (!prefetch || prefetch->mayGo(row, action, slotBit, reader, due))
             messages.push({due, slack, rank, row, slotBit, reader});
         });
+  }
+
+  /// How long what `reader` reads lies there when messages never wait for each
+  /// other.
+  Time slackOf(const Action &producer, uint8_t slotBit, StageId reader) const {
+    auto rowOf = [&](StageId stage) {
+      return plan.index.definer(producer.pipe, stage, producer.microbatch,
+                                slotBit);
+    };
+    auto row = rowOf(reader);
+    if (!row || !isTimed)
+      return 0;
+    Time last = 0;
+    for (StageId source :
+         plan.index.sourcesOf(producer.pipe, reader, slotBit)) {
+      bool isLocal = program.rankOfStage(producer.pipe, source) ==
+                     program.rankOfStage(producer.pipe, reader);
+      Time way = isLocal ? 0
+                         : plan.durations.ofEdge(producer.pipe, source, reader,
+                                                 producer.microbatch);
+      last = std::max(last, alone.ends[rowOf(source)->value] + way);
+    }
+    return alone.starts[row->value] - last;
   }
 
   void sendMessage() {
@@ -154,8 +176,8 @@ private:
   CommPlan &plan;
   const Program &program;
   CommWriter &writer;
-  /// A slack is how long an input lies there when messages never wait for each
-  /// other.
+  RowTimes alone;       ///< With messages that never wait for each other.
+  bool isTimed = false; ///< Whether all rows have these.
   Inboxes inboxes;
   std::vector<Rank> ranks;
   /// What the first microbatches take on all stages: no slack grows with their

@@ -2,7 +2,6 @@
 // the bound by data dependences alone, for the schedules of the library. With
 // --details also for each schedule by itself; with --prefetch=N when no more
 // receives of an edge are posted ahead.
-#include "ppcc/Analysis/Makespan.h"
 #include "ppcc/Analysis/Simulation.h"
 #include "ppcc/Compiler/Compiler.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
@@ -178,7 +177,7 @@ private:
     if (!run)
       return std::nullopt;
     return double(run->makespan) /
-           double(*dataBound(program, index, durations));
+           double(simulate(program, index, durations)->makespan);
   }
 
   void printScenario(const Scenario &scenario) {

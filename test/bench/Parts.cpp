@@ -1,6 +1,5 @@
 // Times the parts of the compiler on interleaved 1F1B with 128 ranks and 2
 // chunks: 512 M compute actions.
-#include "ppcc/Analysis/Makespan.h"
 #include "ppcc/Analysis/Simulation.h"
 #include "ppcc/Compiler/Compiler.h"
 #include "ppcc/Transforms/Preconnect.h"
@@ -94,17 +93,6 @@ void simulation(benchmark::State &state, const char *transport) {
   setRate(state, program.size());
 }
 
-/// The makespan by data alone, without the times of rows.
-void bound(benchmark::State &state) {
-  Fixture fixture(state.range(0));
-  Program program = fixture.expanded();
-  ProgramIndex index(program);
-  Durations durations(program);
-  for (auto _ : state)
-    benchmark::DoNotOptimize(dataBound(program, index, durations));
-  setRate(state, program.size());
-}
-
 void emit(benchmark::State &state, const char *name) {
   Fixture fixture(state.range(0));
   Program program = fixture.expanded();
@@ -161,7 +149,6 @@ BENCHMARK_CAPTURE(passes, inject_comm_late, "", "inject-comm{order=late}")
 BENCHMARK_CAPTURE(passes, inject_comm_ready_time, "",
                   "inject-comm{order=ready-time}")
     ->Apply(sizes);
-BENCHMARK(bound)->Apply(sizes);
 BENCHMARK_CAPTURE(simulation, by_data, nullptr)->Apply(sizes);
 BENCHMARK_CAPTURE(simulation, buffered, "buffered")->Apply(sizes);
 BENCHMARK_CAPTURE(simulation, rendezvous, "rendezvous")->Apply(sizes);

@@ -4,7 +4,6 @@
 #include "RandomProgram.h"
 #include "Rows.h"
 
-#include "ppcc/Analysis/Makespan.h"
 #include "ppcc/Analysis/Simulation.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +21,7 @@ constexpr Time u = cost::unit;
 class Relaxation {
 public:
   explicit Relaxation(const Program &program)
-      : program(program), durations(program), start(program.size()),
+      : start(program.size()), program(program), durations(program),
         end(program.size()) {}
 
   /// Nothing when there are no such times.
@@ -36,6 +35,8 @@ public:
     }
     return std::nullopt;
   }
+
+  std::vector<Time> start;
 
 private:
   void raise(Time &time, Time to) {
@@ -112,7 +113,7 @@ private:
 
   const Program &program;
   Durations durations;
-  std::vector<Time> start, end;
+  std::vector<Time> end;
   bool changed = false;
 };
 
@@ -127,13 +128,20 @@ std::optional<Time> streamMakespan(const Program &program,
   return run ? std::optional(run->makespan) : std::nullopt;
 }
 
+std::optional<Simulation> byData(const Program &program) {
+  return simulate(program, ProgramIndex(program), Durations(program));
+}
+
 TEST(Makespan, AgreesWithTheRelaxation) {
   size_t hangs = 0;
   for (unsigned seed = 0; seed != 300; ++seed) {
     SCOPED_TRACE(seed);
     Program compute = RandomProgram(seed, 1).program;
-    auto bound = dataBound(compute, ProgramIndex(compute), Durations(compute));
-    EXPECT_EQ(bound, Relaxation(compute).run(false));
+    auto bound = byData(compute);
+    ASSERT_TRUE(bound);
+    Relaxation relaxed(compute);
+    EXPECT_EQ(bound->makespan, relaxed.run(false));
+    EXPECT_EQ(bound->starts, relaxed.start);
     for (llvm::StringRef order : {"ready-time", "sweep", "late"}) {
       SCOPED_TRACE(order.str());
       Program program = injected(compute, order);
@@ -141,9 +149,9 @@ TEST(Makespan, AgreesWithTheRelaxation) {
       Durations durations(program);
       auto makespan = streamMakespan(program, index, durations);
       EXPECT_EQ(makespan, Relaxation(program).run(true));
-      EXPECT_EQ(dataBound(program, index, durations), bound);
+      EXPECT_EQ(byData(program)->makespan, bound->makespan);
       if (makespan) {
-        EXPECT_GE(*makespan, *bound);
+        EXPECT_GE(*makespan, bound->makespan);
       }
       hangs += !makespan;
     }
@@ -151,14 +159,26 @@ TEST(Makespan, AgreesWithTheRelaxation) {
   EXPECT_GT(hangs, 10u) << "some of the late ones";
 }
 
+TEST(Makespan, DataAloneAgreesWithTheRelaxation) {
+  for (unsigned seed = 0; seed != 300; ++seed) {
+    SCOPED_TRACE(seed);
+    Program program = RandomProgram(seed, 0).program;
+    auto run = byData(program);
+    ASSERT_TRUE(run);
+    Relaxation relaxed(program);
+    EXPECT_EQ(run->makespan, relaxed.run(false));
+    EXPECT_EQ(run->starts, relaxed.start);
+  }
+}
+
 TEST(Makespan, StartsAndEndsOfRows) {
   Program program = programFromRows({"0F0 0F1", "1F0 1F1"});
   program.editHead().costs.add(Cost::Latency, u / 2);
-  std::vector<Time> starts, ends;
-  EXPECT_EQ(
-      dataBound(program, ProgramIndex(program), Durations(program), &starts),
-      7 * u / 2);
-  EXPECT_EQ(starts, (std::vector<Time>{0, u, 3 * u / 2, 5 * u / 2}));
+  std::vector<Time> ends;
+  auto run = byData(program);
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->makespan, 7 * u / 2);
+  EXPECT_EQ(run->starts, (std::vector<Time>{0, u, 3 * u / 2, 5 * u / 2}));
 
   program = injected(program, "late");
   EXPECT_EQ(
@@ -171,8 +191,7 @@ TEST(Makespan, StartsAndEndsOfRows) {
 
 TEST(Makespan, RanksThatWaitForEachOtherHaveNone) {
   Program program = programFromRows({"0B0 0F0", "1F0 1B0"});
-  EXPECT_EQ(dataBound(program, ProgramIndex(program), Durations(program)),
-            std::nullopt);
+  EXPECT_FALSE(byData(program));
   program = injected(program, "late");
   EXPECT_EQ(streamMakespan(program, ProgramIndex(program), Durations(program)),
             std::nullopt);

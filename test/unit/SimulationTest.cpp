@@ -5,7 +5,6 @@
 #include "Rows.h"
 
 #include "ppcc/Analysis/Bubbles.h"
-#include "ppcc/Analysis/Makespan.h"
 #include "ppcc/Analysis/MemoryCurve.h"
 
 #include <gtest/gtest.h>
@@ -37,21 +36,6 @@ template <class Check> void forEachRun(Check check) {
         SCOPED_TRACE(fmt::format("seed {} on {}", seed, transport));
         check(program, *run);
       }
-  }
-}
-
-TEST(Simulation, DataAloneIsTheBound) {
-  for (unsigned seed = 0; seed != 300; ++seed) {
-    SCOPED_TRACE(seed);
-    Program program = RandomProgram(seed, 0).program;
-    ProgramIndex index(program);
-    Durations durations(program);
-    std::vector<Time> starts;
-    auto bound = dataBound(program, index, durations, &starts);
-    auto run = simulate(program, index, durations);
-    ASSERT_TRUE(run);
-    EXPECT_EQ(run->makespan, bound);
-    EXPECT_EQ(run->starts, starts);
   }
 }
 

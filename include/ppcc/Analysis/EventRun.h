@@ -56,6 +56,42 @@ protected:
   const Durations &durations;
 };
 
+/// When the rows of a program start and end.
+struct RowTimes {
+  std::vector<int64_t> starts, ends;
+};
+
+/// Notes when rows start and end that wait for data alone; groups end as one.
+class RowClock : public PricedClock {
+public:
+  using Moment = int64_t;
+
+  RowClock(const Program &program, const Durations &durations, RowTimes &times)
+      : PricedClock(program, durations), times(times) {
+    times.starts.resize(program.size());
+    times.ends.resize(program.size());
+  }
+
+  void begin(ActionId row, Moment start) { times.starts[row.value] = start; }
+  void complete(ActionId, Moment) {}
+  void end(ActionId row, Moment at) { times.ends[row.value] = at; }
+  Moment started(ActionId row, Moment) const { return times.starts[row.value]; }
+  Moment completed(ActionId) const { return 0; }
+  void wait(Moment &ready, ActionId row, Time delay) const {
+    ready = std::max(ready, times.ends[row.value] + delay);
+  }
+  static Moment free(Moment end, ActionId) { return end; }
+  static Moment later(Moment a, Moment b) { return std::max(a, b); }
+  static Moment joined(Moment a, Moment b) { return std::max(a, b); }
+  static Moment after(Moment moment, Time time) { return moment + time; }
+  bool hasSlack() const { return false; }
+  Time early(ActionId) const { return 0; }
+  Time late(ActionId) const { return 0; }
+
+protected:
+  RowTimes &times;
+};
+
 /// Kahn's algorithm over the queues of the ranks.
 ///
 /// Each action has a start and an end. A unit is what starts at once and ends
@@ -307,7 +343,7 @@ template <class Clock> void EventRun<Clock>::start(uint32_t number) {
   queue.unitEnd = queue.ready;
   if (meeting)
     ; // It takes its time once all have come.
-  else if (info.meets() || info.isBeside())
+  else if ((info.meets() || info.isBeside()) && !around.inLine)
     queue.unitEnd = clock.after(queue.ready, clock.time(begin));
   else if (!hasStreams || info.isCompute())
     queue.unitEnd =

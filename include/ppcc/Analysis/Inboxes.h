@@ -10,7 +10,7 @@ namespace ppcc {
 /// The next item of each rank, an action or a group, and what has come of its
 /// inputs from other stages. What an action needs of its own stage runs before
 /// it on its rank, which is not checked here. 32 bytes a pair of stage and
-/// microbatch, 40 with skip edges; O(actions + messages) over the whole run.
+/// microbatch; O(actions + messages) over the whole run.
 class Inboxes {
 public:
   Inboxes(const Program &program, const ProgramIndex &index);
@@ -30,8 +30,6 @@ public:
   Time readyAt(RankId rank) const { return heads[rank.value].ready; }
   /// Goes to the item behind the next one.
   void advance(RankId rank);
-  /// Goes back to the beginning. Slacks stay.
-  void restart();
 
   /// Numbers the inputs of all stages and microbatches, Output and InputGrad
   /// apart; those of one slot share a number.
@@ -44,16 +42,9 @@ public:
   /// that rank was false for want of it.
   bool deliver(size_t input, RankId rank, Time at) {
     inputs[input].last = std::max(inputs[input].last, at);
-    if (!come.empty())
-      ++come[input];
+    ++inputs[input].come;
     return heads[rank.value].missing == input;
   }
-  /// When the last of an input came; 0 before any did.
-  Time lastOf(size_t input) const {
-    return std::max<Time>(inputs[input].last, 0);
-  }
-  /// What a planner notes of an input: how long it lies there.
-  Time &slackOf(size_t input) { return inputs[input].slack; }
 
   /// A result that a row of the next item waits for.
   struct Blocked {
@@ -80,8 +71,8 @@ private:
     Time ready = 0;        ///< When those of the rows before it had.
   };
   struct Input {
-    Time last = -1; ///< When the last of its parts came, or -1.
-    Time slack = 0;
+    Time last = 0;     ///< When the last of its parts came,
+    uint32_t come = 0; ///< and of so many.
   };
 
   bool misses(const Action &action, uint8_t slotBit, size_t input) const;
@@ -89,7 +80,6 @@ private:
 
   const PairNumbering pairs;
   std::vector<Input> inputs;
-  std::vector<uint32_t> come; ///< By input, where stages have several: parts.
   std::vector<Head> heads;
 };
 
