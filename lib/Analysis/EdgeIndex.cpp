@@ -3,7 +3,7 @@
 using namespace ppcc;
 
 EdgeIndex::EdgeIndex(const Program &program, const ProgramIndex &index)
-    : program(program), index(index) {
+    : program(program), index(index), stages(program.pipes()) {
   if (!index.fits())
     return;
   addEdges();
@@ -13,17 +13,15 @@ EdgeIndex::EdgeIndex(const Program &program, const ProgramIndex &index)
 
 /// Enters the edges in the order of pipe, stage, slot and reader.
 void EdgeIndex::addEdges() {
-  for (PipeId pipe : program.pipeIds()) {
-    firstRow.push_back(edgeStarts.size());
-    for (uint32_t stage = 0; stage != program.pipe(pipe).numStages(); ++stage)
+  for (PipeId pipe : program.pipeIds())
+    for (StageId stage : program.pipe(pipe).stages())
       for (uint8_t slotBit : movingSlots) {
         edgeStarts.push_back(edgeRows.size());
         if (slotBit == slot::InputGrad && !program.hasBackward())
           continue;
-        for (StageId reader : index.readersOf(pipe, StageId(stage), slotBit))
-          edgeRows.push_back({pipe, StageId(stage), reader, slotBit});
+        for (StageId reader : index.readersOf(pipe, stage, slotBit))
+          edgeRows.push_back({pipe, stage, reader, slotBit});
       }
-  }
   edgeStarts.push_back(edgeRows.size());
 }
 

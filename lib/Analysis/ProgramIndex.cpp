@@ -4,20 +4,16 @@
 
 using namespace ppcc;
 
-ProgramIndex::ProgramIndex(const Program &program) : ruleIndex(program) {
-  uint32_t stages = 0;
+ProgramIndex::ProgramIndex(const Program &program)
+    : pairs(program.pipes()), stages(program.pipes()), ruleIndex(program) {
   for (const Pipe &pipe : program.pipes()) {
-    pipes.push_back(
-        {pairs, stages, pipe.firstMicrobatch, pipe.numMicrobatches});
-    pairs += uint64_t(pipe.numStages()) * pipe.numMicrobatches;
-    stages += pipe.numStages();
     addEdges(pipe, false);
     addEdges(pipe, true);
   }
   // A whole program has an action for each pair at least; so numbers in a short
   // text cannot ask for much memory.
   constexpr uint64_t slack = 1u << 20;
-  hasSlots = pairs <= program.size() + slack;
+  hasSlots = pairs.size() <= program.size() + slack;
   if (hasSlots)
     addDefiners(program);
 }
@@ -70,19 +66,14 @@ void ProgramIndex::addEdges(const Pipe &pipe, bool upward) {
 }
 
 void ProgramIndex::addDefiners(const Program &program) {
-  definers.assign(pairs * slot::count, none);
+  definers.assign(pairs.size() * slot::count, none);
   for (ActionId id : program.rows()) {
     const KindInfo &info = program.kindOf(id);
     if (!info.isCompute())
       continue;
     Action action = program[id];
-    const PipeRow &row = pipes[action.pipe.value];
-    uint64_t pair = row.firstPair +
-                    uint64_t(action.stage.value) * row.numMicrobatches +
-                    (action.microbatch - row.firstMicrobatch);
     for (uint8_t slotBit : slotsIn(info.defines)) {
-      uint32_t &definer =
-          definers[pair * slot::count + std::countr_zero(slotBit)];
+      uint32_t &definer = definers[slotOf(pairs(action), slotBit)];
       if (definer == none)
         definer = id.value;
     }

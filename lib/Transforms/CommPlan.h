@@ -1,6 +1,7 @@
 // What the orders of inject-comm share.
 #pragma once
 
+#include "ppcc/Analysis/Dependences.h"
 #include "ppcc/Analysis/Durations.h"
 #include "ppcc/Analysis/Inboxes.h"
 #include "ppcc/Analysis/TorchSteps.h"

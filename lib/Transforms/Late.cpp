@@ -87,7 +87,7 @@ private:
   /// The receives of what the action in `row` reads.
   void receive(RankId rank, ActionId row) {
     Action action = program[row];
-    forEachSlot(program.kindOf(action).defines, [&](uint8_t slotBit) {
+    for (uint8_t slotBit : slotsIn(program.kindOf(action).defines))
       for (StageId source :
            plan.index.sourcesOf(action.pipe, action.stage, slotBit)) {
         auto from =
@@ -96,7 +96,6 @@ private:
             consumer(program[*from], slotBit, action.stage) == row)
           receiveUpTo(messageOf(program[*from], slotBit, action.stage));
       }
-    });
   }
 
   void send(RankId rank, const Action &producer) {

@@ -82,14 +82,14 @@ private:
 
   /// The entry of `edgeStarts` for a stage whose `slotBit` moves.
   size_t edgeRow(PipeId pipe, StageId stage, uint8_t slotBit) const {
-    return firstRow[pipe.value] + stage.value * std::size(movingSlots) +
+    return stages(pipe, stage) * std::size(movingSlots) +
            (slotBit == slot::InputGrad);
   }
   void addEdges();
   void addLanes();
   bool numberMessages();
 
-  std::vector<size_t> firstRow;     ///< By pipe.
+  StageNumbering stages;
   std::vector<uint32_t> edgeStarts; ///< Into `edgeRows`; by edgeRow.
   std::vector<Edge> edgeRows;
   std::vector<Lane> laneRows;

@@ -2,6 +2,7 @@
 // stage, in constant time.
 #pragma once
 
+#include "ppcc/Analysis/PairNumbering.h"
 #include "ppcc/Analysis/RuleIndex.h"
 #include "ppcc/Support/LLVM.h"
 
@@ -20,7 +21,7 @@ public:
   /// definer() then knows nothing.
   bool fits() const { return hasSlots; }
   /// Pairs of stage and microbatch in all pipes.
-  uint64_t numPairs() const { return pairs; }
+  uint64_t numPairs() const { return pairs.size(); }
 
   /// The first compute action that fills `slotBit` of a stage and microbatch,
   /// or nothing.
@@ -28,11 +29,7 @@ public:
                                   uint32_t microbatch, uint8_t slotBit) const {
     if (!hasSlots)
       return std::nullopt;
-    const PipeRow &row = pipes[pipe.value];
-    uint64_t pair = row.firstPair +
-                    uint64_t(stage.value) * row.numMicrobatches +
-                    (microbatch - row.firstMicrobatch);
-    uint32_t id = definers[pair * slot::count + std::countr_zero(slotBit)];
+    uint32_t id = definers[slotOf(pairs(pipe, stage, microbatch), slotBit)];
     return id == none ? std::nullopt : std::optional(ActionId(id));
   }
 
@@ -61,48 +58,26 @@ private:
     std::vector<uint32_t> starts{0};
     std::vector<StageId> ends;
   };
-  struct PipeRow {
-    uint64_t firstPair;
-    uint32_t firstStage, firstMicrobatch, numMicrobatches;
-  };
   static constexpr uint32_t none = 0xFFFFFFFF;
 
   ArrayRef<StageId> edges(const EdgeTable &table, PipeId pipe,
                           StageId stage) const {
-    size_t row = pipes[pipe.value].firstStage + stage.value;
+    size_t row = stages(pipe, stage);
     return ArrayRef(table.ends)
         .slice(table.starts[row], table.starts[row + 1] - table.starts[row]);
+  }
+  static size_t slotOf(size_t pair, uint8_t slotBit) {
+    return pair * slot::count + std::countr_zero(slotBit);
   }
   void addEdges(const Pipe &pipe, bool upward);
   void addDefiners(const Program &program);
 
-  std::vector<PipeRow> pipes;
+  PairNumbering pairs;
+  StageNumbering stages;
   EdgeTable below, above;
   std::vector<uint32_t> definers;
-  uint64_t pairs = 0;
   bool hasSlots = false;
   RuleIndex ruleIndex;
 };
-
-/// Calls `visit(slotBit)` for each slot of the set.
-template <class Visit> void forEachSlot(uint8_t slots, Visit visit) {
-  for (; slots; slots &= slots - 1)
-    visit(static_cast<uint8_t>(slots & -slots));
-}
-
-/// Calls `visit(slotBit, reader)` for each result of `producer` that a stage on
-/// another rank reads.
-template <class Visit>
-void forEachMessage(const Program &program, const ProgramIndex &index,
-                    const Action &producer, Visit visit) {
-  const Pipe &pipe = program.pipe(producer.pipe);
-  RankId home = pipe.rankOfStage[producer.stage.value];
-  forEachSlot(program.kindOf(producer).defines, [&](uint8_t slotBit) {
-    for (StageId reader :
-         index.readersOf(producer.pipe, producer.stage, slotBit))
-      if (pipe.rankOfStage[reader.value] != home)
-        visit(slotBit, reader);
-  });
-}
 
 } // namespace ppcc
