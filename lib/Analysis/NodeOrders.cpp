@@ -80,14 +80,8 @@ const NodeOrder &NodeOrders::ordered() {
     orders.clear();
     cached = 0;
   }
-  SmallVector<KindId, 4> kinds;
-  for (const Member &member : key)
-    kinds.push_back(tables.graphs[member.graph].kind);
   NodeOrder &order = orders[key];
-  if (const NodePattern *pattern = tables.patternFor(kinds))
-    followPattern(*pattern, order);
-  else
-    listSchedule(order);
+  place(order);
   findHooks(order);
   order.number = made++;
   order.timed = llvm::count_if(order.places, [](const NodeOrder::Place &place) {
@@ -111,168 +105,162 @@ void NodeOrders::findHooks(NodeOrder &order) const {
 
 namespace {
 
+/// A member of a group with what its nodes take.
+struct TimedGraph {
+  const NodeGraph &graph;
+  std::vector<Time> times;
+};
+
 /// Puts nodes on lanes, one after another.
 class Lanes {
 public:
-  template <class Members>
-  Lanes(const NodeGraphs &tables, const Members &members, NodeOrder &order)
-      : free(tables.lanes.size()), order(order) {
-    for (const auto &member : members) {
-      graphs.push_back(&tables.graphs[member.graph]);
-      ends.emplace_back(graphs.back()->nodes.size());
-    }
+  Lanes(size_t lanes, ArrayRef<TimedGraph> members, NodeOrder &order)
+      : free(lanes), members(members), order(order) {
+    for (const TimedGraph &member : members)
+      ends.emplace_back(member.times.size());
   }
 
-  const GraphNode &node(uint32_t member, uint32_t id) const {
-    return graphs[member]->nodes[id];
-  }
-  const NodeGraph &graph(uint32_t member) const { return *graphs[member]; }
   Time freeAt(uint32_t lane) const { return free[lane]; }
 
   /// When all that the node needs has ended, as far as it has run.
   Time readyAt(uint32_t member, uint32_t id) const {
     Time ready = 0;
-    for (uint32_t needed : node(member, id).needs)
+    for (uint32_t needed : members[member].graph.nodes[id].needs)
       ready = std::max(ready, ends[member][needed]);
     return ready;
   }
 
-  void launch(uint32_t member, uint32_t id, Time time) {
-    Time &lane = free[node(member, id).lane];
+  void launch(uint32_t member, uint32_t id) {
+    Time &lane = free[members[member].graph.nodes[id].lane];
     Time start = std::max(lane, readyAt(member, id));
-    lane = ends[member][id] = plus(start, time);
+    lane = ends[member][id] = plus(start, members[member].times[id]);
     order.places.push_back({member, id, start, lane});
     order.length = std::max(order.length, lane);
   }
 
 private:
   std::vector<Time> free; ///< By lane.
-  std::vector<const NodeGraph *> graphs;
+  ArrayRef<TimedGraph> members;
   std::vector<std::vector<Time>> ends; ///< By member and node.
   NodeOrder &order;
 };
 
-/// A node that may run once the time is `ready`.
+/// A node that may run, the more urgent the smaller: the longest way to the end
+/// first, then the first in the group.
 struct Candidate {
-  Time ready, wayToEnd;
+  Time minusWay;
   uint32_t member, node;
+  auto operator<=>(const Candidate &) const = default;
 };
-
-/// Of the candidates that may run: the longest way first, then the first in the
-/// group.
-struct LessUrgent {
-  bool operator()(const Candidate &a, const Candidate &b) const {
-    return std::tuple(-a.wayToEnd, a.member, a.node) >
-           std::tuple(-b.wayToEnd, b.member, b.node);
-  }
-};
-/// Of those that may not yet: the first to be ready, then as above.
-struct Later {
-  bool operator()(const Candidate &a, const Candidate &b) const {
-    return a.ready != b.ready ? a.ready > b.ready : LessUrgent()(a, b);
-  }
-};
+/// When it may run, or does.
+using Start = std::pair<Time, Candidate>;
 
 /// The nodes of one lane whose needs are known to end.
 class LaneQueue {
 public:
-  void push(const Candidate &candidate) { waiting.push(candidate); }
+  void push(const Start &candidate) { waiting.push(candidate); }
 
   /// The best to run next on a lane that is free at `free`, and when it starts.
-  std::optional<std::pair<Time, Candidate>> best(Time free) {
-    for (; !waiting.empty() && waiting.top().ready <= free; waiting.pop())
-      able.push(waiting.top());
+  std::optional<Start> best(Time free) {
+    for (; !waiting.empty() && waiting.top().first <= free; waiting.pop())
+      able.push(waiting.top().second);
     if (!able.empty())
-      return std::pair(free, able.top());
-    if (!waiting.empty())
-      return std::pair(waiting.top().ready, waiting.top());
-    return std::nullopt;
+      return Start(free, able.top());
+    return waiting.empty() ? std::nullopt : std::optional(waiting.top());
   }
   /// Takes what best() gave.
   void pop() { able.empty() ? waiting.pop() : able.pop(); }
 
 private:
-  std::priority_queue<Candidate, std::vector<Candidate>, Later> waiting;
-  std::priority_queue<Candidate, std::vector<Candidate>, LessUrgent> able;
+  template <class T>
+  using Heap = std::priority_queue<T, std::vector<T>, std::greater<>>;
+
+  Heap<Start> waiting;
+  Heap<Candidate> able;
 };
 
-} // namespace
-
-void NodeOrders::followPattern(const NodePattern &pattern, NodeOrder &order) {
-  std::vector<NodeIndex> indices;
-  std::vector<const NodeIndex *> members;
-  std::vector<std::vector<Time>> times;
-  indices.reserve(key.size());
-  for (const Member &member : key) {
-    indices.emplace_back(tables.graphs[member.graph]);
-    members.push_back(&indices.back());
-    times.push_back(timesOf(member));
-  }
-  Lanes lanes(tables, key, order);
-  forEachPlace(pattern, members,
-               [&](uint32_t member, uint32_t node, const PatternNode &) {
-                 lanes.launch(member, node, times[member][node]);
-               });
-}
-
 /// Of each node the longest way from its start to the end of its graph.
-static std::vector<Time> waysToEnd(const NodeGraph &graph,
-                                   ArrayRef<Time> times) {
-  std::vector<Time> ways(times.begin(), times.end());
+std::vector<Time> waysToEnd(const TimedGraph &member) {
+  std::vector<Time> ways = member.times;
   // Behind a node stand those that need it, so their ways are complete.
   for (size_t i = ways.size(); i-- != 0;)
-    for (uint32_t needed : graph.nodes[i].needs)
-      ways[needed] = std::max(ways[needed], plus(times[needed], ways[i]));
+    for (uint32_t needed : member.graph.nodes[i].needs)
+      ways[needed] =
+          std::max(ways[needed], plus(member.times[needed], ways[i]));
   return ways;
 }
 
+void followPattern(const NodePattern &pattern, ArrayRef<TimedGraph> members,
+                   Lanes &lanes) {
+  std::vector<NodeIndex> indices;
+  std::vector<const NodeIndex *> pointers;
+  indices.reserve(members.size());
+  for (const TimedGraph &member : members)
+    pointers.push_back(&indices.emplace_back(member.graph));
+  forEachPlace(pattern, pointers,
+               [&](uint32_t member, uint32_t node, const PatternNode &) {
+                 lanes.launch(member, node);
+               });
+}
+
 // O(n (log n + lanes)) for n nodes.
-void NodeOrders::listSchedule(NodeOrder &order) {
-  Lanes lanes(tables, key, order);
-  std::vector<LaneQueue> queues(tables.lanes.size());
+void listSchedule(ArrayRef<TimedGraph> members, Lanes &lanes,
+                  std::vector<LaneQueue> queues) {
   struct State {
-    std::vector<Time> times, ways;
+    std::vector<Time> ways;
     std::vector<uint32_t> missing;              ///< Needs that have not run.
     std::vector<std::vector<uint32_t>> readers; ///< By node.
   };
-  std::vector<State> members(key.size());
+  std::vector<State> states;
   auto push = [&](uint32_t member, uint32_t node) {
-    queues[lanes.node(member, node).lane].push({lanes.readyAt(member, node),
-                                                members[member].ways[node],
-                                                member, node});
+    queues[members[member].graph.nodes[node].lane].push(
+        {lanes.readyAt(member, node),
+         {-states[member].ways[node], member, node}});
   };
-  for (uint32_t i = 0; i != members.size(); ++i) {
-    const NodeGraph &graph = lanes.graph(i);
-    members[i].times = timesOf(key[i]);
-    members[i].ways = waysToEnd(graph, members[i].times);
-    members[i].readers.resize(graph.nodes.size());
-    for (uint32_t node = 0; node != graph.nodes.size(); ++node) {
-      const std::vector<uint32_t> &needs = graph.nodes[node].needs;
-      members[i].missing.push_back(uint32_t(needs.size()));
-      for (uint32_t needed : needs)
-        members[i].readers[needed].push_back(node);
-      if (needs.empty())
-        push(i, node);
+  for (auto [i, member] : llvm::enumerate(members)) {
+    State &state = states.emplace_back(State{waysToEnd(member), {}, {}});
+    state.readers.resize(state.ways.size());
+    for (auto [id, node] : llvm::enumerate(member.graph.nodes)) {
+      state.missing.push_back(node.needs.size());
+      for (uint32_t needed : node.needs)
+        state.readers[needed].push_back(id);
+      if (node.needs.empty())
+        push(i, id);
     }
   }
   while (true) {
-    std::optional<std::pair<Time, Candidate>> next;
-    size_t lane = 0;
-    for (size_t i = 0; i != queues.size(); ++i)
-      if (auto found = queues[i].best(lanes.freeAt(i));
-          found && (!next || found->first < next->first ||
-                    (found->first == next->first &&
-                     LessUrgent()(next->second, found->second)))) {
+    std::optional<Start> next;
+    LaneQueue *from = nullptr;
+    for (auto [lane, queue] : llvm::enumerate(queues))
+      if (auto found = queue.best(lanes.freeAt(lane));
+          found && (!next || *found < *next)) {
         next = found;
-        lane = i;
+        from = &queue;
       }
     if (!next)
       return;
-    queues[lane].pop();
-    auto [ready, way, member, node] = next->second;
-    lanes.launch(member, node, members[member].times[node]);
-    for (uint32_t reader : members[member].readers[node])
-      if (--members[member].missing[reader] == 0)
+    from->pop();
+    auto [way, member, node] = next->second;
+    lanes.launch(member, node);
+    for (uint32_t reader : states[member].readers[node])
+      if (--states[member].missing[reader] == 0)
         push(member, reader);
   }
+}
+
+} // namespace
+
+void NodeOrders::place(NodeOrder &order) {
+  std::vector<TimedGraph> members;
+  SmallVector<KindId, 4> kinds;
+  for (const Member &member : key) {
+    const NodeGraph &graph = tables.graphs[member.graph];
+    members.push_back({graph, timesOf(member)});
+    kinds.push_back(graph.kind);
+  }
+  Lanes lanes(tables.lanes.size(), members, order);
+  if (const NodePattern *pattern = tables.patternFor(kinds))
+    followPattern(*pattern, members, lanes);
+  else
+    listSchedule(members, lanes, std::vector<LaneQueue>(tables.lanes.size()));
 }

@@ -46,6 +46,8 @@ public:
   uint32_t graphOf(const Action &action) const {
     return graphs[action.kind.value * stages.size() + stages(action)];
   }
+  /// The same by kind and stage.
+  ArrayRef<uint32_t> graphsOfKinds() const { return graphs; }
   const NodeGraph &graph(uint32_t id) const { return tables.graphs[id]; }
 
   /// The order for an action or a group; null when a row has no graph. It stays
@@ -73,8 +75,8 @@ private:
   void findHooks(NodeOrder &order) const;
   const std::vector<Time> &timesOf(uint32_t graph);
   std::vector<Time> timesOf(const Member &member);
-  void followPattern(const NodePattern &pattern, NodeOrder &order);
-  void listSchedule(NodeOrder &order);
+  /// Launches the nodes of the members in `key`.
+  void place(NodeOrder &order);
 
   const NodeGraphs &tables;
   StageNumbering stages;
