@@ -26,12 +26,11 @@ Durations::Durations(const Program &program)
 
   ArrayRef<KindInfo> kinds = program.kinds().rows();
   table.assign(kinds.size() * stride, untold);
-  auto row = [&](KindId kind) { return table.begin() + kind.value * stride; };
+  auto row = [&](KindId kind) {
+    return MutableArrayRef(table).slice(kind.value * stride, stride);
+  };
   for (const CostSetting &setting : program.costs().of(Cost::Action))
-    if (stride == 1)
-      *row(setting.kind) = setting.values.front();
-    else
-      fill(row(setting.kind), setting.pipe, setting.values, program);
+    spread(setting, program, row(setting.kind));
   for (bool single : {true, false})
     for (uint32_t kind = 0; kind != kinds.size(); ++kind) {
       const KindInfo &info = kinds[kind];
@@ -51,17 +50,9 @@ Durations::Durations(const Program &program)
       }
     }
   if (nodes)
-    addNodes(program);
-}
-
-void Durations::addNodes(const Program &program) {
-  for (const GraphUse &use : program.nodes().uses) {
-    size_t first = use.kind.value * stride + stages(use.pipe, StageId(0));
-    for (uint32_t i = 0; i != program.pipe(use.pipe).numStages(); ++i)
-      if (uint32_t graph = use.graphs[use.graphs.size() == 1 ? 0 : i];
-          graph != GraphUse::none)
-        table[first + i] = nodes->of(graph).length;
-  }
+    for (auto [time, graph] : llvm::zip(table, nodes->graphsOfKinds()))
+      if (graph != GraphUse::none)
+        time = nodes->of(graph).length;
 }
 
 Time Durations::longest(const Action &action) const {
@@ -71,17 +62,15 @@ Time Durations::longest(const Action &action) const {
              : scales.time(action, nodes->serialTime(graph), maxSum);
 }
 
-/// Puts the values of a setting into a row of all stages.
-template <class Column>
-void Durations::fill(Column row, const std::optional<PipeId> &pipe,
-                     ArrayRef<int64_t> values, const Program &program) const {
-  if (!pipe)
-    std::fill_n(row, stages.size(), values.front());
-  else if (values.size() == 1)
-    std::fill_n(row + stages(*pipe, StageId(0)),
-                program.pipes()[pipe->value].numStages(), values.front());
+void ppcc::spread(const CostSetting &setting, const Program &program,
+                  MutableArrayRef<int64_t> row) {
+  if (setting.pipe)
+    row = row.slice(StageNumbering(program.pipes())(*setting.pipe, StageId(0)),
+                    program.pipe(*setting.pipe).numStages());
+  if (setting.values.size() == 1)
+    std::ranges::fill(row, setting.values.front());
   else
-    std::copy(values.begin(), values.end(), row + stages(*pipe, StageId(0)));
+    llvm::copy(setting.values, row.begin());
 }
 
 /// What `bytes` take at `bandwidth`, rounded; more than all times of a program
@@ -93,9 +82,25 @@ static Time transferTime(Amount bytes, Amount bandwidth) {
   return Time(std::min<__int128>(time, Durations::maxSum));
 }
 
-std::map<Durations::LinkKey, Durations::Link>
-Durations::linksOf(const Program &program) const {
-  std::map<LinkKey, Link> result;
+Time Durations::transfer(const Way &way, PipeId pipe,
+                         uint32_t microbatch) const {
+  return transferTime(scales.bytes(pipe, microbatch, way.bytes), way.bandwidth);
+}
+
+namespace {
+
+/// What is known of messages from one rank to another.
+struct Link {
+  std::optional<Time> latency;
+  std::optional<Amount> bandwidth;
+};
+
+} // namespace
+
+/// Reads what is said of links, as far as nothing later overrides it.
+static std::map<std::pair<RankId, RankId>, Link>
+linksOf(const Program &program) {
+  std::map<std::pair<RankId, RankId>, Link> result;
   for (const CostSetting &setting : program.costs().settings) {
     bool isLatency = setting.what == Cost::Latency;
     if (!isLatency && setting.what != Cost::Bandwidth)
@@ -106,7 +111,7 @@ Durations::linksOf(const Program &program) const {
       continue;
     }
     auto [from, to] = *setting.link;
-    Link &link = result[{from.value, to.value}];
+    Link &link = result[{from, to}];
     isLatency ? link.latency = setting.values.front()
               : link.bandwidth = setting.values.front();
   }
@@ -114,94 +119,53 @@ Durations::linksOf(const Program &program) const {
 }
 
 void Durations::addEdges(const Program &program) {
-  const CostModel &costs = program.costs();
-  std::vector<int64_t> latencies(stages.size()), bandwidths(stages.size()),
-      bytes(stages.size(), untold);
-  auto gather = [&](Cost what, std::vector<int64_t> &into) {
-    for (const CostSetting &setting : costs.of(what))
+  auto byStage = [&](Cost what, int64_t otherwise) {
+    std::vector<int64_t> values(stages.size(), otherwise);
+    for (const CostSetting &setting : program.costs().of(what))
       if (!setting.link)
-        fill(into.begin(), setting.pipe, setting.values, program);
+        spread(setting, program, values);
+    return values;
   };
-  gather(Cost::Latency, latencies);
-  gather(Cost::Bandwidth, bandwidths);
-  gather(Cost::Bytes, bytes);
-  std::map<LinkKey, Link> known = linksOf(program);
-  auto isBandwidth = [](Amount bandwidth) { return bandwidth != 0; };
-  bool hasBandwidth = llvm::any_of(bandwidths, isBandwidth);
-  for (const auto &[ranks, link] : known)
-    hasBandwidth |= link.bandwidth.has_value();
-  bool isTensor = hasBandwidth && addTensors(program, bytes);
-  for (int64_t &amount : bytes)
-    amount = std::max<int64_t>(amount, 0);
-  bool isSplit = hasBandwidth && (isTensor || scales.hasBytes());
-  if (isSplit)
-    for (size_t i = 0; i != stages.size(); ++i)
-      transfers.push_back({bytes[i], bandwidths[i]});
-  if (!known.empty())
-    forEachEdge(program.pipes(), [&](PipeId pipe, StageId from, StageId to) {
-      auto link = known.find({program.rankOfStage(pipe, from).value,
-                              program.rankOfStage(pipe, to).value});
-      if (link == known.end())
-        return;
-      size_t edge = edgeOf(pipe, from, to);
-      Time time = link->second.latency.value_or(latencies[edge]);
-      Amount bandwidth = link->second.bandwidth.value_or(bandwidths[edge]);
-      EdgeKey key = keyOf(pipe, from, to);
-      if (isSplit)
-        linkBandwidths[key] = bandwidth;
-      else
-        time += transferTime(bytes[edge], bandwidth);
-      links[key] = time;
-    });
-  bool differ = false;
-  for (size_t i = 0; i != stages.size(); ++i) {
-    if (!isSplit)
-      latencies[i] += transferTime(bytes[i], bandwidths[i]);
-    differ |= latencies[i] != latencies[0];
-  }
-  latency = stages.size() == 0 ? 0 : latencies[0];
-  if (differ)
-    edgeTimes = std::move(latencies);
-}
-
-Time Durations::ofLink(PipeId pipe, StageId from, StageId to,
-                       Time otherwise) const {
-  auto found = links.find(keyOf(pipe, from, to));
-  return found == links.end() ? otherwise : found->second;
-}
-
-bool Durations::addTensors(const Program &program, ArrayRef<int64_t> bytes) {
+  std::vector<int64_t> latencies = byStage(Cost::Latency, 0),
+                       bandwidths = byStage(Cost::Bandwidth, 0),
+                       bytes = byStage(Cost::Bytes, untold);
+  auto wayOf = [&](size_t edge, Link link, std::optional<Amount> tensors) {
+    Way way{link.latency.value_or(latencies[edge]),
+            tensors.value_or(std::max<Amount>(bytes[edge], 0)),
+            link.bandwidth.value_or(bandwidths[edge])};
+    if (way.bandwidth == 0 || !scales.hasBytes())
+      way = {way.latency + transferTime(way.bytes, way.bandwidth)};
+    return way;
+  };
+  for (size_t edge = 0; edge != stages.size(); ++edge)
+    ways.push_back(wayOf(edge, {}, {}));
+  // Where nobody told bytes, they follow from tensors.
+  std::map<EdgeKey, Amount> tensors;
   for (auto [i, pipe] : llvm::enumerate(program.pipes()))
-    for (const EdgeTensors &edge : pipe.tensors) {
-      if (bytes[stages(PipeId(i), edge.from)] != untold)
-        continue;
-      auto add = [&](StageId from, StageId to, bool isGradient) {
-        if (auto sum = edge.bytes(isGradient))
-          tensorBytes[keyOf(PipeId(i), from, to)] =
+    for (const EdgeTensors &edge : pipe.tensors)
+      for (bool isGradient : {false, true})
+        if (auto sum = edge.bytes(isGradient);
+            sum && bytes[stages(PipeId(i), edge.from)] == untold)
+          tensors[keyOf(PipeId(i), isGradient ? edge.to : edge.from,
+                        isGradient ? edge.from : edge.to)] =
               *sum > amount::max / amount::unit ? amount::max
                                                 : *sum * amount::unit;
-      };
-      add(edge.from, edge.to, false);
-      add(edge.to, edge.from, true);
-    }
-  return !tensorBytes.empty();
-}
-
-Durations::Transfer Durations::transferOf(const EdgeKey &key) const {
-  PipeId pipe(key.first >> 32);
-  StageId from(uint32_t(key.first)), to(key.second);
-  Transfer way = transfers[edgeOf(pipe, from, to)];
-  if (auto found = tensorBytes.find(key); found != tensorBytes.end())
-    way.bytes = found->second;
-  if (auto found = linkBandwidths.find(key); found != linkBandwidths.end())
-    way.bandwidth = found->second;
-  return way;
-}
-
-Time Durations::transfer(PipeId pipe, StageId from, StageId to,
-                         uint32_t microbatch) const {
-  Transfer way = transferOf(keyOf(pipe, from, to));
-  return transferTime(scales.bytes(pipe, microbatch, way.bytes), way.bandwidth);
+  auto links = linksOf(program);
+  if (!links.empty() || !tensors.empty())
+    forEachEdge(program.pipes(), [&](PipeId pipe, StageId from, StageId to) {
+      size_t edge = stages(pipe, std::min(from, to));
+      EdgeKey key = keyOf(pipe, from, to);
+      auto link = links.find(
+          {program.rankOfStage(pipe, from), program.rankOfStage(pipe, to)});
+      auto sum = tensors.find(key);
+      Way way = wayOf(edge, link == links.end() ? Link() : link->second,
+                      sum == tensors.end() ? std::nullopt
+                                           : std::optional(sum->second));
+      if (way != ways[edge])
+        otherWays[key] = way;
+    });
+  if (llvm::all_equal(ways))
+    ways.resize(std::min<size_t>(ways.size(), 1));
 }
 
 Time Durations::of(const Program &program, ActionId begin, ActionId end) const {
@@ -246,29 +210,15 @@ Time Durations::ofGroup(Time sum, Time longest) const {
              : Time((__int128(whole) * ofGroups + cost::unit / 2) / cost::unit);
 }
 
-/// The longest that bytes take on any edge.
-Time Durations::longestTransfer() const {
-  Time longest = 0;
-  auto add = [&](Transfer way) {
-    Amount bytes = scaling::apply(way.bytes, scales.mostBytes(), amount::max);
-    longest = std::max(longest, transferTime(bytes, way.bandwidth));
-  };
-  for (const Transfer &way : transfers)
-    add(way);
-  if (!transfers.empty())
-    for (const auto *table : {&tensorBytes, &linkBandwidths})
-      for (const auto &[key, amount] : *table)
-        add(transferOf(key));
-  return longest;
-}
-
 bool Durations::fits(const Program &program, uint64_t messages) const {
-  Time message = latency;
-  for (Time time : edgeTimes)
-    message = std::max(message, time);
-  for (const auto &[key, time] : links)
-    message = std::max(message, time);
-  message += longestTransfer();
+  Time message = 0;
+  auto add = [&](const Way &way) {
+    Amount bytes = scaling::apply(way.bytes, scales.mostBytes(), amount::max);
+    message =
+        std::max(message, way.latency + transferTime(bytes, way.bandwidth));
+  };
+  llvm::for_each(ways, add);
+  llvm::for_each(llvm::make_second_range(otherWays), add);
   __int128 sum = __int128(message) * messages, computes = 0;
   for (ActionId row : program.rows()) {
     computes += longest(program[row]);

@@ -5,27 +5,15 @@
 
 using namespace ppcc;
 
-/// Puts the values of a setting into a row of all stages.
-static void fill(MutableArrayRef<Amount> row, const StageNumbering &stages,
-                 const std::optional<PipeId> &pipe, ArrayRef<int64_t> values,
-                 const Program &program) {
-  if (pipe)
-    row = row.slice(stages(*pipe, StageId(0)),
-                    program.pipes()[pipe->value].numStages());
-  if (values.size() == 1)
-    std::fill(row.begin(), row.end(), values.front());
-  else
-    std::copy(values.begin(), values.end(), row.begin());
-}
-
 MemoryModel::MemoryModel(const Program &program)
     : stages(program.pipes()), rests(program.kinds().size()),
       atRest(program.numRanks()), scales(program) {
   if (const CostSetting *limit = program.costs().last({Cost::MemoryLimit}))
     limits = limit->values;
   table.resize(program.kinds().size() * stages.size());
-  auto row = [&](uint32_t kind) {
-    return MutableArrayRef(table).slice(kind * stages.size(), stages.size());
+  auto row = [&](KindId kind) {
+    return MutableArrayRef(table).slice(kind.value * stages.size(),
+                                        stages.size());
   };
   const CostModel &costs = program.costs();
   bool isTold =
@@ -36,16 +24,15 @@ MemoryModel::MemoryModel(const Program &program)
     const KindInfo &info = program.kinds()[kind];
     rests[kind.value] = info.isCompute() && (info.defines & slot::WeightGrad);
     if (!isTold && info.isCompute() && (info.defines & slot::Output))
-      fill(row(kind.value), stages, {}, {amount::unit}, program);
+      std::ranges::fill(row(kind), amount::unit);
   }
   for (const CostSetting &setting : costs.of(Cost::Memory)) {
-    fill(row(setting.kind.value), stages, setting.pipe, setting.values,
-         program);
+    spread(setting, program, row(setting.kind));
     rests[setting.kind.value] = false;
   }
   std::vector<Amount> resting(stages.size());
   for (const CostSetting &setting : costs.of(Cost::StaticMemory))
-    fill(resting, stages, setting.pipe, setting.values, program);
+    spread(setting, program, resting);
   for (PipeId pipe : program.pipeIds())
     for (StageId stage : program.pipe(pipe).stages())
       atRest[program.rankOfStage(pipe, stage).value] +=

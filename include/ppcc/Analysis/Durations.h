@@ -49,11 +49,9 @@ public:
   /// on different ranks.
   Time ofEdge(PipeId pipe, StageId from, StageId to,
               uint32_t microbatch) const {
-    Time time = edgeTimes.empty() ? latency : edgeTimes[edgeOf(pipe, from, to)];
-    if (!links.empty())
-      time = ofLink(pipe, from, to, time);
-    return transfers.empty() ? time
-                             : time + transfer(pipe, from, to, microbatch);
+    const Way &way = wayOf(pipe, from, to);
+    return way.bandwidth == 0 ? way.latency
+                              : way.latency + transfer(way, pipe, microbatch);
   }
   /// The same for a send or receive.
   Time ofMessage(const Program &program, const Action &action) const {
@@ -64,10 +62,8 @@ public:
 
   /// Gives every edge between ranks this time.
   void setLatency(Time time) {
-    latency = time;
-    edgeTimes.clear();
-    links.clear();
-    transfers.clear();
+    ways = {{time}};
+    otherWays.clear();
   }
 
   /// Whether all actions and this many messages, one after another, take at
@@ -75,40 +71,26 @@ public:
   bool fits(const Program &program, uint64_t messages) const;
 
 private:
-  template <class Column>
-  void fill(Column row, const std::optional<PipeId> &pipe,
-            ArrayRef<int64_t> values, const Program &program) const;
-  /// What bytes take on an edge.
-  struct Transfer {
-    Amount bytes = 0, bandwidth = 0;
+  /// What a message takes: this time, and that of its bytes.
+  struct Way {
+    Time latency = 0;
+    Amount bytes = 0, bandwidth = 0; ///< 0 where the time of all is known.
+    bool operator==(const Way &) const = default;
   };
   using EdgeKey = std::pair<uint64_t, uint32_t>; ///< Pipe and `from`; `to`.
-
-  /// The number of an edge, which it has by its lower stage.
-  size_t edgeOf(PipeId pipe, StageId from, StageId to) const {
-    return stages(pipe, std::min(from, to));
-  }
-  /// What is known of messages from one rank to another.
-  struct Link {
-    std::optional<Time> latency;
-    std::optional<Amount> bandwidth;
-  };
-  using LinkKey = std::pair<uint32_t, uint32_t>; ///< From a rank to a rank.
-
-  void addEdges(const Program &program);
-  /// Reads what is said of links, as far as nothing later overrides it.
-  std::map<LinkKey, Link> linksOf(const Program &program) const;
-  Time ofLink(PipeId pipe, StageId from, StageId to, Time otherwise) const;
-  /// Lets bytes that nobody told follow from tensors. True when some do.
-  bool addTensors(const Program &program, ArrayRef<int64_t> bytes);
-  Time longestTransfer() const;
-  Transfer transferOf(const EdgeKey &key) const;
-  Time transfer(PipeId pipe, StageId from, StageId to,
-                uint32_t microbatch) const;
   static EdgeKey keyOf(PipeId pipe, StageId from, StageId to) {
     return {uint64_t(pipe.value) << 32 | from.value, to.value};
   }
-  void addNodes(const Program &program);
+  const Way &wayOf(PipeId pipe, StageId from, StageId to) const {
+    if (!otherWays.empty())
+      if (auto found = otherWays.find(keyOf(pipe, from, to));
+          found != otherWays.end())
+        return found->second;
+    return ways[ways.size() == 1 ? 0 : stages(pipe, std::min(from, to))];
+  }
+  Time transfer(const Way &way, PipeId pipe, uint32_t microbatch) const;
+
+  void addEdges(const Program &program);
   /// What the action takes by itself, or its nodes one after another.
   Time longest(const Action &action) const;
   Time ofGroup(Time sum, Time longest) const;
@@ -116,22 +98,21 @@ private:
   StageNumbering stages;
   size_t stride = 1; ///< Stages of all pipes; 1 when the costs are the same on
                      ///< every stage.
-  std::vector<Time> table;     ///< By kind and stage.
-  std::vector<Time> edgeTimes; ///< By the edge's lower stage; empty when they
-                               ///< are the same on all edges.
-  /// Of edges between ranks of which more is known than of others.
-  DenseMap<EdgeKey, Time> links;
-  /// By the edge's lower stage, where times differ otherwise too: then the
-  /// times above hold latencies alone.
-  std::vector<Transfer> transfers;
-  DenseMap<EdgeKey, Amount> linkBandwidths; ///< Where those differ.
-  DenseMap<EdgeKey, Amount> tensorBytes;    ///< Of edges with tensors.
+  std::vector<Time> table; ///< By kind and stage.
+  std::vector<Way> ways;   ///< Of edges, by the lower stage; one when they are
+                           ///< the same on all.
+  /// Of those of which more is known: of ranks, or tensors.
+  DenseMap<EdgeKey, Way> otherWays;
   MicrobatchScales scales;
-  Time latency = 0;                  ///< Of all edges else.
   Cost group = Cost::GroupSum;       ///< Or GroupMax, or Overlap.
   Time ofGroups = cost::unit;        ///< The factor of the rule, or the time.
   std::shared_ptr<NodeOrders> nodes; ///< Null without costs of nodes.
   bool hasHooks = false;             ///< Of these nodes.
 };
+
+/// Puts the values of a setting, one for all or one for each, into a row of all
+/// stages: into those of its pipe, if it has one.
+void spread(const CostSetting &setting, const Program &program,
+            MutableArrayRef<int64_t> row);
 
 } // namespace ppcc
