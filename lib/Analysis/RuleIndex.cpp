@@ -13,8 +13,7 @@ uint32_t stageOf(const Action &action) {
 class RankRows {
 public:
   explicit RankRows(const Program &program)
-      : program(program), isTracked(program.kinds().size()),
-        ofKind(program.kinds().size()) {
+      : program(program), isTracked(program.kinds().size()) {
     for (auto [kind, info] : llvm::enumerate(program.kinds().rows())) {
       if (info.isDeclared())
         isTracked.set(kind);
@@ -25,27 +24,20 @@ public:
   }
 
   void enter(RankId rank) {
-    exact.clear();
-    sameWork.clear();
-    ofStage.clear();
-    for (std::vector<ActionId> &rows : ofKind)
-      rows.clear();
+    rowsOf.clear();
     firsts.clear();
     for (ActionId row : program.rows(rank)) {
       Action action = program[row];
-      uint32_t kind = action.kind.value;
-      if (!isTracked.test(kind))
+      if (!isTracked.test(action.kind.value))
         continue;
-      auto [known, isNew] =
-          exact.try_emplace(exactKey(action.kind, action), row.value);
-      if (!isNew && program.kindOf(action).isCompute())
-        continue;
+      auto &same = rowsOf[keyOf(action.kind, action, KindScope::Microbatch)];
       // A message along a skip edge is of the same stage and microbatch as that
       // to the neighbour; both count.
-      if (!isNew)
-        sameWork[row.value] = std::exchange(known->second, row.value);
-      ofStage[stageKey(action.kind, action)].push_back(row);
-      ofKind[kind].push_back(row);
+      if (!same.empty() && program.kindOf(action).isCompute())
+        continue;
+      same.push_back(row);
+      for (KindScope scope : {KindScope::Stage, KindScope::Rank})
+        rowsOf[keyOf(action.kind, action, scope)].push_back(row);
       if (program.kindOf(action).isDeclared())
         firsts.push_back(row);
     }
@@ -54,50 +46,28 @@ public:
   /// The first rows of all declared work on the rank.
   ArrayRef<ActionId> declared() const { return firsts; }
 
-  /// Calls `visit(row)` for each row of a kind that shares with `action` what
-  /// both have of stage and microbatch.
-  template <class Visit>
-  void forEachOf(KindId kind, const Action &action, Visit visit) const {
-    KindScope own = program.kindOf(action).scope,
-              other = program.kinds()[kind].scope;
-    if (own == KindScope::Rank || other == KindScope::Rank) {
-      for (ActionId row : ofKind[kind.value])
-        visit(row);
-      return;
-    }
-    if (own == KindScope::Microbatch && other == KindScope::Microbatch) {
-      auto found = exact.find(exactKey(kind, action));
-      if (found == exact.end())
-        return;
-      visit(ActionId(found->second));
-      for (auto next = sameWork.find(found->second); next != sameWork.end();
-           next = sameWork.find(next->second))
-        visit(ActionId(next->second));
-      return;
-    }
-    auto rows = ofStage.find(stageKey(kind, action));
-    if (rows != ofStage.end())
-      for (ActionId row : rows->second)
-        visit(row);
+  /// The rows of a kind that share with `action` what both have of stage and
+  /// microbatch.
+  ArrayRef<ActionId> of(KindId kind, const Action &action) const {
+    auto found = rowsOf.find(keyOf(
+        kind, action,
+        std::max(program.kindOf(action).scope, program.kinds()[kind].scope)));
+    return found == rowsOf.end() ? ArrayRef<ActionId>() : found->second;
   }
 
 private:
+  /// Kind, scope and stage, and the microbatch, as far as that scope tells them
+  /// apart.
   using Key = std::pair<uint64_t, uint32_t>;
-
-  static uint64_t stageKey(KindId kind, const Action &action) {
-    return uint64_t(kind.value) << 32 | stageOf(action);
-  }
-  static Key exactKey(KindId kind, const Action &action) {
-    return {stageKey(kind, action), action.microbatch};
+  static Key keyOf(KindId kind, const Action &action, KindScope scope) {
+    return {(uint64_t(kind.value) << 2 | uint64_t(scope)) << 32 |
+                (scope == KindScope::Rank ? 0 : stageOf(action)),
+            scope == KindScope::Microbatch ? action.microbatch : 0};
   }
 
   const Program &program;
-  BitVector isTracked;                   ///< By kind.
-  DenseMap<Key, uint32_t> exact;         ///< The first row, or the last
-                                         ///< of several messages.
-  DenseMap<uint32_t, uint32_t> sameWork; ///< The message before.
-  DenseMap<uint64_t, std::vector<ActionId>> ofStage;
-  std::vector<std::vector<ActionId>> ofKind;
+  BitVector isTracked; ///< By kind.
+  DenseMap<Key, SmallVector<ActionId, 1>> rowsOf;
   std::vector<ActionId> firsts;
 };
 
@@ -121,11 +91,11 @@ void RuleIndex::addNeeds(const Program &program) {
       for (auto [number, rule] : llvm::enumerate(info.rules)) {
         bool found = false;
         for (KindId kind : rule.kinds)
-          rows.forEachOf(kind, action, [&](ActionId other) {
+          for (ActionId other : rows.of(kind, action)) {
             found = true;
             edges.push_back(rule.isBefore ? std::pair(other, row)
                                           : std::pair(row, other));
-          });
+          }
         // The far end has only the far ends of what the other one follows.
         if (!found && !program.isFarEnd(action, rank))
           lackRows.push_back({row, uint32_t(number)});
