@@ -14,31 +14,26 @@ Partition synthesis::evenPartition(uint32_t layers, uint32_t stages) {
   return even;
 }
 
-std::vector<Valued> synthesis::searchPartitions(
+std::optional<Partition> synthesis::searchPartitions(
     uint32_t layers, uint32_t stages, unsigned most,
     function_ref<std::optional<Time>(const Partition &)> valueOf) {
-  constexpr size_t mostKept = 3;
-  std::vector<Valued> best;
+  std::optional<Partition> best;
+  Time least = 0;
   std::set<Partition> seen;
   auto isBetter = [&](const Partition &layers) {
     if (seen.size() == most || !seen.insert(layers).second)
       return false;
     auto value = valueOf(layers);
-    if (!value)
+    if (!value || (best && *value >= least))
       return false;
-    bool first = best.empty() || *value < best.front().value;
-    auto place = llvm::upper_bound(
-        best, *value, [](Time v, const Valued &one) { return v < one.value; });
-    best.insert(place, {layers, *value});
-    if (best.size() > mostKept)
-      best.pop_back();
-    return first;
+    best = layers;
+    least = *value;
+    return true;
   };
-  Partition even = evenPartition(layers, stages);
-  isBetter(even);
+  Partition from = evenPartition(layers, stages);
+  isBetter(from);
   // From the best so far a layer goes, or several, from one stage to another;
   // the stages between hand on as many.
-  Partition from = even;
   for (bool goesOn = true; goesOn;) {
     goesOn = false;
     for (uint32_t count = 1; count <= 2; ++count)
@@ -122,7 +117,6 @@ bool synthesis::chooseLayout(Task &task) {
       });
   // Without any, what is wrong with an even one is reported.
   asked.request.layout =
-      layoutOf(found.empty() ? evenPartition(letters.size(), stages)
-                             : found.front().layers);
+      layoutOf(found.value_or(evenPartition(letters.size(), stages)));
   return true;
 }

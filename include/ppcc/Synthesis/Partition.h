@@ -8,20 +8,14 @@ namespace ppcc::synthesis {
 /// The number of layers of each stage.
 using Partition = std::vector<uint32_t>;
 
-/// A partition with what it takes.
-struct Valued {
-  Partition layers;
-  Time value;
-};
-
 /// As many layers for each stage, the first ones one more.
 Partition evenPartition(uint32_t layers, uint32_t stages);
 
 /// Looks for partitions of `layers` layers into `stages` stages, each of one at
 /// least, by moving layers from stage to stage, beginning with an even one;
 /// `valueOf` says what one takes, nothing where it cannot be had, and is asked
-/// `most` times at most. The best few, the best first: empty when none can.
-std::vector<Valued>
+/// `most` times at most. The best; nothing when none can.
+std::optional<Partition>
 searchPartitions(uint32_t layers, uint32_t stages, unsigned most,
                  function_ref<std::optional<Time>(const Partition &)> valueOf);
 
