@@ -9,53 +9,38 @@ using Sum = decimal::Sum;
 using Stage = Workload::Stage;
 constexpr auto F = Workload::F, I = Workload::I, W = Workload::W;
 
-/// The earliest begins of a microbatch by stage when it is alone, and what
-/// follows at least behind its actions.
-struct Paths {
+/// What follows at least behind the actions of a microbatch, too.
+struct Paths : AloneTimes {
   Paths(const Workload &load, Objective objective)
-      : firstF(load.stages.size()), firstI(firstF), behindF(firstF),
-        behindI(firstF) {
+      : AloneTimes(load), behindF(load.stages.size()),
+        behindI(load.stages.size()) {
     const auto &stages = load.stages;
     bool back = load.hasPart(I);
-    for (size_t s = 0; s != stages.size(); ++s)
-      for (Workload::Edge edge : stages[s].below)
-        firstF[s] =
-            std::max(firstF[s], firstF[edge.stage] +
-                                    stages[edge.stage].time[F] + edge.latency);
-    for (size_t s = stages.size(); s-- != 0;) {
-      firstI[s] = firstF[s] + stages[s].time[F];
-      for (Workload::Edge edge : stages[s].above)
-        firstI[s] =
-            std::max(firstI[s], firstI[edge.stage] +
-                                    stages[edge.stage].time[I] + edge.latency);
-    }
     // Of the span of a rank, only what it does itself counts.
     if (objective == Objective::Span) {
       for (size_t s = 0; s != stages.size(); ++s) {
         behindI[s] = stages[s].time[W];
-        behindF[s] = back ? firstI[s] - firstF[s] - stages[s].time[F] +
-                                stages[s].time[I] + behindI[s]
-                          : 0;
+        behindF[s] = back ? away[s] - stages[s].time[F] + behindI[s] : 0;
       }
       return;
     }
-    for (size_t s = 0; s != stages.size(); ++s)
-      behindI[s] = std::max(behindI[s], stages[s].time[W]),
-      pushTo(behindI, stages[s].above, behindI[s] + stages[s].time[I], s);
+    for (size_t s = 0; s != stages.size(); ++s) {
+      behindI[s] = std::max(behindI[s], stages[s].time[W]);
+      pushTo(behindI, stages[s].above, behindI[s] + stages[s].time[I]);
+    }
     for (size_t s = stages.size(); s-- != 0;) {
       behindF[s] =
           std::max(behindF[s], back ? stages[s].time[I] + behindI[s] : 0);
-      pushTo(behindF, stages[s].below, behindF[s] + stages[s].time[F], s);
+      pushTo(behindF, stages[s].below, behindF[s] + stages[s].time[F]);
     }
   }
 
-  /// Begins of F and I; what follows behind their ends.
-  std::vector<Time> firstF, firstI, behindF, behindI;
+  std::vector<Time> behindF, behindI; ///< By stage, behind the ends.
 
 private:
-  /// The stages that `s` reads have at least `time` behind them.
+  /// The stages that are read have at least `time` behind them.
   static void pushTo(std::vector<Time> &behind, ArrayRef<Workload::Edge> edges,
-                     Time time, size_t s) {
+                     Time time) {
     for (Workload::Edge edge : edges)
       behind[edge.stage] = std::max(behind[edge.stage], time + edge.latency);
   }
@@ -246,8 +231,7 @@ private:
     Sum taken = 0;
     for (uint32_t id : ids) {
       const Stage &one = stage(id);
-      Sum away = paths.firstI[id] + one.time[I] - paths.firstF[id];
-      taken += one.microbatches * (Sum(one.heldBehindF()) * away +
+      taken += one.microbatches * (Sum(one.heldBehindF()) * paths.away[id] +
                                    Sum(one.heldBehindI()) * one.time[W]);
     }
     Sum time = taken / *room;
@@ -270,7 +254,7 @@ private:
     uint64_t fit = *room / held, last = one.microbatches - 1;
     if (fit > last)
       return;
-    Time round = paths.firstI[id] + one.time[I] - paths.firstF[id];
+    Time round = paths.away[id];
     if (*room - Amount(fit) * held < rest)
       round += one.time[W];
     Time most = Durations::maxSum;
@@ -326,6 +310,24 @@ std::string ResourceBound::why() const {
   return text + fmt::format(" up to its last {}, {} before the end",
                             end == End::LastForward ? "forward" : "gradient",
                             time(tail));
+}
+
+AloneTimes::AloneTimes(const Workload &load)
+    : firstF(load.stages.size()), firstI(firstF), away(firstF) {
+  const auto &stages = load.stages;
+  auto endOf = [&](const std::vector<Time> &begins, Workload::Part part,
+                   Workload::Edge edge) {
+    return begins[edge.stage] + stages[edge.stage].time[part] + edge.latency;
+  };
+  for (size_t s = 0; s != stages.size(); ++s)
+    for (Workload::Edge edge : stages[s].below)
+      firstF[s] = std::max(firstF[s], endOf(firstF, F, edge));
+  for (size_t s = stages.size(); s-- != 0;) {
+    firstI[s] = firstF[s] + stages[s].time[F];
+    for (Workload::Edge edge : stages[s].above)
+      firstI[s] = std::max(firstI[s], endOf(firstI, I, edge));
+    away[s] = firstI[s] + stages[s].time[I] - firstF[s];
+  }
 }
 
 ResourceBound ppcc::resourceBoundOf(const Workload &load, RankId rank,

@@ -8,22 +8,6 @@ using enum Workload::Part;
 static constexpr Time never = std::numeric_limits<Time>::max() / 2;
 static constexpr Op none = ~0u;
 
-Decoder::Decoder(const Problem &problem)
-    : problem(problem), ends(problem.numActions), slack(problem.numRanks()),
-      wholes(problem.numRanks()) {
-  const Workload &load = problem.load;
-  for (uint32_t s = 0; s != load.stages.size(); ++s) {
-    // What I takes beyond, W can give back at once.
-    Amount need = 0, &most = slack[load.stages[s].rank.value];
-    problem.forEachWay(s, [&](const Workload::Stage &stage) {
-      need = std::max(need, stage.heldBehindF());
-      most = std::max({most, stage.takes[F] - stage.heldBehindF(),
-                       stage.takes[I], load.hasPart(W) ? stage.takes[W] : 0});
-    });
-    wholes[load.stages[s].rank.value] += need;
-  }
-}
-
 void Decoder::wake(Time at, uint32_t rank) {
   queue.emplace_back(at, rank);
   std::push_heap(queue.begin(), queue.end(), std::greater());
@@ -73,10 +57,7 @@ bool Decoder::run(const Policy &given, Order &result) {
     if (now >= ranks[rank].free)
       decide(rank, now);
   }
-  uint32_t done = 0;
-  for (uint32_t count : issued)
-    done += count;
-  return done == problem.numActions;
+  return std::reduce(issued.begin(), issued.end()) == problem.numActions;
 }
 
 void Decoder::noteArrival(Op op) {
@@ -94,8 +75,8 @@ void Decoder::noteArrival(Op op) {
 }
 
 bool Decoder::isSafe(uint32_t stage, uint32_t rank) {
-  Amount room = problem.room[rank], whole = wholes[rank];
-  Amount left = room - slack[rank] - ranks[rank].promised -
+  Amount room = problem.room[rank], whole = problem.whole[rank];
+  Amount left = room - problem.slack[rank] - ranks[rank].promised -
                 problem.heldBy(stage, issued[opOf(stage, F)]);
   if (room == Problem::unlimited || left >= whole)
     return true;

@@ -1,6 +1,8 @@
 // Runs orders by data alone.
 #include "ppcc/Synthesis/Orders.h"
 
+#include "llvm/ADT/Sequence.h"
+
 using namespace ppcc;
 using namespace ppcc::synthesis;
 
@@ -10,7 +12,8 @@ Problem::Problem(const Workload &load, Objective objective,
                  const Savings *savings)
     : load(load), objective(objective), savings(savings),
       bound(savings ? boundOf(*savings, objective)
-                    : resourceBound(load, objective)) {
+                    : resourceBound(load, objective)),
+      away(AloneTimes(load).away) {
   std::vector<std::vector<Edge>> readers(load.stages.size() *
                                          Workload::numParts);
   for (uint32_t s = 0; s != load.stages.size(); ++s) {
@@ -46,13 +49,28 @@ Problem::Problem(const Workload &load, Objective objective,
     room.push_back(load.room[rank].value_or(unlimited));
     mostChunks = std::max<uint32_t>(mostChunks, stages.size());
     Time own = 0;
-    Amount staged = 0;
+    Amount staged = 0, held = 0, most = 0;
     for (uint32_t s : stages) {
+      StageSaving way = savings ? savings->ofStage[s] : StageSaving();
+      Amount needed = 0;
+      auto add = [&](const Workload::Stage &stage) {
+        // What I takes beyond, W can give back at once.
+        needed = std::max(needed, stage.heldBehindF());
+        most = std::max({most, stage.takes[F] - stage.heldBehindF(),
+                         stage.takes[I], load.hasPart(W) ? stage.takes[W] : 0});
+      };
+      if (way.n != StageSaving::of)
+        add(load.stages[s]);
+      if (way.n != 0)
+        add(savings->load(way.how).stages[s]);
+      held += needed;
       for (Time part : load.stages[s].time)
         own += part;
       if (savings)
         staged = std::max(staged, savings->staged(s));
     }
+    whole.push_back(held);
+    slack.push_back(most);
     period = std::max(period, own);
     if (load.room[rank])
       room.back() -= staged;
@@ -64,43 +82,11 @@ Problem::Problem(const Workload &load, Objective objective,
         saved.push_back(
             {stage.time[part], stage.takes[part], stage.gives[part]});
     }
-  // A microbatch alone.
-  firstF.resize(load.stages.size());
-  away.resize(load.stages.size());
-  for (uint32_t s = 0; s != load.stages.size(); ++s)
-    for (Edge edge : sources(opOf(s, F)))
-      firstF[s] = std::max(firstF[s], firstF[stageOf(edge.op)] + time[edge.op] +
-                                          edge.latency);
-  std::vector<Time> endI(load.stages.size());
-  for (uint32_t s = load.stages.size(); s-- != 0;) {
-    Time begin = firstF[s] + time[opOf(s, F)];
-    for (Edge edge : sources(opOf(s, I)))
-      if (partOf(edge.op) == I)
-        begin = std::max(begin, endI[stageOf(edge.op)] + edge.latency);
-    endI[s] = begin + time[opOf(s, I)];
-    away[s] = endI[s] - firstF[s];
-  }
-}
-
-Amount Problem::leastRoom(uint32_t rank) const {
-  Amount held = 0, most = 0;
-  for (uint32_t s : load.ofRank[rank]) {
-    Amount own = 0;
-    forEachWay(s, [&](const Workload::Stage &stage) {
-      most = std::max({most, stage.takes[F] - stage.heldBehindF(),
-                       stage.takes[I], load.hasPart(W) ? stage.takes[W] : 0});
-      own = std::max(own, stage.heldBehindF());
-    });
-    held += own;
-  }
-  return held + most;
 }
 
 bool Problem::hasRoom() const {
-  for (uint32_t rank = 0; rank != numRanks(); ++rank)
-    if (!hasRoom(rank))
-      return false;
-  return true;
+  return llvm::all_of(llvm::seq(numRanks()),
+                      [&](uint32_t rank) { return hasRoom(rank); });
 }
 
 Runner::Runner(const Problem &problem)

@@ -11,21 +11,16 @@ namespace {
 
 /// When the actions of a microbatch are due, by chunk; and what is done about
 /// it. A chunk is the place of a stage among those of its rank.
-struct Genome {
+struct Genome : Patience {
   bool onGrid = false; ///< Each action takes one slot, or its time.
   bool isStrict = false;
   /// By chunk, F and I: so much more than needed between stages of a chunk;
   /// behind the stage before that is of another chunk. In slots, or halves of
   /// them off the grid.
   std::vector<uint8_t> hops, jumps;
-  uint8_t stretch = 0;   ///< Of the period, in 32nds.
-  uint32_t group = 1;    ///< So many microbatches pass a chunk in a row.
-  int early = -1;        ///< In slots; any time when negative.
-  uint8_t weightGap = 4; ///< See Policy.
-  bool evensIdle = false;
-  uint8_t patience = 0;
-  uint32_t lag = ~0u;
-  bool lagByRank = false;
+  uint8_t stretch = 0; ///< Of the period, in 32nds.
+  uint32_t group = 1;  ///< So many microbatches pass a chunk in a row.
+  int early = -1;      ///< In slots; any time when negative.
 };
 
 class Periodic {
@@ -95,13 +90,9 @@ public:
 
   Policy policyOf(const Genome &genome) const {
     Policy policy;
+    static_cast<Patience &>(policy) = genome;
     policy.prefer = Policy::Prefer::Keys;
     policy.isStrict = genome.isStrict;
-    policy.weightGap = genome.weightGap;
-    policy.evensIdle = genome.evensIdle;
-    policy.patience = genome.patience;
-    policy.lag = genome.lag;
-    policy.lagByRank = genome.lagByRank;
     policy.keys.resize(problem.numOps());
     Time period = problem.period + problem.period / 32 * genome.stretch;
     policy.group = genome.group;

@@ -2,6 +2,8 @@
 // to the host, and for which microbatches.
 #include "Task.h"
 
+#include "llvm/ADT/Sequence.h"
+
 using namespace ppcc;
 using namespace ppcc::synthesis;
 
@@ -163,14 +165,16 @@ struct Choice {
 
 class SavingSearch {
 public:
-  SavingSearch(Task &task) : task(task), savings(*task.savings) {}
+  explicit SavingSearch(Task &task)
+      : task(task), savings(*task.savings),
+        kept(savings.kept(), task.asked.objective) {}
 
   /// Of those that save what is held longest, and of small changes to the best
   /// of them.
   void run() {
     const Workload &load = savings.kept();
     best = judge(std::vector<StageSaving>(load.stages.size()), {});
-    std::vector<uint32_t> stages = byAmount();
+    SmallVector<uint32_t> stages = byAmount();
     for (Saving how : savings.ways())
       for (Copies copies : copiesFor(how)) {
         for (uint32_t percent : {50, 70, 85, 100, 120, 150, 200})
@@ -234,15 +238,14 @@ private:
   std::vector<Copies> copiesFor(Saving how) const {
     if (how != Saving::Offload)
       return {{}};
-    Time longest = 0,
-         period = Problem(savings.kept(), task.asked.objective).period;
+    Time longest = 0;
     uint32_t actions = 1;
     for (const auto &stages : savings.kept().ofRank)
       actions = std::max<uint32_t>(actions, 3 * stages.size());
     for (const Workload::Stage &stage : savings.load(how).stages)
       longest = std::max(longest, stage.in);
     uint32_t margin = std::min<Time>(
-        1 + longest * actions / std::max<Time>(period, 1), mostCopies - 2);
+        1 + longest * actions / std::max<Time>(kept.period, 1), mostCopies - 2);
     std::vector<Copies> ways{{2, 1, 3}, {1, 1, 2}};
     if (margin > 1)
       ways.insert(ways.end(), {{2, margin, margin + 2}, {2, margin, margin}});
@@ -250,14 +253,12 @@ private:
   }
 
   /// The stages, that with the most memory and time to its gradient first.
-  std::vector<uint32_t> byAmount() const {
+  SmallVector<uint32_t> byAmount() const {
     const Workload &load = savings.kept();
-    Problem problem(load, task.asked.objective);
-    std::vector<uint32_t> stages(load.stages.size());
-    std::iota(stages.begin(), stages.end(), 0);
+    auto stages = llvm::to_vector(llvm::seq<uint32_t>(load.stages.size()));
     llvm::stable_sort(stages, [&](uint32_t a, uint32_t b) {
       auto held = [&](uint32_t s) {
-        return decimal::Sum(load.stages[s].heldBehindF()) * problem.away[s];
+        return decimal::Sum(load.stages[s].heldBehindF()) * kept.away[s];
       };
       return held(a) > held(b);
     });
@@ -268,13 +269,12 @@ private:
   /// of it, and does not fit, is saved.
   std::vector<StageSaving> fitted(Saving how, uint32_t percent) const {
     const Workload &load = savings.kept();
-    Problem problem(load, task.asked.objective);
     std::vector<StageSaving> stages(load.stages.size());
-    for (uint32_t rank = 0; rank != problem.numRanks(); ++rank) {
+    for (uint32_t rank = 0; rank != kept.numRanks(); ++rank) {
       decimal::Sum wanted = 0;
       for (uint32_t s : load.ofRank[rank])
-        wanted += decimal::Sum(load.stages[s].heldBehindF()) * problem.away[s] /
-                  std::max<Time>(problem.period, 1) * percent / 100;
+        wanted += decimal::Sum(load.stages[s].heldBehindF()) * kept.away[s] /
+                  std::max<Time>(kept.period, 1) * percent / 100;
       if (!load.room[rank] || wanted <= *load.room[rank])
         continue;
       auto n = StageSaving::of * (wanted - *load.room[rank]) / wanted + 1;
@@ -326,6 +326,7 @@ private:
 
   Task &task;
   Savings &savings;
+  const Problem kept; ///< With what is kept everywhere.
   Choice best;
   unsigned tries = 0;
 };
@@ -343,7 +344,7 @@ SmallVector<Saving, 2> Savings::ways() const {
 ResourceBound synthesis::boundOf(const Savings &savings, Objective objective,
                                  bool isFree) {
   const Workload &load = savings.kept();
-  std::vector<Time> firstF = Problem(load, objective).firstF;
+  std::vector<Time> firstF = AloneTimes(load).firstF;
   if (isFree)
     return boundOfAll(savings, firstF, objective);
   std::vector<Share> shares = freeShares(load);
@@ -379,27 +380,22 @@ bool synthesis::chooseSavings(Task &task) {
     return false;
   Savings &savings = task.savings.emplace();
   Durations durations(program);
-  auto add = [&](Saving how) {
-    savings.loads[static_cast<size_t>(how)] =
-        Workload::of(program, durations, task.backward(), 1, how);
-  };
-  add(Saving::Keep);
-  if (asked.recompute)
-    add(Saving::Recompute);
-  if (asked.offload)
-    add(Saving::Offload);
+  for (auto [how, isChoice] : {std::pair(Saving::Keep, true),
+                               std::pair(Saving::Recompute, asked.recompute),
+                               std::pair(Saving::Offload, asked.offload)})
+    if (isChoice)
+      savings.loads[static_cast<size_t>(how)] =
+          Workload::of(program, durations, task.backward(), 1, how);
   savings.ofStage.resize(savings.kept().stages.size());
   task.bound = boundOf(savings, asked.objective, true);
-  if (Problem(savings.kept(), asked.objective, &savings).hasRoom()) {
-    SavingSearch(task).run();
-    return true;
+  if (!Problem(savings.kept(), asked.objective, &savings).hasRoom()) {
+    // The least that ranks can work with.
+    savings.copies = {1, 1, 2};
+    savings.ofStage.assign(savings.kept().stages.size(),
+                           {savings.ways().front(), StageSaving::of});
+    if (!task.instance())
+      return false;
   }
-  // The least that ranks can work with.
-  savings.copies = {1, 1, 2};
-  savings.ofStage.assign(savings.kept().stages.size(),
-                         {savings.ways().front(), StageSaving::of});
-  if (!task.instance())
-    return false;
   SavingSearch(task).run();
   return true;
 }

@@ -37,6 +37,15 @@ struct ResourceBound {
   std::string why() const;
 };
 
+/// When the parts of a microbatch begin by stage, at the earliest: when it is
+/// alone. O(stages + edges).
+struct AloneTimes {
+  explicit AloneTimes(const Workload &load);
+
+  std::vector<Time> firstF, firstI; ///< By stage.
+  std::vector<Time> away; ///< From the begin of F to the end of I, at least.
+};
+
 /// The largest of the bounds that follow from each rank by itself: that it
 /// works one action after another, from when it can begin, until what others
 /// do behind it ends, and what fits its room meanwhile. O(stages + edges +

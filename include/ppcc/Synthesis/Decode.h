@@ -5,14 +5,8 @@
 
 namespace ppcc::synthesis {
 
-/// What a rank does next when it could do several things.
-struct Policy {
-  enum class Prefer : uint8_t { Gradients, Forwards, Alternate, Keys };
-
-  Prefer prefer = Prefer::Gradients;
-  bool deepFirst = true; ///< Of several stages, that with the highest number.
-  std::vector<uint32_t> caps; ///< By stage: the most microbatches between F and
-                              ///< I; empty for any number.
+/// When a rank does a W, or waits for a gradient.
+struct Patience {
   /// In quarters of its time: a W is begun only when nothing that is on its way
   /// comes sooner.
   uint32_t weightGap = 0;
@@ -23,6 +17,16 @@ struct Policy {
   uint32_t patience = 0;
   uint32_t lag = ~0u;     ///< With more W's than this pending, one is done.
   bool lagByRank = false; ///< With more than the rank's number.
+};
+
+/// What a rank does next when it could do several things.
+struct Policy : Patience {
+  enum class Prefer : uint8_t { Gradients, Forwards, Alternate, Keys };
+
+  Prefer prefer = Prefer::Gradients;
+  bool deepFirst = true; ///< Of several stages, that with the highest number.
+  std::vector<uint32_t> caps; ///< By stage: the most microbatches between F and
+                              ///< I; empty for any number.
 
   // Of Prefer::Keys: an action of microbatch m is due at
   // keys[op] + m % group * step + m / group * groupStep.
@@ -45,7 +49,8 @@ struct Policy {
 /// leastRoom().
 class Decoder {
 public:
-  explicit Decoder(const Problem &problem);
+  explicit Decoder(const Problem &problem)
+      : problem(problem), ends(problem.numActions) {}
 
   /// Nothing when ranks get stuck, which only strict keys do. O(actions *
   /// chunks * microbatches away).
@@ -83,8 +88,6 @@ private:
   std::vector<uint32_t> issued; ///< By op.
   std::vector<Time> ends;       ///< By slot.
   std::vector<Time> arrivals;   ///< Of the next microbatch of each op.
-  std::vector<Amount> slack;    ///< By rank: what actions take for a moment.
-  std::vector<Amount> wholes;   ///< By rank: what one microbatch needs.
   uint64_t looks = 0;
   Time mostIdle = 0; ///< Of the ranks.
   std::vector<Rank> ranks;

@@ -87,20 +87,12 @@ struct Problem {
   ArrayRef<Edge> sources(Op op) const { return slice(sourceEdges, op); }
   ArrayRef<Edge> readers(Op op) const { return slice(readerEdges, op); }
   /// The least room in which a rank can work: one microbatch.
-  Amount leastRoom(uint32_t rank) const;
+  Amount leastRoom(uint32_t rank) const { return whole[rank] + slack[rank]; }
   /// Whether the rank, or each rank, has it.
   bool hasRoom(uint32_t rank) const {
     return load.ofRank[rank].empty() || leastRoom(rank) <= room[rank];
   }
   bool hasRoom() const;
-  /// The stage in each way in which it works.
-  template <class Visit> void forEachWay(uint32_t stage, Visit visit) const {
-    StageSaving way = savings ? savings->ofStage[stage] : StageSaving();
-    if (way.n != StageSaving::of)
-      visit(load.stages[stage]);
-    if (way.n != 0)
-      visit(savings->load(way.how).stages[stage]);
-  }
 
   /// What an action of a microbatch takes.
   Time timeOf(Op op, uint32_t m) const {
@@ -127,12 +119,13 @@ struct Problem {
   std::vector<Amount> takes, gives;
   std::vector<uint32_t> rank;
   std::vector<uint32_t> first;    ///< Of the op's slots, one a microbatch.
-  std::vector<Amount> room;       ///< By rank.
+  std::vector<Amount> room;       ///< By rank;
+  std::vector<Amount> whole;      ///< what a microbatch needs between F and I,
+  std::vector<Amount> slack;      ///< and what actions take for a moment.
   uint32_t numActions = 0;        ///< And slots.
   uint32_t mostChunks = 0;        ///< On a rank.
   Time period = 0;                ///< The work of a microbatch on a rank.
-  std::vector<Time> firstF, away; ///< By stage: the earliest F; from there to
-                                  ///< the end of I, when a microbatch is alone.
+  std::vector<Time> away;         ///< By stage, as in AloneTimes.
 
 private:
   bool isSaved(Op op, uint32_t m) const {
