@@ -30,7 +30,7 @@ static std::string decoded(StringRef text) {
   return percentDecoded(blanks);
 }
 
-static std::string textOf(const HttpResponse &response) {
+static std::string wireText(const HttpResponse &response) {
   return fmt::format(
       "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n"
       "Connection: close\r\nCache-Control: no-store\r\n"
@@ -136,7 +136,7 @@ bool HttpServer::advance(Connection &connection, bool isReady,
       response = handler(*connection.request);
     auto now = std::chrono::steady_clock::now();
     if (response)
-      connection.out = textOf(*response);
+      connection.out = wireText(*response);
     connection.deadline = now + patience;
   }
   if (connection.out.empty())

@@ -169,7 +169,7 @@ private:
   void number() {
     for (StageCut &made : cut.cuts)
       for (const auto &stage : made.stages) {
-        llvm::SmallDenseSet<uint32_t> seen;
+        llvm::DenseSet<uint32_t> seen;
         for (PlacedLayer layer : stage)
           if (!seen.insert(layer.layer).second)
             isNumbered[layer.layer] = true;
