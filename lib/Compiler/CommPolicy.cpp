@@ -103,7 +103,7 @@ Pipeline CommPolicy::pipeline() const {
   Pipeline pipeline;
   PassRegistry registry = makePassRegistry();
   auto add = [&](StringRef name) { append(name, registry, pipeline); };
-  auto addPass = [&](StringRef name, std::unique_ptr<Pass> pass) {
+  auto addPass = [&](StringRef name, Pass pass) {
     pipeline.push_back(
         {name.str(), registry.find(name)->kind, std::move(pass)});
   };

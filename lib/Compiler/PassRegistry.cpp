@@ -11,7 +11,7 @@ using namespace ppcc;
 PassRegistry ppcc::makePassRegistry() {
   PassRegistry registry;
 #define PASS(Name, Factory, Kind, Summary)                                     \
-  registry.add(Name, PassKind::Kind, Summary, Factory());
+  registry.add(Name, PassKind::Kind, Summary, Factory);
 #define ALIAS(Name, Sequence, Summary)                                         \
   registry.addAlias(Name, Summary, Sequence);
 #include "ppcc/Compiler/Passes.def"

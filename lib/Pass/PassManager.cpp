@@ -45,7 +45,7 @@ private:
       return context.diags.refuse<diag::PassTakesNoLoops>(Place(program.name()),
                                                           pass.name);
     Clock::time_point start = Clock::now();
-    PassResult result = pass.pass->run(program, context);
+    PassResult result = pass.pass(program, context);
     times.push_back({pass.name, Clock::now() - start});
     assert((result != PassResult::Changed || pass.kind > PassKind::Check) &&
            "a check changed the program");
@@ -82,7 +82,7 @@ private:
   bool verify(Program &flat) {
     for (const NamedPass &pass : *instrumentation.verifyEach)
       if (!failed() || pass.kind == PassKind::CheckAnyway)
-        pass.pass->run(flat, context);
+        pass.pass(flat, context);
     return !failed();
   }
 

@@ -45,21 +45,20 @@ private:
     if (!entry)
       diags.report<diag::UnknownPass>(rangeOf(name), name,
                                       didYouMean(name, registry.names()));
-    std::unique_ptr<PassDraft> draft =
-        entry && !entry->isAlias() ? entry->factory.draft() : nullptr;
+    PassDraft draft;
+    if (entry && !entry->isAlias())
+      draft = entry->factory.draft();
     if (accept('{'))
-      parseOptions(entry, draft.get());
-    if (draft)
-      pipeline.push_back({name.str(), entry->kind, draft->finish()});
+      parseOptions(entry, draft);
+    if (draft.finish)
+      pipeline.push_back({name.str(), entry->kind, draft.finish()});
     else if (entry)
-      for (const Entry *pass : entry->sequence)
-        pipeline.push_back(
-            {pass->name.str(), pass->kind, pass->factory.draft()->finish()});
+      append(name, registry, pipeline);
   }
 
   /// Reads options up to the closing brace; without a draft only for their
   /// form.
-  void parseOptions(const Entry *entry, PassDraft *draft) {
+  void parseOptions(const Entry *entry, const PassDraft &draft) {
     BitVector given(entry ? entry->factory.options.size() : 0);
     if (accept('}'))
       return;
@@ -81,22 +80,19 @@ private:
                                            "`,` or `}`");
   }
 
-  void setOption(const Entry &entry, PassDraft *draft, StringRef key,
+  void setOption(const Entry &entry, const PassDraft &draft, StringRef key,
                  StringRef value, BitVector &given) {
     const auto &options = entry.factory.options;
-    auto option = llvm::find_if(
-        options, [&](const PassOptionInfo &info) { return info.name == key; });
-    if (option == options.end()) {
-      auto names = llvm::to_vector(llvm::map_range(
-          options, [](const PassOptionInfo &info) { return info.name; }));
-      return diags.refuse<diag::UnknownPassOption>(rangeOf(key), entry.name,
-                                                   key, didYouMean(key, names));
-    }
-    size_t index = option - options.begin();
+    auto *option = findBy(options, key, &PassOptionInfo::name);
+    if (!option)
+      return diags.refuse<diag::UnknownPassOption>(
+          rangeOf(key), entry.name, key,
+          didYouMean(key, options, &PassOptionInfo::name));
+    size_t index = option - options.data();
     if (given.test(index))
       diags.report<diag::PassOptionTwice>(rangeOf(key), key);
     given.set(index);
-    if (!draft->set(index, value))
+    if (!draft.set(index, value))
       diags.report<diag::BadPassOption>(rangeOf(value), value, key,
                                         option->values);
   }
@@ -146,7 +142,7 @@ void ppcc::append(StringRef name, const PassRegistry &registry,
   const PassRegistry::Entry *found = registry.find(name);
   auto one = [&](const PassRegistry::Entry *entry) {
     pipeline.push_back(
-        {entry->name.str(), entry->kind, entry->factory.draft()->finish()});
+        {entry->name.str(), entry->kind, entry->factory.draft().finish()});
   };
   if (found->isAlias())
     llvm::for_each(found->sequence, one);

@@ -124,6 +124,6 @@ private:
 
 } // namespace
 
-std::optional<Program> ppcc::fuseBatches(FusePlan &plan) {
+std::optional<Program> ppcc::fuseBatches(const FusePlan &plan) {
   return Batches(plan).run();
 }

@@ -5,8 +5,6 @@
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/IR/Place.h"
 
-#include <variant>
-
 using namespace ppcc;
 
 /// Rows of a program with communication; 16 bytes each.
@@ -62,12 +60,10 @@ void CommWriter::receive(const Action &producer, uint8_t slotBit,
   append(to, row, joined);
 }
 
-/// The rows of each rank with their messages, or the total when that is above
-/// the limit.
-static std::variant<std::vector<uint32_t>, uint64_t>
-countRows(const Program &program, const ProgramIndex &index) {
+/// The rows of each rank with their messages.
+static std::vector<uint64_t> countRows(const Program &program,
+                                       const ProgramIndex &index) {
   std::vector<uint64_t> rows(program.ranksBegun());
-  uint64_t total = program.size();
   for (RankId rank : program.ranks()) {
     rows[rank.value] += program.size(rank);
     for (ActionId row : program.rows(rank)) {
@@ -75,13 +71,10 @@ countRows(const Program &program, const ProgramIndex &index) {
       forEachMessage(program, index, action, [&](uint8_t, StageId reader) {
         ++rows[rank.value];
         ++rows[program.rankOfStage(action.pipe, reader).value];
-        total += 2;
       });
     }
   }
-  if (total > maxRows)
-    return total;
-  return std::vector<uint32_t>(rows.begin(), rows.end());
+  return rows;
 }
 
 std::optional<Rows> ppcc::roomForMessages(const Program &program,
@@ -95,11 +88,12 @@ std::optional<Rows> ppcc::roomForMessages(const Program &program,
   if (!index.fits())
     return diags.report<diag::TooFewActions>({}, program.size(),
                                              index.numPairs());
-  auto rows = countRows(program, index);
-  if (auto *total = std::get_if<uint64_t>(&rows))
-    return diags.report<diag::TooManyMessages>({}, *total, maxRows);
+  std::vector<uint64_t> rows = countRows(program, index);
+  uint64_t total = std::accumulate(rows.begin(), rows.end(), uint64_t(0));
+  if (total > maxRows)
+    return diags.report<diag::TooManyMessages>({}, total, maxRows);
   Rows result;
-  result.layout(std::get<0>(rows));
+  result.layout(std::vector<uint32_t>(rows.begin(), rows.end()));
   return result;
 }
 

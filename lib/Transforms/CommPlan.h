@@ -70,12 +70,10 @@ struct CommPlan {
 /// Reports what `rank` waits for.
 void reportStuck(const CommPlan &plan, const Inboxes &inboxes, RankId rank);
 
-/// Writes all rows and messages; false after a diagnostic.
-using PlanMessages = bool (*)(CommPlan &plan);
+/// See CommOrderInfo::plan.
+using PlanMessages = bool(CommPlan &plan);
 
-inline constexpr PlanMessages noPlan = nullptr;
-bool planReadyTime(CommPlan &plan);
-bool planSweep(CommPlan &plan);
-bool planLate(CommPlan &plan);
+inline constexpr PlanMessages *noPlan = nullptr;
+PlanMessages planReadyTime, planSweep, planLate;
 
 } // namespace ppcc

@@ -3,18 +3,40 @@
 
 using namespace ppcc;
 
+namespace {
+
+bool followsMessages(const KindRule &rule, const KindTable &kinds) {
+  return !rule.isBefore && llvm::any_of(rule.kinds, [&](KindId kind) {
+    return !kinds[kind].isCompute();
+  });
+}
+
 /// What a follower shares with the messages that it follows.
-struct Followers::Key {
+struct Key {
   KindId follower;
   uint32_t stage, microbatch;
   auto operator<=>(const Key &) const = default;
 };
 
-static bool followsMessages(const KindRule &rule, const KindTable &kinds) {
-  return !rule.isBefore && llvm::any_of(rule.kinds, [&](KindId kind) {
-    return !kinds[kind].isCompute();
-  });
-}
+class Followers {
+public:
+  explicit Followers(const Program &program);
+
+  bool empty() const { return rows.none(); }
+  /// The program without them.
+  Program taken() const;
+  /// `placed`, which has the messages, with them.
+  Program putBack(const Program &placed) const;
+
+private:
+  Key keyOf(const Action &action, KindId follower) const;
+
+  const Program &program;
+  std::vector<KindId> kinds; ///< Those that follow messages.
+  BitVector rows;
+};
+
+} // namespace
 
 Followers::Followers(const Program &program)
     : program(program), rows(program.size()) {
@@ -23,10 +45,10 @@ Followers::Followers(const Program &program)
           return followsMessages(rule, program.kinds());
         }))
       kinds.push_back(kind);
-  for (uint32_t row = 0; !kinds.empty() && row != program.size(); ++row)
-    if (llvm::is_contained(kinds, program[ActionId(row)].kind) &&
-        !program.joined(ActionId(row)))
-      rows.set(row);
+  if (!kinds.empty())
+    for (ActionId row : program.rows())
+      if (llvm::is_contained(kinds, program.kind(row)) && !program.joined(row))
+        rows.set(row.value);
 }
 
 Program Followers::taken() const {
@@ -41,7 +63,7 @@ Program Followers::taken() const {
   return program.withRows(std::move(result));
 }
 
-Followers::Key Followers::keyOf(const Action &action, KindId follower) const {
+Key Followers::keyOf(const Action &action, KindId follower) const {
   KindScope scope = program.kinds()[follower].scope;
   return {follower,
           scope == KindScope::Rank
@@ -71,13 +93,10 @@ Program Followers::putBack(const Program &placed) const {
     std::map<Key, uint32_t> left; // Messages that it follows.
     for (ActionId row : placed.rows(rank))
       forEachFollower(row, [&](Key key) { ++left[key]; });
-    ActionId end;
-    for (ActionId begin = placed.begin(rank); begin != placed.end(rank);
-         begin = end) {
-      end = placed.groupEnd(begin, rank);
-      for (ActionId row : RowRange{begin, end})
+    for (RowRange item : placed.items(rank)) {
+      for (ActionId row : item)
         result.append(placed[row]);
-      for (ActionId row : RowRange{begin, end})
+      for (ActionId row : item)
         forEachFollower(row, [&](Key key) {
           if (--left[key] != 0)
             return;
@@ -90,4 +109,19 @@ Program Followers::putBack(const Program &placed) const {
         result.append(program[follower]);
   }
   return placed.withRows(std::move(result));
+}
+
+PassResult ppcc::placeAroundFollowers(
+    Program &program,
+    function_ref<std::optional<Program>(const Program &)> place) {
+  Followers followers(program);
+  std::optional<Program> result;
+  if (followers.empty())
+    result = place(program);
+  else if (Program rest = followers.taken(); (result = place(rest)))
+    result = followers.putBack(*result);
+  if (!result)
+    return PassResult::Failed;
+  program = std::move(*result);
+  return PassResult::Changed;
 }

@@ -14,12 +14,10 @@ struct FusePlan {
   PassContext &context;
 };
 
-/// The program with its messages fused; nothing after a diagnostic.
-using FuseMessages = std::optional<Program> (*)(FusePlan &plan);
+/// See FusionInfo::fuse.
+using FuseMessages = std::optional<Program>(const FusePlan &plan);
 
-inline constexpr FuseMessages noFusion = nullptr;
-std::optional<Program> fuseBatches(FusePlan &plan);
-std::optional<Program> fuseMegatron(FusePlan &plan);
-std::optional<Program> fuseMegatronEvenOdd(FusePlan &plan);
+inline constexpr FuseMessages *noFusion = nullptr;
+FuseMessages fuseBatches, fuseMegatron, fuseMegatronEvenOdd;
 
 } // namespace ppcc

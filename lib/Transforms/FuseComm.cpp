@@ -5,25 +5,13 @@
 #include "Fuse.h"
 
 #include "ppcc/IR/Calls.h"
+#include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
 
 static constexpr FusionInfo table[] = {
 #define FUSION(Name, Text, Fuse, Places, Summary)                              \
-  {Fusion::Name, Text, Places, Summary},
-#include "ppcc/Transforms/Fusions.def"
-#undef FUSION
-};
-
-/// `|none|batch`.
-static constexpr char fusionNames[] =
-#define FUSION(Name, Text, Fuse, Places, Summary) "|" Text
-#include "ppcc/Transforms/Fusions.def"
-#undef FUSION
-    ;
-
-static constexpr FuseMessages fuseOf[] = {
-#define FUSION(Name, Text, Fuse, Places, Summary) Fuse,
+  {Fusion::Name, Text, Places, Summary, Fuse},
 #include "ppcc/Transforms/Fusions.def"
 #undef FUSION
 };
@@ -31,40 +19,14 @@ static constexpr FuseMessages fuseOf[] = {
 ArrayRef<FusionInfo> ppcc::fusions() { return table; }
 
 const FusionInfo *ppcc::findFusion(StringRef name) {
-  const FusionInfo *found = llvm::find_if(
-      table, [&](const FusionInfo &info) { return info.name == name; });
-  return found == std::end(table) ? nullptr : found;
+  return findBy(table, name, &FusionInfo::name);
 }
 
-namespace {
+static const std::string fusionNames =
+    llvm::join(namesIn(table, &FusionInfo::name), "|");
 
-class FuseComm final : public Pass {
-public:
-  explicit FuseComm(FuseOptions options) : options(std::move(options)) {}
-
-  PassResult run(Program &program, PassContext &context) const override {
-    FuseMessages fuse = fuseOf[size_t(options.mode)];
-    if (!fuse)
-      return PassResult::Unchanged;
-    Followers followers(program);
-    std::optional<Program> rest;
-    if (!followers.empty())
-      rest = followers.taken();
-    FusePlan plan{rest ? *rest : program, options.calls, options.transports,
-                  context};
-    auto result = fuse(plan);
-    if (!result)
-      return PassResult::Failed;
-    program = rest ? followers.putBack(*result) : std::move(*result);
-    return PassResult::Changed;
-  }
-
-private:
-  FuseOptions options;
-};
-
-const PassOption<FuseOptions> fuseOptions[] = {
-    {{"mode", fusionNames + 1, "what is posted together"},
+static const PassOption<FuseOptions> fuseOptions[] = {
+    {{"mode", fusionNames, "what is posted together"},
      [](FuseOptions &options, StringRef value) {
        const FusionInfo *info = findFusion(value);
        if (info)
@@ -85,12 +47,17 @@ const PassOption<FuseOptions> fuseOptions[] = {
      }},
 };
 
-} // namespace
-
 PassFactory ppcc::fuseComm() {
-  return passFactory<FuseComm, FuseOptions>(fuseOptions);
+  return passFactory<FuseOptions>(fuseOptions, {}, fuseComm);
 }
 
-std::unique_ptr<Pass> ppcc::fuseComm(FuseOptions options) {
-  return std::make_unique<FuseComm>(std::move(options));
+Pass ppcc::fuseComm(FuseOptions options) {
+  return [=](Program &program, PassContext &context) {
+    FuseMessages *fuse = table[size_t(options.mode)].fuse;
+    if (!fuse)
+      return PassResult::Unchanged;
+    return placeAroundFollowers(program, [&](const Program &rest) {
+      return fuse({rest, options.calls, options.transports, context});
+    });
+  };
 }

@@ -5,7 +5,7 @@
 #include "Followers.h"
 
 #include "ppcc/Analysis/Analyses.h"
-#include "ppcc/IR/Place.h"
+#include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
 
@@ -14,31 +14,20 @@ using namespace ppcc;
 static constexpr Time planLatency = cost::unit / 20;
 
 static constexpr CommOrderInfo orders[] = {
-#define COMM_ORDER(Name, Text, Plan, Summary) {CommOrder::Name, Text, Summary},
-#include "ppcc/Transforms/CommOrders.def"
-#undef COMM_ORDER
-};
-
-/// `|none|sweep`.
-static constexpr char orderNames[] =
-#define COMM_ORDER(Name, Text, Plan, Summary) "|" Text
-#include "ppcc/Transforms/CommOrders.def"
-#undef COMM_ORDER
-    ;
-
-static constexpr PlanMessages planOf[] = {
-#define COMM_ORDER(Name, Text, Plan, Summary) Plan,
+#define COMM_ORDER(Name, Text, Plan, Summary)                                  \
+  {CommOrder::Name, Text, Summary, Plan},
 #include "ppcc/Transforms/CommOrders.def"
 #undef COMM_ORDER
 };
 
 ArrayRef<CommOrderInfo> ppcc::commOrders() { return orders; }
 
+static const std::string orderNames =
+    llvm::join(namesIn(orders, &CommOrderInfo::name), "|");
+
 std::optional<CommOrder> ppcc::findCommOrder(StringRef name) {
-  for (const CommOrderInfo &info : orders)
-    if (info.name == name)
-      return info.order;
-  return std::nullopt;
+  auto *info = findBy(orders, name, &CommOrderInfo::name);
+  return info ? std::optional(info->order) : std::nullopt;
 }
 
 /// When `program` ends on the first of the transports; nothing when it does not
@@ -71,7 +60,7 @@ static std::optional<Program> injectBest(const Program &program,
     return std::nullopt;
   std::optional<Time> end = endOf(*best, options.transports);
   for (const CommOrderInfo &info : orders) {
-    if (!planOf[size_t(info.order)] || info.order == CommOrder::ReadyTime)
+    if (!info.plan || info.order == CommOrder::ReadyTime)
       continue;
     auto other = with(info.order);
     if (!other)
@@ -92,7 +81,7 @@ std::optional<Program> ppcc::injectComm(const Program &program,
   assert(program.ranksBegun() == program.numRanks());
   if (options.order == CommOrder::Best)
     return injectBest(program, options, diags, sources);
-  PlanMessages planMessages = planOf[size_t(options.order)];
+  PlanMessages *planMessages = orders[size_t(options.order)].plan;
   if (!planMessages)
     return program;
   const ProgramIndex &index = Analyses(program).index();
@@ -111,43 +100,8 @@ std::optional<Program> ppcc::injectComm(const Program &program,
   return program.withRows(std::move(*result));
 }
 
-namespace {
-
-class InjectComm final : public Pass {
-public:
-  explicit InjectComm(InjectCommOptions options)
-      : options(std::move(options)) {}
-
-  PassResult run(Program &program, PassContext &context) const override {
-    if (options.order == CommOrder::None)
-      return PassResult::Unchanged;
-    Followers followers(program);
-    auto result = followers.empty() ? place(program, context)
-                                    : placeAround(followers, context);
-    if (!result)
-      return PassResult::Failed;
-    program = std::move(*result);
-    return PassResult::Changed;
-  }
-
-private:
-  std::optional<Program> place(const Program &program,
-                               PassContext &context) const {
-    return injectComm(program, options, context.diags, context.sources);
-  }
-
-  std::optional<Program> placeAround(const Followers &followers,
-                                     PassContext &context) const {
-    Program rest = followers.taken();
-    auto placed = place(rest, context);
-    return placed ? std::optional(followers.putBack(*placed)) : std::nullopt;
-  }
-
-  InjectCommOptions options;
-};
-
-const PassOption<InjectCommOptions> injectOptions[] = {
-    {{"order", orderNames + 1, "where messages are placed"},
+static const PassOption<InjectCommOptions> injectOptions[] = {
+    {{"order", orderNames, "where messages are placed"},
      [](InjectCommOptions &options, StringRef value) {
        auto order = findCommOrder(value);
        options.order = order.value_or(options.order);
@@ -181,12 +135,16 @@ const PassOption<InjectCommOptions> injectOptions[] = {
      }},
 };
 
-} // namespace
-
 PassFactory ppcc::injectComm() {
-  return passFactory<InjectComm, InjectCommOptions>(injectOptions);
+  return passFactory<InjectCommOptions>(injectOptions, {}, injectComm);
 }
 
-std::unique_ptr<Pass> ppcc::injectComm(InjectCommOptions options) {
-  return std::make_unique<InjectComm>(std::move(options));
+Pass ppcc::injectComm(InjectCommOptions options) {
+  return [=](Program &program, PassContext &context) {
+    if (options.order == CommOrder::None)
+      return PassResult::Unchanged;
+    return placeAroundFollowers(program, [&](const Program &rest) {
+      return injectComm(rest, options, context.diags, context.sources);
+    });
+  };
 }

@@ -79,9 +79,7 @@ private:
     auto row =
         plan.index.definer(producer.pipe, reader, producer.microbatch, slotBit);
     RankId rank = program.rankOfStage(producer.pipe, reader);
-    bool isHere =
-        row && *row >= program.begin(rank) && *row < program.end(rank);
-    return isHere ? row : std::nullopt;
+    return row && program.rows(rank).contains(*row) ? row : std::nullopt;
   }
 
   /// The receives of what the action in `row` reads.

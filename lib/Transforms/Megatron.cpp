@@ -58,14 +58,6 @@ public:
   }
 
 private:
-  /// A message at its receiver.
-  struct Receive {
-    ActionId producer;
-    StageId reader;
-    RankId from;
-    uint8_t slotBit;
-  };
-
   struct StepInfo {
     uint8_t slots = 0;
     PhaseId phase;
@@ -114,9 +106,8 @@ private:
     Action action = program[producer];
     auto consumer =
         index.definer(action.pipe, reader, action.microbatch, slotBit);
-    bool isThere = consumer && *consumer >= program.begin(to) &&
-                   *consumer < program.end(to);
-    if (!isThere) // Verify reports that it is missing, or misplaced.
+    // Verify reports that it is missing, or misplaced.
+    if (!consumer || !program.rows(to).contains(*consumer))
       return to.value + 1 == firstStep.size() ? steps.size() - 1
                                               : firstStep[to.value + 1] - 1;
     if (style != CallStyle::Ring)
@@ -138,7 +129,10 @@ private:
                        [&](uint8_t slotBit, StageId reader) {
                          RankId to = program.rankOfStage(action.pipe, reader);
                          visit(stepOfReceive(row, rank, reader, to, slotBit),
-                               Receive{row, reader, rank, slotBit});
+                               Post{row, reader, slotBit,
+                                    slotBit == slot::Output ? RecvPrev
+                                                            : RecvNext,
+                                    rank});
                        });
       }
   }
@@ -146,14 +140,13 @@ private:
   /// Sorts the messages by the step before which they are received.
   void findReceives() {
     receiveStarts.assign(steps.size() + 1, 0);
-    forEachReceive([&](uint32_t step, Receive) { ++receiveStarts[step + 1]; });
-    for (size_t step = 1; step != receiveStarts.size(); ++step)
-      receiveStarts[step] += receiveStarts[step - 1];
+    forEachReceive([&](uint32_t step, Post) { ++receiveStarts[step + 1]; });
+    std::partial_sum(receiveStarts.begin(), receiveStarts.end(),
+                     receiveStarts.begin());
     receives.resize(receiveStarts.back());
     std::vector<uint32_t> next = receiveStarts;
-    forEachReceive([&](uint32_t step, Receive receive) {
-      receives[next[step]++] = receive;
-    });
+    forEachReceive(
+        [&](uint32_t step, Post receive) { receives[next[step]++] = receive; });
   }
 
   void writeRank(RankId rank, CommWriter &writer) {
@@ -187,11 +180,8 @@ private:
   /// step number `step`.
   void writeCalls(RankId rank, uint32_t step, StepInfo before,
                   CommWriter &writer) {
-    for (uint32_t i = receiveStarts[step]; i != receiveStarts[step + 1]; ++i) {
-      auto [producer, reader, from, slotBit] = receives[i];
-      posts.push_back({producer, reader, slotBit,
-                       slotBit == slot::Output ? RecvPrev : RecvNext, from});
-    }
+    for (uint32_t i = receiveStarts[step]; i != receiveStarts[step + 1]; ++i)
+      posts.push_back(receives[i]);
     sortPosts(callOrder);
     numberCalls(before, steps[step]);
     sortPosts(posting == Posting::Batch ? batchOrder
@@ -256,17 +246,17 @@ private:
   /// first of these.
   std::vector<uint32_t> stepsOf[2], firstOf[2];
   std::vector<uint32_t> receiveStarts; ///< Into `receives`; by step.
-  std::vector<Receive> receives;
+  std::vector<Post> receives;
   SmallVector<Post> posts; ///< Of the place that is being written.
   llvm::SmallDenseMap<uint64_t, uint32_t> firstOfCall;
 };
 
 } // namespace
 
-std::optional<Program> ppcc::fuseMegatron(FusePlan &plan) {
+std::optional<Program> ppcc::fuseMegatron(const FusePlan &plan) {
   return Megatron(plan, Posting::Batch).run();
 }
 
-std::optional<Program> ppcc::fuseMegatronEvenOdd(FusePlan &plan) {
+std::optional<Program> ppcc::fuseMegatronEvenOdd(const FusePlan &plan) {
   return Megatron(plan, Posting::EvenOdd).run();
 }

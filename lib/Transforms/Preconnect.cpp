@@ -42,20 +42,6 @@ private:
   size_t full = 0;  ///< The words before it have no free round.
 };
 
-class Preconnect final : public Pass {
-public:
-  PassResult run(Program &program, PassContext &) const override {
-    std::vector<RankPair> pairs;
-    for (const TalkingPair &pair : talkingPairs(program))
-      pairs.push_back(pair.ranks);
-    pairs = connectionOrder(program.numRanks(), pairs);
-    if (pairs == program.preconnect())
-      return PassResult::Unchanged;
-    program.setFacts({program.provenUnder(), std::move(pairs)});
-    return PassResult::Changed;
-  }
-};
-
 } // namespace
 
 std::vector<RankPair> ppcc::connectionOrder(uint32_t numRanks,
@@ -75,4 +61,13 @@ std::vector<RankPair> ppcc::connectionOrder(uint32_t numRanks,
   return {inOrder.begin(), inOrder.end()};
 }
 
-PassFactory ppcc::preconnect() { return passFactory<Preconnect>(); }
+PassResult ppcc::preconnect(Program &program, PassContext &) {
+  std::vector<RankPair> pairs;
+  for (const TalkingPair &pair : talkingPairs(program))
+    pairs.push_back(pair.ranks);
+  pairs = connectionOrder(program.numRanks(), pairs);
+  if (pairs == program.preconnect())
+    return PassResult::Unchanged;
+  program.setFacts({program.provenUnder(), std::move(pairs)});
+  return PassResult::Changed;
+}

@@ -334,32 +334,19 @@ Program ppcc::rolled(const Program &program) {
   return program.restated(std::move(result));
 }
 
-namespace {
+PassResult ppcc::roll(Program &program, PassContext &) {
+  Program result = rolled(program);
+  if (result.loops().empty())
+    return PassResult::Unchanged;
+  FlatFacts facts = flatFacts(program);
+  program = std::move(result);
+  keep(std::move(facts), program);
+  return PassResult::Changed;
+}
 
-class Roll final : public Pass {
-public:
-  PassResult run(Program &program, PassContext &) const override {
-    Program result = rolled(program);
-    if (result.loops().empty())
-      return PassResult::Unchanged;
-    FlatFacts facts = flatFacts(program);
-    program = std::move(result);
-    keep(std::move(facts), program);
-    return PassResult::Changed;
-  }
-};
-
-class Unroll final : public Pass {
-public:
-  PassResult run(Program &program, PassContext &) const override {
-    if (program.loops().empty())
-      return PassResult::Unchanged;
-    program = unrolled(program);
-    return PassResult::Changed;
-  }
-};
-
-} // namespace
-
-PassFactory ppcc::roll() { return passFactory<Roll>(); }
-PassFactory ppcc::unroll() { return passFactory<Unroll>(); }
+PassResult ppcc::unroll(Program &program, PassContext &) {
+  if (program.loops().empty())
+    return PassResult::Unchanged;
+  program = unrolled(program);
+  return PassResult::Changed;
+}

@@ -117,40 +117,23 @@ private:
   DenseSet<std::pair<uint32_t, uint32_t>> groups;
 };
 
-struct BufferOptions {
-  uint32_t prefetch = 1;
-};
-
-class VerifyBuffers final : public CheckPass {
-public:
-  explicit VerifyBuffers(BufferOptions options) : options(options) {}
-
-  void check(const Program &program, PassContext &context) const override {
-    if (!indexOf(program, context))
-      return;
-    BufferChecker(program, Analyses(program).buffers(), options.prefetch,
-                  context)
-        .check();
-  }
-
-private:
-  BufferOptions options;
-};
-
-constexpr PassOption<BufferOptions> bufferOptions[] = {
+constexpr PassOption<uint32_t> bufferOptions[] = {
     {{"prefetch", "N", "receives of an edge that may wait to be read; 1"},
-     [](BufferOptions &options, StringRef value) {
-       return !value.getAsInteger(10, options.prefetch) &&
-              options.prefetch != 0;
+     [](uint32_t &prefetch, StringRef value) {
+       return !value.getAsInteger(10, prefetch) && prefetch != 0;
      }},
 };
 
 } // namespace
 
-PassFactory ppcc::verifyBuffers() {
-  return passFactory<VerifyBuffers, BufferOptions>(bufferOptions);
+Pass ppcc::verifyBuffers(uint32_t prefetch) {
+  return checkPass([=](const Program &program, PassContext &context) {
+    if (indexOf(program, context))
+      BufferChecker(program, Analyses(program).buffers(), prefetch, context)
+          .check();
+  });
 }
 
-std::unique_ptr<Pass> ppcc::verifyBuffers(uint32_t prefetch) {
-  return std::make_unique<VerifyBuffers>(BufferOptions{prefetch});
+PassFactory ppcc::verifyBuffers() {
+  return passFactory<uint32_t>(bufferOptions, 1, verifyBuffers);
 }

@@ -8,11 +8,9 @@ using namespace ppcc;
 
 namespace {
 
-class CollectiveChecker : Judge {
+class CollectiveChecker : IndexedJudge {
 public:
-  CollectiveChecker(const Program &program, const ProgramIndex &index,
-                    PassContext &context)
-      : Judge(program, context), rules(index.rules()) {}
+  using IndexedJudge::IndexedJudge;
 
   void check() {
     size_t before = context.diags.errorCount();
@@ -27,21 +25,19 @@ public:
 
 private:
   /// The ranks that have to join, ascending; nothing after a report.
-  std::optional<std::vector<uint32_t>> wantedRanks(ActionId row) {
+  std::optional<std::vector<RankId>> wantedRanks(ActionId row) {
     Action action = program[row];
     const KindInfo &info = program.kindOf(action);
     const Pipe &own = program.pipe(action.pipe);
-    std::vector<uint32_t> ranks;
+    std::vector<RankId> ranks;
     if (info.meeting == Meeting::All) {
-      for (RankId rank : program.ranks())
-        ranks.push_back(rank.value);
+      llvm::append_range(ranks, program.ranks());
     } else if (info.hasFarEnd()) {
-      ranks = {own.rankOfStage[action.stage.value].value,
-               own.rankOfStage[action.peer.value].value};
+      ranks = {own.rankOfStage[action.stage.value], program.otherEnd(action)};
     } else if (info.meeting == Meeting::Replicas) {
       for (const Pipe &pipe : program.pipes())
         if (action.stage.value < pipe.numStages())
-          ranks.push_back(pipe.rankOfStage[action.stage.value].value);
+          ranks.push_back(pipe.rankOfStage[action.stage.value]);
     } else {
       bool isMember = false;
       for (int64_t stage : info.stages) {
@@ -50,7 +46,7 @@ private:
         if (stage < 0 || stage >= own.numStages())
           continue; // No pipe of this many stages has it.
         isMember |= stage == action.stage.value;
-        ranks.push_back(own.rankOfStage[stage].value);
+        ranks.push_back(own.rankOfStage[stage]);
       }
       if (!isMember) {
         report<diag::NotAMember>(row, cell(action));
@@ -64,18 +60,16 @@ private:
 
   void checkMembers(uint32_t meeting) {
     auto members = rules.members(meeting);
-    auto next = members.begin();
+    auto rankOf = [&](ActionId row) { return program.rankOf(row); };
     auto wanted = wantedRanks(members.front());
     if (!wanted)
       return;
-    for (uint32_t rank : *wanted) {
-      while (next != members.end() && program.rankOf(*next).value < rank)
-        ++next;
-      if (next != members.end() && program.rankOf(*next).value == rank)
+    for (RankId rank : *wanted) {
+      if (std::ranges::binary_search(members, rank, {}, rankOf))
         continue;
-      report<diag::CollectiveMissing>(members.front(), rank,
+      report<diag::CollectiveMissing>(members.front(), rank.value,
                                       cell(members.front()))
-          .note({}, "rank {} runs it", program.rankOf(members.front()).value);
+          .note({}, "rank {} runs it", rankOf(members.front()).value);
       return;
     }
     for (ActionId row : members.drop_front())
@@ -141,11 +135,11 @@ private:
                    cell(headOf(rank)), ofPipe(program[headOf(rank)].pipe));
   }
 
-  const RuleIndex &rules;
+  const RuleIndex &rules = index.rules();
 };
 
 } // namespace
 
-PassFactory ppcc::verifyCollectives() {
-  return passFactory<IndexedPass<CollectiveChecker>>();
+void ppcc::verifyCollectives(const Program &program, PassContext &context) {
+  checkIndexed<CollectiveChecker>(program, context);
 }

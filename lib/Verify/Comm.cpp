@@ -9,12 +9,10 @@ using namespace ppcc;
 namespace {
 
 /// Programs without any communication pass: it is injected later.
-class CommChecker : Judge {
+class CommChecker : IndexedJudge {
 public:
-  CommChecker(const Program &program, const ProgramIndex &index,
-              PassContext &context)
-      : Judge(program, context), index(index),
-        groups(Analyses(program).groups()) {
+  CommChecker(const Program &program, PassContext &context)
+      : IndexedJudge(program, context), groups(Analyses(program).groups()) {
     for (ActionId i : program.rows())
       rows += !program.kindOf(i).isCompute();
     for (PipeId pipe : program.pipeIds())
@@ -60,22 +58,19 @@ private:
   /// Reports a send or receive that is not needed.
   void checkRow(ActionId row, const MessageIndex &messages) {
     Action action = program[row];
-    bool sends = program.kindOf(action).isSend();
     auto message = messages.of(action);
-    if (!message) {
-      reportStray(row, action, sends ? action.stage : action.peer,
-                  sends ? action.peer : action.stage);
-      return;
-    }
-    ActionId first = *endOf(messages, *message, sends ? SendEnd : RecvEnd);
+    if (!message)
+      return reportStray(row, action);
+    ActionId first = *endOf(messages, *message,
+                            program.kindOf(row).isSend() ? SendEnd : RecvEnd);
     if (first != row)
       report<diag::MessageTwice>(row, cell(action))
           .note(place(first), "the first is here");
   }
 
   /// Reports a send or receive that no edge between ranks asks for.
-  void reportStray(ActionId row, const Action &action, StageId from,
-                   StageId to) {
+  void reportStray(ActionId row, const Action &action) {
+    auto [from, to] = program.wayOf(action);
     const Pipe &pipe = program.pipe(action.pipe);
     uint8_t slotBit = program.kindOf(action).mainSlot();
     if (action.hasPeer() &&
@@ -114,20 +109,14 @@ private:
         bool inOrder = end == SendEnd ? *compute < row : row < *compute;
         if (inOrder && groups[row].from != groups[*compute].from)
           continue;
-        if (end == SendEnd)
-          noteCompute(
-              report<diag::SendBeforeProducer>(row, cell(row), cell(*compute)),
-              *compute);
-        else
-          noteCompute(
-              report<diag::ReceiveAfterUse>(row, cell(row), cell(*compute)),
-              *compute);
+        auto builder =
+            end == SendEnd
+                ? report<diag::SendBeforeProducer>(row, cell(row),
+                                                   cell(*compute))
+                : report<diag::ReceiveAfterUse>(row, cell(row), cell(*compute));
+        builder.note(place(*compute), "`{}` is here", cell(*compute));
       }
     }
-  }
-
-  void noteCompute(DiagnosticEngine::Builder builder, ActionId compute) {
-    builder.note(place(compute), "`{}` is here", cell(compute));
   }
 
   void reportMissing(const Edge &edge, End end, uint32_t first, uint32_t last,
@@ -152,7 +141,6 @@ private:
                         : "them");
   }
 
-  const ProgramIndex &index;
   const GroupIndex &groups;
   uint64_t rows = 0;   ///< Sends and receives in the program.
   uint64_t needed = 0; ///< Messages that the edges between ranks need.
@@ -161,6 +149,6 @@ private:
 
 } // namespace
 
-PassFactory ppcc::verifyComm() {
-  return passFactory<IndexedPass<CommChecker>>();
+void ppcc::verifyComm(const Program &program, PassContext &context) {
+  checkIndexed<CommChecker>(program, context);
 }

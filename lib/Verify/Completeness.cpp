@@ -42,11 +42,9 @@ std::string span(StringRef one, StringRef many, uint32_t first, uint32_t last) {
                        : fmt::format("{} {} to {}", many, first, last);
 }
 
-class CompletenessChecker : Judge {
+class CompletenessChecker : IndexedJudge {
 public:
-  CompletenessChecker(const Program &program, const ProgramIndex &index,
-                      PassContext &context)
-      : Judge(program, context), index(index) {}
+  using IndexedJudge::IndexedJudge;
 
   void check() {
     checkPresent();
@@ -154,30 +152,23 @@ private:
       last = index.definer(pipe, stage, run.first, slotBit);
     return last;
   }
-
-  const ProgramIndex &index;
 };
 
 /// Checks what declared actions ask for.
-class DeclaredChecker : Judge {
+class DeclaredChecker : IndexedJudge {
 public:
-  DeclaredChecker(const Program &program, const ProgramIndex &index,
-                  PassContext &context)
-      : Judge(program, context), index(index) {}
+  using IndexedJudge::IndexedJudge;
 
   void check() {
     for (RankId rank : program.ranks())
-      for (ActionId row = program.begin(rank);
-           row != program.end(rank) && !isSaturated(); ++row.value)
-        if (program.kindOf(row).isDeclared() &&
+      for (ActionId row : program.rows(rank))
+        if (!isSaturated() && program.kindOf(row).isDeclared() &&
             !program.isFarEnd(program[row], rank))
           enter(row, rank.value);
     bool hasMessages = program.firstMessage().has_value();
-    for (const RuleIndex::Lack &lack : index.rules().lacks()) {
-      if (isSaturated())
-        return;
-      checkLack(lack, hasMessages);
-    }
+    for (const RuleIndex::Lack &lack : index.rules().lacks())
+      if (!isSaturated())
+        checkLack(lack, hasMessages);
     for (KindId kind : program.kinds().ids())
       if (program.kinds()[kind].isRequired && !isSaturated())
         checkRequired(kind);
@@ -235,53 +226,39 @@ private:
         all, [&](ActionId row) { return program.kind(row) == kind; });
     if (present == all.end())
       return;
-    auto has = [&](uint32_t place, uint32_t microbatch) {
-      return rows.count({kind.value, place, microbatch}) != 0;
-    };
-    auto missing = [&](std::string where) {
-      report<diag::RequiredMissing>(*present, where, info.letters,
-                                    cell(*present));
-    };
-    for (PipeId p : program.pipeIds()) {
-      const Pipe &pipe = program.pipe(p);
-      for (StageId stage : pipe.stages()) {
-        uint32_t rank = pipe.rankOfStage[stage.value].value,
-                 place = p.value << 16 | stage.value;
-        if (info.scope == KindScope::Rank) {
-          if (!has(rank, Action::noMicrobatch))
-            return missing(fmt::format("rank {}", rank));
-        } else if (info.scope == KindScope::Stage) {
-          if (!has(place, Action::noMicrobatch))
-            return missing(fmt::format("stage {}{}", stage.value, ofPipe(p)));
-        } else {
-          for (uint32_t mb = pipe.firstMicrobatch; mb != pipe.endMicrobatch();
-               ++mb)
-            if (!has(place, mb))
-              return missing(fmt::format("microbatch {} of stage {}{}", mb,
-                                         stage.value, ofPipe(p)));
+    bool isByMicrobatch = info.scope == KindScope::Microbatch;
+    for (PipeId id : program.pipeIds()) {
+      const Pipe &pipe = program.pipe(id);
+      for (StageId stage : pipe.stages())
+        for (uint32_t i = 0; i != (isByMicrobatch ? pipe.numMicrobatches : 1);
+             ++i) {
+          Action action{kind, id, stage, Action::noMicrobatch};
+          if (isByMicrobatch)
+            action.microbatch = pipe.firstMicrobatch + i;
+          uint32_t rank = pipe.rankOfStage[stage.value].value;
+          if (rows.contains(workOf(action, info, rank)))
+            continue;
+          std::string where =
+              info.scope == KindScope::Rank
+                  ? fmt::format("rank {}", rank)
+                  : fmt::format("stage {}{}", stage.value, ofPipe(id));
+          if (isByMicrobatch)
+            where =
+                fmt::format("microbatch {} of {}", action.microbatch, where);
+          report<diag::RequiredMissing>(*present, where, info.letters,
+                                        cell(*present));
+          return;
         }
-      }
     }
   }
 
-  const ProgramIndex &index;
   DenseMap<Work, uint32_t> rows; ///< The first of each work.
-};
-
-struct CompletenessChecks {
-  const Program &program;
-  const ProgramIndex &index;
-  PassContext &context;
-
-  void check() {
-    CompletenessChecker(program, index, context).check();
-    if (program.kinds().hasDeclared())
-      DeclaredChecker(program, index, context).check();
-  }
 };
 
 } // namespace
 
-PassFactory ppcc::verifyCompleteness() {
-  return passFactory<IndexedPass<CompletenessChecks>>();
+void ppcc::verifyCompleteness(const Program &program, PassContext &context) {
+  checkIndexed<CompletenessChecker>(program, context);
+  if (program.kinds().hasDeclared() && Analyses(program).index().fits())
+    DeclaredChecker(program, context).check();
 }

@@ -9,11 +9,9 @@ using namespace ppcc;
 
 namespace {
 
-class GroupChecker : Judge {
+class GroupChecker : IndexedJudge {
 public:
-  GroupChecker(const Program &program, const ProgramIndex &index,
-               PassContext &context)
-      : Judge(program, context), index(index) {}
+  using IndexedJudge::IndexedJudge;
 
   void check() {
     for (RankId rank : program.ranks())
@@ -46,12 +44,10 @@ private:
       });
     }
   }
-
-  const ProgramIndex &index;
 };
 
 } // namespace
 
-PassFactory ppcc::verifyGroups() {
-  return passFactory<IndexedPass<GroupChecker>>();
+void ppcc::verifyGroups(const Program &program, PassContext &context) {
+  checkIndexed<GroupChecker>(program, context);
 }

@@ -49,10 +49,9 @@ bool ppcc::checkPairs(const Program &program, const MessageIndex &messages,
   if (messages.isWhole())
     return true;
   bool paired = true;
-  for (uint32_t row = 0; row != program.size() && !context.diags.saturated();
-       ++row)
-    if (!program.kindOf(ActionId(row)).isCompute())
-      paired &= checkPair(program, messages, ActionId(row), context);
+  for (ActionId row : program.rows())
+    if (!context.diags.saturated() && !program.kindOf(row).isCompute())
+      paired &= checkPair(program, messages, row, context);
   return paired;
 }
 
@@ -85,17 +84,32 @@ std::vector<Mismatch> ppcc::firstMismatches(const Program &program,
 
 namespace {
 
-class Matching final : public CheckPass {
+/// Tells the user of messages that do not match.
+class MismatchTeller : Judge {
 public:
-  void check(const Program &program, PassContext &context) const override {
-    const MessageIndex *messages = messagesOf(program, context);
-    if (!messages || !checkPairs(program, *messages, context))
+  MismatchTeller(const Program &program, const MessageIndex &messages,
+                 PassContext &context)
+      : Judge(program, context), messages(messages) {}
+
+  void tell(const Mismatch &mismatch) const {
+    auto [send, recv, position, lane] = mismatch;
+    ActionId itsRecv = *messages.partner(send);
+    if (uint8_t sent = program.kindOf(send).mainSlot(),
+        received = program.kindOf(recv).mainSlot();
+        sent != received && inBatch(send) && inBatch(recv)) {
+      report<diag::BatchMispairs>(send, lane.to.value, dataOf(sent), cell(send),
+                                  lane.from.value, dataOf(received), cell(recv))
+          .note(place(send), "rank {} posts `{}`", lane.from.value,
+                batchOf(lane.from, send))
+          .note(place(recv), "rank {} posts `{}`", lane.to.value,
+                batchOf(lane.to, recv));
       return;
-    for (const Mismatch &mismatch : firstMismatches(program, *messages)) {
-      report(program, *messages, mismatch, context);
-      if (context.diags.saturated())
-        return;
     }
+    report<diag::MessageOrder>(send, lane.from.value, cell(send), lane.to.value,
+                               cell(recv))
+        .note(place(recv), "rank {} receives `{}` as message {} from rank {}",
+              lane.to.value, cell(recv), position + 1, lane.from.value)
+        .note(place(itsRecv), "`{}` comes only here", cell(itsRecv));
   }
 
 private:
@@ -103,59 +117,34 @@ private:
     return slotBit == slot::Output ? "activation" : "gradient";
   }
 
-  static bool inBatch(const Program &program, ActionId row) {
-    ActionId next(row.value + 1);
-    return program.joined(row) ||
-           (next.value != program.size() && program.joined(next));
-  }
+  bool inBatch(ActionId row) const { return program.itemOf(row).size() > 1; }
 
   /// The batch that a message of `rank` is posted in:
   /// `send_forward_recv_backward[0SEND_F1;0RECV_B0]`.
-  static std::string batchOf(const Program &program, RankId rank,
-                             ActionId row) {
+  std::string batchOf(RankId rank, ActionId row) const {
     constexpr uint32_t longest = 8; // Messages.
-    while (program.joined(row))
-      --row.value;
-    ActionId end = program.groupEnd(row, rank);
-    std::string text = CallNames(program, rank).of(row, end).str();
-    for (ActionId next : RowRange{row, end}) {
-      text += next == row ? "[" : ";";
-      if (next.value - row.value == longest)
+    auto [begin, end] = program.itemOf(row);
+    std::string text = CallNames(program, rank).of(begin, end).str();
+    for (ActionId next : RowRange{begin, end}) {
+      text += next == begin ? "[" : ";";
+      if (next.value - begin.value == longest)
         return text + "...]";
-      text += cell(program, next);
+      text += cell(next);
     }
     return text + "]";
   }
 
-  static void report(const Program &program, const MessageIndex &messages,
-                     const Mismatch &mismatch, PassContext &context) {
-    auto [send, recv, position, lane] = mismatch;
-    auto place = [&](ActionId row) {
-      return placeOf(program, row, context.sources);
-    };
-    ActionId itsRecv = *messages.partner(send);
-    if (uint8_t sent = program.kindOf(send).mainSlot(),
-        received = program.kindOf(recv).mainSlot();
-        sent != received && inBatch(program, send) && inBatch(program, recv)) {
-      reportAt<diag::BatchMispairs>(program, context, send, lane.to.value,
-                                    dataOf(sent), cell(program, send),
-                                    lane.from.value, dataOf(received),
-                                    cell(program, recv))
-          .note(place(send), "rank {} posts `{}`", lane.from.value,
-                batchOf(program, lane.from, send))
-          .note(place(recv), "rank {} posts `{}`", lane.to.value,
-                batchOf(program, lane.to, recv));
-      return;
-    }
-    reportAt<diag::MessageOrder>(program, context, send, lane.from.value,
-                                 cell(program, send), lane.to.value,
-                                 cell(program, recv))
-        .note(place(recv), "rank {} receives `{}` as message {} from rank {}",
-              lane.to.value, cell(program, recv), position + 1, lane.from.value)
-        .note(place(itsRecv), "`{}` comes only here", cell(program, itsRecv));
-  }
+  const MessageIndex &messages;
 };
 
 } // namespace
 
-PassFactory ppcc::verifyMatching() { return passFactory<Matching>(); }
+void ppcc::verifyMatching(const Program &program, PassContext &context) {
+  const MessageIndex *messages = messagesOf(program, context);
+  if (!messages || !checkPairs(program, *messages, context))
+    return;
+  MismatchTeller teller(program, *messages, context);
+  for (const Mismatch &mismatch : firstMismatches(program, *messages))
+    if (!context.diags.saturated())
+      teller.tell(mismatch);
+}

@@ -9,10 +9,6 @@ using namespace ppcc;
 
 namespace {
 
-struct MemoryOptions {
-  Transport transport{*findTransport("stream")};
-};
-
 /// `3 by stage 1 (microbatches 4 to 6)` for each stage.
 std::string heldText(const Program &program, ArrayRef<HeldMemory> held) {
   constexpr size_t most = 8;
@@ -32,28 +28,22 @@ std::string heldText(const Program &program, ArrayRef<HeldMemory> held) {
   return llvm::join(texts, ", ");
 }
 
-class VerifyMemory final : public CheckPass {
+class MemoryChecker : Judge {
 public:
-  explicit VerifyMemory(MemoryOptions options) : options(std::move(options)) {}
+  MemoryChecker(const Program &program, PassContext &context,
+                const Simulation &run)
+      : Judge(program, context), curve(program, run), model(curve.model()) {}
 
-  void check(const Program &program, PassContext &context) const override {
-    if (!program.costs().has({Cost::MemoryLimit}))
-      return;
-    const TimedRun *timed =
-        Analyses(program).timedRun(options.transport, context.diags);
-    if (!timed)
-      return;
-    MemoryCurve curve(program, timed->simulation);
-    checkRest(program, curve.model(), context);
-    for (uint32_t rank = 0;
-         rank != program.ranksBegun() && !context.diags.saturated(); ++rank)
-      checkRank(program, RankId(rank), curve, context);
+  void check() {
+    checkRest();
+    for (RankId rank : program.ranks())
+      if (!isSaturated())
+        checkRank(rank);
   }
 
 private:
   /// Reports the ranks for which what their stages hold at rest is too much.
-  static void checkRest(const Program &program, const MemoryModel &model,
-                        PassContext &context) {
+  void checkRest() {
     std::vector<RankId> over;
     for (RankId rank : program.ranks())
       if (model.staticOf(rank) > *model.limitOf(rank))
@@ -71,10 +61,9 @@ private:
   }
 
   /// Reports the first moment in which the rank holds more than it may.
-  static void checkRank(const Program &program, RankId rank, MemoryCurve &curve,
-                        PassContext &context) {
-    Amount limit = *curve.model().limitOf(rank);
-    decimal::Sum atRest = curve.model().staticOf(rank);
+  void checkRank(RankId rank) {
+    Amount limit = *model.limitOf(rank);
+    decimal::Sum atRest = model.staticOf(rank);
     if (atRest > limit)
       return; // It was reported.
     std::optional<MemoryStep> over;
@@ -85,32 +74,40 @@ private:
     });
     if (!over)
       return;
-    auto builder = reportAt<diag::MemoryExceeded>(
-        program, context, over->row, rank.value, amount::format(over->memory),
-        cost::format(over->at), amount::format(limit));
-    builder.note({}, "`{}` takes the last of it; held are {}{}",
-                 cell(program, over->row), heldText(program, curve.held(rank)),
-                 atRest == 0 ? "" : ", at rest " + amount::format(atRest));
+    report<diag::MemoryExceeded>(over->row, rank.value,
+                                 amount::format(over->memory),
+                                 cost::format(over->at), amount::format(limit))
+        .note({}, "`{}` takes the last of it; held are {}{}", cell(over->row),
+              heldText(program, curve.held(rank)),
+              atRest == 0 ? "" : ", at rest " + amount::format(atRest));
   }
 
-  MemoryOptions options;
+  MemoryCurve curve;
+  const MemoryModel &model;
 };
 
-const PassOption<MemoryOptions> memoryOptions[] = {
+const PassOption<Transport> memoryOptions[] = {
     {{"transport", transportNameList(), "what the program runs on"},
-     [](MemoryOptions &options, StringRef value) {
-       auto transport = findTransport(value);
-       options.transport = transport.value_or(options.transport);
-       return transport.has_value();
+     [](Transport &transport, StringRef value) {
+       auto found = findTransport(value);
+       transport = found.value_or(transport);
+       return found.has_value();
      }},
 };
 
 } // namespace
 
-PassFactory ppcc::verifyMemory() {
-  return passFactory<VerifyMemory, MemoryOptions>(memoryOptions);
+Pass ppcc::verifyMemory(Transport transport) {
+  return checkPass([=](const Program &program, PassContext &context) {
+    if (!program.costs().has({Cost::MemoryLimit}))
+      return;
+    if (const TimedRun *timed =
+            Analyses(program).timedRun(transport, context.diags))
+      MemoryChecker(program, context, timed->simulation).check();
+  });
 }
 
-std::unique_ptr<Pass> ppcc::verifyMemory(Transport transport) {
-  return std::make_unique<VerifyMemory>(MemoryOptions{std::move(transport)});
+PassFactory ppcc::verifyMemory() {
+  return passFactory<Transport>(memoryOptions, *findTransport("stream"),
+                                verifyMemory);
 }

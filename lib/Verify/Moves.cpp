@@ -12,8 +12,7 @@ namespace {
 /// microbatch, and what they bring back.
 class MoveChecker : Judge {
 public:
-  MoveChecker(const Program &program, PassContext &context)
-      : Judge(program, context) {}
+  using Judge::Judge;
 
   void check() {
     if (!canFight())
@@ -72,13 +71,8 @@ private:
   std::vector<Kept> kept; ///< By pair.
 };
 
-class VerifyMoves final : public CheckPass {
-public:
-  void check(const Program &program, PassContext &context) const override {
-    MoveChecker(program, context).check();
-  }
-};
-
 } // namespace
 
-PassFactory ppcc::verifyMoves() { return passFactory<VerifyMoves>(); }
+void ppcc::verifyMoves(const Program &program, PassContext &context) {
+  MoveChecker(program, context).check();
+}

@@ -9,11 +9,9 @@ using namespace ppcc;
 
 namespace {
 
-class OrderChecker : Judge {
+class OrderChecker : IndexedJudge {
 public:
-  OrderChecker(const Program &program, const ProgramIndex &index,
-               PassContext &context)
-      : Judge(program, context), index(index) {}
+  using IndexedJudge::IndexedJudge;
 
   void check() {
     for (RankId rank : program.ranks()) {
@@ -39,12 +37,10 @@ private:
                   ? "the next action"
                   : fmt::format("{} actions", needed.value - row.value));
   }
-
-  const ProgramIndex &index;
 };
 
 } // namespace
 
-PassFactory ppcc::verifyOrder() {
-  return passFactory<IndexedPass<OrderChecker>>();
+void ppcc::verifyOrder(const Program &program, PassContext &context) {
+  checkIndexed<OrderChecker>(program, context);
 }

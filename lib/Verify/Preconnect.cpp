@@ -7,26 +7,14 @@
 
 using namespace ppcc;
 
-namespace {
-
-class VerifyPreconnect final : public CheckPass {
-public:
-  void check(const Program &program, PassContext &context) const override {
-    if (program.preconnect().empty())
-      return;
-    std::vector<RankPair> listed = program.preconnect();
-    llvm::sort(listed);
-    for (const TalkingPair &pair : talkingPairs(program)) {
-      if (context.diags.saturated())
-        return;
-      if (!llvm::binary_search(listed, pair.ranks))
-        reportAt<diag::PairNotPreconnected>(
-            program, context, pair.first, pair.ranks.low.value,
-            pair.ranks.high.value, cell(program, pair.first));
-    }
-  }
-};
-
-} // namespace
-
-PassFactory ppcc::verifyPreconnect() { return passFactory<VerifyPreconnect>(); }
+void ppcc::verifyPreconnect(const Program &program, PassContext &context) {
+  if (program.preconnect().empty())
+    return;
+  std::vector<RankPair> listed = program.preconnect();
+  llvm::sort(listed);
+  for (const TalkingPair &pair : talkingPairs(program))
+    if (!context.diags.saturated() && !llvm::binary_search(listed, pair.ranks))
+      reportAt<diag::PairNotPreconnected>(
+          program, context, pair.first, pair.ranks.low.value,
+          pair.ranks.high.value, cell(program, pair.first));
+}

@@ -29,10 +29,11 @@ DiagnosticEngine::Builder reportAt(const Program &program, PassContext &context,
 
 /// A check at work, and how it speaks of rows.
 class Judge {
-protected:
+public:
   Judge(const Program &program, PassContext &context)
       : program(program), context(context) {}
 
+protected:
   bool isSaturated() const { return context.diags.saturated(); }
   Place place(ActionId row) const {
     return placeOf(program, row, context.sources);
@@ -42,11 +43,13 @@ protected:
   }
   std::string cell(ActionId row) const { return cell(program[row]); }
   std::string ofPipe(PipeId pipe) const { return ppcc::ofPipe(program, pipe); }
-  /// The row, and the phase that it is in.
-  std::string withPhase(ActionId row) const {
+  /// ` (phase steady)`, or nothing when it is in none.
+  std::string phaseOf(ActionId row) const {
     const std::string &phase = program.phases()[program[row].phase.value];
-    return fmt::format("`{}`{}", cell(row),
-                       phase.empty() ? "" : " (phase " + phase + ")");
+    return phase.empty() ? "" : " (phase " + phase + ")";
+  }
+  std::string withPhase(ActionId row) const {
+    return fmt::format("`{}`{}", cell(row), phaseOf(row));
   }
   template <diag::Id id, class... Args>
   DiagnosticEngine::Builder report(ActionId row, Args &&...args) const {
@@ -70,13 +73,21 @@ inline const ProgramIndex *indexOf(const Program &program,
   return nullptr;
 }
 
-/// The pass that lets a Checker, made of program, index and context, check().
-template <class Checker> class IndexedPass final : public CheckPass {
+/// A judge of programs that have an index.
+class IndexedJudge : protected Judge {
 public:
-  void check(const Program &program, PassContext &context) const override {
-    if (const ProgramIndex *index = indexOf(program, context))
-      Checker{program, *index, context}.check();
-  }
+  IndexedJudge(const Program &program, PassContext &context)
+      : Judge(program, context), index(Analyses(program).index()) {}
+
+protected:
+  const ProgramIndex &index;
 };
+
+/// Lets a Checker, an IndexedJudge, check() a program that is long enough.
+template <class Checker>
+void checkIndexed(const Program &program, PassContext &context) {
+  if (indexOf(program, context))
+    Checker(program, context).check();
+}
 
 } // namespace ppcc

@@ -5,37 +5,20 @@
 
 using namespace ppcc;
 
-namespace {
-
-class Stages final : public CheckPass {
-public:
-  void check(const Program &program, PassContext &context) const override {
-    for (PipeId pipe : program.pipeIds())
-      if (!program.pipe(pipe).gaps.empty())
-        checkPipe(program, pipe, context);
-  }
-
-private:
-  static void checkPipe(const Program &program, PipeId pipeId,
-                        PassContext &context) {
-    const Pipe &pipe = program.pipe(pipeId);
+void ppcc::verifyStages(const Program &program, PassContext &context) {
+  for (PipeId id : program.pipeIds()) {
+    const Pipe &pipe = program.pipe(id);
+    if (pipe.gaps.empty())
+      continue;
     BitVector joined(pipe.numStages());
-    for (auto [from, to] : pipe.skipEdges) {
-      joined.set(from.value);
-      joined.set(to.value);
-    }
-    for (uint32_t stage = 0; stage + 1 < pipe.numStages(); ++stage)
-      if (pipe.hasEdgeToNext(StageId(stage)))
-        joined.set(stage, stage + 2);
+    forEachEdge(pipe, [&](PipeId, StageId from, StageId) {
+      joined.set(from.value); // In both directions.
+    });
     for (int stage = joined.find_first_unset();
          stage != -1 && !context.diags.saturated();
          stage = joined.find_next_unset(stage))
       context.diags.report<diag::StageAlone>(
-          placeOfStage(program, pipeId, StageId(stage), context.sources), stage,
+          placeOfStage(program, id, StageId(stage), context.sources), stage,
           pipe.name);
   }
-};
-
-} // namespace
-
-PassFactory ppcc::verifyStages() { return passFactory<Stages>(); }
+}

@@ -1,39 +1,24 @@
 // Checks that no rank waits for itself on a transport, and explains the
 // shortest circle of waits where one does.
 #include "ppcc/IR/Transport.h"
+#include "Circle.h"
 #include "Matching.h"
-#include "Report.h"
-#include "ppcc/Analysis/Dependences.h"
-#include "ppcc/Analysis/EventGraph.h"
-#include "ppcc/Analysis/WaitCycle.h"
-#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;
 
 namespace {
 
-using Block = EventGraph::Block;
-
 /// Tells the user of a circle of blocked actions.
-class TransportCircle : Judge {
+class TransportCircle : CircleTeller {
 public:
   TransportCircle(const Program &program, PassContext &context,
-                  const EventGraph &graph, const Transport &transport,
-                  ArrayRef<Block> circle)
-      : Judge(program, context), graph(graph), transport(transport),
-        circle(circle) {}
+                  EventGraph &graph, const Transport &transport)
+      : CircleTeller(program, context, graph), transport(transport) {}
 
   void tell() const {
     auto builder = headline();
-    for (size_t i = 0; i != circle.size(); ++i) {
-      if (circle.size() > maxHops && i == maxHops - 1) {
-        builder.note({}, "and so on over {} more actions",
-                     circle.size() - maxHops);
-        i = circle.size() - 1;
-      }
-      addHop(builder, i);
-    }
+    forEachHop(builder, "actions", [&](size_t i) { addHop(builder, i); });
     ActionId last = circle.back().need.row;
     std::string how = relation(last, circle[0].blocked);
     if (!how.empty())
@@ -42,15 +27,8 @@ public:
   }
 
 private:
-  uint32_t rankOf(ActionId row) const { return program.rankOf(row).value; }
-
   DiagnosticEngine::Builder headline() const {
-    std::vector<RankId> ranks;
-    DenseSet<uint32_t> seen;
-    for (const Block &block : circle)
-      if (RankId rank = program.rankOf(block.blocked);
-          seen.insert(rank.value).second)
-        ranks.push_back(rank);
+    std::vector<RankId> ranks = this->ranks();
     if (ranks.size() == 1)
       return report<diag::RankBlocksItself>(circle[0].blocked, transport.name,
                                             ranks[0].value);
@@ -62,13 +40,13 @@ private:
   std::string relation(ActionId row, ActionId blocked) const {
     if (row == blocked)
       return "";
-    return graph.unitOf(row) == graph.unitOf(blocked) ? "runs together with"
-                                                      : "is queued behind";
+    return areTogether(row, blocked) ? "runs together with"
+                                     : "is queued behind";
   }
 
   /// What the first waited-for action waits for itself.
   void addHop(DiagnosticEngine::Builder &builder, size_t i) const {
-    const Block &block = circle[i];
+    const EventGraph::Block &block = circle[i];
     std::string what = withPhase(block.blocked);
     ActionId awaited = circle[i == 0 ? 0 : i - 1].need.row;
     std::string how = i == 0 ? "" : relation(awaited, block.blocked);
@@ -100,73 +78,55 @@ private:
     return "";
   }
 
-  const EventGraph &graph;
   const Transport &transport;
-  ArrayRef<Block> circle;
 };
 
-struct TransportOptions {
-  std::vector<Transport> transports{*findTransport("stream")};
-};
+void reportLack(const Program &program, EventGraph::Lack lack,
+                PassContext &context) {
+  Action action = program[lack.row];
+  reportAt<diag::NoMessageFor>(
+      program, context, lack.row, cell(program, action),
+      lack.slotBit == slot::Output ? "output" : "gradient", lack.source.value,
+      program.rankOfStage(action.pipe, lack.source).value);
+}
 
-class VerifyTransport final : public CheckPass {
-public:
-  explicit VerifyTransport(TransportOptions options)
-      : options(std::move(options)) {}
-
-  void check(const Program &program, PassContext &context) const override {
-    const MessageIndex *messages = messagesOf(program, context);
-    if (!messages || !checkPairs(program, *messages, context))
-      return;
-    bool inOrder = firstMismatches(program, *messages).empty();
-    for (const Transport &transport : options.transports)
-      if (isSafe(program, *messages, transport, context) && inOrder)
-        context.proven.push_back(transport.name);
-  }
-
-private:
-  static bool isSafe(const Program &program, const MessageIndex &messages,
-                     const Transport &transport, PassContext &context) {
-    EventGraph graph(program, Analyses(program).index(), messages, transport);
-    bool done = graph.run();
-    if (auto lack = graph.lack()) {
-      reportLack(program, *lack, context);
-      return false;
-    }
-    if (done)
-      return true;
-    std::vector<Block> circle = graph.shortestCircle();
-    TransportCircle(program, context, graph, transport, circle).tell();
+/// Whether the program ends on a transport; else a report.
+bool isSafe(const Program &program, const MessageIndex &messages,
+            const Transport &transport, PassContext &context) {
+  EventGraph graph(program, Analyses(program).index(), messages, transport);
+  bool isDone = graph.run();
+  if (auto lack = graph.lack()) {
+    reportLack(program, *lack, context);
     return false;
   }
+  if (!isDone)
+    TransportCircle(program, context, graph, transport).tell();
+  return isDone;
+}
 
-  static void reportLack(const Program &program, EventGraph::Lack lack,
-                         PassContext &context) {
-    Action action = program[lack.row];
-    reportAt<diag::NoMessageFor>(
-        program, context, lack.row, cell(program, action),
-        lack.slotBit == slot::Output ? "output" : "gradient", lack.source.value,
-        program.rankOfStage(action.pipe, lack.source).value);
-  }
-
-  TransportOptions options;
-};
-
-const PassOption<TransportOptions> transportOptions[] = {
+const PassOption<std::vector<Transport>> transportOptions[] = {
     {{"transport", transportNameList(),
       "what the program runs on; several with + between them"},
-     [](TransportOptions &options, StringRef value) {
-       return findTransports(value, options.transports);
+     [](std::vector<Transport> &transports, StringRef value) {
+       return findTransports(value, transports);
      }},
 };
 
 } // namespace
 
-PassFactory ppcc::verifyTransport() {
-  return passFactory<VerifyTransport, TransportOptions>(transportOptions);
+Pass ppcc::verifyTransport(std::vector<Transport> transports) {
+  return checkPass([=](const Program &program, PassContext &context) {
+    const MessageIndex *messages = messagesOf(program, context);
+    if (!messages || !checkPairs(program, *messages, context))
+      return;
+    bool inOrder = firstMismatches(program, *messages).empty();
+    for (const Transport &transport : transports)
+      if (isSafe(program, *messages, transport, context) && inOrder)
+        context.proven.push_back(transport.name);
+  });
 }
 
-std::unique_ptr<Pass> ppcc::verifyTransport(std::vector<Transport> transports) {
-  return std::make_unique<VerifyTransport>(
-      TransportOptions{std::move(transports)});
+PassFactory ppcc::verifyTransport() {
+  return passFactory<std::vector<Transport>>(
+      transportOptions, {*findTransport("stream")}, verifyTransport);
 }

@@ -17,24 +17,19 @@ struct RowCount {
   static inline unsigned made = 0;
 };
 
-class AskForRows final : public CheckPass {
-public:
-  void check(const Program &program, PassContext &context) const override {
-    seen.push_back(
-        program.derived.get("", [&] { return RowCount(program); }).rows);
-  }
-  static inline std::vector<size_t> seen;
-};
+std::vector<size_t> seen;
+
+void askForRows(const Program &program, PassContext &context) {
+  seen.push_back(
+      program.derived.get("", [&] { return RowCount(program); }).rows);
+}
 
 /// Runs F of microbatch 0 once more.
-class RepeatForward final : public Pass {
-public:
-  PassResult run(Program &program, PassContext &context) const override {
-    Action action = program[ActionId(0)];
-    program.editRows().append(action);
-    return PassResult::Changed;
-  }
-};
+PassResult repeatForward(Program &program, PassContext &context) {
+  Action action = program[ActionId(0)];
+  program.editRows().append(action);
+  return PassResult::Changed;
+}
 
 class PassTest : public testing::Test {
 protected:
@@ -52,11 +47,11 @@ protected:
     action.kind = KindId(kind::Backward);
     program.editRows().append(action);
     registry.add("ask-for-rows", PassKind::Check, "",
-                 passFactory<AskForRows>());
+                 passFactory(checkPass(askForRows)));
     registry.add("repeat-forward", PassKind::Rewrite, "",
-                 passFactory<RepeatForward>());
+                 passFactory(repeatForward));
     RowCount::made = 0;
-    AskForRows::seen.clear();
+    seen.clear();
   }
 
   bool run(llvm::StringRef passes,
@@ -75,7 +70,7 @@ protected:
 
 TEST_F(PassTest, analysesLiveUntilTheProgramChanges) {
   EXPECT_TRUE(run("ask-for-rows,ask-for-rows,repeat-forward,ask-for-rows"));
-  EXPECT_EQ(AskForRows::seen, (std::vector<size_t>{2, 2, 3}));
+  EXPECT_EQ(seen, (std::vector<size_t>{2, 2, 3}));
   EXPECT_EQ(RowCount::made, 2u);
 }
 

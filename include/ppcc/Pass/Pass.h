@@ -17,8 +17,8 @@ struct PassContext {
       : sources(sources), diags(diags) {}
 };
 
-/// What a pass did: `Failed` when it reported errors, else whether the program
-/// differs from before.
+/// What a pass did: `Failed` when it could not change what it should, else
+/// whether the program differs from before.
 enum class PassResult : uint8_t { Unchanged, Changed, Failed };
 
 /// How much of a program a pass changes, from little to much; and what it
@@ -31,24 +31,15 @@ enum class PassKind : uint8_t {
   Loops,       ///< The same; it takes programs with loops, too.
 };
 
-/// A step over a program. Passes have no state: the same object may run twice.
-class Pass {
-public:
-  virtual ~Pass() = default;
-  virtual PassResult run(Program &program, PassContext &context) const = 0;
-};
+/// A step over a program. Passes have no state: the same one may run twice.
+using Pass = std::function<PassResult(Program &program, PassContext &context)>;
 
-/// A pass that judges the program and leaves it as it is.
-class CheckPass : public Pass {
-public:
-  virtual void check(const Program &program, PassContext &context) const = 0;
-
-  PassResult run(Program &program, PassContext &context) const final {
-    size_t errorsBefore = context.diags.errorCount();
-    check(program, context);
-    return context.diags.errorCount() == errorsBefore ? PassResult::Unchanged
-                                                      : PassResult::Failed;
-  }
-};
+/// The pass that lets `check` judge the program and leaves it as it is.
+template <class Check> Pass checkPass(Check check) {
+  return [check = std::move(check)](Program &program, PassContext &context) {
+    check(std::as_const(program), context);
+    return PassResult::Unchanged;
+  };
+}
 
 } // namespace ppcc

@@ -10,7 +10,7 @@ namespace ppcc {
 struct NamedPass {
   std::string name;
   PassKind kind;
-  std::unique_ptr<Pass> pass;
+  Pass pass;
 };
 
 /// The passes of a pipeline, in order.

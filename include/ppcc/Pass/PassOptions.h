@@ -20,50 +20,39 @@ template <class Options> struct PassOption {
 };
 
 /// A pass that is being given its options.
-class PassDraft {
-public:
-  virtual ~PassDraft() = default;
+struct PassDraft {
   /// Sets option number `option` of the pass; false when `value` is none.
-  virtual bool set(size_t option, StringRef value) = 0;
-  virtual std::unique_ptr<Pass> finish() = 0;
+  std::function<bool(size_t option, StringRef value)> set;
+  std::function<Pass()> finish;
 };
 
 /// Makes the passes of one name.
 struct PassFactory {
   std::vector<PassOptionInfo> options;
-  std::function<std::unique_ptr<PassDraft>()> draft;
+  std::function<PassDraft()> draft;
 };
 
-/// The factory of a pass `P` that is constructed from `Options`, which the
-/// table describes. The table must live as long as the program runs.
-template <class P, class Options>
-PassFactory passFactory(ArrayRef<PassOption<Options>> table) {
-  struct Draft final : PassDraft {
-    explicit Draft(ArrayRef<PassOption<Options>> table) : table(table) {}
-    bool set(size_t option, StringRef value) override {
-      return table[option].set(options, value);
-    }
-    std::unique_ptr<Pass> finish() override {
-      return std::make_unique<P>(options);
-    }
+/// The factory of a pass without options.
+inline PassFactory passFactory(Pass pass) {
+  return {{}, [=] { return PassDraft{nullptr, [=] { return pass; }}; }};
+}
 
-    ArrayRef<PassOption<Options>> table;
-    Options options;
-  };
+/// The factory of what `make` makes of options, which are `defaults` where the
+/// table sets nothing else. The table must live as long as the program runs.
+template <class Options>
+PassFactory passFactory(ArrayRef<PassOption<Options>> table, Options defaults,
+                        Pass (*make)(Options options)) {
   PassFactory factory;
   for (const PassOption<Options> &option : table)
     factory.options.push_back(option.info);
-  factory.draft = [table] { return std::make_unique<Draft>(table); };
-  return factory;
-}
-
-/// The factory of a pass `P` without options.
-template <class P> PassFactory passFactory() {
-  struct Draft final : PassDraft {
-    bool set(size_t, StringRef) override { return false; }
-    std::unique_ptr<Pass> finish() override { return std::make_unique<P>(); }
+  factory.draft = [=] {
+    auto options = std::make_shared<Options>(defaults);
+    return PassDraft{[=](size_t option, StringRef value) {
+                       return table[option].set(*options, value);
+                     },
+                     [=] { return make(*options); }};
   };
-  return {{}, [] { return std::make_unique<Draft>(); }};
+  return factory;
 }
 
 } // namespace ppcc

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ppcc/Pass/PassOptions.h"
+#include "ppcc/Support/Suggest.h"
 
 namespace ppcc {
 
@@ -31,14 +32,18 @@ public:
   void addAlias(StringRef name, StringRef summary, StringRef passes);
 
   /// The entry called `name`, or nothing.
-  const Entry *find(StringRef name) const;
+  const Entry *find(StringRef name) const {
+    return findBy(entries, name, &Entry::name);
+  }
   /// The names of all entries, in the order in which they were added.
-  SmallVector<StringRef> names() const;
+  std::vector<StringRef> names() const {
+    return namesIn(entries, &Entry::name);
+  }
   /// Writes names, summaries and options, as --list-passes shows them.
   void list(raw_ostream &out) const;
 
 private:
-  std::vector<std::unique_ptr<Entry>> entries;
+  std::deque<Entry> entries; ///< Which stay where they are.
 };
 
 } // namespace ppcc

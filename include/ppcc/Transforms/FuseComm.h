@@ -14,12 +14,17 @@ enum class Fusion : uint8_t {
 #undef FUSION
 };
 
+struct FusePlan;
+
 /// A row of the table of fusions.
 struct FusionInfo {
   Fusion fusion;
   StringRef name;
   bool places; ///< The messages itself, so that inject-comm has nothing to do.
   StringRef summary;
+  /// The program with its messages fused; nothing after a diagnostic. Null
+  /// where there is nothing to do.
+  std::optional<Program> (*fuse)(const FusePlan &plan);
 };
 
 /// All fusions, as in Fusions.def.
@@ -37,6 +42,6 @@ struct FuseOptions {
 
 /// The pass `fuse-comm`, with the options `mode`, `calls` and `transport`.
 PassFactory fuseComm();
-std::unique_ptr<Pass> fuseComm(FuseOptions options);
+Pass fuseComm(FuseOptions options);
 
 } // namespace ppcc

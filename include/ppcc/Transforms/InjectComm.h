@@ -15,11 +15,16 @@ enum class CommOrder : uint8_t {
 #undef COMM_ORDER
 };
 
+struct CommPlan;
+
 /// A row of the table of orders.
 struct CommOrderInfo {
   CommOrder order;
   StringRef name;
   StringRef summary;
+  /// Writes all rows and messages; false after a diagnostic. Null where the
+  /// order makes no plan of its own.
+  bool (*plan)(CommPlan &plan);
 };
 
 /// All orders, as in CommOrders.def.
@@ -58,6 +63,6 @@ std::optional<Program> injectComm(const Program &program,
 /// The pass `inject-comm`, with the options `order`, `latency`, `prefetch`,
 /// `torch-fsdp` and `transport`.
 PassFactory injectComm();
-std::unique_ptr<Pass> injectComm(InjectCommOptions options);
+Pass injectComm(InjectCommOptions options);
 
 } // namespace ppcc

@@ -1,8 +1,7 @@
 // Finds an order in which ranks open their connections.
 #pragma once
 
-#include "ppcc/IR/Program.h"
-#include "ppcc/Pass/PassOptions.h"
+#include "ppcc/Pass/Pass.h"
 
 namespace ppcc {
 
@@ -17,6 +16,6 @@ std::vector<RankPair> connectionOrder(uint32_t numRanks,
                                       ArrayRef<RankPair> pairs);
 
 /// The pass `preconnect`: fills Program::preconnect from the messages.
-PassFactory preconnect();
+PassResult preconnect(Program &program, PassContext &context);
 
 } // namespace ppcc

@@ -1,8 +1,7 @@
 // Turns what repeats itself on a rank into loops, and back.
 #pragma once
 
-#include "ppcc/IR/Program.h"
-#include "ppcc/Pass/PassOptions.h"
+#include "ppcc/Pass/Pass.h"
 
 namespace ppcc {
 
@@ -16,8 +15,8 @@ namespace ppcc {
 Program rolled(const Program &program);
 
 /// The pass `roll`.
-PassFactory roll();
+PassResult roll(Program &program, PassContext &context);
 /// The pass `unroll`.
-PassFactory unroll();
+PassResult unroll(Program &program, PassContext &context);
 
 } // namespace ppcc

@@ -6,34 +6,36 @@
 
 namespace ppcc {
 
-PassFactory
-verifyCompleteness(); ///< Each stage does its work once for each microbatch.
-PassFactory verifyPlacement(); ///< Each action is on the rank of its stage.
-PassFactory verifyStages();    ///< No stage stands apart from the others.
-PassFactory verifyOrder(); ///< On its rank an action stands behind those of its
-                           ///< stage that it needs.
-PassFactory
-verifyGroups(); ///< The members of an overlap group need nothing of each other.
-PassFactory verifyDependences(); ///< No rank waits for itself along the data.
-PassFactory verifyCollectives(); ///< All members of a collective join it, in
-                                 ///< one order on every rank.
-PassFactory verifyMoves();       ///< No two actions move the same away.
-PassFactory
-verifyComm(); ///< Each edge between ranks has a send and a receive, in place.
-PassFactory verifyMatching();   ///< Two ranks send and receive the messages
-                                ///< between them in one order.
-PassFactory verifyTransport();  ///< No rank waits for itself on a transport;
-                                ///< the option `transport` says which.
-PassFactory verifyBuffers();    ///< No more receives of an edge wait for their
-                                ///< readers than the option `prefetch` says.
-PassFactory verifyPreconnect(); ///< Ranks that exchange messages have connected
-                                ///< before, where any have.
-PassFactory verifyMemory();     ///< No rank holds more memory than it may; the
-                                ///< option `transport` says what it runs on.
+/// Reports what is wrong with a program, and leaves it as it is.
+using Check = void(const Program &program, PassContext &context);
 
-/// These with their options.
-std::unique_ptr<Pass> verifyTransport(std::vector<Transport> transports);
-std::unique_ptr<Pass> verifyBuffers(uint32_t prefetch);
-std::unique_ptr<Pass> verifyMemory(Transport transport);
+Check verifyCompleteness; ///< Each stage does its work once for each
+                          ///< microbatch.
+Check verifyPlacement;    ///< Each action is on the rank of its stage.
+Check verifyStages;       ///< No stage stands apart from the others.
+Check verifyOrder;        ///< On its rank an action stands behind those of its
+                          ///< stage that it needs.
+Check verifyGroups;       ///< The members of an overlap group need nothing of
+                          ///< each other.
+Check verifyDependences;  ///< No rank waits for itself along the data.
+Check verifyCollectives;  ///< All members of a collective join it, in one order
+                          ///< on every rank.
+Check verifyMoves;        ///< No two actions move the same away.
+Check verifyComm;         ///< Each edge between ranks has a send and a receive,
+                          ///< in place.
+Check verifyMatching;     ///< Two ranks send and receive the messages between
+                          ///< them in one order.
+Check verifyPreconnect;   ///< Ranks that exchange messages have connected
+                          ///< before, where any have.
+
+/// No rank waits for itself on the transports, `transport` among the options.
+PassFactory verifyTransport();
+Pass verifyTransport(std::vector<Transport> transports);
+/// No more receives of an edge wait for their readers than `prefetch` says.
+PassFactory verifyBuffers();
+Pass verifyBuffers(uint32_t prefetch);
+/// No rank holds more memory than it may, on the `transport`.
+PassFactory verifyMemory();
+Pass verifyMemory(Transport transport);
 
 } // namespace ppcc
