@@ -1,6 +1,8 @@
 // Reads a program from text: the head, item by item, and then the actions.
-#include "TextSection.h"
-#include "ppcc/Basic/Diagnostics/IR.h"
+#include "TextCosts.h"
+#include "TextKinds.h"
+#include "TextNodes.h"
+#include "TextPipes.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Text.h"
@@ -11,66 +13,81 @@ using namespace ppcc;
 
 namespace {
 
-/// Everything but the actions: items of the sections, and some of its own.
-class HeadReader : TextSection {
+/// Everything but the actions.
+class HeadReader : TextHead {
 public:
-  explicit HeadReader(HeadText &in) : TextSection(in) {
-    keys = {
+  HeadReader(const TextHead &in, Facts &facts)
+      : TextHead(in), facts(facts), costs(in), kinds(in), nodes(in), pipes(in) {
+    for (StringRef item : costItems())
+      keys.push_back({item, [this, item] { costs.setting(item); }});
+    llvm::append_range(keys, std::vector<Key>{
 #define HEAD(Item, Text, Json, Need) {Text, [this] { read##Item(); }},
 #include "ppcc/IR/Head.def"
-    };
+                                 {"pipe", [this] { pipes.pipe(); }},
+                                 {"skip", [this] { pipes.skip(); }},
+                                 {"gap", [this] { pipes.gap(); }},
+                                 {"carry", [this] { pipes.carry(); }},
+                                 {"graph", [this] { nodes.graph(); }},
+                                 {"graphs", [this] { nodes.use(); }},
+                                 {"pattern", [this] { nodes.pattern(); }},
+                                 {"action", [this] { kinds.action(); }},
+                             });
   }
 
   void read() {
-    size_t errorsBefore = diags.errorCount();
-    SourceRange nameRange = text.range(text.peekWord());
-    if (!text.expectWord("program"))
-      return text.stop();
-    if (text.peek('"'))
-      head.name = text.string("the program's name").value_or("");
-    if (!text.expect("{"))
-      return text.stop();
+    size_t errorsBefore = in.diags.errorCount();
+    SourceRange nameRange = in.range(in.peekWord());
+    if (!in.expectWord("program"))
+      return in.stop();
+    if (in.peek('"'))
+      head.name = in.string("the program's name");
+    in.restart();
+    if (!in.expect("{"))
+      return in.stop();
     bool closed = false;
-    while (!diags.saturated() && !(closed = text.accept("}")) && !text.atEnd())
+    while (!in.diags.saturated() && !(closed = in.accept("}")) && !in.atEnd())
       if (!item())
-        text.skipItem();
-    if (!closed && !diags.saturated())
-      text.expected("`}`, the end of `program`");
-    bool isGood = diags.errorCount() == errorsBefore;
+        in.skipItem();
+    if (!closed && !in.diags.saturated())
+      in.expected("`}`, the end of `program`");
+    bool isGood = in.diags.errorCount() == errorsBefore;
     check();
     if (isGood && head.numRanks == 0)
-      diags.report<diag::IrExpected>(
+      in.diags.report<diag::IrExpected>(
           nameRange, "a rank at least: say `ranks` or give stages a place");
   }
 
 private:
+  struct Key {
+    StringRef name;
+    std::function<void()> read; ///< Starts behind the key.
+  };
+
+  /// False, after a report, when the rest of it was given up.
   bool item() {
-    StringRef word = text.takeKey();
+    StringRef word = in.takeKey();
     if (word.empty()) {
-      text.expected("a key, such as `pipe`");
-      text.takeOne();
-      return false;
+      in.expected("a key, such as `pipe`");
+      in.takeOne();
+    } else if (auto *key = findBy(keys, word, &Key::name)) {
+      key->read();
+    } else {
+      in.refuse<diag::IrUnknownKey>(in.keyRange(), word,
+                                    didYouMean(word, keys, &Key::name));
     }
-    std::vector<StringRef> names;
-    for (TextSection *section : sections)
-      for (const Key &key : section->keys) {
-        if (key.name == word)
-          return section->read(key);
-        names.push_back(key.name);
-      }
-    return diags.report<diag::IrUnknownKey>(text.keyRange(), word,
-                                            didYouMean(word, names));
+    return in.going();
   }
 
-  void check() override {
+  void check() {
     checkSites();
-    for (TextSection *section : {nodes.get(), kinds.get(), pipes.get()})
-      section->check();
-    for (auto [pair, at] : llvm::zip(in.facts.preconnect, pairRanges))
+    nodes.check();
+    kinds.check();
+    pipes.check(ranksGiven);
+    for (auto [pair, at] : llvm::zip(facts.preconnect, pairRanges))
       if (pair.high.value >= head.numRanks)
-        diags.report<diag::IrNoRank>(at, pair.high.value, head.numRanks);
-    checkLayout(head, layoutRange, diags);
-    costs->check();
+        in.diags.report<diag::IrNoRank>(at, pair.high.value, head.numRanks);
+    checkLayout(head, layoutRange, in.diags);
+    costs.check();
   }
 
   /// A site may be called from one that stands behind it.
@@ -78,7 +95,7 @@ private:
     for (auto [i, at] : llvm::enumerate(siteRanges)) {
       uint32_t caller = head.sites[i + 1].caller.value;
       if (caller >= head.sites.size())
-        diags.report<diag::IrNoEntry>(at, "site", caller);
+        in.diags.report<diag::IrNoEntry>(at, "site", caller);
     }
   }
 
@@ -86,90 +103,89 @@ private:
 
   void readParams() {
     ProgramParam param;
-    param.name = wordOrString("the name of a parameter");
-    expect(":");
-    param.type = wordOrString("the type of a parameter");
-    expect("=");
-    param.value = wordOrString("the value of a parameter");
-    if (going)
+    param.name = in.wordOrString("the name of a parameter");
+    in.expect(":");
+    param.type = in.wordOrString("the type of a parameter");
+    in.expect("=");
+    param.value = in.wordOrString("the value of a parameter");
+    if (in.going())
       head.params.push_back(std::move(param));
   }
 
   void readRanks() {
-    if (std::exchange(in.ranksGiven, true))
-      return refuse<diag::IrTwice>(text.keyRange(), "`ranks`");
-    text.skipSpace();
-    SourceRange at = text.here();
-    uint32_t ranks = number("the number of ranks", Program::maxRanks);
+    if (std::exchange(ranksGiven, true))
+      return in.refuse<diag::IrTwice>(in.keyRange(), "`ranks`");
+    in.skipSpace();
+    SourceRange at = in.here();
+    uint32_t ranks = in.number("the number of ranks", Program::maxRanks);
     if (ranks == 0)
-      report<diag::IrExpected>(at, "a rank at least");
+      in.report<diag::IrExpected>(at, "a rank at least");
     head.numRanks = ranks;
   }
 
   void readBackward() {
-    head.hasBackward = text.acceptWord("true");
+    head.hasBackward = in.acceptWord("true");
     if (!head.hasBackward)
-      expectWord("false");
+      in.expectWord("false");
   }
 
   /// The number of a file or site, which are counted.
   void index(StringRef what, size_t expected) {
-    uint32_t index = number(fmt::format("a {}", what));
+    uint32_t index = in.number(fmt::format("a {}", what));
     if (index != expected)
-      report<diag::IrOutOfOrder>(text.keyRange(), what, index, expected);
+      in.report<diag::IrOutOfOrder>(in.keyRange(), what, index, expected);
   }
 
   void readFiles() {
     index("file", head.files.size());
-    std::string name = string("the name of a file");
-    if (going)
+    std::string name = in.string("the name of a file");
+    if (in.going())
       head.files.push_back({std::move(name), false});
   }
 
   void readSites() {
     index("site", head.sites.size());
     Site site;
-    site.file = number("a file");
-    expect(":");
-    site.line = number("a line");
-    expect(":");
-    site.column = number("a column");
-    if (acceptWord("in"))
-      site.caller = SiteId(number("a site"));
+    site.file = in.number("a file");
+    in.expect(":");
+    site.line = in.number("a line");
+    in.expect(":");
+    site.column = in.number("a column");
+    if (in.acceptWord("in"))
+      site.caller = SiteId(in.number("a site"));
     if (site.file >= head.files.size())
-      refuse<diag::IrNoEntry>(text.keyRange(), "file", site.file);
-    if (!going)
+      in.refuse<diag::IrNoEntry>(in.keyRange(), "file", site.file);
+    if (!in.going())
       return;
     head.sites.push_back(site);
-    siteRanges.push_back(text.keyRange());
+    siteRanges.push_back(in.keyRange());
   }
 
   /// The layers of each stage: letters, and a bar between two stages.
   void readLayout() {
-    text.skipSpace();
-    const char *from = text.place();
-    std::string layers = string("the layers of the stages");
-    if (!going)
+    in.skipSpace();
+    const char *from = in.place();
+    std::string layers = in.string("the layers of the stages");
+    if (!in.going())
       return;
-    layoutRange = text.rangeFrom(from);
+    layoutRange = in.rangeFrom(from);
     if (!head.stageLayers.empty())
-      report<diag::IrTwice>(text.keyRange(), "`layout`");
+      in.report<diag::IrTwice>(in.keyRange(), "`layout`");
     if (!llvm::all_of(layers,
                       [](char c) { return llvm::isAlpha(c) || c == '|'; }))
-      return expected(layoutRange, "letters and bars");
+      return in.expected(layoutRange, "letters and bars");
     head.stageLayers.clear();
     for (StringRef stage : llvm::split(layers, '|'))
       head.stageLayers.push_back(stage.str());
   }
 
   void readCalls() {
-    StringRef word = text.peekWord();
-    auto style = findCallStyle(word);
+    auto style = in.word(
+        findCallStyle, llvm::join(llvm::drop_begin(callStyleNames()), " or "));
     if (!style)
-      return expected(llvm::join(llvm::drop_begin(callStyleNames()), " or "));
-    text.take(word);
+      return;
     if (head.calls != CallStyle::None)
-      report<diag::IrTwice>(text.keyRange(), "`calls`");
+      in.report<diag::IrTwice>(in.keyRange(), "`calls`");
     head.calls = *style;
   }
 
@@ -177,48 +193,51 @@ private:
   /// else.
   void readProven() {
     std::vector<StringRef> seen;
-    list([&] {
-      StringRef name = text.takeWhile(
-          [](char c) { return TextCursor::isWordChar(c) || c == ':'; });
+    in.list([&] {
+      StringRef name = in.takeWhile(
+          [](char c) { return TextReader::isWordChar(c) || c == ':'; });
       if (name.empty())
-        return expected("the name of a transport");
+        return in.expected("the name of a transport");
       if (!findTransport(name))
-        report<diag::IrUnknownTransport>(text.range(name), name.take_front(40),
-                                         didYouMean(name, transportNames()));
+        in.report<diag::IrUnknownTransport>(in.range(name), name.take_front(40),
+                                            didYouMean(name, transportNames()));
       else if (llvm::is_contained(seen, name))
-        report<diag::IrTwice>(text.range(name), fmt::format("`{}`", name));
+        in.report<diag::IrTwice>(in.range(name), fmt::format("`{}`", name));
       seen.push_back(name);
     });
   }
 
   void readPreconnect() {
-    if (!in.facts.preconnect.empty())
-      report<diag::IrTwice>(text.keyRange(), "`preconnect`");
-    list([&] {
-      const char *from = text.place();
-      RankId low(number("a rank", Program::maxRanks - 1));
-      expect("-");
-      RankId high(number("a rank", Program::maxRanks - 1));
-      if (going)
-        addPair({low, high}, text.rangeFrom(from));
+    if (!facts.preconnect.empty())
+      in.report<diag::IrTwice>(in.keyRange(), "`preconnect`");
+    in.list([&] {
+      const char *from = in.place();
+      RankId low(in.number("a rank", Program::maxRanks - 1));
+      in.expect("-");
+      RankId high(in.number("a rank", Program::maxRanks - 1));
+      if (in.going())
+        addPair({low, high}, in.rangeFrom(from));
     });
   }
 
   void addPair(RankPair pair, SourceRange at) {
     auto [low, high] = pair;
     if (low >= high)
-      report<diag::IrBadPair>(at, low.value, high.value);
+      in.report<diag::IrBadPair>(at, low.value, high.value);
     else if (!pairs.insert({low.value, high.value}).second)
-      report<diag::IrTwice>(
+      in.report<diag::IrTwice>(
           at, fmt::format("the pair {}-{}", low.value, high.value));
-    in.facts.preconnect.push_back(pair);
+    facts.preconnect.push_back(pair);
     pairRanges.push_back(at);
   }
 
-  std::unique_ptr<TextSection> costs = textCosts(in), pipes = textPipes(in),
-                               nodes = textNodes(in), kinds = textKinds(in);
-  std::array<TextSection *, 5> sections = {costs.get(), this, pipes.get(),
-                                           nodes.get(), kinds.get()};
+  Facts &facts;
+  TextCosts costs;
+  TextKinds kinds;
+  TextNodes nodes;
+  TextPipes pipes;
+  std::vector<Key> keys;
+  bool ranksGiven = false; ///< The text has the key `ranks`.
   SourceRange layoutRange;
   std::vector<SourceRange> siteRanges; ///< The keys of those read so far.
   std::vector<SourceRange> pairRanges; ///< Of `preconnect`.
@@ -233,9 +252,8 @@ std::optional<Program> ppcc::parseProgram(uint32_t file,
   size_t errorsBefore = diags.errorCount();
   Program program;
   Facts facts;
-  TextCursor text(file, sources, diags);
-  HeadText head{text, program.editHead(), facts, diags};
-  HeadReader(head).read();
+  TextReader text(file, sources, diags);
+  HeadReader({text, program.editHead()}, facts).read();
   readRows(text, sources.name(file), program, diags);
   if (diags.errorCount() != errorsBefore)
     return std::nullopt;

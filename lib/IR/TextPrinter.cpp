@@ -86,19 +86,13 @@ private:
   /// text excepted.
   void numberSites() {
     BitVector used(program.sites().size());
-    for (RankId rank : program.ranks()) {
-      if (!shows(rank))
-        continue;
-      for (ActionId i : program.rows(rank)) {
-        Action action = program[i];
-        if (!shows(action))
-          continue;
-        for (SiteId site = action.site;
-             site != SiteId() && !used.test(site.value);
-             site = program.sites()[site.value].caller)
-          used.set(site.value);
-      }
-    }
+    for (RankId rank : program.ranks())
+      for (ActionId row : program.rows(rank))
+        if (Action action = program[row]; shows(rank) && shows(action))
+          for (SiteId site = action.site;
+               site != SiteId() && !used.test(site.value);
+               site = program.sites()[site.value].caller)
+            used.set(site.value);
     siteNumber.assign(program.sites().size(), 0);
     uint32_t next = 0;
     for (unsigned site : used.set_bits())

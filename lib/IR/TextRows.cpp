@@ -1,6 +1,5 @@
 // Reads the actions of a program from text.
-#include "TextSection.h"
-#include "ppcc/Basic/Diagnostics/IR.h"
+#include "TextReader.h"
 
 using namespace ppcc;
 
@@ -8,9 +7,9 @@ namespace {
 
 class TextRows {
 public:
-  TextRows(TextCursor cursor, StringRef fileName, Program &program,
+  TextRows(TextReader reader, StringRef fileName, Program &program,
            DiagnosticEngine &diags)
-      : text(cursor), program(program), diags(diags),
+      : text(reader), program(program), diags(diags),
         ownSites(program, fileName) {
     kindOfLetter.fill(noKind);
     for (auto [i, info] : llvm::enumerate(program.kinds().rows()))
@@ -36,9 +35,10 @@ private:
     SourceRange at = text.range(text.peekWord());
     if (!text.expectWord("rank"))
       return text.skipPastBrace();
-    auto number = text.number("a rank", Program::maxRanks - 1);
+    uint32_t number = text.number("a rank", Program::maxRanks - 1);
     // The actions of a rank that cannot be are read for their errors.
-    appending = number && beginRank(*number, at);
+    appending = text.going() && beginRank(number, at);
+    text.restart();
     wholeCells.clear();
     if (!text.expect("{"))
       return text.skipPastBrace();
@@ -51,10 +51,12 @@ private:
     while (!diags.saturated() && !text.accept("}")) {
       if (text.atEnd() || text.peekWord() == "rank") {
         text.expected(fmt::format("`}}`, the end of `{}`", what));
-        return;
+        break;
       }
       row();
+      text.restart();
     }
+    text.restart();
   }
 
   /// Begins the list of the rank and of those that were left out before it;
@@ -96,15 +98,14 @@ private:
   }
 
   void phase() {
-    auto name = text.string("the name of a phase");
-    if (!name)
+    std::string name = text.string("the name of a phase");
+    if (!text.going())
       return;
-    auto found = llvm::find(program.phases(), *name);
-    if (found == program.phases().end() &&
+    if (!llvm::is_contained(program.phases(), name) &&
         program.phases().size() > Program::maxPhases)
       return diags.refuse<diag::IrTooMany>(text.here(), Program::maxPhases,
                                            "phases");
-    nowPhase = program.editHead().phase(*name);
+    nowPhase = program.editHead().phase(name);
   }
 
   /// Behind the bracket.
@@ -127,22 +128,21 @@ private:
   /// `4 advance 1 { ... }`
   void loop() {
     SourceRange at = text.here();
-    auto count = text.number("how often it turns", UINT32_MAX - 1);
-    if (count && *count == 0)
-      diags.report<diag::IrExpected>(at, "a number of turns, at least 1");
-    if (!count || !text.expectWord("advance"))
-      return text.skipPastBrace();
+    uint32_t count = text.number("how often it turns");
+    if (count == 0)
+      text.report<diag::IrExpected>(at, "a number of turns, at least 1");
+    text.expectWord("advance");
     text.skipSpace();
     bool down = text.acceptNext('-');
-    auto advance = text.number("what a turn adds to microbatches", INT32_MAX);
-    if (!advance || !text.expect("{"))
+    auto advance =
+        int32_t(text.number("what a turn adds to microbatches", INT32_MAX));
+    if (!text.expect("{"))
       return text.skipPastBrace();
     if (inLoop)
       diags.report<diag::IrExpected>(at, "no loop inside of another");
     // One that cannot be is read for its errors.
-    bool isGood = *count != 0 && !inLoop;
-    auto step = int32_t(*advance);
-    Loop loop{ActionId(program.size()), {}, *count, down ? -step : step};
+    bool isGood = count != 0 && !inLoop;
+    Loop loop{ActionId(program.size()), {}, count, down ? -advance : advance};
     if (isGood)
       inLoop = loop;
     rowsOf("loop");
@@ -167,7 +167,7 @@ private:
 
   /// Whether an action of the rank stands here, which has no number in front.
   bool beginsRankCell() const {
-    auto kind = program.kinds().find(text.nextWhile(TextCursor::isKindChar));
+    auto kind = program.kinds().find(text.nextWhile(TextReader::isKindChar));
     return kind && program.kinds()[*kind].scope == KindScope::Rank;
   }
 
@@ -195,10 +195,10 @@ private:
   bool cellParts(Action &action) {
     const char *from = text.place();
     bool hasStage = text.isDigitNext();
-    auto stage = hasStage ? text.digits("a stage", UINT32_MAX - 1) : 0;
-    StringRef letters = text.takeWhile(TextCursor::isKindChar);
+    uint32_t stage = hasStage ? text.digits("a stage", UINT32_MAX - 1) : 0;
+    StringRef letters = text.takeWhile(TextReader::isKindChar);
     std::optional<KindId> kind = kindOf(letters);
-    if (!stage)
+    if (!text.going())
       return skippedCell();
     bool hasMicrobatch = text.isDigitNext();
     KindScope scope =
@@ -206,31 +206,30 @@ private:
     if (!kind || hasMicrobatch != (scope == KindScope::Microbatch) ||
         hasStage == (scope == KindScope::Rank))
       return noAction(from, kind ? StringRef() : letters);
-    auto microbatch =
+    uint32_t microbatch =
         hasMicrobatch ? text.digits("a microbatch", Program::maxMicrobatches)
-                      : std::optional(Action::noMicrobatch);
-    if (!microbatch)
-      return skippedCell();
+                      : Action::noMicrobatch;
     std::optional<uint32_t> peer, site;
     const KindInfo &info = program.kinds()[*kind];
-    if (takesPeer(info) &&
-        text.acceptNext(info.isSend() || info.meeting == Meeting::To ? '>'
-                                                                     : '<') &&
-        !(peer = text.digits("a stage", UINT32_MAX - 1)))
-      return skippedCell();
+    bool goesOut = info.isSend() || info.meeting == Meeting::To;
+    if (text.going() && takesPeer(info) && text.acceptNext(goesOut ? '>' : '<'))
+      peer = text.digits("a stage", UINT32_MAX - 1);
     StringRef withoutSite = text.textFrom(from);
-    if (text.acceptNext('@') && !(site = text.digits("a site", UINT32_MAX - 1)))
+    if (text.going() && text.acceptNext('@'))
+      site = text.digits("a site", UINT32_MAX - 1);
+    if (!text.going())
       return skippedCell();
     if (!atCellEnd())
       return noAction(from);
-    return place(action, *kind, *stage, *microbatch, peer, withoutSite) &&
+    return place(action, *kind, stage, microbatch, peer, withoutSite) &&
            (!site || setSite(action, *site, from));
   }
 
-  /// Moves to where the next cell may begin.
+  /// Moves to where the next cell may begin, and restarts.
   void skipCell() {
+    text.restart();
     text.takeWhile([](char c) {
-      return !TextCursor::isSpace(c) && !StringRef("();{}").contains(c);
+      return !TextReader::isSpace(c) && !StringRef("();{}").contains(c);
     });
   }
 
@@ -242,7 +241,7 @@ private:
 
   bool atCellEnd() const {
     return !text.isNext([](char c) {
-      return !TextCursor::isSpace(c) && c != '/' &&
+      return !TextReader::isSpace(c) && c != '/' &&
              !StringRef("();{}").contains(c);
     });
   }
@@ -350,7 +349,7 @@ private:
     return diags.report<diag::IrNoEntry>(text.rangeFrom(from), "site", site);
   }
 
-  TextCursor text;
+  TextReader text;
   Program &program;
   DiagnosticEngine &diags;
   OwnSites ownSites;
@@ -366,7 +365,7 @@ private:
 
 } // namespace
 
-void ppcc::readRows(TextCursor text, StringRef fileName, Program &program,
+void ppcc::readRows(TextReader text, StringRef fileName, Program &program,
                     DiagnosticEngine &diags) {
   TextRows(text, fileName, program, diags).read();
 }

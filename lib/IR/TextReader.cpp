@@ -1,30 +1,23 @@
 // Walks over the text of a program: its characters, words, numbers and strings.
-#include "TextCursor.h"
-#include "ppcc/Basic/Diagnostics/IR.h"
+#include "TextReader.h"
 #include "ppcc/Basic/Diagnostics/Syntax.h"
 #include "ppcc/Support/Printable.h"
 
 using namespace ppcc;
 
-bool TextCursor::expected(StringRef what) {
-  return diags.report<diag::IrExpected>(here(), what);
-}
-
 /// Reports what is no number, or too large.
-std::optional<uint32_t> TextCursor::noNumber(StringRef digits, StringRef what,
-                                             uint32_t max) {
+void TextReader::noNumber(StringRef digits, StringRef what, uint32_t max) {
   if (digits.empty())
     expected(fmt::format("a number: {}", what));
   else
-    diags.report<diag::IrNumberTooLarge>(range(digits), digits.take_front(40),
-                                         what, max);
-  return std::nullopt;
+    refuse<diag::IrNumberTooLarge>(range(digits), digits.take_front(40), what,
+                                   max);
 }
 
-std::optional<std::string> TextCursor::string(StringRef what) {
-  if (!peek('"')) {
+std::string TextReader::string(StringRef what) {
+  if (!peek('"') || !isGoing) {
     expected(fmt::format("a string: {}", what));
-    return std::nullopt;
+    return "";
   }
   const char *from = at++;
   std::string value;
@@ -46,31 +39,40 @@ std::optional<std::string> TextCursor::string(StringRef what) {
                                     StringRef(at + 1, 1));
     at = rest.data() - 1;
   }
-  return diags.report<diag::UnterminatedString>(rangeFrom(from));
+  refuse<diag::UnterminatedString>(rangeFrom(from));
+  return "";
 }
 
-std::optional<std::string> TextCursor::wordOrString(StringRef what) {
+std::string TextReader::wordOrString(StringRef what) {
   if (peek('"'))
     return string(what);
-  StringRef word = peekWord();
-  if (word.empty()) {
+  StringRef word = isGoing ? peekWord() : "";
+  if (word.empty())
     expected(what);
-    return std::nullopt;
-  }
   take(word);
   return word.str();
 }
 
-void TextCursor::skipPastBrace() {
+StringRef TextReader::name(StringRef what) {
+  SourceRange at;
+  StringRef name = isGoing ? takeWord(at) : "";
+  if (!isName(name))
+    expected(name.empty() ? here() : at, what);
+  return name;
+}
+
+void TextReader::skipPastBrace() {
   while (at != end && *at != '}') {
     skipSpace();
     if (at != end && *at != '}')
       ++at;
   }
+  restart();
   accept("}");
 }
 
-void TextCursor::skipItem() {
+void TextReader::skipItem() {
+  restart();
   while (inKeyLine() && at != end && *at != '\n' && *at != '}')
     ++at;
 }

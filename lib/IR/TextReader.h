@@ -2,18 +2,28 @@
 #pragma once
 
 #include "ppcc/Basic/Diagnostics.h"
+#include "ppcc/Basic/Diagnostics/IR.h"
+#include "ppcc/IR/HeadChecks.h"
 
 namespace ppcc {
 
 /// A place in the text. `accept` takes what it asks for, if it is there;
 /// `expect` reports when it is not. Space and comments may stand in front of
 /// all but the single characters.
-class TextCursor {
+///
+/// When an item, or an action, cannot be read it is given up: until restart()
+/// no token of it is taken or reported, and what is asked for is 0, empty or
+/// false.
+class TextReader {
 public:
-  TextCursor(uint32_t file, const SourceManager &sources,
+  TextReader(uint32_t file, const SourceManager &sources,
              DiagnosticEngine &diags)
-      : sources(sources), diags(diags), file(file), text(sources.text(file)),
+      : diags(diags), sources(sources), file(file), text(sources.text(file)),
         at(text.begin()), end(text.end()), lineStart(at) {}
+
+  /// What is being read has not been given up.
+  bool going() const { return isGoing; }
+  void restart() { isGoing = true; }
 
   // ---- Places ----
 
@@ -100,26 +110,32 @@ public:
   }
   bool accept(StringRef token) {
     skipSpace();
-    if (!StringRef(at, end - at).starts_with(token))
+    if (!isGoing || !StringRef(at, end - at).starts_with(token))
       return false;
     take(token);
     return true;
   }
   bool expect(StringRef token) {
-    return accept(token) || expected(fmt::format("`{}`", token));
+    if (accept(token))
+      return true;
+    expected(fmt::format("`{}`", token));
+    return false;
   }
   StringRef peekWord() {
     skipSpace();
     return nextWhile(isWordChar);
   }
   bool acceptWord(StringRef word) {
-    if (peekWord() != word)
+    if (!isGoing || peekWord() != word)
       return false;
     take(word);
     return true;
   }
   bool expectWord(StringRef word) {
-    return acceptWord(word) || expected(fmt::format("`{}`", word));
+    if (acceptWord(word))
+      return true;
+    expected(fmt::format("`{}`", word));
+    return false;
   }
   /// Takes a word, which may be empty, and puts its place into `wordRange`.
   StringRef takeWord(SourceRange &wordRange) {
@@ -128,16 +144,13 @@ public:
     take(word);
     return word;
   }
-  /// Reports that `what` should come next. False.
-  bool expected(StringRef what);
-
-  /// A number of at most `max`. Nothing, and a report, for anything else.
-  std::optional<uint32_t> number(StringRef what, uint32_t max) {
+  /// A number of at most `max`.
+  uint32_t number(StringRef what, uint32_t max = UINT32_MAX - 1) {
     skipSpace();
-    return digits(what, max);
+    return isGoing ? digits(what, max) : 0;
   }
   /// The same, without space in front.
-  std::optional<uint32_t> digits(StringRef what, uint32_t max) {
+  uint32_t digits(StringRef what, uint32_t max) {
     const char *from = at;
     uint64_t value = 0;
     bool fits = true;
@@ -149,22 +162,65 @@ public:
       }
     }
     if (at == from || !fits)
-      return noNumber(textFrom(from), what, max);
-    return uint32_t(value);
+      noNumber(textFrom(from), what, max);
+    return uint32_t(isGoing ? value : 0);
   }
-  /// What stands between quotes. Nothing, and a report, for anything else.
-  std::optional<std::string> string(StringRef what);
-  std::optional<std::string> wordOrString(StringRef what);
+  /// What stands between quotes.
+  std::string string(StringRef what);
+  std::string wordOrString(StringRef what);
+  /// What isName() takes.
+  StringRef name(StringRef what);
+  /// What `find` makes of a word.
+  template <class Find> auto word(Find find, StringRef what) {
+    StringRef word = isGoing ? peekWord() : "";
+    auto found = find(word);
+    if (found)
+      take(word);
+    else
+      expected(what);
+    return found;
+  }
+  /// What a cost may be.
+  int64_t cost(const CostNumber &number) {
+    auto parse = [&](StringRef word) { return number.parse(word); };
+    return word(parse, number.words).value_or(0);
+  }
+  /// Calls `element`, which takes one, for each that stands in brackets.
+  template <class Element> void list(Element element) {
+    expect("[");
+    while (isGoing && !accept("]"))
+      element();
+  }
 
   /// Moves to the end.
   void stop() { at = end; }
-  /// Moves behind the next `}`.
+  /// Moves behind the next `}`, and restarts.
   void skipPastBrace();
+
+  // ---- Reports ----
+
+  template <diag::Id id, class... Args>
+  void report(SourceRange at, Args &&...args) {
+    if (isGoing)
+      diags.report<id>(at, std::forward<Args>(args)...);
+  }
+  /// Reports, and gives up.
+  template <diag::Id id, class... Args>
+  void refuse(SourceRange at, Args &&...args) {
+    report<id>(at, std::forward<Args>(args)...);
+    isGoing = false;
+  }
+  /// Reports that `what` should stand there, or come next, and gives up.
+  void expected(SourceRange at, StringRef what) {
+    refuse<diag::IrExpected>(at, what);
+  }
+  void expected(StringRef what) { expected(here(), what); }
 
   // ---- Items ----
 
   /// Begins an item of the head: takes its key, a word that may be empty.
   StringRef takeKey() {
+    restart();
     StringRef key = takeWord(keyAt);
     keyLine = line;
     return key;
@@ -176,18 +232,25 @@ public:
   /// Moves to the end of the line of the key, unless it is behind that already.
   void skipItem();
 
+  DiagnosticEngine &diags;
+
 private:
-  std::optional<uint32_t> noNumber(StringRef digits, StringRef what,
-                                   uint32_t max);
+  void noNumber(StringRef digits, StringRef what, uint32_t max);
 
   const SourceManager &sources;
-  DiagnosticEngine &diags;
   uint32_t file;
   StringRef text;
   const char *at, *end;
   const char *lineStart;
+  bool isGoing = true;
   uint32_t line = 1, keyLine = 0;
   SourceRange keyAt;
 };
+
+/// Reads what stands behind the head, into a program whose head is complete.
+/// `text` is behind the head of a program that stands in a file called
+/// `fileName`. O(bytes).
+void readRows(TextReader text, StringRef fileName, Program &program,
+              DiagnosticEngine &diags);
 
 } // namespace ppcc

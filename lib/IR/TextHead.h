@@ -1,0 +1,39 @@
+// What the readers of the items of a program's head share.
+#pragma once
+
+#include "TextReader.h"
+
+namespace ppcc {
+
+/// A head, and the text that it is read from, item by item. What refers to
+/// items that may stand behind it is checked at the end.
+struct TextHead {
+  TextReader &in;
+  Head &head;
+
+  /// A string, the name of a pipe.
+  PipeId pipeName() {
+    std::string name = in.string("the name of a pipe");
+    for (PipeId id : head.pipeIds())
+      if (in.going() && head.pipes[id.value].name == name)
+        return id;
+    in.refuse<diag::IrNoEntry>(in.keyRange(), "pipe",
+                               fmt::format("`{}`", name));
+    return PipeId();
+  }
+  /// The kind with these letters; when it does not compute, the report adds
+  /// `others` to what there may be.
+  KindId computeKind(StringRef letters, SourceRange at, StringRef others = "") {
+    auto kind = head.kinds.find(letters);
+    if (!kind || !head.kinds[*kind].isCompute())
+      in.expected(at, fmt::format("the letters of a compute action{}", others));
+    return kind.value_or(KindId());
+  }
+  /// Takes the letters of a kind that computes.
+  KindId takeComputeKind(SourceRange &at) {
+    StringRef letters = in.takeWord(at);
+    return computeKind(letters, at);
+  }
+};
+
+} // namespace ppcc
