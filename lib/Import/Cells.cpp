@@ -55,10 +55,15 @@ void CellReader::read(StringRef cell) {
     readAction(cell, /*joined=*/false);
 }
 
+static StringRef takeDigits(StringRef &text) {
+  StringRef digits = text.take_while(llvm::isDigit);
+  text = text.drop_front(digits.size());
+  return digits;
+}
+
 /// False when the cell is wrong, after a report, or is left out.
 bool CellReader::readAction(StringRef cell, bool joined) {
-  StringRef stageDigits = cell.take_while(llvm::isDigit);
-  StringRef rest = cell.drop_front(stageDigits.size());
+  StringRef rest = cell, stageDigits = takeDigits(rest);
   StringRef letters =
       rest.take_while([](char c) { return llvm::isAlpha(c) || c == '_'; });
   rest = rest.drop_front(letters.size());
@@ -67,7 +72,7 @@ bool CellReader::readAction(StringRef cell, bool joined) {
   auto stage = number(stageDigits, "a stage", Program::maxStages - 1);
   if (!stage)
     return false;
-  const ForeignWord *foreign = foreignWord(letters);
+  auto *foreign = findBy(rules.foreign, letters, &ForeignWord::letters);
   if (foreign && !joined && rest.empty() != foreign->hasMicrobatch &&
       llvm::all_of(rest, llvm::isDigit)) {
     if (!foreign->isSilent && lost++ == 0)
@@ -83,20 +88,20 @@ bool CellReader::readAction(StringRef cell, bool joined) {
   action.kind = *kindId;
   action.stage = StageId(*stage);
   action.joined = joined;
-  StringRef digits = rest.take_while(llvm::isDigit);
-  rest = rest.drop_front(digits.size());
+  StringRef digits = takeDigits(rest);
   if (digits.empty() && rest.empty())
     return context.diags.report<diag::ImportNoMicrobatch>(range(cell),
                                                           quote(cell));
-  auto microbatch = digits.empty() ? std::nullopt
-                                   : number(digits, "a microbatch",
-                                            Program::maxMicrobatches - 1);
-  if (!digits.empty() && !microbatch)
+  if (digits.empty())
+    return notAnAction(cell);
+  auto microbatch =
+      number(digits, "a microbatch", Program::maxMicrobatches - 1);
+  if (!microbatch)
     return false;
+  action.microbatch = *microbatch;
   StringRef peerSign = info.isSend() ? ">" : "<";
   if (rules.peers && !info.isCompute() && rest.consume_front(peerSign)) {
-    StringRef peerDigits = rest.take_while(llvm::isDigit);
-    rest = rest.drop_front(peerDigits.size());
+    StringRef peerDigits = takeDigits(rest);
     if (peerDigits.empty())
       return notAnAction(cell);
     auto peer = number(peerDigits, "a stage", Program::maxStages - 1);
@@ -104,32 +109,28 @@ bool CellReader::readAction(StringRef cell, bool joined) {
       return false;
     action.peer = StageId(*peer);
   }
-  if (digits.empty() || !rest.empty())
-    return notAnAction(cell);
-  action.microbatch = *microbatch;
-  return append(action, cell);
+  return rest.empty() ? append(action, cell) : notAnAction(cell);
+}
+
+void CellReader::noGroup(StringRef cell, StringRef why) {
+  context.diags.report<diag::ImportBadGroup>(range(cell), quote(cell), why);
 }
 
 void CellReader::readGroup(StringRef cell) {
-  auto wrong = [&](StringRef why) {
-    context.diags.report<diag::ImportBadGroup>(range(cell), quote(cell), why);
-  };
   size_t close = cell.find(')');
   if (close == StringRef::npos)
-    return wrong("it has no `)`");
+    return noGroup(cell, "it has no `)`");
   StringRef members = cell.slice(1, close), suffix = cell.substr(close + 1);
   uint32_t firstRow = program.size();
   if (!readMembers(members))
     return;
   if (program.size() - firstRow < 2)
-    return wrong("a group has two actions or more");
-  RowRange rows{ActionId(firstRow), ActionId(uint32_t(program.size()))};
-  bool isBatch = llvm::none_of(
-      rows, [&](ActionId row) { return program.kindOf(row).isCompute(); });
-  if (isBatch && suffix.empty())
-    return;
-  if (std::string why = groupProblem(suffix, firstRow); !why.empty())
-    wrong(why);
+    return noGroup(cell, "a group has two actions or more");
+  bool isBatch = llvm::none_of(rowsFrom(firstRow), [&](ActionId row) {
+    return program.kindOf(row).isCompute();
+  });
+  if (!isBatch || !suffix.empty())
+    checkGroup(cell, suffix, firstRow);
 }
 
 /// Reads actions that `;` separates, as a group; false after an error.
@@ -144,18 +145,15 @@ bool CellReader::readMembers(StringRef members) {
 
 /// Whether the name fits is for those who know all rows.
 void CellReader::readCall(StringRef cell) {
-  auto wrong = [&](StringRef why) {
-    context.diags.report<diag::ImportBadGroup>(range(cell), quote(cell), why);
-  };
   auto [name, members] = cell.split('[');
   if (!members.consume_back("]"))
-    return wrong("it has no `]` at its end");
+    return noGroup(cell, "it has no `]` at its end");
   uint32_t firstRow = program.size();
   if (!readMembers(members))
     return;
   for (ActionId row : rowsFrom(firstRow))
     if (program.kindOf(row).isCompute())
-      return wrong("a call holds sends and receives");
+      return noGroup(cell, "a call holds sends and receives");
   calls.push_back({firstRow, name});
 }
 
@@ -167,10 +165,10 @@ std::string CellReader::nameOfRows(ArrayRef<ActionId> rows) const {
   return name;
 }
 
-/// What is wrong with the rows from `firstRow` on as the group `suffix`; empty
-/// when nothing is.
-std::string CellReader::groupProblem(StringRef suffix,
-                                     uint32_t firstRow) const {
+/// Reports what is wrong with the rows from `firstRow` on as the group
+/// `suffix`.
+void CellReader::checkGroup(StringRef cell, StringRef suffix,
+                            uint32_t firstRow) {
   SmallVector<ActionId> rows(llvm::to_vector(rowsFrom(firstRow)));
   std::string name = nameOfRows(rows);
   // The two members of a pair may stand in either order.
@@ -179,27 +177,21 @@ std::string CellReader::groupProblem(StringRef suffix,
     std::swap(rows[0], rows[1]);
     fits = suffix == nameOfRows(rows);
   }
-  if (fits && !rules.onlyGroup.empty() && suffix != rules.onlyGroup)
-    return fmt::format("the one group of this format is {}", rules.onlyGroup);
-  return fits ? "" : fmt::format("its actions are {}", quote(name));
-}
-
-const ForeignWord *CellReader::foreignWord(StringRef letters) const {
-  return findBy(rules.foreign, letters, &ForeignWord::letters);
+  if (!fits)
+    noGroup(cell, fmt::format("its actions are {}", quote(name)));
+  else if (!rules.onlyGroup.empty() && suffix != rules.onlyGroup)
+    noGroup(cell,
+            fmt::format("the one group of this format is {}", rules.onlyGroup));
 }
 
 /// The value of digits, or nothing and a report when it is above `max`.
 std::optional<uint32_t> CellReader::number(StringRef digits, StringRef what,
                                            uint32_t max) {
-  uint64_t value = 0;
-  for (char digit : digits) {
-    value = value * 10 + (digit - '0');
-    if (value <= max)
-      continue;
-    return context.diags.report<diag::ImportNumberTooLarge>(
-        range(digits), quote(digits), what, max);
-  }
-  return uint32_t(value);
+  uint32_t value;
+  if (!digits.getAsInteger(10, value) && value <= max)
+    return value;
+  return context.diags.report<diag::ImportNumberTooLarge>(
+      range(digits), quote(digits), what, max);
 }
 
 /// Reports a cell, with what its letters may have been meant to be.

@@ -60,7 +60,8 @@ private:
   void readGroup(StringRef cell);
   void readCall(StringRef cell);
   bool readMembers(StringRef members);
-  const ForeignWord *foreignWord(StringRef letters) const;
+  void noGroup(StringRef cell, StringRef why);
+  void checkGroup(StringRef cell, StringRef suffix, uint32_t firstRow);
   std::optional<uint32_t> number(StringRef digits, StringRef what,
                                  uint32_t max);
   bool notAnAction(StringRef cell, std::string letters = "");
@@ -68,7 +69,6 @@ private:
     return {ActionId(first), ActionId(program.size())};
   }
   std::string nameOfRows(ArrayRef<ActionId> rows) const;
-  std::string groupProblem(StringRef suffix, uint32_t firstRow) const;
   bool append(Action action, StringRef cell);
 
   ImportContext &context;

@@ -12,26 +12,26 @@ using namespace ppcc;
 
 namespace {
 
-class CostsReader : JsonReader<diag::CostsShape> {
+class CostsReader : JsonReader {
 public:
   CostsReader(StringRef text, uint32_t file, SourceManager &sources,
               DiagnosticEngine &diags, Head &head)
-      : JsonReader(text, file, sources, diags), head(head) {}
+      : JsonReader(text, file, sources, diags, reportShape<diag::CostsShape>),
+        head(head) {}
 
   bool read() {
-    size_t errorsBefore = diags.errorCount();
     object("the file", [&](StringRef key) { readKey(key); });
     expectEnd();
-    return diags.errorCount() == errorsBefore;
+    return isGood();
   }
 
 private:
   void unknown(StringRef what, StringRef name, ArrayRef<StringRef> names) {
     diags.report<diag::CostsUnknown>(lastPlace(), what, name,
                                      didYouMean(name, names));
-    cursor.skip();
+    skip();
     if (diags.saturated())
-      cursor.stop();
+      stop();
   }
 
   /// Calls `visit`, which takes the value, for each key of an object.
@@ -41,7 +41,7 @@ private:
       if (seen.insert(key).second)
         return visit(key);
       diags.report<diag::ImportJsonTwice>(lastPlace(), key);
-      cursor.skip();
+      skip();
     });
   }
 
@@ -67,8 +67,8 @@ private:
   void readValues(StringRef what, CostSetting setting) {
     const CostRow &row = rowOf(setting.what);
     CostSpread spread = row.spread;
-    bool isList = cursor.peek() == '[' || spread == CostSpread::Microbatches;
-    if (row.isByStage() && cursor.peek() == '{')
+    bool isList = peek() == '[' || spread == CostSpread::Microbatches;
+    if (row.isByStage() && peek() == '{')
       return object(what, [&](StringRef name) {
         if (spread == CostSpread::Links && name.contains('-'))
           readLink(what, name, setting);
@@ -99,7 +99,7 @@ private:
 
   bool checkCount(StringRef what, size_t count, size_t expected,
                   const std::string &things) {
-    if (count != expected && !cursor.failed())
+    if (count != expected && goesOn())
       diags.report<diag::CostCount>(lastPlace(), what, count, things);
     return count == expected;
   }
@@ -121,7 +121,7 @@ private:
     if (!pipe)
       return unknown("pipe", name, namesIn(head.pipes, &Pipe::name));
     setting.pipe = PipeId(pipe - head.pipes.data());
-    bool isList = cursor.peek() == '[';
+    bool isList = peek() == '[';
     setting.values =
         isList ? list(what, setting) : std::vector{number(what, setting)};
     if (!isList || checkStages(what, setting.values, *setting.pipe))
@@ -149,16 +149,16 @@ private:
 
   std::vector<int64_t> list(StringRef what, const CostSetting &setting) {
     std::vector<int64_t> values;
-    cursor.array([&] { values.push_back(number(what, setting)); });
+    array([&] { values.push_back(number(what, setting)); });
     return values;
   }
 
   /// What the setting can be; 0, and a report, for another value.
   int64_t number(StringRef what, const CostSetting &setting) {
     const CostNumber &type = rowOf(setting.what).number;
-    char first = cursor.peek();
+    char first = peek();
     bool isNumeric = first == '-' || llvm::isDigit(first);
-    auto text = cursor.scalar();
+    auto text = scalar();
     auto value = isNumeric && text ? type.parse(*text) : std::nullopt;
     if (!value)
       wrong(what, type.words);

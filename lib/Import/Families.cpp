@@ -34,20 +34,18 @@ public:
     auto number = chosen(free);
     if (!number)
       return std::nullopt;
-    size_t i = 0;
-    auto holds = [&](const proof::Claim &claim) {
+    auto claim = llvm::find_if(claims, [&](const proof::Claim &claim) {
       return *number >= claim.from && (!claim.to || *number <= *claim.to) &&
              (*number - claim.from) % claim.modulus == 0;
-    };
-    while (i != claims.size() && !holds(claims[i]))
-      ++i;
-    if (i == claims.size() || claims[i].verdict != "right") {
-      bool isTold = i != claims.size() && !claims[i].reason.empty();
+    });
+    if (claim == claims.end() || claim->verdict != "right") {
+      bool isTold = claim != claims.end() && !claim->reason.empty();
       return context.diags.report<diag::ImportNoFamily>(
           Place("-D " + free), free, *number,
-          isTold ? claims[i].reason : "no range holds it");
+          isTold ? claim->reason : "no range holds it");
     }
-    int64_t n = (*number - claims[i].from) / claims[i].modulus;
+    size_t i = claim - claims.begin();
+    int64_t n = (*number - claim->from) / claim->modulus;
     auto program = head(i, n);
     proof::Template rows;
     if (!program || !readRows(i, *program, rows))
@@ -66,9 +64,7 @@ public:
   std::optional<proof::Certificate> readAll() {
     if (!split())
       return std::nullopt;
-    if (llvm::none_of(claims, [](const proof::Claim &claim) {
-          return claim.verdict == "right";
-        })) {
+    if (!findBy(claims, "right", &proof::Claim::verdict)) {
       wrong("none is right");
       return std::nullopt;
     }
@@ -88,8 +84,7 @@ public:
       if (!isOne)
         evidence->next = second->params();
       Rows none;
-      for (uint32_t rank = 0; rank != first->numRanks(); ++rank)
-        none.beginRank();
+      none.layout(std::vector<uint32_t>(first->numRanks()));
       evidence->head = first->withRows(std::move(none));
       evidence->carried.head = &evidence->head.head();
       all.schedule = first->name();
@@ -102,7 +97,7 @@ private:
   const json::Object none;
 
   const json::Object &objectOf(const json::Value &value) const {
-    const json::Object *object = value.getAsObject();
+    auto *object = value.getAsObject();
     return object ? *object : none;
   }
 
@@ -179,17 +174,10 @@ private:
   /// Puts parameters into the order of their names in the file, if it has one.
   static void sortParams(const json::Array *names,
                          std::vector<ProgramParam> &params) {
-    auto place = [&](const ProgramParam &param) {
-      size_t at = 0;
-      while (names && at != names->size() &&
-             (*names)[at].getAsString() != StringRef(param.name))
-        ++at;
-      return at;
-    };
-    llvm::stable_sort(params,
-                      [&](const ProgramParam &a, const ProgramParam &b) {
-                        return place(a) < place(b);
-                      });
+    if (names)
+      std::ranges::stable_sort(params, {}, [&](const ProgramParam &param) {
+        return llvm::find(*names, json::Value(param.name)) - names->begin();
+      });
   }
 
   /// The value of the parameter.
@@ -236,14 +224,11 @@ private:
     for (StringRef key : {"phases", "sites", "preconnect"})
       if (const json::Value *value = family.get(key))
         one[key] = *value;
-    json::Array columns, actions;
-    for (StringRef column : proof::familyColumns().take_front(8))
-      columns.push_back(column);
+    one["columns"] = json::Array(proof::familyColumns().take_front(8));
     int64_t ranks = orZero(file().getInteger("ranks"));
-    for (int64_t i = 0; i < std::min<int64_t>(ranks, Program::maxRanks); ++i)
-      actions.push_back(json::Array());
-    one["columns"] = std::move(columns);
-    one["actions"] = std::move(actions);
+    ranks = std::clamp<int64_t>(ranks, 0, Program::maxRanks);
+    one["actions"] =
+        json::Array(std::vector<json::Value>(ranks, json::Array()));
     std::string text;
     llvm::raw_string_ostream(text) << json::Value(std::move(one));
     std::string name = (context.sources.name(context.file) + " (" + free +

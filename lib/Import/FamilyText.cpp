@@ -24,13 +24,10 @@ static std::optional<Affine> takeFormula(StringRef &text) {
       return std::nullopt;
     rest = rest.drop_front(digits.size());
     StringRef behind = rest.ltrim(' ');
-    auto isName = [&](char name) {
-      return behind.starts_with(StringRef(&name, 1)) &&
-             (behind.size() == 1 || !llvm::isAlnum(behind[1]));
-    };
+    StringRef name = behind.take_while(llvm::isAlnum);
     int64_t term = minus ? -int64_t(number) : number;
-    if (isName('n') || isName('j')) {
-      (behind[0] == 'n' ? sum.n : sum.j) += term;
+    if (name == "n" || name == "j") {
+      (name == "n" ? sum.n : sum.j) += term;
       rest = behind.drop_front();
     } else if (digits.empty()) {
       return std::nullopt;
@@ -72,11 +69,9 @@ std::string FamilyText::split(StringRef text, std::string &free,
   if (!head.consume_back("}"))
     return "the head has no end";
   StringRef proven = head.split("\n  proven [").second.split(']').first;
-  while (!(proven = proven.ltrim()).empty()) {
-    auto [name, rest] = proven.split(' ');
-    transports.push_back(name.str());
-    proven = rest;
-  }
+  for (StringRef name : llvm::split(proven, ' '))
+    if (!name.trim().empty())
+      transports.push_back(name.trim().str());
   while (!(text = text.ltrim()).empty()) {
     FamilyText one;
     one.head = head;
@@ -134,9 +129,7 @@ std::optional<Program> FamilyText::at(int64_t n, int64_t j,
                    : std::string("?");
   };
   std::vector<std::string> microbatches; // Of each pipe.
-  SmallVector<StringRef> lines;
-  body.split(lines, '\n');
-  for (StringRef line : lines) {
+  for (StringRef line : llvm::split(body, '\n')) {
     StringRef item = line.ltrim(), before;
     if (item.starts_with("param ") && item.contains(": int = ")) {
       std::tie(before, item) = item.split(": int = ");
@@ -165,11 +158,9 @@ std::optional<Program> FamilyText::at(int64_t n, int64_t j,
     }
   }
   // The pipes of the head, with their microbatches.
-  lines.clear();
-  head.split(lines, '\n');
   size_t pipe = 0;
   std::string text;
-  for (StringRef line : lines) {
+  for (StringRef line : llvm::split(head, '\n')) {
     constexpr StringRef none = "\" microbatches 0..0";
     size_t at = line.find(none);
     if (line.ltrim().starts_with("pipe ") && at != StringRef::npos &&

@@ -2,9 +2,9 @@
 #include "Importers.h"
 #include "JsonFacts.h"
 #include "JsonKinds.h"
+#include "JsonNodes.h"
 #include "JsonPipes.h"
 #include "JsonRows.h"
-#include "NodeTables.h"
 #include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/Import/CostsFile.h"
 #include "ppcc/Import/Families.h"
@@ -20,8 +20,8 @@ namespace {
 /// next, perhaps with loops.
 constexpr int64_t formatVersion = 1, gapsVersion = 3;
 
-/// Builds the program as its parts come, in whatever order, and checks at the
-/// end what refers to what.
+/// Builds the program part by part, each when those that it refers to are
+/// there.
 class ProgramReader {
 public:
   explicit ProgramReader(ImportContext &context)
@@ -36,13 +36,18 @@ public:
   }
 
   std::optional<Program> read() {
-    size_t errorsBefore = diags.errorCount();
-    readHead();
+    enum { Needed, Optional };
+    json.object("the program", {
+#define HEAD(Item, Text, Json, Need)                                           \
+  {Json, [&] { read##Item(Json); }, Need == Optional},
+#define HEAD_SECTION(Item, Json, Need) HEAD(Item, "", Json, Need)
+#define HEAD_JSON(Item, Json, Need) HEAD(Item, "", Json, Need)
+#include "ppcc/IR/Head.def"
+                               });
     json.expectEnd();
-    if (diags.errorCount() == errorsBefore)
-      finish();
-    if (diags.errorCount() != errorsBefore)
+    if (!json.isGood())
       return std::nullopt;
+    program.setFacts({{}, std::move(preconnect)});
     return std::move(program);
   }
 
@@ -52,19 +57,6 @@ private:
     return text;
   }
 
-  void readHead() {
-    enum { Needed, Optional };
-    json.object("the program", {
-#define HEAD(Item, Text, Json, Need)                                           \
-  {Json, [&] { read##Item(Json); }, Need == Optional},
-#define HEAD_SECTION(Item, Json, Need) HEAD(Item, "", Json, Need)
-#define HEAD_JSON(Item, Json, Need) HEAD(Item, "", Json, Need)
-#include "ppcc/IR/Head.def"
-                               });
-  }
-
-  // ---- Keys ----
-
   void readCompiler(StringRef key) { json.string(key); }
   void readSchedule(StringRef key) { head.name = json.string(key); }
   void readRanks(StringRef key) {
@@ -73,12 +65,11 @@ private:
   void readBackward(StringRef key) {
     head.hasBackward = json.boolean(key, /*otherwise=*/true);
   }
-  void readProven(StringRef) { json.cursor.skip(); } // Proofs are made.
-  // They speak of pipes, ranks and kinds, which may stand behind them.
-  void readCosts(StringRef key) { costsText = json.skipObject(key); }
-  void readNodes(StringRef key) { nodesText = json.skipObject(key); }
+  void readProven(StringRef) { json.skip(); } // Proofs are made.
   void readKinds(StringRef key) {
     json.list(key, [&] { kinds.read(); });
+    if (json.isGood())
+      kinds.resolve();
   }
   void readPipes(StringRef key) {
     json.list(key, [&] { pipes.read(); });
@@ -87,32 +78,62 @@ private:
     json.list(key, [&] { head.files.push_back({json.string(key), false}); });
   }
   void readColumns(StringRef) { rows.readColumns(); }
-  void readActions(StringRef) { rows.readActions(); }
-  void readLoops(StringRef) { rows.readLoops(); }
-  void readWaits(StringRef) { facts.readWaits(); }
-  void readPeakActivations(StringRef) { facts.readPeakActivations(); }
+  void readActions(StringRef) {
+    if (isGood())
+      rows.readActions(kinds.numbers());
+  }
+  void readLoops(StringRef) {
+    if (isGood())
+      rows.readLoops();
+  }
+  void readWaits(StringRef) {
+    if (isGood())
+      facts.readWaits(rows.hadLoops());
+  }
+  void readPeakActivations(StringRef) {
+    if (isGood())
+      facts.readPeakActivations();
+  }
+  void readNodes(StringRef) {
+    if (isGood())
+      JsonNodes(json, kinds.numbers(), head).read();
+  }
+  void readCosts(StringRef key) {
+    bool isObject = json.peek() == '{';
+    json.skip();
+    if (!isObject)
+      json.wrong(key, "an object");
+    if (isGood())
+      ppcc::readCosts(json.last(), context.file, context.sources, diags, head);
+  }
+  /// Stops where something is wrong: what refers to it would only repeat that.
+  bool isGood() {
+    if (!json.isGood())
+      json.stop();
+    return json.isGood();
+  }
 
   void readFormat(StringRef key) {
-    if (json.cursor.string() != "ppcc.program")
+    if (json.string() != "ppcc.program")
       json.wrong(key, "\"ppcc.program\"");
   }
 
   void readVersion(StringRef key) {
-    auto version = json.cursor.integer();
+    auto version = json.integer();
     if ((!version || *version < formatVersion || *version > gapsVersion) &&
-        !json.cursor.failed())
+        json.goesOn())
       diags.report<diag::ImportJsonVersion>(
-          json.lastPlace(), quote(json.cursor.last()), "1, 2", gapsVersion);
+          json.lastPlace(), quote(json.last()), "1, 2", gapsVersion);
   }
 
   void readParams(StringRef key) {
     json.object(key, [&](StringRef name) {
       ProgramParam param{name.str(), "text", ""};
-      if (json.cursor.peek() == '"') {
+      if (json.peek() == '"') {
         param.value = json.string(key);
         return head.params.push_back(std::move(param));
       }
-      auto value = json.cursor.scalar();
+      auto value = json.scalar();
       if (!value || *value == "null")
         return json.wrong(key, "an object of numbers, booleans and strings");
       param.type = *value == "true" || *value == "false"            ? "bool"
@@ -124,19 +145,22 @@ private:
   }
 
   void readPreconnect(StringRef key) {
-    json.list(key, [&] { readPair(key); });
-  }
-  void readPair(StringRef key) {
-    std::array<int64_t, 2> pair;
-    if (!json.numbers(key, pair))
-      return;
-    auto [low, high] = pair;
-    if (low < 0 || low >= high || high >= int64_t(Program::maxRanks))
-      return json.wrong(key, "pairs of ranks, the smaller first");
-    if (!pairs.insert({low, high}).second)
-      diags.report<diag::ImportJsonPair>(json.lastPlace(), low, high);
-    preconnect.push_back({RankId(low), RankId(high)});
-    pairPlaces.push_back(json.lastPlace());
+    DenseSet<std::pair<int64_t, int64_t>> pairs;
+    json.list(key, [&] {
+      auto pair = json.numbers<2>(key);
+      if (!pair)
+        return;
+      auto [low, high] = *pair;
+      if (low < 0 || low >= high || high >= int64_t(Program::maxRanks))
+        return json.wrong(key, "pairs of ranks, the smaller first");
+      if (!pairs.insert({low, high}).second)
+        diags.report<diag::ImportJsonPair>(json.lastPlace(), low, high);
+      if (high >= head.numRanks && json.isGood())
+        diags.report<diag::ImportJsonRange>(
+            json.lastPlace(), "rank", high,
+            fmt::format("the program has {}", head.numRanks));
+      preconnect.push_back({RankId(low), RankId(high)});
+    });
   }
 
   void readCalls(StringRef key) {
@@ -146,14 +170,16 @@ private:
   }
 
   void readLayout(StringRef key) {
-    json.list(key, [&] { readLayers(key); });
-  }
-  void readLayers(StringRef key) {
-    std::string layers = json.string(key);
-    layoutPlace = json.lastPlace();
-    if (!llvm::all_of(layers, llvm::isAlpha))
-      json.wrong(key, "a list of letters by stage");
-    head.stageLayers.push_back(std::move(layers));
+    SourceRange at;
+    json.list(key, [&] {
+      std::string layers = json.string(key);
+      at = json.lastPlace();
+      if (!llvm::all_of(layers, llvm::isAlpha))
+        json.wrong(key, "a list of letters by stage");
+      head.stageLayers.push_back(std::move(layers));
+    });
+    if (json.isGood())
+      checkLayout(head, at, diags);
   }
 
   void readPhases(StringRef key) {
@@ -169,64 +195,34 @@ private:
   }
 
   void readSites(StringRef key) {
+    std::vector<SourceRange> places;
     json.list(key, [&] {
-      std::array<int64_t, 4> site;
-      if (!json.numbers(key, site))
+      auto site = json.numbers<4>(key);
+      if (!site)
         return;
       bool isFirst = head.sites.empty();
-      bool isUnknown = site == std::array<int64_t, 4>{-1, 0, 0, 0};
+      bool isUnknown = *site == std::array<int64_t, 4>{-1, 0, 0, 0};
       bool fits = llvm::all_of(
-          site, [](int64_t n) { return n >= 0 && n < int64_t(UINT32_MAX); });
+          *site, [](int64_t n) { return n >= 0 && n < int64_t(UINT32_MAX); });
       if (isFirst ? !isUnknown : !fits)
         json.wrong(key, "[-1,0,0,0], and then file, line, column, caller");
-      auto [file, line, column, caller] = site;
+      auto [file, line, column, caller] = *site;
       head.sites.push_back(isFirst ? Site()
                                    : Site{uint32_t(file), uint32_t(line),
                                           uint32_t(column), SiteId(caller)});
-      sitePlaces.push_back(json.lastPlace());
+      places.push_back(json.lastPlace());
     });
     if (head.sites.empty())
       json.wrong(key, "a list that begins with [-1,0,0,0]");
+    if (json.isGood())
+      checkSites(places);
   }
 
-  // ---- The end ----
-
-  void finish() {
-    auto isGood = [&, errorsBefore = diags.errorCount()] {
-      return diags.errorCount() == errorsBefore;
-    };
-    rows.checkRanks();
-    kinds.resolve();
-    pipes.check();
-    checkSites();
-    checkPreconnect();
-    checkLayout(head, layoutPlace, diags);
-    if (!isGood())
-      return; // Rows that refer to them would only repeat it.
-    if (!nodesText.empty())
-      ppcc::readNodes(nodesText, context.file, context.sources, diags,
-                      kinds.numbers(), head);
-    if (!costsText.empty())
-      ppcc::readCosts(costsText, context.file, context.sources, diags, head);
-    rows.finish(kinds.numbers());
-    if (isGood() && rows.hasLoops())
-      facts.checkNoWaits();
-    if (isGood())
-      rows.finishLoops();
-    if (!isGood())
-      return;
-    program.setFacts({{}, std::move(preconnect)});
-    if (rows.hasLoops())
-      program = unrolled(program);
-    else
-      facts.checkWaits();
-    facts.checkPeakActivations();
-  }
-
-  void checkSites() {
-    for (auto [site, place] : llvm::zip(head.sites, sitePlaces)) {
-      if (&site == &head.sites.front() || diags.saturated())
-        continue;
+  /// A site may be called from one that stands behind it.
+  void checkSites(ArrayRef<SourceRange> places) {
+    for (auto [site, place] : llvm::drop_begin(llvm::zip(head.sites, places))) {
+      if (diags.saturated())
+        return;
       if (site.file >= head.files.size())
         diags.report<diag::ImportJsonRange>(
             place, "file", site.file,
@@ -238,28 +234,16 @@ private:
     }
   }
 
-  void checkPreconnect() {
-    for (auto [pair, place] : llvm::zip(preconnect, pairPlaces))
-      if (pair.high.value >= head.numRanks && !diags.saturated())
-        diags.report<diag::ImportJsonRange>(
-            place, "rank", pair.high.value,
-            fmt::format("the program has {}", head.numRanks));
-  }
-
   ImportContext &context;
   DiagnosticEngine &diags;
   Program program;
   Head &head;
-  ProgramJson json;
+  JsonReader json;
   JsonKinds kinds;
   JsonPipes pipes;
   JsonRows rows;
   JsonFacts facts;
   std::vector<RankPair> preconnect;
-  DenseSet<std::pair<int64_t, int64_t>> pairs; ///< The same.
-  StringRef costsText, nodesText;
-  std::vector<SourceRange> sitePlaces, pairPlaces;
-  SourceRange layoutPlace;
 };
 
 } // namespace

@@ -12,11 +12,13 @@ namespace ppcc {
 /// Reads the keys `waits` and `peak_activations` of docs/program-format.md.
 class JsonFacts {
 public:
-  JsonFacts(ProgramJson &json, size_t maxActions, const Program &program)
+  JsonFacts(JsonReader &json, size_t maxActions, const Program &program)
       : json(json), maxActions(maxActions), program(program) {}
 
-  /// The key `waits`.
-  void readWaits() {
+  /// The key `waits`: each receive of a program waits where its data is read
+  /// first. `hasLoops`: the file has the program with loops, and positions are
+  /// those of actions written out.
+  void readWaits(bool hasLoops) {
     json.list("waits", [&] {
       if (waitsOfRank.size() == Program::maxRanks)
         return json.tooMany(Program::maxRanks, "ranks");
@@ -29,43 +31,49 @@ public:
         ++waitsOfRank.back();
       });
     });
-    waitsPlace = json.lastPlace();
+    if (json.isGood() && hasLoops)
+      json.wrong("waits", "absent where there are loops: its positions are "
+                          "those of actions written out");
+    if (json.isGood())
+      checkWaits();
   }
 
-  /// The key `peak_activations`.
+  /// The key `peak_activations`: each is what the list of its rank, loops
+  /// written out, amounts to.
   void readPeakActivations() {
+    std::vector<uint32_t> peaks, truth;
     json.list("peak_activations", [&] {
       if (peaks.size() == Program::maxRanks)
         return json.tooMany(Program::maxRanks, "ranks");
       peaks.push_back(json.number("peak_activations", 0, UINT32_MAX));
     });
-    peaksPlace = json.lastPlace();
-  }
-
-  /// Checks that there are no waits, whose positions are those of actions
-  /// written out, beside loops.
-  void checkNoWaits() {
-    if (waitsPlace)
-      json.diags.report<diag::ImportJsonShape>(
-          *waitsPlace, "waits",
-          "absent where there are loops: its positions are those of actions "
-          "written out");
-  }
-
-  /// Checks that each receive of a program without loops waits where its data
-  /// is read first.
-  void checkWaits() {
-    if (!waitsPlace)
+    if (!json.isGood())
       return;
+    for (RankId rank : program.ranks())
+      truth.push_back(peakActivations(program, rank));
+    if (peaks == truth)
+      return;
+    std::string what =
+        fmt::format("a list of {} numbers, one a rank", program.numRanks());
+    if (peaks.size() == truth.size()) {
+      size_t rank = std::ranges::mismatch(peaks, truth).in1 - peaks.begin();
+      what = fmt::format("{} for rank {}, whose list has that many activations "
+                         "at one time",
+                         truth[rank], rank);
+    }
+    json.wrong("peak_activations", what);
+  }
+
+private:
+  void checkWaits() {
     std::vector<uint32_t> receives;
     for (RankId rank : program.ranks())
       receives.push_back(llvm::count_if(program.rows(rank), [&](ActionId row) {
         return program.kindOf(row).isRecv();
       }));
     if (receives != waitsOfRank)
-      return json.diags.refuse<diag::ImportJsonShape>(
-          *waitsPlace, "waits",
-          "a list for each rank, with a number for each of its receives");
+      return json.wrong("waits", "a list for each rank, with a number for each "
+                                 "of its receives");
     ProgramIndex index(program);
     ReceiveBuffers buffers(program, index);
     if (!buffers.edges().fits())
@@ -79,31 +87,6 @@ public:
         }
   }
 
-  /// Checks that each peak is what the list of its rank, loops written out,
-  /// amounts to.
-  void checkPeakActivations() {
-    if (!peaksPlace)
-      return;
-    std::vector<uint32_t> truth;
-    for (RankId rank : program.ranks())
-      truth.push_back(peakActivations(program, rank));
-    if (peaks == truth)
-      return;
-    std::string what =
-        fmt::format("a list of {} numbers, one a rank", program.numRanks());
-    if (peaks.size() == truth.size()) {
-      size_t rank =
-          std::mismatch(peaks.begin(), peaks.end(), truth.begin()).first -
-          peaks.begin();
-      what = fmt::format("{} for rank {}, whose list has that many activations "
-                         "at one time",
-                         truth[rank], rank);
-    }
-    json.diags.report<diag::ImportJsonShape>(*peaksPlace, "peak_activations",
-                                             what);
-  }
-
-private:
   void checkWait(ActionId receive, size_t wait, RankId rank, ActionId reader) {
     uint32_t truth = reader.value - program.begin(rank).value;
     if (waits[wait] == truth)
@@ -120,15 +103,12 @@ private:
         json.range(digits), cell(program, receive), waits[wait], why);
   }
 
-  ProgramJson &json;
+  JsonReader &json;
   size_t maxActions;
   const Program &program;
 
   /// The waits of each receive, where they stand, and how many each rank has.
   std::vector<uint32_t> waits, waitOffsets, waitsOfRank;
-  std::optional<SourceRange> waitsPlace;
-  std::vector<uint32_t> peaks; ///< Of activations, by rank.
-  std::optional<SourceRange> peaksPlace;
 };
 
 } // namespace ppcc

@@ -10,7 +10,7 @@ namespace ppcc {
 /// Reads the key `kinds` of docs/program-format.md.
 class JsonKinds {
 public:
-  JsonKinds(ProgramJson &json, Head &head)
+  JsonKinds(JsonReader &json, Head &head)
       : json(json), head(head), declarations(head.kinds) {}
 
   /// Takes one kind.
@@ -26,7 +26,7 @@ public:
   {Name, [&] { read(Name, info, Member); }, /*isOptional=*/true},
 #include "ppcc/IR/KindProperties.def"
                           });
-    if (json.diags.errorCount() != errorsBefore || json.cursor.failed())
+    if (json.diags.errorCount() != errorsBefore)
       return;
     if (kindClass == kindClassName(KindClass::Declared))
       declare(std::move(info));
@@ -87,7 +87,7 @@ private:
   }
 
   void read(StringRef key, KindInfo &info, Meeting KindInfo::*) {
-    if (json.cursor.peek() == '[') {
+    if (json.peek() == '[') {
       info.meeting = Meeting::Stages;
       constexpr int64_t most = Program::maxStages;
       return json.list(
@@ -137,7 +137,7 @@ private:
     kinds.push_back(declarations.declare(std::move(info)));
   }
 
-  ProgramJson &json;
+  JsonReader &json;
   Head &head;
   KindDeclarations declarations;
   std::vector<KindId> kinds;

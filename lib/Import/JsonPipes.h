@@ -11,7 +11,7 @@ namespace ppcc {
 /// Reads the key `pipes` of docs/program-format.md.
 class JsonPipes {
 public:
-  JsonPipes(ProgramJson &json, Head &head) : json(json), head(head) {}
+  JsonPipes(JsonReader &json, Head &head) : json(json), head(head) {}
 
   /// Takes one pipe.
   void read() {
@@ -40,39 +40,37 @@ public:
              "tensors", [&] { readEdge(pipe.tensors.emplace_back()); }))});
     if (head.pipes.size() == Program::maxPipes)
       return json.tooMany(Program::maxPipes, "pipes");
-    places.push_back(json.lastPlace());
+    if (json.isGood())
+      check(pipe, json.lastPlace());
     head.pipes.push_back(std::move(pipe));
   }
 
+private:
   /// Puts the edges in order, and checks what refers to what.
-  void check() {
-    for (auto [i, place] : llvm::enumerate(places)) {
-      Pipe &pipe = head.pipes[i];
-      checkNumbers(pipe, place);
-      sortEdges(pipe);
-      if (!pipe.gaps.empty() && pipe.gaps.back().value + 1 >= pipe.numStages())
-        json.diags.report<diag::NoSuchNeighbours>(place, pipe.numStages(),
-                                                  pipe.gaps.back().value,
-                                                  pipe.gaps.back().value + 1);
-      checkTensors(pipe, place);
-      if (pipe.numMicrobatches % pipe.slices != 0)
-        json.diags.report<diag::SlicesUneven>(place, pipe.numMicrobatches,
-                                              pipe.slices);
-      for (const Pipe &other : ArrayRef(head.pipes).take_front(i))
-        checkOther(pipe, other, place);
-    }
+  void check(Pipe &pipe, SourceRange place) {
+    checkNumbers(pipe, place);
+    sortEdges(pipe);
+    if (!pipe.gaps.empty() && pipe.gaps.back().value + 1 >= pipe.numStages())
+      json.diags.report<diag::NoSuchNeighbours>(place, pipe.numStages(),
+                                                pipe.gaps.back().value,
+                                                pipe.gaps.back().value + 1);
+    checkTensors(pipe, place);
+    if (pipe.numMicrobatches % pipe.slices != 0)
+      json.diags.report<diag::SlicesUneven>(place, pipe.numMicrobatches,
+                                            pipe.slices);
+    for (const Pipe &other : head.pipes)
+      checkOther(pipe, other, place);
   }
 
-private:
   void readMicrobatches(Pipe &pipe) {
-    std::array<int64_t, 2> ends;
-    if (!json.numbers("microbatches", ends))
+    auto ends = json.numbers<2>("microbatches");
+    if (!ends)
       return;
-    if (ends[0] < 0 || ends[1] < ends[0] ||
-        ends[1] > int64_t(Program::maxMicrobatches))
+    auto [first, last] = *ends;
+    if (first < 0 || last < first || last > int64_t(Program::maxMicrobatches))
       return json.wrong("microbatches", "the first, and one past the last");
-    pipe.firstMicrobatch = ends[0];
-    pipe.numMicrobatches = ends[1] - ends[0];
+    pipe.firstMicrobatch = first;
+    pipe.numMicrobatches = last - first;
   }
 
   void readRank(Pipe &pipe) {
@@ -85,12 +83,13 @@ private:
   /// Two stages that are so far apart at least.
   std::optional<std::pair<StageId, StageId>>
   readStages(StringRef what, int64_t apart, StringRef form) {
-    std::array<int64_t, 2> ends;
-    if (!json.numbers(what, ends))
+    auto ends = json.numbers<2>(what);
+    if (!ends)
       return std::nullopt;
-    if (ends[0] >= 0 && ends[0] < ends[1] &&
-        ends[1] <= int64_t(Program::maxStages) && ends[1] - ends[0] >= apart)
-      return std::pair(StageId(ends[0]), StageId(ends[1]));
+    auto [from, to] = *ends;
+    if (from >= 0 && from < to && to <= int64_t(Program::maxStages) &&
+        to - from >= apart)
+      return std::pair(StageId(from), StageId(to));
     json.wrong(what, form);
     return std::nullopt;
   }
@@ -171,9 +170,8 @@ private:
                                                   "their name");
   }
 
-  ProgramJson &json;
+  JsonReader &json;
   Head &head;
-  std::vector<SourceRange> places; ///< Of the pipes.
 };
 
 } // namespace ppcc

@@ -1,8 +1,7 @@
-// What the readers of JSON files share: where they are, the values that they
-// take, and what is wrong there.
+// Walks over JSON text, value by value, without keeping any, and reports what
+// is wrong there.
 #pragma once
 
-#include "JsonCursor.h"
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/Basic/Diagnostics/Import.h"
 
@@ -21,14 +20,26 @@ inline JsonField optional(JsonField field) {
   return field;
 }
 
-/// Walks over `part` of a file; `shape` is what it reports for a value of
-/// another form, with the name of the value and what it must be.
-template <diag::Id shape> class JsonReader {
+/// Reports a value of another form: its name, and what it must be.
+using ReportShape = void(DiagnosticEngine &diags, SourceRange at,
+                         StringRef what, StringRef form);
+template <diag::Id shape>
+void reportShape(DiagnosticEngine &diags, SourceRange at, StringRef what,
+                 StringRef form) {
+  diags.report<shape>(at, what, form);
+}
+
+/// A place in JSON text, a part of a file. Each function takes the next value;
+/// one that asks for another form than the value has passes over it. After a
+/// mistake in the JSON itself, or stop(), nothing more is taken, or reported.
+class JsonReader {
 public:
   JsonReader(StringRef part, uint32_t file, SourceManager &sources,
-             DiagnosticEngine &diags)
+             DiagnosticEngine &diags,
+             ReportShape *shape = reportShape<diag::ImportJsonShape>)
       : file(file), sources(sources), diags(diags), text(sources.text(file)),
-        cursor(part) {}
+        at(part.begin()), end(part.end()), shape(shape),
+        errorsBefore(diags.errorCount()) {}
 
   // ---- Places ----
 
@@ -36,132 +47,91 @@ public:
     return {sources.loc(file, part.begin() - text.begin()),
             sources.loc(file, part.end() - text.begin())};
   }
-  /// The beginning of what was read last.
+  /// The text of the value taken last; of an object or array its brackets.
+  StringRef last() const { return lastToken; }
+  /// Its beginning.
   SourceRange lastPlace() const {
-    return range(cursor.last().take_front(80).take_until(
-        [](char c) { return c == '\n'; }));
+    return range(
+        last().take_front(80).take_until([](char c) { return c == '\n'; }));
   }
-  /// Where in the file that stands, in bytes.
+  /// The byte in the file where that is.
   uint32_t lastOffset() const {
-    return uint32_t(cursor.last().begin() - text.begin());
+    return uint32_t(last().begin() - text.begin());
   }
 
   // ---- Reports ----
 
+  /// Whether more is taken.
+  bool goesOn() const { return going; }
+  /// Whether nothing was reported since the beginning.
+  bool isGood() const { return diags.errorCount() == errorsBefore; }
+  /// Takes nothing more.
+  void stop() { going = false; }
   /// Reports that the value taken last is not what `what` must be.
-  void wrong(StringRef what, StringRef form) {
-    if (!cursor.failed() && !diags.saturated())
-      diags.report<shape>(lastPlace(), what, form);
-    if (diags.saturated())
-      cursor.stop();
-  }
+  void wrong(StringRef what, StringRef form);
   /// Reports that there is more than fits, and stops.
-  void tooMany(uint64_t limit, StringRef what) {
-    diags.report<diag::ImportTooMany>(lastPlace(), limit, what);
-    cursor.stop();
-  }
-  /// Reports what is wrong with the JSON itself, or stands behind its end.
-  void expectEnd() {
-    cursor.expectEnd();
-    if (cursor.failed())
-      diags.report<diag::ImportNotJson>(range(cursor.errorPlace()),
-                                        cursor.error());
-  }
+  void tooMany(uint64_t limit, StringRef what);
+  /// Reports what stands behind the value.
+  void expectEnd();
 
-  // ---- Values ----
+  // ---- Values, as they are ----
 
-  /// An integer from `least` to `most`; `least`, and a report, for another
-  /// value.
-  int64_t number(StringRef what, int64_t least, int64_t most) {
-    auto value = cursor.integer();
-    if (value && *value >= least && *value <= most)
-      return *value;
-    wrong(what, most < least
-                    ? std::string("absent: there is nothing that it could name")
-                    : fmt::format("an integer from {} to {}", least, most));
-    return least;
-  }
-  /// A string; an empty one, and a report, for another value.
-  std::string string(StringRef what) {
-    auto value = cursor.string();
-    if (!value)
-      wrong(what, "a string");
-    return value.value_or("");
-  }
-  /// `otherwise`, and a report, for another value than a boolean.
-  bool boolean(StringRef what, bool otherwise) {
-    auto value = cursor.boolean();
-    if (!value)
-      wrong(what, "true or false");
-    return value.value_or(otherwise);
-  }
-  /// What `find` makes of a string; a report when that is nothing.
+  /// The first byte of the next value, or 0 at the end.
+  char peek();
+  /// Passes over any value.
+  void skip();
+  /// An integer; one that does not fit is the largest or smallest that does.
+  std::optional<int64_t> integer();
+  std::optional<std::string> string();
+  /// Any value but an object or array, as written.
+  std::optional<StringRef> scalar();
+  /// Calls `visit`, which takes one value, for each element. Whether it is an
+  /// array.
+  bool array(function_ref<void()> visit);
+  /// Calls `visit`, which takes the value, for each member. Whether it is an
+  /// object.
+  bool object(function_ref<void(StringRef key)> visit);
+
+  // ---- Values, and reports for those of another form ----
+
+  /// An integer from `least` to `most`; else `least`.
+  int64_t number(StringRef what, int64_t least, int64_t most);
+  /// A string; else an empty one.
+  std::string string(StringRef what);
+  /// `otherwise` when it is no boolean.
+  bool boolean(StringRef what, bool otherwise);
+  /// What `find` makes of a string.
   template <class Find> auto word(StringRef what, Find find, StringRef form) {
     auto found = find(string(what));
     if (!found)
       wrong(what, form);
     return found;
   }
-  /// A list of `N` integers; false, and a report, for another value.
+  /// The integers of a list; nothing when there are not `N`.
   template <size_t N>
-  bool numbers(StringRef what, std::array<int64_t, N> &values) {
-    size_t count = 0;
-    bool good = cursor.peek() == '[';
-    cursor.array([&] {
-      auto value = cursor.integer();
-      good &= value && count < N;
-      if (good)
-        values[count] = *value;
-      ++count;
-    });
-    if (good && count == N)
-      return true;
+  std::optional<std::array<int64_t, N>> numbers(StringRef what) {
+    std::array<int64_t, N> values;
+    if (takeNumbers(values) == N)
+      return values;
     wrong(what, fmt::format("a list of {} integers", N));
-    return false;
+    return std::nullopt;
   }
   /// Calls `visit` for each element, which takes it.
   void list(StringRef what, function_ref<void()> visit) {
-    bool isList = cursor.peek() == '[';
-    cursor.array(visit);
-    if (!isList)
+    if (!array(visit))
       wrong(what, "a list");
   }
   /// Calls `visit`, which takes the value, for each member. Whether it is an
   /// object.
   bool object(StringRef what, function_ref<void(StringRef key)> visit) {
-    bool isObject = cursor.peek() == '{';
-    cursor.object(visit);
+    bool isObject = object(visit);
     if (!isObject)
       wrong(what, "an object");
     return isObject;
   }
-  /// Passes over an object; its text, or nothing and a report.
-  StringRef skipObject(StringRef what) {
-    bool isObject = cursor.peek() == '{';
-    cursor.skip();
-    if (isObject)
-      return cursor.last();
-    wrong(what, "an object");
-    return "";
-  }
-  /// Reads the fields of an object; others are passed over.
-  void object(StringRef what, ArrayRef<JsonField> fields) {
-    uint32_t seen = 0;
-    bool isObject = object(what, [&](StringRef name) {
-      auto *field = findBy(fields, name, &JsonField::name);
-      if (!field)
-        return cursor.skip();
-      uint32_t bit = 1u << (field - fields.begin());
-      if (seen & bit) {
-        diags.report<diag::ImportJsonTwice>(lastPlace(), field->name);
-        return cursor.skip();
-      }
-      seen |= bit;
-      field->read();
-    });
-    if (isObject && !cursor.failed() && !diags.saturated())
-      reportMissing(what, fields, seen);
-  }
+  /// Reads the fields of an object in this order, whatever that of the text, so
+  /// that each finds what it refers to; others are passed over.
+  void object(StringRef what, ArrayRef<JsonField> fields);
 
   // ---- Fields, which put what they take into a variable ----
 
@@ -186,22 +156,27 @@ public:
   SourceManager &sources;
   DiagnosticEngine &diags;
   StringRef text; ///< Of the whole file.
-  JsonCursor cursor;
 
 private:
-  void reportMissing(StringRef what, ArrayRef<JsonField> fields,
-                     uint32_t seen) {
-    std::string missing;
-    for (auto [i, field] : llvm::enumerate(fields))
-      if (!field.isOptional && !(seen & 1u << i))
-        missing +=
-            fmt::format("{}`{}`", missing.empty() ? "" : ", ", field.name);
-    if (!missing.empty())
-      diags.report<diag::ImportJsonMissing>(lastPlace(), what, missing);
-  }
-};
+  bool fail(StringRef why);
+  bool accept(char c);
+  bool expect(char c, StringRef what) { return accept(c) || fail(what); }
+  void items(char close, function_ref<void()> item);
+  /// How many integers a list has, of which the first are put into `values`; 0
+  /// for anything else.
+  size_t takeNumbers(MutableArrayRef<int64_t> values);
+  bool passString();
+  StringRef rawValue();
+  std::optional<std::string> takeString();
+  bool takeNumber(bool &isInteger);
+  void takeWord();
 
-/// Walks over a program.
-using ProgramJson = JsonReader<diag::ImportJsonShape>;
+  const char *at, *end;
+  ReportShape *shape;
+  size_t errorsBefore;
+  StringRef lastToken;
+  unsigned depth = 0;
+  bool going = true;
+};
 
 } // namespace ppcc

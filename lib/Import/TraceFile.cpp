@@ -8,28 +8,29 @@ using namespace ppcc;
 
 namespace {
 
-class TraceReader : JsonReader<diag::TraceShape> {
+class TraceReader : JsonReader {
 public:
   TraceReader(uint32_t file, SourceManager &sources, DiagnosticEngine &diags,
               function_ref<void(const TraceEvent &)> visit)
-      : JsonReader(sources.text(file), file, sources, diags), visit(visit) {}
+      : JsonReader(sources.text(file), file, sources, diags,
+                   reportShape<diag::TraceShape>),
+        visit(visit) {}
 
   bool read() {
-    size_t errorsBefore = diags.errorCount();
-    if (cursor.peek() == '[')
+    if (peek() == '[')
       readEvents();
     else
       readTop();
     expectEnd();
-    return diags.errorCount() == errorsBefore;
+    return isGood();
   }
 
 private:
   void readTop() {
-    bool isObject = cursor.peek() == '{', hasEvents = false;
-    cursor.object([&](StringRef key) {
+    bool hasEvents = false;
+    bool isObject = object([&](StringRef key) {
       if (key != "traceEvents")
-        return cursor.skip();
+        return skip();
       hasEvents = true;
       readEvents();
     });
@@ -45,12 +46,11 @@ private:
     TraceEvent event;
     bool isComplete = false, hasName = false;
     std::optional<Time> duration;
-    bool isObject = cursor.peek() == '{';
-    cursor.object([&](StringRef key) {
+    bool isObject = object([&](StringRef key) {
       if (key == "ph") {
-        isComplete = cursor.string() == "X";
+        isComplete = string() == "X";
       } else if (key == "name") {
-        auto name = cursor.string();
+        auto name = string();
         hasName = name.has_value();
         event.name = name.value_or("");
         event.place = lastPlace();
@@ -60,15 +60,15 @@ private:
           wrong("dur", "a number from 0 to 10^9");
       } else if (key == "ts") {
         event.start = time();
-      } else if (key == "args" && cursor.peek() == '{') {
-        cursor.object([&](StringRef argument) {
+      } else if (key == "args" && peek() == '{') {
+        object([&](StringRef argument) {
           if (argument == "waited")
             event.waited = time();
           else
-            cursor.skip();
+            skip();
         });
       } else {
-        cursor.skip();
+        skip();
       }
     });
     if (!isObject)
@@ -80,7 +80,7 @@ private:
   }
 
   std::optional<Time> time() {
-    auto text = cursor.scalar();
+    auto text = scalar();
     return text ? decimal::round(*text, cost::scale) : std::nullopt;
   }
 

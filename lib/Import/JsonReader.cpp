@@ -1,0 +1,308 @@
+// Walks over JSON text, value by value, without keeping any.
+#include "JsonReader.h"
+
+#include "llvm/Support/JSON.h"
+
+using namespace ppcc;
+
+/// Beyond this nothing that a program means is nested.
+static constexpr unsigned maxDepth = 64;
+
+// ---- Reports ----
+
+bool JsonReader::fail(StringRef why) {
+  if (going)
+    diags.report<diag::ImportNotJson>(range(StringRef(at, at != end)), why);
+  going = false;
+  return false;
+}
+
+void JsonReader::wrong(StringRef what, StringRef form) {
+  if (going && !diags.saturated())
+    shape(diags, lastPlace(), what, form);
+  going &= !diags.saturated();
+}
+
+void JsonReader::tooMany(uint64_t limit, StringRef what) {
+  diags.report<diag::ImportTooMany>(lastPlace(), limit, what);
+  stop();
+}
+
+void JsonReader::expectEnd() {
+  if (peek() != 0 || (going && at != end))
+    fail("something stands behind the last `}`");
+}
+
+// ---- Values ----
+
+char JsonReader::peek() {
+  while (at != end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t'))
+    ++at;
+  return going && at != end ? *at : 0;
+}
+
+bool JsonReader::accept(char c) {
+  bool found = peek() == c;
+  at += found;
+  return found;
+}
+
+/// What stands from a bracket to the other, `close`.
+void JsonReader::items(char close, function_ref<void()> item) {
+  const char *from = at++;
+  if (++depth > maxDepth) {
+    fail("it is nested more than 64 deep");
+    return;
+  }
+  if (!accept(close)) {
+    do
+      item();
+    while (accept(','));
+    expect(close, close == ']' ? "expected `,` or `]`" : "expected `,` or `}`");
+  }
+  --depth;
+  if (going)
+    lastToken = StringRef(from, at - from);
+}
+
+bool JsonReader::array(function_ref<void()> visit) {
+  bool isArray = peek() == '[';
+  if (isArray)
+    items(']', visit);
+  else
+    skip();
+  return isArray;
+}
+
+bool JsonReader::object(function_ref<void(StringRef)> visit) {
+  bool isObject = peek() == '{';
+  if (!isObject)
+    skip();
+  else
+    items('}', [&] {
+      if (peek() != '"')
+        return void(fail("expected a key in double quotes"));
+      auto key = string();
+      if (key && expect(':', "expected `:`"))
+        visit(*key);
+    });
+  return isObject;
+}
+
+std::optional<int64_t> JsonReader::integer() {
+  char first = peek();
+  if (first != '-' && !llvm::isDigit(first)) {
+    skip();
+    return std::nullopt;
+  }
+  bool isInteger = false;
+  if (!takeNumber(isInteger) || !isInteger)
+    return std::nullopt;
+  int64_t value;
+  if (lastToken.getAsInteger(10, value))
+    value = first == '-' ? INT64_MIN : INT64_MAX;
+  return value;
+}
+
+std::optional<std::string> JsonReader::string() {
+  if (peek() == '"')
+    return takeString();
+  skip();
+  return std::nullopt;
+}
+
+std::optional<StringRef> JsonReader::scalar() {
+  char first = peek();
+  skip();
+  if (!going || first == '[' || first == '{')
+    return std::nullopt;
+  return lastToken;
+}
+
+void JsonReader::skip() {
+  char first = peek();
+  bool isInteger;
+  if (first == '[')
+    array([&] { skip(); });
+  else if (first == '{')
+    object([&](StringRef) { skip(); });
+  else if (first == '"')
+    takeString();
+  else if (first == '-' || llvm::isDigit(first))
+    takeNumber(isInteger);
+  else
+    takeWord();
+}
+
+/// Moves behind the string that begins here; false when it has no end.
+bool JsonReader::passString() {
+  while (++at != end && *at != '"')
+    if (*at == '\\' && at + 1 != end)
+      ++at;
+  return at != end && ++at;
+}
+
+StringRef JsonReader::rawValue() {
+  constexpr StringRef behindScalars = ",]} \n\r\t";
+  char first = peek();
+  const char *from = at;
+  size_t open = 0;
+  if (first != '[' && first != '{' && first != '"')
+    while (at != end && !behindScalars.contains(*at))
+      ++at;
+  else
+    do {
+      if (*at == '"') {
+        open += !passString(); // Nothing closes that.
+        continue;
+      }
+      open += *at == '[' || *at == '{';
+      open -= *at == ']' || *at == '}';
+      ++at;
+    } while (open != 0 && at != end);
+  if (at != from && open == 0)
+    return StringRef(from, at - from);
+  at = from;
+  skip();
+  return "";
+}
+
+std::optional<std::string> JsonReader::takeString() {
+  const char *from = at;
+  if (!passString()) {
+    fail("a string has no end");
+    return std::nullopt;
+  }
+  lastToken = StringRef(from, at - from);
+  StringRef inner = lastToken.drop_front().drop_back();
+  if (llvm::all_of(inner, llvm::isPrint) && !inner.contains('\\'))
+    return inner.str();
+  auto value = llvm::json::parse(lastToken);
+  if (value && value->getAsString())
+    return value->getAsString()->str();
+  llvm::consumeError(value.takeError());
+  at = from;
+  fail("a string is not UTF-8, or has an escape that JSON does not know");
+  return std::nullopt;
+}
+
+bool JsonReader::takeNumber(bool &isInteger) {
+  const char *from = at;
+  auto take = [&](StringRef one) {
+    bool found = at != end && one.contains(*at);
+    at += found;
+    return found;
+  };
+  auto digits = [&] {
+    const char *first = at;
+    while (at != end && llvm::isDigit(*at))
+      ++at;
+    return at != first;
+  };
+  take("-");
+  bool isGood = take("0") ? !(at != end && llvm::isDigit(*at)) : digits();
+  isInteger = true;
+  if (isGood && take(".")) {
+    isInteger = false;
+    isGood = digits();
+  }
+  if (isGood && take("eE")) {
+    isInteger = false;
+    take("+-");
+    isGood = digits();
+  }
+  if (!isGood) {
+    at = from;
+    return fail("expected a number");
+  }
+  lastToken = StringRef(from, at - from);
+  return true;
+}
+
+void JsonReader::takeWord() {
+  for (StringRef word : {"true", "false", "null"})
+    if (going && StringRef(at, end - at).starts_with(word)) {
+      lastToken = StringRef(at, word.size());
+      at += word.size();
+      return;
+    }
+  fail(at == end ? "the text ends here" : "expected a value");
+}
+
+// ---- Values of a form ----
+
+int64_t JsonReader::number(StringRef what, int64_t least, int64_t most) {
+  auto value = integer();
+  if (value && *value >= least && *value <= most)
+    return *value;
+  wrong(what, most < least
+                  ? std::string("absent: there is nothing that it could name")
+                  : fmt::format("an integer from {} to {}", least, most));
+  return least;
+}
+
+std::string JsonReader::string(StringRef what) {
+  auto value = string();
+  if (!value)
+    wrong(what, "a string");
+  return value.value_or("");
+}
+
+bool JsonReader::boolean(StringRef what, bool otherwise) {
+  auto word = scalar();
+  if (word == "true" || word == "false")
+    return word == "true";
+  wrong(what, "true or false");
+  return otherwise;
+}
+
+size_t JsonReader::takeNumbers(MutableArrayRef<int64_t> values) {
+  size_t count = 0;
+  bool areIntegers = true;
+  bool isList = array([&] {
+    auto value = integer();
+    areIntegers &= value.has_value();
+    if (count < values.size())
+      values[count] = value.value_or(0);
+    ++count;
+  });
+  return isList && areIntegers ? count : 0;
+}
+
+void JsonReader::object(StringRef what, ArrayRef<JsonField> fields) {
+  SmallVector<StringRef> values(fields.size());
+  bool isObject = object(what, [&](StringRef name) {
+    auto *field = findBy(fields, name, &JsonField::name);
+    StringRef *value = field ? &values[field - fields.begin()] : nullptr;
+    if (value && value->empty()) {
+      *value = rawValue();
+      return;
+    }
+    if (value)
+      diags.report<diag::ImportJsonTwice>(lastPlace(), name);
+    skip();
+  });
+  if (!isObject || !going || diags.saturated())
+    return;
+  std::vector<std::string> missing;
+  for (auto [field, value] : llvm::zip(fields, values))
+    if (!field.isOptional && value.empty())
+      missing.push_back(fmt::format("`{}`", field.name));
+  if (!missing.empty())
+    return diags.refuse<diag::ImportJsonMissing>(lastPlace(), what,
+                                                 llvm::join(missing, ", "));
+  StringRef whole = lastToken;
+  auto behind = std::pair(at, end);
+  ++depth;
+  for (auto [field, value] : llvm::zip(fields, values)) {
+    if (value.empty() || !going)
+      continue;
+    std::tie(at, end) = std::pair(value.begin(), value.end());
+    field.read();
+    if (peek() != 0)
+      fail("expected `,` or `}`");
+  }
+  --depth;
+  std::tie(at, end) = behind;
+  lastToken = whole;
+}
