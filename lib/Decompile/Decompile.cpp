@@ -236,11 +236,10 @@ private:
   bool isMirrored() const {
     return program.pipes().size() == 2 && program.numRanks() > 1 &&
            llvm::all_of(program.pipes(), [&](const Pipe &pipe) {
-             std::vector<bool> seen(program.numRanks());
-             for (RankId rank : pipe.rankOfStage)
-               seen[rank.value] = true;
+             std::set<RankId> hosts(pipe.rankOfStage.begin(),
+                                    pipe.rankOfStage.end());
              return pipe.numStages() == program.numRanks() &&
-                    llvm::all_of(seen, [](bool one) { return one; });
+                    hosts.size() == program.numRanks();
            });
   }
 

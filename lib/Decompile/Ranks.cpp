@@ -432,41 +432,6 @@ private:
   std::vector<Cover> covers;
 };
 
-/// The part of a text that stands for one of its phases.
-RankText partOf(const RankText &text, const std::string &name,
-                ScheduleText &out) {
-  RankText part;
-  const Count *count = text.counts.data();
-  std::function<void(const Bodies::List &, bool)> take =
-      [&](const Bodies::List &list, bool isPart) {
-        for (Bodies::Item item : list) {
-          if (isPart)
-            part.counts.push_back(*count);
-          ++count;
-          if (!out.bodies.isLetter(item.body))
-            take(out.bodies.listOf(item.body), isPart);
-        }
-      };
-  auto begin = text.shape.begin() + 1;
-  part.shape.push_back(text.shape.front());
-  for (const RankPhase &phase : text.phases) {
-    bool isPart = phase.name == name;
-    // The name of a phase, then its list between brackets.
-    auto end = begin + 1;
-    size_t open = 0;
-    do
-      open += *end == ~0u ? 1 : *end == ~1u ? -1 : 0;
-    while (++end, open != 0);
-    if (isPart) {
-      part.phases.push_back({"", phase.items});
-      part.shape.insert(part.shape.end(), begin + 1, end);
-    }
-    begin = end;
-    take(phase.items, isPart);
-  }
-  return part;
-}
-
 } // namespace
 
 void ScheduleText::writeRanks(ArrayRef<RankText> ranks,
@@ -513,8 +478,15 @@ void ScheduleText::writeRanks(ArrayRef<RankText> ranks,
     ways.push_back([&] {
       for (const RankPhase &phase : most.phases) {
         std::vector<RankText> parts;
-        for (const RankText &rank : ranks)
-          parts.push_back(partOf(rank, phase.name, *this));
+        for (const RankText &rank : ranks) {
+          RankText &part = parts.emplace_back();
+          part.shape.push_back(rank.shape.front());
+          for (const RankPhase &own : rank.phases)
+            if (own.name == phase.name) {
+              part.phases.push_back({"", own.items});
+              shapeOf(own.items, part.shape, part.counts);
+            }
+        }
         block("phase " + phase.name, [&] { all(parts); });
       }
     });
