@@ -103,12 +103,6 @@ std::string written::formulaOrList(ArrayRef<int64_t> values, StringRef variable,
   return list.size() < pieces.size() ? list : pieces;
 }
 
-std::string written::turns(ArrayRef<int64_t> values, int64_t first,
-                           StringRef variable) {
-  auto simple = turnsOnLine(values, first, variable);
-  return simple ? *simple : formulaOrList(values, variable, first);
-}
-
 std::string written::formula(ArrayRef<int64_t> values, StringRef variable,
                              function_ref<std::string(int64_t)> text) {
   std::vector<Piece> pieces;

@@ -23,10 +23,8 @@ std::string formulaOrList(ArrayRef<int64_t> values, StringRef variable,
 /// if there is one.
 std::optional<std::string> turnsOnLine(ArrayRef<int64_t> values, int64_t first,
                                        StringRef variable);
-/// The same, else lines joined by conditions, or a list.
-std::string turns(ArrayRef<int64_t> values, int64_t first, StringRef variable);
 
-/// The same for numbers that `text` writes.
+/// A formula for numbers that `text` writes.
 std::string formula(ArrayRef<int64_t> values, StringRef variable,
                     function_ref<std::string(int64_t)> text);
 

@@ -321,8 +321,10 @@ private:
                       size_t which) const {
     auto values = column(cover, begin, end, which);
     int64_t more = cover.of(begin)[which].more;
-    if (!isFamily())
-      return written::turns(values, begin, index());
+    if (!isFamily()) {
+      auto simple = lineOf(values, begin);
+      return simple ? *simple : formulaOrList(values, index(), begin);
+    }
     std::string rest = *line(values, begin, index());
     if (more == 0)
       return rest;

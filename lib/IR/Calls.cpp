@@ -8,10 +8,7 @@ static constexpr StringRef styleNames[] = {"none", "exchange", "ring"};
 ArrayRef<StringRef> ppcc::callStyleNames() { return styleNames; }
 
 std::optional<CallStyle> ppcc::findCallStyle(StringRef name) {
-  const auto *found = llvm::find(styleNames, name);
-  if (found == std::end(styleNames))
-    return std::nullopt;
-  return static_cast<CallStyle>(found - std::begin(styleNames));
+  return findEnum<CallStyle>(styleNames, name);
 }
 
 static Step itemAt(const Program &program, RankId rank, ActionId row) {

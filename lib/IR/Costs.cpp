@@ -5,19 +5,14 @@
 
 using namespace ppcc;
 
-/// Units of a number; nothing when there are more than `max`, or it is none.
-static std::optional<int64_t> unitsOf(double value, int64_t unit, int64_t max) {
+std::optional<int64_t> ppcc::fromDouble(double value, decimal::Scale scale) {
+  int64_t unit = 1;
+  for (unsigned place = 0; place != scale.places; ++place)
+    unit *= 10;
   long double scaled = static_cast<long double>(value) * unit;
-  return std::abs(scaled) <= max ? std::optional<int64_t>(std::llround(scaled))
-                                 : std::nullopt;
-}
-
-cost::Fault cost::fromDouble(double value, Time &time) {
-  if (value < 0)
-    return Fault::Negative;
-  auto units = unitsOf(value, unit, max);
-  time = units.value_or(time);
-  return units ? Fault::None : Fault::TooLarge;
+  return std::abs(scaled) <= scale.max
+             ? std::optional<int64_t>(std::llround(scaled))
+             : std::nullopt;
 }
 
 std::optional<Time> cost::parse(StringRef text) {
@@ -26,14 +21,6 @@ std::optional<Time> cost::parse(StringRef text) {
 
 std::string cost::format(Time time) {
   return decimal::format(time, scale.places);
-}
-
-std::optional<Amount> amount::fromDouble(double value) {
-  return unitsOf(value, unit, max);
-}
-
-std::optional<int64_t> scaling::fromDouble(double value) {
-  return value >= 0 ? unitsOf(value, unit, max) : std::nullopt;
 }
 
 std::string amount::format(decimal::Sum amount) {

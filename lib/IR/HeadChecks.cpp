@@ -45,10 +45,7 @@ SiteId OwnSites::add(uint32_t line, uint32_t column) {
 }
 
 std::optional<KindScope> ppcc::findKindScope(StringRef word) {
-  auto found = llvm::find(kindScopeNames(), word);
-  return found == kindScopeNames().end()
-             ? std::nullopt
-             : std::optional(KindScope(found - kindScopeNames().begin()));
+  return findEnum<KindScope>(kindScopeNames(), word);
 }
 
 std::optional<Meeting> ppcc::findMeeting(StringRef word) {

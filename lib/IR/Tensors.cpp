@@ -6,12 +6,11 @@ static constexpr StringRef names[] = {
 #define ELEMENT_TYPE(Name, Letters, Bytes, HasGradient) Letters,
 #include "ppcc/IR/ElementTypes.def"
 };
-static constexpr int64_t sizes[] = {
-#define ELEMENT_TYPE(Name, Letters, Bytes, HasGradient) Bytes,
-#include "ppcc/IR/ElementTypes.def"
-};
-static constexpr bool differentiable[] = {
-#define ELEMENT_TYPE(Name, Letters, Bytes, HasGradient) HasGradient,
+static constexpr struct {
+  int64_t size;
+  bool hasGradient;
+} types[] = {
+#define ELEMENT_TYPE(Name, Letters, Bytes, HasGradient) {Bytes, HasGradient},
 #include "ppcc/IR/ElementTypes.def"
 };
 static constexpr int64_t maxBytes = int64_t(1) << 62;
@@ -21,10 +20,7 @@ StringRef ppcc::elementTypeName(ElementType type) {
 }
 
 std::optional<ElementType> ppcc::findElementType(StringRef name) {
-  auto *found = llvm::find(names, name);
-  return found == std::end(names)
-             ? std::nullopt
-             : std::optional(static_cast<ElementType>(found - names));
+  return findEnum<ElementType>(names, name);
 }
 
 ArrayRef<StringRef> ppcc::elementTypeNames() { return names; }
@@ -33,14 +29,14 @@ bool Tensor::hasVaryingShape() const {
   return llvm::is_contained(dims, varies);
 }
 
-bool Tensor::hasGradient() const { return differentiable[unsigned(type)]; }
+bool Tensor::hasGradient() const { return types[unsigned(type)].hasGradient; }
 
 std::optional<int64_t> Tensor::bytes() const {
   if (hasVaryingShape())
     return std::nullopt;
   if (llvm::is_contained(dims, 0))
     return 0;
-  __int128 result = sizes[unsigned(type)];
+  __int128 result = types[unsigned(type)].size;
   for (int64_t dim : dims)
     if ((result *= dim) > maxBytes)
       return std::nullopt;

@@ -212,7 +212,7 @@ private:
     std::optional<uint32_t> peer, site;
     const KindInfo &info = program.kinds()[*kind];
     bool goesOut = info.isSend() || info.meeting == Meeting::To;
-    if (text.going() && takesPeer(info) && text.acceptNext(goesOut ? '>' : '<'))
+    if (text.going() && info.hasPeer() && text.acceptNext(goesOut ? '>' : '<'))
       peer = text.digits("a stage", UINT32_MAX - 1);
     StringRef withoutSite = text.textFrom(from);
     if (text.going() && text.acceptNext('@'))
@@ -290,15 +290,11 @@ private:
     return placePeer(action, pipe, peer, cell);
   }
 
-  static bool takesPeer(const KindInfo &info) {
-    return !info.isCompute() || info.hasFarEnd();
-  }
-
   /// Without a peer the message goes to, or comes from, the stage beside it.
   bool placePeer(Action &action, const Pipe &pipe, std::optional<uint32_t> peer,
                  StringRef cell) {
     const KindInfo &info = program.kindOf(action);
-    if (!takesPeer(info))
+    if (!info.hasPeer())
       return true;
     if (info.isCompute() && (!peer || *peer >= pipe.numStages()))
       return diags.report<diag::IrNoPeer>(text.range(cell), cell);

@@ -80,14 +80,12 @@ private:
       return add(std::move(setting));
     }
     setting.values = list(what, setting);
-    uint64_t microbatches = head.totalMicrobatches();
     if (row.isByStage())
       return addToEach(what, setting);
-    if (spread == CostSpread::Ranks
-            ? checkCount(what, setting.values.size(), head.numRanks,
-                         fmt::format("{} ranks", head.numRanks))
-            : checkCount(what, setting.values.size(), microbatches,
-                         fmt::format("{} microbatches", microbatches)))
+    bool isOfRanks = spread == CostSpread::Ranks;
+    if (checkCount(what, setting.values.size(),
+                   isOfRanks ? head.numRanks : head.totalMicrobatches(),
+                   isOfRanks ? "ranks" : "microbatches"))
       add(std::move(setting));
   }
 
@@ -97,10 +95,11 @@ private:
       head.costs.settings.push_back(std::move(setting));
   }
 
-  bool checkCount(StringRef what, size_t count, size_t expected,
-                  const std::string &things) {
+  bool checkCount(StringRef what, size_t count, uint64_t expected,
+                  std::string_view things) {
     if (count != expected && goesOn())
-      diags.report<diag::CostCount>(lastPlace(), what, count, things);
+      diags.report<diag::CostCount>(lastPlace(), what, count,
+                                    fmt::format("{} {}", expected, things));
     return count == expected;
   }
 
@@ -142,9 +141,8 @@ private:
   bool checkStages(StringRef what, const std::vector<int64_t> &values,
                    PipeId pipe) {
     const Pipe &info = head.pipes[pipe.value];
-    return checkCount(
-        what, values.size(), info.numStages(),
-        fmt::format("{} stages in pipe `{}`", info.numStages(), info.name));
+    return checkCount(what, values.size(), info.numStages(),
+                      fmt::format("stages in pipe `{}`", info.name));
   }
 
   std::vector<int64_t> list(StringRef what, const CostSetting &setting) {

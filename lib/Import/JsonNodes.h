@@ -94,7 +94,7 @@ private:
         "graphs",
         {{"kind", [&] { graph.kind = kind(); }},
          json.numberField("layers", graph.layers, 0, NodeGraphs::maxNodes),
-         json.flagField("down", graph.down, /*otherwise=*/false),
+         {"down", [&] { graph.down = json.boolean("down", false); }},
          json.listField("nodes", [&] { node(graph); }),
          optional(json.listField("costs", readCost))});
     if (!costs.empty() && costs.size() != graph.nodes.size())

@@ -2,6 +2,7 @@
 #include "JsonReader.h"
 
 #include "llvm/Support/JSON.h"
+#include <charconv>
 
 using namespace ppcc;
 
@@ -99,7 +100,9 @@ std::optional<int64_t> JsonReader::integer() {
   if (!takeNumber(isInteger) || !isInteger)
     return std::nullopt;
   int64_t value;
-  if (lastToken.getAsInteger(10, value))
+  auto [behind, error] =
+      std::from_chars(lastToken.begin(), lastToken.end(), value);
+  if (error != std::errc())
     value = first == '-' ? INT64_MIN : INT64_MAX;
   return value;
 }
@@ -188,8 +191,8 @@ std::optional<std::string> JsonReader::takeString() {
 
 bool JsonReader::takeNumber(bool &isInteger) {
   const char *from = at;
-  auto take = [&](StringRef one) {
-    bool found = at != end && one.contains(*at);
+  auto take = [&](char one) {
+    bool found = at != end && *at == one;
     at += found;
     return found;
   };
@@ -199,16 +202,17 @@ bool JsonReader::takeNumber(bool &isInteger) {
       ++at;
     return at != first;
   };
-  take("-");
-  bool isGood = take("0") ? !(at != end && llvm::isDigit(*at)) : digits();
+  take('-');
+  bool isGood = take('0') ? !(at != end && llvm::isDigit(*at)) : digits();
   isInteger = true;
-  if (isGood && take(".")) {
+  if (isGood && take('.')) {
     isInteger = false;
     isGood = digits();
   }
-  if (isGood && take("eE")) {
+  if (isGood && (take('e') || take('E'))) {
     isInteger = false;
-    take("+-");
+    if (!take('+'))
+      take('-');
     isGood = digits();
   }
   if (!isGood) {
@@ -299,7 +303,7 @@ void JsonReader::object(StringRef what, ArrayRef<JsonField> fields) {
       continue;
     std::tie(at, end) = std::pair(value.begin(), value.end());
     field.read();
-    if (peek() != 0)
+    if (peek(); at != end)
       fail("expected `,` or `}`");
   }
   --depth;

@@ -138,9 +138,6 @@ public:
   JsonField textField(StringRef name, std::string &value) {
     return {name, [=, this, &value] { value = string(name); }};
   }
-  JsonField flagField(StringRef name, bool &value, bool otherwise) {
-    return {name, [=, this, &value] { value = boolean(name, otherwise); }};
-  }
   template <class Number>
   JsonField numberField(StringRef name, Number &value, int64_t least,
                         int64_t most) {

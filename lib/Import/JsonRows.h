@@ -155,11 +155,10 @@ private:
 
   void checkPeer(const Action &action) {
     const KindInfo &info = program.kindOf(action);
-    bool isMessage = !info.isCompute() || info.hasFarEnd();
-    if (isMessage != action.hasPeer())
-      json.wrong("peer", isMessage ? "a stage for a send or receive"
-                                   : "-1 for a compute action");
-    else if (isMessage)
+    if (info.hasPeer() != action.hasPeer())
+      json.wrong("peer", info.hasPeer() ? "a stage for a send or receive"
+                                        : "-1 for a compute action");
+    else if (info.hasPeer())
       checkNumber("stage", action.peer.value,
                   program.pipe(action.pipe).numStages(), "its pipe");
   }

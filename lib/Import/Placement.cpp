@@ -103,9 +103,8 @@ private:
   /// Puts each stage on the rank that computes it first; false when another
   /// does too.
   bool placeStages(Pipe &pipe) {
-    pipe.rankOfStage.assign(stages, RankId());
-    for (uint32_t stage = 0; stage != stages; ++stage)
-      pipe.rankOfStage[stage] = program.rankOf(ActionId(firstRow[stage]));
+    for (uint32_t row : firstRow)
+      pipe.rankOfStage.push_back(program.rankOf(ActionId(row)));
     bool unique = true;
     forEachCompute([&](ActionId, const Action &action, RankId rank) {
       unique &= pipe.rankOfStage[action.stage.value] == rank;

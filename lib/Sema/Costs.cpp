@@ -166,8 +166,8 @@ private:
     double value = evaluator.evalFloat(expr);
     if (evaluator.failed())
       return 0;
-    auto factor = scaling::fromDouble(value);
-    if (!factor)
+    auto factor = fromDouble(value, scaling::decimals);
+    if (!factor || value < 0)
       evaluator.refuse<diag::BadFactor>(expr->range, value,
                                         scaling::max / scaling::unit);
     return factor.value_or(0);
@@ -191,14 +191,13 @@ private:
     double value = evaluator.evalFloat(expr);
     if (evaluator.failed())
       return 0;
-    Time time = 0;
-    cost::Fault fault = cost::fromDouble(value, time);
-    if (fault == cost::Fault::Negative)
+    auto time = fromDouble(value, cost::scale);
+    if (value < 0)
       evaluator.refuse<diag::NegativeCost>(expr->range, value);
-    else if (fault == cost::Fault::TooLarge)
+    else if (!time)
       evaluator.refuse<diag::CostTooLarge>(expr->range, value,
                                            cost::max / cost::unit);
-    return time;
+    return time.value_or(0);
   }
 
   Amount amountOf(const ast::Expr *expr, StringRef name,
@@ -206,7 +205,7 @@ private:
     double value = evaluator.evalFloat(expr);
     if (evaluator.failed())
       return 0;
-    auto amount = amount::fromDouble(value);
+    auto amount = fromDouble(value, amount::scale);
     if (!amount)
       evaluator.refuse<diag::AmountTooLarge>(expr->range, name, value,
                                              amount::max / amount::unit);

@@ -125,15 +125,13 @@ private:
     for (RankId rank : program.ranks())
       for (ActionId row : program.rows(rank)) {
         Action action = program[row];
-        forEachMessage(program, index, action,
-                       [&](uint8_t slotBit, StageId reader) {
-                         RankId to = program.rankOfStage(action.pipe, reader);
-                         visit(stepOfReceive(row, rank, reader, to, slotBit),
-                               Post{row, reader, slotBit,
-                                    slotBit == slot::Output ? RecvPrev
-                                                            : RecvNext,
-                                    rank});
-                       });
+        forEachMessage(
+            program, index, action, [&](uint8_t slotBit, StageId reader) {
+              RankId to = program.rankOfStage(action.pipe, reader);
+              visit(stepOfReceive(row, rank, reader, to, slotBit),
+                    Post{row, reader, slotBit,
+                         slotBit == slot::Output ? RecvPrev : RecvNext, rank});
+            });
       }
   }
 

@@ -14,20 +14,16 @@ Prefetch::Prefetch(const Program &program, const ProgramIndex &index,
     if (edges.edges()[edge].lane != Edge::none)
       progress[edge].next = progress[edge].end =
           edges.edges()[edge].firstMessage;
-  for (RankId rank : program.ranks()) {
-    ActionId item = program.begin(rank);
-    for (ActionId row = item; row != program.end(rank); ++row.value) {
-      if (!program.joined(row))
-        item = row;
-      forEachInput(rank, row, [&](Message message) {
-        if (itemOf[message.number] != nobody)
-          return;
-        itemOf[message.number] = item;
-        states[message.number] = closed;
-        order[progress[message.edge].end++] = message.number;
-      });
-    }
-  }
+  for (RankId rank : program.ranks())
+    for (RowRange item : program.items(rank))
+      for (ActionId row : item)
+        forEachInput(rank, row, [&](Message message) {
+          if (itemOf[message.number] != nobody)
+            return;
+          itemOf[message.number] = item.from;
+          states[message.number] = closed;
+          order[progress[message.edge].end++] = message.number;
+        });
   auto nobodyWaits = [](ActionId, uint8_t, StageId, Time) {};
   for (uint32_t edge = 0; edge != progress.size(); ++edge)
     for (uint32_t i = 0;

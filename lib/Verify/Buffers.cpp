@@ -41,9 +41,7 @@ public:
 
 private:
   bool isGroup(ActionId item) const {
-    ActionId next(item.value + 1);
-    return item < program.end(rank) && next != program.end(rank) &&
-           program.joined(next);
+    return item < program.end(rank) && program.itemOf(item).size() > 1;
   }
   /// Whether no other receive of the edge waits for the item.
   bool enters(uint32_t edge, ActionId item) {

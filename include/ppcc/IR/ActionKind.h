@@ -132,6 +132,8 @@ struct KindInfo {
   bool hasFarEnd() const {
     return meeting == Meeting::To || meeting == Meeting::From;
   }
+  /// Whether it names a stage at its other end.
+  bool hasPeer() const { return !isCompute() || hasFarEnd(); }
   /// Whether ranks of the program do it together.
   bool meets() const {
     return meeting != Meeting::None && meeting != Meeting::Outside;

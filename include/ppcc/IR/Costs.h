@@ -20,13 +20,6 @@ inline constexpr Time unit = 1'000'000'000;
 inline constexpr Time max = 1'000'000'000 * unit;
 inline constexpr decimal::Scale scale{9, max};
 
-/// What is wrong with a number as a cost.
-enum class Fault : uint8_t { None, Negative, TooLarge };
-
-/// A number as a time, rounded to nine places; exact for decimals of up to nine
-/// places below four million. `time` is left alone when there is a fault; what
-/// is no number counts as too large.
-Fault fromDouble(double value, Time &time);
 /// The decimal `text`, like `2` or `0.05`, of at most nine places and at most
 /// the largest cost.
 std::optional<Time> parse(StringRef text);
@@ -44,9 +37,6 @@ inline constexpr Amount unit = 1'000'000;
 inline constexpr Amount max = 1'000'000'000'000 * unit;
 inline constexpr decimal::Scale scale{6, max};
 
-/// A number as an amount, rounded to six places; nothing when its absolute
-/// value is too large.
-std::optional<Amount> fromDouble(double value);
 /// The shortest decimal.
 std::string format(decimal::Sum amount);
 } // namespace amount
@@ -56,9 +46,6 @@ inline constexpr int64_t unit = 1'000'000'000;
 inline constexpr int64_t max = 1'000'000 * unit;
 inline constexpr decimal::Scale decimals{9, max};
 
-/// A number as a factor, rounded to nine places; nothing when it is negative
-/// or too large.
-std::optional<int64_t> fromDouble(double value);
 /// `value` times `factor`, rounded; `most` when it is more.
 inline int64_t apply(int64_t value, int64_t factor, int64_t most) {
   if (factor == unit)
@@ -67,6 +54,11 @@ inline int64_t apply(int64_t value, int64_t factor, int64_t most) {
   return product > most ? most : static_cast<int64_t>(product);
 }
 } // namespace scaling
+
+/// A number in units of its last place, rounded; exact for decimals of up to
+/// nine places below four million. Nothing when its absolute value is too
+/// large, or it is none.
+std::optional<int64_t> fromDouble(double value, decimal::Scale scale);
 
 /// A row of the table of costs.
 enum class Cost : uint8_t {

@@ -1,8 +1,9 @@
-// The actions of all ranks, in columns.
+// The actions of all ranks.
 #pragma once
 
 #include "ppcc/Support/Id.h"
 #include "ppcc/Support/LLVM.h"
+#include "llvm/ADT/iterator.h"
 
 namespace ppcc {
 
@@ -47,7 +48,7 @@ public:
   // ---- Walking ----
 
   /// Rows of all ranks.
-  size_t size() const { return kindColumn.size(); }
+  size_t size() const { return packed.size(); }
   RowRange rows() const { return firstIds<ActionId>(size()); }
   /// Ranks begun so far.
   uint32_t ranksBegun() const {
@@ -78,50 +79,58 @@ public:
   // ---- Reading ----
 
   Action operator[](ActionId id) const {
-    size_t i = id.value;
-    return {.kind = KindId(kindColumn[i]),
-            .pipe = PipeId(pipeColumn[i]),
-            .stage = StageId(stageColumn[i]),
-            .microbatch = microbatchColumn[i],
-            .peer = StageId(peerColumn[i]),
-            .phase = PhaseId(phaseColumn[i] & ~joinedBit),
-            .site = SiteId(siteColumn[i]),
-            .joined = bool(phaseColumn[i] & joinedBit)};
+    const Row &row = packed[id.value];
+    return {.kind = KindId(row.kind),
+            .pipe = PipeId(row.pipe),
+            .stage = StageId(row.stage),
+            .microbatch = row.microbatch,
+            .peer = StageId(row.peer),
+            .phase = PhaseId(row.phase),
+            .site = SiteId(row.site),
+            .joined = bool(row.joined)};
   }
-  KindId kind(ActionId id) const { return KindId(kindColumn[id.value]); }
-  bool joined(ActionId id) const { return phaseColumn[id.value] & joinedBit; }
+  KindId kind(ActionId id) const { return KindId(packed[id.value].kind); }
+  bool joined(ActionId id) const { return packed[id.value].joined; }
   /// Bytes that the rows take.
-  size_t rowBytes() const { return size() * 16; }
+  size_t rowBytes() const { return size() * sizeof(Row); }
 
   // ---- Writing ----
 
   /// Makes room for this many rows; memory is touched only when rows come.
-  void reserve(size_t rows);
+  void reserve(size_t rows) { packed.reserve(rows); }
   /// Begins the list of the next rank; call it once for each rank, in order.
   void beginRank() { rankStarts.push_back(rankStarts.back()); }
   /// Adds a row to the last rank that was begun.
   void append(const Action &action) {
     assert(rankStarts.size() > 1 && "no rank begun");
-    kindColumn.push_back(static_cast<uint8_t>(action.kind.value));
-    pipeColumn.push_back(static_cast<uint8_t>(action.pipe.value));
-    stageColumn.push_back(static_cast<uint16_t>(action.stage.value));
-    microbatchColumn.push_back(action.microbatch);
-    peerColumn.push_back(static_cast<uint16_t>(action.peer.value));
-    phaseColumn.push_back(static_cast<uint16_t>(
-        action.phase.value | (action.joined ? joinedBit : 0)));
-    siteColumn.push_back(action.site.value);
-    rankStarts.back() = static_cast<uint32_t>(kindColumn.size());
+    packed.push_back(Row(action));
+    rankStarts.back() = static_cast<uint32_t>(packed.size());
   }
   /// Lays out `rowsOfRank[r]` empty rows for each rank, to be filled by set()
   /// in any order.
   void layout(ArrayRef<uint32_t> rowsOfRank);
   /// Overwrites a row.
-  void set(ActionId id, const Action &action);
+  void set(ActionId id, const Action &action) {
+    packed[id.value] = Row(action);
+  }
   /// Gives kinds other numbers. O(actions).
   void renumberKinds(ArrayRef<KindId> renumbered);
 
 private:
-  static constexpr uint16_t joinedBit = 0x8000;
+  /// An action in 16 bytes.
+  struct Row {
+    Row() = default;
+    explicit Row(const Action &action)
+        : kind(action.kind.value), pipe(action.pipe.value),
+          stage(action.stage.value), peer(action.peer.value),
+          phase(action.phase.value), joined(action.joined),
+          microbatch(action.microbatch), site(action.site.value) {}
+
+    uint8_t kind = 0, pipe = 0;
+    uint16_t stage = 0, peer = 0, phase : 15 = 0, joined : 1 = 0;
+    uint32_t microbatch = 0, site = 0;
+  };
+  static_assert(sizeof(Row) == 16);
 
   ActionId itemEnd(ActionId id, ActionId last) const {
     do
@@ -130,26 +139,20 @@ private:
     return id;
   }
 
-  std::vector<uint8_t> kindColumn, pipeColumn;
-  std::vector<uint16_t> stageColumn, peerColumn, phaseColumn;
-  std::vector<uint32_t> microbatchColumn, siteColumn;
+  std::vector<Row> packed;
   std::vector<uint32_t> rankStarts{0};
 };
 
 /// The items of a rank, in order.
 class Rows::Items {
 public:
-  class iterator {
+  class iterator
+      : public llvm::iterator_facade_base<iterator, std::forward_iterator_tag,
+                                          const RowRange> {
   public:
-    using iterator_category = std::forward_iterator_tag;
-    using value_type = RowRange;
-    using difference_type = std::ptrdiff_t;
-    using pointer = const RowRange *;
-    using reference = RowRange;
-
     iterator(const Rows &rows, ActionId from, ActionId last)
         : rows(&rows), last(last), item{from, endFrom(from)} {}
-    RowRange operator*() const { return item; }
+    const RowRange &operator*() const { return item; }
     iterator &operator++() {
       item = {item.to, endFrom(item.to)};
       return *this;

@@ -53,4 +53,13 @@ auto findBy(Range &&range, const Value &value, Of of)
   return nullptr;
 }
 
+/// The value of an enumeration that has this name, of the names of all.
+template <class Enum>
+std::optional<Enum> findEnum(ArrayRef<StringRef> names, StringRef name) {
+  auto found = llvm::find(names, name);
+  return found == names.end()
+             ? std::nullopt
+             : std::optional(static_cast<Enum>(found - names.begin()));
+}
+
 } // namespace ppcc
