@@ -54,7 +54,7 @@ void digestRows(rt::DigestBytes &bytes, const Program &program, RankId rank) {
   bytes.column([&](auto put) {
     uint32_t groups = 0;
     forEachStretch(program, rank, [&](RowRange rows, uint32_t) {
-      for (RowRange item : Rows::Items(program.allRows(), rows)) {
+      for (RowRange item : program.items(rows)) {
         uint32_t number = item.size() > 1 ? groups++ : ~0u;
         for (size_t i = 0; i != item.size(); ++i)
           put(number);

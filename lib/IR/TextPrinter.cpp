@@ -350,7 +350,7 @@ private:
   /// Prints phases at an indent, rows deeper; `phase` is the one to be in.
   void printRows(RowRange rows, unsigned indent, PhaseId &phase) {
     Lines lines(out, indent + 2);
-    for (RowRange group : Rows::Items(program.allRows(), rows)) {
+    for (RowRange group : program.items(rows)) {
       if (!appendGroup(group))
         continue;
       PhaseId groupPhase = program[group.from].phase;

@@ -296,13 +296,10 @@ private:
     const KindInfo &info = program.kindOf(action);
     if (!info.hasPeer())
       return true;
-    if (info.isCompute() && (!peer || *peer >= pipe.numStages()))
-      return diags.report<diag::IrNoPeer>(text.range(cell), cell);
-    if (!peer) {
+    if (!peer && !info.isCompute())
       peer = action.stage.value + (info.goesUp() ? 1 : -1);
-      if (*peer >= pipe.numStages())
-        return diags.report<diag::IrNoPeer>(text.range(cell), cell);
-    }
+    if (!peer || *peer >= pipe.numStages())
+      return diags.report<diag::IrNoPeer>(text.range(cell), cell);
     action.peer = StageId(*peer);
     return true;
   }
@@ -327,10 +324,11 @@ private:
     }
     ++seen;
     if (!other) {
-      const Pipe *pipe =
-          program.pipes().empty() ? nullptr : &program.pipes()[0];
-      return diags.report<diag::IrNoStage>(at, stage, pipe ? pipe->name : "",
-                                           pipe ? pipe->numStages() : 0);
+      Pipe pipe;
+      if (!program.pipes().empty())
+        pipe = program.pipes().front();
+      return diags.report<diag::IrNoStage>(at, stage, pipe.name,
+                                           pipe.numStages());
     }
     action.pipe = host.value_or(*other);
     action.stage = StageId(stage);

@@ -114,12 +114,12 @@ private:
     auto id = head.kinds.find(info.letters);
     if (id && kindClassName(head.kinds[*id].kindClass) == kindClass)
       return kinds.push_back(*id);
-    std::string known;
+    std::vector<std::string> known;
     const KindTable builtIn;
     for (const KindInfo &info : builtIn.rows())
-      known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", info.letters,
-                           kindClassName(info.kindClass));
-    json.wrong("kinds", "among " + known);
+      known.push_back(
+          fmt::format("{} ({})", info.letters, kindClassName(info.kindClass)));
+    json.wrong("kinds", "among " + llvm::join(known, ", "));
   }
 
   void declare(KindInfo info) {

@@ -42,12 +42,11 @@ private:
   static constexpr unsigned maxRounds = 16;
 
   bool hasMixedGroup() const {
-    for (uint32_t row = 1; row < program.size(); ++row)
-      if (program.joined(ActionId(row)) &&
-          program.kindOf(ActionId(row)).isCompute() !=
-              program.kindOf(ActionId(row - 1)).isCompute())
-        return true;
-    return false;
+    return llvm::any_of(program.rows(), [&](ActionId row) {
+      return program.joined(row) &&
+             program.kindOf(row).isCompute() !=
+                 program.kindOf(ActionId(row.value - 1)).isCompute();
+    });
   }
 
   /// Neighbouring messages in batches that end before each row of `apart`.

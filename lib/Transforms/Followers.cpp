@@ -20,16 +20,86 @@ struct Key {
 
 class Followers {
 public:
-  explicit Followers(const Program &program);
+  explicit Followers(const Program &program)
+      : program(program), rows(program.size()) {
+    for (KindId kind : program.kinds().ids())
+      if (llvm::any_of(program.kinds()[kind].rules, [&](const KindRule &rule) {
+            return followsMessages(rule, program.kinds());
+          }))
+        kinds.push_back(kind);
+    if (!kinds.empty())
+      for (ActionId row : program.rows())
+        if (llvm::is_contained(kinds, program.kind(row)) &&
+            !program.joined(row))
+          rows.set(row.value);
+  }
 
   bool empty() const { return rows.none(); }
+
   /// The program without them.
-  Program taken() const;
+  Program taken() const {
+    Rows result;
+    result.reserve(program.size());
+    for (RankId rank : program.ranks()) {
+      result.beginRank();
+      for (ActionId row : program.rows(rank))
+        if (!rows.test(row.value))
+          result.append(program[row]);
+    }
+    return program.withRows(std::move(result));
+  }
+
   /// `placed`, which has the messages, with them.
-  Program putBack(const Program &placed) const;
+  Program putBack(const Program &placed) const {
+    Rows result;
+    result.reserve(placed.size() + rows.count());
+    for (RankId rank : placed.ranks()) {
+      result.beginRank();
+      std::map<Key, std::vector<ActionId>> waiting;
+      for (ActionId row : program.rows(rank))
+        if (rows.test(row.value))
+          waiting[keyOf(program[row], program[row].kind)].push_back(row);
+      std::map<Key, uint32_t> left; // Messages that it follows.
+      for (ActionId row : placed.rows(rank))
+        forEachFollower(placed[row], [&](Key key) { ++left[key]; });
+      for (RowRange item : placed.items(rank)) {
+        for (ActionId row : item)
+          result.append(placed[row]);
+        for (ActionId row : item)
+          forEachFollower(placed[row], [&](Key key) {
+            if (--left[key] != 0)
+              return;
+            for (ActionId follower : std::exchange(waiting[key], {}))
+              result.append(program[follower]);
+          });
+      }
+      for (const auto &[key, followers] : waiting)
+        for (ActionId follower : followers)
+          result.append(program[follower]);
+    }
+    return placed.withRows(std::move(result));
+  }
 
 private:
-  Key keyOf(const Action &action, KindId follower) const;
+  Key keyOf(const Action &action, KindId follower) const {
+    KindScope scope = program.kinds()[follower].scope;
+    return {follower,
+            scope == KindScope::Rank
+                ? 0
+                : action.pipe.value << 16 | action.stage.value,
+            scope == KindScope::Microbatch ? action.microbatch
+                                           : Action::noMicrobatch};
+  }
+
+  /// Calls `visit(key)` for each rule by which something follows the action.
+  template <class Visit>
+  void forEachFollower(const Action &action, Visit visit) const {
+    for (KindId kind : kinds)
+      for (const KindRule &rule : program.kinds()[kind].rules)
+        if (followsMessages(rule, program.kinds()) &&
+            llvm::is_contained(rule.kinds, action.kind))
+          visit(keyOf(action, kind));
+  }
 
   const Program &program;
   std::vector<KindId> kinds; ///< Those that follow messages.
@@ -37,79 +107,6 @@ private:
 };
 
 } // namespace
-
-Followers::Followers(const Program &program)
-    : program(program), rows(program.size()) {
-  for (KindId kind : program.kinds().ids())
-    if (llvm::any_of(program.kinds()[kind].rules, [&](const KindRule &rule) {
-          return followsMessages(rule, program.kinds());
-        }))
-      kinds.push_back(kind);
-  if (!kinds.empty())
-    for (ActionId row : program.rows())
-      if (llvm::is_contained(kinds, program.kind(row)) && !program.joined(row))
-        rows.set(row.value);
-}
-
-Program Followers::taken() const {
-  Rows result;
-  result.reserve(program.size());
-  for (RankId rank : program.ranks()) {
-    result.beginRank();
-    for (ActionId row : program.rows(rank))
-      if (!rows.test(row.value))
-        result.append(program[row]);
-  }
-  return program.withRows(std::move(result));
-}
-
-Key Followers::keyOf(const Action &action, KindId follower) const {
-  KindScope scope = program.kinds()[follower].scope;
-  return {follower,
-          scope == KindScope::Rank
-              ? 0
-              : action.pipe.value << 16 | action.stage.value,
-          scope == KindScope::Microbatch ? action.microbatch
-                                         : Action::noMicrobatch};
-}
-
-Program Followers::putBack(const Program &placed) const {
-  Rows result;
-  result.reserve(placed.size() + rows.count());
-  for (RankId rank : placed.ranks()) {
-    result.beginRank();
-    std::map<Key, std::vector<ActionId>> waiting;
-    for (ActionId row : program.rows(rank))
-      if (rows.test(row.value))
-        waiting[keyOf(program[row], program[row].kind)].push_back(row);
-    auto forEachFollower = [&](ActionId row, auto visit) {
-      Action action = placed[row];
-      for (KindId kind : kinds)
-        for (const KindRule &rule : program.kinds()[kind].rules)
-          if (followsMessages(rule, program.kinds()) &&
-              llvm::is_contained(rule.kinds, action.kind))
-            visit(keyOf(action, kind));
-    };
-    std::map<Key, uint32_t> left; // Messages that it follows.
-    for (ActionId row : placed.rows(rank))
-      forEachFollower(row, [&](Key key) { ++left[key]; });
-    for (RowRange item : placed.items(rank)) {
-      for (ActionId row : item)
-        result.append(placed[row]);
-      for (ActionId row : item)
-        forEachFollower(row, [&](Key key) {
-          if (--left[key] != 0)
-            return;
-          for (ActionId follower : std::exchange(waiting[key], {}))
-            result.append(program[follower]);
-        });
-    }
-    for (const auto &[key, followers] : waiting)
-      for (ActionId follower : followers)
-        result.append(program[follower]);
-  }
-  return placed.withRows(std::move(result));
-}
 
 PassResult ppcc::placeAroundFollowers(
     Program &program,

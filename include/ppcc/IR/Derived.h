@@ -14,13 +14,8 @@ public:
   Derived() = default;
   Derived(const Derived &) noexcept {}
   Derived(Derived &&other) noexcept { other.clear(); }
-  Derived &operator=(const Derived &) noexcept {
+  Derived &operator=(Derived) noexcept {
     clear();
-    return *this;
-  }
-  Derived &operator=(Derived &&other) noexcept {
-    clear();
-    other.clear();
     return *this;
   }
 

@@ -65,9 +65,11 @@ public:
   /// The rank whose list holds the row. O(log ranks).
   RankId rankOf(ActionId id) const;
 
-  class Items;
+  class ItemIterator;
   /// The groups of one rank, and what stands by itself, each a range of rows.
-  Items items(RankId rank) const;
+  llvm::iterator_range<ItemIterator> items(RankId rank) const;
+  /// Those of some rows of a rank, whole groups.
+  llvm::iterator_range<ItemIterator> items(RowRange rows) const;
   /// The group that holds the row. O(rows of it).
   RowRange itemOf(ActionId row) const;
   /// One past the last row of the group that starts at `id`; `id + 1` for an
@@ -143,45 +145,39 @@ private:
   std::vector<uint32_t> rankStarts{0};
 };
 
-/// The items of a rank, in order.
-class Rows::Items {
+/// An item of a rank, and the way to the next.
+class Rows::ItemIterator
+    : public llvm::iterator_facade_base<ItemIterator, std::forward_iterator_tag,
+                                        const RowRange> {
 public:
-  class iterator
-      : public llvm::iterator_facade_base<iterator, std::forward_iterator_tag,
-                                          const RowRange> {
-  public:
-    iterator(const Rows &rows, ActionId from, ActionId last)
-        : rows(&rows), last(last), item{from, endFrom(from)} {}
-    const RowRange &operator*() const { return item; }
-    iterator &operator++() {
-      item = {item.to, endFrom(item.to)};
-      return *this;
-    }
-    bool operator==(const iterator &other) const {
-      return item.from == other.item.from;
-    }
-
-  private:
-    ActionId endFrom(ActionId from) const {
-      return from == last ? last : rows->itemEnd(from, last);
-    }
-
-    const Rows *rows;
-    ActionId last;
-    RowRange item;
-  };
-
-  Items(const Rows &rows, RowRange range) : rows(rows), range(range) {}
-  iterator begin() const { return {rows, range.from, range.to}; }
-  iterator end() const { return {rows, range.to, range.to}; }
+  ItemIterator(const Rows &rows, ActionId from, ActionId last)
+      : rows(&rows), last(last), item{from, endFrom(from)} {}
+  const RowRange &operator*() const { return item; }
+  using iterator_facade_base::operator++;
+  ItemIterator &operator++() {
+    item = {item.to, endFrom(item.to)};
+    return *this;
+  }
+  bool operator==(const ItemIterator &other) const {
+    return item.from == other.item.from;
+  }
 
 private:
-  const Rows &rows;
-  RowRange range;
+  ActionId endFrom(ActionId from) const {
+    return from == last ? last : rows->itemEnd(from, last);
+  }
+
+  const Rows *rows;
+  ActionId last;
+  RowRange item;
 };
 
-inline Rows::Items Rows::items(RankId rank) const {
-  return {*this, rows(rank)};
+inline llvm::iterator_range<Rows::ItemIterator>
+Rows::items(RowRange rows) const {
+  return {{*this, rows.from, rows.to}, {*this, rows.to, rows.to}};
+}
+inline llvm::iterator_range<Rows::ItemIterator> Rows::items(RankId rank) const {
+  return items(rows(rank));
 }
 
 } // namespace ppcc
