@@ -135,15 +135,19 @@ private:
   bool isFamily() const { return !turns.empty(); }
   uint32_t rankOf(uint32_t text) const { return first + text * stride; }
 
+  size_t lettersOf(uint32_t rank) const {
+    size_t letters = 0;
+    for (const auto &[name, part] : words[rank])
+      letters += part.size();
+    return letters;
+  }
+
   /// The text of each rank, and one with other loops, as far as each goes.
   void findCovers() {
     constexpr size_t mostLetters = 4096, mostRanks = 32;
     for (uint32_t rank = 0; rank != texts.size(); ++rank) {
       add(texts[rank], rank);
-      size_t letters = 0;
-      if (!isFamily())
-        for (const auto &[name, part] : words[rank])
-          letters += part.size();
+      size_t letters = isFamily() ? 0 : lettersOf(rank);
       if (letters != 0 && letters <= mostLetters && texts.size() <= mostRanks)
         for (auto fold : {Bodies::Fold::Longest, Bodies::Fold::LongestLast,
                           Bodies::Fold::WidestLast})
@@ -186,11 +190,8 @@ private:
                                   const Counts *before) const {
     const RankText &text = cover.text, &own = texts[rank];
     if (isFamily()) {
-      auto grows = [](Count a, Count b) { return a.more == b.more; };
       if (own.shape != text.shape ||
-          !llvm::all_of(llvm::zip(own.counts, last), [&](auto pair) {
-            return grows(std::get<0>(pair), std::get<1>(pair));
-          }))
+          !std::ranges::equal(own.counts, last, {}, &Count::more, &Count::more))
         return std::nullopt;
       return own.counts;
     }
@@ -200,10 +201,7 @@ private:
       Counts next = last;
       for (auto [count, other] : llvm::zip(next, *before))
         count.turns = std::max<int64_t>(0, 2 * count.turns - other.turns);
-      size_t size = 0;
-      for (const auto &[name, letters] : words[rank])
-        size += letters.size();
-      if (spell(text, next, size) == words[rank])
+      if (spell(text, next, lettersOf(rank)) == words[rank])
         return next;
     }
     return own.shape == text.shape ? own.counts : fitted(text, rank);
@@ -389,8 +387,7 @@ private:
       std::string inner = oneLine(item.body, count, action);
       if (times == "0")
         continue;
-      if (times != "1")
-        inner = fmt::format("repeat {} {{ {} }}", times, inner);
+      inner = repeated(times, inner);
       if (row.size() + inner.size() > width)
         flush();
       row += (row.empty() ? "" : " ") + inner;
@@ -398,6 +395,12 @@ private:
         flush();
     }
     flush();
+  }
+
+  static std::string repeated(const std::string &times,
+                              const std::string &inner) {
+    return times == "1" ? inner
+                        : fmt::format("repeat {} {{ {} }}", times, inner);
   }
 
   /// A short list without long loops.
@@ -415,11 +418,9 @@ private:
       return action(out.bodies.letterOf(body));
     std::string row;
     for (Bodies::Item item : out.bodies.listOf(body)) {
-      std::string times = count(),
-                  inner = action(out.bodies.letterOf(item.body));
+      std::string times = count();
       row += (row.empty() ? "" : " ") +
-             (times == "1" ? inner
-                           : fmt::format("repeat {} {{ {} }}", times, inner));
+             repeated(times, action(out.bodies.letterOf(item.body)));
     }
     return row;
   }

@@ -4,7 +4,7 @@
 
 #include "JsonReader.h"
 #include "ppcc/Analysis/Activations.h"
-#include "ppcc/Analysis/ReceiveBuffers.h"
+#include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Basic/Diagnostics/Import.h"
 
 namespace ppcc {
@@ -74,8 +74,7 @@ private:
     if (receives != waitsOfRank)
       return json.wrong("waits", "a list for each rank, with a number for each "
                                  "of its receives");
-    ProgramIndex index(program);
-    ReceiveBuffers buffers(program, index);
+    const ReceiveBuffers &buffers = Analyses(program).buffers();
     if (!buffers.edges().fits())
       return; // It has far too few actions, as `verify` will say.
     size_t next = 0;
