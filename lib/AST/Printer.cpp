@@ -40,65 +40,44 @@ class ExprPrinter {
 public:
   explicit ExprPrinter(raw_ostream &out) : out(out) {}
 
-  void put(const Expr *expr) {
-    dispatch(expr, [&](const auto &node) { of(node); });
+  /// In parentheses where the expression binds less tightly than `level`.
+  void put(const Expr *expr, unsigned level = 0) {
+    unsigned own = precedence(expr);
+    StringRef close; // Of a bracket, within which nothing needs parentheses.
+    out << (own < level ? "(" : "");
+    auto field = [&](const auto &value, StringRef before) {
+      out << before;
+      if (before == "(" || before == "[")
+        close = before == "(" ? ")" : "]";
+      // Operators of two sides group to the left, `?:` to the right.
+      bool isAway = isa<ConditionalExpr>(expr) == before.empty();
+      put(value, close.empty() ? own + isAway : 0);
+    };
+    dispatch(expr, [&](const auto &node) { forEachField(node, field); });
+    out << close << (own < level ? ")" : "");
   }
 
-  void put(Exprs list) {
+  void put(Exprs list, unsigned = 0) {
     llvm::interleaveComma(list, out, [&](const Expr *expr) { put(expr); });
   }
 
 private:
-  /// An operand, in parentheses where it binds less tightly.
-  struct Operand {
-    const Expr *expr;
-    unsigned level;
-  };
-
-  template <class... Parts> void write(const Parts &...parts) {
-    (put(parts), ...);
-  }
-  void put(StringRef text) { out << text; }
-  void put(Operand operand) {
-    bool parens = precedence(operand.expr) < operand.level;
-    write(parens ? "(" : "", operand.expr, parens ? ")" : "");
-  }
-
-  void of(const IntExpr &node) { out << node.value; }
+  void put(int64_t value, unsigned) { out << value; }
   /// The shortest literal that gives the value again.
-  void of(const FloatExpr &node) {
+  void put(double value, unsigned) {
     char digits[32];
-    char *end = std::to_chars(digits, std::end(digits), node.value).ptr;
+    char *end = std::to_chars(digits, std::end(digits), value).ptr;
     StringRef text(digits, end - digits);
-    write(text, text.find_first_of(".e") == StringRef::npos ? ".0" : "");
+    out << text << (text.find_first_of(".e") == StringRef::npos ? ".0" : "");
   }
-  void of(const BoolExpr &node) { put(node.value ? "true" : "false"); }
-  void of(const NameExpr &node) { put(node.name); }
-  void of(const CallExpr &node) {
-    write(node.callee.text, "(", node.args, ")");
+  void put(bool value, unsigned) { out << (value ? "true" : "false"); }
+  void put(StringRef name, unsigned) { out << name; }
+  void put(const Identifier &name, unsigned) { out << name.text; }
+  void put(UnaryOp op, unsigned) {
+    out << spelling(op) << (op == UnaryOp::Not ? " " : "");
   }
-  void of(const ListExpr &node) { write("[", node.elements, "]"); }
-  void of(const ListForExpr &node) {
-    write("[", node.element, " for ", node.variable.text, " in ", node.from,
-          " .. ", node.to, "]");
-  }
-  void of(const IndexExpr &node) {
-    write(Operand{node.list, precedence(&node)}, "[", node.index, "]");
-  }
-  void of(const UnaryExpr &node) {
-    write(spelling(node.op), node.op == UnaryOp::Not ? " " : "",
-          Operand{node.operand, precedence(&node)});
-  }
-  void of(const BinaryExpr &node) {
-    unsigned level = precedence(&node);
-    write(Operand{node.lhs, level}, " ", spelling(node.op), " ",
-          Operand{node.rhs, level + 1});
-  }
-  void of(const ConditionalExpr &node) {
-    unsigned level = precedence(&node);
-    write(Operand{node.condition, level + 1}, " ? ", Operand{node.then, level},
-          " : ", Operand{node.otherwise, level});
-  }
+  void put(BinaryOp op, unsigned) { out << spelling(op); }
+  void put(SourceRange, unsigned) {}
 
   raw_ostream &out;
 };

@@ -275,13 +275,12 @@ private:
     Exprs parts = list(children(ctx), [&](Tree *child) {
       return expr(static_cast<P::ExprContext *>(child));
     });
-    auto identifier = [&](antlr4::Token *token) {
-      return field(To<Identifier>(), token);
-    };
     if (ctx->callee)
-      return context.make<CallExpr>(where, identifier(ctx->callee), parts);
+      return context.make<CallExpr>(where, field(To<Identifier>(), ctx->callee),
+                                    parts);
     if (ctx->name)
-      return context.make<ListForExpr>(where, parts[0], identifier(ctx->name),
+      return context.make<ListForExpr>(where, parts[0],
+                                       field(To<Identifier>(), ctx->name),
                                        parts[1], parts[2]);
     if (ctx->list)
       return context.make<ListExpr>(where, parts);
@@ -295,8 +294,8 @@ private:
     if (parts.size() == 1)
       return context.make<UnaryExpr>(
           where, op == "-" ? UnaryOp::Negate : UnaryOp::Not, parts[0]);
-    return context.make<BinaryExpr>(where, binaryOp(op), rangeOf(ctx->op),
-                                    parts[0], parts[1]);
+    return context.make<BinaryExpr>(where, parts[0], binaryOp(op),
+                                    rangeOf(ctx->op), parts[1]);
   }
 
   const Expr *atom(SourceRange where, antlr4::Token *token) {
