@@ -128,11 +128,11 @@ private:
       diags.report<diag::UnknownAction>(name.range, name.text, "");
       return 0;
     }
-    bool ok = false;
-    for (size_t whole = 0; whole != module.kinds.size(); ++whole)
-      if (auto rest = module.kinds.without(KindId(whole), *part))
-        ok |= (module.kinds[*part].needs & module.kinds[*rest].defines) != 0;
-    if (!ok)
+    auto leavesIt = [&](KindId whole) {
+      auto rest = module.kinds.without(whole, *part);
+      return rest && (module.kinds[*part].needs & module.kinds[*rest].defines);
+    };
+    if (llvm::none_of(module.kinds.ids(), leavesIt))
       diags.report<diag::NotDeferrable>(name.range, name.text);
     return part->value;
   }
@@ -171,15 +171,10 @@ private:
   }
 
   void call(const ast::ActionStmt *stmt) {
-    bool isReported;
-    Symbol *symbol = names.find(Space::Statement, stmt->name, isReported);
-    if (!symbol || symbol->isKind) {
-      for (const ast::Argument &arg : stmt->args)
-        exprs.check(arg.value);
-      if (!isReported)
-        unknown(stmt->name);
+    Symbol *symbol = exprs.called<diag::UnknownAction>(Space::Statement,
+                                                       stmt->name, stmt->args);
+    if (!symbol)
       return;
-    }
     module.stmts[stmt->id] = {true, symbol->index};
     const Block &callee = module.blocks[symbol->index];
     SmallVector<const ast::Expr *> args;
@@ -198,16 +193,6 @@ private:
                 "because of this statement of the block");
     if (!frame.structural)
       frame.structural = callee.structural;
-  }
-
-  void unknown(const ast::Identifier &name) {
-    auto known = [&] {
-      std::vector<StringRef> known = names.visible(Space::Statement);
-      llvm::append_range(known, module.kinds.computeLetters());
-      return known;
-    };
-    diags.report<diag::UnknownAction>(name.range, name.text,
-                                      didYouMean(name.text, known));
   }
 
   Frame &frame = names.frame;

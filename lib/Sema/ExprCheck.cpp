@@ -262,22 +262,10 @@ DiagnosticEngine::Builder ExprChecker::wrongCount(const ast::Identifier &name,
 Type ExprChecker::of(const ast::CallExpr *expr) {
   if (auto id = findBuiltin(expr->callee.text))
     return builtin(expr, *id);
-  bool isReported;
-  Symbol *symbol = names.find(Space::Function, expr->callee, isReported);
-  if (!symbol) {
-    for (const ast::Expr *arg : expr->args)
-      check(arg);
-    if (!isReported) {
-      auto known = [&] {
-        std::vector<StringRef> known = names.visible(Space::Function);
-        llvm::append_range(known, builtinNames);
-        return known;
-      };
-      diags.report<diag::UnknownFunction>(expr->callee.range, expr->callee.text,
-                                          didYouMean(expr->callee.text, known));
-    }
+  Symbol *symbol =
+      called<diag::UnknownFunction>(Space::Function, expr->callee, expr->args);
+  if (!symbol)
     return Type::Error;
-  }
   uint32_t index = symbol->index;
   const Function &function = module.functions[index];
   arguments(expr->callee, function.params, expr->args);

@@ -48,6 +48,8 @@ public:
       return symbol;
     for (const auto &arg : args)
       check(valueOf(arg));
+    if (isReported)
+      return nullptr;
     return diags.report<unknown>(
         name.range, name.text,
         didYouMean(name.text, [&] { return names.visible(space); }));

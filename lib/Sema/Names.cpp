@@ -129,6 +129,10 @@ std::vector<StringRef> Names::visible(Space space) const {
         names.push_back(key.second);
   llvm::sort(
       names); // The order of a hash table must not choose the suggestion.
+  if (space == Space::Function)
+    llvm::append_range(names, builtinNames);
+  if (space == Space::Statement)
+    llvm::append_range(names, kinds.computeLetters());
   return names;
 }
 

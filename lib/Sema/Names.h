@@ -111,7 +111,7 @@ public:
   void redefined(const ast::Identifier &name, SourceRange first);
   /// Enters what stands further down in this scope, to say more than "unknown".
   void announce(ArrayRef<const ast::Stmt *> items);
-  /// All names of a space, sorted.
+  /// All names of a space, sorted, and behind them those of the language.
   std::vector<StringRef> visible(Space space) const;
 
   /// Reports what is no error but seems to be none that was meant: hidden and
