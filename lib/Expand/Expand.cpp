@@ -10,6 +10,8 @@
 #include "Sites.h"
 #include "ppcc/Sema/Walk.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 using namespace ppcc;
 using namespace ppcc::sema;
 
@@ -42,22 +44,20 @@ public:
         evaluator(evaluator), sources(sources), diags(diags),
         state(module.kinds, this->instance, program, evaluator, diags),
         sites(module.stmts.size(), program, evaluator, sources, diags) {
-    for (size_t whole = 0; whole != module.kinds.size(); ++whole)
-      for (size_t part = 0; part != module.kinds.size(); ++part)
-        if (std::optional<KindId> rest =
-                module.kinds.without(KindId(whole), KindId(part));
-            rest &&
-            (module.kinds[KindId(part)].needs & module.kinds[*rest].defines)) {
-          leaves.try_emplace(rest->value, KindId(part));
-          isDeferred.insert(part);
+    for (KindId whole : module.kinds.ids())
+      for (KindId part : module.kinds.ids())
+        if (auto rest = module.kinds.without(whole, part);
+            rest && (module.kinds[part].needs & module.kinds[*rest].defines)) {
+          leaves.try_emplace(rest->value, part);
+          isDeferred.insert(part.value);
         }
   }
 
   std::optional<Program> run(function_ref<bool(Program &)> price) {
     size_t before = diags.errorCount();
     reserve();
-    auto count = [&](Builtin id, KindId kind, const ChunkArg *chunk,
-                     SourceRange range) {
+    auto count = [&](Builtin id, KindId kind,
+                     const std::optional<ChunkArg> &chunk, SourceRange range) {
       return state.count(id, kind, chunk, range);
     };
     evaluator.counter = count;
@@ -140,12 +140,12 @@ private:
     const Pipe &pipe = program.pipe(chunk.pipe);
     if (!evaluator.fail(diag::LeftPending, onRank->range))
       return;
-    auto builder = diags.report<diag::LeftPending>(
-        onRank->range, state.rank.value, state.queue.size(), letters,
-        fmt::format("{}{}{}", chunk.stage.value, letters,
-                    pipe.firstMicrobatch + entry->microbatch));
-    if (SourceLoc at = sites.locOf(entry->site); at.valid())
-      builder.note(at, "it was left by this action");
+    diags
+        .report<diag::LeftPending>(
+            onRank->range, state.rank.value, state.queue.size(), letters,
+            fmt::format("{}{}{}", chunk.stage.value, letters,
+                        pipe.firstMicrobatch + entry->microbatch))
+        .note(entry->by, "it was left by this action");
   }
 
   // ---- Statements ----
@@ -162,10 +162,8 @@ private:
   }
 
   bool run(const ast::PhaseStmt *stmt) {
-    PhaseId outer = std::exchange(phase, sites.phase(*stmt));
-    bool ok = !evaluator.failed() && body(stmt->body);
-    phase = outer;
-    return ok;
+    llvm::SaveAndRestore inPhase(phase, sites.phase(*stmt));
+    return !evaluator.failed() && body(stmt->body);
   }
 
   bool run(const ast::OverlapStmt *stmt) {
@@ -189,13 +187,12 @@ private:
       return false;
     bool isFill = !stmt->fill.text.empty();
     ActionId begin(program.allRows().size());
-    Defer outer = std::exchange(
+    llvm::SaveAndRestore inDefer(
         defer, Defer{true, KindId(evaluator.slotOf(stmt->id)), lag, isFill});
     bool ok = body(stmt->body);
     ActionId end(program.allRows().size());
     if (isFill && begin != end)
       regions.push_back({begin, end, defer.kind, lag, cap, stmt->range});
-    defer = outer;
     return ok;
   }
 
@@ -257,15 +254,12 @@ private:
       args.push_back(evaluator.evalAs(stmt->args[i].value, block.params[i]));
     if (evaluator.failed())
       return false;
-    SiteId outer = std::exchange(sites.caller, sites.site(stmt));
+    llvm::SaveAndRestore inCall(sites.caller, sites.site(stmt));
     if (isStopped())
       return false;
     Evaluator::Frame frame(evaluator, block.numLocals, args);
-    ast::Body around = std::exchange(inBody, block.item->body);
-    bool ok = body(block.item->body);
-    inBody = around;
-    sites.caller = outer;
-    return ok;
+    llvm::SaveAndRestore inBlock(inBody, block.item->body);
+    return body(block.item->body);
   }
 
   // ---- Actions ----
@@ -297,8 +291,7 @@ private:
 
     Chunk *chunk = info->scope == KindScope::Rank
                        ? state.anyChunk(stmt->range)
-                       : state.resolve(chunkArg ? &*chunkArg : nullptr,
-                                       stmt->range, info->letters);
+                       : state.resolve(chunkArg, stmt->range, info->letters);
     if (!chunk)
       return false;
     const Pipe &pipe = program.pipes()[chunk->pipe.value];
@@ -320,12 +313,12 @@ private:
     }
     ++issued;
     ++progress;
-    SiteId at = sites.site(stmt);
     if (auto owed = leaves.find(kind.value);
         owed != leaves.end() && !defer.isFill)
-      state.queue.push(state.chunks, {uint32_t(chunk - state.chunks.data()),
-                                      uint32_t(index), owed->second, at});
-    return emit(kind, *chunk, index, at, stmt) && (inGroup || takeLate(stmt));
+      state.queue.push(state.chunks,
+                       {uint32_t(chunk - state.chunks.data()), uint32_t(index),
+                        owed->second, stmt->range.begin});
+    return emit(kind, *chunk, index, stmt) && (inGroup || takeLate(stmt));
   }
 
   /// Of the microbatches that an action takes one after another, the n-th: the
@@ -339,8 +332,9 @@ private:
   }
 
   /// Adds the row, unless the microbatch is only padding.
-  bool emit(KindId kind, const Chunk &chunk, uint64_t index, SiteId at,
+  bool emit(KindId kind, const Chunk &chunk, uint64_t index,
             const ast::Stmt *stmt) {
+    SiteId at = sites.site(stmt);
     if (isStopped())
       return false;
     const KindInfo &info = module.kinds[kind];
@@ -378,8 +372,7 @@ private:
     StringRef letters = module.kinds[kind].letters;
     Chunk *chunk = nullptr;
     if (chunkArg || microbatch) {
-      chunk =
-          state.resolve(chunkArg ? &*chunkArg : nullptr, stmt->range, letters);
+      chunk = state.resolve(chunkArg, stmt->range, letters);
       if (!chunk)
         return false;
     }
@@ -412,7 +405,7 @@ private:
     Chunk &chunk = state.chunks[taken.chunk];
     ++state.issuedOf(chunk, kind);
     ++progress;
-    return emit(kind, chunk, taken.microbatch, sites.site(stmt), stmt);
+    return emit(kind, chunk, taken.microbatch, stmt);
   }
 
   /// The deferred actions above the lag.
@@ -432,9 +425,9 @@ private:
     Chunk *chunk = nullptr;
     if (stmt->chunk) {
       ChunkArg arg = evaluator.evalChunk(stmt->chunk);
-      chunk = evaluator.failed() ? nullptr
-                                 : state.resolve(&arg, stmt->range,
-                                                 module.kinds[kind].letters);
+      chunk = evaluator.failed()
+                  ? nullptr
+                  : state.resolve(arg, stmt->range, module.kinds[kind].letters);
       if (!chunk)
         return false;
     }

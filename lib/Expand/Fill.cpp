@@ -81,19 +81,19 @@ public:
     if (!findCaps())
       return false;
     for (RankId rank : program.ranks())
-      enter(rank, program.begin(rank));
+      enter(ranks[rank.value], program.begin(rank));
     for (RankId rank : program.ranks())
       wakes.push({0, rank.value});
     while (!wakes.empty()) {
       auto [time, rank] = wakes.top();
       wakes.pop();
       if (time >= ranks[rank].free)
-        step(RankId(rank), time);
+        step(ranks[rank], time);
     }
     Rows rows;
     rows.reserve(program.allRows().size() * 3 / 2);
     for (RankId rank : program.ranks()) {
-      giveUp(rank);
+      giveUp(ranks[rank.value]);
       rows.beginRank();
       for (const Action &action : ranks[rank.value].actions)
         rows.append(action);
@@ -113,6 +113,7 @@ private:
     ActionId head() const { return rows[next]; }
   };
   struct Rank {
+    RankId id;
     Time free = 0; ///< When what it runs ends.
     ActionId next; ///< The row that comes next, as written.
     const FillRegion *region = nullptr;     ///< That it is in.
@@ -168,7 +169,7 @@ private:
       await(outAt[pairOf(action)]);
     return last;
   }
-  Time ready(RankId rank, ActionId begin, ActionId end) const {
+  Time ready(ActionId begin, ActionId end) const {
     Time last = 0;
     for (; begin != end; ++begin.value) {
       Time at = ready(program[begin]);
@@ -218,15 +219,14 @@ private:
     }
   }
 
-  void runRows(RankId id, ActionId begin, ActionId end, Time at) {
-    Rank &rank = ranks[id.value];
+  void runRows(Rank &rank, ActionId begin, ActionId end, Time at) {
     rank.free = at + durations.of(program, begin, end);
     for (ActionId row = begin; row != end; ++row.value) {
       Action action = program[row];
       perform(rank, action, rank.free);
       owe(rank, action);
     }
-    wakes.push({rank.free, id.value});
+    wakes.push({rank.free, rank.id.value});
   }
   /// What an action of a region leaves to be placed.
   void owe(Rank &rank, Action action) {
@@ -236,14 +236,13 @@ private:
     action.kind = rank.region->kind;
     rank.owed.push_back(action);
   }
-  void pay(RankId id, Time at) {
-    Rank &rank = ranks[id.value];
+  void pay(Rank &rank, Time at) {
     Action action = rank.owed.front();
     rank.owed.pop_front();
     action.phase = rank.actions.back().phase;
     rank.free = at + durations.of(action);
     perform(rank, action, rank.free);
-    wakes.push({rank.free, id.value});
+    wakes.push({rank.free, rank.id.value});
   }
 
   // ---- Limits ----
@@ -251,6 +250,7 @@ private:
   void openBanks() {
     for (RankId id : program.ranks()) {
       Rank &rank = ranks[id.value];
+      rank.id = id;
       rank.memory.open(units), rank.count.open(units);
       rank.held = memory.staticOf(id);
       if (auto limit = memory.limitOf(id))
@@ -351,16 +351,16 @@ private:
   // ---- Regions ----
 
   /// Goes on at a row: in a region, if one begins there.
-  void enter(RankId id, ActionId row) {
-    Rank &rank = ranks[id.value];
+  void enter(Rank &rank, ActionId row) {
     rank.next = row;
     rank.region = nullptr;
     auto *found = llvm::partition_point(
         regions, [&](const FillRegion &region) { return region.begin < row; });
-    if (found == regions.end() || found->begin != row || row == program.end(id))
+    if (found == regions.end() || found->begin != row ||
+        row == program.end(rank.id))
       return;
     rank.region = found;
-    rank.isRigid = !found->cap && !memory.limitOf(id);
+    rank.isRigid = !found->cap && !memory.limitOf(rank.id);
     if (rank.isRigid)
       return;
     rank.count.setLimit(found->cap.value_or(INT64_MAX) - rank.flying);
@@ -380,51 +380,47 @@ private:
     }
   }
 
-  void step(RankId id, Time now) {
-    Rank &rank = ranks[id.value];
-    if (!rank.region && rank.next == program.end(id))
+  void step(Rank &rank, Time now) {
+    if (!rank.region && rank.next == program.end(rank.id))
       return;
     if (rank.region && rank.region->lag &&
         int64_t(rank.owed.size()) > *rank.region->lag)
-      return pay(id, now);
+      return pay(rank, now);
     if (rank.region && !rank.isRigid)
-      return choose(id, now);
+      return choose(rank, now);
     if (rank.region && rank.next == rank.region->end)
-      return leave(id, now);
-    ActionId end = program.groupEnd(rank.next, id);
-    Time at = ready(id, rank.next, end);
+      return leave(rank, now);
+    ActionId end = program.groupEnd(rank.next, rank.id);
+    Time at = ready(rank.next, end);
     if (at == unknown || at > now)
-      return idle(id, now, at);
+      return idle(rank, now, at);
     ActionId begin = std::exchange(rank.next, end);
-    runRows(id, begin, end, now);
+    runRows(rank, begin, end, now);
     if (!rank.region)
-      enter(id, rank.next);
+      enter(rank, rank.next);
   }
 
   /// All rows of the region are there: what is owed follows.
-  void leave(RankId id, Time now) {
-    Rank &rank = ranks[id.value];
+  void leave(Rank &rank, Time now) {
     if (!rank.owed.empty())
-      return pay(id, now);
-    enter(id, rank.region->end);
-    step(id, now);
+      return pay(rank, now);
+    enter(rank, rank.region->end);
+    step(rank, now);
   }
 
   /// Nothing can run before `until`.
-  void idle(RankId id, Time now, Time until) {
-    Rank &rank = ranks[id.value];
+  void idle(Rank &rank, Time now, Time until) {
     bool fits = !rank.owed.empty() &&
                 (until == unknown ||
                  (until - now) * 2 >= durations.of(rank.owed.front()));
     if (fits)
-      pay(id, now);
+      pay(rank, now);
     else if (until != unknown)
-      wakes.push({until, id.value});
+      wakes.push({until, rank.id.value});
   }
 
   /// Takes the next forward that the limits let, else the next backward.
-  void choose(RankId id, Time now) {
-    Rank &rank = ranks[id.value];
+  void choose(Rank &rank, Time now) {
     Time until = unknown;
     bool isLeft = false;
     auto first = [&](std::vector<Queue> &queues, bool isLimited) -> Queue * {
@@ -445,19 +441,19 @@ private:
       return best;
     };
     if (Queue *queue = first(rank.forwards, true)) {
-      if (fits(id, program[queue->head()]))
-        return take(id, *queue, now);
+      if (fits(rank, program[queue->head()]))
+        return take(rank, *queue, now);
       if (!rank.owed.empty()) // They hold what it needs.
-        return pay(id, now);
+        return pay(rank, now);
     }
     if (Queue *queue = first(rank.backwards, false))
-      return take(id, *queue, now);
-    return isLeft ? idle(id, now, until) : leave(id, now);
+      return take(rank, *queue, now);
+    return isLeft ? idle(rank, now, until) : leave(rank, now);
   }
-  void take(RankId id, Queue &queue, Time now) {
+  void take(Rank &rank, Queue &queue, Time now) {
     ActionId row = queue.head();
     ++queue.next;
-    runRows(id, row, ActionId(row.value + 1), now);
+    runRows(rank, row, ActionId(row.value + 1), now);
   }
   bool isAllowed(const Rank &rank, const Action &forward) const {
     size_t stage = numbering(forward), unit = unitOf(forward);
@@ -465,20 +461,18 @@ private:
            rank.memory.isSafe(unit, memory.of(forward)) &&
            rank.count.isSafe(unit, 1);
   }
-  bool fits(RankId id, const Action &forward) const {
-    auto limit = memory.limitOf(id);
-    return !limit ||
-           ranks[id.value].held + memory.of(forward) <= decimal::Sum(*limit);
+  bool fits(const Rank &rank, const Action &forward) const {
+    auto limit = memory.limitOf(rank.id);
+    return !limit || rank.held + memory.of(forward) <= decimal::Sum(*limit);
   }
 
   /// Lets a rank that waits for ever do the rest as it is written: the checks
   /// say why.
-  void giveUp(RankId id) {
-    Rank &rank = ranks[id.value];
-    while (rank.region || rank.next != program.end(id)) {
+  void giveUp(Rank &rank) {
+    while (rank.region || rank.next != program.end(rank.id)) {
       if (!rank.region) {
         rank.actions.push_back(program[rank.next]);
-        enter(id, ActionId(rank.next.value + 1));
+        enter(rank, ActionId(rank.next.value + 1));
         continue;
       }
       std::vector<ActionId> rows;
@@ -497,7 +491,7 @@ private:
       rank.actions.insert(rank.actions.end(), rank.owed.begin(),
                           rank.owed.end());
       rank.owed.clear();
-      enter(id, rank.region->end);
+      enter(rank, rank.region->end);
     }
   }
 

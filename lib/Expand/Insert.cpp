@@ -86,7 +86,7 @@ private:
   /// Notes the items of a rank, its anchors, the one of each key that counts,
   /// and what limits and variables ask for.
   void scan(RankId rank) {
-    itemBegins.clear();
+    numItems = 0;
     itemOfRow.clear();
     anchors.clear();
     chosen.clear();
@@ -97,8 +97,8 @@ private:
     std::vector<uint32_t> counts(program.kinds().size());
     for (uint32_t row = firstRow; row != program.end(rank).value; ++row) {
       if (!program.joined(ActionId(row)))
-        itemBegins.push_back(row);
-      uint32_t item = itemBegins.size() - 1;
+        ++numItems;
+      uint32_t item = numItems - 1;
       itemOfRow.push_back(item);
       Action action = program[ActionId(row)];
       uint32_t kind = action.kind.value;
@@ -187,7 +187,7 @@ private:
 
   /// The item in front of which an action for the anchor `row` stands.
   uint32_t item(uint32_t row, int64_t distance, Key key) const {
-    int64_t own = itemOfRow[row - firstRow], last = itemBegins.size();
+    int64_t own = itemOfRow[row - firstRow], last = numItems;
     uint32_t limit = limitOf.lookup(key); // Its item, and 1.
     distance = std::clamp<int64_t>(distance, 0, last);
     if (insertion.isBefore)
@@ -209,7 +209,7 @@ private:
         insertUpTo(itemOfRow[row - firstRow]);
       result.append(program[ActionId(row)]);
     }
-    insertUpTo(itemBegins.size());
+    insertUpTo(numItems);
   }
 
   Action inserted(const Action &anchor, RankId rank) const {
@@ -242,8 +242,8 @@ private:
   uint64_t total = 0;
 
   // Of the rank that is worked on.
-  uint32_t firstRow = 0;
-  std::vector<uint32_t> itemBegins, itemOfRow, anchors;
+  uint32_t firstRow = 0, numItems = 0;
+  std::vector<uint32_t> itemOfRow, anchors;
   DenseMap<Key, uint32_t> chosen;  ///< The row of the anchor, and 1.
   DenseMap<Key, uint32_t> limitOf; ///< The item of the limit, and 1.
   std::vector<DenseMap<Key, uint32_t>> ordinals; ///< By binding.

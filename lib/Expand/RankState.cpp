@@ -54,8 +54,7 @@ void RankState::begin(uint32_t r) {
     chunk.pipe = pipe;
     chunk.stage = stage;
     chunk.padded = instance.padded[pipe.value];
-    if (kinds.hasDeclared())
-      chunk.issuedDeclared.assign(kinds.size(), 0);
+    chunk.issued.assign(kinds.size(), 0);
   }
   issuedOfRank.assign(kinds.size(), 0);
   queue.clear();
@@ -65,9 +64,9 @@ uint64_t &RankState::issuedOf(Chunk &chunk, KindId kind) {
   const KindInfo &info = kinds[kind];
   if (info.scope == KindScope::Rank)
     return issuedOfRank[kind.value];
-  if (info.isDeclared())
-    return chunk.issuedDeclared[kind.value];
-  return chunk.issued[std::countr_zero(unsigned(info.mainSlot()))];
+  return chunk
+      .issued[info.isDeclared() ? kind.value
+                                : std::countr_zero(unsigned(info.mainSlot()))];
 }
 
 Chunk *RankState::anyChunk(SourceRange range) {
@@ -77,7 +76,7 @@ Chunk *RankState::anyChunk(SourceRange range) {
   return nullptr;
 }
 
-Chunk *RankState::resolve(const ChunkArg *arg, SourceRange range,
+Chunk *RankState::resolve(const std::optional<ChunkArg> &arg, SourceRange range,
                           StringRef letters) {
   if (arg && !arg->isPipe) {
     if (arg->value >= 0 && uint64_t(arg->value) < chunks.size())
@@ -117,7 +116,7 @@ Chunk *RankState::resolve(const ChunkArg *arg, SourceRange range,
 }
 
 std::optional<int64_t> RankState::count(Builtin id, KindId kind,
-                                        const ChunkArg *arg,
+                                        const std::optional<ChunkArg> &arg,
                                         SourceRange range) {
   bool isIssued = id == Builtin::Issued, isPadded = id == Builtin::Padded;
   if (id == Builtin::Pending && !arg)

@@ -10,9 +10,9 @@ namespace ppcc {
 struct Chunk {
   PipeId pipe;
   StageId stage;
-  uint64_t padded = 0; ///< Microbatches that the order counts with.
-  uint64_t issued[slot::count] = {};    ///< By main slot; padding included.
-  std::vector<uint64_t> issuedDeclared; ///< By kind; the built-in ones have 0.
+  uint64_t padded = 0;           ///< Microbatches that the order counts with.
+  std::vector<uint64_t> issued;  ///< By declared kind, or main slot of others;
+                                 ///< padding included.
   std::vector<uint32_t> queued;  ///< Its places in the rank's queue, in order.
   size_t firstQueued = 0;        ///< Those before it are taken.
   std::vector<uint32_t> placeOf; ///< Place + 1 by microbatch; filled once one
@@ -28,7 +28,7 @@ public:
     uint32_t chunk;
     uint32_t microbatch; ///< Counted from the first of the pipe.
     KindId kind;         ///< What is owed.
-    SiteId site;         ///< Of the action that left it behind.
+    SourceLoc by;        ///< The action that left it behind.
     bool taken = false;
   };
 
@@ -72,12 +72,13 @@ public:
   Chunk *anyChunk(SourceRange range);
   /// The chunk that an argument, or its absence, names on this rank; null after
   /// reporting that there is none.
-  Chunk *resolve(const sema::ChunkArg *arg, SourceRange range,
+  Chunk *resolve(const std::optional<sema::ChunkArg> &arg, SourceRange range,
                  StringRef letters);
 
   /// See sema::Counter.
   std::optional<int64_t> count(sema::Builtin id, KindId kind,
-                               const sema::ChunkArg *arg, SourceRange range);
+                               const std::optional<sema::ChunkArg> &arg,
+                               SourceRange range);
 
   RankId rank;
   std::vector<Chunk> chunks;

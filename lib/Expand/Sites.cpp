@@ -40,7 +40,6 @@ SiteId SiteTable::find(const ast::Stmt *stmt) {
       return SiteId();
     }
     known = addSite(program, sources, stmt->range, caller);
-    siteLoc[known.value] = stmt->range.begin;
   }
   siteOf[stmt->id] = {caller, known};
   return known;

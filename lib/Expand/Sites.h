@@ -25,8 +25,6 @@ public:
     return last.site.value != 0 && last.caller == caller ? last.site
                                                          : find(stmt);
   }
-  /// Where the statement of a site stands.
-  SourceLoc locOf(SiteId site) const { return siteLoc.lookup(site.value); }
 
   SiteId caller;       ///< The call that is being laid out.
   bool isFull = false; ///< There were too many, which was reported.
@@ -44,7 +42,6 @@ private:
   std::vector<PhaseId> phaseOf;
   std::vector<SiteCache> siteOf;
   DenseMap<std::pair<uint32_t, uint32_t>, SiteId> sites;
-  DenseMap<uint32_t, SourceLoc> siteLoc;
 };
 
 } // namespace ppcc

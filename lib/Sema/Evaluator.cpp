@@ -261,8 +261,7 @@ Value Evaluator::count(Builtin id, KindId kind, const ast::Expr *chunk,
     arg = evalChunk(chunk);
   if (failed())
     return {.i = 0};
-  std::optional<int64_t> value =
-      counter(id, kind, arg ? &*arg : nullptr, range);
+  std::optional<int64_t> value = counter(id, kind, arg, range);
   hasFailed |= !value;
   return {.i = value.value_or(0)};
 }

@@ -62,9 +62,6 @@ public:
     evaluator.clearFailed();
     for (size_t layer = 0; layer != cut.layers.size(); ++layer)
       layers.push_back(draftsOf(layer));
-    for (const Drafts &all : layers)
-      for (const auto &[kind, draft] : all)
-        kinds.insert(kind);
     for (uint32_t pipe = 0; pipe != head.pipes.size(); ++pipe)
       if (diags.errorCount() == before && !evaluator.failed())
         stages(PipeId(pipe));
@@ -112,6 +109,8 @@ private:
         if (!result.count(kind.value))
           result[kind.value].add(
               {kind, names(name.text), lanes("compute"), name.range, time});
+    for (const auto &[kind, draft] : result)
+      kinds.insert(kind);
     return result;
   }
 

@@ -6,6 +6,8 @@
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 using namespace ppcc;
 using namespace ppcc::sema;
 
@@ -77,31 +79,6 @@ static void addParts(const Schedule &schedule, const Section &model,
     }
   }
 }
-
-namespace {
-
-/// A model or a cluster with its globals, while it is evaluated.
-class SectionScope {
-public:
-  SectionScope(const Section &section, Evaluator &evaluator)
-      : globals(evaluator.globals), isOwn(!section.name.empty()) {
-    if (isOwn)
-      outer = std::exchange(globals,
-                            std::vector(section.numGlobals, Value{.i = 0}));
-  }
-  ~SectionScope() {
-    if (isOwn)
-      globals = std::move(outer);
-  }
-  SectionScope(const SectionScope &) = delete;
-
-private:
-  std::vector<Value> &globals;
-  std::vector<Value> outer;
-  bool isOwn;
-};
-
-} // namespace
 
 /// Finds what each rank does; reports ranks that two bodies are for, or none.
 static void assignRanks(const Schedule &schedule, Evaluator &evaluator,
@@ -181,7 +158,10 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
   if (isGood())
     evaluatePipes(schedule, placeOfLayout(selection.model, layout), making);
   auto evaluate = [&](const Section &section, const GivenValues &values) {
-    SectionScope scope(section, evaluator);
+    std::optional<llvm::SaveAndRestore<std::vector<Value>>> ownGlobals;
+    if (!section.name.empty())
+      ownGlobals.emplace(evaluator.globals,
+                         std::vector(section.numGlobals, Value{.i = 0}));
     evaluateHead(section, nullptr, values, making);
     std::optional<Cut> cut;
     if (isGood())

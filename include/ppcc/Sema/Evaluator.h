@@ -22,9 +22,11 @@ struct ChunkArg {
 
 /// Tells a counter of the rank that is being laid out: Issued (of a kind),
 /// Pending or Padded. Reports what is wrong with the chunk and then gives
-/// nothing. A null chunk means all of the rank, or its only chunk for Issued.
+/// nothing. Without a chunk it is of all of the rank, or Issued of its only
+/// one.
 using Counter = function_ref<std::optional<int64_t>(
-    Builtin id, KindId kind, const ChunkArg *chunk, SourceRange range)>;
+    Builtin id, KindId kind, const std::optional<ChunkArg> &chunk,
+    SourceRange range)>;
 
 /// How many layers of each letter the stages have.
 class LayerCounts {

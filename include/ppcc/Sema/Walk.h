@@ -13,16 +13,17 @@ template <class Visit>
 bool walk(Evaluator &evaluator, ast::Body body, const Visit &visit) {
   using ast::StmtKind;
   using llvm::cast;
-  auto loop = [&](const ast::Stmt *stmt, int64_t from, int64_t to, bool isFor,
+  auto loop = [&](const ast::Stmt *stmt, int64_t from, int64_t to,
                   ast::Body turn) {
+    auto *counted = llvm::dyn_cast<ast::ForStmt>(stmt);
     if (evaluator.failed())
       return false;
     for (int64_t i = from; i < to; ++i) {
       if (!evaluator.step(stmt->range))
         return false;
-      if (isFor) {
+      if (counted) {
         evaluator.local(evaluator.slotOf(stmt->id)) = {.i = i};
-        evaluator.tell(cast<ast::ForStmt>(stmt)->variable, Type::Int, {.i = i});
+        evaluator.tell(counted->variable, Type::Int, {.i = i});
       }
       size_t mark = evaluator.mark();
       if (!walk(evaluator, turn, visit))
@@ -53,11 +54,11 @@ bool walk(Evaluator &evaluator, ast::Body body, const Visit &visit) {
     case StmtKind::For: {
       auto *s = cast<ast::ForStmt>(stmt);
       int64_t from = evaluator.evalInt(s->from), to = evaluator.evalInt(s->to);
-      return loop(stmt, from, to, true, s->body);
+      return loop(stmt, from, to, s->body);
     }
     case StmtKind::Repeat: {
       auto *s = cast<ast::RepeatStmt>(stmt);
-      return loop(stmt, 0, evaluator.evalInt(s->count), false, s->body);
+      return loop(stmt, 0, evaluator.evalInt(s->count), s->body);
     }
     default:
       return visit(stmt);
