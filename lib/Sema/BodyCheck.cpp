@@ -2,8 +2,6 @@
 #include "Checks.h"
 #include "ppcc/Basic/Diagnostics/Syntax.h"
 
-#include "llvm/Support/SaveAndRestore.h"
-
 using namespace ppcc;
 using namespace ppcc::sema;
 

@@ -91,10 +91,9 @@ Value Evaluator::of(const ast::ConditionalExpr *expr) {
 std::string Evaluator::text(Type type, Value value) const {
   switch (type) {
   case Type::IntList: {
-    std::string list;
-    for (Value element : elements(value))
-      list += fmt::format("{}{}", list.empty() ? "" : ",", element.i);
-    return list;
+    auto number = [](Value element) { return element.i; };
+    return fmt::format(
+        "{}", fmt::join(llvm::map_range(elements(value), number), ","));
   }
   case Type::Bool:
     return value.i ? "true" : "false";

@@ -4,6 +4,8 @@
 #include "ppcc/Sema/Module.h"
 #include "ppcc/Sema/Observer.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 namespace ppcc::sema {
 
 /// Where a word is looked up: as a value, as what an expression calls, as a
@@ -70,16 +72,14 @@ public:
   /// A scope with locals of its own.
   class FrameScope {
   public:
-    FrameScope(Names &names, Frame frame)
-        : names(names), outer(std::exchange(names.frame, frame)), scope(names) {
-    }
-    ~FrameScope() { names.frame = outer; }
+    FrameScope(Names &names, Frame inner)
+        : names(names), frame(names.frame, inner), scope(names) {}
     /// Of the evaluation of all that was checked in it.
     uint32_t depth() const { return names.frame.evalDepth + 1; }
 
   private:
     Names &names;
-    Frame outer;
+    llvm::SaveAndRestore<Frame> frame;
     Scope scope;
   };
 
