@@ -40,6 +40,8 @@ static std::string describe(const antlr4::Parser *parser,
   });
   static constexpr StringRef binary[] = {
       "+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "?"};
+  static constexpr StringRef first[] = {"(",     "-",    "not",  "[",
+                                        "ranks", "true", "false"};
   for (ssize_t type : expected.toList()) {
     if (type == ssize_t(Token::EOF)) {
       texts.push_back("the end of the file");
@@ -56,12 +58,8 @@ static std::string describe(const antlr4::Parser *parser,
              (!expression && llvm::is_contained(binary, text)) ||
              (text == "[" && isBehind))
       ++operators;
-    else if (text.empty() ||
-             (expression &&
-              (text == "(" || text == "-" || text == "not" || text == "[" ||
-               text == "ranks" || text == "true" || text == "false")))
-      continue;
-    else {
+    else if (!text.empty() &&
+             !(expression && llvm::is_contained(first, text))) {
       words += isWord(text);
       texts.push_back("`" + text + "`");
     }
@@ -71,8 +69,8 @@ static std::string describe(const antlr4::Parser *parser,
   // At the start of a statement or declaration almost every keyword may stand.
   if (words > 4) {
     llvm::erase_if(texts, [](StringRef text) {
-      return text == "a name" || (text.size() > 2 && text.front() == '`' &&
-                                  isWord(text.drop_front()));
+      return text == "a name" ||
+             (text.starts_with("`") && isWord(text.drop_front()));
     });
     texts.insert(texts.begin(), contains(expected, ScheduleLexer::ID)
                                     ? "a statement"

@@ -61,8 +61,9 @@ private:
         continue;
       auto found = findSetting(*setting, kinds);
       if (!found ||
-          (found->what != Cost::Action && found->what != Cost::Node &&
-           found->what != Cost::Memory && found->what != Cost::StaticMemory) ||
+          !llvm::is_contained(
+              {Cost::Action, Cost::Node, Cost::Memory, Cost::StaticMemory},
+              found->what) ||
           !setting->pipe.text.empty() || !setting->over.text.empty())
         diags.report<diag::NotInLayer>(setting->name.range);
       else if (found->what == Cost::Node)

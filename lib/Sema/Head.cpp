@@ -84,7 +84,9 @@ public:
     for (size_t i = 0; i != declaration.params.size(); ++i) {
       const ScheduleParam &param = declaration.params[i];
       size_t slot = declaration.firstGlobal + i;
-      set(param, slot, valueOf(param, values[i]), values[i] != nullptr);
+      set(param, slot, valueOf(param, values[i]),
+          values[i] ? nullptr : param.decl->defaultValue,
+          param.decl->name.range);
       head.params.push_back(
           {nameOf(param), typeName(param.type).str(),
            evaluator.text(param.type, evaluator.globals[slot])});
@@ -132,19 +134,15 @@ private:
     const Schedule &other = module.known[use.schedule];
     for (auto [i, param] : llvm::enumerate(other.params)) {
       const ast::Expr *arg = use.args[i];
-      const ast::Expr *expr = arg ? arg : param.decl->defaultValue;
-      std::optional<Value> value;
-      evaluator.clearFailed();
-      if (!follows(expr, unknown))
-        value = evaluator.evalAs(expr, param.type);
-      if (evaluator.failed())
-        value.reset();
-      set(param, other.firstGlobal + i, value, arg != nullptr, arg);
+      const ast::Expr *from = arg ? arg : param.decl->defaultValue;
+      set(param, other.firstGlobal + i, valueOf(from, param.type), from,
+          arg ? arg->range : param.decl->name.range);
     }
   }
 
+  /// `from` is null where the value comes from outside.
   void set(const ScheduleParam &param, size_t slot, std::optional<Value> value,
-           bool isGiven, const ast::Expr *arg = nullptr) {
+           const ast::Expr *from, SourceRange place) {
     if (!value)
       unknown.set(slot);
     evaluator.globals[slot] = value.value_or(
@@ -152,25 +150,32 @@ private:
     if (!value)
       return;
     evaluator.tell(param.decl->name, param.type, *value);
-    checkRange(param, slot, *value, isGiven, arg);
+    checkRange(param, slot, *value, from, place);
   }
 
   /// Doubts the value of a parameter that is not in its range, unless the range
   /// follows from one that is not itself.
   void checkRange(const ScheduleParam &param, size_t slot, Value value,
-                  bool isGiven, const ast::Expr *arg) {
+                  const ast::Expr *from, SourceRange place) {
     for (const ast::Expr *expr : {param.decl->least, param.decl->end})
       if (expr && follows(expr, unknown, outside))
         return;
-    const ast::Expr *from = isGiven ? arg : param.decl->defaultValue;
     if (from && follows(from, outside)) {
       outside.set(slot);
       return;
     }
     evaluator.clearFailed();
-    if (!isInRange(*param.decl, param.type, value,
-                   arg ? arg->range : param.decl->name.range, evaluator, diags))
+    if (!isInRange(*param.decl, param.type, value, place, evaluator, diags))
       outside.set(slot);
+  }
+
+  /// Nothing where it has no value, or follows from a parameter that has none.
+  std::optional<Value> valueOf(const ast::Expr *expr, Type type) {
+    evaluator.clearFailed();
+    if (follows(expr, unknown))
+      return std::nullopt;
+    Value value = evaluator.evalAs(expr, type);
+    return evaluator.failed() ? std::nullopt : std::optional(value);
   }
 
   /// Nothing, and a report, when there is none; no report when the default
@@ -190,11 +195,7 @@ private:
     if (!decl.defaultValue)
       return diags.report<diag::MissingParameter>(decl.name.range,
                                                   decl.name.text);
-    if (follows(decl.defaultValue, unknown))
-      return std::nullopt;
-    evaluator.clearFailed();
-    Value value = evaluator.evalAs(decl.defaultValue, param.type);
-    return evaluator.failed() ? std::nullopt : std::optional(value);
+    return valueOf(decl.defaultValue, param.type);
   }
 
   void let(const ast::LetStmt &item, uint32_t slot) {
@@ -218,17 +219,17 @@ private:
         item.condition->range,
         item.message.empty() ? fmt::format("`{}` does not hold", condition)
                              : item.message.str());
-    std::string values;
+    std::vector<std::string> values;
     for (auto [slot, name] :
          GlobalNames(module, item.condition, false).bySlot) {
       doubted.set(slot);
-      values += fmt::format("{}{} = {}", values.empty() ? "" : ", ", name->name,
-                            describe(name));
+      values.push_back(fmt::format("{} = {}", name->name, describe(name)));
     }
     if (values.empty())
       builder.note({}, "`{}` is false", condition);
     else
-      builder.note({}, "`{}` is false with {}", condition, values);
+      builder.note({}, "`{}` is false with {}", condition,
+                   llvm::join(values, ", "));
   }
 
   /// Whether an expression follows from some of these globals.

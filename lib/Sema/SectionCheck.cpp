@@ -133,16 +133,14 @@ private:
              row.spread == CostSpread::Microbatches;
     });
     StringRef over = item.over.text;
-    bool isGiven = !over.empty() && over != "stage" && over != "rank";
-    if (isScale && over.empty())
-      diags.report<diag::ScaleForm>(item.name.range, "`microbatch m`",
-                                    item.name.text);
-    else if (isGiven && !isScale)
+    bool isGood = isScale ? over == "microbatch"
+                          : over.empty() || over == "stage" || over == "rank";
+    StringRef wanted = !isScale       ? "`=`, `pipe`, `stage` or `rank`"
+                       : over.empty() ? "`microbatch m`"
+                                      : "`microbatch`";
+    if (!isGood)
       diags.report<diag::ScaleForm>(
-          item.over.range, "`=`, `pipe`, `stage` or `rank`", item.name.text);
-    else if (isScale && over != "microbatch")
-      diags.report<diag::ScaleForm>(item.over.range, "`microbatch`",
-                                    item.name.text);
+          (over.empty() ? item.name : item.over).range, wanted, item.name.text);
   }
 
   /// Reports a name that is no pipe's.
@@ -192,9 +190,7 @@ private:
     if (item->what.text == "link")
       return link(item);
     if (item->names.size() != 1)
-      diags.report<diag::WrongArgumentCount>(
-          item->what.range, item->what.text, "1 name",
-          fmt::format("{} are", item->names.size()));
+      exprs.wrongCount(item->what, "1 name", item->names.size());
     item->what.text == "layer" ? layer(item) : part(item);
   }
 
