@@ -60,6 +60,13 @@ public:
     size_t before = diags.errorCount();
     Evaluator::Frame frame(evaluator, model.numLocals);
     evaluator.clearFailed();
+    auto isOfNode = [](const auto &told) {
+      return std::get<Cost>(told.first) == Cost::Node;
+    };
+    hasNodeCosts = head.costs.has({Cost::Node}) ||
+                   llvm::any_of(cut.layers, [&](const LayerFacts &facts) {
+                     return llvm::any_of(facts.costs, isOfNode);
+                   });
     for (size_t layer = 0; layer != cut.layers.size(); ++layer)
       layers.push_back(draftsOf(layer));
     for (uint32_t pipe = 0; pipe != head.pipes.size(); ++pipe)
@@ -104,7 +111,7 @@ private:
       if (!sortNodes(draft))
         reportCircle(KindId(kind), draft);
     }
-    if (hasNodeCosts())
+    if (hasNodeCosts)
       for (auto [kind, time] : facts.times())
         if (!result.count(kind.value))
           result[kind.value].add(
@@ -112,16 +119,6 @@ private:
     for (const auto &[kind, draft] : result)
       kinds.insert(kind);
     return result;
-  }
-
-  bool hasNodeCosts() const {
-    auto isOfNode = [](const auto &told) {
-      return std::get<Cost>(told.first) == Cost::Node;
-    };
-    return head.costs.has({Cost::Node}) ||
-           llvm::any_of(cut.layers, [&](const LayerFacts &facts) {
-             return llvm::any_of(facts.costs, isOfNode);
-           });
   }
 
   void addChain(const ast::ChainStmt &chain, KindId kind, Draft &draft,
@@ -466,7 +463,8 @@ private:
   Numbering names{graphs.names}, lanes{graphs.lanes};
   const uint64_t maxNodes =
       std::min<uint64_t>(limits.maxActions, NodeGraphs::maxNodes);
-  uint64_t total = 0; ///< Layers, nodes and arrows of the graphs so far.
+  uint64_t total = 0;        ///< Layers, nodes and arrows of the graphs so far.
+  bool hasNodeCosts = false; ///< Some nodes say what they take.
   std::vector<Drafts> layers; ///< As declared.
   std::set<uint32_t> kinds;   ///< Those that have nodes.
   std::map<std::vector<PlacedLayer>, KindGraphs> made;

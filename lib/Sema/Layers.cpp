@@ -443,15 +443,16 @@ private:
   void addSum(const LayerFacts::Key &key) {
     CostSetting setting{std::get<Cost>(key), std::get<KindId>(key)};
     const CostNumber &number = rowOf(setting.what).number;
+    std::vector<int64_t> ofLayer;
+    for (const LayerFacts &facts : cut.layers)
+      ofLayer.push_back(facts.costs.count(key) ? facts.costs.at(key) : 0);
     std::vector<std::vector<int64_t>> byCut;
     for (const StageCut &made : cut.cuts) {
       std::vector<int64_t> &values = byCut.emplace_back();
       for (const auto &stage : made.stages) {
         __int128 sum = 0;
         for (PlacedLayer layer : stage)
-          if (const auto &costs = cut.layers[layer.layer].costs;
-              costs.count(key))
-            sum += costs.at(key);
+          sum += ofLayer[layer.layer];
         if (sum > number.scale.max || sum < -__int128(number.scale.max)) {
           std::string name = rowOf(setting.what).item.str(),
                       subject = subjectOf(setting, head.kinds);
