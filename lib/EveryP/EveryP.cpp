@@ -1,14 +1,13 @@
 // Divides all numbers of ranks and microbatches into regions of which one thing
 // is shown.
 #include "ppcc/EveryP/EveryP.h"
-#include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Prove.h"
 
 #include "Layout.h"
 #include "Simplex.h"
 #include "ppcc/Analysis/Durations.h"
 #include "ppcc/EveryP/Guess.h"
-#include "ppcc/Support/Suggest.h"
+#include "ppcc/Prove/Request.h"
 
 using namespace ppcc;
 using namespace ppcc::every;
@@ -21,23 +20,8 @@ bool PlaneProof::isRight() const {
 }
 
 std::string PlaneFormula::text(StringRef ranksName, StringRef name) const {
-  std::string text;
-  auto add = [&](Rational factor, StringRef word) {
-    if (factor == Rational())
-      return;
-    bool isNegative = factor.numerator < 0;
-    if (isNegative)
-      factor.numerator = -factor.numerator;
-    text += text.empty() ? (isNegative ? "-" : "") : isNegative ? " - " : " + ";
-    bool isOne = factor == Rational{1, 1} && !word.empty();
-    text += isOne          ? word.str()
-            : word.empty() ? factor.text()
-                           : factor.text() + " " + word.str();
-  };
-  add(microbatches, name);
-  add(ranks, ranksName);
-  add(intercept, "");
-  return (isExact ? "" : "at most ") + (text.empty() ? "0" : text);
+  return (isExact ? "" : "at most ") +
+         sumText({{microbatches, name}, {ranks, ranksName}, {intercept, ""}});
 }
 
 namespace {
@@ -58,12 +42,12 @@ struct Costs {
 
 class EveryProver {
 public:
-  EveryProver(const ProveRequest &request, Session &session,
-              const Checked &checked, const Free &free, StringRef ranksName,
-              StringRef name)
-      : request(request), session(session), checked(checked),
+  EveryProver(const ProveRequest &request, Session &session, const Asked &asked)
+      : request(request), session(session), checked(*asked.compiled.checked),
         module(checked.module), schedule(*checked.selection.schedule),
-        free(free), ranksName(ranksName), name(name) {}
+        free{asked.free[0], asked.free[1], request.compile.params},
+        ranksName(schedule.params[free.ranks].decl->name.text),
+        name(schedule.params[free.microbatches].decl->name.text) {}
 
   bool run(PlaneProof &proof) {
     std::optional<Refusal> refused;
@@ -272,7 +256,7 @@ private:
         ranges, facts, found.certificate ? Verdict::Right : Verdict::Undecided);
     range.reason = found.why;
     if (found.certificate && found.certificate->claim.makespan &&
-        proofIsByData()) {
+        request.byData) {
       Form form = inNumbers(*found.certificate->claim.makespan);
       auto inUnits = [&](int64_t value) {
         return Rational::of(__int128(value) * costs->one,
@@ -285,13 +269,9 @@ private:
           inUnits(form.at[P]), inUnits(form.at[M]), inUnits(form.at[One]),
           found.certificate->claim.witness || found.certificate->claim.last};
     }
-    if (found.certificate && !proofIsByData())
+    if (found.certificate && !request.byData)
       range.reason = "by data; messages are right in the order that was chosen";
     return found.certificate.has_value();
-  }
-
-  bool proofIsByData() const {
-    return request.byData || request.compile.comm.transports.empty();
   }
 
   /// An instance, of few microbatches and ranks, that every kind of rank and
@@ -384,7 +364,6 @@ private:
   bool one(int64_t p, std::vector<PlaneRange> &ranges) {
     ProveRequest single = request;
     single.free = name.str();
-    single.byData = proofIsByData();
     single.compile.params.push_back({ranksName.str(), fmt::format("{}", p)});
     std::string misuse;
     auto proof = prove(single, session, misuse);
@@ -425,73 +404,27 @@ private:
 
 std::optional<PlaneProof> every::proveEvery(const ProveRequest &request,
                                             Session &session) {
-  auto [ranksName, name] = StringRef(request.free).split(',');
-  ranksName = ranksName.trim();
-  name = name.trim();
-  Request parsed = request.compile;
-  parsed.until = Request::Until::Checked;
-  for (StringRef one : {ranksName, name})
-    parsed.params.push_back({one.str(), "1"});
-  Compiled compiled = compile(parsed, session);
-  if (!compiled)
+  ProveRequest wanted = request;
+  wanted.byData |= request.compile.comm.transports.empty();
+  std::string misuse;
+  auto asked = readRequest(wanted, session, misuse);
+  if (!asked)
     return std::nullopt;
-  const sema::Schedule &schedule = *compiled.checked->selection.schedule;
-  PlaneProof proof;
-  proof.schedule = schedule.decl->name.text.str();
-  Free free{0, 0, request.compile.params};
-  std::vector<StringRef> ints;
-  for (const sema::ScheduleParam &param : schedule.params)
-    if (param.type == sema::Type::Int)
-      ints.push_back(param.decl->name.text);
-  for (StringRef one : {ranksName, name}) {
-    auto found = llvm::find_if(schedule.params, [&](auto &param) {
-      return param.type == sema::Type::Int && param.decl->name.text == one;
-    });
-    if (found == schedule.params.end() || (one == name && name == ranksName)) {
-      session.diags.report<diag::NoFreeParameter>({}, proof.schedule, one,
-                                                  didYouMean(one, ints));
-      return std::nullopt;
-    }
-    (one == ranksName ? free.ranks : free.microbatches) =
-        found - schedule.params.begin();
-    for (const sema::ParamValue &value : request.compile.params)
-      if (value.name == one) {
-        session.diags.report<diag::FreeParameterGiven>(
-            Place("-D " + value.name), value.name);
-        return std::nullopt;
-      }
-  }
   const Request &given = request.compile;
-  for (auto [i, param] : llvm::enumerate(schedule.params))
-    if (i != free.ranks && i != free.microbatches &&
-        !param.decl->defaultValue &&
-        llvm::none_of(given.params, [&](const sema::ParamValue &value) {
-          return value.name == param.decl->name.text;
-        })) {
-      session.diags.report<diag::MissingParameter>(param.decl->name.range,
-                                                   param.decl->name.text);
-      return std::nullopt;
-    }
+  const sema::Selection &selected = asked->compiled.checked->selection;
+  PlaneProof proof;
+  proof.schedule = std::move(asked->proof.schedule);
+  proof.params = std::move(asked->proof.params);
+  proof.transports = std::move(asked->proof.transports);
   if (!given.rules.empty() || !given.model.empty() || !given.cluster.empty() ||
-      !given.layout.empty() || compiled.checked->selection.model ||
-      compiled.checked->selection.cluster) {
+      !given.layout.empty() || selected.model || selected.cluster) {
     session.diags.report<diag::NoFormOfRanks>(
-        schedule.range, proof.schedule,
+        selected.schedule->range, proof.schedule,
         "rules, models, clusters and layouts are not known for all ranks");
     return std::nullopt;
   }
-  for (const sema::ScheduleParam &param : schedule.params)
-    for (const sema::ParamValue &value : given.params)
-      if (value.name == param.decl->name.text)
-        proof.params.push_back(
-            {value.name, sema::typeName(param.type).str(), value.value});
-  if (request.byData || given.comm.transports.empty())
-    proof.transports.push_back("data");
-  for (const Transport &transport : given.comm.transports)
-    proof.transports.push_back(transport.name);
   Simplex::work = 0;
-  if (!EveryProver(request, session, *compiled.checked, free, ranksName, name)
-           .run(proof))
+  if (!EveryProver(wanted, session, *asked).run(proof))
     return std::nullopt;
   return proof;
 }

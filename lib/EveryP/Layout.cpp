@@ -81,10 +81,12 @@ class Questions {
 public:
   using Number = Form;
   static constexpr uint64_t mostSteps = 400'000;
-  static Form of(int64_t value) { return value; }
   static Form checked(const Form &form, SourceRange) { return form; }
   [[noreturn]] static void refuse(bool, SourceRange place, std::string why) {
     ::refuse(place, std::move(why));
+  }
+  [[noreturn]] static void exclude(SourceRange place, std::string why) {
+    throw NotAdmitted{place, std::move(why)};
   }
 
   Questions(const Forms &facts, Way &way) : facts(facts), way(way) {}
@@ -164,9 +166,7 @@ public:
   Run(const Module &module, const Schedule &schedule, const Free &free,
       const Forms &facts, Way &way)
       : TermsOf(module, nullptr, facts, way), facts(numbers.facts),
-        schedule(schedule), free(free) {
-    globals.resize(schedule.numGlobals);
-  }
+        schedule(schedule), free(free) {}
 
   Forms &facts;
 
@@ -174,53 +174,32 @@ public:
 
   void head() {
     for (auto [position, param] : llvm::enumerate(schedule.params)) {
-      Form &value = globals[schedule.firstGlobal + position].i;
-      auto given = llvm::find_if(free.values, [&](const ParamValue &one) {
-        return one.name == param.decl->name.text;
-      });
       SourceRange place = param.decl->name.range;
-      if (position == free.ranks)
-        value = free.numRanks;
-      else if (position == free.microbatches)
-        value = free.numMicrobatches;
-      else if (param.type != Type::Int && param.type != Type::Bool)
+      auto given =
+          findBy(free.values, param.decl->name.text, &ParamValue::name);
+      int64_t number;
+      if (param.type != Type::Int && param.type != Type::Bool)
         refuse(place, "a parameter is no int");
-      else if (given == free.values.end())
-        value = evalInt(param.decl->defaultValue);
-      else if (param.type == Type::Bool && given->value != "true" &&
-               given->value != "false")
+      if (given && param.type == Type::Bool && given->value != "true" &&
+          given->value != "false")
         refuse(place, "its value is neither true nor false");
-      else if (param.type == Type::Bool)
-        value = given->value == "true";
-      else if (StringRef(given->value).getAsInteger(10, value.at[One]))
+      if (given && param.type == Type::Int &&
+          StringRef(given->value).getAsInteger(10, number))
         refuse(place, "its value is no int");
-      const ast::Expr *least = param.decl->least, *end = param.decl->end;
-      if ((least && !numbers.isNatural(value - evalInt(least), least->range)) ||
-          (end && !numbers.isNatural(evalInt(end) - value - 1, end->range)))
-        throw NotAdmitted{place, "`" + param.decl->name.text.str() +
-                                     "` is not in its range"};
     }
-    int64_t number = 0;
-    for (uint32_t slot : schedule.pipeSlots)
-      globals[slot].i = number++;
-    size_t nextLet = 0;
+    TermsOf::head(schedule, free.values, [&](size_t position) {
+      return position == free.ranks          ? &free.numRanks
+             : position == free.microbatches ? &free.numMicrobatches
+                                             : nullptr;
+    });
     for (const ast::Stmt *item : schedule.header)
-      if (auto *let = dyn_cast<ast::LetStmt>(item)) {
-        globals[schedule.letSlots[nextLet++]] = eval(let->value);
-      } else if (auto *require = dyn_cast<ast::RequireItem>(item)) {
-        if (!evalBool(require->condition))
-          throw NotAdmitted{require->condition->range,
-                            require->message.empty()
-                                ? "`" + source(require->condition) +
-                                      "` does not hold"
-                                : require->message.str()};
-      } else if (auto *ranks = dyn_cast<ast::RanksItem>(item)) {
+      if (auto *ranks = dyn_cast<ast::RanksItem>(item)) {
         if (evalInt(ranks->count) != free.numRanks)
           refuse(ranks->count->range,
                  "the ranks are not those of the first parameter of `--for`");
       } else if (auto *backward = dyn_cast<ast::BackwardItem>(item)) {
         hasBackward = !backward->condition || evalBool(backward->condition);
-      } else {
+      } else if (!isa<ast::LetStmt, ast::RequireItem>(item)) {
         refuse(item->range, "this is not known to be the same for all ranks");
       }
     refuseOthers();

@@ -20,6 +20,14 @@ uint32_t Inserter::itemEnd(uint32_t row) const {
   return row;
 }
 
+/// The rows of the window of a row, up to the one behind the last.
+std::pair<uint32_t, uint32_t> Inserter::windowOf(uint32_t row) const {
+  uint32_t begin = row;
+  while (begin != 0 && rows[begin - 1].window == rows[row].window)
+    --begin;
+  return {begin, proof::blockEnd(rows, begin)};
+}
+
 /// What inserted actions of a stage, or a rank, have in common with an anchor.
 uint64_t Inserter::keyOf(const Row &row) const {
   return info->scope == KindScope::Rank
@@ -87,7 +95,7 @@ Affine Inserter::ordinalOf(KindId kind, uint32_t anchor) {
                                   proof::substitute(places[member.row], turn));
                             });
   if (known && found.empty())
-    return {-1, 0, 0};
+    return -1;
   auto all = llvm::find_if(found, [&](Affine one) {
     return llvm::all_of(llvm::zip(pieces, found), [&](const auto &at) {
       return proof::isZero(one - std::get<1>(at), std::get<0>(at));
@@ -103,17 +111,15 @@ Affine Inserter::valueOf(const Insertion::Binding &binding, uint32_t anchor) {
   const Row &row = rows[anchor];
   switch (binding.what) {
   case Insertion::What::Microbatch:
-    return row.microbatch == Affine{Action::noMicrobatch, 0, 0}
-               ? Affine{-1, 0, 0}
-               : row.microbatch;
+    return row.microbatch == Action::noMicrobatch ? -1 : row.microbatch;
   case Insertion::What::Stage:
-    return {row.stage.value, 0, 0};
+    return row.stage.value;
   case Insertion::What::Rank:
-    return {rank, 0, 0};
+    return rank;
   case Insertion::What::Ordinal:
     return ordinalOf(binding.kind, anchor);
   }
-  return {-1, 0, 0};
+  return -1;
 }
 
 /// How far from the anchor its action stands; nothing where there is none.
@@ -125,8 +131,7 @@ std::optional<int64_t> Inserter::distanceAt(const BoundRule &rule,
     Type type = rule.rule->params[i];
     if (isList(type))
       stop(Kind::Undecided, rule.range, "a rule has a list");
-    terms.frame[i] =
-        type == Type::Float ? Term{{}, arg.f} : Term{{arg.i, 0, 0}};
+    terms.frame[i] = type == Type::Float ? Term{{}, arg.f} : Term{arg.i};
   }
   return asAt(anchor, [&]() -> std::optional<int64_t> {
     for (const Insertion::Binding &binding : insertion->bindings)
@@ -201,9 +206,7 @@ void Inserter::place(uint32_t anchor, uint32_t from, int64_t steps) {
 /// Whether the anchor, behind a window, is like one in it whose action stands
 /// in the turn before: so the last turn has that of this one.
 bool Inserter::isPlacedByTurns(uint32_t anchor, uint32_t windowEnd) {
-  uint32_t begin = windowEnd;
-  while (begin != 0 && rows[begin - 1].window == rows[windowEnd - 1].window)
-    --begin;
+  uint32_t begin = windowOf(windowEnd - 1).first;
   uint32_t like = begin + (anchor - windowEnd);
   auto found = wrapped.find(like);
   if (like >= windowEnd || found == wrapped.end())
@@ -223,11 +226,7 @@ bool Inserter::isPlacedByTurns(uint32_t anchor, uint32_t windowEnd) {
 /// Places the actions of an anchor in a window, some of which move into the
 /// turn before.
 void Inserter::placeInTurns(uint32_t anchor, int64_t steps) {
-  uint32_t begin = anchor, end = anchor;
-  while (begin != 0 && rows[begin - 1].window == rows[anchor].window)
-    --begin;
-  while (end != rows.size() && rows[end].window == rows[anchor].window)
-    ++end;
+  auto [begin, end] = windowOf(anchor);
   bool back = insertion->isBefore;
   Row row = rows[anchor];
   uint32_t from = back ? itemBegin(anchor) : itemEnd(anchor);
@@ -337,7 +336,7 @@ void Inserter::follow(const BoundRule &rule, const Insertion &which) {
       row.joined = false;
       row.place = range.begin.raw;
       if (isWide)
-        row.microbatch = {Action::noMicrobatch, 0, 0};
+        row.microbatch = Action::noMicrobatch;
       if (info->scope == KindScope::Rank)
         std::tie(row.pipe, row.stage) = *head.firstStageOf(RankId(rank));
       result.push_back(row);

@@ -34,21 +34,24 @@ struct State {
   bool operator==(const State &) const = default;
 };
 
-class Run final : public Heads {
+class Run final : public Terms {
 public:
   Run(const Module &module, const Schedule &schedule,
       ArrayRef<ParamValue> values, const Family &family, const Instance *sample,
       ArrayRef<TurnCounts> counts, const Hints &hints, TurnCounts *counted)
-      : Heads(module, schedule, values, family, sample), counts(counts),
-        hints(hints), counted(counted) {
+      : Terms(module, sample), schedule(schedule), family(family),
+        values(values), counts(counts), hints(hints), counted(counted) {
+    numbers.last = family.last;
     numbers.hints = &this->hints;
   }
 
   Outcome run() {
     Outcome outcome;
     outcome.program.last = family.last;
-    head();
-    headIsConstant();
+    Affine number{family.base, family.step, 0};
+    head(schedule, values,
+         [&](size_t i) { return i == family.param ? &number : nullptr; });
+    requireConstantHead(*this, schedule);
     if (!sample)
       return outcome;
     for (size_t decl = 0; decl != schedule.pipes.size(); ++decl)
@@ -62,6 +65,66 @@ public:
   }
 
 private:
+  // ---- Microbatches ----
+
+  /// The pipes that a declaration makes.
+  void pipes(size_t number) {
+    const PipeDecl &decl = schedule.pipes[number];
+    auto add = [&] {
+      declOf.push_back(&decl);
+      microbatches(decl, sample->program.pipes[ranges.size()]);
+    };
+    if (!decl.loop)
+      return add();
+    frame.assign(schedule.headerLocals, Term());
+    std::vector<Affine> made;
+    Affine &turn = frame[slotOf(decl.loop)].i;
+    int64_t to = evalInt(decl.loop->to).c;
+    for (turn = evalInt(decl.loop->from); turn.c < to; ++turn.c) {
+      // Their numbers stand behind those of all that has a name.
+      made.push_back(
+          int64_t(schedule.pipes.size() + schedule.parts.size() + loopPipes++));
+      add();
+    }
+    if (number < schedule.pipeSlots.size())
+      globals[schedule.pipeSlots[number]] = listOf(std::move(made));
+  }
+
+  void microbatches(const PipeDecl &decl, const Pipe &pipe) {
+    const ast::MicrobatchesItem &item = *decl.microbatches;
+    Affine first = item.first ? evalInt(item.first) : 0;
+    Affine count = evalInt(item.end) - first;
+    Affine pad = item.pad ? evalInt(item.pad) : count;
+    auto need = [&](Affine x, const ast::Expr *expr, const char *why) {
+      if (!numbers.isNatural(x, expr->range))
+        stop(Kind::Wrong, expr->range, why);
+    };
+    need(first, item.end, "the first microbatch is below 0");
+    need(count - 1, item.end, "there is no microbatch");
+    need(pad - count, item.pad ? item.pad : item.end,
+         "the padded number of microbatches is too small");
+    for (Affine x : {count, pad})
+      if (pipe.slices != 1 &&
+          !numbers.isZero(numbers.remainder(x, pipe.slices, decl.slices->range),
+                          decl.slices->range))
+        stop(Kind::Wrong, decl.slices->range,
+             "the microbatches are not whole sequences of slices");
+    ranges.push_back({first, count});
+    padded.push_back(pad);
+  }
+
+  void disjoint() {
+    for (size_t a = 0; a != ranges.size(); ++a)
+      for (size_t b = 0; b != a; ++b) {
+        SourceRange place = declOf[a]->range;
+        if (!numbers.isNatural(
+                ranges[a].first - ranges[b].first - ranges[b].count, place) &&
+            !numbers.isNatural(
+                ranges[b].first - ranges[a].first - ranges[a].count, place))
+          stop(Kind::Wrong, place, "two pipes share microbatches");
+      }
+  }
+
   // ---- Ranks ----
 
   void rank(uint32_t r) {
@@ -97,11 +160,11 @@ private:
     if (turns.isConstant() || family.last == 0) {
       for (int64_t i = 0; i < turns.c; ++i) {
         step(stmt->range);
-        turn({i, 0, 0});
+        turn(i);
       }
       return;
     }
-    if (!numbers.isNatural(turns - one, stmt->range))
+    if (!numbers.isNatural(turns - 1, stmt->range))
       return;
     if (numbers.inWindow)
       stop(Kind::Undecided, stmt->range,
@@ -136,14 +199,14 @@ private:
     margins.behind += spare - early;
     int64_t at = 0;
     for (; at != margins.before; ++at)
-      turn({at, 0, 0});
+      turn(at);
 
     numbers.turns = {stmt->id, margins, perTurn};
     // Its first turn tells how the state changes,
     State before = state;
     size_t rowsBefore = rows->size();
     for (int64_t i = 0; i != perTurn; ++i)
-      turn({at + i, 0, 0});
+      turn(at + i);
     rows->resize(rowsBefore);
     std::vector<Owed> grown;
     State change = difference(before, state, grown, stmt);
@@ -348,18 +411,18 @@ private:
     Affine index = info->scope == KindScope::Microbatch ? issued : Affine{};
     if (microbatch) {
       index = evalInt(microbatch) - ranges[chunk.pipe.value].first;
-      for (Affine x : {index, pad - index - one})
+      for (Affine x : {index, pad - index - 1})
         need(x, stmt->range, "the stage has no such microbatch");
     } else {
-      need(pad - index - one, stmt->range,
+      need(pad - index - 1, stmt->range,
            "no microbatch is left for `" + info->letters + "`");
       int64_t slices = sample->program.pipes[chunk.pipe.value].slices;
       if (slices != 1 && (info->defines & slot::InputGrad)) {
-        Affine slice = numbers.remainder(index, {slices, 0, 0}, stmt->range);
-        index = index - slice + Affine{slices - 1, 0, 0} - slice;
+        Affine slice = numbers.remainder(index, slices, stmt->range);
+        index = index - slice + slices - 1 - slice;
       }
     }
-    issued = issued + one;
+    issued = issued + 1;
     ++progress;
     if (auto owed = leaves.find(kind.value); owed != leaves.end())
       state.queue.push_back({number, index, owed->second});
@@ -372,7 +435,7 @@ private:
   void emit(KindId kind, const Chunk &chunk, Affine index,
             const ast::Stmt *stmt) {
     const proof::Range &range = ranges[chunk.pipe.value];
-    if (!numbers.isNatural(range.count - index - one, stmt->range))
+    if (!numbers.isNatural(range.count - index - 1, stmt->range))
       return;
     // A schedule that only goes forward drops the rest.
     const KindInfo &info = module.kinds[kind];
@@ -385,7 +448,7 @@ private:
     row.stage = chunk.stage;
     row.microbatch = info.scope == KindScope::Microbatch
                          ? Numbers::checked(range.first + index, stmt->range)
-                         : Affine{Action::noMicrobatch, 0, 0};
+                         : Action::noMicrobatch;
     row.window = currentWindow;
     row.joined = inGroup && groupRows++ != 0;
     row.place = stmt->range.begin.raw;
@@ -398,7 +461,7 @@ private:
       stop(Kind::Undecided, stmt->range,
            "it takes one of many deferred actions, the number of which grows");
     state.queue.erase(state.queue.begin() + place);
-    issue(owed, stmt, one);
+    issue(owed, stmt, 1);
   }
 
   void issue(const Owed &owed, const ast::Stmt *stmt, Affine count) {
@@ -437,7 +500,7 @@ private:
       if (owed.segment == noSegment)
         numbers.deepen(place, "it counts what grows in a loop");
       if (!chunk || owed.chunk == *chunk)
-        count = count + (owed.segment ? Affine{1, 1, 0} : one);
+        count = count + (owed.segment ? Affine{1, 1, 0} : 1);
     }
     return count;
   }
@@ -446,10 +509,10 @@ private:
   void takeLate(const ast::Stmt *stmt) override {
     if (!defer.active || !defer.lag)
       return;
-    while (!state.queue.empty() &&
-           numbers.isNatural(pendingOf(std::nullopt, stmt->range) - *defer.lag -
-                                 one,
-                             stmt->range))
+    while (
+        !state.queue.empty() &&
+        numbers.isNatural(pendingOf(std::nullopt, stmt->range) - *defer.lag - 1,
+                          stmt->range))
       take(0, stmt);
   }
 
@@ -467,7 +530,7 @@ private:
       if (owed.segment && (numbers.inWindow || owed.segment == noSegment))
         stop(Kind::Undecided, stmt->range, "a loop takes what loops deferred");
       if (!owed.segment) {
-        issue(owed, stmt, one);
+        issue(owed, stmt, 1);
         continue;
       }
       numbers.inWindow = true;
@@ -486,7 +549,7 @@ private:
   Term counter(Builtin id, KindId kind, const ast::Expr *arg,
                SourceRange place) override {
     if (id == Builtin::Ranks && sample)
-      return {{sample->program.numRanks, 0, 0}, 0};
+      return {sample->program.numRanks};
     if (id == Builtin::Ranks)
       stop(Kind::Undecided, place, "the head asks for the ranks");
     if (id == Builtin::Issued)
@@ -507,13 +570,19 @@ private:
     return {padded[chunks[resolve(arg, place)].pipe.value], 0};
   }
 
-  static constexpr Affine one{1, 0, 0};
   static constexpr uint32_t noSegment = 0xFFFFFFFF;
 
+  const Schedule &schedule;
+  const Family &family;
+  ArrayRef<ParamValue> values;
   ArrayRef<TurnCounts> counts;
   Hints hints;
   TurnCounts *counted;
 
+  std::vector<proof::Range> ranges;     ///< By pipe.
+  std::vector<Affine> padded;           ///< By pipe.
+  std::vector<const PipeDecl *> declOf; ///< By pipe.
+  size_t loopPipes = 0;
   std::vector<std::vector<proof::Row>> ranks;
 
   // Of the rank that is laid out.
@@ -530,13 +599,10 @@ private:
 
 } // namespace
 
-Layouter::Layouter(const Module &module, const Schedule &schedule,
-                   ArrayRef<ParamValue> values)
-    : module(module), schedule(schedule), values(values) {}
-
-Outcome Layouter::run(const Family &family, const Instance *sample,
-                      ArrayRef<TurnCounts> counts, const Hints &hints,
-                      TurnCounts *counted) const {
+Outcome family::layOut(const Module &module, const Schedule &schedule,
+                       ArrayRef<ParamValue> values, const Family &family,
+                       const Instance *sample, ArrayRef<TurnCounts> counts,
+                       const Hints &hints, TurnCounts *counted) {
   try {
     return Run(module, schedule, values, family, sample, counts, hints, counted)
         .run();

@@ -151,14 +151,14 @@ Affine Numbers::quotient(Affine a, Affine b, SourceRange place) const {
     return {*floorDiv(a.c, b.c), a.n / b.c, a.j / b.c};
   if (!b.isConstant()) {
     // Small by large, and equals, are simple.
-    if (!isNatural(b - Affine{1, 0, 0}, place))
+    if (!isNatural(b - 1, place))
       stop(Outcome::Kind::Undecided, place, "it divides by what grows");
     for (int64_t q = 0; q != 4; ++q) {
       Affine rest = a - q * b;
       if (!isNatural(rest, place))
         break;
       if (!isNatural(rest - b, place))
-        return {q, 0, 0};
+        return q;
     }
     stop(Outcome::Kind::Undecided, place,
          "it divides by a number that grows with the microbatches");
@@ -166,7 +166,7 @@ Affine Numbers::quotient(Affine a, Affine b, SourceRange place) const {
   if (b.c == 0)
     stop(Outcome::Kind::Wrong, place, "it divides by zero");
   if (auto common = commonQuotient(a, b.c))
-    return {*common, 0, 0};
+    return *common;
   int64_t divisor = std::abs(b.c);
   stop(Outcome::Kind::Multiply, place, "it depends on a remainder",
        divisor / std::gcd(divisor, std::gcd(a.n, a.j)));

@@ -29,11 +29,14 @@ class Numbers {
 public:
   using Number = Affine;
   static constexpr uint64_t mostSteps = 20'000'000;
-  static Affine of(int64_t value) { return {value, 0, 0}; }
   [[noreturn]] static void refuse(bool isWrong, SourceRange place,
                                   std::string why) {
     stop(isWrong ? Outcome::Kind::Wrong : Outcome::Kind::Undecided, place,
          std::move(why));
+  }
+
+  [[noreturn]] static void exclude(SourceRange place, std::string why) {
+    stop(Outcome::Kind::Excluded, place, std::move(why));
   }
 
   int64_t last = proof::endless;

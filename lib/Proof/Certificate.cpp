@@ -33,7 +33,7 @@ static std::string faultOfMemory(const Evidence &evidence) {
     return "nothing shows the memory";
   for (size_t rank = 0; rank != program.ranks.size(); ++rank)
     for (Affine peak : peaksOf(program.ranks[rank], evidence.holdings[rank]))
-      if (!isNatural(Affine{evidence.rooms[rank], 0, 0} - peak, program.last))
+      if (!isNatural(evidence.rooms[rank] - peak, program.last))
         return fmt::format("rank {} holds more than it may", rank);
   return "";
 }

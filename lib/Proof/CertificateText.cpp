@@ -7,19 +7,26 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/VirtualFileSystem.h"
 
+#include <bit>
+
 using namespace ppcc;
 using namespace ppcc::proof;
 namespace json = llvm::json;
 
 namespace {
 
-/// By rank, one number after another: start and end of each row.
-void writeTimes(json::OStream &out, StringRef name, const Times &times) {
-  writeLists(out, name, times.ranks.size(), [&](size_t rank) {
+/// What a list has of an item: its numbers, one after another.
+template <class Item>
+using Numbers = std::array<int64_t, sizeof(Item) / sizeof(int64_t)>;
+
+/// By rank, what `lists` have of its rows.
+template <class Item>
+void writeItems(json::OStream &out, StringRef name,
+                const std::vector<std::vector<Item>> &lists) {
+  writeLists(out, name, lists.size(), [&](size_t rank) {
     std::vector<int64_t> numbers;
-    for (const Times::OfRow &row : times.ranks[rank])
-      for (const Affine &f : {row.start, row.end})
-        numbers.insert(numbers.end(), {f.c, f.n, f.j});
+    for (const Item &item : lists[rank])
+      llvm::append_range(numbers, std::bit_cast<Numbers<Item>>(item));
     return numbers;
   });
 }
@@ -44,21 +51,15 @@ void writeEvidence(json::OStream &out, const Evidence &evidence) {
     for (const Shown &shown : evidence.shown)
       out.object([&] {
         out.attribute("transport", shown.transport);
-        writeTimes(out, "order", shown.order);
+        writeItems(out, "order", shown.order.ranks);
       });
   });
   if (evidence.times) {
-    writeTimes(out, "times", *evidence.times);
-    writeLists(out, "durations", evidence.durations.size(),
-               [&](size_t rank) { return evidence.durations[rank]; });
+    writeItems(out, "times", evidence.times->ranks);
+    writeItems(out, "durations", evidence.durations);
   }
   if (!evidence.rooms.empty()) {
-    writeLists(out, "holdings", evidence.holdings.size(), [&](size_t rank) {
-      std::vector<int64_t> numbers;
-      for (Holding holding : evidence.holdings[rank])
-        numbers.insert(numbers.end(), {holding.takes, holding.gives});
-      return numbers;
-    });
+    writeItems(out, "holdings", evidence.holdings);
     writeLists(out, "rooms", 1, [&](size_t) { return evidence.rooms; });
   }
   writeLists(out, "circle", evidence.circle.size(), [&](size_t i) {
@@ -209,28 +210,39 @@ private:
     readInto("data", result->byData);
     if (from.get("carried"))
       readInto("carried", result->carried);
-    const Template &whole =
-        result->carried.ranks.empty() ? result->byData : result->carried;
+    const Template &data = result->byData,
+                   &whole =
+                       result->carried.ranks.empty() ? data : result->carried;
     for (const json::Value &item : array(from, "orders")) {
       const json::Object &shown = object(item);
       std::string transport = string(shown, "transport");
       result->shown.push_back(
-          {transport, times(at(shown, "order"),
-                            transport == "data" ? result->byData : whole)});
+          {transport,
+           {items<Times::OfRow>(shown, "order",
+                                transport == "data" ? data : whole)}});
     }
-    if (const json::Value *found = from.get("times")) {
+    if (from.get("times")) {
       auto durations = readNumbers(from.get("durations"));
       // Those by data alone have the rows of that template.
-      const Template &timed = durations && matches(*durations, result->byData)
-                                  ? result->byData
-                                  : whole;
-      if (!durations || !matches(*durations, timed))
-        refuse("`durations` has other rows");
-      result->times = times(*found, timed);
-      result->durations = std::move(*durations);
+      const Template &timed =
+          durations &&
+                  std::ranges::equal(*durations, data.ranks,
+                                     [](const auto &list, const auto &rows) {
+                                       return list.size() == rows.size();
+                                     })
+              ? data
+              : whole;
+      result->durations = items<Time>(from, "durations", timed);
+      result->times = {items<Times::OfRow>(from, "times", timed)};
     }
-    if (from.get("holdings"))
-      readMemory(from, *result);
+    if (from.get("holdings")) {
+      auto rooms = readNumbers(from.get("rooms"), 1);
+      if (!rooms || rooms->size() != 1 ||
+          rooms->front().size() != data.ranks.size())
+        refuse("there is memory of other ranks");
+      result->rooms = std::move(rooms->front());
+      result->holdings = items<Holding>(from, "holdings", data);
+    }
     auto circle = readNumbers(from.get("circle"));
     if (!circle)
       refuse("`circle` is no list of events");
@@ -245,43 +257,23 @@ private:
     return result;
   }
 
-  static void readMemory(const json::Object &from, Evidence &result) {
-    auto rooms = readNumbers(from.get("rooms"), 1),
-         holdings = readNumbers(from.get("holdings"));
-    const auto &ranks = result.byData.ranks;
-    if (!rooms || rooms->size() != 1 || rooms->front().size() != ranks.size() ||
-        !holdings || holdings->size() != ranks.size())
-      refuse("there is memory of other ranks");
-    result.rooms = std::move(rooms->front());
-    for (const auto &[list, rows] : llvm::zip(*holdings, ranks)) {
-      if (list.size() != 2 * rows.size())
-        refuse("there is memory of other rows");
-      auto &ofRank = result.holdings.emplace_back();
-      for (size_t i = 0; i != rows.size(); ++i)
-        ofRank.push_back({list[2 * i], list[2 * i + 1]});
-    }
-  }
-
-  static bool matches(const std::vector<std::vector<int64_t>> &lists,
-                      const Template &program) {
-    return lists.size() == program.ranks.size() &&
-           llvm::all_of(llvm::zip(lists, program.ranks), [](auto both) {
-             return std::get<0>(both).size() == std::get<1>(both).size();
-           });
-  }
-
-  static Times times(const json::Value &from, const Template &program) {
-    auto numbers = readNumbers(&from, program.ranks.size());
-    if (!numbers || numbers->size() != program.ranks.size())
-      refuse("there are numbers for other ranks");
-    Times result;
-    for (const auto &[list, rows] : llvm::zip(*numbers, program.ranks)) {
-      if (list.size() != 6 * rows.size())
-        refuse("there are numbers for other rows");
-      auto &ofRank = result.ranks.emplace_back(rows.size());
-      for (size_t i = 0; i != rows.size(); ++i) {
-        const int64_t *at = &list[6 * i];
-        ofRank[i] = {{at[0], at[1], at[2]}, {at[3], at[4], at[5]}};
+  /// By rank, what a list has of the rows of a template.
+  template <class Item>
+  static std::vector<std::vector<Item>>
+  items(const json::Object &from, StringRef key, const Template &program) {
+    constexpr size_t width = std::tuple_size_v<Numbers<Item>>;
+    auto lists = readNumbers(from.get(key));
+    if (!lists || lists->size() != program.ranks.size())
+      refuse(fmt::format("`{}` is of other ranks", key));
+    std::vector<std::vector<Item>> result;
+    for (const auto &[list, rows] : llvm::zip(*lists, program.ranks)) {
+      if (list.size() != width * rows.size())
+        refuse(fmt::format("`{}` is of other rows", key));
+      auto &ofRank = result.emplace_back();
+      for (size_t i = 0; i != list.size(); i += width) {
+        Numbers<Item> numbers;
+        std::copy_n(&list[i], width, numbers.begin());
+        ofRank.push_back(std::bit_cast<Item>(numbers));
       }
     }
     return result;

@@ -112,7 +112,7 @@ public:
       Time wait = relation.wait == Wait::None
                       ? 0
                       : durations[relation.target.rank][relation.target.row];
-      return distance(times, relation) - Affine{wait, 0, 0};
+      return distance(times, relation) - wait;
     };
     std::vector<Relation> tight; // In the order of their targets.
     if (!all([&](const Relation &relation) {
@@ -274,7 +274,7 @@ private:
               domain.hasTurns && again != inBlock.end()) {
             Domain later = domain;
             later.from = 1;
-            later.lo = {1, 0, 0};
+            later.lo = 1;
             if (program.last > 0)
               await(again->second, {-1, 0, 1}, later);
             domain.hi = {};
@@ -359,8 +359,7 @@ private:
   bool solve(uint32_t rank, uint32_t row, const Sequence *rows, Visit visit,
              int64_t moved = 0) const {
     return rows &&
-           rows->find(rowAt(rank, row).microbatch + Affine{moved, 0, 0},
-                      wholeOf(rank, row),
+           rows->find(rowAt(rank, row).microbatch + moved, wholeOf(rank, row),
                       [&](const Sequence::Member &member, Affine turn,
                           const Domain &domain) {
                         Event event{member.rank, member.row, true, turn};
@@ -435,8 +434,7 @@ private:
     if (info.isSend() && transport->sendWait == SendWait::Capacity &&
         lane != receives.end())
       known &= lane->second.find(
-          positions[rank][item] - Affine{transport->capacity, 0, 0},
-          wholeOf(rank, item),
+          positions[rank][item] - transport->capacity, wholeOf(rank, item),
           [&](const Sequence::Member &recv, Affine turn, const Domain &domain) {
             await(end, Wait::None)({recv.rank, recv.row, true, turn}, domain);
           });

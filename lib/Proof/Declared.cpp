@@ -61,7 +61,7 @@ void Declared::addRooms(uint32_t rank) {
       const KindInfo &info = infoOf(rows[of]);
       rooms.insert({{rank, row},
                     {sequence({rank, rows[of].kind.value, any, any}),
-                     place - Affine{info.inFlight, 0, 0}, when}});
+                     place - info.inFlight, when}});
     }
   };
   auto walk = [&](uint32_t begin, uint32_t end) {
@@ -88,7 +88,7 @@ void Declared::addRooms(uint32_t rank) {
     Domain all = wholeOf(program, rows[first]), then = all;
     all.hi = {};
     then.from = 1;
-    then.lo = {1, 0, 0};
+    then.lo = 1;
     close(first, std::exchange(open, {}), all);
     walk(begin, end);
     if (program.last > 0) {

@@ -26,14 +26,23 @@ Formula Formula::of(proof::Affine value, int64_t base, int64_t step,
           true};
 }
 
+std::string ppcc::sumText(ArrayRef<std::pair<Rational, StringRef>> parts) {
+  std::string text;
+  for (auto [factor, name] : parts) {
+    if (factor == Rational())
+      continue;
+    bool isNegative = factor.numerator < 0;
+    if (isNegative)
+      factor.numerator = -factor.numerator;
+    text += text.empty() ? (isNegative ? "-" : "") : isNegative ? " - " : " + ";
+    if (name.empty() || factor != Rational{1, 1})
+      text += factor.text() + (name.empty() ? "" : " ");
+    text += name;
+  }
+  return text.empty() ? "0" : text;
+}
+
 std::string Formula::text(StringRef free) const {
-  std::string text = isExact ? "" : "at most ";
-  if (slope.numerator == 0)
-    return text + intercept.text();
-  text += slope.text() == "1" ? free.str() : slope.text() + " " + free.str();
-  if (intercept.numerator > 0)
-    text += " + " + intercept.text();
-  if (intercept.numerator < 0)
-    text += " - " + intercept.text().substr(1);
-  return text;
+  return (isExact ? "" : "at most ") +
+         sumText({{slope, free}, {intercept, ""}});
 }

@@ -32,11 +32,11 @@ std::vector<Affine> ppcc::proof::peaksOf(ArrayRef<Row> rows,
                         (rows[end].window == window && window != noWindow)));) {
       size_t item = end;
       do
-        inTurn.c = (inTurn + Affine{holdings[end].takes, 0, 0}).c;
+        inTurn.c = (inTurn + holdings[end].takes).c;
       while (++end != rows.size() && rows[end].joined);
       most.c = std::max(most.c, inTurn.c);
       for (; item != end; ++item)
-        inTurn = inTurn - Affine{holdings[item].gives, 0, 0};
+        inTurn = inTurn - holdings[item].gives;
     }
     // The first and the last turn hold the most.
     peaks.push_back(held + most);

@@ -49,7 +49,7 @@ Finding Sequence::fill(const Range &range, int64_t last) {
       auto [low, high] = endsOf(member);
       firsts.push_back(low.at(probe));
       isWhole &= low == reached;
-      reached = high + Affine{stride, 0, 0};
+      reached = high + stride;
     }
     if (!isWhole || reached != next(end))
       return unknown("microbatches are missing, or there twice");

@@ -50,7 +50,7 @@ void ppcc::proof::writeRows(json::OStream &json, const Template &program) {
         const Row &row = rows[i];
         bool last = i + 1 == rows.size() || !rows[i + 1].joined;
         bool grouped = row.joined || !last;
-        bool isWide = row.microbatch == Affine{Action::noMicrobatch, 0, 0};
+        bool isWide = row.microbatch == Action::noMicrobatch;
         out << (i == 0 ? "[" : ",[") << row.kind.value << ',' << row.pipe.value
             << ',' << row.stage.value << ',' << (isWide ? -1 : row.microbatch.c)
             << ','
@@ -133,12 +133,12 @@ static std::string readRank(const json::Value &from, const Head &head,
       return "a group is in a window and outside";
     group = row[6];
     window = row[10];
-    rows.push_back({KindId(row[0]), PipeId(row[1]), StageId(row[2]),
-                    row[4] < 0 ? StageId(Action::noPeer) : StageId(row[4]),
-                    joined, window < 0 ? noWindow : uint32_t(window),
-                    isWide ? Affine{Action::noMicrobatch, 0, 0}
-                           : Affine{row[3], row[8], row[9]},
-                    0, PhaseId(row[5]), SiteId(row[7])});
+    rows.push_back(
+        {KindId(row[0]), PipeId(row[1]), StageId(row[2]),
+         row[4] < 0 ? StageId(Action::noPeer) : StageId(row[4]), joined,
+         window < 0 ? noWindow : uint32_t(window),
+         isWide ? Action::noMicrobatch : Affine{row[3], row[8], row[9]}, 0,
+         PhaseId(row[5]), SiteId(row[7])});
   }
   return "";
 }

@@ -146,21 +146,22 @@ void ppcc::writeFamilies(const proof::Certificate &families, Session &session,
                          raw_ostream &out) {
   const proof::Evidence &sample = sampleOf(families);
   out << "{\n" << sharedKeys(sample.head, families.free, session);
-  out << "\"parameters\": [";
-  StringRef comma = "";
-  for (const ProgramParam &param : sample.head.params())
-    out << std::exchange(comma, ", ") << json::Value(param.name);
-  out << "],\n\"for\": " << json::Value(families.free)
-      << ",\n\"transports\": [";
-  StringRef before = "";
-  for (const std::string &transport : families.transports)
-    out << std::exchange(before, ", ") << json::Value(transport);
-  out << "],\n\"columns\": [";
-  before = "";
-  for (StringRef column : proof::familyColumns())
-    out << std::exchange(before, ", ") << json::Value(column);
-  out << "],\n\"families\": [";
-  before = "\n";
+  auto writeNames = [&](StringRef key, const auto &names, auto nameOf) {
+    out << '"' << key << "\": [";
+    llvm::interleave(
+        names, out,
+        [&](const auto &name) {
+          out << json::Value(std::invoke(nameOf, name));
+        },
+        ", ");
+    out << "],\n";
+  };
+  writeNames("parameters", sample.head.params(), &ProgramParam::name);
+  out << "\"for\": " << json::Value(families.free) << ",\n";
+  writeNames("transports", families.transports, std::identity());
+  writeNames("columns", proof::familyColumns(), std::identity());
+  out << "\"families\": [";
+  StringRef before = "\n";
   for (const proof::Claim &part : families.claims) {
     out << std::exchange(before, ",\n");
     json::OStream stream(out);

@@ -8,20 +8,7 @@ using proof::Affine;
 
 /// `2 n + j + 3`
 static std::string text(Affine value) {
-  std::string text;
-  auto add = [&](int64_t factor, StringRef name) {
-    if (factor == 0)
-      return;
-    text += text.empty() ? (factor < 0 ? "-" : "") : factor < 0 ? " - " : " + ";
-    uint64_t size = factor < 0 ? -uint64_t(factor) : factor;
-    if (name.empty() || size != 1)
-      text += llvm::utostr(size) + (name.empty() ? "" : " ");
-    text += name;
-  };
-  add(value.n, "n");
-  add(value.j, "j");
-  add(value.c, "");
-  return text.empty() ? "0" : text;
+  return sumText({{{value.n}, "n"}, {{value.j}, "j"}, {{value.c}, ""}});
 }
 
 namespace {

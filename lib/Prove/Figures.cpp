@@ -119,7 +119,7 @@ Figures ppcc::figuresOf(const Family &family, const proof::Template &program,
     std::vector<Affine> peaks;
     for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
       for (Affine peak : proof::peaksOf(program.ranks[rank], holdings[rank]))
-        peaks.push_back(peak + Affine{atRest(RankId(rank)), 0, 0});
+        peaks.push_back(peak + atRest(RankId(rank)));
     auto peak = proof::largestOf(peaks, family.last);
     return peak ? std::optional(formula(family, *peak, unit)) : std::nullopt;
   };

@@ -301,16 +301,14 @@ Template ppcc::templateOf(const Program &program, const Head &head) {
   one.head = &head;
   one.last = 0;
   for (const Pipe &pipe : program.pipes())
-    one.pipes.push_back(
-        {{pipe.firstMicrobatch, 0, 0}, {pipe.numMicrobatches, 0, 0}});
+    one.pipes.push_back({pipe.firstMicrobatch, pipe.numMicrobatches});
   for (RankId rank : program.ranks()) {
     auto &rows = one.ranks.emplace_back();
     for (ActionId row : program.rows(rank)) {
       Action action = program[row];
       rows.push_back({action.kind, action.pipe, action.stage, action.peer,
-                      action.joined, proof::noWindow,
-                      Affine{action.microbatch, 0, 0}, 0, action.phase,
-                      action.site});
+                      action.joined, proof::noWindow, action.microbatch, 0,
+                      action.phase, action.site});
     }
   }
   return one;
@@ -322,8 +320,7 @@ proof::Times ppcc::timesAt(const Template &one, const RowTimes &times) {
   for (const auto &rows : one.ranks) {
     auto &ofRank = result.ranks.emplace_back();
     for (size_t i = 0; i != rows.size(); ++i, ++next)
-      ofRank.push_back(
-          {Affine{times.starts[next], 0, 0}, Affine{times.ends[next], 0, 0}});
+      ofRank.push_back({times.starts[next], times.ends[next]});
   }
   return result;
 }
@@ -377,7 +374,7 @@ std::vector<proof::Event> ppcc::circleOf(const Template &family, int64_t n,
     circle.push_back({origin.rank, origin.row, isEnd,
                       !inWindow ? Affine{}
                       : fromEnd ? Affine{origin.turn - n, 1, 0}
-                                : Affine{origin.turn, 0, 0}});
+                                : origin.turn});
   };
   // Each blocked row waits for the end of another, which starts behind the
   // next that is blocked.

@@ -105,7 +105,7 @@ Excess ppcc::excessOf(const proof::Template &program,
   Excess excess;
   for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
     for (Affine peak : proof::peaksOf(program.ranks[rank], holdings[rank])) {
-      Affine left = Affine{rooms[rank], 0, 0} - peak;
+      Affine left = rooms[rank] - peak;
       bool fits = left.c >= 0;
       int64_t n = fits && left.n < 0    ? left.c / -left.n + 1
                   : !fits && left.n > 0 ? -*floorDiv(left.c, left.n)

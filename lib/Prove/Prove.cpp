@@ -9,12 +9,12 @@
 #include "Judge.h"
 #include "Memory.h"
 #include "Ranges.h"
-#include "Request.h"
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/MemoryCurve.h"
 #include "ppcc/Compiler/CommPolicy.h"
 #include "ppcc/Expand/Expand.h"
 #include "ppcc/Family/Layout.h"
+#include "ppcc/Prove/Request.h"
 #include "ppcc/Support/CheckedInt.h"
 #include "ppcc/Support/Suggest.h"
 #include "ppcc/Verify/Passes.h"
@@ -75,8 +75,7 @@ public:
          uint32_t param, Proof &proof)
       : request(request), session(session), module(checked.module),
         schedule(*checked.selection.schedule), param(param), proof(proof),
-        singles(request, session, checked),
-        layouter(module, schedule, request.compile.params) {
+        singles(request, session, checked) {
     hasWhile = llvm::any_of(module.blocks,
                             [&](const sema::Block &block) {
                               return contains(block.item->body);
@@ -259,11 +258,18 @@ private:
 
   // ---- Many at once ----
 
+  Outcome layOut(const Family &family, const sema::Instance *sample,
+                 ArrayRef<TurnCounts> counts, const Hints &hints,
+                 TurnCounts *counted = nullptr) const {
+    return family::layOut(module, schedule, request.compile.params, family,
+                          sample, counts, hints, counted);
+  }
+
   void process(Task task) {
     const Family &family = task.family;
     if (isFew(family) && (family.last < 3 || task.cuts > 0))
       return lookAt(family);
-    Outcome outcome = layouter.run(family, nullptr, {}, task.hints);
+    Outcome outcome = layOut(family, nullptr, {}, task.hints);
     if (outcome.kind != Outcome::Kind::LaidOut)
       return follow(std::move(task), std::move(outcome));
     beginLater(task);
@@ -290,9 +296,9 @@ private:
       return tasks.clear();
     std::vector<TurnCounts> counts(hasWhile ? 3 : 0);
     for (auto [n, ofN] : llvm::enumerate(counts))
-      layouter.run({param, number(family, n), family.step, 0}, &*sample, {}, {},
-                   &ofN);
-    outcome = layouter.run(family, &*sample, counts, task.hints);
+      layOut({param, number(family, n), family.step, 0}, &*sample, {}, {},
+             &ofN);
+    outcome = layOut(family, &*sample, counts, task.hints);
     if (outcome.kind != Outcome::Kind::LaidOut)
       return follow(std::move(task), std::move(outcome));
     dropUnusedKinds(sample->program, outcome.program);
@@ -552,12 +558,11 @@ private:
       auto [rank, peak] = *excess.over;
       Amount limit = *MemoryModel(sample).limitOf(RankId(rank));
       found(task.family, 0, Verdict::Wrong,
-            fmt::format("rank {} holds {}, above its limit of {}", rank,
-                        formula(task.family,
-                                peak + Affine{limit - rooms[rank], 0, 0},
-                                amount::unit)
-                            .text(request.free),
-                        amount::format(limit)),
+            fmt::format(
+                "rank {} holds {}, above its limit of {}", rank,
+                formula(task.family, peak + (limit - rooms[rank]), amount::unit)
+                    .text(request.free),
+                amount::format(limit)),
             Place());
       return true;
     }
@@ -607,7 +612,6 @@ private:
   const uint32_t param;
   Proof &proof;
   Singles singles;
-  Layouter layouter;
   bool hasWhile = false, ordersGlobally = false;
   int64_t stages = 64, ranks = 1, rowsLeft = mostRows;
   std::vector<Task> tasks;
@@ -624,7 +628,7 @@ std::optional<Proof> ppcc::prove(const ProveRequest &request, Session &session,
                                  std::string &misuse) {
   auto asked = readRequest(request, session, misuse);
   if (!asked || !Prover(request, session, *asked->compiled.checked,
-                        asked->param, asked->proof)
+                        asked->free.front(), asked->proof)
                      .run())
     return std::nullopt;
   return std::move(asked->proof);

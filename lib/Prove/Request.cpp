@@ -1,4 +1,4 @@
-#include "Request.h"
+#include "ppcc/Prove/Request.h"
 
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Prove.h"
@@ -10,7 +10,12 @@ std::optional<Asked> ppcc::readRequest(const ProveRequest &request,
                                        Session &session, std::string &misuse) {
   Request parsed = request.compile;
   parsed.until = Request::Until::Checked;
-  parsed.params.push_back({request.free, "1"});
+  SmallVector<StringRef, 2> names;
+  StringRef(request.free).split(names, ',');
+  for (StringRef &name : names) {
+    name = name.trim();
+    parsed.params.push_back({name.str(), "1"});
+  }
   Compiled compiled = compile(parsed, session);
   misuse = compiled.misuse;
   if (!compiled)
@@ -18,25 +23,28 @@ std::optional<Asked> ppcc::readRequest(const ProveRequest &request,
   const Checked &checked = *compiled.checked;
   const sema::Schedule *schedule = checked.selection.schedule;
   std::vector<StringRef> ints;
-  std::optional<uint32_t> param;
-  for (auto [i, one] : llvm::enumerate(schedule->params))
-    if (one.type == sema::Type::Int) {
+  for (const sema::ScheduleParam &one : schedule->params)
+    if (one.type == sema::Type::Int)
       ints.push_back(one.decl->name.text);
-      if (one.decl->name.text == request.free)
-        param = i;
-    }
-  if (!param) {
-    session.diags.report<diag::NoFreeParameter>({}, schedule->decl->name.text,
-                                                request.free,
-                                                didYouMean(request.free, ints));
-    return std::nullopt;
-  }
-  for (const sema::ParamValue &value : request.compile.params)
-    if (value.name == request.free) {
-      session.diags.report<diag::FreeParameterGiven>(Place("-D " + value.name),
-                                                     value.name);
+  SmallVector<uint32_t, 2> free;
+  for (StringRef name : names) {
+    auto param = llvm::find_if(schedule->params, [&](const auto &one) {
+      return one.type == sema::Type::Int && one.decl->name.text == name;
+    });
+    uint32_t position = param - schedule->params.begin();
+    if (position == schedule->params.size() ||
+        llvm::is_contained(free, position)) {
+      session.diags.report<diag::NoFreeParameter>({}, schedule->decl->name.text,
+                                                  name, didYouMean(name, ints));
       return std::nullopt;
     }
+    free.push_back(position);
+    if (findBy(request.compile.params, name, &sema::ParamValue::name)) {
+      session.diags.report<diag::FreeParameterGiven>(Place("-D " + name.str()),
+                                                     name);
+      return std::nullopt;
+    }
+  }
   Proof proof;
   proof.schedule = schedule->decl->name.text.str();
   // The other parameters, and what is wrong with them.
@@ -44,13 +52,12 @@ std::optional<Asked> ppcc::readRequest(const ProveRequest &request,
     size_t before = session.diags.errorCount();
     for (const sema::ScheduleParam &one : schedule->params) {
       StringRef name = one.decl->name.text;
-      auto given = llvm::find_if(request.compile.params, [&](auto &value) {
-        return value.name == name;
-      });
-      if (given != request.compile.params.end())
+      auto given =
+          findBy(request.compile.params, name, &sema::ParamValue::name);
+      if (given)
         proof.params.push_back(
             {name.str(), sema::typeName(one.type).str(), given->value});
-      else if (!one.decl->defaultValue && name != request.free)
+      else if (!one.decl->defaultValue && !llvm::is_contained(names, name))
         session.diags.report<diag::MissingParameter>(one.decl->name.range,
                                                      name);
     }
@@ -73,5 +80,5 @@ std::optional<Asked> ppcc::readRequest(const ProveRequest &request,
     if (proof.transports.empty())
       proof.transports.push_back("stream");
   }
-  return Asked{std::move(compiled), *param, std::move(proof)};
+  return Asked{std::move(compiled), std::move(free), std::move(proof)};
 }

@@ -51,24 +51,13 @@ struct Outcome {
 using TurnCounts =
     std::map<std::pair<uint32_t, uint32_t>, std::vector<int64_t>>;
 
-/// Evaluates a checked schedule symbolically. `sample` is one of its instances.
-/// `values` are of parameters other than the free one.
-class Layouter {
-public:
-  Layouter(const sema::Module &module, const sema::Schedule &schedule,
-           ArrayRef<sema::ParamValue> values);
-
-  /// `sample`, an instance of the family, gives what does not depend on the
-  /// free parameter; null to judge the head alone. `counts` are those of the
-  /// instances of the first n.
-  Outcome run(const Family &family, const sema::Instance *sample,
-              ArrayRef<TurnCounts> counts, const Hints &hints,
-              TurnCounts *counted = nullptr) const;
-
-private:
-  const sema::Module &module;
-  const sema::Schedule &schedule;
-  ArrayRef<sema::ParamValue> values;
-};
+/// Evaluates a checked schedule symbolically, with `values` for parameters
+/// other than the free one. `sample`, an instance of the family, gives what
+/// does not depend on that; null to judge the head alone. `counts` are those of
+/// the instances of the first n.
+Outcome layOut(const sema::Module &module, const sema::Schedule &schedule,
+               ArrayRef<sema::ParamValue> values, const Family &family,
+               const sema::Instance *sample, ArrayRef<TurnCounts> counts,
+               const Hints &hints, TurnCounts *counted = nullptr);
 
 } // namespace ppcc::family

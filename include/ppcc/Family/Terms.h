@@ -33,8 +33,7 @@ public:
     step(expr->range);
     switch (expr->kind) {
     case ast::ExprKind::Int:
-      return {Numbers::checked(Numbers::of(cast<ast::IntExpr>(expr)->value),
-                               expr->range),
+      return {Numbers::checked(cast<ast::IntExpr>(expr)->value, expr->range),
               0};
     case ast::ExprKind::Float:
       return {{}, cast<ast::FloatExpr>(expr)->value};
@@ -55,7 +54,7 @@ public:
       auto *unary = cast<ast::UnaryExpr>(expr);
       Term operand = eval(unary->operand);
       if (unary->op == ast::UnaryOp::Not)
-        return truth(operand.i == Numbers::of(0));
+        return truth(operand.i == 0);
       return {-1 * operand.i, -operand.f};
     }
     case ast::ExprKind::Binary:
@@ -80,7 +79,7 @@ public:
         step(expr->range);
         if (slot >= frame.size())
           frame.resize(slot + 1);
-        frame[slot].i = Numbers::of(i);
+        frame[slot].i = i;
         elements.push_back(evalInt(each->element));
       }
       return listOf(std::move(elements));
@@ -98,9 +97,7 @@ public:
     llvm_unreachable("all kinds are above");
   }
   Number evalInt(const ast::Expr *expr) { return eval(expr).i; }
-  bool evalBool(const ast::Expr *expr) {
-    return !(eval(expr).i == Numbers::of(0));
-  }
+  bool evalBool(const ast::Expr *expr) { return !(eval(expr).i == 0); }
   double evalFloat(const ast::Expr *expr) {
     Term value = eval(expr);
     return type(expr) == Type::Int ? static_cast<double>(numbers.constant(
@@ -116,22 +113,15 @@ public:
             0,
             std::make_shared<const std::vector<Number>>(std::move(elements))};
   }
-  /// That of `-D`: numbers with commas.
-  static Term listOf(StringRef text) {
-    std::vector<Number> elements;
-    SmallVector<StringRef> words;
-    text.split(words, ',', -1, /*KeepEmpty=*/false);
-    for (StringRef word : words) {
-      int64_t value = 0;
-      word.trim().getAsInteger(10, value);
-      elements.push_back(Numbers::of(value));
-    }
-    return listOf(std::move(elements));
-  }
   static ArrayRef<Number> elementsOf(const Term &list) {
     return list.list ? ArrayRef(*list.list) : ArrayRef<Number>();
   }
 
+  uint32_t slotOf(const ast::Stmt *stmt) const {
+    return module.stmts[stmt->id].index;
+  }
+
+  const sema::Module &module;
   Numbers numbers;
   std::vector<Term> globals, frame;
 
@@ -139,7 +129,7 @@ protected:
   template <class... Args>
   TermsOf(const sema::Module &module, const sema::Instance *sample,
           Args &&...args)
-      : numbers(std::forward<Args>(args)...), module(module), sample(sample) {
+      : module(module), numbers(std::forward<Args>(args)...), sample(sample) {
     for (KindId whole : module.kinds.ids())
       for (KindId part : module.kinds.ids())
         if (auto rest = module.kinds.without(whole, part);
@@ -147,6 +137,45 @@ protected:
           leaves.try_emplace(rest->value, part);
           deferred.insert(part.value);
         }
+  }
+
+  /// Gives the globals of a head their values, parameters those of `free` or
+  /// that are given. Ends where the numbers are not admitted.
+  void head(const sema::Schedule &schedule, ArrayRef<sema::ParamValue> given,
+            function_ref<const Number *(size_t)> free) {
+    globals.resize(schedule.numGlobals);
+    for (auto [i, param] : llvm::enumerate(schedule.params)) {
+      Term &value = globals[schedule.firstGlobal + i];
+      auto text = findBy(llvm::reverse(given), param.decl->name.text,
+                         &sema::ParamValue::name);
+      if (const Number *number = free(i))
+        value.i = *number;
+      else if (text)
+        value = parsed(text->value, param.type);
+      else if (param.decl->defaultValue)
+        value = evalAs(param.decl->defaultValue, param.type);
+      inRange(*param.decl, param.type, value);
+    }
+    int64_t number = 0;
+    for (uint32_t slot : schedule.pipeSlots)
+      globals[slot].i = number++;
+    number = schedule.pipes.size();
+    for (const sema::PartName &part : schedule.parts)
+      globals[part.slot].i = number++;
+    auto slot = schedule.letSlots.begin();
+    auto used = schedule.uses.begin();
+    for (const ast::Stmt *item : schedule.header)
+      if (auto *let = dyn_cast<ast::LetStmt>(item))
+        globals[*slot++] = eval(let->value);
+      else if (isa<ast::UseScheduleItem>(item))
+        use(*used++);
+      else if (auto *require = dyn_cast<ast::RequireItem>(item))
+        if (!evalBool(require->condition))
+          Numbers::exclude(require->condition->range,
+                           require->message.empty()
+                               ? "`" + sema::source(require->condition) +
+                                     "` does not hold"
+                               : require->message.str());
   }
 
   /// Runs a turn of a loop, of a number.
@@ -165,9 +194,6 @@ protected:
   void step(SourceRange place) {
     if (++steps > Numbers::mostSteps)
       Numbers::refuse(false, place, "it takes too many steps");
-  }
-  uint32_t slotOf(const ast::Stmt *stmt) const {
-    return module.stmts[stmt->id].index;
   }
 
   void body(ast::Body statements) {
@@ -252,7 +278,6 @@ protected:
     std::optional<Number> lag;
   };
 
-  const sema::Module &module;
   const sema::Instance *sample; ///< Of all that numbers stand for, but for what
                                 ///< depends on them.
   DenseMap<uint32_t, KindId> leaves; ///< By kind: what it leaves behind.
@@ -262,7 +287,58 @@ protected:
   uint32_t groupRows = 0;
 
 private:
-  static Term truth(bool value) { return {Numbers::of(value), 0}; }
+  /// A value of `-D`; a list is numbers with commas.
+  static Term parsed(StringRef text, Type type) {
+    Term value;
+    if (type == Type::Float)
+      text.getAsDouble(value.f);
+    else if (!sema::isList(type))
+      value.i = type == Type::Bool ? text == "true" : integer(text);
+    else {
+      SmallVector<StringRef> words;
+      text.split(words, ',', -1, /*KeepEmpty=*/false);
+      std::vector<Number> elements;
+      for (StringRef word : words)
+        elements.push_back(integer(word.trim()));
+      return listOf(std::move(elements));
+    }
+    return value;
+  }
+  static int64_t integer(StringRef text) {
+    int64_t value = 0;
+    text.getAsInteger(10, value);
+    return value;
+  }
+
+  /// Gives the parameters of an imported schedule their values.
+  void use(const sema::Use &use) {
+    const sema::Schedule &other = module.known[use.schedule];
+    for (auto [i, param] : llvm::enumerate(other.params)) {
+      Term &value = globals[other.firstGlobal + i];
+      value = evalAs(use.args[i] ? use.args[i] : param.decl->defaultValue,
+                     param.type);
+      inRange(*param.decl, param.type, value);
+    }
+  }
+
+  /// The range of a parameter, which numbers may be outside of.
+  void inRange(const ast::Parameter &param, Type type, const Term &value) {
+    if (sema::isList(type))
+      for (const Number &element : elementsOf(value))
+        inRange(param, Type::Int, {element});
+    else if (param.least &&
+             !(type == Type::Float
+                   ? value.f >= evalFloat(param.least)
+                   : numbers.isNatural(value.i - evalInt(param.least),
+                                       param.least->range) &&
+                         (!param.end ||
+                          numbers.isNatural(evalInt(param.end) - value.i - 1,
+                                            param.end->range))))
+      Numbers::exclude(param.name.range,
+                       "`" + param.name.text.str() + "` is not in its range");
+  }
+
+  static Term truth(bool value) { return {value}; }
   /// An end of the range of a list, whose length is always the same.
   int64_t length(const ast::Expr *expr) {
     return numbers.constant(evalInt(expr), expr->range, "the length of a list");
@@ -320,13 +396,12 @@ private:
       sema::LayerCounts layers(sample->program.stageLayers);
       char letter = static_cast<char>(module.exprs[args[0]->id].index);
       if (args.size() == 1)
-        return {Numbers::of(layers.total(letter)), 0};
+        return {layers.total(letter)};
       int64_t stage =
           numbers.constant(evalInt(args[1]), expr->range, "the stage");
       if (stage < 0 || size_t(stage) >= layers.numStages())
         Numbers::refuse(true, expr->range, "there is no such stage");
-      return {Numbers::of(layers.has(letter) ? layers.of(letter)[stage] : 0),
-              0};
+      return {layers.has(letter) ? layers.of(letter)[stage] : 0, 0};
     }
     case Builtin::Len:
     case Builtin::Sum:
@@ -347,7 +422,7 @@ private:
     Term list = eval(expr->args[0]);
     ArrayRef<Number> elements = elementsOf(list);
     if (id == Builtin::Len)
-      return {Numbers::of(elements.size())};
+      return {elements.size()};
     Number sum;
     if (id == Builtin::Sum) {
       for (const Number &element : elements)

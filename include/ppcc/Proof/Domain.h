@@ -134,7 +134,7 @@ inline bool covers(ArrayRef<Domain> pieces, const Domain &whole) {
           done = true;
           break;
         }
-        Affine to = piece.hi + Affine{1, 0, 0};
+        Affine to = piece.hi + 1;
         if (atLeast(reached - piece.lo, part, 0) &&
             atLeast(to - reached, part, 0) && to != reached) {
           reached = to;

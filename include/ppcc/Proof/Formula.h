@@ -18,6 +18,9 @@ struct Rational {
   }
 };
 
+/// `2 P - M + 1/2`; a part without a name is a constant.
+std::string sumText(ArrayRef<std::pair<Rational, StringRef>> parts);
+
 /// slope M + intercept.
 struct Formula {
   Rational slope, intercept;

@@ -13,6 +13,8 @@ namespace ppcc::proof {
 struct Affine {
   int64_t c = 0, n = 0, j = 0;
 
+  constexpr Affine(int64_t c = 0, int64_t n = 0, int64_t j = 0)
+      : c(c), n(n), j(j) {}
   bool isConstant() const { return n == 0 && j == 0; }
   __int128 at(__int128 atN, __int128 atJ = 0) const {
     return c + n * atN + j * atJ;
@@ -92,7 +94,7 @@ std::vector<Affine> placesOf(ArrayRef<Row> rows, KeyOf keyOf) {
     std::map<Key, int64_t> ofTurn;
     for (uint32_t row = begin; row != end; ++row)
       if (auto key = keyOf(row))
-        places[row] = counts[*key] + Affine{ofTurn[*key]++, 0, 0};
+        places[row] = counts[*key] + ofTurn[*key]++;
     for (uint32_t row = begin; hasTurns && row != end; ++row)
       if (auto key = keyOf(row))
         places[row].j = ofTurn[*key];

@@ -5,15 +5,15 @@
 
 namespace ppcc {
 
-/// A schedule, its free parameter, and a proof without ranges.
+/// A schedule, its free parameters, and a proof without ranges.
 struct Asked {
   Compiled compiled; ///< As far as it is checked.
-  uint32_t param = 0;
+  SmallVector<uint32_t, 2> free;
   Proof proof;
 };
 
-/// Nothing after a report, or where the request is misused, which `misuse` then
-/// says.
+/// Of one free parameter, or several with commas. Nothing after a report, or
+/// where the request is misused, which `misuse` then says.
 std::optional<Asked> readRequest(const ProveRequest &request, Session &session,
                                  std::string &misuse);
 
