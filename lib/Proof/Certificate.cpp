@@ -15,13 +15,13 @@ static std::string faultOf(const Evidence &evidence, const Shown &shown) {
     return "there are no messages for " + shown.transport;
   if (!haveSameActions(program, evidence.byData))
     return "there are other actions with messages";
-  Checker checker(program, byData ? nullptr : &*transport);
-  if (Finding found = checker.complete(); !found)
+  auto checker = Checker::of(program, byData ? nullptr : &*transport);
+  if (Finding found = checker->complete(); !found)
     return found.why;
   if (!byData)
-    if (Finding found = checker.matched(); !found)
+    if (Finding found = checker->matched(); !found)
       return found.why;
-  return checker.forward(shown.order).why;
+  return checker->forward(shown.order).why;
 }
 
 /// What is wrong with the memory that ranks hold.
@@ -45,9 +45,9 @@ static std::string faultOfMakespan(const Claim &claim,
     return "nothing shows the makespan";
   bool byData = first == "data";
   auto transport = byData ? std::nullopt : findTransport(first);
-  Checker checker(byData ? evidence.byData : evidence.carried,
-                  byData ? nullptr : &*transport);
-  auto shown = checker.makespan(*evidence.times, evidence.durations);
+  auto shown = Checker::of(byData ? evidence.byData : evidence.carried,
+                           byData ? nullptr : &*transport)
+                   ->makespan(*evidence.times, evidence.durations);
   if (!shown)
     return "the times are not such that each action waits";
   Formula formula =
@@ -91,11 +91,10 @@ static std::string faultOfClaim(const Claim &claim,
   if (claim.verdict != "right" && claim.verdict != "wrong")
     return "the evidence is of another verdict";
   if (claim.verdict == "wrong") {
-    Checker checker(evidence.byData, nullptr);
     return !evidence.circle.empty() &&
-                   checker.isCircle(evidence.circle,
-                                    (claim.from - evidence.base) /
-                                        evidence.step)
+                   Checker::of(evidence.byData, nullptr)
+                       ->isCircle(evidence.circle,
+                                  (claim.from - evidence.base) / evidence.step)
                ? ""
                : "the events do not wait in a circle";
   }

@@ -20,13 +20,9 @@ struct Relation {
   Wait wait = Wait::None;
 };
 
-constexpr Affine ownTurn{0, 0, 1}, lastTurn{0, 1, 0};
-
-} // namespace
-
-class Checker::Impl {
+class Relations final : public Checker {
 public:
-  Impl(const Template &program, const Transport *transport)
+  Relations(const Template &program, const Transport *transport)
       : program(program), head(*program.head), transport(transport),
         declared(program, transport != nullptr) {
     for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
@@ -46,7 +42,7 @@ public:
       }
   }
 
-  Finding complete() const {
+  Finding complete() const override {
     if (!misplaced.empty())
       return {Finding::Kind::Unknown, misplaced};
     size_t expected = 0;
@@ -81,7 +77,7 @@ public:
     return declared.complete();
   }
 
-  Finding matched() const {
+  Finding matched() const override {
     Finding finding;
     for (uint32_t rank = 0; rank != positions.size(); ++rank)
       for (uint32_t row = 0; row != program.ranks[rank].size(); ++row)
@@ -99,7 +95,7 @@ public:
     return finding;
   }
 
-  Finding forward(const Times &order) const {
+  Finding forward(const Times &order) const override {
     return all([&](const Relation &relation) {
       return atLeast(distance(order, relation), relation.domain, 1);
     });
@@ -107,7 +103,7 @@ public:
 
   std::optional<Makespan>
   makespan(const Times &times,
-           const std::vector<std::vector<Time>> &durations) const {
+           const std::vector<std::vector<Time>> &durations) const override {
     auto slack = [&](const Relation &relation) {
       Time wait = relation.wait == Wait::None
                       ? 0
@@ -143,7 +139,7 @@ public:
     return Makespan{value, isTight(last, times, tight)};
   }
 
-  bool isCircle(ArrayRef<Event> circle, int64_t from) const {
+  bool isCircle(ArrayRef<Event> circle, int64_t from) const override {
     Domain later{from, program.last, false, {}, {}};
     auto lies = [&](Affine turn, Affine low, Affine high) {
       return atLeast(turn - low, later, 0) && atLeast(high - turn, later, 0);
@@ -247,51 +243,24 @@ private:
   void link(uint32_t rank) {
     const auto &rows = program.ranks[rank];
     before.emplace_back(rows.size());
-    std::map<uint32_t, Event> last; // By queue: its last item so far,
-    for (uint32_t begin = 0, end; begin != rows.size(); begin = end) {
-      end = blockEnd(rows, begin);
-      std::map<uint32_t, Event> inBlock, inTurn; // of a turn, and in it so far.
-      auto forEachHere = [&](auto visit) {
-        for (uint32_t row = begin; row != end; ++row)
+    forEachLast(
+        program, rows,
+        [&](uint32_t row) {
+          return rows[row].joined ? std::nullopt
+                                  : std::optional(queueOf(rank, row));
+        },
+        [&](uint32_t row) {
+          SmallVector<uint32_t, 2> queues;
           if (!rows[row].joined)
-            visit(row, queueOf(rank, row));
-      };
-      forEachHere([&](uint32_t row, uint32_t queue) {
-        inBlock[queue] = {rank, row, true, {}};
-      });
-      forEachHere([&](uint32_t row, uint32_t own) {
-        auto await = [&](Event source, Affine turn, const Domain &domain) {
-          source.turn = turn;
+            queues.push_back(queueOf(rank, row));
+          if (!rows[row].joined && queues[0] != 0)
+            queues.push_back(0);
+          return queues;
+        },
+        [&](uint32_t row, uint32_t last, Affine turn, const Domain &domain) {
           before[rank][row].push_back(
-              {{rank, row, false, ownTurn}, source, domain});
-        };
-        auto awaitLastOf = [&](uint32_t queue) {
-          Domain domain = wholeOf(rank, row);
-          if (auto found = inTurn.find(queue); found != inTurn.end())
-            return await(found->second, domain.hasTurns ? ownTurn : Affine{},
-                         domain);
-          if (auto again = inBlock.find(queue);
-              domain.hasTurns && again != inBlock.end()) {
-            Domain later = domain;
-            later.from = 1;
-            later.lo = 1;
-            if (program.last > 0)
-              await(again->second, {-1, 0, 1}, later);
-            domain.hi = {};
-          }
-          if (auto found = last.find(queue); found != last.end())
-            await(found->second, found->second.turn, domain);
-        };
-        awaitLastOf(own);
-        if (own != 0)
-          awaitLastOf(0);
-        inTurn[own] = {rank, row, true, {}};
-      });
-      for (auto [queue, event] : inBlock) {
-        last[queue] = event;
-        last[queue].turn = hasTurns(rank, event.row) ? lastTurn : Affine{};
-      }
-    }
+              {{rank, row, false, ownTurn}, {rank, last, true, turn}, domain});
+        });
     for (uint32_t row = 0; row != rows.size(); ++row)
       note(rank, row);
     if (!transport)
@@ -555,19 +524,9 @@ private:
   Finding shortage;      ///< and with its work.
 };
 
-Checker::Checker(const Template &program, const Transport *transport)
-    : impl(std::make_unique<Impl>(program, transport)) {}
-Checker::~Checker() = default;
-Finding Checker::complete() const { return impl->complete(); }
-Finding Checker::matched() const { return impl->matched(); }
-Finding Checker::forward(const Times &order) const {
-  return impl->forward(order);
-}
-std::optional<Makespan>
-Checker::makespan(const Times &times,
-                  const std::vector<std::vector<Time>> &durations) const {
-  return impl->makespan(times, durations);
-}
-bool Checker::isCircle(ArrayRef<Event> circle, int64_t from) const {
-  return impl->isCircle(circle, from);
+} // namespace
+
+std::unique_ptr<const Checker> Checker::of(const Template &program,
+                                           const Transport *transport) {
+  return std::make_unique<Relations>(program, transport);
 }

@@ -48,58 +48,27 @@ Declared::Declared(const Template &program, bool hasMessages)
 }
 
 /// A rank that has issued as many actions of a kind as may be on their way goes
-/// on with its own once the first of them has ended.
+/// on with its own once the first of them has ended, and so those before it.
 void Declared::addRooms(uint32_t rank) {
   const auto &rows = program.ranks[rank];
-  struct Issued {
-    uint32_t row;
-    Affine place;
-  };
-  std::vector<Issued> open; // Since the last action of the rank's own.
-  auto close = [&](uint32_t row, ArrayRef<Issued> issued, Domain when) {
-    for (auto [of, place] : issued) {
-      const KindInfo &info = infoOf(rows[of]);
-      rooms.insert({{rank, row},
-                    {sequence({rank, rows[of].kind.value, any, any}),
-                     place - info.inFlight, when}});
-    }
-  };
-  auto walk = [&](uint32_t begin, uint32_t end) {
-    for (uint32_t row = begin; row != end; ++row) {
-      if (infoOf(rows[row]).occupiesRank())
-        close(row, std::exchange(open, {}), wholeOf(program, rows[row]));
-      if (infoOf(rows[row]).inFlight != 0)
-        open.push_back({row, places[rank][row]});
-    }
-  };
-  for (uint32_t begin = 0, end; begin != rows.size(); begin = end) {
-    end = blockEnd(rows, begin);
-    uint32_t first = begin;
-    while (first != end && !infoOf(rows[first]).occupiesRank())
-      ++first;
-    if (rows[begin].window == noWindow || first == end) {
-      walk(begin, end);
-      // Turns with none of its own would hold up the first behind them.
-      if (rows[begin].window != noWindow && !open.empty())
-        isKnown = false;
-      continue;
-    }
-    // What is in front of the first of its own in turn 0, and in later turns.
-    Domain all = wholeOf(program, rows[first]), then = all;
-    all.hi = {};
-    then.from = 1;
-    then.lo = 1;
-    close(first, std::exchange(open, {}), all);
-    walk(begin, end);
-    if (program.last > 0) {
-      std::vector<Issued> earlier = open;
-      for (Issued &one : earlier)
-        one.place = substitute(one.place, {-1, 0, 1});
-      close(first, earlier, then);
-    }
-    for (Issued &one : open)
-      one.place = substitute(one.place, {0, 1, 0});
-  }
+  std::vector<uint32_t> bounded; // Kinds of which so many may be on their way.
+  for (KindId kind : program.head->kinds.ids())
+    if (program.head->kinds[kind].inFlight != 0)
+      bounded.push_back(kind.value);
+  forEachLast(
+      program, rows,
+      [&](uint32_t row) { return std::optional(rows[row].kind.value); },
+      [&](uint32_t row) {
+        return infoOf(rows[row]).occupiesRank() ? ArrayRef(bounded)
+                                                : ArrayRef<uint32_t>();
+      },
+      [&](uint32_t row, uint32_t last, Affine turn, const Domain &domain) {
+        const KindInfo &info = infoOf(rows[last]);
+        rooms.insert(
+            {{rank, row},
+             {sequence({rank, rows[last].kind.value, any, any}),
+              substitute(places[rank][last], turn) - info.inFlight, domain}});
+      });
 }
 
 Affine Declared::numberOf(uint32_t rank, uint32_t row) const {
@@ -216,9 +185,6 @@ Finding Declared::isRequired(KindId kind) const {
 }
 
 Finding Declared::complete() const {
-  if (!isKnown)
-    return {Finding::Kind::Unknown,
-            "a loop only issues what may be on its way"};
   std::vector<bool> isThere(needs.size());
   for (uint32_t rank = 0; !needs.empty() && rank != program.ranks.size();
        ++rank)

@@ -113,7 +113,6 @@ private:
   std::multimap<std::pair<uint32_t, uint32_t>, Room>
       rooms;                               ///< By rank and row.
   std::vector<std::vector<Affine>> places; ///< By rank and row, in its kind.
-  bool isKnown = true;                     ///< What waits for room.
 };
 
 } // namespace ppcc::proof

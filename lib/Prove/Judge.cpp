@@ -55,20 +55,20 @@ Finding Judge::carry(bool looksLater) {
   Sample a{withFirst, firstIndex, &firstMessages},
       b{withSecond, secondIndex, &secondMessages};
   for (const Transport &transport : transports) {
-    Checker checker(*whole, &transport);
-    if (Finding finding = checker.complete(); !finding)
+    auto checker = Checker::of(*whole, &transport);
+    if (Finding finding = checker->complete(); !finding)
       return {Finding::Kind::Unknown, finding.why};
-    if (Finding finding = checker.matched(); !finding)
+    if (Finding finding = checker->matched(); !finding)
       return finding;
     Finding finding;
-    auto order = orderBy(*whole, checker, &transport, a, b, finding);
+    auto order = orderBy(*whole, *checker, &transport, a, b, finding);
     if (!finding)
       return {Finding::Kind::Unknown, finding.why};
     if (evidence)
       evidence->shown.push_back({transport.name, *order});
     if (&transport != &transports.front() || !hasPlainTimes(withFirst))
       continue;
-    makespan = makespanBy(*whole, checker, &transport, a, b);
+    makespan = makespanBy(*whole, *checker, &transport, a, b);
     if (!request.explains)
       continue;
     if (auto run = simulate(withSecond, secondIndex, secondMessages,

@@ -438,8 +438,8 @@ private:
     evidence = nullptr;
     if (family.last < 3)
       return giveUp(std::move(task), "", Place());
-    Checker byData(program, nullptr);
-    Finding whole = byData.complete();
+    auto byData = Checker::of(program, nullptr);
+    Finding whole = byData->complete();
     if (whole.kind == Finding::Kind::Fails) {
       Quiet quiet;
       if (!singles.compile(family.base, true, quiet) && !singles.failed)
@@ -472,7 +472,7 @@ private:
     }
     if (limitMemory(task, program, *first))
       return;
-    Judge judge(request, singles, family, program, byData, *first, *second,
+    Judge judge(request, singles, family, program, *byData, *first, *second,
                 evidence.get());
     bool isByData = request.byData || request.certifies;
     auto orderByData = [&] {

@@ -36,29 +36,26 @@ struct Event {
 /// null. Groups hold compute actions only.
 class Checker {
 public:
-  Checker(const Template &program, const Transport *transport);
-  ~Checker();
+  static std::unique_ptr<const Checker> of(const Template &program,
+                                           const Transport *transport);
+  virtual ~Checker() = default;
 
   /// Whether each slot of each stage and microbatch is filled once, and each
   /// message between ranks has one send and one receive.
-  Finding complete() const;
+  virtual Finding complete() const = 0;
   /// Whether the two ranks of each lane have its messages in one order.
-  Finding matched() const;
+  virtual Finding matched() const = 0;
   /// Whether each event is at least 1 behind all that it waits for: then no
   /// rank waits for itself.
-  Finding forward(const Times &order) const;
+  virtual Finding forward(const Times &order) const = 0;
   /// The makespan, where `times` respect all waits; `durations`, by rank and
   /// row, are those of groups and messages.
-  std::optional<Makespan>
+  virtual std::optional<Makespan>
   makespan(const Times &times,
-           const std::vector<std::vector<Time>> &durations) const;
+           const std::vector<std::vector<Time>> &durations) const = 0;
   /// Whether each event of the circle waits for the next, and the last for the
   /// first, for all n from `from` on.
-  bool isCircle(ArrayRef<Event> circle, int64_t from) const;
-
-private:
-  class Impl;
-  std::unique_ptr<Impl> impl;
+  virtual bool isCircle(ArrayRef<Event> circle, int64_t from) const = 0;
 };
 
 } // namespace ppcc::proof

@@ -19,6 +19,51 @@ inline Domain wholeOf(const Template &program, const Row &row) {
   return {0, program.last, row.window != noWindow, {}, {0, 1, 0}};
 }
 
+/// The turn of a row, and the last of a window.
+inline constexpr Affine ownTurn{0, 0, 1}, lastTurn{0, 1, 0};
+
+/// Calls `visit(row, before, turn, domain)` for rows of a rank and, for each
+/// key that a row `asks` for, the last row before it that has the key, with its
+/// turn on a domain of the row's.
+template <class KeyOf, class Asks, class Visit>
+void forEachLast(const Template &program, ArrayRef<Row> rows, KeyOf keyOf,
+                 Asks asks, Visit visit) {
+  std::map<uint32_t, uint32_t> last; // By key: its last row so far,
+  for (uint32_t begin = 0, end; begin != rows.size(); begin = end) {
+    end = blockEnd(rows, begin);
+    std::map<uint32_t, uint32_t> inBlock,
+        inTurn; // of a turn, and in it so far.
+    for (uint32_t row = begin; row != end; ++row)
+      if (auto key = keyOf(row))
+        inBlock[*key] = row;
+    for (uint32_t row = begin; row != end; ++row) {
+      for (uint32_t key : asks(row)) {
+        Domain domain = wholeOf(program, rows[row]);
+        if (auto found = inTurn.find(key); found != inTurn.end()) {
+          visit(row, found->second, domain.hasTurns ? ownTurn : 0, domain);
+          continue;
+        }
+        if (auto again = inBlock.find(key);
+            domain.hasTurns && again != inBlock.end()) {
+          Domain later = domain;
+          later.from = 1;
+          later.lo = 1;
+          if (program.last > 0)
+            visit(row, again->second, Affine{-1, 0, 1}, later);
+          domain.hi = {};
+        }
+        if (auto found = last.find(key); found != last.end())
+          visit(row, found->second,
+                rows[found->second].window == noWindow ? 0 : lastTurn, domain);
+      }
+      if (auto key = keyOf(row))
+        inTurn[*key] = row;
+    }
+    for (auto [key, row] : inBlock)
+      last[key] = row;
+  }
+}
+
 /// Whether c + n N >= 0 for the n of a domain.
 inline bool isNatural(__int128 c, __int128 n, const Domain &domain) {
   return c + n * domain.from >= 0 &&
@@ -71,15 +116,11 @@ void forEachPiece(int64_t last, ArrayRef<Affine> conditions,
   };
   for (Affine f : conditions)
     cutAtRoot(f);
-  for (size_t i = 0; i != lows.size(); ++i) {
+  SmallVector<Affine, 8> ends(lows);
+  ends.append(highs.begin(), highs.end());
+  for (size_t i = 0; i != ends.size(); ++i)
     for (size_t k = 0; k != i; ++k)
-      cutAtRoot(lows[i] - lows[k]);
-    for (Affine high : highs)
-      cutAtRoot(high - lows[i]);
-  }
-  for (size_t i = 0; i != highs.size(); ++i)
-    for (size_t k = 0; k != i; ++k)
-      cutAtRoot(highs[i] - highs[k]);
+      cutAtRoot(ends[i] - ends[k]);
   llvm::sort(cuts);
   cuts.erase(llvm::unique(cuts), cuts.end());
   for (size_t i = 0; i != cuts.size(); ++i) {
@@ -155,7 +196,6 @@ inline bool covers(ArrayRef<Domain> pieces, const Domain &whole) {
 template <class Visit>
 bool forEachMeeting(const Domain &whole, Affine wanted, Affine of,
                     bool ofHasTurns, Visit visit) {
-  constexpr Affine own{0, 0, 1}, most{0, 1, 0};
   // Most are equal on all of the domain, or nowhere.
   if (!whole.hasTurns && !ofHasTurns && (wanted - of).isConstant()) {
     if (wanted == of)
@@ -163,8 +203,8 @@ bool forEachMeeting(const Domain &whole, Affine wanted, Affine of,
     return true;
   }
   if (whole.hasTurns && ofHasTurns && wanted == of && of.j != 0 &&
-      whole.lo == Affine{} && whole.hi == most) {
-    visit(own, whole);
+      whole.lo == Affine{} && whole.hi == lastTurn) {
+    visit(ownTurn, whole);
     return true;
   }
   SmallVector<Affine, 4> lows, highs, conditions;
@@ -179,21 +219,21 @@ bool forEachMeeting(const Domain &whole, Affine wanted, Affine of,
   if (whole.from > 0)
     require(Affine{-whole.from, 1, 0});
   if (whole.hasTurns)
-    known &= require(own - whole.lo) && require(whole.hi - own);
+    known &= require(ownTurn - whole.lo) && require(whole.hi - ownTurn);
   Affine turn;
   if (ofHasTurns) {
     auto found = divide(wanted - substitute(of, {}), of.j, never);
     if (!found)
       return never;
     turn = *found;
-    known &= require(turn) && require(most - turn);
+    known &= require(turn) && require(lastTurn - turn);
   } else if (wanted.j == 0) {
     known &= require(of - wanted) && require(wanted - of);
   } else {
     auto at = divide(of - substitute(wanted, {}), wanted.j, never);
     if (!at)
       return never;
-    known &= require(own - *at) && require(*at - own);
+    known &= require(ownTurn - *at) && require(*at - ownTurn);
   }
   if (known)
     forEachPiece(whole.to, conditions, lows, highs,
