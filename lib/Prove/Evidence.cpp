@@ -28,26 +28,18 @@ ppcc::evidenceOf(int64_t m, const Program &program,
   auto show = [&](const Program &one, const Transport *transport,
                   proof::Template &place, bool isTimed) {
     place = templateOf(one, evidence->head.head());
-    ProgramIndex index(one);
-    std::optional<MessageIndex> messages;
-    if (transport)
-      messages.emplace(one, index);
+    Sample sample(one, transport);
     Durations durations(one);
-    auto order = orderOf(one, index, messages ? &*messages : nullptr, transport,
-                         durations);
+    auto order = sample.order(transport, durations);
     if (!order)
       return;
     evidence->shown.push_back(
         {transport ? transport->name : "data", timesAt(place, *order)});
     if (!isTimed)
       return;
-    auto run = transport
-                   ? simulate(one, index, *messages, durations, *transport)
-                   : simulate(one, index, durations);
-    if (run) {
+    if (auto run = sample.run(transport)) {
       evidence->durations = durationsOf(place, one, durations);
-      evidence->times =
-          timesAt(place, {std::move(run->starts), std::move(run->ends)});
+      evidence->times = timesAt(place, *run);
     }
   };
   byData |= transports.empty();

@@ -1,12 +1,37 @@
 #include "Fit.h"
 
 #include "ppcc/Analysis/EventGraph.h"
+#include "ppcc/Analysis/EventRun.h"
 #include "ppcc/Proof/Instance.h"
 
 using namespace ppcc;
 using proof::Affine;
 using proof::forEachRow;
 using proof::Template;
+
+/// What rows of a template have in common with the actions that they are.
+static auto placeOf(const auto &row) {
+  return std::tuple(row.kind, row.pipe, row.stage, row.peer, row.joined);
+}
+static proof::Row asRow(const Action &action, uint32_t window,
+                        Affine microbatch) {
+  return {action.kind,   action.pipe, action.stage, action.peer,
+          action.joined, window,      microbatch,   0,
+          action.phase,  action.site};
+}
+
+/// Calls `visit(rank, row, action)` for the rows of the program of n = 1.
+template <class Visit>
+static void forEachOfFirst(const Template &family, const Program &first,
+                           Visit visit) {
+  for (uint32_t rank = 0; rank != family.ranks.size(); ++rank) {
+    ActionId at = first.begin(RankId(rank));
+    forEachRow(family.ranks[rank], 1, [&](uint32_t row, int64_t) {
+      visit(rank, row, at);
+      ++at.value;
+    });
+  }
+}
 
 std::vector<Origin> ppcc::originsOf(const Template &program, int64_t n) {
   std::vector<Origin> origins;
@@ -20,27 +45,17 @@ std::vector<Origin> ppcc::originsOf(const Template &program, int64_t n) {
 bool ppcc::isInstance(const Template &family, int64_t n,
                       const Program &program) {
   std::vector<Origin> origins = originsOf(family, n);
-  bool hasMessages = false;
-  for (const auto &rows : family.ranks)
-    for (const proof::Row &row : rows)
-      hasMessages |= !family.head->kinds[row.kind].isCompute();
-  size_t next = 0;
-  for (RankId rank : program.ranks())
-    for (ActionId row : program.rows(rank)) {
-      Action action = program[row];
-      if (!hasMessages && !program.kindOf(action).isCompute())
-        continue;
-      if (next == origins.size())
-        return false;
-      Origin origin = origins[next++];
+  if (origins.size() != program.size())
+    return false;
+  return llvm::all_of(program.ranks(), [&](RankId rank) {
+    return llvm::all_of(program.rows(rank), [&](ActionId row) {
+      const Origin &origin = origins[row.value];
       const proof::Row &wanted = family.ranks[origin.rank][origin.row];
-      if (origin.rank != rank.value || wanted.kind != action.kind ||
-          wanted.pipe != action.pipe || wanted.stage != action.stage ||
-          wanted.joined != action.joined || wanted.peer != action.peer ||
-          wanted.microbatch.at(n, origin.turn) != action.microbatch)
-        return false;
-    }
-  return next == origins.size();
+      return origin.rank == rank.value &&
+             placeOf(wanted) == placeOf(program[row]) &&
+             wanted.microbatch.at(n, origin.turn) == program[row].microbatch;
+    });
+  });
 }
 
 bool ppcc::isPlacedLater(const KindInfo &info, const KindTable &kinds) {
@@ -141,17 +156,12 @@ private:
     size_t count = all.front().messages.size();
     for (size_t i = 0; i != count; ++i) {
       const Action &first = all.front().messages[i];
-      proof::Row row{first.kind,   first.pipe, first.stage, first.peer,
-                     first.joined, window,     {},          0,
-                     first.phase,  first.site};
       SmallVector<Point> points;
       for (const Gap &gap : all) {
         if (gap.messages.size() != count)
           return false;
         const Action &action = gap.messages[i];
-        if (action.kind != first.kind || action.pipe != first.pipe ||
-            action.stage != first.stage || action.peer != first.peer ||
-            action.joined != first.joined)
+        if (placeOf(action) != placeOf(first))
           return false;
         points.push_back({gap.n, gap.turn, action.microbatch});
         isPlaced &= action.site == first.site && action.phase == first.phase;
@@ -159,8 +169,7 @@ private:
       auto microbatch = through(points, window != proof::noWindow);
       if (!microbatch)
         return false;
-      row.microbatch = *microbatch;
-      rows.push_back(row);
+      rows.push_back(asRow(first, window, *microbatch));
     }
     return llvm::all_of(
         all, [&](const Gap &gap) { return gap.messages.size() == count; });
@@ -256,25 +265,39 @@ Template ppcc::peeled(const Template &family) {
   return result;
 }
 
-std::optional<RowTimes> ppcc::orderOf(const Program &program,
-                                      const ProgramIndex &index,
-                                      const MessageIndex *messages,
-                                      const Transport *transport,
-                                      const Durations &durations) {
-  RowTimes result;
-  EventRun<OrderClock> run(program, index, messages, {transport},
-                           OrderClock(program, durations, result));
+Sample::Sample(const Program &program, bool hasMessages)
+    : program(program), index(program) {
+  if (hasMessages)
+    messages.emplace(program, index);
+}
+
+std::optional<Simulation> Sample::run(const Transport *transport) const {
+  Durations durations(program);
+  return transport ? simulate(program, index, *messages, durations, *transport)
+                   : simulate(program, index, durations);
+}
+
+std::optional<Simulation> Sample::order(const Transport *transport,
+                                        const Durations &durations) const {
+  RowTimes times;
+  EventRun<OrderClock> run(program, index, messages ? &*messages : nullptr,
+                           {transport}, OrderClock(program, durations, times));
   if (!run.run() || !run.isWhole())
     return std::nullopt;
+  Simulation result;
+  result.starts = std::move(times.starts);
+  result.ends = std::move(times.ends);
   return result;
 }
 
 std::optional<proof::Times> ppcc::fit(const Template &family,
-                                      const RowTimes &first,
-                                      const RowTimes &second) {
+                                      const std::optional<Simulation> &first,
+                                      const std::optional<Simulation> &second) {
+  if (!first || !second)
+    return std::nullopt;
   proof::Times times;
   size_t next[2] = {};
-  const RowTimes *runs[2] = {&first, &second};
+  const Simulation *runs[2] = {&*first, &*second};
   for (const auto &rows : family.ranks) {
     auto &fitted = times.ranks.emplace_back(rows.size());
     std::vector<SmallVector<Point, 5>> starts(rows.size()), ends(rows.size());
@@ -304,17 +327,14 @@ Template ppcc::templateOf(const Program &program, const Head &head) {
     one.pipes.push_back({pipe.firstMicrobatch, pipe.numMicrobatches});
   for (RankId rank : program.ranks()) {
     auto &rows = one.ranks.emplace_back();
-    for (ActionId row : program.rows(rank)) {
-      Action action = program[row];
-      rows.push_back({action.kind, action.pipe, action.stage, action.peer,
-                      action.joined, proof::noWindow, action.microbatch, 0,
-                      action.phase, action.site});
-    }
+    for (ActionId row : program.rows(rank))
+      rows.push_back(
+          asRow(program[row], proof::noWindow, program[row].microbatch));
   }
   return one;
 }
 
-proof::Times ppcc::timesAt(const Template &one, const RowTimes &times) {
+proof::Times ppcc::timesAt(const Template &one, const Simulation &times) {
   proof::Times result;
   size_t next = 0;
   for (const auto &rows : one.ranks) {
@@ -326,43 +346,35 @@ proof::Times ppcc::timesAt(const Template &one, const RowTimes &times) {
 }
 
 void ppcc::setSites(Template &family, const Program &first) {
-  for (uint32_t rank = 0; rank != family.ranks.size(); ++rank) {
-    ActionId at = first.begin(RankId(rank));
-    forEachRow(family.ranks[rank], 1, [&](uint32_t row, int64_t) {
-      Action action = first[at];
-      family.ranks[rank][row].phase = action.phase;
-      family.ranks[rank][row].site = action.site;
-      ++at.value;
-    });
-  }
+  forEachOfFirst(family, first, [&](uint32_t rank, uint32_t row, ActionId at) {
+    family.ranks[rank][row].phase = first[at].phase;
+    family.ranks[rank][row].site = first[at].site;
+  });
 }
 
 std::vector<std::vector<Time>> ppcc::durationsOf(const Template &family,
                                                  const Program &first,
                                                  const Durations &durations) {
   std::vector<std::vector<Time>> result;
-  for (uint32_t rank = 0; rank != family.ranks.size(); ++rank) {
-    auto &times = result.emplace_back(family.ranks[rank].size());
-    ActionId at = first.begin(RankId(rank));
-    forEachRow(family.ranks[rank], 1, [&](uint32_t row, int64_t) {
-      const KindInfo &info = first.kindOf(at);
-      if (!info.isCompute())
-        times[row] = durations.ofMessage(first, first[at]);
-      else if (info.isBeside() || info.meets())
-        times[row] = durations.of(first[at]);
-      else if (!first.joined(at))
-        times[row] = durations.of(first, at, first.groupEnd(at, RankId(rank)));
-      ++at.value;
-    });
-  }
+  for (const auto &rows : family.ranks)
+    result.emplace_back(rows.size());
+  forEachOfFirst(family, first, [&](uint32_t rank, uint32_t row, ActionId at) {
+    const KindInfo &info = first.kindOf(at);
+    Time &time = result[rank][row];
+    if (!info.isCompute())
+      time = durations.ofMessage(first, first[at]);
+    else if (info.isBeside() || info.meets())
+      time = durations.of(first[at]);
+    else if (!first.joined(at))
+      time = durations.of(first, at, first.groupEnd(at, RankId(rank)));
+  });
   return result;
 }
 
 std::vector<proof::Event> ppcc::circleOf(const Template &family, int64_t n,
-                                         const Program &program,
-                                         const ProgramIndex &index,
-                                         bool fromEnd) {
-  EventGraph graph(program, index);
+                                         const Sample &sample, bool fromEnd) {
+  const Program &program = sample.program;
+  EventGraph graph(program, sample.index);
   if (graph.run())
     return {};
   std::vector<Origin> origins = originsOf(family, n);

@@ -2,8 +2,7 @@
 // of it is believed before it is checked.
 #pragma once
 
-#include "ppcc/Analysis/Durations.h"
-#include "ppcc/Analysis/EventRun.h"
+#include "ppcc/Analysis/Simulation.h"
 #include "ppcc/Proof/Checker.h"
 
 namespace ppcc {
@@ -37,22 +36,33 @@ std::optional<proof::Template> withMessages(const proof::Template &family,
 /// themselves, as a template of n.
 proof::Template peeled(const proof::Template &family);
 
-/// Numbers for events, each above those of all that it waits for, which follow
-/// the times of a run; nothing when the program does not reach its end.
-std::optional<RowTimes> orderOf(const Program &program,
-                                const ProgramIndex &index,
-                                const MessageIndex *messages,
-                                const Transport *transport,
-                                const Durations &durations);
+/// A program of a template, as runs see it: with its messages, or by its data
+/// alone.
+struct Sample {
+  explicit Sample(const Program &program, bool hasMessages = false);
+
+  /// Its times, on a transport where it has messages; nothing when it does not
+  /// reach its end.
+  std::optional<Simulation> run(const Transport *transport) const;
+  /// Numbers for events in their place, each above those of all that it waits
+  /// for.
+  std::optional<Simulation> order(const Transport *transport,
+                                  const Durations &durations) const;
+
+  const Program &program;
+  ProgramIndex index;
+  std::optional<MessageIndex> messages;
+};
 
 /// Functions of n and turns through the times of the instances of n = 1 and 2.
 std::optional<proof::Times> fit(const proof::Template &family,
-                                const RowTimes &first, const RowTimes &second);
+                                const std::optional<Simulation> &first,
+                                const std::optional<Simulation> &second);
 
 /// The program of one number as a template.
 proof::Template templateOf(const Program &program, const Head &head);
 /// The numbers of the only instance.
-proof::Times timesAt(const proof::Template &one, const RowTimes &times);
+proof::Times timesAt(const proof::Template &one, const Simulation &times);
 /// Gives rows the phases and sites that they have in the instance of n = 1.
 void setSites(proof::Template &family, const Program &first);
 
@@ -64,7 +74,6 @@ std::vector<std::vector<Time>> durationsOf(const proof::Template &family,
 /// A circle in which ranks wait by data alone, as events of the template whose
 /// turns count from the begin, or from the end, of their windows.
 std::vector<proof::Event> circleOf(const proof::Template &family, int64_t n,
-                                   const Program &program,
-                                   const ProgramIndex &index, bool fromEnd);
+                                   const Sample &sample, bool fromEnd);
 
 } // namespace ppcc

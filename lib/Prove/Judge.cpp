@@ -10,18 +10,16 @@ using proof::Finding;
 static constexpr int64_t mostLater = 60'000;
 
 Finding Judge::orderByData() {
-  ProgramIndex firstIndex(first), secondIndex(second);
+  Sample a(first), b(second);
   Finding finding;
-  auto order = orderBy(program, byData, nullptr, {first, firstIndex},
-                       {second, secondIndex}, finding);
+  auto order = orderBy(program, byData, nullptr, a, b, finding);
   if (finding && evidence)
     evidence->shown.push_back({"data", std::move(*order)});
   if (order || finding.kind != Finding::Kind::Fails)
     return finding;
   for (int64_t n : {1, 2})
     for (bool fromEnd : {false, true}) {
-      auto events = circleOf(program, n, n == 1 ? first : second,
-                             n == 1 ? firstIndex : secondIndex, fromEnd);
+      auto events = circleOf(program, n, n == 1 ? a : b, fromEnd);
       for (int64_t from : {0, 1, 2})
         if (!events.empty() && byData.isCircle(events, from)) {
           circle = {std::move(events), from};
@@ -49,11 +47,7 @@ Finding Judge::carry(bool looksLater) {
     evidence->carried.head = &evidence->head.head();
     evidence->preconnect = withSecond.preconnect();
   }
-  ProgramIndex firstIndex(withFirst), secondIndex(withSecond);
-  MessageIndex firstMessages(withFirst, firstIndex),
-      secondMessages(withSecond, secondIndex);
-  Sample a{withFirst, firstIndex, &firstMessages},
-      b{withSecond, secondIndex, &secondMessages};
+  Sample a(withFirst, true), b(withSecond, true);
   for (const Transport &transport : transports) {
     auto checker = Checker::of(*whole, &transport);
     if (Finding finding = checker->complete(); !finding)
@@ -71,8 +65,7 @@ Finding Judge::carry(bool looksLater) {
     makespan = makespanBy(*whole, *checker, &transport, a, b);
     if (!request.explains)
       continue;
-    if (auto run = simulate(withSecond, secondIndex, secondMessages,
-                            Durations(withSecond), transport))
+    if (auto run = b.run(&transport))
       figures = figuresOf(family, *whole,
                           durationsOf(*whole, withFirst, Durations(withFirst)),
                           withSecond, *run);
@@ -106,8 +99,7 @@ bool Judge::goesOn(const proof::Template &whole) {
 std::optional<Formula> Judge::makespanByData() {
   if (!hasPlainTimes(first) || first.costs().hasMessageTimes())
     return std::nullopt;
-  return makespanBy(program, byData, nullptr, {first, ProgramIndex(first)},
-                    {second, ProgramIndex(second)});
+  return makespanBy(program, byData, nullptr, Sample(first), Sample(second));
 }
 
 /// The makespan of runs like those of the first and the second n.
@@ -117,7 +109,7 @@ std::optional<Formula> Judge::makespanBy(const proof::Template &rows,
                                          const Sample &a, const Sample &b) {
   if (evidence)
     evidence->times = std::nullopt;
-  auto times = timesBy(rows, transport, a, b);
+  auto times = fit(rows, a.run(transport), b.run(transport));
   if (!times)
     return std::nullopt;
   auto ofRows = durationsOf(rows, a.program, Durations(a.program));

@@ -19,15 +19,14 @@ ppcc::orderBy(const proof::Template &program, const proof::Checker &checker,
         for (KindId kind : timed.kinds().ids())
           if (timed.kinds()[kind].isCompute())
             costs.add(Cost::Action, kind, cost::unit);
-      return orderOf(of.program, of.index, of.messages, transport,
-                     Durations(timed));
+      return of.order(transport, Durations(timed));
     };
     auto a = run(first), b = run(second);
     if (!a || !b) {
       finding = {Finding::Kind::Fails, "what ranks do does not settle"};
       return std::nullopt;
     }
-    order = fit(program, *a, *b);
+    order = fit(program, a, b);
     finding = order ? checker.forward(*order)
                     : Finding{Finding::Kind::Unknown,
                               "what ranks do does not settle"};
@@ -35,23 +34,6 @@ ppcc::orderBy(const proof::Template &program, const proof::Checker &checker,
       break;
   }
   return order;
-}
-
-std::optional<proof::Times> ppcc::timesBy(const proof::Template &program,
-                                          const Transport *transport,
-                                          const Sample &first,
-                                          const Sample &second) {
-  auto run = [&](const Sample &of) -> std::optional<RowTimes> {
-    Durations durations(of.program);
-    auto done = transport ? simulate(of.program, of.index, *of.messages,
-                                     durations, *transport)
-                          : simulate(of.program, of.index, durations);
-    if (!done)
-      return std::nullopt;
-    return RowTimes{std::move(done->starts), std::move(done->ends)};
-  };
-  auto a = run(first), b = run(second);
-  return a && b ? fit(program, *a, *b) : std::nullopt;
 }
 
 bool ppcc::hasPlainTimes(const Program &program) {

@@ -3,16 +3,7 @@
 
 #include "Fit.h"
 
-#include "ppcc/Analysis/Simulation.h"
-
 namespace ppcc {
-
-/// A program of a template, as runs see it.
-struct Sample {
-  const Program &program;
-  const ProgramIndex &index;
-  const MessageIndex *messages = nullptr; ///< Null for data alone.
-};
 
 /// Numbers with which the checker shows that no rank waits for itself. In
 /// `finding` what is wrong with them: Fails where the programs of n = 1 and 2
@@ -22,11 +13,6 @@ std::optional<proof::Times> orderBy(const proof::Template &program,
                                     const Transport *transport,
                                     const Sample &first, const Sample &second,
                                     proof::Finding &finding);
-
-/// Functions through the times of a run of both; nothing where there are none.
-std::optional<proof::Times> timesBy(const proof::Template &program,
-                                    const Transport *transport,
-                                    const Sample &first, const Sample &second);
 
 /// Whether costs are the same for all microbatches.
 bool hasPlainTimes(const Program &program);
