@@ -25,8 +25,8 @@ struct Bounds {
       auto [one, p, m] = std::tuple(fact.at[One], fact.at[P], fact.at[M]);
       if (m != 0)
         (m > 0 ? least : most)
-            .push_back({Rational::of(-__int128(p), m),
-                        Rational::of(-__int128(one), m)});
+            .push_back(
+                {Rational(-__int128(p), m), Rational(-__int128(one), m)});
       else if (p > 0)
         from = std::max<int64_t>(from, (-one + p - 1) / p);
       else if (p < 0)

@@ -6,24 +6,13 @@ using namespace ppcc::every;
 
 namespace {
 
-/// A unit with its number.
-struct Place {
-  uint32_t number, ofClass, segment, unit;
-};
-
 class Obliged {
 public:
   Obliged(const Statements &statements, const Claim &claim)
-      : statements(statements), claim(claim) {
-    uint32_t number = 0;
-    for (uint32_t c = 0; c != statements.classes.size(); ++c)
-      for (uint32_t s = 0; s != statements.classes[c].segments.size(); ++s)
-        for (uint32_t u = 0; u != segmentOf(c, s).units.size(); ++u)
-          places.push_back({number++, c, s, u});
-    statements.forEachUnit([](auto &, auto &, const Unit &unit) {
+      : statements(statements), units(statements.units), claim(claim) {
+    for (const Unit &unit : units)
       if (unit.duration < 1)
         throw std::invalid_argument("an action takes no time");
-    });
   }
 
   std::vector<Obligation> run() {
@@ -33,8 +22,8 @@ public:
       complete(c);
       inOrder(c);
     }
-    for (const Place &target : places)
-      for (const Row &row : unitOf(target).rows)
+    for (const Unit &target : units)
+      for (const Row &row : target.rows)
         forEachRead(row, [&](uint8_t slot, int distance) {
           reads(target, row, slot, distance);
         });
@@ -45,19 +34,14 @@ public:
     if (claim.last)
       endsWith(*claim.last);
     for (const auto &[unit, reasons] : claim.held)
-      held(places.at(unit), reasons, 0, turnsOf(places.at(unit)));
+      held(units.at(unit), reasons, 0, turnsOf(units.at(unit)));
     return std::move(result);
   }
 
 private:
-  const Segment &segmentOf(uint32_t ofClass, uint32_t segment) const {
-    return statements.classes[ofClass].segments[segment];
-  }
-  const Unit &unitOf(const Place &place) const {
-    return segmentOf(place.ofClass, place.segment).units[place.unit];
-  }
-  const Chunk &chunkOf(const Place &place, const Row &row) const {
-    return statements.classes[place.ofClass].chunks[row.chunk];
+  uint32_t numberOf(const Unit &unit) const { return &unit - units.data(); }
+  const Chunk &chunkOf(const Unit &unit, const Row &row) const {
+    return statements.classOf(unit).chunks[row.chunk];
   }
   const KindInfo &infoOf(const Row &row) const {
     return statements.kinds[row.kind];
@@ -78,19 +62,18 @@ private:
     return forms;
   }
   /// Where the turns of a unit are, too.
-  Forms turnsOf(const Place &place) const {
-    Forms forms = ranksOf(place.ofClass);
+  Forms turnsOf(const Unit &unit) const {
+    Forms forms = ranksOf(unit.ofClass);
     forms.push_back(Form::of(Turn));
-    forms.push_back(segmentOf(place.ofClass, place.segment).count -
-                    Form::of(Turn) - 1);
+    forms.push_back(statements.segmentOf(unit).count - Form::of(Turn) - 1);
     return forms;
   }
   static Form renamed(const Form &form) {
     return form.with(Rank, Form::of(OtherRank)).with(Turn, Form::of(OtherTurn));
   }
-  Obligation::Time timeOf(const Place &place, int64_t factor,
+  Obligation::Time timeOf(const Unit &unit, int64_t factor,
                           const Form &turn) const {
-    return {place.number, factor, Form::of(Rank), turn};
+    return {numberOf(unit), factor, Form::of(Rank), turn};
   }
 
   // ---- Each slot is filled once ----
@@ -120,14 +103,12 @@ private:
     for (uint32_t chunk = 0; chunk != ranks.chunks.size(); ++chunk)
       for (uint8_t slot : slotsIn(slots))
         fillers[{c, chunk, slot}];
-    for (const Place &place : places)
-      if (place.ofClass == c)
-        for (uint32_t r = 0; r != unitOf(place).rows.size(); ++r) {
-          const Row &row = unitOf(place).rows[r];
-          for (uint8_t slot : slotsIn(infoOf(row).defines))
-            fillers[{c, row.chunk, slot}].push_back(
-                {place.segment, place.unit, r});
-        }
+    for (const Unit &unit : units)
+      if (unit.ofClass == c)
+        for (uint32_t r = 0; r != unit.rows.size(); ++r)
+          for (uint8_t slot : slotsIn(infoOf(unit.rows[r]).defines))
+            fillers[{c, unit.rows[r].chunk, slot}].push_back(
+                {numberOf(unit), r});
     for (auto &[key, found] : fillers) {
       auto claimed = claim.fillers.find(key);
       std::vector<RowRef> sorted;
@@ -140,19 +121,17 @@ private:
       Form reached = pipe.first;
       for (size_t i = 0, next; i != found.size(); i = next) {
         const std::vector<RowRef> &order = claimed->second;
-        const Segment &segment = ranks.segments[order[i].segment];
+        uint32_t segment = units[order[i].unit].segment;
         std::vector<const Row *> rows;
-        auto rowAt = [&](RowRef at) {
-          return &segment.units[at.unit].rows[at.row];
-        };
+        auto rowAt = [&](RowRef at) { return &units[at.unit].rows[at.row]; };
         // A turn takes as many microbatches as the actions of it.
         int64_t step =
             std::max<int64_t>(rowAt(order[i])->microbatch.at[Turn], 1);
         for (next = i; next != order.size() && int64_t(next - i) != step &&
-                       order[next].segment == order[i].segment;
+                       units[order[next].unit].segment == segment;
              ++next)
           rows.push_back(rowAt(order[next]));
-        auto [begin, end] = microbatches(rows, segment.count);
+        auto [begin, end] = microbatches(rows, ranks.segments[segment].count);
         equal(ranksOf(c), begin, reached);
         reached = end;
       }
@@ -163,27 +142,22 @@ private:
   // ---- Times grow along all that waits ----
 
   /// That `source` ends before `target` starts.
-  void before(Forms premises, const Place &source, Obligation::Time ofSource,
+  void before(Forms premises, const Unit &source, Obligation::Time ofSource,
               Obligation::Time ofTarget) {
     result.push_back({std::move(premises),
-                      -unitOf(source).duration,
+                      -source.duration,
                       {std::move(ofTarget), std::move(ofSource)}});
   }
 
   void inOrder(uint32_t c) {
     const auto &segments = statements.classes[c].segments;
-    std::vector<std::pair<Place, Place>> ends; // By segment.
-    for (const Place &place : places)
-      if (place.ofClass == c && place.unit == 0)
-        ends.push_back(
-            {place,
-             places[place.number + segments[ends.size()].units.size() - 1]});
     for (uint32_t s = 0; s != segments.size(); ++s) {
-      auto [first, last] = ends[s];
+      const Unit &first = units[segments[s].begin],
+                 &last = units[segments[s].end - 1];
       Forms turns = turnsOf(first);
-      for (uint32_t i = first.number; i != last.number; ++i)
-        before(turns, places[i], timeOf(places[i], -1, Form::of(Turn)),
-               timeOf(places[i + 1], 1, Form::of(Turn)));
+      for (const Unit *unit = &first; unit != &last; ++unit)
+        before(turns, *unit, timeOf(*unit, -1, Form::of(Turn)),
+               timeOf(unit[1], 1, Form::of(Turn)));
       Forms inner = turns;
       inner.push_back(segments[s].count - Form::of(Turn) - 2);
       before(inner, last, timeOf(last, -1, Form::of(Turn)),
@@ -194,7 +168,7 @@ private:
         Forms both = between;
         both.push_back(segments[t].count - 1);
         before(both, last, timeOf(last, -1, segments[s].count - 1),
-               timeOf(ends[t].first, 1, 0));
+               timeOf(units[segments[t].begin], 1, 0));
         between.push_back(-1 * segments[t].count);
       }
     }
@@ -213,7 +187,7 @@ private:
   }
 
   /// That it is behind all that fills the slot of the stage `distance` away.
-  void reads(const Place &target, const Row &row, uint8_t slot, int distance) {
+  void reads(const Unit &target, const Row &row, uint8_t slot, int distance) {
     const Chunk &own = chunkOf(target, row);
     auto add = [&](Forms &forms, const Forms &others, const Form &zero) {
       for (size_t i = statements.region.size(); i != others.size(); ++i)
@@ -221,8 +195,8 @@ private:
       forms.push_back(zero.tightened());
       forms.push_back((-1 * zero).tightened());
     };
-    for (const Place &source : places)
-      for (const Row &other : unitOf(source).rows) {
+    for (const Unit &source : units)
+      for (const Row &other : source.rows) {
         const Chunk &chunk = chunkOf(source, other);
         if (chunk.pipe != own.pipe || !(infoOf(other).defines & slot))
           continue;
@@ -243,7 +217,7 @@ private:
         both.push_back(number.tightened());
         both.push_back((-1 * number).tightened());
         before(std::move(both), source,
-               {source.number, -1, Form::of(OtherRank), Form::of(OtherTurn)},
+               {numberOf(source), -1, Form::of(OtherRank), Form::of(OtherTurn)},
                timeOf(target, 1, Form::of(Turn)));
       }
   }
@@ -251,32 +225,32 @@ private:
   // ---- The makespan ----
 
   void bounded() {
-    for (const Place &place : places) {
-      Forms turns = turnsOf(place);
-      result.push_back({turns, 0, {timeOf(place, 1, Form::of(Turn))}});
+    for (const Unit &unit : units) {
+      Forms turns = turnsOf(unit);
+      result.push_back({turns, 0, {timeOf(unit, 1, Form::of(Turn))}});
       result.push_back({std::move(turns),
-                        *claim.makespan - unitOf(place).duration,
-                        {timeOf(place, -1, Form::of(Turn))}});
+                        *claim.makespan - unit.duration,
+                        {timeOf(unit, -1, Form::of(Turn))}});
     }
   }
 
   /// The shortest unit that fills a slot.
   int64_t shortest(uint32_t pipe, uint8_t slot) const {
     std::optional<int64_t> least;
-    for (const Place &place : places)
-      for (const Row &row : unitOf(place).rows)
-        if (chunkOf(place, row).pipe == pipe && (infoOf(row).defines & slot))
-          least = std::min(least.value_or(INT64_MAX), unitOf(place).duration);
+    for (const Unit &unit : units)
+      for (const Row &row : unit.rows)
+        if (chunkOf(unit, row).pipe == pipe && (infoOf(row).defines & slot))
+          least = std::min(least.value_or(INT64_MAX), unit.duration);
     return least.value_or(0);
   }
 
   /// What at least follows the last gradient of an input: that of the weights,
   /// where no unit has both.
   int64_t afterGradient(uint32_t pipe) const {
-    for (const Place &place : places) {
+    for (const Unit &unit : units) {
       uint8_t filled = 0;
-      for (const Row &row : unitOf(place).rows)
-        if (chunkOf(place, row).pipe == pipe)
+      for (const Row &row : unit.rows)
+        if (chunkOf(unit, row).pipe == pipe)
           filled |= infoOf(row).defines;
       if ((filled & slot::InputGrad) && (filled & slot::WeightGrad))
         return 0;
@@ -292,21 +266,22 @@ private:
     auto onRank = [&](const Form &form) {
       return form.with(Rank, witness.rank);
     };
-    auto rowOf = [&](RowRef at) -> const Row & {
-      return ranks.segments.at(at.segment).units.at(at.unit).rows.at(at.row);
-    };
+    const Unit &first = units.at(witness.from.unit),
+               &last = units.at(witness.to.unit);
     for (const Form &form : ranks.where)
       natural(region, onRank(form));
-    for (RowRef at : {witness.from, witness.to})
-      natural(region, onRank(ranks.segments.at(at.segment).count) - 1);
-    const Row &from = rowOf(witness.from), &to = rowOf(witness.to);
-    if (witness.from.segment > witness.to.segment || witness.from.unit != 0 ||
-        witness.to.unit + 1 != ranks.segments[witness.to.segment].units.size())
+    for (const Unit *unit : {&first, &last})
+      natural(region, onRank(statements.segmentOf(*unit).count) - 1);
+    const Row &from = first.rows.at(witness.from.row),
+              &to = last.rows.at(witness.to.row);
+    if (first.ofClass != witness.ofClass || last.ofClass != witness.ofClass ||
+        witness.from.unit != statements.segmentOf(first).begin ||
+        witness.to.unit + 1 != statements.segmentOf(last).end ||
+        witness.from.unit > witness.to.unit)
       throw std::invalid_argument("the witness is none");
     Form length;
-    for (uint32_t s = witness.from.segment; s <= witness.to.segment; ++s)
-      for (const Unit &unit : ranks.segments[s].units)
-        length.add(onRank(ranks.segments[s].count), unit.duration);
+    for (const Unit &unit : llvm::make_range(&first, &last + 1))
+      length.add(onRank(statements.segmentOf(unit).count), unit.duration);
     auto way = [&](const Row &row, bool isTail) {
       const Chunk &chunk = ranks.chunks[row.chunk];
       Form stages = statements.pipes[chunk.pipe].stages,
@@ -328,7 +303,7 @@ private:
 
   /// That there is an action, where all of `where` is natural.
   void exists(const Forms &where, const EventRef &event) {
-    Forms turns = turnsOf(places.at(event.unit));
+    Forms turns = turnsOf(units.at(event.unit));
     for (size_t i = statements.region.size(); i != turns.size(); ++i)
       natural(where, turns[i].on(event.rank, event.turn));
     if (!claim.held.count(event.unit))
@@ -337,13 +312,12 @@ private:
 
   void endsWith(const EventRef &last) {
     exists(statements.region, last);
-    result.push_back(
-        {statements.region,
-         unitOf(places[last.unit]).duration - claim.makespan.value(),
-         {{last.unit, 1, last.rank, last.turn}}});
+    result.push_back({statements.region,
+                      units[last.unit].duration - claim.makespan.value(),
+                      {{last.unit, 1, last.rank, last.turn}}});
   }
 
-  void held(const Place &target, const std::vector<Reason> &reasons, size_t at,
+  void held(const Unit &target, const std::vector<Reason> &reasons, size_t at,
             Forms where) {
     const Reason &reason = reasons.at(at);
     const EventRef &event = reason.source;
@@ -368,30 +342,29 @@ private:
       if (!isBefore(target, event, where) && !isRead(target, event))
         throw std::invalid_argument("an action does not wait for its reason");
       result.push_back({std::move(where),
-                        unitOf(places[event.unit]).duration,
+                        units[event.unit].duration,
                         {own, {event.unit, 1, event.rank, event.turn}}});
     }
   }
 
   /// Whether an action stands before another on its rank, if that is shown of
   /// turns of one loop.
-  bool isBefore(const Place &target, const EventRef &event,
-                const Forms &where) {
-    const Place &source = places[event.unit];
+  bool isBefore(const Unit &target, const EventRef &event, const Forms &where) {
+    const Unit &source = units[event.unit];
     if (source.ofClass != target.ofClass || event.rank != Form::of(Rank) ||
         source.segment > target.segment)
       return false;
     if (source.segment == target.segment)
       natural(where, Form::of(Turn) - event.turn -
-                         (source.unit < target.unit ? 0 : 1));
+                         (event.unit < numberOf(target) ? 0 : 1));
     return true;
   }
 
-  bool isRead(const Place &target, const EventRef &event) const {
-    const Place &source = places[event.unit];
+  bool isRead(const Unit &target, const EventRef &event) const {
+    const Unit &source = units[event.unit];
     bool found = false;
-    for (const Row &row : unitOf(target).rows)
-      for (const Row &other : unitOf(source).rows)
+    for (const Row &row : target.rows)
+      for (const Row &other : source.rows)
         forEachRead(row, [&](uint8_t slot, int distance) {
           const Chunk &own = chunkOf(target, row),
                       &chunk = chunkOf(source, other);
@@ -406,8 +379,8 @@ private:
   }
 
   const Statements &statements;
+  const std::vector<Unit> &units;
   const Claim &claim;
-  std::vector<Place> places;
   std::set<Neighbours> shownApart;
   std::vector<Obligation> result;
 };

@@ -259,8 +259,8 @@ private:
         request.byData) {
       Form form = inNumbers(*found.certificate->claim.makespan);
       auto inUnits = [&](int64_t value) {
-        return Rational::of(__int128(value) * costs->one,
-                            __int128(cost::unit) * scale());
+        return Rational(__int128(value) * costs->one,
+                        __int128(cost::unit) * scale());
       };
       // One number of ranks is no variable.
       if (implies(range.where, Form(range.fromRanks) - Form::of(P)))
@@ -332,7 +332,7 @@ private:
         end = program->groupEnd(at, rank);
         std::string letters;
         for (ActionId i = at; i != end; ++i.value)
-          letters += program->kindOf((*program)[i]).letters + " ";
+          letters += program->kindOf(i).letters + " ";
         Time time = durations.of(*program, at, end);
         if (costs.times.try_emplace(letters, time).first->second != time)
           return std::nullopt;
@@ -340,23 +340,17 @@ private:
     costs.one = 0;
     for (const auto &[letters, time] : costs.times)
       costs.one = std::gcd(costs.one, time);
-    std::vector<int64_t> found;
-    bool isKnown = true;
-    statements.forEachUnit([&](auto &, auto &, const Unit &unit) {
+    std::vector<Unit> units = statements.units;
+    for (Unit &unit : units) {
       std::string letters;
       for (const Row &row : unit.rows)
         letters += module.kinds[row.kind].letters + " ";
       auto time = costs.times.find(letters);
-      isKnown &= time != costs.times.end() && time->second > 0;
-      found.push_back(isKnown ? time->second / costs.one : 1);
-    });
-    if (!isKnown)
-      return std::nullopt;
-    size_t next = 0;
-    for (RankClass &ranks : statements.classes)
-      for (Segment &segment : ranks.segments)
-        for (Unit &unit : segment.units)
-          unit.duration = found[next++];
+      if (time == costs.times.end() || time->second <= 0)
+        return std::nullopt;
+      unit.duration = time->second / costs.one;
+    }
+    statements.units = std::move(units);
     return costs;
   }
 

@@ -14,11 +14,11 @@ constexpr unsigned mostRounds = 600, cutsOfRound = 24;
 constexpr unsigned mostUnknown = 60; ///< Units.
 
 /// The value at a point of P.., or that of the linear part along a ray.
-Fraction valueOf(const Form &form, const Vector &at, bool isRay) {
-  Fraction value = isRay ? 0 : form.at[One];
+Rational valueOf(const Form &form, const Vector &at, bool isRay) {
+  Rational value = isRay ? 0 : form.at[One];
   for (unsigned dim = P; dim != numDims; ++dim)
     if (form.at[dim] != 0)
-      value = value + Fraction(form.at[dim]) * at[dim - 1];
+      value = value + Rational(form.at[dim]) * at[dim - 1];
   return value;
 }
 
@@ -70,10 +70,10 @@ public:
             at.push_back(goal.corners[dim - 1]);
         }
         Vector row(numUnknown * ofUnit);
-        Fraction least = -valueOf(goal.what->rest, at, isRay);
+        Rational least = -valueOf(goal.what->rest, at, isRay);
         for (const Obligation::Time &time : goal.what->times) {
-          auto add = [&](unsigned which, Fraction value) {
-            value = Fraction(time.factor) * value;
+          auto add = [&](unsigned which, Rational value) {
+            value = Rational(time.factor) * value;
             if (const auto &numbers = known[time.unit])
               least = least - (*numbers)[which] * value;
             else
@@ -148,7 +148,7 @@ bool follows(const Forms &premises, const Form &goal) {
 
 Forms premisesOf(const Statements &statements, const RankClass &ranks) {
   Forms premises = statements.region;
-  premises.insert(premises.end(), ranks.where.begin(), ranks.where.end());
+  llvm::append_range(premises, ranks.where);
   return premises;
 }
 
@@ -157,38 +157,37 @@ bool fill(const Statements &statements, uint32_t c, uint32_t chunk,
           uint8_t slot, Claim &claim) {
   const RankClass &ranks = statements.classes[c];
   std::vector<RowRef> rest;
-  for (uint32_t s = 0; s != ranks.segments.size(); ++s)
-    for (uint32_t u = 0; u != ranks.segments[s].units.size(); ++u)
-      for (uint32_t r = 0; r != ranks.segments[s].units[u].rows.size(); ++r) {
-        const Row &row = ranks.segments[s].units[u].rows[r];
-        if (row.chunk == chunk && (statements.kinds[row.kind].defines & slot))
-          rest.push_back({s, u, r});
-      }
+  for (auto [u, unit] : llvm::enumerate(statements.units))
+    for (auto [r, row] : llvm::enumerate(unit.rows))
+      if (unit.ofClass == c && row.chunk == chunk &&
+          (statements.kinds[row.kind].defines & slot))
+        rest.push_back({uint32_t(u), uint32_t(r)});
+  auto segmentOf = [&](RowRef at) -> const Segment & {
+    return statements.segmentOf(statements.units[at.unit]);
+  };
+  auto numberOf = [&](RowRef at) {
+    return statements.units[at.unit].rows[at.row].microbatch;
+  };
   Forms premises = premisesOf(statements, ranks);
   Form reached = statements.pipes[ranks.chunks[chunk].pipe].first;
   auto &order = claim.fillers[{c, chunk, slot}];
   while (!rest.empty()) {
     auto next = llvm::find_if(rest, [&](RowRef at) {
-      const Segment &segment = ranks.segments[at.segment];
-      const Form &number = segment.units[at.unit].rows[at.row].microbatch;
-      Form begin = number.with(Turn, 0);
-      if (number.at[Turn] < 0)
-        begin = begin - segment.count + 1;
+      Form begin = numberOf(at).with(Turn, 0);
+      if (numberOf(at).at[Turn] < 0)
+        begin = begin - segmentOf(at).count + 1;
       return begin == reached || (follows(premises, begin - reached) &&
                                   follows(premises, reached - begin));
     });
     if (next == rest.end())
       return false;
     // Those behind it in its turn come with it.
-    const Segment &segment = ranks.segments[next->segment];
-    auto numberOf = [&](RowRef at) {
-      return segment.units[at.unit].rows[at.row].microbatch;
-    };
+    const Segment &segment = segmentOf(*next);
     int64_t step = std::max<int64_t>(numberOf(*next).at[Turn], 1);
     reached = reached + step * segment.count;
     for (Form number = numberOf(*next); step-- != 0; number = number + 1) {
       auto same = llvm::find_if(rest, [&](RowRef at) {
-        return at.segment == next->segment && numberOf(at) == number;
+        return &segmentOf(at) == &segment && numberOf(at) == number;
       });
       if (same == rest.end())
         return false;
@@ -234,14 +233,13 @@ std::vector<Bound> boundsOf(const Statements &statements, Claim claim) {
               factor == 1 ? Form::of(Rank) - where : Form::of(Rank) + where;
           for (uint32_t from = 0; from != ranks.segments.size(); ++from)
             for (uint32_t to = from; to != ranks.segments.size(); ++to) {
-              const auto &first = ranks.segments[from].units[0].rows;
-              const auto &last = ranks.segments[to].units.back().rows;
-              for (uint32_t a = 0; a != first.size(); ++a)
-                for (uint32_t b = 0; b != last.size(); ++b)
-                  add({c,
-                       rank,
-                       {from, 0, a},
-                       {to, uint32_t(ranks.segments[to].units.size() - 1), b}});
+              uint32_t first = ranks.segments[from].begin,
+                       last = ranks.segments[to].end - 1;
+              for (uint32_t a = 0; a != statements.units[first].rows.size();
+                   ++a)
+                for (uint32_t b = 0; b != statements.units[last].rows.size();
+                     ++b)
+                  add({c, rank, {first, a}, {last, b}});
             }
         }
   }
@@ -309,9 +307,8 @@ void findApart(const Statements &statements, Claim &claim) {
 /// When the actions of instances start, at the earliest.
 class Instances {
 public:
-  explicit Instances(const Statements &statements) : statements(statements) {
-    statements.forEachUnit(
-        [&](auto &, auto &, auto &) { points.emplace_back(); });
+  explicit Instances(const Statements &statements)
+      : statements(statements), points(statements.units.size()) {
     for (int64_t p = 0, tried = 0; p != mostSide && tried != mostTried; ++p) {
       unsigned found = 0;
       for (int64_t m = 0; m != mostSide && found != 3; ++m)
@@ -335,10 +332,7 @@ private:
   using Points = std::vector<std::pair<Vector, int64_t>>;
   struct Event {
     uint32_t unit;
-    int64_t turn;
-    const Unit *what;
-    const RankClass *ranks;
-    int64_t rank;
+    int64_t turn, rank;
   };
 
   static int64_t at(const Form &form, int64_t p, int64_t m, int64_t rank,
@@ -354,24 +348,14 @@ private:
   /// Runs an instance; false where a rank waits for ever.
   bool run(int64_t p, int64_t m) {
     std::map<int64_t, std::vector<Event>> programs; // By the number of a rank.
-    uint32_t unit = 0, next = 0;
-    for (const RankClass &ranks : statements.classes) {
-      for (int64_t rank = 0; rank != mostSide; ++rank) {
-        if (!isIn(ranks.where, p, m, rank))
-          continue;
-        auto &program = programs[at(ranks.rank, p, m, rank)];
-        next = unit;
-        for (const Segment &segment : ranks.segments) {
-          for (int64_t turn = 0; turn < at(segment.count, p, m, rank); ++turn)
-            for (auto [i, what] : llvm::enumerate(segment.units))
-              program.push_back(
-                  {uint32_t(next + i), turn, &what, &ranks, rank});
-          next += segment.units.size();
-        }
-      }
-      for (const Segment &segment : ranks.segments)
-        unit += segment.units.size();
-    }
+    for (const RankClass &ranks : statements.classes)
+      for (int64_t rank = 0; rank != mostSide; ++rank)
+        if (isIn(ranks.where, p, m, rank))
+          for (const Segment &segment : ranks.segments)
+            for (int64_t turn = 0; turn < at(segment.count, p, m, rank); ++turn)
+              for (uint32_t unit = segment.begin; unit != segment.end; ++unit)
+                programs[at(ranks.rank, p, m, rank)].push_back(
+                    {unit, turn, rank});
     // Ends, by slot, pipe, stage and microbatch.
     std::map<std::tuple<uint8_t, uint32_t, int64_t, int64_t>, int64_t> ends;
     std::map<int64_t, std::pair<size_t, int64_t>> reached;
@@ -381,10 +365,11 @@ private:
         for (auto &[done, now] = reached[number]; done != program.size();
              ++done) {
           const Event &event = program[done];
+          const Unit &unit = statements.units[event.unit];
           std::optional<int64_t> start = now;
           auto forEachSlot = [&](auto visit) {
-            for (const Row &row : event.what->rows) {
-              const Chunk &chunk = event.ranks->chunks[row.chunk];
+            for (const Row &row : unit.rows) {
+              const Chunk &chunk = statements.classOf(unit).chunks[row.chunk];
               int64_t stage = at(chunk.stage, p, m, event.rank),
                       mb = at(row.microbatch, p, m, event.rank, event.turn),
                       above = at(statements.pipes[chunk.pipe].stages, p, m, 0);
@@ -413,7 +398,7 @@ private:
           goesOn = true;
           points[event.unit].push_back(
               {{1, p, m, event.rank, event.turn}, *start});
-          now = *start + event.what->duration;
+          now = *start + unit.duration;
           last = std::max(last, now);
           forEachSlot([&](const KindInfo &info, uint32_t pipe, int64_t stage,
                           int64_t, int64_t mb) {
@@ -431,13 +416,13 @@ private:
   static std::optional<Vector> through(const Points &points) {
     Simplex numbers(ofUnit);
     for (const auto &[at, value] : points) {
-      Fraction have;
+      Rational have;
       for (unsigned i = 0; i != ofUnit; ++i)
         have = have + numbers[i] * at[i];
       if ((have - value).sign() == 0)
         continue;
       Vector negative;
-      for (const Fraction &one : at)
+      for (const Rational &one : at)
         negative.push_back(-one);
       numbers.require(at, value);
       numbers.require(negative, -value);
@@ -459,27 +444,22 @@ private:
 class Holding {
 public:
   Holding(const Statements &statements, const Certificate &certificate)
-      : statements(statements), times(certificate.times),
-        scale(certificate.scale), claim(certificate.claim) {
-    for (const RankClass &ranks : statements.classes)
-      for (const Segment &segment : ranks.segments)
-        for (const Unit &unit : segment.units)
-          places.push_back({&ranks, &segment, &unit});
-  }
+      : statements(statements), units(statements.units),
+        times(certificate.times), scale(certificate.scale),
+        claim(certificate.claim) {}
 
   /// The claim with reasons, if there are some.
   std::optional<Claim> run() {
-    for (uint32_t unit = 0; unit != places.size(); ++unit) {
-      const Place &place = places[unit];
-      Form turn = place.segment->count - 1;
-      for (const Form &where : place.ranks->where) {
+    for (uint32_t unit = 0; unit != units.size(); ++unit) {
+      Form turn = statements.segmentOf(units[unit]).count - 1;
+      for (const Form &where : statements.classOf(units[unit]).where) {
         int64_t factor = where.at[Rank];
         if (factor != 1 && factor != -1)
           continue;
         Form rank = Form::of(Rank) - factor * where;
         EventRef last{unit, rank, turn.with(Rank, rank)};
         Forms needed = there(last);
-        needed.push_back(scale * (place.unit->duration - *claim.makespan) +
+        needed.push_back(scale * (units[unit].duration - *claim.makespan) +
                          times[unit].on(last.rank, last.turn));
         if (llvm::all_of(needed, [&](const Form &form) {
               return follows(statements.region, form);
@@ -495,11 +475,6 @@ public:
 
 private:
   static constexpr unsigned mostDepth = 8;
-  struct Place {
-    const RankClass *ranks;
-    const Segment *segment;
-    const Unit *unit;
-  };
   /// An action that may be a reason, and what is natural where it is one.
   struct Candidate {
     EventRef source;
@@ -508,13 +483,14 @@ private:
 
   /// What is natural where there is an action.
   Forms there(const EventRef &event) const {
-    const Place &place = places[event.unit];
+    const Unit &unit = units[event.unit];
     Forms forms;
-    for (const Form &form : place.ranks->where)
+    for (const Form &form : statements.classOf(unit).where)
       forms.push_back(form.on(event.rank, event.turn));
     forms.push_back(event.turn);
-    forms.push_back(place.segment->count.on(event.rank, event.turn) - 1 -
-                    event.turn);
+    forms.push_back(
+        statements.segmentOf(unit).count.on(event.rank, event.turn) - 1 -
+        event.turn);
     return forms;
   }
 
@@ -557,9 +533,8 @@ private:
     if (isGood)
       return known;
     known.clear();
-    Forms where = premisesOf(statements, *places[unit].ranks);
-    where.push_back(Form::of(Turn));
-    where.push_back(places[unit].segment->count - 1 - Form::of(Turn));
+    Forms where = statements.region;
+    llvm::append_range(where, there({unit, Form::of(Rank), Form::of(Turn)}));
     auto [found, isNew] = candidates.try_emplace(unit);
     if (isNew)
       found->second = candidatesOf(unit, where);
@@ -610,10 +585,10 @@ private:
 
   std::vector<Candidate> candidatesOf(uint32_t unit, const Forms &where) {
     std::vector<Candidate> found;
-    const Place &target = places[unit];
+    const Unit &target = units[unit];
     auto add = [&](const EventRef &source, Forms more = {}) {
       Candidate one{source, there(source)};
-      one.where.push_back(scale * places[source.unit].unit->duration +
+      one.where.push_back(scale * units[source.unit].duration +
                           times[source.unit].on(source.rank, source.turn) -
                           times[unit]);
       llvm::append_range(one.where, more);
@@ -622,30 +597,30 @@ private:
       if (!follows(both, -1))
         found.push_back(std::move(one));
     };
-    for (uint32_t other = 0; other != places.size(); ++other) {
-      const Place &source = places[other];
-      if (source.ranks == target.ranks && source.segment == target.segment) {
+    for (uint32_t other = 0; other != units.size(); ++other) {
+      const Unit &source = units[other];
+      const Segment &segment = statements.segmentOf(source);
+      if (&segment == &statements.segmentOf(target)) {
         int64_t isBehind = other >= unit;
         add({other, Form::of(Rank), Form::of(Turn) - isBehind});
-      } else if (source.ranks == target.ranks && other < unit &&
-                 source.unit == &source.segment->units.back()) {
-        add({other, Form::of(Rank), source.segment->count - 1});
+      } else if (source.ofClass == target.ofClass && other < unit &&
+                 other + 1 == segment.end) {
+        add({other, Form::of(Rank), segment.count - 1});
       }
-      for (const Row &row : target.unit->rows)
-        for (const Row &written : source.unit->rows)
+      for (const Row &row : target.rows)
+        for (const Row &written : source.rows)
           addRead(target, row, other, written, add);
     }
     return found;
   }
 
   template <class Add>
-  void addRead(const Place &target, const Row &row, uint32_t other,
+  void addRead(const Unit &target, const Row &row, uint32_t other,
                const Row &written, Add add) {
-    const Place &source = places[other];
     const KindInfo &info = statements.kinds[row.kind],
                    &writes = statements.kinds[written.kind];
-    const Chunk &own = target.ranks->chunks[row.chunk],
-                &chunk = source.ranks->chunks[written.chunk];
+    const Chunk &own = statements.classOf(target).chunks[row.chunk],
+                &chunk = statements.classOf(units[other]).chunks[written.chunk];
     for (int distance : {-1, 0, 1}) {
       uint8_t reads = distance == 0   ? info.needs
                       : distance == 1 ? info.defines & slot::InputGrad
@@ -674,10 +649,10 @@ private:
   }
 
   const Statements &statements;
+  const std::vector<Unit> &units;
   const std::vector<Form> &times;
   const int64_t scale;
   Claim claim;
-  std::vector<Place> places;
   std::set<uint32_t> loose; ///< Units of actions that nothing holds.
   std::map<uint32_t, std::vector<Reason>> reasons;
   std::map<uint32_t, std::vector<Candidate>> candidates;
@@ -699,8 +674,6 @@ Found every::search(const Statements &statements, bool isTimed,
           found.why = "the microbatches of a stage do not follow each other";
           return found;
         }
-  uint32_t units = 0;
-  statements.forEachUnit([&](auto &, auto &, auto &) { ++units; });
   auto attempt = [&](const Claim &one, const Known &known) {
     auto all = obligations(statements, one);
     Times times(all, known);
@@ -724,8 +697,8 @@ Found every::search(const Statements &statements, bool isTimed,
     return true;
   };
   try {
-    Known unknown(units);
-    if (units > mostUnknown) {
+    Known unknown(statements.units.size());
+    if (unknown.size() > mostUnknown) {
       findApart(statements, claim);
       Instances instances(statements);
       if (instances.times.empty() ||

@@ -54,10 +54,29 @@ struct Owed {
   bool operator==(const Owed &) const = default;
 };
 
+/// A segment that is laid out.
+struct Loop {
+  Form count;
+  std::vector<Unit> units;
+};
+
 struct State {
-  std::vector<std::array<Form, slot::count>> issued; ///< By chunk.
+  std::vector<Form> issued; ///< By chunk and slot.
   std::vector<Owed> queue;
   bool operator==(const State &) const = default;
+
+  /// All that turns of a loop change.
+  std::vector<Form *> numbers() {
+    std::vector<Form *> all;
+    for (Form &count : issued)
+      all.push_back(&count);
+    for (Owed &owed : queue) {
+      all.push_back(&owed.count);
+      for (Owed::Item &item : owed.items)
+        all.push_back(&item.first);
+    }
+    return all;
+  }
 };
 
 /// The answers of one way, and those of the next.
@@ -207,9 +226,9 @@ public:
       pipe(decl);
   }
 
-  /// The body of `on rank`, of the ranks of this number for which the way
-  /// holds.
-  RankClass rank(const Form &number) {
+  /// Adds what ranks of this number do for which the way holds: the body of `on
+  /// rank`.
+  void rank(const Form &number, Statements &to) {
     RankClass ranks;
     size_t ofRegion = facts.size();
     ranks.rank = number;
@@ -219,20 +238,25 @@ public:
       for (int64_t c = 0; c != copies[p]; ++c)
         ranks.chunks.push_back({uint32_t(p), chunk(decl, c, number)});
     chunks = ranks.chunks;
-    state.issued.resize(chunks.size());
-    segments = &ranks.segments;
+    state.issued.resize(chunks.size() * slot::count);
     frame.assign(schedule.numLocals, Term());
     frame[0].i = number;
     body(schedule.onRank->body);
     if (numbers.isNatural(pending() - 1, schedule.onRank->range))
       refuse(schedule.onRank->range, "something is left pending");
     // What is there for no number would fit anywhere.
-    llvm::erase_if(ranks.segments, [&](const Segment &segment) {
-      return implies(facts, segment.count) &&
-             implies(facts, -1 * segment.count);
-    });
+    for (Loop &loop : loops) {
+      if (implies(facts, loop.count) && implies(facts, -1 * loop.count))
+        continue;
+      uint32_t begin = to.units.size();
+      for (Unit &unit : loop.units)
+        to.units.push_back({std::move(unit.rows), 1,
+                            uint32_t(to.classes.size()),
+                            uint32_t(ranks.segments.size())});
+      ranks.segments.push_back({loop.count, begin, uint32_t(to.units.size())});
+    }
     ranks.where.assign(facts.begin() + ofRegion, facts.end());
-    return ranks;
+    to.classes.push_back(std::move(ranks));
   }
 
   bool hasBackward = true;
@@ -353,10 +377,10 @@ private:
       return single(begin, all.at[One]);
     Form count = numbers.quotient(all, step, stmt->range);
     const State before = state;
-    const std::vector<Segment> rowsBefore = *segments;
+    const std::vector<Loop> rowsBefore = loops;
     auto restore = [&, outer = std::tuple(frame, defer, inGroup, groupRows)] {
       state = before;
-      *segments = rowsBefore;
+      loops = rowsBefore;
       std::tie(frame, defer, inGroup, groupRows) = outer;
       isOpen = false;
     };
@@ -364,7 +388,7 @@ private:
     auto assuming = [&](Forms assumed, const Form &number) {
       size_t from = facts.size();
       facts.insert(facts.end(), assumed.begin(), assumed.end());
-      segments->push_back({count, {}});
+      loops.push_back({count, {}});
       isOpen = false;
       stepOfWindow = step;
       auto end = llvm::make_scope_exit([&] {
@@ -377,7 +401,7 @@ private:
     try {
       // Its first turn tells how the state changes,
       assuming({count - 1}, Form());
-      *segments = rowsBefore;
+      loops = rowsBefore;
       State start = before, change = difference(start, state, stmt);
       // and any turn that it does so always.
       Form some = Form::of(every::Turn);
@@ -385,8 +409,8 @@ private:
       assuming({some, count - 1 - some}, some);
       if (state != moved(start, change, some + 1))
         refuse(stmt->range, "what a loop does changes from turn to turn");
-      if (segments->back().units.empty())
-        segments->pop_back();
+      if (loops.back().units.empty())
+        loops.pop_back();
       state = moved(start, change, count);
       llvm::erase_if(state.queue,
                      [](const Owed &owed) { return owed.count == Form(); });
@@ -411,15 +435,8 @@ private:
 
   /// By how much a turn changes each number. What a turn begins to owe is there
   /// before it, too: none of it.
-  State difference(State &before, const State &after, const ast::Stmt *stmt) {
-    State change = before;
-    auto step = [&](const Form &a, const Form &b) -> Form {
-      return numbers.constant(b - a, stmt->range, "");
-    };
-    for (size_t i = 0; i != change.issued.size(); ++i)
-      for (unsigned s = 0; s != slot::count; ++s)
-        change.issued[i][s] = step(before.issued[i][s], after.issued[i][s]);
-    std::vector<Owed> &was = before.queue, is = after.queue;
+  State difference(State &before, State after, const ast::Stmt *stmt) {
+    std::vector<Owed> &was = before.queue, &is = after.queue;
     if (is.size() > was.size()) {
       Owed grown = is[was.size()];
       // Several, each once, are owed in turns.
@@ -433,31 +450,24 @@ private:
       grown.count = Form();
       was.push_back(grown);
     }
-    change.queue = was;
-    for (size_t i = 0; i != was.size(); ++i) {
-      if (is.size() != was.size() || is[i].items.size() != was[i].items.size())
-        refuse(stmt->range, "what is deferred changes its order");
-      change.queue[i].count = step(was[i].count, is[i].count);
-      for (auto [k, item] : llvm::enumerate(change.queue[i].items)) {
-        const Owed::Item &a = was[i].items[k], &b = is[i].items[k];
-        if (a.chunk != b.chunk || a.kind != b.kind)
-          refuse(stmt->range, "what is deferred changes its order");
-        item.first = step(a.first, b.first);
-      }
-    }
+    auto isLike = [](const Owed &a, const Owed &b) {
+      return std::ranges::equal(a.items, b.items,
+                                [](const Owed::Item &x, const Owed::Item &y) {
+                                  return x.chunk == y.chunk && x.kind == y.kind;
+                                });
+    };
+    if (!std::ranges::equal(was, is, isLike))
+      refuse(stmt->range, "what is deferred changes its order");
+    State change = before;
+    for (auto [by, from, to] :
+         llvm::zip(change.numbers(), before.numbers(), after.numbers()))
+      *by = numbers.constant(*to - *from, stmt->range, "");
     return change;
   }
 
-  static State moved(State state, const State &change, const Form &turns) {
-    auto move = [&](Form &x, const Form &by) { x = x + by.at[One] * turns; };
-    for (size_t i = 0; i != state.issued.size(); ++i)
-      for (unsigned s = 0; s != slot::count; ++s)
-        move(state.issued[i][s], change.issued[i][s]);
-    for (size_t i = 0; i != state.queue.size(); ++i) {
-      move(state.queue[i].count, change.queue[i].count);
-      for (size_t k = 0; k != state.queue[i].items.size(); ++k)
-        move(state.queue[i].items[k].first, change.queue[i].items[k].first);
-    }
+  static State moved(State state, State change, const Form &turns) {
+    for (auto [number, by] : llvm::zip(state.numbers(), change.numbers()))
+      *number = *number + by->at[One] * turns;
     return state;
   }
 
@@ -480,8 +490,9 @@ private:
   }
 
   Form &issuedOf(uint32_t chunk, KindId kind) {
-    return state.issued[chunk][std::countr_zero(
-        unsigned(module.kinds[kind].mainSlot()))];
+    return state
+        .issued[chunk * slot::count +
+                std::countr_zero(unsigned(module.kinds[kind].mainSlot()))];
   }
 
   void action(const ast::ActionStmt *stmt) override {
@@ -542,10 +553,10 @@ private:
     if (!hasBackward && module.kinds[kind].defines != slot::Output)
       return;
     if (!stepOfWindow && !isOpen) {
-      segments->push_back({1, {}});
+      loops.push_back({1, {}});
       isOpen = true;
     }
-    auto &units = segments->back().units;
+    auto &units = loops.back().units;
     if (!inGroup || groupRows++ == 0)
       units.emplace_back();
     units.back().rows.push_back(
@@ -610,7 +621,7 @@ private:
     state.queue.clear();
     for (const Owed &owed : queue) {
       Owed left{{}, owed.count};
-      segments->push_back({owed.count, {}});
+      loops.push_back({owed.count, {}});
       isOpen = false;
       stepOfWindow = 1;
       for (Owed::Item item : owed.items)
@@ -621,8 +632,8 @@ private:
           issue(item, owed.count);
         }
       stepOfWindow = 0;
-      if (segments->back().units.empty())
-        segments->pop_back();
+      if (loops.back().units.empty())
+        loops.pop_back();
       if (!left.items.empty())
         state.queue.push_back(std::move(left));
     }
@@ -647,7 +658,7 @@ private:
 
   std::vector<Chunk> chunks;
   State state;
-  std::vector<Segment> *segments = nullptr;
+  std::vector<Loop> loops;
   bool isOpen = false;      ///< Single actions go on in the last segment.
   int64_t stepOfWindow = 0; ///< Turns of its loop that are one; 0 outside.
 };
@@ -695,7 +706,7 @@ Statements every::layOut(const Module &module, const Schedule &schedule,
         run.head();
         statements.hasBackward = run.hasBackward;
         statements.pipes = run.pipes;
-        statements.classes.push_back(run.rank(number));
+        run.rank(number, statements);
         if (statements.classes.size() > mostPaths)
           refuse(schedule.onRank->range, "there are too many cases");
       } while (way.toNext());
@@ -703,6 +714,8 @@ Statements every::layOut(const Module &module, const Schedule &schedule,
       if (parts.dim != Rank || number.at[Rank] > mostParts)
         throw;
       statements.classes.resize(before);
+      llvm::erase_if(statements.units,
+                     [&](const Unit &unit) { return unit.ofClass >= before; });
       for (int64_t i = parts.number; i-- > 0;)
         numbers.push_back(number.with(Rank, Form::of(Rank, parts.number) + i));
     }

@@ -3,71 +3,20 @@
 using namespace ppcc;
 using namespace ppcc::every;
 
-static __int128 magnitude(__int128 x) { return x < 0 ? -x : x; }
-
-static __int128 commonDivisor(__int128 a, __int128 b) {
-  a = magnitude(a), b = magnitude(b);
-  while (b > INT64_MAX || a > INT64_MAX) {
-    if (b == 0)
-      return a;
-    a %= b;
-    std::swap(a, b);
-  }
-  return std::gcd(static_cast<int64_t>(a), static_cast<int64_t>(b));
-}
-
-static __int128 product(__int128 a, __int128 b) {
-  __int128 result;
-  if (__builtin_mul_overflow(a, b, &result))
-    throw std::overflow_error("product");
-  return result;
-}
-
-static __int128 sum(__int128 a, __int128 b) {
-  __int128 result;
-  if (__builtin_add_overflow(a, b, &result))
-    throw std::overflow_error("sum");
-  return result;
-}
-
-Fraction::Fraction(__int128 n, __int128 d) : numerator(n), denominator(d) {
-  if (d == 1)
-    return;
-  __int128 divisor = commonDivisor(n, d);
-  if (d < 0)
-    divisor = -divisor;
-  numerator /= divisor;
-  denominator /= divisor;
-}
-
-Fraction every::operator+(const Fraction &a, const Fraction &b) {
-  if (a.denominator == b.denominator)
-    return {sum(a.numerator, b.numerator), a.denominator};
-  return {sum(product(a.numerator, b.denominator),
-              product(b.numerator, a.denominator)),
-          product(a.denominator, b.denominator)};
-}
-
-Fraction every::operator*(const Fraction &a, const Fraction &b) {
-  return {product(a.numerator, b.numerator),
-          product(a.denominator, b.denominator)};
-}
-
-int64_t every::wholeNumbers(ArrayRef<Fraction> values,
+int64_t every::wholeNumbers(ArrayRef<Rational> values,
                             std::vector<int64_t> &whole) {
-  __int128 common = 1;
-  for (const Fraction &value : values)
-    common = product(common / commonDivisor(common, value.denominator),
-                     value.denominator);
+  Rational common = 1;
+  for (const Rational &value : values)
+    common = common * Rational(common.numerator, value.denominator).denominator;
   whole.clear();
-  auto narrow = [](__int128 value) {
-    if (magnitude(value) > INT64_MAX)
+  auto narrow = [](const Rational &value) {
+    if (value < -INT64_MAX || INT64_MAX < value)
       throw std::overflow_error("fraction");
-    return static_cast<int64_t>(value);
+    return static_cast<int64_t>(value.numerator);
   };
-  for (const Fraction &value : values)
-    whole.push_back(
-        narrow(product(value.numerator, common / value.denominator)));
+  for (const Rational &value : values)
+    whole.push_back(narrow(Rational(value.numerator) *
+                           (common.numerator / value.denominator)));
   return narrow(common);
 }
 
@@ -78,7 +27,7 @@ Simplex::Simplex(unsigned variables)
   std::iota(columnOf.begin(), columnOf.end(), 0);
 }
 
-Vector Simplex::reduced(ArrayRef<Fraction> coefficients) const {
+Vector Simplex::reduced(ArrayRef<Rational> coefficients) const {
   Vector row(columns.size());
   for (unsigned i = 0; i != coefficients.size(); ++i) {
     if (coefficients[i].sign() == 0)
@@ -95,8 +44,8 @@ Vector Simplex::reduced(ArrayRef<Fraction> coefficients) const {
   return row;
 }
 
-void Simplex::require(ArrayRef<Fraction> coefficients, Fraction least) {
-  Fraction value;
+void Simplex::require(ArrayRef<Rational> coefficients, Rational least) {
+  Rational value;
   for (unsigned i = 0; i != coefficients.size(); ++i)
     value = value + coefficients[i] * values[i];
   table.push_back(reduced(coefficients));
@@ -107,7 +56,7 @@ void Simplex::require(ArrayRef<Fraction> coefficients, Fraction least) {
   lower.push_back(least);
 }
 
-void Simplex::move(unsigned column, const Fraction &by) {
+void Simplex::move(unsigned column, const Rational &by) {
   values[columns[column]] = values[columns[column]] + by;
   for (unsigned r = 0; r != table.size(); ++r)
     if (table[r][column].sign() != 0)
@@ -118,15 +67,15 @@ void Simplex::pivot(unsigned row, unsigned column) {
   if ((work += table.size() * columns.size()) > mostWork)
     throw TooLong();
   Vector &pivotRow = table[row];
-  Fraction inverse = Fraction(1) / pivotRow[column];
-  for (Fraction &entry : pivotRow)
+  Rational inverse = Rational(1) / pivotRow[column];
+  for (Rational &entry : pivotRow)
     entry = -(entry * inverse);
   pivotRow[column] = inverse;
   for (unsigned r = 0; r != table.size(); ++r) {
-    Fraction factor = table[r][column];
+    Rational factor = table[r][column];
     if (r == row || factor.sign() == 0)
       continue;
-    table[r][column] = Fraction();
+    table[r][column] = Rational();
     for (unsigned c = 0; c != columns.size(); ++c)
       if (pivotRow[c].sign() != 0)
         table[r][c] = table[r][c] + factor * pivotRow[c];
@@ -138,11 +87,23 @@ void Simplex::pivot(unsigned row, unsigned column) {
   rowOf[columns[column]] = -1;
 }
 
-void Simplex::showBy(ArrayRef<Fraction> costs) {
-  multipliers.assign(lower.size(), Fraction());
+void Simplex::showBy(ArrayRef<Rational> costs) {
+  multipliers.assign(lower.size(), Rational());
   for (unsigned c = 0; c != columns.size(); ++c)
     if (columns[c] >= variables)
       multipliers[columns[c] - variables] = costs[c];
+}
+
+/// The first variable at the head of a column that may move in its way: one
+/// without bounds may in both.
+int Simplex::firstColumn(ArrayRef<Rational> entries, int way) const {
+  int column = -1;
+  for (unsigned c = 0; c != columns.size(); ++c)
+    if (int sign = entries[c].sign();
+        (sign == way || (sign == -way && columns[c] < variables)) &&
+        (column < 0 || columns[c] < columns[column]))
+      column = c;
+  return column;
 }
 
 bool Simplex::isFeasible() {
@@ -155,15 +116,10 @@ bool Simplex::isFeasible() {
         row = r;
     if (row < 0)
       return true;
-    int column = -1;
-    for (unsigned c = 0; c != columns.size(); ++c)
-      if ((table[row][c].sign() > 0 ||
-           (table[row][c].sign() < 0 && columns[c] < variables)) &&
-          (column < 0 || columns[c] < columns[column]))
-        column = c;
+    int column = firstColumn(table[row], 1);
     if (column < 0) {
       Vector costs;
-      for (const Fraction &entry : table[row])
+      for (const Rational &entry : table[row])
         costs.push_back(-entry);
       showBy(costs);
       multipliers[basic[row] - variables] = 1;
@@ -175,34 +131,29 @@ bool Simplex::isFeasible() {
   }
 }
 
-bool Simplex::minimize(ArrayRef<Fraction> objective) {
+bool Simplex::minimize(ArrayRef<Rational> objective) {
   while (true) {
     Vector costs = reduced(objective);
-    int column = -1;
-    for (unsigned c = 0; c != columns.size(); ++c)
-      if ((costs[c].sign() < 0 ||
-           (costs[c].sign() > 0 && columns[c] < variables)) &&
-          (column < 0 || columns[c] < columns[column]))
-        column = c;
+    int column = firstColumn(costs, -1);
     if (column < 0) {
       showBy(costs);
-      least = Fraction();
+      least = Rational();
       for (unsigned i = 0; i != objective.size(); ++i)
         least = least + objective[i] * values[i];
       return true;
     }
-    Fraction way = costs[column].sign() < 0 ? 1 : -1, most;
+    Rational way = costs[column].sign() < 0 ? 1 : -1, most;
     int row = -1; // The first variable that comes to its bound.
     for (unsigned r = 0; r != table.size(); ++r) {
-      Fraction fall = -(way * table[r][column]);
+      Rational fall = -(way * table[r][column]);
       if (basic[r] < variables || fall.sign() <= 0)
         continue;
-      Fraction room = (values[basic[r]] - lower[basic[r] - variables]) / fall;
+      Rational room = (values[basic[r]] - lower[basic[r] - variables]) / fall;
       if (row < 0 || room < most || (!(most < room) && basic[r] < basic[row]))
         std::tie(row, most) = std::tuple(r, room);
     }
     if (row < 0) {
-      ray.assign(variables, Fraction());
+      ray.assign(variables, Rational());
       for (unsigned i = 0; i != variables; ++i)
         if (columnOf[i] == column)
           ray[i] = way;
@@ -227,7 +178,7 @@ std::optional<Multipliers> every::multipliersFor(const Forms &premises,
   for (const Form &premise : premises)
     simplex.require(linear(premise), -premise.at[One]);
   bool isFeasible = simplex.isFeasible();
-  Fraction rest;
+  Rational rest;
   if (isFeasible) {
     if (!simplex.minimize(linear(goal)))
       return std::nullopt;

@@ -87,13 +87,12 @@ Affine Inserter::ordinalOf(KindId kind, uint32_t anchor) {
   // Several rows may do it, one after another; their places are one function.
   std::vector<proof::Domain> pieces;
   std::vector<Affine> found;
-  bool known = ofStage.find(at.microbatch, whole,
-                            [&](const proof::Sequence::Member &member,
-                                Affine turn, const proof::Domain &domain) {
-                              pieces.push_back(domain);
-                              found.push_back(
-                                  proof::substitute(places[member.row], turn));
-                            });
+  bool known = ofStage.find(
+      at.microbatch, whole,
+      [&](const proof::Event &event, const proof::Domain &domain) {
+        pieces.push_back(domain);
+        found.push_back(proof::substitute(places[event.row], event.turn));
+      });
   if (known && found.empty())
     return -1;
   auto all = llvm::find_if(found, [&](Affine one) {

@@ -1,8 +1,17 @@
 // What of a certificate is shown.
 #include "ppcc/Proof/Certificate.h"
+#include "ppcc/Support/CheckedInt.h"
 
 using namespace ppcc;
 using namespace ppcc::proof;
+
+std::optional<Affine> Evidence::growthOf(size_t param) const {
+  int64_t first, second;
+  if (next.empty() || !llvm::to_integer(next[param].value, second) ||
+      !llvm::to_integer(head.params()[param].value, first) || first == second)
+    return std::nullopt;
+  return Affine{2 * first - second, second - first};
+}
 
 /// What is wrong with the rows and their order on one transport.
 static std::string faultOf(const Evidence &evidence, const Shown &shown) {
@@ -137,6 +146,11 @@ std::string ppcc::proof::faultOf(const Claim &claim,
   }
 }
 
+/// The first number of the remainder of a claim.
+static int64_t firstOf(const Claim &claim, int64_t from) {
+  return from + *floorMod(claim.residue - from, claim.modulus);
+}
+
 /// Whether some number lies in both.
 static bool overlap(const Claim &a, const Claim &b) {
   int64_t gcd = std::gcd(a.modulus, b.modulus);
@@ -147,10 +161,7 @@ static bool overlap(const Claim &a, const Claim &b) {
     return false;
   // One that both have comes within so many numbers.
   __int128 period = __int128(a.modulus / gcd) * b.modulus;
-  int64_t first = low;
-  while (first % a.modulus != a.residue)
-    ++first;
-  for (__int128 at = first; at < low + period; at += a.modulus) {
+  for (__int128 at = firstOf(a, low); at < low + period; at += a.modulus) {
     if ((a.to && at > *a.to) || (b.to && at > *b.to))
       return false;
     if (at % b.modulus == b.residue)
@@ -181,9 +192,7 @@ std::string ppcc::proof::faultOf(const Certificate &certificate) {
                            claims[i].from);
     const Claim &claim = claims[i];
     __int128 end = claim.to ? *claim.to : last;
-    int64_t first = claim.from;
-    while (first % claim.modulus != claim.residue)
-      ++first;
+    int64_t first = firstOf(claim, claim.from);
     if (first <= end)
       count += (end - first) / claim.modulus + 1;
   }

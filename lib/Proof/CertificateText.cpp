@@ -103,7 +103,7 @@ public:
     auto value = json::parse(text);
     if (!value)
       refuse(llvm::toString(value.takeError()));
-    const json::Object &file = object(*value);
+    const json::Object &file = *need(value->getAsObject(), "format");
     if (string(file, "format") != "ppcc.certificate" ||
         integer(file, "version") != 1)
       refuse("it is no ppcc.certificate of version 1");
@@ -115,41 +115,34 @@ public:
         if (auto text = param.getAsString())
           result.params.push_back({name.str(), "text", text->str()});
     for (const json::Value &transport : array(file, "transports"))
-      result.transports.push_back(text_(transport));
+      result.transports.push_back(
+          need(transport.getAsString(), "transports")->str());
     for (const json::Value &range : array(file, "ranges"))
-      result.claims.push_back(claim(object(range)));
+      result.claims.push_back(claim(*need(range.getAsObject(), "ranges")));
     return result;
   }
 
 private:
-  static const json::Object &object(const json::Value &value) {
-    const json::Object *found = value.getAsObject();
-    return found ? *found : (refuse("an object is something else"), *found);
-  }
-  static std::string text_(const json::Value &value) {
-    auto found = value.getAsString();
-    return found ? found->str() : (refuse("a text is something else"), "");
-  }
-  static const json::Value &at(const json::Object &from, StringRef key) {
-    const json::Value *found = from.get(key);
+  /// What is there, and is what it should be.
+  template <class Found> static Found need(Found found, StringRef key) {
     if (!found)
-      refuse(fmt::format("there is no key `{}`", key));
-    return *found;
+      refuse(fmt::format("`{}` is missing, or something else", key));
+    return found;
   }
   static std::string string(const json::Object &from, StringRef key) {
-    return text_(at(from, key));
+    return need(from.getString(key), key)->str();
   }
   static int64_t integer(const json::Object &from, StringRef key) {
-    auto found = at(from, key).getAsInteger();
-    if (!found)
-      refuse(fmt::format("`{}` is no integer", key));
-    return *found;
+    return *need(from.getInteger(key), key);
   }
   static const json::Array &array(const json::Object &from, StringRef key) {
-    const json::Array *found = at(from, key).getAsArray();
-    if (!found)
-      refuse(fmt::format("`{}` is no list", key));
-    return *found;
+    return *need(from.getArray(key), key);
+  }
+  static const json::Object &object(const json::Object &from, StringRef key) {
+    return *need(from.getObject(key), key);
+  }
+  static bool isNull(const json::Object &from, StringRef key) {
+    return need(from.get(key), key)->kind() == json::Value::Null;
   }
 
   static Rational rational(const json::Object &from, StringRef key) {
@@ -159,7 +152,7 @@ private:
     if (numerator.getAsInteger(10, a) ||
         (!denominator.empty() && denominator.getAsInteger(10, b)) || b <= 0)
       refuse(fmt::format("`{}` is no quotient", key));
-    return Rational::of(a, b);
+    return Rational(a, b);
   }
 
   Claim claim(const json::Object &from) {
@@ -167,7 +160,7 @@ private:
     claim.modulus = integer(from, "modulus");
     claim.residue = integer(from, "residue");
     claim.from = integer(from, "from");
-    if (!at(from, "to").getAsNull())
+    if (!isNull(from, "to"))
       claim.to = integer(from, "to");
     if (claim.modulus < 1 || claim.residue < 0 ||
         claim.residue >= claim.modulus || claim.from < 1 ||
@@ -176,16 +169,14 @@ private:
       refuse("a range is none");
     claim.verdict = string(from, "verdict");
     claim.reason = string(from, "reason");
-    if (!at(from, "makespan").getAsNull()) {
-      const json::Object &span = object(at(from, "makespan"));
-      auto exact = at(span, "exact").getAsBoolean();
-      if (!exact)
-        refuse("`exact` is neither true nor false");
+    if (!isNull(from, "makespan")) {
+      const json::Object &span = object(from, "makespan");
       claim.makespan =
-          Formula{rational(span, "slope"), rational(span, "intercept"), *exact};
+          Formula{rational(span, "slope"), rational(span, "intercept"),
+                  *need(span.getBoolean("exact"), "exact")};
     }
-    if (!at(from, "evidence").getAsNull())
-      claim.evidence = evidence(object(at(from, "evidence")), claim);
+    if (!isNull(from, "evidence"))
+      claim.evidence = evidence(object(from, "evidence"), claim);
     return claim;
   }
 
@@ -201,8 +192,8 @@ private:
     int64_t last =
         claim.to ? (*claim.to - result->base) / result->step : endless;
     auto readInto = [&](StringRef key, Template &program) {
-      std::string fault = readTemplate(object(at(from, key)),
-                                       result->head.head(), false, program);
+      std::string fault =
+          readTemplate(object(from, key), result->head.head(), false, program);
       program.last = last;
       if (!fault.empty())
         refuse(fault);
@@ -214,7 +205,7 @@ private:
                    &whole =
                        result->carried.ranks.empty() ? data : result->carried;
     for (const json::Value &item : array(from, "orders")) {
-      const json::Object &shown = object(item);
+      const json::Object &shown = *need(item.getAsObject(), "orders");
       std::string transport = string(shown, "transport");
       result->shown.push_back(
           {transport,

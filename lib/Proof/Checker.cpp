@@ -329,9 +329,7 @@ private:
              int64_t moved = 0) const {
     return rows &&
            rows->find(rowAt(rank, row).microbatch + moved, wholeOf(rank, row),
-                      [&](const Sequence::Member &member, Affine turn,
-                          const Domain &domain) {
-                        Event event{member.rank, member.row, true, turn};
+                      [&](Event event, const Domain &domain) {
                         event.row = itemOf(event);
                         visit(event, domain);
                       });
@@ -402,11 +400,8 @@ private:
     auto lane = receives.find({rank, peerOf(at)});
     if (info.isSend() && transport->sendWait == SendWait::Capacity &&
         lane != receives.end())
-      known &= lane->second.find(
-          positions[rank][item] - transport->capacity, wholeOf(rank, item),
-          [&](const Sequence::Member &recv, Affine turn, const Domain &domain) {
-            await(end, Wait::None)({recv.rank, recv.row, true, turn}, domain);
-          });
+      known &= lane->second.find(positions[rank][item] - transport->capacity,
+                                 wholeOf(rank, item), await(end, Wait::None));
     return known;
   }
 

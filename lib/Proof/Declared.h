@@ -66,12 +66,7 @@ private:
   template <class Visit>
   static bool find(const Sequence *in, Affine wanted, const Domain &whole,
                    Visit visit) {
-    return !in ||
-           in->find(wanted, whole,
-                    [&](const Sequence::Member &member, Affine turn,
-                        const Domain &domain) {
-                      visit(Event{member.rank, member.row, true, turn}, domain);
-                    });
+    return !in || in->find(wanted, whole, visit);
   }
 
   /// The same for the rows of a kind that share with `at` what both have of

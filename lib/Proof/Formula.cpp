@@ -2,15 +2,54 @@
 
 using namespace ppcc;
 
-Rational Rational::of(__int128 numerator, __int128 denominator) {
-  auto magnitude = [](__int128 x) { return x < 0 ? -x : x; };
-  __int128 a = magnitude(numerator), b = magnitude(denominator);
-  while (b != 0)
-    std::tie(a, b) = std::pair(b, a % b);
-  if (denominator < 0)
-    a = -a;
-  return {static_cast<int64_t>(numerator / a),
-          static_cast<int64_t>(denominator / a)};
+static __int128 magnitude(__int128 x) { return x < 0 ? -x : x; }
+
+static __int128 commonDivisor(__int128 a, __int128 b) {
+  a = magnitude(a), b = magnitude(b);
+  while (b > INT64_MAX || a > INT64_MAX) {
+    if (b == 0)
+      return a;
+    a %= b;
+    std::swap(a, b);
+  }
+  return std::gcd(static_cast<int64_t>(a), static_cast<int64_t>(b));
+}
+
+static __int128 product(__int128 a, __int128 b) {
+  __int128 result;
+  if (__builtin_mul_overflow(a, b, &result))
+    throw std::overflow_error("product");
+  return result;
+}
+
+static __int128 sum(__int128 a, __int128 b) {
+  __int128 result;
+  if (__builtin_add_overflow(a, b, &result))
+    throw std::overflow_error("sum");
+  return result;
+}
+
+Rational::Rational(__int128 n, __int128 d) : numerator(n), denominator(d) {
+  if (d == 1)
+    return;
+  __int128 divisor = commonDivisor(n, d);
+  if (d < 0)
+    divisor = -divisor;
+  numerator /= divisor;
+  denominator /= divisor;
+}
+
+Rational ppcc::operator+(const Rational &a, const Rational &b) {
+  if (a.denominator == b.denominator)
+    return {sum(a.numerator, b.numerator), a.denominator};
+  return {sum(product(a.numerator, b.denominator),
+              product(b.numerator, a.denominator)),
+          product(a.denominator, b.denominator)};
+}
+
+Rational ppcc::operator*(const Rational &a, const Rational &b) {
+  return {product(a.numerator, b.numerator),
+          product(a.denominator, b.denominator)};
 }
 
 std::string Rational::text() const {
@@ -20,22 +59,22 @@ std::string Rational::text() const {
 
 Formula Formula::of(proof::Affine value, int64_t base, int64_t step,
                     int64_t unit) {
-  return {Rational::of(value.n, __int128(step) * unit),
-          Rational::of(__int128(value.c) * step - __int128(value.n) * base,
-                       __int128(step) * unit),
+  return {Rational(value.n, __int128(step) * unit),
+          Rational(__int128(value.c) * step - __int128(value.n) * base,
+                   __int128(step) * unit),
           true};
 }
 
 std::string ppcc::sumText(ArrayRef<std::pair<Rational, StringRef>> parts) {
   std::string text;
   for (auto [factor, name] : parts) {
-    if (factor == Rational())
+    if (factor == 0)
       continue;
-    bool isNegative = factor.numerator < 0;
+    bool isNegative = factor.sign() < 0;
     if (isNegative)
-      factor.numerator = -factor.numerator;
+      factor = -factor;
     text += text.empty() ? (isNegative ? "-" : "") : isNegative ? " - " : " + ";
-    if (name.empty() || factor != Rational{1, 1})
+    if (name.empty() || factor != 1)
       text += factor.text() + (name.empty() ? "" : " ");
     text += name;
   }

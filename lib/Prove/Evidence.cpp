@@ -30,17 +30,13 @@ ppcc::evidenceOf(int64_t m, const Program &program,
     place = templateOf(one, evidence->head.head());
     Sample sample(one, transport);
     Durations durations(one);
-    auto order = sample.order(transport, durations);
+    auto order = fit(place, sample.order(transport, durations));
     if (!order)
       return;
     evidence->shown.push_back(
-        {transport ? transport->name : "data", timesAt(place, *order)});
-    if (!isTimed)
-      return;
-    if (auto run = sample.run(transport)) {
+        {transport ? transport->name : "data", std::move(*order)});
+    if (isTimed && (evidence->times = fit(place, sample.run(transport))))
       evidence->durations = durationsOf(place, one, durations);
-      evidence->times = timesAt(place, *run);
-    }
   };
   byData |= transports.empty();
   Quiet quiet;

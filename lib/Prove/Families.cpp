@@ -22,21 +22,14 @@ static std::string sharedKeys(const Program &head, StringRef free,
   static constexpr StringRef kept[] = {
       "format", "compiler", "schedule", "ranks", "backward", "calls",
       "layout", "costs",    "kinds",    "nodes", "pipes",    "files"};
-  static constexpr StringRef others[] = {
-      "version", "digest",           "params",       "transports", "preconnect",
-      "buffers", "peak_activations", "edge_buffers", "phases",     "sites",
-      "columns", "actions",          "waits"};
   std::string result;
   SmallVector<StringRef> lines;
   StringRef(text).split(lines, '\n');
   bool keeps = false;
   for (StringRef line : lines) {
-    StringRef key = line;
-    key = key.consume_front("\"") ? key.split('"').first : StringRef();
-    if (llvm::is_contained(kept, key))
-      keeps = true;
-    else if (llvm::is_contained(others, key))
-      keeps = false;
+    auto [key, value] = line.split("\": ");
+    if (key.consume_front("\"") && !value.empty())
+      keeps = llvm::is_contained(kept, key);
     if (keeps)
       result += line.str() + "\n";
     if (key == "format")
@@ -59,19 +52,16 @@ static void writeFamily(const proof::Claim &part, StringRef free,
   out.attributeObject("params", [&] {
     for (auto [i, param] : llvm::enumerate(head.params)) {
       json::Value value = param.value;
-      int64_t first, second;
+      int64_t whole;
+      double number;
       if (param.type == "bool")
         value = param.value == "true";
-      else if (!StringRef(param.value).getAsInteger(10, first)) {
-        value = first;
-        // Of n = 0, and what n adds.
-        if (!evidence.next.empty() &&
-            !StringRef(evidence.next[i].value).getAsInteger(10, second) &&
-            first != second)
-          value = json::Array{2 * first - second, second - first};
-      } else if (double number; llvm::to_float(param.value, number)) {
+      else if (auto growth = evidence.growthOf(i))
+        value = json::Array{growth->c, growth->n};
+      else if (llvm::to_integer(param.value, whole))
+        value = whole;
+      else if (llvm::to_float(param.value, number))
         value = number;
-      }
       if (param.name != free)
         out.attribute(param.name, value);
     }

@@ -52,15 +52,9 @@ public:
   }
 
 private:
-  /// The head's are those of n = 1.
   std::string valueOf(size_t param) const {
-    const std::string &first = head.params[param].value;
-    int64_t a, b;
-    if (evidence.next.empty() || evidence.next[param].value == first ||
-        !llvm::to_integer(first, a) ||
-        !llvm::to_integer(evidence.next[param].value, b))
-      return first;
-    return text({2 * a - b, b - a, 0});
+    auto value = evidence.growthOf(param);
+    return value ? text(*value) : head.params[param].value;
   }
 
   void print(ArrayRef<proof::Row> rows) {

@@ -2,59 +2,12 @@
 
 #include "Fit.h"
 #include "Memory.h"
-#include "ppcc/Analysis/Activations.h"
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/MemoryCurve.h"
 
 using namespace ppcc;
 using family::Family;
 using proof::Affine;
-
-/// The most memory that a rank of one program holds.
-static std::optional<Formula> memoryOf(const Program &program) {
-  proof::Template one = templateOf(program, program.head());
-  auto holdings = holdingsOf(one, program);
-  if (!holdings)
-    return std::nullopt;
-  MemoryModel model(program);
-  decimal::Sum most = 0;
-  for (auto [rank, rows] : llvm::enumerate(one.ranks))
-    for (Affine peak : proof::peaksOf(rows, (*holdings)[rank]))
-      most =
-          std::max<decimal::Sum>(most, model.staticOf(RankId(rank)) + peak.c);
-  return Formula{{}, Rational::of(most, amount::unit), true};
-}
-
-Figures ppcc::figuresOf(const Program &program) {
-  Durations durations(program);
-  Time work = 0;
-  int64_t messages = 0, most = 0;
-  decimal::Sum bytes = 0;
-  bool isTold = true;
-  for (RankId rank : program.ranks()) {
-    most = std::max<int64_t>(most, peakActivations(program, rank));
-    for (RowRange item : program.items(rank))
-      if (program.kindOf(item.from).isCompute())
-        work += durations.of(program, item.from, item.to);
-      else if (Action action = program[item.from];
-               program.kindOf(action).isSend()) {
-        ++messages;
-        auto size = bytesOf(program, action.pipe, action.stage, action.peer);
-        isTold &= size.has_value();
-        bytes += size.value_or(0);
-      }
-  }
-  auto number = [](decimal::Sum value, int64_t unit) {
-    return Formula{{}, Rational::of(value, unit), true};
-  };
-  return {std::nullopt,
-          number(work, cost::unit),
-          number(most, 1),
-          memoryOf(program),
-          number(messages, 1),
-          isTold ? std::optional(number(bytes, amount::unit)) : std::nullopt,
-          {}};
-}
 
 /// What stands between two turns of a window on the way of times that leads
 /// to the end of a run.
@@ -91,7 +44,7 @@ static std::vector<std::string> limitOf(const proof::Template &program,
 
 Figures ppcc::figuresOf(const Family &family, const proof::Template &program,
                         const std::vector<std::vector<Time>> &durations,
-                        const Program &second, const Simulation &run) {
+                        const Program &second, const Simulation *run) {
   Affine work, messages, bytes;
   bool isTold = true;
   for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
@@ -111,7 +64,8 @@ Figures ppcc::figuresOf(const Family &family, const proof::Template &program,
                   {},
                   formula(family, messages, 1),
                   {},
-                  limitOf(program, second, run)};
+                  run ? limitOf(program, second, *run)
+                      : std::vector<std::string>()};
   if (isTold)
     figures.bytes = formula(family, bytes, amount::unit);
   auto largest = [&](const proof::Holdings &holdings, auto atRest,
@@ -131,9 +85,16 @@ Figures ppcc::figuresOf(const Family &family, const proof::Template &program,
         *holdings,
         [&](RankId rank) {
           return static_cast<int64_t>(
-              std::min<decimal::Sum>(model.staticOf(rank), INT64_MAX));
+              std::min<decimal::Sum>(model.staticOf(rank), 4 * amount::max));
         },
         amount::unit);
   }
   return figures;
+}
+
+Figures ppcc::figuresOf(int64_t m, const Program &program) {
+  proof::Template one = templateOf(program, program.head());
+  return figuresOf({0, m, 1, 0}, one,
+                   durationsOf(one, program, Durations(program)), program,
+                   nullptr);
 }

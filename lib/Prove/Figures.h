@@ -13,12 +13,12 @@ inline Formula formula(const family::Family &family, proof::Affine value,
   return Formula::of(value, family.base, family.step, unit);
 }
 
-/// Those of one program.
-Figures figuresOf(const Program &program);
+/// Those of one program, of the number m.
+Figures figuresOf(int64_t m, const Program &program);
 
 /// Those of a template; `second` is its instance of n = 2, which `run` ran.
 Figures figuresOf(const family::Family &family, const proof::Template &program,
                   const std::vector<std::vector<Time>> &durations,
-                  const Program &second, const Simulation &run);
+                  const Program &second, const Simulation *run);
 
 } // namespace ppcc

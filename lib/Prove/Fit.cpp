@@ -74,7 +74,8 @@ struct Point {
   int64_t n, turn, value;
 };
 
-/// The function through all points, of n = 1 and 2 with all their turns.
+/// The function through all points, of n = 1 and 2 with all their turns, or of
+/// n = 0 alone.
 std::optional<Affine> through(ArrayRef<Point> points, bool hasTurns) {
   auto at = [&](int64_t n, int64_t turn) {
     for (const Point &point : points)
@@ -86,6 +87,8 @@ std::optional<Affine> through(ArrayRef<Point> points, bool hasTurns) {
   f.n = at(2, 0) - at(1, 0);
   f.j = hasTurns ? at(1, 1) - at(1, 0) : 0;
   f.c = at(1, 0) - f.n;
+  if (points.front().n == 0)
+    f.c = points.front().value;
   for (const Point &point : points)
     if (f.at(point.n, point.turn) != point.value)
       return std::nullopt;
@@ -290,23 +293,22 @@ std::optional<Simulation> Sample::order(const Transport *transport,
   return result;
 }
 
-std::optional<proof::Times> ppcc::fit(const Template &family,
-                                      const std::optional<Simulation> &first,
-                                      const std::optional<Simulation> &second) {
-  if (!first || !second)
+std::optional<proof::Times>
+ppcc::fit(const Template &family, ArrayRef<std::optional<Simulation>> runs) {
+  if (llvm::is_contained(runs, std::nullopt))
     return std::nullopt;
   proof::Times times;
-  size_t next[2] = {};
-  const Simulation *runs[2] = {&*first, &*second};
+  std::vector<size_t> next(runs.size());
   for (const auto &rows : family.ranks) {
     auto &fitted = times.ranks.emplace_back(rows.size());
     std::vector<SmallVector<Point, 5>> starts(rows.size()), ends(rows.size());
-    for (int64_t n : {1, 2})
+    for (size_t i = 0; i != runs.size(); ++i) {
+      int64_t n = family.last == 0 ? 0 : i + 1;
       forEachRow(rows, n, [&](uint32_t row, int64_t turn) {
-        size_t at = next[n - 1]++;
-        starts[row].push_back({n, turn, runs[n - 1]->starts[at]});
-        ends[row].push_back({n, turn, runs[n - 1]->ends[at]});
+        starts[row].push_back({n, turn, runs[i]->starts[next[i]]});
+        ends[row].push_back({n, turn, runs[i]->ends[next[i]++]});
       });
+    }
     for (uint32_t row = 0; row != rows.size(); ++row) {
       bool hasTurns = rows[row].window != proof::noWindow;
       auto start = through(starts[row], hasTurns),
@@ -332,17 +334,6 @@ Template ppcc::templateOf(const Program &program, const Head &head) {
           asRow(program[row], proof::noWindow, program[row].microbatch));
   }
   return one;
-}
-
-proof::Times ppcc::timesAt(const Template &one, const Simulation &times) {
-  proof::Times result;
-  size_t next = 0;
-  for (const auto &rows : one.ranks) {
-    auto &ofRank = result.ranks.emplace_back();
-    for (size_t i = 0; i != rows.size(); ++i, ++next)
-      ofRank.push_back({times.starts[next], times.ends[next]});
-  }
-  return result;
 }
 
 void ppcc::setSites(Template &family, const Program &first) {

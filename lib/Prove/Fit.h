@@ -54,15 +54,13 @@ struct Sample {
   std::optional<MessageIndex> messages;
 };
 
-/// Functions of n and turns through the times of the instances of n = 1 and 2.
+/// Functions of n and turns through the times of the instances of n = 1 and 2,
+/// or of the only one; nothing where one does not reach its end.
 std::optional<proof::Times> fit(const proof::Template &family,
-                                const std::optional<Simulation> &first,
-                                const std::optional<Simulation> &second);
+                                ArrayRef<std::optional<Simulation>> runs);
 
 /// The program of one number as a template.
 proof::Template templateOf(const Program &program, const Head &head);
-/// The numbers of the only instance.
-proof::Times timesAt(const proof::Template &one, const Simulation &times);
 /// Gives rows the phases and sites that they have in the instance of n = 1.
 void setSites(proof::Template &family, const Program &first);
 

@@ -9,25 +9,15 @@ using namespace ppcc;
 /// From which M on it may be worth a proof.
 static constexpr int64_t leastNumber = 2000;
 
-static int64_t integer(const std::string &text, bool &good) {
-  int64_t value = 0;
-  good &= !StringRef(text).getAsInteger(10, value);
-  return value;
-}
-
 /// The sample's head, and the values that its parameters have in n.
 static std::optional<Program> headOf(const Instances &family, int64_t n) {
   Program program = family.sample.program.withRows(Rows());
   std::vector<ProgramParam> &params = program.editHead().params;
   for (auto [i, param] : llvm::enumerate(params)) {
-    const std::string &second = family.evidence->next[i].value;
-    if (param.value == second)
-      continue;
-    bool good = true;
-    int64_t a = integer(param.value, good), b = integer(second, good);
-    if (!good)
+    if (auto value = family.evidence->growthOf(i))
+      param.value = fmt::format("{}", int64_t(value->at(n)));
+    else if (param.value != family.evidence->next[i].value)
       return std::nullopt;
-    param.value = fmt::format("{}", a + (b - a) * (n - 1));
   }
   return program;
 }

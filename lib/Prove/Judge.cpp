@@ -68,7 +68,7 @@ Finding Judge::carry(bool looksLater) {
     if (auto run = b.run(&transport))
       figures = figuresOf(family, *whole,
                           durationsOf(*whole, withFirst, Durations(withFirst)),
-                          withSecond, *run);
+                          withSecond, &*run);
   }
   if (looksLater && !goesOn(*whole))
     return {Finding::Kind::Unknown, "the order of messages changes later"};
@@ -109,7 +109,7 @@ std::optional<Formula> Judge::makespanBy(const proof::Template &rows,
                                          const Sample &a, const Sample &b) {
   if (evidence)
     evidence->times = std::nullopt;
-  auto times = fit(rows, a.run(transport), b.run(transport));
+  auto times = fit(rows, {a.run(transport), b.run(transport)});
   if (!times)
     return std::nullopt;
   auto ofRows = durationsOf(rows, a.program, Durations(a.program));

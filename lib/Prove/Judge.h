@@ -10,15 +10,14 @@ namespace ppcc {
 
 /// A family whose template is known, and its programs of n = 1 and 2, without
 /// messages.
-class Judge {
-public:
-  /// What shows it is noted in `evidence`, unless that is null.
-  Judge(const ProveRequest &request, Singles &singles,
-        const family::Family &family, const proof::Template &program,
-        const proof::Checker &byData, const Program &first,
-        const Program &second, proof::Evidence *evidence)
-      : request(request), singles(singles), family(family), program(program),
-        byData(byData), first(first), second(second), evidence(evidence) {}
+struct Judge {
+  const ProveRequest &request;
+  Singles &singles;
+  const family::Family &family;
+  const proof::Template &program;
+  const proof::Checker &byData; ///< Of the template without messages.
+  const Program &first, &second;
+  proof::Evidence *evidence; ///< Notes what shows it, unless that is null.
 
   /// Whether no rank waits for itself by data. Fails with a circle.
   proof::Finding orderByData();
@@ -33,11 +32,11 @@ public:
     std::vector<proof::Event> events;
     int64_t from;
   };
-  std::optional<Circle> circle; ///< Of orderByData().
+  std::optional<Circle> circle = {}; ///< Of orderByData().
 
   // Of carry():
-  std::optional<Formula> makespan; ///< On the first transport.
-  std::optional<Figures> figures;
+  std::optional<Formula> makespan = {}; ///< On the first transport.
+  std::optional<Figures> figures = {};
   bool isPlaced = true; ///< The messages, as withMessages() has it.
 
 private:
@@ -46,14 +45,6 @@ private:
                                     const proof::Checker &checker,
                                     const Transport *transport, const Sample &a,
                                     const Sample &b);
-
-  const ProveRequest &request;
-  Singles &singles;
-  const family::Family &family;
-  const proof::Template &program;
-  const proof::Checker &byData; ///< Of the template without messages.
-  const Program &first, &second;
-  proof::Evidence *evidence;
 };
 
 } // namespace ppcc

@@ -26,7 +26,7 @@ ppcc::orderBy(const proof::Template &program, const proof::Checker &checker,
       finding = {Finding::Kind::Fails, "what ranks do does not settle"};
       return std::nullopt;
     }
-    order = fit(program, a, b);
+    order = fit(program, {a, b});
     finding = order ? checker.forward(*order)
                     : Finding{Finding::Kind::Unknown,
                               "what ranks do does not settle"};

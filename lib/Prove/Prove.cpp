@@ -171,14 +171,9 @@ private:
     evidence = nullptr;
     if (range.figures && makespan) {
       const Formula &work = range.figures->work;
-      auto less = [&](Rational total, Rational part) {
-        return Rational::of(__int128(total.numerator) * ranks,
-                            total.denominator) -
-               part;
-      };
-      range.figures->bubble =
-          Formula{less(makespan->slope, work.slope),
-                  less(makespan->intercept, work.intercept), makespan->isExact};
+      range.figures->bubble = Formula{
+          makespan->slope * ranks - work.slope,
+          makespan->intercept * ranks - work.intercept, makespan->isExact};
     }
     proof.ranges.push_back(std::move(range));
   }
@@ -188,6 +183,14 @@ private:
     task.family.base = number(task.family, n);
     if (task.family.last != proof::endless)
       task.family.last -= n;
+    return task;
+  }
+
+  /// Every so many-th.
+  static Task every(Task task, int64_t factor) {
+    task.family.step *= factor;
+    if (task.family.last != proof::endless)
+      task.family.last /= factor;
     return task;
   }
 
@@ -243,15 +246,15 @@ private:
     const Program &run = byData && program->firstMessage() ? bare : *program;
     if (const TimedRun *timing = Analyses(run).timedRun(
             byData ? none : policy->transports.front(), quiet.diags))
-      makespan = Formula{
-          {}, Rational::of(timing->simulation.makespan, cost::unit), true};
+      makespan =
+          Formula{{}, Rational(timing->simulation.makespan, cost::unit), true};
     if (request.certifies)
       evidence = evidenceOf(m, *program, policy->transports, request.byData,
                             makespan.has_value(), singles);
     std::optional<Figures> figures;
     if (request.explains) {
       ranks = program->numRanks();
-      figures = figuresOf(*program);
+      figures = figuresOf(m, *program);
     }
     found(one, 0, Verdict::Right, "", Place(), makespan, std::move(figures));
   }
@@ -364,15 +367,9 @@ private:
                 Place place) {
     if (factor < 2 || task.family.step * factor > mostStep)
       return giveUp(std::move(task), why, std::move(place));
-    for (int64_t n = factor; n-- > 0;) {
-      if (n > task.family.last)
-        continue;
-      Task part = from(task, n);
-      part.family.step *= factor;
-      if (part.family.last != proof::endless)
-        part.family.last /= factor;
-      tasks.push_back(std::move(part));
-    }
+    for (int64_t n = factor; n-- > 0;)
+      if (n <= task.family.last)
+        tasks.push_back(every(from(task, n), factor));
   }
 
   void giveUp(Task task, std::string why, Place place) {
@@ -401,15 +398,12 @@ private:
   bool settles(Task task, int64_t factor) {
     if (isProbe)
       return false;
-    task.family.step *= factor;
-    if (task.family.last != proof::endless)
-      task.family.last /= factor;
     task.growths = mostGrowths;
     auto outer = std::pair(std::exchange(tasks, {}), evidence);
     isProbe = true;
     hasSettled = false;
     try {
-      process(std::move(task));
+      process(every(std::move(task), factor));
     } catch (const std::overflow_error &) {
       hasSettled = false;
     }
@@ -472,8 +466,8 @@ private:
     }
     if (limitMemory(task, program, *first))
       return;
-    Judge judge(request, singles, family, program, *byData, *first, *second,
-                evidence.get());
+    Judge judge{request, singles, family,  program,
+                *byData, *first,  *second, evidence.get()};
     bool isByData = request.byData || request.certifies;
     auto orderByData = [&] {
       Finding ordered = judge.orderByData();
@@ -585,21 +579,19 @@ private:
   void foundCircle(const Task &task, const proof::Template &program,
                    const Judge::Circle &circle) {
     const auto &[events, from] = circle;
-    std::string ranks;
-    std::vector<uint32_t> seen;
+    std::vector<uint32_t> ranks;
     for (const proof::Event &event : events)
-      if (!llvm::is_contained(seen, event.rank)) {
-        seen.push_back(event.rank);
-        ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", event.rank);
-      }
+      if (!llvm::is_contained(ranks, event.rank))
+        ranks.push_back(event.rank);
     const proof::Row &row = program.ranks[events[0].rank][events[0].row];
     SourceLoc at;
     at.raw = row.place;
     if (evidence)
       evidence->circle = events;
     found(task.family, from, Verdict::Wrong,
-          seen.size() == 1 ? "rank " + ranks + " waits for itself"
-                           : "ranks " + ranks + " wait in a circle",
+          ranks.size() == 1 ? fmt::format("rank {} waits for itself", ranks[0])
+                            : fmt::format("ranks {} wait in a circle",
+                                          fmt::join(ranks, ", ")),
           Place(at));
     if (from > 0)
       lookAt(before(task, from).family);

@@ -6,8 +6,8 @@ using namespace ppcc;
 
 void ppcc::joinRemainders(std::vector<ProvenRange> &ranges) {
   using Said = std::tuple<int64_t, Verdict, std::string, std::string>;
-  std::map<Said, std::vector<size_t>> same;
-  for (auto [i, range] : llvm::enumerate(ranges))
+  std::map<Said, std::vector<ProvenRange *>> same;
+  for (ProvenRange &range : ranges)
     if (!range.to && range.modulus != 1)
       same[{range.modulus, range.verdict,
             fmt::format("{}:{}", range.place.range.begin.raw, range.reason),
@@ -15,27 +15,19 @@ void ppcc::joinRemainders(std::vector<ProvenRange> &ranges) {
                                  range.makespan->intercept.text() +
                                  (range.makespan->isExact ? "" : "?")
                            : ""}]
-          .push_back(i);
-  std::vector<bool> isGone(ranges.size());
-  for (const auto &[said, numbers] : same) {
-    int64_t modulus = std::get<0>(said), first = INT64_MAX, last = 0;
-    for (size_t i : numbers) {
-      first = std::min(first, ranges[i].from);
-      last = std::max(last, ranges[i].from);
-    }
-    if (int64_t(numbers.size()) != modulus || last - first >= modulus)
+          .push_back(&range);
+  for (const auto &[said, parts] : same) {
+    auto [least, most] = std::ranges::minmax(parts, {}, &ProvenRange::from);
+    int64_t modulus = least->modulus, first = least->from;
+    if (int64_t(parts.size()) != modulus || most->from - first >= modulus)
       continue;
-    for (size_t i : numbers)
-      isGone[i] = true;
-    ProvenRange &all = ranges[numbers.front()];
+    for (ProvenRange *part : parts)
+      part->modulus = 0; // It is gone.
+    ProvenRange &all = *parts.front();
     std::tie(all.modulus, all.residue, all.from) = std::tuple(1, 0, first);
-    isGone[numbers.front()] = false;
   }
-  std::vector<ProvenRange> rest;
-  for (auto [i, range] : llvm::enumerate(ranges))
-    if (!isGone[i])
-      rest.push_back(std::move(range));
-  ranges = std::move(rest);
+  llvm::erase_if(ranges,
+                 [](const ProvenRange &range) { return range.modulus == 0; });
 }
 
 int64_t ppcc::periodOf(ArrayRef<ProvenRange> ranges, int64_t end) {

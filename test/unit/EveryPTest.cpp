@@ -20,9 +20,10 @@ Statements gpipe() {
   ranks.where = {Form::of(Rank), Form::of(P) - 1 - Form::of(Rank)};
   ranks.rank = Form::of(Rank);
   ranks.chunks = {{0, Form::of(Rank)}};
-  ranks.segments = {{Form::of(M), {{{row(kind::Forward)}, 1}}},
-                    {Form::of(M), {{{row(kind::Backward)}, 2}}}};
+  ranks.segments = {{Form::of(M), 0, 1}, {Form::of(M), 1, 2}};
   statements.classes = {ranks};
+  statements.units = {{{row(kind::Forward)}, 1, 0, 0},
+                      {{row(kind::Backward)}, 2, 0, 1}};
   return statements;
 }
 
@@ -42,8 +43,8 @@ TEST(EveryP, CertificateIsChecked) {
   for (size_t unit = 0; unit != good.times.size(); ++unit)
     for (Dim dim : {One, P, M, Rank, Turn})
       for (int by : {1, -1})
-        EXPECT_TRUE(isRefused(
-            [&](auto &other) { other.times[unit].at[dim] += by; }));
+        EXPECT_TRUE(
+            isRefused([&](auto &other) { other.times[unit].at[dim] += by; }));
   for (size_t i = 0; i != good.shown.size(); ++i) {
     EXPECT_TRUE(isRefused([&](auto &other) { ++other.shown[i].rest; }));
     EXPECT_TRUE(isRefused([&](auto &other) { other.shown[i] = {}; }));
@@ -64,7 +65,7 @@ TEST(EveryP, CertificateIsChecked) {
 
 TEST(EveryP, WrongStatementsHaveNone) {
   Statements first = gpipe();
-  std::swap(first.classes[0].segments[0], first.classes[0].segments[1]);
+  std::swap(first.units[0].rows, first.units[1].rows);
   EXPECT_FALSE(search(first, false, false).certificate);
 
   Statements fewer = gpipe();
@@ -72,11 +73,11 @@ TEST(EveryP, WrongStatementsHaveNone) {
   EXPECT_FALSE(search(fewer, false, false).certificate);
 
   Statements twice = gpipe();
-  twice.classes[0].segments[0].units[0].rows[0].microbatch = 0;
+  twice.units[0].rows[0].microbatch = 0;
   EXPECT_FALSE(search(twice, false, false).certificate);
 
   Statements free = gpipe();
-  free.classes[0].segments[0].units[0].duration = 0;
+  free.units[0].duration = 0;
   EXPECT_FALSE(search(free, false, false).certificate);
 
   // Rank 6 does its backwards first.
@@ -86,8 +87,10 @@ TEST(EveryP, WrongStatementsHaveNone) {
        {std::pair(&late.classes[0], Form(5) - Form::of(Rank)),
         std::pair(&wrong, Form::of(Rank) - 6)})
     ranks->where.push_back(form);
-  std::swap(wrong.segments[0], wrong.segments[1]);
+  wrong.segments = {{Form::of(M), 2, 3}, {Form::of(M), 3, 4}};
   late.classes.push_back(wrong);
+  late.units.push_back({{row(kind::Backward)}, 2, 1, 0});
+  late.units.push_back({{row(kind::Forward)}, 1, 1, 1});
   EXPECT_FALSE(search(late, false, false).certificate);
 }
 

@@ -7,7 +7,7 @@ namespace ppcc::every {
 
 /// An action of a class of ranks.
 struct RowRef {
-  uint32_t segment = 0, unit = 0, row = 0;
+  uint32_t unit = 0, row = 0;
   auto operator<=>(const RowRef &) const = default;
 };
 

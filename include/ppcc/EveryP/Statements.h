@@ -17,12 +17,13 @@ struct Row {
 struct Unit {
   std::vector<Row> rows;
   int64_t duration = 1;
+  uint32_t ofClass = 0, segment = 0;
 };
 
-/// A loop whose turns are 0 .. count - 1.
+/// A loop whose turns are 0 .. count - 1, of units from `begin` to `end`.
 struct Segment {
   Form count;
-  std::vector<Unit> units;
+  uint32_t begin = 0, end = 0;
 };
 
 struct Chunk {
@@ -50,14 +51,13 @@ struct Statements {
   bool hasBackward = true;
   std::vector<Pipe> pipes;
   std::vector<RankClass> classes;
+  std::vector<Unit> units; ///< Class by class, in their order.
 
-  /// Calls `visit` with the class, the segment and the unit of each unit, in an
-  /// order that numbers them.
-  template <class Visit> void forEachUnit(Visit visit) const {
-    for (const RankClass &ranks : classes)
-      for (const Segment &segment : ranks.segments)
-        for (const Unit &unit : segment.units)
-          visit(ranks, segment, unit);
+  const RankClass &classOf(const Unit &unit) const {
+    return classes[unit.ofClass];
+  }
+  const Segment &segmentOf(const Unit &unit) const {
+    return classOf(unit).segments[unit.segment];
   }
 };
 

@@ -39,6 +39,9 @@ struct Evidence {
   std::vector<RankPair> preconnect;
   std::vector<ProgramParam> next; ///< The parameters of n = 2; the head's are
                                   ///< those of 1.
+
+  /// The value of a parameter as a function of n, where that changes it.
+  std::optional<Affine> growthOf(size_t param) const;
 };
 
 /// Numbers from..to of one remainder, of which one thing is said.

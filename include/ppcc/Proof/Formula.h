@@ -5,18 +5,32 @@
 
 namespace ppcc {
 
-/// A quotient in its lowest terms, the denominator above 0.
+/// A quotient in its lowest terms, the denominator above 0. Throws
+/// std::overflow_error for what does not fit.
 struct Rational {
-  int64_t numerator = 0, denominator = 1;
-  static Rational of(__int128 numerator, __int128 denominator);
+  __int128 numerator = 0, denominator = 1;
+
+  Rational(__int128 numerator = 0, __int128 denominator = 1);
   std::string text() const; ///< `3`, `7/2`.
+  int sign() const { return numerator > 0 ? 1 : numerator < 0 ? -1 : 0; }
   bool operator==(const Rational &) const = default;
-  friend Rational operator-(Rational a, Rational b) {
-    return of(__int128(a.numerator) * b.denominator -
-                  __int128(b.numerator) * a.denominator,
-              __int128(a.denominator) * b.denominator);
+  Rational operator-() const {
+    Rational negative = *this;
+    negative.numerator = -numerator;
+    return negative;
   }
 };
+Rational operator+(const Rational &a, const Rational &b);
+Rational operator*(const Rational &a, const Rational &b);
+inline Rational operator-(const Rational &a, const Rational &b) {
+  return a + -b;
+}
+inline Rational operator/(const Rational &a, const Rational &b) {
+  return a * Rational(b.denominator, b.numerator);
+}
+inline bool operator<(const Rational &a, const Rational &b) {
+  return (a - b).sign() < 0;
+}
 
 /// `2 P - M + 1/2`; a part without a name is a constant.
 std::string sumText(ArrayRef<std::pair<Rational, StringRef>> parts);

@@ -22,9 +22,9 @@ public:
   /// then on find() looks only at members of the same remainder.
   Finding fill(const Range &range, int64_t last);
 
-  /// Calls `visit(member, turn, domain)` for those whose number is `wanted` of
-  /// another row, and the part of `whole`, what that one has, on which it is.
-  /// False where that is not known.
+  /// Calls `visit(event, domain)` for the ends of those whose number is
+  /// `wanted` of another row, and the part of `whole`, what that one has, on
+  /// which it is. False where that is not known.
   template <class Visit>
   bool find(Affine wanted, const Domain &whole, Visit visit) const {
     bool isDivided =
@@ -40,11 +40,12 @@ public:
       if (at >= among.size())
         continue;
       const Member &member = among[at];
-      bool known = forEachMeeting(whole, wanted, member.number, member.hasTurns,
-                                  [&](Affine turn, const Domain &domain) {
-                                    visit(member, turn, domain);
-                                    pieces.push_back(domain);
-                                  });
+      bool known = forEachMeeting(
+          whole, wanted, member.number, member.hasTurns,
+          [&](Affine turn, const Domain &domain) {
+            visit(Event{member.rank, member.row, true, turn}, domain);
+            pieces.push_back(domain);
+          });
       if (!known)
         return false;
       if (isFilled && !pieces.empty() && covers(pieces, whole))
