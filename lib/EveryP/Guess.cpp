@@ -12,20 +12,19 @@ constexpr unsigned ofUnit = 5; ///< Numbers of a time: 1, P, M, Rank, Turn.
 constexpr int64_t mostWays = 4;
 constexpr unsigned mostRounds = 600, cutsOfRound = 24;
 constexpr unsigned mostUnknown = 60; ///< Units.
+constexpr StringRef noTimes =
+    "no times were found that grow along all that ranks wait for";
 
 /// The value at a point of P.., or that of the linear part along a ray.
-Rational valueOf(const Form &form, const Vector &at, bool isRay) {
-  Rational value = isRay ? 0 : form.at[One];
-  for (unsigned dim = P; dim != numDims; ++dim)
-    if (form.at[dim] != 0)
-      value = value + Rational(form.at[dim]) * at[dim - 1];
-  return value;
+Rational valueOf(const Form &form, ArrayRef<Rational> at, bool isRay) {
+  return std::inner_product(at.begin(), at.end(), form.at.begin() + P,
+                            Rational(isRay ? 0 : form.at[One]));
 }
 
 /// What is to be shown, and where it may fail.
 struct Goal {
-  const Obligation *what = nullptr;
-  Simplex corners{numDims - 1};
+  const Obligation *what;
+  Simplex corners;
 };
 
 /// Of units the ofUnit numbers of their times, where these are known.
@@ -40,9 +39,7 @@ public:
             return known[time.unit].has_value();
           }))
         continue;
-      Goal goal{&one};
-      for (const Form &premise : one.premises)
-        goal.corners.require(linear(premise), -premise.at[One]);
+      Goal goal{&one, Simplex(one.premises)};
       if (goal.corners.isFeasible())
         goals.push_back(std::move(goal));
     }
@@ -63,12 +60,8 @@ public:
         bool isRay = !goal.corners.minimize(linear(form));
         if (!isRay && (goal.corners.least + form.at[One]).sign() >= 0)
           continue;
-        Vector at = goal.corners.ray;
-        if (!isRay) {
-          at.clear();
-          for (unsigned dim = P; dim != numDims; ++dim)
-            at.push_back(goal.corners[dim - 1]);
-        }
+        ArrayRef<Rational> at =
+            isRay ? ArrayRef(goal.corners.ray) : goal.corners.point();
         Vector row(numUnknown * ofUnit);
         Rational least = -valueOf(goal.what->rest, at, isRay);
         for (const Obligation::Time &time : goal.what->times) {
@@ -116,16 +109,13 @@ public:
   }
 
 private:
-  static Vector linear(const Form &form) {
-    return {form.at.begin() + P, form.at.end()};
-  }
-
   void solve(const Simplex &unknowns) {
     Vector values;
     for (size_t unit = 0; unit != known.size(); ++unit)
       for (unsigned i = 0; i != ofUnit; ++i)
-        values.push_back(known[unit] ? (*known[unit])[i]
-                                     : unknowns[unknown[unit] * ofUnit + i]);
+        values.push_back(known[unit]
+                             ? (*known[unit])[i]
+                             : unknowns.point()[unknown[unit] * ofUnit + i]);
     std::vector<int64_t> whole;
     scale = wholeNumbers(values, whole);
     for (unsigned i = 0; i != whole.size(); ++i)
@@ -416,10 +406,8 @@ private:
   static std::optional<Vector> through(const Points &points) {
     Simplex numbers(ofUnit);
     for (const auto &[at, value] : points) {
-      Rational have;
-      for (unsigned i = 0; i != ofUnit; ++i)
-        have = have + numbers[i] * at[i];
-      if ((have - value).sign() == 0)
+      if (std::inner_product(at.begin(), at.end(), numbers.point().begin(),
+                             Rational()) == value)
         continue;
       Vector negative;
       for (const Rational &one : at)
@@ -429,10 +417,7 @@ private:
       if (!numbers.isFeasible())
         return std::nullopt;
     }
-    Vector result;
-    for (unsigned i = 0; i != ofUnit; ++i)
-      result.push_back(numbers[i]);
-    return result;
+    return numbers.point().vec();
   }
 
   const Statements &statements;
@@ -703,8 +688,7 @@ Found every::search(const Statements &statements, bool isTimed,
       Instances instances(statements);
       if (instances.times.empty() ||
           llvm::count(instances.times, std::nullopt) > mostUnknown) {
-        found.why = "no times were found that grow along all that ranks wait "
-                    "for";
+        found.why = noTimes;
         return found;
       }
       if (isTimed && instances.makespan) {
@@ -724,8 +708,7 @@ Found every::search(const Statements &statements, bool isTimed,
         }
       }
       if (!attempt(claim, instances.times) && found.why.empty())
-        found.why =
-            "no times were found that grow along all that ranks wait for";
+        found.why = noTimes;
       return found;
     }
     if (isTimed) {
@@ -759,7 +742,7 @@ Found every::search(const Statements &statements, bool isTimed,
       }
     }
     if (!attempt(claim, unknown) && found.why.empty())
-      found.why = "no times were found that grow along all that ranks wait for";
+      found.why = noTimes;
   } catch (const TooLong &) {
     found.why = "the search takes too long";
   } catch (const std::exception &) {

@@ -20,11 +20,20 @@ int64_t every::wholeNumbers(ArrayRef<Rational> values,
   return narrow(common);
 }
 
+Vector every::linear(const Form &form) {
+  return {form.at.begin() + P, form.at.end()};
+}
+
 Simplex::Simplex(unsigned variables)
     : variables(variables), columns(variables), rowOf(variables, -1),
       columnOf(variables), values(variables) {
   std::iota(columns.begin(), columns.end(), 0);
   std::iota(columnOf.begin(), columnOf.end(), 0);
+}
+
+Simplex::Simplex(const Forms &premises) : Simplex(numDims - 1) {
+  for (const Form &premise : premises)
+    require(linear(premise), -premise.at[One]);
 }
 
 Vector Simplex::reduced(ArrayRef<Rational> coefficients) const {
@@ -45,9 +54,8 @@ Vector Simplex::reduced(ArrayRef<Rational> coefficients) const {
 }
 
 void Simplex::require(ArrayRef<Rational> coefficients, Rational least) {
-  Rational value;
-  for (unsigned i = 0; i != coefficients.size(); ++i)
-    value = value + coefficients[i] * values[i];
+  Rational value = std::inner_product(coefficients.begin(), coefficients.end(),
+                                      values.begin(), Rational());
   table.push_back(reduced(coefficients));
   rowOf.push_back(basic.size());
   columnOf.push_back(-1);
@@ -137,9 +145,8 @@ bool Simplex::minimize(ArrayRef<Rational> objective) {
     int column = firstColumn(costs, -1);
     if (column < 0) {
       showBy(costs);
-      least = Rational();
-      for (unsigned i = 0; i != objective.size(); ++i)
-        least = least + objective[i] * values[i];
+      least = std::inner_product(objective.begin(), objective.end(),
+                                 values.begin(), Rational());
       return true;
     }
     Rational way = costs[column].sign() < 0 ? 1 : -1, most;
@@ -168,15 +175,7 @@ bool Simplex::minimize(ArrayRef<Rational> objective) {
 
 std::optional<Multipliers> every::multipliersFor(const Forms &premises,
                                                  const Form &goal) {
-  auto linear = [](const Form &form) {
-    Vector row;
-    for (unsigned dim = P; dim != numDims; ++dim)
-      row.push_back(form.at[dim]);
-    return row;
-  };
-  Simplex simplex(numDims - 1);
-  for (const Form &premise : premises)
-    simplex.require(linear(premise), -premise.at[One]);
+  Simplex simplex(premises);
   bool isFeasible = simplex.isFeasible();
   Rational rest;
   if (isFeasible) {

@@ -11,6 +11,9 @@ using Vector = std::vector<Rational>;
 /// Quotients as whole numbers with a common denominator, which is given back.
 int64_t wholeNumbers(ArrayRef<Rational> values, std::vector<int64_t> &whole);
 
+/// What a form multiplies P.. with.
+Vector linear(const Form &form);
+
 /// Thrown when all searches together take too long.
 struct TooLong {};
 
@@ -19,6 +22,8 @@ struct TooLong {};
 class Simplex {
 public:
   explicit Simplex(unsigned variables);
+  /// Of the numbers for which all of `premises` are natural.
+  explicit Simplex(const Forms &premises);
 
   /// Asks for coefficients * variables >= least.
   void require(ArrayRef<Rational> coefficients, Rational least);
@@ -29,8 +34,9 @@ public:
   /// that show it, else false with a `ray` along which it falls for ever.
   bool minimize(ArrayRef<Rational> objective);
 
-  const Rational &operator[](unsigned variable) const {
-    return values[variable];
+  /// The values of the variables.
+  ArrayRef<Rational> point() const {
+    return ArrayRef(values).take_front(variables);
   }
   Rational least;
   Vector multipliers, ray;

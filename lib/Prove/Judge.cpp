@@ -9,6 +9,49 @@ using proof::Finding;
 /// Rows of a later instance that is looked at.
 static constexpr int64_t mostLater = 60'000;
 
+/// Numbers with which the checker shows that no rank waits for itself. In
+/// `finding` what is wrong with them: Fails where the programs of n = 1 and 2
+/// do not reach their end.
+static std::optional<proof::Times>
+orderBy(const proof::Template &program, const proof::Checker &checker,
+        const Transport *transport, const Sample &first, const Sample &second,
+        Finding &finding) {
+  std::optional<proof::Times> order;
+  // Each action takes its own time, or all take the same.
+  for (bool isEven : {false, true}) {
+    auto run = [&](const Sample &of) {
+      Program timed = of.program;
+      CostModel &costs = timed.editHead().costs;
+      if (!transport || isEven)
+        costs = {};
+      if (isEven)
+        for (KindId kind : timed.kinds().ids())
+          if (timed.kinds()[kind].isCompute())
+            costs.add(Cost::Action, kind, cost::unit);
+      return of.order(transport, Durations(timed));
+    };
+    auto a = run(first), b = run(second);
+    if (!a || !b) {
+      finding = {Finding::Kind::Fails, "what ranks do does not settle"};
+      return std::nullopt;
+    }
+    order = fit(program, {a, b});
+    finding = order ? checker.forward(*order)
+                    : Finding{Finding::Kind::Unknown,
+                              "what ranks do does not settle"};
+    if (finding)
+      break;
+  }
+  return order;
+}
+
+/// Whether costs are the same for all microbatches.
+static bool hasPlainTimes(const Program &program) {
+  return !program.costs().has({Cost::Scale, Cost::ScaleTime, Cost::ScaleAction,
+                               Cost::ScaleBytes}) &&
+         !Durations(program).hasSlack();
+}
+
 Finding Judge::orderByData() {
   Sample a(first), b(second);
   Finding finding;

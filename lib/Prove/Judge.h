@@ -1,7 +1,7 @@
 // What is shown of the programs of one template.
 #pragma once
 
-#include "Order.h"
+#include "Fit.h"
 #include "Single.h"
 
 #include "ppcc/Family/Layout.h"
