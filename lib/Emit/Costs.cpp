@@ -8,41 +8,38 @@ namespace {
 /// Settings of one thing, of which what is said of all pipes stands first.
 using Settings = ArrayRef<const CostSetting *>;
 
-class CostsWriter {
-public:
-  CostsWriter(Writer &writer, const Program &program)
-      : writer(writer), program(program) {}
+struct CostsWriter {
+  Writer &writer;
+  const Program &program;
 
-  void put() {
-    std::vector<const CostSetting *> all = program.costs().inEffect();
-    Settings rest = all;
+  /// A member for each stretch of settings that have the same name.
+  template <class NameOf, class Put>
+  void putNamed(Settings settings, NameOf nameOf, Put put) {
     writer.object([&](JsonFields &fields) {
-      while (!rest.empty()) {
-        StringRef item = rowOf(rest.front()->what).item;
-        Settings ofItem = rest.take_while([&](const CostSetting *setting) {
-          return rowOf(setting->what).item == item;
-        });
-        rest = rest.drop_front(ofItem.size());
-        fields.key(item);
-        putItem(ofItem);
+      while (!settings.empty()) {
+        std::string name(nameOf(settings.front()));
+        Settings same = settings.take_while(
+            [&](const CostSetting *other) { return nameOf(other) == name; });
+        settings = settings.drop_front(same.size());
+        fields.key(name);
+        put(same);
       }
     });
   }
 
-private:
-  void putItem(Settings settings) {
-    if (rowOf(settings.front()->what).subject.empty())
-      return putValues(settings);
-    writer.object([&](JsonFields &fields) {
-      while (!settings.empty()) {
-        std::string subject = subjectOf(*settings.front(), program.kinds());
-        Settings ofSubject = settings.take_while([&](const CostSetting *other) {
-          return subjectOf(*other, program.kinds()) == subject;
-        });
-        settings = settings.drop_front(ofSubject.size());
-        fields.key(subject);
-        putValues(ofSubject);
-      }
+  void put() {
+    auto item = [](const CostSetting *setting) {
+      return rowOf(setting->what).item;
+    };
+    auto subject = [&](const CostSetting *setting) {
+      return subjectOf(*setting, program.kinds());
+    };
+    auto putValues = [&](Settings settings) { this->putValues(settings); };
+    putNamed(program.costs().inEffect(), item, [&](Settings settings) {
+      if (rowOf(settings.front()->what).subject.empty())
+        putValues(settings);
+      else
+        putNamed(settings, subject, putValues);
     });
   }
 
@@ -78,13 +75,10 @@ private:
     else
       writer.list(setting.values, put);
   }
-
-  Writer &writer;
-  const Program &program;
 };
 
 } // namespace
 
 void ppcc::putCosts(Writer &writer, const Program &program) {
-  CostsWriter(writer, program).put();
+  CostsWriter{writer, program}.put();
 }

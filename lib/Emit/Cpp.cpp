@@ -33,64 +33,60 @@ constexpr StringRef keywords =
 
 bool isWordChar(char c) { return llvm::isAlnum(c) || c == '_'; }
 
-class CppEmitter {
-public:
-  CppEmitter(const Program &program, raw_ostream &out,
-             const EmitOptions &options)
-      : program(program), facts(flatFacts(program)), options(options),
-        writer(out), packs(program.size() > maxReadableRows) {}
+struct CppEmitter {
+  const Program &program;
+  raw_ostream &out;
+  const EmitOptions &options;
+  Writer writer{out};
+  const FlatFacts &facts = flatFacts(program);
+  bool packs = program.size() > maxReadableRows;
+  uint32_t numDims = 0, numLists = 0; ///< Of tensors, written so far.
 
   void emit() {
-    std::string symbol = options.cppSymbol.empty() ? cppSymbol(program.name())
-                                                   : options.cppSymbol;
     head();
-    kinds();
-    for (PipeId id : program.pipeIds())
-      arraysOf(program.pipe(id), id.value);
-    table("Pipe", "pipes", program.pipeIds(), [&](PipeId id) { pipe(id); });
-    table("const char *", "phases", program.phases(),
-          [&](StringRef name) { literal(name); });
-    table("const char *", "files", program.files(),
-          [&](const SiteFile &file) { literal(file.name); });
+    std::string kinds = this->kinds(), pipes = this->pipes();
+    auto quote = [&](StringRef text) { put(literal(text)); };
+    std::string phases =
+        table("const char *", "phases", program.phases(), quote);
+    std::string files = table("const char *", "files", program.files(),
+                              [&](const SiteFile &file) { quote(file.name); });
     put("// File, line, column, the site of the call around it.\n");
-    table("Site", "sites", program.sites(), [&](const Site &site) {
-      bool known = &site != &program.sites().front();
-      braces({known ? int64_t(site.file) : -1, site.line, site.column,
-              site.caller.value});
-    });
+    std::string sites =
+        table("Site", "sites", program.sites(), [&](const Site &site) {
+          bool known = &site != &program.sites().front();
+          braces({known ? int64_t(site.file) : -1, site.line, site.column,
+                  site.caller.value});
+        });
     for (RankId rank : program.ranks())
       rows(rank);
     put(program.ranksBegun() == 0 ? "" : "\n");
-    table("RankProgram", "ranks", program.ranks(),
-          [&](RankId rank) { rankProgram(rank); });
-    table(
+    std::string ranks = table("RankProgram", "ranks", program.ranks(),
+                              [&](RankId rank) { rankProgram(rank); });
+    std::string preconnect = table(
         "RankPair", "preconnect", program.preconnect(),
         [&](RankPair pair) { braces({pair.low.value, pair.high.value}); },
         rowsPerLine);
-    table("const char *", "transports", program.provenUnder(),
-          [&](const std::string &transport) { literal(transport); });
-    put("\nconstexpr Program program = {");
-    numbers({rt::abiNumber, program.numRanks()});
-    put(", ");
-    literal(program.name());
-    // The data has a namespace of its own, so that the symbol can be any.
-    put(program.hasBackward() ? ", true, kinds, " : ", false, kinds, ",
-        program.pipes().empty() ? "{}, " : "pipes, ", "phases, ",
-        program.files().empty() ? "{}, " : "files, ", "sites, ",
-        program.ranksBegun() == 0 ? "{}, " : "ranks, ",
-        program.preconnect().empty() ? "{}, " : "preconnect, ");
-    if (flatSize(program) <= options.mostDigested)
-      literal(digestOf(program));
-    else
-      put("nullptr");
+    std::string transports =
+        table("const char *", "transports", program.provenUnder(), quote);
+    std::string digest = flatSize(program) <= options.mostDigested
+                             ? literal(digestOf(program))
+                             : "nullptr";
+    put("\nconstexpr Program program = {", rt::abiNumber, ", ",
+        program.numRanks(), ", ", literal(program.name()),
+        program.hasBackward() ? ", true" : ", false");
+    for (StringRef part :
+         {kinds, pipes, phases, files, sites, ranks, preconnect, digest})
+      put(", ", part);
     put(program.provenUnder().empty() ? "" : ", transports");
+    // The data has a namespace of its own, so that the symbol can be any.
+    std::string symbol = options.cppSymbol.empty() ? cppSymbol(program.name())
+                                                   : options.cppSymbol;
     put("};\n\n} // namespace ppcc_data\n\nextern \"C\" {\nextern const "
         "ppcc::rt::Program ",
         symbol, ";\n}\nconst ppcc::rt::Program ", symbol,
         " = ppcc_data::program;\n");
   }
 
-private:
   template <class... Parts> void put(const Parts &...parts) {
     writer.put(parts...);
   }
@@ -108,36 +104,40 @@ private:
   /// A byte of a string literal. An octal escape takes up to three digits: it
   /// has all of them unless what comes next is known to be no digit. A question
   /// mark might begin a trigraph.
-  void escaped(unsigned char byte, bool beforeNoDigit = false) {
-    if (llvm::isPrint(byte) && byte != '"' && byte != '\\' && byte != '?')
-      return put(static_cast<char>(byte));
-    put('\\');
+  static void escape(unsigned char byte, std::string &text,
+                     bool beforeNoDigit = false) {
+    if (llvm::isPrint(byte) && byte != '"' && byte != '\\' && byte != '?') {
+      text += static_cast<char>(byte);
+      return;
+    }
+    text += '\\';
     for (int shift : {6, 3, 0})
       if (shift == 0 || !beforeNoDigit || byte >> shift != 0)
-        put(static_cast<char>('0' + (byte >> shift & 7)));
+        text += static_cast<char>('0' + (byte >> shift & 7));
   }
-  void literal(StringRef text) {
-    put('"');
+  static std::string literal(StringRef text) {
+    std::string result = "\"";
     for (char c : text)
-      escaped(static_cast<unsigned char>(c));
-    put('"');
+      escape(static_cast<unsigned char>(c), result);
+    return result + '"';
   }
 
   // ---- Arrays ----
 
-  static std::string named(StringRef name, uint32_t number) {
-    return (name + Twine(number)).str();
+  static std::string named(StringRef name, size_t number) {
+    return fmt::format("{}{}", name, number);
   }
   void begin(StringRef type, StringRef name) {
     put("constexpr ", type, type.ends_with("*") ? "" : " ", name, "[] = {\n");
   }
   void end() { put("};\n"); }
   /// An array of what `item` writes; none without items, which C++ has not.
+  /// Gives what stands for it.
   template <class Range, class Item>
-  void table(StringRef type, StringRef name, const Range &range, Item item,
-             unsigned perLine = 1) {
+  std::string table(StringRef type, std::string name, const Range &range,
+                    Item item, unsigned perLine = 1) {
     if (range.begin() == range.end())
-      return;
+      return "{}";
     begin(type, name);
     unsigned inLine = 0;
     for (const auto &value : range) {
@@ -148,13 +148,14 @@ private:
     }
     put(inLine == 0 ? "" : "\n");
     end();
+    return name;
   }
-  /// `, NAMEi`, or an empty list.
-  void listOf(StringRef name, uint32_t i, bool isEmpty) {
-    if (isEmpty)
-      put(", {}");
-    else
-      put(", ", name, i);
+  template <class Range>
+  std::string table(StringRef type, std::string name, const Range &range,
+                    unsigned perLine = 1) {
+    return table(
+        type, std::move(name), range, [&](const auto &item) { put(item); },
+        perLine);
   }
 
   void head() {
@@ -171,87 +172,74 @@ private:
         "\nnamespace ppcc_data {\n\nusing namespace ppcc::rt;\n\n");
   }
 
-  void kinds() {
-    const KindTable &kinds = program.kinds();
-    for (KindId id : kinds.ids())
-      table("int32_t", named("meeting", id.value), kinds[id].stages,
-            [&](int32_t stage) { put(stage); });
-    table("Kind", "kinds", kinds.ids(), [&](KindId id) {
-      static constexpr StringRef classes[] = {"Compute", "Send", "Recv",
-                                              "Declared"};
-      const KindInfo &kind = kinds[id];
-      put('{');
-      literal(kind.letters);
-      put(", KindClass::", classes[size_t(kind.kindClass)], ", ", kind.defines,
-          ", ", kind.needs);
-      if (kind.isDeclared())
-        declaration(id, kind);
-      put('}');
-    });
+  std::string kinds() {
+    static constexpr StringRef classes[] = {"Compute", "Send", "Recv",
+                                            "Declared"};
+    std::vector<std::string> rows;
+    for (const KindInfo &kind : program.kinds().rows()) {
+      std::string stages =
+          table("int32_t", named("meeting", rows.size()), kind.stages);
+      rows.push_back(
+          fmt::format("{{{}, KindClass::{}, {}, {}{}}}", literal(kind.letters),
+                      classes[size_t(kind.kindClass)], kind.defines, kind.needs,
+                      kind.isDeclared() ? declaration(kind, stages) : ""));
+    }
+    return table("Kind", "kinds", rows);
   }
   /// What the engine has to know of a declared kind.
-  void declaration(KindId id, const KindInfo &kind) {
+  std::string declaration(const KindInfo &kind, StringRef stages) const {
     static constexpr StringRef meetings[] = {
         "None", "All", "Replicas", "Stages", "Outside", "To", "From"};
-    put(", ", kind.restores ? program.kinds()[*kind.restores].defines : 0,
-        ", Meeting::", meetings[size_t(kind.meeting)]);
-    if (!kind.stages.empty())
-      put(", meeting", id);
+    return fmt::format(
+        ", {}, Meeting::{}{}{}",
+        kind.restores ? program.kinds()[*kind.restores].defines : 0,
+        meetings[size_t(kind.meeting)], kind.stages.empty() ? "" : ", ",
+        kind.stages.empty() ? "" : stages);
   }
 
-  void arraysOf(const Pipe &pipe, uint32_t i) {
-    auto id = [&](auto id) { put(id); };
-    table("uint32_t", named("rankOfStage", i), pipe.rankOfStage, id,
-          numbersPerLine);
-    table("SkipEdge", named("skipEdges", i), pipe.skipEdges,
+  std::string pipes() {
+    std::vector<std::string> rows;
+    for (const Pipe &pipe : program.pipes()) {
+      size_t i = rows.size();
+      std::string ranks = table("uint32_t", named("rankOfStage", i),
+                                pipe.rankOfStage, numbersPerLine);
+      std::string edges = table(
+          "SkipEdge", named("skipEdges", i), pipe.skipEdges,
           [&](auto edge) { braces({edge.first.value, edge.second.value}); });
-    table("uint16_t", named("gaps", i), pipe.gaps, id);
-    tensors(pipe, i);
-  }
-
-  void pipe(PipeId id) {
-    const Pipe &pipe = program.pipe(id);
-    put('{');
-    literal(pipe.name);
-    put(", ", pipe.firstMicrobatch, ", ", pipe.numMicrobatches);
-    listOf("rankOfStage", id.value, pipe.rankOfStage.empty());
-    listOf("skipEdges", id.value, pipe.skipEdges.empty());
-    if (!pipe.gaps.empty() || pipe.slices != 1 || !pipe.tensors.empty()) {
-      listOf("gaps", id.value, pipe.gaps.empty());
-      put(", ", pipe.slices);
-      listOf("edgeTensors", id.value, pipe.tensors.empty());
+      std::string gaps = table("uint16_t", named("gaps", i), pipe.gaps);
+      std::string tensors = tensorsOf(pipe, named("edgeTensors", i));
+      std::string row =
+          fmt::format("{{{}, {}, {}, {}, {}", literal(pipe.name),
+                      pipe.firstMicrobatch, pipe.numMicrobatches, ranks, edges);
+      if (!pipe.gaps.empty() || pipe.slices != 1 || !pipe.tensors.empty())
+        row += fmt::format(", {}, {}, {}", gaps, pipe.slices, tensors);
+      rows.push_back(row + "}");
     }
-    put('}');
+    return table("Pipe", "pipes", rows);
   }
 
   /// The sizes of all tensors, the tensors of each edge, the edges.
-  void tensors(const Pipe &pipe, uint32_t i) {
-    uint32_t nextDims = numDims, nextList = numLists;
+  std::string tensorsOf(const Pipe &pipe, std::string name) {
+    std::vector<std::string> tensors, edges;
     for (const EdgeTensors &edge : pipe.tensors)
-      for (const Tensor &tensor : edge.tensors)
-        if (!tensor.dims.empty())
-          table("int64_t", named("dims", numDims++), tensor.dims,
-                [&](int64_t dim) { put(dim); });
-    for (const EdgeTensors &edge : pipe.tensors)
-      if (!edge.tensors.empty())
-        table("Tensor", named("tensors", numLists++), edge.tensors,
-              [&](const Tensor &tensor) {
-                put('{');
-                literal(tensor.name);
-                put(", ");
-                literal(elementTypeName(tensor.type));
-                listOf("dims", nextDims, tensor.dims.empty());
-                nextDims += !tensor.dims.empty();
-                put('}');
-              });
-    table("EdgeTensors", named("edgeTensors", i), pipe.tensors,
-          [&](const EdgeTensors &edge) {
-            put('{', edge.from, ", ", edge.to,
-                edge.needsShapes() ? ", true" : ", false");
-            listOf("tensors", nextList, edge.tensors.empty());
-            nextList += !edge.tensors.empty();
-            put('}');
-          });
+      for (const Tensor &tensor : edge.tensors) {
+        std::string dims =
+            table("int64_t", named("dims", numDims), tensor.dims);
+        numDims += !tensor.dims.empty();
+        tensors.push_back(fmt::format("{{{}, {}, {}}}", literal(tensor.name),
+                                      literal(elementTypeName(tensor.type)),
+                                      dims));
+      }
+    ArrayRef<std::string> rest = tensors;
+    for (const EdgeTensors &edge : pipe.tensors) {
+      std::string list = table("Tensor", named("tensors", numLists),
+                               rest.take_front(edge.tensors.size()));
+      rest = rest.drop_front(edge.tensors.size());
+      numLists += !edge.tensors.empty();
+      edges.push_back(fmt::format("{{{}, {}, {}, {}}}", edge.from.value,
+                                  edge.to.value, edge.needsShapes(), list));
+    }
+    return table("EdgeTensors", std::move(name), edges);
   }
 
   // ---- Ranks ----
@@ -318,19 +306,20 @@ private:
 
   void packedRows(RankId rank) {
     begin("char", named("packed", rank.value));
-    unsigned inLine = 0;
+    std::string line;
     for (ActionId row : program.rows(rank)) {
-      put(inLine == 0 ? "    \"" : "");
-      packed(program[row]);
-      inLine = (inLine + 1) % rowsPerLine;
-      put(inLine == 0 ? "\"\n" : "");
+      pack(program[row], line);
+      size_t rows = row.value + 1 - program.begin(rank).value;
+      if (rows % rowsPerLine == 0 || rows == program.size(rank)) {
+        put("    \"", line, "\"\n");
+        line.clear();
+      }
     }
-    put(inLine == 0 ? "" : "\"\n");
     end();
   }
 
-  /// The row as RankProgram::row() of the runtime reads it.
-  void packed(const Action &action) {
+  /// Adds the row as RankProgram::row() of the runtime reads it.
+  static void pack(const Action &action, std::string &line) {
     constexpr uint32_t joinedBit = 0x8000;
     unsigned char bytes[16];
     unsigned char *at = bytes;
@@ -347,7 +336,7 @@ private:
     littleEndian(action.site.value, 4);
     assert(at == std::end(bytes) && "a row has 16 bytes");
     for (unsigned char *byte = bytes; byte != at; ++byte)
-      escaped(*byte, byte + 1 != at && !llvm::isDigit(byte[1]));
+      escape(*byte, line, byte + 1 != at && !llvm::isDigit(byte[1]));
   }
 
   void rankProgram(RankId rank) {
@@ -360,13 +349,6 @@ private:
     put(", segments", rank, ", ", facts.buffers[rank.value], ", ",
         facts.activations[rank.value], '}');
   }
-
-  const Program &program;
-  const FlatFacts &facts;
-  const EmitOptions &options;
-  Writer writer;
-  bool packs;
-  uint32_t numDims = 0, numLists = 0; ///< Of tensors, written so far.
 };
 
 } // namespace
@@ -391,5 +373,5 @@ std::string ppcc::cppSymbol(StringRef name) {
 
 void ppcc::emitCpp(const Program &program, raw_ostream &out,
                    EmitContext &context) {
-  CppEmitter(program, out, context.options).emit();
+  CppEmitter{program, out, context.options}.emit();
 }

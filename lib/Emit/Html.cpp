@@ -91,29 +91,30 @@ struct PagePicture {
 };
 
 /// Writes one run as JSON; viewer.js reads it.
-class RunWriter {
-public:
-  RunWriter(const PagePicture &page, SourceManager &sources, Writer &writer)
-      : picture(page.picture), nodeTable(page.nodes), program(picture.program),
-        times(picture.times), sources(sources), writer(writer) {
-    rowStarts.push_back(0);
+struct RunWriter {
+  const PagePicture &page;
+  SourceManager &sources;
+  Writer &writer;
+  const Picture &picture = page.picture;
+  const Program &program = picture.program;
+  const Simulation &times = picture.times;
+  std::vector<uint32_t> rowStarts{0}; ///< Of the shown ranks, on the page.
+  Time tick = 0;                      ///< Divides all times.
+  bool isWide = false;                ///< Ticks do not fit 32 bits.
+
+  void write() {
     for (RankId rank : picture.ranks)
       rowStarts.push_back(rowStarts.back() +
                           static_cast<uint32_t>(program.size(rank)));
-    for (Time end : times.ends)
-      tick = std::gcd(tick, end);
-    for (Time start : times.starts)
-      tick = std::gcd(tick, start);
+    for (const auto *list : {&times.ends, &times.starts})
+      for (Time time : *list)
+        tick = std::gcd(tick, time);
     tick = std::max<Time>(tick, 1);
     isWide = times.makespan / tick > UINT32_MAX;
-  }
-
-  void write() {
     writer.object([&](JsonFields &fields) { write(fields); },
                   {.between = ",\n", .lists = ","});
   }
 
-private:
   void write(JsonFields &fields) {
     fields("title", picture.title());
     fields("tick", tick);
@@ -138,7 +139,7 @@ private:
     fields.key("columns");
     writer.object([&](JsonFields &columns) { columnsOf(columns); },
                   {.between = ",\n"}, "{\n");
-    if (!nodeTable.orderOfRow.empty())
+    if (!page.nodes.orderOfRow.empty())
       fields.object("nodes", [&](JsonFields &ofNodes) { nodes(ofNodes); });
     memory(fields);
     files(fields);
@@ -267,11 +268,11 @@ private:
       array<uint32_t>(fields, name,
                       [&](auto put) { llvm::for_each(values, put); });
     };
-    numbers("order", nodeTable.orderOfRow);
-    numbers("begin", nodeTable.begins);
+    numbers("order", page.nodes.orderOfRow);
+    numbers("begin", page.nodes.begins);
     auto column = [&]<class T>(StringRef name, T PageNode::*of) {
       array<T>(fields, name, [&](auto put) {
-        for (const PageNode &node : nodeTable.nodes)
+        for (const PageNode &node : page.nodes.nodes)
           put(node.*of);
       });
     };
@@ -334,16 +335,6 @@ private:
     }
     writer.put(']');
   }
-
-  const Picture &picture;
-  const NodeTable &nodeTable;
-  const Program &program;
-  const Simulation &times;
-  SourceManager &sources;
-  Writer &writer;
-  std::vector<uint32_t> rowStarts; ///< Of the shown ranks, on the page.
-  Time tick = 0;                   ///< Divides all times.
-  bool isWide = false;             ///< Ticks do not fit 32 bits.
 };
 
 } // namespace
@@ -365,7 +356,7 @@ static void writePage(const std::deque<PagePicture> &pages,
              "</style>\n", viewerFile("viewer.html"));
   for (const PagePicture &page : pages) {
     writer.put("<script type=\"application/json\">");
-    RunWriter(page, sources, writer).write();
+    RunWriter{page, sources, writer}.write();
     writer.put("</script>\n");
   }
   writer.put("<script>\n", viewerFile("viewer.js"), "</script>\n</html>\n");

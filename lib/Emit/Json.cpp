@@ -24,12 +24,12 @@ namespace key {
 #include "ppcc/IR/Head.def"
 } // namespace key
 
-class JsonEmitter {
-public:
-  JsonEmitter(const Program &program, raw_ostream &out,
-              const EmitOptions &options)
-      : program(program), facts(flatFacts(program)), options(options),
-        writer(out) {}
+struct JsonEmitter {
+  const Program &program;
+  raw_ostream &out;
+  const EmitOptions &options;
+  Writer writer{out};
+  const FlatFacts &facts = flatFacts(program);
 
   void emit() {
     writer.object([&](JsonFields &fields) { head(fields); }, {.between = ",\n"},
@@ -37,7 +37,6 @@ public:
     writer.put('\n');
   }
 
-private:
   void head(JsonFields &fields) {
     fields(key::Format, "ppcc.program");
     fields(key::Version, version());
@@ -257,11 +256,6 @@ private:
     });
     return waits.drop_front(count);
   }
-
-  const Program &program;
-  const FlatFacts &facts;
-  const EmitOptions &options;
-  Writer writer;
 };
 
 } // namespace
@@ -277,5 +271,5 @@ bool ppcc::isJsonLiteral(const ProgramParam &param) {
 
 void ppcc::emitJson(const Program &program, raw_ostream &out,
                     EmitContext &context) {
-  JsonEmitter(program, out, context.options).emit();
+  JsonEmitter{program, out, context.options}.emit();
 }

@@ -10,12 +10,22 @@ using namespace ppcc;
 
 namespace {
 
-class NodesEmitter {
-public:
-  NodesEmitter(const Program &program, raw_ostream &out, EmitContext &context,
-               bool withMessages)
-      : program(program), context(context), withMessages(withMessages),
-        orders(program), writer(out) {}
+struct NodesEmitter {
+  /// The words around the numbers of a node: `comm:`0`W`3`.L1.mlp`.
+  struct Words {
+    StringRef part;
+    std::string lane, path;
+    std::optional<KindClass> hook; ///< The messages that stand in its place.
+  };
+
+  const Program &program;
+  raw_ostream &out;
+  EmitContext &context;
+  bool withMessages;
+  NodeOrders orders{program};
+  Writer writer{out};
+  char before = ' '; ///< What the next node of a brace stands behind.
+  std::vector<std::vector<Words>> words = {}; ///< By graph and node.
 
   void emit() {
     if (!check())
@@ -29,7 +39,6 @@ public:
     });
   }
 
-private:
   /// Whether every action has a graph; reports one that has none.
   bool check() {
     for (ActionId row : program.rows()) {
@@ -43,13 +52,6 @@ private:
     }
     return true;
   }
-
-  /// The words around the numbers of a node: `comm:`0`W`3`.L1.mlp`.
-  struct Words {
-    StringRef part;
-    std::string lane, path;
-    std::optional<KindClass> hook; ///< The messages that stand in its place.
-  };
 
   void describeNodes() {
     const NodeGraphs &tables = program.nodes();
@@ -107,24 +109,16 @@ private:
       }
     }
   }
-
-  const Program &program;
-  EmitContext &context;
-  bool withMessages;
-  NodeOrders orders;
-  Writer writer;
-  char before = ' '; ///< What the next node of a brace stands behind.
-  std::vector<std::vector<Words>> words; ///< By graph and node.
 };
 
 } // namespace
 
 void ppcc::emitNodes(const Program &program, raw_ostream &out,
                      EmitContext &context) {
-  NodesEmitter(program, out, context, /*withMessages=*/false).emit();
+  NodesEmitter{program, out, context, /*withMessages=*/false}.emit();
 }
 
 void ppcc::emitNodesComm(const Program &program, raw_ostream &out,
                          EmitContext &context) {
-  NodesEmitter(program, out, context, /*withMessages=*/true).emit();
+  NodesEmitter{program, out, context, /*withMessages=*/true}.emit();
 }

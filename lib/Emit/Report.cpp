@@ -45,9 +45,8 @@ struct Told {
   Findings findings = findingsOf(program, timed, report, transport);
 };
 
-class ReportText : Told {
-public:
-  ReportText(Told told, raw_ostream &out) : Told(std::move(told)), out(out) {}
+struct ReportText : Told {
+  raw_ostream &out;
 
   void print() {
     printHead();
@@ -57,7 +56,6 @@ public:
     printPath();
   }
 
-private:
   void printHead() {
     out << printable(program.name());
     for (const ProgramParam &param : program.params())
@@ -229,14 +227,11 @@ private:
     }
     table.print(out);
   }
-
-  raw_ostream &out;
 };
 
-class ReportJson : Told {
-public:
-  ReportJson(Told told, raw_ostream &out)
-      : Told(std::move(told)), json(out, 1) {}
+struct ReportJson : Told {
+  raw_ostream &out;
+  llvm::json::OStream json{out, 1};
 
   void print() {
     json.object([&] {
@@ -272,7 +267,6 @@ public:
     json.flush();
   }
 
-private:
   void raw(StringRef key, const std::string &text) {
     json.attributeBegin(key);
     json.rawValue(text);
@@ -365,8 +359,6 @@ private:
     json.attribute("first", cell(program, segment.first));
     json.attribute("last", cell(program, segment.last));
   }
-
-  llvm::json::OStream json;
 };
 
 } // namespace
@@ -377,7 +369,7 @@ static void emitTimed(const Program &program, raw_ostream &out,
                       EmitContext &context) {
   const Transport &transport = context.options.transport;
   if (auto *timed = Analyses(program).timedRun(transport, context.diags))
-    Printer({program, *timed, transport}, out).print();
+    Printer{{program, *timed, transport}, out}.print();
 }
 
 void ppcc::emitReport(const Program &program, raw_ostream &out,

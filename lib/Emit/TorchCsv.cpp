@@ -17,10 +17,9 @@ namespace {
 constexpr llvm::StringLiteral reduceGrad = "REDUCE_GRAD";
 
 /// Finds what the CSV cannot express.
-class TorchCheck {
-public:
-  TorchCheck(const Program &program, EmitContext &context)
-      : program(program), context(context) {}
+struct TorchCheck {
+  const Program &program;
+  EmitContext &context;
 
   bool check(bool withMessages) {
     size_t before = context.diags.errorCount();
@@ -43,7 +42,6 @@ public:
     return context.diags.errorCount() == before;
   }
 
-private:
   Place placeOfStage(PipeId pipe, uint32_t stage) {
     return ppcc::placeOfStage(program, pipe, StageId(stage), context.sources);
   }
@@ -194,9 +192,6 @@ private:
                                                          stage, stage + 1);
     }
   }
-
-  const Program &program;
-  EmitContext &context;
 };
 
 /// Finds where the steps of ranks stand among messages: where PyTorch has them
@@ -254,12 +249,13 @@ private:
   std::vector<uint32_t> reached; ///< By rank, the first row not posted yet.
 };
 
-class TorchWriter {
-public:
-  TorchWriter(const Program &program, raw_ostream &out, bool withMessages,
-              const TorchTarget &target)
-      : program(program), writer(out), withMessages(withMessages),
-        target(target) {}
+struct TorchWriter {
+  const Program &program;
+  raw_ostream &out;
+  bool withMessages;
+  const TorchTarget &target;
+  Writer writer{out};
+  bool firstCell = true;
 
   void write(ArrayRef<std::vector<TorchStep>> steps) {
     for (RankId rank : program.ranks()) {
@@ -271,7 +267,6 @@ public:
     }
   }
 
-private:
   /// The steps of a rank, each behind the sends of the action that it follows:
   /// another rank waits for them.
   std::vector<TorchStep> stepsBehindSends(RankId rank) const {
@@ -376,19 +371,13 @@ private:
     writer.put(send.stage, "WAIT_", program.kindOf(send).letters,
                send.microbatch);
   }
-
-  const Program &program;
-  Writer writer;
-  bool withMessages;
-  const TorchTarget &target;
-  bool firstCell = true;
 };
 
 } // namespace
 
 void ppcc::emitTorchCsv(const Program &program, raw_ostream &out,
                         EmitContext &context) {
-  if (!TorchCheck(program, context).check(/*withMessages=*/true))
+  if (!TorchCheck{program, context}.check(/*withMessages=*/true))
     return;
   const TorchTarget &target = context.options.torch;
   std::vector<std::vector<TorchStep>> steps;
@@ -399,13 +388,13 @@ void ppcc::emitTorchCsv(const Program &program, raw_ostream &out,
                                                         "by data alone");
     steps = std::move(*placed);
   }
-  TorchWriter(program, out, /*withMessages=*/true, target).write(steps);
+  TorchWriter{program, out, /*withMessages=*/true, target}.write(steps);
 }
 
 void ppcc::emitTorchCsvCompute(const Program &program, raw_ostream &out,
                                EmitContext &context) {
-  if (!TorchCheck(program, context).check(/*withMessages=*/false))
+  if (!TorchCheck{program, context}.check(/*withMessages=*/false))
     return;
-  TorchWriter(program, out, /*withMessages=*/false, context.options.torch)
+  TorchWriter{program, out, /*withMessages=*/false, context.options.torch}
       .write({});
 }

@@ -6,16 +6,16 @@ using namespace ppcc;
 
 namespace {
 
-class Trace {
-public:
-  Trace(const Picture &picture, const Transport &transport, raw_ostream &out)
-      : picture(picture), program(picture.program), index(picture.index),
-        times(picture.times), transport(transport), writer(out) {
-    if (!picture.lanes().empty())
-      for (const NodeGraph &graph : program.nodes().graphs)
-        for (const GraphNode &node : graph.nodes)
-          nodePaths[&node] = "." + program.nodes().pathOf(node);
-  }
+struct Trace {
+  const Picture &picture;
+  const Transport &transport;
+  raw_ostream &out;
+  const Program &program = picture.program;
+  const ProgramIndex &index = picture.index;
+  const Simulation &times = picture.times;
+  Writer writer{out};
+  DenseMap<const GraphNode *, std::string> nodePaths{};
+  StringRef before = "\n"; ///< What the next event stands behind.
 
   void emit() {
     writer.put("{\n\"displayTimeUnit\": \"ms\",\n\"otherData\": ");
@@ -35,7 +35,6 @@ public:
     writer.put("\n]\n}\n");
   }
 
-private:
   /// Threads of a rank: one for each member of a group, those of nodes, those
   /// of its messages, those beside.
   static constexpr uint32_t firstNodeThread = 500, firstMessageThread = 1000;
@@ -192,8 +191,11 @@ private:
   /// The event of a node: named as in `0B3.L1.mlp`.
   void node(RankId rank, const NodeBox &box) {
     const GraphNode &node = *box.node;
+    auto [path, isNew] = nodePaths.try_emplace(&node);
+    if (isNew)
+      path->second = "." + program.nodes().pathOf(node);
     slice(rank, threadOfNodes(node.lane), box.from, box.to, box.action,
-          nodePaths.find(&node)->second, [&](JsonFields &args) {
+          path->second, [&](JsonFields &args) {
             if (node.layer != GraphNode::noLayer)
               args("layer", node.layer);
             args.key("action");
@@ -316,15 +318,6 @@ private:
     });
     tell("C", rank, 0, step.at, "activations", "activations", step.activations);
   }
-
-  const Picture &picture;
-  const Program &program;
-  const ProgramIndex &index;
-  const Simulation &times;
-  const Transport &transport;
-  Writer writer;
-  DenseMap<const GraphNode *, std::string> nodePaths;
-  StringRef before = "\n"; ///< What the next event stands behind.
 };
 
 } // namespace
@@ -334,5 +327,5 @@ void ppcc::emitTrace(const Program &program, raw_ostream &out,
   auto picture = Picture::make(program, context);
   if (!picture)
     return;
-  Trace(*picture, context.options.transport, out).emit();
+  Trace{*picture, context.options.transport, out}.emit();
 }

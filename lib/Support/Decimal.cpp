@@ -15,31 +15,18 @@ std::optional<int64_t> decimal::parse(StringRef text, Scale scale) {
   return round(text, scale);
 }
 
-/// The digits of `whole` and `fraction` as a number of units of the place
-/// `places` behind the point, rounded; nothing above `max`.
-static std::optional<int64_t> digits(StringRef whole, StringRef fraction,
-                                     int64_t places, int64_t max) {
+/// The first `count` of the digits, behind which zeros follow, as a number,
+/// rounded; nothing above `max`.
+static std::optional<int64_t> leading(const std::string &digits, int64_t count,
+                                      int64_t max) {
+  auto digitAt = [&](int64_t i) {
+    return i < int64_t(digits.size()) ? digits[size_t(i)] - '0' : 0;
+  };
   decimal::Sum value = 0;
-  int64_t end = int64_t(whole.size()) + places;
-  for (int64_t i = 0; i < end; ++i) {
-    size_t at = size_t(i);
-    char digit = at < whole.size() ? whole[at]
-                 : at - whole.size() < fraction.size()
-                     ? fraction[at - whole.size()]
-                     : '0';
-    value = value * 10 + (digit - '0');
-    if (value > max)
-      return std::nullopt;
-  }
-  // The place behind the last decides how it is rounded.
-  if (end >= 0) {
-    size_t at = size_t(end);
-    char next = at < whole.size() ? whole[at]
-                : at - whole.size() < fraction.size()
-                    ? fraction[at - whole.size()]
-                    : '0';
-    value += next >= '5';
-  }
+  for (int64_t i = 0; i < count && value <= max; ++i)
+    value = value * 10 + digitAt(i);
+  if (count >= 0)
+    value += digitAt(count) >= 5;
   return value > max ? std::nullopt : std::optional<int64_t>(value);
 }
 
@@ -67,7 +54,9 @@ std::optional<int64_t> decimal::round(StringRef text, Scale scale) {
   whole = whole.ltrim('0');
   if (whole.empty() && fraction.trim('0').empty())
     return 0;
-  auto value = digits(whole, fraction, scale.places + exponent, scale.max);
+  auto value =
+      leading((whole + fraction).str(),
+              int64_t(whole.size()) + scale.places + exponent, scale.max);
   return value && isNegative ? std::optional(-*value) : value;
 }
 

@@ -11,25 +11,17 @@ void TextTable::add(std::vector<std::string> cells) {
 }
 
 /// Quotes what would end a cell early.
-static void printCsvCell(StringRef cell, raw_ostream &out) {
-  if (cell.find_first_of(",\"") == StringRef::npos) {
-    out << cell;
-    return;
-  }
-  out << '"';
-  for (char c : cell)
-    out << (c == '"' ? StringRef("\"\"") : StringRef(&c, 1));
-  out << '"';
+static std::string csvCell(StringRef cell) {
+  if (cell.find_first_of(",\"") == StringRef::npos)
+    return cell.str();
+  return '"' + llvm::join(llvm::split(cell, '"'), "\"\"") + '"';
 }
 
 void TextTable::print(raw_ostream &out, TableStyle style) const {
   if (style != TableStyle::Csv)
     return printAligned(out, style == TableStyle::Markdown);
   for (const std::vector<std::string> &row : rows)
-    for (const std::string &cell : row) {
-      printCsvCell(cell, out);
-      out << (&cell == &row.back() ? '\n' : ',');
-    }
+    out << llvm::join(llvm::map_range(row, csvCell), ",") << '\n';
 }
 
 /// Numbers, perhaps with a sign for percent, stand at the right of their

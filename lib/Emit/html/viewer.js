@@ -117,13 +117,9 @@ function loadNodes(json) {
     }
     return { lanes: lanes.map((list) => items(nodes, list)), taken, count: last - first };
   });
-  let taken = 0, count = 0;
-  for (const order of nodes.order)
-    if (order !== NONE) {
-      taken += nodes.orders[order].taken;
-      count += nodes.orders[order].count;
-    }
-  nodes.mean = count ? taken / count : 0;
+  const drawn = nodes.order.filter((order) => order !== NONE);
+  const sum = (what) => drawn.reduce((total, order) => total + nodes.orders[order][what], 0);
+  nodes.mean = sum("taken") / sum("count") || 0;
   return nodes;
 }
 
