@@ -7,6 +7,7 @@
 using namespace ppcc;
 
 static constexpr DiagInfo table[] = {
+#undef DIAG
 #define DIAG(Name, Code, Level, Text, Hint)                                    \
   {diag::idOf(#Code), #Name, #Code, Severity::Level, Text, Hint},
 #include "ppcc/Basic/Diagnostics.def"
@@ -50,11 +51,9 @@ using Color = raw_ostream::Colors;
 
 class Renderer {
 public:
-  Renderer(const SourceManager &sources, raw_ostream &out,
-           RenderOptions options)
+  Renderer(const SourceManager &sources, raw_ostream &out, bool isColored)
       : sources(sources), out(out),
-        mode(options.color ? llvm::ColorMode::Enable
-                           : llvm::ColorMode::Disable) {}
+        mode(isColored ? llvm::ColorMode::Enable : llvm::ColorMode::Disable) {}
 
   void line(const Place &place, StringRef label, Color color, StringRef text,
             StringRef code) {
@@ -124,8 +123,8 @@ private:
 } // namespace
 
 void ppcc::render(const Diagnostic &diagnostic, const SourceManager &sources,
-                  raw_ostream &out, RenderOptions options) {
-  Renderer renderer(sources, out, options);
+                  raw_ostream &out, bool isColored) {
+  Renderer renderer(sources, out, isColored);
   const DiagInfo &info = diagnostic.info();
   bool isError = info.severity == Severity::Error;
   Place place = diagnostic.place;

@@ -29,7 +29,7 @@ ppcc::consoleSession(const Invocation &call, const ConsoleOptions &options,
         if (asJson)
           renderJson(found, sources, err);
         else
-          render(found, sources, err, {color});
+          render(found, sources, err, color);
       });
   session->diags.maxErrors = options.maxErrors;
   return session;

@@ -27,7 +27,7 @@ template <Id id> struct Text;
 } // namespace diag
 
 /// Declares the id of a line of a table and its text.
-#define PPCC_DECLARE_DIAG(Name, Code, Severity, Message, Hint)                 \
+#define DIAG(Name, Code, Severity, Message, Hint)                              \
   namespace ppcc::diag {                                                       \
   inline constexpr Id Name = idOf(#Code);                                      \
   template <> struct Text<Name> {                                              \
@@ -166,15 +166,10 @@ private:
   size_t errors = 0;
 };
 
-/// How diagnostics are written.
-struct RenderOptions {
-  bool color = false;
-};
-
 /// Writes `diagnostic` as compilers do: file, line, column, message and code;
 /// the line of text with a caret; notes; and what to do.
 void render(const Diagnostic &diagnostic, const SourceManager &sources,
-            raw_ostream &out, RenderOptions options = {});
+            raw_ostream &out, bool isColored = false);
 
 } // namespace ppcc
 
