@@ -20,25 +20,15 @@ sema::CommWords ppcc::commWords() {
   };
 }
 
-std::optional<Preconnect> ppcc::findPreconnect(StringRef name) {
-  return llvm::StringSwitch<std::optional<Preconnect>>(name)
-      .Case("auto", Preconnect::Auto)
-      .Case("on", Preconnect::On)
-      .Case("off", Preconnect::Off)
-      .Default(std::nullopt);
-}
-
 std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
                                            const sema::Selection *selection,
                                            const Program &program,
                                            DiagnosticEngine &diags) {
-  auto settings = [&](StringRef name) -> ArrayRef<ast::Entry> {
-    if (!selection)
-      return {};
-    return sema::commSetting(*selection->schedule, name);
-  };
   auto setting = [&](StringRef name) -> const ast::Identifier * {
-    return settings(name).empty() ? nullptr : &settings(name).front().text;
+    ArrayRef<ast::Entry> entries;
+    if (selection)
+      entries = sema::commSetting(*selection->schedule, name);
+    return entries.empty() ? nullptr : &entries.front().text;
   };
   const ast::Identifier *order = setting("order"), *fuse = setting("fuse");
   const FusionInfo *fusion = fuse ? findFusion(fuse->text) : nullptr;
@@ -71,31 +61,31 @@ std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
       prefetch && !policy.prefetch && !prefetch->text.getAsInteger(10, bound))
     policy.prefetch = bound;
 
-  std::vector<Transport> transports = request.transports;
   const sema::Section *cluster = selection ? selection->cluster : nullptr;
-  if (transports.empty() && cluster && cluster->transport)
+  if (!request.transports.empty()) {
+    policy.transports = request.transports;
+  } else if (cluster && cluster->transport) {
+    policy.transports.clear();
     for (const ast::Entry &entry : cluster->transport->entries)
-      transports.push_back(*findTransport(entry.text.text));
-  if (!transports.empty())
-    policy.transports = std::move(transports);
+      policy.transports.push_back(*findTransport(entry.text.text));
+  }
   // Where ranks wait for their messages in a program's order, that by time is
   // often not the best.
   if (!request.order && !order && !hasMessages &&
       !policy.transports.front().hasStreams())
     policy.order = CommOrder::Best;
 
+  using Named = std::pair<StringRef, Preconnect>;
   Preconnect when = Preconnect::Auto;
   if (request.preconnect)
     when = *request.preconnect;
   else if (const ast::Identifier *said = setting("preconnect"))
-    when = *findPreconnect(said->text);
-  policy.preconnects = when == Preconnect::Auto
-                           ? program.preconnect().empty() &&
-                                 llvm::any_of(policy.transports,
-                                              [](const Transport &transport) {
-                                                return transport.hasMeetings();
-                                              })
-                           : when == Preconnect::On;
+    when = findBy(preconnects, said->text, &Named::first)->second;
+  policy.preconnects = when == Preconnect::On;
+  if (when == Preconnect::Auto)
+    policy.preconnects =
+        program.preconnect().empty() &&
+        findBy(policy.transports, true, &Transport::hasMeetings);
   return policy;
 }
 

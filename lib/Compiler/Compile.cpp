@@ -280,7 +280,7 @@ private:
       file = before;
       choice.name = behind;
     }
-    choice.source = loader.open(file, nullptr);
+    choice.source = loader.open(file);
     return choice.source && loader.loadInto(compiled.files, *choice.source);
   }
 

@@ -63,34 +63,28 @@ void addCost(StringRef text, DiagnosticEngine &diags, Program &program,
 
 // ---- Costs of parts of actions ----
 
-/// What `--cost F.t=1` says: of each stage, the sum over its layers.
-struct LayerCost {
-  KindId kind;
-  char layer;
-  Time time;
-};
-
-/// The costs by layer as costs by stage.
-void addLayerCosts(ArrayRef<LayerCost> settings, DiagnosticEngine &diags,
+/// The costs by layer, such as `F.t`, as costs by stage: of each, the sum over
+/// its layers.
+void addLayerCosts(ArrayRef<CostSetting> settings, DiagnosticEngine &diags,
                    Program &program) {
   if (settings.empty())
     return;
   if (program.stageLayers().empty())
     return diags.refuse<diag::NoLayout>(Place("--cost"), "--cost KIND.LAYER");
   std::map<KindId, std::vector<decimal::Sum>> sums;
-  for (const LayerCost &setting : settings) {
+  for (const CostSetting &setting : settings) {
     std::vector<decimal::Sum> &sum = sums[setting.kind];
     sum.resize(program.stageLayers().size());
     bool isKnown = false;
     for (auto [layers, time] : llvm::zip(program.stageLayers(), sum)) {
-      auto count = llvm::count(layers, setting.layer);
+      auto count = llvm::count(layers, setting.node[0]);
       isKnown |= count != 0;
-      time += decimal::Sum(count) * setting.time;
+      time += decimal::Sum(count) * setting.values.front();
     }
     if (!isKnown)
       diags.report<diag::LayoutLacksLayer>(
           Place("--cost"), llvm::join(program.stageLayers(), "|"),
-          StringRef(&setting.layer, 1));
+          setting.node);
   }
   for (const auto &[kind, sum] : sums)
     for (PipeId pipe : program.pipeIds()) {
@@ -111,12 +105,12 @@ void addLayerCosts(ArrayRef<LayerCost> settings, DiagnosticEngine &diags,
 void addPartCosts(ArrayRef<CostSetting> settings, DiagnosticEngine &diags,
                   Program &program) {
   const std::vector<std::string> &nodes = program.nodes().names;
-  std::vector<LayerCost> layers;
+  std::vector<CostSetting> layers;
   for (const CostSetting &setting : settings)
     if (llvm::is_contained(nodes, setting.node))
       program.editHead().costs.settings.push_back(setting);
     else if (setting.node.size() == 1 && llvm::isAlpha(setting.node[0]))
-      layers.push_back({setting.kind, setting.node[0], setting.values.front()});
+      layers.push_back(setting);
     else
       diags.report<diag::CostsUnknown>(
           Place("--cost"), "node", setting.node,

@@ -23,11 +23,9 @@ std::optional<uint32_t> Loader::openLibrary(StringRef name) {
   return std::nullopt;
 }
 
-/// Opens `name` as a file, at first beside the file that asks for it, else from
-/// the library.
-std::optional<uint32_t> Loader::open(StringRef name, StringRef folder,
-                                     Place place,
-                                     SourceManager::LimitOf limitOf) {
+std::optional<uint32_t> Loader::open(StringRef name,
+                                     SourceManager::LimitOf limitOf,
+                                     StringRef folder, Place place) {
   SmallString<128> full(folder);
   bool isInput = name == "-" && !place.range.valid();
   if (path::is_absolute(name))
@@ -85,7 +83,7 @@ void Loader::visit(uint32_t root) {
     }
     const ast::Import &import = visit.file->imports[visit.nextImport++];
     std::optional<uint32_t> target =
-        open(import.path, visit.folder, import.range, nullptr);
+        open(import.path, nullptr, visit.folder, import.range);
     if (!target)
       continue;
     auto known = states.find(*target);

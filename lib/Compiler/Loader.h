@@ -14,12 +14,11 @@ public:
       : sources(sources), context(context), diags(diags),
         errorsBefore(diags.errorCount()) {}
 
-  /// Opens a file, or that of the library with this name; reports when there is
-  /// none.
+  /// Opens a file, at first beside the one that asks for it at a place, or that
+  /// of the library with this name; reports when there is none.
   std::optional<uint32_t> open(StringRef input,
-                               SourceManager::LimitOf limitOf) {
-    return open(input, "", Place(), limitOf);
-  }
+                               SourceManager::LimitOf limitOf = nullptr,
+                               StringRef folder = "", Place place = {});
   /// The files with their imports, each after those that it imports itself and
   /// the last one last, and the prelude, which each file knows, first. Reports
   /// every error; gives nothing when there was one.
@@ -29,8 +28,6 @@ public:
   bool loadInto(std::vector<ast::File> &into, uint32_t source);
 
 private:
-  std::optional<uint32_t> open(StringRef path, StringRef folder, Place place,
-                               SourceManager::LimitOf limitOf);
   std::optional<uint32_t> openLibrary(StringRef name);
   /// Reads a file and its imports, as far as they were not read.
   void visit(uint32_t root);

@@ -7,22 +7,6 @@
 
 using namespace ppcc;
 
-static std::vector<StringRef> emitKinds() {
-  std::vector<StringRef> kinds = namesIn(emitters(), &Emitter::name);
-  kinds.push_back("ast");
-  return kinds;
-}
-
-static void addProgramOptions(OptionParser &parser, Request &request) {
-  parser.group("For builds and other tools", [&] {
-    parser.choice("--from", "The input is a program in this format",
-                  namesIn(importers(), &Importer::name), request.from);
-    parser.number("--microbatches", request.microbatches, 1,
-                  Program::maxMicrobatches,
-                  "How many microbatches a program has that does not say so");
-  });
-}
-
 static void addTransports(OptionParser &parser, CommRequest &comm,
                           bool *byData) {
   std::string list = llvm::join(llvm::split(transportNameList(), '|'), ", ");
@@ -62,9 +46,7 @@ static void addCommunication(OptionParser &parser, CommRequest &comm,
     parser.choice("--preconnect",
                   "List the connections to open first: auto, the default, does "
                   "on streams",
-                  {{"auto", Preconnect::Auto},
-                   {"on", Preconnect::On},
-                   {"off", Preconnect::Off}},
+                  {std::begin(preconnects), std::end(preconnects)},
                   comm.preconnect);
     addTransports(parser, comm, byData);
   });
@@ -144,14 +126,13 @@ static std::string parsePrintMicrobatches(StringRef text,
                                           PrintOptions &options) {
   uint32_t first, end;
   auto [from, to] = text.split("..");
-  if (from.getAsInteger(10, first) || first == UINT32_MAX)
+  bool isOne = !text.contains("..");
+  if (from.getAsInteger(10, first) || first == UINT32_MAX ||
+      (!isOne && (to.getAsInteger(10, end) || end < first)))
     return fmt::format(
         "`{}` is no range of microbatches; expected `2` or `0..4`", text);
-  if (!text.contains(".."))
+  if (isOne)
     end = first + 1;
-  else if (to.getAsInteger(10, end) || end < first)
-    return fmt::format(
-        "`{}` is no range of microbatches; expected `2` or `0..4`", text);
   options.microbatches = {first, end};
   return "";
 }
@@ -205,7 +186,14 @@ std::string ppcc::parseDefinition(StringRef text, sema::ParamValue &value) {
 
 void ppcc::addCompileOptions(OptionParser &parser, Options &options) {
   addScheduleOptions(parser, options);
-  addProgramOptions(parser, options.request);
+  Request &request = options.request;
+  parser.group("For builds and other tools", [&] {
+    parser.choice("--from", "The input is a program in this format",
+                  namesIn(importers(), &Importer::name), request.from);
+    parser.number("--microbatches", request.microbatches, 1,
+                  Program::maxMicrobatches,
+                  "How many microbatches a program has that does not say so");
+  });
 }
 
 void ppcc::addScheduleOptions(OptionParser &parser, Options &options,
@@ -300,7 +288,9 @@ static void declare(OptionParser &parser, Options &options) {
   parser.footer(helpBelow());
   parser.group("Everyday", [&] {
     addOutput(parser, options.output);
-    parser.choice("--emit", "What to write", emitKinds(), options.emit);
+    std::vector<StringRef> kinds = namesIn(emitters(), &Emitter::name);
+    kinds.push_back("ast");
+    parser.choice("--emit", "What to write", kinds, options.emit);
     parser.flag("--check", options.check, "Verify only, write nothing");
     parser.flag("--timeline", options.timeline,
                 "Draw a timeline on standard error, beside the output");

@@ -17,8 +17,10 @@ sema::CommWords commWords();
 /// When the connections of a program are listed: `Auto` does where they may be
 /// made as messages come, on streams, and keeps the list that a program has.
 enum class Preconnect : uint8_t { Auto, On, Off };
-/// That called `auto`, `on` or `off`.
-std::optional<Preconnect> findPreconnect(StringRef name);
+inline constexpr std::pair<StringRef, Preconnect> preconnects[] = {
+    {"auto", Preconnect::Auto},
+    {"on", Preconnect::On},
+    {"off", Preconnect::Off}};
 
 /// What is asked for; the schedule decides about the rest.
 struct CommRequest {
