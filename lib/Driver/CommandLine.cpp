@@ -12,9 +12,8 @@
 using namespace ppcc;
 
 struct OptionParser::Impl {
-  Impl(const Invocation &call, std::string name, std::string summary)
-      : args(call.args), out(call.out), err(call.err),
-        app(std::move(summary), std::move(name)) {}
+  Impl(const Invocation &call, Text name, Text summary)
+      : args(call.args), out(call.out), err(call.err), app(summary, name) {}
 
   ArrayRef<const char *> args;
   raw_ostream &out, &err;
@@ -90,9 +89,8 @@ std::string OptionParser::Impl::suggestion() const {
   return "";
 }
 
-OptionParser::OptionParser(const Invocation &call, std::string name,
-                           std::string summary)
-    : impl(std::make_unique<Impl>(call, std::move(name), std::move(summary))) {
+OptionParser::OptionParser(const Invocation &call, Text name, Text summary)
+    : impl(std::make_unique<Impl>(call, name, summary)) {
   impl->app.get_formatter()->column_width(34);
   impl->app.set_help_flag("-h,--help", "Print this help and exit");
 }
@@ -105,108 +103,91 @@ void OptionParser::version() {
                              "Print the version and exit");
 }
 
-void OptionParser::footer(std::string text) {
-  impl->app.footer(std::move(text));
-}
+void OptionParser::footer(Text text) { impl->app.footer(text); }
 
-void OptionParser::group(std::string title, function_ref<void()> declare) {
+void OptionParser::group(Text title, function_ref<void()> declare) {
   std::string outer = impl->app.option_defaults()->get_group();
-  impl->app.option_defaults()->group(std::move(title));
+  impl->app.option_defaults()->group(title);
   declare();
-  impl->app.option_defaults()->group(std::move(outer));
+  impl->app.option_defaults()->group(outer);
 }
 
-void OptionParser::positional(std::string name, std::string &value,
-                              std::string summary, bool isRequired) {
-  impl->app.add_option(std::move(name), value, std::move(summary))
-      ->required(isRequired);
+void OptionParser::positional(Text name, std::string &value, Text summary,
+                              bool isRequired) {
+  impl->app.add_option(name, value, summary)->required(isRequired);
 }
 
-void OptionParser::positional(std::string name,
-                              std::vector<std::string> &values,
-                              std::string summary) {
-  impl->app.add_option(std::move(name), values, std::move(summary))->required();
+void OptionParser::positional(Text name, std::vector<std::string> &values,
+                              Text summary) {
+  impl->app.add_option(name, values, summary)->required();
 }
 
-void OptionParser::flag(std::string names, bool &value, std::string summary) {
-  impl->app.add_flag(std::move(names), value, std::move(summary));
+void OptionParser::flag(Text names, bool &value, Text summary) {
+  impl->app.add_flag(names, value, summary);
 }
 
-void OptionParser::value(std::string names, std::string meta,
-                         std::string &value, std::string summary) {
-  impl->app.add_option(std::move(names), value, std::move(summary))
-      ->option_text(std::move(meta));
+void OptionParser::value(Text names, Text meta, std::string &value,
+                         Text summary) {
+  impl->app.add_option(names, value, summary)->option_text(meta);
 }
 
-void OptionParser::numberInto(std::string names, uint64_t least, uint64_t most,
-                              std::string summary,
-                              std::function<void(uint64_t)> set) {
-  impl->app
-      .add_option_function<uint64_t>(std::move(names), std::move(set),
-                                     std::move(summary))
+void OptionParser::numberInto(Text names, uint64_t least, uint64_t most,
+                              Text summary, std::function<void(uint64_t)> set) {
+  impl->app.add_option_function<uint64_t>(names, std::move(set), summary)
       ->option_text("N")
       ->check(CLI::Range(least, most));
 }
 
-void OptionParser::choice(std::string names, std::string summary,
+void OptionParser::choice(Text names, Text summary,
                           std::vector<StringRef> choices,
-                          std::function<void(const std::string &)> set) {
+                          std::function<void(Text)> set) {
   std::string list = llvm::join(choices, ", ");
-  auto take = [=](const std::string &value) -> std::string {
+  auto take = [=](Text value) -> std::string {
     if (llvm::is_contained(choices, value))
       return set(value), "";
     return fmt::format("`{}` is none of {}{}", value, list,
                        didYouMean(value, choices));
   };
   impl->choices[names] = llvm::join(choices, " ");
-  parsed(std::move(names), summary + ": " + list, take, "NAME");
+  parsed(names, summary + ": " + list, take, "NAME");
 }
 
-void OptionParser::choice(std::string names, std::string summary,
-                          std::vector<StringRef> choices, std::string &value) {
-  choice(std::move(names), std::move(summary), std::move(choices),
-         [&value](const std::string &given) { value = given; });
-}
-
-void OptionParser::parsed(std::string names, std::string summary, Take take,
-                          std::string meta) {
-  impl->app
-      .add_option_function<std::string>(
-          names,
-          [=](const std::string &text) {
-            if (std::string error = take(text); !error.empty())
-              throw CLI::ValidationError(names, error);
-          },
-          std::move(summary))
-      ->option_text(std::move(meta));
-}
-
-void OptionParser::each(std::string names, std::string meta,
-                        std::string summary, Take take, char delimiter) {
-  auto takeAll = [=](const std::vector<std::string> &texts) {
-    for (const std::string &text : texts)
-      if (std::string error = take(text); !error.empty())
-        throw CLI::ValidationError(names, error);
+/// Lets `take` judge a value, as CLI11 wants to know of it.
+static auto judge(const std::string &names, OptionParser::Take take) {
+  return [=](const std::string &text) {
+    if (std::string error = take(text); !error.empty())
+      throw CLI::ValidationError(names, error);
   };
+}
+
+void OptionParser::parsed(Text names, Text summary, Take take, Text meta) {
   impl->app
-      .add_option_function<std::vector<std::string>>(names, takeAll,
-                                                     std::move(summary))
-      ->option_text(std::move(meta))
+      .add_option_function<std::string>(names, judge(names, std::move(take)),
+                                        summary)
+      ->option_text(meta);
+}
+
+void OptionParser::each(Text names, Text meta, Text summary, Take take,
+                        char delimiter) {
+  using Texts = std::vector<std::string>;
+  auto takeAll = [one = judge(names, std::move(take))](const Texts &texts) {
+    llvm::for_each(texts, one);
+  };
+  impl->app.add_option_function<Texts>(names, takeAll, summary)
+      ->option_text(meta)
       ->delimiter(delimiter)
       ->expected(1)
       ->take_all()
       ->allow_extra_args(false);
 }
 
-void OptionParser::each(std::string names, std::string meta,
-                        std::vector<std::string> &values, std::string summary) {
-  each(std::move(names), std::move(meta), std::move(summary),
-       [&values](const std::string &value) {
-         return values.push_back(value), "";
-       });
+void OptionParser::each(Text names, Text meta, std::vector<std::string> &values,
+                        Text summary) {
+  each(names, meta, summary,
+       [&values](Text value) { return values.push_back(value), ""; });
 }
 
-void OptionParser::exclude(const std::string &name, const std::string &other) {
+void OptionParser::exclude(Text name, Text other) {
   impl->app.get_option(name)->excludes(impl->app.get_option(other));
 }
 

@@ -24,8 +24,7 @@ struct Sweep {
 struct CompareOptions : Options {
   std::vector<std::string> inputs;
   std::vector<Sweep> sweeps;
-  TableStyle style = TableStyle::Text;
-  bool asPage = false; ///< Of pictures, instead of a table.
+  std::optional<TableStyle> style = TableStyle::Text; ///< Nothing for a page.
 };
 
 /// What is told of one run.
@@ -56,14 +55,13 @@ void declare(OptionParser &parser, CompareOptions &options) {
                   sweep.values.push_back(value.str());
                 return wrong;
               });
-  parser.choice(
-      "--format", "How to write the table; html draws the runs instead",
-      {"text", "csv", "markdown", "html"}, [&](const std::string &name) {
-        options.asPage = name == "html";
-        options.style = name == "csv"        ? TableStyle::Csv
-                        : name == "markdown" ? TableStyle::Markdown
-                                             : TableStyle::Text;
-      });
+  parser.choice("--format",
+                "How to write the table; html draws the runs instead",
+                {{"text", TableStyle::Text},
+                 {"csv", TableStyle::Csv},
+                 {"markdown", TableStyle::Markdown},
+                 {"html", std::nullopt}},
+                options.style);
   parser.choice("--work",
                 "What costs are of: a stage, or a rank's share of a "
                 "microbatch, however many stages it has",
@@ -148,8 +146,8 @@ private:
       known->second.insert(param.name);
     seen.insert(nameOf(input, number));
     const Transport &transport = compiled.comm.transports.front();
-    bool good = options.asPage ? keep(std::move(compiled.program), transport)
-                               : measure(input, compiled.program, transport);
+    bool good = options.style ? measure(input, compiled.program, transport)
+                              : keep(std::move(compiled.program), transport);
     return good ? Success : Errors;
   }
 
@@ -304,7 +302,7 @@ int ppcc::runCompare(const Invocation &call) {
     return code;
   return writeOutput(options.output, call.out, *session, [&](raw_ostream &s) {
     EmitContext context{session->diags, session->sources, {}};
-    if (options.asPage)
+    if (!options.style)
       return emitPage(comparison.runs, s, context);
     // With limits: what fits first, the fastest first.
     if (llvm::any_of(comparison.rows,
@@ -313,6 +311,6 @@ int ppcc::runCompare(const Invocation &call) {
         return std::pair(!a.fits.value_or(true), a.makespan) <
                std::pair(!b.fits.value_or(true), b.makespan);
       });
-    tableOf(options, comparison.rows).print(s, options.style);
+    tableOf(options, comparison.rows).print(s, *options.style);
   });
 }

@@ -16,29 +16,19 @@ constexpr CommandText commands[] = {
 #include "Commands.def"
 };
 
-/// A line of `--list-options`.
-struct OptionText {
-  SmallVector<StringRef, 2> names;
-  StringRef meta, choices, summary; ///< Meta is empty for a flag.
-};
-
-/// Those that `list`, which it fills, is made of.
-std::vector<OptionText> optionsOf(const CommandText &command,
-                                  const Session::Files &files,
-                                  std::string &list) {
+/// The lines of `--list-options`, which `list` holds: names, what stands for
+/// the value (empty for a flag), choices, and summary.
+std::vector<std::array<StringRef, 4>> optionsOf(const CommandText &command,
+                                                const Invocation &call,
+                                                std::string &list) {
   llvm::raw_string_ostream stream(list);
-  command.run({{"ppcc", "--list-options"}, files, stream, llvm::nulls()});
-  std::vector<OptionText> options;
+  command.run({{"ppcc", "--list-options"}, call.files, stream, llvm::nulls()});
+  std::vector<std::array<StringRef, 4>> options;
   for (StringRef line : llvm::split(list, '\n')) {
     SmallVector<StringRef> cells;
     line.split(cells, '\t');
-    if (cells.size() != 4 || !cells[0].starts_with("-"))
-      continue;
-    OptionText &option = options.emplace_back();
-    cells[0].split(option.names, ',');
-    option.meta = cells[1];
-    option.choices = cells[2];
-    option.summary = cells[3];
+    if (cells.size() == 4 && cells[0].starts_with("-"))
+      options.push_back({cells[0], cells[1], cells[2], cells[3]});
   }
   return options;
 }
@@ -70,25 +60,24 @@ void writeWords(const Invocation &call) {
                       : findBy(commands, words.front(), &CommandText::name);
   command = command ? command : commands; // It builds.
   std::string list;
-  std::vector<OptionText> options = optionsOf(*command, call.files, list);
+  auto options = optionsOf(*command, call, list);
   auto [name, value] = begun.split('=');
   bool isParted = begun.starts_with("--") && name != begun;
   StringRef before = isParted || words.empty() ? name : words.back();
-  auto isBefore = [&](const OptionText &option) {
-    return llvm::is_contained(option.names, before);
-  };
-  if (auto option = llvm::find_if(options, isBefore);
-      option != options.end() && !option->meta.empty()) {
-    for (StringRef choice : llvm::split(option->choices, ' '))
-      if (!choice.empty())
-        put(isParted ? (name + "=").str() : "", choice, "");
-    if (option->meta.starts_with("FILE"))
-      out << '\n';
-  } else if (begun.starts_with("-")) {
-    for (const OptionText &option : options)
-      for (StringRef name : option.names)
-        put("", name, option.summary,
-            option.meta.empty() || !name.starts_with("--") ? "" : "=");
+  for (auto [names, meta, choices, summary] : options)
+    if (!meta.empty() && llvm::is_contained(llvm::split(names, ','), before)) {
+      for (StringRef choice : llvm::split(choices, ' '))
+        if (!choice.empty())
+          put(isParted ? (name + "=").str() : "", choice, "");
+      if (meta.starts_with("FILE"))
+        out << '\n';
+      return;
+    }
+  if (begun.starts_with("-")) {
+    for (auto [names, meta, choices, summary] : options)
+      for (StringRef name : llvm::split(names, ','))
+        put("", name, summary,
+            meta.empty() || !name.starts_with("--") ? "" : "=");
   } else if (command->name == "completion") {
     for (StringRef shell : {"bash", "zsh", "fish"})
       put("", shell, "");

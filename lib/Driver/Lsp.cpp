@@ -236,13 +236,13 @@ void Server::finishLook() {
   if (!said)
     llvm::consumeError(said.takeError());
   json::Array diagnostics;
-  if (!job.isGood() || !result) {
+  if (!job.isGood || !result) {
     // Of what is only typed nobody asked for the whole.
     diagnostics = analysis(document).diagnostics;
-    if (jobIsFull || !job.isTooLong())
+    if (jobIsFull || !job.isTooLong)
       diagnostics.push_back(diagnosticAt(
           document.text->range(0, 0),
-          job.isTooLong()
+          job.isTooLong
               ? fmt::format("the compiler was given up after {} s; `ppcc "
                             "check` has no such limit",
                             mostSavedSeconds)

@@ -130,16 +130,17 @@ public:
                   "(" + all.slice(begin + 1, close).str() + ")");
     }
     if (StringRef message = one.message; message.consume_front("expected `"))
-      if (StringRef wanted =
-              message.take_until([](char c) { return c == '`'; });
+      if (std::string wanted = message.split('`').first.str();
           !wanted.empty() && !llvm::isAlpha(wanted.front()))
-        add("Insert `" + wanted.str() + "`", begin, begin, wanted.str());
+        add("Insert `" + wanted + "`", begin, begin, wanted);
     if (edits.empty() && StringRef(one.message).contains(", expected `;`")) {
       size_t behind = all.take_front(begin).rtrim().size();
       add("Insert `;`", behind, behind, ";");
     }
     if (one.message.starts_with("unknown") || one.info().code == "E0303")
-      importFor(word);
+      for (const LibraryFile &file : scheduleLibrary())
+        if (editor::Names(file.text).atFileLevel(word))
+          add("Import `" + file.name.str() + "`", text.importOf(file.name));
     if (one.info().name == "NeverUsed")
       if (size_t let = all.take_front(begin).rfind("let"),
           last = all.find(';', end);
@@ -167,13 +168,6 @@ private:
   }
   void replace(size_t begin, size_t end, const std::string &by) {
     add("Replace by `" + StringRef(by).trim().str() + "`", begin, end, by);
-  }
-
-  /// A file of the library that declares the name.
-  void importFor(StringRef word) {
-    for (const LibraryFile &file : scheduleLibrary())
-      if (editor::Names(file.text).atFileLevel(word))
-        add("Import `" + file.name.str() + "`", text.importOf(file.name));
   }
 
   const Text &text;

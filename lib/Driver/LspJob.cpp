@@ -54,9 +54,9 @@ void Job::stop() {
 void Job::end() {
   int status = 0;
   bool hasEnded = process > 0 && waitpid(process, &status, 0) == process;
-  good = hasEnded && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  tooLong = hasEnded && WIFSIGNALED(status) &&
-            (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL);
+  isGood = hasEnded && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  isTooLong = hasEnded && WIFSIGNALED(status) &&
+              (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL);
   process = 0;
   if (pipeEnd >= 0)
     close(std::exchange(pipeEnd, -1));

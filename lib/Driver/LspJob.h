@@ -21,19 +21,17 @@ public:
   int descriptor() const { return pipeEnd; }
   /// Takes what has come. True at the end; `said` is then whole.
   bool read();
-  /// Whether what ended did its work; else, whether it took too long.
-  bool isGood() const { return good; }
-  bool isTooLong() const { return tooLong; }
   void stop();
 
   std::string said;
+  /// Whether what ended did its work; else, whether it took too long.
+  bool isGood = false, isTooLong = false;
 
 private:
   void end();
 
   pid_t process = 0;
   int pipeEnd = -1;
-  bool good = false, tooLong = false;
 };
 
 } // namespace ppcc::lsp

@@ -110,19 +110,14 @@ public:
   bool isComplete() {
     if (times.empty())
       return diags.report<diag::TraceNoEvent>({}, options.match);
-    bool complete = true;
     for (const auto &[kind, stages] : times) {
-      uint32_t expected = 0, last = stages.rbegin()->first;
-      for (const auto &[stage, all] : stages) {
-        if (stage != expected && complete) {
-          diags.report<diag::TraceNoStage>({}, kinds[kind].letters, expected,
-                                           last);
-          complete = false;
-        }
-        expected = stage + 1;
-      }
+      uint32_t last = stages.rbegin()->first;
+      for (uint32_t stage = 0; stage != last; ++stage)
+        if (!stages.count(stage))
+          return diags.report<diag::TraceNoStage>({}, kinds[kind].letters,
+                                                  stage, last);
     }
-    return complete;
+    return true;
   }
 
   void print(raw_ostream &out) {
@@ -134,19 +129,19 @@ private:
   /// them.
   void printModel(raw_ostream &out) {
     out << "// What was measured, by the medians.\nmodel measured() {\n";
+    std::vector<std::string> layers;
     for (uint32_t stage = 0; stage != numStages(); ++stage) {
-      out << (options.stageGroup ? fmt::format("  layer stage_{} {{", stage)
-                                 : " ");
+      layers.push_back(fmt::format("stage_{}", stage));
+      out << (options.stageGroup ? "  layer " + layers.back() + " {" : " ");
       for (auto &[kind, stages] : times)
         if (auto found = stages.find(stage); found != stages.end())
           out << " cost " << kinds[kind].letters << " = "
               << cost::format(median(found->second)) << ';';
       out << (options.stageGroup ? " }\n" : "\n");
     }
-    for (uint32_t stage = 0; options.stageGroup && stage != numStages();
-         ++stage)
-      out << (stage == 0 ? "  layers stage_" : ", stage_") << stage;
-    out << (options.stageGroup ? ";\n}\n" : "}\n");
+    if (options.stageGroup)
+      out << "  layers " << llvm::join(layers, ", ") << ";\n";
+    out << "}\n";
     std::vector<Time> all = latencies();
     if (all.empty())
       return;

@@ -18,8 +18,8 @@ public:
 
   /// Whether one of the files is now another than when it was first asked for.
   bool hasChanged();
-  /// Waits for that. Looks 20 times a second, which costs less than a thousandth
-  /// of a processor and works on every file system.
+  /// Waits for that. Looks 20 times a second, which costs less than a
+  /// thousandth of a processor and works on every file system.
   void waitForChange();
   /// `a.pp` or `a.pp and 2 more`.
   std::string names() const;

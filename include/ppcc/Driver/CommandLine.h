@@ -23,64 +23,64 @@ struct Invocation {
 /// The options of a tool, each bound to what it fills.
 class OptionParser {
 public:
+  using Text = const std::string &;
   /// Takes a value; gives what is wrong with it, or nothing.
-  using Take = std::function<std::string(const std::string &value)>;
+  using Take = std::function<std::string(Text value)>;
 
   /// With `--help`.
-  OptionParser(const Invocation &call, std::string name, std::string summary);
+  OptionParser(const Invocation &call, Text name, Text summary);
   ~OptionParser();
 
   /// Adds `--version`, which says the name of the tool.
   void version();
   /// Text behind that of `--help`.
-  void footer(std::string text);
+  void footer(Text text);
   /// What `declare` declares stands in `--help` below this title.
-  void group(std::string title, function_ref<void()> declare);
+  void group(Text title, function_ref<void()> declare);
 
-  void positional(std::string name, std::string &value, std::string summary,
+  void positional(Text name, std::string &value, Text summary,
                   bool isRequired = false);
   /// One at least.
-  void positional(std::string name, std::vector<std::string> &values,
-                  std::string summary);
+  void positional(Text name, std::vector<std::string> &values, Text summary);
   /// `names` are as in `-o,--output`, here and below; `meta` stands for the
   /// value in the text of `--help`.
-  void flag(std::string names, bool &value, std::string summary);
-  void value(std::string names, std::string meta, std::string &value,
-             std::string summary);
+  void flag(Text names, bool &value, Text summary);
+  void value(Text names, Text meta, std::string &value, Text summary);
   /// A whole number of a range.
   template <class T>
-  void number(std::string names, T &value, uint64_t least, uint64_t most,
-              std::string summary) {
-    numberInto(std::move(names), least, most, std::move(summary),
+  void number(Text names, T &value, uint64_t least, uint64_t most,
+              Text summary) {
+    numberInto(names, least, most, summary,
                [&value](uint64_t given) { value = given; });
   }
   /// One of some names, literals; a misspelt one gets a suggestion.
-  void choice(std::string names, std::string summary,
-              std::vector<StringRef> choices,
-              std::function<void(const std::string &)> set);
-  void choice(std::string names, std::string summary,
-              std::vector<StringRef> choices, std::string &value);
+  void choice(Text names, Text summary, std::vector<StringRef> choices,
+              std::function<void(Text)> set);
+  void choice(Text names, Text summary, std::vector<StringRef> choices,
+              std::string &value) {
+    choice(names, summary, std::move(choices),
+           [&value](Text given) { value = given; });
+  }
   /// The same, where each name stands for a value.
   template <class T>
-  void choice(std::string names, std::string summary,
+  void choice(Text names, Text summary,
               std::vector<std::pair<StringRef, std::type_identity_t<T>>> known,
               T &value) {
     using Choice = std::pair<StringRef, T>;
-    choice(std::move(names), std::move(summary), namesIn(known, &Choice::first),
-           [known, &value](const std::string &name) {
+    choice(names, summary, namesIn(known, &Choice::first),
+           [known, &value](Text name) {
              value = findBy(known, name, &Choice::first)->second;
            });
   }
-  void parsed(std::string names, std::string summary, Take take,
-              std::string meta = "TEXT");
+  void parsed(Text names, Text summary, Take take, Text meta = "TEXT");
   /// An option that may be given several times, and then is taken each time;
   /// with a delimiter, its value may be several, too.
-  void each(std::string names, std::string meta, std::string summary, Take take,
+  void each(Text names, Text meta, Text summary, Take take,
             char delimiter = '\0');
-  void each(std::string names, std::string meta,
-            std::vector<std::string> &values, std::string summary);
+  void each(Text names, Text meta, std::vector<std::string> &values,
+            Text summary);
   /// Two options that are not given together.
-  void exclude(const std::string &name, const std::string &other);
+  void exclude(Text name, Text other);
 
   /// The exit code when the arguments end the run: help was asked for, or the
   /// usage was wrong and has been explained. `--list-options` writes a line for
@@ -91,8 +91,8 @@ public:
   int wrong(StringRef text) const;
 
 private:
-  void numberInto(std::string names, uint64_t least, uint64_t most,
-                  std::string summary, std::function<void(uint64_t)> set);
+  void numberInto(Text names, uint64_t least, uint64_t most, Text summary,
+                  std::function<void(uint64_t)> set);
 
   struct Impl;
   std::unique_ptr<Impl> impl;
