@@ -61,14 +61,13 @@ std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
       prefetch && !policy.prefetch && !prefetch->text.getAsInteger(10, bound))
     policy.prefetch = bound;
 
+  std::vector<Transport> transports = request.transports;
   const sema::Section *cluster = selection ? selection->cluster : nullptr;
-  if (!request.transports.empty()) {
-    policy.transports = request.transports;
-  } else if (cluster && cluster->transport) {
-    policy.transports.clear();
+  if (transports.empty() && cluster && cluster->transport)
     for (const ast::Entry &entry : cluster->transport->entries)
-      policy.transports.push_back(*findTransport(entry.text.text));
-  }
+      transports.push_back(*findTransport(entry.text.text));
+  if (!transports.empty())
+    policy.transports = std::move(transports);
   // Where ranks wait for their messages in a program's order, that by time is
   // often not the best.
   if (!request.order && !order && !hasMessages &&

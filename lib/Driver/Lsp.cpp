@@ -24,16 +24,14 @@ int Server::run() {
     if (input.isAtEnd())
       return isShutDown ? Success : Errors;
     // Who types is answered first; then what has become of it is looked at.
-    if (!job.isRunning() && !changed.empty() && !input.hasMore()) {
-      look(*changed.pop_back_val());
-      continue;
-    }
+    bool mayLook = !job.isRunning() && !changed.empty();
     pollfd wait[] = {{STDIN_FILENO, POLLIN, 0}, {job.descriptor(), POLLIN, 0}};
-    if (poll(wait, job.isRunning() ? 2 : 1, -1) < 0)
-      continue;
-    if (wait[0].revents)
+    int ready = poll(wait, 2, mayLook ? 0 : -1);
+    if (ready == 0)
+      look(*changed.pop_back_val());
+    else if (ready > 0 && wait[0].revents)
       input.fill();
-    else if (job.isRunning() && wait[1].revents && job.read())
+    else if (ready > 0 && job.read())
       finishLook();
   }
 }

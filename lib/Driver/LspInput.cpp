@@ -1,6 +1,5 @@
 #include "LspInput.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 using namespace ppcc::lsp;
@@ -39,9 +38,4 @@ void Input::fill() {
     bytes.append(buffer, count);
   else if (count == 0 || errno != EINTR)
     ended = true;
-}
-
-bool Input::hasMore() const {
-  pollfd input{STDIN_FILENO, POLLIN, 0};
-  return poll(&input, 1, 0) > 0;
 }

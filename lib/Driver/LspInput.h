@@ -15,8 +15,6 @@ public:
   void fill();
   /// At the end of the input, and where what came is no message.
   bool isAtEnd() const { return ended; }
-  /// Whether something has come that was not read.
-  bool hasMore() const;
 
 private:
   static constexpr size_t mostBytes = size_t(64) << 20;

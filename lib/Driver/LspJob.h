@@ -17,7 +17,7 @@ public:
   /// False where no process can be had. The work gets `seconds` of processor.
   bool start(unsigned seconds, function_ref<void(raw_ostream &)> work);
   bool isRunning() const { return process > 0; }
-  /// To wait on.
+  /// To wait on; -1 for nothing.
   int descriptor() const { return pipeEnd; }
   /// Takes what has come. True at the end; `said` is then whole.
   bool read();

@@ -22,6 +22,16 @@ TextPtr Server::textOfFile(StringRef path) {
   return file ? std::make_shared<const Text>(file->text.str()) : nullptr;
 }
 
+/// The names of the files that a text imports, in their quotation marks.
+static std::vector<StringRef> importedIn(const Text &text) {
+  std::vector<StringRef> found;
+  ArrayRef<editor::Token> tokens = text.names.tokens();
+  for (size_t i = 1; i < tokens.size(); ++i)
+    if (tokens[i - 1].is("import") && tokens[i].isString())
+      found.push_back(tokens[i].text);
+  return found;
+}
+
 std::vector<Server::OtherText> Server::imports(const Document &document) {
   constexpr size_t mostFiles = 64;
   std::vector<OtherText> found;
@@ -36,14 +46,10 @@ std::vector<Server::OtherText> Server::imports(const Document &document) {
     return theirs != nullptr;
   };
   auto importsOf = [&](StringRef from, const Text &of) {
-    ArrayRef<editor::Token> tokens = of.names.tokens();
-    for (size_t i = 1; i < tokens.size(); ++i) {
-      if (!tokens[i - 1].is("import") || !tokens[i].isString())
-        continue;
-      StringRef name = tokens[i].text.trim('"');
+    for (StringRef quoted : importedIn(of)) {
       SmallString<128> path(llvm::sys::path::parent_path(from));
-      llvm::sys::path::append(path, name);
-      add(path) || add(name);
+      llvm::sys::path::append(path, quoted.trim('"'));
+      add(path) || add(quoted.trim('"'));
     }
   };
   importsOf(document.path, *document.text);
@@ -183,16 +189,12 @@ std::optional<std::pair<std::string, StringRef>>
 Server::importAt(Document &document, Params params) {
   const Text &text = *document.text;
   size_t at = text.offset(params.getObject("position"));
-  ArrayRef<editor::Token> tokens = text.names.tokens();
-  for (size_t i = 1; i < tokens.size(); ++i) {
-    StringRef name = tokens[i].text;
-    size_t begin = text.offset(name);
-    if (tokens[i].isString() && begin <= at && at <= begin + name.size() &&
-        tokens[i - 1].is("import"))
+  for (StringRef name : importedIn(text))
+    if (size_t begin = text.offset(name);
+        begin <= at && at <= begin + name.size())
       for (const auto &[uri, theirs] : imports(document))
         if (StringRef(uri).ends_with(name.trim('"')))
           return std::pair(uri, name);
-  }
   return std::nullopt;
 }
 

@@ -117,12 +117,9 @@ private:
         std::min(chosen.request.limits.maxActions, mostActions);
     Session session(build.files);
     Compiled compiled = compile(chosen.request, session);
-    bool isGood = bool(compiled);
-    if (isGood) {
-      llvm::raw_string_ostream stream(build.page);
-      isGood = emit(compiled, *findEmitter("html"), stream, session,
-                    options.emitOptions);
-    }
+    llvm::raw_string_ostream page(build.page);
+    bool isGood = compiled && emit(compiled, *findEmitter("html"), page,
+                                   session, options.emitOptions);
     if (!isGood)
       build.page.clear();
     complaint += compiled.misuse + session.text();
