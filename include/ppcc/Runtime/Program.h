@@ -38,8 +38,8 @@ enum : uint8_t {
 };
 } // namespace slot
 
-/// Where a kind of action runs and what it moves. What a declared kind does,
-/// the user's stage knows.
+/// Where a kind of action runs and what it moves. A declared kind is work whose
+/// rules the program brings with it; what it does, the user's stage knows.
 enum class KindClass : uint8_t { Compute, Send, Recv, Declared };
 
 /// The ranks that do a declared action together.
@@ -52,6 +52,13 @@ enum class Meeting : uint8_t {
   To,       ///< The rank, and one to which it moves something.
   From,     ///< The same the other way.
 };
+
+/// The words for both in files; Meeting::None has none.
+inline constexpr const char *kindClassNames[] = {"compute", "send", "recv",
+                                                 "declared"},
+                            *meetingNames[] = {"",       "all",     "replicas",
+                                               "stages", "outside", "to",
+                                               "from"};
 
 /// A kind of action.
 struct Kind {
