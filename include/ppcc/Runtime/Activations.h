@@ -29,9 +29,8 @@ public:
         throw std::runtime_error("runs twice");
     }
     if (limit != 0 && count == limit)
-      throw std::runtime_error("begins more activations than the " +
-                               std::to_string(limit) +
-                               " that the compiler counted");
+      throw std::runtime_error(concat("begins more activations than the ",
+                                      limit, " that the compiler counted"));
     most = std::max(most, ++count);
   }
 

@@ -20,8 +20,7 @@ inline int64_t tick() {
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   return now.tv_nsec;
 #else
-  return std::chrono::steady_clock::now().time_since_epoch() /
-         std::chrono::milliseconds(4);
+  return std::chrono::steady_clock::now().time_since_epoch() / milliseconds(4);
 #endif
 }
 
@@ -30,7 +29,7 @@ inline int64_t tick() {
 /// way, which throws when there is nothing to wait for any more. Throws
 /// TimedOut after `patience`.
 template <class Done, class Listen>
-void await(std::chrono::milliseconds patience, Done done, Listen listen) {
+void await(milliseconds patience, Done done, Listen listen) {
   if (done())
     return;
   using Clock = std::chrono::steady_clock;

@@ -149,9 +149,8 @@ private:
   void keepGrads(std::vector<Value> &&gradients) {
     size_t inputs = static_cast<size_t>(end - makes);
     if (gradients.size() != inputs)
-      throw std::runtime_error(std::to_string(gradients.size()) +
-                               " gradients for " + std::to_string(inputs) +
-                               " inputs");
+      throw std::runtime_error(
+          concat(gradients.size(), " gradients for ", inputs, " inputs"));
     for (size_t i = 0; i != inputs; ++i)
       keep(*makes[i], std::move(gradients[i]));
   }

@@ -20,8 +20,7 @@ struct StuckAt : TimedOut {
 template <class T, class Value>
 concept Endpoint =
     requires(T t, uint32_t rank, Message<Value> message, const Label &label,
-             size_t bytes, std::chrono::milliseconds patience,
-             const std::string &text) {
+             size_t bytes, milliseconds patience, const std::string &text) {
       { t.numRanks() } -> std::convertible_to<uint32_t>;
       /// Posts a send, which may end at any later time.
       t.send(rank, std::move(message));

@@ -3,10 +3,28 @@
 
 #include "ppcc/Runtime/Program.h"
 
+#include <chrono>
+#include <concepts>
 #include <stdexcept>
 #include <string>
 
 namespace ppcc::rt {
+
+using std::chrono::milliseconds;
+
+/// Texts, characters and numbers, one behind another.
+template <class... Parts> std::string concat(const Parts &...parts) {
+  std::string all;
+  auto add = [&](const auto &part) {
+    using Part = std::decay_t<decltype(part)>;
+    if constexpr (std::integral<Part> && !std::same_as<Part, char>)
+      all += std::to_string(part);
+    else
+      all += part;
+  };
+  (add(parts), ...);
+  return all;
+}
 
 /// Why a run ended early. what() is the whole message; the parts of it say
 /// where the run stood.
@@ -19,10 +37,9 @@ public:
   /// `place` is empty when the source is unknown.
   Error(uint32_t rank, std::string action, std::string place,
         const std::string &text)
-      : std::runtime_error("rank " + std::to_string(rank) +
-                           (action.empty() ? "" : ", " + action) +
-                           (place.empty() ? "" : " (" + place + ")") + ": " +
-                           text),
+      : std::runtime_error(
+            concat("rank ", rank, action.empty() ? "" : ", ", action,
+                   place.empty() ? "" : " (" + place + ")", ": ", text)),
         rankNumber(rank), actionText(std::move(action)),
         placeText(std::move(place)) {}
 
@@ -73,19 +90,15 @@ struct PeerFailed {
 /// The action as in `0F3`, or `0SEND_F3>7` along a skip edge.
 inline std::string cell(const Program &program, const Row &row) {
   const Kind &kind = program.kinds[row.kind];
-  std::string text = std::to_string(row.stage) + kind.letters;
+  std::string text = concat(row.stage, kind.letters);
   if (row.microbatch != Row::noMicrobatch)
     text += std::to_string(row.microbatch);
-  if (!row.hasPeer())
-    return text;
-  if (kind.isWork())
-    return text + (kind.meeting == Meeting::To ? '>' : '<') +
-           std::to_string(row.peer);
   bool sends = kind.kindClass == KindClass::Send;
-  bool up = sends == bool(kind.defines & slot::Output);
-  if (row.peer != row.stage + (up ? 1 : -1))
-    text += (sends ? '>' : '<') + std::to_string(row.peer);
-  return text;
+  int next = sends == bool(kind.defines & slot::Output) ? 1 : -1;
+  if (!row.hasPeer() || (!kind.isWork() && row.peer == row.stage + next))
+    return text;
+  return concat(text, sends || kind.meeting == Meeting::To ? '>' : '<',
+                row.peer);
 }
 
 /// The place of a site, `file:line:column`; empty when it is unknown.
@@ -93,8 +106,8 @@ inline std::string placeOf(const Program &program, uint32_t site) {
   const Site &place = program.sites[site];
   if (place.file < 0)
     return "";
-  return std::string(program.files[static_cast<uint64_t>(place.file)]) + ":" +
-         std::to_string(place.line) + ":" + std::to_string(place.column);
+  return concat(program.files[static_cast<uint64_t>(place.file)], ':',
+                place.line, ':', place.column);
 }
 
 } // namespace ppcc::rt

@@ -62,9 +62,8 @@ public:
         return;
       size_t size = Bytes<Value>::of(value).size();
       if (size != expected)
-        position.fail(position.text(label) + " has " + std::to_string(size) +
-                      " bytes where " + std::to_string(expected) +
-                      " are expected");
+        position.fail(position.text(label), " has ", size, " bytes where ",
+                      expected, " are expected");
     }
   }
 
@@ -126,9 +125,8 @@ private:
   [[gnu::cold, gnu::noinline]] void layAside(Source &source, Held<Value> &held,
                                              const Label &expected) {
     if (held.label.isMove() == expected.isMove())
-      position.fail("rank " + std::to_string(source.rank) + " sent " +
-                    position.text(held.label) + " where " +
-                    position.text(expected) + " is received");
+      position.fail("rank ", source.rank, " sent ", position.text(held.label),
+                    " where ", position.text(expected), " is received");
     source.early.push_back(std::move(held));
     held.label = expected;
   }

@@ -124,9 +124,9 @@ private:
         group = &operations.back();
       else if (operations.back().opcode >= Opcode::Give ||
                group->opcode >= Opcode::Give)
-        refuse(ofRow(rank, i) + " moves something between ranks in a group");
+        refuse(ofRow(rank, i), " moves something between ranks in a group");
       else if (++group->members == 0)
-        refuse(ofRow(rank, i) + " joins too large a group");
+        refuse(ofRow(rank, i), " joins too large a group");
     }
   }
 
@@ -159,10 +159,10 @@ private:
     return restored.has(row, program.kinds[row.kind].defines);
   }
   bool restoresTheSame(uint64_t first) const {
-    return std::all_of(operations.begin() + static_cast<ptrdiff_t>(first),
-                       operations.end(), [&](const Operation &operation) {
-                         return isRestored(operation) == operation.isRestored;
-                       });
+    return std::ranges::all_of(
+        std::span(operations).subspan(first), [&](const Operation &operation) {
+          return isRestored(operation) == operation.isRestored;
+        });
   }
   uint64_t copyTurn(uint64_t first) {
     uint64_t end = operations.size();
@@ -197,9 +197,8 @@ private:
 
   void receive(const Operation &operation) {
     if (list.receiveBuffers != 0 && numReceives == list.receiveBuffers)
-      fail(operation, "posts more receives than the " +
-                          std::to_string(list.receiveBuffers) +
-                          " that the compiler counted");
+      fail(operation, "posts more receives than the ", list.receiveBuffers,
+           " that the compiler counted");
     insert(operation, wiring.role(operation.role).value, 1,
            "this message is received twice");
     ++counts.receives;
@@ -263,9 +262,8 @@ private:
                const char *what) {
     for (const EdgeEnd &edge : edges)
       if (!held[edge.value].find(operation.microbatch + shift))
-        fail(operation, std::string("needs ") + what + " of stage " +
-                            std::to_string(edge.stage) +
-                            ", which is not there");
+        fail(operation, "needs ", what, " of stage ", edge.stage,
+             ", which is not there");
   }
 
   void insert(const Operation &operation, uint32_t value, uint32_t readers,
@@ -293,10 +291,10 @@ private:
       activations.forEach(count);
     if (left != 0)
       throw Error(rank, "", "",
-                  "the program has ended, but " + std::to_string(left) +
-                      " values have not been read, or have no backward; one "
-                      "is of microbatch " +
-                      std::to_string(some));
+                  concat("the program has ended, but ", left,
+                         " values have not been read, or have no backward; one "
+                         "is of microbatch ",
+                         some));
   }
 
   /// Gives each value cells, and each role the rings of its values.
@@ -347,10 +345,12 @@ private:
     row.microbatch = operation.microbatch + shift;
     return row;
   }
+  template <class... Parts>
   [[noreturn]] void fail(const Operation &operation,
-                         const std::string &text) const {
+                         const Parts &...parts) const {
     Row row = rowOf(operation);
-    throw Error(rank, cell(program, row), placeOf(program, row.site), text);
+    throw Error(rank, cell(program, row), placeOf(program, row.site),
+                concat(parts...));
   }
   template <class Function>
   void attempt(const Operation &operation, Function function) const {

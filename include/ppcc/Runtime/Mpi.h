@@ -51,7 +51,7 @@ public:
 
   /// What each rank says; all say as many bytes. Collective.
   std::vector<std::string> gather(const std::string &text,
-                                  std::chrono::milliseconds patience) {
+                                  milliseconds patience) {
     struct Gathering {
       std::string own, all;
       MPI_Request request;
@@ -73,7 +73,7 @@ public:
   }
 
   /// Exchanges an empty message with another rank, which opens the connection.
-  void connect(uint32_t other, std::chrono::milliseconds patience) {
+  void connect(uint32_t other, milliseconds patience) {
     MPI_Request both[2];
     check(MPI_Isend(nullptr, 0, MPI_BYTE, int(other), connectTag, control,
                     &both[0]),
@@ -109,8 +109,7 @@ public:
       post(transfer, bytes);
   }
 
-  bool receive(uint32_t from, Message<Value> &into,
-               std::chrono::milliseconds patience) {
+  bool receive(uint32_t from, Message<Value> &into, milliseconds patience) {
     if (int64_t now = tick(); now != lastHeard) {
       lastHeard = now;
       listen();
@@ -139,14 +138,14 @@ public:
   /// A later receive gets the memory.
   void recycle(Value &&value) { transfers.recycle(std::move(value)); }
 
-  bool sendsMet(uint32_t to, std::chrono::milliseconds patience) {
+  bool sendsMet(uint32_t to, milliseconds patience) {
     await(patience, [&] {
       return transfers.sent(to, [](MPI_Request &sent) { return isDone(sent); });
     });
     return true;
   }
 
-  void finish(std::chrono::milliseconds patience) {
+  void finish(milliseconds patience) {
     await(patience, [&] { return endSends(); });
   }
 
@@ -174,8 +173,8 @@ public:
   void gather(Trace &trace) {
     static constexpr int roundTrips = 16;
     if (trace.numRanks() != numRanks())
-      throw Error("the trace is for " + std::to_string(trace.numRanks()) +
-                  " ranks, the communicator has " + std::to_string(size));
+      throw Error(concat("the trace is for ", trace.numRanks(),
+                         " ranks, the communicator has ", size));
     MPI_Datatype record;
     MPI_Type_contiguous(sizeof(TraceEvent), MPI_BYTE, &record);
     MPI_Type_commit(&record);
@@ -226,14 +225,12 @@ public:
   /// Ends all processes, behind run()'s exception: gives the other ranks
   /// `grace` to report theirs, then calls MPI_Abort. MPI cannot be finalized
   /// after a failure, as there are messages that nobody will receive.
-  [[noreturn]] void
-  abort(int code,
-        std::chrono::milliseconds grace = std::chrono::milliseconds(2000)) {
+  [[noreturn]] void abort(int code, milliseconds grace = milliseconds(2000)) {
     MPI_Request all;
     if (MPI_Ibarrier(comm, &all) == MPI_SUCCESS) {
       auto end = std::chrono::steady_clock::now() + grace;
       while (!isDone(all) && std::chrono::steady_clock::now() < end)
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        std::this_thread::sleep_for(milliseconds(1));
     }
     MPI_Abort(comm, code);
     std::abort();
@@ -351,8 +348,7 @@ private:
   }
 
   /// MPI has no wait with a limit, and tests are what moves its messages.
-  template <class Done>
-  void await(std::chrono::milliseconds patience, Done done) {
+  template <class Done> void await(milliseconds patience, Done done) {
     rt::await(patience, done, [&] { listen(); });
   }
 
@@ -372,14 +368,8 @@ private:
     throw PeerFailed{text};
   }
 
-  Type room(Moving &transfer, size_t bytes) {
-    if (!Bytes<Value>::resize(transfer.message.value, bytes))
-      throw std::runtime_error("values have no size of " +
-                               std::to_string(bytes) + " bytes");
-    return Bytes<Value>::of(transfer.message.value);
-  }
   void post(Moving &transfer, size_t bytes) {
-    Type type = room(transfer, bytes);
+    Type type(transfer.room(bytes));
     check(MPI_Irecv(type.data, type.count, type, int(transfer.peer),
                     MPI_ANY_TAG, commOf(transfer.message.label),
                     &transfer.request),
@@ -387,7 +377,7 @@ private:
   }
   /// Waits for a message and receives it with the size that it has.
   void takeUnposted(Moving &transfer, MPI_Status &status,
-                    std::chrono::milliseconds patience) {
+                    milliseconds patience) {
     MPI_Message arrived;
     await(patience, [&] {
       int found;
@@ -397,7 +387,7 @@ private:
             "MPI_Improbe");
       return found;
     });
-    Type type = room(transfer, sizeOf(status));
+    Type type(transfer.room(sizeOf(status)));
     check(MPI_Imrecv(type.data, type.count, type, &arrived, &transfer.request),
           "MPI_Imrecv");
     await(patience, [&] { return isDone(transfer.request, &status); });

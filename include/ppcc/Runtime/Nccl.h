@@ -57,12 +57,12 @@ public:
   cudaStream_t stream(uint16_t lane) const { return lanes[lane]; }
 
   std::vector<std::string> gather(const std::string &text,
-                                  std::chrono::milliseconds patience) {
+                                  milliseconds patience) {
     return job.gather(text, patience);
   }
   /// Makes the communicators of a program, and lets all ranks meet that have
   /// messages for each other.
-  void open(const Program &program, std::chrono::milliseconds patience) {
+  void open(const Program &program, milliseconds patience) {
     job.open(program, patience);
   }
 
@@ -124,10 +124,7 @@ public:
                       "and `") +
           (label.isMove() ? "moveBytes" : "messageBytes") + "` says none");
     Moving &transfer = withEvent(transfers.newReceive(from, label));
-    if (!Bytes<Value>::resize(transfer.message.value, bytes))
-      throw std::runtime_error("values have no size of " +
-                               std::to_string(bytes) + " bytes");
-    std::span<std::byte> data = Bytes<Value>::of(transfer.message.value);
+    std::span<std::byte> data = transfer.room(bytes);
     NcclChannel &channel = job.channelFrom(from, label.isMove());
     // The memory may still be read by what has been computed.
     cuda.follow(channel.stream, lanes[0]);
@@ -136,8 +133,7 @@ public:
                    job.peerOn(channel, from), channel.comm, channel.stream));
   }
 
-  bool receive(uint32_t from, Message<Value> &into,
-               std::chrono::milliseconds patience) {
+  bool receive(uint32_t from, Message<Value> &into, milliseconds patience) {
     job.alive();
     Moving &transfer = transfers.receives(from).front();
     if (job.options.waitsOnHost)
@@ -154,7 +150,7 @@ public:
   /// A later receive gets the memory.
   void recycle(Value &&value) { transfers.recycle(std::move(value)); }
 
-  bool sendsMet(uint32_t to, std::chrono::milliseconds patience) {
+  bool sendsMet(uint32_t to, milliseconds patience) {
     if (isCapturing)
       throw std::runtime_error(
           "a step in which the host waits for sends cannot be captured");
@@ -163,7 +159,7 @@ public:
   }
 
   /// Waits for all that was issued, computation included.
-  void finish(std::chrono::milliseconds patience) {
+  void finish(milliseconds patience) {
     for (NcclChannel &channel : job.channels())
       if (std::exchange(channel.isUsed, false))
         cuda.follow(lanes[0], channel.stream);

@@ -28,7 +28,7 @@ struct Options {
   Waits waits = Waits::Late;
   Overlap overlap = Overlap::InTurn;
   /// The limit of one wait for another rank.
-  std::chrono::milliseconds patience = std::chrono::minutes(10);
+  milliseconds patience = std::chrono::minutes(10);
   /// Notes when what is done, if there is one.
   Trace *trace = nullptr;
 };

@@ -13,7 +13,7 @@ namespace ppcc::rt {
 class Position {
 public:
   Position(const Program &program, uint32_t rank, const Linked &linked,
-           std::chrono::milliseconds patience)
+           milliseconds patience)
       : program(program), linked(linked), list(program.ranks[rank]),
         patience(patience), rank(rank) {}
 
@@ -57,10 +57,9 @@ public:
   /// For what a rank that blocked waits, in words; and for whom.
   std::string waitsFor() const {
     std::string place = placeOf(program, rowOf(*current).site);
-    return "rank " + std::to_string(rank) + " waits in " +
-           cell(program, rowOf(*current)) +
-           (place.empty() ? "" : " (" + place + ")") + " for " +
-           words(awaited, awaitedRank);
+    return concat("rank ", rank, " waits in ", cell(program, rowOf(*current)),
+                  place.empty() ? "" : " (" + place + ")", " for ",
+                  words(awaited, awaitedRank));
   }
 
   /// A wait of the transport for a rank has not ended: `message` is what is
@@ -114,8 +113,9 @@ public:
     throw TimedOut(); // It is none of this program.
   }
 
-  [[noreturn, gnu::cold]] void fail(const std::string &text) const {
-    throw errorHere<Error>(text);
+  template <class... Parts>
+  [[noreturn, gnu::cold]] void fail(const Parts &...parts) const {
+    throw errorHere<Error>(concat(parts...));
   }
   /// Throws what a stage has thrown, with its place.
   [[noreturn, gnu::cold, gnu::noinline]] void
@@ -165,11 +165,10 @@ private:
     return row;
   }
   std::string words(const Label *message, uint32_t other) const {
-    return (message ? text(*message) : "the receive") + " of rank " +
-           std::to_string(other);
+    return concat(message ? text(*message) : "the receive", " of rank ", other);
   }
   std::string hasWaitedFor(const std::string &what) const {
-    return "has waited " + std::to_string(patience.count()) + " ms for " + what;
+    return concat("has waited ", patience.count(), " ms for ", what);
   }
   /// Throws what a wait has thrown, with the place of an action if there is
   /// one.
@@ -197,7 +196,7 @@ private:
   const Program &program;
   const Linked &linked;
   const RankProgram &list;
-  std::chrono::milliseconds patience;
+  milliseconds patience;
   uint32_t rank;
 
   uint32_t turns = 0; ///< How often the loop has run,

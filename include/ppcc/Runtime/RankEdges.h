@@ -38,8 +38,7 @@ inline std::set<RankEdge> edgesOf(const Program &program) {
     for (SkipEdge edge : pipe.skipEdges)
       addBoth(pipe, edge.from, edge.to);
   }
-  if (std::any_of(program.kinds.begin(), program.kinds.end(),
-                  [](const Kind &kind) { return kind.hasFarEnd(); }))
+  if (std::ranges::any_of(program.kinds, &Kind::hasFarEnd))
     for (const RankProgram &list : program.ranks)
       for (uint64_t i = 0; i != list.numRows(); ++i) {
         Row row = list.row(i);

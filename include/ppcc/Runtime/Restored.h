@@ -16,8 +16,7 @@ public:
   /// The rows must have been checked. O(rows), and nothing where no kind
   /// restores.
   Restored(const Program &program, uint32_t rank) {
-    if (std::none_of(program.kinds.begin(), program.kinds.end(),
-                     [](const Kind &kind) { return kind.restores != 0; }))
+    if (!std::ranges::any_of(program.kinds, &Kind::restores))
       return;
     RowReader rows(program.ranks[rank]);
     for (const Segment &segment : program.ranks[rank].segments)

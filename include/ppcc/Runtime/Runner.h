@@ -46,10 +46,9 @@ public:
                                    uint32_t other,
                                    const std::string &otherDigest) {
     return Disagreement(rank, "", "",
-                        "its program has the digest " + digest +
-                            ", that of rank " + std::to_string(other) +
-                            " has the digest " + otherDigest +
-                            ": all ranks must run the same");
+                        concat("its program has the digest ", digest,
+                               ", that of rank ", other, " has the digest ",
+                               otherDigest, ": all ranks must run the same"));
   }
 
   /// Links the program, which all ranks have; throws Error when its order is
@@ -81,9 +80,9 @@ public:
         if (pair.first != rank && pair.second != rank)
           continue;
         uint32_t other = pair.first == rank ? pair.second : pair.first;
-        position.waitOutside(
-            "the connection to rank " + std::to_string(other),
-            [&] { endpoint.connect(other, options.patience); });
+        position.waitOutside(concat("the connection to rank ", other), [&] {
+          endpoint.connect(other, options.patience);
+        });
       }
   }
 
@@ -145,15 +144,14 @@ private:
                                 E &endpoint) {
     checkStages(program, endpoint.numRanks());
     if (rank >= program.numRanks)
-      throw Error("there is no rank " + std::to_string(rank));
+      throw Error(concat("there is no rank ", rank));
     return program;
   }
   static Recorder *recorderOf(const Options &options, const Program &program,
                               uint32_t rank) {
     if (options.trace && options.trace->numRanks() != program.numRanks)
-      throw Error(
-          "the trace is for " + std::to_string(options.trace->numRanks()) +
-          " ranks, the program for " + std::to_string(program.numRanks));
+      throw Error(concat("the trace is for ", options.trace->numRanks(),
+                         " ranks, the program for ", program.numRanks));
     return options.trace ? &options.trace->rank(rank) : nullptr;
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ppcc/Runtime/Circle.h"
+#include "ppcc/Runtime/Error.h"
 #include "ppcc/Runtime/Stage.h"
 
 #include <algorithm>
@@ -13,6 +14,14 @@ template <class Value, class Request> struct Moving {
   Message<Value> message{};
   uint32_t peer = 0;
   Request request{};
+
+  /// Makes room for so many bytes. Throws std::runtime_error.
+  std::span<std::byte> room(size_t bytes) {
+    if (!Bytes<Value>::resize(message.value, bytes))
+      throw std::runtime_error(
+          concat("values have no size of ", bytes, " bytes"));
+    return Bytes<Value>::of(message.value);
+  }
 };
 
 /// All of one rank: its sends in their order, its receives by source, and a

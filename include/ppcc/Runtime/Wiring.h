@@ -26,14 +26,6 @@ struct StageWiring {
   std::vector<EdgeEnd> inputs;      ///< Outputs of others, by stage.
   std::vector<EdgeEnd> outputGrads; ///< What the readers of its output give.
   std::vector<EdgeEnd> inputGrads;  ///< What it gives to those it reads.
-
-  /// The end at `stage`, or null.
-  static const EdgeEnd *find(const std::vector<EdgeEnd> &ends, uint16_t stage) {
-    for (const EdgeEnd &end : ends)
-      if (end.stage == stage)
-        return &end;
-    return nullptr;
-  }
 };
 
 /// What the rows of a kind do on a stage of this rank; of messages, on one of
@@ -105,21 +97,19 @@ private:
 
     explicit Neighbours(const Pipe &pipe)
         : sources(pipe.numStages()), readers(pipe.numStages()) {
+      // Skip edges are sorted, and longer than those to the next stage.
+      for (SkipEdge edge : pipe.skipEdges) {
+        sources[edge.to].push_back(edge.from);
+        readers[edge.from].push_back(edge.to);
+      }
       const uint16_t *gap = pipe.gaps.begin();
-      for (uint32_t stage = 0; stage + 1 < pipe.numStages(); ++stage)
-        if (gap != pipe.gaps.end() && *gap == stage)
+      for (uint16_t stage = 0; stage + 1u < pipe.numStages(); ++stage)
+        if (gap != pipe.gaps.end() && *gap == stage) {
           ++gap;
-        else
-          add(static_cast<uint16_t>(stage), static_cast<uint16_t>(stage + 1));
-      for (SkipEdge edge : pipe.skipEdges)
-        add(edge.from, edge.to);
-      for (auto *lists : {&sources, &readers})
-        for (std::vector<uint16_t> &list : *lists)
-          std::sort(list.begin(), list.end());
-    }
-    void add(uint16_t from, uint16_t to) {
-      sources[to].push_back(from);
-      readers[from].push_back(to);
+        } else {
+          sources[stage + 1u].push_back(stage);
+          readers[stage].insert(readers[stage].begin(), stage + 1);
+        }
     }
   };
 
@@ -154,15 +144,17 @@ private:
              index[source] < 0
                  ? newValue(true)
                  : stages[static_cast<size_t>(index[source])].output});
-      for (uint16_t reader : neighbours.readers[hosted[i]])
+      for (uint16_t reader : neighbours.readers[hosted[i]]) {
+        auto given = [&] {
+          return std::ranges::find(
+                     stages[static_cast<size_t>(index[reader])].inputGrads,
+                     hosted[i], &EdgeEnd::stage)
+              ->value;
+        };
         wiring.outputGrads.push_back(
             {reader, pipe.rankOfStage[reader],
-             index[reader] < 0
-                 ? newValue(true)
-                 : StageWiring::find(
-                       stages[static_cast<size_t>(index[reader])].inputGrads,
-                       hosted[i])
-                       ->value});
+             index[reader] < 0 ? newValue(true) : given()});
+      }
     }
   }
 
@@ -201,8 +193,7 @@ private:
 
   /// Of actions between this rank and another one, whichever has the stage.
   void addFarEnds(const Program &program, uint32_t rank) {
-    auto hasFarEnd = [](const Kind &kind) { return kind.hasFarEnd(); };
-    if (std::none_of(program.kinds.begin(), program.kinds.end(), hasFarEnd))
+    if (!std::ranges::any_of(program.kinds, &Kind::hasFarEnd))
       return;
     const RankProgram &list = program.ranks[rank];
     for (uint64_t i = 0; i != list.numRows(); ++i) {
