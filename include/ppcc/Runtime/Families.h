@@ -9,57 +9,44 @@ namespace ppcc::rt {
 namespace detail {
 
 /// Programs by the value of a parameter.
-class Families {
+class Families : JsonValues {
 public:
   /// What they share, and the list of them. Throws Error.
-  explicit Families(nlohmann::json shared) : file(std::move(shared)) {
-    for (const json &family : member(file, "families"))
-      require(family.is_object() && number(family, "from") >= 1 &&
-              number(family, "modulus") >= 1);
+  explicit Families(json shared) : file(std::move(shared)) {
+    section = "families";
+    for (const json &family : items(member(file, "families")))
+      requireJson(number(family, "from") >= 1 && number(family, "modulus") >= 1,
+                  notForAll);
   }
-
-  /// What Program::instance is.
-  static LoadedProgram instance(const void *families, int64_t value) {
-    return static_cast<const Families *>(families)->at(value);
-  }
-
-private:
-  using json = nlohmann::json;
-  static constexpr size_t columns = 11, group = 6;
-  static constexpr int64_t most = int64_t(1) << 32;
 
   LoadedProgram at(int64_t value) const {
     const json &family = familyOf(value);
     int64_t n = (value - number(family, "from")) / number(family, "modulus");
     JsonReader reader;
-    auto give = [&](const char *key, const json &what) {
+    auto give = [&](const std::string &key, const json &what) {
       if (reader.begins(key))
         reader.take(key, what);
     };
-    for (const char *key : {"format", "version", "schedule", "ranks",
-                            "backward", "kinds", "files", "transports"})
-      if (auto found = file.find(key); found != file.end())
-        give(key, *found);
+    for (const auto &[key, what] : file.items())
+      if (key != "families" && key != "pipes")
+        give(key, what);
     for (const char *key : {"phases", "sites", "preconnect"})
       give(key, member(family, key));
-    json pipes = member(file, "pipes");
-    const json &ranges = member(family, "microbatches");
-    require(pipes.is_array() && ranges.is_array() &&
-            pipes.size() == ranges.size());
+    json pipes = items(member(file, "pipes"));
+    const json &ranges = items(member(family, "microbatches"));
+    requireJson(pipes.size() == ranges.size(), notForAll);
     for (size_t i = 0; i != pipes.size(); ++i) {
-      auto range = numbers(ranges[i], 4);
+      auto range = numbers(ranges[i], 4, 4, notForAll);
       int64_t first = sum(range[0], range[1], n);
       pipes[i]["microbatches"] = {first, first + sum(range[2], range[3], n)};
     }
     give("pipes", pipes);
     give("columns", {"kind", "pipe", "stage", "microbatch", "peer", "phase",
                      "group", "site"});
-    const json &ranks = member(family, "actions");
-    require(ranks.is_array());
     reader.begins("actions");
     reader.beginActions();
     json loops = json::array();
-    for (const json &rank : ranks) {
+    for (const json &rank : items(member(family, "actions"))) {
       reader.beginRank();
       loops.push_back(addRows(rank, n, reader));
     }
@@ -67,30 +54,21 @@ private:
     return reader.take();
   }
 
-  static void require(bool good) {
-    requireJson(good, "it is no program for all values of a parameter");
-  }
-  static const json &member(const json &object, const char *key) {
-    auto found = object.find(key);
-    require(found != object.end());
+private:
+  static constexpr size_t columns = 11, group = 6;
+  static constexpr const char *notForAll =
+      "it is no program for all values of a parameter";
+
+  const json &member(const json &object, const char *key) const {
+    const json *found = find(object, key);
+    requireJson(found, notForAll);
     return *found;
   }
-  static int64_t number(const json &object, const char *key) {
-    const json &found = member(object, key);
-    require(found.is_number_integer());
-    return found.get<int64_t>();
-  }
-  static std::vector<int64_t> numbers(const json &list, size_t count) {
-    require(list.is_array() && list.size() == count);
-    std::vector<int64_t> result;
-    for (const json &item : list) {
-      require(item.is_number_integer());
-      result.push_back(item.get<int64_t>());
-      require(result.back() > -most && result.back() < most);
-    }
-    return result;
+  int64_t number(const json &object, const char *key) const {
+    return integer(member(object, key));
   }
   static int64_t sum(int64_t constant, int64_t factor, int64_t n) {
+    constexpr int64_t most = int64_t(1) << 32;
     __int128 value = __int128(factor) * n + constant;
     requireJson(value > -most && value < most,
                 "a number is too large for this value");
@@ -101,25 +79,24 @@ private:
     for (const json &family : file["families"]) {
       int64_t from = number(family, "from");
       const json &to = member(family, "to");
-      if (value < from || (!to.is_null() && value > number(family, "to")) ||
+      if (value < from || (!to.is_null() && value > integer(to)) ||
           (value - from) % number(family, "modulus") != 0)
         continue;
       if (family.contains("actions"))
         return family;
-      refuseJson("there is no program for " + std::to_string(value) + ": " +
+      refuseJson("there is no program for ", value, ": ",
                  family.value("reason", "it is not right"));
     }
-    refuseJson("there is no program for " + std::to_string(value));
+    refuseJson("there is no program for ", value);
   }
 
   /// Adds the rows of a rank; gives its loops. A window whose rows advance by
   /// different numbers is written out.
-  static json addRows(const json &rank, int64_t n, JsonReader &reader) {
-    require(rank.is_array());
+  json addRows(const json &rank, int64_t n, JsonReader &reader) const {
     json loops = json::array();
     std::vector<std::vector<int64_t>> rows;
-    for (const json &row : rank)
-      rows.push_back(numbers(row, columns));
+    for (const json &row : items(rank))
+      rows.push_back(numbers(row, columns, columns, notForAll));
     int64_t next = 0, groups = 0, last = -1;
     auto add = [&](const std::vector<int64_t> &row, int64_t turn, bool first) {
       std::vector<int64_t> values(row.begin(), row.begin() + 8);
@@ -154,12 +131,14 @@ private:
 
 inline LoadedProgram JsonReader::forAll() {
   requireJson(seen("schedule"), "there is no key `schedule`");
-  LoadedProgram result;
-  result.families = std::make_shared<const Families>(std::move(shared));
-  result.view =
-      Program::forAll(result.texts.emplace_back(loaded.view.name).c_str(),
-                      Families::instance, result.families.get());
-  return result;
+  const Families &families = loaded.keep(Families(std::move(shared)));
+  view = Program::forAll(
+      view.name,
+      [](const void *all, int64_t value) {
+        return static_cast<const Families *>(all)->at(value);
+      },
+      &families);
+  return std::move(loaded);
 }
 
 } // namespace detail

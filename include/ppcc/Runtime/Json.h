@@ -4,25 +4,21 @@
 #include "ppcc/Runtime/Check.h"
 #include "ppcc/Runtime/JsonEvents.h"
 
-#include <deque>
+#include <array>
 #include <istream>
-#include <limits>
 #include <memory>
+#include <set>
+#include <span>
 
 namespace ppcc::rt {
 
 namespace detail {
-class Families;
 class JsonReader;
 } // namespace detail
 
 /// A program and the memory that it lies in.
 class LoadedProgram {
 public:
-  LoadedProgram() = default;
-  LoadedProgram(LoadedProgram &&) = default;
-  LoadedProgram &operator=(LoadedProgram &&) = default;
-
   const Program &program() const { return view; }
   operator const Program &() const { return view; }
   LoadedProgram at(int64_t microbatches) const { return view.at(microbatches); }
@@ -30,24 +26,14 @@ public:
 private:
   friend class detail::JsonReader;
 
-  // All of these keep their addresses when the program is moved.
-  std::deque<std::string> texts;
-  std::vector<Kind> kinds;
-  std::vector<Pipe> pipes;
-  std::deque<std::vector<uint32_t>> ranksOfStages;
-  std::deque<std::vector<SkipEdge>> skipEdges;
-  std::deque<std::vector<uint16_t>> gaps;
-  std::deque<std::vector<EdgeTensors>> edgeTensors;
-  std::deque<std::vector<Tensor>> tensors;
-  std::deque<std::vector<int64_t>> dims;
-  std::deque<std::vector<int32_t>> meetingStages;
-  std::vector<const char *> phases, files, transports;
-  std::vector<Site> sites;
-  std::deque<std::vector<Row>> rows;
-  std::deque<std::vector<Segment>> segments;
-  std::vector<RankProgram> ranks;
-  std::vector<RankPair> preconnect;
-  std::shared_ptr<const detail::Families> families; ///< Of one for all.
+  /// Keeps a value for as long as there is the program, or a copy of it.
+  template <class T> const T &keep(T &&value) {
+    auto kept = std::make_shared<const T>(std::move(value));
+    memory.push_back(kept);
+    return *kept;
+  }
+
+  std::vector<std::shared_ptr<const void>> memory;
   Program view{};
 };
 
@@ -55,42 +41,31 @@ namespace detail {
 
 /// Builds the program of the values that JsonEvents hands on. Every number is
 /// checked before it is stored, every index before it is used.
-class JsonReader {
+class JsonReader : JsonValues {
 public:
-  using json = nlohmann::json;
-
   /// The program, whole. Throws Error.
   LoadedProgram take() {
     if (seen("families"))
       return forAll();
     for (const Key &key : keys())
-      requireJson(!key.isRequired || seen(key.name),
-                  std::string("there is no key `") + key.name + "`");
-    Program &view = loaded.view;
-    requireJson(loaded.rows.size() == view.numRanks,
-                "there are actions for " + std::to_string(loaded.rows.size()) +
-                    " of " + std::to_string(view.numRanks) + " ranks");
+      requireJson(!key.isRequired || seen(key.name), "there is no key `",
+                  key.name, "`");
+    requireJson(rows.size() == view.numRanks, "there are actions for ",
+                rows.size(), " of ", view.numRanks, " ranks");
     requireForRanks("buffers", buffers.size());
     requireForRanks("peak_activations", activations.size());
     requireForRanks("loops", loops.size());
-    for (size_t i = 0; i != loaded.rows.size(); ++i) {
-      RankProgram &rank = loaded.ranks.emplace_back();
-      rank.rows = list(loaded.rows[i]);
-      rank.segments = list(addSegments(i));
+    std::vector<RankProgram> ranks(rows.size());
+    for (size_t i = 0; i != ranks.size(); ++i) {
+      ranks[i].segments = keep(segmentsOf(i));
+      ranks[i].rows = keep(std::move(rows[i]));
       if (!buffers.empty())
-        rank.receiveBuffers = buffers[i];
+        ranks[i].receiveBuffers = buffers[i];
       if (!activations.empty())
-        rank.peakActivations = activations[i];
+        ranks[i].peakActivations = activations[i];
     }
+    view.ranks = keep(std::move(ranks));
     view.abi = abiNumber;
-    view.kinds = list(loaded.kinds);
-    view.pipes = list(loaded.pipes);
-    view.phases = list(loaded.phases);
-    view.files = list(loaded.files);
-    view.sites = list(loaded.sites);
-    view.ranks = list(loaded.ranks);
-    view.preconnect = list(loaded.preconnect);
-    view.transports = list(loaded.transports);
     checkHead(view);
     for (uint32_t rank = 0; rank != view.numRanks; ++rank)
       if (!view.ranks[rank].segments.empty())
@@ -101,60 +76,55 @@ public:
   // What JsonEvents calls.
 
   bool begins(const std::string &name) {
-    bool isKnown = false;
-    for (const Key &key : keys())
-      isKnown |= name == key.name;
-    if (isKnown) {
-      requireJson(!seen(name), "there are two keys `" + name + "`");
-      keysSeen.push_back(name);
-    }
-    return isKnown;
+    if (!keyCalled(name))
+      return false;
+    requireJson(keysSeen.insert(name).second, "there are two keys `", name,
+                "`");
+    return true;
   }
   void take(const std::string &name, const json &value) {
     section = name;
-    for (const Key &key : keys())
-      if (name == key.name) {
-        (this->*key.take)(value);
-        if (key.isShared)
-          shared[name] = value;
-      }
+    const Key &key = *keyCalled(name);
+    (this->*key.take)(value);
+    if (key.isShared)
+      shared[name] = value;
   }
   void beginActions() {
     requireJson(seen("columns"), "`columns` does not come before `actions`");
     for (size_t column = 0; column != numColumns; ++column) {
       auto at = std::find(columns.begin(), columns.end(), columnNames[column]);
-      requireJson(at != columns.end(), std::string("there is no column `") +
-                                           columnNames[column] + "`");
+      requireJson(at != columns.end(), "there is no column `",
+                  columnNames[column], "`");
       position[column] = static_cast<size_t>(at - columns.begin());
     }
   }
   void beginRank() {
-    loaded.rows.emplace_back();
+    rows.emplace_back();
     group = -1;
   }
   void addRow(const std::vector<int64_t> &numbers) {
-    if (numbers.size() != columns.size())
-      refuseJson("an action has " + std::to_string(numbers.size()) +
-                 " numbers for " + std::to_string(columns.size()) + " columns");
-    auto at = [&](Column column) { return numbers[position[column]]; };
+    requireJson(numbers.size() == columns.size(), "an action has ",
+                numbers.size(), " numbers for ", columns.size(), " columns");
+    std::array<int64_t, numColumns> values;
+    for (size_t i = 0; i != numColumns; ++i)
+      values[i] = numbers[position[i]];
+    auto [kind, pipe, ofStage, microbatch, peer, phase, ofGroup, site] = values;
     Row row{};
-    row.kind = uint8_t(within(at(KindOf), UINT8_MAX, "kind"));
-    row.pipe = uint8_t(within(at(PipeOf), UINT8_MAX, "pipe"));
-    row.stage = stage(at(StageOf), "stage");
+    row.kind = uint8_t(within(kind, UINT8_MAX, "kind"));
+    row.pipe = uint8_t(within(pipe, UINT8_MAX, "pipe"));
+    row.stage = stage(ofStage, "stage");
     row.microbatch =
-        at(MicrobatchOf) == -1
+        microbatch == -1
             ? Row::noMicrobatch
-            : within(at(MicrobatchOf), Row::noMicrobatch - 1, "microbatch");
-    row.peer = at(PeerOf) == -1 ? Row::noPeer : stage(at(PeerOf), "peer");
-    row.phaseAndJoined =
-        uint16_t(within(at(PhaseOf), Row::joinedBit - 1, "phase"));
-    row.site = within(at(SiteOf), UINT32_MAX, "site");
-    if (at(GroupOf) != -1 && at(GroupOf) == group)
+            : within(microbatch, Row::noMicrobatch - 1, "microbatch");
+    row.peer = peer == -1 ? Row::noPeer : stage(peer, "peer");
+    row.phaseAndJoined = uint16_t(within(phase, Row::joinedBit - 1, "phase"));
+    row.site = within(site, UINT32_MAX, "site");
+    if (ofGroup != -1 && ofGroup == group)
       row.phaseAndJoined |= Row::joinedBit;
-    group = at(GroupOf);
-    if (loaded.rows.back().size() == UINT32_MAX)
-      refuseJson("a rank has too many rows");
-    loaded.rows.back().push_back(row);
+    group = ofGroup;
+    requireJson(rows.back().size() != UINT32_MAX, "a rank has too many rows");
+    rows.back().push_back(row);
   }
 
 private:
@@ -164,311 +134,243 @@ private:
     bool isRequired = true;
     bool isShared = false; ///< By the programs of one for all.
   };
-  static const std::vector<Key> &keys() {
-    static const std::vector<Key> keys = {
+  static std::span<const Key> keys() {
+    static constexpr Key all[] = {
         {"format", &JsonReader::readFormat, true, true},
         {"version", &JsonReader::readVersion, true, true},
         {"schedule", &JsonReader::readSchedule, true, true},
         {"ranks", &JsonReader::readRanks, true, true},
         {"backward", &JsonReader::readBackward, true, true},
-        {"transports", &JsonReader::readTransports, false, true},
+        {"transports", &JsonReader::readTexts<&Program::transports>, false,
+         true},
         {"preconnect", &JsonReader::readPreconnect, false},
-        {"buffers", &JsonReader::readBuffers, false},
-        {"peak_activations", &JsonReader::readPeakActivations, false},
+        {"buffers", &JsonReader::readCounts<&JsonReader::buffers>, false},
+        {"peak_activations", &JsonReader::readCounts<&JsonReader::activations>,
+         false},
         {"kinds", &JsonReader::readKinds, true, true},
-        {"phases", &JsonReader::readPhases},
+        {"phases", &JsonReader::readTexts<&Program::phases>},
         {"pipes", &JsonReader::readPipes, true, true},
-        {"files", &JsonReader::readFiles, true, true},
+        {"files", &JsonReader::readTexts<&Program::files>, true, true},
         {"sites", &JsonReader::readSites},
         {"columns", &JsonReader::readColumns},
         {"actions", nullptr},
         {"loops", &JsonReader::readLoops, false},
         {"families", &JsonReader::readFamilies, false, true},
     };
-    return keys;
+    return all;
+  }
+  static const Key *keyCalled(const std::string &name) {
+    for (const Key &key : keys())
+      if (name == key.name)
+        return &key;
+    return nullptr;
   }
 
   static constexpr const char *columnNames[] = {
       "kind", "pipe", "stage", "microbatch", "peer", "phase", "group", "site"};
   static constexpr size_t numColumns = std::size(columnNames);
-  enum Column {
-    KindOf,
-    PipeOf,
-    StageOf,
-    MicrobatchOf,
-    PeerOf,
-    PhaseOf,
-    GroupOf,
-    SiteOf
-  };
 
-  template <class T> static List<T> list(const std::vector<T> &from) {
-    return {from.data(), from.size()};
-  }
   /// A list that may be absent has an entry a rank.
   void requireForRanks(const char *name, size_t size) const {
-    requireJson(size == 0 || size == loaded.view.numRanks,
-                std::string("there are `") + name + "` for " +
-                    std::to_string(size) + " of " +
-                    std::to_string(loaded.view.numRanks) + " ranks");
+    requireJson(size == 0 || size == view.numRanks, "there are `", name,
+                "` for ", size, " of ", view.numRanks, " ranks");
   }
-  bool seen(const std::string &name) const {
-    return std::find(keysSeen.begin(), keysSeen.end(), name) != keysSeen.end();
-  }
+  bool seen(const char *name) const { return keysSeen.contains(name); }
 
   // ---- Values ----
 
-  // These run once a number: their messages are made only when needed.
-  static uint32_t within(int64_t value, uint32_t limit, const char *what) {
-    if (value < 0 || value > int64_t(limit))
-      refuseJson(std::string(what) + ": " + std::to_string(value) +
-                 " is not in 0.." + std::to_string(limit));
-    return static_cast<uint32_t>(value);
+  template <class T> List<T> keep(std::vector<T> &&values) {
+    const std::vector<T> &kept = loaded.keep(std::move(values));
+    return {kept.data(), kept.size()};
   }
-  static uint16_t stage(int64_t value, const char *what) {
-    return static_cast<uint16_t>(within(value, Row::noPeer - 1, what));
-  }
-  int64_t integer(const json &value) const {
-    if (!value.is_number_integer())
-      refuseForm(section);
-    return value.get<int64_t>();
-  }
-  uint32_t within(const json &value, uint32_t limit, const char *what) const {
-    return within(integer(value), limit, what);
-  }
-  const std::string &string(const json &value) const {
-    if (!value.is_string())
-      refuseForm(section);
-    return value.get_ref<const std::string &>();
-  }
-  const char *keep(const json &value) {
+  const char *keepText(const json &value) {
     const std::string &text = string(value);
     requireJson(text.find('\0') == std::string::npos,
                 "a text holds a zero byte");
-    return loaded.texts.emplace_back(text).c_str();
+    return loaded.keep(std::string(text)).c_str();
   }
-  const json &items(const json &value) const {
-    if (!value.is_array())
-      refuseForm(section);
-    return value;
-  }
-  /// The first numbers of a list that has `least` of them; `message` else.
-  std::vector<int64_t> numbers(const json &value, size_t least, size_t most,
-                               const char *message) const {
-    std::vector<int64_t> result;
-    for (const json &number : items(value))
-      result.push_back(integer(number));
-    requireJson(result.size() >= least && result.size() <= most, message);
+  /// What `read` makes of each item of a list; of none where that is null.
+  template <class Read> auto each(const json *value, Read read) {
+    std::vector<decltype(read(*value))> result;
+    if (value)
+      for (const json &item : items(*value))
+        result.push_back(read(item));
     return result;
-  }
-  /// The value of a key of an object; null when there is none.
-  const json *find(const json &object, const char *key) const {
-    if (!object.is_object())
-      refuseForm(section);
-    auto found = object.find(key);
-    return found == object.end() ? nullptr : &*found;
-  }
-
-  /// Calls `visit` with the items of the list under a key, if it is there.
-  template <class Visit>
-  void each(const json &object, const char *key, Visit visit) const {
-    if (const json *list = find(object, key))
-      for (const json &item : items(*list))
-        visit(item);
   }
 
   // ---- Keys ----
 
   void readFormat(const json &value) {
-    requireJson(string(value) == "ppcc.program",
-                "`" + string(value) + "` is no ppcc.program");
+    requireJson(string(value) == "ppcc.program", "`", string(value),
+                "` is no ppcc.program");
   }
   void readVersion(const json &value) {
     int64_t version = integer(value);
-    requireJson(version >= 1 && version <= 3,
-                "it has version " + std::to_string(version) +
-                    ", this engine reads versions 1, 2 and 3");
+    requireJson(version >= 1 && version <= 3, "it has version ", version,
+                ", this engine reads versions 1, 2 and 3");
   }
-  void readSchedule(const json &value) { loaded.view.name = keep(value); }
+  void readSchedule(const json &value) { view.name = keepText(value); }
   void readRanks(const json &value) {
-    loaded.view.numRanks = within(value, 1u << 20, "ranks");
+    view.numRanks = within(value, 1u << 20, "ranks");
   }
   void readBackward(const json &value) {
     if (!value.is_boolean())
       refuseForm(section);
-    loaded.view.hasBackward = value.get<bool>();
+    view.hasBackward = value.get<bool>();
   }
   void readPreconnect(const json &value) {
-    for (const json &item : items(value)) {
+    view.preconnect = keep(each(&value, [&](const json &item) {
       auto pair =
           numbers(item, 2, 2, "a pair of `preconnect` is not two numbers");
-      loaded.preconnect.push_back({within(pair[0], UINT32_MAX, "preconnect"),
-                                   within(pair[1], UINT32_MAX, "preconnect")});
-    }
+      return RankPair{within(pair[0], UINT32_MAX, "preconnect"),
+                      within(pair[1], UINT32_MAX, "preconnect")};
+    }));
   }
-  void readTransports(const json &value) {
-    for (const json &transport : items(value))
-      loaded.transports.push_back(keep(transport));
+  template <auto Field> void readTexts(const json &value) {
+    view.*Field =
+        keep(each(&value, [&](const json &text) { return keepText(text); }));
   }
-  void readBuffers(const json &value) {
-    for (const json &number : items(value))
-      buffers.push_back(within(number, UINT32_MAX, "buffers"));
-  }
-  void readPeakActivations(const json &value) {
-    for (const json &number : items(value))
-      activations.push_back(within(number, UINT32_MAX, "peak_activations"));
-  }
-  void readPhases(const json &value) {
-    for (const json &phase : items(value))
-      loaded.phases.push_back(keep(phase));
-  }
-  void readFiles(const json &value) {
-    for (const json &file : items(value))
-      loaded.files.push_back(keep(file));
+  /// A number a rank.
+  template <auto Field> void readCounts(const json &value) {
+    this->*Field = each(&value, [&](const json &number) {
+      return within(number, UINT32_MAX, section.c_str());
+    });
   }
   void readSites(const json &value) {
-    for (const json &item : items(value)) {
+    view.sites = keep(each(&value, [&](const json &item) {
       auto site = numbers(item, 4, SIZE_MAX, "a site has fewer than 4 numbers");
       requireJson(site[0] >= -1 && site[0] <= INT32_MAX, "a site has no file");
-      loaded.sites.push_back({int32_t(site[0]),
-                              within(site[1], UINT32_MAX, "line"),
-                              within(site[2], UINT32_MAX, "column"),
-                              within(site[3], UINT32_MAX, "caller")});
-    }
+      return Site{int32_t(site[0]), within(site[1], UINT32_MAX, "line"),
+                  within(site[2], UINT32_MAX, "column"),
+                  within(site[3], UINT32_MAX, "caller")};
+    }));
   }
   void readColumns(const json &value) {
-    for (const json &name : items(value))
-      columns.push_back(string(name));
+    columns = each(&value, [&](const json &name) { return string(name); });
     requireJson(columns.size() <= maxNumbers, "there are too many columns");
   }
 
   // ---- Kinds ----
 
   void readKinds(const json &value) {
-    for (const json &kind : items(value))
-      readKind(kind);
-    // Kinds may name those behind them.
-    for (size_t i = 0; i != loaded.kinds.size(); ++i)
-      if (const json *letters = find(value[i], "restores"))
-        loaded.kinds[i].restores = kindCalled(string(*letters)).defines;
-  }
-
-  void readKind(const json &value) {
-    static constexpr const char *names[] = {"compute", "send", "recv",
-                                            "declared"};
-    const json *letters = find(value, "letters"),
-               *kindClass = find(value, "class");
-    requireJson(letters, "a kind has no letters");
-    for (const Kind &other : loaded.kinds)
-      requireJson(string(*letters) != other.letters,
-                  "kind `" + string(*letters) + "` is there twice");
-    std::string className = kindClass ? string(*kindClass) : "";
-    Kind kind{};
-    if (className == "declared") {
-      kind.letters = keep(*letters);
-      kind.kindClass = KindClass::Declared;
-    } else {
-      kind = builtIn(string(*letters));
+    std::vector<Kind> kinds;
+    for (const json &item : items(value)) {
+      const json *letters = find(item, "letters");
+      requireJson(letters, "a kind has no letters");
+      requireJson(!kindCalled(string(*letters), kinds), "kind `",
+                  string(*letters), "` is there twice");
+      kinds.push_back(kind(item, *letters));
     }
-    requireJson(className == names[size_t(kind.kindClass)],
-                "kind `" + string(*letters) + "` is of class `" + className +
-                    "`");
-    if (const json *meeting = find(value, "collective"))
-      readMeeting(*meeting, kind);
-    loaded.kinds.push_back(kind);
+    // Kinds may name those behind them.
+    for (size_t i = 0; i != kinds.size(); ++i)
+      if (const json *letters = find(value[i], "restores")) {
+        const Kind *restored = kindCalled(string(*letters), kinds);
+        requireJson(restored, "there is no kind `", string(*letters),
+                    "` to restore");
+        kinds[i].restores = restored->defines;
+      }
+    view.kinds = keep(std::move(kinds));
   }
-
-  /// What the engine knows by these letters.
-  static Kind builtIn(const std::string &letters) {
-    using enum KindClass;
-    static constexpr Kind kinds[] = {
-        {"F", Compute, slot::Output, 0},
-        {"B", Compute, slot::InputGrad | slot::WeightGrad, slot::Output},
-        {"I", Compute, slot::InputGrad, slot::Output},
-        {"W", Compute, slot::WeightGrad, slot::InputGrad},
-        {"SEND_F", Send, slot::Output, 0},
-        {"RECV_F", Recv, slot::Output, 0},
-        {"SEND_B", Send, slot::InputGrad, 0},
-        {"RECV_B", Recv, slot::InputGrad, 0},
-    };
+  static const Kind *kindCalled(const std::string &letters,
+                                std::span<const Kind> kinds) {
     for (const Kind &kind : kinds)
       if (letters == kind.letters)
-        return kind;
-    refuseJson("this engine does not know the action `" + letters + "`");
+        return &kind;
+    return nullptr;
+  }
+
+  /// What the engine knows by their letters.
+  static constexpr Kind builtInKinds[] = {
+      {"F", KindClass::Compute, slot::Output, 0},
+      {"B", KindClass::Compute, slot::InputGrad | slot::WeightGrad,
+       slot::Output},
+      {"I", KindClass::Compute, slot::InputGrad, slot::Output},
+      {"W", KindClass::Compute, slot::WeightGrad, slot::InputGrad},
+      {"SEND_F", KindClass::Send, slot::Output, 0},
+      {"RECV_F", KindClass::Recv, slot::Output, 0},
+      {"SEND_B", KindClass::Send, slot::InputGrad, 0},
+      {"RECV_B", KindClass::Recv, slot::InputGrad, 0},
+  };
+
+  Kind kind(const json &value, const json &letters) {
+    const json *given = find(value, "class");
+    std::string className = given ? string(*given) : "";
+    Kind kind{};
+    if (className == "declared") {
+      kind.letters = keepText(letters);
+      kind.kindClass = KindClass::Declared;
+    } else {
+      const Kind *known = kindCalled(string(letters), builtInKinds);
+      requireJson(known, "this engine does not know the action `",
+                  string(letters), "`");
+      kind = *known;
+    }
+    requireJson(className == kindClassNames[size_t(kind.kindClass)], "kind `",
+                string(letters), "` is of class `", className, "`");
+    if (const json *meeting = find(value, "collective"))
+      readMeeting(*meeting, kind);
+    return kind;
   }
 
   void readMeeting(const json &value, Kind &kind) {
     if (value.is_array()) {
       kind.meeting = Meeting::Stages;
-      std::vector<int32_t> &stages = loaded.meetingStages.emplace_back();
-      for (int64_t stage : numbers(value, 0, SIZE_MAX, "")) {
-        if (stage <= -int64_t(Row::noPeer) || stage >= Row::noPeer)
-          refuseJson("no action is of stage " + std::to_string(stage));
-        stages.push_back(static_cast<int32_t>(stage));
-      }
-      kind.stages = list(stages);
+      kind.stages = keep(each(&value, [&](const json &item) {
+        int64_t stage = integer(item);
+        requireJson(stage > -int64_t(Row::noPeer) && stage < Row::noPeer,
+                    "no action is of stage ", stage);
+        return static_cast<int32_t>(stage);
+      }));
       return;
     }
     const std::string &word = string(value);
-    bool isOutside = word.rfind("outside ", 0) == 0;
-    if (word == "to" || word == "from") {
-      kind.meeting = word == "to" ? Meeting::To : Meeting::From;
-      return;
-    }
-    requireJson(isOutside || word == "all" || word == "replicas",
-                "no ranks are called `" + word + "`");
-    kind.meeting = isOutside       ? Meeting::Outside
-                   : word == "all" ? Meeting::All
-                                   : Meeting::Replicas;
-  }
-
-  const Kind &kindCalled(const std::string &letters) const {
-    for (const Kind &kind : loaded.kinds)
-      if (letters == kind.letters)
-        return kind;
-    refuseJson("there is no kind `" + letters + "` to restore");
+    if (word.starts_with("outside "))
+      kind.meeting = Meeting::Outside;
+    using enum Meeting;
+    for (Meeting meeting : {All, Replicas, To, From})
+      if (word == meetingNames[size_t(meeting)])
+        kind.meeting = meeting;
+    requireJson(kind.meeting != None, "no ranks are called `", word, "`");
   }
 
   // ---- Pipes ----
 
   void readPipes(const json &value) {
-    for (const json &item : items(value)) {
-      Pipe pipe{"", 0, 0, {}, {}, {}, 1, {}};
-      if (const json *name = find(item, "name"))
-        pipe.name = keep(*name);
-      if (const json *range = find(item, "microbatches")) {
-        auto ends = numbers(*range, 2, 2, "`microbatches` are not two numbers");
-        pipe.firstMicrobatch = within(ends[0], UINT32_MAX, "microbatches");
-        uint32_t end = within(ends[1], UINT32_MAX, "microbatches");
-        requireJson(pipe.firstMicrobatch <= end,
-                    "a pipe's `microbatches` end before they begin");
-        pipe.numMicrobatches = end - pipe.firstMicrobatch;
-      }
-      if (const json *slices = find(item, "slices"))
-        pipe.slices = within(*slices, UINT32_MAX, "slices");
-      auto &ranks = loaded.ranksOfStages.emplace_back();
-      each(item, "rank_of_stage", [&](const json &rank) {
-        ranks.push_back(within(rank, UINT32_MAX, "rank_of_stage"));
-      });
-      auto &edges = loaded.skipEdges.emplace_back();
-      each(item, "skip_edges", [&](const json &edge) {
-        auto ends = numbers(edge, 2, 2, "a skip edge is not two numbers");
-        edges.push_back(
-            {stage(ends[0], "skip_edges"), stage(ends[1], "skip_edges")});
-      });
-      auto &gaps = loaded.gaps.emplace_back();
-      each(item, "gaps", [&](const json &gap) {
-        gaps.push_back(stage(integer(gap), "gaps"));
-      });
-      auto &tensors = loaded.edgeTensors.emplace_back();
-      each(item, "tensors",
-           [&](const json &edge) { tensors.push_back(edgeTensors(edge)); });
-      pipe.rankOfStage = list(ranks);
-      pipe.skipEdges = list(edges);
-      pipe.gaps = list(gaps);
-      pipe.tensors = list(tensors);
-      loaded.pipes.push_back(pipe);
+    view.pipes =
+        keep(each(&value, [&](const json &item) { return pipe(item); }));
+  }
+
+  Pipe pipe(const json &value) {
+    Pipe pipe{"", 0, 0, {}, {}, {}, 1, {}};
+    if (const json *name = find(value, "name"))
+      pipe.name = keepText(*name);
+    if (const json *range = find(value, "microbatches")) {
+      auto ends = numbers(*range, 2, 2, "`microbatches` are not two numbers");
+      pipe.firstMicrobatch = within(ends[0], UINT32_MAX, "microbatches");
+      uint32_t end = within(ends[1], UINT32_MAX, "microbatches");
+      requireJson(pipe.firstMicrobatch <= end,
+                  "a pipe's `microbatches` end before they begin");
+      pipe.numMicrobatches = end - pipe.firstMicrobatch;
     }
+    if (const json *slices = find(value, "slices"))
+      pipe.slices = within(*slices, UINT32_MAX, "slices");
+    pipe.rankOfStage =
+        keep(each(find(value, "rank_of_stage"), [&](const json &rank) {
+          return within(rank, UINT32_MAX, "rank_of_stage");
+        }));
+    pipe.skipEdges =
+        keep(each(find(value, "skip_edges"), [&](const json &edge) {
+          auto ends = numbers(edge, 2, 2, "a skip edge is not two numbers");
+          return SkipEdge{stage(ends[0], "skip_edges"),
+                          stage(ends[1], "skip_edges")};
+        }));
+    pipe.gaps = keep(each(find(value, "gaps"), [&](const json &gap) {
+      return stage(integer(gap), "gaps");
+    }));
+    pipe.tensors = keep(each(find(value, "tensors"), [&](const json &edge) {
+      return edgeTensors(edge);
+    }));
+    return pipe;
   }
 
   /// What an edge carries.
@@ -480,23 +382,18 @@ private:
                      stage(stages[1], "edge"),
                      shapes != nullptr,
                      {}};
-    requireJson(!shapes || string(*shapes) == "each",
-                "shapes cannot be sent `" + (shapes ? string(*shapes) : "") +
-                    "`");
-    auto &tensors = loaded.tensors.emplace_back();
-    each(value, "carries", [&](const json &item) {
-      const json *name = find(item, "name"), *type = find(item, "type"),
-                 *dims = find(item, "dims");
+    if (shapes)
+      requireJson(string(*shapes) == "each", "shapes cannot be sent `",
+                  string(*shapes), "`");
+    edge.tensors = keep(each(find(value, "carries"), [&](const json &item) {
+      const json *name = find(item, "name"), *type = find(item, "type");
       requireJson(name && type, "a tensor has no name, or no type");
-      auto &sizes = loaded.dims.emplace_back();
-      if (dims)
-        sizes = numbers(*dims, 0, SIZE_MAX, "");
-      for (int64_t size : sizes)
-        if (size < -1)
-          refuseJson("a tensor has the size " + std::to_string(size));
-      tensors.push_back({keep(*name), keep(*type), list(sizes)});
-    });
-    edge.tensors = list(tensors);
+      auto dims = each(find(item, "dims"), [&](const json &dim) {
+        requireJson(integer(dim) >= -1, "a tensor has the size ", integer(dim));
+        return integer(dim);
+      });
+      return Tensor{keepText(*name), keepText(*type), keep(std::move(dims))};
+    }));
     return edge;
   }
 
@@ -509,24 +406,23 @@ private:
 
   /// Of each: first row, rows, turns, advance.
   void readLoops(const json &value) {
-    for (const json &ofRank : items(value)) {
-      std::vector<Segment> &segments = loops.emplace_back();
-      for (const json &item : items(ofRank)) {
-        auto loop = numbers(item, 4, 4, "a loop is not four numbers");
-        requireJson(loop[3] >= INT32_MIN && loop[3] <= INT32_MAX,
-                    "a loop adds too much to microbatches");
-        segments.push_back({within(loop[0], UINT32_MAX, "loops"),
-                            within(loop[1], UINT32_MAX, "loops"),
-                            within(loop[2], UINT32_MAX, "loops"),
-                            static_cast<int32_t>(loop[3])});
-      }
-    }
+    auto segment = [&](const json &item) {
+      auto loop = numbers(item, 4, 4, "a loop is not four numbers");
+      requireJson(loop[3] >= INT32_MIN && loop[3] <= INT32_MAX,
+                  "a loop adds too much to microbatches");
+      return Segment{within(loop[0], UINT32_MAX, "loops"),
+                     within(loop[1], UINT32_MAX, "loops"),
+                     within(loop[2], UINT32_MAX, "loops"),
+                     static_cast<int32_t>(loop[3])};
+    };
+    loops =
+        each(&value, [&](const json &rank) { return each(&rank, segment); });
   }
 
   /// The loops of a rank, and what stands between them.
-  const std::vector<Segment> &addSegments(size_t rank) {
-    std::vector<Segment> &segments = loaded.segments.emplace_back();
-    uint64_t next = 0, end = loaded.rows[rank].size();
+  std::vector<Segment> segmentsOf(size_t rank) const {
+    std::vector<Segment> segments;
+    uint64_t next = 0, end = rows[rank].size();
     auto flatUntil = [&](uint64_t row) {
       if (next != row)
         segments.push_back({next, static_cast<uint32_t>(row - next), 1, 0});
@@ -534,8 +430,8 @@ private:
     if (!loops.empty())
       for (const Segment &loop : loops[rank]) {
         requireJson(loop.firstRow >= next && loop.firstRow + loop.rows <= end,
-                    "a loop of rank " + std::to_string(rank) +
-                        " overlaps the one before it, or leaves the actions");
+                    "a loop of rank ", rank,
+                    " overlaps the one before it, or leaves the actions");
         flatUntil(loop.firstRow);
         segments.push_back(loop);
         next = loop.firstRow + loop.rows;
@@ -545,10 +441,12 @@ private:
   }
 
   LoadedProgram loaded;
+  Program &view = loaded.view;
   json shared;
-  std::string section; ///< The key that is being read.
-  std::vector<std::string> keysSeen, columns;
-  // By rank; empty where the file has none.
+  std::set<std::string, std::less<>> keysSeen;
+  std::vector<std::string> columns;
+  std::vector<std::vector<Row>> rows; ///< By rank.
+  // The same; empty where the file has none.
   std::vector<uint32_t> buffers, activations;
   std::vector<std::vector<Segment>> loops;
   size_t position[numColumns] = {};

@@ -11,19 +11,71 @@
 
 namespace ppcc::rt::detail {
 
-[[noreturn]] inline void refuseJson(const std::string &what) {
-  throw Error("program.json: " + what);
+template <class... Parts> [[noreturn]] void refuseJson(const Parts &...parts) {
+  throw Error(concat("program.json: ", parts...));
 }
-inline void requireJson(bool good, const std::string &what) {
+template <class... Parts> void requireJson(bool good, const Parts &...parts) {
   if (!good)
-    refuseJson(what);
+    refuseJson(parts...);
 }
 [[noreturn]] inline void refuseForm(const std::string &section) {
-  refuseJson("the value of `" + section + "` is of another form");
+  refuseJson("the value of `", section, "` is of another form");
 }
 
 /// A row has so many numbers at most.
 inline constexpr size_t maxNumbers = 64;
+
+/// Takes values of JSON for what they must be.
+class JsonValues {
+public:
+  using json = nlohmann::json;
+
+protected:
+  static uint32_t within(int64_t value, uint32_t limit, const char *what) {
+    requireJson(value >= 0 && value <= int64_t(limit), what, ": ", value,
+                " is not in 0..", limit);
+    return static_cast<uint32_t>(value);
+  }
+  uint32_t within(const json &value, uint32_t limit, const char *what) const {
+    return within(integer(value), limit, what);
+  }
+  static uint16_t stage(int64_t value, const char *what) {
+    return static_cast<uint16_t>(within(value, Row::noPeer - 1, what));
+  }
+  int64_t integer(const json &value) const {
+    if (!value.is_number_integer())
+      refuseForm(section);
+    return value.get<int64_t>();
+  }
+  const std::string &string(const json &value) const {
+    if (!value.is_string())
+      refuseForm(section);
+    return value.get_ref<const std::string &>();
+  }
+  const json &items(const json &value) const {
+    if (!value.is_array())
+      refuseForm(section);
+    return value;
+  }
+  /// The numbers of a list of `least` to `most`; `message` else.
+  std::vector<int64_t> numbers(const json &value, size_t least, size_t most,
+                               const char *message) const {
+    std::vector<int64_t> result;
+    for (const json &number : items(value))
+      result.push_back(integer(number));
+    requireJson(result.size() >= least && result.size() <= most, message);
+    return result;
+  }
+  /// The value of a key of an object; null when there is none.
+  const json *find(const json &object, const char *key) const {
+    if (!object.is_object())
+      refuseForm(section);
+    auto found = object.find(key);
+    return found == object.end() ? nullptr : &*found;
+  }
+
+  std::string section; ///< The key that is being read.
+};
 
 /// The events of the parser. Of the file one value at a time is there: that of
 /// a key at the top, or one row of `actions`.
@@ -85,8 +137,8 @@ public:
       inActions = name == "actions";
       skips = !reader.begins(name);
     } else if (!skips) {
-      requireJson(!values.back().value.contains(name),
-                  "there are two keys `" + name + "` in `" + section + "`");
+      requireJson(!values.back().value.contains(name), "there are two keys `",
+                  name, "` in `", section, "`");
       values.back().key = name;
     }
     return true;
@@ -104,8 +156,7 @@ public:
 
   bool parse_error(size_t position, const std::string &,
                    const nlohmann::detail::exception &error) {
-    throw Error("program.json, byte " + std::to_string(position) + ": " +
-                error.what());
+    throw Error(concat("program.json, byte ", position, ": ", error.what()));
   }
 
 private:
