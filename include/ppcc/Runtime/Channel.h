@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -93,7 +94,9 @@ public:
 /// All channels of a network, made when they are first asked for.
 template <class Value> class ChannelTable {
 public:
+  /// Both ends may come first.
   Channel<Value> *of(uint32_t from, uint32_t to) {
+    std::lock_guard lock(mutex);
     auto &place = channels[{from, to}];
     if (!place)
       place = std::make_unique<Channel<Value>>();
@@ -101,24 +104,39 @@ public:
   }
 
 private:
+  std::mutex mutex;
   std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Channel<Value>>>
       channels;
 };
 
-/// The channels that one end knows.
-template <class Value> class ChannelsByRank {
+/// What the end of a rank has on any network of channels.
+template <class Value> class ChannelEnd {
 public:
-  explicit ChannelsByRank(uint32_t numRanks) : known(numRanks) {}
+  ChannelEnd(ChannelTable<Value> &all, uint32_t rank, uint32_t numRanks)
+      : self(rank), all(all), incoming(numRanks), outgoing(numRanks) {}
 
-  /// That with a rank; asks `make` for it the first time.
-  template <class Make> Channel<Value> &of(uint32_t rank, Make make) {
-    if (!known[rank])
-      known[rank] = make();
-    return *known[rank];
+  uint32_t rank() const { return self; }
+  uint32_t numRanks() const { return static_cast<uint32_t>(incoming.size()); }
+  void willMeet(bool will) { meets = will; }
+
+protected:
+  Channel<Value> &channelTo(uint32_t to) {
+    if (!outgoing[to])
+      outgoing[to] = all.of(self, to);
+    return *outgoing[to];
+  }
+  Channel<Value> &channelFrom(uint32_t from) {
+    if (!incoming[from])
+      incoming[from] = all.of(from, self);
+    return *incoming[from];
   }
 
+  uint32_t self;
+  bool meets = true; ///< Somebody may wait for receives.
+
 private:
-  std::vector<Channel<Value> *> known;
+  ChannelTable<Value> &all;
+  std::vector<Channel<Value> *> incoming, outgoing; ///< Those that it knows.
 };
 
 } // namespace ppcc::rt

@@ -15,41 +15,38 @@ public:
   explicit CooperativeNetwork(uint32_t numRanks) : size(numRanks) {}
 
   /// What a rank runs on.
-  class Endpoint {
+  class Endpoint : public ChannelEnd<Value> {
   public:
     Endpoint(CooperativeNetwork &network, uint32_t rank)
-        : network(&network), self(rank), incoming(network.size),
-          outgoing(network.size) {}
+        : ChannelEnd<Value>(network.channels, rank, network.size),
+          network(network) {}
 
-    uint32_t rank() const { return self; }
-    uint32_t numRanks() const { return network->size; }
     [[gnu::always_inline]] inline void send(uint32_t to,
                                             Message<Value> &&message) {
-      Channel<Value> &channel = channelTo(to);
+      Channel<Value> &channel = this->channelTo(to);
       channel.push(std::move(message));
-      network->wake(channel.receiverSleeps, to);
+      network.wake(channel.receiverSleeps, to);
     }
-    void willMeet(bool will) { meets = will; }
     void postReceive(uint32_t from, const Label &, size_t) {
-      if (!meets)
+      if (!this->meets)
         return;
-      Channel<Value> &channel = channelFrom(from);
+      Channel<Value> &channel = this->channelFrom(from);
       channel.post();
-      network->wake(channel.senderSleeps, from);
+      network.wake(channel.senderSleeps, from);
     }
     [[gnu::always_inline]] inline bool
-    receive(uint32_t from, Message<Value> &into, std::chrono::milliseconds) {
-      Channel<Value> &channel = channelFrom(from);
+    receive(uint32_t from, Message<Value> &into, milliseconds) {
+      Channel<Value> &channel = this->channelFrom(from);
       if (!channel.hasMessage())
         return sleep(channel.receiverSleeps);
       channel.popInto(into);
       return true;
     }
-    bool sendsMet(uint32_t to, std::chrono::milliseconds) {
-      Channel<Value> &channel = channelTo(to);
+    bool sendsMet(uint32_t to, milliseconds) {
+      Channel<Value> &channel = this->channelTo(to);
       return channel.isMet() || sleep(channel.senderSleeps);
     }
-    void finish(std::chrono::milliseconds) {}
+    void finish(milliseconds) {}
     void fail(const std::string &) {}
 
   private:
@@ -57,18 +54,8 @@ public:
       sleeps.store(true, std::memory_order_relaxed);
       return false;
     }
-    Channel<Value> &channelTo(uint32_t to) {
-      return outgoing.of(to, [&] { return network->channels.of(self, to); });
-    }
-    Channel<Value> &channelFrom(uint32_t from) {
-      return incoming.of(from,
-                         [&] { return network->channels.of(from, self); });
-    }
 
-    CooperativeNetwork *network;
-    uint32_t self;
-    bool meets = true; ///< Somebody may wait for receives.
-    ChannelsByRank<Value> incoming, outgoing;
+    CooperativeNetwork &network;
   };
 
   /// All ranks are to go on, where nothing is under way.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -70,5 +71,26 @@ private:
   bool leaving = false;
   std::vector<std::jthread> helpers; ///< Last, so that they end first.
 };
+
+/// Calls `job(0)` to `job(count - 1)`, each in a thread of its own. Returns
+/// when all have ended; throws what the first of them has thrown.
+template <class Job> void inThreads(size_t count, Job job) {
+  std::mutex mutex;
+  std::exception_ptr first;
+  std::vector<std::jthread> threads;
+  for (size_t i = 0; i != count; ++i)
+    threads.emplace_back([&, i] {
+      try {
+        job(i);
+      } catch (...) {
+        std::lock_guard lock(mutex);
+        if (!first)
+          first = std::current_exception();
+      }
+    });
+  threads.clear();
+  if (first)
+    std::rethrow_exception(first);
+}
 
 } // namespace ppcc::rt

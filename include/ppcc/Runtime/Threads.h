@@ -16,75 +16,60 @@ public:
 
   /// What a rank runs on, in one thread. A rank that gives it up before its
   /// program has ended counts as failed.
-  class Endpoint {
+  class Endpoint : public ChannelEnd<Value> {
   public:
     Endpoint(ThreadNetwork &network, uint32_t rank)
-        : network(network), self(rank), incoming(numRanks()),
-          outgoing(numRanks()) {}
+        : ChannelEnd<Value>(network.channels, rank,
+                            static_cast<uint32_t>(network.bells.size())),
+          network(network) {}
     Endpoint(const Endpoint &) = delete;
     Endpoint &operator=(const Endpoint &) = delete;
     ~Endpoint() {
       if (!ended)
-        fail("rank " + std::to_string(self) + " has left");
+        fail(concat("rank ", this->self, " has left"));
     }
 
-    uint32_t rank() const { return self; }
-    uint32_t numRanks() const {
-      return static_cast<uint32_t>(network.bells.size());
-    }
     std::vector<std::string> gather(const std::string &text,
-                                    std::chrono::milliseconds patience) {
-      return network.meeting.gather(self, text, patience);
+                                    milliseconds patience) {
+      return network.meeting.gather(this->self, text, patience);
     }
     void send(uint32_t to, Message<Value> &&message) {
       ended = false;
       network.checkFailure();
-      Channel<Value> &channel = channelTo(to);
+      Channel<Value> &channel = this->channelTo(to);
       channel.push(std::move(message));
       network.ring(to, channel.receiverSleeps);
     }
     void postReceive(uint32_t from, const Label &, size_t) {
       ended = false;
-      if (!meets)
+      if (!this->meets)
         return;
-      Channel<Value> &channel = channelFrom(from);
+      Channel<Value> &channel = this->channelFrom(from);
       channel.post();
       network.ring(from, channel.senderSleeps);
     }
-    void willMeet(bool will) { meets = will; }
-    bool receive(uint32_t from, Message<Value> &into,
-                 std::chrono::milliseconds patience) {
-      Channel<Value> &channel = channelFrom(from);
-      network.wait(self, channel.receiverSleeps, patience,
+    bool receive(uint32_t from, Message<Value> &into, milliseconds patience) {
+      Channel<Value> &channel = this->channelFrom(from);
+      network.wait(this->self, channel.receiverSleeps, patience,
                    [&] { return channel.hasMessage(); });
       channel.popInto(into);
       return true;
     }
-    bool sendsMet(uint32_t to, std::chrono::milliseconds patience) {
-      Channel<Value> &channel = channelTo(to);
-      network.wait(self, channel.senderSleeps, patience,
+    bool sendsMet(uint32_t to, milliseconds patience) {
+      Channel<Value> &channel = this->channelTo(to);
+      network.wait(this->self, channel.senderSleeps, patience,
                    [&] { return channel.isMet(); });
       return true;
     }
-    void finish(std::chrono::milliseconds) { ended = true; }
+    void finish(milliseconds) { ended = true; }
     void fail(const std::string &text) {
       ended = true;
       network.fail(text);
     }
 
   private:
-    Channel<Value> &channelTo(uint32_t to) {
-      return outgoing.of(to, [&] { return network.channel(self, to); });
-    }
-    Channel<Value> &channelFrom(uint32_t from) {
-      return incoming.of(from, [&] { return network.channel(from, self); });
-    }
-
     ThreadNetwork &network;
-    uint32_t self;
     bool ended = false;
-    bool meets = true; ///< Somebody may wait for receives.
-    ChannelsByRank<Value> incoming, outgoing;
   };
 
 private:
@@ -100,8 +85,8 @@ private:
   /// Waits until `done`: looks a few times, giving way to other threads, then
   /// sleeps.
   template <class Done>
-  void wait(uint32_t rank, std::atomic<bool> &sleeps,
-            std::chrono::milliseconds patience, Done done) {
+  void wait(uint32_t rank, std::atomic<bool> &sleeps, milliseconds patience,
+            Done done) {
     checkFailure();
     if (done() || look(bells[rank], done))
       return;
@@ -160,19 +145,13 @@ private:
       throw PeerFailed{meeting.firstFailure()};
   }
 
-  /// Both ends may come first.
-  Channel<Value> *channel(uint32_t from, uint32_t to) {
-    std::lock_guard lock(mutex);
-    return channels.of(from, to);
-  }
-
   /// Where all ranks say something, and hear what all say.
   class Meeting {
   public:
     explicit Meeting(uint32_t numRanks) : coming(numRanks) {}
 
     std::vector<std::string> gather(uint32_t rank, const std::string &text,
-                                    std::chrono::milliseconds patience) {
+                                    milliseconds patience) {
       std::unique_lock lock(mutex);
       coming[rank] = text;
       if (++here == coming.size()) {
@@ -213,7 +192,6 @@ private:
   std::vector<Bell> bells; ///< By rank.
   Meeting meeting;
   std::atomic<bool> hasFailed = false;
-  std::mutex mutex;
   ChannelTable<Value> channels;
 };
 
@@ -227,28 +205,16 @@ std::vector<Stats> runThreads(const Program &program, std::span<S> stages,
   using Network = ThreadNetwork<typename S::Value>;
   Network network(static_cast<uint32_t>(stages.size()));
   std::vector<Stats> stats(stages.size());
-  std::mutex mutex;
-  std::exception_ptr first;
-  {
-    std::vector<std::jthread> threads;
-    for (uint32_t rank = 0; rank != stages.size(); ++rank)
-      threads.emplace_back([&, rank] {
-        typename Network::Endpoint endpoint(network, rank);
-        try {
-          stats[rank] =
-              Session(program, rank, stages[rank], endpoint, options, digest)
-                  .step();
-        } catch (const PeerError &) {
-          // The other rank's own error tells more.
-        } catch (...) {
-          std::lock_guard lock(mutex);
-          if (!first)
-            first = std::current_exception();
-        }
-      });
-  }
-  if (first)
-    std::rethrow_exception(first);
+  inThreads(stages.size(), [&](size_t i) {
+    auto rank = static_cast<uint32_t>(i);
+    typename Network::Endpoint endpoint(network, rank);
+    try {
+      stats[i] =
+          Session(program, rank, stages[i], endpoint, options, digest).step();
+    } catch (const PeerError &) {
+      // The other rank's own error tells more.
+    }
+  });
   return stats;
 }
 
