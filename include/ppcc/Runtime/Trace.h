@@ -5,9 +5,9 @@
 #include "ppcc/Runtime/Recorder.h"
 
 #include <map>
-#include <optional>
 #include <ostream>
 #include <set>
+#include <span>
 #include <tuple>
 
 namespace ppcc::rt {
@@ -22,10 +22,10 @@ public:
   void write() {
     for (uint32_t rank = 0; rank != program.numRanks; ++rank)
       lay(rank);
-    put("{\n\"displayTimeUnit\": \"ms\",\n\"otherData\": {\"format\": "
-        "\"ppcc.trace\", \"version\": 1, \"title\": ");
-    text(std::string(program.name) + ": a run");
-    put(", \"microseconds_per_unit\": 1000},\n\"traceEvents\": [");
+    out << "{\n\"displayTimeUnit\": \"ms\",\n\"otherData\": {\"format\": "
+           "\"ppcc.trace\", \"version\": 1, \"title\": "
+        << Text{concat(program.name, ": a run")}
+        << ", \"microseconds_per_unit\": 1000},\n\"traceEvents\": [";
     for (uint32_t rank = 0; rank != program.numRanks; ++rank) {
       names(rank);
       slices(rank);
@@ -33,7 +33,7 @@ public:
     arrows();
     for (uint32_t rank = 0; rank != program.numRanks; ++rank)
       activations(rank);
-    put("\n]\n}\n");
+    out << "\n]\n}\n";
   }
 
 private:
@@ -52,34 +52,39 @@ private:
   /// The stage and microbatch of a pipe that an action makes a slot of.
   using Made = std::tuple<uint8_t, uint16_t, uint32_t, uint8_t>;
 
-  void put(const char *text) { out << text; }
-  void number(uint64_t value) { out << value; }
-  void key(const char *name) { out << ",\"" << name << "\":"; }
-  void text(const std::string &text) {
-    out << '"';
-    for (char c : text) {
-      if (c == '"' || c == '\\')
-        out << '\\' << c;
-      else if (static_cast<unsigned char>(c) < 0x20)
-        out << "\\u00" << "0123456789abcdef"[c >> 4 & 1]
-            << "0123456789abcdef"[c & 15];
-      else
-        out << c;
+  /// In quotes.
+  struct Text {
+    std::string text;
+
+    friend std::ostream &operator<<(std::ostream &out, const Text &quoted) {
+      out << '"';
+      for (char c : quoted.text) {
+        if (c == '"' || c == '\\')
+          out << '\\' << c;
+        else if (static_cast<unsigned char>(c) < 0x20)
+          out << "\\u00" << "0123456789abcdef"[c >> 4 & 1]
+              << "0123456789abcdef"[c & 15];
+        else
+          out << c;
+      }
+      return out << '"';
     }
-    out << '"';
-  }
+  };
   /// Nanoseconds in microseconds.
-  void time(const char *name, int64_t nanoseconds) {
-    key(name);
-    out << nanoseconds / 1000;
-    int64_t rest = nanoseconds % 1000;
-    if (rest == 0)
-      return;
-    std::string digits = std::to_string(1000 + rest);
-    digits[0] = '.';
-    digits.erase(digits.find_last_not_of('0') + 1);
-    out << digits;
-  }
+  struct Time {
+    int64_t nanoseconds;
+
+    friend std::ostream &operator<<(std::ostream &out, Time time) {
+      out << time.nanoseconds / 1000;
+      int64_t rest = time.nanoseconds % 1000;
+      if (rest == 0)
+        return out;
+      std::string digits = std::to_string(1000 + rest);
+      digits[0] = '.';
+      digits.erase(digits.find_last_not_of('0') + 1);
+      return out << digits;
+    }
+  };
 
   const Kind &kindOf(const Row &row) const { return program.kinds[row.kind]; }
   bool isCompute(const Row &row) const { return kindOf(row).isWork(); }
@@ -126,10 +131,11 @@ private:
   Made made(const Row &row, uint16_t stage) const {
     return {row.pipe, stage, row.microbatch, kindOf(row).defines};
   }
-  std::pair<const Slice *, const Slice *> slicesOf(uint32_t rank) const {
+  std::span<const Slice> slicesOf(uint32_t rank) const {
     bool isLast = rank + 1 == firstOfRank.size();
-    return {all.data() + firstOfRank[rank],
-            all.data() + (isLast ? all.size() : firstOfRank[rank + 1])};
+    size_t first = firstOfRank[rank],
+           end = isLast ? all.size() : firstOfRank[rank + 1];
+    return std::span(all).subspan(first, end - first);
   }
 
   /// Begins an event; its fields follow.
@@ -138,78 +144,67 @@ private:
         << "\",\"pid\":" << rank << ",\"tid\":" << thread;
     isFirst = false;
   }
+  template <class Value> void field(const char *name, const Value &value) {
+    out << ",\"" << name << "\":" << value;
+  }
+  /// Says how a rank or a thread is called, or where it stands.
+  template <class Value>
+  void property(uint32_t rank, uint32_t thread, const char *name,
+                const char *key, const Value &value) {
+    event("M", rank, thread);
+    field("name", Text{name});
+    out << ",\"args\":{\"" << key << "\":" << value << "}}";
+  }
 
   void names(uint32_t rank) {
-    event("M", rank, 0);
-    put(",\"name\":\"process_name\",\"args\":{\"name\":\"rank ");
-    number(rank);
-    put("\"}}");
-    event("M", rank, 0);
-    put(",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":");
-    number(rank);
-    put("}}");
+    property(rank, 0, "process_name", "name", Text{concat("rank ", rank)});
+    property(rank, 0, "process_sort_index", "sort_index", rank);
     std::set<uint32_t> threads{0};
-    auto [begin, end] = slicesOf(rank);
-    for (const Slice *slice = begin; slice != end; ++slice)
-      threads.insert(slice->thread);
+    for (const Slice &slice : slicesOf(rank))
+      threads.insert(slice.thread);
     for (uint32_t thread : threads) {
-      event("M", rank, thread);
-      put(",\"name\":\"thread_name\",\"args\":{\"name\":");
-      text(threadName(thread));
-      put("}}");
-      event("M", rank, thread);
-      put(",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":");
-      number(thread);
-      put("}}");
+      property(rank, thread, "thread_name", "name", Text{threadName(thread)});
+      property(rank, thread, "thread_sort_index", "sort_index", thread);
     }
   }
   static std::string threadName(uint32_t thread) {
     if (thread == 0)
       return "compute";
     if (thread < firstMessageThread)
-      return "compute, overlapped " + std::to_string(thread);
+      return concat("compute, overlapped ", thread);
     uint32_t message = thread - firstMessageThread;
-    return (message % 2 == 0 ? "sends to rank " : "receives from rank ") +
-           std::to_string(message / 2);
+    return concat(message % 2 == 0 ? "sends to rank " : "receives from rank ",
+                  message / 2);
   }
 
   void slices(uint32_t rank) {
-    auto [begin, end] = slicesOf(rank);
     for (bool computes : {true, false})
-      for (const Slice *slice = begin; slice != end; ++slice)
-        if (isCompute(slice->row) == computes)
-          this->slice(*slice);
+      for (const Slice &slice : slicesOf(rank))
+        if (isCompute(slice.row) == computes)
+          this->slice(slice);
   }
 
   void slice(const Slice &slice) {
     const Row &row = slice.row;
     event("X", slice.rank, slice.thread);
-    time("ts", slice.from - earliest);
-    time("dur", endOf(slice) - slice.from);
-    key("name");
-    text(cell(program, row));
-    key("cat");
-    text(kindOf(row).letters);
+    field("ts", Time{slice.from - earliest});
+    field("dur", Time{endOf(slice) - slice.from});
+    field("name", Text{cell(program, row)});
+    field("cat", Text{kindOf(row).letters});
     out << ",\"args\":{\"stage\":" << row.stage;
     if (row.microbatch != Row::noMicrobatch)
-      out << ",\"microbatch\":" << row.microbatch;
-    if (program.pipes.size > 1) {
-      key("pipe");
-      text(program.pipes[row.pipe].name);
-    }
-    if (row.phase() != 0) {
-      key("phase");
-      text(program.phases[row.phase()]);
-    }
-    if (std::string place = placeOf(program, row.site); !place.empty()) {
-      key("source");
-      text(place);
-    }
+      field("microbatch", row.microbatch);
+    if (program.pipes.size > 1)
+      field("pipe", Text{program.pipes[row.pipe].name});
+    if (row.phase() != 0)
+      field("phase", Text{program.phases[row.phase()]});
+    if (std::string place = placeOf(program, row.site); !place.empty())
+      field("source", Text{place});
     if (!isCompute(row) && !sends(row)) {
-      time("posted", slice.event->start - earliest);
-      time("waited", slice.event->waited);
+      field("posted", Time{slice.event->start - earliest});
+      field("waited", Time{slice.event->waited});
     }
-    put("}}");
+    out << "}}";
   }
 
   /// An arrow from each action through the message that carries its result to
@@ -242,31 +237,29 @@ private:
   }
   void arrow(const char *phase, uint64_t id, const Slice &slice, int64_t at) {
     event(phase, slice.rank, slice.thread);
-    time("ts", at - earliest);
-    key("id");
-    number(id);
-    put(",\"name\":\"message\",\"cat\":\"message\"");
-    put(*phase == 'f' ? ",\"bp\":\"e\"}" : "}");
+    field("ts", Time{at - earliest});
+    field("id", id);
+    out << ",\"name\":\"message\",\"cat\":\"message\""
+        << (*phase == 'f' ? ",\"bp\":\"e\"}" : "}");
   }
 
   /// How many activations a rank holds, from each change on.
   void activations(uint32_t rank) {
     std::map<int64_t, int> changes;
-    auto [begin, end] = slicesOf(rank);
-    for (const Slice *slice = begin; slice != end; ++slice) {
-      if (!isCompute(slice->row))
+    for (const Slice &slice : slicesOf(rank)) {
+      if (!isCompute(slice.row))
         continue;
-      uint8_t defines = kindOf(slice->row).defines;
+      uint8_t defines = kindOf(slice.row).defines;
       if (defines & slot::Output)
-        ++changes[slice->from];
+        ++changes[slice.from];
       if (defines & slot::WeightGrad)
-        --changes[endOf(*slice)];
+        --changes[endOf(slice)];
     }
     int64_t held = 0;
     for (auto [at, change] : changes) {
       held += change;
       event("C", rank, 0);
-      time("ts", at - earliest);
+      field("ts", Time{at - earliest});
       out << ",\"name\":\"activations\",\"args\":{\"activations\":" << held
           << "}}";
     }
