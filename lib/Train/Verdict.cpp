@@ -1,5 +1,7 @@
 #include "Verdict.h"
 
+#include "ppcc/Runtime/Rows.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -100,21 +102,17 @@ private:
   /// The most forwards of a list whose backward has not ended. What a group
   /// ends counts until the group has ended.
   uint32_t predictedPeak(uint32_t rank) const {
-    const rt::RankProgram &list = program.ranks[rank];
     uint32_t alive = 0, ending = 0, peak = 0;
-    for (const rt::Segment &segment : list.segments)
-      for (uint32_t time = 0; time != segment.count; ++time)
-        for (uint64_t i = 0; i != segment.rows; ++i) {
-          rt::Row row = list.row(segment.firstRow + i);
-          const rt::Kind &kind = program.kinds[row.kind];
-          if (!row.joined())
-            alive -= std::exchange(ending, 0);
-          if (kind.kindClass != rt::KindClass::Compute)
-            continue;
-          alive += (kind.defines & rt::slot::Output) != 0;
-          ending += (kind.defines & rt::slot::WeightGrad) != 0;
-          peak = std::max(peak, alive);
-        }
+    rt::visitFlatRows(program.ranks[rank], [&](const rt::Row &row) {
+      const rt::Kind &kind = program.kinds[row.kind];
+      if (!row.joined())
+        alive -= std::exchange(ending, 0);
+      if (kind.kindClass != rt::KindClass::Compute)
+        return;
+      alive += (kind.defines & rt::slot::Output) != 0;
+      ending += (kind.defines & rt::slot::WeightGrad) != 0;
+      peak = std::max(peak, alive);
+    });
     return peak;
   }
 

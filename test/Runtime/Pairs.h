@@ -23,8 +23,7 @@ public:
     std::mt19937 random(seed);
     auto pick = [&](size_t count) { return std::uint32_t(random() % count); };
     rt::RankProgram &rank = ranks[pick(ranks.size())];
-    rt::detail::visitFlatRows(rank,
-                              [&](const rt::Row &row) { rows.push_back(row); });
+    rt::visitFlatRows(rank, [&](const rt::Row &row) { rows.push_back(row); });
     uint32_t at = pick(uint32_t(rows.size()));
     const rt::Pipe &pipe = from.pipes[rows[at].pipe];
     switch (pipe.numMicrobatches == 1 && seed % 4 == 1 ? 2 : seed % 4) {

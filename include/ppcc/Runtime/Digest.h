@@ -79,16 +79,14 @@ private:
     v[c] += v[d], v[b] = std::rotr(v[b] ^ v[c], 63);
   }
 
-  template <size_t Round> static void mixRound(Words &v, const Words &m) {
-    static constexpr const uint8_t(&s)[16] = sigma[Round];
-    mix(v, 0, 4, 8, 12, m[s[0]], m[s[1]]);
-    mix(v, 1, 5, 9, 13, m[s[2]], m[s[3]]);
-    mix(v, 2, 6, 10, 14, m[s[4]], m[s[5]]);
-    mix(v, 3, 7, 11, 15, m[s[6]], m[s[7]]);
-    mix(v, 0, 5, 10, 15, m[s[8]], m[s[9]]);
-    mix(v, 1, 6, 11, 12, m[s[10]], m[s[11]]);
-    mix(v, 2, 7, 8, 13, m[s[12]], m[s[13]]);
-    mix(v, 3, 4, 9, 14, m[s[14]], m[s[15]]);
+  /// Columns, then diagonals.
+  template <size_t... I>
+  static void mixRound(Words &v, const Words &m, const uint8_t (&s)[16],
+                       std::index_sequence<I...>) {
+    (mix(v, I, I + 4, I + 8, I + 12, m[s[2 * I]], m[s[2 * I + 1]]), ...);
+    (mix(v, I, 4 + (I + 1) % 4, 8 + (I + 2) % 4, 12 + (I + 3) % 4,
+         m[s[2 * I + 8]], m[s[2 * I + 9]]),
+     ...);
   }
 
   void compress(bool isLast) {
@@ -103,7 +101,7 @@ private:
     v[12] ^= total;
     v[14] ^= isLast ? ~uint64_t(0) : 0;
     [&]<size_t... Rounds>(std::index_sequence<Rounds...>) {
-      (mixRound<Rounds % 10>(v, m), ...);
+      (mixRound(v, m, sigma[Rounds % 10], std::make_index_sequence<4>()), ...);
     }(std::make_index_sequence<12>());
     for (size_t i = 0; i != 8; ++i)
       state[i] ^= v[i] ^ v[i + 8];
@@ -162,21 +160,6 @@ private:
 
 namespace detail {
 
-/// What RankProgram::rows are when the loops are written out.
-template <class Visit>
-void visitFlatRows(const RankProgram &rank, Visit visit) {
-  RowReader rows(rank);
-  for (const Segment &segment : rank.segments)
-    for (uint32_t turn = 0, shift = 0; turn != segment.count;
-         ++turn, shift += static_cast<uint32_t>(segment.advance))
-      for (uint64_t i = 0; i != segment.rows; ++i) {
-        Row row = rows[segment.firstRow + i];
-        if (row.microbatch != Row::noMicrobatch)
-          row.microbatch += shift;
-        visit(row);
-      }
-}
-
 inline void digestRows(DigestBytes &bytes, const RankProgram &rank) {
   uint64_t count = 0;
   for (const Segment &segment : rank.segments)
@@ -215,17 +198,13 @@ inline void digestRows(DigestBytes &bytes, const RankProgram &rank) {
 /// must have been checked, and that segments stay within their rows.
 /// O(actions of all ranks).
 inline std::string digestOf(const Program &program) {
-  static constexpr const char *classes[] = {"compute", "send", "recv",
-                                            "declared"},
-                              *meetings[] = {"", "all", "replicas", "stages",
-                                             "outside", "to", "from"};
   DigestBytes bytes;
   bytes.text("ppcc.digest.1");
   bytes.numbers(program.numRanks, program.hasBackward);
   bytes.list(program.kinds, [&](const Kind &kind) {
     bytes.text(kind.letters);
-    bytes.text(classes[size_t(kind.kindClass)]);
-    bytes.text(meetings[size_t(kind.meeting)]);
+    bytes.text(kindClassNames[size_t(kind.kindClass)]);
+    bytes.text(meetingNames[size_t(kind.meeting)]);
     bytes.list(kind.stages);
   });
   bytes.list(program.pipes, [&](const Pipe &pipe) {
