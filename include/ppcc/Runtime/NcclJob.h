@@ -22,9 +22,9 @@ struct NcclOptions {
   bool waitsOnHost = false;
   /// How long a rank may stay away from the transport within a step: in a call
   /// of CUDA or NCCL, or in the stage.
-  std::chrono::milliseconds patience = std::chrono::minutes(10);
+  milliseconds patience = std::chrono::minutes(10);
   /// How long aborted communicators may take to stop.
-  std::chrono::milliseconds grace = std::chrono::seconds(1);
+  milliseconds grace = std::chrono::seconds(1);
   /// How ranks hear of a failure: NCCL does not tell those that wait. `raise`
   /// tells all others, `heard` gives what another rank has told; several
   /// threads call it. Without them the others end when their patience does.
@@ -44,15 +44,9 @@ class NcclJob {
 public:
   NcclJob(ncclComm_t comm, NcclOptions given, CudaPool &cuda)
       : options(std::move(given)), cuda(cuda),
-        comms(std::make_shared<Comms>(comm)),
-        watchdog(
-            options.patience,
-            [comms = comms, heard = options.heard] {
-              return comms->wrong(heard);
-            },
-            [comms = comms](const std::optional<std::string> &wrong) {
-              comms->abort(wrong);
-            }) {
+        comms(new Comms{comm, options.heard}),
+        watchdog(options.patience, std::bind_front(&Comms::wrong, comms),
+                 std::bind_front(&Comms::abort, comms)) {
     check(ncclCommUserRank(comm, &ownRank), "ncclCommUserRank");
     check(ncclCommCount(comm, &numRanks), "ncclCommCount");
     control = cuda.newStream(false);
@@ -69,7 +63,7 @@ public:
 
   /// What each rank says; all say as many bytes. Collective.
   std::vector<std::string> gather(const std::string &text,
-                                  std::chrono::milliseconds patience) {
+                                  milliseconds patience) {
     std::string all(text.size() * size_t(numRanks), ' ');
     char *memory = newScratch(all.size() + text.size());
     char *own = memory + all.size();
@@ -92,7 +86,7 @@ public:
   /// Collective: in rounds of pairs, so that no order of the messages can hang
   /// at the first of two ranks. Throws std::runtime_error where NCCL cannot
   /// carry what the program was proven for.
-  void open(const Program &program, std::chrono::milliseconds patience) {
+  void open(const Program &program, milliseconds patience) {
     isApart = needsApart(program);
     std::set<RankEdge> fresh;
     for (const RankEdge &edge : edgesOf(program))
@@ -129,17 +123,16 @@ public:
   }
 
   /// Waits for what a stream has got.
-  void awaitStream(cudaStream_t stream, std::chrono::milliseconds patience) {
+  void awaitStream(cudaStream_t stream, milliseconds patience) {
     cudaEvent_t ended = cuda.take();
     checkCuda(cudaEventRecord(ended, stream), "cudaEventRecord");
     await(patience, [&] { return isDone(ended); });
     cuda.giveBack(ended);
   }
-  template <class Done>
-  void await(std::chrono::milliseconds patience, Done done) {
+  template <class Done> void await(milliseconds patience, Done done) {
     rt::await(patience, done, [&] {
       alive();
-      if (std::optional<std::string> wrong = comms->wrong(options.heard))
+      if (std::optional<std::string> wrong = comms->wrong())
         throwStopped(*wrong);
     });
   }
@@ -148,10 +141,9 @@ public:
   void alive() {
     watchdog.alive();
     if (comms->isAborted)
-      throwStopped(
-          comms->why.value_or("the rank was away from the transport for " +
-                              std::to_string(options.patience.count()) +
-                              " ms, and its communicators were aborted"));
+      throwStopped(comms->why.value_or(concat(
+          "the rank was away from the transport for ", options.patience.count(),
+          " ms, and its communicators were aborted")));
   }
   void rest() { watchdog.rest(); }
 
@@ -178,13 +170,17 @@ public:
 private:
   /// What the watchdog uses.
   struct Comms {
-    explicit Comms(ncclComm_t first) : first(first) {}
+    const ncclComm_t first; ///< The user's.
+    const std::function<std::optional<std::string>()> heard;
+    std::mutex mutex{};
+    std::vector<ncclComm_t> made{}; ///< Of it.
+    std::atomic<bool> isAborted = false;
+    std::atomic<bool> isPeers = false; ///< What is wrong is another rank.
+    std::optional<std::string> why{};
 
-    std::optional<std::string>
-    wrong(const std::function<std::optional<std::string>()> &heard) {
-      if (heard)
-        if (std::optional<std::string> text = heard())
-          return *text;
+    std::optional<std::string> wrong() {
+      if (std::optional<std::string> text; heard && (text = heard()))
+        return text;
       std::lock_guard lock(mutex);
       if (isAborted)
         return std::nullopt;
@@ -211,13 +207,6 @@ private:
         ncclCommAbort(one);
       ncclCommAbort(first);
     }
-
-    std::mutex mutex;
-    const ncclComm_t first;       ///< The user's.
-    std::vector<ncclComm_t> made; ///< Of it.
-    std::atomic<bool> isAborted = false;
-    std::atomic<bool> isPeers = false; ///< What is wrong is another rank.
-    std::optional<std::string> why;
   };
 
   [[noreturn]] void throwStopped(const std::string &text) {
@@ -257,7 +246,7 @@ private:
 
   /// Makes a communicator of the ranks with one colour; null with none. It
   /// blocks: once ranks have met, calls only launch.
-  ncclComm_t newComm(int colour, std::chrono::milliseconds patience) {
+  ncclComm_t newComm(int colour, milliseconds patience) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 1;
     ncclComm_t &made = pending.emplace_back(nullptr);
@@ -276,8 +265,7 @@ private:
 
   /// A communicator for each direction of each pair of a round.
   void splitRound(const std::vector<RankPair> &round,
-                  const std::set<RankEdge> &fresh,
-                  std::chrono::milliseconds patience) {
+                  const std::set<RankEdge> &fresh, milliseconds patience) {
     for (bool isMove : {false, true})
       for (bool isUp : {true, false}) {
         auto edgeOf = [&](RankPair pair) {
@@ -304,7 +292,7 @@ private:
   /// Sends a byte along each fresh edge of the round, one after another: both
   /// ends have them in one order.
   void meet(const std::vector<RankPair> &round, const std::set<RankEdge> &fresh,
-            char *bytes, std::chrono::milliseconds patience) {
+            char *bytes, milliseconds patience) {
     for (const RankEdge &edge : fresh) {
       ++bytes;
       bool isHere = std::any_of(round.begin(), round.end(), [&](RankPair pair) {
@@ -336,7 +324,7 @@ private:
 
   /// Waits until a call on a communicator that does not block has ended.
   void settle(ncclResult_t code, const char *what, ncclComm_t comm,
-              std::chrono::milliseconds patience) {
+              milliseconds patience) {
     check(code, what);
     alive();
     await(patience, [&] {

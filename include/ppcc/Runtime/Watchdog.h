@@ -28,8 +28,7 @@ public:
   Watchdog(std::chrono::milliseconds patience,
            std::function<std::optional<std::string>()> fails,
            std::function<void(const std::optional<std::string> &)> act)
-      : state(std::make_shared<State>(patience, std::move(fails),
-                                      std::move(act))),
+      : state(new State{patience, std::move(fails), std::move(act)}),
         thread([state = state] { state->watch(); }) {}
   Watchdog(const Watchdog &) = delete;
   ~Watchdog() {
@@ -65,10 +64,14 @@ private:
   using Clock = std::chrono::steady_clock;
 
   struct State {
-    State(std::chrono::milliseconds patience,
-          std::function<std::optional<std::string>()> fails,
-          std::function<void(const std::optional<std::string> &)> act)
-        : patience(patience), fails(std::move(fails)), act(std::move(act)) {}
+    std::chrono::milliseconds patience;
+    std::function<std::optional<std::string>()> fails;
+    std::function<void(const std::optional<std::string> &)> act;
+    std::mutex mutex{};
+    std::condition_variable changed{};
+    std::atomic<uint64_t> stamp = 0;
+    std::atomic<bool> isWatched = false, mustAct = false, isActing = false;
+    bool leaving = false, hasActed = false;
 
     void set(std::atomic<bool> &flag, bool value) {
       {
@@ -112,15 +115,6 @@ private:
         return;
       }
     }
-
-    std::chrono::milliseconds patience;
-    std::function<std::optional<std::string>()> fails;
-    std::function<void(const std::optional<std::string> &)> act;
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::atomic<uint64_t> stamp = 0;
-    std::atomic<bool> isWatched = false, mustAct = false, isActing = false;
-    bool leaving = false, hasActed = false;
   };
 
   std::shared_ptr<State> state;
