@@ -71,12 +71,16 @@ public:
       drain();
   }
 
-  /// False when they cannot end any more. Throws TimedOut.
-  bool waitFor(uint32_t to, milliseconds patience) {
-    return wait(patience, [&] { return open[to] == 0; });
-  }
-  bool waitForAllSends(milliseconds patience) {
-    return wait(patience, [&] { return queue.empty(); });
+  /// Those to a rank, or all. False when they cannot end any more. Throws
+  /// TimedOut.
+  bool wait(milliseconds patience, std::optional<uint32_t> to = {}) {
+    auto done = [&] { return to ? open[*to] == 0 : queue.empty(); };
+    std::unique_lock lock(mutex);
+    if (!done())
+      drain();
+    if (!ended.wait_for(lock, patience, [&] { return isBroken || done(); }))
+      throw TimedOut();
+    return done();
   }
 
   uint64_t bytes() {
@@ -98,15 +102,6 @@ private:
     uint32_t to;
     Transfer transfer;
   };
-
-  template <class Done> bool wait(milliseconds patience, Done done) {
-    std::unique_lock lock(mutex);
-    if (!done())
-      drain();
-    if (!ended.wait_for(lock, patience, [&] { return isBroken || done(); }))
-      throw TimedOut();
-    return done();
-  }
 
   void drain() {
     if (!std::exchange(drains, true))
@@ -153,158 +148,41 @@ private:
   std::thread waiter;
 };
 
+/// A receive that the engine has posted; ours may come later.
+struct Receive {
+  EdgeKey edge;
+  Transfer transfer; ///< The size of the layout, or the message.
+};
+
+/// Messages with different tags have each an order of their own.
+enum Tag : int { Ordinary, Aside };
+
 } // namespace
 
-class C10d::Impl {
-public:
-  Impl(c10::intrusive_ptr<c10d::ProcessGroup> group,
-       c10::intrusive_ptr<c10d::Store> store)
-      : group(std::move(group)), store(std::move(store)),
-        sources(static_cast<size_t>(this->group->getSize())),
-        sends(std::make_unique<Sends>(numRanks())),
-        asides(std::make_unique<Sends>(numRanks())) {}
-  ~Impl() {
-    if (!ended)
-      fail("rank " + std::to_string(rank) + " has left");
-  }
+struct C10d::State {
+  c10::intrusive_ptr<c10d::ProcessGroup> group;
+  c10::intrusive_ptr<c10d::Store> store;
+  const uint32_t rank = static_cast<uint32_t>(group->getRank());
+  std::vector<std::deque<Receive>> sources = ///< By rank, in order.
+      std::vector<std::deque<Receive>>(static_cast<size_t>(group->getSize()));
+  std::map<EdgeKey, TensorsLayout> sentLayouts{}, receivedLayouts{};
+  std::unique_ptr<Sends> sends[2] = {newSends(), newSends()}; ///< By tag.
+  bool ended = true;            ///< Nothing is under way.
+  bool tellsEach = false;       ///< Each message tells its layout.
+  at::Device device = at::kCPU; ///< Where what comes is laid.
+  uint64_t gatherings = 0;
 
   uint32_t numRanks() const { return static_cast<uint32_t>(sources.size()); }
-
-  void send(uint32_t to, Message<Tensors> &&message) {
-    ended = false;
-    TensorsLayout layout(message.value);
-    if (tellsEach) {
-      postLayout(to, layout, Tag::Message);
-      return post(to, packed(layout, message));
-    }
-    auto [known, isNew] =
-        sentLayouts.try_emplace(edgeOf(message.label), layout);
-    if (isNew) {
-      postLayout(to, layout, Tag::Message);
-    } else if (known->second != layout) {
-      throw std::runtime_error(
-          "it carries " + layout.words() + ", and the messages before it " +
-          known->second.words() +
-          ": all microbatches must have the same types and shapes");
-    }
-    post(to, packed(layout, message));
+  std::unique_ptr<Sends> newSends() const {
+    return std::make_unique<Sends>(numRanks());
   }
-
-  void sendAside(uint32_t to, Message<Tensors> &&message) {
-    ended = false;
-    TensorsLayout layout(message.value);
-    postLayout(to, layout, Tag::Aside);
-    post(to, packed(layout, message), Tag::Aside);
-  }
-  Message<Tensors> receiveAside(uint32_t from, milliseconds patience) {
-    Transfer size = postBytes(from, sizeof(uint64_t), Tag::Aside);
-    return receiveTold(from, size, patience, Tag::Aside);
-  }
-
-  void postReceive(uint32_t from, const Label &label) {
-    ended = false;
-    sources[from].push_back({edgeOf(label), {}});
-    postAhead(from);
-  }
-
-  void receive(uint32_t from, Message<Tensors> &into, milliseconds patience) {
-    std::deque<Receive> &receives = sources[from];
-    Receive &first = receives.front();
-    if (tellsEach) {
-      into = receiveTold(from, first.transfer, patience, Tag::Message);
-      receives.pop_front();
-      return postAhead(from);
-    }
-    auto known = receivedLayouts.find(first.edge);
-    if (known == receivedLayouts.end()) {
-      TensorsLayout layout =
-          receiveLayout(from, first.transfer, patience, Tag::Message);
-      first.transfer = {};
-      known = receivedLayouts.emplace(first.edge, std::move(layout)).first;
-      postAhead(from);
-    }
-    await(from, first.transfer, patience);
-    into = unpacked(known->second, first.transfer.buffer);
-    receives.pop_front();
-  }
-
-  void sendsMet(uint32_t to, milliseconds patience) {
-    if (!sends->waitFor(to, patience))
-      throwGone(to);
-  }
-
-  void finish(milliseconds patience) {
-    if (!sends->waitForAllSends(patience) || !asides->waitForAllSends(patience))
-      throw PeerFailed{failureOr("a rank has left")};
-    ended = true;
-  }
-
-  uint64_t bytesUnderWay() const {
-    uint64_t bytes = sends->bytes() + asides->bytes();
-    for (const std::deque<Receive> &source : sources)
-      for (const Receive &receive : source)
-        if (receive.transfer.buffer.defined())
-          bytes += receive.transfer.buffer.nbytes();
-    return bytes;
-  }
-
-  void fail(const std::string &text) {
-    ended = true;
-    try {
-      if (!store->check({failureKey}))
-        store->set(failureKey, bytesOf(text));
-    } catch (const std::exception &) {
-      // The connections still tell.
-    }
-    sends.reset();
-    asides.reset();
-    for (std::deque<Receive> &source : sources)
-      source.clear();
-    group.reset();
-  }
-
-  std::vector<std::string> gather(const std::string &text,
-                                  milliseconds patience) {
-    std::string round = "ppcc/" + std::to_string(gatherings++) + "/";
-    store->set(round + std::to_string(rank), bytesOf(text));
-    std::vector<std::string> result;
-    for (uint32_t other = 0; other != numRanks(); ++other) {
-      std::string key = round + std::to_string(other);
-      // A rank that has failed says so instead.
-      ppcc::rt::await(
-          patience, [&] { return store->check({key}); },
-          [&] {
-            if (std::string text = failureOr(""); !text.empty())
-              throw PeerFailed{text};
-          });
-      std::vector<uint8_t> bytes = store->get(key);
-      result.emplace_back(bytes.begin(), bytes.end());
-    }
-    return result;
-  }
-
-private:
-  /// A receive that the engine has posted; ours may come later.
-  struct Receive {
-    EdgeKey edge;
-    Transfer transfer; ///< The size of the layout, or the message.
-  };
-
-  /// Messages with different tags have each an order of their own.
-  enum class Tag : int { Message, Aside };
 
   /// Gloo carries memory of the host.
   static at::Tensor packed(const TensorsLayout &layout,
                            const Message<Tensors> &message) {
-    at::Tensor buffer = layout.pack(message.label, message.value).cpu();
+    at::Tensor buffer = layout.pack(message.value).cpu();
     std::memcpy(buffer.data_ptr(), &message.label, sizeof message.label);
     return buffer;
-  }
-  Message<Tensors> unpacked(const TensorsLayout &layout,
-                            const at::Tensor &buffer) const {
-    Message<Tensors> message = layout.unpack(buffer.to(device));
-    std::memcpy(&message.label, buffer.data_ptr(), sizeof message.label);
-    return message;
   }
 
   /// Null where the connection has closed already, which a wait will tell.
@@ -316,15 +194,20 @@ private:
     }
   }
 
-  void post(uint32_t to, at::Tensor buffer, Tag tag = Tag::Message) {
+  Message<Tensors> unpacked(const TensorsLayout &layout,
+                            const at::Tensor &buffer) const {
+    Message<Tensors> message{{}, layout.unpack(buffer.to(device))};
+    std::memcpy(&message.label, buffer.data_ptr(), sizeof message.label);
+    return message;
+  }
+
+  void post(uint32_t to, at::Tensor buffer, Tag tag) {
     std::vector<at::Tensor> tensors{buffer};
-    WorkPtr work = begin([&] {
-      return group->send(tensors, static_cast<int>(to), static_cast<int>(tag));
-    });
+    WorkPtr work =
+        begin([&] { return group->send(tensors, static_cast<int>(to), tag); });
     if (!work)
       throwGone(to);
-    (tag == Tag::Message ? sends : asides)
-        ->add(to, {std::move(buffer), std::move(work)});
+    sends[tag]->add(to, {std::move(buffer), std::move(work)});
   }
   void postLayout(uint32_t to, const TensorsLayout &layout, Tag tag) {
     std::string text = layout.text();
@@ -332,12 +215,10 @@ private:
     post(to, bufferOf({reinterpret_cast<char *>(&size), sizeof size}), tag);
     post(to, bufferOf(text), tag);
   }
-  Transfer postBytes(uint32_t from, int64_t bytes, Tag tag = Tag::Message) {
+  Transfer postBytes(uint32_t from, int64_t bytes, Tag tag) {
     std::vector<at::Tensor> tensors{at::empty({bytes}, at::kByte)};
-    WorkPtr work = begin([&] {
-      return group->recv(tensors, static_cast<int>(from),
-                         static_cast<int>(tag));
-    });
+    WorkPtr work = begin(
+        [&] { return group->recv(tensors, static_cast<int>(from), tag); });
     return {tensors.front(), std::move(work)};
   }
 
@@ -348,15 +229,17 @@ private:
       auto known = receivedLayouts.find(receive.edge);
       bool isKnown = known != receivedLayouts.end();
       if (!receive.transfer.work)
-        receive.transfer = postBytes(from, isKnown ? known->second.numBytes()
-                                                   : int64_t(sizeof(uint64_t)));
+        receive.transfer = postBytes(from,
+                                     isKnown ? known->second.numBytes()
+                                             : int64_t(sizeof(uint64_t)),
+                                     Ordinary);
       if (!isKnown)
         return;
     }
   }
 
   /// What postLayout() sent, of which `sizeOf` receives the first.
-  TensorsLayout receiveLayout(uint32_t from, Transfer &sizeOf,
+  TensorsLayout receiveLayout(uint32_t from, const Transfer &sizeOf,
                               milliseconds patience, Tag tag) {
     await(from, sizeOf, patience);
     uint64_t size;
@@ -368,7 +251,7 @@ private:
   }
 
   /// A message behind its layout.
-  Message<Tensors> receiveTold(uint32_t from, Transfer &sizeOf,
+  Message<Tensors> receiveTold(uint32_t from, const Transfer &sizeOf,
                                milliseconds patience, Tag tag) {
     TensorsLayout layout = receiveLayout(from, sizeOf, patience, tag);
     Transfer message = postBytes(from, layout.numBytes(), tag);
@@ -378,7 +261,7 @@ private:
 
   /// c10d throws one and the same for a wait that was too long and for a
   /// connection that has closed.
-  void await(uint32_t from, Transfer &transfer, milliseconds patience) {
+  void await(uint32_t from, const Transfer &transfer, milliseconds patience) {
     if (!transfer.work)
       throwGone(from);
     auto start = std::chrono::steady_clock::now();
@@ -395,8 +278,8 @@ private:
     std::string text = failureOr("");
     if (!text.empty())
       throw PeerFailed{text};
-    throw std::runtime_error("the connection is closed: the process of rank " +
-                             std::to_string(other) + " has ended");
+    throw std::runtime_error(concat(
+        "the connection is closed: the process of rank ", other, " has ended"));
   }
 
   /// What a rank that failed has said.
@@ -410,19 +293,6 @@ private:
       return otherwise;
     }
   }
-
-  c10::intrusive_ptr<c10d::ProcessGroup> group;
-  c10::intrusive_ptr<c10d::Store> store;
-  std::vector<std::deque<Receive>> sources; ///< By rank, in order.
-  std::map<EdgeKey, TensorsLayout> sentLayouts, receivedLayouts;
-  std::unique_ptr<Sends> sends, asides;
-  bool ended = true; ///< Nothing is under way.
-  uint64_t gatherings = 0;
-
-public:
-  bool tellsEach = false;       ///< Each message tells its layout.
-  at::Device device = at::kCPU; ///< Where what comes is laid.
-  const uint32_t rank = static_cast<uint32_t>(group->getRank());
 };
 
 C10d C10d::gloo(const std::string &file, uint32_t rank, uint32_t numRanks,
@@ -449,40 +319,133 @@ C10d C10d::gloo(const std::string &file, uint32_t rank, uint32_t numRanks,
 
 C10d::C10d(c10::intrusive_ptr<c10d::ProcessGroup> group,
            c10::intrusive_ptr<c10d::Store> store)
-    : impl(std::make_unique<Impl>(std::move(group), std::move(store))) {}
+    : state(new State{std::move(group), std::move(store)}) {}
 C10d::C10d(C10d &&) noexcept = default;
-C10d::~C10d() = default;
+C10d::~C10d() {
+  if (state && !state->ended)
+    fail(concat("rank ", rank(), " has left"));
+}
 
-uint32_t C10d::rank() const { return impl->rank; }
-uint32_t C10d::numRanks() const { return impl->numRanks(); }
+uint32_t C10d::rank() const { return state->rank; }
+uint32_t C10d::numRanks() const { return state->numRanks(); }
 
-void C10d::tellEachLayout() { impl->tellsEach = true; }
-void C10d::setDevice(at::Device device) { impl->device = device; }
+void C10d::tellEachLayout() { state->tellsEach = true; }
+void C10d::setDevice(at::Device device) { state->device = device; }
+
 void C10d::send(uint32_t to, Message<Tensors> &&message) {
-  impl->send(to, std::move(message));
+  state->ended = false;
+  TensorsLayout layout(message.value);
+  auto [known, isNew] =
+      state->sentLayouts.try_emplace(edgeOf(message.label), layout);
+  if (isNew || state->tellsEach)
+    state->postLayout(to, layout, Ordinary);
+  else if (known->second != layout)
+    throw std::runtime_error(
+        "it carries " + layout.words() + ", and the messages before it " +
+        known->second.words() +
+        ": all microbatches must have the same types and shapes");
+  state->post(to, State::packed(layout, message), Ordinary);
 }
+
 void C10d::postReceive(uint32_t from, const Label &label, size_t) {
-  impl->postReceive(from, label);
+  state->ended = false;
+  state->sources[from].push_back({edgeOf(label), {}});
+  state->postAhead(from);
 }
+
 bool C10d::receive(uint32_t from, Message<Tensors> &into,
                    milliseconds patience) {
-  impl->receive(from, into, patience);
+  std::deque<Receive> &receives = state->sources[from];
+  Transfer &first = receives.front().transfer;
+  if (state->tellsEach) {
+    into = state->receiveTold(from, first, patience, Ordinary);
+    receives.pop_front();
+    state->postAhead(from);
+    return true;
+  }
+  auto &layouts = state->receivedLayouts;
+  EdgeKey edge = receives.front().edge;
+  auto known = layouts.find(edge);
+  if (known == layouts.end()) {
+    TensorsLayout layout =
+        state->receiveLayout(from, first, patience, Ordinary);
+    first = {};
+    known = layouts.emplace(edge, std::move(layout)).first;
+    state->postAhead(from);
+  }
+  state->await(from, first, patience);
+  into = state->unpacked(known->second, first.buffer);
+  receives.pop_front();
   return true;
 }
+
 bool C10d::sendsMet(uint32_t to, milliseconds patience) {
-  impl->sendsMet(to, patience);
+  if (!state->sends[Ordinary]->wait(patience, to))
+    state->throwGone(to);
   return true;
 }
-void C10d::finish(milliseconds patience) { impl->finish(patience); }
-void C10d::fail(const std::string &text) { impl->fail(text); }
+
+void C10d::finish(milliseconds patience) {
+  for (const auto &sends : state->sends)
+    if (!sends->wait(patience))
+      throw PeerFailed{state->failureOr("a rank has left")};
+  state->ended = true;
+}
+
+void C10d::fail(const std::string &text) {
+  state->ended = true;
+  try {
+    if (!state->store->check({failureKey}))
+      state->store->set(failureKey, bytesOf(text));
+  } catch (const std::exception &) {
+    // The connections still tell.
+  }
+  for (auto &sends : state->sends)
+    sends.reset();
+  for (std::deque<Receive> &source : state->sources)
+    source.clear();
+  state->group.reset();
+}
+
 void C10d::sendAside(uint32_t to, Message<Tensors> &&message) {
-  impl->sendAside(to, std::move(message));
+  state->ended = false;
+  TensorsLayout layout(message.value);
+  state->postLayout(to, layout, Aside);
+  state->post(to, State::packed(layout, message), Aside);
 }
+
 Message<Tensors> C10d::receiveAside(uint32_t from, milliseconds patience) {
-  return impl->receiveAside(from, patience);
+  Transfer size = state->postBytes(from, sizeof(uint64_t), Aside);
+  return state->receiveTold(from, size, patience, Aside);
 }
-uint64_t C10d::bytesUnderWay() const { return impl->bytesUnderWay(); }
+
+uint64_t C10d::bytesUnderWay() const {
+  uint64_t bytes = 0;
+  for (const auto &sends : state->sends)
+    bytes += sends->bytes();
+  for (const std::deque<Receive> &source : state->sources)
+    for (const Receive &receive : source)
+      if (receive.transfer.buffer.defined())
+        bytes += receive.transfer.buffer.nbytes();
+  return bytes;
+}
+
 std::vector<std::string> C10d::gather(const std::string &text,
                                       milliseconds patience) {
-  return impl->gather(text, patience);
+  std::string round = concat("ppcc/", state->gatherings++, "/");
+  state->store->set(concat(round, rank()), bytesOf(text));
+  std::vector<std::string> result;
+  for (uint32_t other = 0; other != numRanks(); ++other) {
+    std::string key = concat(round, other);
+    // A rank that has failed says so instead.
+    ppcc::rt::await(
+        patience, [&] { return state->store->check({key}); },
+        [&] {
+          if (std::string text = state->failureOr(""); !text.empty())
+            throw PeerFailed{text};
+        });
+    std::vector<uint8_t> bytes = state->store->get(key);
+    result.emplace_back(bytes.begin(), bytes.end());
+  }
+  return result;
 }

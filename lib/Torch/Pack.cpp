@@ -4,7 +4,6 @@
 
 #include <ATen/ops/empty.h>
 
-#include <cstring>
 #include <sstream>
 
 using namespace ppcc::rt;
@@ -98,15 +97,12 @@ int64_t TensorsLayout::numBytes() const {
   return bytes;
 }
 
-at::Tensor TensorsLayout::pack(const Label &label,
-                               const Tensors &tensors) const {
+at::Tensor TensorsLayout::pack(const Tensors &tensors) const {
   at::Device device = at::kCPU;
   for (const at::Tensor &tensor : tensors)
     device = tensor.defined() ? tensor.device() : device;
   at::Tensor buffer =
       at::empty({numBytes()}, at::device(device).dtype(at::kByte));
-  if (device.is_cpu())
-    std::memcpy(buffer.data_ptr(), &label, sizeof label);
   int64_t at = alignment;
   for (size_t i = 0; i != all.size(); ++i) {
     if (int64_t bytes = all[i].numBytes())
@@ -116,13 +112,11 @@ at::Tensor TensorsLayout::pack(const Label &label,
   return buffer;
 }
 
-Message<Tensors> TensorsLayout::unpack(const at::Tensor &buffer) const {
-  Message<Tensors> message{};
-  if (buffer.is_cpu())
-    std::memcpy(&message.label, buffer.data_ptr(), sizeof message.label);
+Tensors TensorsLayout::unpack(const at::Tensor &buffer) const {
+  Tensors tensors;
   int64_t at = alignment;
   for (const One &one : all) {
-    at::Tensor &tensor = message.value.emplace_back();
+    at::Tensor &tensor = tensors.emplace_back();
     int64_t bytes = one.numBytes();
     if (bytes)
       tensor = viewOf(buffer, at, bytes, one.type, one.shape);
@@ -130,7 +124,7 @@ Message<Tensors> TensorsLayout::unpack(const at::Tensor &buffer) const {
       tensor = at::empty(one.shape, buffer.options().dtype(one.type));
     at += aligned(bytes);
   }
-  return message;
+  return tensors;
 }
 
 std::span<std::byte> Bytes<Tensors>::of(const Tensors &value) {

@@ -24,10 +24,10 @@ public:
   /// Of the label and all tensors.
   int64_t numBytes() const;
 
-  /// The label and the tensors in one buffer; they are copied.
-  at::Tensor pack(const Label &label, const Tensors &tensors) const;
-  /// What pack() put in. The tensors are views of the buffer.
-  Message<Tensors> unpack(const at::Tensor &buffer) const;
+  /// The tensors, copied into one buffer behind room for a label.
+  at::Tensor pack(const Tensors &tensors) const;
+  /// What pack() put in, as views of the buffer.
+  Tensors unpack(const at::Tensor &buffer) const;
 
 private:
   struct One {

@@ -30,7 +30,7 @@ public:
   /// Ignores SIGPIPE from then on, unless the process handles it. Throws
   /// std::runtime_error.
   static C10d gloo(const std::string &file, uint32_t rank, uint32_t numRanks,
-                   std::chrono::milliseconds patience = std::chrono::minutes(1),
+                   milliseconds patience = std::chrono::minutes(1),
                    const std::string &host = "127.0.0.1");
 
   /// A group that is there already, for this alone, and the store in which its
@@ -55,29 +55,27 @@ public:
 
   void send(uint32_t to, Message<Tensors> &&message);
   void postReceive(uint32_t from, const Label &label, size_t);
-  bool receive(uint32_t from, Message<Tensors> &into,
-               std::chrono::milliseconds patience);
-  bool sendsMet(uint32_t to, std::chrono::milliseconds patience);
-  void finish(std::chrono::milliseconds patience);
+  bool receive(uint32_t from, Message<Tensors> &into, milliseconds patience);
+  bool sendsMet(uint32_t to, milliseconds patience);
+  void finish(milliseconds patience);
   void fail(const std::string &text);
 
   /// Beside the messages of the program, in an order of their own: each tells
   /// its types and shapes. They may be sent while a program runs, and
   /// received; finish() waits for them, too.
   void sendAside(uint32_t to, Message<Tensors> &&message);
-  Message<Tensors> receiveAside(uint32_t from,
-                                std::chrono::milliseconds patience);
+  Message<Tensors> receiveAside(uint32_t from, milliseconds patience);
 
   /// What sends that have not ended, and receives that are posted, take.
   uint64_t bytesUnderWay() const;
 
   /// What each rank says. Collective.
   std::vector<std::string> gather(const std::string &text,
-                                  std::chrono::milliseconds patience);
+                                  milliseconds patience);
 
 private:
-  class Impl;
-  std::unique_ptr<Impl> impl;
+  struct State;
+  std::unique_ptr<State> state;
 };
 
 } // namespace ppcc::rt
