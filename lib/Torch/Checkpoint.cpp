@@ -1,5 +1,7 @@
 #include "ppcc/Torch/Checkpoint.h"
 
+#include "StageState.h"
+
 #include "ppcc/Runtime/Error.h"
 
 #include <ATen/ops/scalar_tensor.h>
@@ -74,20 +76,20 @@ void ppcc::rt::saveCheckpoint(const std::string &folder,
     put(scaleValue, at::scalar_tensor(scale->value, at::kDouble));
     put(scaleGood, at::scalar_tensor(int64_t(scale->numGood), at::kLong));
   }
-  for (const Parameter &weight : stage.ownParameters()) {
+  for (const Parameter &weight : stage.own().ownParameters()) {
     put(weight.name, weight.value);
     if (stage.update().state)
       for (const auto &[key, value] : stage.update().state(weight.value))
         put(weight.name + "/" + key, value);
   }
-  if (stage.rankInSums() < stage.program().numRanks) // Of one replica.
+  uint32_t rank = stage.own().rankInSums;
+  if (rank < stage.program().numRanks) // Of one replica.
     for (const auto &[key, module] : stage.modules())
       for (const Parameter &buffer : module.buffers)
         put(buffer.name, buffer.value);
   std::error_code error;
   fs::create_directories(folder, error);
-  fs::path path = fs::path(folder) /
-                  ("rank-" + std::to_string(stage.rankInSums()) + ".pt"),
+  fs::path path = fs::path(folder) / concat("rank-", rank, ".pt"),
            unfinished = path.string() + ".part";
   std::vector<char> bytes = torch::pickle_save(all);
   std::ofstream file(unfinished, std::ios::binary);
@@ -141,5 +143,7 @@ void ppcc::rt::loadCheckpoint(const std::string &folder, TorchStage &stage) {
       fail(folder, "has `" + one.name + "` in another shape");
     at::Tensor(one.value).copy_(value);
   }
-  stage.resume(numBatches, scale);
+  // What the random numbers go on from.
+  stage.own().batch = numBatches;
+  stage.own().update.scale = scale;
 }

@@ -1,10 +1,11 @@
 #include "Places.h"
 
+#include "StageState.h"
+
 #include "ppcc/Runtime/Error.h"
 #include "ppcc/Runtime/Rows.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,7 +14,11 @@
 
 using namespace ppcc::rt;
 
-std::string ppcc::rt::describe(const at::Tensor &weight) {
+namespace {
+
+/// Type, shape and values of a weight. Equal weights with different beginnings
+/// train, but to nothing.
+std::string describe(const at::Tensor &weight) {
   at::Tensor values = weight.detach().cpu().contiguous();
   const auto *bytes = static_cast<const uint8_t *>(values.data_ptr());
   uint64_t hash = 0xCBF29CE484222325u; // FNV-1a.
@@ -25,52 +30,13 @@ std::string ppcc::rt::describe(const at::Tensor &weight) {
   return out.str();
 }
 
-void PlaceFinder::add(Place place, const std::string &name,
-                      const std::string &description) {
-  all[name].push_back({place, description});
-}
-
-Places PlaceFinder::shared() const {
-  Places result;
-  for (const auto &[name, found] : all) {
-    const Found &first = found.front();
-    std::set<Place> places;
-    for (const Found &other : found) {
-      if (other.description != first.description)
-        throw Error("the weight `" + name + "` is " + first.description +
-                    " on rank " + std::to_string(first.place.rank) + " and " +
-                    other.description + " on rank " +
-                    std::to_string(other.place.rank) +
-                    ": stages that share a weight must begin with the same");
-      places.insert(other.place);
-    }
-    if (found.size() != 1)
-      result[name].assign(places.begin(), places.end());
-  }
-  return result;
-}
-
-namespace {
-
-/// Calls `tell` with each row of the rank's list that sums gradients, and how
-/// often it runs.
-void forEachSum(const TorchStage &stage, uint32_t rank,
-                const std::function<void(const Row &, uint32_t)> &tell) {
-  const RankProgram &list = stage.program().ranks[rank];
-  RowReader rows(list);
-  for (const Segment &segment : list.segments)
-    for (uint64_t i = 0; i != segment.rows; ++i) {
-      Row row = rows[segment.firstRow + i];
-      if (stage.roleOf(row.kind) == ActionRole::SumsGradients)
-        tell(row, segment.count);
-    }
-}
-
-bool hasRole(const TorchStage &stage, ActionRole role) {
-  for (size_t kind = 0; kind != stage.program().kinds.size; ++kind)
-    if (stage.roleOf(static_cast<uint8_t>(kind)) == role)
-      return true;
-  return false;
+/// Calls `tell` with each action of the rank's list that sums gradients.
+template <class Tell>
+void forEachSum(const TorchStage &stage, uint32_t rank, Tell tell) {
+  visitFlatRows(stage.program().ranks[rank], [&](const Row &row) {
+    if (stage.own().actions[row.kind].role == ActionRole::SumsGradients)
+      tell(row);
+  });
 }
 
 /// Whether what a row names is there: the engine refuses others.
@@ -102,7 +68,7 @@ class Meetings {
 public:
   explicit Meetings(const TorchStage &stage) : program(stage.program()) {
     for (uint32_t rank = 0; rank != program.numRanks; ++rank)
-      forEachSum(stage, rank, [&](const Row &row, uint32_t) {
+      forEachSum(stage, rank, [&](const Row &row) {
         rows.insert({row.kind, row.pipe, row.stage});
       });
   }
@@ -176,24 +142,68 @@ const Place *unconnected(const Meetings &meetings,
 
 } // namespace
 
+std::string ppcc::rt::describeWeights(const TorchStage &stage) {
+  std::ostringstream text;
+  for (const auto &[key, module] : stage.modules())
+    for (const Parameter &parameter : module.parameters)
+      text << int(key.first) << ' ' << key.second << ' ' << parameter.name
+           << '\n'
+           << describe(parameter.value) << '\n';
+  return text.str();
+}
+
+Places ppcc::rt::sharedPlaces(const std::vector<std::string> &described) {
+  struct Found {
+    Place place;
+    std::string description;
+  };
+  std::map<std::string, std::vector<Found>> all;
+  for (uint32_t rank = 0; rank != described.size(); ++rank) {
+    std::istringstream in(described[rank]);
+    unsigned pipe, stage;
+    std::string name, description;
+    while (in >> pipe >> stage && in.get() && std::getline(in, name) &&
+           std::getline(in, description))
+      all[name].push_back(
+          {{rank, static_cast<uint8_t>(pipe), static_cast<uint16_t>(stage)},
+           description});
+  }
+  Places result;
+  for (const auto &[name, found] : all) {
+    const Found &first = found.front();
+    std::set<Place> places;
+    for (const Found &other : found) {
+      if (other.description != first.description)
+        throw Error(
+            concat("the weight `", name, "` is ", first.description,
+                   " on rank ", first.place.rank, " and ", other.description,
+                   " on rank ", other.place.rank,
+                   ": stages that share a weight must begin with the same"));
+      places.insert(other.place);
+    }
+    if (found.size() != 1)
+      result[name].assign(places.begin(), places.end());
+  }
+  return result;
+}
+
 std::map<std::pair<uint8_t, uint16_t>, uint64_t>
 ppcc::rt::countSums(const TorchStage &stage) {
   std::map<std::pair<uint8_t, uint16_t>, uint64_t> counts;
-  if (hasRole(stage, ActionRole::SumsGradients))
-    forEachSum(stage, stage.rank(), [&](const Row &row, uint32_t times) {
-      counts[{row.pipe, row.stage}] += times;
-    });
+  if (stage.own().has(ActionRole::SumsGradients))
+    forEachSum(stage, stage.rank(),
+               [&](const Row &row) { ++counts[{row.pipe, row.stage}]; });
   return counts;
 }
 
 void ppcc::rt::checkSums(const TorchStage &stage, const Places &places) {
-  if (!hasRole(stage, ActionRole::Steps) || places.empty())
+  if (!stage.own().has(ActionRole::Steps) || places.empty())
     return;
   Meetings meetings(stage);
   auto text = [&](const Place &place) {
-    return "stage " + std::to_string(place.stage) + " of pipe `" +
-           stage.program().pipes[place.pipe].name + "` on rank " +
-           std::to_string(place.rank);
+    return concat("stage ", place.stage, " of pipe `",
+                  stage.program().pipes[place.pipe].name, "` on rank ",
+                  place.rank);
   };
   for (const auto &[name, all] : places)
     if (const Place *other = unconnected(meetings, all))
@@ -205,7 +215,7 @@ void ppcc::rt::checkSums(const TorchStage &stage, const Places &places) {
 }
 
 void ppcc::rt::checkStepsMeet(const TorchStage &stage) {
-  if (!hasRole(stage, ActionRole::Steps))
+  if (!stage.own().has(ActionRole::Steps))
     return;
   const Program &program = stage.program();
   auto fail = [&](uint32_t rank, const Row &row) {
@@ -225,39 +235,35 @@ void ppcc::rt::checkStepsMeet(const TorchStage &stage) {
   std::optional<uint64_t> stepsOfFirst;
   for (uint32_t rank = 0; rank != program.numRanks; ++rank) {
     uint64_t numSteps = 0;
-    RowReader rows(program.ranks[rank]);
-    for (const Segment &segment : program.ranks[rank].segments)
-      for (uint64_t i = 0; i != uint64_t(segment.rows) * segment.count; ++i) {
-        Row row = rows[segment.firstRow + i % segment.rows];
-        if (!isWhole(program, row))
-          continue;
-        const Kind &kind = program.kinds[row.kind];
-        if (stage.roleOf(row.kind) == ActionRole::Steps) {
-          ++numSteps;
-        } else if (!kind.isWork() || kind.hasFarEnd()) {
-          uint32_t other = farEnd(program, rank, row);
-          bool sends =
-              kind.kindClass == KindClass::Send || kind.meeting == Meeting::To;
-          Traffic &found =
-              traffic[{numSteps, sends ? rank : other, sends ? other : rank}];
-          (sends ? found.sent : found.received) = row;
-          found.surplus += sends ? 1 : -1;
-        } else if (kind.meeting != Meeting::None &&
-                   kind.meeting != Meeting::Outside) {
-          const Met &first =
-              together.try_emplace(row.kind, Met{numSteps, rank, row})
-                  .first->second;
-          if (first.numSteps < numSteps)
-            fail(rank, row);
-          if (first.numSteps > numSteps)
-            fail(first.rank, first.row);
-        }
+    visitFlatRows(program.ranks[rank], [&](const Row &row) {
+      if (!isWhole(program, row))
+        return;
+      const Kind &kind = program.kinds[row.kind];
+      if (stage.own().actions[row.kind].role == ActionRole::Steps) {
+        ++numSteps;
+      } else if (!kind.isWork() || kind.hasFarEnd()) {
+        uint32_t other = farEnd(program, rank, row);
+        bool sends =
+            kind.kindClass == KindClass::Send || kind.meeting == Meeting::To;
+        Traffic &found =
+            traffic[{numSteps, sends ? rank : other, sends ? other : rank}];
+        (sends ? found.sent : found.received) = row;
+        found.surplus += sends ? 1 : -1;
+      } else if (kind.meeting != Meeting::None &&
+                 kind.meeting != Meeting::Outside) {
+        const Met &first =
+            together.try_emplace(row.kind, Met{numSteps, rank, row})
+                .first->second;
+        if (first.numSteps < numSteps)
+          fail(rank, row);
+        if (first.numSteps > numSteps)
+          fail(first.rank, first.row);
       }
+    });
     if (numSteps != stepsOfFirst.value_or(numSteps))
-      throw Error("rank " + std::to_string(rank) + " has STEP " +
-                  std::to_string(numSteps) + " times and rank 0 " +
-                  std::to_string(*stepsOfFirst) +
-                  " times, but each waits for that of all ranks");
+      throw Error(concat("rank ", rank, " has STEP ", numSteps,
+                         " times and rank 0 ", *stepsOfFirst,
+                         " times, but each waits for that of all ranks"));
     stepsOfFirst = numSteps;
   }
   for (const auto &[pair, found] : traffic)

@@ -21,26 +21,13 @@ struct Place {
 /// that has one twice is one place.
 using Places = std::map<std::string, std::vector<Place>>;
 
-/// Collects the weights of all ranks.
-class PlaceFinder {
-public:
-  /// What all places of a weight must agree on, as text.
-  void add(Place place, const std::string &name,
-           const std::string &description);
-  /// Throws Error where the places of a weight differ.
-  Places shared() const;
+/// The weights of a rank, for the others: names, types, shapes and values, as
+/// text.
+std::string describeWeights(const TorchStage &stage);
 
-private:
-  struct Found {
-    Place place;
-    std::string description;
-  };
-  std::map<std::string, std::vector<Found>> all;
-};
-
-/// Type, shape and values of a weight, as text: what its places must agree on.
-/// Equal weights with different beginnings train, but to nothing.
-std::string describe(const at::Tensor &weight);
+/// Of what all ranks have described. Throws Error where the places of a weight
+/// differ.
+Places sharedPlaces(const std::vector<std::string> &described);
 
 /// How often the rank of the stage acts on the gradients of each of its stages.
 std::map<std::pair<uint8_t, uint16_t>, uint64_t>

@@ -5,15 +5,9 @@
 
 #include <ATen/Context.h>
 
-#include <cstring>
 #include <mutex>
 
 namespace ppcc::rt {
-
-inline bool sameBytes(const at::Tensor &a, const at::Tensor &b) {
-  return a.nbytes() == b.nbytes() &&
-         std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0;
-}
 
 /// What modules on a device draw random numbers from: the host's generator, and
 /// that of the device if it is another one. Their states lie on the host.
@@ -40,7 +34,8 @@ public:
   }
   bool areAt(const Tensors &states) const {
     Tensors now = this->states();
-    return std::equal(now.begin(), now.end(), states.begin(), sameBytes);
+    return std::equal(now.begin(), now.end(), states.begin(),
+                      [](const auto &a, const auto &b) { return a.equal(b); });
   }
 
 private:

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <set>
 #include <thread>
+#include <unordered_map>
 
 using namespace ppcc::rt;
 using torch::autograd::Engine;
@@ -74,13 +75,12 @@ public:
       return;
     c10::impl::VirtualGuardImpl guard(device.type());
     static std::mutex mutex;
-    static std::map<std::pair<c10::Device, bool>, c10::Stream, Less> all;
+    static std::unordered_map<c10::Device, c10::Stream> both[2];
     std::lock_guard lock(mutex);
-    auto found = all.find({device, toHost});
+    auto &all = both[toHost];
+    auto found = all.find(device);
     if (found == all.end())
-      found = all.emplace(std::pair(device, toHost),
-                          guard.getStreamFromGlobalPool(device))
-                  .first;
+      found = all.emplace(device, guard.getStreamFromGlobalPool(device)).first;
     stream = found->second;
   }
 
@@ -117,14 +117,6 @@ public:
   }
 
 private:
-  struct Less {
-    bool operator()(const std::pair<c10::Device, bool> &a,
-                    const std::pair<c10::Device, bool> &b) const {
-      return std::tuple(a.first.type(), a.first.index(), a.second) <
-             std::tuple(b.first.type(), b.first.index(), b.second);
-    }
-  };
-
   c10::Device device;
   c10::optional<c10::Stream> stream;
 };

@@ -47,7 +47,6 @@ public:
   void moveOut(const Tensors &leaves, const Tensors &staying);
   /// The opposite.
   void moveBack();
-  bool isOut() const { return !moved.empty(); }
   /// The memory that was moved out, to go further, and back: in the same order.
   Tensors takeMoved();
   void putMoved(Tensors &&memory);

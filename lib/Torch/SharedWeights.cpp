@@ -1,19 +1,16 @@
 #include "ppcc/Torch/SharedWeights.h"
 
-#include "GradientSums.h"
 #include "Places.h"
+#include "StageState.h"
 
-#include "ppcc/Runtime/Error.h"
+#include "ppcc/Runtime/Threads.h"
 
 #include <ATen/ops/add.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros_like.h>
 
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <set>
-#include <sstream>
 
 using namespace ppcc::rt;
 using std::chrono::milliseconds;
@@ -70,8 +67,7 @@ void asError(uint32_t rank, milliseconds patience, Run run) {
   } catch (const Error &) {
     throw;
   } catch (const TimedOut &) {
-    throw Error(rank, what, "",
-                "has waited " + std::to_string(patience.count()) + " ms");
+    throw Error(rank, what, "", concat("has waited ", patience.count(), " ms"));
   } catch (const PeerFailed &failure) {
     throw PeerError(rank, what, "", failure.text);
   } catch (const std::exception &error) {
@@ -82,9 +78,8 @@ void asError(uint32_t rank, milliseconds patience, Run run) {
 void checkReplicas(const TorchStage &stage, size_t numRanks) {
   uint32_t ofProgram = stage.program().numRanks;
   if (numRanks % ofProgram != 0)
-    throw Error("the program is for " + std::to_string(ofProgram) +
-                " ranks, of which " + std::to_string(numRanks) +
-                " are no whole number of replicas");
+    throw Error(concat("the program is for ", ofProgram, " ranks, of which ",
+                       numRanks, " are no whole number of replicas"));
 }
 
 /// What a rank tells others beside its messages, in an order of its own to
@@ -95,50 +90,31 @@ struct Asides {
   std::function<void(const std::string &)> fail;
 };
 
-/// That of ranks in threads of one process.
-class Queues {
-public:
-  explicit Queues(milliseconds patience) : patience(patience) {}
-
-  static Asides of(const std::shared_ptr<Queues> &all, uint32_t rank) {
-    return {[=](uint32_t to, Message<Tensors> &&message) {
-              all->send(rank, to, std::move(message));
-            },
-            [=](uint32_t from) { return all->receive(from, rank); },
-            [=](const std::string &text) { all->fail(text); }};
+/// Those of ranks in threads of one process.
+std::vector<Asides> asidesOfThreads(uint32_t numRanks, milliseconds patience) {
+  using Network = ThreadNetwork<Tensors>;
+  struct Job {
+    explicit Job(uint32_t numRanks) : network(numRanks) {}
+    Network network;
+    std::deque<Network::Endpoint> ends; ///< By rank.
+  };
+  auto job = std::make_shared<Job>(numRanks);
+  std::vector<Asides> all;
+  for (uint32_t rank = 0; rank != numRanks; ++rank) {
+    std::shared_ptr<Network::Endpoint> end(
+        job, &job->ends.emplace_back(job->network, rank));
+    all.push_back({[=](uint32_t to, Message<Tensors> &&message) {
+                     end->send(to, std::move(message));
+                   },
+                   [=](uint32_t from) {
+                     Message<Tensors> message{};
+                     end->receive(from, message, patience);
+                     return message;
+                   },
+                   [=](const std::string &text) { end->fail(text); }});
   }
-
-private:
-  void send(uint32_t from, uint32_t to, Message<Tensors> &&message) {
-    std::lock_guard lock(mutex);
-    queues[{from, to}].push_back(std::move(message));
-    changed.notify_all();
-  }
-  Message<Tensors> receive(uint32_t from, uint32_t to) {
-    std::unique_lock lock(mutex);
-    std::deque<Message<Tensors>> &queue = queues[{from, to}];
-    if (!changed.wait_for(lock, patience,
-                          [&] { return !queue.empty() || !failure.empty(); }))
-      throw TimedOut();
-    if (queue.empty())
-      throw PeerFailed{failure};
-    Message<Tensors> message = std::move(queue.front());
-    queue.pop_front();
-    return message;
-  }
-  void fail(const std::string &text) {
-    std::lock_guard lock(mutex);
-    if (failure.empty())
-      failure = text;
-    changed.notify_all();
-  }
-
-  milliseconds patience;
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::map<std::pair<uint32_t, uint32_t>, std::deque<Message<Tensors>>> queues;
-  std::string failure; ///< Of the first rank that failed.
-};
+  return all;
+}
 
 /// Which place of a rank hands what over when, and to whom: the lowest rank of
 /// those that have a weight sums it.
@@ -296,8 +272,7 @@ private:
       take(names[i], message.value[i]);
   }
   [[noreturn]] static void throwOther(uint32_t from) {
-    throw std::runtime_error("rank " + std::to_string(from) +
-                             " sends something else");
+    throw std::runtime_error(concat("rank ", from, " sends something else"));
   }
 
   const uint32_t numRanks;
@@ -321,6 +296,11 @@ struct SharedWeights::Impl {
   std::vector<std::shared_ptr<Member>> members{};
   Places places{};
 
+  void add(TorchStage &stage, uint32_t rank, uint32_t numRanks, Asides asides) {
+    stage.own().sums = members.emplace_back(std::make_shared<Member>(
+        stage, rank, numRanks, places, std::move(asides)));
+    stage.own().rankInSums = rank;
+  }
   template <class Act> void forEach(Act act) {
     for (const std::shared_ptr<Member> &member : members)
       asError(member->rank, patience, [&] { act(*member); });
@@ -331,22 +311,17 @@ SharedWeights::SharedWeights(std::span<TorchStage> stages,
                              milliseconds patience)
     : impl(new Impl{patience, nullptr}) {
   auto numRanks = static_cast<uint32_t>(stages.size());
-  PlaceFinder finder;
-  for (uint32_t rank = 0; rank != numRanks; ++rank)
-    for (const auto &[key, module] : stages[rank].modules())
-      for (const Parameter &parameter : module.parameters)
-        finder.add({rank, key.first, key.second}, parameter.name,
-                   describe(parameter.value));
-  impl->places = finder.shared();
+  std::vector<std::string> described;
+  for (const TorchStage &stage : stages)
+    described.push_back(describeWeights(stage));
+  impl->places = sharedPlaces(described);
   if (numRanks != 0) {
     checkReplicas(stages.front(), numRanks);
     checkSums(stages.front(), impl->places);
   }
-  auto queues = std::make_shared<Queues>(patience);
+  std::vector<Asides> asides = asidesOfThreads(numRanks, patience);
   for (uint32_t rank = 0; rank != numRanks; ++rank) {
-    impl->members.push_back(std::make_shared<Member>(
-        stages[rank], rank, numRanks, impl->places, Queues::of(queues, rank)));
-    stages[rank].setSums(impl->members.back(), rank);
+    impl->add(stages[rank], rank, numRanks, asides[rank]);
   }
 }
 
@@ -356,38 +331,18 @@ SharedWeights::SharedWeights(TorchStage &stage, C10d &network,
   uint32_t rank = network.rank();
   asError(rank, patience, [&] {
     checkReplicas(stage, network.numRanks());
-    std::ostringstream text;
-    for (const auto &[key, module] : stage.modules())
-      for (const Parameter &parameter : module.parameters)
-        text << int(key.first) << ' ' << key.second << ' ' << parameter.name
-             << '\n'
-             << describe(parameter.value) << '\n';
-    PlaceFinder finder;
-    uint32_t other = 0;
-    for (const std::string &said : network.gather(text.str(), patience)) {
-      std::istringstream in(said);
-      unsigned pipe, number;
-      std::string name, description;
-      while (in >> pipe >> number && in.get() && std::getline(in, name) &&
-             std::getline(in, description))
-        finder.add(
-            {other, static_cast<uint8_t>(pipe), static_cast<uint16_t>(number)},
-            name, description);
-      ++other;
-    }
-    impl->places = finder.shared();
+    impl->places =
+        sharedPlaces(network.gather(describeWeights(stage), patience));
     checkSums(stage, impl->places);
   });
-  impl->members.push_back(std::make_shared<Member>(
-      stage, rank, network.numRanks(), impl->places,
-      Asides{[&network](uint32_t to, Message<Tensors> &&message) {
+  impl->add(stage, rank, network.numRanks(),
+            {[&network](uint32_t to, Message<Tensors> &&message) {
                network.sendAside(to, std::move(message));
              },
              [&network, patience](uint32_t from) {
                return network.receiveAside(from, patience);
              },
-             [&network](const std::string &text) { network.fail(text); }}));
-  stage.setSums(impl->members.back(), rank);
+             [&network](const std::string &text) { network.fail(text); }});
 }
 
 SharedWeights::SharedWeights(SharedWeights &&) noexcept = default;
@@ -409,9 +364,10 @@ void SharedWeights::step(std::span<TorchStage> stages) {
   double squares = 0;
   bool isAsked = false;
   for (const TorchStage &stage : stages)
-    if (stage.lastStep() == TorchStage::Step::NotYet && stage.needsNorm()) {
+    if (stage.lastStep() == TorchStage::Step::NotYet &&
+        stage.own().needsNorm()) {
       isAsked = true;
-      squares += stage.squares();
+      squares += stage.own().squares();
     }
   if (isAsked && impl->network)
     impl->forEach([&](Member &member) {
@@ -420,7 +376,7 @@ void SharedWeights::step(std::span<TorchStage> stages) {
     });
   for (TorchStage &stage : stages)
     if (stage.lastStep() == TorchStage::Step::NotYet)
-      stage.moveWeights(squares);
+      stage.own().moveWeights(squares);
 }
 
 std::vector<std::string> SharedWeights::names() const {

@@ -1,5 +1,7 @@
 #include "Split.h"
 
+#include "ppcc/Runtime/Error.h"
+
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/variable.h>
@@ -22,9 +24,9 @@ struct Given {
 
   explicit Given(const Backward &backward) {
     if (backward.outputGrads.size() != backward.roots.size())
-      throw std::runtime_error(
-          std::to_string(backward.outputGrads.size()) + " gradients for " +
-          std::to_string(backward.roots.size()) + " outputs");
+      throw std::runtime_error(concat(backward.outputGrads.size(),
+                                      " gradients for ", backward.roots.size(),
+                                      " outputs"));
     for (size_t i = 0; i != backward.roots.size(); ++i)
       if (backward.roots[i].is_valid() && backward.outputGrads[i].defined())
         add(backward.roots[i], backward.outputGrads[i]);

@@ -36,8 +36,7 @@ TorchAction actionFor(const std::string &letters, const TorchOptions &options) {
 
 TorchStage::TorchStage(const Program &program, uint32_t rank, Network network,
                        const TorchOptions &options)
-    : state(
-          std::make_unique<State>(program, rank, std::move(network), options)) {
+    : state(new State{program, rank, std::move(network), options}) {
   for (const Kind &kind : program.kinds)
     state->actions.push_back(kind.hasFarEnd()
                                  ? TorchAction{{}, ActionRole::MovesSaved}
@@ -251,9 +250,9 @@ void TorchStage::add(const Work &work, Tensors &sum, const Tensors &other) {
   for (Tensors *one : {&sum, &gradient})
     state->openGradient(work, one);
   if (sum.size() != gradient.size())
-    throw std::runtime_error("readers give " + std::to_string(sum.size()) +
-                             " and " + std::to_string(gradient.size()) +
-                             " gradients of one output");
+    throw std::runtime_error(concat("readers give ", sum.size(), " and ",
+                                    gradient.size(),
+                                    " gradients of one output"));
   for (size_t i = 0; i != sum.size(); ++i)
     if (!sum[i].defined())
       sum[i] = gradient[i];
@@ -279,10 +278,6 @@ uint32_t TorchStage::rank() const { return state->rank; }
 
 const std::map<StageKey, StageModule> &TorchStage::modules() const {
   return state->modules;
-}
-
-ActionRole TorchStage::roleOf(uint8_t kind) const {
-  return state->actions[kind].role;
 }
 
 uint32_t TorchStage::takePeak() { return std::exchange(state->peak, 0); }

@@ -8,9 +8,9 @@
 #include "Saved.h"
 #include "Split.h"
 
-#include <ATen/ops/full_like.h>
+#include "ppcc/Runtime/Error.h"
 
-#include <set>
+#include <ATen/ops/full_like.h>
 
 namespace ppcc::rt {
 
@@ -47,35 +47,38 @@ struct TorchStage::State {
   Network network;
   TorchOptions options;
   double lossWeight = 1;
-  std::map<StageKey, StageModule> modules;
-  std::vector<Parameter> parameters;
-  std::vector<TorchAction> actions; ///< By kind.
-  std::shared_ptr<GradientSums> sums;
+  std::map<StageKey, StageModule> modules{};
+  std::vector<Parameter> parameters{};
+  std::vector<TorchAction> actions{}; ///< By kind.
+  std::shared_ptr<GradientSums> sums{};
   uint32_t rankInSums = rank;
-  WeightUpdate update;
+  WeightUpdate update{};
   Step lastStep = Step::NotYet;
   double lastNorm = 0;
   uint64_t batch = 0;
   uint32_t batchesLeft = 1; ///< Of this step, with this one.
 
-  std::mutex mutex; ///< Of what follows.
-  std::map<std::pair<StageKey, uint32_t>, Activation> activations;
-  std::map<std::tuple<uint8_t, uint16_t, uint16_t>, TensorsLayout> layouts;
+  std::mutex mutex{}; ///< Of what follows.
+  std::map<std::pair<StageKey, uint32_t>, Activation> activations{};
+  std::map<std::tuple<uint8_t, uint16_t, uint16_t>, TensorsLayout> layouts{};
   /// Of other ranks: what autograd saved there.
-  std::map<std::pair<StageKey, uint32_t>, Tensors> guests;
+  std::map<std::pair<StageKey, uint32_t>, Tensors> guests{};
   uint32_t peak = 0;
-  std::vector<std::pair<uint32_t, at::Tensor>> losses; ///< Not read yet.
-
-  State(const Program &program, uint32_t rank, Network network,
-        const TorchOptions &options)
-      : program(program), rank(rank), network(std::move(network)),
-        options(options) {}
+  std::vector<std::pair<uint32_t, at::Tensor>> losses{}; ///< Not read yet.
 
   bool has(ActionRole role) const {
-    return std::any_of(
-        actions.begin(), actions.end(),
-        [&](const TorchAction &action) { return action.role == role; });
+    return std::ranges::find(actions, role, &TorchAction::role) !=
+           actions.end();
   }
+
+  /// The weights that count on this rank, of those that several ranks have.
+  std::vector<Parameter> ownParameters() const;
+  /// Whether the update asks for the gradients of other ranks.
+  bool needsNorm() const { return update.maxNorm || update.scale; }
+  /// The squares of the gradients of those weights, summed: finite if all are.
+  double squares() const;
+  /// A step of the update; `squares` are those of all ranks.
+  void moveWeights(double squares);
 
   void keep(const Work &work, Activation &&kept) {
     std::lock_guard lock(mutex);
@@ -125,8 +128,8 @@ struct TorchStage::State {
       return outputs;
     at::Tensor loss = network.loss(outputs, work.microbatch);
     if (loss.numel() != 1)
-      throw std::runtime_error("the loss must be one number, but has " +
-                               std::to_string(loss.numel()));
+      throw std::runtime_error(
+          concat("the loss must be one number, but has ", loss.numel()));
     return {loss};
   }
 
@@ -203,7 +206,7 @@ struct TorchStage::State {
   /// What has come along an edge.
   Tensors opened(Tensors value, uint8_t pipe, uint16_t from, uint16_t to) {
     const TensorsLayout *layout = layoutOf(pipe, from, to);
-    return layout && layout->isPacked(value) ? layout->unpack(value[0]).value
+    return layout && layout->isPacked(value) ? layout->unpack(value[0])
                                              : std::move(value);
   }
   /// What is to go along an edge, if it leaves the rank.
@@ -214,24 +217,13 @@ struct TorchStage::State {
     if (!layout)
       return value;
     if (*layout != TensorsLayout(value))
-      throw std::runtime_error("it gives stage " + std::to_string(to) + " " +
-                               TensorsLayout(value).words() + " where " +
-                               layout->words() + " is expected");
-    return layout->unpack(layout->pack({}, value)).value;
+      throw std::runtime_error(concat("it gives stage ", to, ' ',
+                                      TensorsLayout(value).words(), " where ",
+                                      layout->words(), " is expected"));
+    return layout->unpack(layout->pack(value));
   }
-  /// The stages that a stage reads, ascending, or those that read it.
   std::vector<uint16_t> neighbours(const Work &work, bool readers) const {
-    const Pipe &pipe = program.pipes[work.pipe];
-    std::set<uint16_t> all;
-    for (SkipEdge edge : pipe.skipEdges)
-      if ((readers ? edge.from : edge.to) == work.stage)
-        all.insert(readers ? edge.to : edge.from);
-    if (readers && work.stage + 1u != pipe.numStages() &&
-        pipe.hasEdgeToNext(work.stage))
-      all.insert(work.stage + 1);
-    if (!readers && work.stage != 0 && pipe.hasEdgeToNext(work.stage - 1u))
-      all.insert(work.stage - 1);
-    return {all.begin(), all.end()};
+    return rt::neighbours(program.pipes[work.pipe], work.stage, readers);
   }
   /// The gradient of the output, which has come from a reader.
   void openGradient(const Work &work, Tensors *gradient) {

@@ -9,6 +9,7 @@
 #include <c10/core/GradMode.h>
 
 #include <cmath>
+#include <set>
 
 using namespace ppcc::rt;
 
@@ -18,7 +19,7 @@ const std::vector<Parameter> &TorchStage::parameters() const {
 
 void TorchStage::setUpdate(WeightUpdate update) {
   state->update = std::move(update);
-  if (needsNorm())
+  if (state->needsNorm())
     checkStepsMeet(*this);
 }
 
@@ -27,13 +28,6 @@ const WeightUpdate &TorchStage::update() const { return state->update; }
 TorchStage::Step TorchStage::lastStep() const { return state->lastStep; }
 
 double TorchStage::lastNorm() const { return state->lastNorm; }
-
-void TorchStage::setSums(std::shared_ptr<GradientSums> sums, uint32_t rank) {
-  state->sums = std::move(sums);
-  state->rankInSums = rank;
-}
-
-uint32_t TorchStage::rankInSums() const { return state->rankInSums; }
 
 void TorchStage::beginStep(uint32_t numBatches) {
   ++state->batch;
@@ -49,12 +43,6 @@ void TorchStage::beginBatch() {
 }
 
 uint64_t TorchStage::numBatches() const { return state->batch; }
-
-void TorchStage::resume(uint64_t numBatches,
-                        const std::optional<LossScale> &scale) {
-  state->batch = numBatches;
-  state->update.scale = scale;
-}
 
 void TorchStage::sumGradients(const Work &work) {
   state->needSums().begin(work.pipe, work.stage);
@@ -72,20 +60,19 @@ void TorchStage::step(const Work &) {
   finishSums();
   if (state->has(ActionRole::ChecksStep))
     state->update.save();
-  moveWeights(needsNorm() ? state->total(squares()) : 0);
+  state->moveWeights(state->needsNorm() ? state->total(state->squares()) : 0);
 }
 
-std::vector<Parameter> TorchStage::ownParameters() const {
+std::vector<Parameter> TorchStage::State::ownParameters() const {
   std::set<std::string> seen;
   std::vector<Parameter> result;
-  for (const Parameter &one : state->parameters)
-    if ((!state->sums || state->sums->owns(one.name)) &&
-        seen.insert(one.name).second)
+  for (const Parameter &one : parameters)
+    if ((!sums || sums->owns(one.name)) && seen.insert(one.name).second)
       result.push_back(one);
   return result;
 }
 
-double TorchStage::squares() const {
+double TorchStage::State::squares() const {
   at::Tensor all; // One question to the device, not one a weight.
   for (const Parameter &parameter : ownParameters())
     if (const at::Tensor &grad = parameter.value.grad(); grad.defined()) {
@@ -95,39 +82,34 @@ double TorchStage::squares() const {
   return all.defined() ? all.item().toDouble() : 0;
 }
 
-bool TorchStage::needsNorm() const {
-  return state->update.maxNorm || state->update.scale;
-}
-
-void TorchStage::moveWeights(double squares) {
-  WeightUpdate &update = state->update;
+void TorchStage::State::moveWeights(double squares) {
   if (!update.step)
-    throw Error("there is nothing to move the weights of rank " +
-                std::to_string(state->rank) + ": call TorchStage::setUpdate");
+    throw Error(concat("there is nothing to move the weights of rank ", rank,
+                       ": call TorchStage::setUpdate"));
   double factor = update.scale ? 1 / update.scale->value : 1;
-  state->lastNorm = std::sqrt(squares) * factor;
+  lastNorm = std::sqrt(squares) * factor;
   if (update.scale) {
     update.scale->endStep(std::isfinite(squares));
     if (!std::isfinite(squares)) {
-      state->lastStep = Step::LeftOut;
+      lastStep = Step::LeftOut;
       return;
     }
   }
   if (update.maxNorm)
-    factor *= std::min(1.0, *update.maxNorm / (state->lastNorm + 1e-6));
+    factor *= std::min(1.0, *update.maxNorm / (lastNorm + 1e-6));
   at::NoGradGuard guard;
   std::set<const void *> seen;
-  for (const Parameter &parameter : state->parameters)
+  for (const Parameter &parameter : parameters)
     if (at::Tensor grad = parameter.value.grad();
         factor != 1 && grad.defined() &&
         seen.insert(grad.unsafeGetTensorImpl()).second)
       grad.mul_(factor);
   update.step();
-  state->lastStep = Step::Done;
+  lastStep = Step::Done;
 }
 
 void TorchStage::validate(const Work &) {
-  if (std::isfinite(state->total(squares())))
+  if (std::isfinite(state->total(state->squares())))
     return;
   if (state->lastStep == Step::Done)
     state->update.restore();

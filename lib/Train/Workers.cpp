@@ -176,28 +176,14 @@ void tellEvents(uint32_t rank, const Recorder &recorder, Reporter &reporter) {
 /// first. Throws the error of the one that failed first by itself.
 void runReplicas(const Program &program, std::span<TorchStage> stages,
                  const Task &task, Trace &trace) {
-  std::mutex mutex;
-  std::exception_ptr failure;
-  std::vector<std::jthread> threads;
-  for (uint32_t replica = 0; replica != task.options.replicas; ++replica)
-    threads.emplace_back([&, replica] {
-      try {
-        Options options = task.runOptions(trace);
-        if (replica != 0)
-          options.trace = nullptr;
-        runThreads(program,
-                   stages.subspan(size_t(replica) * program.numRanks,
-                                  program.numRanks),
-                   options);
-      } catch (...) {
-        std::lock_guard lock(mutex);
-        if (!failure)
-          failure = std::current_exception();
-      }
-    });
-  threads.clear();
-  if (failure)
-    std::rethrow_exception(failure);
+  inThreads(task.options.replicas, [&](size_t replica) {
+    Options options = task.runOptions(trace);
+    if (replica != 0)
+      options.trace = nullptr;
+    runThreads(program,
+               stages.subspan(replica * program.numRanks, program.numRanks),
+               options);
+  });
 }
 
 } // namespace
@@ -316,9 +302,9 @@ public:
   /// What the last stage gives.
   Tensors forward(size_t p, const at::Tensor &input) const {
     std::vector<Tensors> outputs;
-    for (uint32_t stage = 0; stage != pipes[p].size(); ++stage) {
+    for (uint16_t stage = 0; stage != pipes[p].size(); ++stage) {
       Tensors in;
-      for (uint32_t source : sourcesOf(program.pipes[p], stage))
+      for (uint16_t source : neighbours(program.pipes[p], stage, false))
         in.insert(in.end(), outputs[source].begin(), outputs[source].end());
       if (stage == 0)
         in.push_back(input);
@@ -328,16 +314,6 @@ public:
   }
 
 private:
-  static std::vector<uint32_t> sourcesOf(const Pipe &pipe, uint32_t stage) {
-    std::vector<uint32_t> sources;
-    for (SkipEdge edge : pipe.skipEdges)
-      if (edge.to == stage)
-        sources.push_back(edge.from);
-    if (stage != 0)
-      sources.push_back(stage - 1);
-    return sources;
-  }
-
   const Program &program;
   std::vector<std::vector<StageModule>> pipes;
   std::vector<Parameter> weights;

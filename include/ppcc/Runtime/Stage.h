@@ -12,6 +12,21 @@
 
 namespace ppcc::rt {
 
+/// The stages that a stage reads, or those that read it; ascending. O(gaps +
+/// skip edges).
+inline std::vector<uint16_t> neighbours(const Pipe &pipe, uint16_t stage,
+                                        bool readers) {
+  std::vector<uint16_t> all;
+  if (readers && stage + 1u != pipe.numStages() && pipe.hasEdgeToNext(stage))
+    all.push_back(stage + 1);
+  for (SkipEdge edge : pipe.skipEdges) // In order, and longer than the others.
+    if ((readers ? edge.from : edge.to) == stage)
+      all.push_back(readers ? edge.to : edge.from);
+  if (!readers && stage != 0 && pipe.hasEdgeToNext(stage - 1u))
+    all.push_back(stage - 1);
+  return all;
+}
+
 /// What is to be computed: a stage of a pipe for a microbatch.
 struct Work {
   const Program *program = nullptr;

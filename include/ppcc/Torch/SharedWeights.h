@@ -23,13 +23,12 @@ class SharedWeights {
 public:
   /// For ranks in threads of one process, from all stages; those of further
   /// replicas of the pipeline follow those of the first.
-  explicit SharedWeights(
-      std::span<TorchStage> stages,
-      std::chrono::milliseconds patience = std::chrono::minutes(10));
+  explicit SharedWeights(std::span<TorchStage> stages,
+                         milliseconds patience = std::chrono::minutes(10));
   /// For a process a rank. The network must outlive it: that of the program, or
   /// with replicas one of all ranks, those of the first replica first.
   SharedWeights(TorchStage &stage, C10d &network,
-                std::chrono::milliseconds patience = std::chrono::minutes(10));
+                milliseconds patience = std::chrono::minutes(10));
   SharedWeights(SharedWeights &&) noexcept;
   ~SharedWeights();
 

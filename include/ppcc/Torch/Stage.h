@@ -55,7 +55,6 @@ struct Network {
   std::function<at::Tensor(const Tensors &output, uint32_t microbatch)> loss;
 };
 
-class GradientSums;
 class TorchStage;
 
 /// What has to be known of an action before it comes.
@@ -222,30 +221,16 @@ public:
   /// Graphs, or kept inputs, that were alive at one time since the last call.
   uint32_t takePeak();
 
-  // For SharedWeights and Checkpoint.h.
-
   const Program &program() const;
   uint32_t rank() const;
   /// By pipe and stage.
   const std::map<std::pair<uint8_t, uint16_t>, StageModule> &modules() const;
-  /// The role of a kind of the program.
-  ActionRole roleOf(uint8_t kind) const;
-  /// `rank` counts over all replicas.
-  void setSums(std::shared_ptr<GradientSums> sums, uint32_t rank);
-  uint32_t rankInSums() const;
-  /// The weights that count on this rank, of those that several ranks have.
-  std::vector<Parameter> ownParameters() const;
-  /// Whether the update asks for the gradients of other ranks.
-  bool needsNorm() const;
-  /// The squares of their gradients, summed: finite if all are.
-  double squares() const;
-  /// A step of the update; `squares` are those of all ranks.
-  void moveWeights(double squares);
-  /// What the update and the random numbers go on from.
-  void resume(uint64_t numBatches, const std::optional<LossScale> &scale);
+
+  /// What SharedWeights and checkpoints need beside.
+  struct State;
+  State &own() const { return *state; }
 
 private:
-  struct State;
   std::unique_ptr<State> state;
 };
 
