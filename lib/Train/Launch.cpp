@@ -69,14 +69,13 @@ public:
 
   /// Waits for messages; false when all workers have ended.
   bool hear(const std::function<void(size_t, const WorkerMessage &)> &tell) {
-    std::vector<pollfd> polled;
-    std::vector<size_t> numbers;
-    for (size_t i = 0; i != children.size(); ++i)
-      if (children[i].file >= 0) {
-        polled.push_back({children[i].file, POLLIN, 0});
-        numbers.push_back(i);
-      }
-    if (polled.empty())
+    std::vector<pollfd> polled; // Those that have ended are passed over.
+    bool areAllOver = true;
+    for (const Child &child : children) {
+      polled.push_back({child.file, POLLIN, 0});
+      areAllOver &= child.file < 0;
+    }
+    if (areAllOver)
       return false;
     int ready = poll(polled.data(), polled.size(), timeout());
     if (ready == 0) {
@@ -86,7 +85,7 @@ public:
     }
     for (size_t i = 0; ready > 0 && i != polled.size(); ++i)
       if (polled[i].revents != 0)
-        read(numbers[i], tell);
+        read(i, tell);
     return true;
   }
 

@@ -42,15 +42,11 @@ struct Cursor {
 };
 
 /// The message of the kind with this number in the variant.
-template <size_t I = 0>
-void readKind(Cursor &in, size_t kind, WorkerMessage &into) {
-  if constexpr (I != std::variant_size_v<WorkerMessage>) {
-    if (kind == I)
-      std::apply([&](auto &...values) { (in.take(values), ...); },
-                 into.emplace<I>().all());
-    else
-      readKind<I + 1>(in, kind, into);
-  }
+template <size_t... I>
+void readKind(Cursor &in, size_t kind, WorkerMessage &into,
+              std::index_sequence<I...>) {
+  auto read = [&](auto &...values) { (in.take(values), ...); };
+  ((kind == I ? std::apply(read, into.emplace<I>().all()) : void()), ...);
 }
 
 /// Before each message: its kind and its length.
@@ -88,7 +84,8 @@ bool MessageReader::next(WorkerMessage &message) {
   if (text.size() - sizeof head < head.length)
     return false;
   Cursor cursor{text.data() + sizeof head};
-  readKind(cursor, head.kind, message);
+  readKind(cursor, head.kind, message,
+           std::make_index_sequence<std::variant_size_v<WorkerMessage>>());
   text.erase(0, sizeof head + head.length);
   return true;
 }

@@ -183,11 +183,6 @@ bool readText(CommandLine &line, raw_ostream &err) {
   return false;
 }
 
-bool isChain(const rt::Program &program) {
-  return std::all_of(program.pipes.begin(), program.pipes.end(),
-                     [](const rt::Pipe &pipe) { return pipe.gaps.empty(); });
-}
-
 /// Reads a program that can be trained. False after a report.
 bool readProgram(const std::string &path, const CommandLine &line,
                  rt::LoadedProgram &loaded, raw_ostream &err) {
@@ -216,7 +211,9 @@ bool readProgram(const std::string &path, const CommandLine &line,
                         program.numRanks, *line.ranks);
   else if (!program.hasBackward)
     wrong = "the program has no backward: there is nothing to train";
-  else if (!isChain(program))
+  else if (llvm::any_of(program.pipes, [](const rt::Pipe &pipe) {
+             return !pipe.gaps.empty();
+           }))
     wrong = "stages lack the edge to the next, but the transformer is a chain";
   else if (countMicrobatches(program) == 0)
     wrong = "the program has no microbatches";
