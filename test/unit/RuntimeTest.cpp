@@ -707,6 +707,22 @@ TEST(Json, IsAnObjectOfThisForm) {
               HasSubstr("kind `B` is of class ``"));
 }
 
+TEST(Json, LooksAtTheRowsOfEachRank) {
+  std::string text = pair, rows = text.substr(text.find("[[0,0,0,0,-1"));
+  rows = rows.substr(0, rows.find("]],") + 2);
+  text.replace(text.find(rows), rows.size(), "[]");
+  EXPECT_NO_THROW(readJson(text));
+  std::string last = "[1,0,1,1,";
+  text.replace(text.find(last), last.size(), "[1,0,1,9,");
+  try {
+    readJson(text);
+    ADD_FAILURE() << "rank 1 has no microbatch 9";
+  } catch (const Error &error) {
+    EXPECT_STREQ(error.what(),
+                 "bad program: row 6 of rank 1 has no microbatch 9");
+  }
+}
+
 TEST(Json, ReadsTensors) {
   auto with = [](const std::string &tensors) {
     std::string text = pair, before = "\"skip_edges\": []";

@@ -41,6 +41,10 @@ TEST(Suggest, veryLongNamesHaveNone) {
   EXPECT_EQ(nearestName("a", {name}), "");
   EXPECT_EQ(nearestName(near.substr(99850), {name.substr(99850)}),
             name.substr(99850));
+  // The longest has 200 letters.
+  llvm::StringRef longest = llvm::StringRef(name).take_front(200);
+  EXPECT_EQ(nearestName(longest, {longest}), longest);
+  EXPECT_EQ(nearestName(llvm::StringRef(name).take_front(201), {longest}), "");
 }
 
 TEST(Suggest, manyCandidatesTakeNoLongerThanSome) {
