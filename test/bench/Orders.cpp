@@ -48,11 +48,7 @@ constexpr Scenario scenarios[] = {
     {"1 1 1 0.05, run with uneven 1 1.2 0.8 0.2", even, unevenHeavy},
 };
 
-Time timeOf(double value) {
-  Time time = 0;
-  cost::fromDouble(value, time);
-  return time;
-}
+Time timeOf(double value) { return *fromDouble(value, cost::scale); }
 
 CostModel modelOf(const Costs &costs, const Program &program) {
   CostModel model;
