@@ -56,10 +56,7 @@ public:
   std::optional<Program> run(function_ref<bool(Program &)> price) {
     size_t before = diags.errorCount();
     reserve();
-    auto count = [&](Builtin id, KindId kind,
-                     const std::optional<ChunkArg> &chunk, SourceRange range) {
-      return state.count(id, kind, chunk, range);
-    };
+    auto count = std::bind_front(&RankState::count, &state);
     evaluator.counter = count;
     for (uint32_t r = 0; r != program.numRanks() && !diags.saturated() &&
                          !isStopped() && evaluator.hasSteps();
@@ -132,10 +129,10 @@ private:
   }
 
   void checkLeftPending() {
-    const DeferredQueue::Entry *entry = state.queue.oldest(nullptr);
+    DeferredQueue::Entry *entry = state.queue.oldest(nullptr);
     if (!entry)
       return;
-    const Chunk &chunk = state.chunks[entry->chunk];
+    const Chunk &chunk = *entry->chunk;
     StringRef letters = module.kinds[entry->kind].letters;
     const Pipe &pipe = program.pipe(chunk.pipe);
     if (!evaluator.fail(diag::LeftPending, onRank->range))
@@ -315,9 +312,8 @@ private:
     ++progress;
     if (auto owed = leaves.find(kind.value);
         owed != leaves.end() && !defer.isFill)
-      state.queue.push(state.chunks,
-                       {uint32_t(chunk - state.chunks.data()), uint32_t(index),
-                        owed->second, stmt->range.begin});
+      state.queue.push(
+          {chunk, uint32_t(index), owed->second, stmt->range.begin});
     return emit(kind, *chunk, index, stmt) && (inGroup || takeLate(stmt));
   }
 
@@ -376,7 +372,7 @@ private:
       if (!chunk)
         return false;
     }
-    const DeferredQueue::Entry *entry;
+    DeferredQueue::Entry *entry;
     if (microbatch) {
       uint32_t first = program.pipe(chunk->pipe).firstMicrobatch;
       entry = *microbatch < first
@@ -386,7 +382,7 @@ private:
       entry = state.queue.oldest(chunk);
     }
     if (entry)
-      return take(kind, entry, stmt);
+      return take(kind, *entry, stmt);
     if (microbatch)
       refuse<diag::NotPending>(stmt, fmt::format("{}{}{}", chunk->stage.value,
                                                  letters, *microbatch));
@@ -398,14 +394,11 @@ private:
     return true;
   }
 
-  bool take(KindId kind, const DeferredQueue::Entry *entry,
-            const ast::Stmt *stmt) {
-    DeferredQueue::Entry taken = *entry;
-    state.queue.take(state.chunks, entry);
-    Chunk &chunk = state.chunks[taken.chunk];
-    ++state.issuedOf(chunk, kind);
+  bool take(KindId kind, DeferredQueue::Entry &entry, const ast::Stmt *stmt) {
+    state.queue.take(entry);
+    ++state.issuedOf(*entry.chunk, kind);
     ++progress;
-    return emit(kind, chunk, taken.microbatch, stmt);
+    return emit(kind, *entry.chunk, entry.microbatch, stmt);
   }
 
   /// The deferred actions above the lag.
@@ -413,7 +406,7 @@ private:
     if (!defer.active || !defer.lag || defer.isFill)
       return true;
     while (state.queue.size() != 0 && int64_t(state.queue.size()) > *defer.lag)
-      if (!take(defer.kind, state.queue.oldest(nullptr), stmt))
+      if (!take(defer.kind, *state.queue.oldest(nullptr), stmt))
         return false;
     return true;
   }
@@ -431,8 +424,8 @@ private:
       if (!chunk)
         return false;
     }
-    while (const DeferredQueue::Entry *entry = state.queue.oldest(chunk))
-      if (!take(kind, entry, stmt))
+    while (DeferredQueue::Entry *entry = state.queue.oldest(chunk))
+      if (!take(kind, *entry, stmt))
         return false;
     return true;
   }

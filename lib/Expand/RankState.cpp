@@ -6,29 +6,27 @@
 using namespace ppcc;
 using namespace ppcc::sema;
 
-void DeferredQueue::push(std::vector<Chunk> &chunks, Entry entry) {
-  Chunk &owner = chunks[entry.chunk];
-  uint32_t place = uint32_t(entries.size());
+void DeferredQueue::push(Entry entry) {
+  Chunk &owner = *entry.chunk;
+  owner.queued.push_back(uint32_t(entries.size()));
   entries.push_back(entry);
-  owner.queued.push_back(place);
   if (!owner.placeOf.empty())
-    owner.placeOf[entry.microbatch] = place + 1;
+    owner.placeOf[entry.microbatch] = uint32_t(entries.size());
   ++owner.pending;
   ++count;
 }
 
-const DeferredQueue::Entry *DeferredQueue::oldest(Chunk *chunk) {
+DeferredQueue::Entry *DeferredQueue::oldest(Chunk *chunk) {
   size_t &next = chunk ? chunk->firstQueued : first;
   size_t end = chunk ? chunk->queued.size() : entries.size();
   for (; next != end; ++next)
-    if (const Entry &entry = entries[chunk ? chunk->queued[next] : next];
+    if (Entry &entry = entries[chunk ? chunk->queued[next] : next];
         !entry.taken)
       return &entry;
   return nullptr;
 }
 
-const DeferredQueue::Entry *DeferredQueue::find(Chunk &chunk,
-                                                uint64_t microbatch) {
+DeferredQueue::Entry *DeferredQueue::find(Chunk &chunk, uint64_t microbatch) {
   if (chunk.placeOf.empty() && chunk.padded) {
     chunk.placeOf.resize(chunk.padded);
     for (uint32_t place : chunk.queued)
@@ -36,13 +34,13 @@ const DeferredQueue::Entry *DeferredQueue::find(Chunk &chunk,
   }
   if (microbatch >= chunk.placeOf.size() || !chunk.placeOf[microbatch])
     return nullptr;
-  const Entry &entry = entries[chunk.placeOf[microbatch] - 1];
+  Entry &entry = entries[chunk.placeOf[microbatch] - 1];
   return entry.taken ? nullptr : &entry;
 }
 
-void DeferredQueue::take(std::vector<Chunk> &chunks, const Entry *entry) {
-  entries[entry - entries.data()].taken = true;
-  --chunks[entry->chunk].pending;
+void DeferredQueue::take(Entry &entry) {
+  entry.taken = true;
+  --entry.chunk->pending;
   --count;
 }
 

@@ -25,7 +25,7 @@ struct Chunk {
 class DeferredQueue {
 public:
   struct Entry {
-    uint32_t chunk;
+    Chunk *chunk;
     uint32_t microbatch; ///< Counted from the first of the pipe.
     KindId kind;         ///< What is owed.
     SourceLoc by;        ///< The action that left it behind.
@@ -39,12 +39,12 @@ public:
   }
   uint64_t size() const { return count; }
 
-  void push(std::vector<Chunk> &chunks, Entry entry);
+  void push(Entry entry);
   /// The oldest entry that is not taken, of one chunk or, if null, of any.
-  const Entry *oldest(Chunk *chunk);
+  Entry *oldest(Chunk *chunk);
   /// The one of this chunk and microbatch.
-  const Entry *find(Chunk &chunk, uint64_t microbatch);
-  void take(std::vector<Chunk> &chunks, const Entry *entry);
+  Entry *find(Chunk &chunk, uint64_t microbatch);
+  void take(Entry &entry);
 
 private:
   std::vector<Entry> entries;
