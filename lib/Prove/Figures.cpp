@@ -55,7 +55,7 @@ Figures ppcc::figuresOf(const Family &family, const proof::Template &program,
         auto size = bytesOf(second, row.pipe, row.stage, row.peer);
         isTold &= size.has_value();
         bytes = bytes + size.value_or(0) * turns;
-      } else if (program.head->kinds[row.kind].isCompute() && !row.joined)
+      } else if (program.head->kinds[row.kind].occupiesRank() && !row.joined)
         work = work + durations[rank][i] * turns;
     }
   Figures figures{std::nullopt,
