@@ -64,3 +64,14 @@ schedule threes() {
 }
 // THREES:      resources 30
 // THREES-NEXT: rank 0 has its first gradient at 7, with work for 23 to do
+
+// RUN: ppcc %s --schedule=through --emit=report | FileCheck %s --check-prefix=THROUGH
+// Each forward stays until its backward: with room for two, the time that all are there is shared by two.
+schedule through() {
+  ranks 2; microbatches 8; placement loop(2);
+  model { memory F = 1; }
+  cluster { limit = 2; }
+  on rank r { repeat 8 { F(0); F(1); B(1); B(0); } }
+}
+// THROUGH:      resources 72
+// THROUGH-NEXT: rank 0 begins at 0 and needs 72 for all microbatches to pass through its memory
