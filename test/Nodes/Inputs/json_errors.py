@@ -27,6 +27,7 @@ CASES = [  # What is replaced, by what, and what ppcc says.
     ("[0,0,0,0]", "[0,3,0,0]", "`nodes` must be made of the 3 names [E0671]"),
     ("[0,0,0,0]", "[4,0,0,0]", ROW),
     ("[0,0,0,0]", '["F",0,0,0]', ROW),
+    ('"pipes": [', '"pipes": [], "x": [', "`uses` must be empty: there is no pipe [E0671]"),
     ('"pipe": 0', '"pipe": 1', "`pipe` must be an integer from 0 to 0 [E0671]"),
     ('"graphs": [0]', '"graphs": [2]', "`graphs` must be an integer from -1 to 1 [E0671]"),
     ('"graphs": [0]', '"graphs": [1]', "`graphs` must be graphs of the same kind [E0671]"),
