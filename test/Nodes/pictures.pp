@@ -1,6 +1,8 @@
 // With times of nodes a picture has a line for each lane.
 // RUN: ppcc %s --schedule=lanes --emit=timeline --width=80 -o - | FileCheck %s --match-full-lines --strict-whitespace
 // RUN: ppcc %s --schedule=lanes --emit=svg -o - | FileCheck %s --check-prefix=SVG
+// RUN: ppcc %s --schedule=lanes --emit=svg -o %t.svg && %python %ppcc_src_root/test/utils/check-svg.py %t.svg | FileCheck %s --check-prefix=TEXTS
+// TEXTS: text rank 0
 // Each node is a box; a page has each order of nodes once, but here each microbatch has its own.
 // RUN: not ppcc %s --schedule=many -D layers=50001 -D M=1 --emit=svg -o - 2>&1 | FileCheck %s --check-prefix=LARGE
 // RUN: not ppcc %s --schedule=many -D layers=40000 -D M=101 --emit=html -o - 2>&1 | FileCheck %s --check-prefix=PAGE

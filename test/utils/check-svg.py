@@ -23,6 +23,10 @@ for rect in root.iter(SVG + "rect"):
         print(f"box {x:g},{y:g} {w:g}x{h:g} {fill[5:-1]}")
 for path in root.iter(SVG + "path"):
     counts["arrows"] += path.get("marker-end") is not None
+for group in root.iter(SVG + "g"):
+    if group.get("text-anchor") == "end":
+        for text in group.iter(SVG + "text"):  # A letter takes four at least.
+            assert 4 * len(text.text) <= float(text.get("x")), text.attrib
 for text in root.iter(SVG + "text"):
     assert 0 <= float(text.get("x")) <= width and 0 <= float(text.get("y")) <= height, text.attrib
     print(f"text {text.text}")
