@@ -844,6 +844,15 @@ TEST(Engine, HandsOnWhatStagesMake) {
   EXPECT_EQ(seenBy<OneForAll>(alone), "0:; 1: 1; 2: 1 12; 2~ ; 1~ 7; 0~ 14; ");
 }
 
+TEST(Engine, HandsOnToAStageThatReadsThreeOthers) {
+  Sample sample({0, 0, 0, 1},
+                {"0F0 0SEND_F0>3 1F0 1SEND_F0>3 2F0 2SEND_F0",
+                 "3RECV_F0<0 3RECV_F0<1 3RECV_F0 3F0"});
+  sample.skips = {{0, 3}, {1, 3}};
+  sample.hasBackward = false;
+  EXPECT_EQ(seenBy<Numbers>(sample), "0:; 1: 1; 2: 12; 3: 1 12 123; ");
+}
+
 TEST(Engine, EndsAllReceivesOfABatchTogether) {
   for (bool isBatch : {false, true}) {
     Sample sample({0, 1}, {"", isBatch ? "1RECV_F0 +1RECV_F1 1F0 1F1"
