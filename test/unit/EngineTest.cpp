@@ -845,9 +845,8 @@ TEST(Engine, HandsOnWhatStagesMake) {
 }
 
 TEST(Engine, HandsOnToAStageThatReadsThreeOthers) {
-  Sample sample({0, 0, 0, 1},
-                {"0F0 0SEND_F0>3 1F0 1SEND_F0>3 2F0 2SEND_F0",
-                 "3RECV_F0<0 3RECV_F0<1 3RECV_F0 3F0"});
+  Sample sample({0, 0, 0, 1}, {"0F0 0SEND_F0>3 1F0 1SEND_F0>3 2F0 2SEND_F0",
+                               "3RECV_F0<0 3RECV_F0<1 3RECV_F0 3F0"});
   sample.skips = {{0, 3}, {1, 3}};
   sample.hasBackward = false;
   EXPECT_EQ(seenBy<Numbers>(sample), "0:; 1: 1; 2: 12; 3: 1 12 123; ");
