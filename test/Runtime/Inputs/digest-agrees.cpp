@@ -1,0 +1,15 @@
+// The digest of the engine is that of the compiler, which stands in the
+// program.
+#include "ppcc/Runtime/Digest.h"
+
+#include <cstdio>
+
+extern "C" {
+extern const ppcc::rt::Program messages, group, declared;
+}
+
+int main() {
+  for (const ppcc::rt::Program *program : {&messages, &group, &declared})
+    std::puts(ppcc::rt::digestOf(*program) == program->digest ? "agrees"
+                                                              : "differs");
+}
