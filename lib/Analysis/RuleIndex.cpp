@@ -12,14 +12,18 @@ uint32_t stageOf(const Action &action) {
 /// The rows of one rank that rules speak of, by the work that they do.
 class RankRows {
 public:
-  explicit RankRows(const Program &program)
-      : program(program), isTracked(program.kinds().size()) {
+  explicit RankRows(const Program &program) : program(program) {
+    for (BitVector &kinds : isLookedUp)
+      kinds.resize(program.kinds().size());
     for (auto [kind, info] : llvm::enumerate(program.kinds().rows())) {
       if (info.isDeclared())
-        isTracked.set(kind);
+        isLookedUp[size_t(KindScope::Microbatch)].set(kind);
       for (const KindRule &rule : info.rules)
         for (KindId named : rule.kinds)
-          isTracked.set(named.value);
+          for (KindScope scope :
+               {KindScope::Microbatch,
+                std::max(info.scope, program.kinds()[named].scope)})
+            isLookedUp[size_t(scope)].set(named.value);
     }
   }
 
@@ -28,7 +32,7 @@ public:
     firsts.clear();
     for (ActionId row : program.rows(rank)) {
       Action action = program[row];
-      if (!isTracked.test(action.kind.value))
+      if (!isLookedUp[size_t(KindScope::Microbatch)].test(action.kind.value))
         continue;
       auto &same = rowsOf[keyOf(action.kind, action, KindScope::Microbatch)];
       // A message along a skip edge is of the same stage and microbatch as that
@@ -37,7 +41,8 @@ public:
         continue;
       same.push_back(row);
       for (KindScope scope : {KindScope::Stage, KindScope::Rank})
-        rowsOf[keyOf(action.kind, action, scope)].push_back(row);
+        if (isLookedUp[size_t(scope)].test(action.kind.value))
+          rowsOf[keyOf(action.kind, action, scope)].push_back(row);
       if (program.kindOf(action).isDeclared())
         firsts.push_back(row);
     }
@@ -66,7 +71,7 @@ private:
   }
 
   const Program &program;
-  BitVector isTracked; ///< By kind.
+  BitVector isLookedUp[3]; ///< By scope and kind: rows as tell them apart.
   DenseMap<Key, SmallVector<ActionId, 1>> rowsOf;
   std::vector<ActionId> firsts;
 };
