@@ -105,10 +105,9 @@ private:
       prefetch->hasRun(
           rank, first, last,
           [&](ActionId producer, uint8_t slotBit, StageId reader, Time due) {
-            messages.push({std::max(due, end),
-                           slackOf(program[producer], slotBit, reader),
-                           program.rankOf(producer), producer, slotBit,
-                           reader});
+            messages.push(
+                {std::max(due, end), slackOf(producer, slotBit, reader),
+                 program.rankOf(producer), producer, slotBit, reader});
           });
     start(rank);
   }
@@ -121,12 +120,10 @@ private:
         program, plan.index, action,
         [&](uint8_t slotBit, StageId reader, RankId to) {
           if (to == home) { // Between its items, a rank waits for nothing.
-            inboxes.deliver(inboxes.inputOf(action.pipe, reader,
-                                            action.microbatch, slotBit),
-                            to, end);
+            inboxes.deliver(action, slotBit, reader, to, end);
             return;
           }
-          Time slack = std::min(slackOf(action, slotBit, reader), mostSlack),
+          Time slack = std::min(slackOf(row, slotBit, reader), mostSlack),
                due = end + slack / 2;
           if (!prefetch || prefetch->mayGo(row, action, slotBit, reader, due))
             messages.push({due, slack, rank, row, slotBit, reader});
@@ -135,23 +132,23 @@ private:
 
   /// How long what `reader` reads lies there when messages never wait for each
   /// other.
-  Time slackOf(const Action &producer, uint8_t slotBit, StageId reader) const {
+  Time slackOf(ActionId producer, uint8_t slotBit, StageId reader) const {
+    Action action = program[producer];
     auto rowOf = [&](StageId stage) {
-      return plan.index.definer(producer.pipe, stage, producer.microbatch,
-                                slotBit);
+      return plan.index.definer(action.pipe, stage, action.microbatch, slotBit);
     };
     auto row = rowOf(reader);
     if (!row || !isTimed)
       return 0;
     Time last = 0;
-    for (StageId source :
-         plan.index.sourcesOf(producer.pipe, reader, slotBit)) {
-      bool isLocal = program.rankOfStage(producer.pipe, source) ==
-                     program.rankOfStage(producer.pipe, reader);
+    for (StageId source : plan.index.sourcesOf(action.pipe, reader, slotBit)) {
+      ActionId maker = source == action.stage ? producer : *rowOf(source);
+      bool isLocal = program.rankOfStage(action.pipe, source) ==
+                     program.rankOfStage(action.pipe, reader);
       Time way = isLocal ? 0
-                         : plan.durations.ofEdge(producer.pipe, source, reader,
-                                                 producer.microbatch);
-      last = std::max(last, alone.ends[rowOf(source)->value] + way);
+                         : plan.durations.ofEdge(action.pipe, source, reader,
+                                                 action.microbatch);
+      last = std::max(last, alone.ends[maker.value] + way);
     }
     return alone.starts[row->value] - last;
   }
@@ -167,9 +164,7 @@ private:
     here = there = std::max({message.due, here, there}) +
                    plan.durations.ofEdge(producer.pipe, producer.stage,
                                          message.reader, producer.microbatch);
-    if (inboxes.deliver(inboxes.inputOf(producer.pipe, message.reader,
-                                        producer.microbatch, message.slotBit),
-                        to, there))
+    if (inboxes.deliver(producer, message.slotBit, message.reader, to, there))
       start(to);
   }
 

@@ -31,16 +31,11 @@ public:
   /// Goes to the item behind the next one.
   void advance(RankId rank);
 
-  /// Numbers the inputs of all stages and microbatches, Output and InputGrad
-  /// apart; those of one slot share a number.
-  size_t inputOf(PipeId pipe, StageId reader, uint32_t microbatch,
-                 uint8_t slotBit) const {
-    size_t pair = pairs(pipe, reader, microbatch);
-    return slotBit == slot::Output ? pair : pair + pairs.size();
-  }
-  /// Hands an input to `rank`, which hosts its reader. True when isReady() of
-  /// that rank was false for want of it.
-  bool deliver(size_t input, RankId rank, Time at) {
+  /// Hands a result of `producer` to `rank`, which hosts its reader. True when
+  /// isReady() of that rank was false for want of it.
+  bool deliver(const Action &producer, uint8_t slotBit, StageId reader,
+               RankId rank, Time at) {
+    size_t input = inputOf(producer.pipe, reader, producer.microbatch, slotBit);
     inputs[input].last = std::max(inputs[input].last, at);
     ++inputs[input].come;
     return heads[rank.value].missing == input;
@@ -75,6 +70,13 @@ private:
     uint32_t come = 0; ///< and of so many.
   };
 
+  /// Numbers the inputs of all stages and microbatches, Output and InputGrad
+  /// apart; those of one slot share a number.
+  size_t inputOf(PipeId pipe, StageId reader, uint32_t microbatch,
+                 uint8_t slotBit) const {
+    size_t pair = pairs(pipe, reader, microbatch);
+    return slotBit == slot::Output ? pair : pair + pairs.size();
+  }
   bool misses(const Action &action, uint8_t slotBit, size_t input) const;
   void set(RankId rank, ActionId begin);
 

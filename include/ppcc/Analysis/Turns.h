@@ -78,9 +78,7 @@ private:
           [&](uint8_t slotBit, StageId reader, RankId to) {
             if (to != home)
               visitor.result(row, rank, slotBit, reader);
-            if (inboxes.deliver(inboxes.inputOf(action.pipe, reader,
-                                                action.microbatch, slotBit),
-                                to, 0))
+            if (inboxes.deliver(action, slotBit, reader, to, 0))
               wake(to);
           });
     }
