@@ -365,7 +365,7 @@ std::vector<std::vector<Time>> ppcc::durationsOf(const Template &family,
 std::vector<proof::Event> ppcc::circleOf(const Template &family, int64_t n,
                                          const Sample &sample, bool fromEnd) {
   const Program &program = sample.program;
-  EventGraph graph(program, sample.index);
+  EventGraph graph(program, sample.index, nullptr, {nullptr, /*inLine=*/true});
   if (graph.run())
     return {};
   std::vector<Origin> origins = originsOf(family, n);

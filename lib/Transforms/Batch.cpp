@@ -79,7 +79,7 @@ private:
       if (transport.layout == QueueLayout::One ||
           transport.layout == QueueLayout::Stream)
         continue; // Batches add no deadlock there.
-      EventGraph graph(fused, index, messages, transport);
+      EventGraph graph(fused, index, &messages, {&transport});
       if (graph.run())
         continue;
       found = true;

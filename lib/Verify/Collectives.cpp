@@ -1,5 +1,6 @@
 // Checks that all members of a collective join it, in one order on every rank.
 #include "Report.h"
+#include "ppcc/Analysis/EventGraph.h"
 #include "ppcc/Analysis/WaitCycle.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
@@ -77,62 +78,39 @@ private:
         return;
   }
 
-  /// The rows of a lane that meet, by rank.
-  std::vector<std::vector<ActionId>> rowsOf(uint32_t lane) const {
-    std::vector<std::vector<ActionId>> rows(program.ranksBegun());
-    for (RankId rank : program.ranks())
-      for (ActionId row : program.rows(rank))
-        if (const KindInfo &info = program.kindOf(row);
-            info.meets() && info.lane == lane && rules.meetingOf(row))
-          rows[rank.value].push_back(row);
-    return rows;
-  }
-
   /// Lets the ranks join the meetings of a lane one after the other, as far as
   /// they come.
   void checkOrder(uint32_t lane) {
-    std::vector<std::vector<ActionId>> rows = rowsOf(lane);
-    std::vector<size_t> next(rows.size());
-    std::vector<uint32_t> joined(rules.numMeetings());
-    SmallVector<uint32_t> ready;
-    auto arrive = [&](uint32_t rank) {
-      if (next[rank] == rows[rank].size())
-        return;
-      uint32_t meeting = *rules.meetingOf(rows[rank][next[rank]]);
-      if (++joined[meeting] == rules.members(meeting).size())
-        ready.push_back(meeting);
-    };
-    for (uint32_t rank = 0; rank != rows.size(); ++rank)
-      arrive(rank);
-    while (!ready.empty())
-      for (ActionId member : rules.members(ready.pop_back_val())) {
-        uint32_t rank = program.rankOf(member).value;
-        ++next[rank];
-        arrive(rank);
-      }
-
-    std::vector<Wait> waits;
-    for (uint32_t rank = 0; rank != rows.size(); ++rank)
-      if (next[rank] != rows[rank].size())
-        for (ActionId member :
-             rules.members(*rules.meetingOf(rows[rank][next[rank]])))
-          if (uint32_t other = program.rankOf(member).value;
-              rows[other][next[other]] != member)
-            waits.push_back({rank, other});
-    std::vector<uint32_t> circle = shortestCircle(waits);
-    if (circle.empty())
+    Rows rows;
+    std::vector<ActionId> origins; ///< By row.
+    for (RankId rank : program.ranks()) {
+      rows.beginRank();
+      for (ActionId row : program.rows(rank))
+        if (const KindInfo &info = program.kindOf(row);
+            info.meets() && info.lane == lane && rules.meetingOf(row)) {
+          Action action = program[row];
+          action.joined = false;
+          rows.append(action);
+          origins.push_back(row);
+        }
+    }
+    Program meetings = program.withRows(std::move(rows));
+    ProgramIndex index(meetings);
+    EventGraph graph(meetings, index, nullptr, {});
+    if (graph.run())
       return;
+    std::vector<ActionId> heads;
     std::vector<RankId> ranks;
-    for (uint32_t wait : circle)
-      ranks.push_back(RankId(waits[wait].from));
-    auto headOf = [&](RankId rank) {
-      return rows[rank.value][next[rank.value]];
-    };
+    for (const EventGraph::Block &block : graph.shortestCircle()) {
+      heads.push_back(origins[block.blocked.value]);
+      ranks.push_back(program.rankOf(heads.back()));
+    }
     auto builder =
-        report<diag::CollectiveOrder>(headOf(ranks.front()), rankList(ranks));
-    for (RankId rank : ArrayRef(ranks).take_front(maxHops))
-      builder.note(place(headOf(rank)), "rank {} has `{}`{} first", rank.value,
-                   cell(headOf(rank)), ofPipe(program[headOf(rank)].pipe));
+        report<diag::CollectiveOrder>(heads.front(), rankList(ranks));
+    for (ActionId head : ArrayRef(heads).take_front(maxHops))
+      builder.note(place(head), "rank {} has `{}`{} first",
+                   program.rankOf(head).value, cell(head),
+                   ofPipe(program[head].pipe));
   }
 
   const RuleIndex &rules = index.rules();

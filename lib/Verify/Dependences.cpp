@@ -66,7 +66,7 @@ void ppcc::verifyDependences(const Program &program, PassContext &context) {
   const ProgramIndex *index = indexOf(program, context);
   if (!index)
     return;
-  EventGraph graph(program, *index);
+  EventGraph graph(program, *index, nullptr, {nullptr, /*inLine=*/true});
   if (!graph.run())
     DataCircle(program, context, graph).tell();
 }

@@ -93,7 +93,7 @@ void reportLack(const Program &program, EventGraph::Lack lack,
 /// Whether the program ends on a transport; else a report.
 bool isSafe(const Program &program, const MessageIndex &messages,
             const Transport &transport, PassContext &context) {
-  EventGraph graph(program, Analyses(program).index(), messages, transport);
+  EventGraph graph(program, Analyses(program).index(), &messages, {&transport});
   bool isDone = graph.run();
   if (auto lack = graph.lack()) {
     reportLack(program, *lack, context);

@@ -9,13 +9,7 @@ namespace ppcc {
 /// without a clock, and explained where it blocks.
 class EventGraph : private EventRun<NoClock> {
 public:
-  EventGraph(const Program &program, const ProgramIndex &index,
-             const MessageIndex &messages, const Transport &transport)
-      : EventRun(program, index, &messages, {&transport}) {}
-  /// Each rank runs all its rows in one line, and waits for data alone.
-  EventGraph(const Program &program, const ProgramIndex &index)
-      : EventRun(program, index, nullptr, {nullptr, /*inLine=*/true}) {}
-
+  using EventRun::EventRun;
   using EventRun::Lack;
   using EventRun::lack;
   using EventRun::run;
@@ -35,14 +29,17 @@ public:
   /// The shortest circle of them, as WaitCycle.h has it.
   std::vector<Block> shortestCircle();
 
-  /// The first row of what starts and ends with a row, after blocks().
-  uint32_t unitOf(ActionId row) const { return units[row.value]; }
+  /// The first row of what starts and ends with a row.
+  uint32_t unitOf(ActionId row) const {
+    ActionId first = groups[row].from;
+    while (!isMember(row, first))
+      ++first.value;
+    return first.value;
+  }
 
 private:
-  void linkUnits();
-  std::optional<Need> unmetEnd(ActionId row) const;
-
-  std::vector<uint32_t> units; ///< By row.
+  void linkRows();
+  template <class Visit> void forEachEndNeed(ActionId row, Visit visit) const;
 };
 
 } // namespace ppcc

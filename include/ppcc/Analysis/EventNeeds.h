@@ -90,7 +90,7 @@ protected:
   }
 
   template <class Clock, class Visit>
-  bool forEachNeed(ActionId row, uint32_t before, uint32_t &number,
+  bool forEachNeed(ActionId row, uint32_t before, uint32_t &rule,
                    const Clock &clock, const Visit &visit);
   std::optional<Ends> endsOf(ActionId row) const;
   std::optional<Need> endNeed(ActionId row, Ends ends) const;
@@ -236,11 +236,11 @@ inline std::optional<Need> EventNeeds::endNeed(ActionId row, Ends ends) const {
 }
 
 /// Calls `visit(need, delay)` for what a row of a unit waits for before it
-/// starts, until that gives false: the row before it in its queue, then data
-/// from `number` on, which is moved along. It goes on `delay` after the end of
-/// each.
+/// starts, until that gives false: the row before it in its queue, then data,
+/// of which rules may ask for much: they go on from `rule`, which is moved
+/// along. It goes on `delay` after the end of each.
 template <class Clock, class Visit>
-bool EventNeeds::forEachNeed(ActionId row, uint32_t before, uint32_t &number,
+bool EventNeeds::forEachNeed(ActionId row, uint32_t before, uint32_t &rule,
                              const Clock &clock, const Visit &visit) {
   if (uint32_t other = issued.empty() ? none : issued[row.value];
       other != none && !visit(Need{NeedKind::Issue, ActionId(other)},
@@ -248,17 +248,17 @@ bool EventNeeds::forEachNeed(ActionId row, uint32_t before, uint32_t &number,
     return false;
   if (before != none && !visit(Need{NeedKind::Queue, ActionId(before)}, 0))
     return false;
-  if (number == 0 && !pairs.empty() && surelyHasData(row))
+  if (!pairs.empty() && surelyHasData(row))
     return true;
-  auto rules = index.rules().neededBy(row);
-  uint32_t counted = 0;
+  auto visitData = [&](std::optional<ActionId> maker, Time delay = 0) {
+    return !maker || visit(Need{NeedKind::Data, *maker}, delay);
+  };
   auto visitRules = [&] {
-    for (; number - counted < rules.size(); ++number)
+    auto rules = index.rules().neededBy(row);
+    for (; rule != rules.size(); ++rule)
       // Messages that are left out have no end.
-      if (ActionId needed = rules[number - counted];
-          isInQueues(needed) && !visit(Need{NeedKind::Data, needed}, 0))
+      if (isInQueues(rules[rule]) && !visitData(rules[rule]))
         return false;
-    counted += rules.size();
     return true;
   };
   const KindInfo &info = program.kindOf(row);
@@ -269,34 +269,20 @@ bool EventNeeds::forEachNeed(ActionId row, uint32_t before, uint32_t &number,
   Action action = program[row];
   if (!info.isCompute()) {
     auto maker = makerOf(action, action.stage, info.mainSlot());
-    return !maker || visit(Need{NeedKind::Data, *maker}, -clock.early(*maker));
+    return !maker || visitData(maker, -clock.early(*maker));
   }
-  for (unsigned rest = info.needs; rest; rest &= rest - 1, ++counted) {
-    if (number != counted)
-      continue;
-    auto maker = makerOf(action, action.stage, rest & -rest);
-    if (maker && !visit(Need{NeedKind::Data, *maker}, 0))
+  for (uint8_t slotBit : slotsIn(info.needs))
+    if (!visitData(makerOf(action, action.stage, slotBit)))
       return false;
-    ++number;
-  }
   for (uint8_t slotBit : slotsIn(info.defines)) {
-    auto sources = index.sourcesOf(action.pipe, action.stage, slotBit);
-    for (; number - counted < sources.size(); ++number)
-      if (!visitInput(row, action, sources[number - counted], slotBit, clock,
-                      visit))
+    for (StageId source : index.sourcesOf(action.pipe, action.stage, slotBit))
+      if (!visitInput(row, action, source, slotBit, clock, visit))
         return false;
-    counted += sources.size();
     auto slice =
         program.pipe(action.pipe).sliceBefore(action.microbatch, slotBit);
-    if (!slice)
-      continue;
-    auto maker = index.definer(action.pipe, action.stage, *slice, slotBit);
-    if (number == counted) {
-      if (maker && !visit(Need{NeedKind::Data, *maker}, 0))
-        return false;
-      ++number;
-    }
-    ++counted;
+    if (slice &&
+        !visitData(index.definer(action.pipe, action.stage, *slice, slotBit)))
+      return false;
   }
   return visitRules();
 }

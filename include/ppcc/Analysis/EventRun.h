@@ -117,7 +117,7 @@ protected:
     uint32_t begin = none;      ///< The first row of the unit; none at the end.
     uint32_t end = 0;           ///< One past the last row of its group.
     uint32_t member = 0;        ///< The first row whose needs are not all met,
-    uint32_t need = 0;          ///< and the first of its data.
+    uint32_t rule = 0;          ///< and the first of its rules.
     uint32_t open = 0;          ///< Members of the unit that run.
     uint32_t last = none;       ///< The row before the unit.
     uint32_t owner = 0;         ///< The queue that runs the unit.
@@ -266,7 +266,7 @@ void EventRun<Clock>::enter(uint32_t number, uint32_t row) {
     queue.owner = queueOfRow[from.value];
   }
   queue.member = queue.begin;
-  queue.need = 0;
+  queue.rule = 0;
   queue.ready = queue.free;
 }
 
@@ -303,11 +303,11 @@ template <class Clock> void EventRun<Clock>::runQueue(uint32_t number) {
 
 template <class Clock> bool EventRun<Clock>::isReady(uint32_t number) {
   Queue &queue = queues[number];
-  for (; queue.member != queue.end; ++queue.member, queue.need = 0)
+  for (; queue.member != queue.end; ++queue.member, queue.rule = 0)
     if (ActionId row(queue.member);
         isMember(row, ActionId(queue.begin)) &&
         !forEachNeed(
-            row, before(row, queue.begin), queue.need, clock,
+            row, before(row, queue.begin), queue.rule, clock,
             [&](Need need, Time delay) { return await(number, need, delay); }))
       return false;
   return true;
