@@ -52,11 +52,14 @@ public:
   const RuleIndex &rules() const { return ruleIndex; }
 
 private:
+  /// A stage, of all stages, and one that it reads, or that reads it.
+  using StageEnd = std::pair<uint32_t, StageId>;
   /// The stages on one side of each stage: those of stage s of all stages are
-  /// ends[starts[s]] to ends[starts[s + 1]].
+  /// ends[starts[s]] to ends[starts[s + 1]], ascending.
   struct EdgeTable {
-    std::vector<uint32_t> starts{0};
+    std::vector<uint32_t> starts;
     std::vector<StageId> ends;
+    void fill(std::vector<StageEnd> edges, size_t stages);
   };
   static constexpr uint32_t none = 0xFFFFFFFF;
 
@@ -69,7 +72,6 @@ private:
   static size_t slotOf(size_t pair, uint8_t slotBit) {
     return pair * slot::count + std::countr_zero(slotBit);
   }
-  void addEdges(const Pipe &pipe, bool upward);
   void addDefiners(const Program &program);
 
   PairNumbering pairs;
