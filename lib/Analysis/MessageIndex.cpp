@@ -39,24 +39,12 @@ MessageIndex::MessageIndex(const Program &program, const ProgramIndex &index)
   whole &= rows == 2 * size();
 }
 
-/// Calls `visit(row, lane)` for each receive of a message.
-template <class Visit>
-static void forEachReceive(const Program &program, const MessageIndex &messages,
-                           Visit visit) {
+std::vector<std::vector<ActionId>>
+ppcc::receivesOfLanes(const Program &program, const MessageIndex &messages) {
+  std::vector<std::vector<ActionId>> receives(messages.lanes().size());
   for (ActionId row : program.rows())
     if (program.kindOf(row).isRecv())
       if (auto message = messages.of(program[row]))
-        visit(row, message->lane);
-}
-
-LaneReceives::LaneReceives(const Program &program, const MessageIndex &messages)
-    : starts(messages.lanes().size() + 1) {
-  forEachReceive(program, messages,
-                 [&](ActionId, uint32_t lane) { ++starts[lane + 1]; });
-  std::partial_sum(starts.begin(), starts.end(), starts.begin());
-  rows.resize(starts.back());
-  std::vector<uint32_t> next = starts;
-  forEachReceive(program, messages, [&](ActionId row, uint32_t lane) {
-    rows[next[lane]++] = row;
-  });
+        receives[message->lane].push_back(row);
+  return receives;
 }

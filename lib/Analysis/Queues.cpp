@@ -74,7 +74,7 @@ std::vector<uint32_t> ppcc::roomMakers(const Program &program,
                                        const MessageIndex &messages,
                                        uint32_t capacity) {
   std::vector<uint32_t> rows(program.size(), noRow);
-  LaneReceives receives(program, messages);
+  auto receives = receivesOfLanes(program, messages);
   std::vector<uint32_t> sent(messages.lanes().size());
   for (ActionId row : program.rows()) {
     if (!program.kindOf(row).isSend())
@@ -82,7 +82,7 @@ std::vector<uint32_t> ppcc::roomMakers(const Program &program,
     auto message = messages.of(program[row]);
     if (!message)
       continue;
-    auto received = receives.of(message->lane);
+    const std::vector<ActionId> &received = receives[message->lane];
     uint32_t position = sent[message->lane]++;
     if (position >= capacity && position - capacity < received.size())
       rows[row.value] = received[position - capacity].value;

@@ -63,8 +63,8 @@ std::vector<RankPair> ppcc::connectionOrder(uint32_t numRanks,
 
 PassResult ppcc::preconnect(Program &program, PassContext &) {
   std::vector<RankPair> pairs;
-  for (const TalkingPair &pair : talkingPairs(program))
-    pairs.push_back(pair.ranks);
+  for (auto [ranks, first] : talkingPairs(program))
+    pairs.push_back(ranks);
   pairs = connectionOrder(program.numRanks(), pairs);
   if (pairs == program.preconnect())
     return PassResult::Unchanged;

@@ -60,7 +60,7 @@ std::vector<Mismatch> ppcc::firstMismatches(const Program &program,
   if (messages.isInOrder())
     return {};
   constexpr uint32_t mismatched = 0xFFFFFFFF;
-  LaneReceives receives(program, messages);
+  auto receives = receivesOfLanes(program, messages);
   std::vector<uint32_t> sent(messages.lanes().size());
   std::vector<Mismatch> found;
   for (ActionId row : program.rows()) {
@@ -71,7 +71,7 @@ std::vector<Mismatch> ppcc::firstMismatches(const Program &program,
     uint32_t &position = sent[message->lane];
     if (position == mismatched)
       continue;
-    ActionId recv = receives.of(message->lane)[position];
+    ActionId recv = receives[message->lane][position];
     if (recv == *messages.recv(*message)) {
       ++position;
       continue;

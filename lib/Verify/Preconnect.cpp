@@ -12,9 +12,9 @@ void ppcc::verifyPreconnect(const Program &program, PassContext &context) {
     return;
   std::vector<RankPair> listed = program.preconnect();
   llvm::sort(listed);
-  for (const TalkingPair &pair : talkingPairs(program))
-    if (!context.diags.saturated() && !llvm::binary_search(listed, pair.ranks))
-      reportAt<diag::PairNotPreconnected>(
-          program, context, pair.first, pair.ranks.low.value,
-          pair.ranks.high.value, cell(program, pair.first));
+  for (auto [ranks, first] : talkingPairs(program))
+    if (!context.diags.saturated() && !llvm::binary_search(listed, ranks))
+      reportAt<diag::PairNotPreconnected>(program, context, first,
+                                          ranks.low.value, ranks.high.value,
+                                          cell(program, first));
 }

@@ -45,18 +45,8 @@ private:
   bool whole = true, inOrder = true;
 };
 
-/// The receives of each lane, in program order. O(actions), 4 bytes a receive.
-class LaneReceives {
-public:
-  LaneReceives(const Program &program, const MessageIndex &messages);
-
-  ArrayRef<ActionId> of(uint32_t lane) const {
-    return ArrayRef(rows).slice(starts[lane], starts[lane + 1] - starts[lane]);
-  }
-
-private:
-  std::vector<uint32_t> starts;
-  std::vector<ActionId> rows;
-};
+/// By lane, its receives in program order. O(actions).
+std::vector<std::vector<ActionId>>
+receivesOfLanes(const Program &program, const MessageIndex &messages);
 
 } // namespace ppcc
