@@ -2,9 +2,13 @@
 
 using namespace ppcc;
 
+bool ppcc::hasScales(const CostModel &costs) {
+  return costs.has({Cost::Scale, Cost::ScaleTime, Cost::ScaleMemory,
+                    Cost::ScaleBytes, Cost::ScaleAction});
+}
+
 MicrobatchScales::MicrobatchScales(const Program &program) {
-  if (!program.costs().has({Cost::Scale, Cost::ScaleTime, Cost::ScaleMemory,
-                            Cost::ScaleBytes, Cost::ScaleAction}))
+  if (!hasScales(program.costs()))
     return;
   size_t next = 0;
   for (const Pipe &pipe : program.pipes()) {

@@ -195,31 +195,26 @@ private:
   /// Each way to begin with each way to end.
   void byWork() {
     bool allFit = true;
-    struct Way {
-      Time at, done; ///< Of the work, done by then at most.
-    };
-    SmallVector<std::pair<Begin, Way>> begins{
-        {Begin::FirstForward, {start, 0}}};
-    if (load.hasPart(I))
-      begins.push_back(
-          {Begin::FirstBackward,
-           {start + toFirstI, std::min(toFirstI, mostForwards(allFit))}});
-    for (auto [begin, way] : begins) {
-      auto offerEnd = [&, begin = begin, way = way](End end, Time left,
-                                                    Time tail) {
-        Time behind = std::max(left, tail);
+    Time most = mostForwards(allFit);
+    for (Begin begin : {Begin::FirstForward, Begin::FirstBackward}) {
+      bool isForward = begin == Begin::FirstForward;
+      if (!isForward && !load.hasPart(I))
+        return;
+      // Of the work, done by then at most.
+      Time done = isForward ? 0 : std::min(toFirstI, most);
+      auto offerEnd = [&](End end, Time left, Time tail) {
         ResourceBound bound;
         bound.begin = begin;
         bound.end = end;
-        bound.head = way.at;
-        bound.work = std::max<Time>(work - way.done - left, 0);
-        bound.tail = behind;
+        bound.head = isForward ? start : start + toFirstI;
+        bound.work = std::max<Time>(work - done - left, 0);
+        bound.tail = std::max(left, tail);
         offer(bound);
       };
       offerEnd(End::Work, 0, 0);
       if (load.hasPart(I))
         offerEnd(End::LastBackward, mostLeft(false), behindI);
-      if (begin == Begin::FirstForward || !allFit)
+      if (isForward || !allFit)
         offerEnd(End::LastForward, mostLeft(true), behindF);
     }
   }

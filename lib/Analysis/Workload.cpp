@@ -11,7 +11,8 @@ public:
           Workload::Backward backward, uint32_t mostInGroup,
           std::optional<Workload::Saving> saving)
       : program(program), durations(durations), memory(program),
-        most(mostInGroup), numbering(program.pipes()), saving(saving) {
+        most(mostInGroup), numbering(program.pipes()), saving(saving),
+        differ(hasScales(program.costs())) {
     load.backward = backward;
   }
 
@@ -47,72 +48,55 @@ private:
     return action;
   }
 
-  /// What a member of a group adds to it, at least.
-  Time inGroup(Time time) const {
+  /// What is left of a time, at least, in a group that `among` members share.
+  Time inGroup(Time time, uint32_t among) const {
     const CostSetting *rule = program.costs().group();
     if (most == 1)
       return time;
     if (program.costs().has({Cost::Node}))
-      return time / most;
+      return time / among;
     if (!rule)
       return time;
     Time value = rule->values.front();
     if (rule->what == Cost::Overlap)
-      return std::min(time, value / most);
+      return std::min(time, value / among);
     if (rule->what == Cost::GroupMax)
-      value /= most;
+      value /= among;
     return scaling::apply(time, std::min(value, cost::unit), time);
   }
   /// How long it takes until its results are there, at least.
   Time toEnd(Time time) const {
-    const CostSetting *rule = program.costs().group();
-    if (durations.hasSlack())
-      return 0;
-    if (most == 1 || !rule || program.costs().has({Cost::Node}))
-      return time;
-    Time value = rule->values.front();
-    return rule->what == Cost::Overlap
-               ? std::min(time, value)
-               : scaling::apply(time, std::min(value, cost::unit), time);
+    return durations.hasSlack() ? 0 : inGroup(time, 1);
   }
 
   void addParts(Workload::Stage &row) {
     const Pipe &pipe = program.pipe(row.pipe);
+    uint32_t first = pipe.firstMicrobatch;
+    if (pipe.numMicrobatches == 0)
+      return;
     auto timeOf = [&](KindId kind) {
-      return durations.of(action(row, kind.value, pipe.firstMicrobatch));
+      return durations.of(action(row, kind.value, first));
     };
-    if (isRecomputed() && pipe.numMicrobatches != 0)
+    if (isRecomputed())
       row.again = timeOf(*restoring(program));
-    if (saving == Saving::Offload && pipe.numMicrobatches != 0) {
+    if (saving == Saving::Offload) {
       row.out = timeOf(offloading(program)->out);
       row.in = timeOf(offloading(program)->in);
     }
-    bool isFirst = true;
-    for (uint32_t m = pipe.firstMicrobatch; m != pipe.endMicrobatch(); ++m) {
-      std::array<Time, Workload::numParts> times = timesOf(row, m);
-      for (unsigned part = 0; part != Workload::numParts; ++part) {
-        Time time = toEnd(times[part]), work = inGroup(times[part]);
-        row.time[part] = isFirst ? time : std::min(row.time[part], time);
-        row.work[part] = isFirst ? work : std::min(row.work[part], work);
-        row.sum[part] += work;
+    uint32_t differing = differ ? pipe.numMicrobatches : 1;
+    row.time.fill(std::numeric_limits<Time>::max());
+    row.work = row.time;
+    for (uint32_t m = first; m != first + differing; ++m)
+      for (auto [part, time] : llvm::enumerate(timesOf(row, m))) {
+        Time work = inGroup(time, most);
+        row.time[part] = std::min(row.time[part], toEnd(time));
+        row.work[part] = std::min(row.work[part], work);
+        row.sum[part] += work * (pipe.numMicrobatches / differing);
       }
-      isFirst = false;
-      if (!hasScales()) {
-        for (Time &sum : row.sum)
-          sum *= pipe.numMicrobatches;
-        break;
-      }
-    }
-    if (pipe.numMicrobatches != 0)
-      addMemory(row, pipe.firstMicrobatch);
+    addMemory(row, first);
   }
 
   bool isRecomputed() const { return saving == Saving::Recompute; }
-
-  bool hasScales() const {
-    return program.costs().has({Cost::Scale, Cost::ScaleTime, Cost::ScaleMemory,
-                                Cost::ScaleBytes, Cost::ScaleAction});
-  }
 
   std::array<Time, Workload::numParts> timesOf(const Workload::Stage &row,
                                                uint32_t m) const {
@@ -181,7 +165,7 @@ private:
         latency =
             durations.ofEdge(row.pipe, source, row.stage, pipe.firstMicrobatch);
         for (uint32_t m = pipe.firstMicrobatch;
-             hasScales() && m != pipe.endMicrobatch(); ++m)
+             differ && m != pipe.endMicrobatch(); ++m)
           latency = std::min(latency,
                              durations.ofEdge(row.pipe, source, row.stage, m));
       }
@@ -220,6 +204,7 @@ private:
   StageNumbering numbering;
   Workload load;
   std::optional<Saving> saving;
+  const bool differ;   ///< Whether microbatches do.
   bool hasRoom = true; ///< Whether what ranks hold follows from the parts.
 };
 

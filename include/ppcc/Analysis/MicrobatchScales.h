@@ -5,6 +5,9 @@
 
 namespace ppcc {
 
+/// Whether the costs of microbatches may differ.
+bool hasScales(const CostModel &costs);
+
 /// The factors of a program's microbatches, found in constant time. Where the
 /// program has none, values stay as they are. It points into the program, which
 /// stays where it is. O(kinds + settings) to make.
