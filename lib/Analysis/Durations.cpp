@@ -189,15 +189,13 @@ Time Durations::of(const Program &program, ActionId begin, ActionId end) const {
 
 std::vector<Durations::Slack> Durations::slacks(const Program &program) const {
   std::vector<Slack> rows(hasHooks ? program.size() : 0);
-  for (uint32_t rank = 0; hasHooks && rank != program.ranksBegun(); ++rank) {
-    ActionId begin = program.begin(RankId(rank)), end;
-    for (; begin != program.end(RankId(rank)); begin = end) {
-      end = program.groupEnd(begin, RankId(rank));
+  if (!hasHooks)
+    return rows;
+  for (RankId rank : program.ranks())
+    for (auto [begin, end] : program.items(rank))
       if (const NodeOrder *order = nodes->of(program, begin, end))
         for (auto [i, member] : llvm::enumerate(order->members))
           rows[begin.value + i] = {order->length - member.gives, member.reads};
-    }
-  }
   return rows;
 }
 

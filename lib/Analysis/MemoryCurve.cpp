@@ -58,12 +58,9 @@ template <class Visit>
 void MemoryCurve::forEachEvent(RankId rank, Visit visit) const {
   std::vector<Event> events;
   bool isSorted = !program.kinds().hasBeside();
-  ActionId end;
-  for (ActionId begin = program.begin(rank); begin != program.end(rank);
-       begin = end) {
-    end = program.groupEnd(begin, rank);
+  for (RowRange item : program.items(rank))
     for (bool isStart : {true, false})
-      for (ActionId row : RowRange{begin, end}) {
+      for (ActionId row : item) {
         if (!program.kindOf(row).isCompute())
           continue;
         Event event{(isStart ? simulation.starts : simulation.ends)[row.value],
@@ -73,7 +70,6 @@ void MemoryCurve::forEachEvent(RankId rank, Visit visit) const {
         else if (!visit(event))
           return;
       }
-  }
   // At one time what ends gives back first, unless it began then too.
   llvm::stable_sort(events, [&](const Event &a, const Event &b) {
     auto begins = [&](const Event &event) {
@@ -89,8 +85,9 @@ void MemoryCurve::forEachEvent(RankId rank, Visit visit) const {
 /// Notes what is given back early on a rank, since an action will restore it.
 void MemoryCurve::noteRestores(RankId rank) {
   restores.clear();
-  for (ActionId row = program.begin(rank);
-       hasRestores && row != program.end(rank); ++row.value) {
+  if (!hasRestores)
+    return;
+  for (ActionId row : program.rows(rank)) {
     Action action = program[row];
     if (auto kind = program.kindOf(action).restores;
         kind && action.hasMicrobatch())
@@ -143,28 +140,23 @@ std::vector<HeldMemory> MemoryCurve::held(RankId rank) const {
   for (ActionId row : program.rows(rank)) {
     Action action = program[row];
     const KindInfo &info = program.kindOf(action);
-    bool begins = info.isCompute() && (info.defines & slot::Output);
     bool comes = takenBy(action, rank) > 0 && program.isFarEnd(action, rank);
-    if ((!begins && !comes) || !action.hasMicrobatch())
+    if ((!beginsActivation(info) && !comes) || !action.hasMicrobatch())
       continue;
     decimal::Sum amount = holds[pairOf(action)];
     if (amount == 0)
       continue;
     uint32_t microbatch = action.microbatch;
-    HeldMemory &held = stages
-                           .try_emplace({action.pipe, action.stage},
-                                        HeldMemory{action.pipe, action.stage,
-                                                   microbatch, microbatch})
-                           .first->second;
+    HeldMemory one{action.pipe, action.stage, microbatch, microbatch};
+    HeldMemory &held =
+        stages.try_emplace({action.pipe, action.stage}, one).first->second;
     held.first = std::min(held.first, microbatch);
     held.last = std::max(held.last, microbatch);
     ++held.count;
     held.amount += amount;
   }
-  std::vector<HeldMemory> result;
-  for (const auto &[stage, held] : stages)
-    result.push_back(held);
-  return result;
+  auto values = llvm::make_second_range(stages);
+  return {values.begin(), values.end()};
 }
 
 std::vector<HeldMemory> MemoryCurve::heldAt(const MemoryPeak &peak,

@@ -140,21 +140,20 @@ std::vector<ActionId> ppcc::criticalPath(const Simulation &simulation) {
 std::vector<RankTimes> ppcc::rankTimes(const Program &program,
                                        const Durations &durations,
                                        const Simulation &simulation) {
-  std::vector<RankTimes> ranks(program.ranksBegun());
-  for (uint32_t rank = 0; rank != ranks.size(); ++rank) {
-    RankTimes &times = ranks[rank];
+  std::vector<RankTimes> ranks;
+  for (RankId rank : program.ranks()) {
+    RankTimes &times = ranks.emplace_back();
     bool isFirst = true;
-    ActionId row = program.begin(RankId(rank)), end;
-    for (; row != program.end(RankId(rank)); row = end) {
-      end = program.groupEnd(row, RankId(rank));
-      while (row != end && !program.kindOf(row).occupiesRank())
-        ++row.value;
-      if (row == end)
+    for (RowRange item : program.items(rank)) {
+      ActionId row = *llvm::find_if(item, [&](ActionId row) {
+        return program.kindOf(row).occupiesRank();
+      });
+      if (row == item.to)
         continue;
       if (std::exchange(isFirst, false))
         times.begin = simulation.starts[row.value];
       times.end = simulation.ends[row.value];
-      times.busy += durations.of(program, row, end);
+      times.busy += durations.of(program, row, item.to);
     }
   }
   return ranks;

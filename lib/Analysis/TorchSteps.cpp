@@ -34,20 +34,18 @@ public:
       : program(program), rank(rank), target(target) {}
 
   std::vector<TorchStep> plan() {
+    std::vector<RowRange> items;
+    for (RowRange item : program.items(rank))
+      if (program.kindOf(item.from).isCompute())
+        items.push_back(item);
     ActionId after = program.end(rank);
     Stages windowAfter;
-    for (uint32_t row = after.value; row != program.begin(rank).value;) {
-      ActionId end(row--);
-      while (program.joined(ActionId(row)))
-        --row;
-      ActionId begin(row);
-      if (!program.kindOf(begin).isCompute())
-        continue;
-      Stages window = windowFrom(begin, end);
+    for (RowRange item : llvm::reverse(items)) {
+      Stages window = windowFrom(item);
       move(window, windowAfter, after);
-      reduce(begin, end, after);
+      reduce(item, after);
       windowAfter = std::move(window);
-      after = begin;
+      after = item.from;
     }
     move({}, windowAfter, after);
     std::reverse(steps.begin(), steps.end());
@@ -62,10 +60,10 @@ private:
   };
 
   /// The stages of an item as PyTorch lists them: in a group forward first.
-  Stages stagesOf(ActionId begin, ActionId end) const {
+  Stages stagesOf(RowRange item) const {
     Stages stages;
     for (uint8_t wanted : {uint8_t(slot::Output), uint8_t(0)})
-      for (ActionId row : RowRange{begin, end})
+      for (ActionId row : item)
         if ((program.kindOf(row).defines & slot::Output) == wanted)
           stages.push_back(program[row].stage);
     return stages;
@@ -73,9 +71,9 @@ private:
 
   /// The stages that are gathered when an item begins: those that it and the
   /// next items use, until there are enough; groups are not cut.
-  Stages windowFrom(ActionId begin, ActionId end) {
+  Stages windowFrom(RowRange rows) {
     ++item;
-    Stages stages = stagesOf(begin, end);
+    Stages stages = stagesOf(rows);
     for (StageId stage : llvm::reverse(stages)) {
       llvm::erase_if(uses,
                      [&](const NextUse &use) { return use.stage == stage; });
@@ -107,17 +105,17 @@ private:
         steps.push_back({kind, stage, before});
   }
 
-  void reduce(ActionId begin, ActionId end, ActionId before) {
+  void reduce(RowRange item, ActionId before) {
     if (!target.reduces())
       return;
-    for (uint32_t row = end.value; row != begin.value;) {
-      ActionId id(--row);
-      if (!(program.kindOf(id).defines & slot::WeightGrad) ||
-          !reduced.insert(program[id].stage.value).second)
+    for (ActionId row : llvm::reverse(item)) {
+      StageId stage = program[row].stage;
+      if (!(program.kindOf(row).defines & slot::WeightGrad) ||
+          !reduced.insert(stage.value).second)
         continue;
       if (target.waits())
-        steps.push_back({TorchStep::WaitReduceGrad, program[id].stage, before});
-      steps.push_back({TorchStep::ReduceGrad, program[id].stage, before});
+        steps.push_back({TorchStep::WaitReduceGrad, stage, before});
+      steps.push_back({TorchStep::ReduceGrad, stage, before});
     }
   }
 

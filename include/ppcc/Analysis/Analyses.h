@@ -3,7 +3,7 @@
 
 #include "ppcc/Analysis/GroupIndex.h"
 #include "ppcc/Analysis/ReceiveBuffers.h"
-#include "ppcc/Analysis/TimedRun.h"
+#include "ppcc/Analysis/Simulation.h"
 #include "ppcc/Basic/Diagnostics.h"
 
 namespace ppcc {

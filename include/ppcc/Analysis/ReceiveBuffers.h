@@ -23,11 +23,9 @@ public:
   /// it back, `item` being the first row of the item that read it.
   template <class Posted, class Taken, class Freed>
   void run(RankId rank, Posted posted, Taken taken, Freed freed) {
-    ActionId end = program.end(rank);
-    for (ActionId item = program.begin(rank); item != end;) {
-      ActionId itemEnd = program.groupEnd(item, rank);
+    for (RowRange item : program.items(rank)) {
       uint32_t before = receives;
-      for (ActionId row : RowRange{item, itemEnd}) {
+      for (ActionId row : item) {
         if (!program.kindOf(row).isRecv())
           continue;
         uint32_t receive = receives++;
@@ -38,7 +36,7 @@ public:
           taken(receive, row, *message);
         }
       }
-      for (ActionId row : RowRange{item, itemEnd}) {
+      for (ActionId row : item) {
         if (!program.kindOf(row).isCompute())
           continue;
         edges.forEachInput(program[row], [&](Message message) {
@@ -46,10 +44,9 @@ public:
           // What a group receives itself comes too late for it.
           if (holder >= before)
             return;
-          freed(std::exchange(holder, none), item, message);
+          freed(std::exchange(holder, none), item.from, message);
         });
       }
-      item = itemEnd;
     }
   }
 

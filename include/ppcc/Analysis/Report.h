@@ -4,7 +4,6 @@
 #include "ppcc/Analysis/Bubbles.h"
 #include "ppcc/Analysis/MemoryCurve.h"
 #include "ppcc/Analysis/ResourceBound.h"
-#include "ppcc/Analysis/TimedRun.h"
 
 namespace ppcc {
 

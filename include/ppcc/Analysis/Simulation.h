@@ -69,4 +69,12 @@ std::vector<RankTimes> rankTimes(const Program &program,
                                  const Durations &durations,
                                  const Simulation &simulation);
 
+/// A run of a program, and what it was made with.
+struct TimedRun {
+  const Durations &durations;
+  Simulation simulation;
+  std::string transport; ///< On which it ran; `none` by data alone.
+  Time bound = 0;        ///< The makespan by data alone.
+};
+
 } // namespace ppcc
