@@ -19,34 +19,27 @@ bool Decoder::run(const Policy &given, Order &result) {
   uint32_t numRanks = problem.numRanks();
   result.resize(numRanks);
   ranks.resize(numRanks);
-  for (uint32_t rank = 0; rank != numRanks; ++rank) {
+  for (auto [rank, state] : llvm::enumerate(ranks)) {
     result[rank].clear();
-    ranks[rank].free = ranks[rank].idle = 0;
-    ranks[rank].held = ranks[rank].promised = 0;
-    ranks[rank].didForward = false;
-    ranks[rank].oldestWeight = 0;
-    ranks[rank].weights.clear();
+    state.weights.clear();
+    state.sorted.clear();
+    state = {.weights = std::move(state.weights),
+             .sorted = std::move(state.sorted)};
+    if (!given.isStrict)
+      continue;
+    for (uint32_t s : problem.load.ofRank[rank])
+      for (Op op : {opOf(s, F), opOf(s, I)})
+        for (uint32_t m = 0; m != problem.count[op]; ++m)
+          state.sorted.emplace_back(op, m);
+    llvm::stable_sort(state.sorted, [&](auto &a, auto &b) {
+      return given.due(a.first, a.second) < given.due(b.first, b.second);
+    });
   }
   mostIdle = 0;
   issued.assign(problem.numOps(), 0);
   arrivals.assign(problem.numOps(), never);
   for (Op op = 0; op != problem.numOps(); ++op)
     noteArrival(op);
-  if (given.isStrict) {
-    sorted.resize(numRanks);
-    nextSorted.assign(numRanks, 0);
-    for (uint32_t rank = 0; rank != numRanks; ++rank) {
-      auto &list = sorted[rank];
-      list.clear();
-      for (uint32_t s : problem.load.ofRank[rank])
-        for (Op op : {opOf(s, F), opOf(s, I)})
-          for (uint32_t m = 0; m != problem.count[op]; ++m)
-            list.emplace_back(op, m);
-      std::stable_sort(list.begin(), list.end(), [&](auto &a, auto &b) {
-        return given.due(a.first, a.second) < given.due(b.first, b.second);
-      });
-    }
-  }
   queue.clear();
   for (uint32_t rank = 0; rank != numRanks; ++rank)
     wake(0, rank);
@@ -163,13 +156,11 @@ void Decoder::decide(uint32_t rank, Time now) {
   };
   if (policy->isStrict) {
     // The first in the order; when it is not safe, the first gradient.
-    auto &list = sorted[rank];
-    size_t &place = nextSorted[rank];
-    while (place != list.size() &&
-           list[place].second < issued[list[place].first])
-      ++place;
-    for (size_t i = place; i != list.size(); ++i) {
-      auto [op, m] = list[i];
+    auto isIssued = [&](auto &one) { return one.second < issued[one.first]; };
+    while (state.next != state.sorted.size() &&
+           isIssued(state.sorted[state.next]))
+      ++state.next;
+    for (auto [op, m] : ArrayRef(state.sorted).drop_front(state.next)) {
       if (m != issued[op])
         continue;
       if (partOf(op) == F && !isSafe(stageOf(op), rank))

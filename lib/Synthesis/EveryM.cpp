@@ -101,7 +101,6 @@ private:
     std::vector<Way> ways;
     size_t right = 0, wrong = 0;
     SearchOptions options;
-    options.stop = task.asked.stop;
     options.budget = task.left();
     options.refines = false;
     options.accepts = [&](const Policy &policy, uint64_t &actions) {
@@ -120,9 +119,7 @@ private:
       ways.push_back(std::move(*way));
       return true;
     };
-    Found found = search(first->problem, {}, options);
-    task.evaluations += found.evaluations;
-    task.actions += found.actions;
+    task.search(first->problem, {}, std::move(options));
     llvm::stable_sort(ways);
     ways.resize(std::min(ways.size(), mostProofs));
     for (Way &way : ways)
@@ -139,7 +136,7 @@ private:
       std::optional<Time> value;
     };
     std::map<int64_t, Run> runs; // Each once.
-    auto run = [&](int64_t microbatches, Order &order) -> std::optional<Time> {
+    auto run = [&](int64_t microbatches) -> const Run & {
       auto [place, isNew] = runs.try_emplace(microbatches);
       Run &one = place->second;
       const Instance *instance = at(microbatches);
@@ -149,8 +146,7 @@ private:
           one.value = Runner(instance->problem).run(one.order);
         actions += decoder.steps() + instance->problem.numActions;
       }
-      order = one.order;
-      return one.value;
+      return one;
     };
     for (int64_t period = step; period <= longestPeriod * step;
          period += step) {
@@ -162,19 +158,17 @@ private:
           way.growths.push_back({});
           continue;
         }
-        Order order, longer;
-        auto value = run(m, order), other = run(m + period, longer);
-        if (!value || !other)
+        const Run &one = run(m), &longer = run(m + period);
+        if (!one.value || !longer.value)
           break;
         ++admitted;
-        way.value += *value;
+        way.value += *one.value;
         // What grows more slowly than its bound has not found its pace.
-        way.growth +=
-            std::max(*other - *value, at(m + period)->problem.bound.time -
-                                          at(m)->problem.bound.time);
-        way.growths.push_back({&at(m)->problem, m, std::move(order),
-                               std::move(longer), pipesOf(*at(m)),
-                               pipesOf(*at(m + period))});
+        way.growth += std::max(*longer.value - *one.value,
+                               at(m + period)->problem.bound.time -
+                                   at(m)->problem.bound.time);
+        way.growths.push_back({&at(m)->problem, m, one.order, longer.order,
+                               pipesOf(*at(m)), pipesOf(*at(m + period))});
       }
       if (way.growths.size() != size_t(period) || admitted == 0)
         continue;

@@ -121,14 +121,7 @@ bool KnownOrders::tryLibrary(StringRef name, const std::string &chunks) {
   return order.has_value();
 }
 
-std::vector<Order> KnownOrders::orders() const {
-  std::vector<Order> orders;
-  for (const Known &known : all)
-    orders.push_back(known.order);
-  return orders;
-}
-
 std::string KnownOrders::originOf(const Order &order) const {
-  auto *known = findBy(all, order, &Known::order);
-  return known ? known->origin : "";
+  auto known = llvm::find(all, order);
+  return known == all.end() ? "" : origins[known - all.begin()];
 }

@@ -16,25 +16,22 @@ public:
   /// All of the library, once.
   void readLibrary();
   void add(Order order, std::string origin = {}) {
-    all.push_back({std::move(order), std::move(origin)});
+    all.push_back(std::move(order));
+    origins.push_back(std::move(origin));
   }
 
-  std::vector<Order> orders() const;
+  ArrayRef<Order> orders() const { return all; }
   /// The schedule that an order is from; empty when it is from none.
   std::string originOf(const Order &order) const;
 
 private:
-  struct Known {
-    Order order;
-    std::string origin;
-  };
-
   std::optional<Order> orderOf(const Program &other) const;
   bool tryLibrary(StringRef name, const std::string &chunks);
 
   Task &task;
   const Problem &problem;
-  std::vector<Known> all;
+  std::vector<Order> all;
+  std::vector<std::string> origins; ///< Of each; empty where it has none.
   bool hasLibrary = false; ///< Whether that of the library is known.
 };
 

@@ -14,7 +14,7 @@ public:
   /// Whether nothing more is to be done: the bound is met, the budget is used,
   /// or somebody says so.
   bool isDone() const {
-    return (best && best->value <= problem.bound.time) ||
+    return (!kept.empty() && kept.front().value <= problem.bound.time) ||
            actions >= options.budget || (options.stop && *options.stop);
   }
   uint64_t left() const {
@@ -42,8 +42,7 @@ public:
   const SearchOptions &options;
   Decoder decoder;
   Runner runner;
-  std::optional<Entry> best;
-  std::vector<Entry> others; ///< The best few, the best first.
+  std::vector<Entry> kept; ///< The best few, the best first.
   uint64_t evaluations = 0, actions = 0;
 };
 

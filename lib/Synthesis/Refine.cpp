@@ -208,13 +208,13 @@ void synthesis::refine(Pool &pool) {
   // Rounds, each longer than the one before, over the best there is by then or
   // another of the best; most of them cool.
   constexpr Time coolings[] = {16, 64, 4, 1024, 16, 32, 2};
-  for (uint64_t round = 0; !pool.isDone() && !pool.others.empty(); ++round) {
+  for (uint64_t round = 0; !pool.isDone() && !pool.kept.empty(); ++round) {
     uint64_t actions = std::min<uint64_t>(
         pool.left(), uint64_t(pool.problem.numActions)
                          << std::min<uint64_t>(round / 4, 20));
     actions = std::min(pool.left(), actions * 150);
-    size_t which = round % 3 ? 0 : random.below(pool.others.size());
-    Pool::Entry from = pool.others[which];
+    size_t which = round % 3 ? 0 : random.below(pool.kept.size());
+    Pool::Entry from = pool.kept[which];
     refiner.run(from, actions,
                 std::max<Time>(pool.problem.period /
                                    coolings[round % std::size(coolings)],

@@ -306,12 +306,9 @@ private:
     if (!problem.hasRoom())
       return choice;
     SearchOptions options;
-    options.stop = task.asked.stop;
     options.budget = uint64_t(problem.numActions) * turnsEach;
     options.refines = false;
-    Found found = search(problem, {}, options);
-    task.actions += found.actions;
-    task.evaluations += found.evaluations;
+    Found found = task.search(problem, {}, std::move(options));
     if (found.order.empty())
       return choice;
     choice.value = found.value;

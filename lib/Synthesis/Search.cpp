@@ -13,22 +13,19 @@ std::optional<Time> Pool::decode(const Policy &policy, Order &order) {
 
 void Pool::offer(const Order &order, Time value, const Policy *policy) {
   constexpr size_t most = 8;
-  auto place = llvm::lower_bound(others, value, [](const Entry &entry, Time v) {
-    return entry.value < v;
-  });
-  if (place - others.begin() >= ptrdiff_t(most) ||
-      (place != others.end() && place->value == value))
+  auto place = llvm::lower_bound(
+      kept, value, [](const Entry &entry, Time v) { return entry.value < v; });
+  if (place - kept.begin() >= ptrdiff_t(most) ||
+      (place != kept.end() && place->value == value))
     return;
   if (policy && options.accepts && !options.accepts(*policy, actions))
     return;
-  others.insert(place, {value, order});
-  if (others.size() > most)
-    others.pop_back();
-  if (!best || value < best->value) {
-    best = Entry{value, order};
-    if (options.onBest)
-      options.onBest(value, evaluations);
-  }
+  bool isBest = place == kept.begin();
+  kept.insert(place, {value, order});
+  if (kept.size() > most)
+    kept.pop_back();
+  if (isBest && options.onBest)
+    options.onBest(value, problem.bound.time);
 }
 
 /// The number of a greedy policy's choices, in the order of these tables.
@@ -38,16 +35,10 @@ static constexpr uint32_t patiences[] = {0, 2},
 static constexpr Policy::Prefer preferences[] = {Policy::Prefer::Gradients,
                                                  Policy::Prefer::Alternate,
                                                  Policy::Prefer::Forwards};
-struct Gap {
-  uint32_t gap;
-  bool evens;
-};
-static constexpr Gap gaps[] = {{4, false}, {0, false}, {2, false}, {4, true}};
-struct Lag {
-  uint32_t lag;
-  bool byRank;
-};
-static constexpr Lag lags[] = {{~0u, false}, {0, true}, {1, false}, {0, false}};
+/// weightGap and evensIdle, lag and lagByRank.
+static constexpr std::pair<uint32_t, bool>
+    gaps[] = {{4, false}, {0, false}, {2, false}, {4, true}},
+    lags[] = {{~0u, false}, {0, true}, {1, false}, {0, false}};
 
 /// The policy of a number; the first choices change fastest.
 static Policy greedyPolicy(const Problem &problem, size_t number) {
@@ -58,12 +49,8 @@ static Policy greedyPolicy(const Problem &problem, size_t number) {
   };
   Policy policy;
   policy.prefer = choose(preferences);
-  Lag lag = choose(lags);
-  policy.lag = lag.lag;
-  policy.lagByRank = lag.byRank;
-  Gap gap = choose(gaps);
-  policy.weightGap = gap.gap;
-  policy.evensIdle = gap.evens;
+  std::tie(policy.lag, policy.lagByRank) = choose(lags);
+  std::tie(policy.weightGap, policy.evensIdle) = choose(gaps);
   // Caps of so many tenths of what keeps a rank busy while a microbatch is
   // away.
   if (uint32_t tenths = choose(capTenths))
@@ -112,10 +99,10 @@ Found synthesis::search(const Problem &problem, ArrayRef<Order> known,
   Found found;
   found.evaluations = pool.evaluations;
   found.actions = pool.actions;
-  if (pool.best) {
-    found.order = std::move(pool.best->order);
-    found.value = pool.best->value;
-    for (Pool::Entry &entry : llvm::drop_begin(pool.others))
+  if (!pool.kept.empty()) {
+    found.order = std::move(pool.kept.front().order);
+    found.value = pool.kept.front().value;
+    for (Pool::Entry &entry : llvm::drop_begin(pool.kept))
       found.others.push_back(std::move(entry.order));
   }
   return found;

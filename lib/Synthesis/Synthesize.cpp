@@ -20,26 +20,20 @@ public:
     if (!known.readFrom())
       return std::nullopt;
     SearchOptions options;
-    options.stop = task.asked.stop;
     options.budget = budget;
-    if (task.asked.onBest)
-      options.onBest = [&](Time best, uint64_t) {
-        task.asked.onBest(best, problem.bound.time);
-      };
+    options.onBest = task.asked.onBest;
     // Greedy orders are quick, and often enough.
     SearchOptions quick = options;
     quick.refines = false;
     quick.budget =
         std::min<uint64_t>(options.budget, uint64_t(problem.numActions) * 16);
-    Found found = search(problem, known.orders(), quick);
-    count(found);
+    Found found = task.search(problem, known.orders(), std::move(quick));
     if (found.order.empty() || found.value > problem.bound.time) {
       known.readLibrary();
       if (!found.order.empty())
         known.add(found.order);
       options.budget -= std::min(options.budget, found.actions);
-      Found better = search(problem, known.orders(), options);
-      count(better);
+      Found better = task.search(problem, known.orders(), std::move(options));
       if (!better.order.empty())
         found = std::move(better);
     }
@@ -50,11 +44,6 @@ public:
   }
 
 private:
-  void count(const Found &found) {
-    task.evaluations += found.evaluations;
-    task.actions += found.actions;
-  }
-
   /// An order of the actions with one of the messages.
   struct Choice {
     const Order *order;
@@ -86,8 +75,7 @@ private:
       if (offer(order, with))
         return best;
     known.readLibrary();
-    others = known.orders();
-    for (const Order &order : others)
+    for (const Order &order : known.orders())
       if (offer(order, with))
         break;
     return best;
@@ -114,7 +102,6 @@ private:
   const Problem &problem;
   uint64_t budget;
   KnownOrders known;
-  std::vector<Order> others; ///< Of those that are known, while one is chosen.
 };
 
 } // namespace

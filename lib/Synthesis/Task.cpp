@@ -75,6 +75,15 @@ bool Task::readPlacement(const Params &params) {
   return true;
 }
 
+Found Task::search(const Problem &problem, ArrayRef<Order> known,
+                   SearchOptions options) {
+  options.stop = asked.stop;
+  Found found = synthesis::search(problem, known, options);
+  evaluations += found.evaluations;
+  actions += found.actions;
+  return found;
+}
+
 bool Task::refuse(const std::string &what) {
   return session.diags.report<diag::CannotSynthesize>(Place(program.name()),
                                                       what);
@@ -87,8 +96,7 @@ bool Task::isInScope() {
   for (const Pipe &pipe : program.pipes())
     if (pipe.slices != 1)
       return refuse("its microbatches are slices of sequences");
-  if (costs.has({Cost::Scale, Cost::ScaleTime, Cost::ScaleMemory,
-                 Cost::ScaleBytes, Cost::ScaleAction}))
+  if (hasScales(costs))
     return refuse("its microbatches differ");
   if (costs.has({Cost::Node}))
     return refuse("its nodes have costs");
@@ -148,9 +156,9 @@ static std::vector<std::string> commSettings(const CommRequest &comm,
   std::vector<std::string> settings;
   std::optional<CommOrder> order = comm.order ? comm.order : chosen;
   if (order && *order != CommOrder::None)
-    for (const CommOrderInfo &info : commOrders())
-      if (info.order == *order)
-        settings.push_back("order " + info.name.str());
+    settings.push_back(
+        "order " +
+        findBy(commOrders(), *order, &CommOrderInfo::order)->name.str());
   if (comm.prefetch)
     settings.push_back(fmt::format("prefetch {}", *comm.prefetch));
   return settings;

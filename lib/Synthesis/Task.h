@@ -33,6 +33,9 @@ public:
   /// report.
   std::unique_ptr<Instance> instance();
 
+  /// Searches until somebody says stop, and counts what that took.
+  Found search(const Problem &problem, ArrayRef<Order> known,
+               SearchOptions options);
   /// Reports that nothing can be found; false.
   bool refuse(const std::string &what);
 

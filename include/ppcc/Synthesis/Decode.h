@@ -69,6 +69,8 @@ private:
     size_t oldestWeight = 0;
     std::vector<uint32_t> weights; ///< Stages whose W is pending, in order;
                                    ///< those before `oldestWeight` are done.
+    std::vector<std::pair<Op, uint32_t>> sorted; ///< By strict keys,
+    size_t next = 0;                             ///< done before that.
     uint32_t pending() const {
       return static_cast<uint32_t>(weights.size() - oldestWeight);
     }
@@ -91,9 +93,7 @@ private:
   uint64_t looks = 0;
   Time mostIdle = 0; ///< Of the ranks.
   std::vector<Rank> ranks;
-  std::vector<std::pair<Time, uint32_t>> queue;             ///< A heap.
-  std::vector<std::vector<std::pair<Op, uint32_t>>> sorted; ///< Of strict keys.
-  std::vector<size_t> nextSorted;
+  std::vector<std::pair<Time, uint32_t>> queue; ///< A heap.
 };
 
 } // namespace ppcc::synthesis

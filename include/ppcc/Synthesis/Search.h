@@ -18,7 +18,7 @@ struct SearchOptions {
   /// would be among the best. What it simulates it adds to the actions.
   std::function<bool(const Policy &, uint64_t &actions)> accepts;
   /// Told of each improvement.
-  std::function<void(Time best, uint64_t evaluations)> onBest;
+  std::function<void(Time best, Time bound)> onBest;
 };
 
 struct Found {
