@@ -27,15 +27,83 @@ ArrayRef<Line> ppcc::hatchLines(Hatch hatch) {
 
 namespace {
 
-class Figure {
-public:
-  Figure(const Picture &picture, const PictureOptions &options, Canvas &canvas)
-      : picture(picture), options(options), program(picture.program),
-        fontSize(px(options.fontSize)),
-        title(options.title.empty() ? picture.title() : options.title),
-        canvas(canvas), kinds(program.kinds().size()),
-        phases(program.phases().size()), nodes(program.nodes().names.size()),
-        shortest(picture.to - picture.from) {
+struct Figure {
+  static constexpr Px stripHeight = px(3), edge = px(6), swatch = px(16),
+                      axisHeight = px(24), legendHeight = px(18),
+                      laneHeight = px(14), laneStep = laneHeight + px(2),
+                      memoryHeight = px(26), memoryStep = memoryHeight + px(6);
+  /// Beyond this, labels give way.
+  static constexpr Px maxDefault = px(6000);
+
+  /// A node, a member of a group or an action, and where it is drawn.
+  struct Part {
+    Action action;
+    BoxLabel label;
+    Time from, to;
+    size_t line;  ///< Of those of its row, or of the lanes below it.
+    size_t lines; ///< That share the row; none for one on a lane below.
+    Area area{};
+
+    bool isBeside() const { return lines == 0; }
+  };
+
+  /// Boxes of one phase, from the first to the last of them.
+  struct Span {
+    PhaseId phase;
+    Time from, to;
+  };
+
+  /// The row of a rank.
+  struct Row {
+    RankId rank;
+    std::vector<uint8_t> beside; ///< Its lanes below the compute actions.
+    std::vector<Part> parts;
+    std::vector<Span> spans;
+    Px y = 0;
+  };
+
+  using Swatch = std::function<void(Px x, Px y)>;
+
+  /// An entry of the legend.
+  struct Entry {
+    Px x, row;
+    std::string text;
+    Swatch draw; ///< At its place; may be null.
+
+    Px swatchWidth() const { return draw ? swatch + px(4) : 0; }
+  };
+
+  /// All labels of a figure stand in one way.
+  struct LabelStyle {
+    Px size;
+    bool isStacked; ///< The number below the letters.
+  };
+
+  const Picture &picture;
+  const PictureOptions &options;
+  Canvas &canvas;
+  const Program &program = picture.program;
+  const Px fontSize = px(options.fontSize);
+  const std::string title =
+      options.title.empty() ? picture.title() : options.title;
+  std::vector<Row> rows{};
+  std::vector<std::string> titleLines{};
+  std::vector<Entry> entries{};
+  /// Those that are shown.
+  BitVector kinds{unsigned(program.kinds().size())},
+      phases{unsigned(program.phases().size())},
+      nodes{unsigned(program.nodes().names.size())};
+  std::vector<size_t> firstFill{}; ///< By kind.
+  std::optional<MemoryCurve> memory{};
+  decimal::Sum mostMemory = 0;
+  bool hasGroups = false;
+  Time shortest = picture.to - picture.from; ///< Of the boxes.
+  Px longest = 0;                            ///< Of the labels.
+  LabelStyle style = {fontSize, false};
+  Px rowHeight = 0, rankNamesEnd = 0;
+  Px left = 0, plotWidth = 0, width = 0, bottom = 0;
+
+  void draw() {
     for (RankId rank : picture.ranks)
       collect(rank);
     if (options.memory) {
@@ -47,15 +115,9 @@ public:
     if (!options.hidesLegend)
       layOutLegend();
     chooseLabels();
-  }
-
-  void draw() {
     Px legendRows = entries.empty() ? 0 : entries.back().row + 1;
-    Sheet sheet{width,
-                bottom + axisHeight + legendRows * legendHeight + edge,
-                fontSize,
-                title,
-                {}};
+    Px height = bottom + axisHeight + legendRows * legendHeight + edge;
+    Sheet sheet{width, height, fontSize, title, {}};
     for (KindId kind : program.kinds().ids()) {
       firstFill.push_back(sheet.fills.size());
       for (uint32_t chunk = 0; kinds[kind.value] && chunk != picture.maxChunks;
@@ -75,41 +137,6 @@ public:
     legend();
     canvas.end();
   }
-
-private:
-  static constexpr Px stripHeight = px(3), edge = px(6), swatch = px(16),
-                      axisHeight = px(24), legendHeight = px(18),
-                      laneHeight = px(14), laneStep = laneHeight + px(2),
-                      memoryHeight = px(26), memoryStep = memoryHeight + px(6);
-  /// Beyond this, labels give way.
-  static constexpr Px maxDefault = px(6000);
-
-  /// A node, a member of a group or an action, and where it is drawn.
-  struct Part {
-    Action action;
-    BoxLabel label;
-    Time from, to;
-    size_t line;  ///< Of those of its row, or of the lanes below it.
-    size_t lines; ///< That share the row; none for one on a lane below.
-    Area area = {};
-
-    bool isBeside() const { return lines == 0; }
-  };
-
-  /// Boxes of one phase, from the first to the last of them.
-  struct Span {
-    PhaseId phase;
-    Time from, to;
-  };
-
-  /// The row of a rank.
-  struct Row {
-    RankId rank;
-    std::vector<uint8_t> beside; ///< Its lanes below the compute actions.
-    std::vector<Part> parts;
-    std::vector<Span> spans;
-    Px y = 0;
-  };
 
   // ---- What there is to draw ----
 
@@ -309,12 +336,6 @@ private:
 
   // ---- Labels ----
 
-  /// All labels of a figure stand in one way.
-  struct LabelStyle {
-    Px size = 0;
-    bool isStacked = false; ///< The number below the letters.
-  };
-
   bool isTall(const Area &area) const { return area.height >= 2 * fontSize; }
 
   bool fits(const Part &part, LabelStyle style) const {
@@ -491,17 +512,6 @@ private:
     });
   }
 
-  using Swatch = std::function<void(Px x, Px y)>;
-
-  /// An entry of the legend.
-  struct Entry {
-    Px x, row;
-    std::string text;
-    Swatch draw; ///< At its place; may be null.
-
-    Px swatchWidth() const { return draw ? swatch + px(4) : 0; }
-  };
-
   /// Fills rows from the left; from the edge where the names of ranks take much
   /// of the width.
   void layOutLegend() {
@@ -525,12 +535,11 @@ private:
         canvas.lines(marks, Ink::Mark);
       };
     };
-    for (KindId kind : program.kinds().ids())
-      if (kinds[kind.value])
-        add(picture.legendOf(kind), box(kind, 0));
+    for (unsigned kind : kinds.set_bits())
+      add(picture.legendOf(KindId(kind)), box(KindId(kind), 0));
     const auto &names = program.nodes().names;
-    for (size_t name = 0; name != nodes.size(); ++name)
-      if (nodes[name] && picture.nodeLabels[name] != names[name])
+    for (unsigned name : nodes.set_bits())
+      if (picture.nodeLabels[name] != names[name])
         add(picture.nodeLabels[name] + " " + names[name], nullptr);
     if (hasGroups)
       add("overlapped", [this](Px x, Px y) {
@@ -542,16 +551,16 @@ private:
                         {{right, y}, {right, low}}};
         canvas.lines(lines, Ink::Line);
       });
-    KindId sample(llvm::find(kinds, true) - kinds.begin());
+    KindId sample(kinds.find_first());
     for (uint32_t chunk = 0;
          picture.maxChunks > 1 && chunk != std::min(picture.maxChunks, 8u);
          ++chunk)
       add(picture.chunkWords(chunk), box(sample, chunk));
-    for (uint32_t phase = 1; phase < phases.size(); ++phase)
-      if (phases[phase])
-        add(program.phases()[phase], [=, this](Px x, Px y) {
-          strip(x, y + px(5), swatch, PhaseId(phase));
-        });
+    phases.reset(0); // No phase.
+    for (unsigned phase : phases.set_bits())
+      add(program.phases()[phase], [=, this](Px x, Px y) {
+        strip(x, y + px(5), swatch, PhaseId(phase));
+      });
     if (memory)
       add("memory held", [this](Px x, Px y) {
         Point ends[] = {{x, y + px(3)}, {x + swatch, y + px(3)}};
@@ -573,26 +582,6 @@ private:
            Anchor::Begin);
     }
   }
-
-  const Picture &picture;
-  const PictureOptions &options;
-  const Program &program;
-  const Px fontSize;
-  const std::string title;
-  Canvas &canvas;
-  std::vector<Row> rows;
-  std::vector<std::string> titleLines;
-  std::vector<Entry> entries;
-  std::vector<bool> kinds, phases, nodes; ///< Those that are shown.
-  std::vector<size_t> firstFill;          ///< By kind.
-  std::optional<MemoryCurve> memory;
-  decimal::Sum mostMemory = 0;
-  bool hasGroups = false;
-  Time shortest;  ///< Of the boxes.
-  Px longest = 0; ///< Of the labels.
-  LabelStyle style;
-  Px rowHeight = 0, rankNamesEnd = 0;
-  Px left = 0, plotWidth = 0, width = 0, bottom = 0;
 };
 
 } // namespace
@@ -607,7 +596,7 @@ static void emitFigure(const Program &program, EmitContext &context,
   if (size_t parts = picture->numParts(); parts > maxParts)
     return context.diags.refuse<diag::PictureTooLarge>(
         Place(program.name()), parts, "boxes", maxParts, noun.str());
-  Figure(*picture, context.options.picture, canvas).draw();
+  Figure{*picture, context.options.picture, canvas}.draw();
 }
 
 void ppcc::emitSvg(const Program &program, raw_ostream &out,

@@ -64,11 +64,22 @@ struct Part {
 using Waits = std::optional<std::map<uint32_t, uint32_t>>;
 
 /// The queues, channels and waits of a program under a transport.
-class Model {
-public:
-  Model(const Program &program, const Transport &transport, raw_ostream &out)
-      : program(program), transport(transport),
-        index(Analyses(program).index()), writer(out) {
+struct Model {
+  const Program &program;
+  const Transport &transport;
+  raw_ostream &out;
+  const ProgramIndex &index = Analyses(program).index();
+  Writer writer{out};
+  std::vector<Queue> queues{};            ///< By rank; no duplicates.
+  std::vector<std::vector<Part>> parts{}; ///< By queue, in order.
+  std::map<Ends, uint32_t> channels{};    ///< How many sends they carry.
+  std::map<Label, size_t> numbers{};      ///< That no other label has.
+  std::map<std::pair<Label, RankId>, ActionId>
+      receives{};              ///< The first of each.
+  std::vector<Slot> slots{};   ///< By row.
+  std::vector<bool> awaited{}; ///< By row: its queue's count is read.
+
+  void build() {
     for (RankId rank : program.ranks())
       for (ActionId row : program.rows(rank))
         enter(rank, row);
@@ -111,7 +122,6 @@ public:
       writeProcess(queue);
   }
 
-private:
   bool isMessage(ActionId row) const {
     return !program.kindOf(row).isCompute();
   }
@@ -455,18 +465,6 @@ private:
   template <class... Parts> void put(const Parts &...parts) {
     writer.put(parts...);
   }
-
-  const Program &program;
-  const Transport &transport;
-  const ProgramIndex &index;
-  Writer writer;
-  std::vector<Queue> queues;            ///< By rank; no duplicates.
-  std::vector<std::vector<Part>> parts; ///< By queue, in order.
-  std::map<Ends, uint32_t> channels;    ///< How many sends they carry.
-  std::map<Label, size_t> numbers;      ///< That no other label has.
-  std::map<std::pair<Label, RankId>, ActionId> receives; ///< The first of each.
-  std::vector<Slot> slots;                               ///< By row.
-  std::vector<bool> awaited; ///< By row: its queue's count is read.
 };
 
 } // namespace
@@ -485,7 +483,8 @@ void ppcc::emitPromela(const Program &program, raw_ostream &out,
         info.isBeside() || info.meets())
       return context.diags.refuse<diag::SpinNoLane>(
           placeOf(program, row, context.sources), cell(program, row));
-  Model model(program, context.options.transport, out);
+  Model model{program, context.options.transport, out};
+  model.build();
   model.checkLimits(
       [&](size_t count, StringRef what) { refuse(count, what, maxPerByte); });
   if (context.diags.errorCount() != errorsBefore)

@@ -30,17 +30,6 @@ struct Cell {
   static constexpr char idle = 1, fill = 2;
 };
 
-/// How the span of a picture falls on columns, and what fits there.
-struct Layout {
-  uint64_t columns = 0; ///< Of the drawing, without the names of the ranks.
-  bool exact = false;   ///< Every action begins and ends between two columns.
-  uint32_t lines = 1;   ///< Of each rank.
-  bool numbersBelow = false; ///< Labels do not fit in one line.
-  bool downwards = false;    ///< Numbers have a line for each digit.
-  bool chunksBelow = false;  ///< The letters of chunks have a line.
-  uint32_t margin = 0;       ///< Columns of the names of the ranks.
-};
-
 /// What decides on the layout.
 struct Extent {
   Time unit = 0;        ///< Divides all times at which boxes begin and end.
@@ -50,23 +39,39 @@ struct Extent {
   uint32_t digits = 1;  ///< Of the largest microbatch.
 };
 
-class Timeline {
-public:
-  Timeline(const Picture &picture, const PictureOptions &options,
-           raw_ostream &out)
-      : picture(picture), options(options), program(picture.program),
-        glyphs(options.unicode ? unicodeGlyphs : asciiGlyphs), writer(out) {
+struct Timeline {
+  const Picture &picture;
+  const PictureOptions &options;
+  raw_ostream &out;
+  const Program &program = picture.program;
+  const Glyphs &glyphs = options.unicode ? unicodeGlyphs : asciiGlyphs;
+  Writer writer{out};
+  std::vector<std::string> lanes = {}; ///< Of nodes; may be empty.
+  uint64_t columns = 0; ///< Of the drawing, without the names of the ranks.
+  uint32_t margin = 0;  ///< Columns of the names of the ranks.
+  uint32_t height = 1;  ///< Lines of each rank.
+  bool numbersBelow = false;     ///< Labels do not fit in one line.
+  bool downwards = false;        ///< Numbers have a line for each digit.
+  bool chunksBelow = false;      ///< The letters of chunks have a line.
+  std::vector<Cell> canvas = {}; ///< The lines of one rank, one after another.
+  std::bitset<256> shownKinds{};
+  std::set<uint32_t> shownNodes{}; ///< By name.
+  std::optional<MemoryCurve> curve{};
+  decimal::Sum mostMemory = 1;
+  bool hasHidden = false;
+
+  static constexpr size_t maxRanks = 64;
+  static constexpr uint32_t defaultWidth = 120, minColumns = 8, maxLines = 10;
+
+  void emit() {
     for (uint32_t lane : picture.nodeLanes)
       lanes.push_back(printable(program.nodes().lanes[lane]));
     if (options.memory) {
       curve.emplace(program, picture.times);
       mostMemory = picture.mostMemory(*curve);
     }
-    layout = layOut(extent());
-    canvas.resize(layout.lines * layout.columns);
-  }
-
-  void emit() {
+    layOut(extent());
+    canvas.resize(height * columns);
     writer.put(printable(picture.title()), '\n');
     // More ranks than anybody reads: the first and the last of them.
     size_t count = picture.ranks.size();
@@ -81,10 +86,6 @@ public:
     axis();
     legend();
   }
-
-private:
-  static constexpr size_t maxRanks = 64;
-  static constexpr uint32_t defaultWidth = 120, minColumns = 8;
 
   Extent extent() const {
     Extent extent;
@@ -129,65 +130,59 @@ private:
     picture.forEachBoxBeside(rank, visit);
   }
 
-  Layout layOut(const Extent &extent) const {
-    Layout result;
-    result.margin = fmt::formatted_size("rank {} ", picture.ranks.back().value);
+  void layOut(const Extent &extent) {
+    margin = fmt::formatted_size("rank {} ", picture.ranks.back().value);
     size_t laneNames = 0;
     for (const std::string &lane : lanes)
       laneNames = std::max(laneNames, columnsOf(lane) + 1);
-    result.margin += laneNames;
+    margin += laneNames;
     for (uint8_t lane : picture.lanesBeside)
-      result.margin = std::max<uint32_t>(
-          result.margin, program.kinds().lanes()[lane].size() + 3);
+      margin =
+          std::max<uint32_t>(margin, program.kinds().lanes()[lane].size() + 3);
     uint32_t width = options.width ? options.width : defaultWidth;
-    uint64_t room =
-        width > result.margin + 1 ? width - (result.margin + 1) : minColumns;
+    uint64_t room = width > margin + 1 ? width - (margin + 1) : minColumns;
     room = std::max<uint64_t>(room, minColumns);
     uint64_t units = (picture.to - picture.from) / extent.unit;
-    result.exact = units <= room;
-    result.columns = room;
+    // Every action begins and ends between two columns.
+    bool isExact = units <= room;
+    columns = room;
     uint32_t label = extent.letters + extent.digits;
     uint64_t shortest = 0; // Columns of the shortest box.
-    if (result.exact) {
+    if (isExact) {
       // No wider than every label with a gap behind it takes.
       uint64_t lengths = extent.shortest / extent.unit;
       uint64_t most = (label + 1 + lengths - 1) / lengths;
       uint64_t each = std::min(room / units, most);
-      result.columns = units * each;
+      columns = units * each;
       shortest = lengths * each;
     }
-    result.numbersBelow = result.exact && shortest < label;
+    numbersBelow = isExact && shortest < label;
     // Numbers side by side without a gap would read as one.
-    result.downwards =
-        result.numbersBelow && extent.digits > 1 && shortest <= extent.digits;
-    result.chunksBelow =
-        marksChunks() && lanes.empty() && shortest < extent.letters;
-    uint32_t perBox = 1 + result.chunksBelow +
-                      (result.downwards ? extent.digits : result.numbersBelow);
-    result.lines =
-        std::clamp(extent.members, std::min(perBox, maxLines), maxLines);
+    downwards = numbersBelow && extent.digits > 1 && shortest <= extent.digits;
+    chunksBelow = marksChunks() && lanes.empty() && shortest < extent.letters;
+    uint32_t perBox =
+        1 + chunksBelow + (downwards ? extent.digits : numbersBelow);
+    height = std::clamp(extent.members, std::min(perBox, maxLines), maxLines);
     if (!lanes.empty()) {
-      result.numbersBelow = false;
-      result.lines = static_cast<uint32_t>(lanes.size());
+      numbersBelow = false;
+      height = static_cast<uint32_t>(lanes.size());
     }
-    return result;
   }
 
   /// The columns whose middle lies before `time`.
   uint64_t column(Time time) const {
     time = std::clamp(time, picture.from, picture.to) - picture.from;
     __int128 span = picture.to - picture.from;
-    return uint64_t((__int128(time) * 2 * layout.columns + span - 1) /
-                    (2 * span));
+    return uint64_t((__int128(time) * 2 * columns + span - 1) / (2 * span));
   }
 
   /// The compute actions of a rank, and below them its lanes.
   void rank(RankId rank) {
     std::fill(canvas.begin(), canvas.end(), Cell());
     picture.forEachBox(rank, [&](const Box &box) { draw(box); });
-    put(fmt::format("rank {}", rank.value), lanes, layout.lines);
+    put(fmt::format("rank {}", rank.value), lanes, height);
     // Where each node has a line, one is enough for a lane beside.
-    uint32_t lines = lanes.empty() ? layout.lines : 1;
+    uint32_t lines = lanes.empty() ? height : 1;
     for (uint8_t lane : picture.lanesBesideOf(rank)) {
       std::fill(canvas.begin(), canvas.end(), Cell());
       picture.forEachBoxBeside(rank, [&](const Box &box) {
@@ -202,7 +197,7 @@ private:
 
   /// The most that a rank holds in each column.
   void memory(RankId rank) {
-    std::vector<decimal::Sum> most(layout.columns);
+    std::vector<decimal::Sum> most(columns);
     decimal::Sum held = curve->model().staticOf(rank);
     uint64_t at = 0;
     auto holdUntil = [&](uint64_t end) {
@@ -210,14 +205,14 @@ private:
         most[at] = std::max(most[at], held);
     };
     curve->walk(rank, [&](const MemoryStep &step) {
-      uint64_t next = std::min(column(step.at), layout.columns - 1);
+      uint64_t next = std::min(column(step.at), columns - 1);
       holdUntil(next);
       held = step.memory;
       most[next] = std::max(most[next], held);
       return step.at < picture.to;
     });
-    holdUntil(layout.columns);
-    writer.put(fmt::format("{:{}}{}", "  held", layout.margin, glyphs.edge));
+    holdUntil(columns);
+    writer.put(fmt::format("{:{}}{}", "  held", margin, glyphs.edge));
     for (decimal::Sum memory : most)
       writer.put(glyphs.levels[size_t((__int128(memory) * 8 + mostMemory - 1) /
                                       mostMemory)]);
@@ -238,8 +233,8 @@ private:
             "{:{}}{}", name,
             fmt::formatted_size("rank {} ", picture.ranks.back().value),
             lanes[line]);
-      writer.put(fmt::format("{:{}}{}", name, layout.margin, glyphs.edge));
-      put(ArrayRef(canvas).slice(line * layout.columns, layout.columns));
+      writer.put(fmt::format("{:{}}{}", name, margin, glyphs.edge));
+      put(ArrayRef(canvas).slice(line * columns, columns));
       writer.put('\n');
     }
   }
@@ -251,17 +246,17 @@ private:
       return;
     uint64_t first = column(box.from), width = column(box.to) - first;
     if (width == 0) {
-      first = std::min(first, layout.columns - 1);
+      first = std::min(first, columns - 1);
       width = canvas[first].glyph == Cell::idle;
       hasHidden = true;
     }
     SmallVector<Text, 4> texts = textsOf(box);
-    for (uint32_t line = 0; width && line != layout.lines; ++line) {
+    for (uint32_t line = 0; width && line != height; ++line) {
       uint32_t member = std::min<uint32_t>(line, box.rows.size() - 1);
       Action action = program[ActionId(box.rows.from.value + member)];
       shownKinds[action.kind.value] = true;
       bool isBelow = box.rows.size() == 1 && line != 0;
-      Cell *cells = canvas.data() + line * layout.columns + first;
+      Cell *cells = canvas.data() + line * columns + first;
       std::fill_n(cells, width,
                   Cell{isBelow ? ' ' : Cell::fill, color(action)});
       if (line < texts.size())
@@ -276,8 +271,7 @@ private:
     if (width == 0)
       return;
     shownKinds[node.action.kind.value] = true;
-    Cell *cells =
-        canvas.data() + picture.lineOf(*node.node) * layout.columns + first;
+    Cell *cells = canvas.data() + picture.lineOf(*node.node) * columns + first;
     std::fill_n(cells, width, Cell{Cell::fill, color(node.action)});
     shownNodes.insert(node.node->name);
     // Hatchings, which tell the kind elsewhere, are not to be had here.
@@ -310,17 +304,17 @@ private:
       texts.push_back(textOf(program[row], picture.labelOf(program[row])));
     if (texts.size() > 1)
       return texts;
-    if (layout.chunksBelow) {
+    if (chunksBelow) {
       Action action = program[box.rows.from];
       texts[0].first = picture.labelOf(action).letters.str();
       texts.emplace_back(chunkOf(action), "");
     }
-    if (!layout.numbersBelow)
+    if (!numbersBelow)
       return texts;
     std::string number = std::exchange(texts[0].second, "");
-    if (!layout.downwards)
+    if (!downwards)
       texts.emplace_back(number, "");
-    else if (number.size() < layout.lines - layout.chunksBelow)
+    else if (number.size() < height - chunksBelow)
       for (char digit : number)
         texts.emplace_back(std::string(1, digit), "");
     return texts;
@@ -376,24 +370,24 @@ private:
 
   void axis() {
     std::string numbers;
-    std::vector<bool> ticks(layout.columns + 1);
-    uint64_t most = std::max<uint64_t>(layout.columns / 10, 1);
+    std::vector<bool> ticks(columns + 1);
+    uint64_t most = std::max<uint64_t>(columns / 10, 1);
     picture.forEachTick(most, [&](Time time) {
       uint64_t at = column(time);
       std::string number = cost::format(time);
       // Only where it fits behind the number before it.
       if (at < numbers.size() + !numbers.empty() ||
-          at + number.size() > layout.columns + 1)
+          at + number.size() > columns + 1)
         return;
       ticks[at] = true;
       numbers.resize(at, ' ');
       numbers += number;
     });
-    writer.put(fmt::format("{:{}}{}", "", layout.margin,
+    writer.put(fmt::format("{:{}}{}", "", margin,
                            ticks[0] ? glyphs.tick : glyphs.corner));
-    for (uint64_t i = 1; i <= layout.columns; ++i)
+    for (uint64_t i = 1; i <= columns; ++i)
       writer.put(ticks[i] ? glyphs.tick : glyphs.line);
-    writer.put(fmt::format("\n{:{}}{}\n", "", layout.margin, numbers));
+    writer.put(fmt::format("\n{:{}}{}\n", "", margin, numbers));
   }
 
   void legend() {
@@ -409,7 +403,7 @@ private:
       writer.put(char('a' + chunk), ' ', printable(picture.chunkWords(chunk)),
                  ", ");
     writer.put(glyphs.idle, " idle; a column is ", columnTime(), '\n');
-    if (layout.downwards)
+    if (downwards)
       writer.put("the digits of a microbatch stand below each other\n");
     if (hasHidden)
       writer.put("actions shorter than a column may not show; "
@@ -417,27 +411,11 @@ private:
   }
 
   std::string columnTime() const {
-    Time span = picture.to - picture.from, columns = Time(layout.columns);
-    if (span % columns == 0)
-      return cost::format(span / columns);
+    Time span = picture.to - picture.from;
+    if (span % Time(columns) == 0)
+      return cost::format(span / Time(columns));
     return fmt::format("{:.3g}", double(span) / double(columns) / cost::unit);
   }
-
-  static constexpr uint32_t maxLines = 10;
-
-  const Picture &picture;
-  const PictureOptions &options;
-  const Program &program;
-  const Glyphs &glyphs;
-  Writer writer;
-  std::vector<std::string> lanes; ///< Of nodes; may be empty.
-  Layout layout;
-  std::vector<Cell> canvas; ///< The lines of one rank, one after another.
-  std::bitset<256> shownKinds;
-  std::set<uint32_t> shownNodes; ///< By name.
-  std::optional<MemoryCurve> curve;
-  decimal::Sum mostMemory = 1;
-  bool hasHidden = false;
 };
 
 } // namespace
@@ -447,5 +425,5 @@ void ppcc::emitTimeline(const Program &program, raw_ostream &out,
   auto picture = Picture::make(program, context);
   if (!picture)
     return;
-  Timeline(*picture, context.options.picture, out).emit();
+  Timeline{*picture, context.options.picture, out}.emit();
 }

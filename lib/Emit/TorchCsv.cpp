@@ -196,15 +196,12 @@ struct TorchCheck {
 
 /// Finds where the steps of ranks stand among messages: where PyTorch has them
 /// when it runs the program in turns.
-class StepPlacer {
-public:
-  StepPlacer(const Program &program, const TorchTarget &target)
-      : program(program) {
-    for (RankId rank : program.ranks()) {
-      steps.push_back(torchSteps(program, rank, target));
-      reached.push_back(program.begin(rank).value);
-    }
-  }
+struct StepPlacer {
+  const Program &program;
+  const TorchTarget &target;
+  const Turns *turns = nullptr;
+  std::vector<std::vector<TorchStep>> steps{};
+  std::vector<uint32_t> reached{}; ///< By rank, the first row not posted yet.
 
   /// Gives each step the row before which it is written; nothing when the
   /// program cannot be run.
@@ -212,6 +209,10 @@ public:
     const ProgramIndex &index = Analyses(program).index();
     if (!index.fits())
       return std::nullopt;
+    for (RankId rank : program.ranks()) {
+      steps.push_back(torchSteps(program, rank, target));
+      reached.push_back(program.begin(rank).value);
+    }
     Turns run(program, index, steps);
     turns = &run;
     if (run.run(*this))
@@ -233,7 +234,6 @@ public:
     steps[rank.value][number].before = ActionId(row);
   }
 
-private:
   bool wasPosted(ActionId id) const {
     const KindInfo &info = program.kindOf(id);
     Action action = program[id];
@@ -242,11 +242,6 @@ private:
             turns->state().hasRun(action.pipe, action.peer, action.microbatch,
                                   info.mainSlot()));
   }
-
-  const Program &program;
-  const Turns *turns = nullptr;
-  std::vector<std::vector<TorchStep>> steps;
-  std::vector<uint32_t> reached; ///< By rank, the first row not posted yet.
 };
 
 struct TorchWriter {
@@ -382,7 +377,7 @@ void ppcc::emitTorchCsv(const Program &program, raw_ostream &out,
   const TorchTarget &target = context.options.torch;
   std::vector<std::vector<TorchStep>> steps;
   if (target.fsdp) {
-    auto placed = StepPlacer(program, target).place();
+    auto placed = StepPlacer{program, target}.place();
     if (!placed)
       return context.diags.refuse<diag::CannotSimulate>(Place(program.name()),
                                                         "by data alone");
