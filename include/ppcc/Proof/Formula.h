@@ -5,6 +5,36 @@
 
 namespace ppcc {
 
+/// What 128 bits hold; throws std::overflow_error.
+namespace wide {
+inline __int128 magnitude(__int128 x) { return x < 0 ? -x : x; }
+
+inline __int128 commonDivisor(__int128 a, __int128 b) {
+  a = magnitude(a), b = magnitude(b);
+  while (b > INT64_MAX || a > INT64_MAX) {
+    if (b == 0)
+      return a;
+    a %= b;
+    std::swap(a, b);
+  }
+  return std::gcd(static_cast<int64_t>(a), static_cast<int64_t>(b));
+}
+
+inline __int128 product(__int128 a, __int128 b) {
+  __int128 result;
+  if (__builtin_mul_overflow(a, b, &result))
+    throw std::overflow_error("product");
+  return result;
+}
+
+inline __int128 sum(__int128 a, __int128 b) {
+  __int128 result;
+  if (__builtin_add_overflow(a, b, &result))
+    throw std::overflow_error("sum");
+  return result;
+}
+} // namespace wide
+
 /// A quotient in its lowest terms, the denominator above 0. Throws
 /// std::overflow_error for what does not fit.
 struct Rational {
@@ -20,8 +50,29 @@ struct Rational {
     return negative;
   }
 };
-Rational operator+(const Rational &a, const Rational &b);
-Rational operator*(const Rational &a, const Rational &b);
+inline Rational::Rational(__int128 n, __int128 d)
+    : numerator(n), denominator(d) {
+  if (d == 1)
+    return;
+  __int128 divisor = wide::commonDivisor(n, d);
+  if (d < 0)
+    divisor = -divisor;
+  numerator /= divisor;
+  denominator /= divisor;
+}
+
+inline Rational operator+(const Rational &a, const Rational &b) {
+  if (a.denominator == b.denominator)
+    return {wide::sum(a.numerator, b.numerator), a.denominator};
+  return {wide::sum(wide::product(a.numerator, b.denominator),
+                    wide::product(b.numerator, a.denominator)),
+          wide::product(a.denominator, b.denominator)};
+}
+
+inline Rational operator*(const Rational &a, const Rational &b) {
+  return {wide::product(a.numerator, b.numerator),
+          wide::product(a.denominator, b.denominator)};
+}
 inline Rational operator-(const Rational &a, const Rational &b) {
   return a + -b;
 }
