@@ -73,7 +73,8 @@ public:
   /// The same wait has thrown, which is being handled.
   [[noreturn, gnu::cold, gnu::noinline]] void
   failToWait(uint32_t other, const Label *message) const {
-    failAwaiting(words(message, other), true);
+    std::string awaited = words(message, other);
+    rethrow(hasWaitedFor(awaited), awaited);
   }
   /// Calls a wait of the transport before or after all actions.
   template <class Wait>
@@ -81,17 +82,15 @@ public:
     try {
       waitFor();
     } catch (...) {
-      failAwaiting(awaited, false);
+      rethrow(hasWaitedFor(awaited), awaited, false);
     }
   }
   /// Calls what does not wait.
   template <class Function> void tell(Function function) const {
     try {
       function();
-    } catch (const PeerFailed &failure) {
-      throw errorHere<PeerError>(failure.text);
-    } catch (const std::exception &error) {
-      fail(error.what());
+    } catch (...) {
+      rethrow("", "");
     }
   }
 
@@ -122,17 +121,8 @@ public:
   rethrow(const std::exception_ptr &thrown) const {
     try {
       std::rethrow_exception(thrown);
-    } catch (const Error &) {
-      throw;
-    } catch (const PeerFailed &failure) {
-      throw errorHere<PeerError>(failure.text);
-    } catch (const TimedOut &) {
-      throw errorHere<Error>("has waited too long for other ranks");
-    } catch (const std::exception &error) {
-      std::throw_with_nested(
-          errorHere<Error>(std::string("the stage threw: ") + error.what()));
     } catch (...) {
-      std::throw_with_nested(errorHere<Error>("the stage threw"));
+      rethrow("has waited too long for other ranks", "the stage threw");
     }
   }
 
@@ -170,19 +160,25 @@ private:
   std::string hasWaitedFor(const std::string &what) const {
     return concat("has waited ", patience.count(), " ms for ", what);
   }
-  /// Throws what a wait has thrown, with the place of an action if there is
-  /// one.
-  [[noreturn]] void failAwaiting(const std::string &what, bool inAction) const {
+  /// Throws what is being handled, with the place of an action if there is one.
+  /// `late` is said of a wait that was too long, `what` ahead of what others
+  /// say.
+  [[noreturn, gnu::cold, gnu::noinline]] void
+  rethrow(const std::string &late, const std::string &what,
+          bool inAction = true) const {
     try {
       throw;
-    } catch (const TimedOut &) {
-      throw errorHere<Error>(hasWaitedFor(what), inAction);
-    } catch (const PeerFailed &failure) {
-      throw errorHere<PeerError>(failure.text, inAction);
     } catch (const Error &) {
       throw;
+    } catch (const PeerFailed &failure) {
+      throw errorHere<PeerError>(failure.text, inAction);
+    } catch (const TimedOut &) {
+      throw errorHere<Error>(late, inAction);
     } catch (const std::exception &error) {
-      throw errorHere<Error>(what + ": " + error.what(), inAction);
+      std::throw_with_nested(errorHere<Error>(
+          concat(what, what.empty() ? "" : ": ", error.what()), inAction));
+    } catch (...) {
+      std::throw_with_nested(errorHere<Error>(what, inAction));
     }
   }
   template <class E>
