@@ -36,7 +36,7 @@ public:
     const json &ranges = items(member(family, "microbatches"));
     requireJson(pipes.size() == ranges.size(), notForAll);
     for (size_t i = 0; i != pipes.size(); ++i) {
-      auto range = numbers(ranges[i], 4, 4, notForAll);
+      auto range = numbers(ranges[i], 4);
       int64_t first = sum(range[0], range[1], n);
       pipes[i]["microbatches"] = {first, first + sum(range[2], range[3], n)};
     }
@@ -56,6 +56,7 @@ public:
 
 private:
   static constexpr size_t columns = 11, group = 6;
+  static constexpr int64_t most = int64_t(1) << 32;
   static constexpr const char *notForAll =
       "it is no program for all values of a parameter";
 
@@ -67,8 +68,13 @@ private:
   int64_t number(const json &object, const char *key) const {
     return integer(member(object, key));
   }
+  std::vector<int64_t> numbers(const json &list, size_t count) const {
+    auto result = JsonValues::numbers(list, count, count, notForAll);
+    for (int64_t number : result)
+      requireJson(number > -most && number < most, notForAll);
+    return result;
+  }
   static int64_t sum(int64_t constant, int64_t factor, int64_t n) {
-    constexpr int64_t most = int64_t(1) << 32;
     __int128 value = __int128(factor) * n + constant;
     requireJson(value > -most && value < most,
                 "a number is too large for this value");
@@ -96,7 +102,7 @@ private:
     json loops = json::array();
     std::vector<std::vector<int64_t>> rows;
     for (const json &row : items(rank))
-      rows.push_back(numbers(row, columns, columns, notForAll));
+      rows.push_back(numbers(row, columns));
     int64_t next = 0, groups = 0, last = -1;
     auto add = [&](const std::vector<int64_t> &row, int64_t turn, bool first) {
       std::vector<int64_t> values(row.begin(), row.begin() + 8);

@@ -5,7 +5,6 @@
 #include "ppcc/Runtime/JsonEvents.h"
 
 #include <array>
-#include <istream>
 #include <memory>
 #include <set>
 #include <span>
@@ -453,22 +452,17 @@ private:
   int64_t group = -1; ///< Of the action before.
 };
 
-template <class Input> LoadedProgram readJson(Input &in) {
-  JsonReader reader;
-  JsonEvents<JsonReader> events(reader);
-  nlohmann::json::sax_parse(in, &events);
-  return reader.take();
-}
-
 } // namespace detail
 
-/// Reads what `ppcc --emit=json` writes; of `ppcc --for M`, a program of which
-/// at(M) gives others. O(file). Throws Error, with what is
-/// wrong, for a file of another version, one that is cut off, and one whose
-/// numbers do not fit together.
-inline LoadedProgram readJson(std::istream &in) { return detail::readJson(in); }
-inline LoadedProgram readJson(const std::string &text) {
-  return detail::readJson(text);
+/// Reads what `ppcc --emit=json` writes, from a stream or a text; of
+/// `ppcc --for M`, a program of which at(M) gives others. O(file). Throws
+/// Error, with what is wrong, for a file of another version, one that is cut
+/// off, and one whose numbers do not fit together.
+template <class Input> LoadedProgram readJson(Input &&in) {
+  detail::JsonReader reader;
+  detail::JsonEvents<detail::JsonReader> events(reader);
+  nlohmann::json::sax_parse(in, &events);
+  return reader.take();
 }
 
 } // namespace ppcc::rt
