@@ -11,7 +11,8 @@ namespace ppcc::rt {
 
 namespace detail {
 
-template <class... Parts> [[noreturn]] void refuse(const Parts &...parts) {
+template <class... Parts>
+[[noreturn, gnu::cold, gnu::noinline]] void refuse(const Parts &...parts) {
   throw Error(concat("bad program: ", parts...));
 }
 
@@ -69,40 +70,52 @@ inline void checkSites(const Program &program) {
   }
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] inline void
+refuseRow(uint32_t rank, uint64_t number, const char *what, int64_t value) {
+  refuse(ofRow(rank, number), " has no ", what, ' ', value);
+}
+
+/// Says why a row cannot stand here.
+[[noreturn, gnu::cold, gnu::noinline]] inline void
+refuseOperation(const Program &program, uint32_t rank, const Wiring &wiring,
+                uint64_t number, Row row) {
+  std::string what = ofRow(rank, number);
+  if (!wiring.hosts(row.pipe, row.stage))
+    refuse(what, " runs stage ", row.stage, ", which is on rank ",
+           program.pipes[row.pipe].rankOfStage[row.stage]);
+  if (program.kinds[row.kind].isWork())
+    refuse(what, " computes, but has a peer");
+  if (!row.hasPeer())
+    refuse(what, " has no peer");
+  refuse(what, " has no message to exchange with stage ", row.peer);
+}
+
 /// Throws Error where a row of a segment does not fit.
 inline void checkRow(const Program &program, uint32_t rank,
                      const Wiring &wiring, uint64_t number, const Row &row,
                      const Segment &segment) {
   auto require = [&](bool has, const char *what, int64_t value) {
-    if (!has)
-      refuse(ofRow(rank, number), " has no ", what, ' ', value);
+    if (!has) [[unlikely]]
+      refuseRow(rank, number, what, value);
   };
   require(row.kind < program.kinds.size, "kind", row.kind);
   require(row.pipe < program.pipes.size, "pipe", row.pipe);
-  const Kind &kind = program.kinds[row.kind];
   const Pipe &pipe = program.pipes[row.pipe];
   require(row.stage < pipe.numStages(), "stage", row.stage);
-  // All between the first and the last time are there when these are. No
-  // product of these types leaves int64_t.
-  int64_t last =
-      row.microbatch + (int64_t(segment.count) - 1) * segment.advance;
   if (row.microbatch != Row::noMicrobatch || segment.count != 1 ||
-      kind.kindClass != KindClass::Declared)
-    for (int64_t microbatch : {int64_t(row.microbatch), last})
-      require(pipe.hasMicrobatch(microbatch), "microbatch", microbatch);
+      program.kinds[row.kind].kindClass != KindClass::Declared)
+    require(pipe.hasMicrobatch(row.microbatch), "microbatch", row.microbatch);
+  if (segment.count != 1) {
+    // All between the first and the last time are there when these are. No
+    // product of these types leaves int64_t.
+    int64_t last =
+        row.microbatch + (int64_t(segment.count) - 1) * segment.advance;
+    require(pipe.hasMicrobatch(last), "microbatch", last);
+  }
   require(row.phase() < program.phases.size, "phase", row.phase());
   require(row.site < program.sites.size, "site", row.site);
-  if (wiring.find(row) != Role::none) [[likely]]
-    return;
-  std::string what = ofRow(rank, number);
-  if (!wiring.hosts(row.pipe, row.stage))
-    refuse(what, " runs stage ", row.stage, ", which is on rank ",
-           pipe.rankOfStage[row.stage]);
-  if (kind.isWork())
-    refuse(what, " computes, but has a peer");
-  if (!row.hasPeer())
-    refuse(what, " has no peer");
-  refuse(what, " has no message to exchange with stage ", row.peer);
+  if (wiring.find(row) == Role::none) [[unlikely]]
+    refuseOperation(program, rank, wiring, number, row);
 }
 
 /// What the list of a rank refers to is there.

@@ -346,8 +346,8 @@ private:
     return row;
   }
   template <class... Parts>
-  [[noreturn]] void fail(const Operation &operation,
-                         const Parts &...parts) const {
+  [[noreturn, gnu::cold, gnu::noinline]] void
+  fail(const Operation &operation, const Parts &...parts) const {
     Row row = rowOf(operation);
     throw Error(rank, cell(program, row), placeOf(program, row.site),
                 concat(parts...));
