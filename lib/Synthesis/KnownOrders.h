@@ -32,7 +32,7 @@ private:
   const Problem &problem;
   std::vector<Order> all;
   std::vector<std::string> origins; ///< Of each; empty where it has none.
-  bool hasLibrary = false; ///< Whether that of the library is known.
+  bool hasLibrary = false;          ///< Whether that of the library is known.
 };
 
 } // namespace ppcc::synthesis

@@ -73,14 +73,13 @@ private:
     for (ActionId row : RowRange{begin, end}) {
       Action action = program[row];
       RankId home = program.rankOfStage(action.pipe, action.stage);
-      forEachReader(
-          program, inboxes.index, action,
-          [&](uint8_t slotBit, StageId reader, RankId to) {
-            if (to != home)
-              visitor.result(row, rank, slotBit, reader);
-            if (inboxes.deliver(action, slotBit, reader, to, 0))
-              wake(to);
-          });
+      forEachReader(program, inboxes.index, action,
+                    [&](uint8_t slotBit, StageId reader, RankId to) {
+                      if (to != home)
+                        visitor.result(row, rank, slotBit, reader);
+                      if (inboxes.deliver(action, slotBit, reader, to, 0))
+                        wake(to);
+                    });
     }
     visitor.itemDone(rank, begin, end);
     inboxes.advance(rank);

@@ -118,14 +118,14 @@ struct Problem {
   std::vector<Time> time;
   std::vector<Amount> takes, gives;
   std::vector<uint32_t> rank;
-  std::vector<uint32_t> first;    ///< Of the op's slots, one a microbatch.
-  std::vector<Amount> room;       ///< By rank;
-  std::vector<Amount> whole;      ///< what a microbatch needs between F and I,
-  std::vector<Amount> slack;      ///< and what actions take for a moment.
-  uint32_t numActions = 0;        ///< And slots.
-  uint32_t mostChunks = 0;        ///< On a rank.
-  Time period = 0;                ///< The work of a microbatch on a rank.
-  std::vector<Time> away;         ///< By stage, as in AloneTimes.
+  std::vector<uint32_t> first; ///< Of the op's slots, one a microbatch.
+  std::vector<Amount> room;    ///< By rank;
+  std::vector<Amount> whole;   ///< what a microbatch needs between F and I,
+  std::vector<Amount> slack;   ///< and what actions take for a moment.
+  uint32_t numActions = 0;     ///< And slots.
+  uint32_t mostChunks = 0;     ///< On a rank.
+  Time period = 0;             ///< The work of a microbatch on a rank.
+  std::vector<Time> away;      ///< By stage, as in AloneTimes.
 
 private:
   bool isSaved(Op op, uint32_t m) const {
