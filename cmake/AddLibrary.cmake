@@ -3,7 +3,7 @@
 # quarter of the speed; precompiled headers must be told too, for they keep their parameters. And it takes each file for a
 # header, in which types of an anonymous namespace would differ.
 if(PPCC_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  set(PPCC_UNITY_OPTIONS -fno-ipa-modref --param=large-unit-insns=10000000 -Wno-subobject-linkage)
+  set(PPCC_UNITY_OPTIONS -fno-ipa-modref --param=large-unit-insns=30000 -Wno-subobject-linkage)
 endif()
 
 # ppcc_precompile(NAME LINK target... HEADERS header...): the library NAME, whose headers are compiled once for all targets
