@@ -14,6 +14,7 @@ import _ppcc
 
 from ._diagnostics import Error
 from ._digest import digest
+from ._reader import check_head, check_rows, read_document
 from ._report import Report
 from ._rows import Actions, Columns, Rows
 from ._run import Costs, Value, choice, compiled, cost_options, run
@@ -161,19 +162,16 @@ class Program:
     @staticmethod
     def from_json(text: str) -> Program:
         """Reads what the compiler writes. Raises Error for other text, CompileError for a program that is wrong."""
-        try:
-            document = json.loads(text)
-        except ValueError as error:
-            raise Error(f"no program: {error}") from error
-        if not isinstance(document, dict) or document.get("format") != "ppcc.program":
-            raise Error("no program: it has no `format` of `ppcc.program`")
+        document = read_document(text)
         if "families" in document:
             return _for_all(document, text)
-        if document.get("version") in (2, 3) and "loops" in document:  # The compiler writes loops out.
+        version = document.get("version")
+        if version in (2, 3) and "loops" in document:  # The compiler writes loops out.
             return Program.of_native(compiled(["-", "--from=json", "--comm-order=none"], text))
-        if document.get("version") not in (1, 3):
-            raise Error(f"a program of version {document.get('version')}, which this package does not know")
-        return _read(document, Rows.of_lists(document["columns"], document["actions"]), None, text)
+        if version not in (1, 3):
+            raise Error(f"a program of version {version}, which this package does not know")
+        check_head(document)
+        return _read(document, check_rows(document), None, text)
 
     def at(self, **values: int) -> Program:
         """Of a program for all values of a parameter (docs/every-m.md) that of one: `program.at(M=1000)`."""
@@ -318,9 +316,9 @@ def _kind(row: dict[str, Any]) -> Kind:
 
 def _for_all(document: dict[str, Any], text: str) -> Program:
     """A head without actions, from which at() takes programs."""
-    empty = {"params": {}, "sites": [[-1, 0, 0, 0]], "phases": [""]}
-    columns = Columns._fields
-    return _read(document | empty, Rows.of_lists(columns, [[]] * document["ranks"]), None, text)
+    head = document | {"params": {}, "sites": [[-1, 0, 0, 0]], "phases": [""]}
+    check_head(head)
+    return _read(head, Rows.of_lists(Columns._fields, [[]] * document["ranks"]), None, text)
 
 
 def _read(document: dict[str, Any], rows: Rows, native: _ppcc.Program | None, text: str = "") -> Program:
