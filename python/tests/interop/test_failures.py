@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import socket
+import subprocess
+import sys
 import tempfile
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +142,116 @@ def test_without_other_ranks_there_is_a_place_too() -> None:
         with pytest.raises(StepFailed, match=rf"rank 0, 0F2 {PLACE}: ValueError: this is the end") as caught:
             runtime.step(batch, target=target)
     assert isinstance(caught.value.__cause__, ValueError)
+
+
+# A rank that stops.
+
+
+class Stops(Plain):
+    """Stops its process in the third forward."""
+
+    folder = ""
+    calls = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += not isinstance(x, torch._subclasses.FakeTensor)
+        if self.calls == 3 and self.folder:
+            Path(self.folder, "stopped").write_text(f"{os.getpid()} {time.time()}")
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return super().forward(x)
+
+
+def run_stopped(rank: int, text: str, folder: str) -> None:
+    program = ppcc.Program.from_json(text)
+    module = Stops().double()
+    module.folder = folder if rank == 1 else ""
+    runtime = Runtime(program, {rank: module}, loss_fn=loss_fn, timeout=timedelta(seconds=2))
+    batch, target = make_batch(program.microbatches)
+    with pytest.raises(StepFailed, match=r"ended because of rank [02], .*: no progress for 2 s \(timeout=\)"):
+        for _ in range(2):
+            runtime.step(batch, target=target)
+    process, since = Path(folder, "stopped").read_text().split()
+    if rank != 1:
+        assert time.time() - float(since) < 20
+        os.kill(int(process), signal.SIGCONT)
+
+
+def test_a_rank_that_stops_ends_the_others_after_the_timeout() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        spawn.run(run_stopped, 3, ppcc.compile("one_f_one_b", P=3, M=6).json, folder)
+
+
+# Processes end by their exception or by themselves, whatever their threads wait for.
+
+ENDS = """
+import os, sys, time
+from pathlib import Path
+import torch, torch.distributed as dist
+import ppcc
+from ppcc.torch import Runtime, StepFailed
+
+folder, how = Path(sys.argv[1]), sys.argv[2]
+rank = int(os.environ["RANK"])
+dist.init_process_group("gloo")
+program = ppcc.compile("one_f_one_b", P=2, M=4, forward_only=how == "send")
+
+
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep(3)  # The interpreter has begun to end.
+
+
+def wait_for_end():
+    while not (folder / "ends").exists():
+        time.sleep(0.01)
+    time.sleep(1)
+
+
+class Stage(torch.nn.Linear):
+    calls = 0
+
+    def forward(self, x):
+        self.calls += not isinstance(x, torch._subclasses.FakeTensor)
+        if how == "send" and rank == 0 and self.calls == 4:
+            (folder / "ends").touch()
+            sys.exit(3)
+        if how == "send" and rank == 1 and self.calls == 1:
+            wait_for_end()
+            os._exit(0)
+        if how == "listen" and rank == 0 and self.calls == 5:
+            raise ValueError("this is the end")
+        return super().forward(x)
+
+
+slow = Slow()
+runtime = Runtime(program, {rank: Stage(4, 4)}, loss_fn=torch.nn.functional.mse_loss)
+batch = torch.zeros(8, 4)
+runtime.step(batch, target=batch)
+if rank == 1:
+    (folder / "ends").touch()
+    sys.exit(3)
+wait_for_end()
+try:
+    runtime.step(batch, target=batch)
+except StepFailed:
+    sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize(("how", "codes"), [("listen", [3, 3]), ("send", [3, 0])])
+def test_no_thread_aborts_a_process_that_ends(how: str, codes: list[int], tmp_path: Path) -> None:
+    """A thread waits for the word of a failure, or for a send, and comes back while the interpreter ends."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", ENDS, str(tmp_path), how],
+            env={**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "RANK": str(rank), "WORLD_SIZE": "2"},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    told = [process.communicate(timeout=240)[1] for process in ranks]
+    assert [process.returncode for process in ranks] == codes, told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from .._program import Action, Program
 from ._errors import RuntimeMisuse
+from ._failures import PATIENCE, abort_groups
 from ._groups import Groups
 
 _STREAMS = frozenset(("rendezvous", "stream", "stream-per-peer", "stream-per-edge"))
@@ -142,10 +144,12 @@ class _HostOutbox:
     """For gloo, which cannot be asked whether a send has ended: a thread waits beside the step."""
 
     def __init__(self, peer: int) -> None:
-        self._messages: SimpleQueue[Message | threading.Event] = SimpleQueue()
+        self._messages: SimpleQueue[Message | threading.Event | None] = SimpleQueue()
         self._error: Exception | None = None
         # A daemon: when a step fails, its sends may never end.
-        threading.Thread(target=self._run, name=f"ppcc-sends-{peer}", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name=f"ppcc-sends-{peer}", daemon=True)
+        self._thread.start()
+        atexit.register(self._end)
 
     def put(self, message: Message) -> None:
         self._messages.put(message)
@@ -158,8 +162,7 @@ class _HostOutbox:
             raise self._error
 
     def _run(self) -> None:
-        while True:
-            message = self._messages.get()
+        while (message := self._messages.get()) is not None:
             if isinstance(message, threading.Event):
                 message.set()
                 continue
@@ -168,6 +171,14 @@ class _HostOutbox:
             except Exception as error:
                 self._error = self._error or error
             del message
+
+    def _end(self) -> None:
+        """Before the interpreter ends: a thread that comes back from C++ later would abort the process."""
+        self._messages.put(None)
+        self._thread.join(0.1)
+        if self._thread.is_alive():
+            abort_groups()
+            self._thread.join(PATIENCE)
 
 
 def sends(action: Action) -> tuple[bool, int]:

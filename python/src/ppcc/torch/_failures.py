@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import ClassVar
 
@@ -13,13 +17,18 @@ from torch._C._distributed_c10d import Store
 from ._errors import StepFailed
 
 _KEY = "ppcc/failed"
+_END = "ppcc/end"
+PATIENCE = 5.0
+"""Seconds for a thread to end."""
 _UNUSED_TAG = 1 << 20
 
 
 class Failures:
     """Tells all processes of the job of the first failure, and wakes those that wait for a message or a sum.
 
-    The word goes by the store of the job; a thread in each process listens, and aborts all its process groups.
+    The word goes by the store of the job; a thread in each process listens, and aborts all its process groups. It waits for a
+    key of its own, which ends it at the exit of the process: a thread that comes back from C++ while the interpreter ends
+    would abort the process.
     """
 
     _of_store: ClassVar[tuple[Store, Failures] | None] = None
@@ -29,7 +38,11 @@ class Failures:
         self.first: str | None = None
         """What has failed first in the job, if this process knows of it."""
         self._lock = threading.Lock()
-        threading.Thread(target=self._listen, args=(store.clone(),), name="ppcc-failures", daemon=True).start()
+        self._rank = dist.get_rank()
+        self._keys = [f"{_KEY}/{rank}" for rank in range(dist.get_world_size())]
+        self._listener = threading.Thread(target=self._listen, args=(store.clone(),), name="ppcc-failures", daemon=True)
+        self._listener.start()
+        atexit.register(self._end)
 
     @classmethod
     def of_job(cls) -> Failures | None:
@@ -50,25 +63,66 @@ class Failures:
         """What has failed first in the job: this, or what has made this fail."""
         try:
             first = str(self._store.compare_set(_KEY, "", text), "utf-8")
+            if first == text:
+                for key in self._keys:
+                    self._store.set(key, text)
         except RuntimeError:  # The process that serves the store has ended.
             first = text
         self._abort(first)
         return first
 
+    @contextmanager
+    def watched(self, timeout: timedelta, at: Callable[[], object]) -> Iterator[None]:
+        """Fails the job when `at`, what this process does, stays the same for so long."""
+        ended = threading.Event()
+
+        def watch() -> None:
+            seconds = timeout.total_seconds()
+            now, since = at(), time.monotonic()
+            while not ended.wait(min(seconds / 10, 1)):
+                before, now = now, at()
+                if now is not before:
+                    since = time.monotonic()
+                elif time.monotonic() - since > seconds:
+                    where = "" if now is None else f", {now}"
+                    self.tell(f"rank {self._rank}{where}: no progress for {seconds:g} s (timeout=), another rank may have stopped")
+                    return
+
+        watcher = threading.Thread(target=watch, name="ppcc-timeout")
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()
+
     def _listen(self, store: Store) -> None:
         try:
-            store.wait([_KEY], timedelta(days=1000))
-            first = str(store.get(_KEY), "utf-8")
+            store.wait([self._keys[self._rank]], timedelta(days=1000))
+            first = str(store.get(self._keys[self._rank]), "utf-8")
         except RuntimeError:  # The job has ended.
             return
-        self._abort(first)
+        if first != _END:
+            self._abort(first)
+
+    def _end(self) -> None:
+        try:
+            self._store.set(self._keys[self._rank], _END)
+        except RuntimeError:  # The process that serves the store has ended, which has ended the listener.
+            pass
+        self._listener.join(PATIENCE)
 
     def _abort(self, first: str) -> None:
         with self._lock:
             if self.first is None:
                 self.first = first
-                for group in list(dist.distributed_c10d._world.pg_map):
-                    _abort(group)
+                abort_groups()
+
+
+def abort_groups() -> None:
+    """Lets everything that waits in a process group of this process raise."""
+    for group in list(dist.distributed_c10d._world.pg_map):
+        _abort(group)
 
 
 def _abort(group: dist.ProcessGroup) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -48,6 +49,10 @@ class Runtime:
     each stage is asked in the first step. With `dynamic_shapes` the shape of each message goes ahead of it, so that
     microbatches may differ.
 
+    With `timeout`, a timedelta or seconds, a step ends on all ranks with StepFailed when one of them stays at an action for
+    longer, as when another has stopped: let it be more than the longest action takes. Without it process groups wait as long as
+    they were made to.
+
     Every rank of `group` makes its Runtime and calls its methods together; where the job has several pipelines, all
     processes make theirs together. Raises RuntimeMisuse when program, stages and group do not fit.
     """
@@ -73,6 +78,7 @@ class Runtime:
         shapes: Mapping[Any, Sequence[Tensor]] | None = None,
         dynamic_shapes: bool = False,
         profile: bool = False,
+        timeout: timedelta | float | None = None,
     ) -> None:
         if mesh is not None:
             group, groups = _groups_of(mesh, group, groups)
@@ -100,6 +106,9 @@ class Runtime:
         self._validate = validate
         self._profile = profile
         self._failures = Failures.of_job()
+        self._timeout = timedelta(seconds=timeout) if isinstance(timeout, (int, float)) else timeout
+        if self._timeout is not None and self._timeout <= timedelta(0):
+            raise RuntimeMisuse(f"timeout is {timeout}, but must be more than 0 s")
         self._links: dict[int, Linked] = {}
         self._step: Step | None = None
         self.link(program)
@@ -199,9 +208,7 @@ class Runtime:
         if self._failures is not None:
             self._failures.check()
         self._check_inputs(inputs, trains)
-        if not self._setup.dynamic:
-            self._infer_shapes(inputs)
-        self._step = step = Step(
+        step = Step(
             self._linked,
             inputs,
             trains=trains,
@@ -211,6 +218,18 @@ class Runtime:
             validate=self._validate,
             profile=self._profile,
         )
+        with self._watched(step):
+            return self._run_step(step, inputs, share_losses)
+
+    def _watched(self, step: Step) -> AbstractContextManager[None]:
+        if self._failures is None or self._timeout is None:
+            return nullcontext()
+        return self._failures.watched(self._timeout, lambda: step.at)
+
+    def _run_step(self, step: Step, inputs: Inputs, share_losses: bool) -> StepResult:
+        if not self._setup.dynamic:
+            self._infer_shapes(inputs)
+        self._step = step
         try:
             result = step.run()
             if share_losses:
