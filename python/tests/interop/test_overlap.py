@@ -187,3 +187,18 @@ def test_both_halves_have_to_run_once() -> None:
         step_alone(Never)
     with pytest.raises(RuntimeMisuse, match=r"0F1 was run twice by overlap_f_b\(\)"):
         step_alone(Twice)
+
+
+def test_both_halves_have_the_modes_of_the_caller() -> None:
+    found: list[Any] = []
+
+    def look() -> None:
+        casts = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"), torch.is_autocast_cache_enabled()
+        found.append((torch.is_grad_enabled(), torch.is_inference_mode_enabled(), *casts))
+
+    with torch.no_grad(), torch.autocast("cpu", torch.float16, cache_enabled=False):
+        interleave(look, look)
+    assert found == [(False, False, True, torch.float16, False)] * 2
+    found.clear()
+    interleave(look, look)
+    assert found[0] == found[1] and found[0][:3] == (True, False, False)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+
+import torch
 
 from .._program import Action
 from ._errors import RuntimeMisuse
@@ -70,11 +73,34 @@ _helper = ThreadPoolExecutor(1, "ppcc-overlap")
 _turns: _Turns | None = None
 
 
+def _modes() -> Callable[[], AbstractContextManager[None]]:
+    """The modes of this thread, as a context for another one: PyTorch keeps them for each thread."""
+    casts = [(device, torch.get_autocast_dtype(device)) for device in ("cpu", "cuda") if torch.is_autocast_enabled(device)]
+    gradients, inference, caches = torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_cache_enabled()
+
+    @contextmanager
+    def entered() -> Iterator[None]:
+        with ExitStack() as stack:
+            stack.enter_context(torch.inference_mode(inference))
+            stack.enter_context(torch.set_grad_enabled(gradients))
+            for device, dtype in casts:
+                stack.enter_context(torch.autocast(device, dtype, cache_enabled=caches))
+            yield
+
+    return entered
+
+
 def interleave(forward: Callable[[], None], backward: Callable[[], None]) -> None:
     """Runs both, the forward first, each until it gives way: the body of an overlap_f_b() of stages that call give_way()."""
     global _turns
     _turns = turns = _Turns()
-    other = _helper.submit(turns.run, backward)
+    modes = _modes()
+
+    def beside() -> None:
+        with modes():
+            turns.run(backward)
+
+    other = _helper.submit(beside)
     try:
         turns.run(forward)
     except _Interrupted:
