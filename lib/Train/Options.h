@@ -8,6 +8,7 @@ namespace ppcc {
 
 struct TrainOptions {
   uint64_t steps = 50, seed = 1;
+  uint32_t timeout = 600; ///< Seconds that a rank waits for another.
   double learningRate = 3e-3;
   uint32_t layers = 0; ///< 0: as many as the longest pipe has stages.
   uint32_t width = 32, heads = 2;

@@ -50,6 +50,9 @@ void declare(OptionParser &parser, CommandLine &line) {
                 "How many ranks the program must be for");
   parser.number("--steps", line.steps, 1, UINT32_MAX,
                 "How many steps; 50 without it, 1 with --check");
+  parser.number("--timeout", train.timeout, 1, 1 << 20,
+                "Seconds that a rank waits for another, which may have "
+                "stopped, before the run fails; 600 without it");
   parser.flag("--threads", line.usesThreads,
               "Run the ranks as threads of one process, not as processes "
               "that talk by Gloo");
@@ -215,6 +218,10 @@ bool readProgram(const std::string &path, const CommandLine &line,
              return !pipe.gaps.empty();
            }))
     wrong = "stages lack the edge to the next, but the transformer is a chain";
+  else if (llvm::any_of(program.pipes,
+                        [](const rt::Pipe &pipe) { return pipe.slices > 1; }))
+    wrong = "the microbatches are slices of sequences, but the transformer "
+            "takes whole ones";
   else if (countMicrobatches(program) == 0)
     wrong = "the program has no microbatches";
   else if (uint64_t(microbatchesEnd(program)) * line.train.replicas >

@@ -66,6 +66,7 @@ public:
   /// `trace`: of the last step, where one is wanted.
   Options runOptions(Trace &trace) const {
     Options result;
+    result.patience = timeout();
     if (options.overlaps)
       result.overlap = Overlap::Together;
     if (options.traces) // Each step forgets the one before it.
@@ -78,6 +79,10 @@ public:
     result.recomputes = options.recomputes;
     result.replicas = options.replicas;
     return result;
+  }
+
+  std::chrono::seconds timeout() const {
+    return std::chrono::seconds(options.timeout);
   }
 
   /// Goes on where the stage is.
@@ -216,7 +221,7 @@ void ppcc::trainThreads(const Program &program, const TrainOptions &options,
                         task.stageOptions());
   for (uint32_t rank = 0; rank != numRanks; ++rank)
     trainees.emplace_back(task, rank, stages[rank]);
-  SharedWeights shared((std::span(stages)));
+  SharedWeights shared((std::span(stages)), task.timeout());
   Trace trace(program.numRanks);
   for (task.begin(stages.front()); !task.hasEnded(); ++task.step) {
     for (TorchStage &stage : stages)
@@ -263,7 +268,7 @@ void ppcc::trainRank(const Program &program, uint32_t rank,
   for (std::optional<C10d> *each : {&network, &all})
     if (*each)
       (*each)->setDevice(at::Device(options.device));
-  SharedWeights shared(*stage, all ? *all : *network);
+  SharedWeights shared(*stage, all ? *all : *network, task.timeout());
   Trace trace(program.numRanks);
   Session session(program, *stage, *network, task.runOptions(trace));
   for (task.begin(*stage); !task.hasEnded(); ++task.step) {
