@@ -1,0 +1,71 @@
+"""The wheel alone, in a new environment and an empty folder: what the pages say of it works."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .test_documentation import DOCS, listing
+
+WHEELS = sorted((DOCS.parent / "build" / "interop-wheel").glob("ppcc-*.whl"))
+LIT = Path("/usr/lib/llvm-19/build/utils/lit/lit.py")
+
+pytestmark = pytest.mark.skipif(not WHEELS, reason="NOT RUN because there is no wheel in build/interop-wheel (./dev interop)")
+
+
+class Environment:
+    """A virtual environment with the wheel."""
+
+    def __init__(self, folder: Path) -> None:
+        self.bin = folder / "environment" / "bin"
+        self.empty = folder / "empty"
+        self.empty.mkdir()
+        self._run([sys.executable, "-m", "venv", "--without-pip", str(self.bin.parent)])
+        pip = [sys.executable, "-m", "pip", "--python", str(self.bin / "python"), "--disable-pip-version-check"]
+        self._run([*pip, "install", "--quiet", "--no-index", "--no-deps", str(WHEELS[-1])])
+
+    def add_packages_of_this(self) -> None:
+        """Behind the wheel: torch and its clients."""
+        (site,) = (self.bin.parent / "lib").glob("python*/site-packages")
+        own = next(path for path in sys.path if path.endswith("site-packages"))
+        (site / "others.pth").write_text(f"{own}\n")
+
+    def run(self, *command: str) -> str:
+        tools = [str(self.bin), "/usr/lib/llvm-19/bin", "/usr/bin", "/bin"]
+        environment = {"PATH": os.pathsep.join(tools), "HOME": str(self.empty), "OMP_NUM_THREADS": "1"}
+        return self._run([str(self.bin / command[0]), *command[1:]], cwd=self.empty, env=environment)
+
+    @staticmethod
+    def _run(command: list[str], **options: object) -> str:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=900, **options)  # type: ignore[call-overload]
+        assert ended.returncode == 0, f"{command}: {ended.stdout}\n{ended.stderr}"
+        return str(ended.stdout)
+
+
+@pytest.mark.skipif(not LIT.exists() or not shutil.which("FileCheck-19"), reason="NOT RUN because llvm-19-tools is not installed")
+def test_new_writes_a_test_that_runs(tmp_path: Path) -> None:
+    environment = Environment(tmp_path)
+    assert "wrote lit.cfg.py" in environment.run("ppcc", "new", "first")
+    assert "Passed: 1" in environment.run("python", str(LIT), "-v", ".")
+    # Of a schedule that does something else the test fails.
+    schedule = environment.empty / "first.pp"
+    schedule.write_text(schedule.read_text().replace("min(P - 1 - r, M)", "min(P - r, M)"))
+    with pytest.raises(AssertionError, match="Failed: 1"):
+        environment.run("python", str(LIT), "-v", ".")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("megatron") is None, reason="NOT RUN because megatron-core is not installed")
+def test_the_page_on_megatron(tmp_path: Path) -> None:
+    environment = Environment(tmp_path)
+    environment.add_packages_of_this()
+    where = "import ppcc; print(ppcc.__file__)"
+    assert environment.run("python", "-c", where).startswith(str(environment.bin.parent))
+    (environment.empty / "train.py").write_text(listing("megatron.md") + 'print("trained", len(losses))\n')
+    told = environment.run("python", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "train.py")
+    assert told.count("trained 5") == 2
