@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, wraps
 from types import ModuleType
 from typing import Any
@@ -82,6 +82,26 @@ class Placement:
         pipe, stage = place
         return sum(self.layers(config, (pipe, before)) for before in range(stage))
 
+    def built_as(self, place: Place) -> tuple[Any, ...]:
+        """What a chunk is built for: other programs of this placement can run it, too."""
+        pipe, stage = place
+        return pipe.index, stage, tuple(pipe.rank_of_stage for pipe in self.program.pipes)
+
+    def check_chunks(self, chunks: Sequence[nn.Module], rank: int) -> None:
+        """Raises RuntimeMisuse for chunks that were built for another placement."""
+        for number, (place, chunk) in enumerate(zip(self.program.stages_of(rank), chunks, strict=True)):
+            built = getattr(unwrapped(chunk), "ppcc_built_as", None)
+            if built is not None and built != self.built_as(place):
+                raise RuntimeMisuse(
+                    f"chunk {number} of rank {rank} was built as stage {built[1]} of another placement, but is stage {place[1]} of "
+                    f"{self.program.name}: build chunks for the program that runs them"
+                )
+
+    def ties(self, chunks: Sequence[nn.Module]) -> bool:
+        """Whether the first and the last stage have one weight that the embedding groups of Megatron do not know."""
+        has_ties = all(getattr(unwrapped(chunk), "share_embeddings_and_output_weights", False) for chunk in chunks)
+        return has_ties and not self.is_megatrons and self.program.pipes[0].num_stages > 1
+
     def share(self, chunks: list[nn.Module], group: dist.ProcessGroup, *, make_equal: bool) -> Reductions | None:
         """The weights that several stages have, which the embedding groups of Megatron do not know: tied ones and those of
         stages in two pipes. None where Megatron knows all of them."""
@@ -92,14 +112,13 @@ class Placement:
             (pipe.index, stage): unwrapped(chunk)
             for (pipe, stage), chunk in zip(self.program.stages_of(rank), chunks, strict=True)
         }
-        has_ties = all(getattr(module, "share_embeddings_and_output_weights", False) for module in modules.values())
         ends: dict[int, str] = {0: "embedding.word_embeddings.weight", -1: "output_layer.weight"}
         return Reductions(
             self.program,
             rank,
             modules,
             separate=frozenset(),
-            tied=[ends] if has_ties and self.program.pipes[0].num_stages > 1 else [],
+            tied=[ends] if self.ties(chunks) else [],
             groups=Groups(group, self.program.ranks),
             outside={},
             mean=True,
@@ -133,7 +152,7 @@ def build_chunks(programs: Programs, provider: Callable[..., nn.Module]) -> list
     """The chunks of this rank, `provider(pre_process=..., post_process=..., vp_stage=...)` for each of its stages.
 
     Layers get the numbers that they have in the model. Weights that several stages have begin equal. From then on Megatron
-    asks the program where stages are, as after install().
+    asks the program where stages are, as after install(). Raises RuntimeMisuse while another program is installed.
     """
     placement = _installed(programs)
     rank = parallel_state.get_pipeline_model_parallel_rank()
@@ -149,7 +168,8 @@ def build_chunks(programs: Programs, provider: Callable[..., nn.Module]) -> list
 def _finish_chunks(placement: Placement, chunks: list[nn.Module]) -> None:
     rank = parallel_state.get_pipeline_model_parallel_rank()
     placement.share(chunks, parallel_state.get_pipeline_model_parallel_group(), make_equal=True)
-    for (pipe, _), chunk in zip(placement.program.stages_of(rank), chunks, strict=True):
+    for (pipe, stage), chunk in zip(placement.program.stages_of(rank), chunks, strict=True):
+        unwrapped(chunk).ppcc_built_as = placement.built_as((pipe, stage))  # type: ignore[assignment]
         if pipe.index > 0:  # Norms of gradients count them once.
             for weight in chunk.parameters():
                 weight.shared = True  # type: ignore[attr-defined]
@@ -164,7 +184,9 @@ def install(programs: Programs) -> None:
     """
     from ._forward_backward import ForwardBackward
 
+    uninstall()
     _installed(programs)
+    _run.append(programs)
     run = ForwardBackward(programs)
     _replace(schedules, "get_forward_backward_func", lambda *sizes, **named_sizes: run)
 
@@ -174,16 +196,21 @@ def uninstall() -> None:
     while _undo:
         _undo.pop()()
     _current.clear()
+    _run.clear()
 
 
 _undo: list[Callable[[], None]] = []
 _current: list[Placement] = []
+_run: list[Programs] = []
+"""What install() lets Megatron run."""
 
 
 def _installed(programs: Programs) -> Placement:
     """The placement, which Megatron asks from now on."""
     if _current and _current[0]._programs is programs:
         return _current[0]
+    if _run:
+        raise RuntimeMisuse("install() lets Megatron run another program: build chunks for that one, or call uninstall() before")
     uninstall()
     placement = Placement(programs)
     _current.append(placement)

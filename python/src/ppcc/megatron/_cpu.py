@@ -1,4 +1,4 @@
-"""What megatron-core needs to run on processes without a GPU: its calls of CUDA answered with the CPU. For tests only."""
+"""megatron-core on machines without a GPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 
-class OnHost(TorchFunctionMode):
+class _OnHost(TorchFunctionMode):
     """Tensors that are asked for on CUDA are made on the CPU."""
 
     def __torch_function__(
@@ -24,7 +24,7 @@ class OnHost(TorchFunctionMode):
         return function(*args, **named)
 
 
-class NoStates:
+class _NoStates:
     """In the place of the tracker of CUDA's random states."""
 
     @contextlib.contextmanager
@@ -38,11 +38,13 @@ class NoStates:
         return {}
 
 
-def prepare() -> None:
-    """Before anything of Megatron is made."""
+def use_cpu() -> None:
+    """Answers the calls of CUDA in megatron-core with the CPU, from now on and in all of the process: to try programs where
+    there is no GPU. Call it before models are built. Random states are those of the CPU, the same on all tensor-parallel ranks."""
     from megatron.core.tensor_parallel import random
 
     torch.cuda.current_device = lambda: "cpu"  # type: ignore[assignment, return-value]
-    torch.cuda.synchronize = lambda *device: None  # type: ignore[assignment]
-    random._CUDA_RNG_STATE_TRACKER, random._CUDA_RNG_STATE_TRACKER_INITIALIZED = NoStates(), True
-    OnHost().__enter__()
+    torch.cuda.synchronize = lambda *device: None
+    random._CUDA_RNG_STATE_TRACKER, random._CUDA_RNG_STATE_TRACKER_INITIALIZED = _NoStates(), True
+    mode: Any = _OnHost()
+    mode.__enter__()
