@@ -181,7 +181,10 @@ class Program:
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Program:
         """Reads a file that save() or the compiler wrote, and lets the compiler check it."""
-        program = Program.from_json(Path(path).read_text(encoding="utf-8"))
+        try:
+            program = Program.from_json(Path(path).read_text(encoding="utf-8"))
+        except UnicodeDecodeError as error:
+            raise Error(f"no program: {error}") from error
         if program.pipes and not any(pipe.microbatches for pipe in program.pipes):
             return program  # For all numbers of microbatches; each is checked when it is taken.
         program._emit("json")

@@ -17,9 +17,12 @@ from deepspeed.runtime.pipe.engine import PipelineEngine
 
 from ._program import Action, Program
 from .torch._errors import RuntimeMisuse
-from .torch._groups import agree_on
+from .torch._groups import agree_on, together
+from .torch._stage_checks import REMEDIES, check_stage
 
 __all__ = ["ProgramSchedule", "install"]
+
+_REMEDIES = dict.fromkeys(REMEDIES, "leave it out, since the engine averages over data-parallel ranks itself")
 
 
 def install(engine: PipelineEngine, program: Program, *, whole_backward: bool = False) -> None:
@@ -29,7 +32,10 @@ def install(engine: PipelineEngine, program: Program, *, whole_backward: bool = 
     W; without it such programs are refused. All ranks call it together. Raises RuntimeMisuse for what the engine does not
     have, and where ranks have different programs.
     """
-    agree_on(program, engine.grid.get_pipe_parallel_group())
+    group = engine.grid.get_pipe_parallel_group()
+    agree_on(program, group)
+    with together(group):
+        check_stage(engine.module, "the module of the engine", splits=False, remedies=_REMEDIES)
     made = ProgramSchedule(program, engine, whole_backward=whole_backward)
     engine._train_schedule = lambda: made
 

@@ -17,6 +17,7 @@ from torchtitan.distributed import pipeline_parallel
 from ._program import Program
 from .torch._errors import RuntimeMisuse
 from .torch._interop import load_torch_runtime
+from .torch._stage_checks import check_slices
 
 __all__ = ["configure", "pipelining_fn"]
 
@@ -52,6 +53,7 @@ def pipelining_fn(program: Program, own: Callable[..., Any] = pipeline_parallel.
     """
     if len(program.pipes) != 1:
         raise RuntimeMisuse(f"torchtitan has one pipe, the program {len(program.pipes)}")
+    check_slices(program, "torchtitan")
     (pipe,) = program.pipes
     gathers = any(action.kind.letters == "UNSHARD" for actions in program.actions for action in actions)
 

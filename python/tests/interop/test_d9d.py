@@ -114,6 +114,7 @@ def test_refuses_what_d9d_does_not_have() -> None:
         (ppcc.compile("one_f_one_b", P=2, M=4, fuse="megatron"), "by itself"),
         (ppcc.compile("one_f_one_b", P=2, M=4, comm_order="none"), "no messages"),
         (ppcc.compile("one_f_one_b", P=2, M=4, rules="recompute"), "d9d has no `R`"),
+        (ppcc.compile("seq1f1b", P=2, M=4), "slices of one sequence"),
     ]:
         with pytest.raises(RuntimeMisuse, match=reason):
             ProgramBuilder(program)

@@ -173,6 +173,10 @@ def run_refusals(linear: Any, v: Any) -> None:
             assert re.search(reason, str(error)), (program.name, str(error))
         else:
             raise AssertionError(f"{program.name} is not refused: {reason}")
+    linear.module.wrapped = nn.parallel.DistributedDataParallel(layer())
+    with pytest.raises(RuntimeMisuse, match="`wrapped` of the module of the engine is a DistributedDataParallel.*leave it out"):
+        install(linear, compiled("one_f_one_b"))
+    del linear.module.wrapped
     with pytest.raises(RuntimeMisuse, match="rank 0 has the program one_f_one_b.*, but rank 1 has"):
         install(linear, compiled("gpipe" if dist.get_rank() else "one_f_one_b"))
 

@@ -123,9 +123,9 @@ def expectation(case: Case, pipeline: int) -> Reference:
 
 
 def run_cases(rank: int, groups: list[tuple[int, list[Case]]]) -> None:
-    from .megatron_cpu import prepare
+    from ppcc.megatron import use_cpu
 
-    prepare()
+    use_cpu()
     initialize(1)  # Groups are dear, so they are made once for all cases, and references first.
     for pipeline, cases in groups:
         for case in cases:
@@ -325,9 +325,9 @@ def run_installed(rank: int) -> None:
     from megatron.core.transformer.transformer_layer import get_transformer_layer_offset
     from ppcc.megatron import ForwardBackward, install, uninstall
 
-    from .megatron_cpu import prepare
+    from ppcc.megatron import use_cpu
 
-    prepare()
+    use_cpu()
     initialize(2)
     parallel_state.set_virtual_pipeline_model_parallel_world_size(2)
     training: Any = Training()
@@ -444,8 +444,11 @@ def run_refusals(rank: int) -> None:
     for rule, letters in [("recompute", "R"), ("offload", "OFFLOAD"), ("step", "STEP"), ("fsdp", "RESHARD")]:
         refused(ppcc.compile("one_f_one_b", P=2, M=4, rules=rule), f"told to do `{letters}`")
     refused(ppcc.compile_source(SKIPPING), "has other edges")
+    refused(ppcc.compile("seq1f1b", P=2, M=2), "slices of one sequence, but Megatron would train each as a sample")
+    run_refused_chunks(refused, chunk)
     refused(ppcc.compile("dualpipe", P=2, M=4), "moe_router_enable_expert_bias", model=[chunk, chunk], moe_router_enable_expert_bias=True)
     uninstall()
+    run_other_placements(config)
     for settings, reason in [
         ({"num_layers_in_first_pipeline_stage": 3}, "mean ranks, not stages"),
         ({"num_layers": 5}, "5 layers cannot be divided among 4 stages"),
@@ -459,6 +462,59 @@ def run_refusals(rank: int) -> None:
         with pytest.raises(RuntimeMisuse, match=reason):
             build_chunks(ppcc.compile("zero_bubble_v", P=2, M=4), partial(make_model, config, False))
     uninstall()
+
+
+def run_refused_chunks(refused: Callable[..., None], chunk: Any) -> None:
+    """Chunks whose gradients would be wrong."""
+    from megatron.core import parallel_state
+
+    plain, split = ppcc.compile("one_f_one_b", P=2, M=4), ppcc.compile("zb_h1", P=2, M=4)
+    wrapped = nn.parallel.DistributedDataParallel(chunk, process_group=parallel_state.get_data_parallel_group())
+    refused(plain, "expects one backward after each forward.*wrap chunks in megatron.core.distributed", model=wrapped)
+    chunk.decoder.layers[0].wrapped = nn.parallel.DistributedDataParallel(nn.Linear(2, 2), process_group=parallel_state.get_data_parallel_group())
+    refused(plain, "`decoder.layers.0.wrapped` of stage . is a DistributedDataParallel", model=chunk)
+    del chunk.decoder.layers[0].wrapped
+    refused(split, "recompute_granularity checkpoints activations", recompute_granularity="selective")
+    weight = chunk.decoder.layers[0].mlp.linear_fc1.weight
+    hook = weight.register_post_accumulate_grad_hook(lambda weight: None)
+    refused(split, "a hook behind the accumulation of its gradient, which I and W do not call")
+    hook.remove()
+    chunk.decoder.layers[0].mlp.compile(backend="eager")
+    refused(split, "compiled by torch.compile")
+    chunk.decoder.layers[0].mlp._compiled_call_impl = None
+
+
+def run_other_placements(config: Any) -> None:
+    """Chunks are for the placement that they were built for, and replicas need whole gradients."""
+    from megatron.core import parallel_state, pipeline_parallel
+    from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig
+    from ppcc.megatron import ForwardBackward, build_chunks, install, uninstall
+    from ppcc.torch import RuntimeMisuse
+
+    def refused(program: ppcc.Program, reason: str, chunks: list[Any]) -> None:
+        with pytest.raises(RuntimeMisuse, match=reason):
+            ForwardBackward(program)(
+                forward_step_func=forward_step, data_iterator=None, model=chunks, num_microbatches=4, seq_length=LENGTH, micro_batch_size=ROWS
+            )
+
+    parallel_state.set_virtual_pipeline_model_parallel_world_size(2)
+    config = make_config(4, 2, 2)
+    v, looped, both = (ppcc.compile(name, P=2, M=4) for name in ("zero_bubble_v", "interleaved_1f1b", "dualpipe"))
+    refused(looped, "was built as stage . of another placement", build_chunks(v, partial(make_model, config, False)))
+    uninstall()
+    settings = DistributedDataParallelConfig(use_distributed_optimizer=True)
+    for program, tied in ((both, False), (v, True)):
+        chunks = build_chunks(program, partial(make_model, config, tied))
+        refused(program, "use_distributed_optimizer leaves each rank a part", [DistributedDataParallel(config, settings, chunk) for chunk in chunks])
+        uninstall()
+
+    install(v)
+    ours = pipeline_parallel.get_forward_backward_func()
+    with pytest.raises(RuntimeMisuse, match="lets Megatron run another program"):
+        build_chunks(looped, partial(make_model, config, False))
+    assert isinstance(ours, ForwardBackward) and pipeline_parallel.get_forward_backward_func() is ours
+    uninstall()
+    parallel_state.set_virtual_pipeline_model_parallel_world_size(None)
 
 
 SKIPPING = """
@@ -592,22 +648,3 @@ def test_data_comes_by_microbatch() -> None:
     unread = iter(range(4))
     Microbatches.of(unread, [1], 4).finish()
     assert next(unread) == 0
-
-
-def run_page(rank: int, text: str) -> None:
-    import torch.distributed as dist
-
-    from .megatron_cpu import prepare
-
-    prepare()
-    begin, dist.init_process_group = dist.init_process_group, lambda: None
-    names: dict[str, Any] = {}
-    exec(compile(text, "megatron.md", "exec"), names)
-    dist.init_process_group = begin
-    assert len(names["losses"]) == 5
-
-
-def test_the_page() -> None:
-    from .test_documentation import listing
-
-    spawn.run(run_page, 2, listing("megatron.md"))

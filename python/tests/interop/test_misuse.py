@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import ppcc
 import pytest
@@ -80,6 +81,25 @@ def test_outputs_must_be_tensors() -> None:
             return "x"
 
     refused("stage 0 returned str", lambda: Runtime(alone(), {0: Wordy()}, loss_fn=loss_fn).step(torch.zeros(2, 2), target=torch.zeros(2, 2)))
+
+
+@pytest.mark.parametrize("name", ["seq1f1b", "slimpipe"])
+@pytest.mark.parametrize("options", [{}, {"dynamic_shapes": True}, {"shapes": {0: torch.empty(2, 2)}}])
+def test_slices_of_sequences_are_no_samples(name: str, options: dict[str, Any]) -> None:
+    program = ppcc.compile(name, P=1, M=2, n=2)
+    stages = {stage: nn.Linear(2, 2) for _, stage in program.stages_of(0)}
+    refused("are slices of one sequence, but the Runtime would train each as a sample", lambda: Runtime(program, stages, loss_fn=loss_fn, **options))
+
+
+@pytest.mark.parametrize("options", [{}, {"dynamic_shapes": True}])
+def test_what_stages_hand_over_is_plain(options: dict[str, Any]) -> None:
+    class Sparse(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.to_sparse()
+
+    program = ppcc.compile_source(ALONE.replace("I(V - 1 - s)", "B(V - 1 - s)").replace("drain W;", ""), V=2)
+    runtime = Runtime(program, {0: Sparse(), 1: nn.Linear(2, 2)}, loss_fn=loss_fn, **options)
+    refused("stage 0 returned a", lambda: runtime.step(torch.ones(2, 2), target=torch.ones(2, 2)))
 
 
 def test_kinds_need_handlers() -> None:

@@ -38,8 +38,9 @@ def values(info: ppcc.ScheduleInfo, ranks: int) -> dict[str, ppcc._run.Value]:
     return given
 
 
-# Parameters that are sharded need copies of the pipeline; what moves between ranks has no handler here.
-ELSEWHERE = ("bpipe", "breadth_first_fsdp")
+# Parameters that are sharded need copies of the pipeline; what moves between ranks has no handler here; slices of sequences are
+# refused.
+ELSEWHERE = ("bpipe", "breadth_first_fsdp", "seq1f1b", "slimpipe")
 
 
 def is_sharded(program: ppcc.Program) -> bool:

@@ -74,12 +74,18 @@ class Ordered(TorchDispatchMode):
         self.used: Counter[Stream] = Counter()
         self.copies: Counter[tuple[Stream, bool]] = Counter()
         """By stream, and whether the host goes on."""
+        self.owners: dict[StorageWeakRef, Stream] = {}
+        """Of the memory of what came: the stream on which it may be used again."""
+        self.kept: set[tuple[StorageWeakRef, Stream]] = set()
 
     def reads(self, values: Any) -> None:
         for tensor in tree_leaves(values):
             if isinstance(tensor, Tensor):
-                stream, time = self.written.get(StorageWeakRef(tensor.untyped_storage()), (Device.now, 0))
+                memory = StorageWeakRef(tensor.untyped_storage())
+                stream, time = self.written.get(memory, (Device.now, 0))
                 assert Device.now.knows[stream] >= time, "a stream reads what another one has not written yet"
+                is_own = self.owners.get(memory, Device.now) is Device.now
+                assert is_own or (memory, Device.now) in self.kept, "a stream reads what another one may write over"
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.reads((args, kwargs))
@@ -112,17 +118,20 @@ def step(program: ppcc.Program, mine: dict[int, nn.Module], ordered: Ordered) ->
 def run_ordered(rank: int, texts: list[str], broken: bool) -> None:
     torch.get_device_module = lambda device: Device
     Streams.of = staticmethod(lambda device: Streams(device))
-    kept = Counter[int]()
+    kept, ordered = Counter[int](), Ordered()
 
     def record(tensor: Tensor, stream: Stream) -> None:
         assert stream is Device.now
         kept[rank] += 1
+        ordered.kept.add((StorageWeakRef(tensor.untyped_storage()), stream))
 
     Tensor.record_stream = record  # type: ignore[assignment, method-assign]
-    post, ordered = Channels.post, Ordered()
+    post = Channels.post
 
     def posted(self: Channels, messages: Any) -> Any:
         ordered.reads([tensors for is_send, _, tensors in messages if is_send])
+        came = [tensor for is_send, _, tensors in messages if not is_send for tensor in tensors]
+        ordered.owners.update((StorageWeakRef(tensor.untyped_storage()), Device.now) for tensor in came)
         return post(self, messages)
 
     Channels.post = posted  # type: ignore[method-assign]

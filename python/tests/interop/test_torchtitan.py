@@ -106,8 +106,9 @@ def run_trained(rank: int, folder: str, texts: list[str]) -> None:
     wide.parallelism.pipeline_parallel_degree = 2
     with pytest.raises(RuntimeMisuse, match="for 4 ranks and 4 stages, but torchtitan has 2 and 4"):
         wide.build()
-    with pytest.raises(RuntimeMisuse, match="torchtitan has one pipe, the program 2"):
-        configure(torchtitan_cpu.config(folder, 4, "wrong"), ppcc.compile("dualpipe", P=2, M=4))
+    for other, reason in [("dualpipe", "torchtitan has one pipe, the program 2"), ("seq1f1b", "slices of one sequence")]:
+        with pytest.raises(RuntimeMisuse, match=reason):
+            configure(torchtitan_cpu.config(folder, 4, "wrong"), ppcc.compile(other, P=2, M=4))
 
 
 def test_its_trainer_learns_as_with_its_own_schedule(tmp_path: Path) -> None:

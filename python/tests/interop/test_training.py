@@ -103,7 +103,8 @@ def run_compiled(rank: int, texts: list[str]) -> None:
 
 
 def test_stages_may_be_compiled() -> None:
-    programs = [ppcc.compile("one_f_one_b", P=2, M=4), ppcc.compile("zb1p", P=2, M=4)]
+    """Those of schedules with B; see test_wrappers.py."""
+    programs = [ppcc.compile("one_f_one_b", P=2, M=4), ppcc.compile("gpipe", P=2, M=4)]
     spawn.run(run_compiled, 2, [program.json for program in programs])
 
 

@@ -23,13 +23,14 @@ from .._program import Action, Pipe, Program
 from ..torch import _split
 from ..torch._channels import Channels
 from ..torch._errors import RuntimeMisuse
-from ..torch._groups import Groups, agree_on
+from ..torch._groups import Groups, agree_on, together
 from ..torch._held import stand_in
 from ..torch._messages import Edge, Messages
 from ..torch._reductions import Reductions
 from ..torch._shapes import TensorInfo
+from ..torch._stage_checks import REMEDIES, check_graph, check_slices, check_stage, watched
 from ._data import Microbatches
-from ._grad_sync import GradSync, accumulate_in_main
+from ._grad_sync import GradSync, accumulate_in_main, hook_maker
 from ._placement import Placement, Programs
 
 Key = tuple[int, int, int]
@@ -46,6 +47,9 @@ _REFUSED = {
 _AT_END = ("REDUCE_EMBEDDING", "REDUCE_REPLICAS", "RELEASE_OUT", "RELEASE_IN")
 
 
+_REMEDIES = dict.fromkeys(REMEDIES, "wrap chunks in megatron.core.distributed.DistributedDataParallel")
+
+
 class ForwardBackward:
     """Runs programs with the arguments of Megatron's forward_backward functions, and gives what they give.
 
@@ -60,6 +64,7 @@ class ForwardBackward:
         self._shared: dict[tuple[int, ...], Reductions | None] = {}
         self._groups: Groups | None = None
         self._channels: dict[int, Channels] = {}
+        self._checked: set[tuple[int, ...]] = set()
         self.peak_activations = 0
         """The most microbatches, counted stage by stage, whose backward was not done in the last call."""
 
@@ -90,6 +95,10 @@ class ForwardBackward:
             raise RuntimeMisuse("adjust_tensor_shapes_fn is for ranks with one chunk")
         if self._groups is None:
             self._groups = Groups(groups.pp, plan.program.ranks)
+        if (checked := (num_microbatches, *map(id, chunks))) not in self._checked and not forward_only:
+            with together(groups.pp):
+                plan.check_modules(config, chunks)
+            self._checked.add(checked)
         if num_microbatches not in self._channels:
             agree_on(plan.program, groups.pp)
             self._channels[num_microbatches] = Channels(plan.program, plan.rank, self._groups, _device(chunks))
@@ -181,6 +190,8 @@ class _Plan:
         """By chunk, the stage and microbatch of the last action that adds gradients of its weights."""
         self.reduces = {self.chunk(action) for action in self.actions if action.kind.letters == "REDUCE_GRAD"}
         self.in_flight = self._in_flight()
+        self.looked_at: set[int] = set()
+        """Chunks whose graph can be split."""
         self._check_program()
 
     def chunk(self, action: Action) -> int:
@@ -209,11 +220,10 @@ class _Plan:
 
     def _check_program(self) -> None:
         program = self.program
+        check_slices(program, "Megatron")
         for pipe in program.pipes:
             if pipe.skip_edges or pipe.gaps:
                 raise RuntimeMisuse("Megatron hands outputs from each stage to the next: the program has other edges")
-            if pipe.slices > 1:
-                raise RuntimeMisuse("Megatron has no slices of sequences in its pipeline, but the program has")
         for letters in sorted(self.letters):
             kind = next(action.kind for action in self.actions if action.kind.letters == letters)
             if not kind.is_message and letters not in ("F", "B", "I", "W", "REDUCE_GRAD", *_AT_END):
@@ -244,6 +254,27 @@ class _Plan:
             raise RuntimeMisuse("moe_router_enable_expert_bias counts tokens on one copy of a stage, the program has two")
         if config.pipeline_dtype is None:
             raise RuntimeMisuse("pipeline_dtype must be set: it is the type of messages")
+        self.placement.check_chunks(chunks, self.rank)
+
+    def check_modules(self, config: Any, chunks: Sequence[nn.Module]) -> None:
+        """Whether the gradients of chunks are right when a program says the order."""
+        cuts = self.splits and not config.delay_wgrad_compute
+        shares = len(self.program.pipes) > 1 or self.placement.ties(chunks)
+        for (_, stage), chunk in zip(self.places, chunks, strict=True):
+            settings = getattr(chunk, "ddp_config", None)
+            if shares and getattr(settings, "use_distributed_optimizer", False):
+                raise RuntimeMisuse(
+                    f"use_distributed_optimizer leaves each rank a part of the gradients of stage {stage}, before those of weights that "
+                    "several stages have are summed: turn it off, use a placement of Megatron's own, or untie the embeddings"
+                )
+            if cuts and settings is not None and hook_maker(chunk) is None:
+                raise RuntimeMisuse(f"{type(chunk).__name__} reduces gradients while they are computed: use a program with B")
+            check_stage(chunk, f"stage {stage}", splits=cuts, trusted="megatron.core.distributed", remedies=_REMEDIES)
+        if cuts and getattr(config, "recompute_granularity", None) is not None:
+            raise RuntimeMisuse(
+                "recompute_granularity checkpoints activations, which I and W cannot run: turn it off, use a program with B, or let "
+                "TransformerEngine's layers keep W (delay_wgrad_compute)"
+            )
 
     def _check_order_of_weights(self, chunk: int) -> None:
         orders = [
@@ -375,23 +406,12 @@ class _Step:
             received = self._take((pipe.index, stage - 1, stage, microbatch), "forward")
             input_tensor = received.detach().requires_grad_(not self.forward_only)
         is_first = self._started[chunk] == 0
-        output, tokens = _call(
-            schedules.forward_step,
-            self.forward_step_func,
-            self._data(chunk, microbatch),
-            self.chunks[chunk],
-            self.plan.program.microbatches,
-            input_tensor,
-            self._stores.setdefault(microbatch, []) if _is_last(action) else [],
-            self.config,
-            cp_group_size=self.groups.cp.size(),
-            collect_non_loss_data=self.collect_non_loss_data,
-            checkpoint_activations_microbatch=self._checkpoints(chunk),
-            is_first_microbatch=is_first and bool(self.first_val_step is None or not self.forward_only or self.first_val_step),
-            current_microbatch=microbatch,
-            vp_stage=chunk if len(self.chunks) > 1 else None,
-            is_last_stage=_is_last(action),
-        )
+        cuts = self.plan.splits and not self.config.delay_wgrad_compute and chunk not in self.plan.looked_at and not self.forward_only
+        with watched() if cuts else contextlib.nullcontext() as seen:
+            output, tokens = self._forward_step(action, chunk, input_tensor, is_first)
+        if seen is not None and isinstance(output, Tensor):
+            check_graph(seen, [output], [input_tensor], list(self.chunks[chunk].parameters()), f"stage {stage}")
+            self.plan.looked_at.add(chunk)
         self._started[chunk] += 1
         self.tokens += tokens.to(self.device)
         if not _is_last(action):
@@ -408,6 +428,26 @@ class _Step:
                 schedules.deallocate_output_tensor(output, True)
         self._held[_key(action)] = _Held(input_tensor, output)
         self.peak_activations = max(self.peak_activations, len(self._held))
+
+    def _forward_step(self, action: Action, chunk: int, input_tensor: Tensor | None, is_first: bool) -> Any:
+        """Megatron's: the output, and how many tokens."""
+        return _call(
+            schedules.forward_step,
+            self.forward_step_func,
+            self._data(chunk, action.microbatch),
+            self.chunks[chunk],
+            self.plan.program.microbatches,
+            input_tensor,
+            self._stores.setdefault(action.microbatch, []) if _is_last(action) else [],
+            self.config,
+            cp_group_size=self.groups.cp.size(),
+            collect_non_loss_data=self.collect_non_loss_data,
+            checkpoint_activations_microbatch=self._checkpoints(chunk),
+            is_first_microbatch=is_first and bool(self.first_val_step is None or not self.forward_only or self.first_val_step),
+            current_microbatch=action.microbatch,
+            vp_stage=chunk if len(self.chunks) > 1 else None,
+            is_last_stage=_is_last(action),
+        )
 
     def _data(self, chunk: int, microbatch: int) -> Any:
         data = self.data[chunk] if chunk < len(self.data) else None

@@ -8,8 +8,6 @@ from typing import Any
 
 from torch import nn
 
-from ..torch._errors import RuntimeMisuse
-
 
 class GradSync:
     """Holds reductions back until a chunk's last gradient, as Megatron's schedules do.
@@ -72,13 +70,14 @@ class GradSync:
             self._entered.pop(number).__exit__(None, None, None)
 
 
+def hook_maker(chunk: nn.Module) -> Any:
+    """What makes the hooks of Megatron's DistributedDataParallel; None for other chunks."""
+    return getattr(chunk, "_make_backward_post_hook", None) or getattr(chunk, "_make_param_hook", None)
+
+
 def accumulate_in_main(chunk: nn.Module) -> None:
     """Does what the hooks of Megatron's DistributedDataParallel do, which a W does not run."""
-    make: Any = getattr(chunk, "_make_backward_post_hook", None) or getattr(chunk, "_make_param_hook", None)
-    if make is None:
-        if hasattr(chunk, "ddp_config"):
-            raise RuntimeMisuse(f"{type(chunk).__name__} reduces gradients while they are computed: use a program with B")
-        return
-    for weight in chunk.parameters():
-        if weight.grad is not None:
-            make(weight)()
+    if (make := hook_maker(chunk)) is not None:
+        for weight in chunk.parameters():
+            if weight.grad is not None:
+                make(weight)()

@@ -3,8 +3,9 @@
     runtime = ppcc.torch.Runtime(program, {0: first_stage}, loss_fn=loss_fn)
     losses = runtime.step(batch, target=target)
 
-Any program runs: several pipes (DualPipe), overlap groups, skip edges, B or I and W. `load_torch_runtime` gives a program to
-PyTorch's own runtime instead, and `check` says of a schedule of others whether it can hang.
+Any program runs, but for those whose microbatches are slices of sequences and those that move memory between ranks (bpipe), which are
+refused: several pipes (DualPipe), overlap groups, skip edges, B or I and W. Stages whose gradients would be wrong are refused before the first step. `load_torch_runtime` gives a program to PyTorch's
+own runtime instead, and `check` says of a schedule of others whether it can hang.
 """
 
 from ._check import Verdict, check

@@ -18,6 +18,12 @@ def is_sharded(module: nn.Module) -> bool:
     return FSDPModule is not None and isinstance(module, FSDPModule)
 
 
+def check_root(module: nn.Module, label: str) -> None:
+    """Raises RuntimeMisuse for a stage that is sharded in parts only: its root says when gradients are reduced."""
+    if not is_sharded(module) and any(map(is_sharded, module.modules())):
+        raise RuntimeMisuse(f"fully_shard has cut up parts of {label}, but not the stage: call fully_shard(stage) behind them")
+
+
 class ShardedStage:
     """A stage that is gathered, given up and reduced where a program says so. The module itself must be sharded, as the
     root of those in it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar, cast
 
 import torch
@@ -46,20 +46,9 @@ class Groups:
         """The values of all ranks of the program, or of all processes of the job."""
         return _gather(value, None if everywhere else self.pipeline)
 
-    @contextmanager
-    def together(self) -> Iterator[None]:
+    def together(self) -> AbstractContextManager[None]:
         """Raises RuntimeMisuse on all ranks of the program when it is raised on one."""
-        trouble: RuntimeMisuse | None = None
-        try:
-            yield
-        except RuntimeMisuse as error:
-            trouble = error
-        troubles = self.gather(None if trouble is None else str(trouble))
-        if trouble is not None:
-            raise trouble
-        for rank, text in enumerate(troubles):
-            if text is not None:
-                raise RuntimeMisuse(f"rank {rank}: {text}")
+        return together(self.pipeline)
 
     def make(self, ranks: tuple[int, ...], backend: str | None = None, label: str = "") -> dist.ProcessGroup:
         """The group of these ranks, one for each label; on others a mark that says so."""
@@ -70,6 +59,22 @@ class Groups:
                 if made is not dist.GroupMember.NON_GROUP_MEMBER or members == self._pipelines[0]:
                     self._made[key] = cast(dist.ProcessGroup, made)
         return self._made[key]
+
+
+@contextmanager
+def together(group: dist.ProcessGroup | None) -> Iterator[None]:
+    """Raises RuntimeMisuse on all ranks of a group when it is raised on one."""
+    trouble: RuntimeMisuse | None = None
+    try:
+        yield
+    except RuntimeMisuse as error:
+        trouble = error
+    troubles = _gather(None if trouble is None else str(trouble), group)
+    if trouble is not None:
+        raise trouble
+    for rank, text in enumerate(troubles):
+        if text is not None:
+            raise RuntimeMisuse(f"rank {rank}: {text}")
 
 
 def agree_on(program: Program, group: dist.ProcessGroup | None) -> None:

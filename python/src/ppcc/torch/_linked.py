@@ -13,12 +13,13 @@ from torch import Tensor, nn
 from .._program import Action, Pipe, Program
 from ._channels import Channels
 from ._errors import RuntimeMisuse
-from ._fsdp import ShardedStage, is_sharded
+from ._fsdp import ShardedStage, check_root, is_sharded
 from ._groups import Groups
 from ._inputs import Cut, Inputs
 from ._messages import late_receives, settled_by
 from ._reductions import Reductions, Tie
-from ._shapes import TensorInfo, described, infer
+from ._shapes import TensorInfo, check_plain, described, infer
+from ._stage_checks import check_slices, check_stage
 from ._streams import Streams
 
 LossFunction = Callable[[Tensor, Tensor], Tensor]
@@ -72,6 +73,11 @@ class Linked:
         self.rank = setup.rank
         self.actions = program.actions[self.rank]
         self.separate: set[tuple[int, int]] = set()
+        split = () if "I" in setup.handlers else program.actions[self.rank]
+        self.split = {(action.pipe.index, action.stage) for action in split if action.kind.letters == "I"}
+        """The stages whose backward is I and W."""
+        self.unchecked = set(self.split)
+        """Those whose graph nobody has looked at."""
         with setup.groups.together():
             self.modules = self._assign()
             self._check(performed)
@@ -135,6 +141,9 @@ class Linked:
 
     def _check(self, performed: Collection[str]) -> None:
         program, setup = self.program, self.setup
+        check_slices(program, "the Runtime")
+        for (pipe, stage), module in self.modules.items() if program.backward else ():
+            check_stage(module, f"stage {stage}", splits=(pipe, stage) in self.split)
         for action in self.actions:
             letters = action.kind.letters
             if not action.kind.is_message and letters not in setup.handlers and letters not in performed:
@@ -178,6 +187,8 @@ class Linked:
             for place, module in self.modules.items()
             if is_sharded(module)
         }
+        for (_, stage), module in self.modules.items():
+            check_root(module, f"stage {stage}")
         if sharded and (self.setup.tied or len(self.program.pipes) > 1):
             raise RuntimeMisuse("stages that are sharded cannot have replicas in other pipes, or tied weights")
         for action in self.actions:
@@ -251,21 +262,31 @@ class Linked:
 
     def _infer_stage(self, pipe: Pipe, stage: int, first: Sequence[Any], inputs: Inputs) -> object:
         """The outputs of a stage, or what is wrong: all ranks then stop together."""
-        sources, module = pipe.sources(stage), self.modules[pipe.index, stage]
+        place = pipe.index, stage
+        sources, module = pipe.sources(stage), self.modules[place]
         given = [info for source in sources for info in self.shapes[pipe.index, source]] if sources else list(first)
-        named = {name: described(value) for name, value in inputs.named(module, 0).items()}
+        named = inputs.named(module, 0)
+        really = place in self.sharded or _has_pieces(module)
         try:
-            return infer(
+            for value in [*([] if sources or inputs.args is None else inputs.args[0]), *named.values()]:
+                if isinstance(value, Tensor):
+                    check_plain(value, f"stage {stage} was given")
+            infos = infer(
                 module,
                 given,
-                named,
+                {name: described(value) for name, value in named.items()},
                 self.setup.device,
                 f"stage {stage}",
                 trains=self.program.backward,
-                really=(pipe.index, stage) in self.sharded or _has_pieces(module),
+                splits=place in self.split,
+                is_read=bool(pipe.readers(stage)),
+                really=really,
             )
         except RuntimeMisuse as error:
             return f"rank {self.rank}: {error}"
+        if not really:
+            self.unchecked.discard(place)
+        return infos
 
 
 def _has_pieces(module: nn.Module) -> bool:

@@ -10,8 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.distributed._functional_collectives import AsyncCollectiveTensor
+from torch.distributed.tensor import DTensor
 
 from ._errors import RuntimeMisuse
+from ._stage_checks import check_graph, compiled, watched
 
 _DTYPES = sorted({value for value in vars(torch).values() if isinstance(value, torch.dtype)}, key=str)
 _HEADER = 128
@@ -71,13 +74,28 @@ class TensorInfo:
         return f"{self.dtype}{list(self.shape)}".removeprefix("torch.")
 
 
-def as_tensors(value: object, label: str) -> tuple[Tensor, ...]:
-    """The output of a stage as a tuple. Raises RuntimeMisuse for anything but tensors."""
+def as_tensors(value: object, label: str, *, is_read: bool) -> tuple[Tensor, ...]:
+    """The output of a stage as a tuple. Raises RuntimeMisuse for anything but tensors, and for those that no message carries
+    where other stages read them."""
     tensors = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     for tensor in tensors:
         if not isinstance(tensor, Tensor):
             raise RuntimeMisuse(f"{label} returned {type(tensor).__name__}, but stages give a tensor or several")
+        if is_read:
+            check_plain(tensor, f"{label} returned")
     return tensors
+
+
+def check_plain(tensor: Tensor, what: str) -> None:
+    """Raises RuntimeMisuse for a tensor that is more than its memory and a shape."""
+    if isinstance(tensor, DTensor):
+        raise RuntimeMisuse(
+            f"{what} a DTensor, but stages hand over plain tensors: use tensor.to_local(), or use_local_output=True in the plan of "
+            "parallelize_module()"
+        )
+    has_parts = hasattr(type(tensor), "__tensor_flatten__") and not isinstance(tensor, AsyncCollectiveTensor)
+    if has_parts or tensor.layout != torch.strided:
+        raise RuntimeMisuse(f"{what} a {type(tensor).__name__} of layout {tensor.layout}, but stages hand over plain, strided tensors")
 
 
 def described(value: Any) -> Any:
@@ -93,25 +111,32 @@ def infer(
     label: str,
     *,
     trains: bool,
+    splits: bool = False,
+    is_read: bool = True,
     really: bool = False,
 ) -> tuple[TensorInfo, ...]:
     """What `module` makes of such inputs. Nothing is computed, no state changes; but with `really` it runs on zeros, for
-    modules that need other ranks to run; it does not say then what has gradients."""
+    modules that need other ranks to run; it does not say then what has gradients. Raises RuntimeMisuse where its graph cannot be
+    split, if the program `splits` it into I and W; with `really` there is none."""
     with (
         nullcontext() if really else FakeTensorMode(allow_non_fake_inputs=True),
         torch.set_grad_enabled(trains and not really),
         torch.autograd.graph.saved_tensors_hooks(lambda tensor: None, lambda nothing: nothing),
-        torch.compiler.set_stance("force_eager"),
+        torch.compiler.set_stance("fail_on_recompile" if splits else "force_eager"),
+        watched() as seen,
     ):
+        given = [_zeros(value, device) for value in inputs]
+        by_name = {name: _zeros(value, device) for name, value in named.items()}
         try:
-            outputs = module(
-                *(_zeros(value, device) for value in inputs),
-                **{name: _zeros(value, device) for name, value in named.items()},
-            )
+            result = module(*given, **by_name)
         except Exception as error:
-            given = ", ".join(map(str, inputs))
-            raise RuntimeMisuse(f"{label} does not take {given}: {error}") from error
-        return tuple(map(TensorInfo.of_type if really else TensorInfo.of, as_tensors(outputs, label)))
+            if splits and "fail_on_recompile" in str(error):
+                raise RuntimeMisuse(compiled(f"a part of {label}")) from error
+            raise RuntimeMisuse(f"{label} does not take {', '.join(map(str, inputs))}: {error}") from error
+        outputs = as_tensors(result, label, is_read=is_read)
+        if splits:
+            check_graph(seen, outputs, [*given, *by_name.values()], list(module.parameters()), label)
+        return tuple(map(TensorInfo.of_type if really else TensorInfo.of, outputs))
 
 
 def _zeros(value: Any, device: torch.device) -> Any:

@@ -53,7 +53,8 @@ def backward_input(
 
 
 def _finish(weights: Sequence[nn.Parameter], groups: list[dict[str, object]]) -> None:
-    stage_backward_weight(iter(weights), groups)
+    # A weight that a stage has twice leads through nodes that others need, too.
+    stage_backward_weight(iter(weights), groups, retain_graph=True)
 
 
 def _weights_alone(roots: Sequence[Tensor], gradients: Sequence[Tensor], weights: Sequence[nn.Parameter]) -> None:

@@ -21,6 +21,7 @@ from ._messages import Messages, edges_from
 from ._optimizer import Optimizer
 from ._overlap import Half
 from ._shapes import TensorInfo, as_tensors
+from ._stage_checks import check_graph, watched
 
 BACKWARDS = ("B", "I", "W")
 ONCE_A_BATCH = (*REDUCES, "STEP", "VALIDATE")
@@ -172,6 +173,9 @@ class Step:
         sources = self._linked.sources[place]
         if sources:
             inputs = {source: self._messages.take((pipe.index, source, stage, microbatch)) for source in sources}
+            if self._setup.streams is not None:
+                for taken in inputs.values():
+                    self._setup.streams.keep(taken)
         else:
             assert self._inputs.args is not None
             inputs = {-1: self._inputs.args[microbatch]}
@@ -195,9 +199,16 @@ class Step:
             held.outputs = outputs
 
     def _call(self, action: Action, held: Held) -> tuple[Tensor, ...]:
-        module = self._module(action)
-        named = self._inputs.named(module, action.microbatch)
-        return as_tensors(module(*held.arguments(), **named), f"stage {action.stage}")
+        module, label = self._module(action), f"stage {action.stage}"
+        place, is_read = (action.pipe.index, action.stage), not self._linked.is_last(action.pipe, action.stage)
+        given, named = held.arguments(), self._inputs.named(module, action.microbatch)
+        if place not in self._linked.unchecked or not torch.is_grad_enabled():
+            return as_tensors(module(*given, **named), label, is_read=is_read)
+        with watched() as seen:  # Its shapes were given, or come with messages.
+            outputs = as_tensors(module(*given, **named), label, is_read=is_read)
+        check_graph(seen, outputs, [*given, *named.values()], list(module.parameters()), label)
+        self._linked.unchecked.discard(place)
+        return outputs
 
     def _infos(self, action: Action, outputs: tuple[Tensor, ...], *, grad: bool) -> tuple[TensorInfo, ...]:
         """What the outputs of an action are, which the other ranks expect."""

@@ -23,15 +23,17 @@ from d9d.pipelining.infra.schedule.component.runtime import (
 from .._program import Action, Pipe, Program
 from ._errors import RuntimeMisuse
 from ._groups import agree_on
+from ._stage_checks import check_slices
 
 
 class ProgramBuilder(PipelineProgramBuilder):
     """Gives d9d the lists of a program. Raises RuntimeMisuse for what d9d does not have: several pipes, skip edges, a
-    placement that is neither a loop nor a V, unequal numbers of stages, batches of messages, other kinds of actions."""
+    placement that is neither a loop nor a V, slices of sequences, unequal numbers of stages, batches of messages, other kinds of actions."""
 
     def __init__(self, program: Program) -> None:
         if len(program.pipes) != 1:
             raise RuntimeMisuse(f"d9d has one pipe, the program {len(program.pipes)}")
+        check_slices(program, "d9d")
         (pipe,) = program.pipes
         if pipe.skip_edges:
             raise RuntimeMisuse("d9d has no skip edges")

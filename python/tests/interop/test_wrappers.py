@@ -1,0 +1,456 @@
+"""What stages are wrapped in, by schedule and by runtime: gradients equal those without a pipeline, or the stage is refused before
+anything of it has run.
+
+All of the matrix takes minutes: PPCC_LONG=1 asks for it. Without it each wrapper runs once with B, and once with I and W.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import ppcc
+import pytest
+import torch
+import torch.distributed as dist
+from ppcc.torch import Runtime, RuntimeMisuse, StepFailed, load_torch_runtime
+from torch import Tensor, nn
+from torch._subclasses import FakeTensor
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel, fully_shard
+from torch.distributed.pipelining import PipelineStage
+from torch.distributed.tensor import DTensor
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.checkpoint import checkpoint
+
+from . import spawn
+from .models import TOLERANCE, halves, loss_fn, pipelines
+
+LONG = bool(os.environ.get("PPCC_LONG"))
+WIDTH = 6
+
+
+class Layer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.down(torch.tanh(self.up(self.norm(x))))
+
+
+class Stage(nn.Module):
+    """Two layers. `inside` is called with each, in their place; real forwards are counted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = Layer(), Layer()
+        self.inside: Callable[[nn.Module, Tensor], Any] = lambda layer, x: layer(x)
+        self.runs = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.runs += not isinstance(x, FakeTensor)
+        return self.inside(self.second, self.first(x))  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Around:
+    """What wrappers are given beside a stage."""
+
+    replicas: dist.ProcessGroup
+
+    @property
+    def mesh(self) -> DeviceMesh:
+        return DeviceMesh.from_group(self.replicas, "cpu")
+
+
+Wrap = Callable[[Stage, Around], nn.Module]
+
+
+@dataclass(frozen=True)
+class Case:
+    wrap: Wrap
+    whole: str = ""
+    """Why it is refused with B; nothing where it works."""
+    split: str = ""
+    """Why it is refused with I and W."""
+    shares: bool = False
+    """Gradients are averaged over copies of the pipeline."""
+    theirs: tuple[str, str] | None = None
+    """The same with PyTorch's own runtime, where it is other."""
+    alone: Callable[[Stage], object] = lambda stage: None
+    """What copies of the pipeline have each, too."""
+    really: bool = False
+    """Shapes are found by a forward, of zeros."""
+
+
+def inside(run: Callable[[nn.Module, Tensor], Any]) -> Wrap:
+    def wrap(stage: Stage, _: Around) -> Stage:
+        stage.inside = run
+        return stage
+
+    return wrap
+
+
+def on(change: Callable[[Stage], object]) -> Wrap:
+    def wrap(stage: Stage, _: Around) -> Stage:
+        stage.keeps = change(stage)  # type: ignore[assignment]
+        return stage
+
+    return wrap
+
+
+def ddp(module: nn.Module, around: Around) -> nn.Module:
+    return DistributedDataParallel(module, process_group=around.replicas)
+
+
+def part(of: Callable[[nn.Module, Around], nn.Module]) -> Wrap:
+    def wrap(stage: Stage, around: Around) -> Stage:
+        stage.second = of(stage.second, around)  # type: ignore[assignment]
+        return stage
+
+    return wrap
+
+
+def shard_parts(stage: Stage, around: Around) -> Stage:
+    fully_shard(stage.second, mesh=around.mesh)
+    return stage
+
+
+def shard(stage: Stage, around: Around) -> Stage:
+    fully_shard(stage.second, mesh=around.mesh)
+    fully_shard(stage, mesh=around.mesh)
+    return stage
+
+
+def with_norm(stage: Stage) -> None:
+    """Hooks of FSDP's are on its result."""
+    norm = stage.last = nn.LayerNorm(WIDTH).double()  # type: ignore[assignment]
+    stage.inside = lambda layer, x: norm(layer(x))
+
+
+def replicated(stage: Stage, around: Around) -> nn.Module:
+    from torch.distributed._composable.replicate import replicate
+
+    return replicate(stage, process_group=around.replicas)  # type: ignore[no-any-return]
+
+
+def optimizer_inside(stage: Stage) -> None:
+    from torch.distributed.optim import _apply_optimizer_in_backward
+
+    _apply_optimizer_in_backward(torch.optim.SGD, stage.parameters(), {"lr": 0.1})
+
+
+class Reenters(torch.autograd.Function):
+    """Somebody's own checkpoint."""
+
+    @staticmethod
+    def forward(ctx: Any, layer: nn.Module, x: Tensor) -> Tensor:
+        ctx.layer = layer
+        ctx.save_for_backward(x)
+        with torch.no_grad():
+            return layer(x)  # type: ignore[no-any-return]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        x = ctx.saved_tensors[0].detach().requires_grad_()
+        with torch.enable_grad():
+            y = ctx.layer(x)
+        torch.autograd.backward(y, gradient)
+        return None, x.grad
+
+
+class Doubles(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return gradient * 3  # Other than autograd would.
+
+
+@torch.compile(backend="aot_eager")
+def compiled_function(layer: nn.Module, x: Tensor) -> Tensor:
+    return layer(x)  # type: ignore[no-any-return]
+
+
+def hooked(where: Callable[[Stage], Any], hook: Callable[..., Any]) -> Wrap:
+    return on(lambda stage: where(stage)(hook))
+
+
+def doubled(module: nn.Module, gradients: tuple[Tensor | None, ...], *outputs: Any) -> Any:
+    return tuple(None if gradient is None else gradient * 2 for gradient in gradients)
+
+
+def halved(weight: Tensor) -> None:
+    assert weight.grad is not None
+    weight.grad.mul_(0.5)
+
+
+def with_hook(layer: nn.Module, x: Tensor, *, node: bool = False) -> Tensor:
+    y: Tensor = layer.norm(x)  # type: ignore[operator]
+    if y.requires_grad and not node:
+        y.register_hook(lambda gradient: gradient * 2)
+    if node and y.grad_fn is not None:
+        y.grad_fn.register_prehook(lambda gradients: tuple(gradient * 2 for gradient in gradients))
+    return layer.down(torch.tanh(layer.up(y)))  # type: ignore[operator, no-any-return]
+
+
+def with_hook_on_input(layer: nn.Module, x: Tensor) -> Tensor:
+    x = torch.tanh(x)
+    if x.requires_grad:
+        x.register_hook(lambda gradient: gradient * 2)
+    return layer(x)  # type: ignore[no-any-return]
+
+
+def accumulator(stage: Stage) -> Any:
+    return torch.autograd.graph.get_gradient_edge(stage.second.up.weight).node
+
+
+def saved_on_cpu(layer: nn.Module, x: Tensor) -> Tensor:
+    with torch.autograd.graph.save_on_cpu():
+        return layer(x)  # type: ignore[no-any-return]
+
+
+BACKWARD = "expects one backward after each forward"
+COMPILED = "compiled by torch.compile, whose backward runs whole"
+CHECKPOINTS = "checkpoints activations, which I and W would recompute again"
+NEVER = "a hook behind the accumulation of its gradient, which I and W do not call"
+INSIDE = "runs a backward inside|incompatible with .grad"
+TWICE = "from which W starts, so it would run twice"
+
+CASES = {
+    "none": Case(lambda stage, _: stage),
+    "ddp": Case(ddp, BACKWARD, BACKWARD, shares=True, theirs=("", BACKWARD)),
+    "ddp of a part": Case(part(ddp), BACKWARD, BACKWARD),
+    "replicate": Case(replicated, BACKWARD, BACKWARD),
+    "fsdp1": Case(lambda stage, around: FullyShardedDataParallel(stage, around.replicas, device_id=torch.device("cpu")), BACKWARD, BACKWARD),
+    "fully_shard": Case(shard, shares=True, really=True),
+    "fully_shard that ends in a norm": Case(shard, shares=True, really=True, alone=with_norm),
+    "fully_shard of a part": Case(shard_parts, "call fully_shard", "call fully_shard", really=True),
+    "optimizer in the backward": Case(on(optimizer_inside), "steps inside of the backward", "steps inside of the backward"),
+    "compile": Case(lambda stage, _: torch.compile(stage, backend="aot_eager"), "", COMPILED),  # type: ignore[arg-type, return-value]
+    "compile in place": Case(on(lambda stage: stage.compile(backend="aot_eager")), "", COMPILED),
+    "compile of a part": Case(part(lambda layer, _: torch.compile(layer, backend="aot_eager")), "", COMPILED),  # type: ignore[arg-type, return-value]
+    "compile of a function": Case(inside(compiled_function), "", COMPILED),
+    "checkpoint": Case(inside(lambda layer, x: checkpoint(layer, x, use_reentrant=False)), "", CHECKPOINTS, theirs=("", "")),
+    "reentrant checkpoint": Case(inside(lambda layer, x: checkpoint(layer, x, use_reentrant=True)), "", CHECKPOINTS, theirs=(INSIDE, INSIDE)),
+    "checkpoint wrapper": Case(part(lambda layer, _: checkpoint_wrapper(layer)), "", CHECKPOINTS, theirs=("", "")),
+    "checkpoint of one's own": Case(inside(Reenters.apply), "", CHECKPOINTS, theirs=(INSIDE, CHECKPOINTS)),  # type: ignore[arg-type]
+    "save_on_cpu": Case(inside(saved_on_cpu)),
+    "function of one's own": Case(inside(lambda layer, x: Doubles.apply(layer(x)))),
+    "full backward hook": Case(hooked(lambda s: s.second.up.register_full_backward_hook, doubled)),
+    "full backward hook of all": Case(hooked(lambda s: s.register_full_backward_hook, doubled)),
+    "full backward pre-hook": Case(hooked(lambda s: s.second.up.register_full_backward_pre_hook, doubled)),
+    "old backward hook": Case(hooked(lambda s: s.second.up.register_backward_hook, lambda m, into, out: None), "", "call twice"),
+    "hook on a weight": Case(hooked(lambda s: s.second.up.weight.register_hook, lambda gradient: gradient * 2)),
+    "hook on several weights": Case(
+        on(lambda s: torch.autograd.graph.register_multi_grad_hook([s.second.up.weight, s.second.down.weight], lambda found: None)), "", NEVER
+    ),
+    "hook behind accumulation": Case(
+        hooked(lambda s: s.second.up.weight.register_post_accumulate_grad_hook, halved), "", NEVER
+    ),
+    "hook on the accumulator": Case(on(lambda s: (node := accumulator(s), node.register_hook(lambda into, out: None))), "", NEVER),
+    "pre-hook on the accumulator": Case(on(lambda s: (node := accumulator(s), node.register_prehook(lambda out: (out[0] * 2,)))), "", NEVER),
+    "hook on a result": Case(inside(with_hook), "", TWICE),
+    "pre-hook on a node": Case(inside(partial(with_hook, node=True)), "", TWICE),
+    "hook on an input": Case(inside(with_hook_on_input)),
+    "weight norm": Case(on(lambda s: nn.utils.parametrizations.weight_norm(s.second.up))),
+    "spectral norm": Case(on(lambda s: nn.utils.parametrizations.spectral_norm(s.second.up))),
+    "frozen": Case(on(lambda s: s.second.up.requires_grad_(False))),
+    "one weight twice": Case(on(lambda s: setattr(s.second.up, "weight", s.first.down.weight)), theirs=("", "a second time")),
+}
+
+WHOLE = [("one_f_one_b", {"P": 2, "M": 4}), ("gpipe", {"P": 2, "M": 4})]
+SPLIT = [("zb1p", {"P": 2, "M": 4}), ("zero_bubble_v", {"P": 2, "M": 4}), ("dualpipe_v", {"P": 2, "M": 4})]
+
+
+def programs() -> list[ppcc.Program]:
+    wanted = [*WHOLE, *SPLIT] if LONG else [WHOLE[0], SPLIT[0]]
+    return [ppcc.compile(name, params=values) for name, values in wanted]
+
+
+def splits(program: ppcc.Program) -> bool:
+    return any(action.kind.letters == "I" for actions in program.actions for action in actions)
+
+
+def made(case: Case, count: int, around: Around, hosted: set[int]) -> list[nn.Module]:
+    """The stages, wrapped; those that are averaged over copies on their rank only."""
+    torch.manual_seed(7)
+    stages = [Stage().double() for _ in range(count)]
+    for stage in stages:
+        case.alone(stage)
+    for number in sorted(hosted):
+        torch.manual_seed(number)
+        stages[number] = case.wrap(stages[number], around)  # type: ignore[assignment]
+    return list(stages)
+
+
+def gradients(module: nn.Module) -> dict[str, Tensor]:
+    found = {}
+    for name, weight in module.named_parameters():
+        grad = weight.grad.full_tensor() if isinstance(weight.grad, DTensor) else weight.grad
+        name = re.sub(r"(^|\.)(module|_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)(?=\.)", "", name).removeprefix(".")
+        if grad is not None:
+            found[name] = grad.clone()
+    return found
+
+
+def expected(case: Case, rank: int, program: ppcc.Program, around: Around) -> list[dict[str, Tensor]]:
+    """Of each stage, without a pipeline: with the same hooks, or, where copies share, the mean of what plain copies have."""
+    count = program.pipes[0].num_stages
+    stages = made(case, count, around, set() if case.shares else set(range(count)))
+    batch, target = halves(rank, program.microbatches)
+    for x, y in zip(batch.tensor_split(program.microbatches), target.tensor_split(program.microbatches), strict=True):
+        for number, stage in enumerate(stages):
+            x = stage(x if number == 0 else x)
+        (loss_fn(x, y) / program.microbatches).backward()
+    found = list(map(gradients, stages))
+    for of_stage in found if case.shares else ():
+        for name, gradient in sorted(of_stage.items()):
+            dist.all_reduce(gradient, group=around.replicas)
+            of_stage[name] = gradient / 2
+    return found
+
+
+def of_runtime(rank: int, program: ppcc.Program, mine: dict[int, nn.Module], case: Case, around: Around, pipeline: Any, how: str) -> None:
+    batch, target = halves(rank, program.microbatches)
+    options: dict[str, Any] = {}
+    if how == "given":
+        one = batch.tensor_split(program.microbatches)[0].to("meta")
+        options["shapes"] = dict.fromkeys(range(program.pipes[0].num_stages), one)
+    if how == "dynamic":
+        options["dynamic_shapes"] = True
+    if case.shares:
+        options["groups"] = {"data_parallel": around.replicas}
+    Runtime(program, mine, loss_fn=loss_fn, group=pipeline, **options).step(batch, target=target)
+
+
+def of_torch(rank: int, program: ppcc.Program, mine: dict[int, nn.Module], case: Case, pipeline: Any) -> None:
+    (pipe,) = program.pipes
+    stages = [PipelineStage(module, stage, pipe.num_stages, torch.device("cpu"), group=pipeline) for stage, module in mine.items()]
+    runtime = load_torch_runtime(program, stages, loss_fn=loss_fn, fsdp=case.really)
+    batch, target = halves(rank, program.microbatches)
+    here = rank % 2
+    given = [batch] if pipe.rank_of_stage[0] == here else []
+    asked = {"target": target, "losses": []} if pipe.rank_of_stage[-1] == here else {}
+    runtime.step(*given, **asked)
+
+
+def causes(error: BaseException | None) -> str:
+    return "" if error is None else f"{type(error).__name__}: {error}; {causes(error.__cause__)}"
+
+
+@contextmanager
+def told(label: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise AssertionError(f"{label}: {type(error).__name__}: {error}") from error
+
+
+def run_case(rank: int, name: str, program: ppcc.Program, around: Around, pipeline: Any, how: str) -> None:
+    case, label = CASES[name], f"{name}, {program.name}, {how}, rank {rank}"
+    reasons = case.theirs if how == "torch" and case.theirs is not None else (case.whole, case.split)
+    reason = reasons[splits(program)]
+    hosted = {stage for _, stage in program.stages_of(rank % 2)}
+    count = program.pipes[0].num_stages
+    modules = made(case, count, around, hosted)
+    mine = {stage: modules[stage] for stage in sorted(hosted)}
+    run = partial(of_torch, rank, program, mine, case, pipeline) if how == "torch" else partial(of_runtime, rank, program, mine, case, around, pipeline, how)
+    if reason:
+        try:
+            run()
+        except Exception as error:
+            assert re.search(reason, causes(error)), f"{label}: {causes(error)}"
+        else:
+            raise AssertionError(f"{label} is not refused")
+        runs = sum(part.runs for module in mine.values() for part in module.modules() if isinstance(part, Stage))
+        if how == "inferred" and not case.really:
+            assert runs == 0, f"{label}: ran before"
+        assert how == "torch" or not any(map(gradients, mine.values())), f"{label}: has gradients"
+        return
+    wanted = expected(case, rank, program, around)
+    with told(label):
+        run()
+    for stage, module in mine.items():
+        found = gradients(module)
+        assert found.keys() == wanted[stage].keys(), f"{label}, stage {stage}: {sorted(found)} and not {sorted(wanted[stage])}"
+        for weight, gradient in found.items():
+            off = float((gradient - wanted[stage][weight]).abs().max())
+            assert off <= TOLERANCE, f"{label}, stage {stage}: {weight} is off by {off}"
+
+
+def run_matrix(rank: int, names: list[str], texts: list[str], hows: list[str]) -> None:
+    pipeline, replicas = pipelines(rank)
+    around = Around(replicas)
+    for text in texts:
+        program = ppcc.Program.from_json(text)
+        for name in names:
+            for how in hows:
+                run_case(rank, name, program, around, pipeline, how)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_are_right_or_the_stage_is_refused(name: str) -> None:
+    if name.startswith("fully_shard") and not hasattr(FSDPModule, "finalize_backward"):
+        pytest.skip("needs PyTorch 2.15")
+    hows = os.environ.get("PPCC_HOWS", "inferred,given,dynamic,torch" if LONG else "inferred,torch").split(",")
+    spawn.run(run_matrix, 4, [name], [program.json for program in programs()], hows)
+
+
+# Tensor parallelism.
+
+
+def run_dtensors(rank: int, texts: list[str]) -> None:
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Shard
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("pp", "tp"))
+    batch, target = (torch.randn(8, WIDTH, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2))
+
+    def plain(count: int) -> list[nn.Module]:
+        torch.manual_seed(3)
+        return [nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, WIDTH)).double() for _ in range(count)]
+
+    def loss(output: Tensor, wanted: Tensor) -> Tensor:
+        return loss_fn(output.full_tensor() if isinstance(output, DTensor) else output, wanted)
+
+    def step(program: ppcc.Program, gives: int, **options: Any) -> dict[int, nn.Module]:
+        """With stages of which one gives a DTensor."""
+        modules = plain(program.pipes[0].num_stages)
+        mine = {stage: modules[stage] for _, stage in program.stages_of(rank // 2)}
+        for stage, module in mine.items():
+            last = RowwiseParallel(output_layouts=Shard(0), use_local_output=False) if stage == gives else RowwiseParallel()
+            parallelize_module(module, mesh["tp"], {"0": ColwiseParallel(), "2": last})
+        Runtime(program, mine, loss_fn=loss, mesh=mesh, **options).step(batch, target=target)
+        return mine
+
+    reason = r"stage 0 returned a DTensor, but stages hand over plain tensors: use tensor.to_local\(\)"
+    for program in map(ppcc.Program.from_json, texts):
+        with pytest.raises(RuntimeMisuse, match=reason):
+            step(program, 0)
+        count = program.pipes[0].num_stages
+        stages, x = plain(count), batch
+        for stage in stages:
+            x = stage(x)
+        loss_fn(x, target).backward()
+        for number, module in step(program, count - 1).items():
+            found, wanted = gradients(module), gradients(stages[number])
+            assert found.keys() == wanted.keys()
+            assert all(float((found[name] - wanted[name]).abs().max()) <= TOLERANCE for name in found), (program.name, number)
+    with pytest.raises((RuntimeMisuse, StepFailed), match=reason):  # The last: it ends all groups.
+        step(program, 0, dynamic_shapes=True)
+
+
+def test_dtensors_stay_in_their_stage() -> None:
+    """A stage whose output others read is refused; the last one may give a DTensor to the loss."""
+    spawn.run(run_dtensors, 4, [ppcc.compile(name, P=2, M=4).json for name in ("one_f_one_b", "zb1p")])
