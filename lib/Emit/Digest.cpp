@@ -29,45 +29,29 @@ void digestPipe(rt::DigestBytes &bytes, const Pipe &pipe) {
 }
 
 void digestRows(rt::DigestBytes &bytes, const Program &program, RankId rank) {
-  uint64_t count = 0;
-  forEachStretch(program, rank,
-                 [&](RowRange rows, uint32_t) { count += rows.size(); });
-  bytes.numbers(count);
-  auto column = [&](auto valueOf) {
-    bytes.column([&](auto put) {
-      forEachStretch(program, rank, [&](RowRange rows, uint32_t advance) {
-        for (ActionId row : rows)
-          put(valueOf(program[row], advance));
-      });
-    });
-  };
-  using Row = const Action &;
-  column([](Row action, uint32_t) { return action.kind.value; });
-  column([](Row action, uint32_t) { return action.pipe.value; });
-  column([](Row action, uint32_t) { return action.stage.value; });
-  column([](Row action, uint32_t advance) {
-    return action.microbatch + (action.hasMicrobatch() ? advance : 0);
+  rt::RowSums sums;
+  forEachSegment(program, rank, [&](RowRange rows, const Loop *loop) {
+    auto rowAt = [&](uint64_t i) {
+      Action action = program[ActionId(rows.from.value + i)];
+      return rt::RowSums::Row{action.kind.value,
+                              action.pipe.value,
+                              action.stage.value,
+                              action.microbatch,
+                              action.hasPeer() ? action.peer.value : ~0u,
+                              action.hasMicrobatch(),
+                              action.joined};
+    };
+    sums.add(rows.size(), rowAt, loop ? loop->count : 1,
+             loop ? loop->advance : 0);
   });
-  column([](Row action, uint32_t) {
-    return action.hasPeer() ? action.peer.value : ~0u;
-  });
-  bytes.column([&](auto put) {
-    uint32_t groups = 0;
-    forEachStretch(program, rank, [&](RowRange rows, uint32_t) {
-      for (RowRange item : program.items(rows)) {
-        uint32_t number = item.size() > 1 ? groups++ : ~0u;
-        for (size_t i = 0; i != item.size(); ++i)
-          put(number);
-      }
-    });
-  });
+  sums.spell(bytes);
 }
 
 } // namespace
 
 std::string ppcc::digestOf(const Program &program) {
   rt::DigestBytes bytes;
-  bytes.text("ppcc.digest.1");
+  bytes.text("ppcc.digest.2");
   bytes.numbers(program.numRanks(), program.hasBackward());
   bytes.list(program.kinds().rows(), [&](const KindInfo &kind) {
     bytes.text(kind.letters);

@@ -27,7 +27,6 @@ namespace key {
 struct JsonEmitter {
   const Program &program;
   raw_ostream &out;
-  const EmitOptions &options;
   Writer writer{out};
   const FlatFacts &facts = flatFacts(program);
 
@@ -52,8 +51,7 @@ struct JsonEmitter {
     });
     fields(key::Ranks, program.numRanks());
     fields(key::Backward, program.hasBackward());
-    if (flatSize(program) <= options.mostDigested)
-      fields(key::Digest, digestOf(program));
+    fields(key::Digest, digestOf(program));
     if (program.calls() != CallStyle::None)
       fields(key::Calls, callStyleNames()[size_t(program.calls())]);
     fields.values(key::Proven, program.provenUnder());
@@ -269,7 +267,6 @@ bool ppcc::isJsonLiteral(const ProgramParam &param) {
          number.match(param.value);
 }
 
-void ppcc::emitJson(const Program &program, raw_ostream &out,
-                    EmitContext &context) {
-  JsonEmitter{program, out, context.options}.emit();
+void ppcc::emitJson(const Program &program, raw_ostream &out, EmitContext &) {
+  JsonEmitter{program, out}.emit();
 }

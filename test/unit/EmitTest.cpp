@@ -1,5 +1,10 @@
 // What formats cannot express, and PyTorch's own order of gradient reductions.
 #include "Conformance.h"
+#include "ppcc/Emit/Digest.h"
+#include "ppcc/IR/Loops.h"
+
+#include <random>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,6 +35,59 @@ TEST(Emit, ARankWithoutActionsIsALine) {
   program.editHead().hasBackward = false;
   EXPECT_EQ(emitted("actions", program), "rank 0: 0F0\nrank 1:\n");
   EXPECT_THAT(emitted("torch-csv", program), HasSubstr("E1017"));
+}
+
+/// Rows with loops of whole groups, some of actions without a microbatch.
+Program programWithLoops(std::mt19937 &random) {
+  Program program;
+  program.editHead().numRanks = 1;
+  program.editHead().pipes.push_back({.name = "main"});
+  Rows rows;
+  rows.beginRank();
+  for (int part = random() % 6; part >= 0; --part) {
+    ActionId begin(rows.size());
+    for (uint32_t i = 0, count = 1 + random() % 5; i != count; ++i) {
+      Action action;
+      action.kind = KindId(random() % 4);
+      action.stage = StageId(random() % 3);
+      action.microbatch =
+          random() % 4 ? 1000 + random() % 100 : Action::noMicrobatch;
+      action.joined = i != 0 && random() % 3 == 0;
+      rows.append(action);
+    }
+    if (random() % 3 != 0)
+      rows.loops.push_back({begin, ActionId(rows.size()),
+                            uint32_t(1 + random() % 40),
+                            int32_t(random() % 21) - 10});
+  }
+  return program.restated(std::move(rows));
+}
+
+TEST(Emit, LoopsDoNotChangeTheDigest) {
+  std::mt19937 random(1);
+  std::set<std::string> digests;
+  for (int i = 0; i != 500; ++i) {
+    Program program = programWithLoops(random);
+    EXPECT_EQ(digestOf(program), digestOf(unrolled(program)));
+    digests.insert(digestOf(program));
+  }
+  EXPECT_GT(digests.size(), 490u);
+}
+
+TEST(Emit, AnotherOrderHasAnotherDigest) {
+  std::mt19937 random(2);
+  for (int i = 0; i != 500; ++i) {
+    Program program = unrolled(programWithLoops(random));
+    ActionId a(random() % program.size()), b(random() % program.size());
+    Action first = program[a], second = program[b];
+    std::string before = digestOf(program);
+    std::swap(first.microbatch, second.microbatch);
+    program.editRows().set(a, first);
+    if (a != b)
+      program.editRows().set(b, second);
+    EXPECT_EQ(digestOf(program) == before,
+              first.microbatch == second.microbatch);
+  }
 }
 
 TEST(Emit, ReduceGradFollowsTheSendsOfTheLastBackward) {

@@ -6,8 +6,8 @@
 
 namespace ppcc {
 
-/// As docs/program-format.md describes it, in hexadecimal digits; loops count as
-/// if they were written out. O(flatSize()).
+/// As docs/program-format.md describes it, in hexadecimal digits; the same
+/// whether loops are written out. O(rows).
 std::string digestOf(const Program &program);
 
 } // namespace ppcc

@@ -8,18 +8,28 @@ namespace ppcc {
 /// The loops of one rank.
 ArrayRef<Loop> loopsOf(const Program &program, RankId rank);
 
+/// Calls `visit(rows, loop)` for the loops of a rank and what stands between
+/// them, for which `loop` is null.
+template <class Visit>
+void forEachSegment(const Program &program, RankId rank, Visit visit) {
+  const Loop *none = nullptr;
+  ActionId row = program.begin(rank);
+  for (const Loop &loop : loopsOf(program, rank)) {
+    visit(RowRange{row, loop.begin}, none);
+    visit(RowRange{loop.begin, loop.end}, &loop);
+    row = loop.end;
+  }
+  visit(RowRange{row, program.end(rank)}, none);
+}
+
 /// Calls `visit(rows, advance)` for the rows of a rank, those of a loop once in
 /// each turn; `advance` is what it adds to the microbatches that they have.
 template <class Visit>
 void forEachStretch(const Program &program, RankId rank, Visit visit) {
-  ActionId row = program.begin(rank);
-  for (const Loop &loop : loopsOf(program, rank)) {
-    visit(RowRange{row, loop.begin}, uint32_t(0));
-    for (uint32_t turn = 0; turn != loop.count; ++turn)
-      visit(RowRange{loop.begin, loop.end}, turn * uint32_t(loop.advance));
-    row = loop.end;
-  }
-  visit(RowRange{row, program.end(rank)}, uint32_t(0));
+  forEachSegment(program, rank, [&](RowRange rows, const Loop *loop) {
+    for (uint32_t turn = 0; turn != (loop ? loop->count : 1); ++turn)
+      visit(rows, loop ? turn * uint32_t(loop->advance) : 0);
+  });
 }
 
 /// The actions that run, loops counted as often as they turn.

@@ -1,5 +1,6 @@
 // The digest of what all ranks of a program must agree on: BLAKE2b with 16
-// bytes over the string that docs/program-format.md describes.
+// bytes over the string that docs/program-format.md describes. It protects from
+// mistakes, not from whoever wants two programs to have one digest.
 #pragma once
 
 #include "ppcc/Runtime/Rows.h"
@@ -134,19 +135,6 @@ public:
   template <class Range> void list(const Range &range) {
     list(range, [&](auto number) { numbers(number); });
   }
-  /// A column of rows, without its length: `visit` calls what it gets with each
-  /// value, which takes 4 bytes.
-  template <class Visit> void column(Visit visit) {
-    std::array<int32_t, 256> values;
-    size_t count = 0;
-    visit([&](uint32_t value) {
-      values[count++] = static_cast<int32_t>(detail::littleEndian(value));
-      if (count == values.size())
-        hash.add(values.data(), sizeof(int32_t) * std::exchange(count, 0));
-    });
-    hash.add(values.data(), sizeof(int32_t) * count);
-  }
-
   std::string end() { return hash.end(); }
 
 private:
@@ -158,48 +146,134 @@ private:
   Blake2b hash;
 };
 
-namespace detail {
-
-inline void digestRows(DigestBytes &bytes, const RankProgram &rank) {
-  uint64_t count = 0;
-  for (const Segment &segment : rank.segments)
-    count += uint64_t(segment.rows) * segment.count;
-  bytes.numbers(count);
-  auto column = [&](auto valueOf) {
-    bytes.column([&](auto put) {
-      visitFlatRows(rank, [&](const Row &row) { put(valueOf(row)); });
-    });
+/// The columns of a rank, each as one number: its values, 32 bits each, are the
+/// digits in base 2^32, the lowest first. Of that number the remainders of two
+/// primes are kept (Rabin's fingerprint). The remainder of a loop follows from
+/// that of its first turn by a geometric sum, so loops are not written out.
+class RowSums {
+public:
+  /// A row in the columns of docs/program-format.md, but for `group`.
+  struct Row {
+    uint32_t kind, pipe, stage, microbatch, peer;
+    bool hasMicrobatch, joined;
   };
-  column([](const Row &row) { return row.kind; });
-  column([](const Row &row) { return row.pipe; });
-  column([](const Row &row) { return row.stage; });
-  column([](const Row &row) { return row.microbatch; });
-  column([](const Row &row) { return row.hasPeer() ? row.peer : ~0u; });
-  // Whether a row is in a group, the next one tells.
-  bytes.column([&](auto put) {
-    uint32_t groups = 0, members = 0;
-    auto endGroup = [&] {
-      uint32_t number = members > 1 ? groups++ : ~0u;
-      for (; members != 0; --members)
-        put(number);
-    };
-    visitFlatRows(rank, [&](const Row &row) {
-      if (!row.joined())
-        endGroup();
-      ++members;
-    });
-    endGroup();
-  });
-}
 
-} // namespace detail
+  /// Adds rows, whole groups, that run `turns` times; each further time adds
+  /// `advance` to their microbatches. `rowAt(i)` gives row i. O(rows + log
+  /// turns).
+  template <class RowAt>
+  void add(uint64_t count, RowAt rowAt, uint32_t turns, int32_t advance) {
+    if (count == 0 || turns == 0)
+      return;
+    Sums once[2] = {};
+    uint64_t power[2] = {residues[0].power, residues[1].power};
+    uint32_t first = groups;
+    Row row = rowAt(uint64_t(0));
+    for (uint64_t i = 0; i != count; ++i) {
+      Row next = i + 1 != count ? rowAt(i + 1) : Row();
+      bool continues = i != 0 && row.joined;
+      bool grouped = continues || next.joined;
+      const uint32_t values[columns] = {row.kind,  row.pipe,
+                                        row.stage, row.microbatch,
+                                        row.peer,  grouped ? groups : ~0u};
+      for (size_t p = 0; p != 2; ++p) {
+        for (size_t c = 0; c != columns; ++c)
+          once[p].columns[c] += Wide(values[c]) * power[p];
+        once[p].ofMicrobatch += row.hasMicrobatch ? power[p] : 0;
+        once[p].ofGroup += grouped ? power[p] : 0;
+        power[p] = residues[p].shifted(power[p]);
+      }
+      groups += grouped && !next.joined;
+      row = next;
+    }
+    for (size_t p = 0; p != 2; ++p)
+      residues[p].add(once[p], count, turns, advance, groups - first);
+    groups += (turns - 1) * (groups - first);
+    rows += count * turns;
+  }
 
-/// The digest of a program; loops count as if they were written out. The head
-/// must have been checked, and that segments stay within their rows.
-/// O(actions of all ranks).
+  /// Spells the rows, and the two remainders of each column.
+  template <class Bytes> void spell(Bytes &bytes) const {
+    bytes.numbers(rows);
+    for (size_t c = 0; c != columns; ++c)
+      bytes.numbers(residues[0].columns[c], residues[1].columns[c]);
+  }
+
+private:
+  static constexpr size_t columns = 6;
+  __extension__ typedef unsigned __int128 Wide;
+
+  /// Of rows, times the powers of their positions: the values, and 1 for each
+  /// value that grows with the turns.
+  struct Sums {
+    Wide columns[RowSums::columns], ofMicrobatch, ofGroup;
+  };
+
+  /// What is known modulo a prime.
+  struct Residue {
+    uint64_t prime;
+    uint64_t quotient = static_cast<uint64_t>((Wide(1) << 96) / prime);
+    uint64_t power = 1; ///< 2^32 to the number of rows.
+    uint64_t columns[RowSums::columns] = {};
+
+    uint64_t times(uint64_t a, uint64_t b) const {
+      return static_cast<uint64_t>(Wide(a) * b % prime);
+    }
+    /// Times 2^32 (Shoup's multiplication by a constant).
+    uint64_t shifted(uint64_t a) const {
+      uint64_t result =
+          (a << 32) - static_cast<uint64_t>(Wide(a) * quotient >> 64) * prime;
+      return result < prime ? result : result - prime;
+    }
+
+    void add(const Sums &once, uint64_t count, uint32_t turns, int64_t advance,
+             uint64_t groups) {
+      uint64_t turn = 1; // 2^32 to `count`.
+      for (uint64_t base = uint64_t(1) << 32, left = count; left != 0;
+           left >>= 1, base = times(base, base))
+        turn = left & 1 ? times(turn, base) : turn;
+      // Of turn^k for the turns k, and of k turn^k.
+      uint64_t all = turn, sum = 1, weighted = 0;
+      for (int bit = std::bit_width(turns) - 2; bit >= 0; --bit) {
+        uint64_t half = turns >> (bit + 1);
+        weighted = (weighted + times(all, weighted) +
+                    Wide(times(half, times(all, sum)))) %
+                   prime;
+        sum = (sum + times(all, sum)) % prime;
+        all = times(all, all);
+        if (turns >> bit & 1) {
+          weighted = (weighted + Wide(times(2 * half, all))) % prime;
+          sum = (sum + all) % prime;
+          all = times(all, turn);
+        }
+      }
+      auto grow = [&](size_t c, Wide values, Wide ones, uint64_t step) {
+        Wide turned =
+            Wide(times(static_cast<uint64_t>(values % prime), sum)) +
+            times(times(static_cast<uint64_t>(ones % prime), step), weighted);
+        columns[c] = static_cast<uint64_t>((columns[c] + turned) % prime);
+      };
+      for (size_t c : {0, 1, 2, 4})
+        grow(c, once.columns[c], 0, 0);
+      grow(3, once.columns[3], once.ofMicrobatch,
+           advance < 0 ? prime - static_cast<uint64_t>(-advance)
+                       : static_cast<uint64_t>(advance));
+      grow(5, once.columns[5], once.ofGroup, groups);
+      power = times(power, all);
+    }
+  };
+
+  // The greatest primes p below 2^60 pi and 2^60 e of which (p - 1) / 2 is one.
+  Residue residues[2] = {{3622009729038558863}, {3133965575612453507}};
+  uint64_t rows = 0;
+  uint32_t groups = 0;
+};
+
+/// The digest of a program, the same whether loops are written out. The head
+/// must have been checked, and that segments stay within their rows. O(rows).
 inline std::string digestOf(const Program &program) {
   DigestBytes bytes;
-  bytes.text("ppcc.digest.1");
+  bytes.text("ppcc.digest.2");
   bytes.numbers(program.numRanks, program.hasBackward);
   bytes.list(program.kinds, [&](const Kind &kind) {
     bytes.text(kind.letters);
@@ -226,8 +300,25 @@ inline std::string digestOf(const Program &program) {
   });
   bytes.list(program.preconnect,
              [&](RankPair pair) { bytes.numbers(pair.first, pair.second); });
-  for (const RankProgram &rank : program.ranks)
-    detail::digestRows(bytes, rank);
+  for (const RankProgram &rank : program.ranks) {
+    RowSums sums;
+    RowReader rows(rank);
+    for (const Segment &segment : rank.segments)
+      sums.add(
+          segment.rows,
+          [&](uint64_t i) {
+            Row row = rows[segment.firstRow + i];
+            return RowSums::Row{row.kind,
+                                row.pipe,
+                                row.stage,
+                                row.microbatch,
+                                row.hasPeer() ? row.peer : ~0u,
+                                row.microbatch != Row::noMicrobatch,
+                                row.joined()};
+          },
+          segment.count, segment.advance);
+    sums.spell(bytes);
+  }
   return bytes.end();
 }
 

@@ -10,18 +10,20 @@ from typing import Any
 from ._rows import Rows
 
 _COLUMNS = ("kind", "pipe", "stage", "microbatch", "peer", "group")
+_PRIMES = (3622009729038558863, 3133965575612453507)
 
 
 def digest(head: Mapping[str, Any], rows: Rows) -> str:
     """Of a program: what its JSON says but for its actions, and these."""
-    found = hashlib.blake2b(_text("ppcc.digest.1"), digest_size=16)
+    found = hashlib.blake2b(_text("ppcc.digest.2"), digest_size=16)
     found.update(_numbers([head["ranks"], head["backward"]]))
     found.update(_items(head["kinds"], _kind) + _items(head["pipes"], _pipe) + _items(head.get("preconnect", ()), _numbers))
     for rank in range(rows.ranks):
         columns = rows.rank(rank)
         found.update(_number(rows.size(rank)))
         for name in _COLUMNS:
-            found.update(getattr(columns, name))
+            spelled = int.from_bytes(getattr(columns, name), "little")
+            found.update(_numbers(spelled % prime for prime in _PRIMES))
     return found.hexdigest()
 
 

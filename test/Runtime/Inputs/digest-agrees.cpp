@@ -5,11 +5,11 @@
 #include <cstdio>
 
 extern "C" {
-extern const ppcc::rt::Program messages, group, declared;
+extern const ppcc::rt::Program messages, group, declared, loops, million;
 }
 
 int main() {
-  for (const ppcc::rt::Program *program : {&messages, &group, &declared})
+  for (const ppcc::rt::Program *program : {&messages, &group, &declared, &loops, &million})
     std::puts(ppcc::rt::digestOf(*program) == program->digest ? "agrees"
                                                               : "differs");
 }
