@@ -98,6 +98,41 @@ bool ppcc::runPasses(const PassRequest &request, Session &session,
   return pipeline && run(*pipeline, request, session, program);
 }
 
+/// The format of the program that is the input, or null for a schedule: that
+/// which is asked for, of the file's extension, or of how its text begins.
+static const Importer *programFormat(const Request &request, StringRef fileName,
+                                     StringRef text) {
+  if (!request.from.empty())
+    return findImporter(request.from);
+  if (llvm::sys::path::extension(fileName) == ".pp")
+    return nullptr;
+  const Importer *byName = importerOfName(fileName);
+  return byName ? byName : importerOfText(text);
+}
+
+static std::optional<InputFile> openInput(const Request &request,
+                                          Session &session, Loader &loader) {
+  SourceManager &sources = session.sources;
+  sources.maxBytes = request.maxSourceBytes.value_or(sources.maxBytes);
+  // A program is long, other than a schedule.
+  auto source =
+      loader.open(request.input, [&](StringRef name, StringRef begin) {
+        return request.maxSourceBytes.value_or(
+            size_t(1) << (programFormat(request, name, begin) ? 31 : 20));
+      });
+  if (!source)
+    return std::nullopt;
+  return InputFile{*source, programFormat(request, sources.name(*source),
+                                          sources.text(*source))};
+}
+
+std::optional<InputFile> ppcc::openInput(const Request &request,
+                                         Session &session) {
+  ast::Context context;
+  Loader loader(session.sources, context, session.diags);
+  return ::openInput(request, session, loader);
+}
+
 namespace {
 
 using Until = Request::Until;
@@ -111,45 +146,29 @@ public:
 
   bool run() {
     Loader loader(sources, context, diags);
-    sources.maxBytes = request.maxSourceBytes.value_or(sources.maxBytes);
-    // A program is long, other than a schedule.
-    auto source =
-        loader.open(request.input, [&](StringRef name, StringRef begin) {
-          return request.maxSourceBytes.value_or(
-              size_t(1) << (programFormat(name, begin) ? 31 : 20));
-        });
-    if (!source)
+    auto input = ::openInput(request, session, loader);
+    if (!input)
       return false;
-    StringRef name = sources.name(*source), text = sources.text(*source);
-    const Importer *format = programFormat(name, text);
-    compiled.misuse = misuse(format != nullptr, format && isForAll(text));
+    compiled.misuse = misuse(*input);
     if (!compiled.misuse.empty())
       return false;
-    return format ? compileProgram(*source, *format)
-                  : compileSchedule(loader, *source);
+    return input->format ? compileProgram(input->source, *input->format)
+                         : compileSchedule(loader, input->source);
   }
 
 private:
-  /// The format of the program that is the input, or null for a schedule: that
-  /// which is asked for, of the file's extension, or of how its text begins.
-  const Importer *programFormat(StringRef fileName, StringRef text) const {
-    if (!request.from.empty())
-      return findImporter(request.from);
-    if (llvm::sys::path::extension(fileName) == ".pp")
-      return nullptr;
-    const Importer *byName = importerOfName(fileName);
-    return byName ? byName : importerOfText(text);
-  }
-
   /// What of the request is not for an input that is a program, or a schedule,
   /// in the words of the command line.
-  std::string misuse(bool isProgram, bool isForAll) const {
+  std::string misuse(const InputFile &input) const {
+    bool isProgram = input.format != nullptr;
+    bool givesParams = !request.params.empty() && !request.sharesParams &&
+                       !(isProgram && isForAll(input.source, sources));
     struct Rule {
       bool isGiven, forProgram;
       StringRef text;
     };
     const Rule rules[] = {
-        {!request.params.empty() && !request.sharesParams && !isForAll, false,
+        {givesParams, false,
          "-D gives parameters of a schedule values; the input is a program"},
         {!request.layout.empty(), false,
          "--layout gives the stages of a schedule layers; the input is a "

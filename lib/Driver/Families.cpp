@@ -15,33 +15,29 @@ static void writeCpp(const proof::Certificate &families, const Options &options,
   writeFamilies(families, session, stream);
   if (symbol.empty())
     symbol = cppSymbol(families.schedule);
-  out << "// The programs of a pipeline schedule, for all " << options.free
-      << ". Written by ppcc.\n#include \"ppcc/Runtime/Json.h\"\n\n"
+  out << "// The programs of a pipeline schedule, for all values of a "
+         "parameter. Written by ppcc.\n#include \"ppcc/Runtime/Json.h\"\n\n"
          "static ppcc::rt::LoadedProgram instance(const void *, int64_t value) "
          "{\n  static const auto families = ppcc::rt::readJson(std::string(\n";
   // Literals have a limit, and what stands beside another is one with it.
   for (StringRef rest = text; !rest.empty();
-       rest = rest.drop_front(std::min<size_t>(rest.size(), 60))) {
-    out << "      \"";
-    out.write_escaped(rest.take_front(60), /*UseHexEscapes=*/false);
-    out << "\"\n";
-  }
+       rest = rest.drop_front(std::min<size_t>(rest.size(), 60)))
+    out << "      " << cppLiteral(rest.take_front(60)) << '\n';
   out << "  ));\n  return families.at(value);\n}\n\nextern \"C\" {\n"
          "extern const ppcc::rt::Program "
       << symbol << ";\n}\nconst ppcc::rt::Program " << symbol
-      << " = ppcc::rt::Program::forAll(\"" << families.schedule
-      << "\", instance);\n";
+      << " = ppcc::rt::Program::forAll(" << cppLiteral(families.schedule)
+      << ", instance);\n";
 }
 
 /// Those that the input holds, or of the schedule that it is.
 static std::optional<proof::Certificate>
 familiesFor(const Options &options, Session &session, std::string &misuse) {
-  SourceManager &sources = session.sources;
-  if (auto file = sources.fileSystem().getBufferForFile(options.request.input);
-      file && importerOfText((*file)->getBuffer()) &&
-      isForAll((*file)->getBuffer())) {
-    uint32_t id = sources.add(options.request.input, std::move(*file));
-    ImportContext context{id, sources, session.diags, {}};
+  auto input = openInput(options.request, session);
+  if (!input)
+    return std::nullopt;
+  if (input->format && isForAll(input->source, session.sources)) {
+    ImportContext context{input->source, session.sources, session.diags, {}};
     auto families = readFamilies(context);
     if (families && families->free != options.free)
       misuse = "--for " + options.free + ": the input holds programs for all " +
@@ -101,12 +97,10 @@ std::optional<int> ppcc::writeByFamilies(const Options &options,
   auto family = instancesFor(options.request, session);
   if (!family)
     return std::nullopt;
-  uint64_t most = options.request.limits.maxActions;
-  if (!family->roll(most))
+  if (!family->roll(options.request.limits.maxActions))
     return std::nullopt;
-  EmitOptions emitOptions = options.emitOptions;
-  emitOptions.mostDigested = most;
   return writeOutput(options.output, call.out, session, [&](raw_ostream &to) {
-    emit(family->sample, *findEmitter(options.emit), to, session, emitOptions);
+    emit(family->sample, *findEmitter(options.emit), to, session,
+         options.emitOptions);
   });
 }

@@ -49,7 +49,7 @@ void declare(OptionParser &parser, OptOptions &options) {
 /// The program of a text, or that which the options choose among those of it.
 std::optional<Program> read(const OptOptions &options, uint32_t file,
                             Session &session) {
-  if (options.request.params.empty() && !isForAll(session.sources.text(file)))
+  if (options.request.params.empty() && !hasFamilies(file, session.sources))
     return parseProgram(file, session.sources, session.diags);
   ImportContext context{file, session.sources, session.diags, {}};
   for (const sema::ParamValue &param : options.request.params)

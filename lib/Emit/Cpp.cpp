@@ -33,6 +33,20 @@ constexpr StringRef keywords =
 
 bool isWordChar(char c) { return llvm::isAlnum(c) || c == '_'; }
 
+/// A byte of a string literal. An octal escape takes up to three digits: it has
+/// all of them unless what comes next is known to be no digit. A question mark
+/// might begin a trigraph.
+void escape(unsigned char byte, std::string &text, bool beforeNoDigit = false) {
+  if (llvm::isPrint(byte) && byte != '"' && byte != '\\' && byte != '?') {
+    text += static_cast<char>(byte);
+    return;
+  }
+  text += '\\';
+  for (int shift : {6, 3, 0})
+    if (shift == 0 || !beforeNoDigit || byte >> shift != 0)
+      text += static_cast<char>('0' + (byte >> shift & 7));
+}
+
 struct CppEmitter {
   const Program &program;
   raw_ostream &out;
@@ -45,7 +59,7 @@ struct CppEmitter {
   void emit() {
     head();
     std::string kinds = this->kinds(), pipes = this->pipes();
-    auto quote = [&](StringRef text) { put(literal(text)); };
+    auto quote = [&](StringRef text) { put(cppLiteral(text)); };
     std::string phases =
         table("const char *", "phases", program.phases(), quote);
     std::string files = table("const char *", "files", program.files(),
@@ -68,11 +82,9 @@ struct CppEmitter {
         rowsPerLine);
     std::string transports =
         table("const char *", "transports", program.provenUnder(), quote);
-    std::string digest = flatSize(program) <= options.mostDigested
-                             ? literal(digestOf(program))
-                             : "nullptr";
+    std::string digest = cppLiteral(digestOf(program));
     put("\nconstexpr Program program = {", rt::abiNumber, ", ",
-        program.numRanks(), ", ", literal(program.name()),
+        program.numRanks(), ", ", cppLiteral(program.name()),
         program.hasBackward() ? ", true" : ", false");
     for (StringRef part :
          {kinds, pipes, phases, files, sites, ranks, preconnect, digest})
@@ -99,27 +111,6 @@ struct CppEmitter {
     put('{');
     numbers(values);
     put('}');
-  }
-
-  /// A byte of a string literal. An octal escape takes up to three digits: it
-  /// has all of them unless what comes next is known to be no digit. A question
-  /// mark might begin a trigraph.
-  static void escape(unsigned char byte, std::string &text,
-                     bool beforeNoDigit = false) {
-    if (llvm::isPrint(byte) && byte != '"' && byte != '\\' && byte != '?') {
-      text += static_cast<char>(byte);
-      return;
-    }
-    text += '\\';
-    for (int shift : {6, 3, 0})
-      if (shift == 0 || !beforeNoDigit || byte >> shift != 0)
-        text += static_cast<char>('0' + (byte >> shift & 7));
-  }
-  static std::string literal(StringRef text) {
-    std::string result = "\"";
-    for (char c : text)
-      escape(static_cast<unsigned char>(c), result);
-    return result + '"';
   }
 
   // ---- Arrays ----
@@ -179,10 +170,10 @@ struct CppEmitter {
     for (const KindInfo &kind : program.kinds().rows()) {
       std::string stages =
           table("int32_t", named("meeting", rows.size()), kind.stages);
-      rows.push_back(
-          fmt::format("{{{}, KindClass::{}, {}, {}{}}}", literal(kind.letters),
-                      classes[size_t(kind.kindClass)], kind.defines, kind.needs,
-                      kind.isDeclared() ? declaration(kind, stages) : ""));
+      rows.push_back(fmt::format(
+          "{{{}, KindClass::{}, {}, {}{}}}", cppLiteral(kind.letters),
+          classes[size_t(kind.kindClass)], kind.defines, kind.needs,
+          kind.isDeclared() ? declaration(kind, stages) : ""));
     }
     return table("Kind", "kinds", rows);
   }
@@ -209,7 +200,7 @@ struct CppEmitter {
       std::string gaps = table("uint16_t", named("gaps", i), pipe.gaps);
       std::string tensors = tensorsOf(pipe, named("edgeTensors", i));
       std::string row =
-          fmt::format("{{{}, {}, {}, {}, {}", literal(pipe.name),
+          fmt::format("{{{}, {}, {}, {}, {}", cppLiteral(pipe.name),
                       pipe.firstMicrobatch, pipe.numMicrobatches, ranks, edges);
       if (!pipe.gaps.empty() || pipe.slices != 1 || !pipe.tensors.empty())
         row += fmt::format(", {}, {}, {}", gaps, pipe.slices, tensors);
@@ -226,8 +217,8 @@ struct CppEmitter {
         std::string dims =
             table("int64_t", named("dims", numDims), tensor.dims);
         numDims += !tensor.dims.empty();
-        tensors.push_back(fmt::format("{{{}, {}, {}}}", literal(tensor.name),
-                                      literal(elementTypeName(tensor.type)),
+        tensors.push_back(fmt::format("{{{}, {}, {}}}", cppLiteral(tensor.name),
+                                      cppLiteral(elementTypeName(tensor.type)),
                                       dims));
       }
     ArrayRef<std::string> rest = tensors;
@@ -359,6 +350,13 @@ bool ppcc::isCppSymbol(StringRef text) {
          !text.ends_with("_t") && !text.ends_with("_MAX") &&
          !text.ends_with("_MIN") &&
          !keywords.contains((" " + text + " ").str());
+}
+
+std::string ppcc::cppLiteral(StringRef text) {
+  std::string result = "\"";
+  for (char c : text)
+    escape(static_cast<unsigned char>(c), result);
+  return result + '"';
 }
 
 std::string ppcc::cppSymbol(StringRef name) {

@@ -36,7 +36,7 @@ public:
 
   void read() {
     size_t errorsBefore = in.diags.errorCount();
-    SourceRange nameRange = in.range(in.peekWord());
+    nameRange = in.range(in.peekWord());
     if (!in.expectWord("program"))
       return in.stop();
     if (in.peek('"'))
@@ -46,36 +46,25 @@ public:
       return in.stop();
     bool closed = false;
     while (!in.diags.saturated() && !(closed = in.accept("}")) && !in.atEnd())
-      if (!item())
+      if (!item(keys))
         in.skipItem();
     if (!closed && !in.diags.saturated())
       in.expected("`}`, the end of `program`");
-    bool isGood = in.diags.errorCount() == errorsBefore;
-    check();
-    if (isGood && head.numRanks == 0)
-      in.diags.report<diag::IrExpected>(
-          nameRange, "a rank at least: say `ranks` or give stages a place");
+    isGood = in.diags.errorCount() == errorsBefore;
   }
 
-private:
-  struct Key {
-    StringRef name;
-    std::function<void()> read; ///< Starts behind the key.
-  };
-
-  /// False, after a report, when the rest of it was given up.
-  bool item() {
-    StringRef word = in.takeKey();
-    if (word.empty()) {
-      in.expected("a key, such as `pipe`");
-      in.takeOne();
-    } else if (auto *key = findBy(keys, word, &Key::name)) {
-      key->read();
-    } else {
-      in.refuse<diag::IrUnknownKey>(in.keyRange(), word,
-                                    didYouMean(word, keys, &Key::name));
-    }
-    return in.going();
+  /// The items of a family, up to its first rank, in place of the head's.
+  void readFamily() {
+    const std::vector<Key> ofFamily = {
+        {"param", [this] { readParams(); }},
+        {"site", [this] { readSites(); }},
+        {"preconnect", [this] { readPreconnect(); }},
+        {"microbatches", [this] { pipes.microbatchesOf(); }},
+    };
+    while (!in.diags.saturated() && !in.peek('}') && !in.atEnd() &&
+           in.peekWord() != "rank")
+      if (!item(ofFamily))
+        in.skipItem();
   }
 
   void check() {
@@ -88,6 +77,32 @@ private:
         in.diags.report<diag::IrNoRank>(at, pair.high.value, head.numRanks);
     checkLayout(head, layoutRange, in.diags);
     costs.check();
+    if (isGood && head.numRanks == 0)
+      in.diags.report<diag::IrExpected>(
+          nameRange, "a rank at least: say `ranks` or give stages a place");
+  }
+
+  std::vector<std::string> transports; ///< Those under which it is proven.
+
+private:
+  struct Key {
+    StringRef name;
+    std::function<void()> read; ///< Starts behind the key.
+  };
+
+  /// False, after a report, when the rest of it was given up.
+  bool item(ArrayRef<Key> keys) {
+    StringRef word = in.takeKey();
+    if (word.empty()) {
+      in.expected("a key, such as `pipe`");
+      in.takeOne();
+    } else if (auto *key = findBy(keys, word, &Key::name)) {
+      key->read();
+    } else {
+      in.refuse<diag::IrUnknownKey>(in.keyRange(), word,
+                                    didYouMean(word, keys, &Key::name));
+    }
+    return in.going();
   }
 
   /// A site may be called from one that stands behind it.
@@ -107,9 +122,16 @@ private:
     in.expect(":");
     param.type = in.wordOrString("the type of a parameter");
     in.expect("=");
-    param.value = in.wordOrString("the value of a parameter");
+    param.value = in.point && param.type == "int" && !in.peek('"')
+                      ? growingValue()
+                      : in.wordOrString("the value of a parameter");
     if (in.going())
       head.params.push_back(std::move(param));
+  }
+
+  std::string growingValue() {
+    LinearText value = in.linear("the value of a parameter");
+    return fmt::format("{}", value.c + value.n * in.point->n);
   }
 
   void readRanks() {
@@ -192,7 +214,6 @@ private:
   /// Whoever wrote the text could write this too: passes prove it, nothing
   /// else.
   void readProven() {
-    std::vector<StringRef> seen;
     in.list([&] {
       StringRef name = in.takeWhile(
           [](char c) { return TextReader::isWordChar(c) || c == ':'; });
@@ -201,9 +222,9 @@ private:
       if (!findTransport(name))
         in.report<diag::IrUnknownTransport>(in.range(name), name.take_front(40),
                                             didYouMean(name, transportNames()));
-      else if (llvm::is_contained(seen, name))
+      else if (llvm::is_contained(transports, name))
         in.report<diag::IrTwice>(in.range(name), fmt::format("`{}`", name));
-      seen.push_back(name);
+      transports.push_back(name.str());
     });
   }
 
@@ -237,7 +258,9 @@ private:
   TextNodes nodes;
   TextPipes pipes;
   std::vector<Key> keys;
+  bool isGood = false;     ///< The items of the head.
   bool ranksGiven = false; ///< The text has the key `ranks`.
+  SourceRange nameRange;
   SourceRange layoutRange;
   std::vector<SourceRange> siteRanges; ///< The keys of those read so far.
   std::vector<SourceRange> pairRanges; ///< Of `preconnect`.
@@ -246,17 +269,108 @@ private:
 
 } // namespace
 
-std::optional<Program> ppcc::parseProgram(uint32_t file,
-                                          const SourceManager &sources,
-                                          DiagnosticEngine &diags) {
+/// Reads a program, or one of a family.
+static std::optional<Program> parse(TextReader text, uint32_t body,
+                                    StringRef fileName) {
+  DiagnosticEngine &diags = text.diags;
   size_t errorsBefore = diags.errorCount();
   Program program;
   Facts facts;
-  TextReader text(file, sources, diags);
-  HeadReader({text, program.editHead()}, facts).read();
-  readRows(text, sources.name(file), program, diags);
+  HeadReader head({text, program.editHead()}, facts);
+  head.read();
+  if (text.point) {
+    text.moveTo(body);
+    head.readFamily();
+  }
+  head.check();
+  readRows(text, fileName, program, diags);
   if (diags.errorCount() != errorsBefore)
     return std::nullopt;
   program.setFacts(std::move(facts));
   return program;
+}
+
+std::optional<Program> ppcc::parseProgram(uint32_t file,
+                                          const SourceManager &sources,
+                                          DiagnosticEngine &diags) {
+  return parse({file, sources, diags}, 0, sources.name(file));
+}
+
+std::optional<Program> ppcc::parseFamily(const FamilyText &family, int64_t n,
+                                         int64_t j, uint32_t file,
+                                         const SourceManager &sources,
+                                         DiagnosticEngine &diags) {
+  TextReader text(file, sources, diags);
+  text.point = {n, j};
+  return parse(text, *family.body, sources.name(file));
+}
+
+bool ppcc::hasFamilies(uint32_t file, const SourceManager &sources) {
+  DiagnosticEngine ignored([](const Diagnostic &) {});
+  TextReader text(file, sources, ignored);
+  if (!text.acceptWord("program"))
+    return false;
+  if (text.peek('"'))
+    text.string("");
+  return text.accept("{") && text.skipBlock() && text.peekWord() == "family";
+}
+
+/// `M = 2 n + 7, n in 0.. right`, or a reason in the place of items.
+static FamilyText familyHead(TextReader &text, std::string &free) {
+  FamilyText family;
+  SourceRange at = text.here();
+  std::string name = text.wordOrString("the name of a parameter");
+  if (!free.empty() && free != name)
+    text.expected(at,
+                  fmt::format("`{}`, which the families before have", free));
+  free = name;
+  text.expect("=");
+  at = text.here();
+  family.values = text.linear("the values of the parameter");
+  if (family.values.j != 0 || family.values.n < 0 || family.values.c < 1)
+    text.expected(at, "values above 0, such as `2 n + 7`");
+  if (family.values.n == 0) {
+    family.count = 1;
+  } else {
+    text.expect(",");
+    text.expectWord("n");
+    text.expectWord("in");
+    text.expect("0..");
+    if (text.isDigitNext())
+      family.count = text.digits("how many values there are", UINT32_MAX - 1);
+    if (family.count == 0)
+      text.expected("a number of values, at least 1");
+  }
+  family.verdict = text.peekWord().str();
+  text.expectWord(family.verdict == "right" || family.verdict == "wrong"
+                      ? StringRef(family.verdict)
+                      : "excluded");
+  if (family.verdict != "right")
+    family.reason = text.string("a reason");
+  else if (text.expect("{"))
+    family.body = text.offset();
+  return family;
+}
+
+std::optional<FamiliesText> ppcc::parseFamilies(uint32_t file,
+                                                const SourceManager &sources,
+                                                DiagnosticEngine &diags) {
+  size_t errorsBefore = diags.errorCount();
+  Program program;
+  Facts facts;
+  TextReader text(file, sources, diags);
+  HeadReader head({text, program.editHead()}, facts);
+  head.read();
+  FamiliesText result;
+  result.transports = std::move(head.transports);
+  do {
+    text.restart();
+    text.expectWord("family");
+    result.families.push_back(familyHead(text, result.free));
+    if (result.families.back().body && !text.skipBlock())
+      text.expected("`}`, the end of a family");
+  } while (diags.errorCount() == errorsBefore && !text.atEnd());
+  if (diags.errorCount() != errorsBefore)
+    return std::nullopt;
+  return result;
 }

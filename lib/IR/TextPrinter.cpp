@@ -6,19 +6,18 @@
 
 using namespace ppcc;
 
-static std::string quoted(StringRef text) {
+std::string ppcc::quotedText(StringRef text) {
   std::string escaped;
   for (char c : text)
     escaped += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
   return '"' + printable(escaped) + '"';
 }
 
-/// Without quotes where it needs none.
-static std::string word(StringRef text) {
+std::string ppcc::wordText(StringRef text) {
   bool isPlain = !text.empty() && llvm::all_of(text, [](char c) {
     return llvm::isAlnum(c) || StringRef("_.+-").contains(c);
   });
-  return isPlain ? text.str() : quoted(text);
+  return isPlain ? text.str() : quotedText(text);
 }
 
 namespace {
@@ -124,7 +123,8 @@ private:
   }
 
   void printHead() {
-    out << "program " << (program.name().empty() ? "" : quoted(program.name()))
+    out << "program "
+        << (program.name().empty() ? "" : quotedText(program.name()))
         << (program.name().empty() ? "{\n" : " {\n");
 #define HEAD(Item, Text, Json, Need) print##Item(Text);
 #define HEAD_SECTION(Item, Json, Need) print##Item();
@@ -134,7 +134,8 @@ private:
 
   void printParams(StringRef key) {
     for (const auto &[name, type, value] : program.params())
-      line("{} {}: {} = {}", key, word(name), word(type), word(value));
+      line("{} {}: {} = {}", key, wordText(name), wordText(type),
+           wordText(value));
   }
   void printRanks(StringRef key) { line("{} {}", key, program.numRanks()); }
   void printBackward(StringRef key) {
@@ -164,7 +165,7 @@ private:
   }
   void printLayout(StringRef key) {
     if (!program.stageLayers().empty())
-      line("{} {}", key, quoted(llvm::join(program.stageLayers(), "|")));
+      line("{} {}", key, quotedText(llvm::join(program.stageLayers(), "|")));
   }
   void printCosts() {
     for (const CostSetting *setting : program.costs().inEffect())
@@ -175,7 +176,7 @@ private:
     return program.kinds()[kind].letters;
   }
   std::string pipeName(PipeId pipe) const {
-    return quoted(program.pipe(pipe).name);
+    return quotedText(program.pipe(pipe).name);
   }
 
   void printNodes() {
@@ -226,7 +227,7 @@ private:
     uint32_t next = 0;
     for (auto [file, number] : llvm::zip(program.files(), fileNumber))
       if (options.sites && !file.own)
-        line("{} {} {}", key, number = next++, quoted(file.name));
+        line("{} {} {}", key, number = next++, quotedText(file.name));
   }
   void printSites(StringRef key) {
     for (auto [site, number] : llvm::zip(program.sites(), siteNumber)) {
@@ -294,7 +295,7 @@ private:
   }
 
   void printPipe(const Pipe &pipe) {
-    std::string name = quoted(pipe.name);
+    std::string name = quotedText(pipe.name);
     list(fmt::format("pipe {} microbatches {}..{}{} ranks ", name,
                      pipe.firstMicrobatch, pipe.endMicrobatch(),
                      pipe.slices == 1 ? ""
@@ -365,7 +366,7 @@ private:
   void enterPhase(PhaseId next, unsigned indent, PhaseId &phase) {
     if (next == phase)
       return;
-    out.indent(indent) << "phase " << quoted(program.phases()[next.value])
+    out.indent(indent) << "phase " << quotedText(program.phases()[next.value])
                        << '\n';
     phase = next;
   }

@@ -4,6 +4,7 @@
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/Basic/Diagnostics/IR.h"
 #include "ppcc/IR/HeadChecks.h"
+#include "ppcc/IR/Text.h"
 
 namespace ppcc {
 
@@ -27,6 +28,15 @@ public:
 
   // ---- Places ----
 
+  uint32_t offset() const { return uint32_t(at - text.begin()); }
+  /// Moves to another byte of the text.
+  void moveTo(uint32_t offset) {
+    at = text.begin() + offset;
+    StringRef before = text.take_front(offset);
+    line = uint32_t(before.count('\n')) + 1;
+    lineStart = text.begin() + (before.rfind('\n') + 1);
+    restart();
+  }
   /// The character that comes next, which textFrom() and others take.
   const char *place() const { return at; }
   StringRef textFrom(const char *from) const {
@@ -165,6 +175,11 @@ public:
       noNumber(textFrom(from), what, max);
     return uint32_t(isGoing ? value : 0);
   }
+  /// `2 n + j - 3`
+  LinearText linear(StringRef what);
+  /// The same where numbers may grow with a family, else a number. Its value,
+  /// of at most `max`.
+  uint32_t growing(StringRef what, uint32_t max);
   /// What stands between quotes.
   std::string string(StringRef what);
   std::string wordOrString(StringRef what);
@@ -196,6 +211,9 @@ public:
   void stop() { at = end; }
   /// Moves behind the next `}`, and restarts.
   void skipPastBrace();
+  /// Moves behind the `}` that closes a block whose `{` has been taken. False
+  /// at the end.
+  bool skipBlock();
 
   // ---- Reports ----
 
@@ -233,6 +251,11 @@ public:
   void skipItem();
 
   DiagnosticEngine &diags;
+  /// What N and J are, in a family.
+  struct Point {
+    int64_t n, j;
+  };
+  std::optional<Point> point;
 
 private:
   void noNumber(StringRef digits, StringRef what, uint32_t max);

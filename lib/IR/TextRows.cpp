@@ -22,7 +22,8 @@ public:
     // usual.
     program.editRows().reserve(
         std::min<size_t>(text.bytesLeft() / 4, UINT32_MAX));
-    while (!diags.saturated() && !text.atEnd())
+    while (!diags.saturated() && !text.atEnd() &&
+           !(text.point && text.accept("}")))
       rank();
     while (program.ranksBegun() < program.numRanks())
       program.editRows().beginRank();
@@ -128,26 +129,48 @@ private:
   /// `4 advance 1 { ... }`
   void loop() {
     SourceRange at = text.here();
-    uint32_t count = text.number("how often it turns");
-    if (count == 0)
-      text.report<diag::IrExpected>(at, "a number of turns, at least 1");
-    text.expectWord("advance");
-    text.skipSpace();
-    bool down = text.acceptNext('-');
-    auto advance =
-        int32_t(text.number("what a turn adds to microbatches", INT32_MAX));
+    uint32_t count = 1;
+    int32_t advance = 0;
+    if (text.point)
+      turns();
+    else
+      count = turns(at, advance);
     if (!text.expect("{"))
       return text.skipPastBrace();
     if (inLoop)
       diags.report<diag::IrExpected>(at, "no loop inside of another");
     // One that cannot be is read for its errors.
     bool isGood = count != 0 && !inLoop;
-    Loop loop{ActionId(program.size()), {}, count, down ? -advance : advance};
+    Loop loop{ActionId(program.size()), {}, count, advance};
     if (isGood)
       inLoop = loop;
     rowsOf("loop");
     if (isGood)
       endLoop(loop, at);
+  }
+
+  /// `4 advance -1`
+  uint32_t turns(SourceRange at, int32_t &advance) {
+    uint32_t count = text.number("how often it turns");
+    if (count == 0)
+      text.report<diag::IrExpected>(at, "a number of turns, at least 1");
+    text.expectWord("advance");
+    text.skipSpace();
+    bool down = text.acceptNext('-');
+    advance =
+        int32_t(text.number("what a turn adds to microbatches", INT32_MAX));
+    advance = down ? -advance : advance;
+    return count;
+  }
+
+  /// `j in 0..n + 1`, of a family.
+  void turns() {
+    text.expectWord("j");
+    text.expectWord("in");
+    text.expect("0..");
+    LinearText end = text.linear("the turns of a loop");
+    if (end.c != 1 || end.n != 1 || end.j != 0)
+      text.expected("`j in 0..n + 1`");
   }
 
   void endLoop(Loop loop, SourceRange at) {
@@ -200,15 +223,19 @@ private:
     std::optional<KindId> kind = kindOf(letters);
     if (!text.going())
       return skippedCell();
-    bool hasMicrobatch = text.isDigitNext();
+    bool grows = text.point && text.acceptNext('[');
+    bool hasMicrobatch = grows || text.isDigitNext();
     KindScope scope =
         kind ? program.kinds()[*kind].scope : KindScope::Microbatch;
     if (!kind || hasMicrobatch != (scope == KindScope::Microbatch) ||
         hasStage == (scope == KindScope::Rank))
       return noAction(from, kind ? StringRef() : letters);
     uint32_t microbatch =
-        hasMicrobatch ? text.digits("a microbatch", Program::maxMicrobatches)
-                      : Action::noMicrobatch;
+        grows           ? text.growing("a microbatch", Program::maxMicrobatches)
+        : hasMicrobatch ? text.digits("a microbatch", Program::maxMicrobatches)
+                        : Action::noMicrobatch;
+    if (grows)
+      text.expect("]");
     std::optional<uint32_t> peer, site;
     const KindInfo &info = program.kinds()[*kind];
     bool goesOut = info.isSend() || info.meeting == Meeting::To;

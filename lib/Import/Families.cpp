@@ -1,21 +1,54 @@
 #include "ppcc/Import/Families.h"
 
-#include "FamilyText.h"
 #include "Importers.h"
-#include "ppcc/Basic/Diagnostics/Import.h"
+#include "JsonReader.h"
+#include "ppcc/IR/Text.h"
+#include "ppcc/IR/Transport.h"
 #include "ppcc/Proof/Instance.h"
 #include "ppcc/Proof/TemplateJson.h"
 
 #include "llvm/Support/JSON.h"
 
 using namespace ppcc;
+using proof::Affine;
 namespace json = llvm::json;
 
-bool ppcc::isForAll(StringRef text) {
-  for (size_t at = 0; (at = text.find("\"families\"", at)) != StringRef::npos;)
-    if (text.drop_front(at += 10).ltrim().starts_with(":"))
-      return true;
-  return text.contains("\nfamily ");
+bool ppcc::isForAll(uint32_t file, SourceManager &sources) {
+  StringRef text = sources.text(file);
+  text.consume_front("\xEF\xBB\xBF");
+  DiagnosticEngine ignored([](const Diagnostic &) {});
+  JsonReader json(text, file, sources, ignored);
+  return json.peek() == '{' ? json.hasKey("families")
+                            : hasFamilies(file, sources);
+}
+
+/// The rows of all n of a family, from its programs of n = 1 and 2 and, of 1,
+/// what the next turns of its loops are.
+static proof::Template templateOf(const Program &first, const Program &second,
+                                  const Program &turned) {
+  proof::Template rows;
+  auto line = [](int64_t a, int64_t b) { return Affine{2 * a - b, b - a, 0}; };
+  for (auto [a, b] : llvm::zip(first.pipes(), second.pipes()))
+    rows.pipes.push_back({line(a.firstMicrobatch, b.firstMicrobatch),
+                          line(a.numMicrobatches, b.numMicrobatches)});
+  ArrayRef<Loop> loops = first.loops();
+  for (RankId rank : first.ranks()) {
+    auto &ofRank = rows.ranks.emplace_back();
+    for (ActionId id : first.rows(rank)) {
+      Action action = first[id];
+      while (!loops.empty() && loops.front().end <= id)
+        loops = loops.drop_front();
+      bool turns = !loops.empty() && loops.front().begin <= id;
+      Affine microbatch = line(action.microbatch, second[id].microbatch);
+      microbatch.j = int64_t(turned[id].microbatch) - action.microbatch;
+      ofRank.push_back({action.kind, action.pipe, action.stage, action.peer,
+                        action.joined,
+                        turns ? uint32_t(first.loops().size() - loops.size())
+                              : proof::noWindow,
+                        microbatch, 0, action.phase, action.site});
+    }
+  }
+  return rows;
 }
 
 namespace {
@@ -107,12 +140,14 @@ private:
   /// Finds the ranges. False after a report.
   bool split() {
     StringRef text = context.sources.text(context.file);
-    if (!text.ltrim().starts_with("{")) {
-      std::string fault = FamilyText::split(text, free, transports, texts);
-      for (const FamilyText &family : texts)
-        claims.push_back(family.claim);
-      return fault.empty() || wrong(fault);
-    }
+    text.consume_front("\xEF\xBB\xBF");
+    JsonReader json(text, context.file, context.sources, context.diags);
+    if (json.peek() != '{')
+      return splitText();
+    json.skip(); // Finds what is wrong with it, and nested too deep.
+    json.expectEnd();
+    if (!json.isGood())
+      return false;
     auto value = json::parse(text);
     if (!value)
       return context.diags.report<diag::ImportNotJson>(
@@ -123,10 +158,13 @@ private:
     if (!name || !families)
       return wrong("`for` is to be a name, `families` a list");
     free = name->str();
-    if (const json::Array *names = file().getArray("transports"))
+    if (const json::Array *names = file().getArray("transports")) {
       for (const json::Value &transport : *names)
-        if (auto name = transport.getAsString())
+        if (auto name = transport.getAsString(); name && findTransport(*name))
           transports.push_back(name->str());
+        else
+          return wrong("`transports` are to be names of transports");
+    }
     for (const json::Value &item : *families) {
       const json::Object &one = objectOf(item);
       auto from = one.getInteger("from"), modulus = one.getInteger("modulus"),
@@ -146,6 +184,25 @@ private:
     }
     return true;
   }
+  bool splitText() {
+    auto families = parseFamilies(context.file, context.sources, context.diags);
+    if (!families)
+      return false;
+    free = families->free;
+    transports = families->transports;
+    texts = std::move(families->families);
+    for (const FamilyText &family : texts) {
+      auto [from, growth, turn] = family.values;
+      int64_t modulus = std::max<int64_t>(growth, 1);
+      proof::Claim claim{modulus, from % modulus, from, {}, "", {}, "", {}};
+      if (family.count)
+        claim.to = from + modulus * int64_t(*family.count - 1);
+      claim.verdict = family.verdict;
+      claim.reason = family.reason;
+      claims.push_back(std::move(claim));
+    }
+    return true;
+  }
   const json::Object &file() const { return objectOf(*parsed); }
   const json::Object &family(size_t i) const {
     return objectOf((*file().getArray("families"))[i]);
@@ -155,14 +212,24 @@ private:
   std::optional<Program> head(size_t i, int64_t n) {
     if (parsed)
       return head(family(i), claims[i].from + claims[i].modulus * n);
-    auto program = texts[i].at(n, 0, context);
+    auto program = at(i, n, 0);
     if (program)
       *program = program->restated(Rows());
     return program;
   }
+  std::optional<Program> at(size_t i, int64_t n, int64_t j) {
+    return parseFamily(texts[i], n, j, context.file, context.sources,
+                       context.diags);
+  }
   bool readRows(size_t i, const Program &head, proof::Template &rows) {
-    if (!parsed)
-      return texts[i].read(context, rows);
+    if (!parsed) {
+      auto first = at(i, 1, 0);
+      auto second = first ? at(i, 2, 0) : std::nullopt;
+      auto turned = second ? at(i, 1, 1) : std::nullopt;
+      if (turned)
+        rows = templateOf(*first, *second, *turned);
+      return turned.has_value();
+    }
     std::string fault = proof::readTemplate(family(i), head.head(), true, rows);
     return fault.empty() || wrong(fault);
   }

@@ -14,7 +14,7 @@ bool ppcc::beginsIr(StringRef text) {
 }
 
 std::optional<Program> ppcc::importIr(ImportContext &context) {
-  if (isForAll(context.sources.text(context.file)))
+  if (hasFamilies(context.file, context.sources))
     return importFamilies(context);
   auto program = parseProgram(context.file, context.sources, context.diags);
   if (!program || program->loops().empty())

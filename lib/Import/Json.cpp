@@ -35,17 +35,20 @@ public:
     head.phases.clear();
   }
 
-  std::optional<Program> read() {
+  /// Nothing, too, where the file is `forAll` values of a parameter.
+  std::optional<Program> read(bool &forAll) {
     enum { Needed, Optional };
-    json.object("the program", {
+    forAll = json.object("the program",
+                         {
 #define HEAD(Item, Text, Json, Need)                                           \
   {Json, [&] { read##Item(Json); }, Need == Optional},
 #define HEAD_SECTION(Item, Json, Need) HEAD(Item, "", Json, Need)
 #define HEAD_JSON(Item, Json, Need) HEAD(Item, "", Json, Need)
 #include "ppcc/IR/Head.def"
-                               });
+                         },
+                         "families");
     json.expectEnd();
-    if (!json.isGood())
+    if (forAll || !json.isGood())
       return std::nullopt;
     program.setFacts({{}, std::move(preconnect)});
     return std::move(program);
@@ -251,7 +254,7 @@ private:
 bool ppcc::beginsJson(StringRef text) { return text.starts_with("{"); }
 
 std::optional<Program> ppcc::importJson(ImportContext &context) {
-  if (isForAll(context.sources.text(context.file)))
-    return importFamilies(context);
-  return ProgramReader(context).read();
+  bool forAll = false;
+  auto program = ProgramReader(context).read(forAll);
+  return forAll ? importFamilies(context) : program;
 }

@@ -180,12 +180,16 @@ std::optional<std::string> JsonReader::takeString() {
   StringRef inner = lastToken.drop_front().drop_back();
   if (llvm::all_of(inner, llvm::isPrint) && !inner.contains('\\'))
     return inner.str();
-  auto value = llvm::json::parse(lastToken);
-  if (value && value->getAsString())
-    return value->getAsString()->str();
-  llvm::consumeError(value.takeError());
+  StringRef why =
+      "a string is not UTF-8, or has an escape that JSON does not know";
+  if (auto value = llvm::json::parse(lastToken); !value)
+    llvm::consumeError(value.takeError());
+  else if (auto string = value->getAsString(); string->contains('\0'))
+    why = "a string holds the character NUL"; // A name of C++ ends there.
+  else
+    return string->str();
   at = from;
-  fail("a string is not UTF-8, or has an escape that JSON does not know");
+  fail(why);
   return std::nullopt;
 }
 
@@ -273,9 +277,25 @@ size_t JsonReader::takeNumbers(MutableArrayRef<int64_t> values) {
   return isList && areIntegers ? count : 0;
 }
 
-void JsonReader::object(StringRef what, ArrayRef<JsonField> fields) {
+bool JsonReader::hasKey(StringRef key) {
+  JsonReader ahead = *this;
+  bool found = false;
+  ahead.object([&](StringRef name) {
+    found |= name == key;
+    found ? ahead.stop() : void(ahead.rawValue());
+  });
+  return found;
+}
+
+bool JsonReader::object(StringRef what, ArrayRef<JsonField> fields,
+                        StringRef instead) {
   SmallVector<StringRef> values(fields.size());
+  bool isOther = false;
   bool isObject = object(what, [&](StringRef name) {
+    if (name == instead && !instead.empty()) {
+      isOther = true;
+      return stop();
+    }
     auto *field = findBy(fields, name, &JsonField::name);
     StringRef *value = field ? &values[field - fields.begin()] : nullptr;
     if (value && value->empty()) {
@@ -287,13 +307,13 @@ void JsonReader::object(StringRef what, ArrayRef<JsonField> fields) {
     skip();
   });
   if (!isObject || !going || diags.saturated())
-    return;
+    return isOther;
   std::vector<std::string> missing;
   for (auto [field, value] : llvm::zip(fields, values))
     if (!field.isOptional && value.empty())
       missing.push_back(fmt::format("`{}`", field.name));
   if (!missing.empty())
-    return diags.refuse<diag::ImportJsonMissing>(lastPlace(), what,
+    return diags.report<diag::ImportJsonMissing>(lastPlace(), what,
                                                  llvm::join(missing, ", "));
   StringRef whole = lastToken;
   auto behind = std::pair(at, end);
@@ -309,4 +329,5 @@ void JsonReader::object(StringRef what, ArrayRef<JsonField> fields) {
   --depth;
   std::tie(at, end) = behind;
   lastToken = whole;
+  return false;
 }

@@ -80,6 +80,8 @@ public:
   char peek();
   /// Passes over any value.
   void skip();
+  /// Whether the next value is an object with this key. Takes nothing.
+  bool hasKey(StringRef key);
   /// An integer; one that does not fit is the largest or smallest that does.
   std::optional<int64_t> integer();
   std::optional<std::string> string();
@@ -130,8 +132,10 @@ public:
     return isObject;
   }
   /// Reads the fields of an object in this order, whatever that of the text, so
-  /// that each finds what it refers to; others are passed over.
-  void object(StringRef what, ArrayRef<JsonField> fields);
+  /// that each finds what it refers to; others are passed over. Where the
+  /// object has the key `instead`, none is read, and this gives true.
+  bool object(StringRef what, ArrayRef<JsonField> fields,
+              StringRef instead = "");
 
   // ---- Fields, which put what they take into a variable ----
 

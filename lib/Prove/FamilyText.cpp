@@ -21,8 +21,8 @@ public:
 
   void print() {
     for (size_t i = 0; i != head.params.size(); ++i)
-      out << "  param " << head.params[i].name << ": " << head.params[i].type
-          << " = " << valueOf(i) << '\n';
+      out << "  param " << wordText(head.params[i].name) << ": "
+          << wordText(head.params[i].type) << " = " << valueOf(i) << '\n';
     for (auto [i, site] : llvm::enumerate(head.sites))
       if (i != 0)
         out << fmt::format("  site {} {}:{}:{}", i, site.file, site.line,
@@ -42,8 +42,9 @@ public:
       out << "]\n";
     }
     for (auto [pipe, range] : llvm::zip(head.pipes, program.pipes))
-      out << "  microbatches \"" << pipe.name << "\" " << text(range.first)
-          << ".." << text(range.first + range.count) << '\n';
+      out << "  microbatches " << quotedText(pipe.name) << ' '
+          << text(range.first) << ".." << text(range.first + range.count)
+          << '\n';
     for (auto [rank, rows] : llvm::enumerate(program.ranks)) {
       out << "  rank " << rank << " {\n";
       print(rows);
@@ -54,7 +55,7 @@ public:
 private:
   std::string valueOf(size_t param) const {
     auto value = evidence.growthOf(param);
-    return value ? text(*value) : head.params[param].value;
+    return value ? text(*value) : wordText(head.params[param].value);
   }
 
   void print(ArrayRef<proof::Row> rows) {
@@ -81,7 +82,7 @@ private:
         endLine();
         phase = row.phase;
         out.indent(turns ? 6 : 4)
-            << "phase \"" << head.phases[phase.value] << "\"\n";
+            << "phase " << quotedText(head.phases[phase.value]) << '\n';
       }
       if (column + 1 + cells.size() > width)
         endLine();
@@ -133,7 +134,7 @@ void ppcc::printFamilies(const proof::Certificate &families, raw_ostream &out) {
   printProgram(shared, out, options);
   for (const proof::Claim &part : families.claims) {
     bool isOne = part.to == part.from;
-    out << "family " << families.free << " = "
+    out << "family " << wordText(families.free) << " = "
         << text({part.from, isOne ? 0 : part.modulus, 0});
     if (!isOne)
       out << ", n in 0.."
@@ -141,7 +142,7 @@ void ppcc::printFamilies(const proof::Certificate &families, raw_ostream &out) {
                       : "");
     out << ' ' << part.verdict;
     if (!part.evidence) {
-      out << " \"" << part.reason << "\"\n";
+      out << ' ' << quotedText(part.reason) << '\n';
       continue;
     }
     out << " {\n";

@@ -5,6 +5,7 @@
 #include "ppcc/AST/AST.h"
 #include "ppcc/Compiler/CommPolicy.h"
 #include "ppcc/Emit/Emitter.h"
+#include "ppcc/Import/Importer.h"
 #include "ppcc/Sema/Instance.h"
 
 #include "llvm/ADT/ScopeExit.h"
@@ -161,6 +162,14 @@ struct Compiled {
 
   explicit operator bool() const { return isGood; }
 };
+
+/// A file, and the format of the program that it holds; null for a schedule.
+struct InputFile {
+  uint32_t source;
+  const Importer *format;
+};
+/// Opens the input of a request, or reports that it cannot be read.
+std::optional<InputFile> openInput(const Request &request, Session &session);
 
 /// Compiles. Errors are reported to the session.
 Compiled compile(const Request &request, Session &session);

@@ -14,6 +14,9 @@ bool isCppSymbol(StringRef text);
 /// letters and digits, with `_` for the rest.
 std::string cppSymbol(StringRef name);
 
+/// A string literal of C++ that stands for these bytes, whatever they are.
+std::string cppLiteral(StringRef text);
+
 /// What the user can choose about pictures.
 struct PictureOptions {
   /// Columns of a timeline, pixels of an svg; 0 for as many as serve.
@@ -33,9 +36,6 @@ struct PictureOptions {
 struct EmitOptions {
   TorchTarget torch;     ///< The PyTorch that is to read torch-csv.
   std::string cppSymbol; ///< What cpp exports; empty for cppSymbol().
-  /// Programs with more actions, loops counted as often as they turn, are
-  /// written without their digest.
-  uint64_t mostDigested = UINT64_MAX;
   /// What promela models, and what reports and pictures run on.
   Transport transport{"stream"};
   /// What `ir`, `actions` and pictures show of the program.

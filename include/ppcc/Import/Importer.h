@@ -48,8 +48,8 @@ const Importer *importerOfName(StringRef fileName);
 /// schedule, for example, is none.
 const Importer *importerOfText(StringRef text);
 
-/// Whether a text holds programs for all values of a parameter.
-bool isForAll(StringRef text);
+/// Whether a file holds programs for all values of a parameter.
+bool isForAll(uint32_t file, SourceManager &sources);
 
 /// Reads the program that the context's file holds. Actions know their places:
 /// those that the file names, else that of their cell.
