@@ -29,9 +29,13 @@ for name in ["ASAN_OPTIONS", "UBSAN_OPTIONS"]:
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
-# AddressSanitizer reserves more address space than a limit of it leaves.
-if not config.sanitized:
-    config.available_features.add("address-space-limit")
+# AddressSanitizer reserves more address space than a limit of it leaves, and its library comes before all others.
+config.available_features.add("sanitized" if config.sanitized else "address-space-limit")
+sanitizers = ""
+if config.sanitized:
+    known = ["libasan.so", "libubsan.so", "libclang_rt.asan-x86_64.so", "libclang_rt.asan.so"]
+    found = [subprocess.run([config.cxx, f"-print-file-name={name}"], capture_output=True, text=True).stdout.strip() for name in known]
+    sanitizers = f"LD_PRELOAD={':'.join(filter(os.path.isabs, found))} ASAN_OPTIONS=detect_leaks=0"
 
 # The judges that need not be installed.
 if os.path.exists(config.spin) and shutil.which("tcc"):
@@ -59,6 +63,7 @@ if config.torch:
 config.substitutions += [
     ("%ppcc_src_root", config.ppcc_src_root),
     ("%schedules", config.ppcc_src_root + "/lib/schedules"),
+    ("%with_sanitizers", sanitizers),
     ("%python", config.python),
     ("%lit", config.python + " " + config.lit),
     ("%cxx", config.cxx + " -std=c++20 -I" + config.ppcc_src_root + "/include"),

@@ -42,8 +42,7 @@ public:
       return;
     }
     need(text.size());
-    std::memcpy(at, text.data(), text.size());
-    at += text.size();
+    at = std::copy(text.begin(), text.end(), at);
   }
   template <std::integral Number> void put(Number value) {
     need(20);

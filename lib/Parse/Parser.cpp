@@ -383,7 +383,8 @@ std::vector<StringRef> ppcc::keywords() {
     std::vector<std::string> words;
     const antlr4::dfa::Vocabulary &all = lexer.getVocabulary();
     for (size_t type = 1; type <= all.getMaxTokenType(); ++type) {
-      StringRef word = StringRef(all.getLiteralName(type)).trim('\'');
+      std::string literal(all.getLiteralName(type)); // ANTLR 4.9 gives a copy.
+      StringRef word = StringRef(literal).trim('\'');
       if (!word.empty() && llvm::all_of(word, llvm::isAlpha))
         words.push_back(word.str());
     }
