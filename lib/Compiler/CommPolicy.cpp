@@ -69,8 +69,9 @@ std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
   if (!transports.empty())
     policy.transports = std::move(transports);
   // Where ranks wait for their messages in a program's order, that by time is
-  // often not the best.
+  // often not the best; but to try all takes long.
   if (!request.order && !order && !hasMessages &&
+      program.size() <= mostActionsOfBest &&
       !policy.transports.front().hasStreams())
     policy.order = CommOrder::Best;
 

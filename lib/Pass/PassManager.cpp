@@ -21,7 +21,8 @@ public:
         errorsBefore(context.diags.errorCount()) {}
 
   bool run() {
-    if (verify())
+    checkPrinted();
+    if (!failed() && verify())
       for (const NamedPass &pass : pipeline)
         if (!failed() ||
             (pass.kind == PassKind::CheckAnyway && !hasJudged(pass)))
@@ -32,6 +33,24 @@ public:
   }
 
 private:
+  /// What is to be printed is there.
+  void checkPrinted() {
+    for (const std::string &name : instrumentation.printAfter)
+      if (!findBy(pipeline, name, &NamedPass::name))
+        context.diags.report<diag::PassNotRun>({}, name);
+    for (RankId rank : instrumentation.print.ranks)
+      if (rank.value >= program.numRanks())
+        context.diags.report<diag::NothingToPrint>({}, "rank", rank.value,
+                                                   program.numRanks());
+    uint64_t end = 0;
+    for (const Pipe &pipe : program.pipes())
+      end = std::max<uint64_t>(end, pipe.endMicrobatch());
+    if (const auto &range = instrumentation.print.microbatches;
+        range && range->first >= end)
+      context.diags.report<diag::NothingToPrint>({}, "microbatch", range->first,
+                                                 end);
+  }
+
   bool failed() const { return context.diags.errorCount() != errorsBefore; }
 
   /// Whether the pass has seen the program as it is, and would say the same

@@ -12,7 +12,7 @@ using namespace ppcc::sema;
 namespace {
 
 /// Edges that a schedule may add, duplicates included.
-constexpr uint32_t maxEdges = 1u << 22;
+constexpr uint32_t maxEdges = 1u << 20;
 
 class PipeBuilder : Making {
 public:
@@ -80,9 +80,21 @@ private:
     }
     sortEdges(pipe);
     checkGaps(pipe);
+    if (diags.errorCount() == before)
+      countMessages(decl, pipe);
     head.pipes.push_back(std::move(pipe));
     declOf.push_back(&decl);
     return true;
+  }
+
+  /// Each edge carries as many as there are microbatches, and back.
+  void countMessages(const PipeDecl &decl, const Pipe &pipe) {
+    uint64_t edges =
+        pipe.skipEdges.size() + pipe.numStages() - 1 - pipe.gaps.size();
+    messages += edges * pipe.numMicrobatches * (head.hasBackward ? 2 : 1);
+    if (messages > limits.maxActions)
+      diags.report<diag::EdgesCarryTooMuch>(decl.microbatches->range, messages,
+                                          limits.maxActions);
   }
 
   /// As Evaluator::evalInRange, whatever failed before.
@@ -265,6 +277,7 @@ private:
   std::vector<size_t> firstPipe; ///< By declaration.
   std::vector<const PipeDecl *> declOf;
   __int128 total = 0;
+  uint64_t messages = 0;
   uint32_t numEdges = 0;
   // Of the pipe at hand, by the lower stage.
   DenseMap<int64_t, SourceRange> neighbourEdges, gapRanges;

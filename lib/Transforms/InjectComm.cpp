@@ -5,6 +5,7 @@
 #include "Followers.h"
 
 #include "ppcc/Analysis/Analyses.h"
+#include "ppcc/Basic/Diagnostics/Transforms.h"
 #include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
@@ -51,6 +52,9 @@ static std::optional<Program> injectBest(const Program &program,
                                          InjectCommOptions options,
                                          DiagnosticEngine &diags,
                                          SourceManager &sources) {
+  if (program.size() > mostActionsOfBest)
+    return diags.report<diag::TooLargeForBest>({}, program.size(),
+                                               mostActionsOfBest);
   auto with = [&](CommOrder order) {
     options.order = order;
     return injectComm(program, options, diags, sources);

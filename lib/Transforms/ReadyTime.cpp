@@ -132,25 +132,41 @@ private:
 
   /// How long what `reader` reads lies there when messages never wait for each
   /// other.
-  Time slackOf(ActionId producer, uint8_t slotBit, StageId reader) const {
+  Time slackOf(ActionId producer, uint8_t slotBit, StageId reader) {
     Action action = program[producer];
-    auto rowOf = [&](StageId stage) {
-      return plan.index.definer(action.pipe, stage, action.microbatch, slotBit);
-    };
-    auto row = rowOf(reader);
+    auto row = rowOf(action, reader, slotBit);
     if (!row || !isTimed)
       return 0;
+    auto sources = plan.index.sourcesOf(action.pipe, reader, slotBit);
+    constexpr size_t few = 4;
+    if (sources.size() <= few)
+      return alone.starts[row->value] - lastArrival(action, slotBit, reader);
+    auto [known, isNew] = arrivals.try_emplace({row->value, slotBit});
+    if (isNew)
+      known->second = lastArrival(action, slotBit, reader);
+    return alone.starts[row->value] - known->second;
+  }
+
+  /// The row of a stage that computes a slot of an action's microbatch.
+  std::optional<ActionId> rowOf(const Action &action, StageId stage,
+                                uint8_t slotBit) const {
+    return plan.index.definer(action.pipe, stage, action.microbatch, slotBit);
+  }
+
+  /// When the last of what `reader` reads comes. O(its edges).
+  Time lastArrival(const Action &action, uint8_t slotBit,
+                   StageId reader) const {
     Time last = 0;
     for (StageId source : plan.index.sourcesOf(action.pipe, reader, slotBit)) {
-      ActionId maker = source == action.stage ? producer : *rowOf(source);
       bool isLocal = program.rankOfStage(action.pipe, source) ==
                      program.rankOfStage(action.pipe, reader);
       Time way = isLocal ? 0
                          : plan.durations.ofEdge(action.pipe, source, reader,
                                                  action.microbatch);
-      last = std::max(last, alone.ends[maker.value] + way);
+      last = std::max(last,
+                      alone.ends[rowOf(action, source, slotBit)->value] + way);
     }
-    return alone.starts[row->value] - last;
+    return last;
   }
 
   void sendMessage() {
@@ -173,6 +189,8 @@ private:
   CommWriter &writer;
   RowTimes alone;       ///< With messages that never wait for each other.
   bool isTimed = false; ///< Whether all rows have these.
+  /// Of readers with many edges, by row and slot.
+  DenseMap<std::pair<uint32_t, uint8_t>, Time> arrivals;
   Inboxes inboxes;
   std::vector<Rank> ranks;
   /// What the first microbatches take on all stages: no slack grows with their

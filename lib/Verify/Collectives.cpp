@@ -25,8 +25,27 @@ public:
   }
 
 private:
-  /// The ranks that have to join, ascending; nothing after a report.
-  std::optional<std::vector<RankId>> wantedRanks(ActionId row) {
+  /// The stages of a row's pipe that its collective names; none of another.
+  std::vector<StageId> namedStages(ActionId row) {
+    int64_t numStages = program.pipe(program[row].pipe).numStages();
+    std::vector<StageId> stages;
+    for (int64_t stage : program.kindOf(row).stages)
+      if (int64_t named = stage < 0 ? stage + numStages : stage;
+          named >= 0 && named < numStages) // No pipe of fewer stages has it.
+        stages.push_back(StageId(named));
+    return stages;
+  }
+
+  /// Whether the row's stage is one of those that its collective names, if it
+  /// names some; else false after a report.
+  bool isMember(ActionId row) {
+    return program.kindOf(row).meeting != Meeting::Stages ||
+           llvm::is_contained(namedStages(row), program[row].stage) ||
+           report<diag::NotAMember>(row, cell(program[row]));
+  }
+
+  /// The ranks that have to join, ascending.
+  std::vector<RankId> wantedRanks(ActionId row) {
     Action action = program[row];
     const KindInfo &info = program.kindOf(action);
     const Pipe &own = program.pipe(action.pipe);
@@ -40,19 +59,8 @@ private:
         if (action.stage.value < pipe.numStages())
           ranks.push_back(pipe.rankOfStage[action.stage.value]);
     } else {
-      bool isMember = false;
-      for (int64_t stage : info.stages) {
-        if (stage < 0)
-          stage += own.numStages();
-        if (stage < 0 || stage >= own.numStages())
-          continue; // No pipe of this many stages has it.
-        isMember |= stage == action.stage.value;
-        ranks.push_back(own.rankOfStage[stage]);
-      }
-      if (!isMember) {
-        report<diag::NotAMember>(row, cell(action));
-        return std::nullopt;
-      }
+      for (StageId stage : namedStages(row))
+        ranks.push_back(own.rankOfStage[stage.value]);
     }
     llvm::sort(ranks);
     ranks.erase(llvm::unique(ranks), ranks.end());
@@ -62,10 +70,9 @@ private:
   void checkMembers(uint32_t meeting) {
     auto members = rules.members(meeting);
     auto rankOf = [&](ActionId row) { return program.rankOf(row); };
-    auto wanted = wantedRanks(members.front());
-    if (!wanted)
+    if (!isMember(members.front()))
       return;
-    for (RankId rank : *wanted) {
+    for (RankId rank : wantedRanks(members.front())) {
       if (std::ranges::binary_search(members, rank, {}, rankOf))
         continue;
       report<diag::CollectiveMissing>(members.front(), rank.value,
@@ -74,7 +81,7 @@ private:
       return;
     }
     for (ActionId row : members.drop_front())
-      if (!wantedRanks(row))
+      if (!isMember(row))
         return;
   }
 

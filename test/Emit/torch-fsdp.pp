@@ -22,4 +22,4 @@ schedule four() {
 //   LATE-NOT:{{.}}
 // READ: warning: `0UNSHARD` is left out, and 11 like it
 // READ-NOT: error
-// USAGE: --torch-fsdp is for --emit=torch-csv
+// USAGE: --torch-fsdp: it is for --emit=torch-csv

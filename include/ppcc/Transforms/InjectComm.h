@@ -33,6 +33,9 @@ ArrayRef<CommOrderInfo> commOrders();
 /// The order called `name`.
 std::optional<CommOrder> findCommOrder(StringRef name);
 
+/// The best order of more actions is not looked for.
+inline constexpr size_t mostActionsOfBest = 2'000'000;
+
 /// How messages are placed: the options of the pass.
 struct InjectCommOptions {
   CommOrder order = CommOrder::ReadyTime;

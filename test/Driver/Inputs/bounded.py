@@ -1,0 +1,38 @@
+"""Runs short schedules within 40 seconds of a processor, and 2 GB."""
+import resource
+import subprocess
+
+ALL = "for a in 0 .. P { for b in a + 2 .. P { edge stage a -> stage b; } }"
+CASES = {
+    "too many edges": (f"schedule s(P: int = 2890, M: int = 1) {{ ranks P; microbatches M; placement linear; {ALL} on rank r {{ F; B; }} }}", []),
+    "many edges": (f"schedule s(P: int = 1448, M: int = 1) {{ ranks P; microbatches M; placement linear; {ALL} on rank r {{ F; B; }} }}", []),
+    "edges of many microbatches": (
+        "schedule s(P: int = 1000, M: int = 4000) { ranks P; microbatches M; placement linear; for b in 2 .. P { edge stage 0 -> stage b; }"
+        " on rank r { repeat M { F; } repeat M { B; } } }",
+        [],
+    ),
+    "all ranks meet": (
+        "action A { per stage; collective all; after B; lane net; } schedule s() { ranks 60000; microbatches 1; placement linear; on rank r { F; B; A; } }",
+        [],
+    ),
+    "best of many": ("schedule s(M: int = 1000000) { ranks 2; microbatches M; placement linear; on rank r { repeat M { F; } repeat M { B; } } }", ["--comm-order=best"]),
+    "no order asked for": (
+        "schedule s(M: int = 600000) { ranks 2; microbatches M; placement linear; on rank r { repeat M { F; } repeat M { B; } } }",
+        ["--transport=rendezvous"],
+    ),
+    "many transports": (
+        "schedule s(M: int = 1000000) { ranks 2; microbatches M; placement linear; on rank r { repeat M { F; } repeat M { B; } } }",
+        ["--transport=stream,rendezvous,buffered,posted,buffered:2,buffered:3,buffered:4"],
+    ),
+}
+
+
+def limit():
+    resource.setrlimit(resource.RLIMIT_CPU, (40, 40))
+
+
+for name, (text, options) in CASES.items():
+    open("s.pp", "w").write(text)
+    done = subprocess.run(["ppcc", "s.pp", "--check", *options], capture_output=True, text=True, preexec_fn=limit)
+    print(f"{name}: {'good' if done.returncode == 0 else done.stderr.splitlines()[0] if done.returncode == 1 else done}")
+assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 2 << 20
