@@ -32,16 +32,21 @@ static llvm::Error tooLarge(size_t limit) {
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
 SourceManager::readStream(llvm::sys::fs::file_t handle, StringRef path,
                           LimitOf limitOf) const {
-  SmallVector<char, 0> text;
-  if (llvm::Error error = readUpTo(maxBytes + 1, handle, text))
+  auto [known, isNew] = inputs->streams.try_emplace(path);
+  SmallVector<char, 0> text(known->second.begin(), known->second.end());
+  size_t limit = maxBytes;
+  if (llvm::Error error =
+          isNew ? readUpTo(limit + 1, handle, text) : llvm::Error::success())
     return error;
-  if (text.size() > maxBytes) {
-    size_t limit = limitOf(path, {text.data(), text.size()});
-    if (llvm::Error error = readUpTo(limit + 1, handle, text))
+  if (text.size() > limit) {
+    limit = limitOf(path, {text.data(), text.size()});
+    if (llvm::Error error =
+            isNew ? readUpTo(limit + 1, handle, text) : llvm::Error::success())
       return error;
-    if (text.size() > limit)
-      return tooLarge(limit);
   }
+  known->second.assign(text.begin(), text.end());
+  if (text.size() > limit)
+    return tooLarge(limit);
   return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(text), path);
 }
 
@@ -94,16 +99,16 @@ llvm::Expected<uint32_t> SourceManager::open(StringRef path, LimitOf limitOf) {
   llvm::sys::fs::file_status status;
   if (!isStdin) {
     if (auto found = fs->status(path); found && found->isRegularFile())
-      file.identity = found->getUniqueID();
+      inputs->files.push_back(found->getUniqueID());
   } else if (!llvm::sys::fs::status(llvm::sys::fs::getStdinHandle(), status) &&
              llvm::sys::fs::is_regular_file(status)) {
-    file.identity = status.getUniqueID();
+    inputs->files.push_back(status.getUniqueID());
   }
   return id;
 }
 
 bool SourceManager::hasRead(llvm::sys::fs::UniqueID identity) const {
-  return findBy(files, identity, &File::identity);
+  return llvm::is_contained(inputs->files, identity);
 }
 
 std::vector<StringRef> SourceManager::filesRead() const {

@@ -1,6 +1,7 @@
 // Leads a schedule through the phases.
 #include "ppcc/Basic/Diagnostics/Files.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
+#include "ppcc/Basic/Diagnostics/Transforms.h"
 #include "ppcc/Compiler/Compiler.h"
 
 #include "Loader.h"
@@ -20,6 +21,10 @@ Session::Session(Files files, Consumer consumer)
     : sources(std::move(files)),
       diags([this](const Diagnostic &reported) { hold(reported); }),
       consumer(std::move(consumer)) {}
+
+Session::Session(const SourceManager &other)
+    : sources(&other.fileSystem(), other.inputsRead()),
+      diags([this](const Diagnostic &reported) { hold(reported); }) {}
 
 void Session::hold(const Diagnostic &reported) {
   SourceRange range = reported.place.range;
@@ -167,6 +172,10 @@ private:
       bool isGiven, forProgram;
       StringRef text;
     };
+    const CommRequest &comm = request.comm;
+    bool fusesNothing = comm.order == CommOrder::None &&
+                        ((comm.fusion && comm.fusion->fusion != Fusion::None) ||
+                         comm.prefetch || comm.preconnect == Preconnect::On);
     const Rule rules[] = {
         {givesParams, false,
          "-D gives parameters of a schedule values; the input is a program"},
@@ -185,6 +194,9 @@ private:
          "--list-params is for schedules; the input is a program"},
         {request.until == Until::Parsed, false,
          "--emit=ast is for schedules; the input is a program"},
+        {fusesNothing, true,
+         "--comm-order=none leaves out the messages that --fuse, --prefetch "
+         "and --preconnect are about"},
         {request.microbatches.has_value(), true,
          "--microbatches is for programs; give the parameter of the schedule "
          "with -D"},
@@ -416,6 +428,12 @@ private:
     if (!policy)
       return false;
     compiled.comm = std::move(*policy);
+    size_t transports = compiled.comm.transports.size();
+    if (transports > 1 &&
+        compiled.program.size() * transports > 2 * request.limits.maxActions)
+      return diags.report<diag::TooManyTransports>(
+          {}, compiled.program.size(), transports,
+          2 * request.limits.maxActions);
     if (request.torch.fsdp)
       compiled.comm.torch = request.torch;
     return times.measure("passes", [&] { return transform(); });

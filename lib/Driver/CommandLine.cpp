@@ -3,10 +3,12 @@
 #include "ppcc/Driver/CommandLine.h"
 
 #include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
+#include "ppcc/Driver/Output.h"
 #include "ppcc/Support/Printable.h"
 
 #include <CLI/CLI.hpp>
 
+#include <set>
 #include <sstream>
 
 using namespace ppcc;
@@ -20,10 +22,21 @@ struct OptionParser::Impl {
   CLI::App app;
   std::map<std::string, std::string> choices; ///< By the names of an option.
 
+  /// What some options are for.
+  struct Scope {
+    std::function<bool()> holds;
+    std::string why;
+    std::set<const CLI::Option *> options;
+  };
+  std::vector<Scope> scopes;
+  std::vector<std::function<std::string()>> rules;
+  std::vector<std::pair<const CLI::Option *, const std::string *>> outputs;
+
   void list() const;
+  std::string misuse() const;
   const CLI::Option *optionOf(StringRef arg) const;
   std::string wrongValue() const;
-  std::string suggestion() const;
+  std::string unknownOption() const;
 };
 
 /// Writes what shells complete.
@@ -75,17 +88,53 @@ std::string OptionParser::Impl::wrongValue() const {
   return "";
 }
 
-/// What the first unknown option was probably meant to be.
-std::string OptionParser::Impl::suggestion() const {
+/// The first unknown option, with which command has it, or what it was probably
+/// meant to be.
+std::string OptionParser::Impl::unknownOption() const {
   std::vector<std::string> names;
   for (const CLI::Option *option : app.get_options())
     for (const std::string &name : option->get_lnames())
       names.push_back("--" + name);
-  for (StringRef arg : args) {
-    StringRef name = arg.split('=').first;
-    if (name.starts_with("--") && !llvm::is_contained(names, name))
-      return didYouMean(name, namesIn(names));
+  for (size_t i = 1; i < args.size() && StringRef(args[i]) != "--"; ++i) {
+    StringRef arg = args[i];
+    StringRef name =
+        arg.starts_with("--") ? arg.split('=').first : arg.take_front(2);
+    if (const CLI::Option *option = optionOf(arg)) {
+      i += name == arg && option->get_items_expected_max() != 0;
+    } else if (arg.starts_with("-") && arg.size() != 1) {
+      std::string others = commandsWith(name);
+      return "unknown option " + arg.str() +
+             (others.empty() ? didYouMean(name, namesIn(names))
+                             : "; " + others);
+    }
   }
+  return "";
+}
+
+/// `--output`, or `-D`.
+static std::string nameOf(const CLI::Option &option) {
+  return option.get_lnames().empty() ? option.get_name()
+                                     : "--" + option.get_lnames().front();
+}
+
+/// What is wrong with the options that were given, all together.
+std::string OptionParser::Impl::misuse() const {
+  for (const CLI::Option *option : app.get_options())
+    for (const Scope &scope : scopes)
+      if (option->count() != 0 && scope.options.count(option) && !scope.holds())
+        return nameOf(*option) + ": " + scope.why;
+  for (const auto &rule : rules)
+    if (std::string wrong = rule(); !wrong.empty())
+      return wrong;
+  for (const auto &[option, path] : outputs)
+    for (const auto &[other, otherPath] : outputs)
+      if (other != option && isSameFile(*path, *otherPath, out))
+        return nameOf(*option) + " and " + nameOf(*other) +
+               " are the same file";
+  for (const auto &[option, path] : outputs)
+    if (*path != "-" && isSameFile(*path, "/dev/stderr", out) &&
+        llvm::sys::fs::is_regular_file(*path))
+      return nameOf(*option) + " is the file of standard error";
   return "";
 }
 
@@ -112,6 +161,25 @@ void OptionParser::group(Text title, function_ref<void()> declare) {
   impl->app.option_defaults()->group(outer);
 }
 
+void OptionParser::only(std::function<bool()> holds, Text why,
+                        function_ref<void()> declare) {
+  auto options = impl->app.get_options();
+  std::set<const CLI::Option *> before(options.begin(), options.end()), own;
+  declare();
+  for (const CLI::Option *option : impl->app.get_options())
+    if (!before.count(option))
+      own.insert(option);
+  impl->scopes.push_back({std::move(holds), why, std::move(own)});
+}
+
+void OptionParser::rule(std::function<std::string()> wrong) {
+  impl->rules.push_back(std::move(wrong));
+}
+
+bool OptionParser::isGiven(Text name) const {
+  return impl->app.get_option(name)->count() != 0;
+}
+
 void OptionParser::positional(Text name, std::string &value, Text summary,
                               bool isRequired) {
   impl->app.add_option(name, value, summary)->required(isRequired);
@@ -129,6 +197,12 @@ void OptionParser::flag(Text names, bool &value, Text summary) {
 void OptionParser::value(Text names, Text meta, std::string &value,
                          Text summary) {
   impl->app.add_option(names, value, summary)->option_text(meta);
+}
+
+void OptionParser::output(Text names, std::string &value, Text summary) {
+  CLI::Option *option =
+      impl->app.add_option(names, value, summary)->option_text("FILE");
+  impl->outputs.push_back({option, &value});
 }
 
 void OptionParser::numberInto(Text names, uint64_t least, uint64_t most,
@@ -204,11 +278,13 @@ std::optional<int> OptionParser::parse() {
     impl->list();
     return Success;
   }
-  if (std::string text = impl->wrongValue(); !text.empty())
-    return wrong(text);
+  for (auto problem : {&Impl::wrongValue, &Impl::unknownOption})
+    if (std::string text = (*impl.*problem)(); !text.empty())
+      return wrong(text);
   try {
     impl->app.parse(static_cast<int>(args.size()), args.data());
-    return std::nullopt;
+    std::string text = impl->misuse();
+    return text.empty() ? std::nullopt : std::optional(wrong(text));
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0) { // --help or --version.
       std::ostringstream text, unused;
@@ -216,15 +292,13 @@ std::optional<int> OptionParser::parse() {
       impl->out << text.str();
       return Success;
     }
-    bool isUnknown =
-        error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
-    return wrong(error.what() + (isUnknown ? impl->suggestion() : ""));
+    return wrong(error.what());
   }
 }
 
 void ppcc::addOutput(OptionParser &parser, std::string &output) {
-  parser.value("-o,--output", "FILE", output,
-               "The file to write; `-`, the default, is standard output");
+  parser.output("-o,--output", output,
+                "The file to write; `-`, the default, is standard output");
 }
 
 void ppcc::addMaxErrors(OptionParser &parser, size_t &maxErrors) {

@@ -9,6 +9,7 @@
 #include "ppcc/Support/Suggest.h"
 #include "ppcc/Support/TextTable.h"
 
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
 using namespace ppcc;
@@ -24,7 +25,9 @@ struct Sweep {
 struct CompareOptions : Options {
   std::vector<std::string> inputs;
   std::vector<Sweep> sweeps;
-  std::optional<TableStyle> style = TableStyle::Text; ///< Nothing for a page.
+  std::string format = "text";
+
+  bool isPage() const { return format == "html"; }
 };
 
 /// What is told of one run.
@@ -57,11 +60,7 @@ void declare(OptionParser &parser, CompareOptions &options) {
               });
   parser.choice("--format",
                 "How to write the table; html draws the runs instead",
-                {{"text", TableStyle::Text},
-                 {"csv", TableStyle::Csv},
-                 {"markdown", TableStyle::Markdown},
-                 {"html", std::nullopt}},
-                options.style);
+                {"text", "csv", "markdown", "json", "html"}, options.format);
   parser.choice("--work",
                 "What costs are of: a stage, or a rank's share of a "
                 "microbatch, however many stages it has",
@@ -146,8 +145,8 @@ private:
       known->second.insert(param.name);
     seen.insert(nameOf(input, number));
     const Transport &transport = compiled.comm.transports.front();
-    bool good = options.style ? measure(input, compiled.program, transport)
-                              : keep(std::move(compiled.program), transport);
+    bool good = options.isPage() ? keep(std::move(compiled.program), transport)
+                                 : measure(input, compiled.program, transport);
     return good ? Success : Errors;
   }
 
@@ -272,6 +271,37 @@ TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows) {
   return table;
 }
 
+/// Figures are numbers, but for the transport.
+void printJson(ArrayRef<Row> rows, raw_ostream &out) {
+  llvm::json::OStream json(out, 1);
+  json.array([&] {
+    for (const Row &row : rows)
+      json.object([&] {
+        json.attribute("schedule", llvm::json::fixUTF8(row.schedule));
+        json.attributeObject("params", [&] {
+          for (const ProgramParam &param : row.params) {
+            auto value = llvm::json::parse(param.value);
+            json.attribute(llvm::json::fixUTF8(param.name),
+                           value ? *value : llvm::json::fixUTF8(param.value));
+            if (!value)
+              llvm::consumeError(value.takeError());
+          }
+        });
+        for (auto [name, figure] : llvm::zip(figureNames, row.figures)) {
+          std::string key = name;
+          std::replace(key.begin(), key.end(), ' ', '_');
+          json.attributeBegin(key);
+          figure == row.figures.front() ? json.value(figure)
+                                        : json.rawValue(figure);
+          json.attributeEnd();
+        }
+        if (row.fits)
+          json.attribute("fits", *row.fits);
+      });
+  });
+  out << '\n';
+}
+
 } // namespace
 
 int ppcc::runCompare(const Invocation &call) {
@@ -302,7 +332,7 @@ int ppcc::runCompare(const Invocation &call) {
     return code;
   return writeOutput(options.output, call.out, *session, [&](raw_ostream &s) {
     EmitContext context{session->diags, session->sources, {}};
-    if (!options.style)
+    if (options.isPage())
       return emitPage(comparison.runs, s, context);
     // With limits: what fits first, the fastest first.
     if (llvm::any_of(comparison.rows,
@@ -311,6 +341,11 @@ int ppcc::runCompare(const Invocation &call) {
         return std::pair(!a.fits.value_or(true), a.makespan) <
                std::pair(!b.fits.value_or(true), b.makespan);
       });
-    tableOf(options, comparison.rows).print(s, *options.style);
+    if (options.format == "json")
+      return printJson(comparison.rows, s);
+    tableOf(options, comparison.rows)
+        .print(s, options.format == "csv"        ? TableStyle::Csv
+                  : options.format == "markdown" ? TableStyle::Markdown
+                                                 : TableStyle::Text);
   });
 }

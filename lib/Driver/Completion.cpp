@@ -7,32 +7,6 @@ using namespace ppcc;
 
 namespace {
 
-struct CommandText {
-  StringRef name, summary;
-  ToolMain *run;
-};
-constexpr CommandText commands[] = {
-#define COMMAND(name, function, summary) {name, summary, &function},
-#include "Commands.def"
-};
-
-/// The lines of `--list-options`, which `list` holds: names, what stands for
-/// the value (empty for a flag), choices, and summary.
-std::vector<std::array<StringRef, 4>> optionsOf(const CommandText &command,
-                                                const Invocation &call,
-                                                std::string &list) {
-  llvm::raw_string_ostream stream(list);
-  command.run({{"ppcc", "--list-options"}, call.files, stream, llvm::nulls()});
-  std::vector<std::array<StringRef, 4>> options;
-  for (StringRef line : llvm::split(list, '\n')) {
-    SmallVector<StringRef> cells;
-    line.split(cells, '\t');
-    if (cells.size() == 4 && cells[0].starts_with("-"))
-      options.push_back({cells[0], cells[1], cells[2], cells[3]});
-  }
-  return options;
-}
-
 /// The summary up to the first break.
 StringRef brief(StringRef summary) {
   return summary.take_until([](char c) { return c == ';' || c == ':'; });
@@ -57,24 +31,23 @@ void writeWords(const Invocation &call) {
   };
   auto *command = words.empty()
                       ? nullptr
-                      : findBy(commands, words.front(), &CommandText::name);
-  command = command ? command : commands; // It builds.
-  std::string list;
-  auto options = optionsOf(*command, call, list);
+                      : findBy(commands(), words.front(), &Command::name);
+  command = command ? command : commands().begin(); // It builds.
+  std::vector<OptionText> options = optionsOf(command->run);
   auto [name, value] = begun.split('=');
   bool isParted = begun.starts_with("--") && name != begun;
   StringRef before = isParted || words.empty() ? name : words.back();
-  for (auto [names, meta, choices, summary] : options)
+  for (const auto &[names, meta, choices, summary] : options)
     if (!meta.empty() && llvm::is_contained(llvm::split(names, ','), before)) {
       for (StringRef choice : llvm::split(choices, ' '))
         if (!choice.empty())
           put(isParted ? (name + "=").str() : "", choice, "");
-      if (meta.starts_with("FILE"))
+      if (StringRef(meta).starts_with("FILE"))
         out << '\n';
       return;
     }
   if (begun.starts_with("-")) {
-    for (auto [names, meta, choices, summary] : options)
+    for (const auto &[names, meta, choices, summary] : options)
       for (StringRef name : llvm::split(names, ','))
         put("", name, summary,
             meta.empty() || !name.starts_with("--") ? "" : "=");
@@ -82,7 +55,7 @@ void writeWords(const Invocation &call) {
     for (StringRef shell : {"bash", "zsh", "fish"})
       put("", shell, "");
   } else if (command->name != "new" && command->name != "explain-error") {
-    for (const CommandText &command : commands)
+    for (const Command &command : commands())
       if (words.empty())
         put("", command.name, command.summary);
     for (const LibraryFile &file : scheduleLibrary())

@@ -4,12 +4,15 @@
 #include "ppcc/IR/Place.h"
 #include "ppcc/Support/Printable.h"
 
+#include "llvm/Support/JSON.h"
+
 using namespace ppcc;
 
 namespace {
 
 struct DiffOptions : Options {
   std::string inputs[2];
+  bool asJson = false;
 };
 
 void declare(OptionParser &parser, DiffOptions &options) {
@@ -17,6 +20,8 @@ void declare(OptionParser &parser, DiffOptions &options) {
                     "A schedule or program: a file, or a name of the library",
                     true);
   parser.positional("B", options.inputs[1], "Another one", true);
+  parser.choice("--format", "How to write the differences",
+                {{"text", false}, {"json", true}}, options.asJson);
   addOutput(parser, options.output);
   addCompileOptions(parser, options);
   addMaxErrors(parser, options.console.maxErrors);
@@ -51,35 +56,84 @@ public:
                          printable(names[1]), b.ranksBegun());
       return false;
     }
-    uint32_t reordered = 0, different = 0;
-    for (RankId rank : a.ranks()) {
-      std::vector<Deed> deeds[] = {deedsOf(a, rank), deedsOf(b, rank)};
-      if (deeds[0] == deeds[1])
-        continue;
-      // Both programs are verified, so what is in another order does not depend
-      // on each other.
-      bool isOrder = sortedItems(deeds[0]) == sortedItems(deeds[1]);
-      ++(isOrder ? reordered : different);
-      uint32_t first =
-          std::ranges::mismatch(deeds[0], deeds[1]).in1 - deeds[0].begin();
+    std::vector<RankDifference> ranks = find();
+    uint32_t different = llvm::count_if(
+        ranks, [](const RankDifference &rank) { return !rank.isOrder; });
+    for (const auto &[rank, first, isOrder] : ranks)
       out << fmt::format("rank {}, action {}: {} and {}{}\n", rank.value, first,
                          printable(text(0, rank, first)),
                          printable(text(1, rank, first)),
                          isOrder ? " (another order)" : "");
-    }
     if (different)
       out << fmt::format("{} of {} ranks do different work\n", different,
                          a.ranksBegun());
-    else if (reordered)
+    else if (!ranks.empty())
       out << fmt::format("equal up to the order of independent actions; {} of "
                          "{} ranks have another order\n",
-                         reordered, a.ranksBegun());
+                         ranks.size(), a.ranksBegun());
     else
       out << fmt::format("equal: {} on {} ranks\n", counts(a), a.ranksBegun());
     return different == 0;
   }
 
+  /// The same as JSON.
+  bool printJson() {
+    bool isComparable = programs[0]->ranksBegun() == programs[1]->ranksBegun();
+    std::vector<RankDifference> ranks;
+    if (isComparable)
+      ranks = find();
+    bool isSame =
+        isComparable && llvm::all_of(ranks, [](const RankDifference &rank) {
+          return rank.isOrder;
+        });
+    llvm::json::OStream json(out, 1);
+    json.object([&] {
+      json.attribute("equal", isSame && ranks.empty());
+      json.attribute("same_work", isSame);
+      json.attributeArray("ranks", [&] {
+        for (const Program *program : programs)
+          json.value(program->ranksBegun());
+      });
+      json.attributeArray("differences", [&] {
+        for (const auto &[rank, first, isOrder] : ranks)
+          json.object([&, rank = rank, first = first, isOrder = isOrder] {
+            json.attribute("rank", rank.value);
+            json.attribute("action", first);
+            json.attribute("a", llvm::json::fixUTF8(text(0, rank, first)));
+            json.attribute("b", llvm::json::fixUTF8(text(1, rank, first)));
+            json.attribute("only_order", isOrder);
+          });
+      });
+    });
+    out << '\n';
+    return isSame;
+  }
+
 private:
+  /// Where the lists of a rank first differ.
+  struct RankDifference {
+    RankId rank;
+    uint32_t action;
+    bool isOrder; ///< The same actions in another order.
+  };
+  /// By rank, where it differs.
+  std::vector<RankDifference> find() const {
+    std::vector<RankDifference> ranks;
+    for (RankId rank : programs[0]->ranks()) {
+      std::vector<Deed> deeds[] = {deedsOf(*programs[0], rank),
+                                   deedsOf(*programs[1], rank)};
+      if (deeds[0] == deeds[1])
+        continue;
+      uint32_t first =
+          std::ranges::mismatch(deeds[0], deeds[1]).in1 - deeds[0].begin();
+      // Both programs are verified, so what is in another order does not depend
+      // on each other.
+      ranks.push_back(
+          {rank, first, sortedItems(deeds[0]) == sortedItems(deeds[1])});
+    }
+    return ranks;
+  }
+
   /// As reports count: a message is one, though it is sent and received.
   static std::string counts(const Program &program) {
     size_t actions = 0, messages = 0;
@@ -161,9 +215,10 @@ int ppcc::runDiff(const Invocation &call) {
     return code;
   bool same = false;
   code = writeOutput(options.output, call.out, *session, [&](raw_ostream &s) {
-    same = Difference(sides[0]->program, sides[1]->program, options.inputs[0],
-                      options.inputs[1], session->sources, s)
-               .print();
+    Difference difference(sides[0]->program, sides[1]->program,
+                          options.inputs[0], options.inputs[1],
+                          session->sources, s);
+    same = options.asJson ? difference.printJson() : difference.print();
   });
   return same ? code : Errors;
 }

@@ -41,15 +41,15 @@ struct Writer {
   }
 
 private:
-  /// Lets `fill` write the output; then the dependency file, if one is wanted.
+  /// Lets `fill` write the output; also the dependency file, if one is wanted.
   ExitCode writeFiles(function_ref<void(raw_ostream &)> fill) {
-    if (options.depfile.empty())
-      return writeOutput(options.output, call.out, session, fill);
-    return writeOutput(options.depfile, call.out, session, [&](raw_ostream &s) {
-      if (writeDepfile(options.depfile, options.output, session.sources,
-                       session.diags, s))
-        writeOutput(options.output, call.out, session, fill);
-    });
+    auto depend = [&](raw_ostream &s) {
+      writeDepfile(options.depfile, options.output, session.sources,
+                   session.diags, s);
+    };
+    OutputFile files[] = {{options.output, fill}, {options.depfile, depend}};
+    return writeOutputs(ArrayRef(files).drop_back(options.depfile.empty()),
+                        call.out, session);
   }
 
   /// Writes a format that people see in the stream `shown`.
@@ -89,6 +89,16 @@ static void listParams(ArrayRef<ParameterText> params, raw_ostream &out) {
         << param.defaultValue << '\n';
 }
 
+/// What `ppcc check` says of a good program.
+static void printVerdict(const Program &program, raw_ostream &out) {
+  bool isProven = !program.provenUnder().empty();
+  out << fmt::format("{}: valid on {} ranks; {}\n", printable(program.name()),
+                     program.numRanks(),
+                     isProven ? "deadlock-free on " +
+                                    llvm::join(program.provenUnder(), ", ")
+                              : "without messages");
+}
+
 /// Reads the files, writes the output.
 static int compileOnce(Options options, const Invocation &call) {
   options.request.passes.instrumentation.out = &call.err;
@@ -100,9 +110,10 @@ static int compileOnce(Options options, const Invocation &call) {
   Writer writer{options, compiled, *session, call};
   if (code == Success && options.request.until == Request::Until::Checked)
     listParams(compiled.params, call.out);
-  else if (code == Success &&
-           (!options.check || options.timeline || options.emit == "ast"))
+  else if (code == Success && (!options.check || options.timeline))
     code = compiled.times.measure("emit", [&] { return writer.write(); });
+  if (code == Success && options.command == "ppcc check")
+    printVerdict(compiled.program, call.out);
   if (options.request.passes.instrumentation.timePasses)
     compiled.times.print(call.err);
   return code;
@@ -127,8 +138,10 @@ static int compileOnce(Options options, const Invocation &call) {
   }
 }
 
-static int compileAs(Options options, const Invocation &call) {
-  if (std::optional<int> code = parseOptions(call, options))
+static int compileAs(StringRef name, Declare *declare, const Invocation &call) {
+  Options options;
+  options.command = name.str();
+  if (std::optional<int> code = parseOptions(call, options, declare))
     return *code;
   if (options.listSchedules)
     listSchedules(call.out);
@@ -144,24 +157,23 @@ static int compileAs(Options options, const Invocation &call) {
 }
 
 int ppcc::runBuild(const Invocation &call) {
-  return compileAs({.command = "ppcc build"}, call);
+  return compileAs("ppcc build", declareBuild, call);
 }
 
 int ppcc::runCheck(const Invocation &call) {
-  return compileAs({.command = "ppcc check", .check = true}, call);
+  return compileAs("ppcc check", declareCheck, call);
 }
 
 int ppcc::runReport(const Invocation &call) {
-  return compileAs({.command = "ppcc report", .emit = "report"}, call);
+  return compileAs("ppcc report", declareReport, call);
 }
 
 int ppcc::runCompiler(const Invocation &call) {
   StringRef word = call.args.size() > 1 ? call.args[1] : "";
-#define COMMAND(name, function, summary)                                       \
-  if (word == name)                                                            \
-    return function({call.args.drop_front(), call.files, call.out, call.err});
-#include "Commands.def"
-  return compileAs({}, call);
+  if (auto *command = findBy(commands(), word, &Command::name))
+    return command->run(
+        {call.args.drop_front(), call.files, call.out, call.err});
+  return compileAs("ppcc", declareBuild, call);
 }
 
 CompiledCommand ppcc::compileCommand(const Invocation &call) {

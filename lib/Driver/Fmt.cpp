@@ -44,8 +44,8 @@ int ppcc::runFmt(const Invocation &call) {
       if (formatted != text)
         diags.report<diag::NotFormatted>(Place(), input);
     } else if (input == "-" || formatted != text) {
-      writeOutput(input, call.out, nothingRead, diags,
-                  [&](raw_ostream &s) { s << formatted; });
+      writeOutputs(OutputFile{input, [&](raw_ostream &s) { s << formatted; }},
+                   call.out, nothingRead, diags);
     }
   }
   return diags.errorCount() == 0 ? Success : Errors;

@@ -94,11 +94,18 @@ int ppcc::runNew(const Invocation &call) {
     return Errors;
   if (!llvm::sys::fs::exists("lit.cfg.py"))
     files.emplace_back("lit.cfg.py", litConfig);
+  std::vector<std::function<void(raw_ostream &)>> writers;
   for (const auto &[path, text] : files)
-    if (writeOutput(path, call.out, *session, [&, text = text](raw_ostream &s) {
-          for (char c : text)
-            (c == '@' ? s << name : s << c);
-        }) == Success)
+    writers.push_back([&name, text = text](raw_ostream &s) {
+      for (char c : text)
+        (c == '@' ? s << name : s << c);
+    });
+  std::vector<OutputFile> outputs;
+  for (const auto &[file, writer] : llvm::zip(files, writers))
+    outputs.push_back({file.first, writer});
+  ExitCode code = writeOutputs(outputs, call.out, *session);
+  if (code == Success)
+    for (const auto &[path, text] : files)
       call.out << "wrote " << path << '\n';
-  return session->diags.hasErrors() ? Errors : Success;
+  return code;
 }

@@ -10,40 +10,72 @@ using namespace ppcc;
 namespace {
 
 struct OptOptions : Options {
-  bool noPrint = false, noSites = false;
+  bool noSites = false;
+
+  bool printsAfter() const {
+    const Instrumentation &watch = request.passes.instrumentation;
+    return watch.printAfterAll || !watch.printAfter.empty();
+  }
 };
+
+/// Declares what says how the program is written.
+void declareWritten(OptionParser &parser, OptOptions &options) {
+  addOutput(parser, options.output);
+  parser.choice("--emit", "What to write", namesIn(emitters(), &Emitter::name),
+                options.emit);
+  forFormats(parser, options, Emitter::Clock, [&] {
+    parser.parsed("--transport", "The transport of promela and reports",
+                  [&](const std::string &name) -> std::string {
+                    auto transport = findTransport(name);
+                    if (transport)
+                      options.emitOptions.transport = *transport;
+                    return transport ? ""
+                                     : "`" + name + "` is none of " +
+                                           transportNameList().str() +
+                                           didYouMean(name, transportNames());
+                  });
+  });
+  addPictureOptions(parser, options);
+}
 
 /// Declares the options. The values land in `options`.
 void declare(OptionParser &parser, OptOptions &options) {
-  parser.positional("INPUT", options.request.input,
-                    "The program as text; - is standard input");
-  addOutput(parser, options.output);
-  parser.each("-D", "NAME=VALUE",
-              "Choose a program of those for all values of a parameter",
-              [&](const std::string &text) {
-                return parseDefinition(text,
-                                       options.request.params.emplace_back());
-              });
-  parser.choice("--emit", "What to write", namesIn(emitters(), &Emitter::name),
-                options.emit);
-  parser.parsed("--transport", "The transport of promela and reports",
-                [&](const std::string &name) -> std::string {
-                  auto transport = findTransport(name);
-                  if (transport)
-                    options.emitOptions.transport = *transport;
-                  return transport ? ""
-                                   : "`" + name + "` is none of " +
-                                         transportNameList().str() +
-                                         didYouMean(name, transportNames());
+  auto declareAll = [&] {
+    parser.positional("INPUT", options.request.input,
+                      "The program as text; - is standard input");
+    parser.each("-D", "NAME=VALUE",
+                "Choose a program of those for all values of a parameter",
+                [&](const std::string &text) {
+                  return parseDefinition(text,
+                                         options.request.params.emplace_back());
                 });
-  addCostOptions(parser, options.request.costs);
-  addPictureOptions(parser, options.emitOptions.picture);
-  parser.flag("--no-print", options.noPrint,
-              "Do not write the program at the end");
-  parser.flag("--no-sites", options.noSites,
-              "Print programs without the places that actions come from");
-  addPassOptions(parser, options.request.passes, options.listPasses);
-  addMaxErrors(parser, options.console.maxErrors);
+    addCostOptions(parser, options.request.costs);
+    parser.only([&options] { return !options.check; },
+                "nothing is written with --no-print",
+                [&] { declareWritten(parser, options); });
+    parser.flag("--no-print", options.check,
+                "Do not write the program at the end");
+    parser.only(
+        [&options] {
+          return options.printsAfter() ||
+                 (!options.check && options.emit == "ir");
+        },
+        "no program is printed as text",
+        [&] {
+          parser.flag("--no-sites", options.noSites,
+                      "Print programs without the places that actions come "
+                      "from");
+        });
+    parser.group("For developers of ppcc",
+                 [&] { addPassOptions(parser, options); });
+    addMaxErrors(parser, options.console.maxErrors);
+  };
+  parser.only([&options] { return !options.listPasses; },
+              "what lists and exits takes nothing else", declareAll);
+  parser.group("For developers of ppcc", [&] {
+    parser.flag("--list-passes", options.listPasses,
+                "Print the passes with their options and exit");
+  });
 }
 
 /// The program of a text, or that which the options choose among those of it.
@@ -63,7 +95,7 @@ int run(const OptOptions &options, Session &session, raw_ostream &out) {
   if (!program || !applyCosts(options.request.costs, session, *program) ||
       !runPasses(options.request.passes, session, *program))
     return Errors;
-  if (options.noPrint)
+  if (options.check)
     return Success;
   EmitContext emitContext{session.diags, session.sources, options.emitOptions};
   emitContext.options.print = options.request.passes.instrumentation.print;

@@ -29,8 +29,16 @@ static void addTransports(OptionParser &parser, CommRequest &comm,
       ',');
 }
 
-static void addCommunication(OptionParser &parser, CommRequest &comm,
-                             bool *byData) {
+static void addCommunication(OptionParser &parser, const PassRequest &passes,
+                             CommRequest &comm, bool *byData) {
+  parser.rule([&] {
+    return comm.fusion && comm.order && comm.fusion->places &&
+                   passes.passes.empty()
+               ? fmt::format("--comm-order and --fuse={} exclude each other: "
+                             "that fusion places the messages itself",
+                             comm.fusion->name)
+               : std::string();
+  });
   parser.group("Communication", [&] {
     parser.choice(
         "--comm-order", "How to order sends and receives",
@@ -43,11 +51,6 @@ static void addCommunication(OptionParser &parser, CommRequest &comm,
     parser.number("--prefetch", comm.prefetch, 1, UINT32_MAX,
                   "Post at most this many receives of an edge ahead of their "
                   "readers");
-    parser.choice("--preconnect",
-                  "List the connections to open first: auto, the default, does "
-                  "on streams",
-                  {std::begin(preconnects), std::end(preconnects)},
-                  comm.preconnect);
     addTransports(parser, comm, byData);
   });
 }
@@ -82,12 +85,43 @@ static std::string parseTimeRange(StringRef text, PictureOptions &options) {
   return "";
 }
 
-void ppcc::addPictureOptions(OptionParser &parser, PictureOptions &options) {
-  parser.group("Pictures", [&] {
+void ppcc::forFormats(OptionParser &parser, const Options &options,
+                      unsigned reads, function_ref<void()> declare) {
+  std::vector<StringRef> names;
+  for (const Emitter &emitter : emitters())
+    if ((emitter.reads & reads) &&
+        (options.choosesFormat ||
+         emitter.name == (options.check ? "timeline" : options.emit)))
+      names.push_back(emitter.name);
+  if (names.empty())
+    return;
+  auto isRead = [&options, reads] {
+    auto reading = [&](StringRef format) {
+      const Emitter *emitter = findEmitter(format);
+      return emitter && (emitter->reads & reads);
+    };
+    return (!options.check && reading(options.emit)) ||
+           (options.timeline && reading("timeline"));
+  };
+  std::string formats =
+      options.choosesFormat ? "--emit=" + llvm::join(names, ", ") : "";
+  if (llvm::is_contained(names, "timeline"))
+    formats += (formats.empty() ? "" : " and ") + std::string("--timeline");
+  parser.only(isRead, "it is for " + formats, declare);
+}
+
+void ppcc::addPictureOptions(OptionParser &parser, Options &all) {
+  PictureOptions &options = all.emitOptions.picture;
+  auto when = [&](unsigned reads, function_ref<void()> declare) {
+    parser.group("Pictures", [&] { forFormats(parser, all, reads, declare); });
+  };
+  when(Emitter::Span, [&] {
     parser.parsed(
         "--time-range", "Draw only this span of time, such as 0..12.5",
         [&](const std::string &text) { return parseTimeRange(text, options); });
-    // First, since what is said besides stands above it.
+  });
+  // First, since what is said besides stands above it.
+  when(Emitter::Figure, [&] {
     parser.choice("--preset",
                   "Width and letters of an svg for a paper of two columns, or "
                   "its page",
@@ -96,13 +130,17 @@ void ppcc::addPictureOptions(OptionParser &parser, PictureOptions &options) {
                     options.width = name == "column" ? 321 : 672;
                     options.fontSize = 9;
                   });
+  });
+  when(Emitter::Size, [&] {
     parser.number("--width", options.width, 20, 20000,
                   "Columns of a timeline, pixels of an svg or pdf");
-    parser.flag("--arrows", options.arrows,
-                "Draw in an svg what goes from rank to rank");
     parser.flag(
         "--memory", options.memory,
         "Draw in an svg or timeline what each rank holds, and its limit");
+  });
+  when(Emitter::Figure, [&] {
+    parser.flag("--arrows", options.arrows,
+                "Draw in an svg what goes from rank to rank");
     parser.value("--title", "TEXT", options.title, "The title of an svg");
     parser.flag("--no-legend", options.hidesLegend,
                 "Draw no legend below an svg");
@@ -137,42 +175,61 @@ static std::string parsePrintMicrobatches(StringRef text,
   return "";
 }
 
-void ppcc::addPassOptions(OptionParser &parser, PassRequest &request,
-                          bool &listPasses) {
-  parser.group("For developers of ppcc", [&] {
-    Instrumentation &watch = request.instrumentation;
-    parser.value("--passes", "PIPELINE", request.passes,
-                 "Run these passes, such as "
-                 "verify,inject-comm{order=sweep},verify");
-    parser.flag("--print-after-all", watch.printAfterAll,
-                "Print the program after each pass");
-    parser.each(
-        "--print-after", "PASS,...", "Print the program after these passes",
-        [&](const std::string &name) -> std::string {
-          PassRegistry registry = makePassRegistry();
-          watch.printAfter.push_back(name);
-          return registry.find(name) ? ""
-                                     : "`" + name + "` is no pass" +
-                                           didYouMean(name, registry.names());
-        },
-        ',');
-    parser.flag("--list-passes", listPasses,
-                "Print the passes with their options and exit");
-    parser.flag("--verify-each", request.verifiesEach,
-                "Verify after each pass that changes the program");
-    parser.flag("--time-passes", watch.timePasses,
-                "Print the time that each step took");
+/// Declares what says which actions are shown where programs are: between
+/// passes, and in formats that read it.
+static void addPrintOptions(OptionParser &parser, Options &options) {
+  Instrumentation &watch = options.request.passes.instrumentation;
+  auto when = [&](Emitter::Reads reads, function_ref<void()> declare) {
+    auto isShown = [&options, &watch, reads] {
+      const Emitter *emitter = findEmitter(options.emit);
+      return watch.printAfterAll || !watch.printAfter.empty() ||
+             options.timeline ||
+             (!options.check && emitter && (emitter->reads & reads));
+    };
+    parser.only(isShown,
+                "what is written shows no such part of a program; "
+                "--print-after-all does",
+                declare);
+  };
+  when(Emitter::Ranks, [&] {
     parser.parsed("--print-rank",
                   "Print only these ranks of programs, such as 3 or 0,2",
                   [&](const std::string &text) {
                     return parsePrintRanks(text, watch.print);
                   });
+  });
+  when(Emitter::Batches, [&] {
     parser.parsed("--print-microbatches",
                   "Print only these microbatches of programs, such as 0..4",
                   [&](const std::string &text) {
                     return parsePrintMicrobatches(text, watch.print);
                   });
   });
+}
+
+void ppcc::addPassOptions(OptionParser &parser, Options &options) {
+  PassRequest &request = options.request.passes;
+  Instrumentation &watch = request.instrumentation;
+  parser.value("--passes", "PIPELINE", request.passes,
+               "Run these passes, such as "
+               "verify,inject-comm{order=sweep},verify");
+  parser.flag("--print-after-all", watch.printAfterAll,
+              "Print the program after each pass");
+  parser.each(
+      "--print-after", "PASS,...", "Print the program after these passes",
+      [&](const std::string &name) -> std::string {
+        PassRegistry registry = makePassRegistry();
+        watch.printAfter.push_back(name);
+        return registry.find(name) ? ""
+                                   : "`" + name + "` is no pass" +
+                                         didYouMean(name, registry.names());
+      },
+      ',');
+  parser.flag("--verify-each", request.verifiesEach,
+              "Verify after each pass that changes the program");
+  parser.flag("--time-passes", watch.timePasses,
+              "Print the time that each step took");
+  addPrintOptions(parser, options);
 }
 
 std::string ppcc::parseDefinition(StringRef text, sema::ParamValue &value) {
@@ -184,48 +241,75 @@ std::string ppcc::parseDefinition(StringRef text, sema::ParamValue &value) {
              : "";
 }
 
+/// Declares what is for programs, of which there may be none.
+static void forPrograms(OptionParser &parser, const Options &options,
+                        function_ref<void()> declare) {
+  parser.only(
+      [&options] { return options.emit != "ast" && !options.listParams; },
+      "--emit=ast and --list-params stop before there is a program", declare);
+}
+
 void ppcc::addCompileOptions(OptionParser &parser, Options &options) {
   addScheduleOptions(parser, options);
   Request &request = options.request;
   parser.group("For builds and other tools", [&] {
     parser.choice("--from", "The input is a program in this format",
                   namesIn(importers(), &Importer::name), request.from);
-    parser.number("--microbatches", request.microbatches, 1,
-                  Program::maxMicrobatches,
-                  "How many microbatches a program has that does not say so");
+    forPrograms(parser, options, [&] {
+      parser.number("--microbatches", request.microbatches, 1,
+                    Program::maxMicrobatches,
+                    "How many microbatches a program has that does not say so");
+    });
   });
 }
 
 void ppcc::addScheduleOptions(OptionParser &parser, Options &options,
                               bool *byData) {
   Request &request = options.request;
-  parser.each("-D", "NAME=VALUE",
-              "Give a parameter of the schedule, the model or the cluster its "
-              "value; model.NAME and cluster.NAME where two have the name",
-              [&](const std::string &text) {
-                return parseDefinition(text, request.params.emplace_back());
+  forPrograms(parser, options, [&] {
+    parser.each("-D", "NAME=VALUE",
+                "Give a parameter of the schedule, the model or the cluster "
+                "its value; model.NAME and cluster.NAME where two have the "
+                "name",
+                [&](const std::string &text) {
+                  return parseDefinition(text, request.params.emplace_back());
+                });
+  });
+  parser.only([&options] { return options.emit != "ast"; },
+              "--emit=ast stops before names are looked up",
+              [&] {
+                parser.value("--schedule", "NAME", request.schedule,
+                             "The schedule to compile, when the file declares "
+                             "several");
+                parser.value("--model", "FILE[:NAME]", request.model,
+                             "What the work is: a model of a file, or by its "
+                             "name one that the schedule knows, or of the "
+                             "library; stands for that of the schedule");
+                parser.value("--cluster", "FILE[:NAME]", request.cluster,
+                             "What the schedule runs on, likewise");
               });
-  parser.value("--schedule", "NAME", request.schedule,
-               "The schedule to compile, when the file declares several");
-  parser.value("--model", "FILE[:NAME]", request.model,
-               "What the work is: a model of a file, or by its name one that "
-               "the schedule knows, or of the library; stands for that of the "
-               "schedule");
-  parser.value("--cluster", "FILE[:NAME]", request.cluster,
-               "What the schedule runs on, likewise");
-  parser.value("--layout", "LAYERS", request.layout,
-               "The layers of each stage, as in `E|(tt|)*3,m|L`, or how to cut "
-               "those of the model: evenly, by-cost");
-  parser.each("--with", "RULE", request.rules,
-              "Follow this rule, such as recompute(2, 1), behind those of the "
-              "schedule");
-  parser.value("--rules", "FILE", request.ruleFile,
-               "The file that declares the rules of --with; std.pp");
-  addCommunication(parser, request.comm, byData);
-  addCostOptions(parser, request.costs);
+  forPrograms(parser, options, [&] {
+    parser.value("--layout", "LAYERS", request.layout,
+                 "The layers of each stage, as in `E|(tt|)*3,m|L`, or how to "
+                 "cut those of the model: evenly, by-cost");
+    parser.each("--with", "RULE", request.rules,
+                "Follow this rule, such as recompute(2, 1), behind those of "
+                "the schedule");
+    parser.only([&request] { return !request.rules.empty(); },
+                "it is the file of the rules of --with, and none is given",
+                [&] {
+                  parser.value("--rules", "FILE", request.ruleFile,
+                               "The file that declares the rules of --with; "
+                               "std.pp");
+                });
+    addCommunication(parser, request.passes, request.comm, byData);
+    addCostOptions(parser, request.costs);
+    parser.group("For builds and other tools", [&] {
+      parser.number("--max-actions", request.limits.maxActions, 1,
+                    UINT32_MAX / 4, "Refuse schedules with more actions");
+    });
+  });
   parser.group("For builds and other tools", [&] {
-    parser.number("--max-actions", request.limits.maxActions, 1, UINT32_MAX / 4,
-                  "Refuse schedules with more actions");
     parser.number("--max-source-bytes", request.maxSourceBytes, 0, UINT32_MAX,
                   "Refuse larger source files");
   });
@@ -239,40 +323,164 @@ void ppcc::addDiagnosticsFormat(OptionParser &parser, ConsoleOptions &console) {
                 {{"text", false}, {"json", true}}, console.asJson);
 }
 
-static void declareForTools(OptionParser &parser, Options &options) {
-  parser.flag("--no-families", options.laysOut,
-              "Lay out and verify all microbatches, also where a proof for all "
-              "their numbers is quicker");
-  parser.value("--depfile", "FILE", options.depfile,
-               "Write a rule of Make that lists the files that the output "
-               "comes from");
-  addDiagnosticsFormat(parser, options.console);
-  parser.parsed(
-      "--torch-version", "The PyTorch that reads torch-csv, such as 2.9",
-      [&](const std::string &text) -> std::string {
-        auto version = parseTorchVersion(text);
-        options.emitOptions.torch.version = version.value_or(TorchVersion());
-        return version ? "" : "`" + text + "` is no version such as 2.9";
+static void addDepfile(OptionParser &parser, Options &options) {
+  parser.only([&options] { return options.output != "-"; },
+              "it says what the file of --output comes from, and none is "
+              "written",
+              [&] {
+                parser.output("--depfile", options.depfile,
+                              "Write a rule of Make that lists the files that "
+                              "the output comes from");
+              });
+}
+
+static void addInput(OptionParser &parser, Options &options, bool isRequired) {
+  parser.positional("INPUT", options.request.input,
+                    "The schedule, or a program of another tool: a file, `-` "
+                    "for standard input, or a name of the library",
+                    isRequired);
+}
+
+static void addWatch(OptionParser &parser, Options &options) {
+  parser.flag("--watch", options.watch,
+              "Go on: again whenever a file that was read changes");
+  parser.rule([&options]() -> std::string {
+    return options.watch && options.request.input == "-"
+               ? "--watch waits for files to change, and none is read"
+               : "";
+  });
+}
+
+/// What commands that compile one input have in common.
+static void addEveryday(OptionParser &parser, Options &options) {
+  addWatch(parser, options);
+  addCompileOptions(parser, options);
+  parser.group("For builds and other tools", [&] {
+    forPrograms(parser, options, [&] {
+      parser.flag("--no-families", options.laysOut,
+                  "Lay out and verify all microbatches, also where a proof for "
+                  "all their numbers is quicker");
+    });
+  });
+}
+
+static void addTimeline(OptionParser &parser, Options &options) {
+  parser.flag("--timeline", options.timeline,
+              "Draw a timeline on standard error, beside the output");
+}
+
+/// What says which passes run is no pipeline beside one.
+static std::string beside(const Request &request) {
+  const CommRequest &comm = request.comm;
+  const std::tuple<bool, StringRef, StringRef> rules[] = {
+      {comm.order.has_value(), "--comm-order",
+       "write inject-comm{order=...} into the pipeline"},
+      {comm.fusion, "--fuse", "write fuse-comm{mode=...} into the pipeline"},
+      {!comm.transports.empty(), "--transport",
+       "write verify-transport{transport=...} into the pipeline"},
+      {comm.prefetch.has_value(), "--prefetch",
+       "write inject-comm{prefetch=...} and verify-buffers{prefetch=...} into "
+       "the pipeline"},
+      {comm.preconnect.has_value(), "--preconnect",
+       "write preconnect into the pipeline"},
+      {request.rolled, "--rolled", "end the pipeline with roll"}};
+  if (!request.passes.passes.empty())
+    for (const auto &[isGiven, option, instead] : rules)
+      if (isGiven)
+        return fmt::format("{} and --passes exclude each other; {}", option,
+                           instead);
+  return "";
+}
+
+static void addDeveloperOptions(OptionParser &parser, Options &options) {
+  parser.group("For developers of ppcc", [&] {
+    forPrograms(parser, options, [&] { addPassOptions(parser, options); });
+  });
+  parser.rule([&options] { return beside(options.request); });
+}
+
+static void addConsoleOptions(OptionParser &parser, Options &options) {
+  addMaxErrors(parser, options.console.maxErrors);
+  parser.group("For builds and other tools",
+               [&] { addDiagnosticsFormat(parser, options.console); });
+}
+
+/// Declares what says how one format is written.
+static void addFormatOptions(OptionParser &parser, Options &options) {
+  EmitOptions &emit = options.emitOptions;
+  forFormats(parser, options, Emitter::Torch, [&] {
+    parser.parsed(
+        "--torch-version", "The PyTorch that reads torch-csv, such as 2.9",
+        [&](const std::string &text) -> std::string {
+          auto version = parseTorchVersion(text);
+          emit.torch.version = version.value_or(TorchVersion());
+          return version ? "" : "`" + text + "` is no version such as 2.9";
+        });
+  });
+  parser.only([&options] { return options.emit == "torch-csv"; },
+              "it is for --emit=torch-csv; PyTorch moves parameters by itself "
+              "when it places the messages",
+              [&] {
+                parser.flag("--torch-fsdp", emit.torch.fsdp,
+                            "Tell PyTorch in torch-csv when to gather and free "
+                            "the parameters of stages");
+              });
+  forFormats(parser, options, Emitter::Symbol, [&] {
+    parser.parsed("--cpp-symbol", "The name of the variable that cpp exports",
+                  [&](const std::string &text) -> std::string {
+                    emit.cppSymbol = text;
+                    return isCppSymbol(text)
+                               ? ""
+                               : "`" + text +
+                                     "` cannot be the name of a variable";
+                  });
+  });
+}
+
+/// Declares what says what is written.
+static void addWritten(OptionParser &parser, Options &options) {
+  addOutput(parser, options.output);
+  std::vector<StringRef> kinds = namesIn(emitters(), &Emitter::name);
+  kinds.push_back("ast");
+  parser.choice("--emit", "What to write", kinds, options.emit);
+  parser.only(
+      [&options] {
+        const Emitter *emitter = findEmitter(options.emit);
+        return emitter && emitter->programs != Emitter::Flat;
+      },
+      "it is for formats that have loops: --emit=json, cpp, ir",
+      [&] {
+        parser.flag("--rolled", options.request.rolled,
+                    "Write what repeats itself on a rank as loops (json, ir; "
+                    "cpp always has them)");
       });
-  parser.flag("--torch-fsdp", options.emitOptions.torch.fsdp,
-              "Tell PyTorch in torch-csv when to gather and free the "
-              "parameters of stages");
-  parser.parsed("--cpp-symbol", "The name of the variable that cpp exports",
-                [&](const std::string &text) -> std::string {
-                  options.emitOptions.cppSymbol = text;
-                  return isCppSymbol(text) ? ""
-                                           : "`" + text +
-                                                 "` cannot be the name of a "
-                                                 "variable";
-                });
+  parser.value("--for", "NAME", options.free,
+               "Write a program for all values of this parameter, each of "
+               "which is proven (json, cpp, ir)");
+}
+
+/// The same, of what fewer ask for.
+static void addWrittenRest(OptionParser &parser, Options &options) {
+  parser.group("Communication", [&] {
+    forPrograms(parser, options, [&] {
+      parser.choice("--preconnect",
+                    "List the connections to open first: auto, the default, "
+                    "does on streams",
+                    {std::begin(preconnects), std::end(preconnects)},
+                    options.request.comm.preconnect);
+    });
+  });
+  parser.group("For builds and other tools", [&] {
+    addDepfile(parser, options);
+    addFormatOptions(parser, options);
+  });
 }
 
 static std::string helpBelow() {
   std::string text =
       R"(Commands (`ppcc COMMAND --help`); without one, ppcc builds:)";
-#define COMMAND(name, function, summary)                                       \
-  text += fmt::format("\n  {:<15}{}", name, summary);
-#include "Commands.def"
+  for (const Command &command : commands())
+    text += fmt::format("\n  {:<15}{}", command.name, command.summary);
   return text + R"(
 
 Examples:
@@ -281,110 +489,105 @@ Examples:
   ppcc compare 1f1b zbh1 my.pp -D P=8 -D M=32)";
 }
 
-static void declare(OptionParser &parser, Options &options) {
-  parser.positional("INPUT", options.request.input,
-                    "The schedule, or a program of another tool: a file, `-` "
-                    "for standard input, or a name of the library");
+/// What speaks against the options of a build together, if anything.
+static std::string misuse(const Options &options, bool lists) {
+  const Request &request = options.request;
+  if (request.input.empty() && !lists)
+    return "no input: give a schedule file, or the name of one of the library";
+  if (options.timeline && options.output != "-" &&
+      isSameFile(options.output, "/dev/stderr", llvm::nulls()))
+    return "--output is where --timeline draws";
+  const Instrumentation &watch = request.passes.instrumentation;
+  if (!options.free.empty() &&
+      (!llvm::is_contained({"json", "cpp", "ir"}, options.emit) ||
+       options.timeline || !options.depfile.empty() || request.rolled ||
+       options.laysOut || !request.passes.passes.empty() ||
+       request.passes.verifiesEach || watch.printAfterAll ||
+       !watch.printAfter.empty() || !watch.print.ranks.empty() ||
+       watch.print.microbatches))
+    return "--for writes one file of --emit=json, cpp or ir, with the passes "
+           "and messages that it chooses, and draws nothing";
+  return "";
+}
+
+void ppcc::declareBuild(OptionParser &parser, Options &options) {
   parser.footer(helpBelow());
-  parser.group("Everyday", [&] {
-    addOutput(parser, options.output);
-    std::vector<StringRef> kinds = namesIn(emitters(), &Emitter::name);
-    kinds.push_back("ast");
-    parser.choice("--emit", "What to write", kinds, options.emit);
-    parser.flag("--check", options.check, "Verify only, write nothing");
-    parser.flag("--timeline", options.timeline,
-                "Draw a timeline on standard error, beside the output");
-    parser.value("--for", "NAME", options.free,
-                 "Write a program for all values of this parameter, each of "
-                 "which is proven (json, cpp, ir)");
-    parser.flag("--watch", options.watch,
-                "Go on: again whenever a file that was read changes");
-    parser.flag("--rolled", options.request.rolled,
-                "Write what repeats itself on a rank as loops (json, ir; "
-                "cpp always has them)");
-    parser.flag("--list-schedules", options.listSchedules,
-                "Print the schedules of the library and exit");
+  auto lists = [&options] {
+    return options.listSchedules || options.listPasses ||
+           options.listDiagnostics;
+  };
+  auto declareAll = [&] {
+    addInput(parser, options, /*isRequired=*/false);
+    auto whenWritten = [&](Declare *declare) {
+      parser.only([&options] { return !options.check && !options.listParams; },
+                  "nothing is written with --check and --list-params",
+                  [&] { declare(parser, options); });
+    };
+    whenWritten(addWritten);
+    forPrograms(parser, options, [&] {
+      parser.flag("--check", options.check, "Verify only, write nothing");
+      addTimeline(parser, options);
+    });
+    addEveryday(parser, options);
+    whenWritten(addWrittenRest);
     parser.flag("--list-params", options.listParams,
                 "Print the parameters of the schedule and exit");
-    addMaxErrors(parser, options.console.maxErrors);
-    addCompileOptions(parser, options);
+  };
+  parser.group("Everyday", [&] {
+    parser.only([=] { return !lists(); },
+                "what lists and exits takes nothing else", declareAll);
+    addConsoleOptions(parser, options);
+    parser.flag("--list-schedules", options.listSchedules,
+                "Print the schedules of the library and exit");
   });
-  addPictureOptions(parser, options.emitOptions.picture);
-  parser.group("For builds and other tools",
-               [&] { declareForTools(parser, options); });
-  addPassOptions(parser, options.request.passes, options.listPasses);
+  parser.only([=] { return !lists(); },
+              "what lists and exits takes nothing else",
+              [&] {
+                addPictureOptions(parser, options);
+                addDeveloperOptions(parser, options);
+              });
   parser.group("For developers of ppcc", [&] {
+    parser.flag("--list-passes", options.listPasses,
+                "Print the passes with their options and exit");
     parser.flag("--list-diagnostics", options.listDiagnostics,
                 "Print the table of diagnostics as Markdown and exit");
   });
+  parser.rule([&options, lists] { return misuse(options, lists()); });
 }
 
-/// What of the options does not go together, if anything: the first rule that
-/// is broken.
-static std::string misuse(const Options &options) {
-  const Request &request = options.request;
-  const CommRequest &comm = request.comm;
-  const Emitter *emitter = findEmitter(options.emit);
-  bool isList =
-      options.listSchedules || options.listPasses || options.listDiagnostics;
-  bool hasPasses = !request.passes.passes.empty();
-  bool hasDepfile = !options.depfile.empty();
-  auto instead = [](StringRef option, StringRef words) {
-    return fmt::format("{} and --passes exclude each other; {}", option, words);
-  };
-  struct Rule {
-    bool isBroken;
-    std::string text;
-  };
-  const Rule rules[] = {
-      {hasDepfile && (options.output == "-" || options.check),
-       "--depfile says what the file of --output comes from, and none is "
-       "written"},
-      {hasDepfile && isSameOutput(options.depfile, options.output),
-       "--depfile and --output are the same file"},
-      {options.watch && (request.input == "-" || isList),
-       "--watch waits for files to change, and none is read"},
-      {options.timeline && options.emit == "ast",
-       "--timeline draws a program, but --emit=ast stops before there is one"},
-      {options.emitOptions.torch.fsdp && options.emit != "torch-csv",
-       "--torch-fsdp is for --emit=torch-csv; PyTorch moves parameters by "
-       "itself when it places the messages"},
-      {request.input.empty() && !isList,
-       "no input: give a schedule file, or the name of one of the library"},
-      {comm.fusion && comm.order && !hasPasses && comm.fusion->places,
-       fmt::format("--comm-order and --fuse={} exclude each other: that fusion "
-                   "places the messages itself",
-                   comm.fusion ? comm.fusion->name : "")},
-      {hasPasses && comm.order,
-       instead("--comm-order",
-               "write inject-comm{order=...} into the pipeline")},
-      {hasPasses && comm.fusion,
-       instead("--fuse", "write fuse-comm{mode=...} into the pipeline")},
-      {hasPasses && !comm.transports.empty(),
-       instead("--transport",
-               "write verify-transport{transport=...} into the pipeline")},
-      {hasPasses && comm.prefetch,
-       instead("--prefetch", "write inject-comm{prefetch=...} and "
-                             "verify-buffers{prefetch=...} into the pipeline")},
-      {hasPasses && comm.preconnect,
-       instead("--preconnect", "write preconnect into the pipeline")},
-      {hasPasses && request.rolled,
-       instead("--rolled", "end the pipeline with roll")},
-      {request.rolled && (!emitter || emitter->programs == Emitter::Flat),
-       "--rolled is for formats that have loops; --emit=" + options.emit +
-           " has none"},
-      {!options.free.empty() &&
-           (!llvm::is_contained({"json", "cpp", "ir"}, options.emit) ||
-            options.check || options.timeline || hasDepfile || hasPasses),
-       "--for writes one file of --emit=json, cpp or ir, with the passes and "
-       "messages that it chooses, and draws nothing"},
-  };
-  auto *broken = findBy(rules, true, &Rule::isBroken);
-  return broken ? broken->text : "";
+void ppcc::declareCheck(OptionParser &parser, Options &options) {
+  options.check = true;
+  options.choosesFormat = false;
+  parser.group("Everyday", [&] {
+    addInput(parser, options, /*isRequired=*/true);
+    addTimeline(parser, options);
+    addEveryday(parser, options);
+    addConsoleOptions(parser, options);
+  });
+  addPictureOptions(parser, options);
+  addDeveloperOptions(parser, options);
 }
 
-std::optional<int> ppcc::parseOptions(const Invocation &call,
-                                      Options &options) {
+void ppcc::declareReport(OptionParser &parser, Options &options) {
+  options.emit = "report";
+  options.choosesFormat = false;
+  parser.group("Everyday", [&] {
+    addInput(parser, options, /*isRequired=*/true);
+    addOutput(parser, options.output);
+    parser.choice(
+        "--format", "How to write the report",
+        {{"text", std::string("report")}, {"json", std::string("report-json")}},
+        options.emit);
+    addEveryday(parser, options);
+    addConsoleOptions(parser, options);
+    parser.group("For builds and other tools",
+                 [&] { addDepfile(parser, options); });
+  });
+  addDeveloperOptions(parser, options);
+}
+
+std::optional<int> ppcc::parseOptions(const Invocation &call, Options &options,
+                                      Declare *declare) {
   OptionParser parser(call, options.command,
                       "Compiles a pipeline-parallel schedule into the program "
                       "of each rank: verified, with communication");
@@ -392,8 +595,6 @@ std::optional<int> ppcc::parseOptions(const Invocation &call,
   declare(parser, options);
   if (std::optional<int> code = parser.parse())
     return code;
-  if (std::string wrong = misuse(options); !wrong.empty())
-    return parser.wrong(wrong);
   Request &request = options.request;
   if (options.emit == "ast")
     request.until = Request::Until::Parsed;

@@ -1,10 +1,9 @@
 // The command line of ppcc, as values.
 #pragma once
 
+#include "Commands.h"
 #include "Console.h"
 #include "ppcc/Compiler/Compiler.h"
-#include "ppcc/Driver/CommandLine.h"
-#include "ppcc/Driver/Driver.h"
 
 namespace ppcc {
 
@@ -13,8 +12,9 @@ struct Options {
   std::string command = "ppcc"; ///< As it is called.
   Request request = {};
   std::string output = "-", emit = "json";
-  std::string free = {};    ///< The parameter that stays open; empty for none.
-  std::string depfile = {}; ///< Empty for none.
+  bool choosesFormat = true; ///< `emit` is an option.
+  std::string free = {};     ///< The parameter that stays open; empty for none.
+  std::string depfile = {};  ///< Empty for none.
   EmitOptions emitOptions = {};
   ConsoleOptions console = {};
   bool laysOut = false; ///< Even where many microbatches are a known family's.
@@ -32,21 +32,27 @@ void addScheduleOptions(OptionParser &parser, Options &options,
 void addCompileOptions(OptionParser &parser, Options &options);
 /// Adds `--cost` and `--costs`.
 void addCostOptions(OptionParser &parser, CostRequest &request);
-/// Adds the options of pictures.
-void addPictureOptions(OptionParser &parser, PictureOptions &options);
-/// Adds the options that say which passes run, and `--list-passes`.
-void addPassOptions(OptionParser &parser, PassRequest &request,
-                    bool &listPasses);
+/// Declares what is for formats that read it (Emitter::Reads): not at all where
+/// none can be written, and as wrong usage beside the others.
+void forFormats(OptionParser &parser, const Options &options, unsigned reads,
+                function_ref<void()> declare);
+/// Adds the options of pictures, as far as a format that can be written reads
+/// them.
+void addPictureOptions(OptionParser &parser, Options &options);
+/// Adds the options that say which passes run.
+void addPassOptions(OptionParser &parser, Options &options);
 
 /// Takes `NAME=VALUE`; gives what is wrong with the text, or nothing.
 std::string parseDefinition(StringRef text, sema::ParamValue &value);
 
+/// Declares the options of a command that compiles one input.
+using Declare = void(OptionParser &parser, Options &options);
+Declare declareBuild, declareCheck, declareReport;
+
 /// Reads the command line. Gives the exit code when there is nothing more to
 /// do: help or the version was asked for, or the usage was wrong and has been
 /// explained.
-std::optional<int> parseOptions(const Invocation &call, Options &options);
-
-#define COMMAND(name, function, summary) ToolMain function;
-#include "Commands.def"
+std::optional<int> parseOptions(const Invocation &call, Options &options,
+                                Declare *declare = declareBuild);
 
 } // namespace ppcc

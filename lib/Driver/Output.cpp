@@ -1,4 +1,4 @@
-// Writes files so that a failure leaves the old file whole.
+// Writes files so that a failure leaves the old ones whole.
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Basic/Diagnostics/Files.h"
 
@@ -31,23 +31,37 @@ std::error_code fill(int file, Writer write) {
   return error;
 }
 
+/// The number of an open file of this process that a path names.
+std::optional<int> openFileAt(StringRef path) {
+  int file = -1;
+  bool isOne = (path.consume_front("/dev/fd/") ||
+                path.consume_front("/proc/self/fd/")) &&
+               !path.getAsInteger(10, file);
+  return isOne ? std::optional(file) : std::nullopt;
+}
+
 /// Where a path leads, through symbolic links.
 struct Target {
   std::string path;
+  std::error_code error; ///< Of looking at it, unless it is not there.
   fs::file_status status;
-  /// A link of the kernel's, to what a process has open, is none that another
-  /// file could take the place of.
-  bool isOpenFile = false;
+  // Has no path that another file could take.
+  std::optional<int> openFile;
+  bool isOfOther = false; ///< What another process has open.
 
   explicit Target(StringRef name) : path(name) {
+    error = fs::status(name, status);
+    if (error == std::errc::no_such_file_or_directory)
+      error = {};
     constexpr int mostLinks = 40;
     char link[PATH_MAX];
     for (int i = 0; i != mostLinks; ++i) {
-      ssize_t length = readlink(path.c_str(), link, sizeof link);
-      if (length < 0)
+      if ((openFile = openFileAt(path)))
         break;
-      isOpenFile |= StringRef(path).starts_with("/proc/") ||
-                    StringRef(path).starts_with("/dev/");
+      ssize_t length = readlink(path.c_str(), link, sizeof link);
+      isOfOther = length >= 0 && StringRef(path).starts_with("/proc/");
+      if (length < 0 || isOfOther)
+        break;
       StringRef to(link, length);
       SmallString<256> next(path::is_absolute(to) ? ""
                                                   : path::parent_path(path));
@@ -59,6 +73,22 @@ struct Target {
   std::string folder() const {
     StringRef parent = path::parent_path(path);
     return parent.empty() ? "." : parent.str();
+  }
+
+  /// A regular file, or none that is there, and so one to be replaced.
+  bool isReplaced() const {
+    return !openFile && !isOfOther &&
+           (!fs::exists(status) || fs::is_regular_file(status));
+  }
+  /// Why the user may not replace what is there, though the folder would let
+  /// them.
+  std::string protection() const {
+    if (!fs::exists(status) || !isReplaced())
+      return "";
+    if (status.getUser() != geteuid())
+      return "it belongs to another user";
+    return status.permissions() & fs::owner_write ? ""
+                                                  : "it is write-protected";
   }
 };
 
@@ -136,73 +166,132 @@ private:
   int file = -1;
 };
 
-/// A device or a pipe, which cannot be replaced by a file.
-std::error_code writeInPlace(const std::string &path, Writer write) {
-  int file = open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
-  if (file < 0)
-    return lastError();
-  std::error_code error = fill(file, write);
-  if (close(file) != 0 && !error)
-    error = lastError();
-  return error;
-}
+/// A file on the way to what it is to be.
+class Output {
+public:
+  Output(const OutputFile &file, raw_ostream &out) : file(file), out(out) {
+    if (file.path != "-")
+      target.emplace(file.path);
+  }
 
-std::error_code replace(const Target &target, Writer write,
-                        function_ref<bool()> isWanted) {
-  Draft draft(target.folder());
-  if (std::error_code error = draft.open())
-    return error;
-  if (std::error_code error = fill(draft.descriptor(), write);
-      error || !isWanted())
-    return error;
-  if (fs::exists(target.status) &&
-      fchmod(draft.descriptor(), target.status.permissions()) != 0)
-    return lastError();
-  return draft.moveTo(target.path);
-}
+  /// What speaks against it, or nothing.
+  std::string problem() const {
+    return !target         ? ""
+           : target->error ? target->error.message()
+                           : target->protection();
+  }
+  bool isInput(const SourceManager &sources) const {
+    fs::file_status status = target ? target->status : fs::file_status();
+    if (!target && (&out != &llvm::outs() || fs::status(STDOUT_FILENO, status)))
+      return false;
+    return fs::is_regular_file(status) && sources.hasRead(status.getUniqueID());
+  }
+
+  std::error_code open() {
+    if (!target || !target->isReplaced())
+      return {};
+    draft.emplace(target->folder());
+    return draft->open();
+  }
+  std::error_code write() {
+    if (!target)
+      return file.write(out), std::error_code();
+    if (draft)
+      return fill(draft->descriptor(), file.write);
+    if (target->openFile)
+      return fill(*target->openFile, file.write);
+    int device = ::open(target->path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+    if (device < 0)
+      return lastError();
+    std::error_code error = fill(device, file.write);
+    return close(device) != 0 && !error ? lastError() : error;
+  }
+  std::error_code finish() {
+    if (!draft)
+      return {};
+    if (fs::exists(target->status) &&
+        fchmod(draft->descriptor(), target->status.permissions()) != 0)
+      return lastError();
+    return draft->moveTo(target->path);
+  }
+
+  const OutputFile &file;
+
+private:
+  raw_ostream &out;
+  std::optional<Target> target; ///< None for `-`.
+  std::optional<Draft> draft;
+};
 
 } // namespace
 
-ExitCode ppcc::writeOutput(StringRef path, raw_ostream &out,
-                           const SourceManager &sources,
-                           DiagnosticEngine &diags, Writer write) {
-  auto isGood = [&, errorsBefore = diags.errorCount()] {
-    return diags.errorCount() == errorsBefore;
-  };
-  if (path == "-") {
-    write(out);
-    return isGood() ? Success : Errors;
+ExitCode ppcc::writeOutputs(ArrayRef<OutputFile> files, raw_ostream &out,
+                            const SourceManager &sources,
+                            DiagnosticEngine &diags) {
+  size_t errorsBefore = diags.errorCount();
+  std::deque<Output> outputs;
+  for (const OutputFile &file : files) {
+    const Output &output = outputs.emplace_back(file, out);
+    auto before = files.take_front(&file - files.begin());
+    auto *same = llvm::find_if(before, [&](const OutputFile &other) {
+      return isSameFile(other.path, file.path, out);
+    });
+    if (same != before.end())
+      diags.report<diag::CannotWrite>(
+          {}, file.path, "it is the output `" + same->path.str() + "`, too");
+    else if (output.isInput(sources))
+      diags.report<diag::OutputIsInput>({}, file.path);
+    else if (std::string problem = output.problem(); !problem.empty())
+      diags.report<diag::CannotWrite>({}, file.path, problem);
   }
-  Target target(path);
-  std::error_code error = fs::status(path, target.status);
-  if (error == std::errc::no_such_file_or_directory)
-    error = {};
-  bool isRegular = !fs::exists(target.status) ||
-                   (fs::is_regular_file(target.status) && !target.isOpenFile);
-  if (fs::is_regular_file(target.status) &&
-      sources.hasRead(target.status.getUniqueID()))
-    diags.report<diag::OutputIsInput>({}, path);
-  else if (!error)
-    error = isRegular ? replace(target, write, isGood)
-                      : writeInPlace(path.str(), write);
-  if (error)
-    diags.report<diag::CannotWrite>({}, path, error.message());
-  return isGood() ? Success : Errors;
+  for (auto step : {&Output::open, &Output::write, &Output::finish})
+    for (Output &output : outputs) {
+      if (diags.errorCount() != errorsBefore)
+        return Errors;
+      if (std::error_code error = (output.*step)())
+        diags.report<diag::CannotWrite>({}, output.file.path, error.message());
+    }
+  return diags.errorCount() == errorsBefore ? Success : Errors;
+}
+
+ExitCode ppcc::writeOutputs(ArrayRef<OutputFile> files, raw_ostream &out,
+                            Session &session) {
+  return writeOutputs(files, out, session.sources, session.diags);
 }
 
 ExitCode ppcc::writeOutput(StringRef path, raw_ostream &out, Session &session,
                            Writer write) {
-  return writeOutput(path, out, session.sources, session.diags, write);
+  return writeOutputs(OutputFile{path, write}, out, session);
 }
 
-bool ppcc::isSameOutput(StringRef a, StringRef b) {
-  auto whole = [](StringRef name) {
-    Target target(name);
-    SmallString<256> folder;
-    if (fs::real_path(target.folder(), folder))
-      folder = target.folder();
-    path::append(folder, path::filename(target.path));
-    return folder;
+bool ppcc::isSameFile(StringRef a, StringRef b, const raw_ostream &out) {
+  struct File {
+    std::optional<fs::UniqueID> identity;
+    SmallString<256> path; ///< Of one that is not there.
   };
-  return fs::equivalent(a, b) || whole(a) == whole(b);
+  auto find = [&](StringRef name) {
+    File file;
+    fs::file_status status;
+    if (name == "-") {
+      if (&out == &llvm::outs() && !fs::status(STDOUT_FILENO, status))
+        file.identity = status.getUniqueID();
+      file.path = name;
+      return file;
+    }
+    Target target(name);
+    if (fs::exists(target.status))
+      file.identity = target.status.getUniqueID();
+    if (fs::real_path(target.folder(), file.path))
+      file.path = target.folder();
+    path::append(file.path, path::filename(target.path));
+    return file;
+  };
+  if (a.empty() || b.empty())
+    return false;
+  File first = find(a), second = find(b);
+  if (!first.identity || !second.identity)
+    return first.path == second.path;
+  fs::UniqueID sink; // Where nothing is lost that should be kept.
+  return *first.identity == *second.identity &&
+         (fs::getUniqueID("/dev/null", sink) || *first.identity != sink);
 }

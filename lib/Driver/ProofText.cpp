@@ -63,8 +63,8 @@ int ppcc::runProof(
                 options.format);
   addOutput(parser, options.output);
   if (!explains)
-    parser.value("--certificate", "FILE", options.certificate,
-                 "Also write what shows it, for ppcc-check-proof");
+    parser.output("--certificate", options.certificate,
+                  "Also write what shows it, for ppcc-check-proof");
   addScheduleOptions(parser, options, &options.byData);
   addMaxErrors(parser, options.console.maxErrors);
   if (std::optional<int> code = parser.parse())
@@ -84,18 +84,19 @@ int ppcc::runProof(
     return parser.wrong(misuse);
   if (!proof)
     return Errors;
-  ExitCode code =
-      writeOutput(options.output, call.out, *session, [&](raw_ostream &s) {
-        if (options.format == "json")
-          writeJson(*proof, format, options.free, sources, s, writeMembers);
-        else
-          writeText(options, *proof, sources, s);
-      });
-  if (code == Success && request.certifies)
-    code = writeOutput(
-        options.certificate, call.out, *session, [&](raw_ostream &s) {
-          writeCertificate(certificateOf(*proof, options.free, sources), s);
-        });
+  auto write = [&](raw_ostream &s) {
+    if (options.format == "json")
+      writeJson(*proof, format, options.free, sources, s, writeMembers);
+    else
+      writeText(options, *proof, sources, s);
+  };
+  auto certify = [&](raw_ostream &s) {
+    writeCertificate(certificateOf(*proof, options.free, sources), s);
+  };
+  OutputFile files[] = {{options.output, write},
+                        {options.certificate, certify}};
+  ExitCode code = writeOutputs(ArrayRef(files).drop_back(!request.certifies),
+                               call.out, *session);
   return proof->isRight() ? code : Errors;
 }
 

@@ -189,7 +189,9 @@ int ppcc::runServe(const Invocation &call) {
   parser.number("--port", port, 0, 65535, "Of 127.0.0.1; a free one without");
   parser.flag("--open", opens, "Open the page in the browser (xdg-open)");
   addCompileOptions(parser, options);
-  addPictureOptions(parser, options.emitOptions.picture);
+  options.emit = "html";
+  options.choosesFormat = false;
+  addPictureOptions(parser, options);
   if (std::optional<int> code = parser.parse())
     return *code;
   if (options.request.input == "-")

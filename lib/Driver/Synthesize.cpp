@@ -265,6 +265,9 @@ int ppcc::runSynthesize(const Invocation &call) {
                                std::pair("--sweep", !options.limits.empty())})
     if (!asked.free.empty() && isGiven)
       return parser.wrong(fmt::format("--for and {} exclude each other", name));
+  if (options.asJson && options.output != "-" &&
+      isSameFile(options.output, "-", call.out))
+    return parser.wrong("--output is where the JSON goes");
   asked.request = options.request;
   if (options.effort)
     asked.budget = *options.effort * effortUnit;

@@ -5,14 +5,16 @@
 
 using namespace ppcc;
 
-static constexpr Emitter table[] = {
-#define EMITTER(Name, Function, Programs, Summary)                             \
-  {Name, Function, Emitter::Programs, Summary},
+ArrayRef<Emitter> ppcc::emitters() {
+  using enum Emitter::Reads;
+  static constexpr Emitter table[] = {
+#define EMITTER(Name, Function, Programs, Reads, Summary)                      \
+  {Name, Function, Emitter::Programs, Reads, Summary},
 #include "ppcc/Emit/Emitters.def"
 #undef EMITTER
-};
-
-ArrayRef<Emitter> ppcc::emitters() { return table; }
+  };
+  return table;
+}
 
 bool ppcc::emitProgram(const Emitter &emitter, const Program &program,
                        raw_ostream &out, EmitContext &context) {
@@ -25,5 +27,5 @@ bool ppcc::emitProgram(const Emitter &emitter, const Program &program,
 }
 
 const Emitter *ppcc::findEmitter(StringRef name) {
-  return findBy(table, name, &Emitter::name);
+  return findBy(emitters(), name, &Emitter::name);
 }

@@ -5,7 +5,7 @@
 
 namespace ppcc {
 
-#define EMITTER(Name, Function, Programs, Summary)                             \
+#define EMITTER(Name, Function, Programs, Reads, Summary)                      \
   void Function(const Program &program, raw_ostream &out, EmitContext &context);
 #include "ppcc/Emit/Emitters.def"
 #undef EMITTER

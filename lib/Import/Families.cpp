@@ -2,6 +2,7 @@
 
 #include "Importers.h"
 #include "JsonReader.h"
+#include "ppcc/IR/Loops.h"
 #include "ppcc/IR/Text.h"
 #include "ppcc/IR/Transport.h"
 #include "ppcc/Proof/Instance.h"
@@ -31,20 +32,18 @@ static proof::Template templateOf(const Program &first, const Program &second,
   for (auto [a, b] : llvm::zip(first.pipes(), second.pipes()))
     rows.pipes.push_back({line(a.firstMicrobatch, b.firstMicrobatch),
                           line(a.numMicrobatches, b.numMicrobatches)});
-  ArrayRef<Loop> loops = first.loops();
   for (RankId rank : first.ranks()) {
     auto &ofRank = rows.ranks.emplace_back();
+    ArrayRef<Loop> loops = loopsOf(first, rank);
+    uint32_t window = 0;
     for (ActionId id : first.rows(rank)) {
       Action action = first[id];
-      while (!loops.empty() && loops.front().end <= id)
-        loops = loops.drop_front();
-      bool turns = !loops.empty() && loops.front().begin <= id;
+      window += window != loops.size() && loops[window].end <= id;
+      bool turns = window != loops.size() && loops[window].begin <= id;
       Affine microbatch = line(action.microbatch, second[id].microbatch);
       microbatch.j = int64_t(turned[id].microbatch) - action.microbatch;
       ofRank.push_back({action.kind, action.pipe, action.stage, action.peer,
-                        action.joined,
-                        turns ? uint32_t(first.loops().size() - loops.size())
-                              : proof::noWindow,
+                        action.joined, turns ? window : proof::noWindow,
                         microbatch, 0, action.phase, action.site});
     }
   }

@@ -153,12 +153,7 @@ std::optional<Instances> ppcc::instancesFor(const Request &request,
     return std::nullopt;
   params.erase(given);
   wanted.only = number;
-  // What can be read once only is left to the compiler.
-  llvm::vfs::FileSystem &files = session.sources.fileSystem();
-  if (auto status = files.status(request.input);
-      status && !status->isRegularFile())
-    return std::nullopt;
-  Session quiet((Session::Files(&files)));
+  Session quiet(session.sources);
   std::string misuse;
   auto proof = prove(wanted, quiet, misuse);
   if (!proof || proof->parts.size() != 1)

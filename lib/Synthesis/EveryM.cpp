@@ -67,7 +67,7 @@ private:
   const Instance *at(int64_t microbatches) {
     auto [place, isNew] = instances.try_emplace(microbatches);
     if (isNew) {
-      Session quiet(&task.session.sources.fileSystem());
+      Session quiet(task.session.sources);
       Task one(task.asked, quiet);
       place->second = one.instance(paramsFor(microbatches));
       if (place->second)
@@ -191,7 +191,7 @@ private:
   bool prove(Way &way) {
     WrittenHead head = task.headOf(std::nullopt);
     while (true) {
-      Session quiet(&task.session.sources.fileSystem());
+      Session quiet(task.session.sources);
       ProveRequest request;
       request.byData = task.asked.request.comm.order == CommOrder::None;
       request.compile = task.requestOf(

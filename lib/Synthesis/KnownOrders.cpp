@@ -94,7 +94,7 @@ void KnownOrders::readLibrary() {
 
 bool KnownOrders::tryLibrary(StringRef name, const std::string &chunks) {
   const SynthesisRequest &asked = task.asked;
-  Session quiet(&task.session.sources.fileSystem());
+  Session quiet(task.session.sources);
   Request request;
   request.input = name.str();
   request.until = Request::Until::Checked;

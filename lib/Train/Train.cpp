@@ -6,7 +6,7 @@
 #include "Verdict.h"
 #include "Workers.h"
 
-#include "ppcc/Driver/CommandLine.h"
+#include "ppcc/Driver/Output.h"
 #include "ppcc/Runtime/Json.h"
 #include "ppcc/Runtime/Trace.h"
 #include "ppcc/Support/Progress.h"
@@ -20,7 +20,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
+#include <sstream>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -93,8 +93,8 @@ void declare(OptionParser &parser, CommandLine &line) {
                 "their gradients are summed");
   parser.flag("--overlap", train.overlaps,
               "Run the members of overlap groups at the same time");
-  parser.value("--trace", "FILE", line.traceFile,
-               "Write when each rank did what in the last step, for Perfetto");
+  parser.output("--trace", line.traceFile,
+                "Write when each rank did what in the last step, for Perfetto");
   parser.exclude("--trace", "--unpipelined");
   parser.exclude("--trace", "--check");
   parser.value("--save", "FOLDER", train.saves,
@@ -148,9 +148,9 @@ std::string checkOptions(const CommandLine &line) {
   if (line.programs.size() > 1 && !line.checks)
     return "several programs need --check";
   for (const std::string &input : line.programs)
-    if (llvm::sys::fs::equivalent(line.traceFile, input))
+    if (isSameFile(line.traceFile, input, llvm::outs()))
       return "--trace would overwrite the program `" + input + "`";
-  if (llvm::sys::fs::equivalent(line.traceFile, line.textFile))
+  if (isSameFile(line.traceFile, line.textFile, llvm::outs()))
     return "--trace would overwrite the text `" + line.textFile + "`";
   return "";
 }
@@ -297,16 +297,17 @@ Worker unpipelined(const rt::Program &program, const TrainOptions &train) {
 
 /// Writes the trace of a run.
 int saveTrace(const std::string &path, const rt::Program &program,
-              const rt::Trace &trace, raw_ostream &err) {
-  std::ofstream file(path, std::ios::binary);
-  if (file)
-    rt::writeTrace(file, program, trace);
-  file.close();
-  if (file)
-    return Success;
-  return report(err,
-                fmt::format("cannot write `{}`: {}", path, strerror(errno)),
-                "give --trace the path of a file that can be written");
+              const rt::Trace &trace, raw_ostream &out, raw_ostream &err) {
+  Session session(llvm::vfs::getRealFileSystem());
+  ExitCode code = writeOutput(path, out, session, [&](raw_ostream &s) {
+    std::ostringstream text;
+    rt::writeTrace(text, program, trace);
+    s << text.str();
+  });
+  return code == Success
+             ? code
+             : report(err, session.found.front().message,
+                      "give --trace the path of a file that can be written");
 }
 
 constexpr const char *failureHint =
@@ -356,7 +357,7 @@ int train(const rt::Program &program, const CommandLine &line, raw_ostream &out,
   }
   return line.traceFile.empty()
              ? Success
-             : saveTrace(line.traceFile, program, trace, err);
+             : saveTrace(line.traceFile, program, trace, out, err);
 }
 
 /// Compares a program with the run without a pipeline.

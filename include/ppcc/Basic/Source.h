@@ -40,8 +40,18 @@ struct Position {
 /// The files of one compilation: owns their text and translates places.
 class SourceManager {
 public:
-  explicit SourceManager(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs)
-      : fs(std::move(fs)) {}
+  using FileSystem = llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>;
+  /// What was read, which several managers may share.
+  struct Inputs {
+    std::vector<llvm::sys::fs::UniqueID> files; ///< Regular ones.
+    StringMap<std::string> streams; ///< By path: what can be read once only.
+  };
+
+  explicit SourceManager(FileSystem fs,
+                         std::shared_ptr<Inputs> inputs = nullptr)
+      : fs(std::move(fs)),
+        inputs(inputs ? std::move(inputs) : std::make_shared<Inputs>()) {}
+  SourceManager(const SourceManager &) = delete;
 
   /// How many bytes a file may have that is larger than `maxBytes`, by its name
   /// and the beginning of its text.
@@ -71,6 +81,7 @@ public:
   }
   StringRef name(uint32_t file) const { return files[file].name; }
   llvm::vfs::FileSystem &fileSystem() const { return *fs; }
+  const std::shared_ptr<Inputs> &inputsRead() const { return inputs; }
 
   SourceLoc loc(uint32_t file, size_t offset) const {
     return {files[file].base + static_cast<uint32_t>(offset)};
@@ -95,8 +106,7 @@ private:
     std::string name;
     std::unique_ptr<llvm::MemoryBuffer> buffer;
     uint32_t base = 0;
-    bool isRead = false;                             ///< From the file system.
-    std::optional<llvm::sys::fs::UniqueID> identity; ///< Of a regular file.
+    bool isRead = false; ///< From the file system.
     mutable std::vector<uint32_t> lineStarts;
   };
   /// For all files together: their places are 32 bits, and what is added has
@@ -111,7 +121,8 @@ private:
   const File &fileOf(SourceLoc at) const;
   const std::vector<uint32_t> &lineStarts(const File &file) const;
 
-  llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fs;
+  FileSystem fs;
+  std::shared_ptr<Inputs> inputs;
   std::deque<File> files; ///< Names and texts stay where they are.
   StringMap<uint32_t> byName;
   uint64_t nextBase = 1;

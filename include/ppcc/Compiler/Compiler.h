@@ -26,6 +26,9 @@ public:
       std::function<void(const Diagnostic &, const SourceManager &)>;
   /// Without a consumer, diagnostics are collected in `found`.
   explicit Session(Files files, Consumer consumer = nullptr);
+  /// One beside another, of the same files: what can be read once only, each
+  /// has read for both.
+  explicit Session(const SourceManager &other);
   Session(const Session &) = delete;
 
   /// Holds back what is found, to tell what is one mistake once; hands it on at

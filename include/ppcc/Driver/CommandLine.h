@@ -37,6 +37,12 @@ public:
   void footer(Text text);
   /// What `declare` declares stands in `--help` below this title.
   void group(Text title, function_ref<void()> declare);
+  /// What `declare` declares is for command lines, once they are read, of which
+  /// `holds` is true; in others it is wrong usage, for the reason `why`.
+  void only(std::function<bool()> holds, Text why,
+            function_ref<void()> declare);
+  /// Gives what is wrong with a command line that has been read, or nothing.
+  void rule(std::function<std::string()> wrong);
 
   void positional(Text name, std::string &value, Text summary,
                   bool isRequired = false);
@@ -46,6 +52,8 @@ public:
   /// value in the text of `--help`.
   void flag(Text names, bool &value, Text summary);
   void value(Text names, Text meta, std::string &value, Text summary);
+  /// The name of a file that is written. No two are one file.
+  void output(Text names, std::string &value, Text summary);
   /// A whole number of a range.
   template <class T>
   void number(Text names, T &value, uint64_t least, uint64_t most,
@@ -81,6 +89,8 @@ public:
             Text summary);
   /// Two options that are not given together.
   void exclude(Text name, Text other);
+  /// Whether an option stands in the arguments that were read.
+  bool isGiven(Text name) const;
 
   /// The exit code when the arguments end the run: help was asked for, or the
   /// usage was wrong and has been explained. `--list-options` writes a line for
@@ -97,6 +107,10 @@ private:
   struct Impl;
   std::unique_ptr<Impl> impl;
 };
+
+/// The commands that have an option, in words, or nothing: `` `ppcc prove` has
+/// it``.
+std::string commandsWith(StringRef option);
 
 /// Adds `--output`, whose default is standard output.
 void addOutput(OptionParser &parser, std::string &output);

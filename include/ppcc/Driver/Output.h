@@ -1,4 +1,4 @@
-// Writes files so that a failure leaves the old file whole.
+// Writes files so that a failure leaves the old ones whole.
 #pragma once
 
 #include "ppcc/Compiler/Compiler.h"
@@ -6,18 +6,26 @@
 
 namespace ppcc {
 
-/// Lets `write` fill the file `path`, or `out` for `-`. A regular file is
-/// replaced once all is written, links to it and its mode are kept; it is left
-/// alone when `write` reports an error, and refused when it is one of those
-/// that `sources` has read. Errors after a report, also that the file cannot be
-/// written.
-ExitCode writeOutput(StringRef path, raw_ostream &out,
-                     const SourceManager &sources, DiagnosticEngine &diags,
-                     function_ref<void(raw_ostream &)> write);
+/// A file to be written, `-` for standard output, and what fills it.
+struct OutputFile {
+  StringRef path;
+  function_ref<void(raw_ostream &)> write;
+};
+
+/// Writes files, or none when one of them cannot be, or when a `write` reports
+/// an error; `-` is `out`. Regular files are replaced once all is written,
+/// links to them and their modes are kept. Refused are files that `sources` has
+/// read, that the user may not write to, and two that are one. Errors after a
+/// report.
+ExitCode writeOutputs(ArrayRef<OutputFile> files, raw_ostream &out,
+                      const SourceManager &sources, DiagnosticEngine &diags);
+ExitCode writeOutputs(ArrayRef<OutputFile> files, raw_ostream &out,
+                      Session &session);
 ExitCode writeOutput(StringRef path, raw_ostream &out, Session &session,
                      function_ref<void(raw_ostream &)> write);
 
-/// Whether two outputs would be written to one file.
-bool isSameOutput(StringRef a, StringRef b);
+/// Whether two outputs, or an output and an input, are one file or stream, of
+/// which one would be lost; `-` is `out`.
+bool isSameFile(StringRef a, StringRef b, const raw_ostream &out);
 
 } // namespace ppcc

@@ -185,7 +185,7 @@ class Program:
             program = Program.from_json(Path(path).read_text(encoding="utf-8"))
         except UnicodeDecodeError as error:
             raise Error(f"no program: {error}") from error
-        if program.pipes and not any(pipe.microbatches for pipe in program.pipes):
+        if "families" in program._head:
             return program  # For all numbers of microbatches; each is checked when it is taken.
         program._emit("json")
         return program
@@ -255,8 +255,11 @@ class Program:
         self, costs: Costs | None = None, *, transport: str | None = None, width: int | None = None
     ) -> Timeline:
         """A picture of its run; it shows itself in a notebook."""
-        options = [*cost_options(costs), *choice("--transport", transport), *choice("--width", width)]
-        return Timeline(self.name, lambda format, *more: self._emit(format, *options, *more))
+        options = [*cost_options(costs), *choice("--transport", transport)]
+        sized = choice("--width", width)
+        return Timeline(
+            self.name, lambda format, *more: self._emit(format, *options, *([] if format == "html" else sized), *more)
+        )
 
     def to_csv(
         self,

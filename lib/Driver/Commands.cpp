@@ -1,0 +1,42 @@
+#include "Commands.h"
+
+using namespace ppcc;
+
+ArrayRef<Command> ppcc::commands() {
+  static constexpr Command table[] = {
+#define COMMAND(name, function, summary) {name, summary, &function},
+#include "Commands.def"
+  };
+  return table;
+}
+
+std::vector<OptionText> ppcc::optionsOf(ToolMain *run) {
+  std::string list;
+  llvm::raw_string_ostream stream(list);
+  run({{"", "--list-options"}, nullptr, stream, llvm::nulls()});
+  std::vector<OptionText> options;
+  for (StringRef line : llvm::split(list, '\n')) {
+    SmallVector<StringRef> cells;
+    line.split(cells, '\t');
+    if (cells.size() == 4 && cells[0].starts_with("-"))
+      options.push_back(
+          {cells[0].str(), cells[1].str(), cells[2].str(), cells[3].str()});
+  }
+  return options;
+}
+
+std::string ppcc::commandsWith(StringRef option) {
+  std::vector<std::string> names;
+  auto look = [&](const std::string &name, ToolMain *run) {
+    for (const OptionText &one : optionsOf(run))
+      if (llvm::is_contained(llvm::split(one.names, ','), option))
+        names.push_back("`" + name + "`");
+  };
+  for (const Command &command : commands())
+    look("ppcc " + command.name.str(), command.run);
+  look("ppcc-opt", runOpt);
+  look("ppcc-profile", runProfile);
+  return names.empty() ? ""
+                       : llvm::join(names, ", ") +
+                             (names.size() == 1 ? " has it" : " have it");
+}

@@ -1,0 +1,25 @@
+// The commands, and what each of them takes.
+#pragma once
+
+#include "ppcc/Driver/Driver.h"
+
+namespace ppcc {
+
+#define COMMAND(name, function, summary) ToolMain function;
+#include "Commands.def"
+
+/// What stands behind `ppcc`.
+struct Command {
+  StringRef name, summary;
+  ToolMain *run;
+};
+ArrayRef<Command> commands();
+
+/// An option as `--list-options` tells it: its names, what stands for its value
+/// (nothing for a flag), the values that there are, and what it does.
+struct OptionText {
+  std::string names, meta, choices, summary;
+};
+std::vector<OptionText> optionsOf(ToolMain *run);
+
+} // namespace ppcc
