@@ -1,24 +1,27 @@
 #!/usr/bin/env python3
 """Damages one send or receive at a time in programs of the schedule library, in every way of a list, and counts what ppcc
-says: found, or harmless, as a slow checker that shares no code with ppcc confirms by playing the program. A damage that
-ppcc accepts and the checker does not is missed: there must be none.
+says: found, or harmless, as the oracle of test/property confirms, which shares no code with ppcc. A damage that only
+one of them accepts must not be.
 
 Usage: mutations.py BIN [--every=N]"""
 
 import argparse
 import collections
+import json
 import pathlib
 import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "Spin"))
-from checker import TRANSPORTS, Cell, is_safe, unmatched  # noqa: E402
-from programs import SMALL, Case, compile_case, messages  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "property"))
+import library  # noqa: E402
+from oracle.check import message_reasons  # noqa: E402
+from oracle.program import KINDS, Program, text, to_json  # noqa: E402
+from oracle.run import TRANSPORTS, is_safe  # noqa: E402
+from tools import Tools  # noqa: E402
 
 JUDGED = [transport for transport in TRANSPORTS if transport != "buffered:2"]
-PASSES = f"verify,verify-matching,verify-transport{{transport={'+'.join(JUDGED)}}}"
 NAMED = re.compile(r"error: under `([^`]+)`")
 VERDICTS = ["found", "harmless", "missed", "needless"]
 
@@ -57,13 +60,13 @@ def double(ranks, place):
 
 def rename(ranks, place):
     r, i = place
-    cell = ranks[r][i][0]
-    turned = {"SEND": "RECV", "RECV": "SEND"}[cell.kind[:4]] + cell.kind[4:]
-    other = cell.kind[:5] + {"F": "B", "B": "F"}[cell.kind[5]]
-    for changed in (cell._replace(mb=cell.mb + 1), cell._replace(mb=max(cell.mb - 1, 0)),
-                    cell._replace(stage=cell.stage + 1), cell._replace(kind=turned), cell._replace(kind=other),
-                    Cell(cell.stage, other, cell.mb, cell.peer)._replace(kind=turned[:5] + other[5])):
-        if changed != cell:
+    row = ranks[r][i][0]
+    turned = KINDS[{"SEND": "RECV", "RECV": "SEND"}[row.kind.letters[:4]] + row.kind.letters[4:]]
+    other = KINDS[row.kind.letters[:5] + {"F": "B", "B": "F"}[row.kind.letters[5]]]
+    both = KINDS[turned.letters[:5] + other.letters[5]]
+    for changed in (row._replace(mb=row.mb + 1), row._replace(mb=max(row.mb - 1, 0)), row._replace(stage=row.stage + 1),
+                    row._replace(kind=turned), row._replace(kind=other), row._replace(kind=both)):
+        if changed != row:
             yield edited(ranks, place, changed)
 
 
@@ -91,43 +94,49 @@ def swap(ranks, place):
 DAMAGES = [drop, double, rename, misplace, swap]
 
 
-def refused_by_ppcc(opt, case):
+def messages(ranks):
+    return [(r, i) for r, rank in enumerate(ranks) for i, item in enumerate(rank) if item[0].kind.is_message]
+
+
+def refused_by_ppcc(tools, base, program):
     """The transports under which ppcc refuses the program."""
-    done = subprocess.run([opt, "-", f"--passes={PASSES}", "--no-print", "--max-errors=1000"], input=case.ir(),
-                          capture_output=True, text=True, timeout=60)
-    if done.returncode not in (0, 1):
-        raise RuntimeError(f"exit status {done.returncode}: {done.stderr}\n{case.ir()}")
+    own = Tools(tools.bin)
+    own.file("damaged.json", json.dumps(to_json(program, base)))
+    done = own.ppcc("check", "damaged.json", f"--transport={','.join(JUDGED)}", "--max-errors=1000")
     named = set(NAMED.findall(done.stderr))
     return set(JUDGED) if done.returncode == 1 and not named else named
 
 
-def refused_by_checker(case):
-    program = case.program()
-    if unmatched(program):
+def refused_by_oracle(program):
+    head = program.head
+    for rank in program.rows:
+        for row in rank:
+            if row.kind.is_message and not (row.mb < head.pipes[row.pipe].end and row.stage < len(head.pipes[row.pipe].ranks)):
+                return set(JUDGED)
+    if message_reasons(program):
         return set(JUDGED)
     return {transport for transport in JUDGED if not is_safe(program, transport)}
 
 
-def judge(opt, case):
+def judge(tools, base, program):
     """A verdict for each transport."""
-    ppcc = refused_by_ppcc(opt, case)
-    checker = refused_by_checker(case)
+    ppcc, oracle = refused_by_ppcc(tools, base, program), refused_by_oracle(program)
     names = {(True, True): "found", (False, False): "harmless", (False, True): "missed", (True, False): "needless"}
-    return {transport: names[transport in ppcc, transport in checker] for transport in JUDGED}
+    return {transport: names[transport in ppcc, transport in oracle] for transport in JUDGED}
 
 
-def damaged(ppcc, every):
-    """Pairs of the damage's name and the program."""
+def damaged(tools, every):
+    """The damage's name, that of the program, the JSON of what was damaged, and the program."""
     number = 0
-    for schedule, params in SMALL:
+    for schedule, params in library.SMALL:
         for order in ("sweep", "ready-time"):
-            base = compile_case(ppcc, schedule, params, [f"--comm-order={order}"])
-            for place in messages(base.ranks):
+            name, base, whole = library.compiled(tools, schedule, params, [f"--comm-order={order}"])
+            for place in messages(whole.items):
                 for damage in DAMAGES:
-                    for ranks in damage(base.ranks, place):
+                    for ranks in damage(whole.items, place):
                         number += 1
                         if number % every == 0:
-                            yield damage.__name__, Case(f"{base.name}-{order}-{damage.__name__}", base.head, ranks)
+                            yield damage.__name__, f"{name}-{damage.__name__}", base, Program(whole.head, ranks)
 
 
 def main():
@@ -136,18 +145,18 @@ def main():
     parser.add_argument("--every", type=int, default=1, help="judge only each N-th")
     parser.add_argument("-j", "--jobs", type=int, default=2)
     options = parser.parse_args()
-    opt = str(options.bin / "ppcc-opt")
+    tools = Tools(options.bin)
 
     tally, missed, programs = collections.Counter(), 0, 0
     with ThreadPoolExecutor(options.jobs) as pool:
-        pairs = list(damaged(str(options.bin / "ppcc"), options.every))
-        for (damage, case), verdicts in zip(pairs, pool.map(lambda pair: judge(opt, pair[1]), pairs)):
+        cases = list(damaged(tools, options.every))
+        for (damage, name, _, program), verdicts in zip(cases, pool.map(lambda case: judge(tools, *case[2:]), cases)):
             programs += 1
             tally.update((damage, transport, verdict) for transport, verdict in verdicts.items())
-            wrong = [transport for transport, verdict in verdicts.items() if verdict == "missed"]
+            wrong = [transport for transport, verdict in verdicts.items() if verdict in ("missed", "needless")]
             if wrong:
                 missed += 1
-                print(f"{case.name}: missed under {', '.join(wrong)}\n{case.actions()}")
+                print(f"{name}: {', '.join(f'{verdicts[transport]} under {transport}' for transport in wrong)}\n{text(program)}")
 
     print("found: both refuse it; harmless: both accept it; needless: only ppcc refuses it; missed: only ppcc accepts it")
     print(f"{'damage':10}{'transport':18}" + "".join(f"{verdict:>10}" for verdict in VERDICTS))
@@ -155,7 +164,7 @@ def main():
         for transport in JUDGED:
             counts = [tally[damage.__name__, transport, verdict] for verdict in VERDICTS]
             print(f"{damage.__name__:10}{transport:18}" + "".join(f"{count:10}" for count in counts))
-    print(f"{programs} programs, {missed} missed")
+    print(f"{programs} programs, {missed} missed or needless")
     unseen = [damage.__name__ for damage in DAMAGES if not tally[damage.__name__, "stream", "found"]]
     if unseen:
         print(f"no damage was found of: {', '.join(unseen)}")

@@ -1,156 +1,225 @@
-"""Makes random small schedules in the language, most of them sound, some damaged on purpose."""
+"""The one generator of random schedules, models and clusters. Most are sound, some are damaged on purpose."""
 
-import itertools
+import json
+from fractions import Fraction
 
-from judge import Act, Defer, Drain, Group, Pipe, Shape
+from oracle.expand import (Act, Defer, Drain, For, If, Insert, Let, Overlap, Phase, Repeat, While, expand, value_of)
+from oracle.program import GRADIENT, KINDS, OUTPUT, Costs, Head, Kind, Pipe, Setting
 
 
-def random_pipe(rng, ranks, name, first, stages):
-    count = rng.randint(1, max(1, min(4, 12 // len(stages))))
-    padded = count + (rng.randint(1, 2) if rng.random() < 0.15 else 0)
-    edges = ()
-    if len(stages) > 2 and rng.random() < 0.3:
-        low = rng.randrange(len(stages) - 2)
-        edges = ((low, rng.randrange(low + 2, len(stages))),)
-    return Pipe(name, first, first + count, padded, tuple(stages), edges)
+# Faults of the compiler that are known and stand, and that random schedules keep clear of. Each goes when it is mended.
+STANDING = {
+    "units": "declared actions take times and memory in units of what the schedule's model says of F, not of what files, options "
+             "and defaults say",
+    "messages": "rules insert actions behind gradients' messages into forward-only programs",
+    "bubbles": "no bubble counts the time in which a rank waits in a collective on lane `compute`",
+    "pipes": "what is said of the memory of W or B in one pipe takes the giving back of other pipes away",
+    "scale": "`--for M` writes what differs by microbatch for one M",
+    "decompile": "`decompile` writes factors by microbatch as if they were by stage",
+    "late": "`--comm-order=late` with `--prefetch` places messages that do not match",
+}
 
+
+class Case:
+    """A schedule: what the oracle needs of it, and its text."""
+
+    def __init__(self, draw, head, lines):
+        self.draw, self.head, self.lines = draw, head, lines  # Lines of the schedule before the bodies.
+        self.bodies = [()] * head.ranks
+        self.rules, self.names = [], {}  # Names of parameters, with their values.
+        self.notes = []  # Of costs, each with how much it beats.
+        self.model, self.cluster, self.link, self.file, self.options = [], [], [], {}, []  # Where they are written.
+
+    def at(self, names):
+        """The head, for values of the parameters."""
+        def number(pipe, name):
+            return pipe._replace(**{name: value_of(getattr(pipe, name), names)})
+
+        pipes = self.head.pipes
+        for name in ("first", "end", "padded"):
+            pipes = tuple(number(pipe, name) for pipe in pipes)
+        return self.head._replace(pipes=pipes)
+
+    def expand(self, **names):
+        names = {**self.names, **names}
+        return expand(self.at(names), self.bodies, self.rules, names)
+
+    def costs(self):
+        return Costs(self.head, [setting for _, setting in sorted(self.notes, key=lambda note: note[0])])
+
+    def source(self):
+        return source(self)
+
+    def arguments(self, folder):
+        """Options of the command line for its costs; leaves a file in the folder."""
+        if not self.file:
+            return list(self.options)
+        path = folder / "costs.json"
+        path.write_text(json.dumps(self.file))
+        return [f"--costs={path}", *self.options]
+
+
+# Placements.
 
 def fold(ranks, chunks):
     """The wave placement: the stages turn round at each end."""
     return [s % ranks if s // ranks % 2 == 0 else ranks - 1 - s % ranks for s in range(ranks * chunks)]
 
 
-def random_shape(rng):
-    """A shape, and the lines that declare it."""
-    ranks = rng.randint(1, 4)
-    backward = rng.random() < 0.85
-    if rng.random() < 0.7:
-        chunks = rng.randint(1, 3)
-        placement, stages = rng.choice([
-            ("placement linear;", list(range(ranks))),
-            (f"placement loop({chunks});", [s % ranks for s in range(ranks * chunks)]),
-            ("placement v;", fold(ranks, 2)),
-            (f"placement wave({chunks});", fold(ranks, chunks)),
-            (None, [rng.randrange(ranks) for _ in range(rng.randint(1, 5))]),
-        ])
-        pipes = (random_pipe(rng, ranks, "", 0, stages),)
-        lines = items(rng, pipes[0], placement)
-    else:
-        pipes, lines, first = [], [], 0
-        for name in ["left", "right", "third"][:rng.randint(1, 3)]:
-            stages = [rng.randrange(ranks) for _ in range(rng.randint(1, 4))]
-            pipes.append(random_pipe(rng, ranks, name, first, stages))
-            first = pipes[-1].end
-            lines.append(f"pipe {name} {{ " + " ".join(items(rng, pipes[-1], None)) + " }")
-        pipes = tuple(pipes)
-    if not backward:
-        lines.append("backward when false;")
-    return Shape(ranks, pipes, backward), [f"ranks {spell(rng, ranks)};", *lines]
+def random_pipe(draw, name, first, stages, slices=1):
+    count = draw.int(1, max(1, min(4, 12 // len(stages)))) * slices
+    padded = count + (draw.int(1, 2) * slices if draw.chance(0.15) else 0)
+    skips, gaps = (), ()
+    if len(stages) > 2 and draw.chance(0.3):
+        low = draw.below(len(stages) - 2)
+        skips = ((low, draw.int(low + 2, len(stages) - 1)),)
+        gaps = tuple(s for s in range(low, skips[0][1]) if draw.chance(0.2))
+    return Pipe(name, first, first + count, padded, tuple(stages), skips, gaps, slices)
 
 
-def items(rng, pipe, placement):
-    bounds = spell(rng, pipe.end) if pipe.first == 0 else f"{spell(rng, pipe.first)} .. {spell(rng, pipe.end)}"
-    pad = f" pad {spell(rng, pipe.padded)}" if pipe.padded > pipe.end - pipe.first else ""
+def random_placement(draw, ranks):
+    """The ranks of stages, and how the language calls it."""
+    chunks = draw.int(1, 3)
+    return draw.pick([
+        (list(range(ranks)), "placement linear;"),
+        ([s % ranks for s in range(ranks * chunks)], f"placement loop({chunks});"),
+        (fold(ranks, 2), "placement v;"),
+        (fold(ranks, chunks), f"placement wave({chunks});"),
+        ([draw.below(ranks) for _ in range(draw.int(1, 5))], None),
+        ([s // chunks for s in range(ranks * chunks)], f"placement blocks({chunks});"),
+    ])
+
+
+def pipe_lines(draw, pipe, placement):
+    high = spell(dress(draw, pipe.end))
+    bounds = high if pipe.first == 0 else f"{spell(dress(draw, pipe.first))} .. {high}"
+    known = all(isinstance(number, int) for number in (pipe.first, pipe.end, pipe.padded))
+    pad = f" pad {spell(dress(draw, pipe.padded))}" if not known or pipe.padded > pipe.end - pipe.first else ""
     lines = [f"microbatches {bounds}{pad};"]
+    if pipe.slices > 1:
+        lines.append(f"slices {pipe.slices};")
     if placement:
         lines.append(placement)
     else:
-        table = "".join(f"s == {s} ? {r} : " for s, r in enumerate(pipe.ranks[:-1])) + str(pipe.ranks[-1])
-        lines += [f"stages {spell(rng, len(pipe.ranks))};", f"stage s on rank {table};"]
-    rng.shuffle(lines)
-    return lines + [f"edge stage {a} -> stage {b};" for a, b in pipe.edges]
+        lines += [f"stages {spell(dress(draw, len(pipe.ranks)))};", f"stage s on rank {list(pipe.ranks)}[s];"]
+    return lines + [f"edge stage {a} -> stage {b};" for a, b in pipe.skips] + \
+        [f"no edge stage {s} -> stage {s + 1};" for s in pipe.gaps]
 
 
-def walk(rng, shape):
+def random_case(draw):
+    """A head, without bodies."""
+    ranks = draw.int(1, 4)
+    if not draw.chance(0.3):
+        stages, placement = random_placement(draw, ranks)
+        pipes = (random_pipe(draw, "main", 0, stages, draw.weighted([(1, 8), (2, 1), (3, 1)])),)
+        lines = pipe_lines(draw, pipes[0], placement)
+    else:
+        pipes, lines, first = (), [], 0
+        for name in ["left", "right", "third"][:draw.int(1, 3)]:
+            stages = [draw.below(ranks) for _ in range(draw.int(1, 4))]
+            pipes += (random_pipe(draw, name, first, stages),)
+            first = pipes[-1].end
+            lines.append(f"pipe {name} {{ " + " ".join(pipe_lines(draw, pipes[-1], None)) + " }")
+    backward = not draw.chance(0.12)
+    lines = [f"ranks {spell(dress(draw, ranks))};", *lines, *([] if backward else ["backward when false;"])]
+    return Case(draw, Head(ranks, pipes, backward, dict(KINDS)), lines)
+
+
+# Bodies.
+
+def walk(draw, head):
     """The statements of each rank, in an order that some run of the whole program takes."""
-    bodies = [[] for _ in range(shape.ranks)]
-    chunks = [shape.chunks(rank) for rank in range(shape.ranks)]
-    queues = [[] for _ in range(shape.ranks)]
+    bodies = [[] for _ in range(head.ranks)]
+    chunks = [head.chunks(rank) for rank in range(head.ranks)]
+    queues = [[] for _ in range(head.ranks)]
     todo, named = {}, {}
     for rank, hosted in enumerate(chunks):
-        for chunk, (p, stage) in enumerate(hosted):
-            pipe = shape.pipes[p]
-            for slot in "FI" if shape.backward else "F":
-                todo[rank, chunk, slot] = list(range(pipe.first, pipe.first + pipe.padded))
-                named[rank, chunk, slot] = rng.random() < 0.3
+        for chunk, (p, _) in enumerate(hosted):
+            pipe = head.pipes[p]
+            mbs = list(range(pipe.first, pipe.first + pipe.padded))
+            turned = [mb for at in range(0, len(mbs), pipe.slices) for mb in reversed(mbs[at:at + pipe.slices])]
+            for slot in (OUTPUT, GRADIENT)[:1 + head.backward]:
+                todo[rank, chunk, slot] = list(mbs if slot == OUTPUT else turned)
+                named[rank, chunk, slot] = draw.chance(0.3)
     ended = set()
-    eager = rng.choice([0.3, 1, 3])
+    eager = draw.pick([1, 3, 10])
 
     def ready(rank, chunk, slot, mb):
         p, stage = chunks[rank][chunk]
-        pipe = shape.pipes[p]
-        if slot == "F":
-            return all((p, s, "F", mb) in ended for s in pipe.before(stage))
-        return (p, stage, "F", mb) in ended and all((p, s, "I", mb) in ended for s in pipe.after(stage))
+        pipe = head.pipes[p]
+        if slot == OUTPUT:
+            needs = [(p, s, OUTPUT, mb) for s in pipe.sources(stage)] + [(p, stage, OUTPUT, pipe.slice_before(mb))]
+        else:
+            needs = [(p, stage, OUTPUT, mb), (p, stage, GRADIENT, pipe.slice_behind(mb))] + \
+                [(p, s, GRADIENT, mb) for s in pipe.readers(stage)]
+        return all(need[3] is None or need in ended for need in needs)
 
     while any(todo.values()) or any(queues):
-        rank = rng.randrange(shape.ranks)
         moves = []
-        for (r, chunk, slot), mbs in todo.items():
-            choice = mbs if named[r, chunk, slot] else mbs[:1]
-            moves += [(slot, chunk, mb) for mb in choice if r == rank and ready(rank, chunk, slot, mb)]
-        if queues[rank]:
-            moves.append(("W", None, None))
-        if not moves:
-            continue
-        slot, chunk, mb = rng.choices(moves, [1 if move[0] == "F" else eager for move in moves])[0]
+        for (rank, chunk, slot), mbs in todo.items():
+            for mb in mbs if named[rank, chunk, slot] else mbs[:1]:
+                if ready(rank, chunk, slot, mb):
+                    moves.append(((rank, slot, chunk, mb), eager if slot == GRADIENT else 3))
+        moves += [((rank, "W", *draw.pick(queue)), 3) for rank, queue in enumerate(queues) if queue]
+        rank, slot, chunk, mb = draw.weighted(moves)
         if slot == "W":
-            chunk, mb = rng.choice(queues[rank])
             oldest = next(w for w in queues[rank] if w[0] == chunk)
-            taken, act = rng.choice([
+            taken, act = draw.pick([
                 (queues[rank][0], Act("W")), (oldest, Act("W", chunk)), ((chunk, mb), Act("W", chunk, mb))])
             queues[rank].remove(taken)
             bodies[rank].append(act)
             continue
         todo[rank, chunk, slot].remove(mb)
         ended.add((*chunks[rank][chunk], slot, mb))
-        kind = "F" if slot == "F" else rng.choice("BI")
+        kind = "F" if slot == OUTPUT else draw.pick("BI")
         if kind == "I":
             queues[rank].append((chunk, mb))
         bodies[rank].append(Act(kind, chunk, mb if named[rank, chunk, slot] else None))
     return bodies
 
 
-def overlap_some(rng, body):
+def overlap_some(draw, body):
     """Puts neighbours into groups; not always such as can run together."""
-    result, likely = [], rng.choice([0, 0, 0.1, 0.4])
+    result, likely = [], draw.pick([0, 0, 0.1, 0.4])
     for act in body:
         last = result[-1] if result else None
         apart = isinstance(last, Act) and (last.kind, act.kind) in (("F", "B"), ("B", "F"), ("F", "I"), ("W", "F"))
-        if isinstance(last, Act) and rng.random() < (likely if apart else likely / 15):
-            result[-1] = Group((last, act))
+        if isinstance(last, Act) and draw.chance(likely if apart else likely / 15):
+            result[-1] = Overlap((last, act))
         else:
             result.append(act)
     return result
 
 
-def defer_some(rng, body):
+def defer_some(draw, body):
     """The same program with `defer` and `drain` where they mean the same."""
     end = len(body)
     while end and body[end - 1] == Act("W"):
         end -= 1
-    if end < len(body) and rng.random() < 0.7:
+    if end < len(body) and draw.chance(0.7):
         body = body[:end] + [Drain()]
-    start, stop = sorted(rng.randrange(len(body) + 1) for _ in range(2))
-    region = body[start:stop]
-    acts = list(itertools.chain(*(node.members if isinstance(node, Group) else [node] for node in region)))
-    if rng.random() < 0.4 and not any(isinstance(a, Drain) or a.kind == "B" for a in acts) and acts:
-        def plain(act):
-            return act._replace(kind="B") if act.kind == "I" else act
+    if draw.chance(0.4):
+        start = draw.below(len(body) + 1)
+        stop = draw.int(start, len(body))
+        region = body[start:stop]
+        acts = [act for node in region for act in (node.body if isinstance(node, Overlap) else [node])]
+        if acts and not any(isinstance(act, Drain) or act.kind == "B" for act in acts):
+            def plain(act):
+                return act._replace(kind="B") if act.kind == "I" else act
 
-        inner = [Group(tuple(map(plain, n.members))) if isinstance(n, Group) else plain(n) for n in region]
-        body = body[:start] + [Defer(None, tuple(inner))] + body[stop:]
+            inner = [Overlap(tuple(map(plain, n.body))) if isinstance(n, Overlap) else plain(n) for n in region]
+            body = body[:start] + [Defer(None, tuple(inner))] + body[stop:]
     return body
 
 
-def damage(rng, shape, bodies):
+def damage(draw, head, bodies):
     """One mistake of the kind that people make."""
-    rank = rng.choice([r for r in range(shape.ranks) if bodies[r]])
+    rank = draw.pick([r for r, body in enumerate(bodies) if body])
     body = bodies[rank]
-    index, other = rng.randrange(len(body)), rng.randrange(len(body))
+    index, other = draw.below(len(body)), draw.below(len(body))
     act = body[index]
-    chunks = len(shape.chunks(rank))
-    mistake = rng.choice(["drop", "double", "swap", "move", "reverse", "kind", "kind", "chunk", "microbatch", "take"])
+    chunks = len(head.chunks(rank))
+    mistake = draw.pick(["drop", "double", "swap", "move", "reverse", "kind", "kind", "chunk", "microbatch", "take"])
     if mistake == "drop":
         del body[index]
     elif mistake == "double":
@@ -162,170 +231,564 @@ def damage(rng, shape, bodies):
     elif mistake == "reverse":
         body[index:other] = body[index:other][::-1]
     elif mistake == "kind":
-        kind = rng.choice("FBI")
-        body[index] = Act(kind, act.chunk if act.chunk is not None else rng.randrange(chunks), act.mb)
+        body[index] = Act(draw.pick("FBI"), act.chunk if act.chunk is not None else draw.below(chunks), act.mb)
     elif mistake == "chunk":
-        body[index] = act._replace(chunk=rng.randrange(chunks + 1))
+        body[index] = act._replace(chunk=draw.below(chunks + 1))
     elif mistake == "microbatch" and act.chunk is not None:
-        body[index] = act._replace(mb=rng.randrange(max(pipe.end for pipe in shape.pipes) + 1))
+        body[index] = act._replace(mb=draw.below(max(pipe.end for pipe in head.pipes) + 1))
     else:
         body.insert(other, Act("W"))
 
 
-def steady(rng):
+def steady(draw):
     """One forward, one backward with warm-ups, lags and groups drawn by chance: it may well deadlock."""
-    ranks, count = rng.randint(1, 4), rng.randint(1, 8)
-    shape = Shape(ranks, (Pipe("", 0, count, count, tuple(range(ranks))),), True)
-    lines = [f"ranks {ranks};", f"microbatches {count};", "placement linear;"]
-    bodies = []
-    mean = rng.random() < 0.3
-    together = rng.random() < 0.4
+    ranks, count = draw.int(1, 4), draw.int(1, 8)
+    case = Case(draw, Head(ranks, (Pipe("main", 0, count, count, tuple(range(ranks))),), True, dict(KINDS)),
+                [f"ranks {ranks};", f"microbatches {count};", "placement linear;"])
+    mean, together = draw.chance(0.3), draw.chance(0.4)
     for rank in range(ranks):
-        w = min(count, rng.randint(0, 3) if mean else (1 + together) * (ranks - 1 - rank) + together)
-        pair = [Group((Act("F", 0), Act("B", 0)))] if together else [Act("F", 0), Act("B", 0)]
-        tail = pair * (count - w) + [Act("B", 0)] * w
-        if rng.random() < 0.5:
-            lag = None if rng.random() < 0.3 else rng.randint(0, 3)
-            tail = [Defer(lag, tuple(tail)), Drain(rng.choice([None, 0]))]
-        bodies.append([Act("F", 0)] * w + tail)
-    return shape, lines, bodies
+        w = min(count, draw.int(0, 3) if mean else (1 + together) * (ranks - 1 - rank) + together)
+        pair = (Overlap((Act("F"), Act("B"))),) if together else (Act("F"), Act("B"))
+        tail = (Repeat(count - w, pair), Repeat(w, (Act("B"),)))
+        if draw.chance(0.5):
+            lag = None if draw.chance(0.3) else draw.int(0, 3)
+            tail = (Defer(lag, tail), Drain(draw.pick([None, 0])))
+        case.bodies[rank] = (Repeat(w, (Act("F"),)), *tail)
+    return case
 
 
-def spell(rng, n):
-    """An expression whose value is n."""
-    a, b = rng.randint(-9, 9), rng.randint(1, 4)
-    return rng.choice([str(n)] * 30 + [
-        f"({a} + {n - a})".replace("+ -", "- "),
-        f"({n * b + rng.randrange(b)} / {b})",
-        f"({-n * b - rng.randrange(b)} / {-b})",
-        f"({rng.randint(-2, 2) * (n + b) + n} % {n + b})" if n >= 0 else str(n),
-        f"max({n}, {n - b})",
-        f"abs({n})" if n >= 0 else str(n),
-        f"({a} < {b} ? {n if a < b else b} : {b if a < b else n})",
-    ])
+# Declared actions.
+
+def declare(draw, case):
+    """Some declared actions, with rules that place them."""
+    head, kinds = case.head, case.head.kinds
+
+    def lane(*more):
+        return draw.pick([*more, "compute", "comm", "none", "x", "y"])
+
+    def put(kind, *inserts):
+        kinds[kind.letters] = kind if kind.lane != "none" else kind._replace(cost=0)
+        case.rules += inserts
+
+    def cost():
+        return Fraction(draw.pick([0, 1, 2]), draw.pick([1, 2]))
+
+    condition = draw.pick([True, True, True, ("==", ("%", "m", 2), 1), ("<", "r", 1), (">=", "k", 1)])
+    distance = draw.pick([0, 0, 1, 2, "r"])
+    wanted = draw.weighted([("recompute", 3), ("offload", 3), ("reduce", 4), ("sent", 2), ("gather", 2)])
+    if wanted == "recompute":
+        put(Kind("R", lane=draw.pick(["compute", "x"]), after=(("F",),), before=(("B", "I"),), cost=cost(), memory=draw.int(0, 1),
+                 restores="F"),
+            Insert("R", "before", ("B", "I"), distance=distance, condition=condition))
+    elif wanted == "offload":
+        amount, most = draw.int(0, 1), draw.pick([None, 1, 2])
+        put(Kind("OFF", lane=lane("d2h"), after=(("F",),), before=(("ON",),), cost=cost(), memory=-amount, in_flight=most),
+            Insert("OFF", "after", ("F",), condition=condition))
+        put(Kind("ON", lane=lane("h2d"), after=(("OFF",),), before=(("B", "I"),), cost=cost(), memory=amount, in_flight=most),
+            Insert("ON", "before", ("B", "I"), distance=distance, condition=condition))
+    elif wanted == "reduce":
+        meeting = draw.pick([None, "replicas", "outside data", (0, -1), (-1,)])
+        put(Kind("GRAD", per="stage", lane=lane("reduce"), after=(("B", "W"),), required=draw.chance(0.4), cost=cost(),
+                 collective=meeting),
+            Insert("GRAD", "after", ("B", "W"), per_rank=draw.chance(0.4), distance=draw.pick([0, 0, 1, "r"]),
+                   condition=draw.pick([True, True, (">", "s", 0)])))
+        if draw.chance(0.6):
+            put(Kind("STEP", per="rank", lane=lane("compute"), after=(("B", "W", "GRAD"),), required=draw.chance(0.5), cost=cost(),
+                     collective=draw.pick([None, "all"])),
+                Insert("STEP", "after", ("B", "W", "GRAD")))
+    elif wanted == "sent" and (head.backward or "messages" not in STANDING):
+        put(Kind("SENT", lane=lane("none"), after=((draw.pick(["SEND_F", "SEND_B", "RECV_F"]),),), cost=cost()),
+            Insert("SENT", "after", (draw.pick(["F", "B"]),), condition=condition))
+    elif wanted == "gather":
+        put(Kind("GET", per="stage", lane=lane("gather"), before=(("F",),), cost=cost(),
+                 collective=draw.pick([None, "outside data"]), in_flight=draw.pick([None, None, 1])),
+            Insert("GET", "before", ("F",), per_rank=draw.chance(0.3), distance=distance))
+        put(Kind("PUT", per="stage", lane=lane("none"), after=(("B", "W"),), memory=-draw.int(0, 1)),
+            Insert("PUT", "after", ("B", "W")))
 
 
-class Printer:
-    """Writes a rank's statements, with loops for what repeats."""
-
-    def __init__(self, rng, shape, rank):
-        self.rng, self.shape, self.rank = rng, shape, rank
-        self.chunks = shape.chunks(rank)
-        self.forwards = [0] * (len(self.chunks) + 1)
-
-    def place(self, chunk):
-        if len(self.chunks) == 1 and chunk == 0 and self.rng.random() < 0.7:
-            return ""
-        if chunk < len(self.chunks):
-            pipe = self.chunks[chunk][0]
-            name = self.shape.pipes[pipe].name
-            if name and [p for p, _ in self.chunks].count(pipe) == 1 and self.rng.random() < 0.7:
-                return name
-        return spell(self.rng, chunk)
-
-    def act(self, act, mb=None):
-        mb = spell(self.rng, act.mb) if mb is None and act.mb is not None else mb
-        words = [self.place(act.chunk)] if act.chunk is not None else []
-        if act.kind == "W" and words == [""] and mb is None:
-            words = [str(act.chunk)]
-        words = [word for word in words if word] + ([f"mb: {mb}"] if mb is not None else [])
-        return f"{act.kind}({', '.join(words)});" if words else f"{act.kind};"
-
-    def node(self, node):
-        if isinstance(node, Drain):
-            return "drain W;" if node.chunk is None else f"drain W({spell(self.rng, node.chunk)});"
-        if isinstance(node, Defer):
-            lag = "" if node.lag is None else f" lag {spell(self.rng, node.lag)}"
-            return f"defer W{lag} {{ {self.body(node.body)} }}"
-        if isinstance(node, Group):
-            return "overlap { " + " ".join(map(self.act, node.members)) + " }"
-        return self.act(node)
-
-    def run(self, nodes):
-        """Equal statements in a row, or the same with microbatches that count up or down."""
-        first, length = nodes[0], len(nodes)
-        if length == 1:
-            return self.node(first)
-        if isinstance(first, Act) and first.mb is not None:
-            if nodes[1].mb > first.mb:
-                return f"for i in {first.mb} .. {spell(self.rng, first.mb + length)} {{ {self.act(first, 'i')} }}"
-            return f"for i in 0 .. {length} {{ {self.act(first, f'{spell(self.rng, first.mb)} - i')} }}"
-        if isinstance(first, Act) and first.kind == "F" and first.chunk < len(self.chunks):
-            if self.forwards[first.chunk] is not None and self.rng.random() < 0.4:
-                more = spell(self.rng, self.forwards[first.chunk] + length)
-                return f"while issued(F, {first.chunk}) < {more} {{ {self.act(first)} }}"
-        return self.rng.choice([f"repeat {length}", f"for k in 0 .. {spell(self.rng, length)}"]) + \
-            f" {{ {self.node(first)} }}"
-
-    def run_length(self, body):
-        """How many of the first statements one loop can say."""
-        length = 1
-        if isinstance(body[0], Act) and body[0].mb is not None:
-            numbered = len(body) > 1 and isinstance(body[1], Act) and body[1].mb is not None
-            step = body[1].mb - body[0].mb if numbered else 0
-            if step in (-1, 1):
-                while length < len(body) and body[length] == body[0]._replace(mb=body[0].mb + length * step):
-                    length += 1
-            return length
-        while length < len(body) and body[length] == body[0]:
-            length += 1
-        return length
-
-    def count(self, nodes):
-        for node in nodes:
-            for act in node.members if isinstance(node, Group) else [node]:
-                if isinstance(act, Act) and act.kind == "F":
-                    self.forwards[act.chunk] += 1
-
-    def body(self, nodes):
-        nodes, parts = list(nodes), []
-        while nodes:
-            length = self.run_length(nodes)
-            if self.rng.random() < 0.3:
-                length = 1
-            parts.append(self.run(nodes[:length]))
-            self.count(nodes[:length])
-            del nodes[:length]
-        return " ".join(parts)
-
-    def phases(self, nodes):
-        cuts = sorted({0, len(nodes), *(self.rng.randrange(len(nodes) + 1) for _ in range(self.rng.randrange(4)))})
-        lines = []
-        for start, stop in itertools.pairwise(cuts):
-            part = self.body(nodes[start:stop])
-            name = self.rng.choice(["warmup", "steady", "cooldown", "tail", None])
-            lines.append(f"phase {name} {{ {part} }}" if name else part)
-        return lines
+def move_some(draw, case):
+    """Activations that move to another rank and back, where each rank has a stage of the pipe."""
+    if len(case.head.pipes) > 1 or set(case.head.pipes[0].ranks) != set(range(case.head.ranks)) or case.head.ranks == 1:
+        return
+    amount, far = draw.int(0, 2), draw.pick([("-", ("-", "ranks", 1), "r"), ("%", ("+", "r", 1), "ranks")])
+    case.names["ranks"] = case.head.ranks
+    condition = draw.pick([("==", "r", 0), ("==", ("%", "m", 2), 0)])
+    case.head.kinds["EVICT"] = Kind("EVICT", lane=draw.pick(["peer", "comm"]), after=(("F",),), cost=Fraction(1, 2),
+                                    memory=-amount, collective="to", far=far)
+    case.head.kinds["LOAD"] = Kind("LOAD", lane=draw.pick(["peer", "back"]), after=(("EVICT",),), before=(("B", "I"),),
+                                   cost=Fraction(1, 2), memory=amount, collective="from", far=far)
+    case.rules += [Insert("EVICT", "after", ("F",), condition=condition),
+                   Insert("LOAD", "before", ("B", "I"), distance=draw.int(0, 1), condition=condition)]
 
 
-def source(rng, shape, lines, bodies):
-    blocks, branches = [], []
-    for rank, body in enumerate(bodies):
-        written = Printer(rng, shape, rank).phases(body)
-        if rng.random() < 0.2:
-            blocks += [f"block rank{rank}() {{", *("  " + line for line in written), "}"]
-            written = [f"rank{rank}();"]
-        branches.append(f"if r == {rank} {{\n      " + "\n      ".join(written) + "\n    }")
-    outside = not shape.pipes[0].name and rng.random() < 0.5
-    joint = rng.choice([" else ", "\n    "])
-    return "\n".join([
-        *(blocks if outside else []),
-        "schedule random() {",
-        *("  " + line for line in lines),
-        *("  " + line for line in ([] if outside else blocks)),
-        "  on rank r {\n    " + joint.join(branches) + "\n  }\n}\n",
-    ])
+# Costs.
+
+def price(draw, case, memory=False):
+    """Costs in all forms, each by chance in the schedule, in a file or on the command line."""
+    # Files and options can only speak of declared actions that some rank runs.
+    used = {row.kind.letters: row.kind for rank in case.expand()[0].rows for row in rank}
+    declared = [letters for letters in case.head.kinds if letters in used and letters not in KINDS]
+
+    def positive():
+        return Fraction(draw.int(1, 5), draw.pick([1, 2]))
+
+    def amount():
+        return Fraction(draw.pick([1, 2, 3, 0, 5, 7]), draw.pick([1, 1, 2, 4, 10]))
+
+    for letters in draw.some([*"FBIW", *(letters for letters in declared if used[letters].lane != "none")], 0.4):
+        put(draw, case, "cost", letters, amount)
+    rule = draw.weighted([(None, 5), ("overlap", 1), ("sum", 1), ("max", 1)])
+    if rule:
+        put(draw, case, "cost" if rule == "overlap" else "group", rule, amount, ["all"])
+    if draw.chance(0.6):
+        put(draw, case, "latency", None, amount, ["all", "stage", "pipe", "link"])
+    if draw.chance(0.3):
+        put(draw, case, "bytes", None, amount)
+        put(draw, case, "bandwidth", None, positive, ["all", "stage", "pipe", "link"])
+    if draw.chance(0.8 if memory else 0.3):
+        told = draw.some([*"FIBW", *declared], 0.4)
+        if declared and "units" in STANDING and set(told) & set("IBW"):
+            told = sorted({"F", *told}, key=lambda letters: letters != "F")
+        for letters in told:
+            sign = 1 if letters == "F" else draw.pick([-1, 1])
+            put(draw, case, "memory", letters, lambda: sign * amount())
+    if draw.chance(0.3):
+        put(draw, case, "static", None, amount)
+    for subject in draw.some(["all", "time", "memory", "bytes", *"FBIW"], 0.08):
+        put(draw, case, "scale", subject, lambda: draw.pick([Fraction(1), Fraction(2), Fraction(1, 2), Fraction(0)]), ["microbatch"])
 
 
-def generate(rng):
-    """A random schedule: its shape, the statements of each rank, its text."""
-    if rng.random() < 0.25:
-        shape, lines, bodies = steady(rng)
+def put(draw, case, item, subject, value, forms=("all", "stage", "pipe")):
+    """Writes a cost somewhere in one of the forms, and notes what it says."""
+    head, place, form = case.head, draw.pick(["model", "file", "option"]), draw.pick(forms)
+    if place == "option" and form != "microbatch" or form == "stage" and len({len(pipe.ranks) for pipe in head.pipes}) > 1:
+        form = "all"
+    if item in ("cost", "memory") and subject in KINDS and len(head.kinds) > len(KINDS) and "units" in STANDING:
+        place, form = "model", "all" if form == "pipe" else form
+    if form == "pipe" and item == "memory" and "pipes" in STANDING:
+        form = "all"
+    if form == "pipe" and place == "model" and head.pipes[0].name == "main":
+        form = "stage"  # Without `pipe` it has no name in schedules.
+    if form == "all":
+        values = {(): value()}
+    elif form == "link":
+        values = {("link", (a, b)): value() for a in range(head.ranks) for b in range(head.ranks) if a != b}
+    elif form == "microbatch" and all(isinstance(pipe.end, int) for pipe in head.pipes):
+        place = "model" if place == "option" else place
+        values = {("microbatch", m): value() for m in range(max(pipe.end for pipe in head.pipes))}
+    elif form == "microbatch":  # For all M the same again and again.
+        turn = [value() for _ in range(draw.int(1, 3))]
+        place, values = "model", {("microbatch", m): turn[m % len(turn)] for m in range(200)}
+    elif form == "stage":
+        values = {("stage", s): value() for s in range(len(head.pipes[0].ranks))}
     else:
-        shape, lines = random_shape(rng)
-        bodies = walk(rng, shape)
-        for _ in range(rng.choice([0, 0, 0, 1, 1, 2])):
+        chosen = draw.some(range(len(head.pipes)), 0.7) or [0]
+        values = {("pipe", p, "stage", s): value() for p in chosen for s in range(len(head.pipes[p].ranks))}
+    if not values:
+        return
+    case.notes += [(["model", "file", "option"].index(place), Setting(item, subject, amount, dict(zip(key[::2], key[1::2]))))
+                   for key, amount in values.items()]
+    {"model": in_text, "file": in_file, "option": in_option}[place](case, item, subject, form, values)
+
+
+def in_option(case, item, subject, form, values):
+    name = {"cost": subject, "group": f"group.{subject}", "memory": f"memory.{subject}"}.get(item, item)
+    case.options.append(f"--cost={name}={decimal(values[()])}")
+
+
+def in_file(case, item, subject, form, values):
+    numbers = {key: float(amount) for key, amount in values.items()}
+    written = next(iter(numbers.values()))
+    if form in ("stage", "microbatch"):
+        written = list(numbers.values())
+    elif form == "link":
+        written = {f"{a}-{b}": amount for (_, (a, b)), amount in numbers.items()}
+    elif form == "pipe":
+        written = {}
+        for (_, p, _, _), amount in numbers.items():
+            written.setdefault(case.head.pipes[p].name, []).append(amount)
+    place = case.file if subject is None else case.file.setdefault(item, {})
+    place[item if subject is None else subject] = written
+
+
+def in_text(case, item, subject, form, values):
+    section = case.cluster if item in ("latency", "bandwidth", "limit") else case.model
+    words = item if subject in (None, "all") else f"{item} {subject}"
+    if form == "link":
+        case.link.append(f"{item} = {choice([(f'a == {a} and b == {b}', x) for (_, (a, b)), x in values.items()])};")
+    elif form == "microbatch":
+        turn = 6 if len(values) == 200 else len(values)
+        section.append(f"{words} microbatch m = {choice([(f'm % {turn} == {m}', values['microbatch', m]) for m in range(turn)])};")
+    elif form == "stage":
+        section.append(f"{words} stage s = {choice([(f's == {s}', x) for (_, s), x in values.items()])};")
+    elif form == "pipe":
+        for p in sorted({key[1] for key in values}):
+            rows = [(f"s == {key[3]}", x) for key, x in values.items() if key[1] == p]
+            section.append(f"{words} pipe {case.head.pipes[p].name} stage s = {choice(rows)};")
+    else:
+        section.append(f"{words} = {decimal(values[()])};")
+
+
+def choice(pairs):
+    """The value of the first condition that holds."""
+    return "".join(f"{condition} ? {decimal(amount)} : " for condition, amount in pairs) + decimal(pairs[-1][1])
+
+
+def decimal(value):
+    return f"{float(value):.9f}".rstrip("0").rstrip(".")
+
+
+# Text.
+
+def dress(draw, n):
+    """An expression whose value is n."""
+    if not isinstance(n, int) or not draw.chance(0.2):
+        return n
+    a, b = draw.int(-9, 9), draw.int(1, 4)
+    return draw.pick([
+        n, ("+", a, n - a), ("/", n * b + draw.below(b), b), ("/", -n * b - draw.below(b), -b), ("max", n, n - b),
+        ("%", draw.int(-2, 2) * (n + b) + n, n + b) if n >= 0 else n, ("abs", n) if n >= 0 else n,
+        ("?", ("<", a, b), n if a < b else b, b if a < b else n)])
+
+
+def spell(expr):
+    """An expression in the language."""
+    if isinstance(expr, bool):
+        return str(expr).lower()
+    if not isinstance(expr, tuple):
+        return f"({expr})" if isinstance(expr, int) and expr < 0 else str(expr)
+    name, args = expr[0], expr[1:]
+    if name == "pipe":
+        return args[0]
+    if name == "issued":
+        return f"issued({', '.join([args[0], *map(spell, args[1:])])})"
+    if name in ("pending", "padded"):
+        return f"{name}({spell(args[0])})" if args else name
+    words = [spell(arg) for arg in args]
+    if name == "list":
+        return f"[{', '.join(words)}]"
+    if name in ("min", "max", "abs"):
+        return f"{name}({', '.join(words)})"
+    if name == "not":
+        return f"(not {words[0]})"
+    if name == "?":
+        return f"({words[0]} ? {words[1]} : {words[2]})"
+    if name == "[]":
+        return f"{words[0]}[{words[1]}]"
+    return f"({words[0]} {name} {words[1]})"
+
+
+def statement(node):
+    def block(body):
+        return "{ " + " ".join(map(statement, body)) + " }"
+
+    if isinstance(node, Act):
+        words = [] if node.chunk is None else [spell(node.chunk)]
+        words += [] if node.mb is None else [f"mb: {spell(node.mb)}"]
+        return f"{node.kind}({', '.join(words)});" if words else f"{node.kind};"
+    if isinstance(node, Overlap):
+        return f"overlap {block(node.body)}"
+    if isinstance(node, Defer):
+        return f"defer W{'' if node.lag is None else f' lag {spell(node.lag)}'} {block(node.body)}"
+    if isinstance(node, Drain):
+        return f"drain W{'' if node.chunk is None else f'({spell(node.chunk)})'};"
+    if isinstance(node, Repeat):
+        return f"repeat {spell(node.count)} {block(node.body)}"
+    if isinstance(node, For):
+        return f"for {node.name} in {spell(node.low)} .. {spell(node.high)} {block(node.body)}"
+    if isinstance(node, While):
+        return f"while {spell(node.condition)} {block(node.body)}"
+    if isinstance(node, If):
+        return f"if {spell(node.condition)} {block(node.then)}" + (f" else {block(node.other)}" if node.other else "")
+    if isinstance(node, Phase):
+        return f"phase {node.name} {block(node.body)}"
+    return f"let {node.name} = {spell(node.value)};"
+
+
+def rolled(draw, case, rank, nodes):
+    """The same statements with loops for what repeats."""
+    nodes, result, forwards = list(nodes), [], {}
+    chunks = len(case.head.chunks(rank))
+    while nodes:
+        first, length = nodes[0], 1
+        step = None
+        if isinstance(first, Act) and isinstance(first.mb, int) and len(nodes) > 1 and isinstance(nodes[1], Act) and \
+                isinstance(nodes[1].mb, int):
+            step = nodes[1].mb - first.mb
+        if step in (-1, 1):
+            while length < len(nodes) and nodes[length] == first._replace(mb=first.mb + length * step):
+                length += 1
+        else:
+            while length < len(nodes) and nodes[length] == first:
+                length += 1
+        if draw.chance(0.3):
+            length = 1
+        if length == 1:
+            result.append(first)
+        elif step == 1:
+            result.append(For("i", first.mb, dress(draw, first.mb + length), (first._replace(mb="i"),)))
+        elif step == -1:
+            result.append(For("i", 0, length, (first._replace(mb=("-", first.mb, "i")),)))
+        elif isinstance(first, Act) and first.kind == "F" and isinstance(first.chunk, int) and first.chunk < chunks and \
+                draw.chance(0.3):
+            more = forwards.get(first.chunk, 0) + length
+            result.append(While(("<", ("issued", "F", first.chunk), dress(draw, more)), (first,)))
+        else:
+            result.append(Repeat(dress(draw, length), (first,)))
+        for node in nodes[:length]:
+            for act in node.body if isinstance(node, (Overlap, Defer)) else [node]:
+                if isinstance(act, Act) and act.kind == "F":
+                    forwards[act.chunk] = forwards.get(act.chunk, 0) + 1
+        del nodes[:length]
+    return result
+
+
+def phased(draw, nodes):
+    cuts = sorted({0, len(nodes), *(draw.below(len(nodes) + 1) for _ in range(draw.below(4)))})
+    result = []
+    for start, stop in zip(cuts, cuts[1:]):
+        name = draw.pick([None, "warmup", "steady", "cooldown", "tail"])
+        result += [Phase(name, tuple(nodes[start:stop]))] if name else nodes[start:stop]
+    return tuple(result)
+
+
+def chunk_names(draw, case, rank, node):
+    """The same with other words for chunks."""
+    if isinstance(node, tuple) and not isinstance(node, (Act, Drain)) and hasattr(node, "body"):
+        return node._replace(body=tuple(chunk_names(draw, case, rank, one) for one in node.body))
+    chunks = case.head.chunks(rank)
+    if not isinstance(node, (Act, Drain)) or not isinstance(node.chunk, int) or node.chunk >= len(chunks):
+        return node
+    name = case.head.pipes[chunks[node.chunk][0]].name
+    if len(chunks) == 1 and draw.chance(0.7) and not (isinstance(node, Drain) or node.kind == "W"):
+        return node._replace(chunk=None)
+    if name != "main" and [p for p, _ in chunks].count(chunks[node.chunk][0]) == 1 and draw.chance(0.7):
+        return node._replace(chunk=("pipe", name))
+    return node._replace(chunk=dress(draw, node.chunk))
+
+
+def kind_text(kind):
+    words = {"microbatch": "", "stage": "per stage; ", "rank": "per rank; "}[kind.per]
+    words += f"lane {kind.lane}; "
+    words += "".join(f"after {', '.join(choice)}; " for choice in kind.after)
+    words += "".join(f"before {', '.join(choice)}; " for choice in kind.before)
+    words += f"cost {decimal(kind.cost)}; " if kind.cost else ""
+    words += f"memory {decimal(kind.memory)}; " if kind.memory else ""
+    words += "required; " if kind.required else ""
+    words += f"restores {kind.restores}; " if kind.restores else ""
+    words += f"in_flight {kind.in_flight}; " if kind.in_flight else ""
+    if kind.collective in ("to", "from"):
+        words += f"{kind.collective} rank {spell(kind.far)}; "
+    elif isinstance(kind.collective, tuple):
+        words += f"collective stages({', '.join(map(str, kind.collective))}); "
+    elif kind.collective:
+        words += f"collective {kind.collective.removeprefix('outside ')}; "
+    return f"action {kind.letters} {{ {words}}}"
+
+
+def insert_text(rule):
+    named = []
+    text = f"insert {rule.action} {rule.side} {', '.join(rule.anchors)}{' per rank' if rule.per_rank else ''}"
+    if rule.distance != 0:
+        text += f" by {spell(rule.distance)}"
+    used = f" {spell(rule.condition)} {spell(rule.distance)} ".replace("(", " ").replace(")", " ").split()
+    for name, word in (("m", "microbatch m"), ("s", "stage s"), ("r", "rank r"), ("k", "F k")):
+        if name in used:
+            named.append(word)
+    text += f" for {', '.join(named)}" if named else ""
+    return text + (f" when {spell(rule.condition)};" if rule.condition is not True else ";")
+
+
+def source(case):
+    """The schedule as a file."""
+    head = case.head
+    lines = [kind_text(kind) for letters, kind in head.kinds.items() if letters not in KINDS]
+    if case.rules:
+        lines += ["rule all() {", *("  " + insert_text(rule) for rule in case.rules), "}"]
+    if any("blocks(" in line for line in case.lines):
+        lines.append("placement blocks(n: int >= 1) { stages ranks * n; stage s on rank s / n; }")
+    params = ", ".join(f"{name}: int = {value}" for name, value in case.names.items() if name != "ranks")
+    lines += [f"schedule random({params}) {{", *("  " + line for line in case.lines)]
+    lines += ["  with all;"] if case.rules else []
+    lines += [f"  model {{ {' '.join(case.model)} }}"] if case.model else []
+    links = [f"link a, b {{ {' '.join(case.link)} }}"] if case.link else []
+    lines += [f"  cluster {{ {' '.join(case.cluster + links)} }}"] if case.cluster + links else []
+    for rank, body in enumerate(case.bodies):
+        lines += [f"  on rank {rank} {{", *("    " + statement(node) for node in body), "  }"]
+    return "\n".join([*lines, "}\n"])
+
+
+# Schedules for every number of microbatches, the parameter M.
+
+def for_all(draw, priced=True):
+    """A schedule whose loops grow with M; some are damaged, mostly for some M alone."""
+    case = draw.weighted([(two_pipes, 1), (chunked, 2), (warmed_up, 4)])(draw)
+    case.names["M"] = 4
+    for _ in draw.repeatedly(0.35):
+        twist(draw, case)
+    for _ in draw.repeatedly(0.15):
+        declare(draw, case)
+    case.require = draw.weighted([(True, 8), ((">=", "M", draw.int(2, 5)), 1), (("==", ("%", "M", draw.int(2, 4)), draw.below(2)), 1)])
+    if case.require is not True:
+        case.lines.insert(0, f'require {spell(case.require)}, "asked for";')
+        case.names["M"] = next(m for m in range(4, 9) if value_of(case.require, {"M": m}))
+    if priced:
+        price(draw, case)
+        if draw.chance(0.15):
+            put(draw, case, "limit", None, lambda: Fraction(draw.int(2, 8)), ["all"])
+    return case
+
+
+def free_case(draw, ranks, stages, placement, slices=1):
+    end = ("*", slices, "M") if slices > 1 else draw.weighted([("M", 8), (("*", 2, "M"), 1), (("+", "M", 1), 1)])
+    padded = ("max", end, draw.int(2, 6)) if slices == 1 and draw.chance(0.1) else end
+    pipe = Pipe("main", 0, end, padded, tuple(stages), (), (), slices)
+    lines = [f"ranks {ranks};", f"microbatches {spell(end)}{'' if padded == end else f' pad {spell(padded)}'};", placement]
+    return Case(draw, Head(ranks, (pipe,), True, dict(KINDS)), lines + [f"slices {slices};"] * (slices > 1))
+
+
+def backward(draw, chunk=None):
+    """What does the whole backward of the next microbatch, at once or in two."""
+    return draw.weighted([((Act("B", chunk),), 3), ((Act("I", chunk), Act("W", chunk)), 1)])
+
+
+def warmed_up(draw):
+    """One forward, one backward on each rank, behind a warm-up."""
+    ranks = draw.int(1, 4)
+    case = free_case(draw, ranks, range(ranks), "placement linear;", draw.weighted([(1, 9), (2, 1)]))
+    count, together, defers = case.head.pipes[0].padded, draw.chance(0.2), draw.chance(0.3)
+    depth, lag = draw.pick([1, 2]), draw.pick([0, None, 1, 2])
+    mean, back = draw.chance(0.2), backward(draw)
+    for rank in range(ranks):
+        first = ("min", draw.int(0, 3) if mean else depth * (ranks - 1 - rank) + together, count)
+        pair = (Overlap((Act("F"), Act("B"))),) if together else (Act("F"), *back)
+        rest = draw.weighted([
+            ((Repeat(("-", count, "w"), pair), Repeat("w", back)), 5),
+            ((While(("<", ("issued", "B", 0), count),
+                    (If(("and", ("<", ("issued", "F", 0), count), ("<", ("-", ("issued", "F", 0), ("issued", "B", 0)), ("max", "w", 1))),
+                        (Act("F"),), back),)),), 1)])
+        body = (Phase("steady", (rest[0],)), Phase("cooldown", rest[1:])) if len(rest) > 1 else rest
+        if defers and back == (Act("B"),):
+            body = (Defer(lag, body), Drain())
+        case.bodies[rank] = (Let("w", first), Phase("warmup", (Repeat("w", (Act("F"),)),)), *body)
+    return case
+
+
+def chunked(draw):
+    """All forwards of a rank and then all backwards, in one of many orders."""
+    ranks = draw.int(1, 3)
+    stages, placement = random_placement(draw, ranks)
+    if placement is None:
+        stages, placement = list(range(ranks)), "placement linear;"
+    case = free_case(draw, ranks, stages, placement)
+    count, back = case.head.pipes[0].padded, draw.chance(0.3)
+    split, turned, blocks = draw.chance(0.3), draw.chance(0.3), draw.pick([None, 2, 3, 4])
+
+    def run(acts, index):
+        if blocks:
+            return (For("i", 0, ("/", count, blocks), (Repeat(blocks, acts),)), Repeat(("%", count, blocks), acts))
+        return (For(index, 0, count, acts),)
+
+    for rank in range(ranks):
+        body, chunks = [], range(len(case.head.chunks(rank)))
+        for c in chunks:
+            body += run((Act("F", c),), "i")
+        for c in reversed(chunks):
+            kind = "I" if split else "B"
+            body += (For("i", 0, count, (Act(kind, c, ("-", ("-", count, 1), "i")),)),) if turned else run((Act(kind, c),), "i")
+            body += [Drain(c)] if split and back else []
+        case.bodies[rank] = (*body, Drain()) if split and not back else tuple(body)
+    return case
+
+
+def two_pipes(draw):
+    """Half of the microbatches down the ranks, half up."""
+    ranks = draw.int(1, 3)
+    half = draw.pick([("*", 2, "M"), ("/", "M", 2)])
+    first, end = ("M", ("*", 2, "M")) if half[0] == "*" else (half, "M")
+    pipes = (Pipe("down", 0, first, first, tuple(range(ranks))), Pipe("up", first, end, ("-", end, first), tuple(reversed(range(ranks)))))
+    lines = [f"ranks {ranks};"] + [
+        f"pipe {pipe.name} {{ microbatches {spell(pipe.first)} .. {spell(pipe.end)}; stages {ranks}; "
+        f"stage s on rank {list(pipe.ranks)}[s]; }}" for pipe in pipes]
+    case = Case(draw, Head(ranks, pipes, True, dict(KINDS)), lines)
+    together = draw.chance(0.5)
+    for rank in range(ranks):
+        body = []
+        for kind in "FB":
+            acts = [[Act(kind, ("pipe", pipe.name))] for pipe in pipes]
+            loops = [Repeat(pipe.padded, tuple(one)) for pipe, one in zip(pipes, acts)]
+            body += [Repeat("M", tuple(acts[0] + acts[1]))] if together and half[0] == "*" else loops
+        case.bodies[rank] = tuple(body)
+    return case
+
+
+def twist(draw, case):
+    """One mistake, or one detour, for all M or for some."""
+    rank = draw.below(case.head.ranks)
+    places = list(nodes_in(case.bodies[rank]))
+    if not places:
+        return
+    path, node = draw.pick(places)
+    condition = draw.pick([("==", ("%", "M", draw.int(2, 7)), draw.below(3)), ("==", "M", draw.int(1, 30)), (">", "M", draw.int(3, 25)),
+                           ("<", "M", draw.int(3, 25)), ("and", (">", "M", draw.int(2, 9)), ("==", ("%", "M", 3), 1))])
+    change = draw.weighted([("when", 4), ("double", 2), ("drop", 1), ("count", 3), ("swap", 2), ("phase", 2), ("first", 2), ("kind", 1)])
+    if change == "when":
+        new = (If(condition, (node,)),)
+    elif change == "double":
+        new = (node, If(condition, (node,)))
+    elif change == "drop":
+        new = ()
+    elif change == "count" and isinstance(node, Repeat):
+        new = (node._replace(count=draw.pick([("+", node.count, 1), ("-", node.count, 1), ("max", node.count, 2), ("min", node.count, "M")])),)
+    elif change == "phase":
+        new = (Phase(draw.pick(["warmup", "tail"]), (node,)),)
+    elif change == "first" and isinstance(node, Repeat):  # The same, said in two loops.
+        some = ("min", draw.int(1, 3), ("max", node.count, 0))
+        new = (node._replace(count=some), node._replace(count=("-", node.count, some)))
+    elif change == "kind" and isinstance(node, Act):
+        new = (If(condition, (node._replace(kind=draw.pick("FBI")),), (node,)),)
+    elif change == "swap" and isinstance(node, Repeat):
+        new = (If(condition, (node._replace(body=tuple(reversed(node.body))),), (node,)),)
+    else:
+        new = (node,)
+    case.bodies[rank] = replaced(case.bodies[rank], path, new)
+
+
+def nodes_in(body, path=()):
+    for i, node in enumerate(body):
+        if not isinstance(node, Let):
+            yield (*path, i), node
+        if isinstance(node, (Repeat, For, Phase, Defer, While)):
+            yield from nodes_in(node.body, (*path, i))
+
+
+def replaced(body, path, new):
+    i = path[0]
+    if len(path) == 1:
+        return (*body[:i], *new, *body[i + 1:])
+    return (*body[:i], body[i]._replace(body=replaced(body[i].body, path[1:], new)), *body[i + 1:])
+
+
+def schedule(draw, sound=False, priced=True, memory=False, moves=False, plain=False):
+    """A random schedule; mostly one that is right if `sound`, with memory of all kinds if `memory`, and perhaps with moves;
+    without declared actions if `plain`."""
+    if draw.chance(0.25):
+        case = steady(draw)
+    else:
+        case = random_case(draw)
+        bodies = walk(draw, case.head)
+        for _ in draw.times(0 if sound else draw.pick([0, 0, 0, 1, 1, 2])):
             if any(bodies):
-                damage(rng, shape, bodies)
-        bodies = [defer_some(rng, overlap_some(rng, body)) for body in bodies]
-    return shape, bodies, source(rng, shape, lines, bodies)
+                damage(draw, case.head, bodies)
+        for rank, body in enumerate(bodies):
+            body = defer_some(draw, body if sound else overlap_some(draw, body))
+            body = rolled(draw, case, rank, [chunk_names(draw, case, rank, node) for node in body])
+            case.bodies[rank] = phased(draw, body)
+    for _ in draw.repeatedly(0 if plain else 0.3):
+        declare(draw, case)
+    if moves and not plain and not case.rules and draw.chance(0.2):
+        move_some(draw, case)
+    if priced:
+        price(draw, case, memory)
+    return case

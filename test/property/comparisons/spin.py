@@ -1,0 +1,76 @@
+"""Verdicts on transports against SPIN, which searches all that can happen in the model of --emit=promela."""
+
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+
+import library
+import programs
+from damage import damaged, late
+from oracle.check import message_reasons, reasons_of
+from oracle.program import Costs, Program, text, to_json
+from oracle.run import TRANSPORTS, is_safe
+from tools import Mismatch, expect
+
+SCARCE = {"safe": 2, "deadlock": 6, "unmatched": 12}
+SECONDS = 60
+UNMATCHED, DEADLOCK = {"E0760", "E0761", "E0762"}, {"E0765", "E0766"}
+
+
+def compare(draw, tools, tally):
+    if draw.chance(0.5):
+        found = programs.program(draw, tools, plain=True)
+        if not found or sum(map(len, found[1].rows)) > 60:
+            return
+        base, program = json.loads((tools.folder / "random.json").read_text()), found[1]
+    else:
+        _, base, program = library.compiled(tools, *draw.pick([(*one, ["--comm-order=sweep"]) for one in library.SMALL] + library.FUSED))
+    program = damaged(draw, damaged(draw, program, messages=True), messages=True)
+    if draw.chance(0.3):
+        ranks = [list(rank) for rank in program.items]
+        for number in range(len(ranks)):
+            late(draw, program, ranks, number, 0)
+        program = Program(program.head, ranks)
+    other = message_reasons(program) - {"unmatched"} | reasons_of(program, Costs(program.head))
+    if other:
+        return  # Not a question of the messages' order; `verdicts` looks into these.
+    tools.file("random.json", json.dumps(to_json(program, base)))
+    expect(tools.ppcc("random.json", "--passes=unroll", "--emit=ir", "-o", "random.ir").returncode == 0, "no text")
+    for transport in draw.some(list(TRANSPORTS), 0.3) or ["rendezvous"]:
+        oracle = "unmatched" if message_reasons(program) else "safe" if is_safe(program, transport) else "deadlock"
+        tally[oracle] += 1
+        tally[f"{transport}: {oracle}"] += 1
+        done = tools.run("ppcc-opt", "random.ir", "--emit=promela", f"--transport={transport}")
+        expect(done.returncode == 0, "no model", done.stderr)
+        spin = search(tools.folder, done.stdout)
+        # SPIN stops at whatever it meets first in a program whose messages do not match.
+        fits = spin in ("unmatched", "deadlock") if oracle == "unmatched" else spin == oracle
+        expect(fits and by_ppcc(tools, transport) == oracle, "another verdict by SPIN",
+               f"{transport}: oracle {oracle}, SPIN {spin}, ppcc {by_ppcc(tools, transport)}\n{text(program)}")
+
+
+def by_ppcc(tools, transport):
+    done = tools.run("ppcc-opt", "random.ir", f"--passes=verify-matching,verify-transport{{transport={transport}}}", "--no-print")
+    codes = set(re.findall(r"\[(E\d{4})\]", done.stderr))
+    if done.returncode == 0:
+        return "safe"
+    return "unmatched" if codes & UNMATCHED else "deadlock" if codes and codes <= DEADLOCK else done.stderr
+
+
+def search(folder, model):
+    """What SPIN finds: safe, deadlock or unmatched."""
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        place = pathlib.Path(name)
+        (place / "model.pml").write_text(model)
+        for command in (["spin", "-a", "model.pml"], ["tcc", "-w", "-DSAFETY", "-DVECTORSZ=8192", "-o", "pan", "pan.c"],
+                        ["./pan", "-w16", "-m100000"]):
+            done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=SECONDS)
+            if done.returncode != 0:
+                raise Mismatch(f"{command[0]} ends with {done.returncode}", done.stdout + done.stderr)
+    errors = re.search(r"errors: (\d+)", done.stdout)
+    if errors and errors[1] == "0" and "Search not completed" not in done.stdout and "depth too small" not in done.stdout:
+        return "safe"
+    witness = re.match(r"pan:1: (invalid end state|assertion violated)", done.stdout.lstrip())
+    return {"invalid": "deadlock", "asserti": "unmatched"}[witness[1][:7]] if witness else f"pan: {done.stdout}"

@@ -1,0 +1,140 @@
+"""Whether schedules, and programs with messages, are right, on each transport."""
+
+import json
+import re
+
+from damage import damaged
+from generate import STANDING, schedule
+from oracle.check import message_reasons, most_ahead, reasons_of
+from oracle.program import from_json, text, to_json
+from oracle.run import TRANSPORTS, is_safe
+from tools import codes_of, expect, expect_equal
+
+# The diagnostics that speak of what the oracle calls by one word.
+CODES = {
+    "no microbatch": ["E0405"], "chunk": ["E0501"], "none left": ["E0504"], "microbatch": ["E0505"], "empty queue": ["E0506"], "not waiting": ["E0507"],
+    "left over": ["E0508"], "endless": ["E0509"], "missing": ["E0701", "E0705"], "twice": ["E0702", "E0703"], "order": ["E0721"],
+    "group": ["E0731", "E0842"], "deadlock": ["E0741", "E0742"], "alone": ["E0768"], "lacks other": ["E0681"],
+    "required": ["E0682"], "absent": ["E0683"], "not a member": ["E0684"], "meetings": ["E0685"], "moved twice": ["E0688"],
+    "unmatched": ["E0754", "E0760", "E0761", "E0762", "E0840"], "other messages": ["E0751", "E0752", "E0753", "E0754", "E0755", "E0763"],
+    "nothing to send": ["E0757"], "runs without": ["E0755", "E0756", "E0764"],
+}
+UNSAFE = {"E0765", "E0766"}
+SCARCE = {"accepted": 4, "placed": 4, "verdicts": 1, "deadlock": 15, "group": 30, "order": 50, "missing": 75, "twice": 75, "none left": 75,
+          "empty queue": 50, "rendezvous: hangs": 20, "stream: safe": 4, "stream: refused": 4}
+UNDER = re.compile(r"error: under `([^`]+)`")
+
+
+def compare(draw, tools, tally):
+    case = schedule(draw)
+    program, reasons = case.expand()
+    reasons = reasons or reasons_of(program, case.costs())
+    file = tools.file("random.pp", case.source())
+    costs = case.arguments(tools.folder)
+    done = tools.ppcc(file, "--comm-order=none", *costs)
+    tally.update(reasons or ["accepted"])
+    tally["schedules"] += 1
+    if reasons:
+        refused(done, reasons)
+        return
+    expect(done.returncode == 0, "refused what is right", done.stderr)
+    alone = json.loads(done.stdout)
+    expect_equal(text(from_json(alone)), text(program), "other rows")
+    expect_equal(phases(from_json(alone)), phases(program), "other phases")
+    expect_equal([pipe._replace(padded=0) for pipe in from_json(alone).head.pipes],
+                 [pipe._replace(padded=0) for pipe in program.head.pipes], "other pipes")
+    with_messages = placed(draw, tools, tally, file, costs, program)
+    if with_messages:
+        for _ in draw.times(3):
+            judged(draw, tools, tally, with_messages, case.costs())
+
+
+def phases(program):
+    return [[(str(row), row.phase) for row in rank] for rank in program.rows]
+
+
+def refused(done, reasons):
+    codes = codes_of(done)
+    expect(done.returncode == 1 and codes, "accepted what is wrong", f"the oracle: {sorted(reasons)}")
+    expect(codes[0] in [code for reason in reasons for code in CODES[reason]], "refused for another reason",
+           f"the oracle: {sorted(reasons)}\n{done.stderr}")
+
+
+def placed(draw, tools, tally, file, costs, program):
+    """The program with messages; what the compiler places must be right, and safe on the transports."""
+    order, fuse = draw.pick([["--comm-order=sweep"], ["--comm-order=ready-time"], ["--comm-order=late"], ["--comm-order=best"], []]), \
+        draw.weighted([("none", 5), ("batch", 3), ("megatron", 1), ("megatron-even-odd", 1)])
+    options = [] if fuse.startswith("megatron") else order
+    transports = draw.some(list(TRANSPORTS), 0.2) or [draw.pick(list(TRANSPORTS))]
+    options += [f"--fuse={fuse}", f"--transport={','.join(transports)}"]
+    prefetch = draw.pick([None, None, 1, 2]) if fuse == "none" else None
+    if "late" in STANDING and "--comm-order=late" in options:
+        prefetch = None
+    options += [f"--prefetch={prefetch}"] if prefetch else []
+    preconnect = draw.pick(["auto", "on", "off"])
+    options.append(f"--preconnect={preconnect}")
+    done = tools.ppcc(file, *costs, *options)
+    tally["placed"] += 1
+    if done.returncode:
+        # A program whose collectives wait, and orders that are not safe on all transports, are refused; what they place is not.
+        expect(set(codes_of(done)) <= UNSAFE | ({"E0762", "E0840"} if fuse.startswith("megatron") else set()),
+               "messages are refused", done.stderr)
+        tally["placed unsafely"] += 1
+        done = tools.ppcc(file, *costs, *options[:-3 - bool(prefetch)], "--transport=buffered")
+        return None if done.returncode else json.loads(done.stdout)
+    data = json.loads(done.stdout)
+    result = from_json(data)
+    expect_equal(without_followers(result), without_followers(program), "other rows with messages")
+    reasons = message_reasons(result) | reasons_of(result, case_costs(data))
+    expect(not reasons, "wrong messages", f"{reasons}\n{text(result)}")
+    for transport in transports:
+        expect(is_safe(result, transport), "placed messages hang", f"under {transport}\n{text(result)}")
+    expect_equal(data["transports"], transports, "other transports are told")
+    if prefetch:
+        expect(most_ahead(result) <= prefetch, "too many receives ahead", text(result))
+    pairs = {tuple(sorted(result.ends(key))) for key in result.keys if result.row(key).kind.is_message}
+    pairs |= {tuple(sorted((key[0], result.head.home(row._replace(stage=row.peer))))) for key in result.keys
+              for row in [result.row(key)] if row.kind.between_ranks and result.head.home(row) == key[0]}
+    listed = {tuple(pair) for pair in data.get("preconnect", [])}
+    streams = any(transport.startswith("stream") for transport in transports)
+    wanted = pairs if preconnect == "on" or preconnect == "auto" and streams else set()
+    expect_equal(listed, wanted, "other pairs connect")
+    tally[f"placed by {fuse}"] += 1
+    return data
+
+
+def case_costs(data):
+    from oracle.program import Costs
+    return Costs(from_json(data).head)
+
+
+def without_followers(program):
+    """The items without messages, and without what is placed behind messages."""
+    def follows(kind):
+        return any(letters.startswith(("SEND_", "RECV_")) for choice in kind.after for letters in choice)
+
+    return [[tuple(map(str, item)) for item in rank if not item[0].kind.is_message and not follows(item[0].kind)]
+            for rank in program.items]
+
+
+def judged(draw, tools, tally, data, costs):
+    """Programs with messages that are damaged by chance, on every transport."""
+    program = damaged(draw, from_json(data), messages=draw.chance(0.6))
+    reasons = reasons_of(program, costs) | message_reasons(program)
+    path = tools.file("random.json", json.dumps(to_json(program, data)))
+    # Of errors that differ in a number alone the first is told.
+    left_out = draw.pick([("buffered:1", "buffered:2"), ("buffered", "buffered:2"), ("buffered", "buffered:1")])
+    transports = [transport for transport in TRANSPORTS if transport not in left_out]
+    done = tools.ppcc("check", path, f"--transport={','.join(transports)}", "--max-errors=1000")
+    codes = codes_of(done)
+    for transport in transports:
+        tally["verdicts"] += 1
+        tally[f"{transport}: {'refused' if reasons else 'safe' if is_safe(program, transport) else 'hangs'}"] += 1
+    if reasons:
+        expect(done.returncode == 1, "accepted wrong rows", f"the oracle: {sorted(reasons)}\n{text(program)}")
+        expect(set(codes) & {code for reason in reasons for code in CODES[reason]}, "refused rows for another reason",
+               f"the oracle: {sorted(reasons)}\n{done.stderr}\n{text(program)}")
+        return
+    expect(set(codes) <= UNSAFE, "refused right rows", f"{done.stderr}\n{text(program)}")
+    hangs = {transport for transport in transports if not is_safe(program, transport)}
+    expect_equal(set(UNDER.findall(done.stderr)), hangs, "another verdict on a transport")

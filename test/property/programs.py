@@ -1,0 +1,38 @@
+"""Random programs with messages and costs, as files that ppcc reads."""
+
+import json
+
+from damage import damaged
+from generate import schedule
+from oracle.check import message_reasons, reasons_of
+from oracle.program import from_json, to_json
+from tools import expect
+
+
+def program(draw, tools, **how):
+    """A case, its program with messages, and the file of it; None when the schedule is not right."""
+    case = schedule(draw, sound=not draw.chance(0.05), moves=True, **how)
+    alone, refused = case.expand()
+    costs = case.costs()
+    if refused or reasons_of(alone, costs):
+        return None
+    file = tools.file("random.pp", case.source())
+    options = [f"--comm-order={draw.pick(['sweep', 'ready-time', 'late'])}", f"--fuse={draw.weighted([('none', 3), ('batch', 1)])}",
+               "--transport=buffered"]
+    done = tools.ppcc(file, *case.arguments(tools.folder), *options)
+    if done.returncode:
+        expect("[E0766]" in done.stderr or "[E0765]" in done.stderr, "messages are refused", done.stderr)
+        return None
+    base = json.loads(done.stdout)
+    result = from_json(base)
+    if draw.chance(0.5):
+        other = damaged(draw, result)
+        if not reasons_of(other, costs) | message_reasons(other):
+            result = other
+    return case, result, tools.file("random.json", json.dumps(to_json(result, base)))
+
+
+def without_messages(tools, result):
+    """The same program for data alone, as a file."""
+    base = json.loads((tools.folder / "random.json").read_text())
+    return tools.file("alone.json", json.dumps(to_json(result.without_messages(), base)))
