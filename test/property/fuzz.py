@@ -17,6 +17,7 @@ COMPARISONS = {
     "verdicts": "whether schedules and programs are right, on each transport",
     "spin": "the same of transports, against SPIN, which searches all that can happen",
     "times": "when actions start and end, on each transport and by data alone",
+    "nodes": "in which order nodes of layers are launched, and what actions take of which they are made",
     "memory": "what ranks hold, from moment to moment",
     "figures": "every number of reports and of `compare`",
     "proofs": "what `prove` says of all M against single programs",
@@ -24,6 +25,7 @@ COMPARISONS = {
     "certificates": "ppcc-check-proof on what `prove` writes, and on what is changed by chance",
     "families": "programs of one for all M, and rolled ones, against flat ones, byte for byte",
     "files": "what is written and read back, in every format",
+    "training": "Python's runtime on gloo against autograd without a pipeline (with the Python of ./dev interop)",
     "synthesis": "what `synthesize` says of the schedules that it writes, and whether an order is below its bound",
 }
 

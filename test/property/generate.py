@@ -16,6 +16,7 @@ STANDING = {
     "pipes": "what is said of the memory of W or B in one pipe takes the giving back of other pipes away",
     "scale": "`--for M` writes what differs by microbatch for one M",
     "decompile": "`decompile` writes factors by microbatch as if they were by stage",
+    "forwards": "Python's runtime tells no activations of forward-only programs",
     "late": "`--comm-order=late` with `--prefetch` places messages that do not match",
 }
 
@@ -320,6 +321,51 @@ def move_some(draw, case):
                                    cost=Fraction(1, 2), memory=amount, collective="from", far=far)
     case.rules += [Insert("EVICT", "after", ("F",), condition=condition),
                    Insert("LOAD", "before", ("B", "I"), distance=draw.int(0, 1), condition=condition)]
+
+
+# Models whose layers say what their actions are made of.
+
+class Layer:
+    """A layer: by kind its chains, each a list of nodes. A node is (letters, name); `lanes` and `costs` are by node."""
+
+    def __init__(self, draw, name, kinds):
+        self.name, self.chains, self.lanes, self.costs = name, {}, {}, {}
+        for kind in kinds:
+            names = draw.some(["p", "q", "r", "t"], 0.5) or ["p"]
+            nodes = [(kind, one + name) for one in (names if draw.chance(0.5) else names[::-1])]
+            self.chains[kind] = [nodes]
+            if kind == "B" and draw.chance(0.4):  # The weights' part hangs on some node.
+                self.chains[kind].append([draw.pick(nodes), ("W", "w" + name)])
+            for chain in self.chains[kind]:
+                for node in chain:
+                    self.lanes.setdefault((kind, node), draw.pick(["comp", "comm", "comp"]))
+                    if draw.chance(0.8):
+                        self.costs[node] = Fraction(draw.int(1, 5), draw.pick([1, 2, 4]))
+
+    def text(self):
+        lines, known = [], set()
+        for kind, chains in self.chains.items():
+            for chain in chains:
+                words = []
+                for node in chain:
+                    name = node[1] if node[0] == kind else f"{node[0]}.{node[1]}"
+                    words.append(name if (kind, node) in known else f"{name} @ {self.lanes[kind, node]}")
+                    known.add((kind, node))
+                lines.append(f"{kind}: {' -> '.join(words)};")
+        lines += [f"cost {letters}.{name} = {decimal(cost)};" for (letters, name), cost in self.costs.items()]
+        return f"layer {self.name} {{ {' '.join(lines)} }}"
+
+
+def layered(draw, case):
+    """Gives the case a model of layers; the layers of each stage."""
+    layers = [Layer(draw, name, "FBIW") for name in "abc"[:draw.int(1, 3)]]
+    if not any(layer.costs for layer in layers):
+        layers[0].costs[layers[0].chains["F"][0][0]] = Fraction(1)
+    stages = [[draw.pick(layers) for _ in range(draw.int(1, 3))] for _ in case.head.pipes[0].ranks]
+    used = [layer for layer in layers if any(layer in stage for stage in stages)]
+    case.model += [*(layer.text() for layer in used), f"layers {', '.join(layer.name for stage in stages for layer in stage)};",
+                   f'layout "{"|".join("".join(layer.name for layer in stage) for stage in stages)}";']
+    return stages
 
 
 # Costs.

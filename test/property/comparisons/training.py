@@ -1,0 +1,85 @@
+"""Python's runtime against autograd without a pipeline: random schedules, small stages, processes on gloo. Needs PyTorch and the
+Python package: run it with the Python of `./dev interop`."""
+
+import json
+import pathlib
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+
+from generate import STANDING, schedule
+from tools import Mismatch, expect
+
+SCARCE = {"trained": 3}
+SECONDS = 90
+POOLS = {}  # By number of ranks.
+
+
+class Pool:
+    """Processes that form a group, and run one task after another."""
+
+    def __init__(self, ranks):
+        self.folder = tempfile.TemporaryDirectory()
+        worker = pathlib.Path(__file__).resolve().parent.parent / "trainer.py"
+        self.workers = [subprocess.Popen([sys.executable, worker, str(rank), str(ranks), f"{self.folder.name}/store"], text=True,
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                        for rank in range(ranks)]
+        self.lines = [queue.Queue() for _ in self.workers]
+        for worker, lines in zip(self.workers, self.lines):
+            threading.Thread(target=lambda stream, lines: [lines.put(line) for line in stream] + [lines.put("")],
+                             args=(worker.stdout, lines), daemon=True).start()
+            threading.Thread(target=lambda stream: [None for _ in stream], args=(worker.stderr,), daemon=True).start()
+        for lines in self.lines:  # Importing PyTorch takes long on a busy machine.
+            expect(lines.get(timeout=10 * SECONDS).strip() == "ready", "PyTorch does not start")
+
+    def run(self, task):
+        """What each rank says: None, or what went wrong."""
+        for worker in self.workers:
+            worker.stdin.write(json.dumps(task) + "\n")
+            worker.stdin.flush()
+        said = []
+        for lines in self.lines:
+            try:
+                line = lines.get(timeout=SECONDS)
+            except queue.Empty:
+                line = '"no end"'
+            said.append(json.loads(line) if line.strip() else "the process ended")
+        return said
+
+    def close(self):
+        for worker in self.workers:
+            worker.kill()
+            worker.wait()
+
+
+def compare(draw, tools, tally):
+    case = schedule(draw, sound=True, priced=False, plain=True)
+    head = case.head
+    sinks = [[s for s in range(len(pipe.ranks)) if not pipe.readers(s)] for pipe in head.pipes]
+    begins = [[s for s in range(len(pipe.ranks)) if not pipe.sources(s)] for pipe in head.pipes]
+    if any(pipe.slices > 1 for pipe in head.pipes) or any(len(one) > 1 for one in sinks + begins) or case.expand()[1]:
+        return
+    rules = draw.some(["recompute(1, 1)", "release", "offload(1)"], 0.15) if head.backward else []
+    options = [f"--comm-order={draw.pick(['sweep', 'ready-time'])}", f"--fuse={draw.weighted([('none', 3), ('batch', 1)])}",
+               *(f"--with={rule}" for rule in rules)]
+    done = tools.ppcc(tools.file("random.pp", case.source()), *options)
+    if done.returncode:
+        return  # `verdicts` looks into these.
+    data = json.loads(done.stdout)
+    task = {"unknown": "forwards" in STANDING and not head.backward, "program": done.stdout, "seed": draw.below(1000), "backward": head.backward, "activations": data["peak_activations"],
+            "same": len({(len(pipe.ranks), pipe.skips, pipe.gaps) for pipe in head.pipes}) == 1,
+            "shapes": [draw.pick(["plain", "norm", "residual"]) for _ in range(3)],
+            "pipes": [{"name": pipe.name, "microbatches": [pipe.first, pipe.end], "ranks": pipe.ranks, "skips": pipe.skips,
+                       "gaps": pipe.gaps} for pipe in head.pipes]}
+    pool = POOLS.get(head.ranks) or Pool(head.ranks)
+    POOLS[head.ranks] = pool
+    said = pool.run(task)
+    tally["trained"] += 1
+    tally[f"{head.ranks} ranks"] += 1
+    if any(said):
+        POOLS.pop(head.ranks).close()
+        first = min((one for one in said if one), key=lambda one: "StepFailed" in one or one in ("no end", "the process ended"))
+        raise Mismatch(f"trains otherwise: {first.strip().splitlines()[-1][:40].rstrip('0123456789. ')}",
+                       "\n".join(f"rank {rank}: {one}" for rank, one in enumerate(said) if one))
