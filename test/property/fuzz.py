@@ -21,6 +21,7 @@ COMPARISONS = {
     "memory": "what ranks hold, from moment to moment",
     "figures": "every number of reports and of `compare`",
     "proofs": "what `prove` says of all M against single programs",
+    "mutants": "the same of schedules of the library with one change",
     "formulas": "every formula of `explain` against single programs",
     "certificates": "ppcc-check-proof on what `prove` writes, and on what is changed by chance",
     "families": "programs of one for all M, and rolled ones, against flat ones, byte for byte",

@@ -1,6 +1,7 @@
 """The one generator of random schedules, models and clusters. Most are sound, some are damaged on purpose."""
 
 import json
+import re
 from fractions import Fraction
 
 from oracle.expand import (Act, Defer, Drain, For, If, Insert, Let, Overlap, Phase, Repeat, While, expand, value_of)
@@ -17,6 +18,7 @@ STANDING = {
     "scale": "`--for M` writes what differs by microbatch for one M",
     "decompile": "`decompile` writes factors by microbatch as if they were by stage",
     "forwards": "Python's runtime tells no activations of forward-only programs",
+    "far": "far ends of actions between ranks are placed in two orders where times are equal",
     "late": "`--comm-order=late` with `--prefetch` places messages that do not match",
 }
 
@@ -314,7 +316,7 @@ def move_some(draw, case):
         return
     amount, far = draw.int(0, 2), draw.pick([("-", ("-", "ranks", 1), "r"), ("%", ("+", "r", 1), "ranks")])
     case.names["ranks"] = case.head.ranks
-    condition = draw.pick([("==", "r", 0), ("==", ("%", "m", 2), 0)])
+    condition = draw.pick([("==", "r", 0), ("and", ("==", ("%", "m", 2), 0), ("<", "r", 1 if "far" in STANDING else 9))])
     case.head.kinds["EVICT"] = Kind("EVICT", lane=draw.pick(["peer", "comm"]), after=(("F",),), cost=Fraction(1, 2),
                                     memory=-amount, collective="to", far=far)
     case.head.kinds["LOAD"] = Kind("LOAD", lane=draw.pick(["peer", "back"]), after=(("EVICT",),), before=(("B", "I"),),
@@ -814,6 +816,34 @@ def replaced(body, path, new):
     if len(path) == 1:
         return (*body[:i], *new, *body[i + 1:])
     return (*body[:i], body[i]._replace(body=replaced(body[i].body, path[1:], new)), *body[i + 1:])
+
+
+# Schedules of the library with one change.
+
+MUTATED = """gpipe one_f_one_b one_f_one_b_overlap eager_1f1b zb_h1 zb_h2 zb1p seq1f1b looped_bfs zero_bubble_v dualpipe dualpipe_v chimera hanayo
+    interleaved_1f1b interleaved_1f1b_overlap v_half""".split()
+ACTION = r"\b(?:F|B|I|W)(?:\([^;(){}]*(?:\([^()]*\)[^;(){}]*)*\))?;"
+
+
+def mutant(draw, text):
+    """The text of a schedule with one change in what ranks do; None when there is no place for the change."""
+    conditions = ["M % 3 == 1", "M == 57", "M > 40", "r == 1 and M % 5 == 2", "M < 30", "r == 0", "M % 4 == 0 and r > 0"]
+    pattern, change = draw.pick([
+        (ACTION, lambda act: f"if {draw.pick(conditions)} {{ {act} }}"),
+        (r"(?<![\w.])\d+(?![\w.])", lambda number: str(max(0, int(number) + draw.pick([-1, 1])))),
+        (r" [+-] ", lambda sign: " - " if sign == " + " else " + "),
+        (ACTION, lambda act: ""),
+        (ACTION, lambda act: act + " " + act),
+        (ACTION, lambda act: {"F": "B", "B": draw.pick("FI"), "I": "B", "W": "F"}[act[0]] + act[1:]),
+        (r" (?:<|>|<=|>=|==) ", lambda sign: f" {draw.pick(['<', '<=', '>', '>=', '==', '!='])} "),
+        (r"\bM\b", lambda name: draw.pick(["(M - 1)", "(M + 1)", "(M / 2)", "max(M - 3, 1)"])),
+    ])
+    begin = text.find("on rank")
+    places = list(re.finditer(pattern, text[begin:]))
+    if not places:
+        return None
+    place = draw.pick(places)
+    return text[:begin + place.start()] + change(place[0]) + text[begin + place.end():]
 
 
 def schedule(draw, sound=False, priced=True, memory=False, moves=False, plain=False):

@@ -100,7 +100,7 @@ class Rank:
     """Runs the statements of one rank. Afterwards `items` are its rows."""
 
     def __init__(self, head, number, names):
-        self.head, self.chunks, self.names = head, head.chunks(number), {**names, "r": number}
+        self.head, self.number, self.chunks, self.names = head, number, head.chunks(number), {**names, "r": number}
         self.issued = {}  # By chunk, and by the slot that counts, or the letters of a declared kind.
         self.queue = []  # The W's that wait: (chunk, index), oldest first.
         self.items, self.phase = [], ""
@@ -243,7 +243,8 @@ class Rank:
             p, stage = self.chunks[chunk]
             pipe = self.head.pipes[p]
             if pipe.first + index < pipe.end and (self.head.backward or kind.role == "declared" or kind.fills == OUTPUT):
-                item.append(Row(kind, p, stage, pipe.first + index if kind.per == "microbatch" else -1, -1, self.phase))
+                item.append(Row(kind, p, stage, pipe.first + index if kind.per == "microbatch" else -1,
+                                far_stage(self.head, kind, self.number, p), self.phase))
         if item:
             self.items.append(tuple(item))
 
@@ -261,6 +262,17 @@ def can_stand(head, kind, row):
             any(pipe.ranks[s] != pipe.ranks[row.stage] for s in pipe.far(row.stage, other))
 
     return all(any(can_be(head.kinds[letters]) for letters in choice) for choice in kind.after + kind.before)
+
+
+def far_stage(head, kind, rank, pipe):
+    """The stage that stands for the other rank of an action between two: its first of the same pipe."""
+    if not kind.between_ranks:
+        return -1
+    other = value_of(kind.far, {"r": rank, "ranks": head.ranks})
+    stages = [s for p, s in head.chunks(other) if p == pipe]
+    if other == rank or not stages:
+        raise Refused("no far end")
+    return stages[0]
 
 
 def insert(head, items, number, rule):
@@ -291,7 +303,8 @@ def insert(head, items, number, rule):
         else:
             place = max(at + 1, min([at + 1 + distance, len(items), *limits]))
         stands = head.chunks(number)[0] if kind.per == "rank" else row[1:3]
-        placed.append((place, Row(kind, *stands, row.mb if kind.per == "microbatch" else -1, -1, row.phase)))
+        mb = row.mb if kind.per == "microbatch" else -1
+        placed.append((place, Row(kind, *stands, mb, far_stage(head, kind, number, stands[0]), row.phase)))
     if rule.per_rank:
         placed.sort(key=lambda one: one[1][1:4])  # In one order on all ranks.
     result = []
@@ -310,9 +323,9 @@ def expand(head, bodies, rules=(), names=None):
             rank.run(body)
             if rank.queue:
                 raise Refused("left over")
+            for rule in rules:
+                rank.items = insert(head, rank.items, number, rule)
         except Refused as reason:
             reasons.add(str(reason))
-        for rule in rules:
-            rank.items = insert(head, rank.items, number, rule)
         items.append(rank.items)
     return Program(head, items), reasons
