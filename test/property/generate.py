@@ -370,6 +370,60 @@ def layered(draw, case):
     return stages
 
 
+# `defer W fill`, where the compiler places W's.
+
+def filled(draw):
+    """A case whose bodies say the order of forwards and backwards; its text lets the compiler place each W. With it the cap of each
+    rank and the lag, if there are."""
+    ranks, count, chunks = draw.int(1, 5), draw.int(1, 10), draw.int(1, 3)
+    stages = draw.pick([[s % ranks for s in range(ranks * chunks)], fold(ranks, chunks),
+                        list(range(ranks)) + [draw.below(ranks) for _ in range(ranks * (chunks - 1))]])
+    pipe = Pipe("main", 0, count, count, tuple(stages))
+    case = Case(draw, Head(ranks, (pipe,), True, dict(KINDS)),
+                [f"ranks {ranks};", f"microbatches {count};", f"stages {len(stages)};", f"stage s on rank {stages}[s];"])
+    held = [draw.pick([1, 1, 2, 3, 5]) for _ in stages]
+    gone = [draw.int(0, one) for one in held]  # Of it, with the input gradient.
+    for kind in "FIW":
+        values = {("stage", s): Fraction(draw.int(0, 9)) for s in range(len(stages))}
+        note(case, "cost", kind, values)
+    note(case, "memory", "F", {("stage", s): Fraction(one) for s, one in enumerate(held)})
+    note(case, "memory", "I", {("stage", s): Fraction(-one) for s, one in enumerate(gone)})
+    note(case, "memory", "W", {("stage", s): Fraction(one - all) for s, (one, all) in enumerate(zip(gone, held))})
+    if draw.chance(0.7):
+        least = max(sum(one for one, home in zip(held, stages) if home == rank) for rank in range(ranks))
+        note(case, "limit", None, {(): Fraction(least + draw.pick([0, 0, 1, 2, 3, 5, 8, 100]))})
+    if draw.chance(0.4):
+        note(case, "latency", None, {(): Fraction(draw.pick([1, 4]))})
+    caps = [stages.count(rank) + draw.pick([0, 1, 4]) for rank in range(ranks)] if draw.chance(0.3) else None
+    lag = draw.int(0, 3) if draw.chance(0.25) else None
+    order = draw.pick(["each", "all", "chunks"])
+    for rank in range(ranks):
+        own = range(stages.count(rank))
+        if order == "each":
+            body = (Repeat(count, tuple([Act("F", c) for c in own] + [Act("B", c) for c in reversed(own)])),)
+        elif order == "all":
+            body = (Repeat(count, tuple(Act("F", c) for c in own)), Repeat(count, tuple(Act("B", c) for c in reversed(own))))
+        else:
+            body = (*(Repeat(count, (Act("F", c),)) for c in own), *(Repeat(count, (Act("B", c),)) for c in reversed(own)))
+        case.bodies[rank] = (Defer(None, body), Drain())
+    return case, caps, lag
+
+
+def note(case, item, subject, values):
+    """A cost that stands in the schedule."""
+    case.notes += [(0, Setting(item, subject, amount, dict(zip(key[::2], key[1::2])))) for key, amount in values.items()]
+    in_text(case, item, subject, "stage" if () not in values else "all", values)
+
+
+def filled_source(case, caps, lag):
+    """Its text, with W's left to the compiler."""
+    text = source(case).replace("    drain W;\n", "")
+    for rank in range(case.head.ranks):
+        words = "fill" + (f" lag {lag}" if lag is not None else "") + (f" cap {caps[rank]}" if caps else "")
+        text = text.replace(f"on rank {rank} {{\n    defer W {{", f"on rank {rank} {{\n    defer W {words} {{")
+    return text
+
+
 # Costs.
 
 def price(draw, case, memory=False):
