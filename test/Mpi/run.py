@@ -18,8 +18,9 @@ from damage import late  # noqa: E402
 from draw import Draw  # noqa: E402
 from openmpi import mpirun  # noqa: E402
 from oracle.check import message_reasons  # noqa: E402
-from oracle.program import Program, text, to_json  # noqa: E402
+from oracle.program import Program, text  # noqa: E402
 from oracle.run import is_safe, stuck  # noqa: E402
+from program_json import to_json  # noqa: E402
 from tools import Tools  # noqa: E402
 
 HANG, SECONDS = 4, 60

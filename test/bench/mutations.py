@@ -10,15 +10,15 @@ import collections
 import json
 import pathlib
 import re
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "property"))
 import library  # noqa: E402
 from oracle.check import message_reasons  # noqa: E402
-from oracle.program import KINDS, Program, text, to_json  # noqa: E402
+from oracle.program import KINDS, Program, text  # noqa: E402
 from oracle.run import TRANSPORTS, is_safe  # noqa: E402
+from program_json import to_json  # noqa: E402
 from tools import Tools  # noqa: E402
 
 JUDGED = [transport for transport in TRANSPORTS if transport != "buffered:2"]

@@ -2,7 +2,7 @@
 
 import json
 
-from oracle.program import from_json
+from program_json import from_json
 from tools import expect
 
 SMALL = [

@@ -5,7 +5,7 @@ import json
 from damage import damaged
 from generate import schedule
 from oracle.check import message_reasons, reasons_of
-from oracle.program import from_json, to_json
+from program_json import from_json, to_json
 from tools import expect
 
 

@@ -8,7 +8,6 @@ from fractions import Fraction
 from comparisons.proofs import TRANSPORTS, formula, numbers, range_of
 from generate import for_all
 from oracle.check import message_reasons, reasons_of
-from oracle.figures import rates
 from oracle.program import KINDS, Costs, Program, Row
 from oracle.run import TRANSPORTS as KNOWN
 from oracle.run import Waits, is_safe, run

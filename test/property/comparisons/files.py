@@ -4,7 +4,8 @@ import json
 
 import programs
 from generate import STANDING
-from oracle.program import KINDS, from_json, text
+from oracle.program import KINDS, text
+from program_json import from_json
 from tools import codes_of, expect, expect_equal
 
 SCARCE = {"programs": 2}

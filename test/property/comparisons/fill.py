@@ -5,8 +5,9 @@ import json
 from generate import filled, filled_source
 from oracle.check import reasons_of
 from oracle.figures import Memory
-from oracle.program import from_json, text
+from oracle.program import text
 from oracle.run import times_of
+from program_json import from_json
 from tools import expect, expect_equal
 
 SCARCE = {"with a limit": 4, "as written": 10}

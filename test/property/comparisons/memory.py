@@ -6,7 +6,7 @@ from fractions import Fraction
 import programs
 from oracle.figures import Memory
 from oracle.run import TRANSPORTS, times_of
-from tools import expect, expect_equal, fraction
+from tools import expect, expect_equal
 
 SCARCE = {"curves": 2}
 

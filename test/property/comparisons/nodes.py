@@ -5,8 +5,9 @@ import re
 
 from generate import layered, schedule
 from oracle.check import reasons_of
-from oracle.program import Costs, from_json
+from oracle.program import Costs
 from oracle.run import times_of
+from program_json import from_json
 from tools import expect, expect_equal, fraction
 
 SCARCE = {"runs": 2, "groups": 8}

@@ -7,8 +7,8 @@ from generate import for_all
 from oracle.check import reasons_of
 from oracle.expand import value_of
 from oracle.figures import Memory, rates
-from oracle.program import from_json
 from oracle.run import times_of
+from program_json import from_json
 from tools import codes_of, expect, expect_equal
 
 SCARCE = {"right": 2, "wrong": 8}

@@ -10,8 +10,9 @@ import library
 import programs
 from damage import damaged, late
 from oracle.check import message_reasons, reasons_of
-from oracle.program import Costs, Program, text, to_json
+from oracle.program import Costs, Program, text
 from oracle.run import TRANSPORTS, is_safe
+from program_json import to_json
 from tools import Mismatch, expect
 
 SCARCE = {"safe": 2, "deadlock": 6, "unmatched": 12}

@@ -6,8 +6,9 @@ from fractions import Fraction
 from comparisons.proofs import formula
 from generate import fold
 from oracle.figures import Memory, rates, spans
-from oracle.program import KINDS, Costs, Head, Pipe, Setting, from_json
+from oracle.program import KINDS, Costs, Head, Pipe, Setting
 from oracle.run import TRANSPORTS, times_of
+from program_json import from_json
 from tools import codes_of, expect, expect_equal
 
 SCARCE = {"found": 2, "no order below the bound": 4}

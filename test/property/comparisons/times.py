@@ -1,8 +1,8 @@
 """When actions start and end, on each transport and by data alone."""
 
 import programs
-from oracle.program import numbered
 from oracle.run import TRANSPORTS, times_of
+from program_json import numbered
 from tools import expect, expect_equal, fraction
 
 SCARCE = {"timings": 2}

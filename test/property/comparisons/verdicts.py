@@ -6,8 +6,9 @@ import re
 from damage import damaged
 from generate import STANDING, schedule
 from oracle.check import message_reasons, most_ahead, reasons_of
-from oracle.program import Costs, Program, from_json, text, to_json
+from oracle.program import Costs, Program, text
 from oracle.run import TRANSPORTS, is_safe
+from program_json import from_json, to_json
 from tools import codes_of, expect, expect_equal
 
 # The diagnostics that speak of what the oracle calls by one word.
