@@ -8,7 +8,7 @@ import programs
 from generate import STANDING
 from oracle.figures import Memory, bubbles, occupies, rates, spans
 from oracle.run import TRANSPORTS, times_of
-from tools import expect, expect_equal
+from tools import codes_of, expect, expect_equal
 
 SCARCE = {"reports": 2}
 
@@ -36,6 +36,8 @@ def compare(draw, tools, tally):
             of_rank(report["ranks"][rank], one, times, memory, rank)
         idle(report, one, transport, costs, times)
         path_of(report, one, times)
+        if draw.chance(0.4):
+            limits(draw, tools, path, options, one, memory, report, tally)
         if draw.chance(0.3):
             table(tools, path, options, report, tally)
 
@@ -142,6 +144,27 @@ def path_of(report, program, times):
         expect(message and now <= max(ends) or now in ends, "a part of the critical path ends at another time",
                f"{part} {ends}")
     expect_equal(now, report["makespan"], "the critical path does not end with the run")
+
+
+def limits(draw, tools, path, options, program, memory, free, tally):
+    """What a limit of memory changes."""
+    peaks = [memory.peak(rank)[0] for rank in range(program.head.ranks)]
+    limit = max(peaks + [0]) + draw.pick([0, 0, 1, -1, Fraction(-1, 4)])
+    if limit <= 0:
+        return
+    done = tools.ppcc(path, "--emit=report-json", *options, f"--cost=limit={float(limit)}")
+    tally["limits"] += 1
+    above = max(peaks) > limit
+    expect_equal(bool(done.returncode), above, "another verdict about a limit")
+    if above:
+        expect(set(codes_of(done)) <= {"E1010", "E1052"}, "refused for another reason than a limit", done.stderr)
+        return
+    report = json.loads(done.stdout, parse_float=Fraction)
+    expect_equal([rank["memory_limit"] for rank in report["ranks"]], [limit] * len(peaks), "another limit is told")
+    expect(report["resource_bound"] >= free["resource_bound"], "a limit lowers the bound")
+    expect(report["resource_bound"] <= report["makespan"], "a bound with a limit that this order beats")
+    if "limits_cost" in report:
+        expect_equal(report["limits_cost"], report["resource_bound"] - free["resource_bound"], "another cost of limits")
 
 
 def table(tools, path, options, report, tally):

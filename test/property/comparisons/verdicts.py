@@ -1,11 +1,12 @@
 """Whether schedules, and programs with messages, are right, on each transport."""
 
+import itertools
 import json
 import re
 
 from damage import damaged
 from generate import STANDING, schedule
-from oracle.check import message_reasons, most_ahead, reasons_of
+from oracle.check import buffers, message_reasons, readers, reasons_of
 from oracle.program import Costs, Program, text
 from oracle.run import TRANSPORTS, is_safe
 from program_json import from_json, to_json
@@ -100,8 +101,14 @@ def placed(draw, tools, tally, file, costs, program):
     for transport in transports:
         expect(is_safe(result, transport), "placed messages hang", f"under {transport}\n{text(result)}")
     expect_equal(data["transports"], transports, "other transports are told")
-    if prefetch:
-        expect(most_ahead(result) <= prefetch, "too many receives ahead", text(result))
+    ranks, edges, ahead = buffers(result)
+    expect(not prefetch or ahead <= prefetch, "too many receives ahead", text(result))
+    expect_equal(data["buffers"], ranks, "other buffers")
+    letters = [kind["letters"] for kind in data["kinds"]]
+    expect_equal({(letters[kind], *edge): number for kind, *edge, number in data["edge_buffers"]}, dict(edges), "other buffers of edges")
+    firsts = [[*itertools.accumulate(map(len, rank), initial=0)] for rank in result.items]
+    expect_equal(data["waits"], [[firsts[r][reader] for _, reader in sorted(readers(rank).items())] for r, rank in enumerate(result.items)],
+                 "other waits")
     pairs = {tuple(sorted(result.ends(key))) for key in result.keys if result.row(key).kind.is_message}
     pairs |= {tuple(sorted((key[0], result.head.home(row._replace(stage=row.peer))))) for key in result.keys
               for row in [result.row(key)] if row.kind.between_ranks and result.head.home(row) == key[0]}

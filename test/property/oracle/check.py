@@ -170,19 +170,35 @@ def message_reasons(program):
     return reasons
 
 
-def most_ahead(program):
-    """The most receives of one edge that are posted and not yet read."""
-    most = 0
-    for rank in program.items:
-        reader = {}
-        for i, item in enumerate(rank):
-            for row in item:
-                for slot in row.kind.fills if row.kind.role == "compute" else "":
-                    reader[slot, row.pipe, row.stage, row.mb] = i
-        posted = collections.defaultdict(set)  # By edge, the items that read.
-        for i, item in enumerate(rank):
-            for row in item:
-                if row.kind.role == "recv":
-                    posted[row.kind.fills, row.pipe, row.peer, row.stage].add(reader[row.kind.fills, row.pipe, row.stage, row.mb])
-            most = max([most, *(len([one for one in items if one > i]) for items in posted.values())])
-    return most
+def readers(items):
+    """Of a rank: from each receive, by item and place in it, to the item that reads it first; the end for one that nobody reads."""
+    reading = {}
+    for i, item in enumerate(items):
+        for row in item:
+            for slot in row.kind.fills if row.kind.role == "compute" else "":
+                reading.setdefault((slot, row.pipe, row.stage, row.mb), i)
+    return {(i, j): reading.get((row.kind.fills, row.pipe, row.stage, row.mb), len(items))
+            for i, item in enumerate(items) for j, row in enumerate(item) if row.kind.role == "recv"}
+
+
+def posted(items):
+    """Of a rank, at each item with receives: those that are posted and not yet read, as pairs of the row and the item that reads."""
+    reads = readers(items)
+    for i in sorted({at for at, _ in reads}):
+        yield [(items[at][j], reader) for (at, j), reader in reads.items() if at <= i < reader]
+
+
+def buffers(program):
+    """The most receives that are posted and not yet read: by rank; by rank and edge; and by edge, where those that one item reads
+    count as one."""
+    ranks, edges, ahead = [0] * len(program.items), collections.Counter(), 0
+    for r, items in enumerate(program.items):
+        for now in posted(items):
+            ranks[r] = max(ranks[r], len(now))
+            of_edge = collections.defaultdict(list)
+            for row, reader in now:
+                of_edge[row.kind.letters, row.pipe, row.stage, row.peer].append(reader)
+            for edge, found in of_edge.items():
+                edges[edge] = max(edges[edge], len(found))
+                ahead = max(ahead, len(set(found)))
+    return ranks, edges, ahead
