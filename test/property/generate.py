@@ -32,6 +32,7 @@ class Case:
         self.rules, self.names = [], {}  # Names of parameters, with their values.
         self.notes = []  # Of costs, each with how much it beats.
         self.model, self.cluster, self.link, self.file, self.options = [], [], [], {}, []  # Where they are written.
+        self.style = "rank"  # How the bodies of ranks are written: each by itself, as blocks, or in one.
 
     def at(self, names):
         """The head, for values of the parameters."""
@@ -308,6 +309,28 @@ def declare(draw, case):
             Insert("GET", "before", ("F",), per_rank=draw.chance(0.3), distance=distance))
         put(Kind("PUT", per="stage", lane=lane("none"), after=(("B", "W"),), memory=-draw.int(0, 1)),
             Insert("PUT", "after", ("B", "W")))
+
+
+def probe_some(draw, case, bodies):
+    """A declared action that stands in the statements themselves, mostly behind what it follows."""
+    per = draw.pick(["microbatch", "stage", "rank"])
+    lane = draw.pick(["compute", "disk", "comm", "none"])
+    meeting = {"microbatch": [None, (0, -1)], "stage": [None, "all", "replicas"], "rank": [None, "all"]}[per]
+    kind = Kind("PROBE", per=per, lane=lane, after=(("F",),), required=draw.chance(0.5), cost=Fraction(draw.int(0, 2)) if lane != "none" else 0,
+                collective=draw.pick(meeting))
+    case.head.kinds["PROBE"] = kind
+    for rank, body in enumerate(bodies):
+        chunks = case.head.chunks(rank)
+        last = {act.chunk: i for i, act in enumerate(body) if act.kind == "F"}
+        if per == "rank":
+            places = [(draw.int(max(last.values(), default=0), len(body)), Act("PROBE"))] if chunks else []
+        elif per == "stage":
+            places = [(draw.int(last[chunk] + 1, len(body)), Act("PROBE", chunk)) for chunk in sorted(last)]
+        else:
+            places = [(draw.int(i + 1, min(len(body), i + 3)), Act("PROBE", act.chunk, act.mb)) for i, act in enumerate(body)
+                      if act.kind == "F"]
+        for at, act in sorted(places, key=lambda place: -place[0]):
+            body.insert(at, act)
 
 
 def move_some(draw, case):
@@ -717,7 +740,13 @@ def source(case):
     links = [f"link a, b {{ {' '.join(case.link)} }}"] if case.link else []
     lines += [f"  cluster {{ {' '.join(case.cluster + links)} }}"] if case.cluster + links else []
     for rank, body in enumerate(case.bodies):
-        lines += [f"  on rank {rank} {{", *("    " + statement(node) for node in body), "  }"]
+        written = ["    " + statement(node) for node in body]
+        if case.style == "block":
+            lines += [f"  block rank{rank}() {{", *written, "  }"]
+            written = [f"    rank{rank}();"]
+        start = f"  on rank {rank} {{" if case.style != "one" else ("  on rank r {\n    " if rank == 0 else "    else ") + f"if r == {rank} {{"
+        lines += [start, *written, "  }" if case.style != "one" else "    }"]
+    lines += ["  }"] if case.style == "one" else []
     return "\n".join([*lines, "}\n"])
 
 
@@ -911,6 +940,8 @@ def schedule(draw, sound=False, priced=True, memory=False, moves=False, plain=Fa
         for _ in draw.times(0 if sound else draw.pick([0, 0, 0, 1, 1, 2])):
             if any(bodies):
                 damage(draw, case.head, bodies)
+        if not plain and draw.chance(0.15):
+            probe_some(draw, case, bodies)
         for rank, body in enumerate(bodies):
             body = defer_some(draw, body if sound else overlap_some(draw, body))
             body = rolled(draw, case, rank, [chunk_names(draw, case, rank, node) for node in body])
@@ -921,4 +952,5 @@ def schedule(draw, sound=False, priced=True, memory=False, moves=False, plain=Fa
         move_some(draw, case)
     if priced:
         price(draw, case, memory)
+    case.style = draw.weighted([("rank", 4), ("block", 1), ("one", 1)])
     return case
