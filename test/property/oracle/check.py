@@ -27,6 +27,8 @@ def completeness(program):
     times = collections.Counter((row.pipe, row.stage, slot, row.mb) for rank in program.rows for row in rank
                                 for slot in (row.kind.fills if row.kind.role == "compute" else ""))
     reasons = set()
+    if not program.head.backward and any(slot != OUTPUT for _, _, slot, _ in times):
+        reasons.add("backward")
     for p, pipe in enumerate(program.head.pipes):
         for stage, rank in enumerate(pipe.ranks):
             if len(pipe.ranks) > 1 and not pipe.sources(stage) + pipe.readers(stage):
