@@ -384,6 +384,9 @@ private:
       if (shown > 1)
         cells += "; ";
       appendCell(program, action, cells);
+      if (program.pipes().size() > 1 &&
+          program.kindOf(action).scope == KindScope::Stage)
+        cells += ":" + llvm::utostr(action.pipe.value);
       if (options.sites && siteNumber[action.site.value] != 0) {
         cells += '@';
         cells += llvm::utostr(siteNumber[action.site.value]);

@@ -40,7 +40,6 @@ private:
     // The actions of a rank that cannot be are read for their errors.
     appending = text.going() && beginRank(number, at);
     text.restart();
-    wholeCells.clear();
     if (!text.expect("{"))
       return text.skipPastBrace();
     nowPhase = PhaseId();
@@ -236,7 +235,9 @@ private:
                         : Action::noMicrobatch;
     if (grows)
       text.expect("]");
-    std::optional<uint32_t> peer, site;
+    std::optional<uint32_t> pipe, peer, site;
+    if (text.going() && scope == KindScope::Stage && text.acceptNext(':'))
+      pipe = text.digits("a pipe", UINT32_MAX - 1);
     const KindInfo &info = program.kinds()[*kind];
     bool goesOut = info.isSend() || info.meeting == Meeting::To;
     if (text.going() && info.hasPeer() && text.acceptNext(goesOut ? '>' : '<'))
@@ -248,7 +249,7 @@ private:
       return skippedCell();
     if (!atCellEnd())
       return noAction(from);
-    return place(action, *kind, stage, microbatch, peer, withoutSite) &&
+    return place(action, *kind, stage, microbatch, pipe, peer, withoutSite) &&
            (!site || setSite(action, *site, from));
   }
 
@@ -291,11 +292,12 @@ private:
   /// Fills in the action; reports a stage, microbatch or peer that does not
   /// exist.
   bool place(Action &action, KindId kind, uint32_t stage, uint32_t microbatch,
-             std::optional<uint32_t> peer, StringRef cell) {
+             std::optional<uint32_t> pipeNumber, std::optional<uint32_t> peer,
+             StringRef cell) {
     action.kind = kind;
     action.microbatch = microbatch;
     if (microbatch == Action::noMicrobatch)
-      return placeWhole(action, stage, text.range(cell)) &&
+      return placeWhole(action, stage, pipeNumber, text.range(cell)) &&
              placePeer(action, program.pipe(action.pipe), peer, cell);
     if (lastPipe >= program.pipes().size() ||
         !program.pipes()[lastPipe].hasMicrobatch(microbatch)) {
@@ -331,33 +333,36 @@ private:
     return true;
   }
 
-  /// The same for an action of a stage or a rank. Where the rank hosts the
-  /// stage in several pipes, the first such cell is of the first pipe, and so
-  /// on.
-  bool placeWhole(Action &action, uint32_t stage, SourceRange at) {
+  /// The same for an action of a stage or a rank.
+  bool placeWhole(Action &action, uint32_t stage, std::optional<uint32_t> pipe,
+                  SourceRange at) {
     RankId rank(std::max(program.ranksBegun(), 1u) - 1);
     if (program.kindOf(action).scope == KindScope::Rank)
       return placeOnRank(action, program.head(), rank, at, diags);
-    std::optional<PipeId> other, host;
-    uint32_t &seen = wholeCells[{action.kind.value, stage}];
-    uint32_t number = 0;
+    if (pipe && *pipe >= program.pipes().size())
+      return diags.report<diag::IrNoEntry>(at, "pipe", *pipe);
+    std::optional<PipeId> other;
+    SmallVector<PipeId> hosts;
     for (PipeId id : program.pipeIds()) {
-      const Pipe &pipe = program.pipe(id);
-      if (stage >= pipe.numStages())
+      ArrayRef<RankId> ranks = program.pipe(id).rankOfStage;
+      if (stage >= ranks.size() || id.value != pipe.value_or(id.value))
         continue;
       other = other.value_or(id);
-      if (pipe.rankOfStage[stage] == rank && number++ <= seen)
-        host = id;
+      if (ranks[stage] == rank)
+        hosts.push_back(id);
     }
-    ++seen;
+    if (hosts.size() > 1)
+      return diags.report<diag::IrExpected>(
+          at, "`:` and the number of a pipe: this rank has the stage in "
+              "several");
     if (!other) {
-      Pipe pipe;
+      Pipe first;
       if (!program.pipes().empty())
-        pipe = program.pipes().front();
-      return diags.report<diag::IrNoStage>(at, stage, pipe.name,
-                                           pipe.numStages());
+        first = program.pipes()[pipe.value_or(0)];
+      return diags.report<diag::IrNoStage>(at, stage, first.name,
+                                           first.numStages());
     }
-    action.pipe = host.value_or(*other);
+    action.pipe = hosts.empty() ? *other : hosts.front();
     action.stage = StageId(stage);
     return true;
   }
@@ -376,8 +381,6 @@ private:
   OwnSites ownSites;
   std::array<uint16_t, 256> kindOfLetter;
   PhaseId nowPhase;
-  /// By kind and stage: the rank's cells without a microbatch.
-  DenseMap<std::pair<uint32_t, uint32_t>, uint32_t> wholeCells;
   uint32_t lastPipe = 0;
   bool appending = false; ///< The rank exists, so that its actions count.
   std::optional<Loop> inLoop;

@@ -105,6 +105,8 @@ private:
     if (kind.scope == KindScope::Microbatch) {
       std::string number = text(row.microbatch);
       cell += row.microbatch.isConstant() ? number : '[' + number + ']';
+    } else if (kind.scope == KindScope::Stage && head.pipes.size() > 1) {
+      cell += ":" + llvm::utostr(row.pipe.value);
     }
     if (row.peer.value != Action::noPeer &&
         row.peer.value != row.stage.value + (kind.goesUp() ? 1 : -1))
