@@ -64,9 +64,7 @@ Time Durations::longest(const Action &action) const {
 
 void ppcc::spread(const CostSetting &setting, const Program &program,
                   MutableArrayRef<int64_t> row) {
-  if (setting.pipe)
-    row = row.slice(StageNumbering(program.pipes())(*setting.pipe, StageId(0)),
-                    program.pipe(*setting.pipe).numStages());
+  row = cellsOf(setting, program, row);
   if (setting.values.size() == 1)
     std::ranges::fill(row, setting.values.front());
   else

@@ -6,14 +6,14 @@
 using namespace ppcc;
 
 MemoryModel::MemoryModel(const Program &program)
-    : stages(program.pipes()), rests(program.kinds().size()),
-      atRest(program.numRanks()), scales(program) {
+    : stages(program.pipes()), atRest(program.numRanks()), scales(program) {
   if (const CostSetting *limit = program.costs().last({Cost::MemoryLimit}))
     limits = limit->values;
   table.resize(program.kinds().size() * stages.size());
-  auto row = [&](KindId kind) {
-    return MutableArrayRef(table).slice(kind.value * stages.size(),
-                                        stages.size());
+  rests.resize(table.size());
+  auto row = [&](auto &values, KindId kind) {
+    return MutableArrayRef(values).slice(kind.value * stages.size(),
+                                         stages.size());
   };
   const CostModel &costs = program.costs();
   bool isTold =
@@ -22,13 +22,15 @@ MemoryModel::MemoryModel(const Program &program)
       });
   for (KindId kind : program.kinds().ids()) {
     const KindInfo &info = program.kinds()[kind];
-    rests[kind.value] = info.isCompute() && (info.defines & slot::WeightGrad);
+    if (info.isCompute() && (info.defines & slot::WeightGrad))
+      std::ranges::fill(row(rests, kind), true);
     if (!isTold && info.isCompute() && (info.defines & slot::Output))
-      std::ranges::fill(row(kind), amount::unit);
+      std::ranges::fill(row(table, kind), amount::unit);
   }
   for (const CostSetting &setting : costs.of(Cost::Memory)) {
-    spread(setting, program, row(setting.kind));
-    rests[setting.kind.value] = false;
+    spread(setting, program, row(table, setting.kind));
+    std::ranges::fill(cellsOf(setting, program, row(rests, setting.kind)),
+                      false);
   }
   std::vector<Amount> resting(stages.size());
   for (const CostSetting &setting : costs.of(Cost::StaticMemory))

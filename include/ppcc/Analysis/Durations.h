@@ -110,6 +110,15 @@ private:
   bool hasHooks = false;             ///< Of these nodes.
 };
 
+/// Of a row of all stages, those that a setting is about.
+template <class T>
+MutableArrayRef<T> cellsOf(const CostSetting &setting, const Program &program,
+                           MutableArrayRef<T> row) {
+  if (!setting.pipe)
+    return row;
+  return row.slice(StageNumbering(program.pipes())(*setting.pipe, StageId(0)),
+                   program.pipe(*setting.pipe).numStages());
+}
 /// Puts the values of a setting, one for all or one for each, into a row of all
 /// stages: into those of its pipe, if it has one.
 void spread(const CostSetting &setting, const Program &program,

@@ -22,7 +22,7 @@ public:
   }
   /// Whether it gives back the rest.
   bool givesRest(const Action &action) const {
-    return rests[action.kind.value] != 0;
+    return rests[rowOf(action)] != 0;
   }
   /// What the stages of a rank hold at rest.
   decimal::Sum staticOf(RankId rank) const { return atRest[rank.value]; }
@@ -36,7 +36,7 @@ private:
 
   StageNumbering stages;
   std::vector<Amount> table; ///< By kind and stage.
-  std::vector<char> rests;   ///< By kind.
+  std::vector<char> rests;   ///< Likewise.
   std::vector<decimal::Sum> atRest;
   std::vector<Amount> limits;
   MicrobatchScales scales;
