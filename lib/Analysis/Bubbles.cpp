@@ -5,8 +5,9 @@ using namespace ppcc;
 
 static constexpr uint32_t none = Simulation::none;
 
-Bubbles::Bubbles(const Program &program, const Simulation &simulation)
-    : program(program), simulation(simulation), origins(simulation.causes) {}
+Bubbles::Bubbles(const Program &program, const TimedRun &timed)
+    : program(program), durations(timed.durations),
+      simulation(timed.simulation), origins(simulation.causes) {}
 
 /// The compute action that let the messages before `row` go on, or none.
 /// Shortens the way for the next that ask.
@@ -19,36 +20,46 @@ uint32_t Bubbles::computeBehind(uint32_t row) {
   return origin;
 }
 
+/// Splits the time in which a rank waits for the row `cause`: until that ends
+/// its rank computes, from then on the result is on its way.
+void Bubbles::split(Bubble gap, RankId rank, uint32_t cause,
+                    function_ref<void(const Bubble &)> visit) {
+  if (gap.begin >= gap.end)
+    return;
+  if (cause != none && !program.kindOf(ActionId(cause)).occupiesRank())
+    cause = computeBehind(cause);
+  RankId awaited = cause == none ? rank : program.rankOf(ActionId(cause));
+  Time made = awaited == rank
+                  ? gap.begin
+                  : std::clamp(simulation.ends[cause], gap.begin, gap.end);
+  if (gap.begin < made)
+    visit({gap.begin, made, BubbleCause::Rank, awaited, gap.phase});
+  if (made < gap.end)
+    visit({made, gap.end, BubbleCause::Communication, rank, gap.phase});
+}
+
 void Bubbles::walk(RankId rank, function_ref<void(const Bubble &)> visit) {
-  Time free = 0;
-  PhaseId phase;
-  auto put = [&](Time begin, Time end, BubbleCause cause, RankId awaited) {
-    if (begin < end)
-      visit({begin, end, cause, awaited, phase});
-  };
+  Bubble gap; // From the end of what ran before.
   for (ActionId row : program.rows(rank)) {
-    if (!program.kindOf(row).occupiesRank())
+    const KindInfo &info = program.kindOf(row);
+    if (!info.occupiesRank())
       continue;
-    phase = program[row].phase;
-    Time start = simulation.starts[row.value];
-    if (start > free) {
-      uint32_t cause = simulation.causes[row.value];
-      if (cause != none && program.kindOf(ActionId(cause)).isCompute() &&
-          program.kindOf(ActionId(cause)).isBeside()) {
-        put(free, start, BubbleCause::Lane, rank);
-        free = std::max(free, simulation.ends[row.value]);
-        continue;
-      }
-      if (cause != none && !program.kindOf(ActionId(cause)).occupiesRank())
-        cause = computeBehind(cause);
-      RankId awaited = cause == none ? rank : program.rankOf(ActionId(cause));
-      // From the end of what it waited for the result is on its way.
-      Time made = cause == none ? 0 : simulation.ends[cause];
-      Time split = awaited == rank ? free : std::clamp(made, free, start);
-      put(free, split, BubbleCause::Rank, awaited);
-      put(split, start, BubbleCause::Communication, rank);
+    gap.phase = program[row].phase;
+    gap.end = simulation.starts[row.value];
+    uint32_t cause = simulation.startCauseOf(row);
+    if (cause == none || !program.kindOf(ActionId(cause)).isCompute() ||
+        !program.kindOf(ActionId(cause)).isBeside())
+      split(gap, rank, cause, visit);
+    else if (gap.begin < gap.end)
+      visit({gap.begin, gap.end, BubbleCause::Lane, rank, gap.phase});
+    gap.begin = std::max(gap.begin, gap.end);
+    Time end = simulation.ends[row.value];
+    if (info.meets()) { // It waits for the ranks that come later.
+      gap.end = end - durations.of(program[row]);
+      split(gap, rank, simulation.causes[row.value], visit);
     }
-    free = std::max(free, simulation.ends[row.value]);
+    gap.begin = std::max(gap.begin, end);
   }
-  put(free, simulation.makespan, BubbleCause::End, rank);
+  if (gap.begin < simulation.makespan)
+    visit({gap.begin, simulation.makespan, BubbleCause::End, rank, gap.phase});
 }

@@ -68,7 +68,7 @@ Report ppcc::reportOf(const Program &program, const TimedRun &timed) {
   report.bound = timed.bound;
   report.resources = resourceBound(Workload::of(program, timed.durations));
   report.criticalPath = segments(program, run);
-  Bubbles bubbles(program, run);
+  Bubbles bubbles(program, timed);
   MemoryCurve memory(program, run);
   std::vector<RankTimes> times = rankTimes(program, timed.durations, run);
   Time longest = 0;

@@ -31,6 +31,9 @@ public:
 
   void begin(ActionId row, Moment start) {
     result.starts[row.value] = start.at;
+    const KindInfo &info = program.kindOf(row);
+    if (info.meets() && info.occupiesRank())
+      result.startCauses[row.value] = start.cause;
   }
   void complete(ActionId row, Moment at) {
     if (!completions.empty())

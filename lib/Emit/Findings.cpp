@@ -7,7 +7,7 @@ using namespace ppcc;
 static IdleTime idleTime(const Program &program, const TimedRun &timed,
                          const Report &report) {
   IdleTime idle;
-  Bubbles bubbles(program, timed.simulation);
+  Bubbles bubbles(program, timed);
   for (RankId rank : program.ranks())
     bubbles.walk(rank, [&](const Bubble &bubble) {
       bool isRamp = bubble.cause == BubbleCause::End ||

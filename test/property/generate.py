@@ -13,11 +13,8 @@ STANDING = {
     "units": "declared actions take times and memory in units of what the schedule's model says of F, not of what files, options "
              "and defaults say",
     "messages": "rules insert actions behind gradients' messages into forward-only programs",
-    "bubbles": "no bubble counts the time in which a rank waits in a collective on lane `compute`",
-    "pipes": "what is said of the memory of W or B in one pipe takes the giving back of other pipes away",
     "scale": "`--for M` writes what differs by microbatch for one M",
     "decompile": "`decompile` writes factors by microbatch as if they were by stage",
-    "forwards": "Python's runtime tells no activations of forward-only programs",
     "far": "far ends of actions between ranks are placed in two orders where times are equal",
     "late": "`--comm-order=late` with `--prefetch` places messages that do not match",
 }
@@ -491,8 +488,6 @@ def put(draw, case, item, subject, value, forms=("all", "stage", "pipe")):
         form = "all"
     if item in ("cost", "memory") and subject in KINDS and len(head.kinds) > len(KINDS) and "units" in STANDING:
         place, form = "model", "all" if form == "pipe" else form
-    if form == "pipe" and item == "memory" and "pipes" in STANDING:
-        form = "all"
     if form == "pipe" and place == "model" and head.pipes[0].name == "main":
         form = "stage"  # Without `pipe` it has no name in schedules.
     if form == "all":

@@ -57,8 +57,9 @@ TEST(Simulation, TheCriticalPathFillsTheMakespan) {
 
 TEST(Simulation, WorkAndBubblesFillTheMakespan) {
   forEachRun([](const Program &program, const Simulation &run) {
-    Bubbles bubbles(program, run);
     Durations durations(program);
+    TimedRun timed{durations, run, ""};
+    Bubbles bubbles(program, timed);
     std::vector<RankTimes> times = rankTimes(program, durations, run);
     for (uint32_t rank = 0; rank != program.numRanks(); ++rank) {
       Time sum = 0, last = 0;
@@ -80,10 +81,11 @@ TEST(Simulation, BubblesSayWhatIsWaitedFor) {
   Program program = programFromRows({"0F0 0B0", "1F0 1B0"});
   program.editHead().costs.add(Cost::Latency, u / 2);
   ProgramIndex index(program);
-  auto run = simulate(program, index, Durations(program));
+  Durations durations(program);
+  TimedRun timed{durations, *simulate(program, index, durations), ""};
   std::vector<std::string> texts;
   for (uint32_t rank : {0, 1})
-    Bubbles(program, *run).walk(RankId(rank), [&](const Bubble &bubble) {
+    Bubbles(program, timed).walk(RankId(rank), [&](const Bubble &bubble) {
       texts.push_back(fmt::format(
           "{}: {}-{} {} {}", rank, cost::format(bubble.begin),
           cost::format(bubble.end), int(bubble.cause), bubble.awaited.value));

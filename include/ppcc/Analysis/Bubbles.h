@@ -25,7 +25,7 @@ struct Bubble {
 /// Explains bubbles by the causes in a simulation. 4 bytes a row.
 class Bubbles {
 public:
-  Bubbles(const Program &program, const Simulation &simulation);
+  Bubbles(const Program &program, const TimedRun &timed);
 
   /// Calls `visit` for each bubble of a rank, in order, from 0 to the makespan.
   /// Amortized O(actions of the rank).
@@ -33,8 +33,11 @@ public:
 
 private:
   uint32_t computeBehind(uint32_t row);
+  void split(Bubble gap, RankId rank, uint32_t cause,
+             function_ref<void(const Bubble &)> visit);
 
   const Program &program;
+  const Durations &durations;
   const Simulation &simulation;
   std::vector<uint32_t> origins; ///< By row: a cause further back, if known.
 };

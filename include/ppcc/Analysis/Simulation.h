@@ -23,9 +23,16 @@ struct Simulation {
   /// waited for its other end, what let that one go on. `none` when it could
   /// start at once.
   std::vector<uint32_t> causes;
+  /// By row of a collective on lane `compute`, the cause of its start: that of
+  /// its end is what let the last of its ranks start.
+  DenseMap<uint32_t, uint32_t> startCauses;
   Time makespan = 0;                    ///< The last end.
   std::vector<Durations::Slack> slacks; ///< By row; empty where none has any.
 
+  uint32_t startCauseOf(ActionId row) const {
+    auto own = startCauses.find(row.value);
+    return own == startCauses.end() ? causes[row.value] : own->second;
+  }
   Durations::Slack slackOf(ActionId row) const {
     return slacks.empty() ? Durations::Slack() : slacks[row.value];
   }

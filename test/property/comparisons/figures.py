@@ -5,7 +5,6 @@ import json
 from fractions import Fraction
 
 import programs
-from generate import STANDING
 from oracle.figures import Memory, bubbles, occupies, rates, spans
 from oracle.run import TRANSPORTS, times_of
 from tools import codes_of, expect, expect_equal
@@ -91,8 +90,6 @@ def of_rank(told, program, times, memory, rank):
 
 def idle(report, program, transport, costs, times):
     """Where several waits end at once, each of them may be told as the cause."""
-    if "bubbles" in STANDING and any(occupies(row) and row.kind.meets for rank in program.rows for row in rank):
-        return
     sums, certain = collections.Counter(), True
     for rank, gaps in enumerate(bubbles(program, transport, costs)):
         told = {(one["phase"], one["waits_for"]): one["time"] for one in report["ranks"][rank]["bubbles"]}

@@ -105,5 +105,5 @@ def schedules(tools, case, tally):
         expect(len(case.head.kinds) > len(KINDS), "cannot be decompiled", done.stderr)
         return
     tally["decompiled"] += 1
-    people = tools.ppcc("people.pp", *source, "--comm-order=none", "--emit=actions")
+    people = tools.ppcc("people.pp", "--comm-order=none", "--emit=actions")
     expect_equal(people.stdout, two[0].stdout, "another program when decompiled")

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 
-from generate import STANDING, schedule
+from generate import schedule
 from tools import Mismatch, expect
 
 SCARCE = {"trained": 3}
@@ -70,7 +70,8 @@ def compare(draw, tools, tally):
     if done.returncode:
         return  # `verdicts` looks into these.
     data = json.loads(done.stdout)
-    task = {"unknown": "forwards" in STANDING and not head.backward, "program": done.stdout, "seed": draw.below(1000), "backward": head.backward, "activations": data["peak_activations"],
+    task = {"program": done.stdout, "seed": draw.below(1000), "backward": head.backward,
+            "activations": data["peak_activations"] if head.backward else [0] * head.ranks,
             "same": len({(len(pipe.ranks), pipe.skips, pipe.gaps) for pipe in head.pipes}) == 1,
             "shapes": [draw.pick(["plain", "norm", "residual"]) for _ in range(3)],
             "pipes": [{"name": pipe.name, "microbatches": [pipe.first, pipe.end], "ranks": pipe.ranks, "skips": pipe.skips,

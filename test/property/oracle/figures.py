@@ -108,10 +108,11 @@ def origins(waits, times, event):
     return found or {None}
 
 
-def causes(waits, times, rank, event, begin):
-    """What a rank waited for from `begin` until an event: lists of pairs of a cause and its time, of which each may be told."""
-    end, ways = times[event], []
-    lanes = [other for other, delay in waits.after[event] if times[other] + delay == end and other[1] and
+def causes(waits, times, rank, event, begin, end):
+    """What a rank waited for from `begin` until `end`, for an event: lists of pairs of a cause and its time, of which each may be
+    told."""
+    ways = []
+    lanes = [other for other, delay in waits.after[event] if times[other] + delay == times[event] and other[1] and
              waits.program.row(other[0]).kind.role == "declared" and not occupies(waits.program.row(other[0]))]
     if lanes:
         ways.append([("lane", end - begin)])
@@ -133,10 +134,11 @@ def bubbles(program, transport, costs):
             key = (r, i)
             if occupies(row) and key == program.part[key][0]:
                 start, end = times[key, 0], times[key, 1]
-                ways = [way for one in program.part[key] for way in causes(waits, times, r, (one, 0), free)]
+                ways = [way for one in program.part[key] for way in causes(waits, times, r, (one, 0), free, start)]
                 gaps.append((free, start, row.phase, ways))
                 if row.kind.meets:  # It waits for the others.
-                    gaps.append((start, end - costs.time(row), row.phase, causes(waits, times, r, (key, 1), start)))
+                    late = end - costs.time(row)
+                    gaps.append((start, late, row.phase, causes(waits, times, r, (key, 1), start, late)))
                 free = max(free, end)
         gaps.append((free, max(times.values(), default=0), "", [[("end", max(times.values(), default=0) - free)]]))
         result.append([gap for gap in gaps if gap[0] < gap[1]])
