@@ -15,6 +15,9 @@ public:
 
   void check() {
     size_t before = context.diags.errorCount();
+    for (ActionId row : program.rows())
+      if (!isMember(row) && !isSaturated())
+        report<diag::NotAMember>(row, cell(program[row]));
     for (uint32_t meeting = 0; meeting != rules.numMeetings() && !isSaturated();
          ++meeting)
       checkMembers(meeting);
@@ -37,11 +40,10 @@ private:
   }
 
   /// Whether the row's stage is one of those that its collective names, if it
-  /// names some; else false after a report.
+  /// names some.
   bool isMember(ActionId row) {
     return program.kindOf(row).meeting != Meeting::Stages ||
-           llvm::is_contained(namedStages(row), program[row].stage) ||
-           report<diag::NotAMember>(row, cell(program[row]));
+           llvm::is_contained(namedStages(row), program[row].stage);
   }
 
   /// The ranks that have to join, ascending.
@@ -80,9 +82,6 @@ private:
           .note({}, "rank {} runs it", rankOf(members.front()).value);
       return;
     }
-    for (ActionId row : members.drop_front())
-      if (!isMember(row))
-        return;
   }
 
   /// Lets the ranks join the meetings of a lane one after the other, as far as
