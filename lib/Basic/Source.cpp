@@ -1,4 +1,5 @@
 #include "ppcc/Basic/Source.h"
+#include "ppcc/Basic/RegularFiles.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
@@ -51,8 +52,8 @@ SourceManager::readStream(llvm::sys::fs::file_t handle, StringRef path,
 }
 
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-SourceManager::read(StringRef path, LimitOf limitOf) const {
-  if (path == "-")
+SourceManager::read(StringRef path, bool mayStream, LimitOf limitOf) const {
+  if (path == "-" && mayStream)
     return readStream(llvm::sys::fs::getStdinHandle(), path, limitOf);
   auto status = fs->status(path);
   if (!status)
@@ -60,7 +61,8 @@ SourceManager::read(StringRef path, LimitOf limitOf) const {
   if (status->isDirectory())
     return llvm::errorCodeToError(
         std::make_error_code(std::errc::is_a_directory));
-  if (!status->isRegularFile()) {
+  bool isRegular = status->isRegularFile();
+  if (!isRegular && mayStream) {
     auto handle = llvm::sys::fs::openNativeFileForRead(path);
     if (!handle)
       return handle.takeError();
@@ -68,31 +70,47 @@ SourceManager::read(StringRef path, LimitOf limitOf) const {
     llvm::sys::fs::closeFile(*handle);
     return text;
   }
-  if (status->getSize() > mostBytes)
-    return tooLarge(mostBytes);
-  auto text = fs->getBufferForFile(path);
+  if (!isRegular)
+    return llvm::createStringError(std::errc::not_supported, "%s",
+                                   notRegular.data());
+  auto file = fs->openFileForRead(path);
+  if (!file)
+    return llvm::errorCodeToError(file.getError());
+  if (status = (*file)->status(); !status)
+    return llvm::errorCodeToError(status.getError());
+  size_t size = status->getSize(), limit = std::min(maxBytes, mostBytes);
+  if (size > maxBytes) {
+    auto begin = (*file)->getBuffer(path, maxBytes, /*RequiresNull=*/false);
+    if (!begin)
+      return llvm::errorCodeToError(begin.getError());
+    limit = std::min(limitOf(path, (*begin)->getBuffer()), mostBytes);
+  }
+  if (size > limit)
+    return tooLarge(limit);
+  // A schedule is copied: who writes it anew may cut what is mapped.
+  auto text = (*file)->getBuffer(path, size, /*RequiresNull=*/true,
+                                 /*IsVolatile=*/size <= maxBytes);
   if (!text)
     return llvm::errorCodeToError(text.getError());
-  if ((*text)->getBufferSize() > maxBytes)
-    if (size_t limit = limitOf(path, (*text)->getBuffer());
-        (*text)->getBufferSize() > limit)
-      return tooLarge(limit);
   return std::move(*text);
 }
 
-llvm::Expected<uint32_t> SourceManager::open(StringRef path, LimitOf limitOf) {
-  bool isStdin = path == "-";
+llvm::Expected<uint32_t> SourceManager::open(StringRef path, LimitOf limitOf,
+                                             bool mayStream) {
+  bool isStdin = path == "-" && readsStreams && mayStream;
   StringRef name = isStdin ? "<stdin>" : path;
   if (std::optional<uint32_t> known = lookup(name))
     return *known;
   auto text = read(
-      path, limitOf ? limitOf : [&](StringRef, StringRef) { return maxBytes; });
+      path, readsStreams && mayStream,
+      limitOf ? limitOf : [&](StringRef, StringRef) { return maxBytes; });
   if (!text)
     return text.takeError();
-  if (nextBase + (*text)->getBufferSize() > mostBytes)
+  size_t most = std::min(mostBytes, maxAllBytes);
+  if (nextBase + (*text)->getBufferSize() > most)
     return llvm::createStringError(
         std::errc::file_too_large,
-        "it and the files before it are larger than %zu bytes", mostBytes);
+        "it and the files before it are larger than %zu bytes", most);
   uint32_t id = add(name, std::move(*text));
   File &file = files[id];
   file.isRead = !isStdin;

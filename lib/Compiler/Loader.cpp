@@ -37,7 +37,7 @@ std::optional<uint32_t> Loader::open(StringRef name,
   path::remove_dots(full, /*remove_dot_dot=*/true);
   if (full.empty() || (full == "-" && !isInput))
     full = ("./" + full).str();
-  auto source = sources.open(full, limitOf);
+  auto source = sources.open(full, limitOf, /*mayStream=*/!place.range.valid());
   if (source)
     return *source;
   std::string why = llvm::toString(source.takeError());

@@ -149,11 +149,13 @@ bool HttpServer::advance(Connection &connection, bool isReady,
   return !connection.out.empty();
 }
 
-void HttpServer::serve(std::chrono::milliseconds most, Handler handler) {
+void HttpServer::serve(std::chrono::milliseconds most, Handler handler,
+                       int other) {
   std::vector<pollfd> polled{{listener, POLLIN, 0}};
   for (const Connection &connection : connections)
     polled.push_back({connection.socket,
                       short(connection.out.empty() ? POLLIN : POLLOUT), 0});
+  polled.push_back({other, POLLIN, 0});
   if (poll(polled.data(), polled.size(), int(most.count())) < 0)
     return;
   auto now = std::chrono::steady_clock::now();

@@ -234,17 +234,14 @@ void Server::finishLook() {
   if (!said)
     llvm::consumeError(said.takeError());
   json::Array diagnostics;
-  if (!job.isGood || !result) {
+  if (job.outcome == Job::Outcome::Good && !result)
+    job.outcome = Job::Outcome::Crashed;
+  if (job.outcome != Job::Outcome::Good) {
     // Of what is only typed nobody asked for the whole.
     diagnostics = analysis(document).diagnostics;
-    if (jobIsFull || !job.isTooLong)
-      diagnostics.push_back(diagnosticAt(
-          document.text->range(0, 0),
-          job.isTooLong
-              ? fmt::format("the compiler was given up after {} s; `ppcc "
-                            "check` has no such limit",
-                            mostSavedSeconds)
-              : "the compiler crashed: this is a bug in it"));
+    if (jobIsFull || job.outcome == Job::Outcome::Crashed)
+      diagnostics.push_back(
+          diagnosticAt(document.text->range(0, 0), job.complaint()));
     return publish(document, std::move(diagnostics));
   }
   for (const json::Value &one : *result->getArray("diagnostics")) {
@@ -308,6 +305,13 @@ void Server::send(json::Object message) {
   llvm::raw_string_ostream(text) << json::Value(std::move(message));
   out << "Content-Length: " << text.size() << "\r\n\r\n" << text;
   out.flush();
+}
+
+void Server::warn(StringRef message) {
+  send(json::Object{{"jsonrpc", "2.0"},
+                    {"method", "window/showMessage"},
+                    {"params", json::Object{{"type", 2}, // A warning.
+                                            {"message", message}}}});
 }
 
 int ppcc::runLsp(const Invocation &call) {

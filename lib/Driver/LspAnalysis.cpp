@@ -3,6 +3,8 @@
 #include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Editor/Repair.h"
 
+#include <ctime>
+
 using namespace ppcc;
 using namespace ppcc::lsp;
 namespace json = llvm::json;
@@ -30,6 +32,11 @@ lsp::Setting lsp::settingOf(StringRef path, StringRef text,
       setting.complaint.empty())
     setting.complaint = "what is asked for here compiles nothing";
   setting.request = std::move(options.request);
+  // Whoever wrote the text has no say in what the server takes.
+  uint64_t &actions = setting.request.limits.maxActions;
+  actions = std::min(actions, sema::Limits().maxActions);
+  if (auto &bytes = setting.request.maxSourceBytes)
+    bytes = std::min(*bytes, size_t(1) << 20);
   setting.request.until = Request::Until::Done;
   return setting;
 }
@@ -38,11 +45,13 @@ Analysis::Analysis(StringRef path, const Text &text, const Setting &setting,
                    function_ref<Session::Files(StringRef)> files)
     : path(path) {
   constexpr unsigned mostMistakes = 8;
+  std::clock_t end = std::clock() + CLOCKS_PER_SEC; // Of this process's time.
   std::string read = text.all().str();
   Request request = setting.request;
   request.until = Request::Until::Checked;
   for (unsigned turn = 0; turn != mostMistakes; ++turn) {
     session = std::make_unique<Session>(files(read));
+    limit(session->sources);
     observer = {};
     session->observer = &observer;
     Compiled compiled = compile(request, *session);
@@ -58,7 +67,7 @@ Analysis::Analysis(StringRef path, const Text &text, const Setting &setting,
       return one.info().code.starts_with("E02") &&
              offsetIn(one.place.range.begin);
     });
-    if (mistake == session->found.end())
+    if (mistake == session->found.end() || std::clock() > end)
       return;
     isWhole = false;
     std::string mended =
@@ -265,6 +274,7 @@ void lsp::writeCompiled(StringRef path, const Text &text,
                         const Request &request, Session::Files files,
                         raw_ostream &out) {
   Session session(std::move(files));
+  limit(session.sources);
   sema::Observer observer;
   session.observer = &observer;
   Compiled compiled = compile(request, session);

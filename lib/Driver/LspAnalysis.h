@@ -17,6 +17,12 @@ struct Setting {
 Setting settingOf(StringRef path, StringRef text,
                   ArrayRef<std::string> otherwise);
 
+/// Lets a server read regular files alone, and not too much of them.
+inline void limit(SourceManager &sources) {
+  sources.readsStreams = false;
+  sources.maxAllBytes = size_t(4) << 20;
+}
+
 /// A text, parsed and checked. Where it does not parse, statements that are
 /// wrong were left out.
 struct Analysis {

@@ -12,12 +12,23 @@ using namespace ppcc::lsp;
 using editor::Declaration;
 namespace json = llvm::json;
 
+std::optional<std::string> Server::read(StringRef path) const {
+  SourceManager sources(disk);
+  limit(sources);
+  auto file = sources.open(path);
+  if (!file) {
+    llvm::consumeError(file.takeError());
+    return std::nullopt;
+  }
+  return sources.text(*file).str();
+}
+
 TextPtr Server::textOfFile(StringRef path) {
   path.consume_front(libraryScheme);
   if (const Document *open = find(uriOf(path)))
     return open->text;
-  if (auto buffer = disk->getBufferForFile(path))
-    return std::make_shared<const Text>((*buffer)->getBuffer().str());
+  if (auto text = read(path))
+    return std::make_shared<const Text>(std::move(*text));
   auto *file = findBy(scheduleLibrary(), path, &LibraryFile::name);
   return file ? std::make_shared<const Text>(file->text.str()) : nullptr;
 }
@@ -111,15 +122,20 @@ std::string Server::Meaning::comment() const {
 }
 
 /// The schedules of the workspace that are not open and have the word.
-std::vector<Server::OtherText> Server::closedWith(StringRef word) const {
-  constexpr size_t mostEntries = 50'000, mostBytes = 1 << 20;
+std::vector<Server::OtherText> Server::closedWith(StringRef word) {
+  constexpr size_t mostEntries = 50'000, mostBytes = 8 << 20;
   std::vector<OtherText> found;
-  size_t entries = 0;
+  size_t entries = 0, bytes = 0;
   for (const std::string &folder : folders) {
     std::error_code error;
     llvm::vfs::recursive_directory_iterator at(*disk, folder, error), end;
-    for (; !error && at != end && ++entries < mostEntries;
-         at.increment(error)) {
+    for (; !error && at != end; at.increment(error)) {
+      if (++entries == mostEntries || bytes > mostBytes) {
+        warn("the workspace is too large: not all of its schedules were "
+             "searched for `" +
+             word.str() + "`");
+        return found;
+      }
       StringRef path = at->path(), name = llvm::sys::path::filename(path);
       if (name.starts_with("."))
         at.no_push();
@@ -127,11 +143,11 @@ std::vector<Server::OtherText> Server::closedWith(StringRef word) const {
       if (!name.ends_with(".pp") || name.starts_with(".") ||
           documents.count(uri))
         continue;
-      auto buffer = disk->getBufferForFile(path);
-      if (buffer && (*buffer)->getBufferSize() <= mostBytes &&
-          (*buffer)->getBuffer().contains(word))
-        found.emplace_back(
-            uri, std::make_shared<const Text>((*buffer)->getBuffer().str()));
+      auto text = read(path);
+      if (!text || !StringRef(*text).contains(word))
+        continue;
+      bytes += text->size();
+      found.emplace_back(uri, std::make_shared<const Text>(std::move(*text)));
     }
   }
   return found;

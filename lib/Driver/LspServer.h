@@ -3,7 +3,7 @@
 
 #include "LspAnalysis.h"
 #include "LspInput.h"
-#include "LspJob.h"
+#include "ppcc/Driver/Job.h"
 
 namespace ppcc::lsp {
 
@@ -52,6 +52,8 @@ private:
   void finishLook();
   void publish(Document &document, llvm::json::Array diagnostics);
   void send(llvm::json::Object message);
+  /// Says something to the user that is about no text.
+  void warn(StringRef message);
   /// The disk, with the texts that are open in the places of their files; `as`,
   /// if any, in the place of that of `path`.
   Session::Files filesWith(StringRef path, StringRef as) const;
@@ -83,9 +85,11 @@ private:
   /// The texts of the files that a text imports, and of those that they import.
   std::vector<OtherText> imports(const Document &document);
   TextPtr textOfFile(StringRef path);
+  /// The text of a closed file, if it can be read as a source.
+  std::optional<std::string> read(StringRef path) const;
   std::optional<std::pair<std::string, StringRef>> importAt(Document &document,
                                                             Params params);
-  std::vector<OtherText> closedWith(StringRef word) const;
+  std::vector<OtherText> closedWith(StringRef word);
   /// In texts, by their addresses.
   using Ranges = std::map<std::string, std::vector<llvm::json::Object>>;
   Ranges places(const Meaning &meaning, bool inWorkspace);

@@ -1,13 +1,18 @@
 // `ppcc serve`: a page on this machine that shows a schedule while its file
 // changes.
 #include "Http.h"
+#include "LspText.h"
 #include "Options.h"
 #include "Watch.h"
+#include "ppcc/Driver/Job.h"
 #include "ppcc/Emit/Emitter.h"
 #include "ppcc/Support/Embedded.h"
 
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/Signals.h"
 
 #include <random>
 
@@ -23,12 +28,19 @@ namespace {
 
 constexpr uint64_t mostActions = 1'000'000; ///< While somebody drags a slider.
 
-/// What became of the schedule, with some values.
+constexpr unsigned mostSeconds = 30;
+
+/// What becomes of the schedule, with some values.
 struct Build {
-  llvm::IntrusiveRefCntPtr<WatchedFiles> files;
+  explicit Build(std::string key) : key(std::move(key)) {}
+
+  std::string key;
+  llvm::IntrusiveRefCntPtr<WatchedFiles> files; ///< Null before the first job.
   uint64_t number = 0;
   std::string state; ///< JSON for the page.
   std::string page;  ///< The viewer; empty when there are errors.
+  Job job;
+  std::chrono::steady_clock::time_point asked; ///< When it was last wanted.
 };
 
 class Live {
@@ -41,6 +53,7 @@ public:
   }
 
   std::string token;
+  std::function<void()> onPage; ///< When somebody has the page.
 
   /// `/TOKEN/` is the page, `/TOKEN/state` waits for another build than that of
   /// `after`, `/TOKEN/view` is its picture. `D.NAME` is the value of a
@@ -50,12 +63,14 @@ public:
     if (!path.consume_front("/" + token + "/"))
       return HttpResponse{404, "text/plain", "not here"};
     std::string framed = "frame-ancestors 'self'";
-    if (path.empty())
+    if (path.empty()) {
+      onPage();
       return HttpResponse{
           200, "text/html; charset=utf-8", livePage().front().text.str(),
           "default-src 'none'; script-src 'unsafe-inline'; style-src "
           "'unsafe-inline'; connect-src 'self'; frame-src 'self'; " +
               framed};
+    }
     if (path != "state" && path != "view")
       return HttpResponse{404, "text/plain", "not here"};
     std::string key;
@@ -65,7 +80,9 @@ public:
         key += name + "=" + value + "\n";
       else
         StringRef(value).getAsInteger(10, after);
-    Build &build = current(key, request);
+    Build &build = named(key);
+    if (!isReady(build, request))
+      return std::nullopt;
     if (path == "view")
       return HttpResponse{200, "text/html; charset=utf-8", build.page,
                           "default-src 'none'; script-src 'unsafe-inline'; "
@@ -76,25 +93,86 @@ public:
     return HttpResponse{200, "application/json", build.state};
   }
 
+  /// Of the job that runs; -1 for none.
+  int descriptor() const {
+    for (const Build &build : builds)
+      if (build.job.isRunning())
+        return build.job.descriptor();
+    return -1;
+  }
+
 private:
-  Build &current(const std::string &key, const HttpRequest &request) {
-    auto *found = findBy(builds, key, &NamedBuild::first);
-    if (!found) {
-      if (builds.size() == 8)
-        builds.pop_front();
-      found = &builds.emplace_back(key, Build());
+  Build &named(const std::string &key) {
+    if (auto *found = findBy(builds, key, &Build::key))
+      return *found;
+    if (builds.size() == 8)
+      builds.pop_front();
+    return builds.emplace_back(key);
+  }
+
+  /// Whether it is that of the files as they are. Else it is being made, or
+  /// will be when the job that others wait for has ended.
+  bool isReady(Build &build, const HttpRequest &request) {
+    auto now = std::chrono::steady_clock::now();
+    build.asked = now;
+    if (!build.job.isRunning()) {
+      if (build.files && !build.files->hasChanged())
+        return true;
+      for (Build &other : builds)
+        if (other.job.isRunning()) {
+          if (now - other.asked < std::chrono::milliseconds(250))
+            return false;
+          other.job.stop();
+        }
+      start(request, build);
     }
-    Build &build = found->second;
-    if (!build.files || build.files->hasChanged())
+    while (build.job.isRunning() && build.job.read())
+      finish(build);
+    return false;
+  }
+
+  void start(const HttpRequest &request, Build &build) {
+    build.number = ++numbers;
+    build.files = llvm::makeIntrusiveRefCnt<WatchedFiles>(files);
+    (void)build.files->status(options.request.input);
+    bool isStarted = build.job.start(mostSeconds, [&](raw_ostream &out) {
       make(request, build);
-    return build;
+      out << build.state.size() << '\n'
+          << build.state << build.page.size() << '\n'
+          << build.page << build.files->noted();
+    });
+    if (!isStarted)
+      finish(build);
+  }
+
+  /// Takes what the job has made.
+  void finish(Build &build) {
+    StringRef said = build.job.said;
+    auto take = [&](std::string &part) {
+      size_t size = 0;
+      bool isGood = !said.consumeInteger(10, size) &&
+                    said.consume_front("\n") && size <= said.size();
+      if (isGood) {
+        part = said.take_front(size).str();
+        said = said.drop_front(size);
+      }
+      return isGood;
+    };
+    if (build.job.outcome == Job::Outcome::Good && take(build.state) &&
+        take(build.page)) {
+      build.files->note(said);
+    } else {
+      build.page.clear();
+      build.state.clear();
+      llvm::raw_string_ostream stream(build.state);
+      write(json::OStream(stream), build, {}, false,
+            "error: " + build.job.complaint(), {});
+    }
+    build.job.said.clear();
   }
 
   void make(const HttpRequest &request, Build &build) {
     auto start = std::chrono::steady_clock::now();
-    build.files = llvm::makeIntrusiveRefCnt<WatchedFiles>(files);
-    build.number = ++numbers;
-    build.page.clear();
     Options chosen = options;
     std::string complaint;
     for (const auto &[key, value] : request.query) {
@@ -116,8 +194,10 @@ private:
     chosen.request.limits.maxActions =
         std::min(chosen.request.limits.maxActions, mostActions);
     Session session(build.files);
+    session.sources.readsStreams = false;
     Compiled compiled = compile(chosen.request, session);
     llvm::raw_string_ostream page(build.page);
+    build.page.clear();
     bool isGood = compiled && emit(compiled, *findEmitter("html"), page,
                                    session, options.emitOptions);
     if (!isGood)
@@ -167,9 +247,48 @@ private:
 
   const Options &options;
   Session::Files files;
-  using NamedBuild = std::pair<std::string, Build>;
-  std::list<NamedBuild> builds; ///< The newest last.
+  std::list<Build> builds; ///< The newest last.
   uint64_t numbers = 0;
+};
+
+/// A page of the user alone that leads to another: its address may stand in the
+/// arguments of a process, which everybody can read.
+class Redirect {
+public:
+  Redirect() = default;
+  Redirect(const Redirect &) = delete;
+  ~Redirect() { remove(); }
+
+  bool lead(StringRef to) {
+    int file;
+    SmallString<128> model;
+    llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, model);
+    llvm::sys::path::append(model, "ppcc-serve-%%%%%%%%.html");
+    if (llvm::sys::fs::createUniqueFile(
+            model, file, path, llvm::sys::fs::OF_None,
+            llvm::sys::fs::owner_read | llvm::sys::fs::owner_write) ||
+        llvm::sys::fs::make_absolute(path))
+      return false;
+    llvm::sys::RemoveFileOnSignal(path);
+    llvm::raw_fd_ostream out(file, /*shouldClose=*/true);
+    out << "<!doctype html>\n<meta charset=\"utf-8\">\n"
+           "<meta name=\"referrer\" content=\"no-referrer\">\n"
+           "<meta http-equiv=\"refresh\" content=\"0; url="
+        << to << "\">\n<title>ppcc</title>\n<a href=\"" << to
+        << "\">ppcc serve</a>\n";
+    return true;
+  }
+  std::string address() const { return lsp::uriOf(path); }
+  void remove() {
+    if (path.empty())
+      return;
+    llvm::sys::fs::remove(path);
+    llvm::sys::DontRemoveFileOnSignal(path);
+    path.clear();
+  }
+
+private:
+  SmallString<128> path;
 };
 
 } // namespace
@@ -204,11 +323,16 @@ int ppcc::runServe(const Invocation &call) {
       fmt::format("http://127.0.0.1:{}/{}/", server.port(), live.token);
   call.out << "serving " << options.request.input << " at " << address << '\n';
   call.out.flush();
+  Redirect redirect;
+  live.onPage = [&] { redirect.remove(); };
   if (opens)
     if (auto browser = llvm::sys::findProgramByName("xdg-open"))
-      llvm::sys::ExecuteNoWait(*browser, {*browser, address}, std::nullopt);
+      if (redirect.lead(address))
+        llvm::sys::ExecuteNoWait(*browser, {*browser, redirect.address()},
+                                 std::nullopt);
   for (;;)
     server.serve(
         std::chrono::milliseconds(15),
-        [&](const HttpRequest &request) { return live.answer(request); });
+        [&](const HttpRequest &request) { return live.answer(request); },
+        live.descriptor());
 }

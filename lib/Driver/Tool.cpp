@@ -1,4 +1,5 @@
 // What the programs have in common around their work.
+#include "ppcc/Basic/RegularFiles.h"
 #include "ppcc/Driver/Driver.h"
 
 #include "llvm/Support/ErrorHandling.h"
@@ -34,10 +35,8 @@ int ppcc::runTool(int argc, const char *const *argv, ToolMain *tool) {
       [](void *, const char *, bool) { endWithoutMemory(); });
   int code = 1;
   try {
-    code = tool({{argv, size_t(argc)},
-                 llvm::vfs::getRealFileSystem(),
-                 llvm::outs(),
-                 llvm::errs()});
+    code = tool(
+        {{argv, size_t(argc)}, regularFiles(), llvm::outs(), llvm::errs()});
   } catch (const std::bad_alloc &) { // Of a size that is none.
     endWithoutMemory();
   } catch (const std::length_error &) {

@@ -16,6 +16,11 @@ public:
   llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>>
   openFileForRead(const Twine &path) override;
 
+  /// What was asked for, as text of a line each, and the same from another
+  /// process.
+  std::string noted() const;
+  void note(StringRef lines);
+
   /// Whether one of the files is now another than when it was first asked for.
   bool hasChanged();
   /// Waits for that. Looks 20 times a second, which costs less than a

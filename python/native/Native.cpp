@@ -4,6 +4,7 @@
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
 
+#include "ppcc/Basic/RegularFiles.h"
 #include "ppcc/Driver/Driver.h"
 
 #include "llvm/Support/MemoryBuffer.h"
@@ -29,7 +30,7 @@ PyObject *text(const std::string &bytes) {
 /// stands for, or None.
 struct Call {
   std::vector<std::string> words{"ppcc"};
-  Session::Files files = llvm::vfs::getRealFileSystem();
+  Session::Files files = regularFiles();
 
   bool read(PyObject *args) {
     PyObject *arguments;

@@ -58,9 +58,12 @@ public:
   using LimitOf = function_ref<size_t(StringRef, StringRef)>;
 
   /// Reads `path` (`-` is standard input), once: a second call gives the same
-  /// file. Errors: what the file system says, or that the file is larger than
-  /// `maxBytes` and, if given, the limit for such files.
-  llvm::Expected<uint32_t> open(StringRef path, LimitOf limitOf = nullptr);
+  /// file. All sources are opened here. Errors: what the file system says, that
+  /// the file is larger than `maxBytes` and, if given, the limit for such
+  /// files, or that it is not a regular file: only what the user named on the
+  /// command line may be a stream.
+  llvm::Expected<uint32_t> open(StringRef path, LimitOf limitOf = nullptr,
+                                bool mayStream = true);
 
   /// Adds text under a name of the caller's choice.
   uint32_t add(StringRef name, std::unique_ptr<llvm::MemoryBuffer> text);
@@ -100,6 +103,10 @@ public:
 
   /// Refuse files above this size; a schedule is some hundred lines.
   size_t maxBytes = size_t(1) << 20;
+  /// The same for all files together.
+  size_t maxAllBytes = SIZE_MAX;
+  /// False in a server, which nobody may keep waiting: no stream is read.
+  bool readsStreams = true;
 
 private:
   struct File {
@@ -114,7 +121,7 @@ private:
   static constexpr size_t mostBytes = UINT32_MAX - (uint32_t(1) << 24);
 
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-  read(StringRef path, LimitOf limitOf) const;
+  read(StringRef path, bool mayStream, LimitOf limitOf) const;
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
   readStream(llvm::sys::fs::file_t handle, StringRef path,
              LimitOf limitOf) const;

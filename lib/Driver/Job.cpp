@@ -1,0 +1,121 @@
+#include "ppcc/Driver/Job.h"
+
+#include "llvm/Support/Compiler.h"
+#include "llvm/Support/ErrorHandling.h"
+
+#include <csignal>
+#include <fcntl.h>
+#include <new>
+#include <stdexcept>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace ppcc;
+
+/// The exit status of work that ran out of memory.
+static constexpr int withoutMemory = 75;
+
+/// Limits this process, and what it does when it has no memory left.
+static void limit(unsigned seconds) {
+  rlimit processor{seconds, seconds}, memory{Job::mostBytes, Job::mostBytes};
+  setrlimit(RLIMIT_CPU, &processor);
+  // AddressSanitizer reserves more than that.
+  if (!LLVM_ADDRESS_SANITIZER_BUILD)
+    setrlimit(RLIMIT_DATA, &memory);
+  std::signal(SIGALRM, SIG_DFL);
+  alarm(4 * seconds); // For what waits and does nothing.
+  std::set_new_handler([] { _exit(withoutMemory); });
+  llvm::remove_bad_alloc_error_handler();
+  llvm::install_bad_alloc_error_handler(
+      [](void *, const char *, bool) { _exit(withoutMemory); });
+}
+
+bool Job::start(unsigned seconds, function_ref<void(raw_ostream &)> work) {
+  stop();
+  said.clear();
+  this->seconds = seconds;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return false;
+  process = fork();
+  if (process == 0) {
+    // The streams of whoever asks are not ours.
+    int nothing = open("/dev/null", O_RDWR);
+    for (int stream : {STDIN_FILENO, STDOUT_FILENO})
+      dup2(nothing, stream);
+    limit(seconds);
+    llvm::raw_fd_ostream out(ends[1], /*shouldClose=*/false);
+    try {
+      work(out);
+      out.flush();
+    } catch (const std::bad_alloc &) { // Of a size that is none.
+      _exit(withoutMemory);
+    } catch (const std::length_error &) {
+      _exit(withoutMemory);
+    }
+    _exit(0);
+  }
+  close(ends[1]);
+  pipeEnd = ends[0];
+  fcntl(pipeEnd, F_SETFL, O_NONBLOCK);
+  if (process < 0)
+    end();
+  return isRunning();
+}
+
+bool Job::read() {
+  char buffer[1 << 16];
+  ssize_t count;
+  while ((count = ::read(pipeEnd, buffer, sizeof buffer)) > 0 &&
+         said.size() < mostSaid)
+    said.append(buffer, count);
+  if (count < 0 && (errno == EINTR || errno == EAGAIN))
+    return false;
+  if (count > 0)
+    stop();
+  else
+    end();
+  if (count > 0)
+    outcome = Outcome::TooLarge;
+  return true;
+}
+
+void Job::stop() {
+  if (isRunning())
+    kill(process, SIGKILL);
+  end();
+}
+
+void Job::end() {
+  int status = 0;
+  bool hasEnded = process > 0 && waitpid(process, &status, 0) == process;
+  int signal = hasEnded && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  int code = hasEnded && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  bool isTooLong = signal == SIGXCPU || signal == SIGKILL || signal == SIGALRM;
+  outcome = code == 0               ? Outcome::Good
+            : code == withoutMemory ? Outcome::TooLarge
+            : isTooLong             ? Outcome::TooLong
+                                    : Outcome::Crashed;
+  process = 0;
+  if (pipeEnd >= 0)
+    close(std::exchange(pipeEnd, -1));
+}
+
+std::string Job::complaint() const {
+  switch (outcome) {
+  case Outcome::Good:
+    return "";
+  case Outcome::TooLong:
+    return fmt::format("compilation timed out after {} s; `ppcc check` has no "
+                       "such limit",
+                       seconds);
+  case Outcome::TooLarge:
+    return fmt::format("compilation needs more than {} GiB of memory; `ppcc "
+                       "check` has no such limit",
+                       mostBytes >> 30);
+  case Outcome::Crashed:
+    return "the compiler crashed: this is a bug in it";
+  }
+  return "";
+}

@@ -1,0 +1,62 @@
+// Work in processes of its own keeps to its limits.
+#include "ppcc/Driver/Job.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+using namespace ppcc;
+using testing::HasSubstr;
+
+namespace {
+
+std::string resultOf(Job &job, function_ref<void(raw_ostream &)> work) {
+  EXPECT_TRUE(job.start(1, work));
+  while (job.isRunning()) {
+    pollfd wait{job.descriptor(), POLLIN, 0};
+    poll(&wait, 1, -1);
+    job.read();
+  }
+  return job.complaint().empty() ? job.said : job.complaint();
+}
+
+TEST(Job, GivesWhatItWrites) {
+  Job job;
+  std::string large(1 << 20, 'x');
+  EXPECT_EQ(resultOf(job, [&](raw_ostream &out) { out << large; }), large);
+  EXPECT_EQ(job.outcome, Job::Outcome::Good);
+}
+
+TEST(Job, EndsWhatTakesTooLong) {
+  Job job;
+  EXPECT_THAT(resultOf(job,
+                       [](raw_ostream &) {
+                         for (volatile bool goesOn = true; goesOn;) {
+                         }
+                       }),
+              HasSubstr("timed out after 1 s"));
+  EXPECT_THAT(resultOf(job, [](raw_ostream &) { pause(); }),
+              HasSubstr("timed out after 1 s"));
+}
+
+TEST(Job, EndsWhatTakesTooMuchMemory) {
+  if (LLVM_ADDRESS_SANITIZER_BUILD)
+    GTEST_SKIP() << "its memory has no limit then";
+  auto take = [](raw_ostream &out) {
+    std::vector<std::string> all;
+    for (int i = 0; i != 64; ++i)
+      all.emplace_back().reserve(64 << 20);
+    out << all.size();
+  };
+  Job job;
+  EXPECT_THAT(resultOf(job, take), HasSubstr("more than 2 GiB of memory"));
+}
+
+TEST(Job, TellsOfCrashes) {
+  Job job;
+  EXPECT_THAT(resultOf(job, [](raw_ostream &) { _exit(3); }),
+              HasSubstr("crashed"));
+  EXPECT_THAT(resultOf(job, [](raw_ostream &) { raise(SIGSEGV); }),
+              HasSubstr("crashed"));
+}
+
+} // namespace
