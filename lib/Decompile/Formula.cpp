@@ -4,6 +4,7 @@
 #include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
 
 using namespace ppcc;
+using written::Piece;
 
 std::optional<std::string> written::line(ArrayRef<int64_t> values,
                                          int64_t first, StringRef variable) {
@@ -24,16 +25,7 @@ std::optional<std::string> written::line(ArrayRef<int64_t> values,
                     : fmt::format("{} - {}", term, -base);
 }
 
-namespace {
-
-/// What holds up to, not including, `end`.
-struct Piece {
-  int64_t end;
-  std::string text;
-};
-
-/// Conditions as a tree, so that they do not nest too deep.
-std::string joinPieces(ArrayRef<Piece> pieces, StringRef variable) {
+std::string written::joinPieces(ArrayRef<Piece> pieces, StringRef variable) {
   if (pieces.size() == 1)
     return pieces.front().text;
   size_t half = pieces.size() < 4 ? 1 : pieces.size() / 2;
@@ -44,8 +36,6 @@ std::string joinPieces(ArrayRef<Piece> pieces, StringRef variable) {
   return fmt::format("{} < {} ? {} : {}", variable, pieces[half - 1].end, low,
                      high);
 }
-
-} // namespace
 
 std::string written::formula(ArrayRef<int64_t> values, StringRef variable,
                              int64_t first) {

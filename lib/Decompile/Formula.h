@@ -24,6 +24,14 @@ std::string formulaOrList(ArrayRef<int64_t> values, StringRef variable,
 std::optional<std::string> turnsOnLine(ArrayRef<int64_t> values, int64_t first,
                                        StringRef variable);
 
+/// What holds up to, not including, `end`.
+struct Piece {
+  int64_t end;
+  std::string text;
+};
+/// Conditions on the variable, as a tree, so that they do not nest too deep.
+std::string joinPieces(ArrayRef<Piece> pieces, StringRef variable);
+
 /// A formula for numbers that `text` writes.
 std::string formula(ArrayRef<int64_t> values, StringRef variable,
                     function_ref<std::string(int64_t)> text);

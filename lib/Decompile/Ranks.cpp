@@ -107,7 +107,8 @@ public:
         if (cover.begin <= begin && begin < cover.end() &&
             best[begin].cost != SIZE_MAX)
           for (uint32_t end : {lineEnd(cover, begin), cover.end()}) {
-            if (end == begin)
+            // With M in it, a count is a line over the ranks or not written.
+            if (isFamily() && end != lineEnd(cover, begin))
               continue;
             auto [lines, cost] =
                 out.trial([&] { writePiece(cover, begin, end); });
@@ -354,11 +355,7 @@ private:
       return statement(letter, rankOf(begin));
     };
     for (const RankPhase &phase : cover.text.phases) {
-      auto write = [&] { writeList(phase.items, count, action); };
-      if (phase.name.empty())
-        write();
-      else
-        out.block("phase " + phase.name, write);
+      out.inPhase(phase.name, [&] { writeList(phase.items, count, action); });
     }
   }
 
@@ -469,6 +466,10 @@ void ScheduleText::writeRanks(ArrayRef<RankText> ranks,
       *llvm::max_element(ranks, [](const RankText &a, const RankText &b) {
         return a.phases.size() < b.phases.size();
       });
+  std::set<StringRef> names;
+  for (const RankPhase &phase : most.phases)
+    names.insert(phase.name);
+  bool hasEachOnce = names.size() == most.phases.size();
   auto isInOrder = [&](const RankText &rank) {
     auto next = most.phases.begin();
     return llvm::all_of(rank.phases, [&](const RankPhase &phase) {
@@ -477,7 +478,8 @@ void ScheduleText::writeRanks(ArrayRef<RankText> ranks,
       return next != most.phases.end() && next++->name == phase.name;
     });
   };
-  if (turns.empty() && most.phases.size() > 1 && llvm::all_of(ranks, isInOrder))
+  if (turns.empty() && most.phases.size() > 1 && hasEachOnce &&
+      llvm::all_of(ranks, isInOrder))
     ways.push_back([&] {
       for (const RankPhase &phase : most.phases) {
         std::vector<RankText> parts;
@@ -490,7 +492,7 @@ void ScheduleText::writeRanks(ArrayRef<RankText> ranks,
               shapeOf(own.items, part.shape, part.counts);
             }
         }
-        block("phase " + phase.name, [&] { all(parts); });
+        inPhase(phase.name, [&] { all(parts); });
       }
     });
   shortest(ways);

@@ -7,6 +7,8 @@
 using namespace ppcc;
 using namespace ppcc::written;
 
+using Ranks = std::pair<RankId, RankId>;
+
 ScheduleText::ScheduleText(const Program &program, const WrittenHead &head)
     : program(program), head(head) {
   for (const Pipe &pipe : program.pipes()) {
@@ -56,6 +58,14 @@ void ScheduleText::block(const std::string &header,
     return line(whole);
   }
   close();
+}
+
+void ScheduleText::inPhase(const std::string &name,
+                           function_ref<void()> write) {
+  if (name.empty())
+    write();
+  else
+    block("phase " + name, write);
 }
 
 std::pair<std::string, size_t> ScheduleText::trial(function_ref<void()> write) {
@@ -176,10 +186,118 @@ void ScheduleText::addTensors(PipeId id,
   }
 }
 
+/// The pairs of ranks between which messages go that none of the settings is
+/// about.
+static std::set<Ranks> otherPairs(const Program &program,
+                                  ArrayRef<const CostSetting *> settings) {
+  std::set<Ranks> pairs;
+  forEachEdge(program.pipes(), [&](PipeId pipe, StageId from, StageId to) {
+    pairs.insert(
+        {program.rankOfStage(pipe, from), program.rankOfStage(pipe, to)});
+  });
+  std::erase_if(pairs, [](Ranks pair) { return pair.first == pair.second; });
+  for (const CostSetting *setting : settings)
+    pairs.erase(*setting->link);
+  return pairs;
+}
+
+/// What is said of all links; nothing where that differs, or a message without
+/// it takes no number.
+static std::optional<int64_t> usualOf(Cost what,
+                                      ArrayRef<const CostSetting *> inEffect) {
+  std::optional<int64_t> usual;
+  if (what == Cost::Latency)
+    usual = 0;
+  for (const CostSetting *setting : inEffect)
+    if (setting->what == what && !setting->link) {
+      if (setting->pipe || !llvm::all_equal(setting->values))
+        return std::nullopt;
+      usual = setting->values.front();
+    }
+  return usual;
+}
+
+std::string written::unsaid(const Program &program) {
+  auto inEffect = program.costs().inEffect();
+  for (Cost what : {Cost::Latency, Cost::Bandwidth}) {
+    std::vector<const CostSetting *> links;
+    llvm::copy_if(inEffect, std::back_inserter(links), [&](auto *setting) {
+      return setting->what == what && setting->link;
+    });
+    if (!links.empty() && !otherPairs(program, links).empty() &&
+        !usualOf(what, inEffect))
+      return fmt::format("the `{}` of some pairs of ranks, where there is not "
+                         "one for all others",
+                         rowOf(what).item);
+  }
+  return "";
+}
+
+/// Values by a number, as conditions on it.
+static std::string byNumber(const std::map<int64_t, std::string> &values,
+                            StringRef number) {
+  std::vector<Piece> pieces;
+  for (const auto &[at, value] : values) {
+    if (pieces.empty() || pieces.back().text != value)
+      pieces.push_back({0, value});
+    pieces.back().end = at + 1;
+  }
+  return joinPieces(pieces, number);
+}
+
+/// `scale time microbatch m = m < 2 ? 1 : 2;`
+std::string ScheduleText::factorsText(const CostSetting &setting) const {
+  const CostRow &row = rowOf(setting.what);
+  std::map<int64_t, std::string> factors;
+  auto factor = setting.values.begin();
+  for (const Pipe &pipe : program.pipes())
+    for (uint32_t m = pipe.firstMicrobatch; m != pipe.endMicrobatch(); ++m)
+      factors[m] = row.number.format(*factor++);
+  std::string subject = setting.what == Cost::Scale
+                            ? ""
+                            : subjectOf(setting, program.kinds()) + " ";
+  return fmt::format("{} {}microbatch m = {};", row.item, subject,
+                     byNumber(factors, "m"));
+}
+
+/// `latency = a == 0 and b == 1 ? 0.5 : 0;`, or by the number of the pair where
+/// there are many.
+void ScheduleText::writeLinks(StringRef item,
+                              ArrayRef<const CostSetting *> settings) {
+  constexpr size_t mostByName = 16;
+  const CostRow &row = rowOf(settings.front()->what);
+  std::map<Ranks, std::string> values;
+  for (const CostSetting *setting : settings)
+    values[*setting->link] = row.number.format(setting->values.front());
+  if (auto usual = usualOf(row.what, program.costs().inEffect()))
+    for (Ranks pair : otherPairs(program, settings))
+      values[pair] = row.number.format(*usual);
+  std::map<StringRef, std::vector<std::string>> byValue;
+  for (const auto &[pair, value] : values)
+    byValue[value].push_back(fmt::format("a == {} and b == {}",
+                                         pair.first.value, pair.second.value));
+  auto usual = llvm::max_element(byValue, [](auto &a, auto &b) {
+    return a.second.size() < b.second.size();
+  });
+  if (values.size() - usual->second.size() <= mostByName) {
+    std::string value;
+    for (const auto &[number, pairs] : byValue)
+      if (number != usual->first)
+        value += fmt::format("{} ? {} : ", llvm::join(pairs, " or "), number);
+    return line(fmt::format("{} = {}{};", item, value, usual->first));
+  }
+  std::map<int64_t, std::string> byPair;
+  for (const auto &[pair, value] : values)
+    byPair[int64_t(pair.first.value) * program.numRanks() + pair.second.value] =
+        value;
+  std::string number = fmt::format("(a * {} + b)", program.numRanks());
+  line(fmt::format("{} = {};", item, byNumber(byPair, number)));
+}
+
 void ScheduleText::writeCosts(CostOwner owner, StringRef section) {
   std::vector<std::string> lines;
-  // By what is said of them, and how much.
-  std::map<StringRef, std::map<std::string, std::vector<std::string>>> links;
+  // By what is said of them: the settings of some.
+  std::map<StringRef, std::vector<const CostSetting *>> links;
   if (owner == CostOwner::Model)
     for (PipeId pipe : program.pipeIds())
       addTensors(pipe, lines);
@@ -192,9 +310,12 @@ void ScheduleText::writeCosts(CostOwner owner, StringRef section) {
                                program.kinds()[setting->kind].isDeclared()))
       continue;
     if (setting->link) {
-      links[row.item][row.number.format(setting->values.front())].push_back(
-          fmt::format("a == {} and b == {}", setting->link->first.value,
-                      setting->link->second.value));
+      links[row.item].push_back(setting);
+      continue;
+    }
+    if (row.spread == CostSpread::Microbatches) {
+      if (!setting->values.empty())
+        lines.push_back(factorsText(*setting));
       continue;
     }
     std::string name = row.item.str();
@@ -221,16 +342,8 @@ void ScheduleText::writeCosts(CostOwner owner, StringRef section) {
     line(one);
   if (!links.empty()) {
     open("link a, b");
-    for (auto &[item, byValue] : links) {
-      auto usual = llvm::max_element(byValue, [](auto &a, auto &b) {
-        return a.second.size() < b.second.size();
-      });
-      std::string value;
-      for (const auto &[number, pairs] : byValue)
-        if (number != usual->first)
-          value += fmt::format("{} ? {} : ", llvm::join(pairs, " or "), number);
-      line(fmt::format("{} = {}{};", item, value, usual->first));
-    }
+    for (const auto &[item, settings] : links)
+      writeLinks(item, settings);
     close();
   }
   close();

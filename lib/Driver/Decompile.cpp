@@ -2,6 +2,7 @@
 #include "ppcc/Decompile/Decompile.h"
 #include "Options.h"
 #include "ppcc/Basic/Diagnostics/Emit.h"
+#include "ppcc/Decompile/ScheduleText.h"
 #include "ppcc/Driver/Output.h"
 
 #include "llvm/Support/Path.h"
@@ -73,6 +74,8 @@ int ppcc::runDecompile(const Invocation &call) {
   if (program.kinds().hasDeclared())
     return refuse(fmt::format("it has the declared action `{}`",
                               program.kinds().declaredRows().front().letters));
+  if (std::string what = written::unsaid(program); !what.empty())
+    return refuse("no schedule can say " + what);
   std::string text =
       decompile(program, nameFor(name.empty() ? program.name() : name));
   // The statements leave microbatches to the compiler: ask it.

@@ -110,6 +110,13 @@ ppcc::familiesOf(const Proof &proof, StringRef free, Session &session) {
           part.place,
           fmt::format("{}{}", part.from, part.to == part.from ? "" : ", .."),
           part.reason.empty() ? "nothing was found" : part.reason);
+    auto isFactor = [](const CostSetting &setting) {
+      return rowOf(setting.what).spread == CostSpread::Microbatches;
+    };
+    if (isRight && llvm::any_of(part.evidence->head.costs().settings, isFactor))
+      return none({}, "all",
+                  "the factors of `scale` are those of one number of "
+                  "microbatches");
     if (isRight) {
       Tables tables = tablesOf(*part.evidence);
       if (shared && *shared != tables)

@@ -204,7 +204,7 @@ public:
   }
   Moment free(Moment, ActionId row) const { return times.ends[row.value] + 1; }
   static Moment after(Moment moment, Time time) {
-    return time > 0    ? (moment / fine + time) * fine
+    return time > 0    ? std::min(moment / fine + time, last / fine) * fine
            : time == 0 ? moment + 2
                        : moment + 1;
   }
@@ -216,6 +216,8 @@ public:
 
 private:
   static constexpr int64_t fine = 4096; ///< Numbers of a moment.
+  /// An order beyond it is of no use, and proves nothing.
+  static constexpr Moment last = std::numeric_limits<Moment>::max() / 2;
 
   std::vector<Moment> completions;
 };

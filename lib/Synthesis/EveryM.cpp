@@ -38,7 +38,7 @@ public:
     while (!at(shown) && !told && shown < mostTried)
       shown *= 2;
     if (!at(shown)) {
-      task.instance(paramsFor(std::max<int64_t>(told, 1)));
+      task.instance(paramsFor(shown)); // Of few there may be none at all.
       return std::nullopt;
     }
     // From so many on, policies have mostly found their pace.
@@ -75,6 +75,13 @@ private:
     }
     return place->second.get();
   }
+  /// The next that is admitted: placements may admit multiples of their ranks
+  /// alone, and up to some number.
+  int64_t nextFrom(int64_t m) {
+    for (int64_t end = m + mostTried; m != end && !at(m);)
+      ++m;
+    return m;
+  }
   static std::vector<Range> pipesOf(const Instance &instance) {
     std::vector<Range> pipes;
     for (const Pipe &pipe : instance.program.pipes())
@@ -86,12 +93,6 @@ private:
   /// the next few. Proofs take longer than orders: of the best ones, or, where
   /// none of these is right, of all that are better than the right one so far.
   std::optional<Way> wayFrom(int64_t from, bool provesAll) {
-    // Placements may admit multiples of their ranks alone.
-    auto nextFrom = [&](int64_t m) {
-      for (int64_t end = m + mostTried; m != end && !at(m);)
-        ++m;
-      return m;
-    };
     from = nextFrom(from);
     const Instance *first = at(from);
     step = nextFrom(from + 1) - from;
@@ -128,6 +129,28 @@ private:
     return std::nullopt;
   }
 
+  /// Whether each pipe grows by as much from every number on: what is written
+  /// goes on as it begins, and `M / 3` of a placement does not within 3.
+  bool growsEvenly(int64_t from, int64_t period) {
+    constexpr int64_t numLooked = 12;
+    if (task.program.pipes().size() == 1)
+      return true;
+    std::optional<std::vector<int64_t>> growth;
+    for (int64_t m = from; m != from + numLooked * step; m += step) {
+      const Instance *few = at(m), *more = at(m + period);
+      if (!few || !more)
+        continue;
+      std::vector<int64_t> own;
+      for (auto [a, b] : llvm::zip(few->program.pipes(), more->program.pipes()))
+        llvm::append_values(own, int64_t(b.firstMicrobatch) - a.firstMicrobatch,
+                            int64_t(b.numMicrobatches) - a.numMicrobatches);
+      if (growth && own != *growth)
+        return false;
+      growth = std::move(own);
+    }
+    return true;
+  }
+
   /// How a policy goes on, with the shortest period that does.
   std::optional<Way> growthOf(const Policy &policy, int64_t from,
                               uint64_t &actions) {
@@ -150,6 +173,8 @@ private:
     };
     for (int64_t period = step; period <= longestPeriod * step;
          period += step) {
+      if (!growsEvenly(from, period))
+        continue;
       Way way;
       int64_t admitted = 0;
       for (int64_t rest = 0; rest != period; ++rest) {
@@ -194,8 +219,10 @@ private:
       Session quiet(task.session.sources);
       ProveRequest request;
       request.byData = task.asked.request.comm.order == CommOrder::None;
-      request.compile = task.requestOf(
-          writeFamily(task.program, way.growths, head, way.least)->text, quiet);
+      auto family = writeFamily(task.program, way.growths, head, way.least);
+      if (!family)
+        return false;
+      request.compile = task.requestOf(family->text, quiet);
       std::string misuse;
       auto proof = ppcc::prove(request, quiet, misuse);
       if (!proof)
@@ -227,14 +254,20 @@ private:
           result.told, llvm::find_if(way.growths, [](const Growth &growth) {
                          return growth.problem;
                        })->microbatches);
-    while (!at(result.told))
-      ++result.told;
+    result.told = nextFrom(result.told);
     const Instance *instance = at(result.told);
-    WrittenHead head = task.headOf(std::nullopt);
-    result.text = writeFamily(task.program, way.growths, head, way.least)->text;
+    auto family = writeFamily(task.program, way.growths,
+                              task.headOf(std::nullopt), way.least);
+    if (!instance || !family) {
+      task.refuse(fmt::format("the placement has none of the numbers from {} "
+                              "on for which the order is proven",
+                              way.least));
+      return std::nullopt;
+    }
+    result.text = std::move(family->text);
     result.compiled = task.compileText(result.text, task.session,
                                        {{"M", std::to_string(result.told)}});
-    if (!instance || !result.compiled || !task.tell(instance->problem, result))
+    if (!result.compiled || !task.tell(instance->problem, result))
       return std::nullopt;
     result.text = task.commentOf(result) + result.text;
     return result;

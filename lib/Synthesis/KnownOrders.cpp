@@ -67,6 +67,7 @@ bool KnownOrders::readFrom() {
     Request request = asked.request;
     request.input = name;
     request.sharesParams = true;
+    request.layout.clear(); // Its stages may be others.
     request.until = Request::Until::Expanded;
     Compiled compiled = compile(request, task.session);
     if (!compiled)

@@ -244,8 +244,9 @@ private:
       actions = std::max<uint32_t>(actions, 3 * stages.size());
     for (const Workload::Stage &stage : savings.load(how).stages)
       longest = std::max(longest, stage.in);
-    uint32_t margin = std::min<Time>(
-        1 + longest * actions / std::max<Time>(kept.period, 1), mostCopies - 2);
+    uint32_t margin = std::min<decimal::Sum>(
+        1 + decimal::Sum(longest) * actions / std::max<Time>(kept.period, 1),
+        mostCopies - 2);
     std::vector<Copies> ways{{2, 1, 3}, {1, 1, 2}};
     if (margin > 1)
       ways.insert(ways.end(), {{2, margin, margin + 2}, {2, margin, margin}});

@@ -14,7 +14,7 @@ Instance::Instance(Program given, const SynthesisRequest &asked,
                    Workload::Backward backward, const Savings *savings)
     : program(std::move(given)), durations(program),
       load(savings ? savings->kept()
-                   : Workload::of(program, durations, backward)),
+                   : Task::workload(program, durations, backward)),
       problem(load, asked.objective, savings) {}
 
 std::unique_ptr<Instance> Task::instance(const Params &params) {
@@ -25,7 +25,7 @@ std::unique_ptr<Instance> Task::instance() {
   if (!isInScope())
     return nullptr;
   Durations durations(program);
-  if (!fits(Workload::of(program, durations, backward())))
+  if (!fits(workload(program, durations, backward())))
     return nullptr;
   auto instance = std::make_unique<Instance>(program, asked, backward(),
                                              savings ? &*savings : nullptr);
@@ -72,6 +72,19 @@ bool Task::readPlacement(const Params &params) {
   if (!compiled || !applyCosts(request.costs, session, compiled.program))
     return false;
   program = std::move(compiled.program);
+  // What is found has the actions that are chosen, and no others.
+  auto isChosen = [&](KindId kind) {
+    auto moved = offloading(program);
+    return (asked.recompute && kind == restoring(program)) ||
+           (asked.offload && moved &&
+            (kind == moved->out || kind == moved->in));
+  };
+  llvm::erase_if(program.editHead().costs.settings,
+                 [&](const CostSetting &setting) {
+                   return setting.speaksOfKind() &&
+                          program.kinds()[setting.kind].isDeclared() &&
+                          !isChosen(setting.kind);
+                 });
   return true;
 }
 
@@ -102,6 +115,33 @@ bool Task::isInScope() {
     return refuse("its nodes have costs");
   if (program.totalMicrobatches() == 0)
     return refuse("it has no microbatches");
+  if (std::string what = written::unsaid(program); !what.empty())
+    return refuse("no schedule can say " + what);
+  return true;
+}
+
+/// Whether ranks that have a limit hold as much behind a microbatch as before
+/// it: else none can be kept.
+bool Task::addsUp(const Workload &load) {
+  MemoryModel memory(program);
+  for (const Workload::Stage &stage : load.stages) {
+    if (load.room[stage.rank.value] || !memory.limitOf(stage.rank))
+      continue;
+    decimal::Sum takes = 0, gives = 0;
+    bool hasEnough = stage.heldBehindF() >= 0 && stage.heldBehindI() >= 0;
+    for (unsigned part = 0; part != Workload::numParts; ++part) {
+      takes += stage.takes[part];
+      gives += stage.gives[part];
+    }
+    if (!hasEnough || takes != gives)
+      return refuse(fmt::format(
+          "stage {} {}, so rank {} cannot keep to its limit", stage.stage.value,
+          hasEnough
+              ? fmt::format("takes {} for a microbatch, and gives back {}",
+                            amount::format(takes), amount::format(gives))
+              : "gives back more than it holds",
+          stage.rank.value));
+  }
   return true;
 }
 
@@ -119,6 +159,8 @@ bool Task::fits(const Workload &load) {
   }
   if (time > Durations::maxSum)
     session.diags.report<diag::SimulationTooLong>(Place(program.name()));
+  if (!addsUp(load))
+    return false;
   uint64_t most = asked.request.limits.maxActions;
   if (actions > most)
     session.diags.report<diag::TooManyActions>(

@@ -33,6 +33,13 @@ public:
   /// report.
   std::unique_ptr<Instance> instance();
 
+  /// The work where everything is kept.
+  static Workload workload(const Program &program, const Durations &durations,
+                           Workload::Backward backward) {
+    return Workload::of(program, durations, backward, 1,
+                        Workload::Saving::Keep);
+  }
+
   /// Searches until somebody says stop, and counts what that took.
   Found search(const Problem &problem, ArrayRef<Order> known,
                SearchOptions options);
@@ -79,6 +86,7 @@ public:
 
 private:
   bool isInScope();
+  bool addsUp(const Workload &load);
   bool fits(const Workload &load);
   bool hasRoom(const Problem &problem);
 };

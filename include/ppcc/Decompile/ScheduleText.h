@@ -5,6 +5,9 @@
 
 namespace ppcc::written {
 
+/// What of a program's costs no schedule can say; empty for nothing.
+std::string unsaid(const Program &program);
+
 /// What stands around the orders.
 struct WrittenHead {
   std::string name;
@@ -98,6 +101,8 @@ public:
   void close();
   /// `header { ... }` around what `write` writes, on one line if that is short.
   void block(const std::string &header, function_ref<void()> write);
+  /// Without a name in none.
+  void inPhase(const std::string &name, function_ref<void()> write);
   /// Writes what is shortest of them: few lines and few letters.
   void shortest(ArrayRef<std::function<void()>> ways);
   /// What `write` writes, and what it costs to read.
@@ -128,6 +133,8 @@ private:
   /// in a row once.
   void addTensors(PipeId id, std::vector<std::string> &lines) const;
   void writeCosts(CostOwner owner, StringRef section);
+  std::string factorsText(const CostSetting &setting) const;
+  void writeLinks(StringRef item, ArrayRef<const CostSetting *> settings);
   /// The structure of a list, counts left out, and the counts in order.
   void shapeOf(const Bodies::List &list, std::vector<uint32_t> &shape,
                std::vector<Count> &counts) const;
