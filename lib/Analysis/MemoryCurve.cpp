@@ -16,15 +16,12 @@ MemoryModel::MemoryModel(const Program &program)
                                          stages.size());
   };
   const CostModel &costs = program.costs();
-  bool isTold =
-      llvm::any_of(costs.of(Cost::Memory), [&](const CostSetting &setting) {
-        return !program.kinds()[setting.kind].isDeclared();
-      });
+  told = costs.hasAmounts(program.kinds());
   for (KindId kind : program.kinds().ids()) {
     const KindInfo &info = program.kinds()[kind];
     if (info.isCompute() && (info.defines & slot::WeightGrad))
       std::ranges::fill(row(rests, kind), true);
-    if (!isTold && info.isCompute() && (info.defines & slot::Output))
+    if (!told && info.isCompute() && (info.defines & slot::Output))
       std::ranges::fill(row(table, kind), amount::unit);
   }
   for (const CostSetting &setting : costs.of(Cost::Memory)) {

@@ -444,7 +444,12 @@ private:
     if (!request.passes.passes.empty())
       return runPasses(request.passes, session, program);
     Pipeline pipeline = compiled.comm.pipeline();
-    if (request.checksMemory && program.costs().has({Cost::MemoryLimit}))
+    bool hasRestored =
+        llvm::any_of(program.kinds().declaredRows(), [](const KindInfo &info) {
+          return info.restores.has_value();
+        });
+    if (request.checksMemory &&
+        (hasRestored || program.costs().has({Cost::MemoryLimit})))
       pipeline.push_back({"verify-memory", PassKind::Check,
                           verifyMemory(compiled.comm.transports.front())});
     if (request.rolled)

@@ -179,6 +179,15 @@ bool ppcc::applyCosts(const CostRequest &request, Session &session,
   for (const std::string &text : request.settings)
     addCost(text, diags, program, parts);
   addPartCosts(parts, diags, program);
+  llvm::erase_if(program.editHead().costs.settings,
+                 [](const CostSetting &setting) {
+                   return setting.kind == KindTable::unused;
+                 });
+  if (llvm::any_of(program.costs().settings, [](const CostSetting &setting) {
+        return setting.inForwards.has_value();
+      }))
+    program.editHead().costs.followForwards(program.kinds(),
+                                            program.pipes().size());
   if (request.byRank && program.totalMicrobatches() != 0)
     shareByRank(program);
   return diags.errorCount() == errorsBefore;

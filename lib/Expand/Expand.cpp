@@ -110,7 +110,7 @@ private:
     if (regions.empty())
       return true;
     Program priced = program;
-    if (!price(priced) || !fillDeferred(regions, diags, priced))
+    if (!price(priced) || !fillDeferred(regions, evaluator, diags, priced))
       return false;
     program = program.withRows(priced.allRows());
     return true;

@@ -40,12 +40,17 @@ public:
     llvm::stable_sort(ends,
                       [](const End &a, const End &b) { return a.at < b.at; });
     std::vector<std::vector<End>> coming(program.ranksBegun());
-    for (End end : ends)
+    for (auto [order, end] : llvm::enumerate(ends)) {
+      end.order = order;
+      orderOf[end.row.value] = order;
       coming[program.otherEnd(program[end.row]).value].push_back(end);
+    }
     Rows result;
     result.reserve(program.size() + ends.size());
     for (RankId rank : program.ranks()) {
       result.beginRank();
+      if (run)
+        choosePlaces(rank, *run, coming[rank.value]);
       auto next = coming[rank.value].begin(), last = coming[rank.value].end();
       auto append = [&] {
         Action row = program[next++->row];
@@ -53,10 +58,7 @@ public:
         result.append(row);
       };
       for (RowRange item : program.items(rank)) {
-        // All of a group end together.
-        bool computes = program.kindOf(item.from).occupiesRank();
-        while (run && computes && next != last &&
-               run->ends[item.from.value] > next->at)
+        while (next != last && next->place <= item.from.value)
           append();
         for (ActionId row : item)
           result.append(program[row]);
@@ -71,7 +73,42 @@ private:
   struct End {
     ActionId row;
     Time at = 0;
+    size_t order = 0;            ///< By time, then by rank.
+    uint32_t place = UINT32_MAX; ///< The row that it is put in front of.
   };
+
+  /// Puts those that come to a rank ahead of what it computes beyond their
+  /// start, and between its own of the same lane by the order of all.
+  void choosePlaces(RankId rank, const Simulation &run,
+                    std::vector<End> &coming) const {
+    struct Own {
+      size_t order;
+      uint32_t row;
+    };
+    std::map<uint8_t, std::vector<Own>> ownOf; // By lane.
+    for (ActionId row : program.rows(rank))
+      if (auto own = orderOf.find(row.value); own != orderOf.end())
+        ownOf[program.kindOf(row).lane].push_back({own->second, row.value});
+    auto items = program.items(rank);
+    auto item = items.begin();
+    for (End &end : coming) {
+      // All of a group end together.
+      while (item != items.end() &&
+             !(program.kindOf((*item).from).occupiesRank() &&
+               run.ends[(*item).from.value] > end.at))
+        ++item;
+      end.place = item == items.end() ? UINT32_MAX : (*item).from.value;
+      ArrayRef<Own> own = ownOf[program.kindOf(end.row).lane];
+      auto *later = llvm::partition_point(
+          own, [&](const Own &one) { return one.order < end.order; });
+      if (later != own.begin())
+        end.place = std::max(end.place, later[-1].row + 1);
+      if (later != own.end())
+        end.place = std::min(end.place, later->row);
+    }
+    llvm::stable_sort(
+        coming, [](const End &a, const End &b) { return a.place < b.place; });
+  }
 
   bool enter(ActionId row, RankId rank) {
     Action action = program[row];
@@ -119,6 +156,7 @@ private:
   DiagnosticEngine &diags;
   Program &program;
   std::vector<End> ends;
+  DenseMap<uint32_t, size_t> orderOf; ///< By row, of those in `ends`.
   std::map<std::pair<uint32_t, uint32_t>, std::optional<int64_t>>
       ranks; ///< By kind and rank.
 };

@@ -14,21 +14,28 @@ namespace {
 /// that the oldest can always end.
 class Bank {
 public:
-  void open(size_t units) { notTaken.assign(units, 0), taken.assign(units, 0); }
+  /// With these units, ascending, which are all that it is asked about.
+  void open(std::vector<size_t> all) {
+    units = std::move(all);
+    notTaken.assign(units.size(), 0), taken.assign(units.size(), 0);
+  }
   void add(size_t unit, decimal::Sum amount) {
-    notTaken[unit] += amount;
-    most = std::max(most, notTaken[unit]);
+    size_t at = placeOf(unit);
+    notTaken[at] += amount;
+    most = std::max(most, notTaken[at]);
   }
   void setLimit(decimal::Sum limit) { rest = limit; }
 
-  bool isSafe(size_t unit, decimal::Sum amount) const {
+  /// Adds to `looks` what it looks at.
+  bool isSafe(size_t unit, decimal::Sum amount, uint64_t &looks) const {
     if (!rest)
       return true;
     decimal::Sum free = *rest - amount;
-    if (free < 0)
-      return false;
-    for (size_t u = oldest; u != notTaken.size(); ++u) {
-      decimal::Sum mine = u == unit ? amount : 0, need = notTaken[u] - mine;
+    if (free < 0 || free >= most)
+      return free >= 0;
+    size_t own = placeOf(unit);
+    for (size_t u = oldest; u != notTaken.size(); ++u, ++looks) {
+      decimal::Sum mine = u == own ? amount : 0, need = notTaken[u] - mine;
       if (need > free)
         return false;
       if (free >= most || u >= newest)
@@ -38,14 +45,15 @@ public:
     return true;
   }
   void take(size_t unit, decimal::Sum amount) {
-    notTaken[unit] -= amount;
-    taken[unit] += amount;
+    size_t at = placeOf(unit);
+    notTaken[at] -= amount;
+    taken[at] += amount;
     if (rest)
       *rest -= amount;
-    newest = std::max(newest, unit);
+    newest = std::max(newest, at);
   }
   void giveBack(size_t unit, decimal::Sum amount) {
-    taken[unit] -= amount;
+    taken[placeOf(unit)] -= amount;
     if (rest)
       *rest += amount;
     while (oldest != taken.size() && notTaken[oldest] == 0 &&
@@ -54,21 +62,27 @@ public:
   }
 
 private:
+  /// Mostly a rank has all.
+  size_t placeOf(size_t unit) const {
+    return unit < units.size() && units[unit] == unit
+               ? unit
+               : llvm::lower_bound(units, unit) - units.begin();
+  }
+
   std::optional<decimal::Sum> rest; ///< None without a limit.
   decimal::Sum most = 0;
-  std::vector<decimal::Sum> notTaken, taken; ///< By unit.
+  std::vector<size_t> units;
+  std::vector<decimal::Sum> notTaken, taken; ///< By place of the unit.
   size_t oldest = 0, newest = 0;
 };
 
 class Filler {
 public:
-  Filler(ArrayRef<FillRegion> regions, DiagnosticEngine &diags,
-         Program &program)
-      : regions(regions), diags(diags), program(program), durations(program),
-        memory(program), numbering(program.pipes()), ranks(program.numRanks()) {
-    for (const Pipe &pipe : program.pipes())
-      units = std::max<size_t>(units, pipe.numMicrobatches / pipe.slices);
-    units *= program.pipes().size();
+  Filler(ArrayRef<FillRegion> regions, sema::Evaluator &evaluator,
+         DiagnosticEngine &diags, Program &program)
+      : regions(regions), evaluator(evaluator), diags(diags), program(program),
+        durations(program), memory(program), numbering(program.pipes()),
+        ranks(program.numRanks()) {
     outAt.assign(pairOf.size(), unknown);
     gradAt.assign(pairOf.size(), unknown);
     holds.assign(pairOf.size(), 0);
@@ -83,12 +97,19 @@ public:
     for (RankId rank : program.ranks())
       enter(ranks[rank.value], program.begin(rank));
     for (RankId rank : program.ranks())
-      wakes.push({0, rank.value});
+      wake(ranks[rank.value], 0);
     while (!wakes.empty()) {
       auto [time, rank] = wakes.top();
       wakes.pop();
+      if (time == ranks[rank].wakesAt)
+        ranks[rank].wakesAt = never;
       if (time >= ranks[rank].free)
         step(ranks[rank], time);
+      else
+        wake(ranks[rank], ranks[rank].free);
+      if (looks >= mostLooks &&
+          !evaluator.work(std::exchange(looks, 0), regions.front().range))
+        return false;
     }
     Rows rows;
     rows.reserve(program.allRows().size() * 3 / 2);
@@ -103,27 +124,35 @@ public:
   }
 
 private:
-  static constexpr Time unknown = -1;
+  static constexpr Time unknown = -1, never = std::numeric_limits<Time>::max();
 
   /// The rows of one kind of a chunk that are left, in the written order.
   struct Queue {
     std::vector<ActionId> rows;
     size_t next = 0;
+    Action action; ///< Of the head, which is asked for again and again.
     bool isEmpty() const { return next == rows.size(); }
     ActionId head() const { return rows[next]; }
   };
+  /// Of the limit of a rank, and of the cap of its region.
+  struct Banks {
+    Bank memory, count;
+  };
   struct Rank {
     RankId id;
-    Time free = 0; ///< When what it runs ends.
-    ActionId next; ///< The row that comes next, as written.
+    Time free = 0;        ///< When what it runs ends.
+    Time wakesAt = never; ///< When it next looks what it can do.
+    ActionId next;        ///< The row that comes next, as written.
     const FillRegion *region = nullptr;     ///< That it is in.
     bool isRigid = false;                   ///< All rows of it in their order.
     std::vector<Queue> forwards, backwards; ///< Of it, otherwise; by chunk.
-    std::deque<Action> owed;
+    std::vector<Action> owed;               ///< Those before `paid` are done.
+    size_t paid = 0;
+    size_t numOwed() const { return owed.size() - paid; }
     decimal::Sum held = 0;
     int64_t flying = 0;
-    Bank memory, count; ///< Of its limit, and of the cap of its region.
-    std::vector<Action> actions; ///< What it does.
+    std::unique_ptr<Banks> banks; ///< None without forwards.
+    std::vector<Action> actions;  ///< What it does.
   };
 
   // ---- Actions ----
@@ -193,15 +222,15 @@ private:
       takes = -holds[pair];
     if (info.defines & slot::Output) {
       ++rank.flying, ++flying[stage];
-      rank.memory.take(unit, takes);
-      rank.count.take(unit, 1);
+      rank.banks->memory.take(unit, takes);
+      rank.banks->count.take(unit, 1);
     }
     if (info.defines & slot::InputGrad && outAt[pair] != unknown) {
       --rank.flying, --flying[stage];
       Action forward = action;
       forward.kind = forwardKind;
-      rank.memory.giveBack(unit, memory.of(forward));
-      rank.count.giveBack(unit, 1);
+      rank.banks->memory.giveBack(unit, memory.of(forward));
+      rank.banks->count.giveBack(unit, 1);
     }
     holds[pair] += takes;
     rank.held += takes;
@@ -212,11 +241,18 @@ private:
         Action to = action;
         to.stage = reader;
         RankId other = program.rankOfStage(action.pipe, reader);
-        wakes.push({std::max(afterEdge(to, action.stage, end),
-                             ranks[other.value].free),
-                    other.value});
+        wake(ranks[other.value], std::max(afterEdge(to, action.stage, end),
+                                          ranks[other.value].free));
       }
     }
+  }
+
+  /// A rank that looks earlier sees what will be there later.
+  void wake(Rank &rank, Time at) {
+    if (at >= rank.wakesAt)
+      return;
+    rank.wakesAt = at;
+    wakes.push({at, rank.id.value});
   }
 
   void runRows(Rank &rank, ActionId begin, ActionId end, Time at) {
@@ -226,7 +262,7 @@ private:
       perform(rank, action, rank.free);
       owe(rank, action);
     }
-    wakes.push({rank.free, rank.id.value});
+    wake(rank, rank.free);
   }
   /// What an action of a region leaves to be placed.
   void owe(Rank &rank, Action action) {
@@ -237,12 +273,13 @@ private:
     rank.owed.push_back(action);
   }
   void pay(Rank &rank, Time at) {
-    Action action = rank.owed.front();
-    rank.owed.pop_front();
+    Action action = rank.owed[rank.paid++];
+    if (rank.numOwed() == 0)
+      rank.owed.clear(), rank.paid = 0;
     action.phase = rank.actions.back().phase;
     rank.free = at + durations.of(action);
     perform(rank, action, rank.free);
-    wakes.push({rank.free, rank.id.value});
+    wake(rank, rank.free);
   }
 
   // ---- Limits ----
@@ -251,18 +288,31 @@ private:
     for (RankId id : program.ranks()) {
       Rank &rank = ranks[id.value];
       rank.id = id;
-      rank.memory.open(units), rank.count.open(units);
       rank.held = memory.staticOf(id);
-      if (auto limit = memory.limitOf(id))
-        rank.memory.setLimit(*limit - rank.held);
+      std::vector<ActionId> forwards;
+      std::vector<size_t> units;
       for (ActionId row : program.rows(id)) {
         Action action = program[row];
         const KindInfo &info = program.kindOf(row);
         if (!isOfMicrobatch(action, info) || !(info.defines & slot::Output))
           continue;
         forwardKind = action.kind;
-        rank.memory.add(unitOf(action), memory.of(action));
-        rank.count.add(unitOf(action), 1);
+        forwards.push_back(row);
+        units.push_back(unitOf(action));
+      }
+      llvm::sort(units);
+      units.erase(llvm::unique(units), units.end());
+      if (forwards.empty())
+        continue;
+      rank.banks = std::make_unique<Banks>();
+      if (auto limit = memory.limitOf(id))
+        rank.banks->memory.setLimit(*limit - rank.held);
+      rank.banks->memory.open(units);
+      rank.banks->count.open(std::move(units));
+      for (ActionId row : forwards) {
+        Action action = program[row];
+        rank.banks->memory.add(unitOf(action), memory.of(action));
+        rank.banks->count.add(unitOf(action), 1);
       }
     }
   }
@@ -363,19 +413,21 @@ private:
     rank.isRigid = !found->cap && !memory.limitOf(rank.id);
     if (rank.isRigid)
       return;
-    rank.count.setLimit(found->cap.value_or(INT64_MAX) - rank.flying);
-    std::vector<size_t> chunks; // Their stages, as they come.
+    if (rank.banks)
+      rank.banks->count.setLimit(found->cap.value_or(INT64_MAX) - rank.flying);
+    DenseMap<size_t, size_t> chunks; // By stage, as they come.
     rank.forwards.clear(), rank.backwards.clear();
     for (ActionId at = found->begin; at != found->end; ++at.value) {
-      size_t stage = numbering(program[at]);
-      size_t chunk = llvm::find(chunks, stage) - chunks.begin();
-      if (chunk == chunks.size()) {
-        chunks.push_back(stage);
+      auto [known, isNew] =
+          chunks.try_emplace(numbering(program[at]), chunks.size());
+      size_t chunk = known->second;
+      if (isNew)
         rank.forwards.emplace_back(), rank.backwards.emplace_back();
-      }
       auto &queues = program.kindOf(at).defines == slot::Output
                          ? rank.forwards
                          : rank.backwards;
+      if (queues[chunk].rows.empty())
+        queues[chunk].action = program[at];
       queues[chunk].rows.push_back(at);
     }
   }
@@ -384,7 +436,7 @@ private:
     if (!rank.region && rank.next == program.end(rank.id))
       return;
     if (rank.region && rank.region->lag &&
-        int64_t(rank.owed.size()) > *rank.region->lag)
+        int64_t(rank.numOwed()) > *rank.region->lag)
       return pay(rank, now);
     if (rank.region && !rank.isRigid)
       return choose(rank, now);
@@ -402,7 +454,7 @@ private:
 
   /// All rows of the region are there: what is owed follows.
   void leave(Rank &rank, Time now) {
-    if (!rank.owed.empty())
+    if (rank.numOwed() != 0)
       return pay(rank, now);
     enter(rank, rank.region->end);
     step(rank, now);
@@ -410,13 +462,13 @@ private:
 
   /// Nothing can run before `until`.
   void idle(Rank &rank, Time now, Time until) {
-    bool fits = !rank.owed.empty() &&
+    bool fits = rank.numOwed() != 0 &&
                 (until == unknown ||
-                 (until - now) * 2 >= durations.of(rank.owed.front()));
+                 (until - now) * 2 >= durations.of(rank.owed[rank.paid]));
     if (fits)
       pay(rank, now);
     else if (until != unknown)
-      wakes.push({until, rank.id.value});
+      wake(rank, until);
   }
 
   /// Takes the next forward that the limits let, else the next backward.
@@ -426,10 +478,12 @@ private:
     auto first = [&](std::vector<Queue> &queues, bool isLimited) -> Queue * {
       Queue *best = nullptr;
       for (Queue &queue : queues) {
+        ++looks;
         if (queue.isEmpty())
           continue;
+        looks += costOfReady;
         isLeft = true;
-        Action action = program[queue.head()];
+        const Action &action = queue.action;
         Time at = ready(action);
         if (at == unknown || (isLimited && !isAllowed(rank, action)))
           continue;
@@ -441,9 +495,9 @@ private:
       return best;
     };
     if (Queue *queue = first(rank.forwards, true)) {
-      if (fits(rank, program[queue->head()]))
+      if (fits(rank, queue->action))
         return take(rank, *queue, now);
-      if (!rank.owed.empty()) // They hold what it needs.
+      if (rank.numOwed() != 0) // They hold what it needs.
         return pay(rank, now);
     }
     if (Queue *queue = first(rank.backwards, false))
@@ -452,14 +506,15 @@ private:
   }
   void take(Rank &rank, Queue &queue, Time now) {
     ActionId row = queue.head();
-    ++queue.next;
+    if (++queue.next; !queue.isEmpty())
+      queue.action = program[queue.head()];
     runRows(rank, row, ActionId(row.value + 1), now);
   }
-  bool isAllowed(const Rank &rank, const Action &forward) const {
+  bool isAllowed(const Rank &rank, const Action &forward) {
     size_t stage = numbering(forward), unit = unitOf(forward);
     return flying[stage] < caps[stage] &&
-           rank.memory.isSafe(unit, memory.of(forward)) &&
-           rank.count.isSafe(unit, 1);
+           rank.banks->memory.isSafe(unit, memory.of(forward), looks) &&
+           rank.banks->count.isSafe(unit, 1, looks);
   }
   bool fits(const Rank &rank, const Action &forward) const {
     auto limit = memory.limitOf(rank.id);
@@ -488,14 +543,19 @@ private:
         rank.actions.push_back(program[row]);
         owe(rank, program[row]);
       }
-      rank.actions.insert(rank.actions.end(), rank.owed.begin(),
+      rank.actions.insert(rank.actions.end(), rank.owed.begin() + rank.paid,
                           rank.owed.end());
-      rank.owed.clear();
+      rank.owed.clear(), rank.paid = 0;
       enter(rank, rank.region->end);
     }
   }
 
+  /// What is looked at is counted, and told to the evaluator now and then.
+  static constexpr uint64_t mostLooks = 1 << 20, costOfReady = 8;
+  uint64_t looks = 0;
+
   ArrayRef<FillRegion> regions;
+  sema::Evaluator &evaluator;
   DiagnosticEngine &diags;
   Program &program;
   Durations durations;
@@ -503,7 +563,6 @@ private:
   StageNumbering numbering;
   KindId forwardKind;
   const PairNumbering pairOf{program.pipes()};
-  size_t units = 0;
   std::vector<Time> outAt, gradAt;   ///< By pair of stage and microbatch.
   std::vector<Amount> holds;         ///< By pair.
   std::vector<int64_t> flying, caps; ///< By stage.
@@ -514,7 +573,8 @@ private:
 
 } // namespace
 
-bool ppcc::fillDeferred(ArrayRef<FillRegion> regions, DiagnosticEngine &diags,
+bool ppcc::fillDeferred(ArrayRef<FillRegion> regions,
+                        sema::Evaluator &evaluator, DiagnosticEngine &diags,
                         Program &program) {
-  return Filler(regions, diags, program).run();
+  return Filler(regions, evaluator, diags, program).run();
 }

@@ -3,6 +3,7 @@
 
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/IR/Program.h"
+#include "ppcc/Sema/Evaluator.h"
 
 namespace ppcc {
 
@@ -22,8 +23,9 @@ struct FillRegion {
 /// ahead of backwards as that allows, each kind of a chunk in its order; else
 /// all rows of it stay in theirs. `regions` are in the order of their rows.
 /// Reports ranks that cannot hold one microbatch. O(actions * log ranks), times
-/// the chunks of a rank.
-bool fillDeferred(ArrayRef<FillRegion> regions, DiagnosticEngine &diags,
-                  Program &program);
+/// the chunks of a rank and the microbatches under way, which are steps of the
+/// evaluator.
+bool fillDeferred(ArrayRef<FillRegion> regions, sema::Evaluator &evaluator,
+                  DiagnosticEngine &diags, Program &program);
 
 } // namespace ppcc

@@ -30,9 +30,23 @@ public:
       if (rule.isBefore != insertion.isBefore)
         for (KindId kind : rule.kinds)
           isLimit.set(kind.value);
+    if (!program.hasBackward())
+      leaveOutBackward();
   }
 
   std::optional<Rows> run() {
+    // Whatever is inserted, all rows are looked at, and written anew.
+    constexpr uint64_t costOfRow = 4;
+    if (!evaluator.work(program.size() * costOfRow, insertion.item->range))
+      return std::nullopt;
+    if (info.scope == KindScope::Rank) {
+      firstStages.resize(program.numRanks());
+      for (PipeId pipe : program.pipeIds())
+        for (StageId stage : program.pipe(pipe).stages())
+          if (auto &first = firstStages[program.rankOfStage(pipe, stage).value];
+              !first)
+            first = {pipe, stage};
+    }
     Rows result;
     result.reserve(program.size());
     for (RankId r : program.ranks()) {
@@ -122,6 +136,28 @@ private:
     }
   }
 
+  /// A forward-only program has no action that works on gradients, sends them,
+  /// or follows or precedes only such ones.
+  void leaveOutBackward() {
+    const KindTable &kinds = program.kinds();
+    auto isOut = [&](KindId kind) { return leftOut.test(kind.value); };
+    auto isWithout = [&](KindId kind) {
+      const KindInfo &info = kinds[kind];
+      if (info.isDeclared())
+        return llvm::any_of(info.rules, [&](const KindRule &rule) {
+          return llvm::all_of(rule.kinds, isOut);
+        });
+      return info.mainSlot() != slot::Output;
+    };
+    leftOut.resize(kinds.size());
+    for (bool hasChanged = true; std::exchange(hasChanged, false);)
+      for (KindId kind : kinds.ids())
+        if (!isOut(kind) && isWithout(kind)) {
+          leftOut.set(kind.value);
+          hasChanged = true;
+        }
+  }
+
   /// Whether what the action follows, or meets, can be there: a message that
   /// the stage will send or receive, a stage that meets.
   bool canStandAt(const Action &anchor) const {
@@ -134,7 +170,8 @@ private:
       return false;
     return llvm::all_of(info.rules, [&](const KindRule &rule) {
       return llvm::any_of(rule.kinds, [&](KindId kind) {
-        return willHave(pipe, anchor.stage, program.kinds()[kind]);
+        return (leftOut.empty() || !leftOut.test(kind.value)) &&
+               willHave(pipe, anchor.stage, program.kinds()[kind]);
       });
     });
   }
@@ -220,7 +257,7 @@ private:
     if (isWide)
       row.microbatch = Action::noMicrobatch;
     if (info.scope == KindScope::Rank)
-      std::tie(row.pipe, row.stage) = *program.firstStageOf(rank);
+      std::tie(row.pipe, row.stage) = *firstStages[rank.value];
     return row;
   }
 
@@ -237,9 +274,11 @@ private:
   DiagnosticEngine &diags;
   const Program &program;
   const KindInfo &info;
-  BitVector isAnchor, isLimit; ///< By kind.
-  bool isWide;                 ///< Microbatches do not have one each.
+  BitVector isAnchor, isLimit, leftOut; ///< By kind; the last may be empty.
+  bool isWide;                          ///< Microbatches do not have one each.
   uint64_t total = 0;
+  /// By rank, where something of ranks is inserted.
+  std::vector<std::optional<std::pair<PipeId, StageId>>> firstStages;
 
   // Of the rank that is worked on.
   uint32_t firstRow = 0, numItems = 0;

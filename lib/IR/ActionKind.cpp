@@ -120,6 +120,10 @@ KindTable KindTable::pruned(BitVector keeps,
       work.push_back(named.value);
     });
   KindTable result;
+  for (const KindInfo &info : declaredRows())
+    if (size_t kind = &info - kinds.data();
+        !keeps.test(kind) && info.isCompute())
+      result.leftOut.push_back(info.letters);
   renumbered.assign(kinds.size(), KindId());
   for (unsigned kind : keeps.set_bits()) {
     if (kind < numBuiltIn) {

@@ -72,6 +72,8 @@ std::optional<CostSetting> ppcc::findCost(StringRef item, StringRef subject,
   bool hasNode = subject.contains('.');
   auto kind = kinds.find(letters);
   bool isKind = kind && kinds[*kind].isCompute();
+  if (!kind && kinds.isUnused(letters))
+    kind = KindTable::unused, isKind = true;
   for (const CostRow &row : rows) {
     if (row.item != item)
       continue;
@@ -113,6 +115,50 @@ const CostSetting *CostModel::last(std::initializer_list<Cost> of) const {
   return nullptr;
 }
 
+bool CostModel::hasAmounts(const KindTable &kinds) const {
+  return llvm::any_of(of(Cost::Memory), [&](const CostSetting &setting) {
+    return !kinds[setting.kind].isDeclared();
+  });
+}
+
+void CostModel::followForwards(const KindTable &kinds, size_t numPipes) {
+  KindId forward = *kinds.find(KindClass::Compute, slot::Output);
+  std::map<std::pair<Cost, KindId>, int64_t> factors;
+  for (const CostSetting &setting : settings)
+    if (setting.inForwards)
+      factors[{setting.what, setting.kind}] = *setting.inForwards;
+  llvm::erase_if(settings, [](const CostSetting &setting) {
+    return setting.inForwards.has_value();
+  });
+  std::vector<CostSetting> declared;
+  for (auto [subject, factor] : factors) {
+    auto [what, kind] = subject;
+    bool isTime = what == Cost::Action;
+    int64_t unit = isTime ? cost::unit : amount::unit,
+            most = isTime ? cost::max : amount::max;
+    auto add = [&](CostSetting setting) {
+      setting.kind = kind;
+      setting.inForwards = factor;
+      declared.push_back(std::move(setting));
+    };
+    std::set<std::optional<PipeId>> pipes;
+    for (const CostSetting &told : of(what))
+      if (told.kind == forward)
+        pipes.insert(told.pipe);
+    // Pipes of which nothing is said have what F takes by itself.
+    if (!pipes.contains(std::nullopt) && pipes.size() != numPipes)
+      add({what, kind, {}, {}, {isTime || !hasAmounts(kinds) ? factor : 0}});
+    for (CostSetting told : of(what))
+      if (told.kind == forward) {
+        for (int64_t &value : told.values)
+          value = static_cast<int64_t>(std::clamp<decimal::Sum>(
+              decimal::Sum(value) * factor / unit, -most, most));
+        add(std::move(told));
+      }
+  }
+  settings.insert(settings.begin(), declared.begin(), declared.end());
+}
+
 std::vector<const CostSetting *> CostModel::inEffect() const {
   using Key = std::tuple<Cost, KindId, StringRef, decltype(CostSetting::link),
                          std::optional<PipeId>>;
@@ -124,7 +170,7 @@ std::vector<const CostSetting *> CostModel::inEffect() const {
     kept.erase(kept.lower_bound(first(from)), kept.lower_bound(first(to)));
   };
   for (const CostSetting &setting : settings) {
-    const auto &[what, kind, node, pipe, values, link] = setting;
+    const auto &[what, kind, node, pipe, values, link, inForwards] = setting;
     if (what == Cost::GroupSum || what == Cost::GroupMax) {
       forget(Cost::GroupSum, Cost::Action);
       forget(Cost::Overlap, Cost::Latency);

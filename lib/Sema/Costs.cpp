@@ -16,23 +16,21 @@ public:
   explicit CostBuilder(const Making &making) : Making(making) {}
 
   /// What declarations of actions say, in units of what the F of the stage
-  /// takes in the model, which may override it.
+  /// takes; `model` and the command line may say others.
   void ofDeclarations() {
-    std::vector<CostSetting> declared;
     for (const KindCosts &kind : evaluator.checkedModule().kindCosts) {
       evaluator.clearFailed();
       if (kind.time)
-        addInForwards(Cost::Action, kind.kind, timeOf(kind.time), cost::unit,
-                      cost::max, declared);
+        addInForwards(Cost::Action, kind.kind, timeOf(kind.time));
       if (kind.memory)
         addInForwards(Cost::Memory, kind.kind,
                       amountOf(kind.memory,
                                "memory " + head.kinds[kind.kind].letters,
-                               rowOf(Cost::Memory).number),
-                      amount::unit, amount::max, declared);
+                               rowOf(Cost::Memory).number));
+      else if (head.kinds[kind.kind].restores == forward) // All of it.
+        addInForwards(Cost::Memory, kind.kind, amount::unit);
     }
-    costs.settings.insert(costs.settings.begin(), declared.begin(),
-                          declared.end());
+    costs.followForwards(head.kinds, head.pipes.size());
   }
 
   /// The value of a setting; 0, and a report, when it is none.
@@ -53,21 +51,10 @@ public:
   }
 
 private:
-  void addInForwards(Cost what, KindId kind, int64_t value, int64_t unit,
-                     int64_t most, std::vector<CostSetting> &declared) {
-    size_t before = declared.size();
-    KindId forward = *head.kinds.find(KindClass::Compute, slot::Output);
-    for (const CostSetting &told : costs.of(what)) {
-      if (told.kind != forward)
-        continue;
-      CostSetting &own = declared.emplace_back(told);
-      own.kind = kind;
-      for (int64_t &number : own.values)
-        number =
-            std::clamp<__int128>(__int128(number) * value / unit, -most, most);
-    }
-    if (declared.size() == before)
-      declared.push_back({what, kind, {}, {}, {value}});
+  void addInForwards(Cost what, KindId kind, int64_t factor) {
+    CostSetting setting{what, kind};
+    setting.inForwards = factor;
+    costs.settings.push_back(setting);
   }
 
   void setting(const ast::SettingItem &setting, uint32_t slot) {
@@ -111,6 +98,10 @@ private:
       if (sender != receiver)
         pairs.insert({sender, receiver});
     });
+    constexpr size_t mostLinks = size_t(1) << 20;
+    if (pairs.size() > mostLinks)
+      return evaluator.refuse<diag::OutOfRange>(
+          decl.item->range, "the number of links", pairs.size(), 0, mostLinks);
     for (const ast::Stmt *told : decl.item->body) {
       auto *setting = dyn_cast<ast::SettingItem>(told);
       if (!setting)
@@ -217,6 +208,7 @@ private:
   }
 
   CostModel &costs = head.costs;
+  const KindId forward = *head.kinds.find(KindClass::Compute, slot::Output);
   uint64_t numFactors = 0; ///< Of all scales.
 };
 

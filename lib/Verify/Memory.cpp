@@ -28,6 +28,46 @@ std::string heldText(const Program &program, ArrayRef<HeldMemory> held) {
   return llvm::join(texts, ", ");
 }
 
+/// Checks what actions restore against what the others take that do not keep
+/// it.
+class RestoreChecker : Judge {
+public:
+  RestoreChecker(const Program &program, PassContext &context)
+      : Judge(program, context), model(program) {}
+
+  /// Reports each kind and stage once.
+  void check() {
+    std::set<std::tuple<KindId, PipeId, StageId>> reported;
+    for (ActionId row : program.rows()) {
+      Action action = program[row], whole = action;
+      auto restored = program.kindOf(row).restores;
+      if (!restored || reported.count({action.kind, action.pipe, action.stage}))
+        continue;
+      whole.kind = *restored;
+      if (compare(row, whole, model.of(action), model.of(whole)))
+        reported.insert({action.kind, action.pipe, action.stage});
+    }
+  }
+
+private:
+  /// Whether something was reported.
+  bool compare(ActionId row, const Action &whole, Amount taken, Amount all) {
+    std::string has = amount::format(all);
+    if (taken > std::max<Amount>(all, 0))
+      report<diag::RestoresMore>(row, cell(row), amount::format(taken),
+                                 cell(whole), has);
+    else if (taken <= 0 && all > 0)
+      report<diag::RestoresNothing>(row, cell(row), has, cell(whole));
+    else if (taken == all && all > 0 && model.isTold())
+      report<diag::RestoresAll>(row, cell(row), has, cell(whole));
+    else
+      return false;
+    return true;
+  }
+
+  MemoryModel model;
+};
+
 class MemoryChecker : Judge {
 public:
   MemoryChecker(const Program &program, PassContext &context,
@@ -99,6 +139,7 @@ const PassOption<Transport> memoryOptions[] = {
 
 Pass ppcc::verifyMemory(Transport transport) {
   return checkPass([=](const Program &program, PassContext &context) {
+    RestoreChecker(program, context).check();
     if (!program.costs().has({Cost::MemoryLimit}))
       return;
     if (const TimedRun *timed =

@@ -9,8 +9,8 @@
 // RUN: ppcc %s --rolled --emit=ir | ppcc-opt --passes=unroll,verify-transport - | diff %t.ir -
 // RUN: ppcc %s --emit=timeline | FileCheck %s --check-prefix=TIMELINE
 // RUN: ppcc %s --emit=svg -o - | FileCheck %s --check-prefix=SVG
-action EVICT { to rank ranks - 1 - r; lane peer; after F; cost 0.5; memory -1; }
-action LOAD  { from rank ranks - 1 - r; lane peer; after EVICT; before B; cost 0.5; memory 1; }
+action EVICT { to rank ranks - 1 - r for rank r; lane peer; after F; cost 0.5; memory -1; }
+action LOAD  { from rank ranks - 1 - r for rank r; lane peer; after EVICT; before B; cost 0.5; memory 1; }
 
 schedule between(M: int = 3) {
   ranks 3; microbatches M; placement linear;

@@ -24,6 +24,8 @@ public:
   bool givesRest(const Action &action) const {
     return rests[rowOf(action)] != 0;
   }
+  /// Whether the amounts of built-in actions are given, and no count.
+  bool isTold() const { return told; }
   /// What the stages of a rank hold at rest.
   decimal::Sum staticOf(RankId rank) const { return atRest[rank.value]; }
   /// The most that a rank may hold, if that is limited.
@@ -40,6 +42,7 @@ private:
   std::vector<decimal::Sum> atRest;
   std::vector<Amount> limits;
   MicrobatchScales scales;
+  bool told = false;
 };
 
 /// A change of what a rank holds.

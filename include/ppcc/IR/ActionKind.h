@@ -201,7 +201,14 @@ public:
   /// `renumbered` then has the new number of each kind that is kept.
   KindTable pruned(BitVector keeps, std::vector<KindId> &renumbered) const;
 
+  /// Stands for those that pruned() has left out.
+  static constexpr KindId unused{maxKinds};
+  bool isUnused(StringRef letters) const {
+    return llvm::is_contained(leftOut, letters);
+  }
+
 private:
+  std::vector<std::string> leftOut; ///< The letters of those that compute.
   std::vector<KindInfo> kinds;
   std::vector<std::string> laneNames{"compute", "comm", "none"};
   size_t numBuiltIn;

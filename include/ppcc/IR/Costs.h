@@ -124,6 +124,9 @@ struct CostSetting {
   std::vector<int64_t> values{};
   /// Of messages from the first of these ranks to the second only.
   std::optional<std::pair<RankId, RankId>> link{};
+  /// Of a declared action: so often what the F of the stage takes, which the
+  /// values follow.
+  std::optional<int64_t> inForwards{};
 
   bool speaksOfKind() const {
     return rowOf(what).isOfKind() || rowOf(what).isOfNode();
@@ -149,6 +152,12 @@ struct CostModel {
   void add(Cost what, KindId kind, int64_t value) {
     settings.push_back({what, kind, {}, {}, {value}});
   }
+
+  /// Lets what is told in forwards follow what F takes in each of the pipes.
+  /// O(settings * those in forwards).
+  void followForwards(const KindTable &kinds, size_t numPipes);
+  /// Whether the amounts that built-in actions take are given; else F takes 1.
+  bool hasAmounts(const KindTable &kinds) const;
 
   auto of(Cost what) const {
     return llvm::make_filter_range(
