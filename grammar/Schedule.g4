@@ -18,7 +18,7 @@ ofPlacement       : stagesItem | stageMapItem ;
 
 // What else happens in a step, and where.
 actionKindItem : 'action' name=ID '{' properties+=actionProperty* '}' ;
-actionProperty : name=(ID | 'per') (values+=propertyValue (',' values+=propertyValue)*)? ';' ;
+actionProperty : name=(ID | 'per') (values+=propertyValue (',' values+=propertyValue)*)? ('for' 'rank' variable=ID)? ';' ;
 propertyValue  : expr | keyword=('stage' | 'rank' | 'comm') expr? | set='stages' '(' args+=expr (',' args+=expr)* ')' ;
 ruleItem       : 'rule' name=ID '(' params=parameters ')' '{' inserts+=insertItem* '}' ;
 insertItem
@@ -54,7 +54,7 @@ ofPipe
   | edgeStmt | letStmt | ifStmt | forStmt | repeatStmt | whileStmt
   ;
 backwardItem     : 'backward' 'when' condition=expr ';' ;
-onRankItem       : 'on' ('rank' | isSeveral='ranks') ranks=expr body=statements ;
+onRankItem       : 'on' ('rank' | isSeveral='ranks') ranks=expr ('where' condition=expr)? body=statements ;
 
 commItem         : 'comm' '{' settings+=wordsItem* '}' ;
 

@@ -88,7 +88,7 @@ private:
   bool follows(StringRef symbol) const {
     return at + 2 < words.size() && words[at + 2].is(symbol);
   }
-  /// `for i in`, `on rank r {`, `stage s on`, `link a, b {`.
+  /// `for i in`, `on rank r {`, `on rank r where`, `stage s on`, `link a, b {`.
   bool declaresHere(const Token &word) const {
     if (word.is("for"))
       return follows("in");
@@ -96,7 +96,8 @@ private:
       return follows("on");
     if (word.is("link"))
       return follows(",");
-    return at != 0 && words[at - 1].is("on") && follows("{");
+    return at != 0 && words[at - 1].is("on") &&
+           (follows("{") || follows("where"));
   }
 
   size_t declare(StringRef what, StringRef name) {

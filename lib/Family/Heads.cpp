@@ -30,6 +30,7 @@ public:
     case StmtKind::Insert:
       return;
     case StmtKind::OnRank:
+      refuseIn(cast<ast::OnRankItem>(stmt)->condition);
       return refuseIn(cast<ast::OnRankItem>(stmt)->ranks);
     case StmtKind::Let:
       if (llvm::is_contained(schedule.header, stmt))

@@ -195,16 +195,21 @@ private:
     return {field(To<StringRef>(), rule->path), rangeOf(rule->path)};
   }
 
-  /// `on rank NAME` gives a name to the number of each rank.
+  /// `on rank NAME` gives each rank a name.
   const OnRankItem *field(To<const OnRankItem *>, P::OnRankItemContext *rule) {
     const Expr *ranks = expr(rule->ranks);
     auto *name = rule->isSeveral ? nullptr : dyn_cast<NameExpr>(ranks);
     Identifier variable;
     if (name)
       variable = {name->name, std::exchange(ranks, nullptr)->range};
+    if (rule->condition && !name)
+      diags.report<diag::UnexpectedToken>(rangeOf(rule->ranks),
+                                          rule->isSeveral ? "list" : "number",
+                                          "the name of a rank before `where`");
     return context.make<OnRankItem>(placeOf(rule), rule->isSeveral != nullptr,
-                                    variable, ranks,
-                                    field(To<Body>(), rule->body));
+                                    variable,
+                                    field(To<const Expr *>(), rule->condition),
+                                    ranks, field(To<Body>(), rule->body));
   }
 
   /// Without a range there is a count, which is an end.

@@ -1,5 +1,6 @@
 // Checks the declarations of actions.
 #include "Checks.h"
+#include "ppcc/Basic/Diagnostics/Syntax.h"
 #include "ppcc/IR/HeadChecks.h"
 
 using namespace ppcc;
@@ -59,7 +60,7 @@ public:
     const KindInfo &info = kinds[kind];
     if (info.lane == lane::None && costs.time)
       diags.report<diag::TimeOnNoLane>(costs.time->range);
-    if (costs.time || costs.memory || costs.otherRank)
+    if (costs.time || costs.memory || costs.otherRank || info.restores)
       exprs.module.kindCosts.push_back(costs);
     checkMeeting(info, seen.lookup("collective"), diags);
   }
@@ -68,6 +69,11 @@ private:
   void property(const ast::ActionProperty &property, KindInfo &info,
                 KindCosts &costs) {
     StringRef name = property.name.text;
+    if (!property.variable.text.empty() && name != "to" && name != "from")
+      diags.report<diag::UnexpectedToken>(
+          property.variable.range, "`for rank`",
+          "`;`: only behind `to rank` and "
+          "`from rank` does a rank have a name");
 #define KIND(Name, Member)                                                     \
   if (name == Name)                                                            \
     return fill(property, info, Member);
@@ -208,17 +214,22 @@ private:
       info.outside = name.text.str();
   }
 
-  /// `to rank ranks - 1 - r`, where the name that nothing declares is the rank.
+  /// `to rank ranks - 1 - r for rank r`
   void endProperty(const ast::ActionProperty &property, Meeting end,
                    KindInfo &info, KindCosts &costs) {
     costs.otherRank = onlyExpr(property);
     if (!costs.otherRank || property.values.front().keyword.text != "rank")
       return badProperty(
-          property, "`rank` and an expression, as in `rank ranks - 1 - r`");
+          property,
+          "`rank` and an expression, as in `rank ranks - 1 - r for rank r`");
     info.meeting = end;
     Names::FrameScope frame(exprs.names, {});
-    exprs.rankVariable({}, costs.otherRank);
-    exprs.expect(costs.otherRank, Type::Int, "a rank");
+    exprs.rankVariable(property.variable);
+    SourceRange whole{property.name.range.begin, costs.otherRank->range.end};
+    if (!property.variable.text.empty() ||
+        exprs.hasRank(costs.otherRank, whole,
+                      property.name.text.str() + " rank {} for rank {}"))
+      exprs.expect(costs.otherRank, Type::Int, "a rank");
     costs.numLocals = exprs.names.frame.numLocals;
   }
 

@@ -38,7 +38,7 @@ ChunkArg Evaluator::evalChunk(const ast::Expr *expr) {
 }
 
 bool Evaluator::outOfSteps(SourceRange range) {
-  if (steps == maxSteps + 1)
+  if (!std::exchange(isOutOfSteps, true))
     diags.report<diag::TooManySteps>(range, maxSteps);
   hasFailed = true;
   return false;
@@ -88,12 +88,14 @@ Value Evaluator::of(const ast::ConditionalExpr *expr) {
   return evalAs(holds ? expr->then : expr->otherwise, type(expr));
 }
 
-std::string Evaluator::text(Type type, Value value) const {
+std::string Evaluator::text(Type type, Value value, size_t most) const {
   switch (type) {
   case Type::IntList: {
     auto number = [](Value element) { return element.i; };
-    return fmt::format(
-        "{}", fmt::join(llvm::map_range(elements(value), number), ","));
+    ArrayRef<Value> all = elements(value),
+                    shown = all.take_front(std::min(most, all.size()));
+    return fmt::format("{}{}", fmt::join(llvm::map_range(shown, number), ","),
+                       shown.size() == all.size() ? "" : ", ...");
   }
   case Type::Bool:
     return value.i ? "true" : "false";
@@ -206,7 +208,13 @@ Value Evaluator::builtin(const ast::CallExpr *expr, Builtin id) {
   ArrayRef<const ast::Expr *> args = expr->args;
   if (args.size() == 1 && isList(type(args[0]))) {
     Value list = eval(args[0]);
-    return failed() ? Value{.i = 0} : ofValues(expr, id, elements(list));
+    if (failed())
+      return {.i = 0};
+    ArrayRef<Value> values = elements(list);
+    // To look through a long list is as much work as a large expression.
+    return id == Builtin::Len || work(values.size(), expr->range)
+               ? ofValues(expr, id, values)
+               : Value{.i = 0};
   }
   switch (id) {
   case Builtin::Len:

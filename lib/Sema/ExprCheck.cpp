@@ -449,26 +449,33 @@ std::optional<KindId> ExprChecker::computeKind(StringRef letters) const {
   return kind && module.kinds[*kind].isCompute() ? kind : std::nullopt;
 }
 
-void ExprChecker::rankVariable(ast::Identifier variable,
-                               const ast::Expr *expr) {
-  if (expr)
-    variable = undeclared(expr);
+void ExprChecker::rankVariable(const ast::Identifier &variable) {
   if (variable.text.empty())
     ++names.frame.numLocals; // Slot 0 is the rank, with or without a name.
   else
-    names.defineLocal(variable, Type::Int);
+    names.defineLocal(variable, Type::Int, Symbol::Binder::Each);
 }
 
-ast::Identifier ExprChecker::undeclared(const ast::Expr *expr) {
+bool ExprChecker::hasRank(const ast::Expr *expr, SourceRange range,
+                          StringRef form) {
+  std::vector<StringRef> unknown;
+  addUndeclared(expr, unknown);
+  if (unknown.empty())
+    return true;
+  StringRef rank =
+      llvm::is_contained(unknown, "r") ? StringRef("r") : unknown.front();
+  diags.report<diag::RankWithoutName>(expr->range)
+      .note(range, "did you mean `{}`?",
+            fmt::format(fmt::runtime(form.str()), source(expr), rank));
+  return false;
+}
+
+void ExprChecker::addUndeclared(const ast::Expr *expr,
+                                std::vector<StringRef> &unknown) {
   if (auto *name = dyn_cast<ast::NameExpr>(expr))
     if (!isCounter(name->name) && !names.find(Space::Value, name->name))
-      return {name->name, name->range};
-  if (isa<ast::ListForExpr>(expr))
-    return {};
-  ast::Identifier found;
-  forEachChild(expr, [&](const ast::Expr *child) {
-    if (found.text.empty())
-      found = undeclared(child);
-  });
-  return found;
+      unknown.push_back(name->name);
+  if (!isa<ast::ListForExpr>(expr))
+    forEachChild(
+        expr, [&](const ast::Expr *child) { addUndeclared(child, unknown); });
 }

@@ -25,9 +25,12 @@ public:
                                           ArrayRef<ast::Argument> args,
                                           ArrayRef<ast::Parameter> params,
                                           ArrayRef<Type> types);
-  /// Enters the rank as the first local: under `variable`, or under the first
-  /// name in `expr` that nothing declares.
-  void rankVariable(ast::Identifier variable, const ast::Expr *expr);
+  /// Enters the rank as the first local, with or without a name.
+  void rankVariable(const ast::Identifier &variable);
+  /// Reports names in `expr` that nothing declares where one should stand for
+  /// the rank; `form` is what to write with `{}` for it, in place of `range`.
+  /// False then.
+  bool hasRank(const ast::Expr *expr, SourceRange range, StringRef form);
   /// A chunk by number, or by pipe.
   void chunkArgument(const ast::Expr *expr);
   /// Checks numbers; those that are not there are null.
@@ -105,7 +108,8 @@ private:
   void actionArgument(const ast::Expr *expr);
   /// The t of `layout(t, s)`.
   void layerArgument(const ast::Expr *expr);
-  ast::Identifier undeclared(const ast::Expr *expr);
+  /// The names that nothing declares, but those of loops.
+  void addUndeclared(const ast::Expr *expr, std::vector<StringRef> &names);
   void unknown(const ast::NameExpr *expr);
   void needRank(const ast::Identifier &name);
 };

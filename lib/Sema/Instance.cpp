@@ -86,22 +86,25 @@ static void assignRanks(const Schedule &schedule, Evaluator &evaluator,
   uint32_t numRanks = instance.program.numRanks;
   instance.onRanks.assign(numRanks, nullptr);
   Evaluator::Frame frame(evaluator, schedule.numLocals);
+  auto rangeOf = [](const ast::OnRankItem *item) {
+    return (item->condition ? item->condition : item->ranks)->range;
+  };
   auto add = [&](int64_t rank, const ast::OnRankItem *item) {
     if (rank < 0 || rank >= numRanks)
-      return evaluator.refuse<diag::OutOfRange>(item->ranks->range, "the rank",
-                                                rank, 0, numRanks - 1);
+      return evaluator.refuse<diag::OutOfRange>(rangeOf(item), "the rank", rank,
+                                                0, numRanks - 1);
     const ast::OnRankItem *&place = instance.onRanks[rank];
-    if (place && evaluator.fail(diag::RankTwice, item->ranks->range))
-      diags.report<diag::RankTwice>(item->ranks->range, rank)
-          .note(place->ranks->range, "the other is here");
+    if (place && evaluator.fail(diag::RankTwice, rangeOf(item)))
+      diags.report<diag::RankTwice>(rangeOf(item), rank)
+          .note(rangeOf(place), "the other is here");
     place = item;
   };
   for (const ast::OnRankItem *item : schedule.onRanks) {
     evaluator.clearFailed();
-    if (evaluator.type(item->ranks) == Type::Bool) {
+    if (item->condition) {
       for (uint32_t r = 0; r != numRanks && evaluator.step(item->range); ++r) {
         evaluator.local(0) = {.i = r};
-        if (evaluator.evalBool(item->ranks) && !evaluator.failed())
+        if (evaluator.evalBool(item->condition) && !evaluator.failed())
           add(r, item);
       }
       continue;

@@ -26,6 +26,7 @@ std::map<KindId, Time> LayerFacts::times() const {
 namespace {
 
 constexpr int64_t maxLayers = NodeGraphs::maxNodes;
+constexpr uint64_t maxPlaced = 4 * maxLayers; ///< In all cuts.
 
 /// The layers of a part, in a row.
 struct SequenceLayer : PlacedLayer {
@@ -56,8 +57,14 @@ public:
         return other.stages.size() == pipe.numStages();
       });
       cut.ofPipe.push_back(alike - cut.cuts.begin());
-      if (alike == cut.cuts.end())
-        cut.cuts.push_back(cutInto(pipe.numStages()));
+      if (alike != cut.cuts.end())
+        continue;
+      if (uint64_t placed = (cut.cuts.size() + 1) * total; placed > maxPlaced) {
+        evaluator.refuse<diag::TooManyNodes>(model.item->range, placed,
+                                             maxPlaced);
+        return std::nullopt;
+      }
+      cut.cuts.push_back(cutInto(pipe.numStages()));
     }
     if (diags.errorCount() != before)
       return std::nullopt;

@@ -29,7 +29,8 @@ bool isCounter(StringRef name);
 
 /// What a name stands for.
 struct Symbol {
-  enum class Binder : uint8_t { Declaration, Loop, Let };
+  /// `Each`: a name for each rank, stage or microbatch.
+  enum class Binder : uint8_t { Declaration, Each, Loop, Let };
   uint32_t index = 0; ///< A slot, or a row of a table of the module.
   ExprInfo::Ref ref = ExprInfo::Ref::None; ///< Of a value, as is the type.
   Type type = Type::Error;

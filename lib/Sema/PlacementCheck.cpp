@@ -29,7 +29,8 @@ void sema::checkStages(const ast::Stmt *item, StagePlaces &places,
   auto *map = cast<ast::StageMapItem>(item);
   once(places.stageMap, map, "`stage ... on rank`", exprs.diags);
   Names::Scope scope(exprs.names);
-  places.stageSlot = exprs.names.defineLocal(map->variable, Type::Int);
+  places.stageSlot =
+      exprs.names.defineLocal(map->variable, Type::Int, Symbol::Binder::Each);
   exprs.expect(map->rank, Type::Int, "a rank");
 }
 

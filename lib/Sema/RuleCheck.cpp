@@ -67,7 +67,8 @@ private:
       result.kind = *kind;
     } else if (what != "microbatch")
       expected("`microbatch`, `stage`, `rank` or an action", binding.what);
-    result.slot = exprs.names.defineLocal(binding.variable, Type::Int);
+    result.slot = exprs.names.defineLocal(binding.variable, Type::Int,
+                                          Symbol::Binder::Each);
     return result;
   }
 

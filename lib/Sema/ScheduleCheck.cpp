@@ -240,36 +240,70 @@ private:
 
   void of(const ast::OnRankItem *item) {
     const ast::OnRankItem *other = schedule.onRank;
-    if (!other && !item->ranks && !schedule.onRanks.empty())
+    if (!other && isForAll(*item) && !schedule.onRanks.empty())
       other = schedule.onRanks.front();
+    if (other && isValue(*item))
+      return;
     if (other)
       diags
           .report<diag::DuplicateItem>(item->range,
-                                       other->ranks || item->ranks
-                                           ? "`on rank` where one is for all "
-                                             "ranks"
-                                           : "`on rank`")
+                                       isForAll(*other) && isForAll(*item)
+                                           ? "`on rank`"
+                                           : "`on rank` where one is for all "
+                                             "ranks")
           .note(other->range, "the first is here");
-    else if (item->ranks)
-      schedule.onRanks.push_back(item);
-    else
+    else if (isForAll(*item))
       schedule.onRank = item;
+    else
+      schedule.onRanks.push_back(item);
   }
 
   void body(const ast::OnRankItem &item) {
     Names::FrameScope frame(names, {});
-    exprs.rankVariable(item.variable, item.isSeveral ? item.ranks : nullptr);
-    Type type = item.ranks ? exprs.check(item.ranks) : Type::Error;
-    bool isGood = item.isSeveral ? type == Type::Bool || type == Type::IntList
-                                 : type == Type::Int;
-    if (!isGood && type != Type::Error)
-      diags.report<diag::TypeMismatch>(
-          item.ranks->range,
-          item.isSeveral ? "what says which ranks" : "a rank",
-          item.isSeveral ? "a condition or a list" : "int", typeName(type));
+    isValue(item);
+    exprs.rankVariable(item.variable);
+    if (item.condition)
+      exprs.expect(item.condition, Type::Bool, "the condition of `where`");
+    if (item.ranks && !item.isSeveral)
+      exprs.expect(item.ranks, Type::Int, "a rank");
+    else if (item.ranks)
+      listOfRanks(item);
     names.frame.onRank = true;
     checkBody(item.body, BodyOf::Rank, exprs);
     schedule.numLocals = std::max(schedule.numLocals, names.frame.numLocals);
+  }
+
+  static bool isForAll(const ast::OnRankItem &item) {
+    return !item.ranks && !item.condition;
+  }
+
+  /// Reports `on rank last { }`, which is not for the rank of that number.
+  bool isValue(const ast::OnRankItem &item) {
+    const ast::Identifier &name = item.variable;
+    Symbol *known = names.find(Space::Value, name.text);
+    if (!known)
+      return false;
+    auto report = diags.report<diag::RankIsValue>(name.range, name.text);
+    report.note(known->range, "declared here");
+    if (!item.condition)
+      report.note(SourceRange(item.range.begin, name.range.end),
+                  "did you mean `on ranks [{}]`?", name.text);
+    return true;
+  }
+
+  void listOfRanks(const ast::OnRankItem &item) {
+    bool isList =
+        isa<ast::ListExpr, ast::ListForExpr, ast::NameExpr>(item.ranks);
+    if (!isList &&
+        !exprs.hasRank(item.ranks, {item.range.begin, item.ranks->range.end},
+                       "on rank {1} where {0}"))
+      return;
+    Type type = exprs.check(item.ranks);
+    if (type == Type::Bool)
+      diags.report<diag::RankWithoutName>(item.ranks->range);
+    else if (type != Type::IntList && type != Type::Error)
+      diags.report<diag::TypeMismatch>(
+          item.ranks->range, "what says which ranks", "a list", typeName(type));
   }
 
   const ast::Schedule &decl;

@@ -102,7 +102,8 @@ private:
     Names::Scope scope(names);
     uint32_t slot = item->variable.text.empty()
                         ? 0
-                        : names.defineLocal(item->variable, Type::Int);
+                        : names.defineLocal(item->variable, Type::Int,
+                                            Symbol::Binder::Each);
     exprs.expect(item->value, Type::Float,
                  fmt::format("a setting of `{}`", section.word()));
     section.settings.push_back({item, slot});
@@ -164,7 +165,8 @@ private:
     pipeName(clause->pipe);
     exprs.expectInts({clause->from, clause->to}, "a stage");
     Names::Scope scope(names);
-    uint32_t slot = names.defineLocal(clause->stageVariable, Type::Int);
+    uint32_t slot = names.defineLocal(clause->stageVariable, Type::Int,
+                                      Symbol::Binder::Each);
     checkTensors(*clause, exprs);
     section.tensors.push_back({clause, slot});
   }
@@ -330,7 +332,7 @@ private:
     Names::Scope scope(names);
     LinkDecl link{item, 0, 0};
     for (auto [i, name] : llvm::enumerate(item->names)) {
-      uint32_t slot = names.defineLocal(name, Type::Int);
+      uint32_t slot = names.defineLocal(name, Type::Int, Symbol::Binder::Each);
       (i == 0 ? link.from : link.to) = slot;
     }
     const ast::NamedItem *first =

@@ -12,16 +12,16 @@ schedule parts(P: int = 4) {
   ranks P; microbatches 2; placement linear;
   let last = P - 1;
   on rank 0 { repeat 2 { F; } repeat 2 { B; } }
-  on ranks q > 0 and q < last { repeat 1 { F; B; } repeat q / q { F; B; } }
+  on rank q where q > 0 and q < last { repeat 1 { F; B; } repeat q / q { F; B; } }
   on ranks [P - 1] { repeat 2 { F; B; } }
 }
 
 schedule twice() {
   ranks 3; microbatches 1; placement linear;
   on rank 1 { F; B; }
-  // TWICE:      on-ranks.pp:[[#@LINE+2]]:12: error: rank 1 has two bodies [E0482]
+  // TWICE:      on-ranks.pp:[[#@LINE+2]]:19: error: rank 1 has two bodies [E0482]
   // TWICE:      on-ranks.pp:[[#@LINE-2]]:11: note: the other is here
-  on ranks r < 3 { F; B; }
+  on rank r where r < 3 { F; B; }
 }
 
 // WITHOUT: on-ranks.pp:[[#@LINE+1]]:10: error: no body is for rank 2 [E0483]

@@ -10,12 +10,6 @@ from oracle.program import GRADIENT, KINDS, OUTPUT, Costs, Head, Kind, Pipe, Set
 
 # Faults of the compiler that are known and stand, and that random schedules keep clear of. Each goes when it is mended.
 STANDING = {
-    "units": "declared actions take times and memory in units of what the schedule's model says of F, not of what files, options "
-             "and defaults say",
-    "messages": "rules insert actions behind gradients' messages into forward-only programs",
-    "scale": "`--for M` writes what differs by microbatch for one M",
-    "decompile": "`decompile` writes factors by microbatch as if they were by stage",
-    "far": "far ends of actions between ranks are placed in two orders where times are equal",
     "late": "`--comm-order=late` with `--prefetch` places messages that do not match",
 }
 
@@ -278,7 +272,7 @@ def declare(draw, case):
     distance = draw.pick([0, 0, 1, 2, "r"])
     wanted = draw.weighted([("recompute", 3), ("offload", 3), ("reduce", 4), ("sent", 2), ("gather", 2)])
     if wanted == "recompute":
-        put(Kind("R", lane=draw.pick(["compute", "x"]), after=(("F",),), before=(("B", "I"),), cost=cost(), memory=draw.int(0, 1),
+        put(Kind("R", lane=draw.pick(["compute", "x"]), after=(("F",),), before=(("B", "I"),), cost=cost(), memory=draw.pick([None, 0, 1]),
                  restores="F"),
             Insert("R", "before", ("B", "I"), distance=distance, condition=condition))
     elif wanted == "offload":
@@ -297,7 +291,7 @@ def declare(draw, case):
             put(Kind("STEP", per="rank", lane=lane("compute"), after=(("B", "W", "GRAD"),), required=draw.chance(0.5), cost=cost(),
                      collective=draw.pick([None, "all"])),
                 Insert("STEP", "after", ("B", "W", "GRAD")))
-    elif wanted == "sent" and (head.backward or "messages" not in STANDING):
+    elif wanted == "sent":
         put(Kind("SENT", lane=lane("none"), after=((draw.pick(["SEND_F", "SEND_B", "RECV_F"]),),), cost=cost()),
             Insert("SENT", "after", (draw.pick(["F", "B"]),), condition=condition))
     elif wanted == "gather":
@@ -336,7 +330,7 @@ def move_some(draw, case):
         return
     amount, far = draw.int(0, 2), draw.pick([("-", ("-", "ranks", 1), "r"), ("%", ("+", "r", 1), "ranks")])
     case.names["ranks"] = case.head.ranks
-    condition = draw.pick([("==", "r", 0), ("and", ("==", ("%", "m", 2), 0), ("<", "r", 1 if "far" in STANDING else 9))])
+    condition = draw.pick([("==", "r", 0), ("and", ("==", ("%", "m", 2), 0), ("<", "r", draw.pick([1, 9])))])
     case.head.kinds["EVICT"] = Kind("EVICT", lane=draw.pick(["peer", "comm"]), after=(("F",),), cost=Fraction(1, 2),
                                     memory=-amount, collective="to", far=far)
     case.head.kinds["LOAD"] = Kind("LOAD", lane=draw.pick(["peer", "back"]), after=(("EVICT",),), before=(("B", "I"),),
@@ -470,8 +464,6 @@ def price(draw, case, memory=False):
         put(draw, case, "bandwidth", None, positive, ["all", "stage", "pipe", "link"])
     if draw.chance(0.8 if memory else 0.3):
         told = draw.some([*"FIBW", *declared], 0.4)
-        if declared and "units" in STANDING and set(told) & set("IBW"):
-            told = sorted({"F", *told}, key=lambda letters: letters != "F")
         for letters in told:
             sign = 1 if letters == "F" else draw.pick([-1, 1])
             put(draw, case, "memory", letters, lambda: sign * amount())
@@ -486,8 +478,6 @@ def put(draw, case, item, subject, value, forms=("all", "stage", "pipe")):
     head, place, form = case.head, draw.pick(["model", "file", "option"]), draw.pick(forms)
     if place == "option" and form != "microbatch" or form == "stage" and len({len(pipe.ranks) for pipe in head.pipes}) > 1:
         form = "all"
-    if item in ("cost", "memory") and subject in KINDS and len(head.kinds) > len(KINDS) and "units" in STANDING:
-        place, form = "model", "all" if form == "pipe" else form
     if form == "pipe" and place == "model" and head.pipes[0].name == "main":
         form = "stage"  # Without `pipe` it has no name in schedules.
     if form == "all":
@@ -694,12 +684,12 @@ def kind_text(kind):
     words += "".join(f"after {', '.join(choice)}; " for choice in kind.after)
     words += "".join(f"before {', '.join(choice)}; " for choice in kind.before)
     words += f"cost {decimal(kind.cost)}; " if kind.cost else ""
-    words += f"memory {decimal(kind.memory)}; " if kind.memory else ""
+    words += f"memory {decimal(kind.memory)}; " if kind.memory is not None else ""
     words += "required; " if kind.required else ""
     words += f"restores {kind.restores}; " if kind.restores else ""
     words += f"in_flight {kind.in_flight}; " if kind.in_flight else ""
     if kind.collective in ("to", "from"):
-        words += f"{kind.collective} rank {spell(kind.far)}; "
+        words += f"{kind.collective} rank {spell(kind.far)} for rank r; "
     elif isinstance(kind.collective, tuple):
         words += f"collective stages({', '.join(map(str, kind.collective))}); "
     elif kind.collective:

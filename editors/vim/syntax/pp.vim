@@ -6,7 +6,7 @@ syntax match ppConstant /\<\%(false\|true\)\>/
 syntax match ppOperator /\<\%(and\|in\|not\|or\)\>/
 syntax match ppConditional /\<\%(defer\|drain\|else\|for\|if\|insert\|let\|overlap\|phase\|repeat\|while\|with\)\>/
 syntax match ppStructure /\<\%(action\|block\|cluster\|fn\|import\|model\|pipe\|placement\|rule\|schedule\)\>/
-syntax match ppKeyword /\<\%(backward\|comm\|edge\|lag\|microbatches\|no\|on\|pad\|per\|rank\|ranks\|require\|slices\|stage\|stages\|when\)\>/
+syntax match ppKeyword /\<\%(backward\|comm\|edge\|lag\|microbatches\|no\|on\|pad\|per\|rank\|ranks\|require\|slices\|stage\|stages\|when\|where\)\>/
 syntax match ppAction /\<[A-Z][A-Z0-9_]*\>/
 syntax match ppNumber /\<\d\+\%(\.\d\+\)\?\%([eE][+-]\?\d\+\)\?\>/
 syntax region ppString start=/"/ skip=/\\./ end=/"\|$/ oneline

@@ -79,6 +79,11 @@ public:
   bool step(SourceRange range) {
     return ++steps <= maxSteps || outOfSteps(range);
   }
+  /// The same for work on so many of something, of which a step holds a few.
+  bool work(uint64_t amount, SourceRange range) {
+    steps += amount / nodesOfStep;
+    return step(range);
+  }
   bool hasSteps() const { return steps <= maxSteps; }
 
   /// While it lives, there are other locals: `size` of them, `args` first.
@@ -108,12 +113,12 @@ public:
   ArrayRef<Value> elements(Value list) const {
     return ArrayRef(lists).slice(list.i + 1, lists[list.i].i);
   }
-  /// As it is given on the command line.
-  std::string text(Type type, Value value) const;
+  /// As it is given on the command line; of a list `most` elements.
+  std::string text(Type type, Value value, size_t most = SIZE_MAX) const;
   /// Tells the observer, if there is one, of the value of a name.
   void tell(const ast::Identifier &name, Type type, Value value) const {
     if (observer)
-      observer->value(name.range, [&] { return text(type, value); });
+      observer->value(name.range, [&] { return text(type, value, 32); });
   }
   size_t mark() const { return lists.size(); }
   void giveUp(size_t mark) { lists.resize(mark); }
@@ -180,7 +185,7 @@ private:
   DiagnosticEngine &diags;
   const uint64_t maxSteps;
   uint64_t steps = 0, nodes = 0;
-  bool hasFailed = false;
+  bool hasFailed = false, isOutOfSteps = false;
   std::vector<Value> stack;
   std::vector<Value> lists; ///< Of each, the number of elements, and they.
   size_t base = 0;

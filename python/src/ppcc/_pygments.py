@@ -21,7 +21,7 @@ class ScheduleLexer(RegexLexer):  # type: ignore[misc]
             (words(("and", "in", "not", "or",), prefix=r"\b", suffix=r"\b"), Operator.Word),
             (words(("defer", "drain", "else", "for", "if", "insert", "let", "overlap", "phase", "repeat", "while", "with",), prefix=r"\b", suffix=r"\b"), Keyword),
             (words(("action", "block", "cluster", "fn", "import", "model", "pipe", "placement", "rule", "schedule",), prefix=r"\b", suffix=r"\b"), Keyword.Declaration),
-            (words(("backward", "comm", "edge", "lag", "microbatches", "no", "on", "pad", "per", "rank", "ranks", "require", "slices", "stage", "stages", "when",), prefix=r"\b", suffix=r"\b"), Keyword.Reserved),
+            (words(("backward", "comm", "edge", "lag", "microbatches", "no", "on", "pad", "per", "rank", "ranks", "require", "slices", "stage", "stages", "when", "where",), prefix=r"\b", suffix=r"\b"), Keyword.Reserved),
             (r"[A-Z][A-Z0-9_]*\b", Name.Function),
             (r"[A-Za-z_]\w*(?=\()", Name.Function),
             (r"[A-Za-z_]\w*", Name),

@@ -3,7 +3,7 @@
 import json
 
 from comparisons.proofs import numbers, range_of
-from generate import STANDING, for_all
+from generate import for_all
 from tools import codes_of, expect
 
 SCARCE = {"programs": 2, "families": 5}
@@ -12,8 +12,6 @@ TRANSPORTS = ["stream", "rendezvous", "buffered", "buffered:2", "posted", "strea
 
 def compare(draw, tools, tally):
     case = for_all(draw)
-    if "scale" in STANDING and any(setting.item == "scale" for setting in case.costs().settings):
-        return
     file, costs = tools.file("random.pp", case.source()), case.arguments(tools.folder)
     transports = [f"--transport={','.join(draw.some(TRANSPORTS, 0.2) or ['stream'])}"]
     given = [*costs, *transports]

@@ -3,7 +3,6 @@
 import json
 
 import programs
-from generate import STANDING
 from oracle.program import KINDS, text
 from program_json import from_json
 from tools import codes_of, expect, expect_equal
@@ -98,8 +97,6 @@ def schedules(tools, case, tally):
     expect_equal((tools.folder / "styled.pp").read_text().splitlines(), once.splitlines(), "the style is not stable")
     two = [tools.ppcc(name, *source, "--comm-order=none", "--emit=actions") for name in ("random.pp", "styled.pp")]
     expect_equal(two[1].stdout, two[0].stdout, "another program in another style")
-    if "decompile" in STANDING and any(setting.item == "scale" for setting in case.costs().settings):
-        return
     done = tools.ppcc("decompile", "random.pp", *source, "-o", "people.pp")
     if done.returncode:
         expect(len(case.head.kinds) > len(KINDS), "cannot be decompiled", done.stderr)

@@ -11,7 +11,8 @@ def reasons_of(program, costs):
     alone = program.without_messages()
     reasons = completeness(alone) | declared(program)
     reasons |= {word for word, found in [("order", order(program)), ("group", groups(alone)), ("meetings", meetings(alone)),
-                                         ("moved twice", moved_twice(alone, costs))] if found}
+                                         ("moved twice", moved_twice(alone, costs)),
+                                         ("restores more", restores_more(alone, costs))] if found}
     waits = Waits(alone, meet=False)  # With collectives it is a question of the transport.
     if len(run(waits)) < len(waits.after):
         reasons.add("deadlock")
@@ -116,6 +117,12 @@ def meetings(program):
                 return True
             lists = [[one for one in rank if one not in ready] for rank in lists]
     return False
+
+
+def restores_more(program, costs):
+    """Whether an action restores more than the other one took."""
+    return any(costs.amount(row) > max(0, costs.amount(row._replace(kind=program.head.kinds[row.kind.restores])))
+               for rank in program.rows for row in rank if row.kind.restores)
 
 
 def moved_twice(program, costs):

@@ -249,17 +249,27 @@ class Rank:
             self.items.append(tuple(item))
 
 
+def absent(head):
+    """The actions that a forward-only program lacks: those of gradients, and those that follow or precede only such ones."""
+    found = set()
+    while not head.backward:
+        more = {kind.letters for kind in head.kinds.values() if
+                (any(found.issuperset(choice) for choice in kind.after + kind.before) if kind.role == "declared" else OUTPUT not in kind.fills)}
+        if more == found:
+            break
+        found = more
+    return found
+
+
 def can_stand(head, kind, row):
     """Whether what an action of this stage follows, or meets, can be there."""
-    pipe = head.pipes[row.pipe]
+    pipe, lacking = head.pipes[row.pipe], absent(head)
     if isinstance(kind.collective, tuple) and row.stage not in [s % len(pipe.ranks) for s in kind.collective]:
         return False
 
     def can_be(other):
-        if not other.is_message:
-            return True
-        return (head.backward or other.fills == OUTPUT) and \
-            any(pipe.ranks[s] != pipe.ranks[row.stage] for s in pipe.far(row.stage, other))
+        return other.letters not in lacking and \
+            (not other.is_message or any(pipe.ranks[s] != pipe.ranks[row.stage] for s in pipe.far(row.stage, other)))
 
     return all(any(can_be(head.kinds[letters]) for letters in choice) for choice in kind.after + kind.before)
 

@@ -21,7 +21,7 @@ class Kind(NamedTuple):
     in_flight: int = None
     collective: object = None  # all, replicas, to, from, "outside NAME", or a tuple of stages
     cost: Fraction = 0  # Both in units of what the F of its stage takes.
-    memory: Fraction = 0
+    memory: Fraction = None  # Nothing for 0, or for all that it restores.
     far: object = None  # Of one to or from a rank: which, an expression.
 
     @property
@@ -232,7 +232,9 @@ class Costs:
         """What an action takes of memory, or gives back when it is negative, on the rank of its stage."""
         value = self.value("memory", row.kind.letters, None, pipe=row.pipe, stage=row.stage)
         if value is None and row.kind.role == "declared":
-            value = self.head.kinds[row.kind.letters].memory * self.of_forward(row.pipe, row.stage)
+            kind = self.head.kinds[row.kind.letters]
+            default = 1 if kind.restores else 0
+            value = (default if kind.memory is None else kind.memory) * self.of_forward(row.pipe, row.stage)
         elif value is None:
             value = self.of_forward(row.pipe, row.stage) if row.kind.activates else 0
         return value * self.scale(row.mb, "memory")
