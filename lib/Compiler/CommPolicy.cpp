@@ -20,6 +20,14 @@ sema::CommWords ppcc::commWords() {
   };
 }
 
+std::string ppcc::misuseOf(const CommRequest &request) {
+  if (!request.order || !request.fusion || !request.fusion->places)
+    return "";
+  return fmt::format("--comm-order and --fuse={} exclude each other: that "
+                     "fusion places the messages itself",
+                     request.fusion->name);
+}
+
 std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
                                            const sema::Selection *selection,
                                            const Program &program,
@@ -89,10 +97,13 @@ std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
   return policy;
 }
 
-Pipeline CommPolicy::pipeline() const {
+Pipeline CommPolicy::pipeline(PlanTimes *times) const {
   Pipeline pipeline;
   PassRegistry registry = makePassRegistry();
-  auto add = [&](StringRef name) { append(name, registry, pipeline); };
+  auto add = [&](StringRef name) {
+    if (!times || registry.find(name)->kind != PassKind::Check)
+      append(name, registry, pipeline);
+  };
   auto addPass = [&](StringRef name, Pass pass) {
     pipeline.push_back(
         {name.str(), registry.find(name)->kind, std::move(pass)});
@@ -107,7 +118,7 @@ Pipeline CommPolicy::pipeline() const {
   } else {
     if (order != CommOrder::None) {
       addPass("inject-comm",
-              injectComm({order, {}, prefetch, torch, transports}));
+              injectComm({order, {}, prefetch, torch, transports, times}));
       add("verify");
     }
     if (fusion->fusion != Fusion::None) {
@@ -119,8 +130,9 @@ Pipeline CommPolicy::pipeline() const {
     }
   }
   add("verify-matching");
-  addPass("verify-transport", verifyTransport(transports));
-  if (prefetch)
+  if (!times)
+    addPass("verify-transport", verifyTransport(transports));
+  if (prefetch && !times)
     addPass("verify-buffers", verifyBuffers(*prefetch));
   if (preconnects)
     add("preconnect");

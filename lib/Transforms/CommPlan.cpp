@@ -10,8 +10,10 @@ using namespace ppcc;
 /// Rows of a program with communication; 16 bytes each.
 static constexpr uint64_t maxRows = uint64_t(1) << 29;
 
-CommWriter::CommWriter(const Program &program, Rows &result)
-    : program(program), result(result) {
+CommWriter::CommWriter(const Program &program, Rows &result, PlanTimes *times)
+    : program(program), result(result), times(times) {
+  if (times)
+    times->rows.resize(result.size());
   for (RankId rank : program.ranks()) {
     nextRow.push_back(program.begin(rank).value);
     cursor.push_back(result.begin(rank).value);
@@ -26,7 +28,13 @@ CommWriter::CommWriter(const Program &program, Rows &result)
 void CommWriter::copyItem(RankId rank) {
   uint32_t end = program.groupEnd(next(rank), rank).value;
   for (uint32_t &row = nextRow[rank.value]; row != end; ++row)
-    result.set(ActionId(cursor[rank.value]++), program[ActionId(row)]);
+    set(cursor[rank.value]++, program[ActionId(row)]);
+}
+
+void CommWriter::set(uint32_t at, const Action &row) {
+  result.set(ActionId(at), row);
+  if (times)
+    times->rows[at] = now;
 }
 
 void CommWriter::append(RankId rank, Action row, bool joined) {
@@ -34,7 +42,7 @@ void CommWriter::append(RankId rank, Action row, bool joined) {
   row.joined = joined;
   if (joined)
     row.phase = result[ActionId(at - 1)].phase;
-  result.set(ActionId(at++), row);
+  set(at++, row);
 }
 
 void CommWriter::send(const Action &producer, RankId rank, uint8_t slotBit,

@@ -6,6 +6,7 @@
 #include "ppcc/Analysis/Inboxes.h"
 #include "ppcc/Analysis/TorchSteps.h"
 #include "ppcc/Basic/Diagnostics.h"
+#include "ppcc/Transforms/InjectComm.h"
 
 namespace ppcc {
 
@@ -14,7 +15,11 @@ namespace ppcc {
 class CommWriter {
 public:
   /// `result` is laid out with room for the rows and messages of each rank.
-  CommWriter(const Program &program, Rows &result);
+  /// Fills the rows of `times`, unless that is null.
+  CommWriter(const Program &program, Rows &result, PlanTimes *times);
+
+  /// What is noted of the rows that are written next.
+  void note(PlanTimes::OfRow times) { now = times; }
 
   /// The next row of `rank` that is not copied yet; end(rank) when all are.
   ActionId next(RankId rank) const { return ActionId(nextRow[rank.value]); }
@@ -38,9 +43,12 @@ public:
 
 private:
   void append(RankId rank, Action row, bool joined);
+  void set(uint32_t at, const Action &row);
 
   const Program &program;
   Rows &result;
+  PlanTimes *times;
+  PlanTimes::OfRow now;
   std::vector<uint32_t> nextRow, cursor;
   KindId sendOf[slot::count], recvOf[slot::count];
 };
@@ -63,6 +71,7 @@ struct CommPlan {
   std::optional<uint32_t> prefetch; ///< Receives of an edge that may be posted
                                     ///< ahead of their readers.
   std::optional<TorchTarget> torch; ///< Its steps take turns in a sweep.
+  PlanTimes *times;                 ///< To be filled, unless it is null.
   DiagnosticEngine &diags;
   SourceManager &sources;
 };

@@ -15,8 +15,8 @@ using namespace ppcc;
 static constexpr Time planLatency = cost::unit / 20;
 
 static constexpr CommOrderInfo orders[] = {
-#define COMM_ORDER(Name, Text, Plan, Summary)                                  \
-  {CommOrder::Name, Text, Summary, Plan},
+#define COMM_ORDER(Name, Text, Plan, KeepsPrefetch, Summary)                   \
+  {CommOrder::Name, Text, Summary, Plan, KeepsPrefetch},
 #include "ppcc/Transforms/CommOrders.def"
 #undef COMM_ORDER
 };
@@ -64,7 +64,8 @@ static std::optional<Program> injectBest(const Program &program,
     return std::nullopt;
   std::optional<Time> end = endOf(*best, options.transports);
   for (const CommOrderInfo &info : orders) {
-    if (!info.plan || info.order == CommOrder::ReadyTime)
+    if (!info.plan || info.order == CommOrder::ReadyTime ||
+        (options.prefetch && !info.keepsPrefetch))
       continue;
     auto other = with(info.order);
     if (!other)
@@ -93,12 +94,18 @@ std::optional<Program> ppcc::injectComm(const Program &program,
   if (!result)
     return std::nullopt;
   Durations durations(program);
-  if (options.latency || !program.costs().hasMessageTimes())
-    durations.setLatency(options.latency.value_or(planLatency));
-  CommWriter writer(program, *result);
+  std::optional<Time> latency = options.latency;
+  if (!latency && !program.costs().hasMessageTimes())
+    latency = planLatency;
+  if (latency)
+    durations.setLatency(*latency);
+  if (options.times)
+    options.times->latency = latency;
+  CommWriter writer(program, *result, options.times);
   uint64_t messages = (result->size() - program.size()) / 2;
-  CommPlan plan{program,          index,         durations, writer, messages,
-                options.prefetch, options.torch, diags,     sources};
+  CommPlan plan{
+      program,          index,         durations,     writer, messages,
+      options.prefetch, options.torch, options.times, diags,  sources};
   if (!planMessages(plan))
     return std::nullopt;
   return program.withRows(std::move(*result));

@@ -1,6 +1,5 @@
 // Places each receive just before its consumer, each send directly after its
-// producer. What a rank sends to another sooner is received sooner, unless the
-// receives that may be posted ahead are bounded.
+// producer. What a rank sends to another sooner is received sooner.
 #include "CommPlan.h"
 
 #include "ppcc/Analysis/EdgeIndex.h"
@@ -64,8 +63,6 @@ private:
 
   /// Receives what comes on the lane up to the message.
   void receiveUpTo(Message message) {
-    if (plan.prefetch)
-      received[message.lane] = turns[message.number] - 1;
     for (uint32_t &next = received[message.lane]; next < turns[message.number];
          ++next) {
       const Sent &one = sent[message.lane][next];

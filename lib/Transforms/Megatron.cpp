@@ -48,7 +48,7 @@ public:
       return std::nullopt;
     findSteps();
     findReceives();
-    CommWriter writer(program, *rows);
+    CommWriter writer(program, *rows, nullptr);
     for (RankId rank : program.ranks())
       writeRank(rank, writer);
     Program result = program.withRows(std::move(*rows));

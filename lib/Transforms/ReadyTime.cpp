@@ -39,6 +39,12 @@ public:
     }
     if (plan.prefetch)
       prefetch.emplace(program, plan.index, *plan.prefetch);
+    if (plan.times) {
+      std::tie(plan.times->starts, plan.times->ends) =
+          std::tie(alone.starts, alone.ends);
+      plan.times->slacks.resize(program.size());
+      plan.times->mostSlack = mostSlack;
+    }
   }
 
   bool run() {
@@ -97,6 +103,7 @@ private:
     auto [end, rank] = running.top();
     running.pop();
     ActionId first = inboxes.begin(rank), last = inboxes.end(rank);
+    writer.note({end});
     writer.copyItem(rank);
     inboxes.advance(rank);
     for (ActionId row : RowRange{first, last})
@@ -125,6 +132,10 @@ private:
           }
           Time slack = std::min(slackOf(row, slotBit, reader), mostSlack),
                due = end + slack / 2;
+          if (auto readerRow = plan.index.definer(action.pipe, reader,
+                                                  action.microbatch, slotBit);
+              plan.times && readerRow)
+            plan.times->slacks[readerRow->value] = slack;
           if (!prefetch || prefetch->mayGo(row, action, slotBit, reader, due))
             messages.push({due, slack, rank, row, slotBit, reader});
         });
@@ -174,12 +185,13 @@ private:
     messages.pop();
     Action producer = program[message.producer];
     RankId to = program.rankOfStage(producer.pipe, message.reader);
-    writer.message(producer, message.rank, message.slotBit, message.reader);
     Time &here = ranks[message.rank.value].streamFree;
     Time &there = ranks[to.value].streamFree;
     here = there = std::max({message.due, here, there}) +
                    plan.durations.ofEdge(producer.pipe, producer.stage,
                                          message.reader, producer.microbatch);
+    writer.note({message.due, message.slack, there, message.producer.value});
+    writer.message(producer, message.rank, message.slotBit, message.reader);
     if (inboxes.deliver(producer, message.slotBit, message.reader, to, there))
       start(to);
   }

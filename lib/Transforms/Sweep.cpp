@@ -24,16 +24,21 @@ public:
       for (RankId rank : program.ranks())
         steps.push_back(torchSteps(program, rank, *plan.torch));
     Turns turns(program, plan.index, std::move(steps));
+    sweeps = &turns;
     auto stuck = turns.run(*this);
     if (stuck)
       reportStuck(plan, turns.state(), *stuck);
     return !stuck;
   }
 
-  void item(RankId rank, ActionId, ActionId) { writer.copyItem(rank); }
+  void item(RankId rank, ActionId, ActionId) {
+    writer.note({sweeps->sweep()});
+    writer.copyItem(rank);
+  }
 
   void result(ActionId row, RankId rank, uint8_t slotBit, StageId reader) {
     Action action = program[row];
+    writer.note({sweeps->sweep(), 0, 0, row.value});
     if (!prefetch || prefetch->mayGo(row, action, slotBit, reader))
       writer.message(action, rank, slotBit, reader);
   }
@@ -55,6 +60,7 @@ private:
   CommPlan &plan;
   const Program &program;
   CommWriter &writer;
+  const Turns *sweeps = nullptr;
   std::optional<Prefetch> prefetch;
 };
 

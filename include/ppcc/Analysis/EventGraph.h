@@ -29,6 +29,9 @@ public:
   /// The shortest circle of them, as WaitCycle.h has it.
   std::vector<Block> shortestCircle();
 
+  /// Whether a row has started, in that run.
+  bool hasStarted(ActionId row) const { return state(row) != Waiting; }
+
   /// The first row of what starts and ends with a row.
   uint32_t unitOf(ActionId row) const {
     ActionId first = groups[row].from;

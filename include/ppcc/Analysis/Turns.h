@@ -37,8 +37,10 @@ public:
     for (int rank = ready.find_first(); rank != -1;) {
       visit(RankId(rank), visitor);
       rank = ready.find_next(rank);
-      if (rank == -1)
+      if (rank == -1) {
         rank = ready.find_first();
+        ++sweeps;
+      }
     }
     for (RankId rank : inboxes.program.ranks())
       if (!inboxes.done(rank))
@@ -48,6 +50,8 @@ public:
 
   /// How far it has come.
   const Inboxes &state() const { return inboxes; }
+  /// How often all ranks were passed over.
+  int64_t sweep() const { return sweeps; }
 
 private:
   bool atStep(RankId rank) const {
@@ -90,6 +94,7 @@ private:
   std::vector<std::vector<TorchStep>> steps;
   std::vector<size_t> nextStep; ///< By rank.
   BitVector ready;
+  int64_t sweeps = 0;
 };
 
 } // namespace ppcc

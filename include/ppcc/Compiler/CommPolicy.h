@@ -42,9 +42,13 @@ struct CommPolicy {
   bool proves = true; ///< That the program cannot hang on the transports.
   bool preconnects = true;
 
-  /// The passes that see to it.
-  Pipeline pipeline() const;
+  /// The passes that see to it; those that only check are left out where
+  /// `times` is to be filled.
+  Pipeline pipeline(PlanTimes *times = nullptr) const;
 };
+
+/// What is asked for that excludes something else, if anything.
+std::string misuseOf(const CommRequest &request);
 
 /// Decides for `program`, made of `selection` or, when that is null, read: what
 /// is requested stands above what schedule and cluster say. An order that is

@@ -10,7 +10,7 @@ namespace ppcc {
 
 /// The orders of CommOrders.def.
 enum class CommOrder : uint8_t {
-#define COMM_ORDER(Name, Text, Plan, Summary) Name,
+#define COMM_ORDER(Name, Text, Plan, KeepsPrefetch, Summary) Name,
 #include "ppcc/Transforms/CommOrders.def"
 #undef COMM_ORDER
 };
@@ -25,6 +25,8 @@ struct CommOrderInfo {
   /// Writes all rows and messages; false after a diagnostic. Null where the
   /// order makes no plan of its own.
   bool (*plan)(CommPlan &plan);
+  /// Whether it posts no more receives ahead than InjectCommOptions::prefetch.
+  bool keepsPrefetch;
 };
 
 /// All orders, as in CommOrders.def.
@@ -36,6 +38,23 @@ std::optional<CommOrder> findCommOrder(StringRef name);
 /// The best order of more actions is not looked for.
 inline constexpr size_t mostActionsOfBest = 2'000'000;
 
+/// Why an order places its rows where they are, for those who ask whether it
+/// goes on so.
+struct PlanTimes {
+  /// Of an action or a group its end or, in a sweep, the sweep. Of a message
+  /// when it is due (or the sweep), its slack, when it is there, and the row
+  /// that makes it.
+  struct OfRow {
+    int64_t at = 0, slack = 0, there = 0, producer = 0;
+  };
+  std::vector<OfRow> rows; ///< Of the program with messages.
+  // By time, of the program without messages:
+  std::vector<int64_t> starts, ends; ///< Where messages never wait.
+  std::vector<int64_t> slacks;       ///< Of what a row reads.
+  Time mostSlack = 0;
+  std::optional<Time> latency; ///< Of all messages; else what the costs say.
+};
+
 /// How messages are placed: the options of the pass.
 struct InjectCommOptions {
   CommOrder order = CommOrder::ReadyTime;
@@ -44,6 +63,7 @@ struct InjectCommOptions {
   std::optional<TorchTarget> torch;
   /// That the best order is for.
   std::vector<Transport> transports{*findTransport("stream")};
+  PlanTimes *times = nullptr; ///< To be filled, unless the order is the best.
 };
 
 /// `program` with its messages: for each result that a stage on another rank
