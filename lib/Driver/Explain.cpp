@@ -10,7 +10,7 @@ static void writeFigures(const ProvenRange &range, llvm::json::OStream &json) {
   auto known = [&](const Formula &formula) {
     return range.figures ? std::optional(formula) : std::nullopt;
   };
-  writeFormula(json, "work", known(figures.work));
+  writeFormula(json, "work", figures.work);
   writeFormula(json, "bubble", figures.bubble);
   writeFormula(json, "activations", figures.activations);
   writeFormula(json, "memory", figures.memory);

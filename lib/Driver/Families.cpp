@@ -8,8 +8,9 @@
 using namespace ppcc;
 
 /// The same as C++.
-static void writeCpp(const proof::Certificate &families, const Options &options,
-                     Session &session, raw_ostream &out) {
+static void writeCpp(const proof::ProgramsForAll &families,
+                     const Options &options, Session &session,
+                     raw_ostream &out) {
   std::string text, symbol = options.emitOptions.cppSymbol;
   llvm::raw_string_ostream stream(text);
   writeFamilies(families, session, stream);
@@ -31,7 +32,7 @@ static void writeCpp(const proof::Certificate &families, const Options &options,
 }
 
 /// Those that the input holds, or of the schedule that it is.
-static std::optional<proof::Certificate>
+static std::optional<proof::ProgramsForAll>
 familiesFor(const Options &options, Session &session, std::string &misuse) {
   auto input = openInput(options.request, session);
   if (!input)

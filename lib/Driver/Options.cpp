@@ -31,14 +31,7 @@ static void addTransports(OptionParser &parser, CommRequest &comm,
 
 static void addCommunication(OptionParser &parser, const PassRequest &passes,
                              CommRequest &comm, bool *byData) {
-  parser.rule([&] {
-    return comm.fusion && comm.order && comm.fusion->places &&
-                   passes.passes.empty()
-               ? fmt::format("--comm-order and --fuse={} exclude each other: "
-                             "that fusion places the messages itself",
-                             comm.fusion->name)
-               : std::string();
-  });
+  parser.rule([&] { return passes.passes.empty() ? misuseOf(comm) : ""; });
   parser.group("Communication", [&] {
     parser.choice(
         "--comm-order", "How to order sends and receives",

@@ -1,21 +1,10 @@
 #include "ProofText.h"
 
+#include "ppcc/Prove/Certificate.h"
+
 using namespace ppcc;
 
 namespace {
-
-/// What is claimed, and shown, as a file.
-proof::Certificate certificateOf(const Proof &proof, StringRef free,
-                                 const SourceManager &sources) {
-  proof::Certificate certificate{
-      proof.schedule, free.str(), proof.params, proof.transports, {}};
-  for (const ProvenRange &part : proof.parts)
-    certificate.claims.push_back({part.modulus, part.residue, part.from,
-                                  part.to, verdictName(part.verdict).str(),
-                                  part.makespan, reasonText(part, sources),
-                                  part.evidence});
-  return certificate;
-}
 
 void writeJson(const Proof &proof, StringRef format, StringRef free,
                const SourceManager &sources, raw_ostream &out,

@@ -66,7 +66,7 @@ public:
     auto number = chosen(free);
     if (!number)
       return std::nullopt;
-    auto claim = llvm::find_if(claims, [&](const proof::Claim &claim) {
+    auto claim = llvm::find_if(claims, [&](const proof::ProgramRange &claim) {
       return *number >= claim.from && (!claim.to || *number <= *claim.to) &&
              (*number - claim.from) % claim.modulus == 0;
     });
@@ -93,18 +93,18 @@ public:
     return program;
   }
 
-  std::optional<proof::Certificate> readAll() {
+  std::optional<proof::ProgramsForAll> readAll() {
     if (!split())
       return std::nullopt;
-    if (!findBy(claims, "right", &proof::Claim::verdict)) {
+    if (!findBy(claims, "right", &proof::ProgramRange::verdict)) {
       wrong("none is right");
       return std::nullopt;
     }
-    proof::Certificate all{"", free, {}, transports, claims};
+    proof::ProgramsForAll all{"", free, transports, claims};
     for (size_t i = 0; i != claims.size(); ++i) {
       if (claims[i].verdict != "right")
         continue;
-      auto evidence = std::make_shared<proof::Evidence>();
+      auto evidence = std::make_shared<proof::Programs>();
       bool isOne = claims[i].to == claims[i].from;
       auto first = head(i, isOne ? 0 : 1),
            second = first && !isOne ? head(i, 2) : first;
@@ -120,7 +120,7 @@ public:
       evidence->head = first->withRows(std::move(none));
       evidence->carried.head = &evidence->head.head();
       all.schedule = first->name();
-      all.claims[i].evidence = std::move(evidence);
+      all.ranges[i].programs = std::move(evidence);
     }
     return all;
   }
@@ -170,7 +170,8 @@ private:
            to = one.getInteger("to");
       if (!from || !modulus || *from < 1 || *modulus < 1)
         return wrong("`from` and `modulus` are to be numbers above 0");
-      proof::Claim claim{*modulus, *from % *modulus, *from, {}, "", {}, "", {}};
+      proof::ProgramRange claim{*modulus, *from % *modulus, *from, {}, "", "",
+                                {}};
       if (to)
         claim.to = *to;
       if (auto reason = one.getString("reason"))
@@ -193,7 +194,7 @@ private:
     for (const FamilyText &family : texts) {
       auto [from, growth, turn] = family.values;
       int64_t modulus = std::max<int64_t>(growth, 1);
-      proof::Claim claim{modulus, from % modulus, from, {}, "", {}, "", {}};
+      proof::ProgramRange claim{modulus, from % modulus, from, {}, "", "", {}};
       if (family.count)
         claim.to = from + modulus * int64_t(*family.count - 1);
       claim.verdict = family.verdict;
@@ -229,7 +230,9 @@ private:
         rows = templateOf(*first, *second, *turned);
       return turned.has_value();
     }
-    std::string fault = proof::readTemplate(family(i), head.head(), true, rows);
+    std::string fault = proof::readTemplate(
+        family(i), head.head(),
+        proof::SiteCounts{head.phases().size(), head.sites().size()}, rows);
     return fault.empty() || wrong(fault);
   }
 
@@ -314,7 +317,7 @@ private:
   SourceRange place;
   std::string free;
   std::vector<std::string> transports;
-  std::vector<proof::Claim> claims; ///< Without evidence.
+  std::vector<proof::ProgramRange> claims; ///< Without programs.
   std::optional<json::Value> parsed;
   std::vector<FamilyText> texts; ///< Of text.
 };
@@ -325,6 +328,7 @@ std::optional<Program> ppcc::importFamilies(ImportContext &context) {
   return FamilyReader(context).readOne();
 }
 
-std::optional<proof::Certificate> ppcc::readFamilies(ImportContext &context) {
+std::optional<proof::ProgramsForAll>
+ppcc::readFamilies(ImportContext &context) {
   return FamilyReader(context).readAll();
 }

@@ -11,13 +11,17 @@ namespace {
 /// What a row does for a microbatch, for others to look for.
 enum class Role : uint8_t { Makes, Sends, Receives };
 
-enum class Wait : uint8_t { None, Own, Message };
+/// How long: no time, that of the target, or that of what comes from another
+/// rank.
+enum class Wait : uint8_t { None, Own, Link };
 
 /// The target is never before the source, and with times `wait` behind it.
 struct Relation {
   Event target, source; ///< The turn of the source follows from the target's.
   Domain domain;
   Wait wait = Wait::None;
+  uint32_t reader = 0; ///< Of Wait::Link: the row that reads,
+  StageId from{};      ///< and what it reads from.
 };
 
 class Relations final : public Checker {
@@ -27,6 +31,8 @@ public:
         declared(program, transport != nullptr) {
     for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
       link(rank);
+    for (auto &[lane, rows] : receives)
+      rows.fill({0, rows.count()}, program.last);
     for (auto &[key, rows] : made)
       if (Finding finding =
               rows.fill(program.pipes[key >> 32 & 0xFFFF], program.last);
@@ -82,7 +88,7 @@ public:
     for (uint32_t rank = 0; rank != positions.size(); ++rank)
       for (uint32_t row = 0; row != program.ranks[rank].size(); ++row)
         if (infoOf(rank, row).isSend() &&
-            !forEachPartner(rank, row, [&](Event recv, const Domain &domain) {
+            !partnersOf(rank, row, [&](Event recv, const Domain &domain) {
               if (!isZero(
                       positions[rank][row] -
                           substitute(positions[recv.rank][recv.row], recv.turn),
@@ -101,34 +107,20 @@ public:
     });
   }
 
-  std::optional<Makespan>
-  makespan(const Times &times,
-           const std::vector<std::vector<Time>> &durations) const override {
-    auto slack = [&](const Relation &relation) {
-      Time wait = relation.wait == Wait::None
-                      ? 0
-                      : durations[relation.target.rank][relation.target.row];
-      return distance(times, relation) - wait;
-    };
-    std::vector<Relation> tight; // In the order of their targets.
-    if (!all([&](const Relation &relation) {
-          Affine left = slack(relation);
-          if (isZero(left, relation.domain))
-            tight.push_back(relation);
-          return atLeast(left, relation.domain, 0);
-        }))
+  std::optional<Makespan> makespan(const Times &times,
+                                   const Costs &costs) const override {
+    Timing timing{times, costs, timesOf(program, costs)};
+    if (!timing.taken || !respects(timing))
       return std::nullopt;
     std::vector<std::pair<Affine, Event>> ends;
-    bool natural = true;
     forEachItem([&](uint32_t rank, uint32_t row) {
-      auto [start, end] = times.ranks[rank][row];
-      natural &= atLeast(start, wholeOf(rank, row), 0);
+      Affine end = times.ranks[rank][row].end;
       ends.push_back({substitute(end, {}), {rank, row, true, {}}});
       if (hasTurns(rank, row))
         ends.push_back(
             {substitute(end, lastTurn), {rank, row, true, lastTurn}});
     });
-    if (!natural || ends.empty())
+    if (ends.empty())
       return std::nullopt;
     auto [value, last] = *llvm::max_element(ends, [](auto &a, auto &b) {
       return std::pair(a.first.n, a.first.c) < std::pair(b.first.n, b.first.c);
@@ -136,7 +128,31 @@ public:
     for (const auto &[end, event] : ends)
       if (!atLeast(value - end, {0, program.last, false, {}, {}}, 0))
         return std::nullopt;
-    return Makespan{value, isTight(last, times, tight)};
+    return Makespan{value, isTight({last}, timing)};
+  }
+
+  bool isRun(const Times &times, const Costs &costs) const override {
+    Timing timing{times, costs, timesOf(program, costs)};
+    std::vector<Event> ends;
+    forEachItem([&](uint32_t rank, uint32_t row) {
+      ends.push_back({rank, row, true, {}});
+    });
+    return timing.taken && respects(timing) && isTight(std::move(ends), timing);
+  }
+
+  bool forEachInput(uint32_t rank, uint32_t row,
+                    function_ref<void(const Event &, const Domain &, StageId)>
+                        visit) const override {
+    return readsOf(rank, row, visit);
+  }
+  bool forEachMaker(uint32_t rank, uint32_t row, Visit visit) const override {
+    const Row &at = rowAt(rank, row);
+    const Sequence *rows = find(Role::Makes, at.pipe, at.stage, nobody,
+                                infoOf(rank, row).mainSlot());
+    return rows && rows->find(at.microbatch, wholeOf(rank, row), visit);
+  }
+  bool forEachPartner(uint32_t rank, uint32_t row, Visit visit) const override {
+    return partnersOf(rank, row, visit);
   }
 
   bool isCircle(ArrayRef<Event> circle, int64_t from) const override {
@@ -152,11 +168,13 @@ public:
       bool found = isBehind(target, source, later);
       forEachRelation(
           target.rank, itemOf(target), [&](const Relation &relation) {
-            const auto &[to, at, domain, wait] = relation;
+            const Event &at = relation.source;
+            const Domain &domain = relation.domain;
             found |=
-                to.isEnd == target.isEnd && at.rank == source.rank &&
-                at.row == itemOf(source) && at.isEnd == source.isEnd &&
-                domain.from <= from && domain.to >= program.last &&
+                relation.target.isEnd == target.isEnd &&
+                at.rank == source.rank && at.row == itemOf(source) &&
+                at.isEnd == source.isEnd && domain.from <= from &&
+                domain.to >= program.last &&
                 (!domain.hasTurns || lies(target.turn, domain.lo, domain.hi)) &&
                 (!hasTurns(source.rank, source.row) ||
                  isZero(substitute(at.turn, target.turn) - source.turn, later));
@@ -169,7 +187,7 @@ public:
 
 private:
   using Key = uint64_t;
-  static constexpr StageId nobody{Action::noPeer};
+  static constexpr StageId nobody{noPeer};
 
   const Row &rowAt(uint32_t rank, uint32_t row) const {
     return program.ranks[rank][row];
@@ -337,7 +355,7 @@ private:
 
   /// The same for the other end of a message.
   template <class Visit>
-  bool forEachPartner(uint32_t rank, uint32_t row, Visit visit) const {
+  bool partnersOf(uint32_t rank, uint32_t row, Visit visit) const {
     const KindInfo &info = infoOf(rank, row);
     auto [from, to] = wayOf(rank, row);
     return solve(rank, row,
@@ -366,9 +384,8 @@ private:
       };
     };
     bool meets = !info.isCompute() && transport->sendWait == SendWait::Receive;
-    await(end, meets              ? Wait::Message
-               : info.isCompute() ? Wait::Own
-                                  : Wait::None)(start, wholeOf(rank, item));
+    await(end, meets || info.isCompute() ? Wait::Own : Wait::None)(
+        start, wholeOf(rank, item));
     uint32_t row = item;
     do {
       auto whenReady = await(start, Wait::None);
@@ -378,7 +395,13 @@ private:
                                       whenReady(source, domain);
                                     });
       if (info.isCompute())
-        known &= forEachInput(rank, row, whenReady);
+        known &= readsOf(
+            rank, row,
+            [&](const Event &source, const Domain &domain, StageId from) {
+              bool isNear = transport || source.rank == rank;
+              visit(Relation{start, source, domain,
+                             isNear ? Wait::None : Wait::Link, row, from});
+            });
     } while (++row != rows.size() && rows[row].joined);
     if (info.meets())
       known &= declared.forEachMember(rank, item, await(end, Wait::Own));
@@ -391,11 +414,10 @@ private:
                 find(Role::Makes, at.pipe, at.stage, nobody, info.mainSlot()),
                 await(start, Wait::None));
     if (meets || info.isRecv())
-      known &=
-          forEachPartner(rank, item, [&](Event other, const Domain &domain) {
-            other.isEnd = !meets;
-            await(end, Wait::Message)(other, domain);
-          });
+      known &= partnersOf(rank, item, [&](Event other, const Domain &domain) {
+        other.isEnd = !meets;
+        await(end, Wait::Own)(other, domain);
+      });
     // A receive makes room, `capacity` messages earlier on the lane.
     auto lane = receives.find({rank, peerOf(at)});
     if (info.isSend() && transport->sendWait == SendWait::Capacity &&
@@ -405,19 +427,23 @@ private:
     return known;
   }
 
-  /// Calls `visit(event, domain)` for all that a compute action reads.
+  /// Calls `visit(event, domain, stage)` for all that a compute action reads.
   template <class Visit>
-  bool forEachInput(uint32_t rank, uint32_t row, Visit visit) const {
+  bool readsOf(uint32_t rank, uint32_t row, Visit visit) const {
     const Row &at = rowAt(rank, row);
     const Pipe &pipe = head.pipes[at.pipe.value];
     const KindInfo &info = infoOf(rank, row);
     bool known = true;
     auto read = [&](StageId source, uint8_t slotBit, int64_t moved = 0) {
       bool viaMessage = transport && isRemote(pipe, source, at.stage);
-      known &= solve(rank, row,
-                     find(viaMessage ? Role::Receives : Role::Makes, at.pipe,
-                          source, viaMessage ? at.stage : nobody, slotBit),
-                     visit, moved);
+      known &= solve(
+          rank, row,
+          find(viaMessage ? Role::Receives : Role::Makes, at.pipe, source,
+               viaMessage ? at.stage : nobody, slotBit),
+          [&](const Event &event, const Domain &domain) {
+            visit(event, domain, source);
+          },
+          moved);
     };
     for (uint8_t slotBit : slotsIn(info.needs))
       read(at.stage, slotBit);
@@ -448,6 +474,38 @@ private:
            substitute(of(relation.source), relation.source.turn);
   }
 
+  /// When events are, and what they take.
+  struct Timing {
+    const Times &times;
+    const Costs &costs;
+    std::optional<RowDurations> taken;
+  };
+
+  /// How much later an event is than what it waits for lets it be.
+  Affine slack(const Timing &timing, const Relation &relation) const {
+    const auto &[to, source, domain, wait, reader, from] = relation;
+    Affine left = distance(timing.times, relation);
+    if (wait == Wait::Own)
+      left = left - (*timing.taken)[to.rank][to.row];
+    if (wait == Wait::Link) {
+      const Row &row = rowAt(to.rank, reader);
+      left = left - timeOf(timing.costs, row.pipe, from, row.stage);
+    }
+    return left;
+  }
+
+  /// Whether nothing starts before 0, or before what it waits for.
+  bool respects(const Timing &timing) const {
+    bool isNatural = true;
+    forEachItem([&](uint32_t rank, uint32_t row) {
+      isNatural &=
+          atLeast(timing.times.ranks[rank][row].start, wholeOf(rank, row), 0);
+    });
+    return isNatural && all([&](const Relation &relation) {
+             return atLeast(slack(timing, relation), relation.domain, 0);
+           });
+  }
+
   template <class Holds> Finding all(Holds holds) const {
     Finding finding;
     forEachItem([&](uint32_t rank, uint32_t row) {
@@ -472,18 +530,12 @@ private:
     return finding;
   }
 
-  /// Whether something lets each event that leads to `last` come no sooner:
-  /// the relations that are `tight`.
-  bool isTight(const Event &last, const Times &times,
-               ArrayRef<Relation> tight) const {
-    auto isBefore = [](const Relation &a, const Relation &b) {
-      return std::pair(a.target.rank, a.target.row) <
-             std::pair(b.target.rank, b.target.row);
-    };
+  /// Whether something lets each event that leads to these come no sooner: a
+  /// relation that has no slack.
+  bool isTight(std::vector<Event> open, const Timing &timing) const {
     std::vector<std::vector<char>> seen; // By rank and event.
     for (const auto &rows : program.ranks)
       seen.emplace_back(2 * rows.size());
-    std::vector<Event> open{last};
     while (!open.empty()) {
       Event event = open.back();
       open.pop_back();
@@ -491,16 +543,16 @@ private:
         continue;
       Domain whole = wholeOf(event.rank, event.row);
       if (!event.isEnd &&
-          isZero(times.ranks[event.rank][event.row].start, whole))
+          isZero(timing.times.ranks[event.rank][event.row].start, whole))
         continue;
       std::vector<Domain> pieces;
-      auto [from, to] = std::equal_range(tight.begin(), tight.end(),
-                                         Relation{event, {}, {}}, isBefore);
-      for (const Relation &relation : llvm::make_range(from, to))
-        if (relation.target.isEnd == event.isEnd) {
+      forEachRelation(event.rank, event.row, [&](const Relation &relation) {
+        if (relation.target.isEnd == event.isEnd &&
+            isZero(slack(timing, relation), relation.domain)) {
           pieces.push_back(relation.domain);
           open.push_back(relation.source);
         }
+      });
       if (!covers(pieces, whole))
         return false;
     }
@@ -508,7 +560,7 @@ private:
   }
 
   const Template &program;
-  const Head &head;
+  const Topology &head;
   const Transport *transport;
   Declared declared;
   std::vector<std::vector<std::vector<Relation>>> before; ///< By rank and row.

@@ -52,9 +52,13 @@ std::vector<Affine> ppcc::proof::peaksOf(ArrayRef<Row> rows,
 
 std::optional<Affine> ppcc::proof::largestOf(ArrayRef<Affine> functions,
                                              int64_t last) {
-  for (Affine f : functions)
-    if (llvm::all_of(functions,
-                     [&](Affine other) { return isNatural(f - other, last); }))
-      return f;
-  return std::nullopt;
+  // It is so in the first program, and of those that are by growth.
+  auto most = llvm::max_element(functions, [](Affine a, Affine b) {
+    return std::pair(a.c, a.n) < std::pair(b.c, b.n);
+  });
+  bool isLargest =
+      most != functions.end() && llvm::all_of(functions, [&](Affine other) {
+        return isNatural(*most - other, last);
+      });
+  return isLargest ? std::optional(*most) : std::nullopt;
 }

@@ -8,17 +8,14 @@ Finding Sequence::fill(const Range &range, int64_t last) {
     return Finding{Finding::Kind::Unknown, why};
   };
   int64_t step = 1;
-  Affine count;
-  for (const Member &member : members) {
-    count = count + Affine{1, member.hasTurns, 0};
+  for (const Member &member : members)
     step = std::max(step, std::abs(member.number.j));
-  }
   for (const Member &member : members)
     if (member.hasTurns && std::abs(member.number.j) != step)
       return unknown(member.number.j == 0
                          ? "a window does one microbatch again and again"
                          : "microbatches advance in several steps");
-  Affine missing = range.count - count, end = range.first + range.count;
+  Affine missing = range.count - count(), end = range.first + range.count;
   Domain all{0, last, false, {}, {}};
   if (atLeast(missing, all, 1) || atLeast(-1 * missing, all, 1))
     return {Finding::Kind::Fails,

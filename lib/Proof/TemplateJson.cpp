@@ -1,6 +1,5 @@
+// Reads templates, and lists of numbers, from JSON.
 #include "ppcc/Proof/TemplateJson.h"
-
-#include "ppcc/IR/Program.h"
 
 using namespace ppcc;
 using namespace ppcc::proof;
@@ -15,58 +14,6 @@ ArrayRef<StringRef> ppcc::proof::familyColumns() {
 
 /// No number of a template is further from 0; so sums of a few fit.
 static constexpr int64_t most = int64_t(1) << 40;
-
-void ppcc::proof::writeLists(
-    json::OStream &json, StringRef key, size_t count,
-    function_ref<std::vector<int64_t>(size_t)> numbers) {
-  json.attributeBegin(key);
-  json.rawValue([&](raw_ostream &out) {
-    out << '[';
-    for (size_t i = 0; i != count; ++i) {
-      out << (i == 0 ? "[" : ",[");
-      llvm::interleave(numbers(i), out, ",");
-      out << ']';
-    }
-    out << ']';
-  });
-  json.attributeEnd();
-}
-
-void ppcc::proof::writeRanges(json::OStream &json, const Template &program) {
-  writeLists(json, "microbatches", program.pipes.size(), [&](size_t pipe) {
-    const auto &[first, count] = program.pipes[pipe];
-    return std::vector<int64_t>{first.c, first.n, count.c, count.n};
-  });
-}
-
-void ppcc::proof::writeRows(json::OStream &json, const Template &program) {
-  json.attributeBegin("actions");
-  json.rawValue([&](raw_ostream &out) {
-    StringRef before = "[\n";
-    for (const auto &rows : program.ranks) {
-      out << std::exchange(before, ",\n") << '[';
-      int64_t groups = 0;
-      for (size_t i = 0; i != rows.size(); ++i) {
-        const Row &row = rows[i];
-        bool last = i + 1 == rows.size() || !rows[i + 1].joined;
-        bool grouped = row.joined || !last;
-        bool isWide = row.microbatch == Action::noMicrobatch;
-        out << (i == 0 ? "[" : ",[") << row.kind.value << ',' << row.pipe.value
-            << ',' << row.stage.value << ',' << (isWide ? -1 : row.microbatch.c)
-            << ','
-            << (row.peer.value == Action::noPeer ? -1 : int64_t(row.peer.value))
-            << ',' << row.phase.value << ',' << (grouped ? groups : -1) << ','
-            << row.site.value << ',' << row.microbatch.n << ','
-            << row.microbatch.j << ','
-            << (row.window == noWindow ? -1 : int64_t(row.window)) << ']';
-        groups += grouped && last;
-      }
-      out << ']';
-    }
-    out << (program.ranks.empty() ? "[]" : "\n]");
-  });
-  json.attributeEnd();
-}
 
 std::optional<std::vector<std::vector<int64_t>>>
 ppcc::proof::readNumbers(const json::Value *value, size_t most) {
@@ -89,15 +36,21 @@ ppcc::proof::readNumbers(const json::Value *value, size_t most) {
   return result;
 }
 
-static std::string readRank(const json::Value &from, const Head &head,
-                            bool looksAtSites, std::vector<Row> &rows) {
+static std::string readRank(const json::Value &from, const Topology &head,
+                            std::optional<SiteCounts> sites,
+                            std::vector<Row> &rows) {
   auto numbers = readNumbers(&from);
   if (!numbers)
     return "`actions` holds something else than lists of numbers";
   int64_t group = -1, window = -1;
-  for (const std::vector<int64_t> &row : *numbers) {
-    if (row.size() != familyColumns().size())
+  std::set<int64_t> windows;
+  for (std::vector<int64_t> &row : *numbers) {
+    if (row.size() + (sites ? 0 : 2) != familyColumns().size())
       return "an action has other columns";
+    if (!sites) {
+      row.insert(row.begin() + 5, 0);
+      row.insert(row.begin() + 7, 0);
+    }
     auto within = [&](size_t column, int64_t least, size_t end) {
       return row[column] >= least && row[column] < int64_t(end);
     };
@@ -112,19 +65,13 @@ static std::string readRank(const json::Value &from, const Head &head,
              "ranks";
     if ((row[4] >= 0) != !kind.isCompute())
       return "an action has a peer and is no message, or the other way round";
-    if (looksAtSites &&
-        (!within(5, 0, head.phases.size()) || !within(7, 0, head.sites.size())))
+    if (sites && (!within(5, 0, sites->phases) || !within(7, 0, sites->sites)))
       return "an action has a phase or site that is not there";
     for (size_t column : {3, 8, 9})
       if (!within(column, -most, most))
         return "a microbatch is too large";
     if (!within(10, -1, UINT32_MAX) || !within(6, -1, UINT32_MAX) ||
-        (row[10] != window && row[10] >= 0 && row[10] < int64_t(rows.size()) &&
-         llvm::any_of(
-             rows,
-             [&](const Row &other) {
-               return other.window == uint32_t(row[10]);
-             })))
+        (row[10] != window && row[10] >= 0 && !windows.insert(row[10]).second))
       return "the actions of a window do not stand together";
     if (row[10] < 0 && row[9] != 0)
       return "an action takes turns and stands in no window";
@@ -133,18 +80,18 @@ static std::string readRank(const json::Value &from, const Head &head,
       return "a group is in a window and outside";
     group = row[6];
     window = row[10];
-    rows.push_back(
-        {KindId(row[0]), PipeId(row[1]), StageId(row[2]),
-         row[4] < 0 ? StageId(Action::noPeer) : StageId(row[4]), joined,
-         window < 0 ? noWindow : uint32_t(window),
-         isWide ? Action::noMicrobatch : Affine{row[3], row[8], row[9]}, 0,
-         PhaseId(row[5]), SiteId(row[7])});
+    rows.push_back({KindId(row[0]), PipeId(row[1]), StageId(row[2]),
+                    row[4] < 0 ? StageId(noPeer) : StageId(row[4]), joined,
+                    window < 0 ? noWindow : uint32_t(window),
+                    isWide ? noMicrobatch : Affine{row[3], row[8], row[9]}, 0,
+                    PhaseId(row[5]), SiteId(row[7])});
   }
   return "";
 }
 
 std::string ppcc::proof::readTemplate(const json::Object &from,
-                                      const Head &head, bool looksAtSites,
+                                      const Topology &head,
+                                      std::optional<SiteCounts> sites,
                                       Template &program) {
   program.head = &head;
   auto ranges = readNumbers(from.get("microbatches"));
@@ -162,7 +109,7 @@ std::string ppcc::proof::readTemplate(const json::Object &from,
     return "`actions` is no list of a list a rank";
   for (const json::Value &rank : *ranks)
     if (std::string fault =
-            readRank(rank, head, looksAtSites, program.ranks.emplace_back());
+            readRank(rank, head, sites, program.ranks.emplace_back());
         !fault.empty())
       return fault;
   return "";

@@ -1,55 +1,61 @@
 #include "Evidence.h"
 
 #include "Fit.h"
-#include "Memory.h"
+#include "Model.h"
 
 #include "ppcc/Analysis/Simulation.h"
 
 using namespace ppcc;
 
-std::shared_ptr<proof::Evidence> ppcc::beginEvidence(int64_t base, int64_t step,
-                                                     const Program &sample) {
-  auto evidence = std::make_shared<proof::Evidence>();
-  evidence->base = base;
-  evidence->step = step;
+Notes Notes::of(int64_t base, int64_t step, const Program &sample,
+                const proof::Template &family,
+                std::shared_ptr<const proof::Model> model) {
+  Notes notes{std::make_shared<proof::Programs>(),
+              std::make_shared<proof::Evidence>()};
+  notes.programs->base = notes.evidence->base = base;
+  notes.programs->step = notes.evidence->step = step;
   Rows none;
   for ([[maybe_unused]] RankId rank : sample.ranks())
     none.beginRank();
-  evidence->head = sample.withRows(std::move(none));
-  return evidence;
+  notes.programs->head = sample.withRows(std::move(none));
+  notes.evidence->byData = family;
+  notes.evidence->byData.head = model.get();
+  notes.evidence->model = std::move(model);
+  return notes;
 }
 
-std::shared_ptr<proof::Evidence>
-ppcc::evidenceOf(int64_t m, const Program &program,
-                 ArrayRef<Transport> transports, bool byData, bool hasMakespan,
-                 Singles &singles) {
-  auto evidence = beginEvidence(m, 1, program);
-  evidence->preconnect = program.preconnect();
+void Notes::carry(const proof::Template &whole) {
+  programs->carried = evidence->carried = whole;
+  programs->carried.head = &programs->head.head();
+  evidence->carried.head = evidence->model.get();
+}
+
+Notes ppcc::notesOf(int64_t m, const Program &program,
+                    ArrayRef<Transport> transports, bool byData,
+                    Singles &singles) {
+  Quiet quiet;
+  auto bare = singles.compile(m, false, quiet);
+  if (!bare)
+    return {};
+  proof::Template own = templateOf(*bare, bare->head());
+  Notes notes = Notes::of(m, 1, program, own, modelOf(*bare, own));
+  notes.programs->preconnect = program.preconnect();
+  byData |= transports.empty();
   auto show = [&](const Program &one, const Transport *transport,
-                  proof::Template &place, bool isTimed) {
-    place = templateOf(one, evidence->head.head());
+                  const proof::Template &place, bool isTimed) {
     Sample sample(one, transport);
     Durations durations(one);
-    auto order = fit(place, sample.order(transport, durations));
-    if (!order)
-      return;
-    evidence->shown.push_back(
-        {transport ? transport->name : "data", std::move(*order)});
-    if (isTimed && (evidence->times = fit(place, sample.run(transport))))
-      evidence->durations = durationsOf(place, one, durations);
+    if (auto order = fit(place, sample.order(transport, durations)))
+      notes.evidence->shown.push_back(
+          {transport ? transport->name : "data", std::move(*order)});
+    if (isTimed)
+      notes.evidence->times = fit(place, sample.run(transport));
   };
-  byData |= transports.empty();
-  Quiet quiet;
-  if (auto bare = singles.compile(m, false, quiet)) {
-    show(*bare, nullptr, evidence->byData, byData && hasMakespan);
-    if (bare->costs().has({Cost::MemoryLimit}))
-      if (auto holdings = holdingsOf(evidence->byData, *bare)) {
-        evidence->holdings = std::move(*holdings);
-        evidence->rooms = roomsOf(*bare);
-      }
-  }
+  show(*bare, nullptr, own, byData);
+  if (!transports.empty())
+    notes.carry(templateOf(program, program.head()));
   for (const Transport &transport : transports)
-    show(program, &transport, evidence->carried,
-         !byData && hasMakespan && &transport == &transports.front());
-  return evidence;
+    show(program, &transport, notes.evidence->carried,
+         !byData && &transport == &transports.front());
+  return notes;
 }

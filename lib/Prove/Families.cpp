@@ -38,17 +38,17 @@ static std::string sharedKeys(const Program &head, StringRef free,
   return result;
 }
 
-static void writeFamily(const proof::Claim &part, StringRef free,
+static void writeFamily(const proof::ProgramRange &part, StringRef free,
                         json::OStream &out) {
   out.attribute("modulus", part.modulus);
   out.attribute("residue", part.residue);
   out.attribute("from", part.from);
   out.attribute("to", part.to ? json::Value(*part.to) : json::Value(nullptr));
   out.attribute("verdict", part.verdict);
-  if (!part.evidence)
+  if (!part.programs)
     return out.attribute("reason", part.reason);
-  const proof::Evidence &evidence = *part.evidence;
-  const Head &head = evidence.head.head();
+  const proof::Programs &programs = *part.programs;
+  const Head &head = programs.head.head();
   out.attributeObject("params", [&] {
     for (auto [i, param] : llvm::enumerate(head.params)) {
       json::Value value = param.value;
@@ -56,7 +56,7 @@ static void writeFamily(const proof::Claim &part, StringRef free,
       double number;
       if (param.type == "bool")
         value = param.value == "true";
-      else if (auto growth = evidence.growthOf(i))
+      else if (auto growth = programs.growthOf(i))
         value = json::Array{growth->c, growth->n};
       else if (llvm::to_integer(param.value, whole))
         value = whole;
@@ -75,19 +75,19 @@ static void writeFamily(const proof::Claim &part, StringRef free,
     return std::vector<int64_t>{i == 0 ? -1 : int64_t(site.file), site.line,
                                 site.column, site.caller.value};
   });
-  proof::writeLists(out, "preconnect", evidence.preconnect.size(),
+  proof::writeLists(out, "preconnect", programs.preconnect.size(),
                     [&](size_t i) {
-                      auto [low, high] = evidence.preconnect[i];
+                      auto [low, high] = programs.preconnect[i];
                       return std::vector<int64_t>{low.value, high.value};
                     });
-  proof::writeRanges(out, evidence.carried);
-  proof::writeRows(out, evidence.carried);
+  proof::writeRanges(out, programs.carried);
+  proof::writeRows(out, programs.carried);
 }
 
-std::optional<proof::Certificate>
+std::optional<proof::ProgramsForAll>
 ppcc::familiesOf(const Proof &proof, StringRef free, Session &session) {
-  proof::Certificate families{
-      proof.schedule, free.str(), proof.params, proof.transports, {}};
+  proof::ProgramsForAll families{
+      proof.schedule, free.str(), proof.transports, {}};
   auto none = [&](Place place, const auto &number, StringRef why) {
     session.diags.report<diag::NoProgramForAll>(std::move(place), free, number,
                                                 why);
@@ -95,7 +95,7 @@ ppcc::familiesOf(const Proof &proof, StringRef free, Session &session) {
   };
   // The files and kinds that the numbers of all rows mean.
   using Tables = std::pair<size_t, std::vector<std::string>>;
-  auto tablesOf = [](const proof::Evidence &of) {
+  auto tablesOf = [](const proof::Programs &of) {
     Tables tables{of.head.files().size(), {}};
     for (const KindInfo &info : of.head.kinds().rows())
       tables.second.push_back(info.letters);
@@ -104,7 +104,7 @@ ppcc::familiesOf(const Proof &proof, StringRef free, Session &session) {
   std::optional<Tables> shared;
   for (const ProvenRange &part : proof.parts) {
     bool isRight = part.verdict == Verdict::Right;
-    bool hasRows = part.evidence && !part.evidence->carried.ranks.empty();
+    bool hasRows = part.programs && !part.programs->carried.ranks.empty();
     if (part.verdict == Verdict::Undecided || (isRight && !hasRows))
       return none(
           part.place,
@@ -113,35 +113,36 @@ ppcc::familiesOf(const Proof &proof, StringRef free, Session &session) {
     auto isFactor = [](const CostSetting &setting) {
       return rowOf(setting.what).spread == CostSpread::Microbatches;
     };
-    if (isRight && llvm::any_of(part.evidence->head.costs().settings, isFactor))
+    if (isRight && llvm::any_of(part.programs->head.costs().settings, isFactor))
       return none({}, "all",
                   "the factors of `scale` are those of one number of "
                   "microbatches");
     if (isRight) {
-      Tables tables = tablesOf(*part.evidence);
+      Tables tables = tablesOf(*part.programs);
       if (shared && *shared != tables)
         return none({}, part.from, "its files, or kinds, are others");
       shared = std::move(tables);
     }
-    families.claims.push_back({part.modulus, part.residue, part.from, part.to,
-                               verdictName(part.verdict).str(), part.makespan,
-                               part.reason, isRight ? part.evidence : nullptr});
+    families.ranges.push_back({part.modulus, part.residue, part.from, part.to,
+                               verdictName(part.verdict).str(), part.reason,
+                               isRight ? part.programs : nullptr});
   }
   if (!shared)
     return none({}, "all", "it is wrong, or excluded");
   return families;
 }
 
-const proof::Evidence &ppcc::sampleOf(const proof::Certificate &families) {
-  auto last = llvm::find_if(
-      llvm::reverse(families.claims),
-      [](const proof::Claim &claim) { return claim.evidence != nullptr; });
-  return *last->evidence;
+const proof::Programs &ppcc::sampleOf(const proof::ProgramsForAll &families) {
+  auto last = llvm::find_if(llvm::reverse(families.ranges),
+                            [](const proof::ProgramRange &claim) {
+                              return claim.programs != nullptr;
+                            });
+  return *last->programs;
 }
 
-void ppcc::writeFamilies(const proof::Certificate &families, Session &session,
-                         raw_ostream &out) {
-  const proof::Evidence &sample = sampleOf(families);
+void ppcc::writeFamilies(const proof::ProgramsForAll &families,
+                         Session &session, raw_ostream &out) {
+  const proof::Programs &sample = sampleOf(families);
   out << "{\n" << sharedKeys(sample.head, families.free, session);
   auto writeNames = [&](StringRef key, const auto &names, auto nameOf) {
     out << '"' << key << "\": [";
@@ -159,7 +160,7 @@ void ppcc::writeFamilies(const proof::Certificate &families, Session &session,
   writeNames("columns", proof::familyColumns(), std::identity());
   out << "\"families\": [";
   StringRef before = "\n";
-  for (const proof::Claim &part : families.claims) {
+  for (const proof::ProgramRange &part : families.ranges) {
     out << std::exchange(before, ",\n");
     json::OStream stream(out);
     stream.object([&] { writeFamily(part, families.free, stream); });

@@ -15,9 +15,9 @@ namespace {
 
 class FamilyPrinter {
 public:
-  FamilyPrinter(const proof::Evidence &evidence, raw_ostream &out)
-      : evidence(evidence), head(evidence.head.head()),
-        program(evidence.carried), out(out) {}
+  FamilyPrinter(const proof::Programs &programs, raw_ostream &out)
+      : programs(programs), head(programs.head.head()),
+        program(programs.carried), out(out) {}
 
   void print() {
     for (size_t i = 0; i != head.params.size(); ++i)
@@ -31,10 +31,10 @@ public:
                     ? ""
                     : fmt::format(" in {}", site.caller.value))
             << '\n';
-    if (!evidence.preconnect.empty()) {
+    if (!programs.preconnect.empty()) {
       out << "  preconnect [";
       llvm::interleave(
-          evidence.preconnect, out,
+          programs.preconnect, out,
           [&](RankPair pair) {
             out << pair.low.value << '-' << pair.high.value;
           },
@@ -54,7 +54,7 @@ public:
 
 private:
   std::string valueOf(size_t param) const {
-    auto value = evidence.growthOf(param);
+    auto value = programs.growthOf(param);
     return value ? text(*value) : wordText(head.params[param].value);
   }
 
@@ -115,7 +115,7 @@ private:
                                 : cell + '@' + llvm::utostr(row.site.value);
   }
 
-  const proof::Evidence &evidence;
+  const proof::Programs &programs;
   const Head &head;
   const proof::Template &program;
   raw_ostream &out;
@@ -123,7 +123,8 @@ private:
 
 } // namespace
 
-void ppcc::printFamilies(const proof::Certificate &families, raw_ostream &out) {
+void ppcc::printFamilies(const proof::ProgramsForAll &families,
+                         raw_ostream &out) {
   Program shared = sampleOf(families).head;
   Head &head = shared.editHead();
   head.params.clear();
@@ -134,7 +135,7 @@ void ppcc::printFamilies(const proof::Certificate &families, raw_ostream &out) {
   PrintOptions options;
   options.ranks = {RankId(Program::maxRanks)}; // Rows are those of families.
   printProgram(shared, out, options);
-  for (const proof::Claim &part : families.claims) {
+  for (const proof::ProgramRange &part : families.ranges) {
     bool isOne = part.to == part.from;
     out << "family " << wordText(families.free) << " = "
         << text({part.from, isOne ? 0 : part.modulus, 0});
@@ -143,12 +144,12 @@ void ppcc::printFamilies(const proof::Certificate &families, raw_ostream &out) {
           << (part.to ? llvm::itostr((*part.to - part.from) / part.modulus + 1)
                       : "");
     out << ' ' << part.verdict;
-    if (!part.evidence) {
+    if (!part.programs) {
       out << ' ' << quotedText(part.reason) << '\n';
       continue;
     }
     out << " {\n";
-    FamilyPrinter(*part.evidence, out).print();
+    FamilyPrinter(*part.programs, out).print();
     out << "}\n";
   }
 }

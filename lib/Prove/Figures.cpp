@@ -2,18 +2,16 @@
 
 #include "Fit.h"
 #include "Memory.h"
-#include "ppcc/Analysis/Analyses.h"
+#include "ppcc/Analysis/Activations.h"
 #include "ppcc/Analysis/MemoryCurve.h"
 
 using namespace ppcc;
 using family::Family;
 using proof::Affine;
 
-/// What stands between two turns of a window on the way of times that leads
-/// to the end of a run.
-static std::vector<std::string> limitOf(const proof::Template &program,
-                                        const Program &second,
-                                        const Simulation &run) {
+std::vector<std::string> ppcc::limitOf(const proof::Template &program,
+                                       const Program &second,
+                                       const Simulation &run) {
   std::vector<Origin> origins = originsOf(program, 2);
   std::vector<ActionId> path = criticalPath(run);
   std::map<std::pair<uint32_t, uint32_t>, size_t> seen;
@@ -42,59 +40,107 @@ static std::vector<std::string> limitOf(const proof::Template &program,
   return {};
 }
 
+/// A value, unless it is too large.
+template <class Get> static auto ifItFits(Get get) {
+  std::optional<decltype(get())> result;
+  try {
+    result.emplace(get());
+  } catch (const std::overflow_error &) {
+  }
+  return result;
+}
+
+/// Calls `visit(pipe, from, to)` for the messages of a microbatch of each pipe.
+template <class Visit>
+static void forEachMessageOf(const Head &head, Visit visit) {
+  forEachEdge(head.pipes, [&](PipeId pipe, StageId from, StageId to) {
+    if (head.rankOfStage(pipe, from) != head.rankOfStage(pipe, to) &&
+        (head.hasBackward || from < to))
+      visit(pipe, from, to);
+  });
+}
+
+/// The messages of all microbatches, of which pipes have so many, and their
+/// bytes.
+static void countMessages(const Family &family, ArrayRef<proof::Range> pipes,
+                          const Program &sample, Figures &figures) {
+  Affine messages;
+  std::optional<Affine> bytes = Affine();
+  forEachMessageOf(sample.head(), [&](PipeId pipe, StageId from, StageId to) {
+    Affine count = pipes[pipe.value].count;
+    auto size = bytesOf(sample, pipe, from, to);
+    messages = messages + count;
+    bytes = size && bytes ? ifItFits([&] { return *bytes + *size * count; })
+                          : std::nullopt;
+  });
+  figures.messages = formula(family, messages, 1);
+  if (bytes)
+    figures.bytes = formula(family, *bytes, amount::unit);
+}
+
 Figures ppcc::figuresOf(const Family &family, const proof::Template &program,
-                        const std::vector<std::vector<Time>> &durations,
-                        const Program &second, const Simulation *run) {
-  Affine work, messages, bytes;
-  bool isTold = true;
-  for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
-    for (auto [i, row] : llvm::enumerate(program.ranks[rank])) {
-      Affine turns{1, row.window != proof::noWindow, 0};
-      if (program.head->kinds[row.kind].isSend()) {
-        messages = messages + turns;
-        auto size = bytesOf(second, row.pipe, row.stage, row.peer);
-        isTold &= size.has_value();
-        bytes = bytes + size.value_or(0) * turns;
-      } else if (program.head->kinds[row.kind].occupiesRank() && !row.joined)
-        work = work + durations[rank][i] * turns;
-    }
-  Figures figures{std::nullopt,
-                  formula(family, work, cost::unit),
-                  {},
-                  {},
-                  formula(family, messages, 1),
-                  {},
-                  run ? limitOf(program, second, *run)
-                      : std::vector<std::string>()};
-  if (isTold)
-    figures.bytes = formula(family, bytes, amount::unit);
-  auto largest = [&](const proof::Holdings &holdings, auto atRest,
+                        const proof::Costs &costs, const Program &sample) {
+  Figures figures;
+  countMessages(family, program.pipes, sample, figures);
+  auto workOf = [&](const proof::RowDurations &times) {
+    Affine work;
+    for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
+      for (auto [i, row] : llvm::enumerate(program.ranks[rank]))
+        if (program.head->kinds[row.kind].occupiesRank() && !row.joined)
+          work = work +
+                 times[rank][i] * Affine{1, row.window != proof::noWindow, 0};
+    return work;
+  };
+  auto times = ifItFits([&] { return timesOf(program, costs); });
+  if (times && *times)
+    if (auto work = ifItFits([&] { return workOf(**times); }))
+      figures.work = formula(family, *work, cost::unit);
+  auto largest = [&](const proof::Holdings &holdings,
+                     const proof::Costs::Values &atRest,
                      int64_t unit) -> std::optional<Formula> {
     std::vector<Affine> peaks;
     for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
       for (Affine peak : proof::peaksOf(program.ranks[rank], holdings[rank]))
-        peaks.push_back(peak + atRest(RankId(rank)));
+        peaks.push_back(peak + (atRest.empty()       ? 0
+                                : atRest.size() == 1 ? atRest.front()
+                                                     : atRest[rank]));
     auto peak = proof::largestOf(peaks, family.last);
     return peak ? std::optional(formula(family, *peak, unit)) : std::nullopt;
   };
-  figures.activations = largest(
-      proof::activationsOf(program), [](RankId) { return int64_t(0); }, 1);
-  if (auto holdings = holdingsOf(program, second)) {
-    MemoryModel model(second);
-    figures.memory = largest(
-        *holdings,
-        [&](RankId rank) {
-          return static_cast<int64_t>(
-              std::min<decimal::Sum>(model.staticOf(rank), 4 * amount::max));
-        },
-        amount::unit);
-  }
+  figures.activations = largest(proof::activationsOf(program), {}, 1);
+  auto memory = ifItFits([&]() -> std::optional<Formula> {
+    auto holdings = holdingsOf(program, costs);
+    return holdings ? largest(*holdings, costs.atRest, amount::unit)
+                    : std::nullopt;
+  });
+  figures.memory = memory.value_or(std::nullopt);
   return figures;
 }
 
-Figures ppcc::figuresOf(int64_t m, const Program &program) {
-  proof::Template one = templateOf(program, program.head());
-  return figuresOf({0, m, 1, 0}, one,
-                   durationsOf(one, program, Durations(program)), program,
-                   nullptr);
+Figures ppcc::figuresOf(const Program &program, const TimedRun *timing) {
+  Family one{0, 1, 1, 0};
+  Figures figures;
+  std::vector<proof::Range> pipes;
+  for (const Pipe &pipe : program.pipes())
+    pipes.push_back({pipe.firstMicrobatch, pipe.numMicrobatches});
+  countMessages(one, pipes, program, figures);
+  int64_t activations = 0;
+  decimal::Sum memory = 0;
+  Time work = 0;
+  for (RankId rank : program.ranks())
+    activations =
+        std::max<int64_t>(activations, peakActivations(program, rank));
+  figures.activations = formula(one, activations, 1);
+  if (!timing)
+    return figures;
+  for (const RankTimes &times :
+       rankTimes(program, timing->durations, timing->simulation))
+    work += times.busy;
+  figures.work = formula(one, work, cost::unit);
+  MemoryCurve curve(program, timing->simulation);
+  for (RankId rank : program.ranks())
+    memory = std::max(memory, curve.peak(rank).memory);
+  if (memory <= INT64_MAX)
+    figures.memory = formula(one, static_cast<int64_t>(memory), amount::unit);
+  return figures;
 }

@@ -1,8 +1,9 @@
 // What a run takes besides its time, as formulas.
 #pragma once
 
-#include "ppcc/Analysis/Simulation.h"
+#include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Family/Layout.h"
+#include "ppcc/Proof/Costs.h"
 #include "ppcc/Prove/Prove.h"
 
 namespace ppcc {
@@ -13,12 +14,16 @@ inline Formula formula(const family::Family &family, proof::Affine value,
   return Formula::of(value, family.base, family.step, unit);
 }
 
-/// Those of one program, of the number m.
-Figures figuresOf(int64_t m, const Program &program);
+/// Those of one program, and of its run if it has one.
+Figures figuresOf(const Program &program, const TimedRun *timing);
 
-/// Those of a template; `second` is its instance of n = 2, which `run` ran.
+/// Those of a template without messages, one of whose programs is `sample`.
 Figures figuresOf(const family::Family &family, const proof::Template &program,
-                  const std::vector<std::vector<Time>> &durations,
-                  const Program &second, const Simulation *run);
+                  const proof::Costs &costs, const Program &sample);
+
+/// What stands between two turns of a window on the way of times that leads to
+/// the end of the run of n = 2.
+std::vector<std::string> limitOf(const proof::Template &program,
+                                 const Program &second, const Simulation &run);
 
 } // namespace ppcc

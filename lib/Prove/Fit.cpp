@@ -295,30 +295,46 @@ std::optional<Simulation> Sample::order(const Transport *transport,
   return result;
 }
 
-std::optional<proof::Times>
-ppcc::fit(const Template &family, ArrayRef<std::optional<Simulation>> runs) {
-  if (llvm::is_contained(runs, std::nullopt))
-    return std::nullopt;
-  proof::Times times;
-  std::vector<size_t> next(runs.size());
+std::optional<std::vector<std::vector<Affine>>>
+ppcc::fitted(const Template &family, ArrayRef<std::vector<int64_t>> numbers) {
+  std::vector<std::vector<Affine>> result;
+  std::vector<size_t> next(numbers.size());
   for (const auto &rows : family.ranks) {
-    auto &fitted = times.ranks.emplace_back(rows.size());
-    std::vector<SmallVector<Point, 5>> starts(rows.size()), ends(rows.size());
-    for (size_t i = 0; i != runs.size(); ++i) {
+    auto &ofRank = result.emplace_back(rows.size());
+    std::vector<SmallVector<Point, 5>> points(rows.size());
+    for (size_t i = 0; i != numbers.size(); ++i) {
       int64_t n = family.last == 0 ? 0 : i + 1;
       forEachRow(rows, n, [&](uint32_t row, int64_t turn) {
-        starts[row].push_back({n, turn, runs[i]->starts[next[i]]});
-        ends[row].push_back({n, turn, runs[i]->ends[next[i]++]});
+        points[row].push_back({n, turn, numbers[i][next[i]++]});
       });
     }
     for (uint32_t row = 0; row != rows.size(); ++row) {
-      bool hasTurns = rows[row].window != proof::noWindow;
-      auto start = through(starts[row], hasTurns),
-           end = through(ends[row], hasTurns);
-      if (!start || !end)
+      auto f = through(points[row], rows[row].window != proof::noWindow);
+      if (!f)
         return std::nullopt;
-      fitted[row] = {*start, *end};
+      ofRank[row] = *f;
     }
+  }
+  return result;
+}
+
+std::optional<proof::Times>
+ppcc::fit(const Template &family, ArrayRef<std::optional<Simulation>> runs) {
+  std::vector<std::vector<int64_t>> starts, ends;
+  for (const auto &run : runs) {
+    if (!run)
+      return std::nullopt;
+    starts.push_back(run->starts);
+    ends.push_back(run->ends);
+  }
+  auto begin = fitted(family, starts), end = fitted(family, ends);
+  if (!begin || !end)
+    return std::nullopt;
+  proof::Times times;
+  for (auto [from, to] : llvm::zip(*begin, *end)) {
+    auto &list = times.ranks.emplace_back();
+    for (auto [start, stop] : llvm::zip(from, to))
+      list.push_back({start, stop});
   }
   return times;
 }
@@ -345,29 +361,14 @@ void ppcc::setSites(Template &family, const Program &first) {
   });
 }
 
-std::vector<std::vector<Time>> ppcc::durationsOf(const Template &family,
-                                                 const Program &first,
-                                                 const Durations &durations) {
-  std::vector<std::vector<Time>> result;
-  for (const auto &rows : family.ranks)
-    result.emplace_back(rows.size());
-  forEachOfFirst(family, first, [&](uint32_t rank, uint32_t row, ActionId at) {
-    const KindInfo &info = first.kindOf(at);
-    Time &time = result[rank][row];
-    if (!info.isCompute())
-      time = durations.ofMessage(first, first[at]);
-    else if (info.isBeside() || info.meets())
-      time = durations.of(first[at]);
-    else if (!first.joined(at))
-      time = durations.of(first, at, first.groupEnd(at, RankId(rank)));
-  });
-  return result;
-}
-
 std::vector<proof::Event> ppcc::circleOf(const Template &family, int64_t n,
-                                         const Sample &sample, bool fromEnd) {
+                                         const Sample &sample,
+                                         const Transport *transport,
+                                         bool fromEnd) {
   const Program &program = sample.program;
-  EventGraph graph(program, sample.index, nullptr, {nullptr, /*inLine=*/true});
+  EventGraph graph(program, sample.index,
+                   transport ? &*sample.messages : nullptr,
+                   {transport, /*inLine=*/!transport});
   if (graph.run())
     return {};
   std::vector<Origin> origins = originsOf(family, n);
@@ -381,17 +382,24 @@ std::vector<proof::Event> ppcc::circleOf(const Template &family, int64_t n,
                       : fromEnd ? Affine{origin.turn - n, 1, 0}
                                 : origin.turn});
   };
-  // Each blocked row waits for the end of another, which starts behind the
+  // Each blocked event waits for one of another row, which stands behind the
   // next that is blocked.
-  for (const EventGraph::Block &block : graph.shortestCircle()) {
-    add(block.blocked, false);
-    add(block.need.row, true);
-    add(block.need.row, false);
-    if (ActionId next(block.on);
-        program.itemOf(next).from != program.itemOf(block.need.row).from)
-      add(next, true);
-    else
-      circle.pop_back();
+  std::vector<EventGraph::Block> blocks = graph.shortestCircle();
+  for (size_t i = 0; i != blocks.size(); ++i) {
+    const EventGraph::Block &block = blocks[i],
+                            &next = blocks[(i + 1) % blocks.size()];
+    bool needsEnd = block.need.kind != NeedKind::Start,
+         nextIsEnd = graph.hasStarted(next.blocked);
+    add(block.blocked, graph.hasStarted(block.blocked));
+    bool isNext = program.itemOf(ActionId(block.on)).from ==
+                  program.itemOf(block.need.row).from;
+    if (!isNext) {
+      if (needsEnd)
+        add(block.need.row, true);
+      add(block.need.row, false);
+    }
+    if (!nextIsEnd && (needsEnd || !isNext))
+      add(ActionId(block.on), true);
   }
   return circle;
 }

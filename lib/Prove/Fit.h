@@ -59,19 +59,21 @@ struct Sample {
 std::optional<proof::Times> fit(const proof::Template &family,
                                 ArrayRef<std::optional<Simulation>> runs);
 
+/// The same through numbers of the rows of n = 1 and 2, ranks one after
+/// another: by rank and row.
+std::optional<std::vector<std::vector<proof::Affine>>>
+fitted(const proof::Template &family, ArrayRef<std::vector<int64_t>> numbers);
+
 /// The program of one number as a template.
 proof::Template templateOf(const Program &program, const Head &head);
 /// Gives rows the phases and sites that they have in the instance of n = 1.
 void setSites(proof::Template &family, const Program &first);
 
-/// What groups and messages take, by rank and row of the template.
-std::vector<std::vector<Time>> durationsOf(const proof::Template &family,
-                                           const Program &first,
-                                           const Durations &durations);
-
-/// A circle in which ranks wait by data alone, as events of the template whose
-/// turns count from the begin, or from the end, of their windows.
+/// A circle in which ranks wait on a transport, or by data alone, as events of
+/// the template whose turns count from the begin, or from the end, of their
+/// windows.
 std::vector<proof::Event> circleOf(const proof::Template &family, int64_t n,
-                                   const Sample &sample, bool fromEnd);
+                                   const Sample &sample,
+                                   const Transport *transport, bool fromEnd);
 
 } // namespace ppcc

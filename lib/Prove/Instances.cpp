@@ -14,9 +14,9 @@ static std::optional<Program> headOf(const Instances &family, int64_t n) {
   Program program = family.sample.program.withRows(Rows());
   std::vector<ProgramParam> &params = program.editHead().params;
   for (auto [i, param] : llvm::enumerate(params)) {
-    if (auto value = family.evidence->growthOf(i))
+    if (auto value = family.programs->growthOf(i))
       param.value = fmt::format("{}", int64_t(value->at(n)));
-    else if (param.value != family.evidence->next[i].value)
+    else if (param.value != family.programs->next[i].value)
       return std::nullopt;
   }
   return program;
@@ -25,7 +25,7 @@ static std::optional<Program> headOf(const Instances &family, int64_t n) {
 std::optional<Program> Instances::at(int64_t n, uint64_t maxActions) const {
   auto program = headOf(*this, n);
   if (!program ||
-      !proof::instantiate(evidence->carried, n, maxActions, *program).empty())
+      !proof::instantiate(programs->carried, n, maxActions, *program).empty())
     return std::nullopt;
   program->setFacts(sample.program.facts());
   return program;
@@ -96,7 +96,7 @@ bool Instances::roll(uint64_t maxActions) {
   // slopes and constants up to `most`: behind twice as much it is always the
   // same one. So it is with the loops that save the most.
   int64_t most = 0;
-  for (const auto &rows : evidence->carried.ranks) {
+  for (const auto &rows : programs->carried.ranks) {
     most = std::max<int64_t>(most, rows.size());
     for (const proof::Row &row : rows)
       if (row.microbatch.c != Action::noMicrobatch)
@@ -116,7 +116,7 @@ bool Instances::roll(uint64_t maxActions) {
     auto rows = continued(rolled(*first), rolled(*second), line);
     auto facts = continued(flatFacts(*first), flatFacts(*second), line);
     if (!rows || !facts || !line.isGood ||
-        !proof::instantiate(evidence->carried, n, std::move(*rows), *whole)
+        !proof::instantiate(programs->carried, n, std::move(*rows), *whole)
              .empty())
       continue;
     whole->setFacts(sample.program.facts());
@@ -159,11 +159,11 @@ std::optional<Instances> ppcc::instancesFor(const Request &request,
   if (!proof || proof->parts.size() != 1)
     return std::nullopt;
   const ProvenRange &part = proof->parts.front();
-  if (part.verdict != Verdict::Right || !part.evidence ||
-      part.evidence->carried.ranks.empty())
+  if (part.verdict != Verdict::Right || !part.programs ||
+      part.programs->carried.ranks.empty())
     return std::nullopt;
   Instances result;
-  result.evidence = part.evidence;
+  result.programs = part.programs;
   result.n = (number - part.from) / part.modulus;
   Request small = request;
   small.rolled = false;

@@ -1,13 +1,13 @@
 #include "Judge.h"
 
 #include "Figures.h"
+#include "Places.h"
+
+#include "ppcc/Proof/Domain.h"
 
 using namespace ppcc;
 using proof::Checker;
 using proof::Finding;
-
-/// Rows of a later instance that is looked at.
-static constexpr int64_t mostLater = 60'000;
 
 /// Numbers with which the checker shows that no rank waits for itself. In
 /// `finding` what is wrong with them: Fails where the programs of n = 1 and 2
@@ -52,118 +52,178 @@ static bool hasPlainTimes(const Program &program) {
          !Durations(program).hasSlack();
 }
 
+/// Events of a template that wait for each other from some n on, which is at
+/// most `most`.
+static std::optional<Judge::Circle>
+circleIn(const proof::Template &program, const Checker &checker,
+         const Transport *transport, const Sample &first, const Sample &second,
+         int64_t most) {
+  for (int64_t n : {1, 2})
+    for (bool fromEnd : {false, true}) {
+      auto events =
+          circleOf(program, n, n == 1 ? first : second, transport, fromEnd);
+      for (int64_t from = 0; from <= most; ++from)
+        if (!events.empty() && checker.isCircle(events, from))
+          return Judge::Circle{std::move(events), from};
+    }
+  return std::nullopt;
+}
+
 Finding Judge::orderByData() {
   Sample a(first), b(second);
   Finding finding;
   auto order = orderBy(program, byData, nullptr, a, b, finding);
-  if (finding && evidence)
-    evidence->shown.push_back({"data", std::move(*order)});
+  if (finding && notes)
+    notes.evidence->shown.push_back({"data", std::move(*order)});
   if (order || finding.kind != Finding::Kind::Fails)
     return finding;
-  for (int64_t n : {1, 2})
-    for (bool fromEnd : {false, true}) {
-      auto events = circleOf(program, n, n == 1 ? a : b, fromEnd);
-      for (int64_t from : {0, 1, 2})
-        if (!events.empty() && byData.isCircle(events, from)) {
-          circle = {std::move(events), from};
-          return {Finding::Kind::Fails, ""};
-        }
-    }
+  circle = circleIn(program, byData, nullptr, a, b, /*most=*/2);
+  if (circle)
+    return {Finding::Kind::Fails, ""};
   return {Finding::Kind::Unknown, "ranks wait in a circle that changes"};
 }
 
-Finding Judge::carry(bool looksLater) {
+Judge::Carried Judge::carryBy(const CommPolicy &policy) {
+  Carried result;
   Quiet quiet;
-  std::vector<Transport> transports;
   Program withFirst = first, withSecond = second;
-  for (Program *one : {&withFirst, &withSecond}) {
-    auto policy = singles.policyFor(*one, quiet.diags);
-    if (!policy || !singles.addMessages(*one, *policy, quiet))
-      return {Finding::Kind::Fails, quiet.message()};
-    transports = policy->transports;
-  }
-  auto whole = withMessages(program, withFirst, withSecond, isPlaced);
+  PlanTimes ofFirst, ofSecond;
+  for (auto [one, times] :
+       {std::pair(&withFirst, &ofFirst), std::pair(&withSecond, &ofSecond)})
+    if (!singles.addMessages(*one, policy, quiet, times)) {
+      result.finding = {Finding::Kind::Fails, quiet.message()};
+      return result;
+    }
+  auto unknown = [&](const std::string &why) {
+    result.finding = {Finding::Kind::Unknown, why};
+    return result;
+  };
+  auto whole = withMessages(program, withFirst, withSecond, result.isPlaced);
   if (!whole || !proof::haveSameActions(program, *whole))
-    return {Finding::Kind::Unknown, "the order of messages does not settle"};
-  if (evidence) {
-    evidence->carried = *whole;
-    evidence->carried.head = &evidence->head.head();
-    evidence->preconnect = withSecond.preconnect();
-  }
+    return unknown("the order of messages does not settle");
+  result.whole = std::move(*whole);
+  result.preconnect = withSecond.preconnect();
   Sample a(withFirst, true), b(withSecond, true);
-  for (const Transport &transport : transports) {
-    auto checker = Checker::of(*whole, &transport);
+  auto stays = [&] {
+    bool isPlain = policy.fusion->fusion == Fusion::None && !policy.torch &&
+                   !policy.prefetch && policy.order != CommOrder::None;
+    return isPlain &&
+           (policy.order == CommOrder::Late || hasPlainTimes(first)) &&
+           stayPlaced(
+               {result.whole, program, costs, policy.order, ofFirst, ofSecond});
+  };
+  for (const Transport &transport : policy.transports) {
+    auto checker = Checker::of(result.whole, &transport);
     if (Finding finding = checker->complete(); !finding)
-      return {Finding::Kind::Unknown, finding.why};
+      return unknown(finding.why);
     if (Finding finding = checker->matched(); !finding)
-      return finding;
+      return unknown(finding.why);
     Finding finding;
-    auto order = orderBy(*whole, *checker, &transport, a, b, finding);
-    if (!finding)
-      return {Finding::Kind::Unknown, finding.why};
-    if (evidence)
-      evidence->shown.push_back({transport.name, *order});
-    if (&transport != &transports.front() || !hasPlainTimes(withFirst))
+    auto order = orderBy(result.whole, *checker, &transport, a, b, finding);
+    if (!finding) {
+      // Of several orders, one that blocks for all n is not taken.
+      result.blocks =
+          finding.kind == Finding::Kind::Fails && stays() &&
+          circleIn(result.whole, *checker, &transport, a, b, /*most=*/0);
+      return unknown(finding.why);
+    }
+    result.shown.push_back({transport.name, *order});
+    if (&transport != &policy.transports.front() || !hasPlainTimes(withFirst))
       continue;
-    makespan = makespanBy(*whole, *checker, &transport, a, b);
-    if (!request.explains)
-      continue;
-    if (auto run = b.run(&transport))
-      figures = figuresOf(family, *whole,
-                          durationsOf(*whole, withFirst, Durations(withFirst)),
-                          withSecond, &*run);
+    result.makespan =
+        makespanBy(result.whole, *checker, &transport, a, b, result.times);
+    if (request.explains)
+      if (auto run = b.run(&transport))
+        result.limit = limitOf(result.whole, withSecond, *run);
   }
-  if (looksLater && !goesOn(*whole))
-    return {Finding::Kind::Unknown, "the order of messages changes later"};
+  result.stays = stays();
+  return result;
+}
+
+/// The one that the compiler takes as the best, for all n: the first of those
+/// that end first.
+const Judge::Carried *Judge::bestOf(ArrayRef<Carried> all) const {
+  proof::Domain whole{0, family.last, false, {}, {}};
+  auto isKnown = [](const Carried &one) {
+    return one.blocks ||
+           (one.finding && one.stays && one.makespan && one.makespan->isExact);
+  };
+  if (!llvm::all_of(all, isKnown))
+    return nullptr;
+  auto *best = llvm::find_if(all, [&](const Carried &one) {
+    return !one.blocks && llvm::all_of(all, [&](const Carried &other) {
+      return other.blocks ||
+             atLeast(other.makespan->value - one.makespan->value, whole,
+                     &other < &one);
+    });
+  });
+  return best == all.end() ? nullptr : best;
+}
+
+Finding Judge::carry() {
+  Quiet quiet;
+  auto policy = singles.policyFor(first, quiet.diags);
+  if (!policy)
+    return {Finding::Kind::Fails, quiet.message()};
+  std::vector<CommOrder> orders{policy->order};
+  if (policy->order == CommOrder::Best && !policy->fusion->places) {
+    orders = {CommOrder::ReadyTime}; // It goes first, if several do as well.
+    for (const CommOrderInfo &info : commOrders())
+      if (info.plan && info.order != orders.front())
+        orders.push_back(info.order);
+  }
+  std::vector<Carried> all;
+  for (CommOrder order : orders) {
+    policy->order = order;
+    all.push_back(carryBy(*policy));
+  }
+  const Carried *chosen = all.size() == 1 ? &all.front() : bestOf(all);
+  if (!chosen)
+    return {Finding::Kind::Unknown, "the best order of messages may change"};
+  if (!chosen->finding)
+    return chosen->finding;
+  makespan = chosen->makespan ? std::optional(formulaOf(*chosen->makespan))
+                              : std::nullopt;
+  limit = chosen->limit;
+  isPlaced = chosen->isPlaced;
+  if (!chosen->stays) {
+    makespan = std::nullopt;
+    return {Finding::Kind::Unknown, "the order of messages may change later"};
+  }
+  if (notes) {
+    notes.carry(chosen->whole);
+    notes.programs->preconnect = chosen->preconnect;
+    llvm::append_range(notes.evidence->shown, chosen->shown);
+    notes.evidence->times = chosen->times;
+  }
   return {};
 }
 
-/// Whether the first instance has the messages of the template, and a later one
-/// that is small: a rhythm may begin after those that it is made of.
-bool Judge::goesOn(const proof::Template &whole) {
-  auto number = [&](int64_t n) { return family.base + family.step * n; };
-  int64_t stages = 0;
-  for (const Pipe &pipe : first.pipes())
-    stages += pipe.numStages();
-  int64_t n = 40;
-  while (n > 2 &&
-         (n > family.last || __int128(number(n)) * stages * 6 > mostLater))
-    --n;
-  auto isLike = [&](int64_t n) {
-    Quiet quiet;
-    auto one = singles.compile(number(n), false, quiet);
-    auto policy = one ? singles.policyFor(*one, quiet.diags) : std::nullopt;
-    return policy && singles.addMessages(*one, *policy, quiet) &&
-           isInstance(whole, n, *one);
-  };
-  return n <= 2 || (isLike(0) && isLike(n));
-}
-
 std::optional<Formula> Judge::makespanByData() {
-  if (!hasPlainTimes(first) || first.costs().hasMessageTimes())
+  if (!hasPlainTimes(first))
     return std::nullopt;
-  return makespanBy(program, byData, nullptr, Sample(first), Sample(second));
+  std::optional<proof::Times> times;
+  auto found = makespanBy(program, byData, nullptr, Sample(first),
+                          Sample(second), times);
+  if (notes)
+    notes.evidence->times = std::move(times);
+  return found ? std::optional(formulaOf(*found)) : std::nullopt;
 }
 
 /// The makespan of runs like those of the first and the second n.
-std::optional<Formula> Judge::makespanBy(const proof::Template &rows,
-                                         const Checker &checker,
-                                         const Transport *transport,
-                                         const Sample &a, const Sample &b) {
-  if (evidence)
-    evidence->times = std::nullopt;
-  auto times = fit(rows, {a.run(transport), b.run(transport)});
-  if (!times)
-    return std::nullopt;
-  auto ofRows = durationsOf(rows, a.program, Durations(a.program));
-  auto shown = checker.makespan(*times, ofRows);
+std::optional<proof::Makespan>
+Judge::makespanBy(const proof::Template &rows, const Checker &checker,
+                  const Transport *transport, const Sample &a, const Sample &b,
+                  std::optional<proof::Times> &times) const {
+  times = fit(rows, {a.run(transport), b.run(transport)});
+  auto shown = times ? checker.makespan(*times, costs) : std::nullopt;
   if (!shown)
-    return std::nullopt;
-  if (evidence) {
-    evidence->times = std::move(times);
-    evidence->durations = std::move(ofRows);
-  }
-  Formula result = formula(family, shown->value, cost::unit);
-  result.isExact = shown->isExact;
+    times = std::nullopt;
+  return shown;
+}
+
+Formula Judge::formulaOf(const proof::Makespan &makespan) const {
+  Formula result = formula(family, makespan.value, cost::unit);
+  result.isExact = makespan.isExact;
   return result;
 }

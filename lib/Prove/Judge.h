@@ -1,8 +1,8 @@
 // What is shown of the programs of one template.
 #pragma once
 
+#include "Evidence.h"
 #include "Fit.h"
-#include "Single.h"
 
 #include "ppcc/Family/Layout.h"
 
@@ -17,13 +17,14 @@ struct Judge {
   const proof::Template &program;
   const proof::Checker &byData; ///< Of the template without messages.
   const Program &first, &second;
-  proof::Evidence *evidence; ///< Notes what shows it, unless that is null.
+  const proof::Costs &costs;
+  Notes notes; ///< Of what shows it, if that is asked for.
 
   /// Whether no rank waits for itself by data. Fails with a circle.
   proof::Finding orderByData();
-  /// Whether the messages of the programs arrive on all transports; where it
-  /// `looksLater`, those of a later program, too.
-  proof::Finding carry(bool looksLater);
+  /// Whether the messages of all programs stay where those of n = 1 and 2 are,
+  /// and arrive on all transports.
+  proof::Finding carry();
   /// The makespan by data alone.
   std::optional<Formula> makespanByData();
 
@@ -36,15 +37,31 @@ struct Judge {
 
   // Of carry():
   std::optional<Formula> makespan = {}; ///< On the first transport.
-  std::optional<Figures> figures = {};
+  std::vector<std::string> limit = {};  ///< Of a run on it.
   bool isPlaced = true; ///< The messages, as withMessages() has it.
 
 private:
-  bool goesOn(const proof::Template &whole);
-  std::optional<Formula> makespanBy(const proof::Template &rows,
-                                    const proof::Checker &checker,
-                                    const Transport *transport, const Sample &a,
-                                    const Sample &b);
+  /// The messages of one order.
+  struct Carried {
+    proof::Template whole;
+    bool isPlaced = true;
+    proof::Finding finding; ///< Whether they arrive,
+    bool stays = false;     ///< and stay where they are.
+    bool blocks = false;    ///< Of no n they arrive.
+    std::vector<proof::Shown> shown;
+    std::optional<proof::Times> times;       ///< On the first transport,
+    std::optional<proof::Makespan> makespan; ///< with this makespan.
+    std::vector<std::string> limit;
+    std::vector<RankPair> preconnect;
+  };
+
+  Carried carryBy(const CommPolicy &policy);
+  const Carried *bestOf(ArrayRef<Carried> all) const;
+  std::optional<proof::Makespan>
+  makespanBy(const proof::Template &rows, const proof::Checker &checker,
+             const Transport *transport, const Sample &a, const Sample &b,
+             std::optional<proof::Times> &times) const;
+  Formula formulaOf(const proof::Makespan &makespan) const;
 };
 
 } // namespace ppcc

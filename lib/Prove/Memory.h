@@ -1,19 +1,10 @@
-// What rows take and give back, and send, from the costs of a program.
+// Where ranks hold too much, and what messages hold.
 #pragma once
 
 #include "ppcc/IR/Program.h"
-#include "ppcc/Proof/Memory.h"
+#include "ppcc/Proof/Costs.h"
 
 namespace ppcc {
-
-/// By the costs of `sample`, one of the programs of the template; nothing
-/// where it is not the same for all microbatches of a stage, and they are not
-/// those of one program.
-std::optional<proof::Holdings> holdingsOf(const proof::Template &family,
-                                          const Program &sample);
-
-/// What ranks may hold beside what they hold at rest; memory is limited.
-std::vector<Amount> roomsOf(const Program &program);
 
 /// What a message from a stage to another holds, where somebody says it, and it
 /// is the same for all microbatches.
@@ -27,6 +18,6 @@ struct Excess {
   std::optional<std::pair<uint32_t, proof::Affine>> over;
 };
 Excess excessOf(const proof::Template &program, const proof::Holdings &holdings,
-                ArrayRef<Amount> rooms);
+                const proof::Costs &costs);
 
 } // namespace ppcc

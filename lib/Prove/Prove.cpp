@@ -8,6 +8,7 @@
 #include "Figures.h"
 #include "Judge.h"
 #include "Memory.h"
+#include "Model.h"
 #include "Ranges.h"
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/MemoryCurve.h"
@@ -41,6 +42,9 @@ namespace {
 
 /// Rows that may be laid out for numbers that are looked at one by one.
 constexpr int64_t mostRows = 12'000'000;
+/// Rows that are looked at, of all instances, and of templates so often as
+/// these are more work.
+constexpr int64_t mostWork = 80'000'000, workOfTemplate = 100;
 /// How often the first number of a family is raised, so that what happens
 /// before its windows settles.
 constexpr int mostGrowths = 9;
@@ -95,6 +99,10 @@ public:
       tasks.pop_back();
       if (!isAsked(task.family))
         continue;
+      if (isSpent()) {
+        foundTooMuch(task.family, 0);
+        continue;
+      }
       try {
         process(task);
       } catch (const std::overflow_error &) {
@@ -154,7 +162,8 @@ private:
   void found(const Family &family, int64_t first, Verdict verdict,
              std::string reason, Place place,
              std::optional<Formula> makespan = std::nullopt,
-             std::optional<Figures> figures = std::nullopt) {
+             std::optional<Figures> figures = std::nullopt,
+             const Notes &notes = {}) {
     if (isProbe) {
       hasSettled = verdict == Verdict::Right && makespan && makespan->isExact;
       return;
@@ -167,10 +176,10 @@ private:
     range.place = std::move(place);
     range.makespan = makespan;
     range.figures = std::move(figures);
-    range.evidence = std::move(evidence);
-    evidence = nullptr;
-    if (range.figures && makespan) {
-      const Formula &work = range.figures->work;
+    range.evidence = notes.evidence;
+    range.programs = notes.programs;
+    if (range.figures && range.figures->work && makespan) {
+      const Formula &work = *range.figures->work;
       range.figures->bubble = Formula{
           makespan->slope * ranks - work.slope,
           makespan->intercept * ranks - work.intercept, makespan->isExact};
@@ -200,6 +209,20 @@ private:
     return task;
   }
 
+  // ---- What it takes ----
+
+  bool isSpent() const { return work < 0; }
+  /// Counts so many rows.
+  void spend(__int128 rows) {
+    work -= static_cast<int64_t>(std::min<__int128>(rows, mostWork));
+  }
+  void foundTooMuch(const Family &family, int64_t first) {
+    found(family, first, Verdict::Undecided,
+          fmt::format("more than {} rows of programs would be looked at",
+                      mostWork),
+          Place());
+  }
+
   __int128 rowsOf(const Family &family) const {
     return (__int128(family.base) + number(family, family.last)) *
            (__int128(family.last) + 1) / 2 * stages * 6;
@@ -217,8 +240,12 @@ private:
     if (request.only || isProbe)
       return;
     rowsLeft -= static_cast<int64_t>(rowsOf(family));
-    for (int64_t n = 0; n <= family.last && !singles.failed; ++n)
+    for (int64_t n = 0; n <= family.last && !singles.failed; ++n) {
+      if (isSpent())
+        return foundTooMuch(family, n);
+      spend(rowsOf({param, number(family, n), 1, 0}));
       lookAt(number(family, n));
+    }
   }
 
   void lookAt(int64_t m) {
@@ -233,7 +260,6 @@ private:
       return;
     }
     ends[m] = endOf(*program);
-    std::optional<Formula> makespan;
     static const Transport none;
     auto policy = singles.policyFor(*program, quiet.diags);
     bool byData = policy->transports.empty() || request.byData;
@@ -244,26 +270,30 @@ private:
         bare = std::move(*again);
     }
     const Program &run = byData && program->firstMessage() ? bare : *program;
-    if (const TimedRun *timing = Analyses(run).timedRun(
-            byData ? none : policy->transports.front(), quiet.diags))
+    const TimedRun *timing = Analyses(run).timedRun(
+        byData ? none : policy->transports.front(), quiet.diags);
+    std::optional<Formula> makespan;
+    if (timing)
       makespan =
           Formula{{}, Rational(timing->simulation.makespan, cost::unit), true};
+    Notes notes;
     if (request.certifies)
-      evidence = evidenceOf(m, *program, policy->transports, request.byData,
-                            makespan.has_value(), singles);
+      notes = notesOf(m, *program, policy->transports, request.byData, singles);
     std::optional<Figures> figures;
     if (request.explains) {
       ranks = program->numRanks();
-      figures = figuresOf(m, *program);
+      figures = figuresOf(run, timing);
     }
-    found(one, 0, Verdict::Right, "", Place(), makespan, std::move(figures));
+    found(one, 0, Verdict::Right, "", Place(), makespan, std::move(figures),
+          notes);
   }
 
   // ---- Many at once ----
 
   Outcome layOut(const Family &family, const sema::Instance *sample,
                  ArrayRef<TurnCounts> counts, const Hints &hints,
-                 TurnCounts *counted = nullptr) const {
+                 TurnCounts *counted = nullptr) {
+    spend(workOfTemplate * (stages + 100));
     return family::layOut(module, schedule, request.compile.params, family,
                           sample, counts, hints, counted);
   }
@@ -399,7 +429,7 @@ private:
     if (isProbe)
       return false;
     task.growths = mostGrowths;
-    auto outer = std::pair(std::exchange(tasks, {}), evidence);
+    auto outer = std::exchange(tasks, {});
     isProbe = true;
     hasSettled = false;
     try {
@@ -408,7 +438,7 @@ private:
       hasSettled = false;
     }
     isProbe = false;
-    std::tie(tasks, evidence) = std::move(outer);
+    tasks = std::move(outer);
     return hasSettled;
   }
 
@@ -429,9 +459,11 @@ private:
 
   void judge(Task task, proof::Template &program) {
     const Family family = task.family;
-    evidence = nullptr;
     if (family.last < 3)
       return giveUp(std::move(task), "", Place());
+    spend(workOfTemplate * 1000);
+    for (const auto &rows : program.ranks)
+      spend(workOfTemplate * rows.size());
     auto byData = Checker::of(program, nullptr);
     Finding whole = byData->complete();
     if (whole.kind == Finding::Kind::Fails) {
@@ -457,22 +489,24 @@ private:
     auto [why, place] = singles.unsupported(*first, ordersGlobally);
     if (!why.empty())
       return giveUp(std::move(task), why, place);
-    if (request.certifies) {
-      evidence = beginEvidence(family.base, family.step, *first);
-      evidence->next = second->params();
-      setSites(program, *first);
-      evidence->byData = program;
-      evidence->byData.head = &evidence->head.head();
-    }
-    if (limitMemory(task, program, *first))
+    auto model = modelOf(*first, program);
+    if (limitMemory(task, program, *first, model->costs))
       return;
-    Judge judge{request, singles, family,  program,
-                *byData, *first,  *second, evidence.get()};
+    Judge judge{request, singles, family,       program, *byData,
+                *first,  *second, model->costs, Notes()};
+    if (request.certifies) {
+      setSites(program, *first);
+      judge.notes = Notes::of(family.base, family.step, *first, program, model);
+      judge.notes.programs->next = second->params();
+    }
+    std::optional<Figures> figures;
+    if (request.explains)
+      figures = figuresOf(family, program, model->costs, *second);
     bool isByData = request.byData || request.certifies;
     auto orderByData = [&] {
       Finding ordered = judge.orderByData();
       if (judge.circle)
-        foundCircle(task, program, *judge.circle);
+        foundCircle(task, program, *judge.circle, judge.notes);
       else if (!ordered && !grow(task))
         giveUp(task, ordered.why, Place());
       return bool(ordered);
@@ -481,17 +515,14 @@ private:
       return;
     if (request.byData && request.compile.comm.transports.empty())
       return found(family, 0, Verdict::Right, "", Place(),
-                   judge.makespanByData());
-    Finding carried = judge.carry(/*looksLater=*/!isProbe);
+                   judge.makespanByData(), std::move(figures), judge.notes);
+    Finding carried = judge.carry();
     // An order of events with messages is one by data, too.
     if (!carried && !isByData && !orderByData())
       return;
     std::optional<Formula> makespan = judge.makespan;
-    if (request.byData) {
-      if (evidence)
-        evidence->times = std::nullopt;
+    if (request.byData)
       makespan = judge.makespanByData();
-    }
     if (!carried || !makespan || !makespan->isExact) {
       // Ranks may take turns in what they do first, or messages in a rhythm.
       for (auto [growths, step] :
@@ -506,7 +537,7 @@ private:
       if (grow(task))
         return;
     }
-    if (carried && !judge.isPlaced && evidence && task.peels++ < 3 &&
+    if (carried && !judge.isPlaced && judge.notes && task.peels++ < 3 &&
         family.last > 8 && isFew(before(task, 2).family)) {
       lookAt(before(task, 2).family);
       proof::Template inner = peeled(program);
@@ -519,25 +550,27 @@ private:
       int64_t from = family.base + (task.growths > 0 ? family.step - 1 : 0);
       settled[family.step] = std::max(settled[family.step], from);
     }
-    if (!carried && evidence) {
-      evidence->carried = {};
-      evidence->shown.resize(1);
+    if (!carried && judge.notes) {
+      judge.notes.evidence->carried = judge.notes.programs->carried = {};
+      judge.notes.evidence->shown.resize(1);
     }
+    if (figures)
+      figures->limit = std::move(judge.limit);
     found(family, 0, Verdict::Right,
           carried ? ""
                   : "by data; messages are right in the order that was chosen "
                     "(" +
                         carried.why + ")",
-          Place(), makespan, std::move(judge.figures));
+          Place(), makespan, std::move(figures), judge.notes);
   }
 
   /// Whether the limits of memory were all that there was to say, or what is to
   /// be said of parts of the family.
   bool limitMemory(const Task &task, const proof::Template &program,
-                   const Program &sample) {
+                   const Program &sample, const proof::Costs &costs) {
     if (!sample.costs().has({Cost::MemoryLimit}))
       return false;
-    auto holdings = holdingsOf(program, sample);
+    auto holdings = holdingsOf(program, costs);
     if (!holdings) {
       giveUp(task,
              "memory is limited, and differs between microbatches, or what "
@@ -545,19 +578,18 @@ private:
              Place());
       return true;
     }
-    std::vector<Amount> rooms = roomsOf(sample);
-    Excess excess = excessOf(program, *holdings, rooms);
+    Excess excess = excessOf(program, *holdings, costs);
     if (excess.over) {
-      evidence = nullptr;
       auto [rank, peak] = *excess.over;
       Amount limit = *MemoryModel(sample).limitOf(RankId(rank));
-      found(task.family, 0, Verdict::Wrong,
-            fmt::format(
-                "rank {} holds {}, above its limit of {}", rank,
-                formula(task.family, peak + (limit - rooms[rank]), amount::unit)
-                    .text(request.free),
-                amount::format(limit)),
-            Place());
+      found(
+          task.family, 0, Verdict::Wrong,
+          fmt::format("rank {} holds {}, above its limit of {}", rank,
+                      formula(task.family, peak + (limit - roomOf(costs, rank)),
+                              amount::unit)
+                          .text(request.free),
+                      amount::format(limit)),
+          Place());
       return true;
     }
     if (excess.change != 0) {
@@ -569,15 +601,11 @@ private:
                            {}});
       return true;
     }
-    if (evidence) {
-      evidence->holdings = std::move(*holdings);
-      evidence->rooms = std::move(rooms);
-    }
     return false;
   }
 
   void foundCircle(const Task &task, const proof::Template &program,
-                   const Judge::Circle &circle) {
+                   const Judge::Circle &circle, const Notes &notes) {
     const auto &[events, from] = circle;
     std::vector<uint32_t> ranks;
     for (const proof::Event &event : events)
@@ -586,13 +614,13 @@ private:
     const proof::Row &row = program.ranks[events[0].rank][events[0].row];
     SourceLoc at;
     at.raw = row.place;
-    if (evidence)
-      evidence->circle = events;
+    if (notes)
+      notes.evidence->circle = events;
     found(task.family, from, Verdict::Wrong,
           ranks.size() == 1 ? fmt::format("rank {} waits for itself", ranks[0])
                             : fmt::format("ranks {} wait in a circle",
                                           fmt::join(ranks, ", ")),
-          Place(at));
+          Place(at), std::nullopt, std::nullopt, notes);
     if (from > 0)
       lookAt(before(task, from).family);
   }
@@ -605,13 +633,12 @@ private:
   Proof &proof;
   Singles singles;
   bool hasWhile = false, ordersGlobally = false;
-  int64_t stages = 64, ranks = 1, rowsLeft = mostRows;
+  int64_t stages = 64, ranks = 1, rowsLeft = mostRows, work = mostWork;
   std::vector<Task> tasks;
   int wrongInRow = 0; ///< Of the numbers that were looked at last.
   bool isProbe = false, hasSettled = false;
   std::map<int64_t, int64_t> settled; ///< By step: the first number.
   std::map<int64_t, size_t> ends; ///< By number: how the lists of ranks end.
-  std::shared_ptr<proof::Evidence> evidence; ///< Of what is judged now.
 };
 
 } // namespace

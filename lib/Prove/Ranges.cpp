@@ -4,19 +4,30 @@
 
 using namespace ppcc;
 
+/// Whether the same is said of the numbers of two ranges.
+static bool saySame(const ProvenRange &a, const ProvenRange &b) {
+  auto said = [](const ProvenRange &range) {
+    return std::tuple(range.modulus, range.verdict, range.makespan,
+                      range.place.range.begin.raw, range.reason);
+  };
+  auto figures = [](const Figures &of) {
+    return std::tuple(of.bubble, of.work, of.activations, of.memory,
+                      of.messages, of.bytes);
+  };
+  return said(a) == said(b) && a.figures.has_value() == b.figures.has_value() &&
+         (!a.figures || figures(*a.figures) == figures(*b.figures));
+}
+
 void ppcc::joinRemainders(std::vector<ProvenRange> &ranges) {
-  using Said = std::tuple<int64_t, Verdict, std::string, std::string>;
-  std::map<Said, std::vector<ProvenRange *>> same;
-  for (ProvenRange &range : ranges)
-    if (!range.to && range.modulus != 1)
-      same[{range.modulus, range.verdict,
-            fmt::format("{}:{}", range.place.range.begin.raw, range.reason),
-            range.makespan ? range.makespan->slope.text() + " " +
-                                 range.makespan->intercept.text() +
-                                 (range.makespan->isExact ? "" : "?")
-                           : ""}]
-          .push_back(&range);
-  for (const auto &[said, parts] : same) {
+  std::vector<std::vector<ProvenRange *>> same;
+  for (ProvenRange &range : ranges) {
+    if (range.to || range.modulus == 1)
+      continue;
+    auto said = llvm::find_if(
+        same, [&](const auto &parts) { return saySame(*parts[0], range); });
+    (said == same.end() ? same.emplace_back() : *said).push_back(&range);
+  }
+  for (const auto &parts : same) {
     auto [least, most] = std::ranges::minmax(parts, {}, &ProvenRange::from);
     int64_t modulus = least->modulus, first = least->from;
     if (int64_t(parts.size()) != modulus || most->from - first >= modulus)
@@ -25,6 +36,11 @@ void ppcc::joinRemainders(std::vector<ProvenRange> &ranges) {
       part->modulus = 0; // It is gone.
     ProvenRange &all = *parts.front();
     std::tie(all.modulus, all.residue, all.from) = std::tuple(1, 0, first);
+    // An example of one remainder is none of the others.
+    if (all.figures && llvm::any_of(parts, [&](const ProvenRange *part) {
+          return part->figures->limit != all.figures->limit;
+        }))
+      all.figures->limit.clear();
   }
   llvm::erase_if(ranges,
                  [](const ProvenRange &range) { return range.modulus == 0; });

@@ -2,6 +2,7 @@
 
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Prove.h"
+#include "ppcc/Compiler/CommPolicy.h"
 #include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
@@ -18,7 +19,9 @@ std::optional<Asked> ppcc::readRequest(const ProveRequest &request,
   }
   Compiled compiled = compile(parsed, session);
   misuse = compiled.misuse;
-  if (!compiled)
+  if (misuse.empty())
+    misuse = misuseOf(request.compile.comm);
+  if (!compiled || !misuse.empty())
     return std::nullopt;
   const Checked &checked = *compiled.checked;
   const sema::Schedule *schedule = checked.selection.schedule;

@@ -78,9 +78,9 @@ std::optional<CommPolicy> Singles::policyFor(const Program &program,
 }
 
 bool Singles::addMessages(Program &program, const CommPolicy &policy,
-                          Quiet &quiet) const {
+                          Quiet &quiet, PlanTimes *times) const {
   PassContext context(session.sources, quiet.diags);
-  return runPipeline(policy.pipeline(), program, context);
+  return runPipeline(policy.pipeline(times), program, context);
 }
 
 /// Whether no message waits for a declared action but by way of what computes,
@@ -101,7 +101,8 @@ std::pair<std::string, Place> Singles::unsupported(const Program &program,
     return {quiet.message(), quiet.place()};
   ordersGlobally =
       policy->fusion->fusion == Fusion::None && !policy->fusion->places &&
-      !policy->torch &&
+      !policy->torch && policy->order != CommOrder::Late &&
+      policy->order != CommOrder::None &&
       llvm::all_of(program.kinds().declaredRows(), [&](const KindInfo &info) {
         return isApartFromMessages(info, *policy, program.kinds());
       });

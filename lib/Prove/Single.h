@@ -37,9 +37,10 @@ public:
   /// actions.
   std::pair<std::string, Place> unsupported(const Program &program,
                                             bool &ordersGlobally) const;
-  /// The program with messages; nothing after a report.
-  bool addMessages(Program &program, const CommPolicy &policy,
-                   Quiet &quiet) const;
+  /// Adds the messages of a policy; false after a report. Where `times` is
+  /// given, nothing is checked.
+  bool addMessages(Program &program, const CommPolicy &policy, Quiet &quiet,
+                   PlanTimes *times = nullptr) const;
 
   /// Whether something was wrong for all numbers, and reported.
   bool failed = false;

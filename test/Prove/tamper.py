@@ -1,100 +1,143 @@
-"""Changes numbers of a certificate, one at a time; each that says something must be missed.
-
-tamper.py CHECKER CERTIFICATE COUNT
-"""
+"""tamper.py PPCC CHECKER [--each=N] [--seed=S] SCHEDULE-AND-OPTIONS...: changes each field of certificates, one at a time. Each
+change is refused, or all that is then said to be shown is true of the schedule: instances are run. --each bounds how many
+fields of one name, or column, are changed; 0 for all. Leaves certificate.json."""
+import argparse
 import copy
 import json
 import random
+import re
+import shlex
 import subprocess
-import sys
+from collections import Counter
+from fractions import Fraction
 
-checker, path, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-good = json.load(open(path, encoding="utf-8"))
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("ppcc")
+parser.add_argument("checker")
+parser.add_argument("schedules", nargs="+")
+parser.add_argument("--each", type=int, default=0)
+parser.add_argument("--seed", type=int, default=1)
+options = parser.parse_args()
+rng = random.Random(options.seed)
+RANGE = re.compile(r"(\d+)(?:, (\d+),)?( \.\.(?: (\d+))?)? (right|wrong|excluded|undecided)(.*)")
 
 
-def check(certificate):
-    text = json.dumps(certificate)
-    done = subprocess.run([checker, "-"], input=text, capture_output=True, text=True)
-    assert done.returncode in (0, 1), (done.returncode, done.stderr)
-    return done.returncode == 0
+def run(*args, **more):
+    done = subprocess.run(args, capture_output=True, text=True, timeout=60, **more)
+    assert done.returncode in (0, 1), (args, done.returncode, done.stderr)
+    return done
+
+
+def instance(schedule, m, transport, known={}):
+    """Whether it is right, and its makespan."""
+    key = schedule, m, transport
+    if key not in known:
+        words = [word for word in shlex.split(schedule) if not word.startswith("--transport")]
+        on = [] if transport == "data" else [f"--transport={transport}"]
+        done = run(options.ppcc, *words, f"-DM={m}", "--no-families", "--emit=report-json", *on)
+        report = json.loads(done.stdout) if done.returncode == 0 else {}
+        span = report.get("bound" if transport == "data" else "makespan")
+        known[key] = done.returncode == 0, None if span is None else Fraction(str(span))
+    return known[key]
+
+
+def lie(schedule, text):
+    """What of the output of the checker is not true of the schedule, if anything is."""
+    for line in text.splitlines():
+        if line.startswith(("given: ", "given (", "shown:")):
+            continue
+        first, second, many, last, verdict, rest = RANGE.fullmatch(line).groups()
+        if rest == ": not checked":
+            continue
+        first, step = int(first), int(second) - int(first) if second else 1
+        last = int(last) if last else first + 41 * step if many else first
+        numbers = range(first, last + 1, step)
+        on = re.match(r" on ([^;(]*)", rest)
+        transports = on[1].strip().split(", ") if on else ["stream"]
+        span = re.search(r"; makespan (at most )?(.*?) on ([a-z:0-9-]+)", rest)
+        for m in sorted({*rng.sample(numbers, min(2, len(numbers))), numbers[0], numbers[-1]}):
+            for transport in transports:
+                if instance(schedule, m, transport)[0] != (verdict == "right"):
+                    return m, line
+            if span:
+                slope, intercept = re.fullmatch(r"(?:([\d/]*) ?M)?(?:(?: \+ )?(-? ?[\d/]+))?", span[2].replace(" - ", " + -")).groups()
+                said = (Fraction(slope or 1) * m if "M" in span[2] else 0) + Fraction((intercept or "0").replace(" ", ""))
+                real = instance(schedule, m, span[3])[1]
+                if said < real if span[1] else said != real:
+                    return m, line, said, real
+    return None
 
 
 def leaves(value, place=()):
-    if isinstance(value, (dict, list)):
+    if isinstance(value, (dict, list)) and value:
         for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
             yield from leaves(inner, (*place, key))
-    else:
+    if place:
         yield place
 
 
-def kind(place):
-    """What a leaf is: its last name, or its column."""
-    names = [key for key in place if isinstance(key, str)]
-    return f"{names[-1]}{place[-1]}" if names[-1] in ("actions", "circle") else names[-1]
+def name(place):
+    """Of all that are alike: the last key, and the column behind it."""
+    keys = [key for key in place if isinstance(key, str)]
+    width = {"actions": 9, "order": 6, "times": 6, "circle": 1}.get(keys[-1], 1)
+    return ".".join(keys[-2:]) + (f"[{place[-1] % width}]" if isinstance(place[-1], int) else "")
 
 
-def changed(place, random):
+def changed(value):
+    """Something else in the place of a value; None to take it out."""
+    if isinstance(value, bool):
+        return rng.choice([not value, None])
+    if isinstance(value, int):
+        return rng.choice([value - 1, value + 1, value + 2, -value - 1, 0 if value else 3, 2**31, 2**62, -(2**63), "1"])
+    if isinstance(value, str):
+        words = ["right", "wrong", "data", "stream", "rendezvous", "foo", "F", "B", "2", "-1", "1/3", "", value + "1", value + "0"]
+        return rng.choice([word for word in words if word != value])
+    return rng.choice([None, [], {}, 1, value[:-1] if isinstance(value, list) else []])
+
+
+def mutant(good, place):
     result = copy.deepcopy(good)
     inner = result
     for key in place[:-1]:
         inner = inner[key]
-    old = inner[place[-1]]
-    if isinstance(old, bool):
-        inner[place[-1]] = not old
-    elif isinstance(old, int):
-        inner[place[-1]] = old + random.choice([-1, 1])
-    elif old is None:
-        inner[place[-1]] = 12345
-    elif place[-1] in ("slope", "intercept"):
-        inner[place[-1]] = old + "1"
-    elif place[-1] == "verdict":
-        inner[place[-1]] = random.choice([v for v in ("right", "wrong", "excluded", "undecided") if v != old])
-    elif place[-1] == "head":
-        inner[place[-1]] = old[: len(old) // 2]
-    elif place[-1] == "transport":
-        inner[place[-1]] = "data" if old != "data" else "stream"
+    to = changed(inner[place[-1]])
+    if to is None:
+        del inner[place[-1]]
     else:
-        inner[place[-1]] = old + "x"
-    return result
+        inner[place[-1]] = to
+    return result, to
 
 
-# Names; places in the source; and numbers that may be others: what shows a claim need not be the only thing that does.
-FREE = {"schedule", "params", "P", "for", "reason", "order", "times", "durations", "actions5", "actions6", "actions7"}
-FREE |= {"circle3", "circle4"}  # Some turns later it may be a circle as well.
-assert check(good), "the certificate is good"
-rng = random.Random(1)
-places = {}
-for place in leaves(good):
-    places.setdefault(kind(place), []).append(place)
-tried = refused = 0
-for name, some in sorted(places.items()):
-    for place in rng.sample(some, min(len(some), count)):
-        tried += 1
-        if not check(changed(place, rng)):
-            refused += 1
-        elif name == "exact" and not changed(place, rng)["ranges"][place[1]]["makespan"]["exact"]:
-            pass  # A bound is less than what is shown.
-        elif "data" in place and good["ranges"][place[1]]["verdict"] == "wrong":
-            pass  # The row is on no circle.
-        elif name == "verdict" and good["ranges"][place[1]]["evidence"] is None:
-            pass  # What the source alone says.
-        elif name == "actions10":
-            pass  # A window by another name, or with one turn.
-        else:
-            assert name in FREE, (name, place)
-# An order that says nothing.
-for number, claim in enumerate(good["ranges"]):
-    evidence = claim["evidence"] or {}
-    for i, shown in enumerate(evidence.get("orders", [])):
-        flat = copy.deepcopy(good)
-        flat["ranges"][number]["evidence"]["orders"][i]["order"] = [[0] * len(row) for row in shown["order"]]
-        assert claim["verdict"] == "wrong" or not check(flat), (number, i)
-    if claim["verdict"] == "wrong":
-        continue
-    # Nor is a row left out.
-    for name in ("data", "carried"):
-        if name in evidence:
-            fewer = copy.deepcopy(good)
-            fewer["ranges"][number]["evidence"][name]["actions"][0].pop()
-            assert not check(fewer), (number, name)
-print(f"{refused} of {tried} changes refused")
+def givens(text):
+    return [line for line in text.splitlines() if line.startswith("given")]
+
+
+tried = refused = others = 0
+seen = Counter()
+for schedule in options.schedules:
+    run(options.ppcc, "prove", *shlex.split(schedule), "--certificate", "certificate.json")
+    good = json.load(open("certificate.json", encoding="utf-8"))
+    done = run(options.checker, "certificate.json")
+    assert done.returncode == 0, (schedule, done.stdout)
+    assert not lie(schedule, done.stdout), (schedule, lie(schedule, done.stdout))
+    given = givens(done.stdout)
+    places = {}
+    for place in leaves(good):
+        places.setdefault(name(place), []).append(place)
+    for alike in places.values():
+        for place in rng.sample(alike, min(len(alike), options.each or len(alike))):
+            forged, to = mutant(good, place)
+            if forged == good:
+                continue
+            tried += 1
+            done = run(options.checker, "-", input=json.dumps(forged))
+            if done.returncode == 1:
+                refused += 1
+            elif givens(done.stdout) != given:
+                others += 1  # It says so: it is of another model.
+            else:
+                wrong = lie(schedule, done.stdout)
+                assert not wrong, (schedule, place, to, wrong)
+                seen[name(place)] += 1
+print("# accepted, and true:", ", ".join(f"{key} {count}" for key, count in sorted(seen.items())))
+print(f"{len(options.schedules)} certificates, {tried} changes: {refused} refused, {others} of another model, {tried - refused - others} say what is true")

@@ -2,14 +2,18 @@
 // a file that a small program checks.
 #pragma once
 
-#include "ppcc/IR/Program.h"
 #include "ppcc/Proof/Checker.h"
+#include "ppcc/Proof/Costs.h"
 #include "ppcc/Proof/Formula.h"
-#include "ppcc/Proof/Memory.h"
 
 #include "llvm/Support/Error.h"
 
 namespace ppcc::proof {
+
+/// What programs are judged by: given, not shown.
+struct Model : Topology {
+  Costs costs;
+};
 
 /// A template with numbers for its events.
 struct Shown {
@@ -19,50 +23,53 @@ struct Shown {
 
 /// What shows a claim about M = base + step n.
 struct Evidence {
-  Program head; ///< Without rows.
+  std::shared_ptr<const Model> model;
   int64_t base = 1, step = 1;
-  /// The free parameter's programs, without messages and with them; the latter
-  /// has no ranks where messages do not settle.
+  /// The programs, without messages and with them; the latter has no ranks
+  /// where only the data is looked at.
   Template byData, carried;
   std::vector<Shown> shown;
-  /// When everything happens on the first transport, and what groups and
-  /// messages take.
+  /// When everything happens on the transport of the makespan.
   std::optional<Times> times;
-  std::vector<std::vector<Time>> durations;
-  /// Where memory is limited: what the rows of `byData` take, and by rank what
-  /// is left beside what it holds at rest.
-  Holdings holdings;
-  std::vector<int64_t> rooms;
   /// Events that wait for each other, for all n from that of the claim on.
   std::vector<Event> circle;
-  // Of the programs, which no claim speaks of.
-  std::vector<RankPair> preconnect;
-  std::vector<ProgramParam> next; ///< The parameters of n = 2; the head's are
-                                  ///< those of 1.
-
-  /// The value of a parameter as a function of n, where that changes it.
-  std::optional<Affine> growthOf(size_t param) const;
 };
 
-/// Numbers from..to of one remainder, of which one thing is said.
+/// What is said of numbers from..to of one remainder.
 struct Claim {
   int64_t modulus = 1, residue = 0, from = 1;
   std::optional<int64_t> to; ///< Nothing for no end.
   std::string verdict;       ///< `right`, `wrong`, `excluded`, `undecided`.
-  std::optional<Formula> makespan;
-  std::string reason;
+  // Where it is right:
+  std::vector<std::string> transports; ///< On these; `data` for none.
+  std::optional<Formula> makespan;     ///< On one of them,
+  std::string timed;                   ///< this one.
+  bool fits = false;                   ///< No rank holds more than its limit.
+  std::string reason;                  ///< For people; nobody checks it.
   std::shared_ptr<const Evidence> evidence; ///< Null for none.
+
+  /// Whether it is more than what the source says.
+  bool isShown() const { return verdict == "right" || evidence; }
 };
 
 struct Certificate {
+  // Names, for people, which nobody checks.
   std::string schedule, free;
-  std::vector<ProgramParam> params; ///< Other than the free one.
-  std::vector<std::string> transports;
+  std::vector<std::pair<std::string, std::string>> params;
+  /// The models as they stand in the file, where it was read.
+  struct Given {
+    std::shared_ptr<const Model> model;
+    std::string text;
+  };
+  std::vector<Given> given;
+  /// How many microbatches the programs of M have, of all pipes together, if
+  /// that is one formula.
+  std::optional<Formula> microbatches;
   std::vector<Claim> claims;
 };
 
-void writeCertificate(const Certificate &certificate, raw_ostream &out);
-/// What it wrote, whose numbers refer to what there is. It may claim anything.
+/// What the file says, whose numbers refer to what there is; or why it is no
+/// certificate. It may claim anything.
 llvm::Expected<Certificate> readCertificate(StringRef text);
 
 /// What is wrong with a claim that a schedule is right, or waits in a circle;

@@ -1,9 +1,8 @@
 // Checks what others claim of a template, for all n at once.
 #pragma once
 
-#include "ppcc/IR/Costs.h"
 #include "ppcc/IR/Transport.h"
-#include "ppcc/Proof/Template.h"
+#include "ppcc/Proof/Costs.h"
 
 namespace ppcc::proof {
 
@@ -18,6 +17,9 @@ struct Finding {
 /// Whether declared actions of one template are those of the other; of what
 /// else a template has the checker says how often it is there.
 bool haveSameActions(const Template &a, const Template &b);
+
+struct Event;
+struct Domain;
 
 /// The time from the first start to the last end.
 struct Makespan {
@@ -48,11 +50,27 @@ public:
   /// Whether each event is at least 1 behind all that it waits for: then no
   /// rank waits for itself.
   virtual Finding forward(const Times &order) const = 0;
-  /// The makespan, where `times` respect all waits; `durations`, by rank and
-  /// row, are those of groups and messages.
-  virtual std::optional<Makespan>
-  makespan(const Times &times,
-           const std::vector<std::vector<Time>> &durations) const = 0;
+  /// The makespan, where `times` respect all waits, and what actions and
+  /// messages take. By data alone a message takes its time, and no turn.
+  virtual std::optional<Makespan> makespan(const Times &times,
+                                           const Costs &costs) const = 0;
+  /// Whether `times` are those of the run, all of them, not only the last.
+  virtual bool isRun(const Times &times, const Costs &costs) const = 0;
+
+  using Visit = function_ref<void(const Event &, const Domain &)>;
+  /// Calls `visit` for the ends of the items that make what a compute action
+  /// reads, or of its receives, and with the stage that it comes from. False
+  /// where some of it is not known.
+  virtual bool
+  forEachInput(uint32_t rank, uint32_t row,
+               function_ref<void(const Event &, const Domain &, StageId)> visit)
+      const = 0;
+  /// The same for the row that makes what another sends, and for the other end
+  /// of a message.
+  virtual bool forEachMaker(uint32_t rank, uint32_t row, Visit visit) const = 0;
+  virtual bool forEachPartner(uint32_t rank, uint32_t row,
+                              Visit visit) const = 0;
+
   /// Whether each event of the circle waits for the next, and the last for the
   /// first, for all n from `from` on.
   virtual bool isCircle(ArrayRef<Event> circle, int64_t from) const = 0;

@@ -64,8 +64,12 @@ void forEachLast(const Template &program, ArrayRef<Row> rows, KeyOf keyOf,
   }
 }
 
-/// Whether c + n N >= 0 for the n of a domain.
+/// Whether c + n N >= 0 for the n of a domain. Throws std::overflow_error for
+/// what may not fit.
 inline bool isNatural(__int128 c, __int128 n, const Domain &domain) {
+  constexpr __int128 one = 1; // The n are below 2^62.
+  if (n > one << 64 || -n > one << 64 || c > one << 125 || -c > one << 125)
+    throw std::overflow_error("sum");
   return c + n * domain.from >= 0 &&
          (domain.to == endless ? n >= 0 : c + n * domain.to >= 0);
 }
@@ -164,17 +168,19 @@ inline bool covers(ArrayRef<Domain> pieces, const Domain &whole) {
   for (auto cut = cuts.begin(); cut != cuts.end(); ++cut) {
     auto next = std::next(cut);
     Domain part{*cut, next == cuts.end() ? whole.to : *next - 1, false, {}, {}};
+    std::vector<Domain> here; // In the likely order.
+    for (const Domain &piece : pieces)
+      if (piece.from <= part.from && piece.to >= part.to)
+        here.push_back(piece);
+    if (whole.hasTurns)
+      llvm::sort(here, [&](const Domain &a, const Domain &b) {
+        return std::pair(a.lo.n, a.lo.c) < std::pair(b.lo.n, b.lo.c);
+      });
     Affine reached; // All turns before it are covered.
-    bool done = false, moved = true;
+    bool done = !whole.hasTurns && !here.empty(), moved = whole.hasTurns;
     while (!done && moved) {
       moved = false;
-      for (const Domain &piece : pieces) {
-        if (piece.from > part.from || piece.to < part.to)
-          continue;
-        if (!whole.hasTurns) {
-          done = true;
-          break;
-        }
+      for (const Domain &piece : here) {
         Affine to = piece.hi + 1;
         if (atLeast(reached - piece.lo, part, 0) &&
             atLeast(to - reached, part, 0) && to != reached) {

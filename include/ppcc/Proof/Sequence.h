@@ -17,6 +17,13 @@ public:
 
   void add(Member member) { members.push_back(member); }
   ArrayRef<Member> all() const { return members; }
+  /// How many numbers they have.
+  Affine count() const {
+    Affine count;
+    for (const Member &member : members)
+      count = count + Affine{1, member.hasTurns, 0};
+    return count;
+  }
 
   /// Whether each number of the range is there once, for n in 0..last. From
   /// then on find() looks only at members of the same remainder.
@@ -48,13 +55,19 @@ public:
           });
       if (!known)
         return false;
-      if (isFilled && !pieces.empty() && covers(pieces, whole))
+      if (pieces.size() > mostPieces)
+        return false;
+      // To look whether that is all takes as long as to look at them.
+      if (isFilled && !pieces.empty() && (i < 4 || llvm::isPowerOf2_64(i)) &&
+          covers(pieces, whole))
         return true;
     }
     return true;
   }
 
 private:
+  static constexpr size_t mostPieces = 4096;
+
   /// The first and the last number of a member.
   static std::pair<Affine, Affine> endsOf(const Member &member) {
     Affine first = substitute(member.number, {}),

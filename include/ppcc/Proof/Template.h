@@ -2,7 +2,7 @@
 // turns, grow with n.
 #pragma once
 
-#include "ppcc/IR/Head.h"
+#include "ppcc/IR/Topology.h"
 
 #include <stdexcept>
 
@@ -42,6 +42,8 @@ private:
 };
 
 inline constexpr uint32_t noWindow = 0xFFFFFFFF;
+/// As in an Action: the peer of what computes, the microbatch of what has none.
+inline constexpr uint32_t noPeer = 0xFFFF, noMicrobatch = 0xFFFFFFFF;
 inline constexpr int64_t endless = INT64_MAX;
 
 /// An action, once or in each turn of a window.
@@ -49,7 +51,7 @@ struct Row {
   KindId kind;
   PipeId pipe;
   StageId stage;
-  StageId peer{Action::noPeer};
+  StageId peer{noPeer};
   bool joined = false; ///< To the row before it.
   uint32_t window = noWindow;
   Affine microbatch;  ///< j is the turn of the window.
@@ -75,7 +77,7 @@ struct Range {
 /// For each n in 0..last a program. The rows of a window stand together, and
 /// run n + 1 times, in turns 0 to n.
 struct Template {
-  const Head *head = nullptr; ///< Its microbatches count for nothing.
+  const Topology *head = nullptr; ///< Its microbatches count for nothing.
   std::vector<Range> pipes;
   int64_t last = endless;
   std::vector<std::vector<Row>> ranks;

@@ -16,14 +16,21 @@ void writeLists(llvm::json::OStream &json, StringRef key, size_t count,
 
 /// The microbatches of pipes: first and count, each with what n adds.
 void writeRanges(llvm::json::OStream &json, const Template &program);
-/// The rows, by rank.
-void writeRows(llvm::json::OStream &json, const Template &program);
+/// The rows, by rank; without the columns `phase` and `site` unless it
+/// `hasSites`.
+void writeRows(llvm::json::OStream &json, const Template &program,
+               bool hasSites = true);
 
-/// Reads both from the keys `microbatches` and `actions`. What is wrong, or
-/// nothing: then all numbers refer to what `head` has, as far as phases and
-/// sites are looked at.
-std::string readTemplate(const llvm::json::Object &from, const Head &head,
-                         bool looksAtSites, Template &program);
+/// How many phases and sites rows may refer to.
+struct SiteCounts {
+  size_t phases = 0, sites = 0;
+};
+
+/// Reads both from the keys `microbatches` and `actions`; rows have the columns
+/// `phase` and `site` where `sites` is given. What is wrong, or nothing: then
+/// all numbers refer to what there is.
+std::string readTemplate(const llvm::json::Object &from, const Topology &head,
+                         std::optional<SiteCounts> sites, Template &program);
 
 /// Lists of lists of numbers that JSON holds under a key; nothing when it holds
 /// something else, or more than `most`.

@@ -7,16 +7,16 @@ namespace ppcc {
 
 /// The programs of a proof with evidence; `free` is its parameter. Nothing
 /// after a report that some number that is admitted, and not wrong, has none.
-std::optional<proof::Certificate> familiesOf(const Proof &proof, StringRef free,
-                                             Session &session);
+std::optional<proof::ProgramsForAll>
+familiesOf(const Proof &proof, StringRef free, Session &session);
 
 /// Writes programs for all numbers as JSON, docs/every-m.md.
-void writeFamilies(const proof::Certificate &families, Session &session,
+void writeFamilies(const proof::ProgramsForAll &families, Session &session,
                    raw_ostream &out);
 /// The same as text.
-void printFamilies(const proof::Certificate &families, raw_ostream &out);
+void printFamilies(const proof::ProgramsForAll &families, raw_ostream &out);
 
 /// One of the programs, with what all share.
-const proof::Evidence &sampleOf(const proof::Certificate &families);
+const proof::Programs &sampleOf(const proof::ProgramsForAll &families);
 
 } // namespace ppcc

@@ -8,7 +8,7 @@ namespace ppcc {
 /// Programs of one family.
 struct Instances {
   Compiled sample; ///< The one of n = 1, compiled as any.
-  std::shared_ptr<const proof::Evidence> evidence;
+  std::shared_ptr<const proof::Programs> programs;
   int64_t n = 0; ///< That which was asked for.
 
   /// The program of n; nothing where it has more than `maxActions`.

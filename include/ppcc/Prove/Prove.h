@@ -3,6 +3,7 @@
 
 #include "ppcc/Compiler/Compiler.h"
 #include "ppcc/Proof/Certificate.h"
+#include "ppcc/Proof/Programs.h"
 
 namespace ppcc {
 
@@ -24,7 +25,7 @@ StringRef verdictName(Verdict verdict);
 /// What a run takes besides.
 struct Figures {
   std::optional<Formula> bubble;      ///< Time in which ranks compute nothing.
-  Formula work;                       ///< Time in which they do.
+  std::optional<Formula> work;        ///< Time in which they do.
   std::optional<Formula> activations; ///< The most that a rank holds,
   std::optional<Formula> memory;      ///< and the most memory.
   Formula messages;
@@ -44,7 +45,9 @@ struct ProvenRange {
   std::optional<Figures> figures; ///< When they are asked for.
   std::string reason;
   Place place; ///< Of the reason, if it has one.
-  std::shared_ptr<const proof::Evidence> evidence; ///< Where it is asked for.
+  // Where they are asked for:
+  std::shared_ptr<const proof::Evidence> evidence;
+  std::shared_ptr<const proof::Programs> programs;
 };
 
 /// Each M >= 1 lies in one of the ranges.

@@ -1,0 +1,378 @@
+// Claims what the checker agrees with, and writes it.
+#include "ppcc/Prove/Certificate.h"
+
+#include "ppcc/Proof/TemplateJson.h"
+
+#include <bit>
+
+namespace ppcc::certificate {
+using namespace proof;
+namespace json = llvm::json;
+
+/// What is claimed of a range, as far as its evidence shows it.
+static Claim claimOf(const ProvenRange &range, StringRef firstTransport,
+                     std::string reason) {
+  Claim claim;
+  std::tie(claim.modulus, claim.residue, claim.from, claim.to) =
+      std::tie(range.modulus, range.residue, range.from, range.to);
+  claim.verdict = verdictName(range.verdict);
+  claim.reason = std::move(reason);
+  bool isRight = range.verdict == Verdict::Right;
+  if (!range.evidence || (!isRight && range.evidence->circle.empty())) {
+    if (isRight)
+      claim.verdict = verdictName(Verdict::Undecided);
+    return claim;
+  }
+  auto evidence = std::make_shared<Evidence>(*range.evidence);
+  auto isShown = [&, all = Certificate()] {
+    return faultOf(claim, all).empty();
+  };
+  auto show = [&](ArrayRef<Shown> shown) {
+    evidence->shown = shown;
+    claim.transports.clear();
+    for (const Shown &one : shown)
+      claim.transports.push_back(one.transport);
+  };
+  claim.evidence = evidence;
+  show({});
+  if (!isRight) {
+    evidence->carried = {};
+    evidence->times = std::nullopt;
+    if (!isShown())
+      claim.evidence = nullptr;
+    return claim;
+  }
+  // All of it, or what remains of it.
+  show(range.evidence->shown);
+  claim.fits = !evidence->model->costs.limits.empty();
+  if (range.makespan && evidence->times) {
+    claim.makespan = range.makespan;
+    claim.timed = firstTransport;
+  }
+  if (!isShown()) {
+    claim.fits = false;
+    claim.makespan = std::nullopt;
+    std::vector<Shown> good;
+    for (const Shown &one : range.evidence->shown) {
+      show(one);
+      if (isShown())
+        good.push_back(one);
+    }
+    show(good);
+    if (good.empty()) {
+      claim.evidence = nullptr;
+      claim.verdict = verdictName(Verdict::Undecided);
+      return claim;
+    }
+    claim.fits = !evidence->model->costs.limits.empty();
+    claim.fits &= isShown();
+    if (range.makespan && evidence->times)
+      claim.makespan = range.makespan;
+    if (!isShown())
+      claim.makespan = std::nullopt;
+  }
+  if (!claim.makespan)
+    evidence->times = std::nullopt;
+  if (claim.transports == std::vector<std::string>{"data"})
+    evidence->carried = {};
+  return claim;
+}
+
+/// How many microbatches the programs of each M have, if that is one formula.
+static std::optional<Formula> microbatchesOf(ArrayRef<Claim> claims) {
+  std::vector<std::pair<Rational, Rational>> points; // Two of each range.
+  for (const Claim &claim : claims) {
+    if (!claim.evidence)
+      continue;
+    const Evidence &evidence = *claim.evidence;
+    Affine count;
+    for (const Range &range : evidence.byData.pipes)
+      count = count + range.count;
+    int64_t n = (claim.from - evidence.base) / evidence.step;
+    points.push_back({claim.from, count.at(n)});
+    if (claim.to != claim.from)
+      points.push_back({claim.from + evidence.step, count.at(n + 1)});
+  }
+  if (points.empty())
+    return std::nullopt;
+  auto [m, count] = points.front();
+  Rational slope(1);
+  if (points.size() > 1)
+    slope = (points[1].second - count) / (points[1].first - m);
+  Formula formula{slope, count - slope * m, true};
+  bool isOne = llvm::all_of(points, [&](const auto &point) {
+    return formula.slope * point.first + formula.intercept == point.second;
+  });
+  return isOne ? std::optional(formula) : std::nullopt;
+}
+
+} // namespace ppcc::certificate
+
+using namespace ppcc;
+
+proof::Certificate ppcc::certificateOf(const Proof &proof, StringRef free,
+                                       const SourceManager &sources) {
+  proof::Certificate certificate;
+  certificate.schedule = proof.schedule;
+  certificate.free = free;
+  for (const ProgramParam &param : proof.params)
+    certificate.params.push_back({param.name, param.value});
+  for (const ProvenRange &part : proof.parts) {
+    std::string where = textOf(part.place, sources);
+    certificate.claims.push_back(certificate::claimOf(
+        part, proof.transports.front(),
+        where.empty() ? part.reason : where + ": " + part.reason));
+  }
+  certificate.microbatches = certificate::microbatchesOf(certificate.claims);
+  return certificate;
+}
+
+// ---- As JSON ----
+
+namespace ppcc::certificate {
+
+namespace {
+
+/// What a list has of an item: its numbers, one after another.
+template <class Item>
+using Numbers = std::array<int64_t, sizeof(Item) / sizeof(int64_t)>;
+
+/// By rank, what `lists` have of its rows.
+template <class Item>
+void writeItems(json::OStream &out, StringRef name,
+                const std::vector<std::vector<Item>> &lists) {
+  writeLists(out, name, lists.size(), [&](size_t rank) {
+    std::vector<int64_t> numbers;
+    for (const Item &item : lists[rank])
+      llvm::append_range(numbers, std::bit_cast<Numbers<Item>>(item));
+    return numbers;
+  });
+}
+
+json::Array listOf(const Costs::Values &values, int64_t unit) {
+  json::Array list;
+  for (int64_t value : values)
+    list.push_back(value == Costs::rest
+                       ? json::Value(nullptr)
+                       : json::Value(Rational(value, unit).text()));
+  return list;
+}
+/// One where that is all.
+json::Value valueOf(const Costs::Values &values, int64_t unit) {
+  json::Array list = listOf(values, unit);
+  return list.size() == 1 ? list.front() : json::Value(std::move(list));
+}
+
+json::Value pipeOf(const Pipe &pipe) {
+  json::Array stages, edges, gaps;
+  for (RankId rank : pipe.rankOfStage)
+    stages.push_back(rank.value);
+  for (auto [from, to] : pipe.skipEdges)
+    edges.push_back(json::Array{from.value, to.value});
+  for (StageId stage : pipe.gaps)
+    gaps.push_back(stage.value);
+  json::Object result{{"stages", std::move(stages)}};
+  if (!edges.empty())
+    result["edges"] = std::move(edges);
+  if (!gaps.empty())
+    result["gaps"] = std::move(gaps);
+  if (pipe.slices != 1)
+    result["slices"] = pipe.slices;
+  return result;
+}
+
+json::Value kindOf(const KindInfo &info, const KindTable &kinds) {
+  json::Object result{{"name", info.letters},
+                      {"per", kindScopeNames()[size_t(info.scope)]},
+                      {"lane", info.lane}};
+  if (info.isRequired)
+    result["required"] = true;
+  if (info.inFlight != 0)
+    result["in_flight"] = info.inFlight;
+  if (info.restores)
+    result["restores"] = kinds[*info.restores].letters;
+  if (info.meeting != Meeting::None)
+    result["meets"] = meetingName(info.meeting);
+  if (!info.stages.empty())
+    result["stages"] = json::Array(info.stages);
+  json::Array rules;
+  for (const KindRule &rule : info.rules) {
+    json::Array names;
+    for (KindId kind : rule.kinds)
+      names.push_back(kinds[kind].letters);
+    rules.push_back(
+        json::Object{{rule.isBefore ? "before" : "after", std::move(names)}});
+  }
+  if (!rules.empty())
+    result["rules"] = std::move(rules);
+  return result;
+}
+
+json::Value modelOf(const Model &model) {
+  const Costs &costs = model.costs;
+  json::Object result{{"ranks", model.numRanks}};
+  if (!model.hasBackward)
+    result["forward_only"] = true;
+  json::Array pipes, declared, groups, links;
+  for (const Pipe &pipe : model.pipes)
+    pipes.push_back(pipeOf(pipe));
+  result["pipes"] = std::move(pipes);
+  for (const KindInfo &info : model.kinds.declaredRows())
+    declared.push_back(kindOf(info, model.kinds));
+  if (!declared.empty())
+    result["declared"] = std::move(declared);
+  auto byKind = [&](const std::map<uint32_t, Costs::Values> &values,
+                    int64_t unit) {
+    json::Object object;
+    for (const auto &[kind, value] : values)
+      object[model.kinds[KindId(kind)].letters] = valueOf(value, unit);
+    return object;
+  };
+  if (!costs.times.empty())
+    result["times"] = byKind(costs.times, timeUnit);
+  if (costs.group != Costs::Group::Sum || costs.factor != timeUnit)
+    result["group"] =
+        json::Object{{costs.group == Costs::Group::Sum   ? "sum"
+                      : costs.group == Costs::Group::Max ? "max"
+                                                         : "whole",
+                      valueOf({costs.factor}, timeUnit)}};
+  for (const auto &[members, time] : costs.groups) {
+    json::Array list;
+    for (const Costs::Member &member : members)
+      list.push_back(json::Array(member));
+    groups.push_back(json::Object{{"members", std::move(list)},
+                                  {"time", valueOf({time}, timeUnit)}});
+  }
+  if (!groups.empty())
+    result["groups"] = std::move(groups);
+  for (const auto &[edge, time] : costs.links)
+    links.push_back(json::Object{{"pipe", edge[0]},
+                                 {"from", edge[1]},
+                                 {"to", edge[2]},
+                                 {"time", valueOf({time}, timeUnit)}});
+  if (!links.empty())
+    result["links"] = std::move(links);
+  // What is held counts where it is limited.
+  if (!costs.limits.empty()) {
+    result["memory"] = byKind(costs.memory, memoryUnit);
+    result["at_rest"] = valueOf(costs.atRest, memoryUnit);
+    result["limits"] = valueOf(costs.limits, memoryUnit);
+  }
+  json::Object scales;
+  json::Object times;
+  for (const auto &[kind, factors] : costs.timeScales)
+    times[model.kinds[KindId(kind)].letters] = listOf(factors, timeUnit);
+  if (!times.empty())
+    scales["times"] = std::move(times);
+  if (!costs.memoryScales.empty() && !costs.limits.empty())
+    scales["memory"] = listOf(costs.memoryScales, timeUnit);
+  if (!scales.empty())
+    result["scales"] = std::move(scales);
+  return result;
+}
+
+class Writer {
+public:
+  explicit Writer(raw_ostream &out) : out(out, 1) {}
+
+  void write(const Certificate &certificate) {
+    out.objectBegin();
+    out.attribute("format", "ppcc.certificate");
+    out.attribute("version", 2);
+    out.attribute("schedule", certificate.schedule);
+    out.attributeObject("params", [&] {
+      for (const auto &[name, value] : certificate.params)
+        out.attribute(name, value);
+    });
+    out.attribute("for", certificate.free);
+    writeFormula("microbatches", certificate.microbatches);
+    json::Array models;
+    for (const Claim &claim : certificate.claims)
+      if (claim.evidence) {
+        json::Value model = modelOf(*claim.evidence->model);
+        size_t number = llvm::find(models, model) - models.begin();
+        if (number == models.size())
+          models.push_back(std::move(model));
+        numbers[claim.evidence->model.get()] = number;
+      }
+    out.attribute("models", std::move(models));
+    out.attributeArray("ranges", [&] {
+      for (const Claim &claim : certificate.claims)
+        out.object([&] { write(claim); });
+    });
+    out.objectEnd();
+  }
+
+private:
+  void writeFormula(StringRef key, const std::optional<Formula> &formula,
+                    StringRef on = "") {
+    if (!formula)
+      return out.attribute(key, nullptr);
+    out.attributeObject(key, [&] {
+      out.attribute("slope", formula->slope.text());
+      out.attribute("intercept", formula->intercept.text());
+      if (on.empty())
+        return;
+      out.attribute("exact", formula->isExact);
+      out.attribute("on", on);
+    });
+  }
+
+  void write(const Claim &claim) {
+    out.attribute("modulus", claim.modulus);
+    out.attribute("residue", claim.residue);
+    out.attribute("from", claim.from);
+    out.attribute("to",
+                  claim.to ? json::Value(*claim.to) : json::Value(nullptr));
+    out.attribute("verdict", claim.verdict);
+    out.attribute("transports", json::Array(claim.transports));
+    writeFormula("makespan", claim.makespan, claim.timed);
+    out.attribute("fits", claim.fits);
+    out.attribute("reason", claim.reason);
+    if (claim.evidence)
+      out.attributeObject("evidence", [&] { write(*claim.evidence); });
+    else
+      out.attribute("evidence", nullptr);
+  }
+
+  void write(const Evidence &evidence) {
+    out.attribute("model", numbers[evidence.model.get()]);
+    out.attribute("base", evidence.base);
+    out.attribute("step", evidence.step);
+    auto writeTemplate = [&](StringRef name, const Template &program) {
+      out.attributeObject(name, [&] {
+        writeRanges(out, program);
+        writeRows(out, program, /*hasSites=*/false);
+      });
+    };
+    writeTemplate("data", evidence.byData);
+    if (!evidence.carried.ranks.empty())
+      writeTemplate("carried", evidence.carried);
+    out.attributeArray("orders", [&] {
+      for (const Shown &shown : evidence.shown)
+        out.object([&] {
+          out.attribute("transport", shown.transport);
+          writeItems(out, "order", shown.order.ranks);
+        });
+    });
+    if (evidence.times)
+      writeItems(out, "times", evidence.times->ranks);
+    writeLists(out, "circle", evidence.circle.size(), [&](size_t i) {
+      const Event &event = evidence.circle[i];
+      return std::vector<int64_t>{event.rank, event.row, event.isEnd,
+                                  event.turn.c, event.turn.n};
+    });
+  }
+
+  json::OStream out;
+  std::map<const Model *, int64_t> numbers;
+};
+
+} // namespace
+} // namespace ppcc::certificate
+
+void ppcc::writeCertificate(const proof::Certificate &certificate,
+                            raw_ostream &out) {
+  certificate::Writer(out).write(certificate);
+  out << '\n';
+}

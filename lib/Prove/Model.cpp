@@ -1,0 +1,195 @@
+#include "Model.h"
+
+#include "ppcc/Analysis/MemoryCurve.h"
+
+using namespace ppcc;
+using proof::Costs;
+
+static_assert(proof::timeUnit == cost::unit &&
+              proof::timeUnit == scaling::unit);
+static_assert(proof::memoryUnit == amount::unit);
+static_assert(proof::noPeer == Action::noPeer &&
+              proof::noMicrobatch == Action::noMicrobatch);
+
+static bool isScale(Cost what) {
+  return rowOf(what).spread == CostSpread::Microbatches;
+}
+
+namespace {
+
+class ModelMaker {
+public:
+  ModelMaker(const Program &sample, const proof::Template &family)
+      : sample(sample), plain(withoutScales(sample)), family(family),
+        durations(plain), scales(sample),
+        model(std::make_shared<proof::Model>()), costs(model->costs),
+        occurs(sample.kinds().size()) {
+    static_cast<Topology &>(*model) = sample.head();
+    for (Pipe &pipe : model->pipes)
+      pipe.tensors.clear();
+    for (const auto &rows : family.ranks)
+      for (const proof::Row &row : rows)
+        occurs.set(row.kind.value);
+  }
+
+  std::shared_ptr<const proof::Model> make() {
+    bool scalesTime = llvm::any_of(sample.costs().settings, [](auto &setting) {
+      return isScale(setting.what) && setting.what != Cost::ScaleMemory &&
+             setting.what != Cost::ScaleBytes;
+    });
+    bool scalesBytes = sample.costs().hasMessageTimes() &&
+                       sample.costs().has({Cost::Scale, Cost::ScaleBytes});
+    // Of other programs the checker knows no times.
+    if (!durations.hasSlack() && !scalesBytes &&
+        !(scalesTime && !sample.nodes().empty())) {
+      addTimes(scalesTime);
+      addGroups();
+      addLinks();
+    }
+    if (sample.costs().has({Cost::MemoryLimit}))
+      addLimits();
+    addMemory();
+    return model;
+  }
+
+private:
+  static Program withoutScales(Program program) {
+    if (hasScales(program.costs()))
+      llvm::erase_if(
+          program.editHead().costs.settings,
+          [](const CostSetting &setting) { return isScale(setting.what); });
+    return program;
+  }
+
+  /// One value where all are the same.
+  static Costs::Values values(Costs::Values list) {
+    if (llvm::all_equal(list))
+      list.resize(std::min<size_t>(list.size(), 1));
+    return list;
+  }
+  /// By stage, pipe after pipe.
+  Costs::Values byStage(auto of, KindId kind) const {
+    Costs::Values list;
+    for (PipeId pipe : plain.pipeIds())
+      for (StageId stage : plain.pipe(pipe).stages())
+        list.push_back(
+            of(Action{kind, pipe, stage, plain.pipe(pipe).firstMicrobatch}));
+    return values(std::move(list));
+  }
+  /// The kinds of actions that compute, as far as there are some.
+  template <class Visit> void forEachKind(Visit visit) const {
+    for (KindId kind : plain.kinds().ids())
+      if (occurs.test(kind.value) && plain.kinds()[kind].isCompute())
+        visit(kind);
+  }
+  /// By microbatch, pipe after pipe.
+  Costs::Values byMicrobatch(auto of) const {
+    Costs::Values list;
+    for (PipeId id : sample.pipeIds())
+      for (uint32_t i = 0; i != sample.pipe(id).numMicrobatches; ++i)
+        list.push_back(of(id, sample.pipe(id).firstMicrobatch + i));
+    return list;
+  }
+
+  void addTimes(bool isScaled) {
+    forEachKind([&](KindId kind) {
+      costs.times[kind.value] = byStage(
+          [&](const Action &action) { return durations.of(action); }, kind);
+      if (!isScaled)
+        return;
+      auto factors = byMicrobatch([&](PipeId pipe, uint32_t microbatch) {
+        return scales.timeFactor({kind, pipe, StageId(), microbatch});
+      });
+      if (llvm::any_of(factors, [](int64_t f) { return f != scaling::unit; }))
+        costs.timeScales[kind.value] = std::move(factors);
+    });
+  }
+
+  void addGroups() {
+    if (const CostSetting *group = sample.costs().group()) {
+      costs.group = group->what == Cost::GroupSum   ? Costs::Group::Sum
+                    : group->what == Cost::GroupMax ? Costs::Group::Max
+                                                    : Costs::Group::Whole;
+      costs.factor = group->values.front();
+    }
+    if (sample.nodes().empty())
+      return;
+    // Their nodes may take turns.
+    for (const auto &rows : family.ranks)
+      for (size_t begin = 0, end; begin != rows.size(); begin = end) {
+        std::vector<Costs::Member> members;
+        Rows group;
+        group.beginRank();
+        for (end = begin;
+             end == begin || (end != rows.size() && rows[end].joined); ++end) {
+          const proof::Row &row = rows[end];
+          members.push_back({row.kind.value, row.pipe.value, row.stage.value});
+          Action action{row.kind, row.pipe, row.stage,
+                        plain.pipe(row.pipe).firstMicrobatch};
+          action.joined = row.joined;
+          group.append(action);
+        }
+        if (members.size() == 1 || costs.groups.count(members))
+          continue;
+        Program alone = plain.withRows(std::move(group));
+        costs.groups[members] = durations.of(
+            alone, ActionId(0), ActionId(static_cast<uint32_t>(alone.size())));
+      }
+  }
+
+  void addLinks() {
+    forEachEdge(plain.pipes(), [&](PipeId pipe, StageId from, StageId to) {
+      if (plain.rankOfStage(pipe, from) == plain.rankOfStage(pipe, to))
+        return;
+      Time time =
+          durations.ofEdge(pipe, from, to, plain.pipe(pipe).firstMicrobatch);
+      if (time != 0)
+        costs.links[{pipe.value, from.value, to.value}] = time;
+    });
+  }
+
+  void addMemory() {
+    MemoryModel memory(plain);
+    forEachKind([&](KindId kind) {
+      bool makesWeights = plain.kinds()[kind].defines & slot::WeightGrad;
+      auto amounts = byStage(
+          [&](const Action &action) {
+            return memory.givesRest(action) ? Costs::rest : memory.of(action);
+          },
+          kind);
+      if (makesWeights ? amounts != Costs::Values{Costs::rest}
+                       : amounts != Costs::Values{0})
+        costs.memory[kind.value] = std::move(amounts);
+    });
+    if (const CostSetting *scale =
+            sample.costs().last({Cost::Scale, Cost::ScaleMemory}))
+      costs.memoryScales = scale->values;
+    for (RankId rank : firstIds<RankId>(plain.numRanks()))
+      costs.atRest.push_back(static_cast<Amount>(
+          std::min<decimal::Sum>(memory.staticOf(rank), amount::max)));
+    costs.atRest = values(std::move(costs.atRest));
+  }
+
+  void addLimits() {
+    MemoryModel memory(plain);
+    for (RankId rank : firstIds<RankId>(plain.numRanks()))
+      costs.limits.push_back(*memory.limitOf(rank));
+    costs.limits = values(std::move(costs.limits));
+  }
+
+  const Program &sample;
+  const Program plain; ///< Without what microbatches take more than others.
+  const proof::Template &family;
+  const Durations durations;
+  const MicrobatchScales scales;
+  std::shared_ptr<proof::Model> model;
+  Costs &costs;
+  BitVector occurs; ///< By kind.
+};
+
+} // namespace
+
+std::shared_ptr<const proof::Model>
+ppcc::modelOf(const Program &sample, const proof::Template &family) {
+  return ModelMaker(sample, family).make();
+}
