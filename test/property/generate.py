@@ -9,9 +9,7 @@ from oracle.program import GRADIENT, KINDS, OUTPUT, Costs, Head, Kind, Pipe, Set
 
 
 # Faults of the compiler that are known and stand, and that random schedules keep clear of. Each goes when it is mended.
-STANDING = {
-    "late": "`--comm-order=late` with `--prefetch` places messages that do not match",
-}
+STANDING = {}
 
 
 class Case:

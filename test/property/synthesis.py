@@ -179,7 +179,7 @@ def check(problem, found, judge, folder):
     """Compares what was said of the schedule with its report."""
     by_data = "--comm-order=none" in problem.options
     given = [f"-DM={found['microbatches']}"] if problem.for_all else []
-    done = run([judge, "report", "found.pp", "--emit=report-json", *["--comm-order=none"] * by_data, *given], folder)
+    done = run([judge, "report", "found.pp", "--format=json", *["--comm-order=none"] * by_data, *given], folder)
     assert done.returncode == 0, f"the schedule is refused: {done.stderr}"
     report = json.loads(done.stdout)
     assert is_near(found["makespan"], report["makespan"]), f"makespan {found['makespan']}, report {report['makespan']}"

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from comparisons.proofs import TRANSPORTS, formula, instance_rows, numbers, range_of
 from generate import for_all
+from oracle.check import messages_of
 from oracle.figures import Memory, rates, spans
 from oracle.run import times_of
 from tools import expect
@@ -46,7 +47,7 @@ def figures(rows, times, costs):
     work = sum(busy for _, _, busy in spans(rows, times, costs))
     memory = Memory(rows, times, costs)
     ranks = range(rows.head.ranks)
-    sends = [rows.row(key) for key in rows.keys if rows.row(key).kind.role == "send"]
-    size = sum(costs.size(row.pipe, row.stage, row.peer, row.mb) for row in sends)
+    sends = messages_of(rows.head)
+    size = sum(costs.size(*send[1:]) for send in sends)
     return {"makespan": makespan, "work": work, "bubble": makespan * len(ranks) - work, "messages": len(sends), "bytes": size,
             "activations": max(memory.peak_activations(rank) for rank in ranks), "memory": max(memory.peak(rank)[0] for rank in ranks)}

@@ -15,7 +15,7 @@ from oracle.run import TRANSPORTS, is_safe
 from program_json import to_json
 from tools import Mismatch, expect
 
-SCARCE = {"safe": 2, "deadlock": 6, "unmatched": 12}
+SCARCE = {"safe": 2, "deadlock": 16, "unmatched": 12}
 SECONDS = 60
 UNMATCHED, DEADLOCK = {"E0760", "E0761", "E0762"}, {"E0765", "E0766"}
 

@@ -142,6 +142,13 @@ def moved_twice(program, costs):
     return False
 
 
+def messages_of(head):
+    """What messages there have to be: what they carry, the pipe, the stages that send and receive, and the microbatch."""
+    return {(slot, p, *((low, high) if slot == OUTPUT else (high, low)), mb) for p, pipe in enumerate(head.pipes)
+            for low, high in pipe.edges() if pipe.ranks[low] != pipe.ranks[high]
+            for slot in (OUTPUT, GRADIENT)[:1 + head.backward] for mb in range(pipe.first, pipe.end)}
+
+
 def message_reasons(program):
     """What is wrong with the messages of a program whose rows are right without them."""
     reasons, head = set(), program.head
@@ -153,9 +160,7 @@ def message_reasons(program):
     for pair in sorted({*sent, *received}):
         if sent[pair] != received[pair] or len(set(sent[pair])) < len(sent[pair]) or pair[0] == pair[1]:
             reasons.add("unmatched")
-    wanted = {(slot, p, *((low, high) if slot == OUTPUT else (high, low)), mb) for p, pipe in enumerate(head.pipes)
-              for low, high in pipe.edges() if pipe.ranks[low] != pipe.ranks[high]
-              for slot in (OUTPUT, GRADIENT)[:1 + head.backward] for mb in range(pipe.first, pipe.end)}
+    wanted = messages_of(head)
     if wanted != {label for labels in sent.values() for label in labels}:
         reasons.add("other messages")
     for rank in program.items:
