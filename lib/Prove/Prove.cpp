@@ -44,7 +44,7 @@ namespace {
 constexpr int64_t mostRows = 12'000'000;
 /// Rows that are looked at, of all instances, and of templates so often as
 /// these are more work.
-constexpr int64_t mostWork = 80'000'000, workOfTemplate = 100;
+constexpr int64_t mostWork = 40'000'000, workOfTemplate = 100;
 /// How often the first number of a family is raised, so that what happens
 /// before its windows settles.
 constexpr int mostGrowths = 9;

@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <sstream>
 #include <sys/mman.h>
 #include <unistd.h>
