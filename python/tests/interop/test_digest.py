@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from contextlib import suppress
 from typing import Any
 
 import ppcc
@@ -35,7 +36,14 @@ def pairs() -> list[tuple[str, str]]:
     names = ["one_f_one_b", "zero_bubble_v", "dualpipe", "interleaved_1f1b"]
     programs = [ppcc.compile(name, P=2, M=4, **options) for name in names for options in ({}, {"fuse": "batch"})]  # type: ignore[arg-type]
     documents = [json.loads(program.json) for program in programs]
-    return [(json.dumps(one), json.dumps(changed(one, random_))) for one in random_.choices(documents, k=PAIRS)]
+    result: list[tuple[str, str]] = []
+    while len(result) < PAIRS:
+        one = random_.choice(documents)
+        texts = json.dumps(one), json.dumps(changed(one, random_))
+        with suppress(ppcc.Error):  # Some are no programs at all.
+            ppcc.Program.from_json(texts[1])
+            result.append(texts)
+    return result
 
 
 def run_pairs(rank: int, cases: list[tuple[str, str]]) -> None:

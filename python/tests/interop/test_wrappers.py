@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import ppcc
@@ -356,7 +357,7 @@ def told(label: str) -> Iterator[None]:
         raise AssertionError(f"{label}: {type(error).__name__}: {error}") from error
 
 
-def run_case(rank: int, name: str, program: ppcc.Program, around: Around, pipeline: Any, how: str) -> None:
+def run_case(rank: int, name: str, program: ppcc.Program, around: Around, pipeline: Any, how: str, folder: str) -> None:
     case, label = CASES[name], f"{name}, {program.name}, {how}, rank {rank}"
     reasons = case.theirs if how == "torch" and case.theirs is not None else (case.whole, case.split)
     reason = reasons[splits(program)]
@@ -369,7 +370,9 @@ def run_case(rank: int, name: str, program: ppcc.Program, around: Around, pipeli
         try:
             run()
         except Exception as error:
-            assert re.search(reason, causes(error)), f"{label}: {causes(error)}"
+            assert re.search(f"{reason}|{ENDED}" if how == "torch" else reason, causes(error)), f"{label}: {causes(error)}"
+            if re.search(reason, causes(error)):
+                Path(folder, str(rank)).touch()
         else:
             raise AssertionError(f"{label} is not refused")
         runs = sum(part.runs for module in mine.values() for part in module.modules() if isinstance(part, Stage))
@@ -388,22 +391,33 @@ def run_case(rank: int, name: str, program: ppcc.Program, around: Around, pipeli
             assert off <= TOLERANCE, f"{label}, stage {stage}: {weight} is off by {off}"
 
 
-def run_matrix(rank: int, names: list[str], texts: list[str], hows: list[str]) -> None:
+ENDED = "Connection (closed|reset) by peer"
+"""What PyTorch's runtime says on ranks that wait for one that has refused its stage, and ended."""
+
+
+def run_matrix(rank: int, names: list[str], texts: list[str], hows: list[str], folder: str) -> None:
     pipeline, replicas = pipelines(rank)
     around = Around(replicas)
     for text in texts:
         program = ppcc.Program.from_json(text)
         for name in names:
             for how in hows:
-                run_case(rank, name, program, around, pipeline, how)
+                run_case(rank, name, program, around, pipeline, how, folder)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_gradients_are_right_or_the_stage_is_refused(name: str) -> None:
+def test_gradients_are_right_or_the_stage_is_refused(name: str, tmp_path: Path) -> None:
     if name.startswith("fully_shard") and not hasattr(FSDPModule, "finalize_backward"):
         pytest.skip("needs PyTorch 2.15")
     hows = os.environ.get("PPCC_HOWS", "inferred,given,dynamic,torch" if LONG else "inferred,torch").split(",")
-    spawn.run(run_matrix, 4, [name], [program.json for program in programs()], hows)
+    spawn.run(run_matrix, 4, [name], [program.json for program in programs()], [how for how in hows if how != "torch"], str(tmp_path))
+    for program in programs() if "torch" in hows else ():  # In processes of their own, which end when a stage is refused.
+        folder = tmp_path / program.digest
+        folder.mkdir()
+        spawn.run(run_matrix, 4, [name], [program.json], ["torch"], str(folder))
+        case = CASES[name]
+        refused = (case.theirs or (case.whole, case.split))[splits(program)]
+        assert bool(refused) == any(folder.iterdir()), f"{name}, {program.name}: who refused it: {sorted(folder.iterdir())}"
 
 
 # Tensor parallelism.

@@ -131,6 +131,8 @@ def without_followers(program):
 def judged(draw, tools, tally, data, costs):
     """Programs with messages that are damaged by chance, on every transport."""
     program = damaged(draw, from_json(data), messages=draw.chance(0.6))
+    if not program.has_messages():
+        return  # The compiler would place them.
     reasons = reasons_of(program, costs) | message_reasons(program)
     path = tools.file("random.json", json.dumps(to_json(program, data)))
     # Of errors that differ in a number alone the first is told.

@@ -62,6 +62,10 @@ def declared(program):
                 reasons.add("not a member")
             elif not wanted <= set(waits.meeting(key)):
                 reasons.add("absent")
+    for key in program.keys:  # A far end needs the near one.
+        row = program.row(key)
+        if row.kind.between_ranks and head.home(row) != key[0] and not ranks_of_meeting(head, row) <= set(waits.meeting(key)):
+            reasons.add("absent")
     for kind in head.kinds.values():
         if kind.required and kind.letters in used:
             there = {row[1:4] for rank in program.rows for row in rank if row.kind == kind}
