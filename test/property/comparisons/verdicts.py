@@ -18,7 +18,7 @@ CODES = {
     "left over": ["E0508"], "endless": ["E0509"], "missing": ["E0701", "E0705"], "twice": ["E0702", "E0703"], "backward": ["E0704"], "order": ["E0721"],
     "group": ["E0731", "E0842"], "deadlock": ["E0741", "E0742"], "alone": ["E0768"], "lacks other": ["E0681"],
     "required": ["E0682"], "absent": ["E0683"], "not a member": ["E0684"], "meetings": ["E0685"], "moved twice": ["E0688"], "restores more": ["E1053"], "no far end": ["E0510"],
-    "unmatched": ["E0754", "E0760", "E0761", "E0762", "E0840"], "other messages": ["E0751", "E0752", "E0753", "E0754", "E0755", "E0763"],
+    "unmatched": ["E0752", "E0754", "E0760", "E0761", "E0762", "E0840"], "other messages": ["E0751", "E0752", "E0753", "E0754", "E0755", "E0763"],
     "nothing to send": ["E0757"], "runs without": ["E0755", "E0756", "E0764"],
 }
 UNSAFE = {"E0765", "E0766"}
