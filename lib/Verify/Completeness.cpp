@@ -162,9 +162,9 @@ public:
   void check() {
     for (RankId rank : program.ranks())
       for (ActionId row : program.rows(rank))
-        if (!isSaturated() && program.kindOf(row).isDeclared() &&
-            !program.isFarEnd(program[row], rank))
-          enter(row, rank.value);
+        if (!isSaturated() && program.kindOf(row).isDeclared())
+          enter(row, rank.value,
+                program.isFarEnd(program[row], rank) ? farEnds : rows);
     bool hasMessages = program.firstMessage().has_value();
     for (const RuleIndex::Lack &lack : index.rules().lacks())
       if (!isSaturated())
@@ -186,9 +186,9 @@ private:
             action.microbatch};
   }
 
-  void enter(ActionId row, uint32_t rank) {
+  void enter(ActionId row, uint32_t rank, DenseMap<Work, uint32_t> &entered) {
     Action action = program[row];
-    auto [first, isNew] = rows.try_emplace(
+    auto [first, isNew] = entered.try_emplace(
         workOf(action, program.kindOf(action), rank), row.value);
     if (!isNew)
       report<diag::RunsTwice>(row, cell(action))
@@ -252,7 +252,8 @@ private:
     }
   }
 
-  DenseMap<Work, uint32_t> rows; ///< The first of each work.
+  DenseMap<Work, uint32_t> rows;    ///< The first of each work.
+  DenseMap<Work, uint32_t> farEnds; ///< The same, on the other rank.
 };
 
 } // namespace

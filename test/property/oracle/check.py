@@ -66,6 +66,9 @@ def declared(program):
         row = program.row(key)
         if row.kind.between_ranks and head.home(row) != key[0] and not ranks_of_meeting(head, row) <= set(waits.meeting(key)):
             reasons.add("absent")
+    ends = collections.Counter((key[0], *program.row(key)[:4]) for key in program.keys if program.row(key).kind.between_ranks)
+    if any(count > 1 for count in ends.values()):
+        reasons.add("twice")
     for kind in head.kinds.values():
         if kind.required and kind.letters in used:
             there = {row[1:4] for rank in program.rows for row in rank if row.kind == kind}
