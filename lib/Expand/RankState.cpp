@@ -10,10 +10,17 @@ void DeferredQueue::push(Entry entry) {
   Chunk &owner = *entry.chunk;
   owner.queued.push_back(uint32_t(entries.size()));
   entries.push_back(entry);
-  if (!owner.placeOf.empty())
-    owner.placeOf[entry.microbatch] = uint32_t(entries.size());
+  if (!owner.lastOf.empty())
+    link(owner, owner.queued.back());
   ++owner.pending;
   ++count;
+}
+
+void DeferredQueue::link(Chunk &chunk, uint32_t place) {
+  uint32_t &last = chunk.lastOf[entries[place].microbatch];
+  entries[place].next =
+      last ? std::exchange(entries[last - 1].next, place) : place;
+  last = place + 1;
 }
 
 DeferredQueue::Entry *DeferredQueue::oldest(Chunk *chunk) {
@@ -27,15 +34,20 @@ DeferredQueue::Entry *DeferredQueue::oldest(Chunk *chunk) {
 }
 
 DeferredQueue::Entry *DeferredQueue::find(Chunk &chunk, uint64_t microbatch) {
-  if (chunk.placeOf.empty() && chunk.padded) {
-    chunk.placeOf.resize(chunk.padded);
+  if (chunk.lastOf.empty() && chunk.padded) {
+    chunk.lastOf.resize(chunk.padded);
     for (uint32_t place : chunk.queued)
-      chunk.placeOf[entries[place].microbatch] = place + 1;
+      link(chunk, place);
   }
-  if (microbatch >= chunk.placeOf.size() || !chunk.placeOf[microbatch])
+  if (microbatch >= chunk.lastOf.size() || !chunk.lastOf[microbatch])
     return nullptr;
-  Entry &entry = entries[chunk.placeOf[microbatch] - 1];
-  return entry.taken ? nullptr : &entry;
+  Entry *last = &entries[chunk.lastOf[microbatch] - 1];
+  Entry *oldest = &entries[last->next];
+  while (oldest->taken && oldest != last) {
+    last->next = oldest->next;
+    oldest = &entries[last->next];
+  }
+  return oldest->taken ? nullptr : oldest;
 }
 
 void DeferredQueue::take(Entry &entry) {

@@ -10,13 +10,13 @@ namespace ppcc {
 struct Chunk {
   PipeId pipe;
   StageId stage;
-  uint64_t padded = 0;           ///< Microbatches that the order counts with.
-  std::vector<uint64_t> issued;  ///< By declared kind, or main slot of others;
-                                 ///< padding included.
-  std::vector<uint32_t> queued;  ///< Its places in the rank's queue, in order.
-  size_t firstQueued = 0;        ///< Those before it are taken.
-  std::vector<uint32_t> placeOf; ///< Place + 1 by microbatch; filled once one
-                                 ///< is asked for by number.
+  uint64_t padded = 0;          ///< Microbatches that the order counts with.
+  std::vector<uint64_t> issued; ///< By declared kind, or main slot of others;
+                                ///< padding included.
+  std::vector<uint32_t> queued; ///< Its places in the rank's queue, in order.
+  size_t firstQueued = 0;       ///< Those before it are taken.
+  std::vector<uint32_t> lastOf; ///< Place + 1 of the last by microbatch; filled
+                                ///< once one is asked for by number.
   uint64_t pending = 0;
 };
 
@@ -30,6 +30,8 @@ public:
     KindId kind;         ///< What is owed.
     SourceLoc by;        ///< The action that left it behind.
     bool taken = false;
+    uint32_t next = 0; ///< The place of the next of this chunk and microbatch;
+                       ///< of the last that of the first.
   };
 
   void clear() {
@@ -42,11 +44,13 @@ public:
   void push(Entry entry);
   /// The oldest entry that is not taken, of one chunk or, if null, of any.
   Entry *oldest(Chunk *chunk);
-  /// The one of this chunk and microbatch.
+  /// The oldest of this chunk and microbatch.
   Entry *find(Chunk &chunk, uint64_t microbatch);
   void take(Entry &entry);
 
 private:
+  void link(Chunk &chunk, uint32_t place);
+
   std::vector<Entry> entries;
   size_t first = 0;
   uint64_t count = 0;
