@@ -2,9 +2,11 @@
 
 using namespace ppcc;
 
-Inboxes::Inboxes(const Program &program, const ProgramIndex &index)
-    : program(program), index(index), pairs(program.pipes()),
+Inboxes::Inboxes(const Program &program, const ProgramIndex &index, Joins joins)
+    : program(program), index(index), joins(joins), pairs(program.pipes()),
       inputs(pairs.size() * 2), heads(program.ranksBegun()) {
+  for (uint32_t meeting = 0; meeting != index.rules().numMeetings(); ++meeting)
+    awaited.push_back(index.rules().members(meeting).size());
   for (RankId rank : program.ranks())
     set(rank, program.begin(rank));
 }
@@ -14,7 +16,10 @@ void Inboxes::set(RankId rank, ActionId begin) {
   while (begin != end && !program.kindOf(begin).isCompute())
     ++begin.value;
   ActionId itemEnd = begin == end ? end : program.groupEnd(begin, rank);
-  heads[rank.value] = {begin, itemEnd, begin};
+  Head &head = heads[rank.value] = {begin, itemEnd, begin};
+  if (auto meeting = begin == end ? std::nullopt : meetingOf(begin);
+      meeting && awaited[*meeting] != 0)
+    head.waits = --awaited[*meeting] != 0;
 }
 
 void Inboxes::advance(RankId rank) { set(rank, end(rank)); }
@@ -44,7 +49,28 @@ bool Inboxes::isReady(RankId rank) {
     }
     head.ready = std::max(head.ready, last);
   }
-  return head.begin != head.end;
+  return head.begin != head.end && !head.waits;
+}
+
+SmallVector<RankId, 2> Inboxes::together(RankId rank) const {
+  auto meeting = meetingOf(begin(rank));
+  if (!meeting)
+    return {rank};
+  SmallVector<RankId, 2> ranks;
+  for (ActionId row : index.rules().members(*meeting))
+    if (RankId other = program.rankOf(row); begin(other) == row)
+      ranks.push_back(other);
+  return ranks;
+}
+
+std::optional<RankId> Inboxes::release() {
+  for (auto [rank, head] : llvm::enumerate(heads))
+    if (head.waits) {
+      head.waits = false;
+      awaited[*meetingOf(head.begin)] = 0;
+      return RankId(rank);
+    }
+  return std::nullopt;
 }
 
 Inboxes::Blocked Inboxes::blocked(RankId rank) const {

@@ -2,7 +2,8 @@
 #include "FarEnds.h"
 
 #include "ppcc/Analysis/Analyses.h"
-#include "ppcc/Analysis/Simulation.h"
+#include "ppcc/Analysis/Dependences.h"
+#include "ppcc/Analysis/Inboxes.h"
 #include "ppcc/Basic/Diagnostics/Expand.h"
 
 using namespace ppcc;
@@ -21,93 +22,90 @@ public:
         if (program.kindOf(row).hasFarEnd()) {
           if (!enter(row, rank))
             return false;
-          ends.push_back({row});
+          ++count;
         }
     return true;
   }
-  bool empty() const { return ends.empty(); }
+  bool empty() const { return count == 0; }
 
-  /// Merges them into the lists of their ranks, by the times of a run in which
-  /// nobody waits for them; where that does not end they come last, and the
-  /// checks say why.
+  /// Runs the items of all ranks in one order that their data allows, early
+  /// ones first, and puts each far end behind all that its rank has run by
+  /// then: all lists follow that order. What cannot run comes last; the checks
+  /// say why.
   void place(const Program &priced) {
     Analyses analyses(priced);
-    std::optional<Simulation> run;
-    if (analyses.index().fits() && analyses.durations().fits(priced, 0))
-      run = simulate(priced, analyses.index(), analyses.durations());
-    for (End &end : ends)
-      end.at = run ? run->starts[end.row.value] : 0;
-    llvm::stable_sort(ends,
-                      [](const End &a, const End &b) { return a.at < b.at; });
-    std::vector<std::vector<End>> coming(program.ranksBegun());
-    for (auto [order, end] : llvm::enumerate(ends)) {
-      end.order = order;
-      orderOf[end.row.value] = order;
-      coming[program.otherEnd(program[end.row]).value].push_back(end);
-    }
+    const ProgramIndex &index = analyses.index();
+    lists.resize(program.ranksBegun());
+    std::optional<Inboxes> inboxes;
+    if (index.fits())
+      runAll(inboxes.emplace(priced, index, &KindInfo::meets), analyses);
+    for (RankId rank : program.ranks())
+      append(rank, {inboxes ? inboxes->begin(rank) : program.begin(rank),
+                    program.end(rank)});
     Rows result;
-    result.reserve(program.size() + ends.size());
+    result.reserve(program.size() + count);
     for (RankId rank : program.ranks()) {
       result.beginRank();
-      if (run)
-        choosePlaces(rank, *run, coming[rank.value]);
-      auto next = coming[rank.value].begin(), last = coming[rank.value].end();
-      auto append = [&] {
-        Action row = program[next++->row];
-        row.joined = false;
-        result.append(row);
-      };
-      for (RowRange item : program.items(rank)) {
-        while (next != last && next->place <= item.from.value)
-          append();
-        for (ActionId row : item)
-          result.append(program[row]);
+      for (ActionId row : lists[rank.value]) {
+        Action action = program[row];
+        action.joined &= !program.isFarEnd(action, rank);
+        result.append(action);
       }
-      while (next != last)
-        append();
     }
     program = program.withRows(std::move(result));
   }
 
 private:
-  struct End {
-    ActionId row;
-    Time at = 0;
-    size_t order = 0;            ///< By time, then by rank.
-    uint32_t place = UINT32_MAX; ///< The row that it is put in front of.
-  };
-
-  /// Puts those that come to a rank ahead of what it computes beyond their
-  /// start, and between its own of the same lane by the order of all.
-  void choosePlaces(RankId rank, const Simulation &run,
-                    std::vector<End> &coming) const {
-    struct Own {
-      size_t order;
-      uint32_t row;
+  void runAll(Inboxes &inboxes, const Analyses &analyses) {
+    const ProgramIndex &index = inboxes.index;
+    std::optional<Simulation> run;
+    if (analyses.durations().fits(program, 0))
+      run = simulate(inboxes.program, index, analyses.durations());
+    // When its next item ends or, beside what the rank computes, begins.
+    using Next = std::tuple<Time, bool, RankId>;
+    std::priority_queue<Next, std::vector<Next>, std::greater<>> ready;
+    auto wake = [&](RankId rank) {
+      if (!inboxes.isReady(rank))
+        return;
+      ActionId row = inboxes.begin(rank);
+      bool isBeside = !program.kindOf(row).occupiesRank();
+      ready.push({run ? (isBeside ? run->starts : run->ends)[row.value] : 0,
+                  isBeside, rank});
     };
-    std::map<uint8_t, std::vector<Own>> ownOf; // By lane.
-    for (ActionId row : program.rows(rank))
-      if (auto own = orderOf.find(row.value); own != orderOf.end())
-        ownOf[program.kindOf(row).lane].push_back({own->second, row.value});
-    auto items = program.items(rank);
-    auto item = items.begin();
-    for (End &end : coming) {
-      // All of a group end together.
-      while (item != items.end() &&
-             !(program.kindOf((*item).from).occupiesRank() &&
-               run.ends[(*item).from.value] > end.at))
-        ++item;
-      end.place = item == items.end() ? UINT32_MAX : (*item).from.value;
-      ArrayRef<Own> own = ownOf[program.kindOf(end.row).lane];
-      auto *later = llvm::partition_point(
-          own, [&](const Own &one) { return one.order < end.order; });
-      if (later != own.begin())
-        end.place = std::max(end.place, later[-1].row + 1);
-      if (later != own.end())
-        end.place = std::min(end.place, later->row);
+    llvm::for_each(program.ranks(), wake);
+    while (true) {
+      if (ready.empty()) {
+        auto freed = inboxes.release();
+        if (!freed)
+          return;
+        wake(*freed);
+      }
+      RankId first = std::get<RankId>(ready.top());
+      ready.pop();
+      for (RankId rank : inboxes.together(first)) {
+        RowRange item{inboxes.begin(rank), inboxes.end(rank)};
+        append(rank, item);
+        for (ActionId row : item) {
+          Action action = program[row];
+          forEachReader(program, index, action,
+                        [&](uint8_t slotBit, StageId reader, RankId to) {
+                          if (inboxes.deliver(action, slotBit, reader, to, 0))
+                            wake(to);
+                        });
+        }
+        inboxes.advance(rank);
+        wake(rank);
+      }
     }
-    llvm::stable_sort(
-        coming, [](const End &a, const End &b) { return a.place < b.place; });
+  }
+
+  /// Appends rows to the list of their rank, and their far ends to others.
+  void append(RankId rank, RowRange rows) {
+    for (ActionId row : rows) {
+      lists[rank.value].push_back(row);
+      if (program.kindOf(row).hasFarEnd())
+        lists[program.otherEnd(program[row]).value].push_back(row);
+    }
   }
 
   bool enter(ActionId row, RankId rank) {
@@ -155,8 +153,8 @@ private:
   sema::Evaluator &evaluator;
   DiagnosticEngine &diags;
   Program &program;
-  std::vector<End> ends;
-  DenseMap<uint32_t, size_t> orderOf; ///< By row, of those in `ends`.
+  size_t count = 0;
+  std::vector<std::vector<ActionId>> lists; ///< By rank, in their new order.
   std::map<std::pair<uint32_t, uint32_t>, std::optional<int64_t>>
       ranks; ///< By kind and rank.
 };

@@ -7,10 +7,10 @@
 namespace ppcc {
 
 /// Gives each action with an end on another rank its peer, the first stage that
-/// the rank hosts of the same pipe, and that rank a row of its own: in front of
-/// what computes there when the action can begin, with the costs that `price`
-/// gives. So all ranks have them in an order of time, in which none waits for
-/// another. False after reports. O(actions log actions) where there are some.
+/// the rank hosts of the same pipe, and that rank a row of its own: behind what
+/// it has run when the action begins, with the costs that `price` gives. So all
+/// lists follow one order, in which the program can run. False after reports.
+/// O(actions log ranks) where there are some.
 bool placeFarEnds(function_ref<bool(Program &)> price,
                   sema::Evaluator &evaluator, DiagnosticEngine &diags,
                   Program &program);

@@ -28,10 +28,11 @@ public:
           }))
         kinds.push_back(kind);
     if (!kinds.empty())
-      for (ActionId row : program.rows())
-        if (llvm::is_contained(kinds, program.kind(row)) &&
-            !program.joined(row))
-          rows.set(row.value);
+      for (RankId rank : program.ranks())
+        for (ActionId row : program.rows(rank))
+          if (llvm::is_contained(kinds, program.kind(row)) &&
+              !program.joined(row) && !program.isFarEnd(program[row], rank))
+            rows.set(row.value);
   }
 
   bool empty() const { return rows.none(); }

@@ -7,10 +7,10 @@
 // planned with. A message occupies the stream
 // of both ranks while it lasts.
 //
-// A row is written when its action ends, both ends of a message when it is due.
-// So the list of each rank is a projection of one global order, in which all
-// can run. A message that the bound of receives keeps back is due when its turn
-// comes, at the earliest.
+// A row is written when its action ends, both ends of a message when it is due,
+// and of what moves between two ranks at once. So the list of each rank is a
+// projection of one global order, in which all can run. A message that the
+// bound of receives keeps back is due when its turn comes, at the earliest.
 #include "CommPlan.h"
 #include "Prefetch.h"
 
@@ -50,10 +50,10 @@ public:
   bool run() {
     for (RankId rank : program.ranks())
       start(rank);
-    while (!running.empty() || !messages.empty())
+    while (!running.empty() || !messages.empty() || release())
       if (messages.empty() ||
           (!running.empty() && running.top().end <= messages.top().due))
-        finishItem();
+        finishItems();
       else
         sendMessage();
     for (RankId rank : program.ranks())
@@ -94,15 +94,31 @@ private:
     // ends is one in which the items can run.
     Time time = std::max<Time>(
         plan.durations.of(program, inboxes.begin(rank), inboxes.end(rank)), 1);
-    Time &free = ranks[rank.value].computeFree;
-    free = std::max(free, inboxes.readyAt(rank)) + time;
-    running.push({free, rank});
+    Time free = inboxes.readyAt(rank);
+    for (RankId each : inboxes.together(rank))
+      free = std::max(free, ranks[each.value].computeFree);
+    running.push({free + time, rank});
+  }
+  /// Whether a rank goes on that waited for another one alone.
+  bool release() {
+    auto rank = inboxes.release();
+    if (rank)
+      start(*rank);
+    return rank.has_value();
   }
 
-  void finishItem() {
-    auto [end, rank] = running.top();
+  void finishItems() {
+    auto [end, first] = running.top();
     running.pop();
+    for (RankId rank : inboxes.together(first))
+      finishItem(rank, end);
+  }
+
+  void finishItem(RankId rank, Time end) {
     ActionId first = inboxes.begin(rank), last = inboxes.end(rank);
+    const KindInfo &info = program.kindOf(first);
+    if (!info.hasFarEnd() || info.occupiesRank()) // What moves keeps none busy.
+      ranks[rank.value].computeFree = end;
     writer.note({end});
     writer.copyItem(rank);
     inboxes.advance(rank);

@@ -10,7 +10,6 @@ import sys
 import time
 
 from draw import Draw, shrink
-from generate import STANDING
 from tools import Mismatch, Tools
 
 COMPARISONS = {
@@ -107,8 +106,6 @@ def main():
         seed += 1
     seconds = time.monotonic() - begin
     print(", ".join(f"{name} {count}" for name, count in sorted(tally.items())))
-    for fault in STANDING.values():
-        print(f"kept clear of: {fault}")
     scarce = [name for name, one in getattr(comparison, "SCARCE", {}).items() if tally[name] * one < seed - options.seed]
     if scarce:
         print(f"too few of: {', '.join(scarce)}")

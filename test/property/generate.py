@@ -8,12 +8,6 @@ from oracle.expand import (Act, Defer, Drain, For, If, Insert, Let, Overlap, Pha
 from oracle.program import GRADIENT, KINDS, OUTPUT, Costs, Head, Kind, Pipe, Setting
 
 
-# Faults of the compiler that are known and stand, and that random schedules keep clear of. Each goes when it is mended.
-STANDING = {
-    "far": "far ends of actions between ranks are placed before what they follow where times are equal",
-}
-
-
 class Case:
     """A schedule: what the oracle needs of it, and its text."""
 
@@ -330,7 +324,7 @@ def move_some(draw, case):
         return
     amount, far = draw.int(0, 2), draw.pick([("-", ("-", "ranks", 1), "r"), ("%", ("+", "r", 1), "ranks")])
     case.names["ranks"] = case.head.ranks
-    condition = draw.pick([("==", "r", 0), ("and", ("==", ("%", "m", 2), 0), ("<", "r", min(draw.pick([1, 9]), 1 if "far" in STANDING else 9)))])
+    condition = draw.pick([("==", "r", 0), ("and", ("==", ("%", "m", 2), 0), ("<", "r", draw.pick([1, 9])))])
     case.head.kinds["EVICT"] = Kind("EVICT", lane=draw.pick(["peer", "comm"]), after=(("F",),), cost=Fraction(1, 2),
                                     memory=-amount, collective="to", far=far)
     case.head.kinds["LOAD"] = Kind("LOAD", lane=draw.pick(["peer", "back"]), after=(("EVICT",),), before=(("B", "I"),),

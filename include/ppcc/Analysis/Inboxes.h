@@ -9,11 +9,14 @@ namespace ppcc {
 
 /// The next item of each rank, an action or a group, and what has come of its
 /// inputs from other stages. What an action needs of its own stage runs before
-/// it on its rank, which is not checked here. 32 bytes a pair of stage and
-/// microbatch; O(actions + messages) over the whole run.
+/// it on its rank, which is not checked here. Kinds of which `joins` is true
+/// run on all their ranks at once. 32 bytes a pair of stage and microbatch;
+/// O(actions + messages) over the whole run.
 class Inboxes {
 public:
-  Inboxes(const Program &program, const ProgramIndex &index);
+  using Joins = bool (KindInfo::*)() const;
+  Inboxes(const Program &program, const ProgramIndex &index,
+          Joins joins = &KindInfo::hasFarEnd);
 
   const Program &program;
   const ProgramIndex &index;
@@ -24,10 +27,16 @@ public:
   ActionId end(RankId rank) const { return heads[rank.value].end; }
   bool done(RankId rank) const { return begin(rank) == program.end(rank); }
 
-  /// Whether there is a next item, and its inputs have all come; readyAt() is
-  /// then when the last of them did.
+  /// Whether there is a next item, its inputs have all come, and no rank that
+  /// runs it together with this one has yet to come to it; readyAt() is then
+  /// when the last input did.
   bool isReady(RankId rank);
   Time readyAt(RankId rank) const { return heads[rank.value].ready; }
+  /// The ranks that run their next items at once, of which `rank` is ready.
+  SmallVector<RankId, 2> together(RankId rank) const;
+  /// Lets a rank go on that waits for another one alone, when nothing else can:
+  /// where lanes cross. Its number, if there is one.
+  std::optional<RankId> release();
   /// Goes to the item behind the next one.
   void advance(RankId rank);
 
@@ -64,6 +73,7 @@ private:
     ActionId member;       ///< The first row whose inputs have not all come,
     size_t missing = none; ///< and which of them isReady() did not find.
     Time ready = 0;        ///< When those of the rows before it had.
+    bool waits = false;    ///< For another rank that runs it, too.
   };
   struct Input {
     Time last = 0;     ///< When the last of its parts came,
@@ -79,7 +89,13 @@ private:
   }
   bool misses(const Action &action, uint8_t slotBit, size_t input) const;
   void set(RankId rank, ActionId begin);
+  std::optional<uint32_t> meetingOf(ActionId row) const {
+    return (program.kindOf(row).*joins)() ? index.rules().meetingOf(row)
+                                          : std::nullopt;
+  }
 
+  const Joins joins;
+  std::vector<uint32_t> awaited; ///< By meeting: ranks that have yet to come.
   const PairNumbering pairs;
   std::vector<Input> inputs;
   std::vector<Head> heads;

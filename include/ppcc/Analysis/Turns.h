@@ -34,11 +34,11 @@ public:
       wake(rank);
     // One pass over the set is one sweep: a rank that becomes ready behind the
     // scan waits for the next.
-    for (int rank = ready.find_first(); rank != -1;) {
+    for (int rank = first(); rank != -1;) {
       visit(RankId(rank), visitor);
       rank = ready.find_next(rank);
       if (rank == -1) {
-        rank = ready.find_first();
+        rank = first();
         ++sweeps;
       }
     }
@@ -59,6 +59,11 @@ private:
     return !steps.empty() && step != steps[rank.value].size() &&
            steps[rank.value][step].before == inboxes.begin(rank);
   }
+  int first() {
+    if (auto freed = ready.none() ? inboxes.release() : std::nullopt)
+      wake(*freed);
+    return ready.find_first();
+  }
   void wake(RankId rank) {
     if (atStep(rank) || inboxes.isReady(rank))
       ready.set(rank.value);
@@ -71,6 +76,14 @@ private:
       wake(rank);
       return;
     }
+    for (RankId each : inboxes.together(rank))
+      runItem(each, visitor);
+  }
+
+  template <class Visitor> void runItem(RankId rank, Visitor &visitor) {
+    ready.reset(rank.value);
+    while (atStep(rank))
+      visitor.step(rank, nextStep[rank.value]++);
     const Program &program = inboxes.program;
     ActionId begin = inboxes.begin(rank), end = inboxes.end(rank);
     visitor.item(rank, begin, end);
